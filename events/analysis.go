@@ -1,0 +1,85 @@
+package events
+
+import "github.com/google/uuid"
+
+// Analysis is one analysis of a call.
+type Analysis struct {
+	ID                uuid.UUID           `json:"id"`
+	PhoneSystemID     uuid.UUID           `json:"phoneSystemId"`
+	Version           int64               `json:"version"`
+	CallID            uuid.UUID           `json:"callId"`
+	CallSid           string              `json:"callSid"`
+	Status            string              `json:"status"`       // pending, processing, completed, failed
+	OverallScore      Null[int64]         `json:"overallScore"` // 0 to 100
+	AnalyzedAt        Null[Time]          `json:"analyzedAt"`
+	CreatedAt         Time                `json:"createdAt"`
+	CoachingTips      []string            `json:"coachingTips"`
+	Category          Null[string]        `json:"category"` // a code
+	OverallSentiment  *Sentiment          `json:"overallSentiment"`
+	EmployeeSentiment *Sentiment          `json:"employeeSentiment"`
+	CustomerSentiment *Sentiment          `json:"customerSentiment"`
+	SentimentSource   Null[string]        `json:"sentimentSource"`
+	ScorecardScore    Null[float64]       `json:"scorecardScore"`
+	Representative    *RepresentativeRole `json:"representative"`
+}
+
+// AnalysisCompleted is the status at which an analysis counts.
+const AnalysisCompleted = "completed"
+
+// Sentiment is a classification code with the score that the analysis gave it.
+type Sentiment struct {
+	Code  string        `json:"code"`
+	Score Null[float64] `json:"score"`
+}
+
+// RepresentativeRole is what an analysis found of who handled the call.
+type RepresentativeRole struct {
+	State      string          `json:"state"` // identified, unknown, not_analyzed
+	ID         Null[uuid.UUID] `json:"id"`    // required when identified
+	Confidence Null[float64]   `json:"confidence"`
+	Source     Null[string]    `json:"source"`
+}
+
+// Identity implements [State].
+func (a *Analysis) Identity() Identity {
+	return Identity{EntityAnalysis, a.PhoneSystemID, a.ID.String(), a.Version}
+}
+
+func readAnalysis(o *object) State {
+	return &Analysis{
+		ID:                required(o, "id", identifier),
+		PhoneSystemID:     required(o, "phoneSystemId", identifier),
+		Version:           readVersion(o),
+		CallID:            required(o, "callId", identifier),
+		CallSid:           required(o, "callSid", name),
+		Status:            required(o, "status", oneOf("pending", "processing", AnalysisCompleted, "failed")),
+		OverallScore:      nullable(o, "overallScore", integer(0, 100)),
+		AnalyzedAt:        nullable(o, "analyzedAt", instant),
+		CreatedAt:         required(o, "createdAt", instant),
+		CoachingTips:      values(o, "coachingTips", text),
+		Category:          nullable(o, "category", name),
+		OverallSentiment:  nested(o, "overallSentiment", readSentiment),
+		EmployeeSentiment: nested(o, "employeeSentiment", readSentiment),
+		CustomerSentiment: nested(o, "customerSentiment", readSentiment),
+		SentimentSource:   nullable(o, "sentimentSource", text),
+		ScorecardScore:    nullable(o, "scorecardScore", number),
+		Representative:    nested(o, "representative", readRepresentativeRole),
+	}
+}
+
+func readSentiment(o *object) Sentiment {
+	return Sentiment{Code: required(o, "code", name), Score: nullable(o, "score", number)}
+}
+
+func readRepresentativeRole(o *object) RepresentativeRole {
+	r := RepresentativeRole{
+		State:      required(o, "state", oneOf("identified", "unknown", "not_analyzed")),
+		ID:         nullable(o, "id", identifier),
+		Confidence: nullable(o, "confidence", number),
+		Source:     nullable(o, "source", text),
+	}
+	if r.State == "identified" && !r.ID.Valid {
+		o.problem("id", "is required when state is identified")
+	}
+	return r
+}

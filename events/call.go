@@ -1,0 +1,110 @@
+package events
+
+import (
+	"regexp"
+
+	"github.com/google/uuid"
+)
+
+// Call is one call log: one leg of a call.
+type Call struct {
+	ID                    uuid.UUID       `json:"id"`
+	PhoneSystemID         uuid.UUID       `json:"phoneSystemId"`
+	Version               int64           `json:"version"`
+	CallSid               string          `json:"callSid"` // CA...
+	ParentCallSid         Null[string]    `json:"parentCallSid"`
+	Direction             string          `json:"direction"` // inbound, outbound, internal
+	Status                string          `json:"status"`    // completed, no-answer, busy, failed, canceled; others pass through
+	Outcome               Null[string]    `json:"outcome"`
+	From                  string          `json:"from"`
+	FromDisplay           Null[string]    `json:"fromDisplay"`
+	FromNumber            Null[string]    `json:"fromNumber"`
+	FromName              Null[string]    `json:"fromName"`
+	To                    string          `json:"to"`
+	ToDisplay             Null[string]    `json:"toDisplay"`
+	ToNumber              Null[string]    `json:"toNumber"`
+	ForwardedFrom         Null[string]    `json:"forwardedFrom"`
+	CreatedAt             Time            `json:"createdAt"`
+	StartTime             Null[Time]      `json:"startTime"`
+	EndTime               Null[Time]      `json:"endTime"`
+	Duration              Null[int64]     `json:"duration"` // seconds
+	CallGroupID           Null[uuid.UUID] `json:"callGroupId"`
+	AnsweredByExtensionID Null[uuid.UUID] `json:"answeredByExtensionId"`
+	FromExtensionID       Null[uuid.UUID] `json:"fromExtensionId"`
+	IsEmergency           bool            `json:"isEmergency"`
+	RouteSummary          Null[string]    `json:"routeSummary"`
+	CallOutcomeCode       Null[string]    `json:"callOutcomeCode"`
+	IsConverted           bool            `json:"isConverted"`
+	ConversionValue       Null[string]    `json:"conversionValue"` // decimal
+	OutcomeSource         Null[string]    `json:"outcomeSource"`
+	IsEdited              bool            `json:"isEdited"`
+	Tags                  []Tag           `json:"tags"` // the snapshot as applied
+}
+
+// Tag is a tag as it read when it was applied to a call.
+type Tag struct {
+	ID         uuid.UUID     `json:"id"`
+	Name       string        `json:"name"`
+	Group      string        `json:"group"`
+	Color      string        `json:"color"`
+	Source     string        `json:"source"`
+	Confidence Null[float64] `json:"confidence"`
+}
+
+// Identity implements [State].
+func (c *Call) Identity() Identity {
+	return Identity{EntityCall, c.PhoneSystemID, c.ID.String(), c.Version}
+}
+
+func readCall(o *object) State {
+	return &Call{
+		ID:                    required(o, "id", identifier),
+		PhoneSystemID:         required(o, "phoneSystemId", identifier),
+		Version:               readVersion(o),
+		CallSid:               required(o, "callSid", name),
+		ParentCallSid:         nullable(o, "parentCallSid", text),
+		Direction:             required(o, "direction", oneOf("inbound", "outbound", "internal")),
+		Status:                required(o, "status", name),
+		Outcome:               nullable(o, "outcome", text),
+		From:                  required(o, "from", text),
+		FromDisplay:           nullable(o, "fromDisplay", text),
+		FromNumber:            nullable(o, "fromNumber", text),
+		FromName:              nullable(o, "fromName", text),
+		To:                    required(o, "to", text),
+		ToDisplay:             nullable(o, "toDisplay", text),
+		ToNumber:              nullable(o, "toNumber", text),
+		ForwardedFrom:         nullable(o, "forwardedFrom", text),
+		CreatedAt:             required(o, "createdAt", instant),
+		StartTime:             nullable(o, "startTime", instant),
+		EndTime:               nullable(o, "endTime", instant),
+		Duration:              nullable(o, "duration", seconds),
+		CallGroupID:           nullable(o, "callGroupId", identifier),
+		AnsweredByExtensionID: nullable(o, "answeredByExtensionId", identifier),
+		FromExtensionID:       nullable(o, "fromExtensionId", identifier),
+		IsEmergency:           required(o, "isEmergency", boolean),
+		RouteSummary:          nullable(o, "routeSummary", text),
+		CallOutcomeCode:       nullable(o, "callOutcomeCode", text),
+		IsConverted:           required(o, "isConverted", boolean),
+		ConversionValue:       nullable(o, "conversionValue", decimal),
+		OutcomeSource:         nullable(o, "outcomeSource", text),
+		IsEdited:              required(o, "isEdited", boolean),
+		Tags:                  list(o, "tags", readTag),
+	}
+}
+
+func readTag(o *object) Tag {
+	return Tag{
+		ID:         required(o, "id", identifier),
+		Name:       required(o, "name", text),
+		Group:      required(o, "group", text),
+		Color:      required(o, "color", text),
+		Source:     required(o, "source", text),
+		Confidence: nullable(o, "confidence", number),
+	}
+}
+
+var decimalShape = regexp.MustCompile(`^-?[0-9]{1,30}(\.[0-9]{1,30})?$`)
+
+func decimal(v value) (string, string) {
+	return matching(decimalShape, `must be a decimal number in a string, such as "149.90"`)(v)
+}

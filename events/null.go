@@ -1,0 +1,34 @@
+package events
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Null is a T or JSON null. The zero value is null, and two Nulls compare with ==.
+type Null[T comparable] struct {
+	Value T
+	Valid bool
+}
+
+// Some is the Null that holds v.
+func Some[T comparable](v T) Null[T] { return Null[T]{Value: v, Valid: true} }
+
+// MarshalJSON writes the value, or null.
+func (n Null[T]) MarshalJSON() ([]byte, error) {
+	if !n.Valid {
+		return []byte("null"), nil
+	}
+	return json.Marshal(n.Value)
+}
+
+// UnmarshalJSON reads a T, or null.
+func (n *Null[T]) UnmarshalJSON(data []byte) error {
+	*n = Null[T]{}
+	if bytes.Equal(data, []byte("null")) {
+		return nil
+	}
+	n.Valid = true
+	return json.Unmarshal(data, &n.Value)
+}

@@ -1,0 +1,51 @@
+package events
+
+import (
+	"errors"
+	"strings"
+	"time"
+)
+
+// Time is an instant in milliseconds since the Unix epoch, UTC: the precision in which callboard stores and serves time.
+// Times compare with == and <.
+type Time int64
+
+// TimeFormat is how a Time is written: RFC 3339, UTC, three decimals.
+const TimeFormat = "2006-01-02T15:04:05.000Z"
+
+var errNotTime = errors.New("not an RFC 3339 time in UTC, such as 2026-03-01T09:30:00.000Z")
+
+// TimeOf cuts t to milliseconds.
+func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
+
+// ParseTime reads an RFC 3339 time whose offset is Z or +00:00, with any fraction, which is cut to milliseconds.
+func ParseTime(s string) (Time, error) {
+	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.ContainsRune(s, ',') {
+		return 0, errNotTime
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil || !(strings.HasSuffix(s, "Z") || strings.HasSuffix(s, "+00:00")) {
+		return 0, errNotTime
+	}
+	// Year 0 is in RFC 3339 and in no calendar that PostgreSQL keeps.
+	if t.Year() < 1 {
+		return 0, errNotTime
+	}
+	return TimeOf(t), nil
+}
+
+// Std is the instant as a [time.Time] in UTC.
+func (t Time) Std() time.Time { return time.UnixMilli(int64(t)).UTC() }
+
+// String is the instant in [TimeFormat].
+func (t Time) String() string { return t.Std().Format(TimeFormat) }
+
+// MarshalText writes [TimeFormat].
+func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads what [ParseTime] reads.
+func (t *Time) UnmarshalText(text []byte) error {
+	parsed, err := ParseTime(string(text))
+	*t = parsed
+	return err
+}
