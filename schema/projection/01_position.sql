@@ -1,0 +1,10 @@
+-- Where each partition stands. Written in the same transaction as the rows it stands for, and the only place to resume from.
+create table position (
+  partition      smallint    primary key,
+  stream         text        not null,
+  stream_created timestamptz not null,
+  sequence       bigint      not null, -- the last message of the stream that is in the tables
+  epoch          bigint      not null, -- rises with every change of owner; a commit under an older one changes nothing
+  clock          timestamptz not null, -- the running maximum of the stream's timestamps
+  watermark      timestamptz not null  -- every event stored before this instant is in the tables
+) with (fillfactor = 50);

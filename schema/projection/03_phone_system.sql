@@ -1,0 +1,16 @@
+create table phone_system (
+  id              uuid     primary key,
+  version         bigint   not null,
+  name            text     collate "C" not null,
+  organization_id uuid,
+  partition       smallint not null -- whose watermark speaks for this system
+);
+
+create index phone_system_organization on phone_system (organization_id);
+
+create table phone_system_group (
+  id               uuid   primary key,
+  version          bigint not null,
+  name             text   not null,
+  phone_system_ids uuid[] not null
+);

@@ -1,0 +1,55 @@
+-- One row a call log, with everything that a list, a detail or a report shows of it, save display names and transcript text.
+create table call_log (
+  system_id                uuid        not null,
+  id                       uuid        not null,
+  version                  bigint      not null,
+  updated_at               timestamptz not null, -- the partition clock when a reported value last changed
+  call_sid                 text        not null,
+  parent_call_sid          text,
+  direction                text        not null,
+  status                   text        not null,
+  outcome                  text,
+  from_party               text        not null,
+  from_display             text,
+  from_number              text,
+  from_name                text,
+  to_party                 text        not null,
+  to_display               text,
+  to_number                text,
+  forwarded_from           text,
+  created_at               timestamptz not null,
+  start_time               timestamptz,
+  end_time                 timestamptz,
+  duration                 integer, -- seconds
+  call_group_id            uuid,
+  answered_by_extension_id uuid,
+  from_extension_id        uuid,
+  is_emergency             boolean     not null,
+  route_summary            text,
+  call_outcome_code        text,
+  is_converted             boolean     not null,
+  conversion_value         text, -- a decimal, as written by the publisher
+  outcome_source           text,
+  is_edited                boolean     not null,
+  tags                     json        not null,
+  transcription_status     text        not null, -- completed, processing, failed, unavailable
+  transcript_digest        bytea, -- SHA-256 of the stored text and turns
+  transcript_text_bytes    integer,
+  transcript_turns_bytes   integer,
+  recording_sid            text,
+  recording_duration       integer, -- seconds
+  primary key (system_id, id)
+);
+
+create index call_log_created on call_log (system_id, created_at, id);
+create index call_log_updated on call_log (system_id, updated_at, id);
+create index call_log_sid on call_log (system_id, call_sid, created_at, id);
+
+-- The calls that a key narrowed to one extension may see, in list order.
+create table extension_call (
+  system_id    uuid        not null,
+  extension_id uuid        not null,
+  created_at   timestamptz not null,
+  call_id      uuid        not null,
+  primary key (system_id, extension_id, created_at, call_id)
+);

@@ -1,0 +1,32 @@
+-- The state of one call's or voicemail's transcription. It can be here before its owner is.
+create table transcript (
+  system_id   uuid    not null,
+  owner       text    not null, -- call, voicemail
+  owner_id    uuid    not null,
+  version     bigint  not null,
+  status      text    not null, -- completed, processing, failed, unavailable
+  digest      bytea, -- SHA-256 of text and turns; null where no text is stored
+  text_bytes  integer,
+  turns_bytes integer,
+  primary key (system_id, owner_id, owner)
+);
+
+-- The stored text, away from the rows that lists scan.
+create table transcript_text (
+  system_id uuid not null,
+  owner     text not null,
+  owner_id  uuid not null,
+  text      text not null,
+  turns     json not null,
+  primary key (system_id, owner_id, owner)
+);
+
+-- pglz, the default, costs several times as much on writes; a server built without lz4 keeps the default.
+do $$
+begin
+  alter table transcript_text alter column text set compression lz4;
+  alter table transcript_text alter column turns set compression lz4;
+exception when feature_not_supported then
+  null;
+end
+$$;

@@ -1,0 +1,155 @@
+// Package schema is callboard's PostgreSQL: the projection's tables, the migrations of what outlives a projection, and the
+// three roles with their rights.
+//
+// The projection schema is never migrated. It is one set of files, and whatever changes it is a new generation that the
+// projector fills from the first event. The access schema (keys) and the control schema (dead letters, clock lifts,
+// generations) are migrated in the ordinary way.
+package schema
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+//go:embed roles.sql
+var rolesSQL string
+
+//go:embed projection_grants.sql
+var projectionGrantsSQL string
+
+//go:embed projection/*.sql
+var projectionFiles embed.FS
+
+//go:embed control/*.sql
+var controlFiles embed.FS
+
+// ErrProjectionChanged is a projection that was built from other files than this program's.
+var ErrProjectionChanged = errors.New(
+	"the projection was built by another release: run 'callboard migrate --renew-projection', and the projector refills it from the stream")
+
+// Migrate brings the database at url to this program's schema: roles, control migrations and, where there is none, an empty
+// projection. It is safe to run twice and by two at once. The error is [ErrProjectionChanged] where the projection is another
+// release's; everything else is up to date then.
+func Migrate(ctx context.Context, url string) error {
+	return exclusively(ctx, url, func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, rolesSQL); err != nil {
+			return fmt.Errorf("roles: %w", err)
+		}
+		if err := migrateControl(ctx, conn.Config()); err != nil {
+			return fmt.Errorf("control migrations: %w", err)
+		}
+		return ensureProjection(ctx, conn)
+	})
+}
+
+// RenewProjection drops the projection and builds an empty one. Readers answer 404 until the projector has refilled it.
+func RenewProjection(ctx context.Context, url string) error {
+	return exclusively(ctx, url, func(conn *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "drop schema if exists projection cascade"); err != nil {
+				return fmt.Errorf("drop projection: %w", err)
+			}
+			return buildProjection(ctx, tx)
+		})
+	})
+}
+
+// migrationLock is the advisory lock under which a database is migrated: "callboar" in ASCII.
+const migrationLock = 0x63616c6c626f6172
+
+func exclusively(ctx context.Context, url string, work func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", int64(migrationLock)); err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	return work(conn)
+}
+
+func migrateControl(ctx context.Context, config *pgx.ConnConfig) (err error) {
+	db := stdlib.OpenDB(*config)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	migrations, err := controlMigrations(db)
+	if err != nil {
+		return err
+	}
+	_, err = migrations.Up(ctx)
+	return err
+}
+
+func controlMigrations(db *sql.DB) (*goose.Provider, error) {
+	files, err := fs.Sub(controlFiles, "control")
+	if err != nil {
+		return nil, err
+	}
+	versions, err := database.NewStore(database.DialectPostgres, "control.migration")
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider("", db, files, goose.WithStore(versions))
+}
+
+func ensureProjection(ctx context.Context, conn *pgx.Conn) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		var exists bool
+		if err := tx.QueryRow(ctx, "select to_regnamespace('projection') is not null").Scan(&exists); err != nil {
+			return fmt.Errorf("projection: %w", err)
+		}
+		if !exists {
+			return buildProjection(ctx, tx)
+		}
+		var current bool
+		err := tx.QueryRow(ctx, "select ddl = $1 from control.generation order by id desc limit 1", projectionDigest()).Scan(&current)
+		if err != nil {
+			return fmt.Errorf("generation: %w", err)
+		}
+		if !current {
+			return ErrProjectionChanged
+		}
+		return nil
+	})
+}
+
+func buildProjection(ctx context.Context, tx pgx.Tx) error {
+	steps := []string{"create schema projection", "set local search_path to projection", projectionDDL(), projectionGrantsSQL}
+	for _, step := range steps {
+		if _, err := tx.Exec(ctx, step); err != nil {
+			return fmt.Errorf("build projection: %w", err)
+		}
+	}
+	if _, err := tx.Exec(ctx, "insert into control.generation (ddl) values ($1)", projectionDigest()); err != nil {
+		return fmt.Errorf("generation: %w", err)
+	}
+	return nil
+}
+
+// projectionDDL is the projection's files in order. Their names are unqualified: whoever applies them sets the search path.
+func projectionDDL() string {
+	var ddl strings.Builder
+	// An embedded folder that was read while building can be read, and ReadDir sorts by name.
+	entries, _ := projectionFiles.ReadDir("projection")
+	for _, entry := range entries {
+		file, _ := projectionFiles.ReadFile("projection/" + entry.Name())
+		ddl.Write(file)
+	}
+	return ddl.String()
+}
+
+func projectionDigest() []byte {
+	digest := sha256.Sum256([]byte(projectionDDL()))
+	return digest[:]
+}
