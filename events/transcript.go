@@ -14,9 +14,9 @@ type Transcript struct {
 	VoicemailID   Null[uuid.UUID] `json:"voicemailId"` // and VoicemailID
 	Version       int64           `json:"version"`
 	Status        string          `json:"status"` // queued, running, completed, failed, skipped, removed
-	Text          Null[string]    `json:"text"`
-	Turns         []Turn          `json:"turns"`
-	Object        *Object         `json:"object,omitempty"` // where text and turns are, if not here
+	Text          Null[string]    `json:"text,omitzero"`
+	Turns         []Turn          `json:"turns,omitzero"`
+	Object        *Object         `json:"object,omitzero"` // where text and turns are, if not here
 }
 
 // Transcript statuses.
@@ -86,19 +86,23 @@ func (t *Transcript) readBody(o *object) {
 	}
 }
 
-// ReadBody sets Text and Turns from the entry that Object names, and clears Object. The error lists every problem.
+// ReadBody sets Text and Turns from the entry that Object names, and clears Object. The error, an [*InvalidError], lists every
+// problem; the transcript is then unchanged.
 func (t *Transcript) ReadBody(data []byte) error {
-	var p problems
 	v, err := parse(data)
 	switch {
 	case err != nil:
 		return &InvalidError{Problems: []Problem{syntaxProblem(err)}}
 	case v.kind != '{':
-		p.add("", "must be an object")
-		return p.err()
+		return &InvalidError{Problems: []Problem{{Detail: "must be an object"}}}
 	}
-	t.readBody(&object{members: v.members, problems: &p})
-	t.Object = nil
+	var p problems
+	read := *t
+	read.Object = nil
+	read.readBody(&object{members: v.members, problems: &p})
+	if len(p) == 0 {
+		*t = read
+	}
 	return p.err()
 }
 

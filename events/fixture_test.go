@@ -1,0 +1,89 @@
+package events_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+
+	"callboard/events"
+)
+
+// fixtureNames are the recorded bodies: <entity>.changed, <entity>.deleted and <entity>.<shape>.changed.
+func fixtureNames(tb testing.TB) []string {
+	tb.Helper()
+	paths, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(paths) == 0 {
+		tb.Fatalf("no fixtures: %v", err)
+	}
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = strings.TrimSuffix(filepath.Base(path), ".json")
+	}
+	return names
+}
+
+func fixtureBody(tb testing.TB, name string) []byte {
+	tb.Helper()
+	body, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return body
+}
+
+// fixture is a recorded body with the subject and headers that it travels with.
+func fixture(tb testing.TB, name string) events.Message {
+	tb.Helper()
+	entity, _, _ := strings.Cut(name, ".")
+	body := fixtureBody(tb, name)
+	var at struct{ ID, PhoneSystemID uuid.UUID }
+	if err := json.Unmarshal(body, &at); err != nil {
+		tb.Fatal(err)
+	}
+	if entity == string(events.EntityPhoneSystem) {
+		at.PhoneSystemID = at.ID
+	}
+	ceType := "callboard." + entity + name[strings.LastIndexByte(name, '.'):]
+	return events.Message{
+		Subject: events.Subject(at.PhoneSystemID, events.Entity(entity)),
+		Header: nats.Header{
+			"ce-specversion": {"1.0"},
+			"ce-id":          {"01J5Y7Q4M8-" + name},
+			"ce-source":      {"/platform/test"},
+			"ce-type":        {ceType},
+			"ce-time":        {"2026-03-02T09:34:06.250Z"},
+			"Content-Type":   {"application/json"},
+		},
+		Data: body,
+	}
+}
+
+func decoded(tb testing.TB, name string) events.Event {
+	tb.Helper()
+	e, err := events.Decode(fixture(tb, name))
+	if err != nil {
+		tb.Fatalf("%s: %v", name, err)
+	}
+	return e
+}
+
+func TestFixtures_CoverEveryEntity(t *testing.T) {
+	for _, entity := range events.Entities() {
+		if e := decoded(t, string(entity)+".changed"); e.Entity != entity || e.Deleted() {
+			t.Errorf("%s.changed is a %s", entity, e.Type())
+		}
+		d := decoded(t, string(entity)+".deleted")
+		if d.Entity != entity || !d.Deleted() {
+			t.Errorf("%s.deleted is a %s", entity, d.Type())
+		}
+		changed := decoded(t, string(entity)+".changed").Identity
+		if changed.Version++; changed != d.Identity {
+			t.Errorf("%s: the deletion is of %+v, the change of %+v", entity, d.Identity, changed)
+		}
+	}
+}
