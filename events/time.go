@@ -49,3 +49,13 @@ func (t *Time) UnmarshalText(text []byte) error {
 	*t = parsed
 	return err
 }
+
+// Day is the start of the instant's day, UTC.
+func (t Time) Day() Time {
+	const day = 24 * 60 * 60 * 1000
+	rest := t % day
+	if rest < 0 {
+		rest += day
+	}
+	return t - rest
+}

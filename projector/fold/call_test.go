@@ -1,0 +1,153 @@
+package fold_test
+
+import (
+	"testing"
+
+	"callboard/events"
+	"callboard/projector/fold"
+)
+
+func TestCall_DeletionIsFinal(t *testing.T) {
+	w := newWorld()
+	gone := events.Changed(call(1))
+	gone.State = nil
+	gone.Version = 2
+	mustOutcomes(t, w.apply(
+		stamped{events.Changed(recording("RE1", 30, 1)), 1},
+		stamped{events.Changed(call(1)), 2},
+		stamped{attempt("completed:A", 1), 3},
+		stamped{gone, 4},
+		stamped{events.Changed(call(9)), 5},
+		stamped{attempt("completed:B", 9), 6},
+		stamped{events.Changed(recording("RE2", 30, 9)), 7},
+	), fold.Applied, fold.Applied, fold.Applied, fold.Applied, fold.Ignored, fold.Ignored, fold.Ignored)
+	if n := len(w.callLogs) + len(w.transcripts) + len(w.transcriptTexts) + len(w.recordings) + len(w.counts); n > 0 {
+		t.Errorf("%d rows of a deleted call are left", n)
+	}
+}
+
+func TestCall_FacetsShowFromItsArrival(t *testing.T) {
+	w := newWorld()
+	w.apply(stamped{events.Changed(recording("RE1", 30, 1)), 1}, stamped{attempt("completed:A", 1), 2})
+	if len(w.callLogs) > 0 {
+		t.Fatal("a call is there before its event")
+	}
+	w.apply(stamped{events.Changed(call(1)), 3})
+	row := w.callLogs[fold.Key{System: id(1), ID: id(30)}]
+	if row.RecordingSid != events.Some("RE1") || row.Transcription.Status != fold.TranscriptionCompleted || row.UpdatedAt != 3 {
+		t.Errorf("row %+v", row)
+	}
+	if got := w.recordings[fold.RecordingKey{System: id(1), Sid: "RE1"}].CallSid; got != events.Some("CA1") {
+		t.Errorf("recording's callSid %v, want CA1", got)
+	}
+}
+
+func TestCall_ClearedReferenceMovesNothing(t *testing.T) {
+	key := fold.Key{System: id(1), ID: id(30)}
+	referring, cleared := call(1), call(2)
+	referring.CallGroupID = events.Some(id(20))
+	group := events.Changed(&events.CallGroup{ID: id(20), PhoneSystemID: id(1), Version: 1})
+	deleted := events.Deleted(events.Identity{Entity: events.EntityCallGroup, System: id(1), Key: id(20).String(), Version: 2})
+
+	w := newWorld()
+	w.apply(stamped{group, 1}, stamped{events.Changed(referring), 2}, stamped{deleted, 3}, stamped{events.Changed(cleared), 4})
+	if row := w.callLogs[key]; row.UpdatedAt != 2 || row.CallGroupID.Valid {
+		t.Errorf("cleared after the group's deletion: updatedAt %d, want 2", row.UpdatedAt)
+	}
+
+	w = newWorld()
+	w.apply(stamped{group, 1}, stamped{events.Changed(referring), 2}, stamped{events.Changed(cleared), 3})
+	if row := w.callLogs[key]; row.UpdatedAt != 3 {
+		t.Errorf("cleared while the group is there: updatedAt %d, want 3", row.UpdatedAt)
+	}
+}
+
+func TestRecording_OfACall(t *testing.T) {
+	unavailable := recording("RE2", 30, 2)
+	unavailable.Status = events.RecordingUnavailable
+	older, newer := recording("RE1", 30, 1), recording("RE2", 30, 1)
+	older.CreatedAt, newer.CreatedAt = 10, 20
+	removed := events.Changed(recording("RE1", 30, 2))
+	removed.State = nil
+
+	w := newWorld()
+	sid := func() events.Null[string] { return w.callLogs[fold.Key{System: id(1), ID: id(30)}].RecordingSid }
+	w.apply(stamped{events.Changed(call(1)), 1}, stamped{events.Changed(newer), 2}, stamped{events.Changed(older), 3})
+	if sid() != events.Some("RE2") {
+		t.Errorf("shows %v, want the newest", sid())
+	}
+	w.apply(stamped{events.Changed(unavailable), 4})
+	if sid() != events.Some("RE1") {
+		t.Errorf("shows %v, want the newest that is available", sid())
+	}
+	w.apply(stamped{removed, 5})
+	if sid().Valid {
+		t.Errorf("shows %v, want none", sid())
+	}
+}
+
+func TestRecording_OwnerNeverChanges(t *testing.T) {
+	w := newWorld()
+	w.apply(stamped{events.Changed(recording("RE1", 30, 1)), 1}, stamped{events.Changed(recording("RE1", 31, 2)), 2})
+	row := w.recordings[fold.RecordingKey{System: id(1), Sid: "RE1"}]
+	if w.dead != 1 || row.Owner.ID != id(30) || row.Version != 1 {
+		t.Errorf("%d dead letters, row %+v", w.dead, row)
+	}
+}
+
+func TestDefinition_ComesBackAfterItsDeletion(t *testing.T) {
+	w := newWorld()
+	extension := func(version int64) events.Event {
+		return events.Changed(&events.Extension{ID: id(10), PhoneSystemID: id(1), Version: version})
+	}
+	deletion := extension(3)
+	deletion.State = nil
+	mustOutcomes(t, w.apply(
+		stamped{extension(1), 1}, stamped{deletion, 2}, stamped{extension(2), 3}, stamped{extension(3), 4}, stamped{extension(4), 5},
+	), fold.Applied, fold.Applied, fold.Stale, fold.Stale, fold.Applied)
+	if len(w.extensions) != 1 || len(w.tombstones) != 0 {
+		t.Errorf("%d rows and %d tombstones, want 1 and 0", len(w.extensions), len(w.tombstones))
+	}
+}
+
+func TestClock(t *testing.T) {
+	var c fold.Clock
+	steps := []struct {
+		sequence  uint64
+		stored    events.Time
+		publish   events.Time
+		want      events.Time
+		wantLift  bool
+		situation string
+	}{
+		{1, 100, 0, 100, false, "a first message"},
+		{2, 90, 0, 100, false, "the server's clock stepped back"},
+		{3, 150, 200, 150, false, "a message, then an idle watermark at 200"},
+		{4, 180, 0, 200, true, "a message stored behind the watermark"},
+		{5, 190, 0, 200, false, "another: the clock is there already"},
+		{6, 250, 0, 250, false, "the server's clock is ahead again"},
+	}
+	lifts := map[uint64]events.Time{}
+	for _, step := range steps {
+		lift := c.Advance(step.sequence, step.stored, nil)
+		if c.Now != step.want || (lift != nil) != step.wantLift {
+			t.Fatalf("%s: clock %d lift %v, want %d %v", step.situation, c.Now, lift, step.want, step.wantLift)
+		}
+		if lift != nil {
+			lifts[lift.Sequence] = lift.Time
+		}
+		c.Publish(step.publish)
+	}
+	var replay fold.Clock
+	for _, step := range steps {
+		if lift := replay.Advance(step.sequence, step.stored, lifts); lift != nil || replay.Now != step.want {
+			t.Fatalf("replay at %d: clock %d lift %v, want %d", step.sequence, replay.Now, lift, step.want)
+		}
+	}
+}
+
+func recording(sid string, call int, version int64) *events.Recording {
+	return &events.Recording{
+		RecordingSid: sid, PhoneSystemID: id(1), CallID: events.Some(id(call)), Version: version, Status: events.RecordingReady,
+	}
+}

@@ -1,0 +1,154 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"callboard/events"
+	"callboard/projector/store"
+)
+
+// partition is one owned partition, from its claim to its end.
+type partition struct {
+	*Projector
+	number   int
+	log      zerolog.Logger
+	stream   jetstream.Stream
+	position store.Position
+	lifts    map[uint64]events.Time // recorded when the messages above the position were first applied
+	feed     *feed
+	stalled  int // ticks on which messages waited and none came
+}
+
+// stallTicks is how many ticks in a row a consumer may leave messages undelivered. Pull consumers can stall without an error
+// after reconnects.
+const stallTicks = 10
+
+// runPartition applies a partition's messages until ctx ends (nil) or something fails.
+func runPartition(ctx context.Context, p *Projector, number int) error {
+	run := &partition{Projector: p, number: number, log: p.config.Log.With().Int("partition", number).Logger()}
+	if err := run.open(ctx); err != nil {
+		return err
+	}
+	defer run.feed.close()
+	run.log.Info().Uint64("position", run.position.Sequence).Int64("epoch", run.position.Epoch).Msg("partition owned")
+	return run.loop(ctx)
+}
+
+// open claims the position and starts the consumer behind it.
+func (p *partition) open(ctx context.Context) (err error) {
+	if p.stream, err = p.config.JetStream.Stream(ctx, p.config.Stream); err != nil {
+		return fmt.Errorf("stream %s: %w", p.config.Stream, err)
+	}
+	info := p.stream.CachedInfo()
+	p.position, err = p.store.Claim(ctx, identity(info), int16(p.number))
+	switch {
+	case errors.Is(err, store.ErrIdentity):
+		return identityChanged(info.Config.Name)
+	case err != nil:
+		return err
+	}
+	if err := p.check(info); err != nil {
+		return err
+	}
+	if p.lifts, err = p.store.Lifts(ctx, p.position); err != nil {
+		return err
+	}
+	p.feed, err = openFeed(ctx, p.stream, p.number, p.position.Sequence, p.config.BatchSize)
+	return err
+}
+
+func identity(info *jetstream.StreamInfo) store.Stream {
+	return store.Stream{Name: info.Config.Name, Created: info.Created.Truncate(time.Microsecond)}
+}
+
+// check holds the stream as it is now against the position.
+func (p *partition) check(info *jetstream.StreamInfo) error {
+	name, state := info.Config.Name, info.State
+	switch {
+	case !identity(info).Created.Equal(p.position.Stream.Created):
+		return identityChanged(name)
+	case state.LastSeq < p.position.Sequence:
+		return regressed(name, state.LastSeq, p.position.Sequence)
+	case state.FirstSeq > p.position.Sequence+1:
+		return truncated(name, state.FirstSeq, p.position.Sequence)
+	}
+	return nil
+}
+
+func (p *partition) loop(ctx context.Context) error {
+	tick := time.NewTicker(p.config.Tick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-p.feed.failed:
+			return err
+		case first := <-p.feed.messages:
+			p.stalled = 0
+			if err := p.apply(ctx, p.feed.take(first, p.config.BatchSize)); err != nil {
+				return err
+			}
+		case <-tick.C:
+			if err := p.rest(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// rest moves the watermark of a partition that has nothing to do.
+//
+// The stream's own time is taken first; if after that the stream holds no message of the partition above the position, every
+// message stored before that time is in the tables. The order matters: the server reads its clock after the stream's state,
+// so one answer's time may lie behind a message that the same answer's state doesn't count.
+func (p *partition) rest(ctx context.Context) error {
+	info, err := p.stream.Info(ctx)
+	if err != nil {
+		return unlessDone(ctx, fmt.Errorf("stream %s: %w", p.config.Stream, err))
+	}
+	if err := p.check(info); err != nil {
+		return err
+	}
+	_, err = p.stream.GetMsg(ctx, p.position.Sequence+1, jetstream.WithGetMsgSubject(events.PartitionFilter(p.number)))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		p.stalled = 0
+	case err != nil:
+		return unlessDone(ctx, fmt.Errorf("next message: %w", err))
+	default:
+		if p.stalled++; p.stalled > stallTicks {
+			return errStalled
+		}
+		return nil
+	}
+	next := p.position
+	next.Sequence = max(next.Sequence, info.State.LastSeq)
+	next.Clock.Publish(events.TimeOf(info.TimeStamp))
+	if err := p.store.Advance(ctx, p.position, next); err != nil {
+		return unlessDone(ctx, err)
+	}
+	p.moved(next)
+	return nil
+}
+
+// moved notes where the partition stands now.
+func (p *partition) moved(to store.Position) {
+	p.position = to
+	p.metrics.position.WithLabelValues(label(p.number)).Set(float64(to.Sequence))
+	p.metrics.watermark.WithLabelValues(label(p.number)).Set(float64(to.Clock.Watermark) / 1000)
+}
+
+// unlessDone is err, or nil where it only says that ctx ended.
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

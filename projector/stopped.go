@@ -1,0 +1,43 @@
+package projector
+
+import (
+	"errors"
+	"fmt"
+)
+
+// StoppedError is a partition that can't go on until an operator has looked: the stream is not the one, or not the whole one,
+// that the projection stands for. It is retried slowly and reported each time.
+type StoppedError struct {
+	Reason string // one of the constants below
+	Detail string
+}
+
+// Reasons to stop.
+const (
+	StreamIdentityChanged = "STREAM_IDENTITY_CHANGED" // the stream was deleted and created again
+	StreamRegressed       = "STREAM_REGRESSED"        // the stream ends before the position
+	StreamTruncated       = "STREAM_TRUNCATED"        // messages behind the position's end were removed
+)
+
+// Error says what happened and what to do.
+func (e *StoppedError) Error() string { return e.Reason + ": " + e.Detail }
+
+var (
+	errGap     = errors.New("the consumer skipped or repeated a delivery")
+	errStalled = errors.New("the consumer stopped delivering while its partition has messages")
+)
+
+func identityChanged(name string) error {
+	return &StoppedError{StreamIdentityChanged, fmt.Sprintf(
+		"stream %s was created anew since the projection was built; rebuild the projection, or restore the stream", name)}
+}
+
+func regressed(name string, last, position uint64) error {
+	return &StoppedError{StreamRegressed, fmt.Sprintf(
+		"stream %s ends at sequence %d and the projection stands at %d; restore the stream, or rebuild the projection", name, last, position)}
+}
+
+func truncated(name string, first, position uint64) error {
+	return &StoppedError{StreamTruncated, fmt.Sprintf(
+		"stream %s begins at sequence %d and the projection stands at %d; what lies between is lost: restore the stream", name, first, position)}
+}

@@ -1,0 +1,5 @@
+update position
+set sequence = $4, clock = $5, watermark = $6
+where partition = $1
+  and epoch = $2
+  and sequence = $3

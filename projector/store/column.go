@@ -1,0 +1,129 @@
+package store
+
+import (
+	"crypto/sha256"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"callboard/events"
+)
+
+// column is one column of a table whose rows are R: how a batch of rows becomes an array parameter, and a row is scanned.
+type column[R any] struct {
+	name  string
+	array string // the parameter's type, without []
+	write string // an expression over the array's element, where it isn't the element itself; %s stands for it
+	read  string // an expression over the column, likewise
+	bind  func(rows []R) any
+	scan  func(row *R) any
+}
+
+// bindAs makes an array parameter of one field of every row.
+func bindAs[R, F, P any](field func(*R) *F, encode func(F) P) func([]R) any {
+	return func(rows []R) any {
+		values := make([]P, len(rows))
+		for i := range rows {
+			values[i] = encode(*field(&rows[i]))
+		}
+		return values
+	}
+}
+
+func same[T any](v T) T { return v }
+
+func textColumn[R any, S ~string](name string, field func(*R) *S) column[R] {
+	return column[R]{
+		name: name, array: "text",
+		bind: bindAs(field, plain[S]),
+		scan: func(row *R) any { return field(row) },
+	}
+}
+
+func nullTextColumn[R any](name string, field func(*R) *events.Null[string]) column[R] {
+	return column[R]{
+		name: name, array: "text",
+		bind: bindAs(field, func(n events.Null[string]) pgtype.Text { return pgtype.Text{String: n.Value, Valid: n.Valid} }),
+		scan: func(row *R) any { return (*nullText)(field(row)) },
+	}
+}
+
+// asJSON stores a text column as json, byte for byte.
+func asJSON[R any](c column[R]) column[R] {
+	c.write, c.read = "%s::json", "%s::text"
+	return c
+}
+
+func uuidColumn[R any](name string, field func(*R) *uuid.UUID) column[R] {
+	return column[R]{
+		name: name, array: "uuid",
+		bind: bindAs(field, pgUUID),
+		scan: func(row *R) any { return (*[16]byte)(field(row)) },
+	}
+}
+
+func nullUUIDColumn[R any](name string, field func(*R) *events.Null[uuid.UUID]) column[R] {
+	return column[R]{
+		name: name, array: "uuid",
+		bind: bindAs(field, func(n events.Null[uuid.UUID]) pgtype.UUID { return pgtype.UUID{Bytes: n.Value, Valid: n.Valid} }),
+		scan: func(row *R) any { return (*nullUUID)(field(row)) },
+	}
+}
+
+func intColumn[R any, I ~int64 | ~int16](name string, field func(*R) *I) column[R] {
+	return column[R]{
+		name: name, array: "bigint",
+		bind: bindAs(field, func(i I) int64 { return int64(i) }),
+		scan: func(row *R) any { return field(row) },
+	}
+}
+
+func nullIntColumn[R any](name string, field func(*R) *events.Null[int64]) column[R] {
+	return column[R]{
+		name: name, array: "bigint",
+		bind: bindAs(field, func(n events.Null[int64]) pgtype.Int8 { return pgtype.Int8{Int64: n.Value, Valid: n.Valid} }),
+		scan: func(row *R) any { return (*nullInt)(field(row)) },
+	}
+}
+
+func boolColumn[R any](name string, field func(*R) *bool) column[R] {
+	return column[R]{
+		name: name, array: "boolean",
+		bind: bindAs(field, same[bool]),
+		scan: func(row *R) any { return field(row) },
+	}
+}
+
+func timeColumn[R any](name string, field func(*R) *events.Time) column[R] {
+	return column[R]{
+		name: name, array: "timestamptz",
+		bind: bindAs(field, timestamp),
+		scan: func(row *R) any { return (*instant)(field(row)) },
+	}
+}
+
+func nullTimeColumn[R any](name string, field func(*R) *events.Null[events.Time]) column[R] {
+	return column[R]{
+		name: name, array: "timestamptz",
+		bind: bindAs(field, func(n events.Null[events.Time]) pgtype.Timestamptz {
+			if !n.Valid {
+				return pgtype.Timestamptz{}
+			}
+			return timestamp(n.Value)
+		}),
+		scan: func(row *R) any { return (*nullInstant)(field(row)) },
+	}
+}
+
+func digestColumn[R any](name string, field func(*R) *events.Null[[sha256.Size]byte]) column[R] {
+	return column[R]{
+		name: name, array: "bytea",
+		bind: bindAs(field, func(n events.Null[[sha256.Size]byte]) []byte {
+			if !n.Valid {
+				return nil
+			}
+			return n.Value[:]
+		}),
+		scan: func(row *R) any { return (*nullDigest)(field(row)) },
+	}
+}

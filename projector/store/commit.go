@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events"
+	"callboard/projector/fold"
+)
+
+// DeadLetter is a message that can't be applied, whole.
+type DeadLetter struct {
+	Sequence uint64
+	Subject  string
+	Header   []byte // as on the wire
+	Data     []byte
+	Reason   string
+	StoredAt time.Time
+}
+
+// Commit is what a batch leaves behind.
+type Commit struct {
+	From, To    Position
+	State       *fold.State
+	DeadLetters []DeadLetter
+	Lifts       []fold.Lift
+}
+
+var (
+	//go:embed day_count.sql
+	dayCountSQL string
+
+	//go:embed dead_letter.sql
+	deadLetterSQL string
+
+	//go:embed clock_lift.sql
+	clockLiftSQL string
+)
+
+// Commit writes rows, counters, dead letters, clock lifts and position; all stand once the batch's transaction ends.
+// The error is [ErrFenced] where the position isn't the commit's From.
+func (tx *Tx) Commit(ctx context.Context, c Commit) error {
+	if err := tx.advance(ctx, c.From, c.To); err != nil {
+		return err
+	}
+	w := new(writing)
+	w.rows(c.State)
+	w.counts(c.State.Counts)
+	w.deadLetters(c)
+	w.lifts(c)
+	if w.batch.Len() == 0 {
+		return nil
+	}
+	if err := tx.tx.SendBatch(ctx, &w.batch).Close(); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
+// writing is a pipeline of statements.
+type writing struct {
+	batch pgx.Batch
+}
+
+func (w *writing) rows(s *fold.State) {
+	write(w, phoneSystems(), &s.PhoneSystems, func(k fold.Key) fold.PhoneSystem { return fold.PhoneSystem{ID: k.ID} })
+	write(w, groups(), &s.Groups, func(k fold.Key) fold.Group { return fold.Group{ID: k.ID} })
+	write(w, extensions(), &s.Extensions, func(k fold.Key) fold.Extension { return fold.Extension{Key: k} })
+	write(w, callGroups(), &s.CallGroups, func(k fold.Key) fold.CallGroup { return fold.CallGroup{Key: k} })
+	write(w, callLogs(), &s.CallLogs, func(k fold.Key) fold.CallLog { return fold.CallLog{Key: k} })
+	write(w, extensionCalls(), &s.ExtensionCalls, func(k fold.ExtensionCall) fold.ExtensionCall { return k })
+	write(w, transcripts(), &s.Transcripts, func(k fold.OwnerKey) fold.Transcript { return fold.Transcript{OwnerKey: k} })
+	write(w, transcriptTexts(), &s.TranscriptTexts, func(k fold.OwnerKey) fold.TranscriptText { return fold.TranscriptText{OwnerKey: k} })
+	write(w, recordings(), &s.Recordings, func(k fold.RecordingKey) fold.Recording { return fold.Recording{RecordingKey: k} })
+	write(w, tombstones(), &s.Tombstones, func(k fold.TombstoneKey) fold.Tombstone { return fold.Tombstone{TombstoneKey: k} })
+}
+
+// write queues a table's changes; keyed makes a row that holds only its key.
+func write[K, R comparable](w *writing, t table[R], changed *fold.Table[K, R], keyed func(K) R) {
+	upserts, deletes := changed.Changes()
+	if len(deletes) > 0 {
+		rows := make([]R, len(deletes))
+		for i, key := range deletes {
+			rows[i] = keyed(key)
+		}
+		w.batch.Queue(t.remove(), t.bind(t.columns[:t.key], rows)...)
+	}
+	if len(upserts) > 0 {
+		w.batch.Queue(t.upsert(), t.bind(t.columns, upserts)...)
+	}
+}
+
+func (w *writing) counts(counts map[fold.CountKey]int64) {
+	type change struct {
+		fold.CountKey
+		by int64
+	}
+	var changes []change
+	for key, by := range counts {
+		if by != 0 {
+			changes = append(changes, change{key, by})
+		}
+	}
+	if len(changes) == 0 {
+		return
+	}
+	w.batch.Queue(dayCountSQL,
+		bindAs(func(c *change) *uuid.UUID { return &c.System }, pgUUID)(changes),
+		bindAs(func(c *change) *string { return &c.List }, plain[string])(changes),
+		bindAs(func(c *change) *uuid.UUID { return &c.Subset }, pgUUID)(changes),
+		bindAs(func(c *change) *events.Time { return &c.Day }, events.Time.Std)(changes),
+		bindAs(func(c *change) *int64 { return &c.by }, same[int64])(changes))
+}
+
+func (w *writing) deadLetters(c Commit) {
+	stream, letters := c.From.Stream, c.DeadLetters
+	for _, letter := range letters {
+		w.batch.Queue(deadLetterSQL, stream.Name, stream.Created, int64(letter.Sequence), c.From.Partition,
+			letter.Subject, letter.Header, letter.Data, letter.Reason, letter.StoredAt)
+	}
+}
+
+func (w *writing) lifts(c Commit) {
+	stream := c.From.Stream
+	for _, lift := range c.Lifts {
+		w.batch.Queue(clockLiftSQL, stream.Name, stream.Created, c.From.Partition, int64(lift.Sequence), timestamp(lift.Time))
+	}
+}
