@@ -13,13 +13,13 @@ func TestCall_DeletionIsFinal(t *testing.T) {
 	gone.State = nil
 	gone.Version = 2
 	mustOutcomes(t, w.apply(
-		stamped{events.Changed(recording("RE1", 30, 1)), 1},
-		stamped{events.Changed(call(1)), 2},
-		stamped{attempt("completed:A", 1), 3},
-		stamped{gone, 4},
-		stamped{events.Changed(call(9)), 5},
-		stamped{attempt("completed:B", 9), 6},
-		stamped{events.Changed(recording("RE2", 30, 9)), 7},
+		at(1, events.Changed(recording("RE1", 30, 1))),
+		at(2, events.Changed(call(1))),
+		at(3, attempt("completed:A", 1)),
+		at(4, gone),
+		at(5, events.Changed(call(9))),
+		at(6, attempt("completed:B", 9)),
+		at(7, events.Changed(recording("RE2", 30, 9))),
 	), fold.Applied, fold.Applied, fold.Applied, fold.Applied, fold.Ignored, fold.Ignored, fold.Ignored)
 	if n := len(w.callLogs) + len(w.transcripts) + len(w.transcriptTexts) + len(w.recordings) + len(w.counts); n > 0 {
 		t.Errorf("%d rows of a deleted call are left", n)
@@ -28,11 +28,11 @@ func TestCall_DeletionIsFinal(t *testing.T) {
 
 func TestCall_FacetsShowFromItsArrival(t *testing.T) {
 	w := newWorld()
-	w.apply(stamped{events.Changed(recording("RE1", 30, 1)), 1}, stamped{attempt("completed:A", 1), 2})
+	w.apply(at(1, events.Changed(recording("RE1", 30, 1))), at(2, attempt("completed:A", 1)))
 	if len(w.callLogs) > 0 {
 		t.Fatal("a call is there before its event")
 	}
-	w.apply(stamped{events.Changed(call(1)), 3})
+	w.apply(at(3, events.Changed(call(1))))
 	row := w.callLogs[fold.Key{System: id(1), ID: id(30)}]
 	if row.RecordingSid != events.Some("RE1") || row.Transcription.Status != fold.TranscriptionCompleted || row.UpdatedAt != 3 {
 		t.Errorf("row %+v", row)
@@ -50,13 +50,13 @@ func TestCall_ClearedReferenceMovesNothing(t *testing.T) {
 	deleted := events.Deleted(events.Identity{Entity: events.EntityCallGroup, System: id(1), Key: id(20).String(), Version: 2})
 
 	w := newWorld()
-	w.apply(stamped{group, 1}, stamped{events.Changed(referring), 2}, stamped{deleted, 3}, stamped{events.Changed(cleared), 4})
+	w.apply(at(1, group), at(2, events.Changed(referring)), at(3, deleted), at(4, events.Changed(cleared)))
 	if row := w.callLogs[key]; row.UpdatedAt != 2 || row.CallGroupID.Valid {
 		t.Errorf("cleared after the group's deletion: updatedAt %d, want 2", row.UpdatedAt)
 	}
 
 	w = newWorld()
-	w.apply(stamped{group, 1}, stamped{events.Changed(referring), 2}, stamped{events.Changed(cleared), 3})
+	w.apply(at(1, group), at(2, events.Changed(referring)), at(3, events.Changed(cleared)))
 	if row := w.callLogs[key]; row.UpdatedAt != 3 {
 		t.Errorf("cleared while the group is there: updatedAt %d, want 3", row.UpdatedAt)
 	}
@@ -72,15 +72,15 @@ func TestRecording_OfACall(t *testing.T) {
 
 	w := newWorld()
 	sid := func() events.Null[string] { return w.callLogs[fold.Key{System: id(1), ID: id(30)}].RecordingSid }
-	w.apply(stamped{events.Changed(call(1)), 1}, stamped{events.Changed(newer), 2}, stamped{events.Changed(older), 3})
+	w.apply(at(1, events.Changed(call(1))), at(2, events.Changed(newer)), at(3, events.Changed(older)))
 	if sid() != events.Some("RE2") {
 		t.Errorf("shows %v, want the newest", sid())
 	}
-	w.apply(stamped{events.Changed(unavailable), 4})
+	w.apply(at(4, events.Changed(unavailable)))
 	if sid() != events.Some("RE1") {
 		t.Errorf("shows %v, want the newest that is available", sid())
 	}
-	w.apply(stamped{removed, 5})
+	w.apply(at(5, removed))
 	if sid().Valid {
 		t.Errorf("shows %v, want none", sid())
 	}
@@ -88,7 +88,7 @@ func TestRecording_OfACall(t *testing.T) {
 
 func TestRecording_OwnerNeverChanges(t *testing.T) {
 	w := newWorld()
-	w.apply(stamped{events.Changed(recording("RE1", 30, 1)), 1}, stamped{events.Changed(recording("RE1", 31, 2)), 2})
+	w.apply(at(1, events.Changed(recording("RE1", 30, 1))), at(2, events.Changed(recording("RE1", 31, 2))))
 	row := w.recordings[fold.RecordingKey{System: id(1), Sid: "RE1"}]
 	if w.dead != 1 || row.Owner.ID != id(30) || row.Version != 1 {
 		t.Errorf("%d dead letters, row %+v", w.dead, row)
@@ -103,7 +103,7 @@ func TestDefinition_ComesBackAfterItsDeletion(t *testing.T) {
 	deletion := extension(3)
 	deletion.State = nil
 	mustOutcomes(t, w.apply(
-		stamped{extension(1), 1}, stamped{deletion, 2}, stamped{extension(2), 3}, stamped{extension(3), 4}, stamped{extension(4), 5},
+		at(1, extension(1)), at(2, deletion), at(3, extension(2)), at(4, extension(3)), at(5, extension(4)),
 	), fold.Applied, fold.Applied, fold.Stale, fold.Stale, fold.Applied)
 	if len(w.extensions) != 1 || len(w.tombstones) != 0 {
 		t.Errorf("%d rows and %d tombstones, want 1 and 0", len(w.extensions), len(w.tombstones))

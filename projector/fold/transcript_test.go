@@ -36,9 +36,9 @@ func TestTranscript_Status(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld()
-			w.apply(stamped{events.Changed(call(1)), 1})
+			w.apply(at(1, events.Changed(call(1))))
 			for i, status := range test.statuses {
-				w.apply(stamped{attempt(status, int64(i+1)), events.Time(i + 2)})
+				w.apply(at(events.Time(i+2), attempt(status, int64(i+1))))
 			}
 			row := w.callLogs[fold.Key{System: id(1), ID: id(30)}]
 			if row.Transcription.Status != test.want {
@@ -58,7 +58,7 @@ func TestTranscript_TurnsWithoutTextCreateNothing(t *testing.T) {
 	state := e.State.(*events.Transcript)
 	state.Text = events.Null[string]{}
 	state.Turns = []events.Turn{{Text: "hello", Speaker: events.Speaker{Kind: "unattributed"}}}
-	w.apply(stamped{e, 1})
+	w.apply(at(1, e))
 	if got := w.transcriptTexts[callOwner()]; got.Text != "" || got.Turns != "[]" {
 		t.Errorf("stored %+v, want empty text and no turns", got)
 	}
@@ -72,7 +72,7 @@ func TestTranscript_TurnsAreStoredInTheContractsShape(t *testing.T) {
 		{Text: "Hi", Speaker: events.Speaker{Kind: "numbered", Ordinal: events.Some[int64](0)}},
 		{Text: "?", Speaker: events.Speaker{Kind: "unattributed"}},
 	}
-	w.apply(stamped{e, 1})
+	w.apply(at(1, e))
 	const want = `[{"text":"Hello.","speaker":{"kind":"role","role":"agent"},"startSeconds":0.5,"endSeconds":null,"confidence":null},` +
 		`{"text":"Hi","speaker":{"kind":"numbered","ordinal":0},"startSeconds":null,"endSeconds":null,"confidence":null},` +
 		`{"text":"?","speaker":{"kind":"unattributed"},"startSeconds":null,"endSeconds":null,"confidence":null}]`

@@ -1,7 +1,6 @@
 package fold_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"callboard/events"
 	"callboard/projector/fold"
+	"callboard/projector/fold/foldtest"
 )
 
 // world is the projection in memory: what a database would hold between batches.
@@ -44,18 +44,14 @@ func newWorld() *world {
 	}
 }
 
-// stamped is an event with the clock at it.
-type stamped struct {
-	events.Event
-	at events.Time
-}
+type stamped = foldtest.Stamped
 
 // apply folds a batch and keeps what became of it.
 func (w *world) apply(batch ...stamped) []fold.Outcome {
 	s := w.state()
 	outcomes := make([]fold.Outcome, len(batch))
 	for i, e := range batch {
-		outcome, err := s.Fold(e.Event, e.at)
+		outcome, err := s.Fold(e.Event, e.At)
 		if err != nil {
 			w.dead++
 		}
@@ -165,8 +161,9 @@ func (w *world) recount() (map[fold.CountKey]int64, map[fold.ExtensionCall]fold.
 	return counts, calls
 }
 
-// id is a UUID that a test can name by a number.
-func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
+func at(clock events.Time, e events.Event) stamped { return stamped{Event: e, At: clock} }
+
+func id(n int) uuid.UUID { return foldtest.ID(n) }
 
 func mustOutcomes(t *testing.T, got []fold.Outcome, want ...fold.Outcome) {
 	t.Helper()

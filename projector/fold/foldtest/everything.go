@@ -1,0 +1,71 @@
+package foldtest
+
+import (
+	"github.com/google/uuid"
+
+	"callboard/events"
+)
+
+// Everything is a short history that leaves a row in every table with every nullable column filled in one row and null in another.
+func Everything() []Stamped {
+	system, organization := ID(1), ID(2)
+	action := &events.Action{Type: "hangup", Literal: events.Some("bye")}
+	greeting := &events.Playback{Kind: "recorded", URL: events.Some("https://media.example/a.wav")}
+	states := []events.State{
+		&events.PhoneSystem{ID: system, Version: 1, Name: "Harbour Dental", OrganizationID: events.Some(organization)},
+		&events.Group{ID: ID(3), Version: 1, Name: "All", PhoneSystemIDs: ids(1, 4)},
+		&events.Group{ID: ID(5), Version: 1, Name: "None"},
+		&events.Extension{
+			ID: ID(10), PhoneSystemID: system, Version: 1, Number: "101", Name: "Ana \"A\" Ruiz", Status: "active", CreatedAt: 1, UpdatedAt: 2,
+			AssignedPhoneIDs: ids(50, 51), UnansweredAction: action, VoicemailGreeting: greeting,
+		},
+		&events.Extension{ID: ID(11), PhoneSystemID: system, Version: 1, Number: "102", Name: "", Status: "inactive"},
+		&events.CallGroup{
+			ID: ID(20), PhoneSystemID: system, Version: 1, Name: "Desk", Number: "200", Status: "active", RingPattern: "all",
+			Members:          []events.Reference{{Type: "extension", ID: ID(10), PhoneSystemID: system}},
+			UnansweredAction: action, VoicemailGreeting: greeting,
+		},
+		fullCall(),
+		&events.Call{ID: ID(31), PhoneSystemID: system, Version: 1, CallSid: "CA2", Direction: "internal", Status: "ringing"},
+		&events.Transcript{
+			PhoneSystemID: system, CallID: events.Some(ID(30)), Version: 1, Status: events.TranscriptCompleted, Text: events.Some("Hello, \\u \n"),
+			Turns: []events.Turn{{Text: "Hello", Speaker: events.Speaker{Kind: "numbered", Ordinal: events.Some[int64](2)}}},
+		},
+		&events.Transcript{PhoneSystemID: system, VoicemailID: events.Some(ID(40)), Version: 1, Status: events.TranscriptQueued},
+		&events.Recording{
+			RecordingSid: "RE1", PhoneSystemID: system, CallID: events.Some(ID(30)), Version: 1, Status: events.RecordingReady, CreatedAt: 5,
+			DurationSeconds: events.Some[int64](61), Audio: &events.Audio{Key: "a/b.wav", ContentType: "audio/wav", Bytes: 1 << 33},
+		},
+		&events.Recording{
+			RecordingSid: "RE2", PhoneSystemID: system, VoicemailID: events.Some(ID(40)), Version: 1, Status: events.RecordingProcessing,
+		},
+	}
+	history := make([]Stamped, 0, len(states)+1)
+	for i, state := range states {
+		history = append(history, Stamped{Event: events.Changed(state), At: events.Time(1_700_000_000_123 + i)})
+	}
+	gone := events.Identity{Entity: events.EntityRecording, System: system, Key: "RE9", Version: 4}
+	return append(history, Stamped{Event: events.Deleted(gone), At: 1_700_000_001_000})
+}
+
+func fullCall() *events.Call {
+	return &events.Call{
+		ID: ID(30), PhoneSystemID: ID(1), Version: 1, CallSid: "CA1", ParentCallSid: events.Some("CA0"), Direction: "inbound",
+		Status: "completed", Outcome: events.Some("answered"), From: "+14155550123", FromDisplay: events.Some("(415) 555-0123"),
+		FromNumber: events.Some("+14155550123"), FromName: events.Some("Zoë"), To: "+14155550100", ToDisplay: events.Some("Desk"),
+		ToNumber: events.Some("+14155550100"), ForwardedFrom: events.Some("+14155550111"), CreatedAt: 1_700_000_000_001,
+		StartTime: events.Some[events.Time](-1), EndTime: events.Some[events.Time](253_402_300_799_999), Duration: events.Some[int64](0),
+		CallGroupID: events.Some(ID(20)), AnsweredByExtensionID: events.Some(ID(10)), FromExtensionID: events.Some(ID(11)),
+		IsEmergency: true, RouteSummary: events.Some("menu > desk"), CallOutcomeCode: events.Some("booked"), IsConverted: true,
+		ConversionValue: events.Some("00120.500"), OutcomeSource: events.Some("agent"), IsEdited: true,
+		Tags: []events.Tag{{ID: ID(60), Name: "VIP", Group: "g", Color: "#fff", Source: "manual", Confidence: events.Some(0.25)}},
+	}
+}
+
+func ids(numbers ...int) []uuid.UUID {
+	list := make([]uuid.UUID, len(numbers))
+	for i, n := range numbers {
+		list[i] = ID(n)
+	}
+	return list
+}

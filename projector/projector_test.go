@@ -1,0 +1,356 @@
+package projector_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector"
+)
+
+func TestProjector_EventsBecomeRows(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	system, id := uuid.New(), uuid.New()
+	s.publish(phoneSystem(system), call(system, id, 1))
+	s.caughtUp()
+	if n := s.number("select count(*) from projection.call_log where system_id = $1 and id = $2", system, id); n != 1 {
+		t.Errorf("%d call rows, want 1", n)
+	}
+	want := int64(events.Partition(system, partitions))
+	if got := s.number("select partition from projection.phone_system where id = $1", system); got != want {
+		t.Errorf("partition %d, want %d", got, want)
+	}
+}
+
+func TestProjector_WatermarkMovesWhileIdleAndIsAPromise(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	before := time.Now()
+	await(t, "every watermark past the test's start", func() bool {
+		return s.number("select count(*) from projection.position where watermark > $1", before) == partitions
+	})
+	system := uuid.New()
+	for range 200 {
+		s.publish(call(system, uuid.New(), 1))
+	}
+	s.caughtUp()
+	// A row can't appear behind a watermark, so no row's time is behind the stream's time of its message.
+	if n := s.number("select count(*) from projection.call_log where updated_at < $1", before); n != 0 {
+		t.Errorf("%d rows behind an older watermark", n)
+	}
+	if n := s.number("select count(*) from projection.position where watermark < clock"); n != 0 {
+		t.Errorf("%d partitions whose watermark is behind their clock", n)
+	}
+}
+
+func TestProjector_DeadLetters(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	system := uuid.New()
+	subject := events.Subject(system, events.EntityCall)
+	header := func(ceType string) nats.Header {
+		return nats.Header{"ce-specversion": {"1.0"}, "ce-id": {uuid.NewString()}, "ce-source": {"test"}, "ce-type": {ceType}}
+	}
+	tests := []struct {
+		name, reason string
+		publish      func() uint64
+	}{
+		{"no JSON", "not JSON", func() uint64 { return s.raw(subject, header("callboard.call.changed"), `{"id":`) }},
+		{"unknown type", "header:ce-type", func() uint64 { return s.raw(subject, header("callboard.fax.changed"), `{}`) }},
+		{"no headers", "header:ce-id", func() uint64 { return s.raw(subject, nil, `{}`) }},
+		{"wrong members", "/version: is required", func() uint64 {
+			return s.raw(subject, header("callboard.call.deleted"), `{"id":"`+uuid.NewString()+`","phoneSystemId":"`+system.String()+`"}`)
+		}},
+		{"another system's subject", "subject: names another phone system", func() uint64 {
+			return s.raw(subject, header("callboard.call.deleted"), `{"id":"`+uuid.NewString()+`","phoneSystemId":"`+uuid.NewString()+`","version":1}`)
+		}},
+		{"missing claim check", "/object", func() uint64 {
+			return s.raw(events.Subject(system, events.EntityTranscript), header("callboard.transcript.changed"),
+				`{"phoneSystemId":"`+system.String()+`","callId":"`+uuid.NewString()+`","version":1,"status":"completed",`+
+					`"object":{"bucket":"PHONE_TRANSCRIPTS","name":"gone","bytes":3,"digest":"SHA-256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU="}}`)
+		}},
+	}
+	for _, test := range tests {
+		sequence := test.publish()
+		good := call(system, uuid.New(), 1)
+		s.publish(good)
+		await(t, test.name+": a dead letter", func() bool {
+			return s.number("select count(*) from control.dead_letter where sequence = $1 and reason like '%' || $2 || '%'", int64(sequence), test.reason) == 1
+		})
+		await(t, test.name+": the event behind it", func() bool {
+			return s.number("select count(*) from projection.call_log where id = $1", good.ID) == 1
+		})
+	}
+}
+
+// Postgres can refuse what is a perfectly good event, such as a value too long for an index. Its batch must not go with it.
+func TestProjector_BisectsWhatPostgresRefuses(t *testing.T) {
+	s := newStage(t)
+	system := uuid.New()
+	states := []events.State{phoneSystem(system)}
+	for i := range 300 {
+		c := call(system, uuid.New(), 1)
+		if i == 70 || i == 71 || i == 200 {
+			c.CallSid = incompressible()
+		}
+		states = append(states, c)
+	}
+	s.publish(states...)
+	s.start()
+	s.caughtUp()
+	if n := s.number("select count(*) from projection.call_log"); n != 297 {
+		t.Errorf("%d rows, want 297", n)
+	}
+	if n := s.number("select count(*) from control.dead_letter where reason like '%SQLSTATE 54000%'"); n != 3 {
+		t.Errorf("%d dead letters, want 3", n)
+	}
+	if n := s.number("select sum(count) from projection.day_count where subset = $1", uuid.Nil); n != 297 {
+		t.Errorf("counted %d, want 297", n)
+	}
+}
+
+// incompressible is a text that Postgres can't squeeze into an index entry.
+func incompressible() string {
+	var b strings.Builder
+	b.WriteString("CA")
+	for range 200 {
+		b.WriteString(uuid.NewString())
+	}
+	return b.String()
+}
+
+func TestProjector_LargeTranscriptsAreFetched(t *testing.T) {
+	s := newStage(t)
+	s.publisher = events.NewPublisher(s.js, "test", events.MaxMessage(2000))
+	s.start()
+	system, id := uuid.New(), uuid.New()
+	text := strings.Repeat("So it goes. ", 1000)
+	s.publish(call(system, id, 1), &events.Transcript{
+		PhoneSystemID: system, CallID: events.Some(id), Version: 1, Status: events.TranscriptCompleted, Text: events.Some(text),
+	})
+	s.caughtUp()
+	if n := s.number("select count(*) from projection.transcript_text where owner_id = $1 and text = $2", id, text); n != 1 {
+		t.Error("the text isn't stored")
+	}
+}
+
+func TestProjector_AnotherTakesOver(t *testing.T) {
+	s := newStage(t)
+	stop := s.start()
+	system := uuid.New()
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	epochs := s.number("select sum(epoch) from projection.position")
+	s.start()
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	if now := s.number("select sum(epoch) from projection.position"); now != epochs {
+		t.Errorf("epochs rose from %d to %d while the owner was there", epochs, now)
+	}
+	stop()
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	if now := s.number("select sum(epoch) from projection.position"); now != epochs+partitions {
+		t.Errorf("epochs %d after the takeover, want %d", now, epochs+partitions)
+	}
+	if n := s.number("select count(*) from projection.call_log"); n != 3 {
+		t.Errorf("%d rows, want 3", n)
+	}
+}
+
+func TestProjector_SharesPartitions(t *testing.T) {
+	s := newStage(t)
+	s.start(func(c *projector.Config) { c.Partitions = []int{0, 1} })
+	s.start(func(c *projector.Config) { c.Partitions = []int{2, 3} })
+	for range 50 {
+		s.publish(call(uuid.New(), uuid.New(), 1))
+	}
+	s.caughtUp()
+	if n := s.number("select count(*) from projection.call_log"); n != 50 {
+		t.Errorf("%d rows, want 50", n)
+	}
+}
+
+func TestProjector_SurvivesItsServers(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	system := uuid.New()
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	s.server.Restart()
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	if _, err := s.pool.Exec(t.Context(),
+		"select pg_terminate_backend(pid) from pg_stat_activity where usename = 'callboard_projector' and datname = current_database()"); err != nil {
+		t.Fatal(err)
+	}
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	if n := s.number("select count(*) from projection.call_log"); n != 3 {
+		t.Errorf("%d rows, want 3", n)
+	}
+}
+
+// What others do to the durable consumer costs a restart from the position, never a message.
+func TestProjector_MendsAStolenDelivery(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	system := uuid.New()
+	partition := events.Partition(system, partitions)
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	thief, err := s.stream.Consumer(t.Context(), "projector-"+string(rune('0'+partition)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		s.publish(call(system, uuid.New(), 1))
+		if i%5 == 0 {
+			if _, err := thief.FetchNoWait(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.caughtUp()
+	if n := s.number("select count(*) from projection.call_log"); n != 21 {
+		t.Errorf("%d rows, want 21", n)
+	}
+	if err := s.stream.DeleteConsumer(t.Context(), thief.CachedInfo().Name); err != nil {
+		t.Fatal(err)
+	}
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	if n := s.number("select count(*) from projection.call_log"); n != 22 {
+		t.Errorf("%d rows, want 22", n)
+	}
+}
+
+func TestProjector_StopsAtAnotherStream(t *testing.T) {
+	s := newStage(t)
+	log := newLog()
+	stop := s.start(func(c *projector.Config) { c.Log = log.logger() })
+	system := uuid.New()
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	replace(t, s)
+	await(t, "the running projector says so", func() bool { return log.has(projector.StreamIdentityChanged) })
+	stop()
+
+	log = newLog()
+	s.start(func(c *projector.Config) { c.Log = log.logger() })
+	await(t, "a new projector says so", func() bool { return log.has(projector.StreamIdentityChanged) })
+	if n := s.number("select count(*) from projection.call_log"); n != 1 {
+		t.Errorf("%d rows, want the 1 of the old stream", n)
+	}
+}
+
+// replace deletes the stream and creates it anew with other messages.
+func replace(t *testing.T, s *stage) {
+	t.Helper()
+	if err := s.js.DeleteStream(t.Context(), events.StreamName); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.js.DeleteObjectStore(t.Context(), events.TranscriptBucket); err != nil {
+		t.Fatal(err)
+	}
+	s.stream = eventstest.CreateStream(t, s.js, partitions)
+	for range 10 {
+		s.publish(call(uuid.New(), uuid.New(), 1))
+	}
+}
+
+func TestProjector_StopsAtAStreamThatLostItsEnd(t *testing.T) {
+	s := newStage(t)
+	stop := s.start()
+	s.publish(call(uuid.New(), uuid.New(), 1))
+	s.caughtUp()
+	stop()
+	if _, err := s.pool.Exec(t.Context(), "update projection.position set sequence = 1000"); err != nil {
+		t.Fatal(err)
+	}
+	log := newLog()
+	s.start(func(c *projector.Config) { c.Log = log.logger() })
+	await(t, "it says so", func() bool { return log.has(projector.StreamRegressed) })
+}
+
+// A message stored behind a published watermark lifts the clock, and a replay finds the lift.
+func TestProjector_LiftsTheClockAndReplaysTheLift(t *testing.T) {
+	s := newStage(t)
+	stop := s.start()
+	system := uuid.New()
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	stop()
+	ahead := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+	if _, err := s.pool.Exec(t.Context(), "update projection.position set watermark = $1", ahead); err != nil {
+		t.Fatal(err)
+	}
+	stop = s.start()
+	id := uuid.New()
+	s.publish(call(system, id, 1))
+	s.caughtUp()
+	stop()
+	at := func() int64 {
+		return s.number("select count(*) from projection.call_log where id = $1 and updated_at = $2", id, ahead)
+	}
+	if at() != 1 || s.number("select count(*) from control.clock_lift") != 1 {
+		t.Fatal("the clock wasn't lifted to the watermark")
+	}
+	before := s.dump()
+	s.forget()
+	s.start()
+	s.caughtUp()
+	if after := s.dump(); after != before {
+		t.Errorf("replayed\n%s\nwant\n%s", after, before)
+	}
+}
+
+// forget empties the projection, so that the next projector replays the stream.
+func (s *stage) forget() {
+	s.tb.Helper()
+	_, err := s.pool.Exec(s.tb.Context(), `truncate projection.position, projection.phone_system, projection.phone_system_group,
+		projection.extension, projection.call_group, projection.call_log, projection.extension_call, projection.transcript,
+		projection.transcript_text, projection.recording, projection.tombstone, projection.day_count`)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+func TestProjector_AcknowledgesForPeopleToSee(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	system := uuid.New()
+	s.publish(call(system, uuid.New(), 1))
+	s.caughtUp()
+	await(t, "no pending deliveries", func() bool {
+		pending := 0
+		lister := s.stream.ListConsumers(t.Context())
+		for info := range lister.Info() {
+			pending += info.NumAckPending + int(info.NumPending)
+			if info.Config.AckPolicy != jetstream.AckAllPolicy {
+				t.Errorf("consumer %s acknowledges by %s", info.Name, info.Config.AckPolicy)
+			}
+		}
+		return pending == 0
+	})
+}
+
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range strings.Fields(string(out)) {
+		if strings.HasPrefix(path, "callboard/readapi") || strings.HasPrefix(path, "callboard/cmd") {
+			t.Errorf("the projector reaches %s; the two programs meet only in tables", path)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"pgregory.net/rapid"
+
+	"callboard/events"
+	"callboard/projector/fold"
+	"callboard/projector/fold/foldtest"
+	"callboard/projector/store"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m) }
+
+func stream() store.Stream {
+	return store.Stream{Name: "PHONES", Created: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
+}
+
+// open is a store on a database of its own, under the projector's role.
+func open(t testing.TB) (*store.Store, *pgxpool.Pool) {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(schematest.New(t).RoleURL("callboard_projector"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.RuntimeParams["search_path"] = "projection"
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return store.New(pool), pool
+}
+
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// commit folds a batch and commits it behind from.
+func commit(t failer, s *store.Store, from store.Position, batch []foldtest.Stamped) store.Position {
+	t.Helper()
+	to := from
+	to.Sequence += uint64(len(batch))
+	err := s.Batch(context.Background(), func(tx *store.Tx) error {
+		list := make([]events.Event, len(batch))
+		for i, e := range batch {
+			list[i] = e.Event
+		}
+		state, err := tx.Load(context.Background(), from.Partition, list)
+		if err != nil {
+			return err
+		}
+		for _, e := range batch {
+			// What contradicts is a dead letter, which is the projector's to keep.
+			_, _ = state.Fold(e.Event, e.At)
+		}
+		return tx.Commit(context.Background(), store.Commit{From: from, To: to, State: state})
+	})
+	if err != nil {
+		t.Fatalf("commit: %v", err)
+	}
+	return to
+}
+
+// dump is every row of the projection as text, but for position and counts of zero.
+func dump(t failer, pool *pgxpool.Pool) string {
+	t.Helper()
+	var all strings.Builder
+	for _, table := range []string{
+		"phone_system", "phone_system_group", "extension", "call_group", "call_log", "extension_call", "transcript",
+		"transcript_text", "recording", "tombstone", "day_count where count <> 0",
+	} {
+		var rows string
+		query := fmt.Sprintf("select coalesce(string_agg(r::text, E'\n' order by r::text), '') from (select * from %s) as r", table)
+		if err := pool.QueryRow(context.Background(), query).Scan(&rows); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&all, "%s:\n%s\n", table, rows)
+	}
+	return all.String()
+}
+
+// However a history is cut into batches, the tables hold what one fold over all of it gives.
+func TestStore_AnyBatchingGivesTheSameTables(t *testing.T) {
+	batched, batchedPool := open(t)
+	whole, wholePool := open(t)
+	rapid.Check(t, func(t *rapid.T) {
+		clear := func(pool *pgxpool.Pool) {
+			_, err := pool.Exec(context.Background(), `delete from phone_system; delete from phone_system_group; delete from extension;
+				delete from call_group; delete from call_log; delete from extension_call; delete from transcript;
+				delete from transcript_text; delete from recording; delete from tombstone; delete from day_count; delete from position`)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		clear(batchedPool)
+		clear(wholePool)
+		history := foldtest.History(t)
+
+		position, err := batched.Claim(context.Background(), stream(), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rest := history; len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "batch")
+			position = commit(t, batched, position, rest[:n])
+			rest = rest[n:]
+		}
+		if position, err = whole.Claim(context.Background(), stream(), 3); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, whole, position, history)
+
+		if got, want := dump(t, batchedPool), dump(t, wholePool); got != want {
+			t.Fatalf("tables\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+func TestStore_EveryFieldComesBack(t *testing.T) {
+	s, pool := open(t)
+	position, err := s.Claim(t.Context(), stream(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := foldtest.Everything()
+	position = commit(t, s, position, full)
+	before := dump(t, pool)
+	// A batch that touches every row and changes none writes nothing that it couldn't read.
+	for i := range full {
+		full[i].At += 1000
+	}
+	commit(t, s, position, full)
+	if after := dump(t, pool); after != before {
+		t.Errorf("tables\n%s\nwant\n%s", after, before)
+	}
+	err = s.Batch(t.Context(), func(tx *store.Tx) error {
+		list := make([]events.Event, len(full))
+		for i, e := range full {
+			list[i] = e.Event
+		}
+		loaded, err := tx.Load(t.Context(), 3, list)
+		if err != nil {
+			return err
+		}
+		mustHold(t, loaded, full)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustHold checks that folding the newest events anew over what was loaded gives rows equal to those loaded.
+func mustHold(t *testing.T, loaded *fold.State, full []foldtest.Stamped) {
+	t.Helper()
+	fresh := new(fold.State)
+	fresh.Partition = 3
+	for _, e := range full {
+		if _, err := fresh.Fold(e.Event, e.At-1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same(t, "phone_system", &fresh.PhoneSystems, loaded.PhoneSystems.Get, func(r fold.PhoneSystem) fold.Key {
+		return fold.Key{System: r.ID, ID: r.ID}
+	})
+	same(t, "phone_system_group", &fresh.Groups, loaded.Groups.Get, func(r fold.Group) fold.Key { return fold.Key{ID: r.ID} })
+	same(t, "extension", &fresh.Extensions, loaded.Extensions.Get, func(r fold.Extension) fold.Key { return r.Key })
+	same(t, "call_group", &fresh.CallGroups, loaded.CallGroups.Get, func(r fold.CallGroup) fold.Key { return r.Key })
+	same(t, "call_log", &fresh.CallLogs, loaded.CallLogs.Get, func(r fold.CallLog) fold.Key { return r.Key })
+	same(t, "transcript", &fresh.Transcripts, loaded.Transcripts.Get, func(r fold.Transcript) fold.OwnerKey { return r.OwnerKey })
+	same(t, "recording", &fresh.Recordings, loaded.Recordings.Get, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
+	same(t, "tombstone", &fresh.Tombstones, loaded.Tombstones.Get, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
+}
+
+func same[K, R comparable](t *testing.T, table string, fresh *fold.Table[K, R], loaded func(K) (R, bool), key func(R) K) {
+	t.Helper()
+	rows, _ := fresh.Changes()
+	if len(rows) == 0 {
+		t.Errorf("%s: the test has no row of it", table)
+	}
+	for _, want := range rows {
+		if got, ok := loaded(key(want)); !ok || got != want {
+			t.Errorf("%s: loaded\n%+v, want\n%+v", table, got, want)
+		}
+	}
+}
+
+func TestStore_Fences(t *testing.T) {
+	s, _ := open(t)
+	first, err := s.Claim(t.Context(), stream(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := s.Claim(t.Context(), stream(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := first
+	next.Sequence = 7
+	if err := s.Advance(t.Context(), first, next); err != store.ErrFenced {
+		t.Errorf("an older epoch: %v, want ErrFenced", err)
+	}
+	moved := second
+	moved.Sequence = 7
+	if err := s.Advance(t.Context(), second, moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Advance(t.Context(), second, moved); err != store.ErrFenced {
+		t.Errorf("an older position: %v, want ErrFenced", err)
+	}
+	other := stream()
+	other.Created = other.Created.Add(time.Second)
+	if _, err := s.Claim(t.Context(), other, 3); err != store.ErrIdentity {
+		t.Errorf("another stream: %v, want ErrIdentity", err)
+	}
+}
+
+func TestStore_LiftsAndDeadLettersOutliveTheProjection(t *testing.T) {
+	s, pool := open(t)
+	from, err := s.Claim(t.Context(), stream(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := from
+	to.Sequence = 9
+	err = s.Batch(t.Context(), func(tx *store.Tx) error {
+		return tx.Commit(t.Context(), store.Commit{
+			From: from, To: to, State: new(fold.State),
+			Lifts: []fold.Lift{{Sequence: 8, Time: 1234567}},
+			DeadLetters: []store.DeadLetter{{
+				Sequence: 9, Subject: "phones.3.x.y", Header: []byte("h"), Data: []byte{0, 0xff}, Reason: "no JSON", StoredAt: time.Now(),
+			}},
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lifts, err := s.Lifts(t.Context(), from)
+	if err != nil || len(lifts) != 1 || lifts[8] != 1234567 {
+		t.Errorf("lifts %v %v", lifts, err)
+	}
+	if lifts, err := s.Lifts(t.Context(), to); err != nil || len(lifts) != 0 {
+		t.Errorf("lifts above the position: %v %v, want none", lifts, err)
+	}
+	var data []byte
+	if err := pool.QueryRow(t.Context(), "select data from control.dead_letter where sequence = 9").Scan(&data); err != nil || len(data) != 2 {
+		t.Errorf("dead letter %v %v, want its 2 bytes", data, err)
+	}
+}

@@ -1,0 +1,130 @@
+//go:build unix
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// account is the user that PostgreSQL's programs run as.
+type account struct {
+	name     string
+	uid, gid uint32
+	switched bool // it is not the user of this program
+}
+
+// serverAccount is this program's own user, except for root, whom PostgreSQL refuses.
+func serverAccount() (account, error) {
+	if uid := os.Geteuid(); uid != 0 {
+		return account{name: "uid " + strconv.Itoa(uid), uid: uint32(uid), gid: uint32(os.Getegid())}, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		// Some systems write nobody's ids as negative numbers.
+		uid, err1 := strconv.ParseInt(u.Uid, 10, 64)
+		gid, err2 := strconv.ParseInt(u.Gid, 10, 64)
+		if err := errors.Join(err1, err2); err != nil {
+			return account{}, fmt.Errorf("user %s: %w", name, err)
+		}
+		return account{name: "user " + name, uid: uint32(uid), gid: uint32(gid), switched: true}, nil
+	}
+	return account{}, errors.New("PostgreSQL does not run as root, and this machine has neither a user postgres nor a user nobody")
+}
+
+// assume makes cmd run as the account.
+func (a account) assume(cmd *exec.Cmd) {
+	if a.switched {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid}}
+	}
+}
+
+// own gives path to the account.
+func (a account) own(path string) error {
+	if !a.switched {
+		return nil
+	}
+	return os.Lchown(path, int(a.uid), int(a.gid))
+}
+
+// canEnter tells whether the account can reach dir, an absolute path without
+// links, and go through it. Only root asks on behalf of another, and root can stat everything.
+func (a account) canEnter(dir string) bool {
+	if !a.switched {
+		return true
+	}
+	for {
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode()&a.searchBit(info) == 0 {
+			return false
+		}
+		if dir == filepath.Dir(dir) {
+			return true
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// searchBit is the permission bit that decides whether the account may enter the folder.
+func (a account) searchBit(info fs.FileInfo) fs.FileMode {
+	stat := info.Sys().(*syscall.Stat_t)
+	switch {
+	case stat.Uid == a.uid:
+		return 0o100
+	case stat.Gid == a.gid:
+		return 0o010
+	default:
+		return 0o001
+	}
+}
+
+// isOwn tells whether the file belongs to this program's user.
+func isOwn(info fs.FileInfo) bool {
+	return info.Sys().(*syscall.Stat_t).Uid == uint32(os.Geteuid())
+}
+
+// detach takes cmd out of the terminal's process group.
+func detach(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	dieWithParent(cmd.SysProcAttr)
+}
+
+// lockDir locks the folder for as long as the file that it returns is open, and
+// fails with ErrInUse when it is locked, or with fs.ErrNotExist when it has gone
+// meanwhile. The folder itself is locked, rather than a file in it, because
+// systemd's cleaner of /var/tmp leaves locked folders alone.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = ErrInUse
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	// Between the opening and the locking, Remove may have put the folder away.
+	locked, err1 := f.Stat()
+	named, err2 := os.Stat(dir)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if !os.SameFile(locked, named) {
+		return nil, errors.Join(fs.ErrNotExist, f.Close())
+	}
+	return f, nil
+}
