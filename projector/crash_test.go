@@ -49,7 +49,7 @@ func runChild() int {
 // spawn starts a projector as a process of its own and returns once it runs.
 func (s *stage) spawn() *exec.Cmd {
 	s.tb.Helper()
-	child := exec.Command(os.Args[0])
+	child := exec.CommandContext(s.tb.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childNATS+"="+s.server.URL(), childDatabase+"="+s.database.RoleURL("callboard_projector"))
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()

@@ -201,9 +201,9 @@ func phoneSystem(id uuid.UUID) *events.PhoneSystem {
 	return &events.PhoneSystem{ID: id, Version: 1, Name: "Harbour Dental"}
 }
 
-func call(system, id uuid.UUID, version int64) *events.Call {
+func call(system, id uuid.UUID) *events.Call {
 	return &events.Call{
-		ID: id, PhoneSystemID: system, Version: version, CallSid: "CA" + strings.ReplaceAll(id.String(), "-", ""), Direction: "inbound",
+		ID: id, PhoneSystemID: system, Version: 1, CallSid: "CA" + strings.ReplaceAll(id.String(), "-", ""), Direction: "inbound",
 		Status: "completed", From: "+14155550123", To: "+14155550100", CreatedAt: events.TimeOf(time.Now()),
 	}
 }

@@ -116,17 +116,8 @@ func (p *partition) rest(ctx context.Context) error {
 	if err := p.check(info); err != nil {
 		return err
 	}
-	_, err = p.stream.GetMsg(ctx, p.position.Sequence+1, jetstream.WithGetMsgSubject(events.PartitionFilter(p.number)))
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		p.stalled = 0
-	case err != nil:
-		return unlessDone(ctx, fmt.Errorf("next message: %w", err))
-	default:
-		if p.stalled++; p.stalled > stallTicks {
-			return errStalled
-		}
-		return nil
+	if waits, err := p.waits(ctx); waits || err != nil {
+		return unlessDone(ctx, err)
 	}
 	next := p.position
 	next.Sequence = max(next.Sequence, info.State.LastSeq)
@@ -136,6 +127,23 @@ func (p *partition) rest(ctx context.Context) error {
 	}
 	p.moved(next)
 	return nil
+}
+
+// waits tells whether the stream holds a message of the partition above the position. One that waits for long, while the
+// partition asks for more, means that the consumer has stalled.
+func (p *partition) waits(ctx context.Context) (bool, error) {
+	_, err := p.stream.GetMsg(ctx, p.position.Sequence+1, jetstream.WithGetMsgSubject(events.PartitionFilter(p.number)))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		p.stalled = 0
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("next message: %w", err)
+	}
+	if p.stalled++; p.stalled > stallTicks {
+		return true, errStalled
+	}
+	return true, nil
 }
 
 // moved notes where the partition stands now.
@@ -148,7 +156,7 @@ func (p *partition) moved(to store.Position) {
 // unlessDone is err, or nil where it only says that ctx ended.
 func unlessDone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the end was asked for
 	}
 	return err
 }

@@ -59,12 +59,13 @@ func (p *Projector) Ready() bool { return p.ready.Load() }
 // Run owns what it can of its share and keeps it, until ctx ends; then it finishes its transactions and returns nil.
 // Whatever fails is logged and tried again.
 func (p *Projector) Run(ctx context.Context) error {
-	for retry := newRetry(); ctx.Err() == nil; {
+	for retry := newRetry(); ; {
 		began := time.Now()
 		err := p.session(ctx)
 		p.ready.Store(false)
 		if ctx.Err() != nil {
-			break
+			p.config.Log.Info().AnErr("session", err).Msg("projector ended")
+			return nil //nolint:nilerr // the end was asked for, and what it cut short is logged
 		}
 		if time.Since(began) > maxRetry {
 			retry.Reset()
@@ -73,7 +74,6 @@ func (p *Projector) Run(ctx context.Context) error {
 		p.config.Log.Error().Err(err).Dur("retry_in", wait).Msg("session lost")
 		pause(ctx, wait)
 	}
-	return nil
 }
 
 // session holds partitions on one database connection for as long as that lasts.

@@ -19,7 +19,7 @@ func TestProjector_EventsBecomeRows(t *testing.T) {
 	s := newStage(t)
 	s.start()
 	system, id := uuid.New(), uuid.New()
-	s.publish(phoneSystem(system), call(system, id, 1))
+	s.publish(phoneSystem(system), call(system, id))
 	s.caughtUp()
 	if n := s.number("select count(*) from projection.call_log where system_id = $1 and id = $2", system, id); n != 1 {
 		t.Errorf("%d call rows, want 1", n)
@@ -39,7 +39,7 @@ func TestProjector_WatermarkMovesWhileIdleAndIsAPromise(t *testing.T) {
 	})
 	system := uuid.New()
 	for range 200 {
-		s.publish(call(system, uuid.New(), 1))
+		s.publish(call(system, uuid.New()))
 	}
 	s.caughtUp()
 	// A row can't appear behind a watermark, so no row's time is behind the stream's time of its message.
@@ -80,7 +80,7 @@ func TestProjector_DeadLetters(t *testing.T) {
 	}
 	for _, test := range tests {
 		sequence := test.publish()
-		good := call(system, uuid.New(), 1)
+		good := call(system, uuid.New())
 		s.publish(good)
 		await(t, test.name+": a dead letter", func() bool {
 			return s.number("select count(*) from control.dead_letter where sequence = $1 and reason like '%' || $2 || '%'", int64(sequence), test.reason) == 1
@@ -97,7 +97,7 @@ func TestProjector_BisectsWhatPostgresRefuses(t *testing.T) {
 	system := uuid.New()
 	states := []events.State{phoneSystem(system)}
 	for i := range 300 {
-		c := call(system, uuid.New(), 1)
+		c := call(system, uuid.New())
 		if i == 70 || i == 71 || i == 200 {
 			c.CallSid = incompressible()
 		}
@@ -133,7 +133,7 @@ func TestProjector_LargeTranscriptsAreFetched(t *testing.T) {
 	s.start()
 	system, id := uuid.New(), uuid.New()
 	text := strings.Repeat("So it goes. ", 1000)
-	s.publish(call(system, id, 1), &events.Transcript{
+	s.publish(call(system, id), &events.Transcript{
 		PhoneSystemID: system, CallID: events.Some(id), Version: 1, Status: events.TranscriptCompleted, Text: events.Some(text),
 	})
 	s.caughtUp()
@@ -146,17 +146,17 @@ func TestProjector_AnotherTakesOver(t *testing.T) {
 	s := newStage(t)
 	stop := s.start()
 	system := uuid.New()
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	epochs := s.number("select sum(epoch) from projection.position")
 	s.start()
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	if now := s.number("select sum(epoch) from projection.position"); now != epochs {
 		t.Errorf("epochs rose from %d to %d while the owner was there", epochs, now)
 	}
 	stop()
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	if now := s.number("select sum(epoch) from projection.position"); now != epochs+partitions {
 		t.Errorf("epochs %d after the takeover, want %d", now, epochs+partitions)
@@ -171,7 +171,7 @@ func TestProjector_SharesPartitions(t *testing.T) {
 	s.start(func(c *projector.Config) { c.Partitions = []int{0, 1} })
 	s.start(func(c *projector.Config) { c.Partitions = []int{2, 3} })
 	for range 50 {
-		s.publish(call(uuid.New(), uuid.New(), 1))
+		s.publish(call(uuid.New(), uuid.New()))
 	}
 	s.caughtUp()
 	if n := s.number("select count(*) from projection.call_log"); n != 50 {
@@ -183,16 +183,16 @@ func TestProjector_SurvivesItsServers(t *testing.T) {
 	s := newStage(t)
 	s.start()
 	system := uuid.New()
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	s.server.Restart()
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	if _, err := s.pool.Exec(t.Context(),
 		"select pg_terminate_backend(pid) from pg_stat_activity where usename = 'callboard_projector' and datname = current_database()"); err != nil {
 		t.Fatal(err)
 	}
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	if n := s.number("select count(*) from projection.call_log"); n != 3 {
 		t.Errorf("%d rows, want 3", n)
@@ -205,14 +205,14 @@ func TestProjector_MendsAStolenDelivery(t *testing.T) {
 	s.start()
 	system := uuid.New()
 	partition := events.Partition(system, partitions)
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	thief, err := s.stream.Consumer(t.Context(), "projector-"+string(rune('0'+partition)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		s.publish(call(system, uuid.New(), 1))
+		s.publish(call(system, uuid.New()))
 		if i%5 == 0 {
 			if _, err := thief.FetchNoWait(1); err != nil {
 				t.Fatal(err)
@@ -226,7 +226,7 @@ func TestProjector_MendsAStolenDelivery(t *testing.T) {
 	if err := s.stream.DeleteConsumer(t.Context(), thief.CachedInfo().Name); err != nil {
 		t.Fatal(err)
 	}
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	if n := s.number("select count(*) from projection.call_log"); n != 22 {
 		t.Errorf("%d rows, want 22", n)
@@ -238,7 +238,7 @@ func TestProjector_StopsAtAnotherStream(t *testing.T) {
 	log := newLog()
 	stop := s.start(func(c *projector.Config) { c.Log = log.logger() })
 	system := uuid.New()
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	replace(t, s)
 	await(t, "the running projector says so", func() bool { return log.has(projector.StreamIdentityChanged) })
@@ -263,14 +263,14 @@ func replace(t *testing.T, s *stage) {
 	}
 	s.stream = eventstest.CreateStream(t, s.js, partitions)
 	for range 10 {
-		s.publish(call(uuid.New(), uuid.New(), 1))
+		s.publish(call(uuid.New(), uuid.New()))
 	}
 }
 
 func TestProjector_StopsAtAStreamThatLostItsEnd(t *testing.T) {
 	s := newStage(t)
 	stop := s.start()
-	s.publish(call(uuid.New(), uuid.New(), 1))
+	s.publish(call(uuid.New(), uuid.New()))
 	s.caughtUp()
 	stop()
 	if _, err := s.pool.Exec(t.Context(), "update projection.position set sequence = 1000"); err != nil {
@@ -286,7 +286,7 @@ func TestProjector_LiftsTheClockAndReplaysTheLift(t *testing.T) {
 	s := newStage(t)
 	stop := s.start()
 	system := uuid.New()
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	stop()
 	ahead := time.Now().Add(time.Hour).Truncate(time.Millisecond)
@@ -295,7 +295,7 @@ func TestProjector_LiftsTheClockAndReplaysTheLift(t *testing.T) {
 	}
 	stop = s.start()
 	id := uuid.New()
-	s.publish(call(system, id, 1))
+	s.publish(call(system, id))
 	s.caughtUp()
 	stop()
 	at := func() int64 {
@@ -328,7 +328,7 @@ func TestProjector_AcknowledgesForPeopleToSee(t *testing.T) {
 	s := newStage(t)
 	s.start()
 	system := uuid.New()
-	s.publish(call(system, uuid.New(), 1))
+	s.publish(call(system, uuid.New()))
 	s.caughtUp()
 	await(t, "no pending deliveries", func() bool {
 		pending := 0
@@ -344,7 +344,7 @@ func TestProjector_AcknowledgesForPeopleToSee(t *testing.T) {
 }
 
 func TestImports(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "./...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,7 +133,7 @@ func (s *State) endCall(key Key, before CallLog, existed bool, e events.Event) {
 func (s *State) settleCall(next CallLog, at events.Time) {
 	owner := OwnerKey{next.System, events.Owner{Entity: events.EntityCall, ID: next.ID}}
 	transcript, _ := s.Transcripts.Get(owner)
-	next.Transcription = transcript.Transcription.orUnavailable()
+	next.Transcription = transcript.orUnavailable()
 	recording, _ := s.newestRecording(owner)
 	next.RecordingSid = events.Null[string]{Value: recording.Sid, Valid: recording.Sid != ""}
 	next.RecordingDuration = recording.Duration

@@ -9,7 +9,7 @@ import (
 
 // Fold is pure: no clock, context, database, logger, network or file, and of ours the events alone.
 func TestImports(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, ".").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{join .Imports "\n"}}`, ".").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

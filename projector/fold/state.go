@@ -60,8 +60,9 @@ func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
 		return s.foldTranscript(e, at), nil
 	case events.EntityRecording:
 		return s.foldRecording(e, at)
+	default:
+		return Ignored, nil
 	}
-	return Ignored, nil
 }
 
 // LoadRecording adds a recording as it stands in the database.

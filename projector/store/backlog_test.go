@@ -69,6 +69,7 @@ func BenchmarkBacklog(b *testing.B) {
 }
 
 func caughtUp(b *testing.B, stream jetstream.Stream, standing func(last uint64) int) bool {
+	b.Helper()
 	info, err := stream.Info(b.Context())
 	if err != nil {
 		b.Fatal(err)

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,18 +25,18 @@ func stream() store.Stream {
 }
 
 // open is a store on a database of its own, under the projector's role.
-func open(t testing.TB) (*store.Store, *pgxpool.Pool) {
-	t.Helper()
-	config, err := pgxpool.ParseConfig(schematest.New(t).RoleURL("callboard_projector"))
+func open(tb testing.TB) (*store.Store, *pgxpool.Pool) {
+	tb.Helper()
+	config, err := pgxpool.ParseConfig(schematest.New(tb).RoleURL("callboard_projector"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	config.ConnConfig.RuntimeParams["search_path"] = "projection"
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	pool, err := pgxpool.NewWithConfig(tb.Context(), config)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(pool.Close)
+	tb.Cleanup(pool.Close)
 	return store.New(pool), pool
 }
 
@@ -207,7 +208,7 @@ func TestStore_Fences(t *testing.T) {
 	}
 	next := first
 	next.Sequence = 7
-	if err := s.Advance(t.Context(), first, next); err != store.ErrFenced {
+	if err := s.Advance(t.Context(), first, next); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("an older epoch: %v, want ErrFenced", err)
 	}
 	moved := second
@@ -215,12 +216,12 @@ func TestStore_Fences(t *testing.T) {
 	if err := s.Advance(t.Context(), second, moved); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Advance(t.Context(), second, moved); err != store.ErrFenced {
+	if err := s.Advance(t.Context(), second, moved); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("an older position: %v, want ErrFenced", err)
 	}
 	other := stream()
 	other.Created = other.Created.Add(time.Second)
-	if _, err := s.Claim(t.Context(), other, 3); err != store.ErrIdentity {
+	if _, err := s.Claim(t.Context(), other, 3); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("another stream: %v, want ErrIdentity", err)
 	}
 }

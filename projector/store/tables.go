@@ -125,7 +125,7 @@ func tombstones() table[fold.Tombstone] {
 	return table[row]{"tombstone", 3, []column[row]{
 		uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
 		textColumn("entity", func(r *row) *events.Entity { return &r.Entity }),
-		textColumn("key", func(r *row) *string { return &r.TombstoneKey.Key }),
+		textColumn("key", func(r *row) *string { return &r.Key }),
 		intColumn("version", func(r *row) *int64 { return &r.Version }),
 		textColumn("owner", func(r *row) *events.Entity { return &r.Owner.Entity }),
 		uuidColumn("owner_id", func(r *row) *uuid.UUID { return &r.Owner.ID }),

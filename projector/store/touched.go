@@ -48,6 +48,7 @@ func (t *touched) add(e events.Event) {
 		t.addOwner(e.System, owner)
 	case events.EntityRecording:
 		t.addRecording(e)
+	default: // what isn't folded touches nothing
 	}
 }
 
