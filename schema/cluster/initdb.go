@@ -81,7 +81,7 @@ func (h *home) open(pg install) (string, error) {
 
 // command is one of PostgreSQL's programs, run as the server's user in the cluster's folder.
 func (h *home) command(pg install, program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(pg.dir, program), args...)
+	cmd := exec.Command(filepath.Join(pg.dir, program), args...) //nolint:noctx // it ends by signals, which let PostgreSQL shut down
 	cmd.Dir = h.dir
 	cmd.Env = bareEnvironment()
 	h.owner.assume(cmd)

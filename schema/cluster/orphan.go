@@ -28,7 +28,7 @@ func stopOrphan(ctx context.Context, data string) error {
 	if err != nil {
 		return err
 	}
-	defer p.Release()
+	defer func() { _ = p.Release() }() // it is only looked at and signalled
 	if errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone) {
 		return nil // PostgreSQL deals with the file of a dead server by itself
 	}

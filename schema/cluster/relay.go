@@ -32,7 +32,7 @@ func startRelay(ctx context.Context, upstream string, progress func(string)) (*r
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return nil, err
 	}

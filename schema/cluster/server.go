@@ -31,7 +31,7 @@ var errPortTaken = errors.New("the port is taken")
 func (c *Cluster) launchAnywhere(ctx context.Context) error {
 	var err error
 	for range 5 {
-		if c.port, err = freePort(); err != nil {
+		if c.port, err = freePort(ctx); err != nil {
 			return fmt.Errorf("free port: %w", err)
 		}
 		var p *process
@@ -46,8 +46,8 @@ func (c *Cluster) launchAnywhere(ctx context.Context) error {
 	return err
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+func freePort(ctx context.Context) (int, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return 0, err
 	}
@@ -82,7 +82,7 @@ func (c *Cluster) arguments(port int) []string {
 		"timezone":        "UTC",
 	}
 	if !c.config.Durable {
-		maps.Copy(settings, map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"})
+		maps.Copy(settings, map[string]string{"fsync": "off", "full_page_writes": "off"})
 	}
 	maps.Copy(settings, c.config.Settings)
 	maps.Copy(settings, map[string]string{
