@@ -18,3 +18,6 @@ create schema if not exists control;
 
 grant usage on schema access to callboard_reader, callboard_operator;
 grant usage on schema control to callboard_projector, callboard_operator;
+
+-- PostgreSQL 14 lets everyone create tables here.
+revoke create on schema public from public;

@@ -20,6 +20,17 @@ type Database struct {
 // New copies a database from the template. The test fails with the reason where no PostgreSQL can be had.
 func New(tb testing.TB) *Database {
 	tb.Helper()
+	return create(tb, template)
+}
+
+// NewEmpty is a database without callboard's schema.
+func NewEmpty(tb testing.TB) *Database {
+	tb.Helper()
+	return create(tb, "template1")
+}
+
+func create(tb testing.TB, template string) *Database {
+	tb.Helper()
 	s, err := shared()
 	if err != nil {
 		tb.Fatalf("PostgreSQL: %v", err)
