@@ -1,0 +1,37 @@
+-- Everything that decides about a key and the path's phone system ($2; null where the path names none), in one snapshot.
+select
+  k.id,
+  k.lineage,
+  k.hash,
+  k.pepper_id,
+  k.grant_kind,
+  k.grant_id,
+  k.scopes,
+  k.allowed_networks,
+  k.tier,
+  coalesce(k.revoked_at <= now(), false) as revoked,
+  coalesce(k.expires_at <= now(), false) as expired,
+  exists (
+    select
+    from projection.phone_system s
+    where s.id = $2
+      and case k.grant_kind
+        when 'system' then s.id = k.grant_id
+        when 'organization' then s.organization_id = k.grant_id
+        when 'group' then exists (
+          select
+          from projection.phone_system_group g
+          where g.id = k.grant_id
+            and s.id = any (g.phone_system_ids)
+        )
+      end
+  ) as covered,
+  k.own_extension_id is not null as narrowed,
+  (
+    select e.id
+    from projection.extension e
+    where e.system_id = $2
+      and e.id = k.own_extension_id
+  ) as own_extension_id
+from access.key k
+where k.short = $1

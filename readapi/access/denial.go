@@ -1,0 +1,23 @@
+package access
+
+import "github.com/google/uuid"
+
+// Verdict is how a request is refused before anything is read for it.
+type Verdict int
+
+// The verdicts.
+const (
+	Unauthenticated   Verdict = iota + 1 // no live key
+	NotAccepted                          // a credential, but none of a tenant
+	AddressNotAllowed                    // a live key, from outside its allowlist
+)
+
+// Denial is a refusal by [Authority.Admit]. Its reason is for the log and is never sent.
+type Denial struct {
+	Verdict Verdict
+	Reason  string
+	KeyID   uuid.UUID // of the key's row, where one was found
+}
+
+// Error is the reason.
+func (d *Denial) Error() string { return "denied: " + d.Reason }

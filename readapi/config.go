@@ -1,0 +1,98 @@
+package readapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"callboard/readapi/access"
+	"callboard/readapi/query"
+)
+
+// Config is what the reader is made of. The pools stay the caller's to close, after the handler's last request.
+type Config struct {
+	// Primary is a pool of role callboard_reader on the primary. Every request's key and coverage are decided here.
+	Primary *pgxpool.Pool
+
+	// Projection is where the data is read from, a replica for example. Nil means Primary.
+	Projection *pgxpool.Pool
+
+	// Peppers are those under which keys are accepted, the current one first. There is at least one.
+	Peppers []access.Pepper
+
+	// BaseURL is the public address of the service. It ends in /v1, and the operations are mounted under its path.
+	BaseURL string
+
+	// TrustedProxies are the networks whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
+
+	// Timeout is the longest that a request may take. Zero means 5 seconds.
+	Timeout time.Duration
+
+	// Log gets one line a request.
+	Log zerolog.Logger
+
+	// Metrics is where the reader's metrics are registered. Nil means nowhere.
+	Metrics prometheus.Registerer
+}
+
+const defaultTimeout = 5 * time.Second
+
+// New is the reader. The error says what in the configuration can't be served with.
+func New(c Config) (http.Handler, error) {
+	base, err := parseBaseURL(c.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if c.Primary == nil {
+		return nil, errors.New("no pool on the primary")
+	}
+	if c.Projection == nil {
+		c.Projection = c.Primary
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
+	authority, err := access.NewAuthority(c.Primary, c.Peppers)
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := newMetrics(c.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	return &service{
+		routes:    newRoutes(base.EscapedPath(), operations(query.New(c.Projection))),
+		authority: authority,
+		proxies:   c.TrustedProxies,
+		base:      base.String(),
+		timeout:   c.Timeout,
+		log:       c.Log,
+		metrics:   metrics,
+	}, nil
+}
+
+func parseBaseURL(text string) (*url.URL, error) {
+	base, err := url.Parse(text)
+	switch {
+	case err != nil,
+		base.Scheme != "http" && base.Scheme != "https",
+		base.Host == "", base.User != nil,
+		base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || base.RawPath != "",
+		strings.ContainsAny(base.Path, "{}"), // would be variables of the routes
+		!strings.HasSuffix(base.Path, "/v1"):
+		return nil, errors.New("the base URL is an http or https URL that ends in /v1")
+	}
+	return base, nil
+}

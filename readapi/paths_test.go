@@ -1,0 +1,123 @@
+package readapi
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// Every path outside the contract is a 404 problem document, without a redirect and without asking for a key.
+func TestPaths_Outside(t *testing.T) {
+	r := newReader(t)
+	system := r.system("one").String()
+	for _, path := range []string{
+		"", "/", "/customer", "/customer/phone-systems/", "/customer//phone-systems", "//customer/phone-systems",
+		"/customer/phone-systems/" + system, "/customer/phone-systems/" + system + "/", "/customer/phone-systems/" + system + "/phones/",
+		"/customer/phone-systems//phones", "/customer/phone-systems/" + system + "//phones",
+		"/customer/phone-systems/" + system + "/phones//", "/customer/./phone-systems", "/customer/../customer/phone-systems",
+		"/customer%2Fphone-systems", "/Customer/phone-systems", "/customer/phone-systems/" + system + "/call-logs/x/y",
+		"/customer/phone-systems/" + system + "/messages", "/customer/phone-systems;x=1", "/" + strings.Repeat("a/", 50_000),
+	} {
+		w := r.get(path)
+		if w.Code != 404 || problemIn(t, w).Code != "NOT_FOUND" || w.Header().Get("Location") != "" {
+			t.Errorf("%.60s: %d", path, w.Code)
+		}
+	}
+	if w := r.get("https://phones.example.com/customer/phone-systems"); w.Code != 404 {
+		t.Errorf("outside the base path: %d", w.Code)
+	}
+}
+
+func TestPaths_Methods(t *testing.T) {
+	r := newReader(t)
+	system := r.system("one").String()
+	for _, o := range register() {
+		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"} {
+			w := r.do(method, o.examplePath(system))
+			if w.Code != 405 || problemIn(t, w).Code != "METHOD_NOT_ALLOWED" || w.Header().Get("Allow") != "GET, HEAD" {
+				t.Errorf("%s %s: %d", method, o.ID, w.Code)
+			}
+		}
+	}
+	if w := r.do("POST", "/nothing"); w.Code != 404 {
+		t.Errorf("POST to no operation: %d", w.Code)
+	}
+}
+
+// The same over a real connection, where the request line is the client's to write.
+func TestPaths_Wire(t *testing.T) {
+	r := newReader(t)
+	server := httptest.NewServer(r.handler)
+	defer server.Close()
+	for line, want := range map[string]int{
+		"GET /api/v1/customer/phone-systems HTTP/1.1":                                       401,
+		"HEAD /api/v1/customer/phone-systems HTTP/1.1":                                      401,
+		"GET http://elsewhere/api/v1/customer/phone-systems HTTP/1.1":                       401,
+		"GET /api/v1/../v1/customer/phone-systems HTTP/1.1":                                 404,
+		"GET //api/v1/customer/phone-systems HTTP/1.1":                                      404,
+		"GET /api/v1/customer/phone-systems/%2e%2e/phones HTTP/1.1":                         401,
+		"GET /api/v1/customer/phone-systems/a%2fb/phones HTTP/1.1":                          401,
+		"GET /api/v1/customer/phone-systems/ HTTP/1.1":                                      404,
+		"POST /api/v1/customer/phone-systems HTTP/1.1":                                      405,
+		"CONNECT /api/v1/customer/phone-systems HTTP/1.1":                                   405,
+		"OPTIONS /api/v1/customer/phone-systems HTTP/1.1":                                   405,
+		"GET /api/v1/customer/phone-systems/%00/phones?%zz=;%00 HTTP/1.1":                   401,
+		"GET /" + strings.Repeat("%41", 60_000) + " HTTP/1.1":                               404,
+		"GET /api/v1/customer/phone-systems#fragment HTTP/1.1":                              404,
+		"BREW /api/v1/customer/phone-systems HTTP/1.1":                                      405,
+		"GET /api/v1/customer/phone-systems?" + strings.Repeat("a=b&", 9_999) + " HTTP/1.1": 401,
+	} {
+		status, contentType := exchangeLine(t, server.Listener.Addr(), line)
+		if status != want || contentType != "application/problem+json" {
+			t.Errorf("%.70s: %d %s, want %d", line, status, contentType, want)
+		}
+	}
+}
+
+func exchangeLine(t testing.TB, address net.Addr, line string) (status int, contentType string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := fmt.Fprintf(conn, "%s\r\nHost: x\r\nConnection: close\r\n\r\n", line); err != nil {
+		t.Fatal(err)
+	}
+	method, _, _ := strings.Cut(line, " ")
+	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, response.Header.Get("Content-Type")
+}
+
+func TestBaseURL(t *testing.T) {
+	for text, good := range map[string]bool{
+		"http://127.0.0.1:8080/v1":   true,
+		"https://x.example/a%20b/v1": true,
+		"https://x.example/v1/":      false,
+		"https://x.example":          false,
+		"https://x.example/v2":       false,
+		"https://u:p@x.example/v1":   false,
+		"https://x.example/v1?a=b":   false,
+		"https://x.example/v1?":      false,
+		"https://x.example/v1#a":     false,
+		"https://x.example/{a}/v1":   false,
+		"ftp://x.example/v1":         false,
+		"/v1":                        false,
+		"":                           false,
+		"https://x.example/%zz/v1":   false,
+	} {
+		if _, err := parseBaseURL(text); (err == nil) != good {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package query
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// PhoneSystem is a row of discovery.
+type PhoneSystem struct {
+	ID   uuid.UUID
+	Name string
+}
+
+//go:embed list_accessible_phone_systems_of_system.sql
+var phoneSystemsOfSystemSQL string
+
+// PhoneSystemsOfSystem is the one system of that id, if it is there.
+func (p *Projection) PhoneSystemsOfSystem(ctx context.Context, system uuid.UUID) ([]PhoneSystem, error) {
+	return p.phoneSystems(ctx, phoneSystemsOfSystemSQL, system)
+}
+
+//go:embed list_accessible_phone_systems_of_group.sql
+var phoneSystemsOfGroupSQL string
+
+// PhoneSystemsOfGroup are the group's current members, by name and then by id.
+func (p *Projection) PhoneSystemsOfGroup(ctx context.Context, group uuid.UUID) ([]PhoneSystem, error) {
+	return p.phoneSystems(ctx, phoneSystemsOfGroupSQL, group)
+}
+
+//go:embed list_accessible_phone_systems_of_organization.sql
+var phoneSystemsOfOrganizationSQL string
+
+// PhoneSystemsOfOrganization are the systems directly attached to the organization, by name and then by id.
+func (p *Projection) PhoneSystemsOfOrganization(ctx context.Context, organization uuid.UUID) ([]PhoneSystem, error) {
+	return p.phoneSystems(ctx, phoneSystemsOfOrganizationSQL, organization)
+}
+
+func (p *Projection) phoneSystems(ctx context.Context, sql string, target uuid.UUID) ([]PhoneSystem, error) {
+	systems := []PhoneSystem{}
+	err := p.query(ctx, sql, []any{key(target)}, func(rows pgx.Rows) error {
+		var s PhoneSystem
+		systems = systems[:0]
+		for rows.Next() {
+			if err := rows.Scan((*[16]byte)(&s.ID), &s.Name); err != nil {
+				return err
+			}
+			systems = append(systems, s)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list phone systems: %w", err)
+	}
+	return systems, nil
+}

@@ -1,0 +1,87 @@
+package readapi
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"callboard/readapi/access"
+)
+
+// metrics are counted for every request. A request for no operation is counted as the operation "none".
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "callboard_readapi_requests_total",
+			Help: "Requests answered, by operation and status. 499: the client did not wait.",
+		}, []string{"operation", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "callboard_readapi_request_duration_seconds",
+			Help:    "From the request's headers to the answer's last byte handed over, by operation.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+		}, []string{"operation"}),
+	}
+	return m, errors.Join(registerer.Register(m.requests), registerer.Register(m.duration))
+}
+
+// record counts the request and writes its line in the log.
+func (s *service) record(r *http.Request, x *exchange, status int, err error) {
+	elapsed := time.Since(x.start)
+	operation := cmp.Or(x.operation, "none")
+	s.metrics.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
+	s.metrics.duration.WithLabelValues(operation).Observe(elapsed.Seconds())
+
+	line := s.log.WithLevel(level(status)).
+		Str("request_id", x.requestID).
+		Str("operation", operation).
+		Str("method", r.Method).
+		Int("status", status).
+		Dur("duration", elapsed)
+	var denial *access.Denial
+	if errors.As(err, &denial) {
+		line.Str("denial", denial.Reason)
+		x.key = denial.KeyID
+	}
+	if x.key != uuid.Nil {
+		line.Stringer("key", x.key)
+	}
+	describeCause(line, err)
+	line.Msg("request")
+}
+
+// describeCause adds what only the log may know of an error.
+func describeCause(line *zerolog.Event, err error) {
+	if err == nil {
+		return
+	}
+	p := problemOf(err)
+	line.Str("code", string(p.code))
+	if p.cause != nil {
+		line.AnErr("cause", p.cause)
+	}
+	var caught *panicError
+	if errors.As(err, &caught) {
+		line.Bytes("stack", caught.stack)
+	}
+}
+
+func level(status int) zerolog.Level {
+	switch status {
+	case http.StatusInternalServerError:
+		return zerolog.ErrorLevel
+	case http.StatusServiceUnavailable:
+		return zerolog.WarnLevel
+	}
+	return zerolog.InfoLevel
+}
