@@ -38,11 +38,15 @@ func (p *partition) apply(ctx context.Context, messages []jetstream.Msg) error {
 	if err != nil {
 		return err
 	}
-	if err := p.fetchBodies(ctx, items); err != nil {
-		return err
-	}
-	if err := p.commit(ctx, items); err != nil {
-		return err
+	for len(items) > 0 {
+		portion := items[:bodiesThatFit(items)]
+		if err := p.fetchBodies(ctx, portion); err != nil {
+			return err
+		}
+		if err := p.commit(ctx, portion); err != nil {
+			return err
+		}
+		items = items[len(portion):]
 	}
 	if err := messages[len(messages)-1].Ack(); err != nil {
 		// The position is committed, and a lost acknowledgement costs nothing but a lag shown too high.
@@ -65,6 +69,23 @@ func read(messages []jetstream.Msg) ([]item, error) {
 		}
 	}
 	return items, nil
+}
+
+// claimedBytes bounds the claim-checked bodies that one transaction holds in memory.
+const claimedBytes = 64 << 20
+
+// bodiesThatFit is how many of the items, at least one, bring no more bodies than fit in memory.
+func bodiesThatFit(items []item) int {
+	var size int64
+	for i, it := range items {
+		if transcript, ok := it.event.State.(*events.Transcript); ok && transcript.Object != nil {
+			size += transcript.Object.Bytes
+		}
+		if size > claimedBytes && i > 0 {
+			return i
+		}
+	}
+	return len(items)
 }
 
 // fetchConcurrency is how many claim checks are fetched at a time.

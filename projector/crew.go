@@ -54,7 +54,7 @@ func (c *crew) start(ctx context.Context, partitions []int) {
 	for _, partition := range partitions {
 		m := c.members[partition]
 		m.running, m.began = true, time.Now()
-		c.projector.metrics.owned.WithLabelValues(label(partition)).Set(1)
+		c.projector.metrics.own(partition)
 		c.running.Go(func() {
 			err := runPartition(ctx, c.projector, partition)
 			c.ended <- ending{partition, err}
@@ -67,7 +67,7 @@ func (c *crew) end(e ending) {
 	m := c.members[e.partition]
 	m.running = false
 	metrics, log := c.projector.metrics, c.projector.config.Log
-	metrics.owned.WithLabelValues(label(e.partition)).Set(0)
+	metrics.release(e.partition)
 	if time.Since(m.began) > maxRetry {
 		m.retry.Reset()
 	}
@@ -85,6 +85,6 @@ func (c *crew) end(e ending) {
 func (c *crew) wait() {
 	c.running.Wait()
 	for partition := range c.members {
-		c.projector.metrics.owned.WithLabelValues(label(partition)).Set(0)
+		c.projector.metrics.release(partition)
 	}
 }

@@ -47,4 +47,17 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
+// own notes that the partition runs here, whatever stopped it before.
+func (m *metrics) own(partition int) {
+	m.owned.WithLabelValues(label(partition)).Set(1)
+	m.stopped.DeletePartialMatch(prometheus.Labels{"partition": label(partition)})
+}
+
+// release takes away what only the partition's owner can tell.
+func (m *metrics) release(partition int) {
+	m.owned.WithLabelValues(label(partition)).Set(0)
+	m.position.DeleteLabelValues(label(partition))
+	m.watermark.DeleteLabelValues(label(partition))
+}
+
 func label(partition int) string { return strconv.Itoa(partition) }
