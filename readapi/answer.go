@@ -30,8 +30,8 @@ type reply struct {
 // answer fills the reply to an admitted request. Its errors are those that problemOf knows.
 type answer func(context.Context, *request, *reply) error
 
-// list answers with a page of what happened, newest first.
-func list[F, R any](
+// datedList answers with a page of what happened, newest first.
+func datedList[F, R any](
 	filter func(*request, page, query.Window) F,
 	find func(context.Context, F) (query.Page[R], error),
 	row func([]byte, *request, *R) []byte,

@@ -37,9 +37,10 @@ func benchmarkReader(b *testing.B) (*reader, uuid.UUID) {
 
 func BenchmarkListCallLogs(b *testing.B) {
 	r, system := benchmarkReader(b)
-	q := httptest.NewRequest("GET", fmt.Sprintf("%s/customer/phone-systems/%s/call-logs?page=%d&pageSize=100", baseURL, system, benchmarkPage), nil)
+	q := httptest.NewRequestWithContext(b.Context(), "GET", fmt.Sprintf("%s/customer/phone-systems/%s/call-logs?page=%d&pageSize=100", baseURL, system, benchmarkPage), nil)
 	withKey(r.key(system))(q.Header)
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			w := httptest.NewRecorder()
@@ -57,6 +58,7 @@ func BenchmarkListCallLogs_Query(b *testing.B) {
 	p := query.New(r.config.Primary)
 	f := query.CallLogFilter{System: system, Window: query.Always(), Offset: (benchmarkPage - 1) * 100, Limit: 100}
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			if page, err := p.ListCallLogs(context.Background(), f); err != nil || len(page.Rows) != 100 {
@@ -74,6 +76,7 @@ func BenchmarkListCallLogs_SQL(b *testing.B) {
 		from projection.call_log where system_id = $1 and created_at < $2 order by created_at desc, id desc limit 100`
 	until := at("2026-01-01T00:00:00Z").Add(benchmarkCalls / 2 * 5 * time.Minute)
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			rows, err := r.config.Primary.Query(context.Background(), sql, system, until)

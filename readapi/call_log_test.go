@@ -65,11 +65,11 @@ func sidOf(id, filled uuid.UUID) string {
 }
 
 // normal is JSON in one form.
-func normal(t testing.TB, text string) string {
-	t.Helper()
+func normal(tb testing.TB, text string) string {
+	tb.Helper()
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("%s: %v", text, err)
+		tb.Fatalf("%s: %v", text, err)
 	}
 	sorted, _ := json.Marshal(value)
 	return string(sorted)

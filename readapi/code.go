@@ -62,8 +62,9 @@ func (c code) meaning() meaning {
 		return meaning{http.StatusServiceUnavailable, true, "Service unavailable", "The service can't answer at the moment; try again."}
 	case externalServiceTimeout:
 		return meaning{http.StatusServiceUnavailable, true, "Timed out", "The answer could not be put together in time; try again."}
+	default:
+		return meaning{http.StatusInternalServerError, false, "Internal error", "The request could not be answered; quote the correlation id to support."}
 	}
-	return meaning{http.StatusInternalServerError, false, "Internal error", "The request could not be answered; quote the correlation id to support."}
 }
 
 // problemType is the URL that identifies the type of problem.

@@ -15,7 +15,7 @@
 // The laws:
 //
 //   - The register in operations.go is the list of operations. An operation is a row of it: a parser of parameters, a query and
-//     an encoder, put together by list or detail. There are no handler bodies that could drift apart.
+//     an encoder, put together by datedList or detail. There are no handler bodies that could drift apart.
 //   - Operations return errors; one table maps errors to problem documents, and one function writes answers. Nothing is written
 //     before the answer is whole, so a fault at any point is still a problem document.
 //   - Absent, deleted, another tenant's, not covered, outside the contract: one code, one body, the same headers.

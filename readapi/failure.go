@@ -30,7 +30,7 @@ const unavailableRetry = 2
 // problemOf is the one place where errors get their meaning for clients.
 func problemOf(err error) *problem {
 	var known *problem
-	var denial *access.Denial
+	var denial *access.DeniedError
 	switch {
 	case errors.As(err, &known):
 		return known
@@ -50,8 +50,9 @@ func denialCode(v access.Verdict) code {
 		return credentialNotAccepted
 	case access.AddressNotAllowed:
 		return addressNotAllowed
+	default:
+		return unauthenticated
 	}
-	return unauthenticated
 }
 
 // unavailable reports whether the database could not be asked or was too slow, as opposed to having refused what it was asked.

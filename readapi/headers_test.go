@@ -1,11 +1,11 @@
 package readapi
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +67,7 @@ func TestHead(t *testing.T) {
 		if get.Code != head.Code || headerText(get.Header()) != headerText(head.Header()) || head.Body.Len() != 0 {
 			t.Errorf("%s: GET %d %s, HEAD %d %s", path, get.Code, headerText(get.Header()), head.Code, headerText(head.Header()))
 		}
-		if length := get.Header().Get("Content-Length"); length != fmt.Sprint(get.Body.Len()) {
+		if length := get.Header().Get("Content-Length"); length != strconv.Itoa(get.Body.Len()) {
 			t.Errorf("%s: Content-Length %s of %d", path, length, get.Body.Len())
 		}
 	}
@@ -199,15 +199,15 @@ func (r *reader) walk(path string, key access.IssuedKey, between func()) ([]uuid
 	return seen, total
 }
 
-func nextOf(t testing.TB, h http.Header) string {
-	t.Helper()
+func nextOf(tb testing.TB, h http.Header) string {
+	tb.Helper()
 	link := h.Get("Link")
 	if link == "" {
 		return ""
 	}
 	target, ok := strings.CutSuffix(strings.TrimPrefix(link, "<"), `>; rel="next"`)
 	if _, err := url.Parse(target); err != nil || !ok || !strings.HasPrefix(target, baseURL+"/customer/phone-systems/") {
-		t.Fatalf("link %q", link)
+		tb.Fatalf("link %q", link)
 	}
 	return target
 }

@@ -8,7 +8,7 @@ import (
 
 // The reader and the projector meet in tables and nowhere else.
 func TestImports(t *testing.T) {
-	output, err := exec.Command("go", "list", "-deps", "./...").Output()
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestImports(t *testing.T) {
 // access and query know nothing of callboard but themselves.
 func TestImports_Leaves(t *testing.T) {
 	for _, leaf := range []string{"callboard/readapi/access", "callboard/readapi/query"} {
-		output, err := exec.Command("go", "list", "-deps", leaf).Output()
+		output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", leaf).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func operations(p *query.Projection) []operation {
 		{"getCallGroup", system + "/call-groups/{callGroupId}", access.ScopeCallGroups, false, beta, nil},
 		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, false, beta, nil},
 		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, false, beta, nil},
-		{"listCallLogs", system + "/call-logs", access.ScopeCalls, false, beta, list(callLogFilter, p.ListCallLogs, appendCallLog)},
+		{"listCallLogs", system + "/call-logs", access.ScopeCalls, false, beta, datedList(callLogFilter, p.ListCallLogs, appendCallLog)},
 		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, false, beta, detail(callLogKey, p.GetCallLog, appendCallLogDetail)},
 		{"listCallLogReports", system + "/call-log-reports", access.ScopeCalls, true, beta, nil},
 		{"getCallLogReportDimensions", system + "/call-log-reports/dimensions", access.ScopeCalls, true, beta, nil},
@@ -52,8 +52,11 @@ func operations(p *query.Projection) []operation {
 
 // allows reports whether the permit carries what the operation needs.
 func (o operation) allows(p access.Permit) bool {
-	if o.Scope == "" {
+	switch {
+	case o.Scope == "":
 		return true
+	case o.Report && p.Narrowing.On:
+		return false
 	}
-	return p.Allows(o.Scope) && !(o.Report && p.Narrowing.On)
+	return p.Allows(o.Scope)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -62,7 +63,7 @@ func (o oracle) list(f filter) []uuid.UUID {
 }
 
 func (f filter) query(page, size int) string {
-	values := url.Values{"page": {fmt.Sprint(page)}, "pageSize": {fmt.Sprint(size)}}
+	values := url.Values{"page": {strconv.Itoa(page)}, "pageSize": {strconv.Itoa(size)}}
 	if f.from != nil {
 		values.Set("dateFrom", f.from.Format(time.RFC3339Nano))
 	}

@@ -3,7 +3,6 @@ package readapi
 import (
 	"math"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +12,7 @@ import (
 // not ask for is unknown. Problems are collected, and reported together by problem.
 type parameters struct {
 	given    []parameter
+	places   map[string]int // in given
 	problems []fieldProblem
 }
 
@@ -26,7 +26,7 @@ type parameter struct {
 // parseParameters splits a query string. A bad escape or a semicolon, which some servers take for a separator, makes the
 // parameter malformed.
 func parseParameters(query string) *parameters {
-	p := new(parameters)
+	p := &parameters{places: make(map[string]int)}
 	for pair := range strings.SplitSeq(query, "&") {
 		if pair != "" {
 			p.add(pair)
@@ -42,23 +42,20 @@ func (p *parameters) add(pair string) {
 		p.problems = append(p.problems, fieldProblem{"", invalidFormat, "The query string is malformed."})
 		return
 	}
-	if i := p.index(name); i >= 0 {
+	if i, ok := p.places[name]; ok {
 		p.given[i].times++
 		return
 	}
+	p.places[name] = len(p.given)
 	value, err := url.QueryUnescape(rawValue)
 	malformed := err != nil || strings.Contains(rawValue, ";") || !utf8.ValidString(value) || strings.ContainsRune(value, 0)
 	p.given = append(p.given, parameter{name: name, value: value, malformed: malformed, times: 1})
 }
 
-func (p *parameters) index(name string) int {
-	return slices.IndexFunc(p.given, func(g parameter) bool { return g.name == name })
-}
-
 // text is a parameter's value as given, if it is there once and has one.
 func (p *parameters) text(name string) (string, bool) {
-	i := p.index(name)
-	if i < 0 {
+	i, ok := p.places[name]
+	if !ok {
 		return "", false
 	}
 	g := &p.given[i]

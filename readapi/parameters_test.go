@@ -1,7 +1,6 @@
 package readapi
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,81 +12,96 @@ import (
 	"callboard/readapi/query"
 )
 
-// Every rule of a query, as the problems it makes: pointer and code, in order.
-func TestParameters(t *testing.T) {
+// The rules of whole numbers, of names and of the query's form, as the problems that they make: pointer and code, in order.
+func TestParameters_Page(t *testing.T) {
+	expectProblems(t, map[string]string{
+		"":                                 "",
+		"&&page=1&":                        "",
+		"page=1&pageSize=100":              "",
+		"page=0007":                        "",
+		"page=0":                           "/page TOO_SMALL",
+		"page=-1":                          "/page INVALID_FORMAT",
+		"page=%2B1":                        "/page INVALID_FORMAT",
+		"page=+1":                          "/page INVALID_FORMAT",
+		"page=1%20":                        "/page INVALID_FORMAT",
+		"page=1e3":                         "/page INVALID_FORMAT",
+		"page=1.0":                         "/page INVALID_FORMAT",
+		"page=0x1":                         "/page INVALID_FORMAT",
+		"page=1_0":                         "/page INVALID_FORMAT",
+		"page=%D9%A1":                      "/page INVALID_FORMAT", // an Arabic digit
+		"page=":                            "/page INVALID_FORMAT",
+		"page":                             "/page INVALID_FORMAT",
+		"page=9223372036854775807":         "",
+		"page=9223372036854775808":         "/page TOO_LARGE",
+		"page=" + strings.Repeat("9", 400): "/page TOO_LARGE",
+		"page=1&page=1":                    "/page REPEATED",
+		"page=x&page=1":                    "/page REPEATED",
+		"page=1&%70age=2":                  "/page REPEATED",
+		"pageSize=0":                       "/pageSize TOO_SMALL",
+		"pageSize=101":                     "/pageSize TOO_LARGE",
+		"pagesize=10":                      "/pagesize UNKNOWN_PARAMETER",
+		"Page=1":                           "/Page UNKNOWN_PARAMETER",
+		"a/b~c=1":                          "/a~1b~0c UNKNOWN_PARAMETER",
+		"=1":                               "/ UNKNOWN_PARAMETER",
+		"x=1&x=2":                          "/x UNKNOWN_PARAMETER",
+		"page=%zz":                         "/page INVALID_FORMAT",
+		"page=%":                           "/page INVALID_FORMAT",
+		"%zz=1":                            " INVALID_FORMAT",
+		"page=1;pageSize=2":                "/page INVALID_FORMAT",
+		"page;=1":                          " INVALID_FORMAT",
+	})
+}
+
+func TestParameters_CallSid(t *testing.T) {
+	expectProblems(t, map[string]string{
+		"callSid=a%3Bb":                           "",
+		"callSid=" + strings.Repeat("a", 64):      "",
+		"callSid=" + strings.Repeat("%C3%A4", 64): "",
+		"callSid=" + strings.Repeat("a", 65):      "/callSid TOO_LONG",
+		"callSid=":                                "/callSid INVALID_FORMAT",
+		"callSid=%00":                             "/callSid INVALID_FORMAT",
+		"callSid=%FF":                             "/callSid INVALID_FORMAT",
+		"api_key=secret&page=0&pageSize=x&dateTo=1&dateFrom=&callSid=&callSid=": "/page TOO_SMALL, /pageSize INVALID_FORMAT, /dateFrom INVALID_FORMAT, /dateTo INVALID_FORMAT, /callSid REPEATED, /api_key UNKNOWN_PARAMETER",
+	})
+}
+
+func TestParameters_Dates(t *testing.T) {
+	expectProblems(t, map[string]string{
+		"dateFrom=2026-03-01T00:00:00Z":                                        "",
+		"dateFrom=2026-03-01T00:00:00.123456789123Z":                           "",
+		"dateFrom=2026-03-01T00:00:00%2B00:00":                                 "",
+		"dateFrom=2026-03-01T00:00:00+00:00":                                   "/dateFrom INVALID_FORMAT", // the + is a space
+		"dateFrom=2026-03-01T00:00:00-00:00":                                   "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01T00:00:00%2B01:00":                                 "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01T00:00:00":                                         "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01":                                                  "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01t00:00:00z":                                        "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01%2000:00:00Z":                                      "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01T00:00:00,5Z":                                      "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01T00:00:00.Z":                                       "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01T9:00:00Z":                                         "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-02-30T00:00:00Z":                                        "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01T24:00:00Z":                                        "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01T00:00:60Z":                                        "/dateFrom INVALID_FORMAT",
+		"dateFrom=1767225600":                                                  "/dateFrom INVALID_FORMAT",
+		"dateFrom=":                                                            "/dateFrom INVALID_FORMAT",
+		"dateFrom=0000-01-01T00:00:00Z":                                        "",
+		"dateFrom=9999-12-31T23:59:59.9999Z":                                   "",
+		"dateTo=9999-12-31T23:59:59.9999Z":                                     "",
+		"dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-01T00:00:00Z":            "",
+		"dateFrom=2026-03-01T00:00:00.001Z&dateTo=2026-03-01T00:00:00Z":        "/dateTo TOO_SMALL",
+		"dateFrom=2026-03-01T00:00:00.00011Z&dateTo=2026-03-01T00:00:00.0002Z": "",
+		"dateFrom=2026-03-01T00:00:00.0002Z&dateTo=2026-03-01T00:00:00.00011Z": "/dateTo TOO_SMALL",
+		"dateFrom=2026-03-01T00:00:00.00020Z&dateTo=2026-03-01T00:00:00.0002Z": "",
+	})
+}
+
+func expectProblems(t *testing.T, table map[string]string) {
+	t.Helper()
 	r := newReader(t)
 	system := r.system("one")
 	key := r.key(system)
-	for query, want := range map[string]string{
-		"":                                   "",
-		"&&page=1&":                          "",
-		"page=1&pageSize=100":                "",
-		"page=0007":                          "",
-		"page=0":                             "/page TOO_SMALL",
-		"page=-1":                            "/page INVALID_FORMAT",
-		"page=%2B1":                          "/page INVALID_FORMAT",
-		"page=+1":                            "/page INVALID_FORMAT",
-		"page=1%20":                          "/page INVALID_FORMAT",
-		"page=1e3":                           "/page INVALID_FORMAT",
-		"page=1.0":                           "/page INVALID_FORMAT",
-		"page=0x1":                           "/page INVALID_FORMAT",
-		"page=1_0":                           "/page INVALID_FORMAT",
-		"page=%D9%A1":                        "/page INVALID_FORMAT", // an Arabic digit
-		"page=":                              "/page INVALID_FORMAT",
-		"page":                               "/page INVALID_FORMAT",
-		"page=9223372036854775807":           "",
-		"page=9223372036854775808":           "/page TOO_LARGE",
-		"page=" + strings.Repeat("9", 400):   "/page TOO_LARGE",
-		"page=1&page=1":                      "/page REPEATED",
-		"page=x&page=1":                      "/page REPEATED",
-		"page=1&%70age=2":                    "/page REPEATED",
-		"pageSize=0":                         "/pageSize TOO_SMALL",
-		"pageSize=101":                       "/pageSize TOO_LARGE",
-		"pagesize=10":                        "/pagesize UNKNOWN_PARAMETER",
-		"Page=1":                             "/Page UNKNOWN_PARAMETER",
-		"a/b~c=1":                            "/a~1b~0c UNKNOWN_PARAMETER",
-		"=1":                                 "/ UNKNOWN_PARAMETER",
-		"x=1&x=2":                            "/x UNKNOWN_PARAMETER",
-		"page=%zz":                           "/page INVALID_FORMAT",
-		"page=%":                             "/page INVALID_FORMAT",
-		"%zz=1":                              " INVALID_FORMAT",
-		"page=1;pageSize=2":                  "/page INVALID_FORMAT",
-		"page;=1":                            " INVALID_FORMAT",
-		"callSid=a%3Bb":                      "",
-		"callSid=" + strings.Repeat("a", 64): "",
-		"callSid=" + strings.Repeat("%C3%A4", 64):                               "",
-		"callSid=" + strings.Repeat("a", 65):                                    "/callSid TOO_LONG",
-		"callSid=":                                                              "/callSid INVALID_FORMAT",
-		"callSid=%00":                                                           "/callSid INVALID_FORMAT",
-		"callSid=%FF":                                                           "/callSid INVALID_FORMAT",
-		"dateFrom=2026-03-01T00:00:00Z":                                         "",
-		"dateFrom=2026-03-01T00:00:00.123456789123Z":                            "",
-		"dateFrom=2026-03-01T00:00:00%2B00:00":                                  "",
-		"dateFrom=2026-03-01T00:00:00+00:00":                                    "/dateFrom INVALID_FORMAT", // the + is a space
-		"dateFrom=2026-03-01T00:00:00-00:00":                                    "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-03-01T00:00:00%2B01:00":                                  "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-03-01T00:00:00":                                          "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-03-01":                                                   "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-03-01t00:00:00z":                                         "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-03-01%2000:00:00Z":                                       "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-03-01T00:00:00,5Z":                                       "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-03-01T00:00:00.Z":                                        "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-03-01T9:00:00Z":                                          "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-02-30T00:00:00Z":                                         "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-03-01T24:00:00Z":                                         "/dateFrom INVALID_FORMAT",
-		"dateFrom=2026-03-01T00:00:60Z":                                         "/dateFrom INVALID_FORMAT",
-		"dateFrom=1767225600":                                                   "/dateFrom INVALID_FORMAT",
-		"dateFrom=":                                                             "/dateFrom INVALID_FORMAT",
-		"dateFrom=0000-01-01T00:00:00Z":                                         "",
-		"dateFrom=9999-12-31T23:59:59.9999Z":                                    "",
-		"dateTo=9999-12-31T23:59:59.9999Z":                                      "",
-		"dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-01T00:00:00Z":             "",
-		"dateFrom=2026-03-01T00:00:00.001Z&dateTo=2026-03-01T00:00:00Z":         "/dateTo TOO_SMALL",
-		"dateFrom=2026-03-01T00:00:00.00011Z&dateTo=2026-03-01T00:00:00.0002Z":  "",
-		"dateFrom=2026-03-01T00:00:00.0002Z&dateTo=2026-03-01T00:00:00.00011Z":  "/dateTo TOO_SMALL",
-		"dateFrom=2026-03-01T00:00:00.00020Z&dateTo=2026-03-01T00:00:00.0002Z":  "",
-		"api_key=secret&page=0&pageSize=x&dateTo=1&dateFrom=&callSid=&callSid=": "/page TOO_SMALL, /pageSize INVALID_FORMAT, /dateFrom INVALID_FORMAT, /dateTo INVALID_FORMAT, /callSid REPEATED, /api_key UNKNOWN_PARAMETER",
-	} {
+	for query, want := range table {
 		w := r.get("/customer/phone-systems/"+system.String()+"/call-logs?"+query, withKey(key))
 		if want == "" {
 			if w.Code != 200 {
@@ -176,7 +190,7 @@ func TestParameters_Window(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := make([]string, 2)
 		for i := range texts {
-			texts[i] = "2026-03-01T09:30:00." + rapid.StringMatching(`00[0-3][0-9]{0,8}`).Draw(t, fmt.Sprint(i)) + "Z"
+			texts[i] = "2026-03-01T09:30:00." + rapid.StringMatching(`00[0-3][0-9]{0,8}`).Draw(t, []string{"one", "other"}[i]) + "Z"
 		}
 		slices.SortFunc(texts, func(a, b string) int { return at(a).Compare(at(b)) })
 		p := parseParameters("dateFrom=" + texts[0] + "&dateTo=" + texts[1])

@@ -79,20 +79,20 @@ func TestPaths_Wire(t *testing.T) {
 	}
 }
 
-func exchangeLine(t testing.TB, address net.Addr, line string) (status int, contentType string) {
-	t.Helper()
-	conn, err := net.Dial("tcp", address.String())
+func exchangeLine(tb testing.TB, address net.Addr, line string) (status int, contentType string) {
+	tb.Helper()
+	conn, err := new(net.Dialer).DialContext(tb.Context(), "tcp", address.String())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
 	if _, err := fmt.Fprintf(conn, "%s\r\nHost: x\r\nConnection: close\r\n\r\n", line); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	method, _, _ := strings.Cut(line, " ")
 	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	_, _ = io.Copy(io.Discard, response.Body)

@@ -38,6 +38,7 @@ func accessible(ctx context.Context, p *query.Projection, g access.Grant) ([]que
 		return p.PhoneSystemsOfSystem(ctx, g.ID)
 	case access.GrantGroup:
 		return p.PhoneSystemsOfGroup(ctx, g.ID)
+	default:
+		return p.PhoneSystemsOfOrganization(ctx, g.ID)
 	}
-	return p.PhoneSystemsOfOrganization(ctx, g.ID)
 }

@@ -70,14 +70,13 @@ func (c call) belongsTo(extension uuid.UUID) bool {
 	return c.answeredBy != nil && *c.answeredBy == extension || c.from != nil && *c.from == extension
 }
 
-var callColumns = []string{
-	"system_id", "id", "version", "updated_at", "call_sid", "direction", "status", "from_party", "to_party", "created_at",
-	"answered_by_extension_id", "from_extension_id", "is_emergency", "is_converted", "is_edited", "tags", "transcription_status",
-}
-
 // calls adds calls with their counts, in one transaction as the projector would.
 func (p *projection) calls(system uuid.UUID, calls ...call) {
 	p.Helper()
+	columns := []string{
+		"system_id", "id", "version", "updated_at", "call_sid", "direction", "status", "from_party", "to_party", "created_at",
+		"answered_by_extension_id", "from_extension_id", "is_emergency", "is_converted", "is_edited", "tags", "transcription_status",
+	}
 	rows := pgx.CopyFromSlice(len(calls), func(i int) ([]any, error) {
 		c := calls[i]
 		return []any{
@@ -86,7 +85,7 @@ func (p *projection) calls(system uuid.UUID, calls ...call) {
 		}, nil
 	})
 	err := pgx.BeginFunc(context.Background(), p.pool, func(tx pgx.Tx) error {
-		if _, err := tx.CopyFrom(context.Background(), pgx.Identifier{"projection", "call_log"}, callColumns, rows); err != nil {
+		if _, err := tx.CopyFrom(context.Background(), pgx.Identifier{"projection", "call_log"}, columns, rows); err != nil {
 			return err
 		}
 		for _, sql := range []string{

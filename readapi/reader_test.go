@@ -36,18 +36,18 @@ type reader struct {
 }
 
 // newReader is a reader under the reader's own role. Options change its configuration.
-func newReader(t testing.TB, options ...func(*Config)) *reader {
-	t.Helper()
-	database := schematest.New(t)
+func newReader(tb testing.TB, options ...func(*Config)) *reader {
+	tb.Helper()
+	database := schematest.New(tb)
 	pepper, err := access.NewPepper(bytes.Repeat([]byte("p"), 32))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	r := &reader{TB: t, log: new(logBuffer)}
-	r.projection = &projection{TB: t, pool: openPool(t, database.URL())}
-	r.registry = access.NewRegistry(openPool(t, database.RoleURL("callboard_operator")), pepper)
+	r := &reader{TB: tb, log: new(logBuffer)}
+	r.projection = &projection{TB: tb, pool: openPool(tb, database.URL())}
+	r.registry = access.NewRegistry(openPool(tb, database.RoleURL("callboard_operator")), pepper)
 	r.config = Config{
-		Primary: openPool(t, database.RoleURL("callboard_reader")),
+		Primary: openPool(tb, database.RoleURL("callboard_reader")),
 		Peppers: []access.Pepper{pepper},
 		BaseURL: baseURL,
 		Log:     zerolog.New(r.log),
@@ -57,18 +57,18 @@ func newReader(t testing.TB, options ...func(*Config)) *reader {
 		option(&r.config)
 	}
 	if r.handler, err = New(r.config); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return r
 }
 
-func openPool(t testing.TB, url string) *pgxpool.Pool {
-	t.Helper()
+func openPool(tb testing.TB, url string) *pgxpool.Pool {
+	tb.Helper()
 	pool, err := pgxpool.New(context.Background(), url)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(pool.Close)
+	tb.Cleanup(pool.Close)
 	return pool
 }
 
@@ -115,7 +115,7 @@ func (r *reader) do(method, path string, headers ...header) *httptest.ResponseRe
 	if !strings.HasPrefix(path, "http") {
 		path = baseURL + path
 	}
-	q := httptest.NewRequest(method, path, nil)
+	q := httptest.NewRequestWithContext(r.Context(), method, path, nil)
 	for _, set := range headers {
 		set(q.Header)
 	}
@@ -145,25 +145,25 @@ type document struct {
 type fieldError struct{ Pointer, Code, Detail string }
 
 // problem checks that the answer is a whole problem document and returns it.
-func problemIn(t testing.TB, w *httptest.ResponseRecorder) document {
-	t.Helper()
+func problemIn(tb testing.TB, w *httptest.ResponseRecorder) document {
+	tb.Helper()
 	var d document
-	decode(t, w, &d)
+	decode(tb, w, &d)
 	switch {
 	case w.Header().Get("Content-Type") != "application/problem+json":
-		t.Errorf("%d has content type %q", w.Code, w.Header().Get("Content-Type"))
+		tb.Errorf("%d has content type %q", w.Code, w.Header().Get("Content-Type"))
 	case d.Status != w.Code, d.Title == "", d.Detail == "", !strings.HasPrefix(d.Type, "https://"):
-		t.Errorf("%d has problem document %+v", w.Code, d)
+		tb.Errorf("%d has problem document %+v", w.Code, d)
 	case d.CorrelationID == "" || d.CorrelationID != w.Header().Get("X-Request-Id"):
-		t.Errorf("correlation id %q, request id %q", d.CorrelationID, w.Header().Get("X-Request-Id"))
+		tb.Errorf("correlation id %q, request id %q", d.CorrelationID, w.Header().Get("X-Request-Id"))
 	}
 	return d
 }
 
-func decode(t testing.TB, w *httptest.ResponseRecorder, into any) {
-	t.Helper()
+func decode(tb testing.TB, w *httptest.ResponseRecorder, into any) {
+	tb.Helper()
 	if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
-		t.Fatalf("%d %q: %v", w.Code, w.Body, err)
+		tb.Fatalf("%d %q: %v", w.Code, w.Body, err)
 	}
 }
 
@@ -191,12 +191,12 @@ func (b *logBuffer) String() string {
 }
 
 // last is the newest line's fields.
-func (b *logBuffer) last(t testing.TB) map[string]any {
-	t.Helper()
+func (b *logBuffer) last(tb testing.TB) map[string]any {
+	tb.Helper()
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &fields); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return fields
 }

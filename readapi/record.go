@@ -48,7 +48,7 @@ func (s *service) record(r *http.Request, x *exchange, status int, err error) {
 		Str("method", r.Method).
 		Int("status", status).
 		Dur("duration", elapsed)
-	var denial *access.Denial
+	var denial *access.DeniedError
 	if errors.As(err, &denial) {
 		line.Str("denial", denial.Reason)
 		x.key = denial.KeyID

@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/gorilla/mux"
@@ -28,7 +29,7 @@ func (t *routes) find(r *http.Request) (operation, map[string]string, error) {
 	switch {
 	case t.router.Match(r, &match):
 		return t.byID[match.Route.GetName()], match.Vars, nil
-	case match.MatchErr == mux.ErrMethodMismatch:
+	case errors.Is(match.MatchErr, mux.ErrMethodMismatch):
 		return operation{}, nil, &problem{code: methodNotAllowed}
 	}
 	return operation{}, nil, &problem{code: notFound}

@@ -54,10 +54,10 @@ func describe(header http.Header, out *reply) {
 func describeProblem(header http.Header, p *problem) {
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")
-	switch p.code {
-	case unauthenticated:
+	if p.code == unauthenticated {
 		header.Set("WWW-Authenticate", `Bearer realm="callboard"`)
-	case methodNotAllowed:
+	}
+	if p.code == methodNotAllowed {
 		header.Set("Allow", "GET, HEAD")
 	}
 	if p.retryAfter > 0 {

@@ -57,24 +57,25 @@ func NewAuthority(primary *pgxpool.Pool, peppers []Pepper) (*Authority, error) {
 	return &Authority{primary: primary, peppers: peppers}, nil
 }
 
-// Admit decides about an attempt. The error is a [*Denial] where the credential or the address is refused; what the path and
+// Admit decides about an attempt. The error is a [*DeniedError] where the credential or the address is refused; what the path and
 // the operation ask of the Permit is for the caller to check, in the contract's order.
 func (a *Authority) Admit(ctx context.Context, t Attempt) (Permit, error) {
 	switch t.Credential.Kind {
 	case Foreign:
-		return Permit{}, &Denial{Verdict: NotAccepted, Reason: "not a tenant key"}
+		return Permit{}, &DeniedError{Verdict: NotAccepted, Reason: "not a tenant key"}
 	case Malformed:
-		return Permit{}, &Denial{Verdict: Unauthenticated, Reason: "missing or malformed"}
+		return Permit{}, &DeniedError{Verdict: Unauthenticated, Reason: "missing or malformed"}
+	case TenantKey:
 	}
 	found, err := a.find(ctx, t)
 	if err != nil {
 		return Permit{}, err
 	}
 	if reason := a.refusal(t.Credential.Key, found); reason != "" {
-		return Permit{}, &Denial{Verdict: Unauthenticated, Reason: reason, KeyID: found.permit.KeyID}
+		return Permit{}, &DeniedError{Verdict: Unauthenticated, Reason: reason, KeyID: found.permit.KeyID}
 	}
 	if len(found.networks) > 0 && !contains(found.networks, t.Client) {
-		return Permit{}, &Denial{Verdict: AddressNotAllowed, Reason: "address", KeyID: found.permit.KeyID}
+		return Permit{}, &DeniedError{Verdict: AddressNotAllowed, Reason: "address", KeyID: found.permit.KeyID}
 	}
 	return found.permit, nil
 }

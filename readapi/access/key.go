@@ -70,8 +70,9 @@ func wellFormed(text string) bool {
 
 func isBase62(s string) bool {
 	for i := range len(s) {
-		c := s[i]
-		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z') {
+		digit := '0' <= s[i] && s[i] <= '9'
+		letter := 'a' <= s[i]|0x20 && s[i]|0x20 <= 'z'
+		if !digit && !letter {
 			return false
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // A Pepper prints as its id. The zero Pepper is none.
 type Pepper struct {
 	id     string
-	secret *[]byte // behind a pointer, which is all that shows of it in a printed struct that holds a Pepper
+	secret *string // behind a pointer, which is all that shows of it in a printed struct that holds a Pepper
 }
 
 const pepperLength = 32
@@ -27,8 +27,8 @@ func NewPepper(secret []byte) (Pepper, error) {
 	if len(secret) < pepperLength {
 		return Pepper{}, errPepper
 	}
-	kept := append([]byte(nil), secret...)
-	digest := sha256.Sum256(kept)
+	kept := string(secret)
+	digest := sha256.Sum256(secret)
 	return Pepper{id: hex.EncodeToString(digest[:4]), secret: &kept}, nil
 }
 
@@ -56,7 +56,7 @@ func (p Pepper) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // hash is what is stored of a key.
 func (p Pepper) hash(k Key) []byte {
-	mac := hmac.New(sha256.New, *p.secret)
+	mac := hmac.New(sha256.New, []byte(*p.secret))
 	mac.Write([]byte(k.Reveal()))
 	return mac.Sum(nil)
 }

@@ -63,7 +63,7 @@ func NewRegistry(pool *pgxpool.Pool, pepper Pepper) *Registry {
 //go:embed insert_key.sql
 var insertKeySQL string
 
-// Issue makes a key and keeps its hash. The error is an [*InvalidRequest] where the request can't be a key.
+// Issue makes a key and keeps its hash. The error is an [*RequestError] where the request can't be a key.
 func (g *Registry) Issue(ctx context.Context, r Request) (IssuedKey, error) {
 	r = r.withDefaults()
 	if err := r.validate(time.Now()); err != nil {

@@ -23,13 +23,13 @@ type Request struct {
 	Expires      time.Time      // zero: never
 }
 
-// InvalidRequest is a [Request] that can't be a key, with all that is wrong with it.
-type InvalidRequest struct {
+// RequestError is a [Request] that can't be a key, with all that is wrong with it.
+type RequestError struct {
 	Problems []string
 }
 
 // Error lists the problems.
-func (e *InvalidRequest) Error() string { return strings.Join(e.Problems, "; ") }
+func (e *RequestError) Error() string { return strings.Join(e.Problems, "; ") }
 
 // ParseNetwork reads an address or a CIDR. A CIDR whose address has bits set behind its prefix is refused, since it is more
 // often a mistake than a shorthand.
@@ -75,7 +75,7 @@ func (r Request) validate(now time.Time) error {
 		problems = append(problems, "the expiry is not in the future")
 	}
 	if len(problems) > 0 {
-		return &InvalidRequest{Problems: problems}
+		return &RequestError{Problems: problems}
 	}
 	return nil
 }

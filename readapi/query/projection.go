@@ -33,7 +33,9 @@ type Narrowing struct {
 func key(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
 // key is the extension as an argument, null where there is none.
-func (n Narrowing) key() pgtype.UUID { return pgtype.UUID{Bytes: n.Extension.UUID, Valid: n.Extension.Valid} }
+func (n Narrowing) key() pgtype.UUID {
+	return pgtype.UUID{Bytes: n.Extension.UUID, Valid: n.Extension.Valid}
+}
 
 // stalePlan is SQLSTATE 0A000: a prepared statement's columns have changed their types, as they may where a new generation of
 // the projection has just been switched in. The driver has forgotten the statement by the time it reports this.

@@ -16,22 +16,22 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"callboard/schema/schematest"
 )
 
 func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
 
-var (
-	busy      = uuid.MustParse("b0000000-0000-4000-8000-000000000001")
-	extension = uuid.MustParse("e0000000-0000-4000-8000-000000000001")
-	group     = uuid.MustParse("a0000000-0000-4000-8000-000000000001")
+// Those that the statements ask for.
+const (
+	busyID      = "b0000000-0000-4000-8000-000000000001"
+	extensionID = "e0000000-0000-4000-8000-000000000001"
+	groupID     = "a0000000-0000-4000-8000-000000000001"
 )
 
 // fill makes six phone systems; the busy one has 40 thousand calls over 400 days, a tenth of them the extension's own.
-func fill(t testing.TB, pool *pgxpool.Pool) {
-	t.Helper()
+func fill(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
 	for _, sql := range []string{
 		`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
 		 select n, 'PHONES', 'epoch', 1, 1, 'epoch', '2026-03-01 12:00Z' from generate_series(0, 15) n`,
@@ -64,17 +64,17 @@ func fill(t testing.TB, pool *pgxpool.Pool) {
 		"analyze",
 	} {
 		if _, err := pool.Exec(context.Background(), sql); err != nil {
-			t.Fatalf("%.60s: %v", sql, err)
+			tb.Fatalf("%.60s: %v", sql, err)
 		}
 	}
 }
 
 // statements are every statement of the package with arguments, named by file.
 func statements() map[string][]any {
-	f := CallLogFilter{System: busy, Window: Always(), Offset: 30_000, Limit: 100}
+	f := CallLogFilter{System: uuid.MustParse(busyID), Window: Always(), Offset: 30_000, Limit: 100}
 	f.Window.From, f.Window.Until = at("2025-01-10T07:00:00Z"), at("2026-02-20T15:00:00.001Z")
 	own := f
-	own.Own = Narrowing{On: true, Extension: uuid.NullUUID{UUID: extension, Valid: true}}
+	own.Own = Narrowing{On: true, Extension: uuid.NullUUID{UUID: uuid.MustParse(extensionID), Valid: true}}
 	own.Offset = 3_000
 	sid, ownSid := f, own
 	sid.CallSid, ownSid.CallSid = "CA77", "CA77"
@@ -85,11 +85,11 @@ func statements() map[string][]any {
 	} {
 		_, named[name] = f.statement()
 	}
-	named["get_call_log"] = []any{key(busy), key(group)}
-	named["get_call_log_own"] = []any{key(busy), key(group), key(extension)}
-	named["list_accessible_phone_systems_of_system"] = []any{key(busy)}
-	named["list_accessible_phone_systems_of_group"] = []any{key(group)}
-	named["list_accessible_phone_systems_of_organization"] = []any{key(group)}
+	named["get_call_log"] = []any{key(uuid.MustParse(busyID)), key(uuid.MustParse(groupID))}
+	named["get_call_log_own"] = []any{key(uuid.MustParse(busyID)), key(uuid.MustParse(groupID)), key(uuid.MustParse(extensionID))}
+	named["list_accessible_phone_systems_of_system"] = []any{key(uuid.MustParse(busyID))}
+	named["list_accessible_phone_systems_of_group"] = []any{key(uuid.MustParse(groupID))}
+	named["list_accessible_phone_systems_of_organization"] = []any{key(uuid.MustParse(groupID))}
 	return named
 }
 
@@ -101,17 +101,17 @@ func at(text string) time.Time {
 	return t
 }
 
-func files(t testing.TB) map[string]string {
-	t.Helper()
+func files(tb testing.TB) map[string]string {
+	tb.Helper()
 	paths, err := filepath.Glob("*.sql")
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("%d files, %v", len(paths), err)
+		tb.Fatalf("%d files, %v", len(paths), err)
 	}
 	texts := make(map[string]string)
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		texts[strings.TrimSuffix(path, ".sql")] = string(text)
 	}
@@ -174,24 +174,24 @@ func TestSQL_Plans(t *testing.T) {
 }
 
 // explain runs a statement and returns its plan with what it really read.
-func explain(t testing.TB, conn *pgx.Conn, mode, sql string, arguments []any) string {
-	t.Helper()
+func explain(tb testing.TB, conn *pgx.Conn, mode, sql string, arguments []any) string {
+	tb.Helper()
 	var literals []string
 	for _, argument := range arguments {
 		literals = append(literals, literal(argument))
 	}
 	setup := fmt.Sprintf("deallocate all; set plan_cache_mode = %s; prepare tried as %s", mode, sql)
-	if _, err := conn.Exec(t.Context(), setup, pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Fatal(err)
+	if _, err := conn.Exec(tb.Context(), setup, pgx.QueryExecModeSimpleProtocol); err != nil {
+		tb.Fatal(err)
 	}
-	rows, err := conn.Query(t.Context(), "explain (analyze, timing off, summary off) execute tried ("+strings.Join(literals, ", ")+")",
+	rows, err := conn.Query(tb.Context(), "explain (analyze, timing off, summary off) execute tried ("+strings.Join(literals, ", ")+")",
 		pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -220,12 +220,12 @@ func TestListCallLogs_DeepPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
-	own := Narrowing{On: true, Extension: uuid.NullUUID{UUID: extension, Valid: true}}
+	own := Narrowing{On: true, Extension: uuid.NullUUID{UUID: uuid.MustParse(extensionID), Valid: true}}
 	for _, f := range []CallLogFilter{
 		{Offset: 0}, {Offset: 20_000}, {Offset: 39_950}, {Offset: 1 << 62},
 		{Offset: 0, Own: own}, {Offset: 2_000, Own: own}, {Offset: 3_950, Own: own}, {Offset: 1<<63 - 1, Own: own},
 	} {
-		f.System, f.Window, f.Limit = busy, Always(), 50
+		f.System, f.Window, f.Limit = uuid.MustParse(busyID), Always(), 50
 		sql, arguments := f.statement()
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			plan := explain(t, conn, mode, sql, arguments)
@@ -237,29 +237,5 @@ func TestListCallLogs_DeepPage(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestWindow_WholeDays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		instant := rapid.OneOf(
-			rapid.Map(rapid.Int64Range(-5*86400e3, 5*86400e3), time.UnixMilli),
-			rapid.Map(rapid.Int64Range(-5, 5), func(days int64) time.Time { return time.Unix(days*86400, 0) }),
-		)
-		w := Window{From: instant.Draw(t, "from").UTC(), Until: instant.Draw(t, "until").UTC()}.normal()
-		from, until := w.wholeDays()
-		if from.Before(w.From) || until.After(w.Until) || until.Before(from) {
-			t.Fatalf("%v: whole days from %v until %v", w, from, until)
-		}
-		if !from.Equal(until) && (!from.Equal(from.Truncate(day)) || !until.Equal(until.Truncate(day))) {
-			t.Errorf("%v: from %v until %v are no days", w, from, until)
-		}
-		before, after := from.Sub(w.From), w.Until.Sub(until)
-		if before >= day || after >= day {
-			t.Errorf("%v: %v before and %v after are a day or more", w, before, after)
-		}
-	})
-	if from, until := Always().wholeDays(); !from.Equal(Always().From) || !until.Equal(Always().Until) {
-		t.Errorf("always: whole days from %v until %v", from, until)
 	}
 }

@@ -12,12 +12,12 @@ const (
 	AddressNotAllowed                    // a live key, from outside its allowlist
 )
 
-// Denial is a refusal by [Authority.Admit]. Its reason is for the log and is never sent.
-type Denial struct {
+// DeniedError is a refusal by [Authority.Admit]. Its reason is for the log and is never sent.
+type DeniedError struct {
 	Verdict Verdict
 	Reason  string
 	KeyID   uuid.UUID // of the key's row, where one was found
 }
 
 // Error is the reason.
-func (d *Denial) Error() string { return "denied: " + d.Reason }
+func (d *DeniedError) Error() string { return "denied: " + d.Reason }

@@ -1,0 +1,68 @@
+package readapi
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// No secret and no query string is in the log, in an error or in a printed configuration.
+func TestLog(t *testing.T) {
+	r := newReader(t)
+	system := r.system("one")
+	key := r.key(system)
+	text := key.Key.Reveal()
+	secret := strings.Split(text, "_")[3]
+	path := "/customer/phone-systems/" + system.String() + "/call-logs"
+	r.get(path+"?callSid=canary&api_key="+text, withKey(key), with("Cookie", "canary"), with("User-Agent", "canary"))
+	r.get(path, with("Authorization", "Bearer "+text))
+	r.get(path, with("X-API-Key", text+"canary"))
+	r.get("/"+text, withKey(key))
+	r.get("/customer/phone-systems/"+text+"/phones/canary", withKey(key))
+	r.get(path, with("X-API-Key", forged(key.Key)), with("X-Forwarded-For", "canary"))
+	for _, forbidden := range []string{secret, "canary", "pppp"} {
+		if strings.Contains(r.log.String(), forbidden) {
+			t.Errorf("%q is in the log: %s", forbidden, r.log)
+		}
+	}
+	r.get(path, withKey(key), with("X-Request-Id", "abc"))
+	line := r.log.last(t)
+	for field, want := range map[string]any{
+		"request_id": "abc", "operation": "listCallLogs", "method": "GET", "status": 200.0, "key": key.ID.String(), "level": "info",
+	} {
+		if line[field] != want {
+			t.Errorf("%s: %v, want %v", field, line[field], want)
+		}
+	}
+	if got := strings.Count(r.log.String(), "\n"); got != 7 {
+		t.Errorf("%d lines of 7 requests", got)
+	}
+	r.get(path, with("X-API-Key", forged(key.Key)))
+	if line := r.log.last(t); line["denial"] != "wrong secret" || line["key"] != key.ID.String() {
+		t.Errorf("denied: %v", line)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	r := newReader(t)
+	key := r.key(r.system("one"))
+	r.get("/customer/phone-systems", withKey(key))
+	r.get("/customer/phone-systems")
+	r.get("/nothing")
+	want := `
+		# HELP callboard_readapi_requests_total Requests answered, by operation and status. 499: the client did not wait.
+		# TYPE callboard_readapi_requests_total counter
+		callboard_readapi_requests_total{operation="listAccessiblePhoneSystems",status="200"} 1
+		callboard_readapi_requests_total{operation="listAccessiblePhoneSystems",status="401"} 1
+		callboard_readapi_requests_total{operation="none",status="404"} 1
+	`
+	registry := r.config.Metrics.(*prometheus.Registry)
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "callboard_readapi_requests_total"); err != nil {
+		t.Error(err)
+	}
+	if count, err := testutil.GatherAndCount(registry, "callboard_readapi_request_duration_seconds"); count != 2 || err != nil {
+		t.Errorf("%d histograms, %v", count, err)
+	}
+}
