@@ -89,12 +89,15 @@ func (p *parameters) integer(name string, fallback, least, most int64) int64 {
 	if !ok {
 		return fallback
 	}
-	if strings.Trim(value, "0123456789") != "" {
+	digits, negative := strings.CutPrefix(value, "-")
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		p.refuse(name, invalidFormat, "The value is not a whole number.")
 		return fallback
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
+	case err != nil && negative:
+		p.refuse(name, tooSmall, "The value is below "+strconv.FormatInt(least, 10)+".")
 	case err != nil || n > most:
 		p.refuse(name, tooLarge, "The value is above "+strconv.FormatInt(most, 10)+".")
 	case n < least:
