@@ -61,12 +61,13 @@ func fetchDir(dir string, owner account) (string, error) {
 	}
 	if !owner.canEnter(filepath.Dir(path)) {
 		path = refuge(path)
-		return path, enterRefuge(path, owner)
-	}
-	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := enterRefuge(path, owner); err != nil {
+			return "", err
+		}
+	} else if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	return path, nil
+	return path, os.Chmod(path, 0o755) // whatever the umask
 }
 
 func waitLock(ctx context.Context, dir string) (*os.File, error) {

@@ -39,6 +39,10 @@ func removeBehind(path string) error {
 	if info.Mode()&fs.ModeSymlink == 0 {
 		return removeHome(path)
 	}
+	// Root must not be led to remove what another user's link points to.
+	if !isOwn(info) {
+		return errors.New("it is another user's link")
+	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		if err := removeHome(target); err != nil {
 			return err

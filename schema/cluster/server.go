@@ -102,10 +102,20 @@ func (c *Cluster) arguments(port int) []string {
 func (c *Cluster) await(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startWait, errors.New("start takes too long"))
 	defer cancel()
+	// Who has taken the port may leave a ping waiting, which then ends with the server.
+	running, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		select {
+		case <-p.done:
+			end()
+		case <-running.Done():
+		}
+	}()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := c.ping(ctx)
+		err := c.ping(running)
 		if err == nil {
 			return nil
 		}

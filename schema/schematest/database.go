@@ -36,7 +36,7 @@ func create(tb testing.TB, template string) *Database {
 		tb.Fatalf("PostgreSQL: %v", err)
 	}
 	d := &Database{server: s, name: "test_" + strings.ToLower(rand.Text())}
-	if err := s.exec(tb.Context(), "create database "+d.name+" template "+template); err != nil {
+	if err := s.exec(tb.Context(), "create database "+d.name+" template "+template+s.strategy); err != nil {
 		tb.Fatalf("create database: %v", err)
 	}
 	tb.Cleanup(func() {
