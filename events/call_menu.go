@@ -46,14 +46,9 @@ func readCallMenu(o *object) State {
 }
 
 func readChoice(o *object) Choice {
-	c := Choice{
-		Digit: required(o, "digit", oneOf("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#")),
-		Label: nullable(o, "label", text),
+	return Choice{
+		Digit:  required(o, "digit", oneOf("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#")),
+		Label:  nullable(o, "label", text),
+		Action: requiredNested(o, "action", readAction),
 	}
-	if !o.has("action") {
-		o.problem("action", "is required")
-	} else if action := nested(o, "action", readAction); action != nil {
-		c.Action = *action
-	}
-	return c
 }

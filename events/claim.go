@@ -14,9 +14,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// MaxBodyBytes is the largest claim-checked body that is fetched: a day of speech is some 2 MB, so more is a mistake, and a
-// reader holds the body in memory.
-const MaxBodyBytes = 64 << 20
+// MaxBodyBytes is the largest claim-checked body that is stored and fetched: a day of speech is some 2 MB, so more is a mistake,
+// and a reader holds the body, parsed, in memory.
+const MaxBodyBytes = 16 << 20
 
 const (
 	fetchTime = 30 * time.Second

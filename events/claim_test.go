@@ -122,7 +122,7 @@ func TestFetchBody_TellsFaultsForGood(t *testing.T) {
 		"shorter":         {events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes + 1, Digest: good.Digest}, "another size"},
 		"longer":          {events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes - 1, Digest: good.Digest}, "another size"},
 		"other digest":    {events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes, Digest: other.Digest}, "another digest"},
-		"enormous":        {events.Object{Bucket: good.Bucket, Name: "good", Bytes: events.MaxBodyBytes + 1, Digest: good.Digest}, "larger than 67108864"},
+		"enormous":        {events.Object{Bucket: good.Bucket, Name: "good", Bytes: events.MaxBodyBytes + 1, Digest: good.Digest}, "larger than 16777216"},
 		"empty":           {put("empty", ""), "can't be read: not JSON"},
 		"no JSON":         {put("no JSON", "hello"), "can't be read: not JSON"},
 		"no object":       {put("no object", `"hello"`), "must be an object"},

@@ -28,7 +28,7 @@ func (c *Classification) Identity() Identity {
 
 func readClassification(o *object) State {
 	c := &Classification{
-		PhoneSystemID: nullable(o, "phoneSystemId", identifier),
+		PhoneSystemID: nullable(o, "phoneSystemId", systemOrGlobal),
 		Version:       readVersion(o),
 		Kind:          required(o, "kind", classificationKind),
 		Code:          required(o, "code", name),
@@ -45,6 +45,15 @@ func readClassification(o *object) State {
 
 func classificationKind(v value) (string, string) {
 	return oneOf(KindCategory, "overall_sentiment", "employee_sentiment", "customer_sentiment")(v)
+}
+
+// systemOrGlobal reads a phone system that may be left out: the nil UUID would be a second way to say global.
+func systemOrGlobal(v value) (uuid.UUID, string) {
+	system, problem := identifier(v)
+	if problem == "" && system == uuid.Nil {
+		problem = "must not be the nil UUID"
+	}
+	return system, problem
 }
 
 func classificationKey(kind, code string) string { return kind + "/" + code }

@@ -22,8 +22,8 @@ func (d *decoding) run() {
 		d.structured()
 	case contentJSON, "":
 		a.check(&d.event, &d.problems, func(attribute string) string { return "header:ce-" + attribute })
-		if v, ok := d.body(); ok {
-			d.data(a.ceType, "header:"+headerType, v, "")
+		if o := rootObject(d.message.Data, &d.problems); o != nil {
+			d.data(a.ceType, "header:"+headerType, o)
 		}
 	default:
 		d.problems.add("header:"+headerContentType, "must be application/json or application/cloudevents+json")
@@ -32,15 +32,10 @@ func (d *decoding) run() {
 
 // structured reads an event whose attributes and data are members of the body.
 func (d *decoding) structured() {
-	v, ok := d.body()
-	if !ok {
+	o := rootObject(d.message.Data, &d.problems)
+	if o == nil {
 		return
 	}
-	if v.kind != '{' {
-		d.problems.add("", "must be an object")
-		return
-	}
-	o := &object{members: v.members, problems: &d.problems}
 	a := attributes{
 		specVersion: required(o, "specversion", text),
 		id:          required(o, "id", name),
@@ -52,34 +47,24 @@ func (d *decoding) structured() {
 		return
 	}
 	a.check(&d.event, &d.problems, func(attribute string) string { return "/" + attribute })
-	data, found := o.find("data")
-	if !found {
-		d.problems.add("/data", "is required")
-		return
+	switch m := o.findValue("data"); {
+	case m == nil:
+		o.problem("data", "is required")
+	case m[0].kind != '{':
+		o.problem("data", "must be an object")
+	default:
+		data := o.inner("data", 0, m[1:])
+		d.data(a.ceType, "/type", &data)
 	}
-	d.data(a.ceType, "/type", data, "/data")
 }
 
-func (d *decoding) body() (value, bool) {
-	v, err := parse(d.message.Data)
-	if err != nil {
-		d.problems = append(d.problems, syntaxProblem(err))
-	}
-	return v, err == nil
-}
-
-// data reads the entity's state or deletion. typeAt and dataAt say where the type and the data stand.
-func (d *decoding) data(ceType, typeAt string, v value, dataAt string) {
+// data reads the entity's state or deletion. typeAt says where the type stands.
+func (d *decoding) data(ceType, typeAt string, o *object) {
 	entity, deleted, ok := parseType(ceType)
 	if !ok {
 		d.problems.add(typeAt, "must be callboard.<entity>.changed or callboard.<entity>.deleted of a known entity")
 		return
 	}
-	if v.kind != '{' {
-		d.problems.add(dataAt, "must be an object")
-		return
-	}
-	o := &object{members: v.members, pointer: dataAt, problems: &d.problems}
 	if deleted {
 		d.event.Identity = readDeletion(entity, o)
 	} else {

@@ -2,7 +2,8 @@ package events
 
 import (
 	"strings"
-	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 )
@@ -16,10 +17,10 @@ const (
 	headerTime        = "ce-time"
 	headerContentType = "Content-Type"
 
-	specVersion    = "1.0"
-	contentJSON    = "application/json"
-	contentEvent   = "application/cloudevents+json"
-	maxAttributeID = 1024
+	specVersion  = "1.0"
+	contentJSON  = "application/json"
+	contentEvent = "application/cloudevents+json"
+	maxAttribute = 1024
 )
 
 // Message is what travels: a subject, headers and a body.
@@ -72,17 +73,24 @@ func (a attributes) check(e *Event, p *problems, at func(attribute string) strin
 		switch {
 		case attribute.value == "":
 			p.add(at(attribute.name), "is required")
-		case len(attribute.value) > maxAttributeID:
+		case len(attribute.value) > maxAttribute:
 			p.add(at(attribute.name), "must not be longer than 1024 bytes")
+		case !headerSafe(attribute.value):
+			p.add(at(attribute.name), "must be UTF-8 without control characters or spaces around it")
 		}
 	}
 	e.ID, e.Source = a.id, a.source
 	if a.time == "" {
 		return
 	}
-	t, err := time.Parse(time.RFC3339Nano, a.time)
-	if err != nil {
+	t, ok := parseRFC3339(a.time)
+	if !ok {
 		p.add(at("time"), "must be an RFC 3339 time")
 	}
 	e.Time = t
+}
+
+// headerSafe tells whether a value comes out of a header as it went in.
+func headerSafe(value string) bool {
+	return utf8.ValidString(value) && strings.TrimSpace(value) == value && !strings.ContainsFunc(value, unicode.IsControl)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Null is a T or JSON null. The zero value is null, and two Nulls compare with ==.
@@ -21,6 +22,14 @@ func (n Null[T]) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(n.Value)
+}
+
+// MarshalJSONTo does what MarshalJSON does, without a buffer for each value.
+func (n Null[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if !n.Valid {
+		return enc.WriteToken(jsontext.Null)
+	}
+	return json.MarshalEncode(enc, &n.Value)
 }
 
 // UnmarshalJSON reads a T, or null.

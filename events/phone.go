@@ -37,7 +37,7 @@ func (p *Phone) Identity() Identity {
 }
 
 func readPhone(o *object) State {
-	p := &Phone{
+	return &Phone{
 		ID:            required(o, "id", identifier),
 		PhoneSystemID: required(o, "phoneSystemId", identifier),
 		Version:       readVersion(o),
@@ -51,13 +51,8 @@ func readPhone(o *object) State {
 		Slot:          nullable(o, "slot", integer(math.MinInt32, math.MaxInt32)),
 		MACAddress:    nullable(o, "macAddress", text),
 		Firmware:      nullable(o, "firmware", text),
+		Hardware:      requiredNested(o, "hardware", readHardware),
 	}
-	if !o.has("hardware") {
-		o.problem("hardware", "is required")
-	} else if hardware := nested(o, "hardware", readHardware); hardware != nil {
-		p.Hardware = *hardware
-	}
-	return p
 }
 
 func readHardware(o *object) Hardware {

@@ -9,7 +9,8 @@ type Problem struct {
 	Detail  string `json:"detail"`
 }
 
-// InvalidError is a message that can't be read, with every problem found in it. The details never quote the data.
+// InvalidError is a message that can't be read, with every problem found in it, up to a hundred. The details never quote the
+// data; the pointers name its members.
 type InvalidError struct {
 	Problems []Problem
 }
@@ -30,11 +31,19 @@ func (e *InvalidError) Error() string {
 	return b.String()
 }
 
+// maxProblems bounds what a hostile message can make its reader keep: an array of a megabyte can hold half a million of them.
+const maxProblems = 100
+
 // problems gathers what is wrong with one message.
 type problems []Problem
 
 func (p *problems) add(pointer, detail string) {
-	*p = append(*p, Problem{Pointer: pointer, Detail: detail})
+	switch {
+	case len(*p) < maxProblems:
+		*p = append(*p, Problem{Pointer: pointer, Detail: detail})
+	case len(*p) == maxProblems:
+		*p = append(*p, Problem{Detail: "and more"})
+	}
 }
 
 func (p problems) err() error {

@@ -55,7 +55,7 @@ func readRecording(o *object) State {
 		Audio:           nested(o, "audio", readAudio),
 	}
 	checkOwner(o, r.CallID, r.VoicemailID)
-	if r.Status == RecordingReady && r.Audio == nil {
+	if r.Status == RecordingReady && !o.has("audio") {
 		o.problem("audio", "is required when status is ready")
 	}
 	return r

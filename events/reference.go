@@ -51,12 +51,13 @@ func readAction(o *object) Action {
 		Reference: nested(o, "reference", readReference),
 		Literal:   nullable(o, "literal", text),
 	}
-	switch fetchable := slices.Contains(fetchableTypes(), a.Type); {
-	case fetchable && a.Reference == nil:
+	fetchable := slices.Contains(fetchableTypes(), a.Type)
+	switch {
+	case fetchable && !o.has("reference"):
 		o.problem("reference", "is required for this type")
-	case fetchable && a.Reference.Type != a.Type:
+	case fetchable && a.Reference != nil && a.Reference.Type != a.Type:
 		o.problem("reference", "must be of the action's own type")
-	case !fetchable && a.Reference != nil:
+	case slices.Contains(literalTypes(), a.Type) && a.Reference != nil:
 		o.problem("reference", "must be null for this type")
 	}
 	return a

@@ -68,7 +68,7 @@ func readDeletion(entity Entity, o *object) Identity {
 	case EntityGroup:
 		d.Key = required(o, "id", identifier).String()
 	case EntityClassification:
-		d.System = nullable(o, "phoneSystemId", identifier).Value
+		d.System = nullable(o, "phoneSystemId", systemOrGlobal).Value
 		d.Key = classificationKey(required(o, "kind", classificationKind), required(o, "code", name))
 	case EntityTranscript:
 		d.System = required(o, "phoneSystemId", identifier)

@@ -20,18 +20,22 @@ func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 
 // ParseTime reads an RFC 3339 time whose offset is Z or +00:00, with any fraction, which is cut to milliseconds.
 func ParseTime(s string) (Time, error) {
-	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.ContainsRune(s, ',') {
-		return 0, errNotTime
+	t, ok := parseRFC3339(s)
+	if ok && (strings.HasSuffix(s, "Z") || strings.HasSuffix(s, "+00:00")) {
+		return TimeOf(t), nil
+	}
+	return 0, errNotTime
+}
+
+// parseRFC3339 reads a time with any offset, in UTC. The time package is laxer than the RFC: it reads hours of one digit and
+// fractions behind a comma. A year that is 0 or, in UTC, has five digits can't be written again or kept by PostgreSQL.
+func parseRFC3339(s string) (time.Time, bool) {
+	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.Contains(s, ",") {
+		return time.Time{}, false
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil || !(strings.HasSuffix(s, "Z") || strings.HasSuffix(s, "+00:00")) {
-		return 0, errNotTime
-	}
-	// Year 0 is in RFC 3339 and in no calendar that PostgreSQL keeps.
-	if t.Year() < 1 {
-		return 0, errNotTime
-	}
-	return TimeOf(t), nil
+	t = t.UTC()
+	return t, err == nil && t.Year() >= 1 && t.Year() <= 9999
 }
 
 // Std is the instant as a [time.Time] in UTC.

@@ -89,17 +89,12 @@ func (t *Transcript) readBody(o *object) {
 // ReadBody sets Text and Turns from the entry that Object names, and clears Object. The error, an [*InvalidError], lists every
 // problem; the transcript is then unchanged.
 func (t *Transcript) ReadBody(data []byte) error {
-	v, err := parse(data)
-	switch {
-	case err != nil:
-		return &InvalidError{Problems: []Problem{syntaxProblem(err)}}
-	case v.kind != '{':
-		return &InvalidError{Problems: []Problem{{Detail: "must be an object"}}}
-	}
 	var p problems
 	read := *t
 	read.Object = nil
-	read.readBody(&object{members: v.members, problems: &p})
+	if o := rootObject(data, &p); o != nil {
+		read.readBody(o)
+	}
 	if len(p) == 0 {
 		*t = read
 	}
@@ -107,18 +102,13 @@ func (t *Transcript) ReadBody(data []byte) error {
 }
 
 func readTurn(o *object) Turn {
-	t := Turn{
+	return Turn{
 		Text:         required(o, "text", text),
+		Speaker:      requiredNested(o, "speaker", readSpeaker),
 		StartSeconds: nullable(o, "startSeconds", number),
 		EndSeconds:   nullable(o, "endSeconds", number),
 		Confidence:   nullable(o, "confidence", number),
 	}
-	if !o.has("speaker") {
-		o.problem("speaker", "is required")
-	} else if speaker := nested(o, "speaker", readSpeaker); speaker != nil {
-		t.Speaker = *speaker
-	}
-	return t
 }
 
 func readSpeaker(o *object) Speaker {

@@ -1,0 +1,140 @@
+package events_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"callboard/events"
+)
+
+func TestDecode_Refuses(t *testing.T) {
+	for _, r := range refusals() {
+		t.Run(r.name, func(t *testing.T) { checkProblems(t, r.message(t), r.problems) })
+	}
+}
+
+func checkProblems(t *testing.T, m events.Message, want string) {
+	t.Helper()
+	_, err := events.Decode(m)
+	var invalid *events.InvalidError
+	if !errors.As(err, &invalid) {
+		t.Fatalf("not refused: %v", err)
+	}
+	if err.Error() != want {
+		t.Errorf("\n got %s\nwant %s", err, want)
+	}
+}
+
+func TestDecode_RefusesWhatIsNoObject(t *testing.T) {
+	for body, want := range map[string]string{
+		"":          "not JSON: it ends too early",
+		" \n":       "not JSON: it ends too early",
+		"{":         "not JSON: it ends too early",
+		`{"id":`:    "/id: not JSON: it ends too early",
+		"null":      "must be an object",
+		`"call"`:    "must be an object",
+		"[]":        "must be an object",
+		"{}{}":      "not JSON: data after the JSON value",
+		"{} x":      "not JSON: data after the JSON value",
+		"{'id': 1}": "not JSON: invalid character",
+		"\ufeff{}":  "not JSON: invalid character",
+	} {
+		m := fixture(t, "call.changed")
+		m.Data = []byte(body)
+		checkProblems(t, m, want)
+	}
+}
+
+func TestDecode_RefusesSubjects(t *testing.T) {
+	const other = "7a1be0c3-90ad-4d3f-8a5e-2f6d1f9e4c22"
+	for _, c := range []struct{ fixture, subject, want string }{
+		{"call.changed", "phones." + other + ".call", "subject: names another phone system than the data"},
+		{"call.changed", "phones.5D0C6A6E-27F1-4A4E-9D2B-0C8F3F1B7A10.call", "subject: names another phone system than the data"},
+		{"call.changed", "phones.global.call", "subject: names another phone system than the data"},
+		{"call.changed", "phones.5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10.voicemail", "subject: names another entity than the event's type"},
+		{"call.changed", "phones.3." + other + ".call", "subject: names another phone system than the data"},
+		{"call.changed", "phones.call", "subject: must be phones.<system>.<entity>"},
+		{"call.changed", "orders." + other + ".call", "subject: must be phones.<system>.<entity>"},
+		{"call.changed", "", "subject: must be phones.<system>.<entity>"},
+		{"phone-system.changed", "phones." + other + ".phone-system", "subject: names another phone system than the data"},
+		{"group.changed", "phones." + other + ".group", "subject: names another phone system than the data"},
+		{"classification.changed", "phones.global.classification", "subject: names another phone system than the data"},
+		{"classification.global.changed", "phones." + other + ".classification", "subject: names another phone system than the data"},
+	} {
+		m := fixture(t, c.fixture)
+		m.Subject = c.subject
+		checkProblems(t, m, c.want)
+	}
+	nobody := refusal{"", "representative.changed", "5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10", "00000000-0000-0000-0000-000000000000", "", false}.message(t)
+	nobody.Subject = "phones.global.representative"
+	checkProblems(t, nobody, "subject: only groups and classifications are global")
+}
+
+func TestDecode_RefusesHeaders(t *testing.T) {
+	const unknown = "header:ce-type: must be callboard.<entity>.changed or callboard.<entity>.deleted of a known entity"
+	for _, c := range []struct{ header, value, want string }{
+		{"ce-type", "callboard.fax.changed", unknown},
+		{"ce-type", "callboard.call.updated", unknown},
+		{"ce-type", "acme.call.changed", unknown},
+		{"ce-type", "", unknown},
+		{"ce-specversion", "0.3", `header:ce-specversion: must be "1.0"`},
+		{"ce-id", "", "header:ce-id: is required"},
+		{"ce-id", strings.Repeat("x", 1025), "header:ce-id: must not be longer than 1024 bytes"},
+		{"ce-id", "a\nb", "header:ce-id: must be UTF-8 without control characters or spaces around it"},
+		{"ce-source", "", "header:ce-source: is required"},
+		{"ce-source", "\xff", "header:ce-source: must be UTF-8 without control characters or spaces around it"},
+		{"ce-time", "yesterday", "header:ce-time: must be an RFC 3339 time"},
+		{"ce-time", "9999-12-31T23:59:59-01:00", "header:ce-time: must be an RFC 3339 time"},
+		{"Content-Type", "text/plain", "header:Content-Type: must be application/json or application/cloudevents+json"},
+	} {
+		m := fixture(t, "call.changed")
+		m.Header[c.header] = []string{c.value}
+		checkProblems(t, m, c.want)
+	}
+	m := fixture(t, "call.changed")
+	m.Header = nil
+	checkProblems(t, m, `header:ce-specversion: must be "1.0"; header:ce-id: is required; header:ce-source: is required; `+unknown)
+}
+
+func TestDecode_AcceptsHeadersInAnyCase(t *testing.T) {
+	want := decoded(t, "call.changed")
+	m := fixture(t, "call.changed")
+	changed := nats.Header{}
+	for i, name := range []string{"Ce-Specversion", "CE-ID", "Ce-Source", "cE-tYpE", "Ce-Time", "content-type"} {
+		changed[name] = m.Header[[]string{"ce-specversion", "ce-id", "ce-source", "ce-type", "ce-time", "Content-Type"}[i]]
+	}
+	changed["content-type"] = []string{"Application/JSON; charset=utf-8"}
+	m.Header = changed
+	got, err := events.Decode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ID != want.ID || got.Source != want.Source || !got.Time.Equal(want.Time) || got.Identity != want.Identity {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDecode_Accepts(t *testing.T) {
+	for _, c := range []struct{ name, fixture, old, new string }{
+		{"members in another order", "phone-system.changed", `"name": "Harbor Dental",` + "\n" + `  "organizationId": "9c1f0f0e-6a83-4c6b-8d0e-58c4b2b1f001"`,
+			`"organizationId": "9c1f0f0e-6a83-4c6b-8d0e-58c4b2b1f001", "name": "Harbor Dental"`},
+		{"unknown members", "phone-system.changed", `"version"`, `"colour": {"of": ["the", {"wall": null}]}, "version"`},
+		{"a UUID in capitals", "phone-system.changed", `9c1f0f0e-6a83`, `9C1F0F0E-6A83`},
+		{"the zone written out", "call.changed", `09:30:00.000Z`, `09:30:00.000+00:00`},
+		{"a fraction finer than kept", "call.changed", `09:30:00.000Z`, `09:30:00.000999999Z`},
+		{"a time without fraction", "call.changed", `09:30:00.000Z`, `09:30:00Z`},
+		{"an absent nullable", "phone.changed", `"serialNumber": null`, `"serial": 7`},
+		{"an escaped string", "phone-system.changed", `Harbor Dental`, `\u0048arbor\u0020Dental`},
+		{"a speaker with more", "transcript.changed", `"kind": "unattributed"`, `"kind": "unattributed", "role": "agent", "ordinal": "x"`},
+	} {
+		got, err := events.Decode(refusal{c.name, c.fixture, c.old, c.new, "", false}.message(t))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		} else if want := decoded(t, c.fixture); !sameEvent(got, want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", c.name, got.State, want.State)
+		}
+	}
+}

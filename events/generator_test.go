@@ -1,0 +1,235 @@
+package events_test
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"callboard/events"
+)
+
+// anyEvent generates events that a publisher may send: any entity, changed or deleted.
+func anyEvent() *rapid.Generator[events.Event] {
+	return rapid.Custom(func(t *rapid.T) events.Event {
+		e := events.Changed(anyState(rapid.SampledFrom(events.Entities()).Draw(t, "entity")).Draw(t, "state"))
+		if rapid.IntRange(0, 9).Draw(t, "end") == 0 {
+			e = events.Deleted(e.Identity)
+		}
+		e.ID = attribute().Draw(t, "id")
+		e.Source = attribute().Draw(t, "source")
+		e.Time = time.Unix(rapid.Int64Range(0, math.MaxUint32).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).UTC()
+		return e
+	})
+}
+
+func attribute() *rapid.Generator[string] { return rapid.StringMatching(`[!-~][ -~]{0,60}[!-~]`) }
+
+// anyState generates an entity's state: every member at random, within what its type and the tables below allow.
+func anyState(entity events.Entity) *rapid.Generator[events.State] {
+	return rapid.Custom(func(t *rapid.T) events.State {
+		state := newState(entity)
+		fill(t, reflect.ValueOf(state).Elem())
+		return state
+	})
+}
+
+func newState(entity events.Entity) events.State {
+	return map[events.Entity]func() events.State{
+		events.EntityPhoneSystem:    func() events.State { return new(events.PhoneSystem) },
+		events.EntityGroup:          func() events.State { return new(events.Group) },
+		events.EntityAgentConfig:    func() events.State { return new(events.AgentConfig) },
+		events.EntityExtension:      func() events.State { return new(events.Extension) },
+		events.EntityPhone:          func() events.State { return new(events.Phone) },
+		events.EntityPhoneNumber:    func() events.State { return new(events.PhoneNumber) },
+		events.EntityCallGroup:      func() events.State { return new(events.CallGroup) },
+		events.EntityCallMenu:       func() events.State { return new(events.CallMenu) },
+		events.EntityRepresentative: func() events.State { return new(events.Representative) },
+		events.EntityClassification: func() events.State { return new(events.Classification) },
+		events.EntityCall:           func() events.State { return new(events.Call) },
+		events.EntityTranscript:     func() events.State { return new(events.Transcript) },
+		events.EntityRecording:      func() events.State { return new(events.Recording) },
+		events.EntityAnalysis:       func() events.State { return new(events.Analysis) },
+		events.EntityVoicemail:      func() events.State { return new(events.Voicemail) },
+	}[entity]()
+}
+
+// anyText is text as people and machines write it: everything but NUL.
+func anyText() *rapid.Generator[string] {
+	return rapid.StringOf(rapid.Rune().Filter(func(r rune) bool { return r != 0 }))
+}
+
+// shapes are the strings that are not free text, by type and member.
+func shapes() map[string]*rapid.Generator[string] {
+	sid := rapid.StringMatching(`RE[A-Za-z0-9_-]{1,62}`)
+	word := rapid.StringMatching(`[a-z_]{1,12}`)
+	of := func(words ...string) *rapid.Generator[string] { return rapid.SampledFrom(words) }
+	return map[string]*rapid.Generator[string]{
+		"AgentConfig.Status":       of("active", "inactive", "paused", "archived", "testing"),
+		"PhoneNumber.PhoneNumber":  rapid.StringMatching(`\+[1-9][0-9]{1,14}`),
+		"PhoneNumber.Origin":       of("managed", "carrier_hosted"),
+		"PhoneNumber.Country":      rapid.StringMatching(`[A-Z]{2}`),
+		"Classification.Kind":      of("category", "overall_sentiment", "employee_sentiment", "customer_sentiment"),
+		"Classification.Code":      rapid.StringMatching(`[a-z/ ]{1,12}`),
+		"Choice.Digit":             of("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#"),
+		"Call.CallSid":             word,
+		"Call.Direction":           of("inbound", "outbound", "internal"),
+		"Call.Status":              word,
+		"Call.ConversionValue":     rapid.StringMatching(`-?[0-9]{1,30}(\.[0-9]{1,30})?`),
+		"Transcript.Status":        of("queued", "running", "completed", "failed", "skipped", "removed"),
+		"Object.Bucket":            word,
+		"Object.Name":              word,
+		"Object.Digest":            rapid.StringMatching(`SHA-256=[A-Za-z0-9_-]{43}=?`),
+		"Recording.RecordingSid":   sid,
+		"Recording.Status":         of("processing", "ready", "unavailable"),
+		"Audio.Key":                word,
+		"Audio.ContentType":        word,
+		"Analysis.CallSid":         word,
+		"Analysis.Status":          of("pending", "processing", "completed", "failed"),
+		"Analysis.Category":        word,
+		"Sentiment.Code":           word,
+		"RepresentativeRole.State": of("identified", "unknown", "not_analyzed"),
+		"Voicemail.CallSid":        word,
+		"Voicemail.RecordingSid":   sid,
+		"Reference.Type":           of(fetchable()...),
+		"Action.Type":              of(append([]string{"forward", "play-audio", "voicemail", "directory", "messaging", "hangup"}, fetchable()...)...),
+	}
+}
+
+func fetchable() []string {
+	return []string{"phone", "extension", "extension-voicemail", "agent-config", "call-group", "call-group-voicemail", "call-menu"}
+}
+
+// ranges are the bounds of whole numbers, by type and member.
+func ranges() map[string][2]int64 {
+	return map[string][2]int64{
+		"AgentConfig.AgentNumber":   {1, 9},
+		"Analysis.OverallScore":     {0, 100},
+		"Phone.Slot":                {math.MinInt32, math.MaxInt32},
+		"Speaker.Ordinal":           {math.MinInt32, math.MaxInt32},
+		"Call.Duration":             {0, math.MaxInt32},
+		"Voicemail.Duration":        {0, math.MaxInt32},
+		"Recording.DurationSeconds": {0, math.MaxInt32},
+		"Audio.Bytes":               {0, math.MaxInt64},
+		"Object.Bytes":              {0, math.MaxInt64},
+	}
+}
+
+func fill(t *rapid.T, v reflect.Value) {
+	for i := range v.NumField() {
+		fillMember(t, v.Type().Name()+"."+v.Type().Field(i).Name, v.Field(i))
+	}
+	settle(t, v.Addr().Interface())
+}
+
+func fillMember(t *rapid.T, at string, v reflect.Value) {
+	switch member := v.Addr().Interface().(type) {
+	case *uuid.UUID:
+		*member = uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, at))
+		member[0] |= 1
+		return
+	case *events.Time:
+		const first, last = -62135596800000, 253402300799999 // years 1 to 9999
+		*member = events.Time(rapid.Int64Range(first, last).Draw(t, at))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		generator := anyText()
+		if shaped, ok := shapes()[at]; ok {
+			generator = shaped
+		}
+		v.SetString(generator.Draw(t, at))
+	case reflect.Int64:
+		bounds, ok := ranges()[at]
+		if !ok {
+			bounds = [2]int64{1, math.MaxInt64}
+		}
+		v.SetInt(rapid.Int64Range(bounds[0], bounds[1]).Draw(t, at))
+	case reflect.Float64:
+		v.SetFloat(rapid.Float64().Draw(t, at))
+	case reflect.Bool:
+		v.SetBool(rapid.Bool().Draw(t, at))
+	default:
+		fillComposite(t, at, v)
+	}
+}
+
+func fillComposite(t *rapid.T, at string, v reflect.Value) {
+	switch {
+	case v.Kind() == reflect.Slice:
+		n := rapid.IntRange(0, 4).Draw(t, at)
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		for i := range n {
+			fillMember(t, at, v.Index(i))
+		}
+	case v.Kind() == reflect.Pointer:
+		if rapid.Bool().Draw(t, at) {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(t, v.Elem())
+		}
+	case strings.HasPrefix(v.Type().Name(), "Null["):
+		if rapid.Bool().Draw(t, at) {
+			fillMember(t, at, v.FieldByName("Value"))
+			v.FieldByName("Valid").SetBool(true)
+		}
+	default:
+		fill(t, v)
+	}
+}
+
+// settle makes members agree with each other.
+func settle(t *rapid.T, state any) {
+	switch s := state.(type) {
+	case *events.Action:
+		settleAction(s)
+	case *events.Classification:
+		s.Score.Valid = s.Score.Valid && s.Kind != events.KindCategory
+		if !s.Score.Valid {
+			s.Score.Value = 0
+		}
+	case *events.Transcript:
+		settleOwner(t, &s.CallID, &s.VoicemailID)
+		if s.Object != nil {
+			s.Text, s.Turns = events.Null[string]{}, nil
+		}
+	case *events.Speaker:
+		settleSpeaker(t, s)
+	case *events.Recording:
+		settleOwner(t, &s.CallID, &s.VoicemailID)
+		if s.Status == events.RecordingReady && s.Audio == nil {
+			s.Status = events.RecordingProcessing
+		}
+	case *events.RepresentativeRole:
+		if s.State == "identified" && !s.ID.Valid {
+			s.State = "unknown"
+		}
+	}
+}
+
+func settleAction(a *events.Action) {
+	a.Reference = nil
+	for _, of := range fetchable() {
+		if of == a.Type {
+			a.Reference = &events.Reference{Type: of, ID: uuid.Max, PhoneSystemID: uuid.Max}
+		}
+	}
+}
+
+func settleOwner(t *rapid.T, call, voicemail *events.Null[uuid.UUID]) {
+	id := events.Some(uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "owner")))
+	*call, *voicemail = id, events.Null[uuid.UUID]{}
+	if rapid.Bool().Draw(t, "of a voicemail") {
+		*call, *voicemail = *voicemail, *call
+	}
+}
+
+func settleSpeaker(t *rapid.T, s *events.Speaker) {
+	number := rapid.Int64Range(math.MinInt32, math.MaxInt32).Draw(t, "ordinal")
+	*s = rapid.SampledFrom([]events.Speaker{
+		{Kind: "role", Role: "agent"}, {Kind: "role", Role: "customer"}, {Kind: "numbered", Ordinal: events.Some(number)}, {Kind: "unattributed"},
+	}).Draw(t, "speaker")
+}

@@ -1,0 +1,134 @@
+package events_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"callboard/events"
+)
+
+// refusals are fixtures with one stretch of text replaced, and what is then wrong. A structural one breaks the shape that the
+// JSON Schemas describe, so they must refuse it too.
+func refusals() []refusal {
+	return slices.Concat(typeRefusals(), timeRefusals(), ruleRefusals(), textRefusals())
+}
+
+func typeRefusals() []refusal {
+	return []refusal{
+		{"no version", "call.changed", `"version": 1740907800456001,`, ``, "/version: is required", true},
+		{"version null", "call.changed", `1740907800456001`, `null`, "/version: is required", true},
+		{"version 0", "phone.changed", `"version": 7`, `"version": 0`, "/version: must be from 1 to 9223372036854775807", true},
+		{"version in a string", "phone.changed", `"version": 7`, `"version": "7"`, "/version: must be an integer", true},
+		{"version 1.0", "phone.changed", `"version": 7`, `"version": 1.0`, "/version: must be an integer", false},
+		{"version 1e3", "phone.changed", `"version": 7`, `"version": 1e3`, "/version: must be an integer", false},
+		{"version 2^63", "phone.changed", `"version": 7`, `"version": 9223372036854775808`, "/version: must be an integer", true},
+		{"deletion without version", "phone.deleted", `,` + "\n" + `  "version": 8`, ``, "/version: is required", true},
+		{"deletion without key", "phone.deleted", `"id"`, `"ID"`, "/id: is required", true},
+		{"deletion of no code", "classification.deleted", `"positive"`, `""`, "/code: must not be empty", true},
+		{"string for a boolean", "call.changed", `"isEmergency": false`, `"isEmergency": "false"`, "/isEmergency: must be true or false", true},
+		{"number for a string", "call.changed", `"+14155550177",` + "\n" + `  "fromDisplay"`, `14155550177, "fromDisplay"`, "/from: must be a string", true},
+		{"array for an object", "phone.changed", `"hardware": {`, `"hardware": [], "was": {`, "/hardware: must be an object", true},
+		{"no hardware", "phone.changed", `"hardware"`, `"hard"`, "/hardware: is required", true},
+		{"object for an array", "group.changed", `"phoneSystemIds": [`, `"phoneSystemIds": {}, "was": [`, "/phoneSystemIds: must be an array", true},
+		{"no array", "call.changed", `"tags"`, `"tag"`, "/tags: is required", true},
+		{"array of strings for objects", "call.changed", `"tags": [`, `"tags": ["new",`, "/tags/0: must be an object", true},
+		{"number for a string in an array", "analysis.changed", `"coachingTips": [`, `"coachingTips": [1,`, "/coachingTips/0: must be a string", true},
+		{"half a UUID", "call.changed", `"id": "2c3d4e5f-6071-4829-9aab-bccddeeff0cc"`, `"id": "2c3d4e5f-6071"`, "/id: must be a UUID", true},
+		{"UUID in braces", "call.changed", `"callGroupId": "`, `"callGroupId": "{`, "/callGroupId: must be a UUID", true},
+		{"UUID without dashes", "group.changed", `e0a7c1b2-5f7d-4a3e-b5b4-1f2a9a0c7d11`, `e0a7c1b25f7d4a3eb5b41f2a9a0c7d11`, "/id: must be a UUID", true},
+		{"nil UUID for global", "classification.changed", `5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10`, `00000000-0000-0000-0000-000000000000`,
+			"/phoneSystemId: must not be the nil UUID", true},
+		{"unknown direction", "call.changed", `"inbound"`, `"sideways"`, "/direction: must be one of inbound, outbound, internal", true},
+		{"no E.164", "phone-number.changed", `"+14155550123"`, `"4155550123"`, "/phoneNumber: must be an E.164 number, such as +14155550123", true},
+		{"country in words", "phone-number.changed", `"US"`, `"us"`, "/country: must be two capital letters (ISO 3166-1 alpha-2)", true},
+		{"amount as a number", "call.changed", `"149.90"`, `149.90`, "/conversionValue: must be a string", true},
+		{"amount in words", "call.changed", `"149.90"`, `"149,90"`, `/conversionValue: must be a decimal number in a string, such as "149.90"`, true},
+		{"negative duration", "voicemail.changed", `"duration": 31`, `"duration": -31`, "/duration: must be from 0 to 2147483647", true},
+		{"duration over 32 bits", "voicemail.changed", `"duration": 31`, `"duration": 2147483648`, "/duration: must be from 0 to 2147483647", true},
+		{"score over 100", "analysis.changed", `"overallScore": 87`, `"overallScore": 101`, "/overallScore: must be from 0 to 100", true},
+		{"score of no float", "analysis.changed", `91.5`, `1e400`, "/scorecardScore: must be a number that a 64-bit float can hold", false},
+		{"agent number 10", "agent-config.changed", `"agentNumber": 2`, `"agentNumber": 10`, "/agentNumber: must be from 1 to 9", true},
+		{"empty callSid", "voicemail.changed", `"CA77aa1d0c9b7e6f5a4d3c2b1a09f8e7d6"`, `""`, "/callSid: must not be empty", true},
+		{"foreign recording sid", "voicemail.changed", `"RE9988`, `"XX9988`, "/recordingSid: must be RE and 1 to 62 letters, digits, - or _", true},
+		{"digit of two", "call-menu.changed", `"digit": "1"`, `"digit": "10"`, "/choices/0/digit: must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, *, #", true},
+		{"choice without action", "call-menu.changed", `"action": {` + "\n" + `        "type": "hangup"` + "\n      }", `"does": {}`, "/choices/2/action: is required", true},
+		{"unknown speaker", "transcript.changed", `"kind": "unattributed"`, `"kind": "ghost"`, "/turns/3/speaker/kind: must be one of role, numbered, unattributed", true},
+		{"role of no side", "transcript.changed", `"role": "customer"`, `"role": "referee"`, "/turns/1/speaker/role: must be one of agent, customer", true},
+		{"number of no speaker", "transcript.changed", `"ordinal": 1`, `"ordinal": null`, "/turns/2/speaker/ordinal: is required", true},
+	}
+}
+
+func timeRefusals() []refusal {
+	return []refusal{
+		{"time with an offset", "call.changed", `09:30:00.000Z`, `11:30:00.000+02:00`, badTime, true},
+		{"time without a zone", "call.changed", `09:30:00.000Z`, `09:30:00.000`, badTime, true},
+		{"time with a space", "call.changed", `2026-03-02T09:30:00.000Z`, `2026-03-02 09:30:00.000Z`, badTime, true},
+		{"time with a comma", "call.changed", `09:30:00.000Z`, `09:30:00,000Z`, badTime, true},
+		{"hour of one digit", "call.changed", `09:30:00.000Z`, `9:30:00.000Z`, badTime, true},
+		{"thirtieth of February", "call.changed", `"startTime": "2026-03-02`, `"startTime": "2026-02-30`, badTime, true},
+		{"year 0", "call.changed", `"startTime": "2026`, `"startTime": "0000`, badTime, true},
+		{"epoch seconds", "call.changed", `"startTime": "2026-03-02T09:30:00.000Z"`, `"startTime": 1772443800`, badTime, true},
+	}
+}
+
+func ruleRefusals() []refusal {
+	return []refusal{
+		{"ready without audio", "recording.changed", `"audio"`, `"sound"`, "/audio: is required when status is ready", true},
+		{"ready with a word for audio", "recording.changed", `"audio": {`, `"audio": "mp3", "was": {`, "/audio: must be an object", true},
+		{"both owners", "recording.changed", `"voicemailId": null`, `"voicemailId": "6a7b8c9d-0e1f-4203-9415-263748596aee"`, badOwner, true},
+		{"no owner", "recording.changed", `"callId"`, `"callID"`, badOwner, true},
+		{"deletion of no owner", "transcript.deleted", `"callId"`, `"callID"`, badOwner, true},
+		{"text beside an object", "transcript.claim-check.changed", `"object"`, `"text": "hi", "object"`, "/object: must be absent where text or turns are present", true},
+		{"digest of another kind", "transcript.claim-check.changed", `SHA-256=`, `MD5=`, "/object/digest: must be SHA-256= and the digest in URL-safe base64", true},
+		{"score of a category", "classification.changed", `"overall_sentiment"`, `"category"`, "/score: must be null for a category", true},
+		{"identified without an ID", "analysis.changed", `"state": "identified",` + "\n" + `    "id"`, `"state": "identified", "ID"`, "/representative/id: is required when state is identified", true},
+
+		{"action of no type", "extension.changed", `"type": "call-group",` + "\n" + `    "reference"`, `"type": "teleport", "reference"`, "/unansweredAction/type: must be one of phone, extension, " +
+			"extension-voicemail, agent-config, call-group, call-group-voicemail, call-menu, forward, play-audio, voicemail, directory, messaging, hangup", true},
+		{"action of another type than its reference", "extension.changed", `"type": "call-group",` + "\n" + `    "reference"`, `"type": "call-menu", "reference"`,
+			"/unansweredAction/reference: must be of the action's own type", true},
+		{"fetchable action without a reference", "extension.changed", `"reference"`, `"was"`, "/unansweredAction/reference: is required for this type", true},
+		{"literal action with a reference", "extension.changed", `"type": "call-group",` + "\n" + `    "reference"`, `"type": "forward", "reference"`, "/unansweredAction/reference: must be null for this type", true},
+		{"member of a literal type", "call-group.changed", `"type": "extension"`, `"type": "forward"`, "/members/0/type: must be one of phone, extension, " +
+			"extension-voicemail, agent-config, call-group, call-group-voicemail, call-menu", true},
+
+		{"several problems", "representative.changed", `"name": "Dana Whitfield",` + "\n" + `  "status": "active"`, `"name": 7`,
+			"/name: must be a string; /status: is required", true},
+	}
+}
+
+func textRefusals() []refusal {
+	return []refusal{
+		{"escaped NUL", "call.changed", `Main line >`, `Main\u0000line >`, "/routeSummary: must not contain NUL", true},
+		{"raw NUL", "call.changed", `Main line >`, "Main\x00line >", "/routeSummary: not JSON: invalid character", false},
+		{"lone surrogate", "call.changed", `Main line >`, `Main\ud800 line >`, "/routeSummary: not JSON: invalid surrogate pair", false},
+		{"turned surrogates", "call.changed", `Main line >`, `Main\udc00\ud800 line >`, "/routeSummary: not JSON: invalid surrogate pair", false},
+		{"bad UTF-8", "call.changed", `Main line >`, "Main\xff line >", "/routeSummary: not JSON: invalid UTF-8", false},
+		{"Latin-1", "call.changed", `María Núñez`, "Mar\xeda N\xfa\xf1ez", "/fromName: not JSON: invalid UTF-8", false},
+		{"duplicate member", "phone.changed", `"slot": 1`, `"slot": 1, "slot": 2`, "/slot: not JSON: duplicate object member name", false},
+		{"duplicate unknown member", "phone.changed", `"slot": 1`, `"x": {"y": 1, "y": 1}`, "/x/y: not JSON: duplicate object member name", false},
+		{"trailing comma", "phone.changed", `"serialNumber": null`, `"serialNumber": null,`, "/hardware: not JSON: invalid character", false},
+	}
+}
+
+type refusal struct {
+	name, fixture, old, new, problems string
+	structural                        bool
+}
+
+const (
+	badTime  = "/startTime: must be an RFC 3339 time in UTC, such as 2026-03-01T09:30:00.000Z"
+	badOwner = "/callId: exactly one of callId and voicemailId is required"
+)
+
+// message is the refused message.
+func (r refusal) message(tb testing.TB) events.Message {
+	tb.Helper()
+	m := fixture(tb, r.fixture)
+	if strings.Count(string(m.Data), r.old) == 0 {
+		tb.Fatalf("%s: %s has no %s", r.name, r.fixture, r.old)
+	}
+	m.Data = []byte(strings.Replace(string(m.Data), r.old, r.new, 1))
+	return m
+}
