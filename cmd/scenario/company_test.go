@@ -1,8 +1,8 @@
 package scenario_test
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +31,7 @@ func TestCompany_WalkedPageByPage(t *testing.T) {
 		logs := "/" + system.ID.String() + "/call-logs?pageSize=37&page="
 		key := s.systemKey(system.ID)
 		for page, pages := 1, 1; page <= pages; page++ {
-			a := s.get(key, logs+fmt.Sprint(page))
+			a := s.get(key, logs+strconv.Itoa(page))
 			pages = int(a.body["totalPages"].(float64))
 			for _, row := range a.body["data"].([]any) {
 				row := row.(map[string]any)

@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -249,7 +250,7 @@ func TestDataCompleteThrough_PassesWhatIsShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if total := fmt.Sprint(a.body["total"]); through.After(time.Now()) || total != fmt.Sprint(i+1) {
+		if total := fmt.Sprint(a.body["total"]); through.After(time.Now()) || total != strconv.Itoa(i+1) {
 			t.Errorf("complete through %s at %s with %s of %d calls", through, published, total, i+1)
 		}
 	}
