@@ -3,6 +3,7 @@ package projector_test
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -65,9 +66,11 @@ func (s *stage) spawn() *exec.Cmd {
 	return child
 }
 
+//nolint:gochecknoglobals // flags are
+var kills = flag.Int("kills", 25, "how often TestProjector_KilledAtRandom kills the projector")
+
 // Killed without warning at any point, again and again, a projector ends with the rows of one that was left alone.
 func TestProjector_KilledAtRandom(t *testing.T) {
-	kills := 25
 	s := newStage(t)
 	company := sample.New(sample.Config{Seed: 7, Systems: 6, Calls: 1500, Days: 20, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
 	var list []events.Event
@@ -79,12 +82,12 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 	}
 	published := make(chan error, 1)
 	go func() {
-		published <- trickle(t.Context(), s.publisher, list, kills)
+		published <- trickle(t.Context(), s.publisher, list, *kills)
 	}()
 	seed := rand.Uint64()
 	t.Logf("seed %d, %d events", seed, len(list))
 	dice := rand.New(rand.NewPCG(seed, 0))
-	for range kills {
+	for range *kills {
 		child := s.spawn()
 		// The kill's moment is what is random here; nothing is waited for.
 		timer := time.NewTimer(time.Duration(dice.IntN(300)) * time.Millisecond)
@@ -110,7 +113,7 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 	s.start()
 	s.caughtUp()
 	if quiet := s.dump(); killed != quiet {
-		t.Errorf("after %d kills\n%s\nuninterrupted\n%s", kills, killed, quiet)
+		t.Errorf("after %d kills\n%s\nuninterrupted\n%s", *kills, killed, quiet)
 	}
 }
 

@@ -2,6 +2,7 @@ package projector_test
 
 import (
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -207,7 +208,7 @@ func TestProjector_MendsAStolenDelivery(t *testing.T) {
 	partition := events.Partition(system, partitions)
 	s.publish(call(system, uuid.New()))
 	s.caughtUp()
-	thief, err := s.stream.Consumer(t.Context(), "projector-"+string(rune('0'+partition)))
+	thief, err := s.stream.Consumer(t.Context(), "projector-"+strconv.Itoa(partition))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,5 +353,28 @@ func TestImports(t *testing.T) {
 		if strings.HasPrefix(path, "callboard/readapi") || strings.HasPrefix(path, "callboard/cmd") {
 			t.Errorf("the projector reaches %s; the two programs meet only in tables", path)
 		}
+	}
+}
+
+// A consumer that stops delivering without an error is noticed, and started again until it delivers.
+func TestProjector_NoticesAStalledConsumer(t *testing.T) {
+	s := newStage(t)
+	log := newLog()
+	s.start(func(c *projector.Config) { c.Log = log.logger() })
+	system := uuid.New()
+	s.publish(call(system, uuid.New()))
+	s.caughtUp()
+	name := "projector-" + strconv.Itoa(events.Partition(system, partitions))
+	if _, err := s.stream.PauseConsumer(t.Context(), name, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	s.publish(call(system, uuid.New()))
+	await(t, "it says so", func() bool { return log.has("stopped delivering") })
+	if _, err := s.stream.ResumeConsumer(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	s.caughtUp()
+	if n := s.number("select count(*) from projection.call_log"); n != 2 {
+		t.Errorf("%d rows, want 2", n)
 	}
 }
