@@ -2,7 +2,6 @@ package projector_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -179,22 +178,12 @@ func (s *stage) number(query string, parameters ...any) int64 {
 	return n
 }
 
-// dump is every row that a replay must give again, as text.
-func (s *stage) dump() string {
+// mustEqual holds the tables as they are now against others.
+func (s *stage) mustEqual(what string, others schematest.Tables) {
 	s.tb.Helper()
-	var all strings.Builder
-	for _, table := range []string{
-		"phone_system", "phone_system_group", "extension", "call_group", "call_log", "extension_call", "transcript",
-		"transcript_text", "recording", "tombstone", "day_count where count <> 0",
-	} {
-		var digest string
-		query := fmt.Sprintf("select count(*) || ' ' || md5(coalesce(string_agg(r::text, E'\n' order by r::text), '')) from (select * from projection.%s) as r", table)
-		if err := s.pool.QueryRow(s.tb.Context(), query).Scan(&digest); err != nil {
-			s.tb.Fatal(err)
-		}
-		fmt.Fprintf(&all, "%s: %s\n", table, digest)
+	if list := s.database.Projection(s.tb).Differences(others); len(list) > 0 {
+		s.tb.Errorf("%s: now (here) and before (there) differ:\n%s", what, strings.Join(list, "\n"))
 	}
-	return all.String()
 }
 
 func phoneSystem(id uuid.UUID) *events.PhoneSystem {

@@ -30,7 +30,7 @@ func BenchmarkBacklog(b *testing.B) {
 		js := eventstest.JetStream(b, server.URL())
 		stream := eventstest.CreateStream(b, js, events.DefaultPartitions)
 		publish(b, js, *backlog)
-		_, pool := open(b)
+		_, _, pool := open(b)
 		p, err := projector.New(projector.Config{
 			JetStream: js, Stream: events.StreamName, Database: pool, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,6 +35,9 @@ type Commit struct {
 var (
 	//go:embed day_count.sql
 	dayCountSQL string
+
+	//go:embed forget_days.sql
+	forgetDaysSQL string
 
 	//go:embed dead_letter.sql
 	deadLetterSQL string
@@ -109,12 +113,17 @@ func (w *writing) counts(counts map[fold.CountKey]int64) {
 	if len(changes) == 0 {
 		return
 	}
-	w.batch.Queue(dayCountSQL,
+	keys := []any{
 		bindAs(func(c *change) *uuid.UUID { return &c.System }, pgUUID)(changes),
 		bindAs(func(c *change) *string { return &c.List }, plain[string])(changes),
 		bindAs(func(c *change) *uuid.UUID { return &c.Subset }, pgUUID)(changes),
 		bindAs(func(c *change) *events.Time { return &c.Day }, events.Time.Std)(changes),
-		bindAs(func(c *change) *int64 { return &c.by }, same[int64])(changes))
+	}
+	w.batch.Queue(dayCountSQL, append(keys[:4:4], bindAs(func(c *change) *int64 { return &c.by }, same[int64])(changes))...)
+	// A day that has lost its last row leaves no trace, so that the table doesn't depend on how the events were batched.
+	if slices.ContainsFunc(changes, func(c change) bool { return c.by < 0 }) {
+		w.batch.Queue(forgetDaysSQL, keys...)
+	}
 }
 
 func (w *writing) deadLetters(c Commit) {

@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +24,10 @@ func stream() store.Stream {
 }
 
 // open is a store on a database of its own, under the projector's role.
-func open(tb testing.TB) (*store.Store, *pgxpool.Pool) {
+func open(tb testing.TB) (*store.Store, *schematest.Database, *pgxpool.Pool) {
 	tb.Helper()
-	config, err := pgxpool.ParseConfig(schematest.New(tb).RoleURL("callboard_projector"))
+	database := schematest.New(tb)
+	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_projector"))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func open(tb testing.TB) (*store.Store, *pgxpool.Pool) {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(pool.Close)
-	return store.New(pool), pool
+	return store.New(pool), database, pool
 }
 
 type failer interface {
@@ -72,77 +72,51 @@ func commit(t failer, s *store.Store, from store.Position, batch []foldtest.Stam
 	return to
 }
 
-// dump is every row of the projection as text, but for position and counts of zero.
-func dump(t failer, pool *pgxpool.Pool) string {
-	t.Helper()
-	var all strings.Builder
-	for _, table := range []string{
-		"phone_system", "phone_system_group", "extension", "call_group", "call_log", "extension_call", "transcript",
-		"transcript_text", "recording", "tombstone", "day_count where count <> 0",
-	} {
-		var rows string
-		query := fmt.Sprintf("select coalesce(string_agg(r::text, E'\n' order by r::text), '') from (select * from %s) as r", table)
-		if err := pool.QueryRow(context.Background(), query).Scan(&rows); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&all, "%s:\n%s\n", table, rows)
-	}
-	return all.String()
-}
-
 // However a history is cut into batches, the tables hold what one fold over all of it gives.
 func TestStore_AnyBatchingGivesTheSameTables(t *testing.T) {
-	batched, batchedPool := open(t)
-	whole, wholePool := open(t)
-	rapid.Check(t, func(t *rapid.T) {
-		clear := func(pool *pgxpool.Pool) {
-			_, err := pool.Exec(context.Background(), `delete from phone_system; delete from phone_system_group; delete from extension;
-				delete from call_group; delete from call_log; delete from extension_call; delete from transcript;
-				delete from transcript_text; delete from recording; delete from tombstone; delete from day_count; delete from position`)
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		clear(batchedPool)
-		clear(wholePool)
-		history := foldtest.History(t)
+	batched, batchedTables, _ := open(t)
+	whole, wholeTables, _ := open(t)
+	rapid.Check(t, func(r *rapid.T) {
+		batchedTables.Forget(t)
+		wholeTables.Forget(t)
+		history := foldtest.History(r)
 
 		position, err := batched.Claim(context.Background(), stream(), 3)
 		if err != nil {
-			t.Fatal(err)
+			r.Fatal(err)
 		}
 		for rest := history; len(rest) > 0; {
-			n := rapid.IntRange(1, len(rest)).Draw(t, "batch")
-			position = commit(t, batched, position, rest[:n])
+			n := rapid.IntRange(1, len(rest)).Draw(r, "batch")
+			position = commit(r, batched, position, rest[:n])
 			rest = rest[n:]
 		}
 		if position, err = whole.Claim(context.Background(), stream(), 3); err != nil {
-			t.Fatal(err)
+			r.Fatal(err)
 		}
-		commit(t, whole, position, history)
+		commit(r, whole, position, history)
 
-		if got, want := dump(t, batchedPool), dump(t, wholePool); got != want {
-			t.Fatalf("tables\n%s\nwant\n%s", got, want)
+		if list := batchedTables.Projection(t).Differences(wholeTables.Projection(t)); len(list) > 0 {
+			r.Fatalf("batched (here) and whole (there) differ:\n%s", strings.Join(list, "\n"))
 		}
 	})
 }
 
 func TestStore_EveryFieldComesBack(t *testing.T) {
-	s, pool := open(t)
+	s, database, _ := open(t)
 	position, err := s.Claim(t.Context(), stream(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := foldtest.Everything()
 	position = commit(t, s, position, full)
-	before := dump(t, pool)
+	before := database.Projection(t)
 	// A batch that touches every row and changes none writes nothing that it couldn't read.
 	for i := range full {
 		full[i].At += 1000
 	}
 	commit(t, s, position, full)
-	if after := dump(t, pool); after != before {
-		t.Errorf("tables\n%s\nwant\n%s", after, before)
+	if list := before.Differences(database.Projection(t)); len(list) > 0 {
+		t.Errorf("changed:\n%s", strings.Join(list, "\n"))
 	}
 	err = s.Batch(t.Context(), func(tx *store.Tx) error {
 		list := make([]events.Event, len(full))
@@ -197,7 +171,7 @@ func same[K, R comparable](t *testing.T, table string, fresh *fold.Table[K, R], 
 }
 
 func TestStore_Fences(t *testing.T) {
-	s, _ := open(t)
+	s, _, _ := open(t)
 	first, err := s.Claim(t.Context(), stream(), 3)
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +201,7 @@ func TestStore_Fences(t *testing.T) {
 }
 
 func TestStore_LiftsAndDeadLettersOutliveTheProjection(t *testing.T) {
-	s, pool := open(t)
+	s, _, pool := open(t)
 	from, err := s.Claim(t.Context(), stream(), 3)
 	if err != nil {
 		t.Fatal(err)
