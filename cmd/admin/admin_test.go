@@ -1,0 +1,69 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"callboard/cmd/admin"
+	"callboard/cmd/process"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestServe(t *testing.T) {
+	listener, err := process.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ready atomic.Bool
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- admin.Serve(ctx, listener, admin.Config{
+			Ready: func(context.Context) error {
+				if !ready.Load() {
+					return errors.New("no database")
+				}
+				return nil
+			},
+			Metrics: admin.NewRegistry(),
+			Log:     zerolog.Nop(),
+		})
+	}()
+	ask := func(path string, status int, want string) {
+		t.Helper()
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		response, err := client.Get("http://" + listener.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != status || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %d %.200q, %v", path, response.StatusCode, body, err)
+		}
+	}
+	ask("/livez", 200, "ok")
+	ask("/readyz", 503, "no database")
+	ready.Store(true)
+	ask("/readyz", 200, "ok")
+	ask("/metrics", 200, "go_goroutines")
+	ask("/metrics", 200, "process_open_fds")
+	ask("/debug/pprof/", 200, "goroutine")
+	ask("/debug/pprof/heap", 200, "")
+	ask("/debug/pprof/symbol", 200, "num_symbols")
+	ask("/debug/pprof/cmdline", 404, "") // it could show a secret
+	ask("/", 404, "")
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("%v", err)
+	}
+}

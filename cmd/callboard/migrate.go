@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"callboard/cmd/process"
+	"callboard/cmd/setting"
+	"callboard/schema"
+)
+
+type migrateCommand struct {
+	output
+	RenewProjection bool             `help:"Drop the projection and build an empty one, which the projector fills from the stream. Readers answer 404 until then."`
+	Postgres        setting.Postgres `embed:""`
+}
+
+// migrated is what was done.
+type migrated struct {
+	Migrated bool `json:"migrated"`
+	Renewed  bool `json:"renewed"` // the projection
+}
+
+// Run migrates. It may run twice, and twice at once.
+func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error {
+	url := c.Postgres.URL.Get().Reveal()
+	err := schema.Migrate(ctx, url)
+	if c.RenewProjection && (err == nil || errors.Is(err, schema.ErrProjectionChanged)) {
+		err = schema.RenewProjection(ctx, url)
+	}
+	var offline *pgconn.ConnectError
+	if errors.As(err, &offline) {
+		return unreachable(err)
+	}
+	if err != nil {
+		return advised(err)
+	}
+	return c.print(streams.Out, migrated{Migrated: true, Renewed: c.RenewProjection}, func(w io.Writer) error {
+		said := "The database has this release's schema and roles."
+		if c.RenewProjection {
+			said += " The projection is empty; the projector fills it."
+		}
+		_, err := fmt.Fprintln(w, said)
+		return err
+	})
+}

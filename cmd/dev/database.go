@@ -1,0 +1,111 @@
+package dev
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"callboard/cmd/setting"
+	"callboard/schema"
+	"callboard/schema/cluster"
+)
+
+// databaseName is the embedded cluster's.
+const databaseName = "callboard"
+
+// database is where the tables are: in a cluster of the instance's own, or in a database that somebody else runs.
+type database struct {
+	cluster  *cluster.Cluster // nil where it is somebody else's
+	admin    setting.URL      // as the user who owns the schema
+	password string           // of the three roles, for this run of the cluster
+}
+
+type databaseConfig struct {
+	url      setting.URL // zero: a cluster in dir
+	programs string
+	dir      string
+	say      func(string)
+}
+
+func newDatabase(ctx context.Context, c databaseConfig) (*database, error) {
+	if c.url.Reveal() != "" {
+		return &database{admin: c.url}, nil
+	}
+	running, err := cluster.Start(ctx, cluster.Config{BinDir: c.programs, DataDir: c.dir, Fetch: true, Progress: c.say})
+	if err != nil {
+		return nil, fmt.Errorf("PostgreSQL: %w", err)
+	}
+	d := &database{cluster: running, password: rand.Text()}
+	if d.admin, err = setting.NewPostgresURL(running.URL(databaseName)); err != nil {
+		return nil, errors.Join(err, running.Stop())
+	}
+	return d, nil
+}
+
+// hold keeps the cluster until ctx ends, or reports its end.
+func (d *database) hold(ctx context.Context) error {
+	if d.cluster == nil {
+		<-ctx.Done()
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-d.cluster.Done():
+	}
+	return d.cluster.Stop()
+}
+
+// prepare brings the schema up to date and, in a cluster of our own, lets the roles in.
+func (d *database) prepare(ctx context.Context, say func(string)) error {
+	if d.cluster != nil {
+		if err := execute(ctx, d.cluster.URL("postgres"), "create database "+databaseName); err != nil && !exists(err) {
+			return fmt.Errorf("database: %w", err)
+		}
+	}
+	err := schema.Migrate(ctx, d.admin.Reveal())
+	if errors.Is(err, schema.ErrProjectionChanged) {
+		say("the projection is another release's: it is built anew and filled from the stream")
+		err = schema.RenewProjection(ctx, d.admin.Reveal())
+	}
+	if err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	if d.cluster == nil {
+		return nil
+	}
+	for _, role := range []string{"callboard_projector", "callboard_reader", "callboard_operator"} {
+		if err := execute(ctx, d.admin.Reveal(), fmt.Sprintf("alter role %s password '%s'", role, d.password)); err != nil {
+			return fmt.Errorf("role %s: %w", role, err)
+		}
+	}
+	return nil
+}
+
+// role is how to connect as one of the three roles. Somebody else's server may have other programs that log in as them, so
+// their passwords are left alone there, and the session takes the role on.
+func (d *database) role(name string) (url setting.URL, session map[string]string, err error) {
+	if d.cluster == nil {
+		return d.admin, map[string]string{"role": name}, nil
+	}
+	url, err = setting.NewPostgresURL(d.cluster.UserURL(name, d.password, databaseName))
+	return url, nil, err
+}
+
+func execute(ctx context.Context, url, statement string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, statement)
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// exists tells whether a database was there already.
+func exists(err error) bool {
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) && refusal.Code == "42P04"
+}

@@ -1,0 +1,110 @@
+package dev
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"callboard/readapi/access"
+)
+
+// keyName tells the instance's own key from others.
+const keyName = "dev"
+
+// issueKey makes a key for the sample's first organization. A key can't be shown twice, so every start makes one and ends the
+// one before.
+func (i *instance) issueKey(ctx context.Context) (key string, err error) {
+	peppers := i.home.peppers()
+	if len(peppers) == 0 {
+		return "", errors.New("the pepper in the data folder is damaged: start again with --fresh")
+	}
+	pool, err := i.operator(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer pool.Close()
+	registry := access.NewRegistry(pool, peppers[0])
+	if err := revokeOld(ctx, registry); err != nil {
+		return "", err
+	}
+	issued, err := registry.Issue(ctx, access.Request{
+		Name:   keyName,
+		Grant:  access.Grant{Kind: access.GrantOrganization, ID: i.company.Organizations()[0].ID},
+		Scopes: access.Scopes(),
+	})
+	return issued.Key.Reveal(), err
+}
+
+func revokeOld(ctx context.Context, registry *access.Registry) error {
+	keys, err := registry.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if k.Name == keyName && k.State == access.StateActive {
+			if err := registry.Revoke(ctx, k.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// examples are addresses that answer to the key: discovery, a system's calls, and one of these calls. They are found by asking.
+func (i *instance) examples(ctx context.Context, key string) ([]string, error) {
+	discovery := i.baseURL() + "/customer/phone-systems"
+	systems, err := listed(ctx, key, discovery)
+	if err != nil {
+		return nil, err
+	}
+	for _, system := range systems {
+		calls := discovery + "/" + system.ID + "/call-logs"
+		found, err := listed(ctx, key, calls+"?pageSize=20")
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			continue
+		}
+		example := found[0]
+		for _, call := range found {
+			if call.RecordingSid != nil { // the detail has more to show then
+				example = call
+				break
+			}
+		}
+		return []string{discovery, calls + "?pageSize=5", calls + "/" + example.ID}, nil
+	}
+	return nil, errors.New("the sample has no calls; start again with --fresh")
+}
+
+// row is as much of an answer's rows as an example needs.
+type row struct {
+	ID           string  `json:"id"`
+	RecordingSid *string `json:"recordingSid"`
+}
+
+func listed(ctx context.Context, key, url string) ([]row, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("X-API-Key", key)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	var answer struct {
+		Data []row `json:"data"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	return answer.Data, nil
+}

@@ -1,0 +1,133 @@
+package dev
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"callboard/cmd/connection"
+	"callboard/cmd/progress"
+	"callboard/events"
+)
+
+//go:embed standing.sql
+var standingSQL string
+
+// pollInterval is how often something is asked that will come true soon.
+const pollInterval = 50 * time.Millisecond
+
+// load publishes the sample and returns once the tables hold it, with all else that the stream has.
+func (i *instance) load(ctx context.Context) error {
+	stream, err := i.publisher.JetStream.Stream(ctx, events.StreamName)
+	if err != nil {
+		return fmt.Errorf("stream: %w", err)
+	}
+	created := stream.CachedInfo().Created.Truncate(time.Microsecond)
+	pool, err := i.operator(ctx)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	published := make(chan uint64, 1) // the stream's last sequence then
+	work, ctx := errgroup.WithContext(ctx)
+	work.Go(func() error {
+		if err := i.publishSample(ctx, created); err != nil {
+			return fmt.Errorf("sample: %w", err)
+		}
+		info, err := stream.Info(ctx)
+		if err == nil {
+			published <- info.State.LastSeq
+		}
+		return err
+	})
+	work.Go(func() error { return i.awaitTables(ctx, pool, created, published) })
+	return work.Wait()
+}
+
+// operator is a pool for what an operator does.
+func (i *instance) operator(ctx context.Context) (*pgxpool.Pool, error) {
+	url, session, err := i.database.role("callboard_operator")
+	if err != nil {
+		return nil, err
+	}
+	return connection.NewPool(ctx, connection.PostgresConfig{URL: url, Program: "dev", ReadWrite: true, Settings: session})
+}
+
+// awaitTables returns once every partition has reached the sequence that published tells.
+func (i *instance) awaitTables(ctx context.Context, pool *pgxpool.Pool, created time.Time, published <-chan uint64) error {
+	var target uint64
+	var task *progress.Task
+	known := false
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case target = <-published:
+			known = true
+			continue
+		case <-tick.C:
+		}
+		reached, err := standing(ctx, pool, created)
+		if err != nil {
+			return err
+		}
+		if known && task == nil && reached < target {
+			task = i.display.Start("applying", "events", int64(target))
+		}
+		if task != nil {
+			task.Set(int64(min(reached, target)))
+		}
+		if known && reached >= target {
+			return nil
+		}
+	}
+}
+
+// standing is the sequence that all partitions have reached.
+func standing(ctx context.Context, pool *pgxpool.Pool, created time.Time) (uint64, error) {
+	var partitions, reached int64
+	var strangers bool
+	err := pool.QueryRow(ctx, standingSQL, events.StreamName, created).Scan(&partitions, &reached, &strangers)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("position: %w", err)
+	case strangers:
+		return 0, errors.New("the tables were filled from another stream than the one in use: " +
+			"start again with --fresh, or empty them with 'callboard migrate --renew-projection'")
+	case partitions < events.DefaultPartitions:
+		return 0, nil // not all of them are owned yet
+	}
+	return uint64(reached), nil
+}
+
+// awaitReady returns once the program behind an admin listener can serve.
+func (i *instance) awaitReady(ctx context.Context, listener net.Listener) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}

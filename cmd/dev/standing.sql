@@ -1,0 +1,6 @@
+-- $1 stream, $2 its creation.
+select
+  count(*),
+  coalesce(min(sequence), 0),
+  coalesce(bool_or(stream <> $1 or stream_created <> $2), false)
+from projection.position

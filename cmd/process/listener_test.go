@@ -1,0 +1,68 @@
+package process_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"callboard/cmd/process"
+)
+
+func TestListen_Taken(t *testing.T) {
+	first, err := process.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	_, err = process.Listen(t.Context(), first.Addr().String())
+	if err == nil || !strings.Contains(err.Error(), "another program does already") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A request under way when the server is asked to stop is answered.
+func TestServe_LetsRequestsEnd(t *testing.T) {
+	listener, err := process.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		cancel()
+		_, _ = io.WriteString(w, "answered")
+	})}
+	ended := make(chan error, 1)
+	go func() { ended <- process.Serve(ctx, listener, server, zerolog.Nop()) }()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Get("http://" + listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "answered" {
+		t.Errorf("%q, %v", body, err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("%v", err)
+	}
+	if _, err := client.Get("http://" + listener.Addr().String()); err == nil {
+		t.Error("the listener is still open")
+	}
+}
+
+func TestServe_ListenerGone(t *testing.T) {
+	listener, err := process.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Serve(t.Context(), listener, &http.Server{}, zerolog.Nop()); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,66 @@
+package process_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"callboard/cmd/process"
+	"callboard/cmd/setting"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// program fails as it is told to.
+type program struct {
+	Fail  string             `enum:",usage,said,error" default:""`
+	Place setting.StreamName `setting:"CALLBOARD_STREAM" missing:"name one"`
+}
+
+func (p *program) Run(ctx context.Context, streams process.Streams) error {
+	switch p.Fail {
+	case "usage":
+		return fmt.Errorf("x: %w", &process.UsageError{Detail: "not like that"})
+	case "said":
+		return process.ErrFailed
+	case "error":
+		return errors.New("it broke; do something")
+	}
+	fmt.Fprint(streams.Out, p.Place.Get())
+	return ctx.Err()
+}
+
+func TestRun_ExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		args      []string
+		stream    string
+		code      int
+		out, says string
+	}{
+		{"done", nil, "A", 0, "A", ""},
+		{"help", []string{"--help"}, "A", 0, "Usage:", ""},
+		{"failed", []string{"--fail=error"}, "A", 1, "", "error: it broke; do something\n"},
+		{"failed, and said so", []string{"--fail=said"}, "A", 1, "", ""},
+		{"bad arguments", []string{"--fail=usage"}, "A", 2, "", "not like that"},
+		{"an unknown flag", []string{"--nope"}, "A", 2, "", "unknown flag --nope"},
+		{"a setting missing", nil, "", 2, "", "CALLBOARD_STREAM (--place) is missing: name one"},
+		{"a password among the arguments", []string{"postgres://me:secret@db/x"}, "A", 2, "", "unexpected argument postgres://db/x"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out, errs strings.Builder
+			getenv := func(string) string { return c.stream }
+			code := process.Run(t.Context(), &program{}, c.args, getenv, process.Streams{Out: &out, Err: &errs})
+			if code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(errs.String(), c.says) {
+				t.Errorf("exit %d, out %q, err %q", code, &out, &errs)
+			}
+			if c.says == "" && errs.Len() > 0 {
+				t.Errorf("it says %q", &errs)
+			}
+		})
+	}
+}

@@ -1,0 +1,156 @@
+// Package progress shows people how far a long piece of work has come: bars on a terminal, a line every now and then elsewhere.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/cwriter"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// Display is where progress is shown. Close it.
+type Display struct {
+	out      io.Writer
+	terminal bool
+
+	mu    sync.Mutex // guards what follows
+	tasks []*Task
+	bars  *mpb.Progress // nil before the first
+
+	stop     chan struct{}
+	stopOnce sync.Once
+	lines    sync.WaitGroup
+}
+
+// Task is one piece of work.
+type Task struct {
+	name, unit string
+	total      int64 // 0: not known
+	count      atomic.Int64
+	said       int64 // what the last line said
+	bar        *mpb.Bar
+}
+
+// lineInterval is how long a display without bars is silent, and how short a task must be to leave no trace there.
+const lineInterval = 1500 * time.Millisecond
+
+// New is a display on out.
+func New(out io.Writer) *Display {
+	d := &Display{out: out, terminal: IsTerminal(out), stop: make(chan struct{})}
+	d.lines.Go(d.report)
+	return d
+}
+
+// IsTerminal tells whether somebody looks at what is written to w, and on something that has a size.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || !cwriter.IsTerminal(int(f.Fd())) {
+		return false
+	}
+	width, _, err := cwriter.GetSize(int(f.Fd()))
+	return err == nil && width > 0
+}
+
+// Say shows a line of its own.
+func (d *Display) Say(line string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.say(line)
+}
+
+func (d *Display) say(line string) {
+	// What can't be shown is nobody's loss.
+	if d.bars != nil {
+		_, _ = d.bars.Write([]byte(line + "\n"))
+		return
+	}
+	_, _ = io.WriteString(d.out, line+"\n")
+}
+
+// Start shows a task of so many units; 0 where that is not known, and then there is no bar.
+func (d *Display) Start(name, unit string, total int64) *Task {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := &Task{name: name, unit: unit, total: total, said: -1}
+	d.tasks = append(d.tasks, t)
+	if !d.terminal || total == 0 {
+		return t
+	}
+	if d.bars == nil {
+		d.bars = mpb.New(mpb.WithOutput(d.out), mpb.WithWidth(60))
+	}
+	t.bar = d.bars.New(total, mpb.BarStyle(),
+		mpb.PrependDecorators(
+			decor.Name(name, decor.WCSyncSpaceR), decor.CountersNoUnit("%d / %d "+unit, decor.WCSyncSpace)),
+		mpb.AppendDecorators(
+			decor.Percentage(decor.WCSyncSpace), decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace), "")))
+	return t
+}
+
+// Set says how much of the task is done.
+func (t *Task) Set(count int64) {
+	t.count.Store(count)
+	if t.bar != nil {
+		t.bar.SetCurrent(count)
+	}
+}
+
+// Close ends the display where it stands and returns once all of it is shown. Closing twice is harmless.
+func (d *Display) Close() {
+	d.stopOnce.Do(d.end)
+}
+
+func (d *Display) end() {
+	close(d.stop)
+	d.lines.Wait()
+	if d.bars == nil {
+		return
+	}
+	for _, t := range d.tasks {
+		if t.bar != nil {
+			t.bar.Abort(false) // no effect on one that is complete
+		}
+	}
+	d.bars.Wait()
+}
+
+// report writes lines every now and then until the display is closed.
+func (d *Display) report() {
+	tick := time.NewTicker(lineInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-d.stop:
+			return
+		case <-tick.C:
+			d.reportTasks()
+		}
+	}
+}
+
+// reportTasks writes a line for each task without a bar that is under way, and a last one once it is done.
+func (d *Display) reportTasks() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range d.tasks {
+		count := t.count.Load()
+		if t.bar != nil || t.total > 0 && t.said >= t.total {
+			continue
+		}
+		t.said = count
+		d.say(t.line(count))
+	}
+}
+
+func (t *Task) line(count int64) string {
+	if t.total == 0 {
+		return fmt.Sprintf("%s: %d %s", t.name, count, t.unit)
+	}
+	return fmt.Sprintf("%s: %d of %d %s (%d%%)", t.name, count, t.total, t.unit, count*100/t.total)
+}

@@ -1,0 +1,111 @@
+// Package reader is the reader as a running program: its pools, its public listener and its admin listener.
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"callboard/cmd/admin"
+	"callboard/cmd/connection"
+	"callboard/cmd/process"
+	"callboard/cmd/setting"
+	"callboard/readapi"
+	"callboard/readapi/access"
+)
+
+// Config is what a reader is run with. Run closes the listeners.
+type Config struct {
+	Primary        setting.URL
+	Replica        setting.URL       // where the projection is read; zero: the primary
+	Session        map[string]string // further settings of the database sessions
+	BaseURL        string
+	Peppers        []access.Pepper
+	TrustedProxies []netip.Prefix
+	Public, Admin  net.Listener
+	Log            zerolog.Logger
+}
+
+// Run answers requests until ctx ends; then it stops being ready, and lets the requests under way end.
+//
+//	primary ──┐
+//	          ├── readapi ── public
+//	replica ──┘         └─── admin
+func Run(ctx context.Context, c Config) error {
+	defer closeListeners(c.Public, c.Admin)
+	primary, err := connection.NewPool(ctx, connection.PostgresConfig{
+		URL: c.Primary, Program: "reader", ReadWrite: true, Settings: c.Session,
+	})
+	if err != nil {
+		return err
+	}
+	defer primary.Close()
+	replica := primary
+	if c.Replica.Reveal() != "" {
+		replica, err = connection.NewPool(ctx, connection.PostgresConfig{URL: c.Replica, Program: "reader", Settings: c.Session})
+		if err != nil {
+			return err
+		}
+		defer replica.Close()
+	}
+	registry := admin.NewRegistry()
+	handler, err := readapi.New(readapi.Config{
+		Primary: primary, Projection: replica, Peppers: c.Peppers, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies,
+		Log: c.Log, Metrics: registry,
+	})
+	if err != nil {
+		return fmt.Errorf("reader: %w", err)
+	}
+	stack, ctx := process.NewStack(ctx)
+	stack.Go(ctx, "admin", func(own context.Context) error {
+		return admin.Serve(own, c.Admin, admin.Config{Ready: readiness(ctx, primary, replica), Metrics: registry, Log: c.Log})
+	})
+	stack.Go(ctx, "public", func(own context.Context) error {
+		return process.Serve(own, c.Public, publicServer(handler), c.Log)
+	})
+	return stack.Wait(ctx)
+}
+
+// publicServer gives a client time enough for an honest request over a bad line, and not more. A request has no body and no
+// header longer than a chain of proxies makes it.
+func publicServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler,
+		// "OPTIONS *" is the service's to answer, like every other request.
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            5 * time.Second,
+		ReadTimeout:                  10 * time.Second,
+		WriteTimeout:                 30 * time.Second,
+		IdleTimeout:                  2 * time.Minute,
+		MaxHeaderBytes:               32 << 10,
+	}
+}
+
+// readiness reaches both databases. How far behind the projection is does not matter: it is in every answer.
+func readiness(running context.Context, pools ...*pgxpool.Pool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if running.Err() != nil {
+			return errors.New("stopping")
+		}
+		for _, pool := range pools {
+			if err := pool.Ping(ctx); err != nil {
+				return fmt.Errorf("PostgreSQL: %w", err)
+			}
+		}
+		return nil
+	}
+}
+
+// closeListeners is for the ways out before anybody serves on them; whoever serves has closed them.
+func closeListeners(listeners ...net.Listener) {
+	for _, listener := range listeners {
+		_ = listener.Close()
+	}
+}

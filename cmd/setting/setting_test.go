@@ -1,0 +1,258 @@
+package setting_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"callboard/cmd/setting"
+)
+
+// everything has all settings.
+type everything struct {
+	NATS       setting.NATS       `embed:""`
+	Postgres   setting.Postgres   `embed:""`
+	Replica    setting.Replica    `embed:""`
+	Pepper     setting.Pepper     `embed:""`
+	CursorKey  setting.CursorKey  `setting:"CALLBOARD_CURSOR_KEY" secret:""`
+	BaseURL    setting.BaseURL    `name:"base-url" setting:"CALLBOARD_BASE_URL"`
+	Proxies    setting.Networks   `setting:"CALLBOARD_TRUSTED_PROXIES"`
+	Partitions setting.Partitions `setting:"CALLBOARD_PARTITIONS"`
+	Listen     setting.Address    `setting:"CALLBOARD_LISTEN" default:":8080"`
+	Log        setting.Log        `embed:""`
+}
+
+// Run is what kong wants of a program.
+func (*everything) Run() error { return nil }
+
+// secret is in every secret of these tests, and must be in nothing that is shown.
+const secret = "hunter2"
+
+func key(n int) string {
+	return base64.StdEncoding.EncodeToString([]byte(strings.Repeat(secret, n/len(secret)+1))[:n])
+}
+
+// complete is an environment without a fault.
+func complete() map[string]string {
+	return map[string]string{
+		"CALLBOARD_NATS_URL":     "nats://user:" + secret + "@one:4222, nats://" + secret + "@two:4222",
+		"CALLBOARD_POSTGRES_URL": "postgres://me:" + secret + "@db:5432/callboard?sslpassword=" + secret,
+		"CALLBOARD_KEY_PEPPER":   key(32) + "," + key(40),
+	}
+}
+
+func parse(env map[string]string, args ...string) (*everything, error) {
+	program := &everything{}
+	_, err := setting.Parse(program, setting.Source{
+		Args: args, Getenv: func(name string) string { return env[name] }, Out: io.Discard,
+	})
+	return program, err
+}
+
+func TestParse(t *testing.T) {
+	env := complete()
+	env["CALLBOARD_TRUSTED_PROXIES"] = "10.0.0.0/8, 192.0.2.1"
+	env["CALLBOARD_PARTITIONS"] = "4-6,1,5"
+	env["CALLBOARD_BASE_URL"] = "https://api.example.com/phones/v1"
+	env["CALLBOARD_CURSOR_KEY"] = key(32)
+	env["CALLBOARD_LOG_LEVEL"] = "warn"
+	p, err := parse(env, "--log-level", "debug", "--stream=OTHER")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, got, want any }{
+		{"NATS URL", p.NATS.URL.Get().Reveal(), env["CALLBOARD_NATS_URL"]},
+		{"PostgreSQL URL", p.Postgres.URL.Get().Reveal(), env["CALLBOARD_POSTGRES_URL"]},
+		{"replica", p.Replica.URL.Given(), false},
+		{"a flag overrides a default", p.NATS.Stream.Get(), "OTHER"},
+		{"a flag overrides the environment", p.Log.Level.Get(), zerolog.DebugLevel},
+		{"a default", p.Listen.Get(), ":8080"},
+		{"peppers", len(p.Pepper.Peppers.Get()), 2},
+		{"cursor key", p.CursorKey.Get().Reveal(), key(32)},
+		{"proxies", fmt.Sprint(p.Proxies.Get()), "[10.0.0.0/8 192.0.2.1/32]"},
+		{"partitions", p.Partitions.Get(), []int{1, 4, 5, 6}},
+		{"base URL", p.BaseURL.Get(), env["CALLBOARD_BASE_URL"]},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
+		}
+	}
+}
+
+func TestParse_AllPartitions(t *testing.T) {
+	p, err := parse(complete())
+	if err != nil || p.Partitions.Get() != nil {
+		t.Errorf("%v, %v; want nil, which is all of them", p.Partitions.Get(), err)
+	}
+}
+
+func TestParse_Files(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "url")
+	if err := os.WriteFile(file, []byte("postgres://a@b/c\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := complete()
+	delete(env, "CALLBOARD_POSTGRES_URL")
+	env["CALLBOARD_POSTGRES_URL_FILE"] = file
+	if p, err := parse(env); err != nil || p.Postgres.URL.Get().Reveal() != "postgres://a@b/c" {
+		t.Errorf("%q, %v", p.Postgres.URL.Get().Reveal(), err)
+	}
+	if p, err := parse(env, "--postgres-url=postgres://flag/x"); err != nil || p.Postgres.URL.Get().Reveal() != "postgres://flag/x" {
+		t.Errorf("a flag does not override a file: %q, %v", p.Postgres.URL.Get().Reveal(), err)
+	}
+	env["CALLBOARD_STREAM_FILE"] = file // no secret, so not looked at
+	if p, err := parse(env); err != nil || p.NATS.Stream.Get() != "PHONES" {
+		t.Errorf("%q, %v", p.NATS.Stream.Get(), err)
+	}
+}
+
+func TestParse_AllFaultsAtOnce(t *testing.T) {
+	_, err := parse(map[string]string{
+		"CALLBOARD_POSTGRES_URL":      "postgres://me:" + secret + "/x@db/callboard",
+		"CALLBOARD_POSTGRES_READ_URL": "mysql://me:" + secret + "@db/callboard",
+		"CALLBOARD_KEY_PEPPER":        key(32) + "," + key(31),
+		"CALLBOARD_CURSOR_KEY_FILE":   "/nowhere/at/all",
+		"CALLBOARD_TRUSTED_PROXIES":   "10.0.0.0/8,elsewhere",
+		"CALLBOARD_PARTITIONS":        "7-3",
+		"CALLBOARD_BASE_URL":          "https://api.example.com",
+		"CALLBOARD_LISTEN":            "8080",
+		"CALLBOARD_LOG_LEVEL":         "loud",
+		"CALLBOARD_LOG_FORMAT":        "xml",
+		"CALLBOARD_STREAM":            "a.b",
+		"CALLBOARD_NATS_CREDS":        "/nowhere/at/all",
+	})
+	var faults *setting.FaultsError
+	if !errors.As(err, &faults) {
+		t.Fatalf("%v", err)
+	}
+	var names []string
+	for _, f := range faults.Faults {
+		names = append(names, f.Setting)
+		if f.Detail == "" || f.Flag == "" {
+			t.Errorf("%+v says too little", f)
+		}
+		if !strings.Contains(err.Error(), f.Setting+" ("+f.Flag+") "+f.Detail) {
+			t.Errorf("the message lacks %s", f.Setting)
+		}
+	}
+	want := []string{
+		"CALLBOARD_NATS_URL", "CALLBOARD_NATS_CREDS", "CALLBOARD_STREAM", "CALLBOARD_POSTGRES_URL", "CALLBOARD_POSTGRES_READ_URL",
+		"CALLBOARD_KEY_PEPPER", "CALLBOARD_CURSOR_KEY", "CALLBOARD_BASE_URL", "CALLBOARD_TRUSTED_PROXIES", "CALLBOARD_PARTITIONS",
+		"CALLBOARD_LISTEN", "CALLBOARD_LOG_LEVEL", "CALLBOARD_LOG_FORMAT",
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		t.Errorf("faults of\n%v, want\n%v", names, want)
+	}
+	hides(t, "the message", err.Error())
+}
+
+func TestParse_Faults(t *testing.T) {
+	for _, c := range []struct{ name, variable, value, says string }{
+		{"both a value and a file", "CALLBOARD_POSTGRES_URL_FILE", "/etc/hostname", "keep one of the two"},
+		{"a URL without a scheme", "CALLBOARD_NATS_URL", "localhost:4222", "write nats://host:4222"},
+		{"one bad URL of several", "CALLBOARD_NATS_URL", "nats://a:4222,b", "write nats://host:4222"},
+		{"a missing URL says what to do", "CALLBOARD_NATS_URL", "", "is missing: set it to the NATS servers"},
+		{"a password that is no part of a URL", "CALLBOARD_POSTGRES_URL", "postgres://me:" + secret + "#1@db:x/c", "write postgres://"},
+		{"keyword=value", "CALLBOARD_POSTGRES_URL", "host=db password=" + secret, "write postgres://"},
+		{"a pepper that is no base64", "CALLBOARD_KEY_PEPPER", secret + "!", "openssl rand -base64 32"},
+		{"a second pepper that is too short", "CALLBOARD_KEY_PEPPER", key(32) + "," + key(8), "number 2"},
+		{"a cursor key that is too short", "CALLBOARD_CURSOR_KEY", key(31), "32 bytes"},
+		{"a base URL with a user", "CALLBOARD_BASE_URL", "https://me:" + secret + "@host/v1", "https://host/v1"},
+		{"a huge partition", "CALLBOARD_PARTITIONS", "0-99999999999", "0-7,12"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env := complete()
+			env[c.variable] = c.value
+			_, err := parse(env)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("%v; want it to say %q", err, c.says)
+			}
+			hides(t, "the message", err.Error())
+		})
+	}
+}
+
+// Secrets don't print, whatever the verb, the encoder or the struct around them.
+func TestSecrets_DoNotPrint(t *testing.T) {
+	env := complete()
+	env["CALLBOARD_CURSOR_KEY"] = base64.StdEncoding.EncodeToString([]byte(secret + strings.Repeat("x", 40)))
+	p, err := parse(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := []any{
+		p, *p, p.NATS, p.NATS.URL, p.NATS.URL.Get(), p.Postgres.URL, p.Postgres.URL.Get(), p.Pepper, p.Pepper.Peppers.Get(),
+		p.CursorKey, p.CursorKey.Get(), struct{ hidden setting.URL }{p.Postgres.URL.Get()}, struct{ hidden setting.Secret }{p.CursorKey.Get()},
+		[]setting.URL{p.Postgres.URL.Get()}, map[string]any{"x": p.CursorKey},
+	}
+	for _, v := range values {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			hides(t, fmt.Sprintf("%s of %T", verb, v), fmt.Sprintf(verb, v))
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Errorf("JSON of %T: %v", v, err)
+		}
+		hides(t, fmt.Sprintf("JSON of %T", v), string(text))
+		var log strings.Builder
+		logger := zerolog.New(&log)
+		logger.Info().Interface("value", v).Any("any", v).Msg("x")
+		hides(t, fmt.Sprintf("the log of %T", v), log.String())
+	}
+}
+
+func TestURL_ShowsWhere(t *testing.T) {
+	p, err := parse(complete())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(p.Postgres.URL, " ", p.NATS.URL.Get()); got != "postgres://db:5432/callboard nats://one:4222,nats://two:4222" {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestParse_Help(t *testing.T) {
+	env := complete()
+	var out strings.Builder
+	_, err := setting.Parse(&everything{}, setting.Source{
+		Args: []string{"--help"}, Getenv: func(name string) string { return env[name] }, Out: &out,
+	})
+	if !errors.Is(err, setting.ErrHelp) {
+		t.Errorf("%v", err)
+	}
+	for _, want := range []string{"($CALLBOARD_POSTGRES_URL[_FILE])", "($CALLBOARD_STREAM)", "--stream"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the help lacks %s", want)
+		}
+	}
+	hides(t, "the help", out.String())
+}
+
+func TestRedact(t *testing.T) {
+	got := setting.Redact("unexpected argument postgres://me:" + secret + "@db/x, nats://t@h")
+	if got != "unexpected argument postgres://db/x, nats://h" {
+		t.Errorf("%s", got)
+	}
+}
+
+// hides fails where a text holds a secret, plain, in base64 or in hexadecimal.
+func hides(t *testing.T, what, text string) {
+	t.Helper()
+	for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte(secret))[:8], fmt.Sprintf("%x", secret), fmt.Sprint([]byte(secret))} {
+		if strings.Contains(text, form) {
+			t.Errorf("%s shows a secret: %s", what, text)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+select
+  partition,
+  stream,
+  stream_created,
+  sequence,
+  watermark
+from projection.position

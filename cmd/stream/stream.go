@@ -1,0 +1,107 @@
+// Package stream makes callboard's streams and says what is wrong with those that run.
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+)
+
+// Wanted is how the streams are made. Partitions are fixed for the stream's life.
+type Wanted struct {
+	Name       string
+	Partitions int
+	Replicas   int
+}
+
+// Made tells what [Create] made; what it did not make was there, as wanted.
+type Made struct {
+	Stream bool `json:"streamCreated"`
+	Bucket bool `json:"bucketCreated"`
+}
+
+// Create makes the stream of events and the bucket of transcripts where they are not there yet. It changes nothing that is
+// there: a stream with other settings than those wanted is an error.
+func Create(ctx context.Context, js jetstream.JetStream, w Wanted) (Made, error) {
+	var made Made
+	info, err := js.Stream(ctx, w.Name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		if _, err := js.CreateStream(ctx, events.StreamConfig(w.Name, w.Partitions, w.Replicas)); err != nil {
+			return made, fmt.Errorf("stream %s: %w", w.Name, err)
+		}
+		made.Stream = true
+	case err != nil:
+		return made, fmt.Errorf("stream %s: %w", w.Name, err)
+	default:
+		if err := w.matches(info.CachedInfo().Config); err != nil {
+			return made, err
+		}
+	}
+	_, err = js.ObjectStore(ctx, events.TranscriptBucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		_, err = js.CreateObjectStore(ctx, events.BucketConfig(w.Replicas))
+		made.Bucket = err == nil
+	}
+	if err != nil {
+		return made, fmt.Errorf("bucket %s: %w", events.TranscriptBucket, err)
+	}
+	return made, nil
+}
+
+// matches is an error where a running stream is not the one wanted.
+func (w Wanted) matches(running jetstream.StreamConfig) error {
+	partitions, err := events.Partitions(running)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; take another name with --stream", err)
+	case partitions != w.Partitions:
+		return fmt.Errorf("stream %s exists with %d partitions, not %d, and a stream keeps its number for life: "+
+			"say --partitions %d, or take another name with --stream", w.Name, partitions, w.Partitions, partitions)
+	case running.Replicas != w.Replicas:
+		return fmt.Errorf("stream %s exists with %d replicas, not %d: say --replicas %d, or change it with the NATS tools",
+			w.Name, running.Replicas, w.Replicas, running.Replicas)
+	}
+	return nil
+}
+
+// Check says in a sentence each what is unsafe in the settings of the running streams.
+func Check(ctx context.Context, js jetstream.JetStream, name string) ([]string, error) {
+	running, err := js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, fmt.Errorf("there is no stream %s: 'callboard stream create' makes it", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", name, err)
+	}
+	faults := events.CheckStream(running.CachedInfo().Config)
+	bucket, err := checkBucket(ctx, js)
+	return append(faults, bucket...), err
+}
+
+func checkBucket(ctx context.Context, js jetstream.JetStream) ([]string, error) {
+	const name = events.TranscriptBucket
+	bucket, err := js.ObjectStore(ctx, name)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return []string{"bucket " + name + " is missing: large transcripts can't be published; 'callboard stream create' makes it."}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", name, err)
+	}
+	status, err := bucket.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", name, err)
+	}
+	var faults []string
+	if ttl := status.TTL(); ttl > 0 {
+		faults = append(faults, "bucket "+name+" forgets after "+ttl.String()+": large transcripts are lost to every rebuild.")
+	}
+	if status.Storage() != jetstream.FileStorage {
+		faults = append(faults, "bucket "+name+" is not in files: a restart loses every large transcript.")
+	}
+	return faults, nil
+}
