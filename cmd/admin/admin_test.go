@@ -41,7 +41,11 @@ func TestServe(t *testing.T) {
 	ask := func(path string, status int, want string) {
 		t.Helper()
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		response, err := client.Get("http://" + listener.Addr().String() + path)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,14 +60,14 @@ func NewNATS(c NATSConfig) (*NATS, error) {
 	return n, nil
 }
 
-// watch logs what becomes of the connection.
+// watch logs what becomes of the connection, and names servers by their address: a token stands in a URL where its user does.
 func (c NATSConfig) watch() []nats.Option {
 	return []nats.Option{
 		nats.ConnectHandler(func(conn *nats.Conn) {
-			c.Log.Info().Str("server", conn.ConnectedUrlRedacted()).Msg("connected to nats")
+			c.Log.Info().Str("server", conn.ConnectedAddr()).Msg("connected to nats")
 		}),
 		nats.ReconnectHandler(func(conn *nats.Conn) {
-			c.Log.Info().Str("server", conn.ConnectedUrlRedacted()).Msg("reconnected to nats")
+			c.Log.Info().Str("server", conn.ConnectedAddr()).Msg("reconnected to nats")
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // nil: closed by this program

@@ -25,15 +25,18 @@ const (
 	None  Sample = "none"
 )
 
-// liveSeed is also the seed of the small sample's neighbours: two samples on one stream have no identifier in common.
-const liveSeed = 1
+// The samples' seeds differ, so that both can be on one stream, and neither is what people say to simulate.
+const (
+	liveSeed  = 20260301
+	smallSeed = 20260302
+)
 
 func (s Sample) company(until time.Time) *sample.Company {
 	switch s {
 	case Live:
 		return sample.New(sample.Config{Seed: liveSeed, Systems: 5, Calls: 8000, Until: until})
 	case Small:
-		return sample.New(sample.Config{Seed: liveSeed + 1, Systems: 2, Calls: 300, Until: until})
+		return sample.New(sample.Config{Seed: smallSeed, Systems: 2, Calls: 300, Until: until})
 	default:
 		return nil
 	}

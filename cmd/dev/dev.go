@@ -66,6 +66,9 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	defer i.home.close()
+	if err := i.forgetReady(); err != nil {
+		return err
+	}
 	if i.log, err = i.home.openLog(c.Err); err != nil {
 		return err
 	}

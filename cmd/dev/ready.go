@@ -3,7 +3,10 @@ package dev
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"callboard/cmd/setting"
@@ -50,6 +53,17 @@ func (i *instance) describe(ctx context.Context) (Ready, error) {
 	r.APIKey = &key
 	r.examples, err = i.examples(ctx, key)
 	return r, err
+}
+
+// forgetReady removes the ready file of an earlier instance, so that nobody takes it for this one's.
+func (i *instance) forgetReady() error {
+	if i.ReadyFile == "" {
+		return nil
+	}
+	if err := os.Remove(i.ReadyFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("ready file: %w", err)
+	}
+	return nil
 }
 
 // announce tells people and programs.

@@ -3,6 +3,7 @@ package process_test
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -37,8 +38,7 @@ func TestServe_LetsRequestsEnd(t *testing.T) {
 	})}
 	ended := make(chan error, 1)
 	go func() { ended <- process.Serve(ctx, listener, server, zerolog.Nop()) }()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Get("http://" + listener.Addr().String())
+	response, err := ask(t, listener)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,9 +49,19 @@ func TestServe_LetsRequestsEnd(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("%v", err)
 	}
-	if _, err := client.Get("http://" + listener.Addr().String()); err == nil {
+	if again, err := ask(t, listener); err == nil {
+		again.Body.Close()
 		t.Error("the listener is still open")
 	}
+}
+
+func ask(tb testing.TB, listener net.Listener) (*http.Response, error) {
+	tb.Helper()
+	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+listener.Addr().String(), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 }
 
 func TestServe_ListenerGone(t *testing.T) {

@@ -247,10 +247,10 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// hides fails where a text holds a secret, plain, in base64 or in hexadecimal.
+// hides fails where a text holds a secret, plain, in base64, in hexadecimal or byte by byte.
 func hides(t *testing.T, what, text string) {
 	t.Helper()
-	for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte(secret))[:8], fmt.Sprintf("%x", secret), fmt.Sprint([]byte(secret))} {
+	for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte(secret))[:8], fmt.Sprintf("%x", secret), "104 117 110 116"} {
 		if strings.Contains(text, form) {
 			t.Errorf("%s shows a secret: %s", what, text)
 		}

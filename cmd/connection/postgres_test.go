@@ -1,0 +1,115 @@
+package connection_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/cmd/connection"
+	"callboard/cmd/setting"
+	"callboard/schema/schematest"
+)
+
+func pool(tb testing.TB, text string, change func(*connection.PostgresConfig)) *pgxpool.Pool {
+	tb.Helper()
+	u, err := setting.NewPostgresURL(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config := connection.PostgresConfig{URL: u, Program: "tester", ReadWrite: true}
+	change(&config)
+	p, err := connection.NewPool(tb.Context(), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(p.Close)
+	return p
+}
+
+func text(tb testing.TB, p *pgxpool.Pool, query string) (answer string) {
+	tb.Helper()
+	if err := p.QueryRow(tb.Context(), query).Scan(&answer); err != nil {
+		tb.Fatal(err)
+	}
+	return answer
+}
+
+func TestNewPool_Session(t *testing.T) {
+	p := pool(t, schematest.New(t).URL(), func(c *connection.PostgresConfig) {
+		c.Settings = map[string]string{"search_path": "projection", "role": "callboard_reader"}
+	})
+	if got := text(t, p, "show search_path"); got != "projection" {
+		t.Errorf("search path %s", got)
+	}
+	if got := text(t, p, "select current_user"); got != "callboard_reader" {
+		t.Errorf("role %s", got)
+	}
+	got := text(t, p, "show application_name")
+	if !strings.HasPrefix(got, "tester@") || !strings.HasSuffix(got, fmt.Sprintf("/%d", os.Getpid())) {
+		t.Errorf("application name %s", got)
+	}
+}
+
+func TestNewPool_NameOfTheURL(t *testing.T) {
+	p := pool(t, schematest.New(t).URL()+"&application_name=mine", func(*connection.PostgresConfig) {})
+	if got := text(t, p, "show application_name"); got != "mine" {
+		t.Errorf("application name %s", got)
+	}
+}
+
+// A server that takes no writes is refused by who needs the primary, and by nobody else.
+func TestNewPool_ReadOnlyServer(t *testing.T) {
+	database := schematest.New(t)
+	u, err := url.Parse(database.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	statement := "alter database " + strings.TrimPrefix(u.Path, "/") + " set default_transaction_read_only = on"
+	if _, err := database.Pool(t).Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+	primary := pool(t, database.URL(), func(*connection.PostgresConfig) {})
+	if err := primary.Ping(t.Context()); !errors.Is(err, pgconn.ErrReadOnlyConnection) {
+		t.Errorf("the primary: %v", err)
+	}
+	replica := pool(t, database.URL(), func(c *connection.PostgresConfig) { c.ReadWrite = false })
+	if err := replica.Ping(t.Context()); err != nil {
+		t.Errorf("a replica: %v", err)
+	}
+}
+
+// After a refusal to write, no connection of the pool is used again: they may all lead to a demoted primary.
+func TestNewPool_Demoted(t *testing.T) {
+	p := pool(t, schematest.New(t).URL(), func(*connection.PostgresConfig) {})
+	const backend = "select pg_backend_pid()::text"
+	one, err := p.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := text(t, p, backend) // a second connection, idle from here on
+	_, err = one.Exec(t.Context(), "begin read only; create table x ()")
+	var refusal *pgconn.PgError
+	if !errors.As(err, &refusal) || refusal.Code != "25006" {
+		t.Fatalf("%v", err)
+	}
+	if !one.Conn().IsClosed() {
+		t.Error("the refused connection is kept")
+	}
+	one.Release()
+	if after := text(t, p, backend); after == before {
+		t.Error("an idle connection is kept")
+	}
+}
+
+func TestNewPool_ErrorWithoutPassword(t *testing.T) {
+	p := pool(t, "postgres://me:hunter2@127.0.0.1:1/x", func(*connection.PostgresConfig) {})
+	if err := p.Ping(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,161 @@
+package status_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"callboard/cmd/status"
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+
+const partitions = 4
+
+// bench is a stream and a projection that nobody keeps.
+type bench struct {
+	js       jetstream.JetStream
+	stream   jetstream.Stream
+	admin    *pgxpool.Pool
+	operator *pgxpool.Pool
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	database := schematest.New(t)
+	b := &bench{js: eventstest.JetStream(t, eventstest.NewServer(t).URL()), admin: database.Pool(t)}
+	b.stream = eventstest.CreateStream(t, b.js, partitions)
+	var err error
+	if b.operator, err = pgxpool.New(t.Context(), database.RoleURL("callboard_operator")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.operator.Close)
+	return b
+}
+
+// publish publishes so many versions of a phone system in the partition.
+func (b *bench) publish(t *testing.T, partition, versions int) {
+	t.Helper()
+	id := uuid.New()
+	for events.Partition(id, partitions) != partition {
+		id = uuid.New()
+	}
+	publisher := events.NewPublisher(b.js, "test")
+	for version := range versions {
+		e := events.Changed(&events.PhoneSystem{ID: id, Version: int64(version + 1), Name: "A"})
+		if err := publisher.Publish(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// position says how far a partition is in the tables.
+func (b *bench) position(t *testing.T, partition int, sequence uint64, created time.Time) {
+	t.Helper()
+	_, err := b.admin.Exec(t.Context(), `
+		insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+		values ($1, 'PHONES', $2, $3, 1, now(), '2026-03-01T00:00:00Z')`, partition, created, int64(sequence))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) created() time.Time { return b.stream.CachedInfo().Created.Truncate(time.Microsecond) }
+
+func (b *bench) read(t *testing.T) status.Report {
+	t.Helper()
+	report, err := status.Read(t.Context(), b.js, b.operator, "PHONES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func TestRead(t *testing.T) {
+	b := newBench(t)
+	b.publish(t, 0, 3)               // sequences 1 to 3
+	b.publish(t, 1, 4)               // 4 to 7
+	b.publish(t, 0, 2)               // 8 and 9
+	b.position(t, 0, 2, b.created()) // 3, 8 and 9 wait
+	b.position(t, 1, 7, b.created()) // nothing waits
+	b.position(t, 2, 9, b.created()) // empty, and at the stream's end
+	report := b.read(t)              // 3: never seen
+	want := []struct{ head, position, lag uint64 }{{9, 2, 3}, {7, 7, 0}, {0, 9, 0}, {0, 0, 0}}
+	for i, p := range report.Partitions {
+		if got := (struct{ head, position, lag uint64 }{p.Head, p.Position, p.LagEvents}); got != want[i] || p.Partition != i {
+			t.Errorf("partition %d: %+v, want %+v", i, got, want[i])
+		}
+		if (p.LagSeconds > 0) != (p.LagEvents > 0) || p.Owner != nil || p.Fault != "" || (p.Watermark == nil) != (i == 3) {
+			t.Errorf("partition %d: %+v", i, p)
+		}
+	}
+	if report.Lag() != 3 || report.Messages != 9 || report.DeadLetters != 0 || report.Generation == nil {
+		t.Errorf("%+v", report)
+	}
+	b.leavesNoConsumer(t)
+}
+
+// leavesNoConsumer fails where what counted is still there.
+func (b *bench) leavesNoConsumer(t *testing.T) {
+	t.Helper()
+	for name := range b.stream.ConsumerNames(t.Context()).Name() {
+		t.Errorf("consumer %s is left", name)
+	}
+}
+
+func TestRead_Unclaimed(t *testing.T) {
+	b := newBench(t)
+	b.publish(t, 2, 5)
+	if p := b.read(t).Partitions[2]; p.LagEvents != 5 || p.Position != 0 || p.Head != 5 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestRead_Owner(t *testing.T) {
+	b := newBench(t)
+	conn, err := b.admin.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	const lock = "set application_name = 'projector@here/7'; select pg_advisory_lock(%d, 3); select pg_advisory_lock(%d, 2); select pg_advisory_lock(3)"
+	if _, err := conn.Exec(t.Context(), fmt.Sprintf(lock, projector.LockClass, projector.LockClass+1)); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range b.read(t).Partitions {
+		if owned := p.Owner != nil && *p.Owner == "projector@here/7"; owned != (i == 3) {
+			t.Errorf("partition %d: %+v", i, p)
+		}
+	}
+	if _, err := conn.Exec(context.WithoutCancel(t.Context()), "select pg_advisory_unlock_all()"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRead_Faults(t *testing.T) {
+	b := newBench(t)
+	b.publish(t, 0, 1)
+	b.position(t, 0, 1, b.created().Add(time.Second))
+	b.position(t, 1, 8, b.created())
+	report := b.read(t)
+	if report.Partitions[0].Fault != projector.StreamIdentityChanged || report.Partitions[1].Fault != projector.StreamRegressed {
+		t.Errorf("%+v", report.Partitions)
+	}
+}
+
+func TestRead_NoStream(t *testing.T) {
+	b := newBench(t)
+	if _, err := status.Read(t.Context(), b.js, b.operator, "OTHER"); err == nil {
+		t.Error("no error")
+	}
+}
