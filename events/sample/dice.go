@@ -20,7 +20,8 @@ type dice struct {
 func newDice(seed uint64, path ...uint64) dice {
 	h := mix(seed)
 	for _, step := range path {
-		h = mix(h ^ mix(step))
+		// Turned, so that seed 1's second thing isn't seed 2's first.
+		h = mix(bits.RotateLeft64(h, 23) ^ mix(step))
 	}
 	return dice{*rand.NewPCG(h, mix(h))}
 }
