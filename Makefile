@@ -32,7 +32,7 @@ fuzz: ## Feed the decoder what nobody would publish, for a minute
 
 .PHONY: bench
 bench: ## Throughput beside a bare baseline of the same run
-	go test ./projector ./readapi ./events -run '^$$' -bench . -benchtime 1x
+	go test ./projector/store ./readapi ./events -run '^$$' -bench .
 
 .PHONY: fmt
 fmt: ## Format
