@@ -1,4 +1,4 @@
-// Callboard is the tool of those who run callboard, and of platform teams that publish to it.
+// Command callboard is the tool of those who run callboard, and of platform teams that publish to it.
 package main
 
 import (

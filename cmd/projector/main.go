@@ -1,4 +1,4 @@
-// Projector consumes the stream of events and keeps the projection.
+// Command projector consumes the stream of events and keeps the projection.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Readapi answers the API's read operations from the projection.
+// Command readapi answers the API's read operations from the projection.
 package main
 
 import (
