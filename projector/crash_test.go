@@ -3,15 +3,19 @@ package projector_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/events/sample"
@@ -72,42 +76,39 @@ var kills = flag.Int("kills", 25, "how often TestProjector_KilledAtRandom kills 
 // Killed without warning at any point, again and again, a projector ends with the rows of one that was left alone.
 func TestProjector_KilledAtRandom(t *testing.T) {
 	s := newStage(t)
-	company := sample.New(sample.Config{Seed: 7, Systems: 6, Calls: 1500, Days: 20, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
-	var list []events.Event
-	for e := range company.Directory() {
-		list = append(list, e)
-	}
-	for e := range company.History() {
-		list = append(list, e)
-	}
-	published := make(chan error, 1)
-	go func() {
-		published <- trickle(t.Context(), s.publisher, list, *kills)
-	}()
+	history := companyHistory()
 	seed := rand.Uint64()
-	t.Logf("seed %d, %d events", seed, len(list))
+	t.Logf("seed %d, %d events", seed, len(history))
 	dice := rand.New(rand.NewPCG(seed, 0))
-	for range *kills {
+	life := s.life(history[:100])
+	advanced, interrupted := 0, 0
+	for i := range *kills {
+		// Every life finds work that its predecessors have not done.
+		portion := history[i*len(history) / *kills : (i+1)*len(history) / *kills]
+		if err := s.publisher.Publish(t.Context(), portion...); err != nil {
+			t.Fatal(err)
+		}
+		before := s.applied()
 		child := s.spawn()
-		// The kill's moment is what is random here; nothing is waited for.
-		timer := time.NewTimer(time.Duration(dice.IntN(300)) * time.Millisecond)
-		<-timer.C
+		// The moment of the kill is what is random; nothing is waited for.
+		moment := time.NewTimer(time.Duration(dice.Int64N(int64(life))))
+		<-moment.C
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = child.Wait() // "signal: killed" is what was asked for
+		if s.applied() > before {
+			advanced++
+		}
+		if s.unapplied() {
+			interrupted++
+		}
 	}
-	if err := <-published; err != nil {
-		t.Fatal(err)
+	t.Logf("%d lives: %d did some work, %d left some undone", *kills, advanced, interrupted)
+	if advanced == 0 || interrupted == 0 {
+		t.Error("the kills came too early or too late to prove anything")
 	}
-	child := s.spawn()
-	s.caughtUp()
-	if err := child.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Wait(); err != nil {
-		t.Errorf("a graceful stop: %v", err)
-	}
+	s.finish()
 	killed := s.database.Projection(t)
 	t.Logf("%d rows", killed.Count())
 	s.database.Forget(t)
@@ -116,17 +117,59 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 	s.mustEqual("uninterrupted", killed)
 }
 
-// trickle publishes in portions, so that every life of the projector finds something to do.
-func trickle(ctx context.Context, publisher *events.Publisher, list []events.Event, portions int) error {
-	size := len(list)/portions + 1
-	for len(list) > 0 {
-		n := min(size, len(list))
-		if err := publisher.Publish(ctx, list[:n]...); err != nil {
-			return err
-		}
-		list = list[n:]
-		pause := time.NewTimer(150 * time.Millisecond)
-		<-pause.C
+func companyHistory() []events.Event {
+	company := sample.New(sample.Config{Seed: 7, Systems: 6, Calls: 1500, Days: 20, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
+	return slices.AppendSeq(slices.Collect(company.Directory()), company.History())
+}
+
+// life is how long a process takes on this machine to start and to apply a few events: a kill within it comes at any point.
+func (s *stage) life(few []events.Event) time.Duration {
+	s.tb.Helper()
+	if err := s.publisher.Publish(s.tb.Context(), few...); err != nil {
+		s.tb.Fatal(err)
 	}
-	return nil
+	child := s.spawn()
+	began := time.Now()
+	s.caughtUp()
+	took := time.Since(began)
+	if err := child.Process.Kill(); err != nil {
+		s.tb.Fatal(err)
+	}
+	_ = child.Wait() // "signal: killed" is what was asked for
+	return took
+}
+
+// applied is a number that rises with whatever a projector commits.
+func (s *stage) applied() int64 {
+	s.tb.Helper()
+	return s.number("select coalesce(sum(sequence), 0)::bigint from projection.position")
+}
+
+// unapplied tells whether a partition has a message above its position, or no position yet.
+func (s *stage) unapplied() bool {
+	s.tb.Helper()
+	for partition := range partitions {
+		position := s.number("select coalesce(max(sequence), 0) from projection.position where partition = $1", partition)
+		_, err := s.stream.GetMsg(s.tb.Context(), uint64(position)+1, jetstream.WithGetMsgSubject(events.PartitionFilter(partition)))
+		if err == nil {
+			return true
+		}
+		if !errors.Is(err, jetstream.ErrMsgNotFound) {
+			s.tb.Fatal(err)
+		}
+	}
+	return false
+}
+
+// finish lets one more process do what is left, and stops it as an operator would.
+func (s *stage) finish() {
+	s.tb.Helper()
+	child := s.spawn()
+	s.caughtUp()
+	if err := child.Process.Signal(syscall.SIGTERM); err != nil {
+		s.tb.Fatal(err)
+	}
+	if err := child.Wait(); err != nil {
+		s.tb.Errorf("a graceful stop: %v", err)
+	}
 }
