@@ -51,13 +51,13 @@ func readAnalysis(o *object) State {
 		PhoneSystemID:     required(o, "phoneSystemId", identifier),
 		Version:           readVersion(o),
 		CallID:            required(o, "callId", identifier),
-		CallSid:           required(o, "callSid", name),
+		CallSid:           required(o, "callSid", indexed(name)),
 		Status:            required(o, "status", oneOf("pending", "processing", AnalysisCompleted, "failed")),
 		OverallScore:      nullable(o, "overallScore", integer(0, 100)),
 		AnalyzedAt:        nullable(o, "analyzedAt", instant),
 		CreatedAt:         required(o, "createdAt", instant),
 		CoachingTips:      values(o, "coachingTips", text),
-		Category:          nullable(o, "category", name),
+		Category:          nullable(o, "category", indexed(name)),
 		OverallSentiment:  nested(o, "overallSentiment", readSentiment),
 		EmployeeSentiment: nested(o, "employeeSentiment", readSentiment),
 		CustomerSentiment: nested(o, "customerSentiment", readSentiment),
@@ -68,7 +68,7 @@ func readAnalysis(o *object) State {
 }
 
 func readSentiment(o *object) Sentiment {
-	return Sentiment{Code: required(o, "code", name), Score: nullable(o, "score", number)}
+	return Sentiment{Code: required(o, "code", indexed(name)), Score: nullable(o, "score", number)}
 }
 
 func readRepresentativeRole(o *object) RepresentativeRole {

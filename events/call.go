@@ -61,7 +61,7 @@ func readCall(o *object) State {
 		ID:                    required(o, "id", identifier),
 		PhoneSystemID:         required(o, "phoneSystemId", identifier),
 		Version:               readVersion(o),
-		CallSid:               required(o, "callSid", name),
+		CallSid:               required(o, "callSid", indexed(name)),
 		ParentCallSid:         nullable(o, "parentCallSid", text),
 		Direction:             required(o, "direction", oneOf("inbound", "outbound", "internal")),
 		Status:                required(o, "status", name),

@@ -35,7 +35,7 @@ func readCallMenu(o *object) State {
 		PhoneSystemID:          required(o, "phoneSystemId", identifier),
 		Version:                readVersion(o),
 		Name:                   required(o, "name", text),
-		Status:                 required(o, "status", text),
+		Status:                 required(o, "status", indexed(text)),
 		CreatedAt:              required(o, "createdAt", instant),
 		UpdatedAt:              required(o, "updatedAt", instant),
 		Prompt:                 nested(o, "prompt", readPlayback),

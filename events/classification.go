@@ -31,7 +31,7 @@ func readClassification(o *object) State {
 		PhoneSystemID: nullable(o, "phoneSystemId", systemOrGlobal),
 		Version:       readVersion(o),
 		Kind:          required(o, "kind", classificationKind),
-		Code:          required(o, "code", name),
+		Code:          required(o, "code", indexed(name)),
 		Label:         required(o, "label", text),
 		Status:        required(o, "status", text),
 		Score:         nullable(o, "score", number),

@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -114,6 +115,24 @@ func TestDecode_AcceptsHeadersInAnyCase(t *testing.T) {
 	}
 	if got.ID != want.ID || got.Source != want.Source || !got.Time.Equal(want.Time) || got.Identity != want.Identity {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// Two zeros that compare as equal must be stored as one.
+func TestDecode_ZeroHasNoSign(t *testing.T) {
+	e, err := events.Decode(refusal{"-0", "analysis.changed", `91.5`, `-0.0`, "", false}.message(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if score := e.State.(*events.Analysis).ScorecardScore; score.Value != 0 || !score.Valid || math.Signbit(score.Value) {
+		t.Errorf("-0.0 is read as %v", score)
+	}
+}
+
+func TestDecode_Indexed(t *testing.T) {
+	e, err := events.Decode(refusal{"255 characters", "extension.changed", `"204"`, `"` + long(255) + `"`, "", false}.message(t))
+	if err != nil || e.State.(*events.Extension).Number != long(255) {
+		t.Errorf("255 characters: %v", err)
 	}
 }
 

@@ -33,7 +33,7 @@ func readPhoneNumber(o *object) State {
 		Version:       readVersion(o),
 		PhoneNumber:   required(o, "phoneNumber", e164),
 		Label:         nullable(o, "label", text),
-		Status:        required(o, "status", text),
+		Status:        required(o, "status", indexed(text)),
 		CreatedAt:     required(o, "createdAt", instant),
 		UpdatedAt:     required(o, "updatedAt", instant),
 		Origin:        required(o, "origin", oneOf("managed", "carrier_hosted")),

@@ -72,8 +72,16 @@ func timeRefusals() []refusal {
 	}
 }
 
+// long is a text of so many characters, each of them two bytes.
+func long(n int) string { return strings.Repeat("ä", n) }
+
 func ruleRefusals() []refusal {
 	return []refusal{
+		{"a long callSid", "analysis.changed", `"callSid": "`, `"callSid": "` + long(256), "/callSid: must have at most 255 characters", true},
+		{"a long status", "phone.changed", `"status": "`, `"status": "` + long(256), "/status: must have at most 255 characters", true},
+		{"a long number", "extension.changed", `"204"`, `"` + long(256) + `"`, "/number: must have at most 255 characters", true},
+		{"a long code", "classification.changed", `"positive"`, `"` + long(256) + `"`, "/code: must have at most 255 characters", true},
+		{"deletion of a long code", "classification.deleted", `"positive"`, `"` + long(256) + `"`, "/code: must have at most 255 characters", true},
 		{"ready without audio", "recording.changed", `"audio"`, `"sound"`, "/audio: is required when status is ready", true},
 		{"ready with a word for audio", "recording.changed", `"audio": {`, `"audio": "mp3", "was": {`, "/audio: must be an object", true},
 		{"both owners", "recording.changed", `"voicemailId": null`, `"voicemailId": "6a7b8c9d-0e1f-4203-9415-263748596aee"`, badOwner, true},

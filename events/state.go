@@ -69,7 +69,7 @@ func readDeletion(entity Entity, o *object) Identity {
 		d.Key = required(o, "id", identifier).String()
 	case EntityClassification:
 		d.System = nullable(o, "phoneSystemId", systemOrGlobal).Value
-		d.Key = classificationKey(required(o, "kind", classificationKind), required(o, "code", name))
+		d.Key = classificationKey(required(o, "kind", classificationKind), required(o, "code", indexed(name)))
 	case EntityTranscript:
 		d.System = required(o, "phoneSystemId", identifier)
 		d.Key = readOwner(o).Key()

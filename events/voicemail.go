@@ -29,7 +29,7 @@ func readVoicemail(o *object) State {
 		ID:            required(o, "id", identifier),
 		PhoneSystemID: required(o, "phoneSystemId", identifier),
 		Version:       readVersion(o),
-		CallSid:       required(o, "callSid", name),
+		CallSid:       required(o, "callSid", indexed(name)),
 		From:          required(o, "from", text),
 		FromName:      nullable(o, "fromName", text),
 		Duration:      required(o, "duration", seconds),
