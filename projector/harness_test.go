@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childNATS) != "" {
 		os.Exit(runChild())
 	}
-	schematest.Run(m, func() error { return goleak.Find() })
+	schematest.Run(m, func() error { return goleak.Find(eventstest.StoredObject()) })
 }
 
 // partitions is fewer than in production: tests start and stop projectors often.

@@ -107,6 +107,9 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		case <-ctx.Done():
 			return nil
 		case end := <-crew.ended:
+			if ctx.Err() != nil {
+				return nil // all were asked to end, and this one was the first
+			}
 			crew.end(end)
 			if err := held.drop(ctx, end.partition); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/readapi/query"
+	"callboard/readapi/query/querytest"
 )
 
 // The page of 100 rows that both benchmarks read lies in the middle of 50 thousand calls.
@@ -55,14 +56,16 @@ func BenchmarkListCallLogs(b *testing.B) {
 // BenchmarkListCallLogs_Query is the same page without HTTP, key and JSON.
 func BenchmarkListCallLogs_Query(b *testing.B) {
 	r, system := benchmarkReader(b)
-	p := query.New(r.config.Primary)
-	f := query.CallLogFilter{System: system, Window: query.Always(), Offset: (benchmarkPage - 1) * 100, Limit: 100}
+	list := query.New(r.config.Primary).CallLogs()
+	f := query.Filter{System: system, Window: query.Always(), Offset: (benchmarkPage - 1) * 100, Limit: 100}
 	b.ReportAllocs()
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
+		row := newRow(&request{}, callLog())
 		for pb.Next() {
-			if page, err := p.ListCallLogs(context.Background(), f); err != nil || len(page.Rows) != 100 {
-				b.Fatal(len(page.Rows), err)
+			count := 0
+			if _, err := list.Page(context.Background(), f, row.targets, func() { count++ }); err != nil || count != 100 {
+				b.Fatal(count, err)
 			}
 		}
 	})
@@ -93,21 +96,72 @@ func BenchmarkListCallLogs_SQL(b *testing.B) {
 	})
 }
 
-// BenchmarkAppendCallLog is the encoder alone, for 100 rows.
-func BenchmarkAppendCallLog(b *testing.B) {
+// BenchmarkRow is the encoder alone, for 100 calls.
+func BenchmarkRow(b *testing.B) {
 	r, system := benchmarkReader(b)
-	page, err := query.New(r.config.Primary).ListCallLogs(context.Background(), query.CallLogFilter{System: system, Window: query.Always(), Limit: 100})
-	if err != nil {
+	row := newRow(&request{}, callLog())
+	f := query.Filter{System: system, Window: query.Always(), Limit: 1}
+	if _, err := query.New(r.config.Primary).CallLogs().Page(context.Background(), f, row.targets, func() {}); err != nil {
 		b.Fatal(err)
 	}
-	q := &request{identifiers: identifiers{system: system}}
 	var body []byte
 	b.ReportAllocs()
 	for b.Loop() {
 		body = body[:0]
-		for i := range page.Rows {
-			body = appendCallLog(body, q, &page.Rows[i])
+		for range 100 {
+			body = row.append(body)
 		}
 	}
 	b.SetBytes(int64(len(body)))
+}
+
+// BenchmarkDeepPage is the first and the last page of short and of long lists over two years, as they are answered, without key
+// and HTTP: the four of a list cost the same.
+func BenchmarkDeepPage(b *testing.B) {
+	for _, count := range []int{10_000, 1_000_000} {
+		r := newReader(b)
+		system := r.system("one")
+		r.fillYears(system, count)
+		p := query.New(r.config.Primary)
+		for _, list := range []struct {
+			name   string
+			answer answer
+		}{
+			{"call logs", datedList(p.CallLogs(), callLog(), nil)},
+			{"recordings", datedList(p.CallRecordings(), callRecording(), nil)},
+			{"phones", topologyList(p.Phones(), phone(), nil)},
+		} {
+			for _, page := range []int{1, count / defaultPageSize} {
+				b.Run(fmt.Sprintf("%s/%d/page %d", list.name, count, page), func(b *testing.B) {
+					for b.Loop() {
+						q := &request{identifiers: identifiers{system: system}, parameters: parseParameters(fmt.Sprintf("page=%d", page))}
+						var out reply
+						if err := list.answer(b.Context(), q, &out); err != nil || len(out.body) < 25*100 {
+							b.Fatal(err, string(out.body))
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// fillYears makes calls with recordings, and phones, evenly over two years.
+func (r *reader) fillYears(system uuid.UUID, count int) {
+	r.Helper()
+	const created = "'2024-03-01Z'::timestamptz + n * interval '730 days' / $2"
+	r.exec(`insert into projection.call_log (
+		  system_id, id, version, updated_at, call_sid, direction, status, from_party, to_party, created_at,
+		  is_emergency, is_converted, is_edited, tags, transcription_status, representative_state)
+		select $1, gen_random_uuid(), 1, 'epoch', 'CA' || n, 'inbound', 'completed', '+15550001', '+15550002', `+created+`,
+		  false, false, false, '[]', 'unavailable', 'not_analyzed'
+		from generate_series(0, $2::integer - 1) n`, system, count)
+	r.exec(`insert into projection.recording (system_id, recording_sid, version, owner, owner_id, status, created_at, call_sid)
+		select system_id, 'RE' || md5(call_sid), 1, 'call', id, 'ready', created_at, call_sid
+		from projection.call_log`)
+	r.exec(`insert into projection.phone (system_id, id, version, name, status, created_at, updated_at, hardware)
+		select system_id, id, 1, call_sid, 'active', created_at, created_at, '{}'
+		from projection.call_log`)
+	querytest.Count(r, r.pool)
+	r.exec("vacuum analyze")
 }

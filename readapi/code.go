@@ -17,11 +17,12 @@ const (
 	addressNotAllowed      code = "ADDRESS_NOT_ALLOWED"
 	notFound               code = "NOT_FOUND"
 	methodNotAllowed       code = "METHOD_NOT_ALLOWED"
+	preconditionFailed     code = "PRECONDITION_FAILED"
+	rangeNotSatisfiable    code = "RANGE_NOT_SATISFIABLE"
 	recordingNotReady      code = "RECORDING_NOT_READY"
 	exportTooLarge         code = "EXPORT_TOO_LARGE"
 	rateLimited            code = "RATE_LIMITED"
 	internalError          code = "INTERNAL_ERROR"
-	notImplemented         code = "NOT_IMPLEMENTED"
 	serviceUnavailable     code = "SERVICE_UNAVAILABLE"
 	externalServiceTimeout code = "EXTERNAL_SERVICE_TIMEOUT"
 )
@@ -41,7 +42,7 @@ func (c code) meaning() meaning {
 	case unauthenticated:
 		return meaning{http.StatusUnauthorized, false, "Authentication required", "A valid API key is required in the X-API-Key header."}
 	case insufficientScope:
-		return meaning{http.StatusForbidden, false, "Insufficient scope", "The API key does not carry the scope that this operation needs."}
+		return meaning{http.StatusForbidden, false, "Insufficient scope", "The API key lacks a scope that this operation needs, or has it for one person's own calls alone."}
 	case credentialNotAccepted:
 		return meaning{http.StatusForbidden, false, "Credential not accepted", "This API accepts tenant API keys only."}
 	case addressNotAllowed:
@@ -52,12 +53,14 @@ func (c code) meaning() meaning {
 		return meaning{http.StatusMethodNotAllowed, false, "Method not allowed", "This API is read only: use GET."}
 	case recordingNotReady:
 		return meaning{http.StatusConflict, true, "Recording not ready", "The recording's audio is still being processed."}
+	case preconditionFailed:
+		return meaning{http.StatusPreconditionFailed, false, "Precondition failed", "The audio is not what the request's conditions ask for."}
+	case rangeNotSatisfiable:
+		return meaning{http.StatusRequestedRangeNotSatisfiable, false, "Range not satisfiable", "The audio has no such range; Content-Range tells its size."}
 	case exportTooLarge:
 		return meaning{http.StatusRequestEntityTooLarge, false, "Export too large", "The answer would be larger than can be sent."}
 	case rateLimited:
 		return meaning{http.StatusTooManyRequests, true, "Rate limited", "The API key's request budget is used up for the moment."}
-	case notImplemented:
-		return meaning{http.StatusNotImplemented, false, "Not implemented", "This operation is not implemented yet."}
 	case serviceUnavailable:
 		return meaning{http.StatusServiceUnavailable, true, "Service unavailable", "The service can't answer at the moment; try again."}
 	case externalServiceTimeout:

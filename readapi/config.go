@@ -14,19 +14,29 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/readapi/access"
+	"callboard/readapi/audio"
+	"callboard/readapi/docs"
 	"callboard/readapi/query"
 )
 
 // Config is what the reader is made of. The pools stay the caller's to close, after the handler's last request.
 type Config struct {
-	// Primary is a pool of role callboard_reader on the primary. Every request's key and coverage are decided here.
+	// Primary is a pool of role callboard_reader on the primary. Every request's key and coverage are decided here, and what a
+	// key covers is listed from here.
 	Primary *pgxpool.Pool
 
-	// Projection is where the data is read from, a replica for example. Nil means Primary.
+	// Projection is where all else is read from, a replica for example. Nil means Primary.
 	Projection *pgxpool.Pool
 
 	// Peppers are those under which keys are accepted, the current one first. There is at least one.
 	Peppers []access.Pepper
+
+	// Secret is what cursors and links to audio are sealed with, the same for all readers of a service. At least
+	// [seal.MinSecret] bytes.
+	Secret []byte
+
+	// Audio is where the recordings' audio is.
+	Audio audio.Location
 
 	// BaseURL is the public address of the service. It ends in /v1, and the operations are mounted under its path.
 	BaseURL string
@@ -37,6 +47,9 @@ type Config struct {
 	// Timeout is the longest that a request may take. Zero means 5 seconds.
 	Timeout time.Duration
 
+	// DimensionsBudget is the longest that the snapshot of report dimensions may take. Zero means 3 seconds.
+	DimensionsBudget time.Duration
+
 	// Log gets one line a request.
 	Log zerolog.Logger
 
@@ -44,10 +57,21 @@ type Config struct {
 	Metrics prometheus.Registerer
 }
 
-const defaultTimeout = 5 * time.Second
+const (
+	defaultTimeout          = 5 * time.Second
+	defaultDimensionsBudget = 3 * time.Second
+)
 
 // New is the reader. The error says what in the configuration can't be served with.
 func New(c Config) (http.Handler, error) {
+	approvals, err := docs.Approved()
+	if err != nil {
+		return nil, err
+	}
+	return newService(c, approvals)
+}
+
+func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	base, err := parseBaseURL(c.BaseURL)
 	if err != nil {
 		return nil, err
@@ -61,6 +85,9 @@ func New(c Config) (http.Handler, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
 	}
+	if c.DimensionsBudget <= 0 {
+		c.DimensionsBudget = defaultDimensionsBudget
+	}
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
@@ -72,8 +99,29 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
+	store, err := audio.Open(c.Audio, audioPath(base.String()), c.Secret)
+	if err != nil {
+		return nil, err
+	}
+	resources := make(map[string]resource)
+	if folder, ok := store.(*audio.Folder); ok {
+		resources[audioPath(base.EscapedPath())] = audioFiles(folder)
+	}
+	if err := addDescription(resources, base.String(), strings.TrimSuffix(base.EscapedPath(), "/v1"), approvals); err != nil {
+		return nil, err
+	}
+	projection := query.New(c.Projection)
+	reports, err := newReports(projection, c.Secret, c.DimensionsBudget)
+	if err != nil {
+		return nil, err
+	}
+	register, err := published(operations(query.New(c.Primary), projection, store, reports), approvals)
+	if err != nil {
+		return nil, err
+	}
 	return &service{
-		routes:    newRoutes(base.EscapedPath(), operations(query.New(c.Projection))),
+		routes:    newRoutes(base.EscapedPath(), register),
+		resources: resources,
 		authority: authority,
 		proxies:   c.TrustedProxies,
 		base:      base.String(),

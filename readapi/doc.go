@@ -14,8 +14,10 @@
 //
 // The laws:
 //
-//   - The register in operations.go is the list of operations. An operation is a row of it: a parser of parameters, a query and
-//     an encoder, put together by datedList or detail. There are no handler bodies that could drift apart.
+//   - The register in operations.go is the list of operations. A resource is a query, its fields and its filters, put together
+//     by topologyList, datedList or detail. There are no handler bodies that could drift apart.
+//   - What of it is served is what the approval record (docs) lists. The OpenAPI description is checked against both, and every
+//     answer in the tests against the description.
 //   - Operations return errors; one table maps errors to problem documents, and one function writes answers. Nothing is written
 //     before the answer is whole, so a fault at any point is still a problem document.
 //   - Absent, deleted, another tenant's, not covered, outside the contract: one code, one body, the same headers.
@@ -25,6 +27,7 @@
 //   - The cause of a 5xx is logged, once, in the request's one line, and never sent. Keys, headers and query strings are not
 //     logged.
 //
-// What net/http itself refuses never comes here and is plain text: a request that is not HTTP, a missing or malformed Host
-// (400), headers beyond the server's limit (431), a Transfer-Encoding that it does not know (501).
+// What net/http itself refuses never comes here and is no problem document: a request that is not HTTP, a missing or malformed
+// Host (400), an Expect that it does not know (417), headers beyond the server's limit (431), a Transfer-Encoding that it does
+// not know (501).
 package readapi

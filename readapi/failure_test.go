@@ -167,7 +167,7 @@ func TestReaderRole(t *testing.T) {
 	r := newReader(t)
 	r.key(r.system("one"))
 	for _, sql := range []string{
-		"insert into projection.day_count values ($1, 'call_log', $1, '2026-01-01', 1)",
+		"insert into projection.day_count values ($1, 'call_log', '', '2026-01-01', 1)",
 		"update projection.phone_system set name = $1::text",
 		"delete from access.key where id <> $1",
 		"update access.key set lineage = $1",

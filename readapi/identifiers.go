@@ -9,9 +9,8 @@ import (
 
 // identifiers are those in a path.
 type identifiers struct {
-	system       uuid.UUID
-	resource     uuid.UUID
-	recordingSid string
+	system   uuid.UUID
+	resource string // a UUID, or a recording's sid
 }
 
 var recordingSidForm = regexp.MustCompile(`^RE[A-Za-z0-9_-]{1,62}$`)
@@ -54,14 +53,14 @@ func (i *identifiers) set(name, encoded string) bool {
 		return false
 	}
 	if name == "recordingSid" {
-		i.recordingSid = text
+		i.resource = text
 		return recordingSidForm.MatchString(text)
 	}
 	id, ok := parseUUID(text)
 	if name == systemVariable {
 		i.system = id
 	} else {
-		i.resource = id
+		i.resource = id.String()
 	}
 	return ok
 }

@@ -27,9 +27,9 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// access and query know nothing of callboard but themselves.
+// access, docs and query know nothing of callboard but themselves.
 func TestImports_Leaves(t *testing.T) {
-	for _, leaf := range []string{"callboard/readapi/access", "callboard/readapi/query"} {
+	for _, leaf := range []string{"callboard/readapi/access", "callboard/readapi/docs", "callboard/readapi/query"} {
 		output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", leaf).Output()
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,8 @@
 package readapi
 
 import (
+	"bytes"
+	"math"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -65,6 +67,42 @@ func appendNullInt(b []byte, n pgtype.Int4) []byte {
 		return append(b, "null"...)
 	}
 	return strconv.AppendInt(b, int64(n.Int32), 10)
+}
+
+// appendNullFloat writes the shortest decimal that reads back as the number, in the form of encoding/json. JSON has no words for
+// what is not a number.
+func appendNullFloat(b []byte, n pgtype.Float8) []byte {
+	size := math.Abs(n.Float64)
+	if !n.Valid || math.IsNaN(size) || math.IsInf(size, 0) {
+		return append(b, "null"...)
+	}
+	if size == 0 || size >= 1e-6 && size < 1e21 {
+		return strconv.AppendFloat(b, n.Float64, 'f', -1, 64)
+	}
+	start := len(b)
+	b = strconv.AppendFloat(b, n.Float64, 'e', -1, 64)
+	return append(b[:start], bytes.Replace(b[start:], []byte("e-0"), []byte("e-"), 1)...)
+}
+
+func appendNullBool(b []byte, v pgtype.Bool) []byte {
+	if !v.Valid {
+		return append(b, "null"...)
+	}
+	return strconv.AppendBool(b, v.Bool)
+}
+
+func appendNullJSON(b, json []byte) []byte {
+	if json == nil {
+		return append(b, "null"...)
+	}
+	return append(b, json...)
+}
+
+func appendNullUUID(b []byte, id pgtype.UUID) []byte {
+	if !id.Valid {
+		return append(b, "null"...)
+	}
+	return appendUUID(b, id.Bytes)
 }
 
 func appendNullTime(b []byte, t pgtype.Timestamptz) []byte {

@@ -52,7 +52,7 @@ func TestAppendUUID(t *testing.T) {
 func TestProblem(t *testing.T) {
 	codes := []code{
 		validationFailed, unauthenticated, insufficientScope, credentialNotAccepted, addressNotAllowed, notFound, methodNotAllowed,
-		recordingNotReady, exportTooLarge, rateLimited, internalError, notImplemented, serviceUnavailable, externalServiceTimeout,
+		recordingNotReady, exportTooLarge, rateLimited, internalError, serviceUnavailable, externalServiceTimeout,
 	}
 	retryable := map[code]bool{recordingNotReady: true, rateLimited: true, serviceUnavailable: true, externalServiceTimeout: true}
 	for _, c := range codes {

@@ -2,6 +2,7 @@ package readapi
 
 import (
 	"callboard/readapi/access"
+	"callboard/readapi/audio"
 	"callboard/readapi/query"
 )
 
@@ -12,41 +13,37 @@ type operation struct {
 	Path   string       // below the base URL
 	Scope  access.Scope // empty: any tenant key
 	Report bool         // needs its scope across the whole phone system
-	Stage  string
-	answer answer // nil: published, not implemented yet
+	answer answer
 }
 
-// beta is the lifecycle stage of everything in version 1.
-const beta = "beta"
-
-// operations are the register, in the contract's order.
-func operations(p *query.Projection) []operation {
+// operations are the register, in the contract's order. Discovery is coverage: it asks the primary.
+func operations(primary, p *query.Projection, store audio.Store, r *reports) []operation {
 	const system = "/customer/phone-systems/{phoneSystemId}"
 	return []operation{
-		{"listAccessiblePhoneSystems", "/customer/phone-systems", "", false, beta, discovery(p)},
-		{"listPhones", system + "/phones", access.ScopePhones, false, beta, nil},
-		{"getPhone", system + "/phones/{phoneId}", access.ScopePhones, false, beta, nil},
-		{"listPhoneNumbers", system + "/phone-numbers", access.ScopePhoneNumbers, false, beta, nil},
-		{"getPhoneNumber", system + "/phone-numbers/{phoneNumberId}", access.ScopePhoneNumbers, false, beta, nil},
-		{"listExtensions", system + "/extensions", access.ScopeExtensions, false, beta, nil},
-		{"getExtension", system + "/extensions/{extensionId}", access.ScopeExtensions, false, beta, nil},
-		{"listAgentConfigs", system + "/agent-configs", access.ScopeAgentConfigs, false, beta, nil},
-		{"getAgentConfig", system + "/agent-configs/{agentConfigId}", access.ScopeAgentConfigs, false, beta, nil},
-		{"listCallGroups", system + "/call-groups", access.ScopeCallGroups, false, beta, nil},
-		{"getCallGroup", system + "/call-groups/{callGroupId}", access.ScopeCallGroups, false, beta, nil},
-		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, false, beta, nil},
-		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, false, beta, nil},
-		{"listCallLogs", system + "/call-logs", access.ScopeCalls, false, beta, datedList(callLogFilter, p.ListCallLogs, appendCallLog)},
-		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, false, beta, detail(callLogKey, p.GetCallLog, appendCallLogDetail)},
-		{"listCallLogReports", system + "/call-log-reports", access.ScopeCalls, true, beta, nil},
-		{"getCallLogReportDimensions", system + "/call-log-reports/dimensions", access.ScopeCalls, true, beta, nil},
-		{"listCallAnalyses", system + "/call-analyses", access.ScopeCalls, false, beta, nil},
-		{"getCallAnalysis", system + "/call-analyses/{id}", access.ScopeCalls, false, beta, nil},
-		{"listVoicemails", system + "/voicemails", access.ScopeVoicemails, false, beta, nil},
-		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, false, beta, nil},
-		{"listCallRecordings", system + "/recordings", access.ScopeRecordings, false, beta, nil},
-		{"getCallRecording", system + "/recordings/{recordingSid}", access.ScopeRecordings, false, beta, nil},
-		{"getCallRecordingUrl", system + "/recordings/{recordingSid}/url", access.ScopeRecordings, false, beta, nil},
+		{"listAccessiblePhoneSystems", "/customer/phone-systems", "", false, discovery(primary)},
+		{"listPhones", system + "/phones", access.ScopePhones, false, topologyList(p.Phones(), phone(), phoneFilters())},
+		{"getPhone", system + "/phones/{phoneId}", access.ScopePhones, false, detail(p.Phone(), phoneDetail())},
+		{"listPhoneNumbers", system + "/phone-numbers", access.ScopePhoneNumbers, false, topologyList(p.PhoneNumbers(), phoneNumber(), phoneNumberFilters())},
+		{"getPhoneNumber", system + "/phone-numbers/{phoneNumberId}", access.ScopePhoneNumbers, false, detail(p.PhoneNumber(), phoneNumberDetail())},
+		{"listExtensions", system + "/extensions", access.ScopeExtensions, false, topologyList(p.Extensions(), extension(), extensionFilters())},
+		{"getExtension", system + "/extensions/{extensionId}", access.ScopeExtensions, false, detail(p.Extension(), extensionDetail())},
+		{"listAgentConfigs", system + "/agent-configs", access.ScopeAgentConfigs, false, topologyList(p.AgentConfigs(), agentConfig(), agentConfigFilters())},
+		{"getAgentConfig", system + "/agent-configs/{agentConfigId}", access.ScopeAgentConfigs, false, detail(p.AgentConfig(), agentConfig())},
+		{"listCallGroups", system + "/call-groups", access.ScopeCallGroups, false, topologyList(p.CallGroups(), callGroup(), callGroupFilters())},
+		{"getCallGroup", system + "/call-groups/{callGroupId}", access.ScopeCallGroups, false, detail(p.CallGroup(), callGroupDetail())},
+		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, false, topologyList(p.CallMenus(), callMenu(), callMenuFilters())},
+		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, false, detail(p.CallMenu(), callMenuDetail())},
+		{"listCallLogs", system + "/call-logs", access.ScopeCalls, false, datedList(p.CallLogs(), callLog(), callLogFilters())},
+		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, false, detail(p.CallLog(), callLogDetail())},
+		{"listCallLogReports", system + "/call-log-reports", access.ScopeCalls, true, r.list},
+		{"getCallLogReportDimensions", system + "/call-log-reports/dimensions", access.ScopeCalls, true, r.dimensions},
+		{"listCallAnalyses", system + "/call-analyses", access.ScopeCalls, false, datedList(p.CallAnalyses(), callAnalysis(), callAnalysisFilters())},
+		{"getCallAnalysis", system + "/call-analyses/{id}", access.ScopeCalls, false, detail(p.CallAnalysis(), callAnalysis())},
+		{"listVoicemails", system + "/voicemails", access.ScopeVoicemails, false, datedList(p.Voicemails(), voicemail(), nil)},
+		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, false, detail(p.Voicemail(), voicemailDetail())},
+		{"listCallRecordings", system + "/recordings", access.ScopeRecordings, false, datedList(p.CallRecordings(), callRecording(), callRecordingFilters())},
+		{"getCallRecording", system + "/recordings/{recordingSid}", access.ScopeRecordings, false, detail(p.CallRecording(), callRecording())},
+		{"getCallRecordingUrl", system + "/recordings/{recordingSid}/url", access.ScopeRecordings, false, recordingURL(p, store)},
 	}
 }
 
@@ -59,4 +56,12 @@ func (o operation) allows(p access.Permit) bool {
 		return false
 	}
 	return p.Allows(o.Scope)
+}
+
+// narrowing is the permit's where it concerns the operation: calls:read alone can be narrowed.
+func (o operation) narrowing(p access.Permit) query.Narrowing {
+	if o.Scope != access.ScopeCalls {
+		return query.Narrowing{}
+	}
+	return query.Narrowing(p.Narrowing)
 }

@@ -2,8 +2,8 @@ package readapi
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
-	"time"
 )
 
 // appendPage writes what follows a list's rows.
@@ -19,15 +19,11 @@ func appendPage(b []byte, g page, total int64) []byte {
 	return append(b, '}')
 }
 
-// next is the URL of the next page, under the same filters. A window without an end gets one at the newest row, so that rows
-// that arrive during a walk neither repeat nor push out what the walk has yet to see.
-func (q *request) next(g page, newest time.Time) string {
+// next is the URL of the next page, under the same filters and those that are pinned, where they aren't given.
+func (q *request) next(g page, pinned ...parameter) string {
 	values := make(url.Values)
-	for _, given := range q.parameters.given {
-		values.Set(given.name, given.value)
-	}
-	if !values.Has("dateTo") {
-		values.Set("dateTo", string(appendTime(nil, newest)))
+	for _, p := range slices.Concat(pinned, q.parameters.given) {
+		values.Set(p.name, p.value)
 	}
 	values.Set("page", strconv.FormatInt(g.number+1, 10))
 	return q.url + "?" + values.Encode()

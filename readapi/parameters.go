@@ -83,8 +83,8 @@ func (p *parameters) short(name string, limit int) string {
 	return value
 }
 
-// integer is a number of plain decimal digits.
-func (p *parameters) integer(name string, fallback, least, most int64) int64 {
+// integer is a number of plain decimal digits, from 1 on.
+func (p *parameters) integer(name string, fallback, most int64) int64 {
 	value, ok := p.text(name)
 	if !ok {
 		return fallback
@@ -97,11 +97,11 @@ func (p *parameters) integer(name string, fallback, least, most int64) int64 {
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case err != nil && negative:
-		p.refuse(name, tooSmall, "The value is below "+strconv.FormatInt(least, 10)+".")
+		p.refuse(name, tooSmall, "The value is below 1.")
 	case err != nil || n > most:
 		p.refuse(name, tooLarge, "The value is above "+strconv.FormatInt(most, 10)+".")
-	case n < least:
-		p.refuse(name, tooSmall, "The value is below "+strconv.FormatInt(least, 10)+".")
+	case n < 1:
+		p.refuse(name, tooSmall, "The value is below 1.")
 	default:
 		return n
 	}
@@ -138,8 +138,8 @@ const (
 // page reads the parameters of every list.
 func (p *parameters) page() page {
 	return page{
-		number: p.integer("page", 1, 1, math.MaxInt64),
-		size:   p.integer("pageSize", defaultPageSize, 1, maxPageSize),
+		number: p.integer("page", 1, math.MaxInt64),
+		size:   p.integer("pageSize", defaultPageSize, maxPageSize),
 	}
 }
 

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// problem is an error that is answered as an RFC 9457 problem document. What is not set follows from the code.
+// problem is an error that is answered as an RFC 9457 problem document. Its words follow from the code.
 type problem struct {
 	code       code
-	detail     string
 	errors     []fieldProblem
 	params     []param
 	retryAfter int   // seconds; zero: no meaningful delay
@@ -64,10 +63,6 @@ func (p *problem) Unwrap() error { return p.cause }
 // append writes the problem document.
 func (p *problem) append(b []byte, correlationID string) []byte {
 	m := p.code.meaning()
-	detail := p.detail
-	if detail == "" {
-		detail = m.detail
-	}
 	b = append(b, `{"type":`...)
 	b = appendString(b, p.code.problemType())
 	b = append(b, `,"title":`...)
@@ -77,7 +72,7 @@ func (p *problem) append(b []byte, correlationID string) []byte {
 	b = append(b, `,"code":`...)
 	b = appendString(b, string(p.code))
 	b = append(b, `,"detail":`...)
-	b = appendString(b, detail)
+	b = appendString(b, m.detail)
 	b = append(b, `,"correlationId":`...)
 	b = appendString(b, correlationID)
 	b = append(b, `,"retryable":`...)

@@ -18,6 +18,9 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/readapi/access"
+	"callboard/readapi/audio"
+	"callboard/readapi/docs/docstest"
+	"callboard/readapi/seal"
 	"callboard/schema/schematest"
 )
 
@@ -33,6 +36,7 @@ type reader struct {
 	config   Config
 	registry *access.Registry
 	log      *logBuffer
+	contract *docstest.Contract
 }
 
 // newReader is a reader under the reader's own role. Options change its configuration.
@@ -43,12 +47,14 @@ func newReader(tb testing.TB, options ...func(*Config)) *reader {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &reader{TB: tb, log: new(logBuffer)}
+	r := &reader{TB: tb, log: new(logBuffer), contract: contract(tb)}
 	r.projection = &projection{TB: tb, pool: openPool(tb, database.URL())}
 	r.registry = access.NewRegistry(openPool(tb, database.RoleURL("callboard_operator")), pepper)
 	r.config = Config{
 		Primary: openPool(tb, database.RoleURL("callboard_reader")),
 		Peppers: []access.Pepper{pepper},
+		Secret:  bytes.Repeat([]byte("s"), seal.MinSecret),
+		Audio:   audioIn(tb, tb.TempDir()),
 		BaseURL: baseURL,
 		Log:     zerolog.New(r.log),
 		Metrics: prometheus.NewRegistry(),
@@ -60,6 +66,15 @@ func newReader(tb testing.TB, options ...func(*Config)) *reader {
 		tb.Fatal(err)
 	}
 	return r
+}
+
+func audioIn(tb testing.TB, dir string) audio.Location {
+	tb.Helper()
+	at, err := audio.ParseLocation("file://" + dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return at
 }
 
 func openPool(tb testing.TB, url string) *pgxpool.Pool {
@@ -121,6 +136,7 @@ func (r *reader) do(method, path string, headers ...header) *httptest.ResponseRe
 	}
 	w := httptest.NewRecorder()
 	r.handler.ServeHTTP(w, q)
+	r.conform(method, path, w)
 	return w
 }
 

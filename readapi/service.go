@@ -17,6 +17,7 @@ import (
 // service is the handler.
 type service struct {
 	routes    *routes
+	resources map[string]resource // by path
 	authority *access.Authority
 	proxies   access.Proxies
 	base      string // the base URL
@@ -39,6 +40,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{start: time.Now(), requestID: requestID(r.Header)}
 	out := s.reply()
 	defer s.release(out)
+	if res, ok := s.resource(r); ok {
+		s.serve(w, r, x, out, res)
+		return
+	}
 	err := s.answer(r, x, out)
 	status := s.write(w, r, x, out, err)
 	s.record(r, x, status, err)
@@ -61,9 +66,6 @@ func (s *service) answer(r *http.Request, x *exchange, out *reply) (err error) {
 	q, err := s.admit(ctx, r, x, o, variables)
 	if err != nil {
 		return err
-	}
-	if o.answer == nil {
-		return &problem{code: notImplemented}
 	}
 	return o.answer(ctx, q, out)
 }
@@ -97,6 +99,7 @@ func (s *service) admit(
 	return &request{
 		identifiers: ids,
 		permit:      permit,
+		own:         o.narrowing(permit),
 		parameters:  parseParameters(r.URL.RawQuery),
 		url:         s.base + strings.Replace(o.Path, "{"+systemVariable+"}", ids.system.String(), 1),
 	}, nil

@@ -39,6 +39,9 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 // describe sets the headers of a successful answer.
 func describe(header http.Header, out *reply) {
 	header.Set("Cache-Control", "private, no-cache")
+	if out.unstored {
+		header.Set("Cache-Control", "no-store")
+	}
 	if !out.completeThrough.IsZero() {
 		header.Set("Data-Complete-Through", string(appendTime(nil, out.completeThrough)))
 	}
@@ -46,7 +49,7 @@ func describe(header http.Header, out *reply) {
 		header.Set("Link", "<"+out.next+`>; rel="next"`)
 	}
 	if out.tagged {
-		header.Set("ETag", entityTag(out.body))
+		header.Set("ETag", entityTag(out.body[out.untagged:]))
 	}
 }
 

@@ -17,6 +17,7 @@ type CallLog struct {
 	Transcription     Transcription
 	RecordingSid      events.Null[string]
 	RecordingDuration events.Null[int64]
+	Findings
 }
 
 // CallFacet is what the call's own event says.
@@ -114,29 +115,43 @@ func (s *State) foldCall(e events.Event, at events.Time) Outcome {
 	}
 	next := before
 	next.Key, next.Version, next.CallFacet = key, e.Version, callFacet(e.State.(*events.Call))
+	owner := callOwner(key)
+	moved := !existed || !slices.Equal(before.parties(), next.parties())
+	if moved {
+		s.hideAnalyses(owner)
+	}
 	s.settleCall(next, at)
-	s.showRecordings(key, next.CallSid)
+	if moved {
+		s.showAnalyses(owner)
+	}
+	s.showRecordings(owner, next.CallSid)
 	return Applied
+}
+
+func callOwner(call Key) OwnerKey {
+	return OwnerKey{call.System, events.Owner{Entity: events.EntityCall, ID: call.ID}}
 }
 
 // endCall removes a call with all that hangs on it, for good.
 func (s *State) endCall(key Key, before CallLog, existed bool, e events.Event) {
+	s.endFacets(callOwner(key))
 	if existed {
-		s.countCall(before, -1)
+		s.listCall(before, -1)
+		s.References.add(-1, before.references()...)
 		s.CallLogs.Delete(key)
 	}
-	s.endFacets(OwnerKey{key.System, events.Owner{Entity: events.EntityCall, ID: key.ID}})
 	s.bury(e.Identity, events.Owner{})
 }
 
 // settleCall writes a call's row with its facets as they are now. UpdatedAt moves if a reported value does.
 func (s *State) settleCall(next CallLog, at events.Time) {
-	owner := OwnerKey{next.System, events.Owner{Entity: events.EntityCall, ID: next.ID}}
+	owner := callOwner(next.Key)
 	transcript, _ := s.Transcripts.Get(owner)
 	next.Transcription = transcript.orUnavailable()
 	recording, _ := s.newestRecording(owner)
 	next.RecordingSid = events.Null[string]{Value: recording.Sid, Valid: recording.Sid != ""}
 	next.RecordingDuration = recording.Duration
+	next.Findings = s.newestFindings(owner)
 
 	before, existed := s.CallLogs.Get(next.Key)
 	if !existed || s.reported(next) != s.reported(before) {
@@ -146,15 +161,23 @@ func (s *State) settleCall(next CallLog, at events.Time) {
 	s.CallLogs.Put(next.Key, next)
 }
 
-// place keeps a call in the lists that it belongs to.
+// place keeps a call in the lists that it belongs to, and counts what it refers to.
 func (s *State) place(before CallLog, existed bool, next CallLog) {
+	if existed {
+		s.References.add(-1, before.references()...)
+	}
+	s.References.add(+1, next.references()...)
 	if existed && before.CreatedAt == next.CreatedAt && slices.Equal(before.parties(), next.parties()) {
 		return
 	}
 	if existed {
-		s.countCall(before, -1)
+		s.listCall(before, -1)
 	}
-	s.countCall(next, +1)
+	s.listCall(next, +1)
+}
+
+func (s *State) listCall(row CallLog, by int64) {
+	s.listOwn(own{ListCallLog, &s.ExtensionCalls}, row.Key, row.CreatedAt, row.parties(), by)
 }
 
 // settleOwner brings a facet's change to the call it hangs on, if that has arrived.
@@ -179,20 +202,9 @@ func (s *State) reported(row CallLog) CallLog {
 			*extension = events.Null[uuid.UUID]{}
 		}
 	}
-	return row
-}
-
-// countCall adds a call to the lists it is in, or takes it out of them.
-func (s *State) countCall(row CallLog, by int64) {
-	day := row.CreatedAt.Day()
-	s.count(CountKey{row.System, ListCallLog, uuid.Nil, day}, by)
-	for _, extension := range row.parties() {
-		s.count(CountKey{row.System, ListCallLog, extension, day}, by)
-		entry := ExtensionCall{row.System, extension, row.CreatedAt, row.ID}
-		if by > 0 {
-			s.ExtensionCalls.Put(entry, entry)
-		} else {
-			s.ExtensionCalls.Delete(entry)
-		}
+	if _, live := s.Representatives.Get(Key{row.System, row.RepresentativeID.Value}); row.RepresentativeID.Valid && !live {
+		row.RepresentativeState, row.RepresentativeID = "", events.Null[uuid.UUID]{}
+		row.RepresentativeConfidence, row.RepresentativeSource = events.Null[float64]{}, events.Null[string]{}
 	}
+	return row
 }

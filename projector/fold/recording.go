@@ -1,49 +1,29 @@
 package fold
 
 import (
-	"slices"
-
 	"callboard/events"
 )
+
+func (r Recording) version() int64      { return r.Version }
+func (r Recording) owner() events.Owner { return r.Owner }
+
+func (s *State) recordings() facets[RecordingKey, Recording] {
+	return facets[RecordingKey, Recording]{&s.Recordings, &s.recordingsOf, s.listRecording}
+}
+
+// LoadRecording adds a recording as it stands in the database.
+func (s *State) LoadRecording(row Recording) {
+	s.Recordings.Load(row.RecordingKey, row)
+	s.recordingsOf.own(OwnerKey{row.System, row.Owner}, row.RecordingKey)
+}
 
 // foldRecording applies an event of a recording.
 func (s *State) foldRecording(e events.Event, at events.Time) (Outcome, error) {
 	key := RecordingKey{e.System, e.Key}
-	row, live := s.Recordings.Get(key)
-	tomb := s.tombstone(e.Identity)
-	if e.Version <= max(row.Version, tomb.Version) {
-		return Stale, nil
-	}
-	known := tomb.Owner
-	if live {
-		known = row.Owner
-	}
-	if e.Deleted() {
-		s.Recordings.Delete(key)
-		s.bury(e.Identity, known)
-		s.settleOwner(OwnerKey{e.System, known}, at)
-		return Applied, nil
-	}
-	next := recording(key, e.State.(*events.Recording))
-	if known.Entity != "" && known != next.Owner {
-		return 0, errOwnerChanged
-	}
-	owner := OwnerKey{e.System, next.Owner}
-	if s.finalOwner(owner) {
-		s.bury(e.Identity, next.Owner)
-		return Ignored, nil
-	}
-	s.unbury(e.Identity)
-	if call, ok := s.CallLogs.Get(Key{e.System, next.Owner.ID}); ok && next.Owner.Entity == events.EntityCall {
-		next.CallSid = events.Some(call.CallSid)
-	}
-	s.own(owner, key)
-	s.Recordings.Put(key, next)
-	s.settleOwner(owner, at)
-	return Applied, nil
+	return attach(s, s.recordings(), key, e, at, func() Recording { return s.recording(key, e.State.(*events.Recording)) })
 }
 
-func recording(key RecordingKey, r *events.Recording) Recording {
+func (s *State) recording(key RecordingKey, r *events.Recording) Recording {
 	row := Recording{
 		RecordingKey: key,
 		Version:      r.Version,
@@ -57,7 +37,17 @@ func recording(key RecordingKey, r *events.Recording) Recording {
 		row.AudioContentType = events.Some(r.Audio.ContentType)
 		row.AudioBytes = events.Some(r.Audio.Bytes)
 	}
+	if call, ok := s.CallLogs.Get(Key{key.System, row.Owner.ID}); ok && row.Owner.Entity == events.EntityCall {
+		row.CallSid = events.Some(call.CallSid)
+	}
 	return row
+}
+
+// listRecording counts a call's recording, once the call has arrived and as long as the audio can be had.
+func (s *State) listRecording(row Recording, by int64) {
+	if row.CallSid.Valid && row.Status != events.RecordingUnavailable {
+		s.Counts.add(by, byStatus(row.System, ListRecording, row.Status, row.CreatedAt)...)
+	}
 }
 
 // newestRecording is the one that an owner shows: the newest by (createdAt, recordingSid) that is not unavailable.
@@ -75,40 +65,15 @@ func (s *State) newestRecording(owner OwnerKey) (newest Recording, ok bool) {
 }
 
 // showRecordings gives a call's recordings the sid under which they are listed.
-func (s *State) showRecordings(call Key, callSid string) {
-	owner := OwnerKey{call.System, events.Owner{Entity: events.EntityCall, ID: call.ID}}
-	for _, key := range s.recordingsOf[owner] {
-		if row, live := s.Recordings.Get(key); live {
-			row.CallSid = events.Some(callSid)
-			s.Recordings.Put(key, row)
-		}
-	}
-}
-
-// own notes that a recording hangs on an owner.
-func (s *State) own(owner OwnerKey, key RecordingKey) {
-	if s.recordingsOf == nil {
-		s.recordingsOf = make(map[OwnerKey][]RecordingKey)
-	}
-	if !slices.Contains(s.recordingsOf[owner], key) {
-		s.recordingsOf[owner] = append(s.recordingsOf[owner], key)
-	}
-}
-
-// endFacets removes what hangs on an owner. The tombstones keep what it hung on: that never changes.
-func (s *State) endFacets(owner OwnerKey) {
-	if transcript, ok := s.Transcripts.Get(owner); ok {
-		s.Transcripts.Delete(owner)
-		if transcript.Digest.Valid {
-			s.TranscriptTexts.Delete(owner)
-		}
-	}
-	for _, key := range s.recordingsOf[owner] {
+func (s *State) showRecordings(call OwnerKey, callSid string) {
+	for _, key := range s.recordingsOf[call] {
 		row, live := s.Recordings.Get(key)
 		if !live {
 			continue
 		}
-		s.Recordings.Delete(key)
-		s.bury(events.Identity{Entity: events.EntityRecording, System: key.System, Key: key.Sid, Version: row.Version}, row.Owner)
+		s.listRecording(row, -1)
+		row.CallSid = events.Some(callSid)
+		s.Recordings.Put(key, row)
+		s.listRecording(row, +1)
 	}
 }

@@ -72,6 +72,139 @@ type CallGroup struct {
 	VoicemailGreeting events.Null[string]
 }
 
+// Phone is a row of phone. Nested values are JSON text.
+type Phone struct {
+	Key
+	Version       int64
+	Name          string
+	Status        string
+	CreatedAt     events.Time
+	UpdatedAt     events.Time
+	ExtensionID   events.Null[uuid.UUID]
+	DeviceRole    events.Null[string]
+	ParentPhoneID events.Null[uuid.UUID]
+	Slot          events.Null[int64]
+	MACAddress    events.Null[string]
+	Firmware      events.Null[string]
+	Hardware      string
+}
+
+// PhoneNumber is a row of phone_number.
+type PhoneNumber struct {
+	Key
+	Version     int64
+	PhoneNumber string
+	Label       events.Null[string]
+	Status      string
+	CreatedAt   events.Time
+	UpdatedAt   events.Time
+	Origin      string
+	Country     events.Null[string]
+	IsPrimary   bool
+}
+
+// AgentConfig is a row of agent_config.
+type AgentConfig struct {
+	Key
+	Version     int64
+	Name        string
+	AgentNumber events.Null[int64]
+	Status      string
+	CreatedAt   events.Time
+	UpdatedAt   events.Time
+}
+
+// CallMenu is a row of call_menu. Nested values are JSON text.
+type CallMenu struct {
+	Key
+	Version                int64
+	Name                   string
+	Status                 string
+	CreatedAt              events.Time
+	UpdatedAt              events.Time
+	Prompt                 events.Null[string]
+	Choices                string
+	DirectExtensionDialing bool
+	NoInputAction          events.Null[string]
+}
+
+// Representative is a row of representative.
+type Representative struct {
+	Key
+	Version   int64
+	Name      string
+	Status    string
+	UpdatedAt events.Time
+}
+
+// Classification is a row of classification.
+type Classification struct {
+	ClassificationKey
+	Version   int64
+	Label     string
+	Status    string
+	Score     events.Null[float64]
+	UpdatedAt events.Time
+}
+
+// ClassificationKey is a definition's identity: System is [uuid.Nil] for the global default.
+type ClassificationKey struct {
+	System uuid.UUID
+	Kind   string
+	Code   string
+}
+
+// Analysis is a row of analysis. CoachingTips are JSON text; OverallScore and AnalyzedAt are null until it is completed.
+type Analysis struct {
+	Key
+	Version      int64
+	CallID       uuid.UUID
+	CallSid      string
+	Status       string
+	OverallScore events.Null[int64]
+	AnalyzedAt   events.Null[events.Time]
+	CreatedAt    events.Time
+	CoachingTips string
+	Findings
+	Listed bool // its call has arrived
+}
+
+// Findings are what a report row shows of an analysis.
+type Findings struct {
+	Category                 events.Null[string]
+	OverallSentiment         Sentiment
+	EmployeeSentiment        Sentiment
+	CustomerSentiment        Sentiment
+	SentimentSource          events.Null[string]
+	ScorecardScore           events.Null[float64]
+	RepresentativeState      string // identified, unknown, not_analyzed
+	RepresentativeID         events.Null[uuid.UUID]
+	RepresentativeConfidence events.Null[float64]
+	RepresentativeSource     events.Null[string]
+}
+
+// Sentiment is a code, null where there is none, and the score that the analysis gave it.
+type Sentiment struct {
+	Code  events.Null[string]
+	Score events.Null[float64]
+}
+
+// Voicemail is a row of voicemail.
+type Voicemail struct {
+	Key
+	Version      int64
+	CallSid      string
+	From         string
+	FromName     events.Null[string]
+	Duration     int64
+	ExtensionID  events.Null[uuid.UUID]
+	CallGroupID  events.Null[uuid.UUID]
+	Listened     bool
+	Archived     bool
+	RecordingSid string
+	CreatedAt    events.Time
+}
+
 // OwnerKey names a call or voicemail of a system.
 type OwnerKey struct {
 	System uuid.UUID
@@ -98,26 +231,25 @@ type RecordingKey struct {
 	Sid    string
 }
 
-// ExtensionCall is a row of extension_call: a call that a key narrowed to the extension may see.
-type ExtensionCall struct {
+// OwnEntry is a row of extension_call or extension_analysis: a call or an analysis that a key narrowed to the extension may see.
+type OwnEntry struct {
 	System    uuid.UUID
 	Extension uuid.UUID
 	CreatedAt events.Time
-	Call      uuid.UUID
+	ID        uuid.UUID
 }
 
 // CountKey names a row of day_count.
 type CountKey struct {
 	System uuid.UUID
-	List   string
-	Subset uuid.UUID // [uuid.Nil]: the whole list; else the rows of this extension
+	List   string // the table's name
+	Subset string // empty: every row; else those of a status, or those of a key narrowed to an extension
 	Day    events.Time
 }
 
-// ListCallLog is the call log's name in day_count.
-const ListCallLog = "call_log"
-
-func (r PhoneSystem) version() int64 { return r.Version }
-func (r Group) version() int64       { return r.Version }
-func (r Extension) version() int64   { return r.Version }
-func (r CallGroup) version() int64   { return r.Version }
+// ReferenceKey names a row of reference_count.
+type ReferenceKey struct {
+	System uuid.UUID
+	Family string // call_group, extension, representative, or a classification's kind
+	Key    string // an id, or a code
+}

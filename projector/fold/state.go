@@ -9,25 +9,38 @@ import (
 )
 
 // State is the part of the projection that a batch of events touches. Whoever folds loads into it every row that the events
-// name, the rows of what they hang on, and the call groups and extensions that those calls refer to.
+// name, the rows of what they hang on with all that hangs on those, and the call groups, extensions and representatives that
+// those calls and their analyses refer to.
 type State struct {
 	Partition int16
 
 	PhoneSystems    Table[Key, PhoneSystem] // Key.System is the system's own id
 	Groups          Table[Key, Group]
 	Extensions      Table[Key, Extension]
+	Phones          Table[Key, Phone]
+	PhoneNumbers    Table[Key, PhoneNumber]
+	AgentConfigs    Table[Key, AgentConfig]
 	CallGroups      Table[Key, CallGroup]
-	CallLogs        Table[Key, CallLog]
-	ExtensionCalls  Table[ExtensionCall, ExtensionCall] // never loaded
-	Transcripts     Table[OwnerKey, Transcript]
-	TranscriptTexts Table[OwnerKey, TranscriptText] // never loaded
-	Recordings      Table[RecordingKey, Recording]
-	Tombstones      Table[TombstoneKey, Tombstone]
+	CallMenus       Table[Key, CallMenu]
+	Representatives Table[Key, Representative]
+	Classifications Table[ClassificationKey, Classification]
 
-	// Counts are the changes of day_count; zeros are among them.
-	Counts map[CountKey]int64
+	CallLogs          Table[Key, CallLog]
+	ExtensionCalls    Table[OwnEntry, OwnEntry] // never loaded
+	Transcripts       Table[OwnerKey, Transcript]
+	TranscriptTexts   Table[OwnerKey, TranscriptText] // never loaded
+	Recordings        Table[RecordingKey, Recording]
+	Analyses          Table[Key, Analysis]
+	ExtensionAnalyses Table[OwnEntry, OwnEntry] // never loaded
+	Voicemails        Table[Key, Voicemail]
+	Tombstones        Table[TombstoneKey, Tombstone]
 
-	recordingsOf map[OwnerKey][]RecordingKey
+	// Counts and References are the changes of day_count and reference_count; zeros are among them.
+	Counts     Tally[CountKey]
+	References Tally[ReferenceKey]
+
+	recordingsOf owned[RecordingKey]
+	analysesOf   owned[Key]
 }
 
 // Outcome is what became of an event that could be read.
@@ -37,8 +50,10 @@ type Outcome int
 const (
 	Applied Outcome = iota + 1
 	Stale           // its version was not above the one applied last
-	Ignored         // it is of a deleted call, or of an entity that the projection does not keep
+	Ignored         // it is of a deleted call
 )
+
+var errUnknownEntity = errors.New("the entity is unknown")
 
 var errOwnerChanged = errors.New("callId or voicemailId differs from what the facet's earlier events said, and may never change")
 
@@ -47,56 +62,37 @@ var errOwnerChanged = errors.New("callId or voicemailId differs from what the fa
 func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
 	switch e.Entity {
 	case events.EntityPhoneSystem:
-		return define(s, &s.PhoneSystems, e, s.phoneSystem), nil
+		return define(s, &s.PhoneSystems, keyOf(e), e, s.phoneSystem), nil
 	case events.EntityGroup:
-		return define(s, &s.Groups, e, group), nil
+		return define(s, &s.Groups, keyOf(e), e, group), nil
 	case events.EntityExtension:
-		return define(s, &s.Extensions, e, extension), nil
+		return define(s, &s.Extensions, keyOf(e), e, extension), nil
+	case events.EntityPhone:
+		return define(s, &s.Phones, keyOf(e), e, phone), nil
+	case events.EntityPhoneNumber:
+		return define(s, &s.PhoneNumbers, keyOf(e), e, phoneNumber), nil
+	case events.EntityAgentConfig:
+		return define(s, &s.AgentConfigs, keyOf(e), e, agentConfig), nil
 	case events.EntityCallGroup:
-		return define(s, &s.CallGroups, e, callGroup), nil
+		return define(s, &s.CallGroups, keyOf(e), e, callGroup), nil
+	case events.EntityCallMenu:
+		return define(s, &s.CallMenus, keyOf(e), e, callMenu), nil
+	case events.EntityRepresentative:
+		return define(s, &s.Representatives, keyOf(e), e, representative), nil
+	case events.EntityClassification:
+		return define(s, &s.Classifications, ClassificationOf(e), e, classification), nil
 	case events.EntityCall:
 		return s.foldCall(e, at), nil
 	case events.EntityTranscript:
 		return s.foldTranscript(e, at), nil
 	case events.EntityRecording:
 		return s.foldRecording(e, at)
-	default:
-		return Ignored, nil
+	case events.EntityAnalysis:
+		return s.foldAnalysis(e, at)
+	case events.EntityVoicemail:
+		return s.foldVoicemail(e), nil
 	}
-}
-
-// LoadRecording adds a recording as it stands in the database.
-func (s *State) LoadRecording(row Recording) {
-	s.Recordings.Load(row.RecordingKey, row)
-	s.own(OwnerKey{row.System, row.Owner}, row.RecordingKey)
-}
-
-type versioned interface {
-	comparable
-	version() int64
-}
-
-// define applies an event of an entity that nothing hangs on: the newest state is the row.
-func define[R versioned, S any](s *State, t *Table[Key, R], e events.Event, row func(S) R) Outcome {
-	key := keyOf(e)
-	before, _ := t.Get(key)
-	if e.Version <= max(before.version(), s.tombstone(e.Identity).Version) {
-		return Stale
-	}
-	if e.Deleted() {
-		t.Delete(key)
-		s.bury(e.Identity, events.Owner{})
-		return Applied
-	}
-	s.unbury(e.Identity)
-	t.Put(key, row(e.State.(S)))
-	return Applied
-}
-
-// keyOf is the key of an event whose entity has a UUID.
-func keyOf(e events.Event) Key {
-	id, _ := uuid.Parse(e.Key)
-	return Key{e.System, id}
+	return 0, errUnknownEntity
 }
 
 func tombstoneKey(id events.Identity) TombstoneKey { return TombstoneKey{id.System, id.Entity, id.Key} }
@@ -127,13 +123,6 @@ func (s *State) final(system, call uuid.UUID) bool {
 
 func (s *State) finalOwner(owner OwnerKey) bool {
 	return owner.Entity == events.EntityCall && s.final(owner.System, owner.ID)
-}
-
-func (s *State) count(key CountKey, by int64) {
-	if s.Counts == nil {
-		s.Counts = make(map[CountKey]int64)
-	}
-	s.Counts[key] += by
 }
 
 // String is the outcome in one lower-case word.

@@ -44,11 +44,12 @@ func (s *State) foldTranscript(e events.Event, at events.Time) Outcome {
 		return Ignored
 	}
 	row, _ := s.Transcripts.Get(owner)
-	if e.Version <= row.Version {
+	if e.Version <= max(row.Version, s.tombstone(e.Identity).Version) {
 		return Stale
 	}
 	row.OwnerKey, row.Version = owner, e.Version
 	row.Transcription = s.transcribe(owner, row.Transcription, e)
+	s.unbury(e.Identity)
 	s.Transcripts.Put(owner, row)
 	s.settleOwner(owner, at)
 	return Applied
@@ -122,5 +123,22 @@ func (t TranscriptText) transcription() Transcription {
 		Digest:     events.Some([sha256.Size]byte(h.Sum(nil))),
 		TextBytes:  events.Some(int64(len(t.Text))),
 		TurnsBytes: events.Some(int64(len(t.Turns))),
+	}
+}
+
+// endTranscript removes an owner's transcript. That of a call can't come back; for one of a voicemail, which can, the version stays.
+func (s *State) endTranscript(owner OwnerKey) {
+	transcript, ok := s.Transcripts.Get(owner)
+	if !ok {
+		return
+	}
+	s.Transcripts.Delete(owner)
+	if transcript.Digest.Valid {
+		s.TranscriptTexts.Delete(owner)
+	}
+	if owner.Entity == events.EntityVoicemail {
+		s.bury(events.Identity{
+			Entity: events.EntityTranscript, System: owner.System, Key: owner.Key(), Version: transcript.Version,
+		}, events.Owner{})
 	}
 }

@@ -17,14 +17,21 @@ type world struct {
 	phoneSystems    map[fold.Key]fold.PhoneSystem
 	groups          map[fold.Key]fold.Group
 	extensions      map[fold.Key]fold.Extension
+	phones          map[fold.Key]fold.Phone
 	callGroups      map[fold.Key]fold.CallGroup
+	representatives map[fold.Key]fold.Representative
+	classifications map[fold.ClassificationKey]fold.Classification
 	callLogs        map[fold.Key]fold.CallLog
-	extensionCalls  map[fold.ExtensionCall]fold.ExtensionCall
+	extensionCalls  map[fold.OwnEntry]fold.OwnEntry
+	analyses        map[fold.Key]fold.Analysis
+	ownAnalyses     map[fold.OwnEntry]fold.OwnEntry
+	voicemails      map[fold.Key]fold.Voicemail
 	transcripts     map[fold.OwnerKey]fold.Transcript
 	transcriptTexts map[fold.OwnerKey]fold.TranscriptText
 	recordings      map[fold.RecordingKey]fold.Recording
 	tombstones      map[fold.TombstoneKey]fold.Tombstone
 	counts          map[fold.CountKey]int64
+	references      map[fold.ReferenceKey]int64
 	dead            int
 }
 
@@ -33,14 +40,21 @@ func newWorld() *world {
 		phoneSystems:    map[fold.Key]fold.PhoneSystem{},
 		groups:          map[fold.Key]fold.Group{},
 		extensions:      map[fold.Key]fold.Extension{},
+		phones:          map[fold.Key]fold.Phone{},
+		representatives: map[fold.Key]fold.Representative{},
+		classifications: map[fold.ClassificationKey]fold.Classification{},
+		analyses:        map[fold.Key]fold.Analysis{},
+		ownAnalyses:     map[fold.OwnEntry]fold.OwnEntry{},
+		voicemails:      map[fold.Key]fold.Voicemail{},
 		callGroups:      map[fold.Key]fold.CallGroup{},
 		callLogs:        map[fold.Key]fold.CallLog{},
-		extensionCalls:  map[fold.ExtensionCall]fold.ExtensionCall{},
+		extensionCalls:  map[fold.OwnEntry]fold.OwnEntry{},
 		transcripts:     map[fold.OwnerKey]fold.Transcript{},
 		transcriptTexts: map[fold.OwnerKey]fold.TranscriptText{},
 		recordings:      map[fold.RecordingKey]fold.Recording{},
 		tombstones:      map[fold.TombstoneKey]fold.Tombstone{},
 		counts:          map[fold.CountKey]int64{},
+		references:      map[fold.ReferenceKey]int64{},
 	}
 }
 
@@ -62,17 +76,28 @@ func (w *world) apply(batch ...stamped) []fold.Outcome {
 	keep(w.extensions, &s.Extensions, func(r fold.Extension) fold.Key { return r.Key })
 	keep(w.callGroups, &s.CallGroups, func(r fold.CallGroup) fold.Key { return r.Key })
 	keep(w.callLogs, &s.CallLogs, func(r fold.CallLog) fold.Key { return r.Key })
-	keep(w.extensionCalls, &s.ExtensionCalls, func(r fold.ExtensionCall) fold.ExtensionCall { return r })
+	keep(w.phones, &s.Phones, func(r fold.Phone) fold.Key { return r.Key })
+	keep(w.representatives, &s.Representatives, func(r fold.Representative) fold.Key { return r.Key })
+	keep(w.classifications, &s.Classifications, func(r fold.Classification) fold.ClassificationKey { return r.ClassificationKey })
+	keep(w.extensionCalls, &s.ExtensionCalls, func(r fold.OwnEntry) fold.OwnEntry { return r })
+	keep(w.analyses, &s.Analyses, func(r fold.Analysis) fold.Key { return r.Key })
+	keep(w.ownAnalyses, &s.ExtensionAnalyses, func(r fold.OwnEntry) fold.OwnEntry { return r })
+	keep(w.voicemails, &s.Voicemails, func(r fold.Voicemail) fold.Key { return r.Key })
 	keep(w.transcripts, &s.Transcripts, func(r fold.Transcript) fold.OwnerKey { return r.OwnerKey })
 	keep(w.transcriptTexts, &s.TranscriptTexts, func(r fold.TranscriptText) fold.OwnerKey { return r.OwnerKey })
 	keep(w.recordings, &s.Recordings, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
 	keep(w.tombstones, &s.Tombstones, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
-	for key, by := range s.Counts {
-		if w.counts[key] += by; w.counts[key] == 0 {
-			delete(w.counts, key)
+	tally(w.counts, s.Counts)
+	tally(w.references, s.References)
+	return outcomes
+}
+
+func tally[K comparable](counts map[K]int64, changes fold.Tally[K]) {
+	for key, by := range changes {
+		if counts[key] += by; counts[key] == 0 {
+			delete(counts, key)
 		}
 	}
-	return outcomes
 }
 
 func (w *world) state() *fold.State {
@@ -81,7 +106,12 @@ func (w *world) state() *fold.State {
 	load(w.groups, s.Groups.Load)
 	load(w.extensions, s.Extensions.Load)
 	load(w.callGroups, s.CallGroups.Load)
+	load(w.phones, s.Phones.Load)
+	load(w.representatives, s.Representatives.Load)
+	load(w.classifications, s.Classifications.Load)
 	load(w.callLogs, s.CallLogs.Load)
+	load(w.analyses, func(_ fold.Key, row fold.Analysis) { s.LoadAnalysis(row) })
+	load(w.voicemails, s.Voicemails.Load)
 	load(w.transcripts, s.Transcripts.Load)
 	load(w.recordings, func(_ fold.RecordingKey, row fold.Recording) { s.LoadRecording(row) })
 	load(w.tombstones, s.Tombstones.Load)
@@ -121,6 +151,13 @@ func (w *world) differences(other *world, clocks bool) []string {
 	note("extension", maps.Equal(w.extensions, other.extensions))
 	note("call_group", maps.Equal(w.callGroups, other.callGroups))
 	note("call_log", maps.Equal(callLogs, otherCallLogs))
+	note("phone", maps.Equal(w.phones, other.phones))
+	note("representative", maps.Equal(w.representatives, other.representatives))
+	note("classification", maps.Equal(w.classifications, other.classifications))
+	note("analysis", maps.Equal(w.analyses, other.analyses))
+	note("extension_analysis", maps.Equal(w.ownAnalyses, other.ownAnalyses))
+	note("voicemail", maps.Equal(w.voicemails, other.voicemails))
+	note("reference_count", maps.Equal(w.references, other.references))
 	note("extension_call", maps.Equal(w.extensionCalls, other.extensionCalls))
 	note("transcript", maps.Equal(w.transcripts, other.transcripts))
 	note("transcript_text", maps.Equal(w.transcriptTexts, other.transcriptTexts))
@@ -140,25 +177,88 @@ func timeless(rows map[fold.Key]fold.CallLog) map[fold.Key]fold.CallLog {
 	return cut
 }
 
-// recount is day_count and extension_call as they follow from the call rows alone.
-func (w *world) recount() (map[fold.CountKey]int64, map[fold.ExtensionCall]fold.ExtensionCall) {
-	counts, calls := map[fold.CountKey]int64{}, map[fold.ExtensionCall]fold.ExtensionCall{}
+// recount is everything counted and listed as it follows from the rows alone.
+func (w *world) recount() *world {
+	r := newWorld()
 	for _, row := range w.callLogs {
-		day := events.TimeOf(row.CreatedAt.Std().Truncate(24 * 3600e9))
-		counts[fold.CountKey{System: row.System, List: fold.ListCallLog, Day: day}]++
-		parties := map[uuid.UUID]bool{}
-		for _, party := range []events.Null[uuid.UUID]{row.AnsweredByExtensionID, row.FromExtensionID} {
-			if party.Valid {
-				parties[party.Value] = true
+		r.listOwn(fold.ListCallLog, r.extensionCalls, row.Key, row.CreatedAt, row)
+		refer := func(family, key string) {
+			r.references[fold.ReferenceKey{System: row.System, Family: family, Key: key}]++
+		}
+		for party := range parties(row) {
+			refer("extension", party.String())
+		}
+		for family, id := range map[string]events.Null[uuid.UUID]{"call_group": row.CallGroupID, "representative": row.RepresentativeID} {
+			if id.Valid {
+				refer(family, id.Value.String())
 			}
 		}
-		for party := range parties {
-			counts[fold.CountKey{System: row.System, List: fold.ListCallLog, Subset: party, Day: day}]++
-			entry := fold.ExtensionCall{System: row.System, Extension: party, CreatedAt: row.CreatedAt, Call: row.ID}
-			calls[entry] = entry
+		for kind, code := range map[string]events.Null[string]{
+			"category": row.Category, "overall_sentiment": row.OverallSentiment.Code, "employee_sentiment": row.EmployeeSentiment.Code,
+			"customer_sentiment": row.CustomerSentiment.Code,
+		} {
+			if code.Valid {
+				refer(kind, code.Value)
+			}
 		}
 	}
-	return counts, calls
+	for _, row := range w.analyses {
+		if call, ok := w.callLogs[fold.Key{System: row.System, ID: row.CallID}]; ok {
+			r.listOwn(fold.ListAnalysis, r.ownAnalyses, row.Key, row.CreatedAt, call)
+		}
+	}
+	for _, row := range w.recordings {
+		_, arrived := w.callLogs[fold.Key{System: row.System, ID: row.Owner.ID}]
+		if arrived && row.Owner.Entity == events.EntityCall && row.Status != "unavailable" {
+			r.list(row.System, fold.ListRecording, row.CreatedAt, "", row.Status)
+		}
+	}
+	for _, row := range w.voicemails {
+		r.list(row.System, fold.ListVoicemail, row.CreatedAt, "")
+	}
+	r.listTopology(w)
+	return r
+}
+
+func (w *world) listTopology(rows *world) {
+	for _, row := range rows.phones {
+		w.list(row.System, fold.ListPhone, row.CreatedAt, "")
+		if row.Status != "" {
+			w.list(row.System, fold.ListPhone, row.CreatedAt, row.Status)
+		}
+	}
+	for _, row := range rows.extensions {
+		w.list(row.System, fold.ListExtension, row.CreatedAt, "")
+	}
+	for _, row := range rows.callGroups {
+		w.list(row.System, fold.ListCallGroup, row.CreatedAt, "")
+	}
+}
+
+func (w *world) list(system uuid.UUID, list string, createdAt events.Time, subsets ...string) {
+	day := events.TimeOf(createdAt.Std().Truncate(24 * 3600e9))
+	for _, subset := range subsets {
+		w.counts[fold.CountKey{System: system, List: list, Subset: subset, Day: day}]++
+	}
+}
+
+func (w *world) listOwn(list string, entries map[fold.OwnEntry]fold.OwnEntry, key fold.Key, createdAt events.Time, call fold.CallLog) {
+	w.list(key.System, list, createdAt, "")
+	for party := range parties(call) {
+		w.list(key.System, list, createdAt, party.String())
+		entry := fold.OwnEntry{System: key.System, Extension: party, CreatedAt: createdAt, ID: key.ID}
+		entries[entry] = entry
+	}
+}
+
+func parties(call fold.CallLog) map[uuid.UUID]bool {
+	found := map[uuid.UUID]bool{}
+	for _, party := range []events.Null[uuid.UUID]{call.AnsweredByExtensionID, call.FromExtensionID} {
+		if party.Valid {
+			found[party.Value] = true
+		}
+	}
+	return found
 }
 
 func at(clock events.Time, e events.Event) stamped { return stamped{Event: e, At: clock} }

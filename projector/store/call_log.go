@@ -9,7 +9,7 @@ import (
 
 func callLogs() table[fold.CallLog] {
 	type row = fold.CallLog
-	return table[row]{"call_log", 2, []column[row]{
+	return table[row]{"call_log", 2, append([]column[row]{
 		uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
 		uuidColumn("id", func(r *row) *uuid.UUID { return &r.ID }),
 		intColumn("version", func(r *row) *int64 { return &r.Version }),
@@ -48,5 +48,5 @@ func callLogs() table[fold.CallLog] {
 		nullIntColumn("transcript_turns_bytes", func(r *row) *events.Null[int64] { return &r.Transcription.TurnsBytes }),
 		nullTextColumn("recording_sid", func(r *row) *events.Null[string] { return &r.RecordingSid }),
 		nullIntColumn("recording_duration", func(r *row) *events.Null[int64] { return &r.RecordingDuration }),
-	}}
+	}, findingsColumns(func(r *row) *fold.Findings { return &r.Findings })...)}
 }

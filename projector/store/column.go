@@ -86,6 +86,14 @@ func nullIntColumn[R any](name string, field func(*R) *events.Null[int64]) colum
 	}
 }
 
+func nullFloatColumn[R any](name string, field func(*R) *events.Null[float64]) column[R] {
+	return column[R]{
+		name: name, array: "double precision",
+		bind: bindAs(field, func(n events.Null[float64]) pgtype.Float8 { return pgtype.Float8{Float64: n.Value, Valid: n.Valid} }),
+		scan: func(row *R) any { return (*nullFloat)(field(row)) },
+	}
+}
+
 func boolColumn[R any](name string, field func(*R) *bool) column[R] {
 	return column[R]{
 		name: name, array: "boolean",

@@ -4,13 +4,10 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"callboard/events"
 	"callboard/projector/fold"
 )
 
@@ -33,12 +30,6 @@ type Commit struct {
 }
 
 var (
-	//go:embed day_count.sql
-	dayCountSQL string
-
-	//go:embed forget_days.sql
-	forgetDaysSQL string
-
 	//go:embed dead_letter.sql
 	deadLetterSQL string
 
@@ -54,7 +45,8 @@ func (tx *Tx) Commit(ctx context.Context, c Commit) error {
 	}
 	w := new(writing)
 	w.rows(c.State)
-	w.counts(c.State.Counts)
+	tally(w, c.State.Counts, dayCountSQL, forgetDaysSQL, countKeys)
+	tally(w, c.State.References, referenceCountSQL, forgetReferencesSQL, referenceKeys)
 	w.deadLetters(c)
 	w.lifts(c)
 	if w.batch.Len() == 0 {
@@ -75,12 +67,23 @@ func (w *writing) rows(s *fold.State) {
 	write(w, phoneSystems(), &s.PhoneSystems, func(k fold.Key) fold.PhoneSystem { return fold.PhoneSystem{ID: k.ID} })
 	write(w, groups(), &s.Groups, func(k fold.Key) fold.Group { return fold.Group{ID: k.ID} })
 	write(w, extensions(), &s.Extensions, func(k fold.Key) fold.Extension { return fold.Extension{Key: k} })
+	write(w, phones(), &s.Phones, func(k fold.Key) fold.Phone { return fold.Phone{Key: k} })
+	write(w, phoneNumbers(), &s.PhoneNumbers, func(k fold.Key) fold.PhoneNumber { return fold.PhoneNumber{Key: k} })
+	write(w, agentConfigs(), &s.AgentConfigs, func(k fold.Key) fold.AgentConfig { return fold.AgentConfig{Key: k} })
+	write(w, callMenus(), &s.CallMenus, func(k fold.Key) fold.CallMenu { return fold.CallMenu{Key: k} })
+	write(w, representatives(), &s.Representatives, func(k fold.Key) fold.Representative { return fold.Representative{Key: k} })
+	write(w, classifications(), &s.Classifications, func(k fold.ClassificationKey) fold.Classification {
+		return fold.Classification{ClassificationKey: k}
+	})
 	write(w, callGroups(), &s.CallGroups, func(k fold.Key) fold.CallGroup { return fold.CallGroup{Key: k} })
 	write(w, callLogs(), &s.CallLogs, func(k fold.Key) fold.CallLog { return fold.CallLog{Key: k} })
-	write(w, extensionCalls(), &s.ExtensionCalls, func(k fold.ExtensionCall) fold.ExtensionCall { return k })
+	write(w, extensionCalls(), &s.ExtensionCalls, func(k fold.OwnEntry) fold.OwnEntry { return k })
 	write(w, transcripts(), &s.Transcripts, func(k fold.OwnerKey) fold.Transcript { return fold.Transcript{OwnerKey: k} })
 	write(w, transcriptTexts(), &s.TranscriptTexts, func(k fold.OwnerKey) fold.TranscriptText { return fold.TranscriptText{OwnerKey: k} })
 	write(w, recordings(), &s.Recordings, func(k fold.RecordingKey) fold.Recording { return fold.Recording{RecordingKey: k} })
+	write(w, analyses(), &s.Analyses, func(k fold.Key) fold.Analysis { return fold.Analysis{Key: k} })
+	write(w, extensionAnalyses(), &s.ExtensionAnalyses, func(k fold.OwnEntry) fold.OwnEntry { return k })
+	write(w, voicemails(), &s.Voicemails, func(k fold.Key) fold.Voicemail { return fold.Voicemail{Key: k} })
 	write(w, tombstones(), &s.Tombstones, func(k fold.TombstoneKey) fold.Tombstone { return fold.Tombstone{TombstoneKey: k} })
 }
 
@@ -96,33 +99,6 @@ func write[K, R comparable](w *writing, t table[R], changed *fold.Table[K, R], k
 	}
 	if len(upserts) > 0 {
 		w.batch.Queue(t.upsert(), t.bind(t.columns, upserts)...)
-	}
-}
-
-func (w *writing) counts(counts map[fold.CountKey]int64) {
-	type change struct {
-		fold.CountKey
-		by int64
-	}
-	var changes []change
-	for key, by := range counts {
-		if by != 0 {
-			changes = append(changes, change{key, by})
-		}
-	}
-	if len(changes) == 0 {
-		return
-	}
-	keys := []any{
-		bindAs(func(c *change) *uuid.UUID { return &c.System }, pgUUID)(changes),
-		bindAs(func(c *change) *string { return &c.List }, plain[string])(changes),
-		bindAs(func(c *change) *uuid.UUID { return &c.Subset }, pgUUID)(changes),
-		bindAs(func(c *change) *events.Time { return &c.Day }, events.Time.Std)(changes),
-	}
-	w.batch.Queue(dayCountSQL, append(keys[:4:4], bindAs(func(c *change) *int64 { return &c.by }, same[int64])(changes))...)
-	// A day that has lost its last row leaves no trace, so that the table doesn't depend on how the events were batched.
-	if slices.ContainsFunc(changes, func(c change) bool { return c.by < 0 }) {
-		w.batch.Queue(forgetDaysSQL, keys...)
 	}
 }
 

@@ -17,6 +17,9 @@ func BareInserts(ctx context.Context, pool *pgxpool.Pool, batch int) (rows int, 
 		func() (int, time.Duration, error) { return bare(ctx, pool, transcripts(), batch) },
 		func() (int, time.Duration, error) { return bare(ctx, pool, transcriptTexts(), batch) },
 		func() (int, time.Duration, error) { return bare(ctx, pool, recordings(), batch) },
+		func() (int, time.Duration, error) { return bare(ctx, pool, analyses(), batch) },
+		func() (int, time.Duration, error) { return bare(ctx, pool, extensionAnalyses(), batch) },
+		func() (int, time.Duration, error) { return bare(ctx, pool, voicemails(), batch) },
 	} {
 		n, d, err := run()
 		if err != nil {

@@ -15,6 +15,7 @@ type (
 	nullText    events.Null[string]
 	nullUUID    events.Null[uuid.UUID]
 	nullInt     events.Null[int64]
+	nullFloat   events.Null[float64]
 	nullInstant events.Null[events.Time]
 	nullDigest  events.Null[[sha256.Size]byte]
 	instant     events.Time
@@ -35,6 +36,12 @@ func (n *nullUUID) ScanUUID(v pgtype.UUID) error {
 // ScanInt64 implements [pgtype.Int64Scanner].
 func (n *nullInt) ScanInt64(v pgtype.Int8) error {
 	*n = nullInt{Value: v.Int64, Valid: v.Valid}
+	return nil
+}
+
+// ScanFloat64 implements [pgtype.Float64Scanner].
+func (n *nullFloat) ScanFloat64(v pgtype.Float8) error {
+	*n = nullFloat{Value: v.Float64, Valid: v.Valid}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
+
+//go:embed begin.sql
+var beginSQL string
 
 // ErrFenced is a commit whose partition has another owner, or another position, than the batch started from.
 var ErrFenced = errors.New("the partition's position was moved by another projector")
@@ -28,7 +32,7 @@ type Tx struct {
 
 // Batch runs work in a transaction of its own, which is rolled back where work fails.
 func (s *Store) Batch(ctx context.Context, work func(*Tx) error) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return work(&Tx{tx: tx}) })
+	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: beginSQL}, func(tx pgx.Tx) error { return work(&Tx{tx: tx}) })
 }
 
 // Refused tells whether Postgres refused the data itself: some event of the batch is at fault, and a retry can't mend it.

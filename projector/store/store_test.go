@@ -154,6 +154,15 @@ func mustHold(t *testing.T, loaded *fold.State, full []foldtest.Stamped) {
 	same(t, "call_log", &fresh.CallLogs, loaded.CallLogs.Get, func(r fold.CallLog) fold.Key { return r.Key })
 	same(t, "transcript", &fresh.Transcripts, loaded.Transcripts.Get, func(r fold.Transcript) fold.OwnerKey { return r.OwnerKey })
 	same(t, "recording", &fresh.Recordings, loaded.Recordings.Get, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
+	same(t, "phone", &fresh.Phones, loaded.Phones.Get, func(r fold.Phone) fold.Key { return r.Key })
+	same(t, "phone_number", &fresh.PhoneNumbers, loaded.PhoneNumbers.Get, func(r fold.PhoneNumber) fold.Key { return r.Key })
+	same(t, "agent_config", &fresh.AgentConfigs, loaded.AgentConfigs.Get, func(r fold.AgentConfig) fold.Key { return r.Key })
+	same(t, "call_menu", &fresh.CallMenus, loaded.CallMenus.Get, func(r fold.CallMenu) fold.Key { return r.Key })
+	same(t, "representative", &fresh.Representatives, loaded.Representatives.Get, func(r fold.Representative) fold.Key { return r.Key })
+	same(t, "classification", &fresh.Classifications, loaded.Classifications.Get,
+		func(r fold.Classification) fold.ClassificationKey { return r.ClassificationKey })
+	same(t, "analysis", &fresh.Analyses, loaded.Analyses.Get, func(r fold.Analysis) fold.Key { return r.Key })
+	same(t, "voicemail", &fresh.Voicemails, loaded.Voicemails.Get, func(r fold.Voicemail) fold.Key { return r.Key })
 	same(t, "tombstone", &fresh.Tombstones, loaded.Tombstones.Get, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
 }
 

@@ -30,48 +30,17 @@ func groups() table[fold.Group] {
 	}}
 }
 
-func extensions() table[fold.Extension] {
-	type row = fold.Extension
-	return table[row]{"extension", 2, []column[row]{
-		uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
-		uuidColumn("id", func(r *row) *uuid.UUID { return &r.ID }),
-		intColumn("version", func(r *row) *int64 { return &r.Version }),
-		textColumn("number", func(r *row) *string { return &r.Number }),
-		textColumn("name", func(r *row) *string { return &r.Name }),
-		textColumn("status", func(r *row) *string { return &r.Status }),
-		timeColumn("created_at", func(r *row) *events.Time { return &r.CreatedAt }),
-		timeColumn("updated_at", func(r *row) *events.Time { return &r.UpdatedAt }),
-		asJSON(textColumn("assigned_phones", func(r *row) *string { return &r.AssignedPhones })),
-		asJSON(nullTextColumn("unanswered_action", func(r *row) *events.Null[string] { return &r.UnansweredAction })),
-		asJSON(nullTextColumn("voicemail_greeting", func(r *row) *events.Null[string] { return &r.VoicemailGreeting })),
-	}}
-}
+func extensionCalls() table[fold.OwnEntry] { return ownEntries("extension_call", "call_id") }
 
-func callGroups() table[fold.CallGroup] {
-	type row = fold.CallGroup
-	return table[row]{"call_group", 2, []column[row]{
-		uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
-		uuidColumn("id", func(r *row) *uuid.UUID { return &r.ID }),
-		intColumn("version", func(r *row) *int64 { return &r.Version }),
-		textColumn("name", func(r *row) *string { return &r.Name }),
-		textColumn("number", func(r *row) *string { return &r.Number }),
-		textColumn("status", func(r *row) *string { return &r.Status }),
-		timeColumn("created_at", func(r *row) *events.Time { return &r.CreatedAt }),
-		timeColumn("updated_at", func(r *row) *events.Time { return &r.UpdatedAt }),
-		asJSON(textColumn("members", func(r *row) *string { return &r.Members })),
-		textColumn("ring_pattern", func(r *row) *string { return &r.RingPattern }),
-		asJSON(nullTextColumn("unanswered_action", func(r *row) *events.Null[string] { return &r.UnansweredAction })),
-		asJSON(nullTextColumn("voicemail_greeting", func(r *row) *events.Null[string] { return &r.VoicemailGreeting })),
-	}}
-}
+func extensionAnalyses() table[fold.OwnEntry] { return ownEntries("extension_analysis", "analysis_id") }
 
-func extensionCalls() table[fold.ExtensionCall] {
-	type row = fold.ExtensionCall
-	return table[row]{"extension_call", 4, []column[row]{
+func ownEntries(name, id string) table[fold.OwnEntry] {
+	type row = fold.OwnEntry
+	return table[row]{name, 4, []column[row]{
 		uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
 		uuidColumn("extension_id", func(r *row) *uuid.UUID { return &r.Extension }),
 		timeColumn("created_at", func(r *row) *events.Time { return &r.CreatedAt }),
-		uuidColumn("call_id", func(r *row) *uuid.UUID { return &r.Call }),
+		uuidColumn(id, func(r *row) *uuid.UUID { return &r.ID }),
 	}}
 }
 

@@ -9,21 +9,21 @@ import (
 
 // touched is what a batch of events needs from the database, each key once.
 type touched struct {
-	phoneSystems set[fold.Key]
-	groups       set[fold.Key]
-	extensions   set[fold.Key]
-	callGroups   set[fold.Key]
-	calls        set[fold.Key]
-	owners       set[fold.OwnerKey]
-	recordings   set[fold.RecordingKey]
-	tombstones   set[fold.TombstoneKey]
+	definitions     map[events.Entity]*set[fold.Key] // and voicemails
+	classifications set[fold.ClassificationKey]
+	calls           set[fold.Key]
+	owners          set[fold.OwnerKey]
+	recordings      set[fold.RecordingKey]
+	analyses        set[fold.Key]
+	tombstones      set[fold.TombstoneKey]
 
-	// orphans are recordings whose deletion doesn't say what they hang on.
-	orphans set[fold.RecordingKey]
+	// These don't say what they hung on, being deletions.
+	orphanRecordings set[fold.RecordingKey]
+	orphanAnalyses   set[fold.Key]
 }
 
 func touch(batch []events.Event) *touched {
-	t := new(touched)
+	t := &touched{definitions: make(map[events.Entity]*set[fold.Key])}
 	for _, e := range batch {
 		t.add(e)
 	}
@@ -33,14 +33,8 @@ func touch(batch []events.Event) *touched {
 func (t *touched) add(e events.Event) {
 	t.tombstones.add(fold.TombstoneKey{System: e.System, Entity: e.Entity, Key: e.Key})
 	switch e.Entity {
-	case events.EntityPhoneSystem:
-		t.phoneSystems.add(key(e))
-	case events.EntityGroup:
-		t.groups.add(key(e))
-	case events.EntityExtension:
-		t.extensions.add(key(e))
-	case events.EntityCallGroup:
-		t.callGroups.add(key(e))
+	case events.EntityClassification:
+		t.classifications.add(fold.ClassificationOf(e))
 	case events.EntityCall:
 		t.addCall(e)
 	case events.EntityTranscript:
@@ -48,8 +42,30 @@ func (t *touched) add(e events.Event) {
 		t.addOwner(e.System, owner)
 	case events.EntityRecording:
 		t.addRecording(e)
-	default: // what isn't folded touches nothing
+	case events.EntityAnalysis:
+		t.addAnalysis(e)
+	case events.EntityVoicemail:
+		t.define(e.Entity, key(e))
+		t.addOwner(e.System, events.Owner{Entity: e.Entity, ID: key(e).ID})
+	default:
+		t.define(e.Entity, key(e))
 	}
+}
+
+// define adds the row of an entity that nothing else is loaded with.
+func (t *touched) define(entity events.Entity, k fold.Key) {
+	if t.definitions[entity] == nil {
+		t.definitions[entity] = new(set[fold.Key])
+	}
+	t.definitions[entity].add(k)
+}
+
+// keys are the rows of such an entity.
+func (t *touched) keys(entity events.Entity) []fold.Key {
+	if keys := t.definitions[entity]; keys != nil {
+		return keys.list
+	}
+	return nil
 }
 
 func (t *touched) addCall(e events.Event) {
@@ -60,11 +76,11 @@ func (t *touched) addCall(e events.Event) {
 		return
 	}
 	if call.CallGroupID.Valid {
-		t.callGroups.add(fold.Key{System: k.System, ID: call.CallGroupID.Value})
+		t.define(events.EntityCallGroup, fold.Key{System: k.System, ID: call.CallGroupID.Value})
 	}
 	for _, extension := range []events.Null[uuid.UUID]{call.AnsweredByExtensionID, call.FromExtensionID} {
 		if extension.Valid {
-			t.extensions.add(fold.Key{System: k.System, ID: extension.Value})
+			t.define(events.EntityExtension, fold.Key{System: k.System, ID: extension.Value})
 		}
 	}
 }
@@ -75,7 +91,21 @@ func (t *touched) addRecording(e events.Event) {
 	if recording, ok := e.State.(*events.Recording); ok {
 		t.addOwner(e.System, recording.Owner())
 	} else {
-		t.orphans.add(k)
+		t.orphanRecordings.add(k)
+	}
+}
+
+func (t *touched) addAnalysis(e events.Event) {
+	k := key(e)
+	t.analyses.add(k)
+	analysis, ok := e.State.(*events.Analysis)
+	if !ok {
+		t.orphanAnalyses.add(k)
+		return
+	}
+	t.addOwner(k.System, events.Owner{Entity: events.EntityCall, ID: analysis.CallID})
+	if role := analysis.Representative; role != nil && role.ID.Valid {
+		t.define(events.EntityRepresentative, fold.Key{System: k.System, ID: role.ID.Value})
 	}
 }
 

@@ -32,14 +32,19 @@ func NewPepper(secret []byte) (Pepper, error) {
 	return Pepper{id: hex.EncodeToString(digest[:4]), secret: &kept}, nil
 }
 
-// ParsePepper reads a pepper in base64, standard or URL alphabet, padded or not. The error never holds any of text.
+// ParsePepper reads a pepper as [DecodeSecret] does. The error never holds any of text.
 func ParsePepper(text string) (Pepper, error) {
-	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(strings.TrimSpace(text), "="))
-	secret, err := base64.RawStdEncoding.DecodeString(text)
+	secret, err := DecodeSecret(text)
 	if err != nil {
 		return Pepper{}, errPepper
 	}
 	return NewPepper(secret)
+}
+
+// DecodeSecret reads base64, standard or URL alphabet, padded or not.
+func DecodeSecret(text string) ([]byte, error) {
+	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(strings.TrimSpace(text), "="))
+	return base64.RawStdEncoding.DecodeString(text)
 }
 
 // ID is the first 8 hexadecimal digits of the pepper's SHA-256.

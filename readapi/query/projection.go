@@ -23,19 +23,8 @@ type Projection struct {
 // New is a projection read through the pool, which stays the caller's to close.
 func New(pool *pgxpool.Pool) *Projection { return &Projection{pool: pool} }
 
-// Narrowing limits what is read of calls to one extension's own. An extension that is not valid has none.
-type Narrowing struct {
-	On        bool
-	Extension uuid.NullUUID
-}
-
 // key is an identifier as an argument. The driver encodes it directly, and a [uuid.UUID] by way of text.
 func key(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
-
-// key is the extension as an argument, null where there is none.
-func (n Narrowing) key() pgtype.UUID {
-	return pgtype.UUID{Bytes: n.Extension.UUID, Valid: n.Extension.Valid}
-}
 
 // stalePlan is SQLSTATE 0A000: a prepared statement's columns have changed their types, as they may where a new generation of
 // the projection has just been switched in. The driver has forgotten the statement by the time it reports this.
@@ -61,4 +50,12 @@ func (p *Projection) attempt(ctx context.Context, sql string, arguments []any, r
 		return err
 	}
 	return rows.Err()
+}
+
+// absent is why there is no row.
+func absent(rows pgx.Rows) error {
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return ErrNotFound
 }

@@ -38,6 +38,19 @@ create table call_log (
   transcript_turns_bytes   integer,
   recording_sid            text,
   recording_duration       integer, -- seconds
+  category                 text, -- a code, and so are the sentiments: of the newest completed analysis
+  overall_sentiment        text,
+  overall_sentiment_score  double precision,
+  employee_sentiment       text,
+  employee_sentiment_score double precision,
+  customer_sentiment       text,
+  customer_sentiment_score double precision,
+  sentiment_source         text,
+  scorecard_score          double precision,
+  representative_state     text        not null, -- identified, unknown, not_analyzed
+  representative_id        uuid,
+  representative_confidence double precision,
+  representative_source    text,
   primary key (system_id, id)
 );
 

@@ -15,5 +15,10 @@ create table recording (
 );
 
 create index recording_owner on recording (system_id, owner_id);
+-- The lists hold what a call's recordings are: those of voicemails, and those that can no longer be had, are in none.
 create index recording_created on recording (system_id, created_at, recording_sid)
+  where call_sid is not null and status <> 'unavailable';
+create index recording_status on recording (system_id, status, created_at, recording_sid)
+  where call_sid is not null and status <> 'unavailable';
+create index recording_call_sid on recording (system_id, call_sid, created_at, recording_sid)
   where call_sid is not null and status <> 'unavailable';

@@ -15,6 +15,65 @@ create table extension (
 );
 
 create index extension_created on extension (system_id, created_at, id);
+create index extension_status on extension (system_id, status, created_at, id);
+create index extension_number on extension (system_id, number);
+
+create table phone (
+  system_id       uuid        not null,
+  id              uuid        not null,
+  version         bigint      not null,
+  name            text        not null,
+  status          text        not null,
+  created_at      timestamptz not null,
+  updated_at      timestamptz not null,
+  extension_id    uuid,
+  device_role     text,
+  parent_phone_id uuid,
+  slot            integer,
+  mac_address     text,
+  firmware        text,
+  hardware        json        not null,
+  primary key (system_id, id)
+);
+
+create index phone_created on phone (system_id, created_at, id);
+create index phone_status on phone (system_id, status, created_at, id);
+create index phone_extension on phone (system_id, extension_id);
+
+create table phone_number (
+  system_id    uuid        not null,
+  id           uuid        not null,
+  version      bigint      not null,
+  phone_number text        not null, -- E.164
+  label        text,
+  status       text        not null,
+  created_at   timestamptz not null,
+  updated_at   timestamptz not null,
+  origin       text        not null, -- managed, carrier_hosted
+  country      text, -- ISO 3166-1 alpha-2
+  is_primary   boolean     not null,
+  primary key (system_id, id)
+);
+
+create index phone_number_created on phone_number (system_id, created_at, id);
+create index phone_number_status on phone_number (system_id, status, created_at, id);
+create index phone_number_number on phone_number (system_id, phone_number);
+
+create table agent_config (
+  system_id    uuid        not null,
+  id           uuid        not null,
+  version      bigint      not null,
+  name         text        not null,
+  agent_number integer, -- 1 to 9
+  status       text        not null, -- active, inactive, paused, archived, testing
+  created_at   timestamptz not null,
+  updated_at   timestamptz not null,
+  primary key (system_id, id)
+);
+
+create index agent_config_created on agent_config (system_id, created_at, id);
+create index agent_config_status on agent_config (system_id, status, created_at, id);
+create index agent_config_number on agent_config (system_id, agent_number);
 
 create table call_group (
   system_id          uuid        not null,
@@ -33,3 +92,23 @@ create table call_group (
 );
 
 create index call_group_created on call_group (system_id, created_at, id);
+create index call_group_status on call_group (system_id, status, created_at, id);
+create index call_group_number on call_group (system_id, number);
+
+create table call_menu (
+  system_id                uuid        not null,
+  id                       uuid        not null,
+  version                  bigint      not null,
+  name                     text        not null,
+  status                   text        not null,
+  created_at               timestamptz not null,
+  updated_at               timestamptz not null,
+  prompt                   json,
+  choices                  json        not null,
+  direct_extension_dialing boolean     not null,
+  no_input_action          json,
+  primary key (system_id, id)
+);
+
+create index call_menu_created on call_menu (system_id, created_at, id);
+create index call_menu_status on call_menu (system_id, status, created_at, id);

@@ -25,6 +25,33 @@ func Everything() []Stamped {
 			Members:          []events.Reference{{Type: "extension", ID: ID(10), PhoneSystemID: system}},
 			UnansweredAction: action, VoicemailGreeting: greeting,
 		},
+		&events.Phone{
+			ID: ID(50), PhoneSystemID: system, Version: 1, Name: "Reception", Status: "active", CreatedAt: 1, UpdatedAt: 2, ExtensionID: events.Some(ID(10)),
+			DeviceRole: events.Some("base"), ParentPhoneID: events.Some(ID(51)), Slot: events.Some[int64](2), MACAddress: events.Some("00:11:22:33:44:55"),
+			Firmware: events.Some("1.2.3"), Hardware: events.Hardware{Model: events.Some("T54W")},
+		},
+		&events.Phone{ID: ID(51), PhoneSystemID: system, Version: 1, Name: "Base", Status: "inactive"},
+		&events.PhoneNumber{
+			ID: ID(55), PhoneSystemID: system, Version: 1, PhoneNumber: "+14155550100", Label: events.Some("Main"), Status: "active", CreatedAt: 1,
+			UpdatedAt: 2, Origin: "managed", Country: events.Some("US"), IsPrimary: true,
+		},
+		&events.PhoneNumber{ID: ID(56), PhoneSystemID: system, Version: 1, PhoneNumber: "+14155550101", Status: "released", Origin: "carrier_hosted"},
+		&events.AgentConfig{
+			ID: ID(57), PhoneSystemID: system, Version: 1, Name: "Ava", AgentNumber: events.Some[int64](9), Status: "active", CreatedAt: 1, UpdatedAt: 2,
+		},
+		&events.AgentConfig{ID: ID(58), PhoneSystemID: system, Version: 1, Name: "Old", Status: "archived"},
+		&events.CallMenu{
+			ID: ID(25), PhoneSystemID: system, Version: 1, Name: "Welcome", Status: "active", CreatedAt: 1, UpdatedAt: 2, Prompt: greeting,
+			Choices:                []events.Choice{{Digit: "#", Label: events.Some("Bye"), Action: *action}, {Digit: "1", Action: *action}},
+			DirectExtensionDialing: true, NoInputAction: action,
+		},
+		&events.CallMenu{ID: ID(26), PhoneSystemID: system, Version: 1, Name: "Empty", Status: "inactive"},
+		&events.Representative{ID: ID(70), PhoneSystemID: system, Version: 1, Name: "Ana Ruiz", Status: "active", UpdatedAt: 2},
+		&events.Classification{
+			PhoneSystemID: events.Some(system), Version: 1, Kind: "overall_sentiment", Code: "very/positive", Label: "Great", Status: "active",
+			Score: events.Some(0.9), UpdatedAt: 3,
+		},
+		&events.Classification{Version: 1, Kind: "category", Code: "sales", Label: "Sales", Status: "active", UpdatedAt: 3},
 		fullCall(),
 		&events.Call{ID: ID(31), PhoneSystemID: system, Version: 1, CallSid: "CA2", Direction: "internal", Status: "ringing"},
 		&events.Transcript{
@@ -40,12 +67,36 @@ func Everything() []Stamped {
 			RecordingSid: "RE2", PhoneSystemID: system, VoicemailID: events.Some(ID(40)), Version: 1, Status: events.RecordingProcessing,
 		},
 	}
+	states = append(states, analyses()...)
+	states = append(states,
+		&events.Voicemail{
+			ID: ID(40), PhoneSystemID: system, Version: 1, CallSid: "CA3", From: "+14155550123", FromName: events.Some("Zoë"), Duration: 21,
+			ExtensionID: events.Some(ID(10)), CallGroupID: events.Some(ID(20)), Listened: true, Archived: true, RecordingSid: "RE2", CreatedAt: 7,
+		},
+		&events.Voicemail{ID: ID(41), PhoneSystemID: system, Version: 1, CallSid: "CA4", RecordingSid: "RE4"},
+	)
 	history := make([]Stamped, 0, len(states)+1)
 	for i, state := range states {
 		history = append(history, Stamped{Event: events.Changed(state), At: events.Time(1_700_000_000_123 + i)})
 	}
 	gone := events.Identity{Entity: events.EntityRecording, System: system, Key: "RE9", Version: 4}
 	return append(history, Stamped{Event: events.Deleted(gone), At: 1_700_000_001_000})
+}
+
+func analyses() []events.State {
+	return []events.State{
+		&events.Analysis{
+			ID: ID(80), PhoneSystemID: ID(1), Version: 1, CallID: ID(30), CallSid: "CA1", Status: events.AnalysisCompleted,
+			OverallScore: events.Some[int64](88), AnalyzedAt: events.Some[events.Time](9), CreatedAt: 8, CoachingTips: []string{"Say \"hello\"."},
+			Category: events.Some("sales"), OverallSentiment: &events.Sentiment{Code: "very/positive", Score: events.Some(0.125)},
+			EmployeeSentiment: &events.Sentiment{Code: "calm"}, CustomerSentiment: &events.Sentiment{Code: "glad", Score: events.Some(-1e-9)},
+			SentimentSource: events.Some("model"), ScorecardScore: events.Some(71.5),
+			Representative: &events.RepresentativeRole{
+				State: "identified", ID: events.Some(ID(70)), Confidence: events.Some(0.75), Source: events.Some("voice"),
+			},
+		},
+		&events.Analysis{ID: ID(81), PhoneSystemID: ID(1), Version: 1, CallID: ID(39), CallSid: "CA9", Status: "pending"},
+	}
 }
 
 func fullCall() *events.Call {

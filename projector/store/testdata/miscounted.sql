@@ -1,0 +1,85 @@
+-- Every counter that differs from what the rows say, as text. Run with the projection on the search path.
+with
+  listed (system_id, list, subset, created_at) as (
+    select system_id, 'extension', unnest(array['', nullif(status, '')]), created_at from extension
+    union all
+    select system_id, 'phone', unnest(array['', nullif(status, '')]), created_at from phone
+    union all
+    select system_id, 'phone_number', unnest(array['', nullif(status, '')]), created_at from phone_number
+    union all
+    select system_id, 'agent_config', unnest(array['', nullif(status, '')]), created_at from agent_config
+    union all
+    select system_id, 'call_group', unnest(array['', nullif(status, '')]), created_at from call_group
+    union all
+    select system_id, 'call_menu', unnest(array['', nullif(status, '')]), created_at from call_menu
+    union all
+    select system_id, 'voicemail', '', created_at from voicemail
+    union all
+    select r.system_id, 'recording', unnest(array['', r.status]), r.created_at
+    from recording r
+    join call_log c on c.system_id = r.system_id and c.id = r.owner_id
+    where r.owner = 'call' and r.status <> 'unavailable'
+    union all
+    select system_id, 'call_log', '', created_at from call_log
+    union all
+    select system_id, 'call_log', party::text, created_at
+    from (
+      select system_id, id, created_at, answered_by_extension_id as party from call_log
+      union
+      select system_id, id, created_at, from_extension_id from call_log
+    ) own
+    union all
+    select a.system_id, 'analysis', '', a.created_at
+    from analysis a
+    join call_log c on c.system_id = a.system_id and c.id = a.call_id
+    union all
+    select system_id, 'analysis', party::text, created_at
+    from (
+      select a.system_id, a.id, a.created_at, c.answered_by_extension_id as party
+      from analysis a
+      join call_log c on c.system_id = a.system_id and c.id = a.call_id
+      union
+      select a.system_id, a.id, a.created_at, c.from_extension_id
+      from analysis a
+      join call_log c on c.system_id = a.system_id and c.id = a.call_id
+    ) own
+  ),
+  days as (
+    select system_id, list, subset, (created_at at time zone 'UTC')::date as day, count(*)::integer
+    from listed
+    where subset is not null
+    group by 1, 2, 3, 4
+  ),
+  referred (system_id, family, key) as (
+    select system_id, 'call_group', call_group_id::text from call_log
+    union all
+    select system_id, 'extension', party::text
+    from (
+      select system_id, id, answered_by_extension_id as party from call_log
+      union
+      select system_id, id, from_extension_id from call_log
+    ) own
+    union all
+    select system_id, 'representative', representative_id::text from call_log
+    union all
+    select system_id, 'category', category from call_log
+    union all
+    select system_id, 'overall_sentiment', overall_sentiment from call_log
+    union all
+    select system_id, 'employee_sentiment', employee_sentiment from call_log
+    union all
+    select system_id, 'customer_sentiment', customer_sentiment from call_log
+  ),
+  refs as (
+    select system_id, family, key, count(*)::integer
+    from referred
+    where key is not null
+    group by 1, 2, 3
+  )
+(select 'day_count says ' || d::text from day_count d except select 'day_count says ' || days::text from days)
+union all
+(select 'rows say ' || days::text from days except select 'rows say ' || d::text from day_count d)
+union all
+(select 'reference_count says ' || r::text from reference_count r except select 'reference_count says ' || refs::text from refs)
+union all
+(select 'rows refer ' || refs::text from refs except select 'rows refer ' || r::text from reference_count r)

@@ -1,0 +1,315 @@
+package audio
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// s3 is a real S3 server, behind an address that counts what reaches it.
+type s3 struct {
+	testing.TB
+	url      string
+	requests atomic.Int64
+}
+
+const (
+	accessKey = "AKIATEST"
+	secretKey = "bucket-secret"
+)
+
+// newS3 starts a server whose only account is this process's, and makes the bucket "calls".
+func newS3(t *testing.T) *s3 {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
+	t.Setenv("AWS_SESSION_TOKEN", "")
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "socket")
+	startS3(t, dir, socket)
+	s := &s3{TB: t}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	front := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			s.requests.Add(1)
+			r.Out.URL.Scheme, r.Out.URL.Host = "http", "s3"
+			r.Out.Host = r.In.Host // which is signed
+		},
+		Transport: transport,
+	})
+	t.Cleanup(func() { front.Close(); transport.CloseIdleConnections() })
+	s.url = front.URL
+	return s
+}
+
+// startS3 returns once the server listens. The go command builds it, once, and keeps it in its cache.
+func startS3(t *testing.T, dir, socket string) {
+	t.Helper()
+	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "versitygw")
+	find.Dir = "s3server"
+	find.Stderr = os.Stderr
+	path, err := find.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, attributes := filepath.Join(dir, "data"), filepath.Join(dir, "attributes")
+	for _, sub := range []string{filepath.Join(data, "calls"), attributes} {
+		if err := os.MkdirAll(sub, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said bytes.Buffer
+	server := exec.CommandContext(t.Context(), strings.TrimSpace(string(path)),
+		"--port", socket, "--access", accessKey, "--secret", secretKey, "--quiet", "posix", "--sidecar", attributes, data)
+	server.Stdout, server.Stderr = &said, &said
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Wait() // how it ended is in its state
+	}()
+	t.Cleanup(func() {
+		_ = server.Process.Kill() // it may have ended
+		<-ended
+	})
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		connection, err := new(net.Dialer).DialContext(t.Context(), "unix", socket)
+		if err == nil {
+			_ = connection.Close()
+			return
+		}
+		select {
+		case <-ended:
+			t.Fatalf("the server ended: %s\n%s", server.ProcessState, &said)
+		case <-tick.C:
+		}
+	}
+}
+
+// store is the bucket as a reader opens it.
+func (s *s3) store(options string) *bucket {
+	s.Helper()
+	at, err := ParseLocation("s3://calls" + options + "?endpoint=" + url.QueryEscape(s.url))
+	if err != nil {
+		s.Fatal(err)
+	}
+	store, err := Open(at, prefix, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return store.(*bucket)
+}
+
+func (s *s3) put(key, content string) {
+	s.Helper()
+	client := s.store("").client
+	_, err := client.PutObject(context.Background(), "calls", key, strings.NewReader(content), int64(len(content)),
+		minio.PutObjectOptions{ContentType: "binary/octet-stream"})
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// sign signs without asking the server.
+func (s *s3) sign(b *bucket, o Object) Link {
+	s.Helper()
+	before := s.requests.Load()
+	link, err := b.Sign(s.Context(), o)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if after := s.requests.Load(); after != before {
+		s.Errorf("signing made %d requests", after-before)
+	}
+	return link
+}
+
+// got is an answer.
+type got struct {
+	status int
+	body   string
+	header http.Header
+}
+
+func get(tb testing.TB, address string, changes ...func(*http.Request)) got {
+	tb.Helper()
+	r, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, change := range changes {
+		change(r)
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return got{response.StatusCode, string(body), response.Header}
+}
+
+// A bucket's link is honoured by a real server, for the object and the time that it was signed for, and for nothing else.
+func TestBucket(t *testing.T) {
+	s := newS3(t)
+	for _, key := range []string{"clips/a b+c.wav", "clips/ü%20.wav", "other.wav"} {
+		s.put(key, "0123456789 of "+key)
+	}
+	for key, b := range map[string]*bucket{
+		"clips/a b+c.wav": s.store(""), "clips/ü%20.wav": s.store(""), "a b+c.wav": s.store("/clips"),
+	} {
+		link := s.sign(b, Object{Key: key, ContentType: "audio/wav"})
+		w := get(t, link.URL)
+		if w.status != http.StatusOK || w.body != "0123456789 of "+b.prefix+key {
+			t.Errorf("%s: %d %s", key, w.status, w.body)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "audio/wav", "Cache-Control": "private, no-store", "Content-Disposition": "inline", "Accept-Ranges": "bytes",
+		} {
+			if got := w.header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", key, name, got, want)
+			}
+		}
+	}
+	link := s.sign(s.store(""), Object{Key: "other.wav", ContentType: "audio/wav"})
+	part := get(t, link.URL, func(r *http.Request) { r.Header.Set("Range", "bytes=2-4") })
+	if part.status != http.StatusPartialContent || part.body != "234" || part.header.Get("Content-Range") != "bytes 2-4/23" {
+		t.Errorf("a range: %+v", part)
+	}
+	for name, altered := range map[string]string{
+		"another object":   strings.Replace(link.URL, "other.wav", "clips/a%20b%2Bc.wav", 1),
+		"a longer life":    strings.Replace(link.URL, "X-Amz-Expires=900", "X-Amz-Expires=901", 1),
+		"another type":     strings.Replace(link.URL, "audio%2Fwav", "text%2Fhtml", 1),
+		"no signature":     link.URL[:strings.Index(link.URL, "&X-Amz-Signature")],
+		"another one":      link.URL[:len(link.URL)-4] + strings.Repeat("0", 4),
+		"another account":  strings.Replace(link.URL, accessKey, "AKIAOTHER", 1),
+		"another bucket's": strings.Replace(link.URL, "/calls/", "/others/", 1),
+	} {
+		if altered == link.URL {
+			t.Fatalf("%s: not altered", name)
+		}
+		if w := get(t, altered); w.status < 400 || w.status >= 500 || strings.Contains(w.body, "0123456789") {
+			t.Errorf("%s: %+v", name, w)
+		}
+	}
+}
+
+// A link says of itself when it expires, and what is answered beside it agrees.
+func TestBucket_Expiry(t *testing.T) {
+	s := newS3(t)
+	s.put("a.wav", "0123456789")
+	var old Link
+	synctest.Test(t, func(t *testing.T) { // in a bubble it is the year 2000
+		b := s.store("")
+		time.Sleep(700 * time.Millisecond)
+		var err error
+		if old, err = b.Sign(t.Context(), Object{Key: "a.wav"}); err != nil {
+			t.Fatal(err)
+		}
+		if want := time.Now().Truncate(time.Second).Add(15 * time.Minute); !old.Expires.Equal(want) {
+			t.Errorf("expires at %s, want %s", old.Expires, want)
+		}
+	})
+	signed, err := url.Parse(old.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := signed.Query(); q.Get("X-Amz-Date") != "20000101T000000Z" || q.Get("X-Amz-Expires") != "900" {
+		t.Errorf("%s", old.URL)
+	}
+	if w := get(t, old.URL); w.status != http.StatusForbidden || !strings.Contains(w.body, "expired") {
+		t.Errorf("an expired link: %+v", w)
+	}
+}
+
+// Where a bucket stands in a link.
+func TestBucket_Hosts(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
+	for location, want := range map[string]string{
+		"s3://calls?region=eu-central-1":                              "https://calls.s3.dualstack.eu-central-1.amazonaws.com/a.wav",
+		"s3://calls.example.com?region=eu-central-1":                  "https://s3.dualstack.eu-central-1.amazonaws.com/calls.example.com/a.wav",
+		"s3://calls?endpoint=https://store.example.com":               "https://store.example.com/calls/a.wav",
+		"s3://calls?endpoint=https://store.example.com&style=virtual": "https://calls.store.example.com/a.wav",
+		"s3://calls/p?endpoint=http://store:9000":                     "http://store:9000/calls/p/a.wav",
+	} {
+		at, err := ParseLocation(location)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := Open(at, prefix, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		link, err := store.Sign(t.Context(), Object{Key: "a.wav"})
+		if got, _, _ := strings.Cut(link.URL, "?"); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", location, got, err, want)
+		}
+	}
+}
+
+// Credentials come from where every other tool has them.
+func TestBucket_Credentials(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "credentials")
+	text := "[default]\naws_access_key_id = AKIADEFAULT\naws_secret_access_key = x\n" +
+		"[calls]\naws_access_key_id = AKIAPROFILE\naws_secret_access_key = x\naws_session_token = session\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sign := func() string {
+		t.Helper()
+		at, err := ParseLocation("s3://calls?region=eu-central-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := Open(at, prefix, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		link, err := store.Sign(t.Context(), Object{Key: "a.wav"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return link.URL
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
+	t.Setenv("AWS_PROFILE", "")
+	if link := sign(); !strings.Contains(link, "AKIADEFAULT") {
+		t.Errorf("the file's: %s", link)
+	}
+	t.Setenv("AWS_PROFILE", "calls")
+	if link := sign(); !strings.Contains(link, "AKIAPROFILE") || !strings.Contains(link, "X-Amz-Security-Token=session") {
+		t.Errorf("the profile's: %s", link)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
+	if link := sign(); !strings.Contains(link, accessKey) {
+		t.Errorf("the environment's: %s", link)
+	}
+}

@@ -1,0 +1,104 @@
+package audio
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/minio/minio-go/v7"
+)
+
+func TestParseLocation_Bucket(t *testing.T) {
+	for text, want := range map[string]bucketLocation{
+		"s3://calls?region=eu-central-1": {
+			name: "calls", host: "s3.amazonaws.com", secure: true, region: "eu-central-1", style: minio.BucketLookupAuto,
+		},
+		"s3://calls/a/b/?region=eu-central-1": {
+			name: "calls", prefix: "a/b/", host: "s3.amazonaws.com", secure: true, region: "eu-central-1", style: minio.BucketLookupAuto,
+		},
+		"s3://calls?endpoint=https://store:9000": {
+			name: "calls", host: "store:9000", secure: true, region: "us-east-1", style: minio.BucketLookupPath,
+		},
+		"s3://calls?endpoint=http%3A%2F%2F127.0.0.1%3A9000%2F&region=here&style=virtual": {
+			name: "calls", host: "127.0.0.1:9000", region: "here", style: minio.BucketLookupDNS,
+		},
+		"s3://calls?region=eu-central-1&style=path": {
+			name: "calls", host: "s3.amazonaws.com", secure: true, region: "eu-central-1", style: minio.BucketLookupPath,
+		},
+	} {
+		at, err := ParseLocation(text)
+		if err != nil || at.bucket != want || at.folder != "" {
+			t.Errorf("%s: %+v, %v, want %+v", text, at, err, want)
+		}
+	}
+}
+
+func TestParseLocation_Folder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "with space")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := ParseLocation("file://" + strings.ReplaceAll(dir, " ", "%20")); err != nil || at.folder != dir {
+		t.Errorf("%+v, %v", at, err)
+	}
+}
+
+// What can't be a store is refused with a word on what to write, and no part of it that may be a secret is repeated.
+func TestParseLocation_Faults(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, says := range map[string]string{
+		"":                                            "s3://",
+		"/var/audio":                                  "neither s3:// nor file://",
+		"gs://bucket":                                 "neither s3:// nor file://",
+		"s3:bucket":                                   "not the URL",
+		"s3://":                                       "names no bucket",
+		"s3:///key":                                   "names no bucket",
+		"s3://a":                                      "names no bucket",
+		"s3://Upper?region=x":                         "names no bucket",
+		"s3://calls:9000?region=x":                    "names no bucket",
+		"s3://calls":                                  "has no region",
+		"s3://calls?region=":                          "region that is empty",
+		"s3://calls?region=a&region=b":                "there twice",
+		"s3://calls?region=a#hunter2":                 "not the URL",
+		"s3://calls?regio=hunter2":                    "more in its query",
+		"s3://calls?secret=hunter2&region=x":          "more in its query",
+		"s3://calls?region=%zz":                       "malformed query",
+		"s3://calls?region=x&style=hunter2":           "neither path nor virtual",
+		"s3://me:hunter2@calls?region=x":              "AWS_ACCESS_KEY_ID",
+		"s3://calls?endpoint=hunter2":                 "scheme, host and port",
+		"s3://calls?endpoint=ftp://hunter2":           "scheme, host and port",
+		"s3://calls?endpoint=https://h/hunter2":       "scheme, host and port",
+		"s3://calls?endpoint=https://h%3Fa%3Dhunter2": "scheme, host and port",
+		"s3://calls?endpoint=https://me:hunter2@h":    "AWS_ACCESS_KEY_ID",
+		"file://":                                     "write file:///folder",
+		"file://host/hunter2":                         "write file:///folder",
+		"file:///tmp?hunter2":                         "write file:///folder",
+		"file://me:hunter2@/tmp":                      "AWS_ACCESS_KEY_ID",
+		"file:///nowhere/at/all":                      "can't be read",
+		"file://" + file:                              "not a folder",
+		"s3://me:hunter2\x7f@calls":                   "not the URL",
+	} {
+		_, err := ParseLocation(text)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want it to say %q", text, err, says)
+		} else if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q is repeated: %v", text, err)
+		}
+	}
+}
+
+func TestOpen_Nowhere(t *testing.T) {
+	if store, err := Open(Location{}, prefix, secretOf('s')); err == nil {
+		t.Errorf("%+v", store)
+	}
+}
+
+func TestOpen_ShortSecret(t *testing.T) {
+	if store, err := Open(Location{folder: t.TempDir()}, prefix, []byte("short")); err == nil {
+		t.Errorf("%+v", store)
+	}
+}

@@ -1,0 +1,241 @@
+package readapi
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"callboard/readapi/access"
+	"callboard/readapi/query"
+	"callboard/readapi/seal"
+)
+
+// walkReports follows the cursors of a window from its start and returns the rows' identifiers. Each page has its own limit.
+func (r *reader) walkReports(path string, key access.IssuedKey, limit func(page int) int) []uuid.UUID {
+	r.Helper()
+	var seen []uuid.UUID
+	cursor := ""
+	for page := 0; ; page++ {
+		next := fmt.Sprintf("%s&limit=%d", path, limit(page))
+		if cursor != "" {
+			next += "&cursor=" + cursor
+		}
+		w := r.get(next, withKey(key))
+		if w.Code != 200 {
+			r.Fatalf("%s: %d %s", next, w.Code, w.Body)
+		}
+		var got reportPage
+		decode(r, w, &got)
+		for _, row := range got.Data {
+			seen = append(seen, row.ID)
+		}
+		if got.NextCursor == nil || *got.NextCursor == "" || len(got.Data) > limit(page) || got.HasMore && len(got.Data) < limit(page) {
+			r.Fatalf("%s: %d rows, more: %t, cursor %v", next, len(got.Data), got.HasMore, got.NextCursor)
+		}
+		if cursor = *got.NextCursor; !got.HasMore {
+			return seen
+		}
+	}
+}
+
+// Walks at every limit, fixed or changing on the way, see each row once and in order, however many have the same timestamp.
+func TestCursor_Walk(t *testing.T) {
+	r := newReader(t)
+	system := r.system("one")
+	key := r.key(system)
+	var calls []call
+	var want []uuid.UUID
+	for i := range 150 {
+		calls = append(calls, call{id: nth(i), sid: "CA1", createdAt: at("2026-03-01T09:30:00Z").Add(time.Duration(i/60) * time.Millisecond)})
+		want = append(want, nth(i))
+	}
+	r.calls(system, calls...)
+	for _, field := range []string{"createdAt", "updatedAt"} {
+		path := reportPath(system, reportQuery("timeField", field))
+		for _, size := range []int{1, 2, 7, 24, 25, 30, 49, 50, 59, 60, 61, 75, 99, 100} {
+			if got := r.walkReports(path, key, func(int) int { return size }); !slices.Equal(got, want) {
+				t.Errorf("%s, limit %d: %d rows", field, size, len(got))
+			}
+		}
+		changing := func(page int) int { return 1 + page*37%100 }
+		if got := r.walkReports(path, key, changing); !slices.Equal(got, want) {
+			t.Errorf("%s, changing limits: %d rows", field, len(got))
+		}
+	}
+}
+
+// Whatever the rows and the window, a walk is what one select gives.
+func TestCursor_Property(t *testing.T) {
+	r := newReader(t)
+	rapid.Check(t, func(t *rapid.T) {
+		system := r.system("one")
+		instants := rapid.Map(rapid.IntRange(0, 12), func(ms int) time.Time { return at(windowFrom).Add(time.Duration(ms) * time.Millisecond) })
+		var calls []call
+		for range rapid.IntRange(0, 40).Draw(t, "calls") {
+			calls = append(calls, call{id: uuid.New(), sid: "CA1", createdAt: instants.Draw(t, "createdAt")})
+		}
+		r.calls(system, calls...)
+		r.exec("update projection.call_log set updated_at = created_at + (get_byte(uuid_send(id), 0) % 5) * interval '1 ms' where system_id = $1", system)
+		from, to := instants.Draw(t, "from"), instants.Draw(t, "to")
+		if to.Before(from) {
+			from, to = to, from
+		}
+		column := rapid.SampledFrom([]string{"created_at", "updated_at"}).Draw(t, "column")
+		var want []uuid.UUID
+		err := r.pool.QueryRow(r.Context(), "select array_agg(id order by "+column+", id) from projection.call_log where system_id = $1 and "+
+			column+" >= $2 and "+column+" < $3", system, from, to).Scan(&want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits := rapid.SliceOfN(rapid.IntRange(1, 100), 1, 4).Draw(t, "limits")
+		query := reportQuery("timeField", map[string]string{"created_at": "createdAt", "updated_at": "updatedAt"}[column],
+			"dateFrom", from.Format(time.RFC3339Nano), "dateTo", to.Format(time.RFC3339Nano))
+		got := r.walkReports(reportPath(system, query), r.key(system), func(page int) int { return limits[page%len(limits)] })
+		if !slices.Equal(got, want) {
+			t.Errorf("walked %v, want %v", got, want)
+		}
+	})
+}
+
+// cursorOf is the first page's cursor.
+func (r *reader) cursorOf(path string, key access.IssuedKey) string {
+	r.Helper()
+	var page reportPage
+	decode(r, r.get(path, withKey(key)), &page)
+	if page.NextCursor == nil {
+		r.Fatalf("%s: no cursor", path)
+	}
+	return *page.NextCursor
+}
+
+// A cursor goes with the window that it was made for, however that is spelled, and with no other.
+func TestCursor_Window(t *testing.T) {
+	r := newReader(t)
+	system, other := r.system("one"), r.system("two")
+	key := r.key(system)
+	given := r.cursorOf(reportPath(system, reportQuery("dateFrom", "2026-03-01T00:00:00.0005Z")), key)
+	same := []string{"dateFrom", "2026-03-01T00:00:00.0005Z", "cursor", given}
+	for name, c := range map[string]struct {
+		key    access.IssuedKey
+		system uuid.UUID
+		more   []string
+		want   string
+	}{
+		"the same":               {key, system, nil, ""},
+		"createdAt given":        {key, system, []string{"timeField", "createdAt"}, ""},
+		"another limit":          {key, system, []string{"limit", "100"}, ""},
+		"with transcripts":       {key, system, []string{"includeTranscripts", "true"}, ""},
+		"another key":            {r.key(system), system, nil, ""},
+		"from spelled longer":    {key, system, []string{"dateFrom", "2026-03-01T00:00:00.000500Z"}, ""},
+		"to spelled otherwise":   {key, system, []string{"dateTo", "2026-03-02T00:00:00.000+00:00"}, ""},
+		"from below a ms away":   {key, system, []string{"dateFrom", "2026-03-01T00:00:00.0006Z"}, "/cursor CURSOR_MISMATCH"},
+		"from rounded up":        {key, system, []string{"dateFrom", "2026-03-01T00:00:00.001Z"}, "/cursor CURSOR_MISMATCH"},
+		"to moved":               {key, system, []string{"dateTo", "2026-03-01T23:59:59.999Z"}, "/cursor CURSOR_MISMATCH"},
+		"updatedAt":              {key, system, []string{"timeField", "updatedAt"}, "/cursor CURSOR_MISMATCH"},
+		"another system":         {r.key(other), other, nil, "/cursor CURSOR_MISMATCH"},
+		"a bad limit":            {key, system, []string{"limit", "101"}, "/limit TOO_LARGE"},
+		"a bad window":           {key, system, []string{"dateTo", "x"}, "/dateTo INVALID_FORMAT"},
+		"a space before":         {key, system, []string{"cursor", " " + given}, "/cursor CURSOR_INVALID"},
+		"one character less":     {key, system, []string{"cursor", given[1:]}, "/cursor CURSOR_INVALID"},
+		"of another case":        {key, system, []string{"cursor", strings.ToUpper(given)}, "/cursor CURSOR_INVALID"},
+		"sealed by another":      {key, system, []string{"cursor", cursor{}.seal(testSealer(t, strings.Repeat("another", 32), "cursor"), binding{})}, "/cursor CURSOR_INVALID"},
+		"a link, not a cursor":   {key, system, []string{"cursor", r.sealed("another purpose", make([]byte, cursorLength))}, "/cursor CURSOR_INVALID"},
+		"of a later version":     {key, system, []string{"cursor", r.sealed("cursor", append([]byte{cursorVersion + 1}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_INVALID"},
+		"sealed, but empty":      {key, system, []string{"cursor", r.sealed("cursor", nil)}, "/cursor CURSOR_INVALID"},
+		"sealed, of other bytes": {key, system, []string{"cursor", r.sealed("cursor", append([]byte{cursorVersion}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_MISMATCH"},
+	} {
+		w := r.get(reportPath(c.system, reportQuery(append(slices.Clone(same), c.more...)...)), withKey(c.key))
+		if c.want == "" && w.Code == 200 {
+			continue
+		}
+		if got := summary(problemIn(t, w).Errors); w.Code != 400 || got != c.want {
+			t.Errorf("%s: %d %s, want %s", name, w.Code, got, c.want)
+		}
+	}
+}
+
+// The system's identifier is one in either case.
+func TestCursor_UpperCase(t *testing.T) {
+	r := newReader(t)
+	system := r.system("one")
+	key := r.key(system)
+	cursor := r.cursorOf(reportPath(system, reportQuery()), key)
+	upper := strings.Replace(reportPath(system, reportQuery("cursor", cursor)), system.String(), strings.ToUpper(system.String()), 1)
+	if w := r.get(upper, withKey(key)); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestCursor_Sealed(t *testing.T) {
+	s := testSealer(t, "secret of thirty-two bytes or so", "cursor")
+	rapid.Check(t, func(t *rapid.T) {
+		var window, other binding
+		copy(window[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "window"))
+		copy(other[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "other"))
+		c := cursor{early: rapid.Bool().Draw(t, "early"), after: query.Position{
+			Time: time.UnixMilli(rapid.Int64Range(-62167219200001, 253402300800000).Draw(t, "time")),
+		}}
+		copy(c.after.ID[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
+		sealed := c.seal(s, window)
+		if got, wrong := openCursor(s, sealed, window); wrong != "" || got != c {
+			t.Fatalf("%+v opened as %+v %s", c, got, wrong)
+		}
+		if _, wrong := openCursor(s, sealed, other); window != other && wrong != cursorMismatch {
+			t.Fatalf("another window: %q", wrong)
+		}
+	})
+}
+
+// FuzzCursor: whatever is sent as a cursor, the answer is the page or a 400 at /cursor.
+func FuzzCursor(f *testing.F) {
+	r := newReader(f)
+	system := r.system("one")
+	r.calls(system, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)}, call{id: nth(2), sid: "CA1", createdAt: at(windowFrom)})
+	key := r.key(system)
+	good := r.cursorOf(reportPath(system, reportQuery("limit", "1")), key)
+	for _, seed := range []string{good, good[:40], good + "A", "", "\x00", "%", strings.Repeat("A", 500), r.sealed("cursor", make([]byte, cursorLength))} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, cursor string) {
+		q := httptest.NewRequestWithContext(t.Context(), "GET", baseURL+reportPath(system, reportQuery("cursor", cursor)), nil)
+		withKey(key)(q.Header)
+		w := httptest.NewRecorder()
+		r.handler.ServeHTTP(w, q)
+		if w.Code == 200 {
+			return
+		}
+		problem := problemIn(t, w)
+		if w.Code != 400 || len(problem.Errors) != 1 || problem.Errors[0].Pointer != "/cursor" {
+			t.Errorf("%q: %d %s", cursor, w.Code, w.Body)
+		}
+	})
+}
+
+func testSealer(tb testing.TB, secret, purpose string) *seal.Sealer {
+	tb.Helper()
+	s, err := seal.New([]byte(secret), purpose)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// sealed is a message sealed with the reader's own secret.
+func (r *reader) sealed(purpose string, message []byte) string {
+	r.Helper()
+	return testSealer(r, string(r.config.Secret), purpose).Seal(message)
+}
+
+func TestNew_ShortSecret(t *testing.T) {
+	r := newReader(t)
+	r.config.Secret, r.config.Metrics = make([]byte, seal.MinSecret-1), nil
+	if _, err := New(r.config); err == nil {
+		t.Error("taken")
+	}
+}

@@ -1,0 +1,166 @@
+package docs_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+var update = flag.Bool("update", false, "record what is new in the contract") //nolint:gochecknoglobals // a flag of the test binary
+
+const contractFile = "contract.txt"
+
+// What was published stays as it was. What is new is recorded with -update, which takes no line away: a line that has to go,
+// such as that of a stage, is taken out by hand, for reviewers to see.
+func TestContract(t *testing.T) {
+	now := facts(model(t, describe(t, approved(t))))
+	recorded, err := os.ReadFile(contractFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Split(strings.TrimSpace(string(recorded)), "\n")
+	added, lost := without(now, before), without(before, now)
+	for _, line := range lost {
+		t.Errorf("published, and no longer so: %s", line)
+	}
+	if !*update {
+		for _, line := range added {
+			t.Errorf("not recorded; run the test with -update: %s", line)
+		}
+		return
+	}
+	if t.Failed() {
+		return
+	}
+	if err := os.WriteFile(contractFile, []byte(strings.Join(now, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func without(lines, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return slices.Contains(others, line) })
+}
+
+// facts are what is published, a line each, in order.
+func facts(document *openapi3.T) []string {
+	lines := fields("every problem", document.Components.Schemas["Problem"].Value)
+	for path, item := range document.Paths.Map() {
+		o := item.Get
+		say := func(format string, arguments ...any) {
+			lines = append(lines, o.OperationID+" "+fmt.Sprintf(format, arguments...))
+		}
+		say("is GET %s", path)
+		say("has stage %v", o.Extensions["x-lifecycle-stage"])
+		say("needs %v, across the whole phone system: %t", cmp.Or(o.Extensions["x-required-scope"], any("a key")), o.Extensions["x-whole-phone-system"] != nil)
+		for _, p := range o.Parameters {
+			say("takes %s %s: %s, %s", p.Value.In, p.Value.Name, requiredness(p.Value.Required), shape(p.Value.Schema.Value))
+		}
+		for status, response := range o.Responses.Map() {
+			codes, failed := response.Value.Extensions["x-codes"].([]any)
+			for _, code := range codes {
+				say("%s has code %s", status, code)
+			}
+			if failed {
+				continue
+			}
+			for name, header := range response.Value.Headers {
+				say("%s has header %s: %s, %s", status, name, requiredness(header.Value.Required), shape(header.Value.Schema.Value))
+			}
+			for contentType, content := range response.Value.Content {
+				say("%s is %s", status, contentType)
+				lines = append(lines, fields(o.OperationID+" "+status+" has ", content.Schema.Value)...)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func requiredness(required bool) string {
+	if required {
+		return "required"
+	}
+	return "optional"
+}
+
+// fields are an object's members and those below them.
+func fields(place string, s *openapi3.Schema) []string {
+	var lines []string
+	for name, property := range s.Properties {
+		below := place + "/" + name
+		required := requiredness(slices.Contains(s.Required, name))
+		lines = append(lines, fmt.Sprintf("%s: %s, %s", below, required, shape(property.Value)))
+		lines = append(lines, fields(below, property.Value)...)
+	}
+	if s.Items != nil {
+		lines = append(lines, place+"/*: "+shape(s.Items.Value))
+		lines = append(lines, fields(place+"/*", s.Items.Value)...)
+	}
+	for i, alternative := range s.OneOf {
+		if len(alternative.Value.Properties) > 0 {
+			lines = append(lines, fields(fmt.Sprintf("%s(%d)", place, i), alternative.Value)...)
+		}
+	}
+	return lines
+}
+
+// shape is a schema's type with all that narrows it, and alternatives.
+func shape(s *openapi3.Schema) string {
+	var words []string
+	add := func(name string, value any, there bool) {
+		if there {
+			words = append(words, fmt.Sprintf("%s=%v", name, value))
+		}
+	}
+	var types []string
+	if s.Type != nil {
+		types = s.Type.Slice()
+	}
+	for _, alternative := range s.OneOf {
+		types = append(types, shape(alternative.Value))
+	}
+	words = append(words, strings.Join(types, "|"))
+	add("format", s.Format, s.Format != "")
+	add("const", s.Const, s.Const != nil)
+	add("enum", s.Enum, s.Enum != nil)
+	add("pattern", s.Pattern, s.Pattern != "")
+	add("default", s.Default, s.Default != nil)
+	add("minLength", s.MinLength, s.MinLength > 0)
+	if s.MaxLength != nil {
+		add("maxLength", *s.MaxLength, true)
+	}
+	if s.Min != nil {
+		add("minimum", *s.Min, true)
+	}
+	if s.Max != nil {
+		add("maximum", *s.Max, true)
+	}
+	return strings.TrimSpace(strings.Join(words, " "))
+}
+
+// Whatever is taken away or changed is missed.
+func TestContract_Changes(t *testing.T) {
+	description := string(describe(t, approved(t)))
+	before := facts(loaded(t, []byte(description)))
+	for _, change := range []struct{ from, to, misses string }{
+		{`"required":["id","name"]`, `"required":["id"]`, "listAccessiblePhoneSystems 200 has /data/*/name: required, string"},
+		{`"agentNumber":{"type":["integer","null"]`, `"agentNumber":{"type":["integer"]`, "getAgentConfig 200 has /agentNumber: required, integer|null minimum=1 maximum=9"},
+		{`"maximum":100,"default":25`, `"maximum":50,"default":25`, "listPhones takes query pageSize: optional, integer default=25 minimum=1 maximum=100"},
+		{`"name":"phoneNumber",`, `"name":"phone",`, "listPhoneNumbers takes query phoneNumber: optional, string minLength=1 maxLength=255"},
+		{`"x-codes":["RECORDING_NOT_READY"]`, `"x-codes":[]`, "getCallRecordingUrl 409 has code RECORDING_NOT_READY"},
+		{`"operationId":"getPhone"`, `"operationId":"readPhone"`, "getPhone has stage beta"},
+		{`"x-required-scope":"voicemails:read"`, `"x-required-scope":"calls:read"`, "getVoicemail needs voicemails:read, across the whole phone system: false"},
+		{`["ready","processing"]`, `["ready"]`, "getCallRecording 200 has /status: required, string enum=[ready processing]"},
+	} {
+		changed := strings.ReplaceAll(description, change.from, change.to)
+		if lost := without(before, facts(loaded(t, []byte(changed)))); !slices.Contains(lost, change.misses) {
+			t.Errorf("%s for %s: not missed is %q, but %q", change.to, change.from, change.misses, lost)
+		}
+	}
+}

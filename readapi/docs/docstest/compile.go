@@ -1,0 +1,162 @@
+package docstest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const location = "https://contract.example/openapi.json"
+
+// compiler finds its way in a description. Pointers are JSON Pointers into it.
+type compiler struct {
+	document any
+	schemas  *jsonschema.Compiler
+	seen     map[string]*response // by pointer: most are shared
+	problems []error
+}
+
+func compile(description []byte) (*Contract, error) {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(description))
+	if err != nil {
+		return nil, err
+	}
+	seal(document)
+	c := &compiler{document: document, schemas: jsonschema.NewCompiler(), seen: make(map[string]*response)}
+	c.schemas.DefaultDraft(jsonschema.Draft2020)
+	c.schemas.AssertFormat()
+	c.schemas.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: checkTime})
+	c.schemas.RegisterFormat(&jsonschema.Format{Name: "uuid", Validate: checkUUID})
+	if err := c.schemas.AddResource(location, document); err != nil {
+		return nil, err
+	}
+	contract := &Contract{problem: c.schema("/components/responses/NotFound/content/application~1problem+json/schema")}
+	for path := range c.members("/paths") {
+		contract.operations = append(contract.operations, operation{
+			path:      strings.Split(path, "/"),
+			responses: c.responses("/paths/" + escape(path) + "/get/responses"),
+		})
+	}
+	return contract, errors.Join(c.problems...)
+}
+
+func (c *compiler) responses(pointer string) map[string]*response {
+	all := make(map[string]*response)
+	for status := range c.members(pointer) {
+		place := c.resolve(pointer + "/" + status)
+		if c.seen[place] == nil {
+			c.seen[place] = c.response(place)
+		}
+		all[status] = c.seen[place]
+	}
+	return all
+}
+
+func (c *compiler) response(place string) *response {
+	r := &response{headers: make(map[string]headerRule), content: make(map[string]*jsonschema.Schema)}
+	for name := range c.members(place + "/headers") {
+		header := c.resolve(place + "/headers/" + name)
+		required, _ := c.at(header + "/required").(bool)
+		r.headers[http.CanonicalHeaderKey(name)] = headerRule{
+			required: required,
+			integer:  c.at(header+"/schema/type") == "integer",
+			schema:   c.schema(header + "/schema"),
+		}
+	}
+	for contentType := range c.members(place + "/content") {
+		r.content[contentType] = c.schema(place + "/content/" + escape(contentType) + "/schema")
+	}
+	codes, _ := c.at(place + "/x-codes").([]any)
+	for _, code := range codes {
+		r.codes = append(r.codes, fmt.Sprint(code))
+	}
+	return r
+}
+
+func (c *compiler) schema(pointer string) *jsonschema.Schema {
+	schema, err := c.schemas.Compile(location + "#" + pointer)
+	if err != nil {
+		c.problems = append(c.problems, err)
+	}
+	return schema
+}
+
+// resolve follows a reference.
+func (c *compiler) resolve(pointer string) string {
+	if reference, ok := c.at(pointer + "/$ref").(string); ok {
+		return strings.TrimPrefix(reference, "#")
+	}
+	return pointer
+}
+
+func (c *compiler) members(pointer string) map[string]any {
+	members, _ := c.at(pointer).(map[string]any)
+	return members
+}
+
+func (c *compiler) at(pointer string) any {
+	value := c.document
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		value = member(value, strings.ReplaceAll(token, "~1", "/"))
+	}
+	return value
+}
+
+// escape makes a name a token of a JSON Pointer. No name in the contract has a ~.
+func escape(name string) string { return strings.ReplaceAll(name, "/", "~1") }
+
+// seal makes the schema of every value refuse members that it does not document. Clients must ignore them.
+func seal(node any) {
+	switch n := node.(type) {
+	case map[string]any:
+		for name, value := range n {
+			switch name {
+			case "schema", "items":
+				refuseUnknown(value)
+			case "properties":
+				for _, property := range value.(map[string]any) {
+					refuseUnknown(property)
+				}
+			}
+			seal(value)
+		}
+	case []any:
+		for _, element := range n {
+			seal(element)
+		}
+	}
+}
+
+func refuseUnknown(schema any) { schema.(map[string]any)["unevaluatedProperties"] = false }
+
+// checkTime accepts RFC 3339 in UTC.
+func checkTime(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return nil
+	}
+	if !strings.HasSuffix(text, "Z") {
+		return errors.New("not in UTC")
+	}
+	_, err := time.Parse(time.RFC3339Nano, text)
+	return err
+}
+
+// checkUUID accepts the form in lower case with dashes alone.
+func checkUUID(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return nil
+	}
+	id, err := uuid.Parse(text)
+	if err == nil && id.String() != text {
+		err = errors.New("not in lower case with dashes")
+	}
+	return err
+}

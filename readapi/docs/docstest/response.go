@@ -1,0 +1,106 @@
+package docstest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const problemType = "application/problem+json"
+
+// plainHeaders are those of any answer over HTTP, which the contract does not speak of.
+func plainHeaders() []string {
+	return []string{"Content-Length", "Content-Type", "Date", "Vary", "X-Content-Type-Options"}
+}
+
+func (r *response) checkHeaders(header http.Header) []error {
+	var problems []error
+	for name, rule := range r.headers {
+		if rule.required && header.Get(name) == "" {
+			problems = append(problems, fmt.Errorf("header %s is missing", name))
+		}
+	}
+	for name, values := range header {
+		rule, documented := r.headers[name]
+		switch {
+		case slices.Contains(plainHeaders(), name):
+		case !documented:
+			problems = append(problems, fmt.Errorf("header %s is not documented", name))
+		case len(values) != 1:
+			problems = append(problems, fmt.Errorf("header %s has %d values", name, len(values)))
+		default:
+			if err := rule.check(values[0]); err != nil {
+				problems = append(problems, fmt.Errorf("header %s: %w", name, err))
+			}
+		}
+	}
+	return problems
+}
+
+// check reads a value as JSON where the contract says that it is a number.
+func (h headerRule) check(value string) error {
+	if !h.integer {
+		return h.schema.Validate(value)
+	}
+	number, err := strconv.Atoi(value)
+	if err != nil {
+		return err
+	}
+	return h.schema.Validate(number)
+}
+
+func (r *response) checkBody(a Answer) error {
+	contentType := a.Header.Get("Content-Type")
+	schema, ok := r.content[contentType]
+	switch {
+	case !ok && len(r.content) == 0 && len(a.Body) == 0:
+		return nil
+	case !ok:
+		return fmt.Errorf("content type %q is not documented", contentType)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body))
+	if err != nil {
+		return err
+	}
+	err = schema.Validate(value)
+	if contentType == problemType {
+		return errors.Join(err, checkProblem(a, value), r.checkCode(value))
+	}
+	return err
+}
+
+func (r *response) checkCode(problem any) error {
+	if code, _ := member(problem, "code").(string); !slices.Contains(r.codes, code) {
+		return fmt.Errorf("code %s is not documented", code)
+	}
+	return nil
+}
+
+// checkProblem checks what a problem document repeats of its answer.
+func checkProblem(a Answer, problem any) error {
+	var problems []error
+	for name, want := range map[string]string{
+		"status":        strconv.Itoa(a.Status),
+		"correlationId": a.Header.Get("X-Request-Id"),
+		"retry_after":   a.Header.Get("Retry-After"),
+	} {
+		got := ""
+		if value := member(problem, name); value != nil {
+			got = fmt.Sprint(value)
+		}
+		if got != want {
+			problems = append(problems, fmt.Errorf("%s is %q, the answer's is %q", name, got, want))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func member(object any, name string) any {
+	members, _ := object.(map[string]any)
+	return members[name]
+}

@@ -1,0 +1,105 @@
+package docs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/swaggest/swgui/v5/static"
+)
+
+// File is served as it is, at one path.
+type File struct {
+	ContentType  string
+	CacheControl string
+	Body         []byte
+	Zipped       bool // the body is compressed with gzip
+}
+
+// PagePolicy is the page's Content-Security-Policy: it runs and shows what this server sends, and reaches nothing else.
+const PagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+//go:embed page
+var page embed.FS
+
+const (
+	revalidate = "no-cache"
+	immutable  = "public, max-age=31536000, immutable"
+)
+
+// Files are the description and its page, by path. The prefix is the path of the base URL without its version.
+func Files(baseURL, prefix string, approvals Approvals) (map[string]File, error) {
+	description, err := Describe(baseURL, approvals)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]File{
+		prefix + "/openapi.json": {ContentType: "application/json", CacheControl: revalidate, Body: description},
+	}
+	names, err := addAssets(files, prefix+"/docs/")
+	if err != nil {
+		return nil, err
+	}
+	index, err := renderIndex(map[string]any{"Description": prefix + "/openapi.json", "Assets": names})
+	if err != nil {
+		return nil, err
+	}
+	shown := File{ContentType: "text/html; charset=utf-8", CacheControl: revalidate, Body: index}
+	files[prefix+"/docs"], files[prefix+"/docs/"] = shown, shown
+	return files, nil
+}
+
+func renderIndex(facts map[string]any) ([]byte, error) {
+	t, err := template.ParseFS(page, "page/index.html")
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, facts)
+	return b.Bytes(), err
+}
+
+// asset is a file of the page's, ours or Swagger UI's.
+type asset struct {
+	key         string // in index.html
+	from        fs.FS
+	name        string
+	contentType string
+}
+
+func assets() []asset {
+	const script, style = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+	return []asset{
+		{"Icon", page, "page/icon.svg", "image/svg+xml"},
+		{"Style", page, "page/page.css", style},
+		{"Script", page, "page/page.js", script},
+		{"LibraryStyle", static.FS, "swagger-ui.css.gz", style},
+		{"LibraryScript", static.FS, "swagger-ui-bundle.js.gz", script},
+	}
+}
+
+// addAssets adds the assets below a folder and returns their paths by key. A path holds the content's digest, so that what a
+// browser has kept is never of another version than the page that asks for it.
+func addAssets(files map[string]File, folder string) (map[string]string, error) {
+	paths := make(map[string]string)
+	for _, a := range assets() {
+		body, err := fs.ReadFile(a.from, a.name)
+		if err != nil {
+			return nil, fmt.Errorf("the page's %s: %w", a.name, err)
+		}
+		name, zipped := strings.CutSuffix(path.Base(a.name), ".gz")
+		digest := sha256.Sum256(body)
+		stem, extension, _ := strings.Cut(name, ".")
+		place := folder + stem + "-" + base64.RawURLEncoding.EncodeToString(digest[:9]) + "." + extension
+		files[place] = File{ContentType: a.contentType, CacheControl: immutable, Body: body, Zipped: zipped}
+		paths[a.key] = place
+	}
+	return paths, nil
+}

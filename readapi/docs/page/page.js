@@ -1,0 +1,61 @@
+"use strict";
+
+// The page shows the contract and nothing else: it sends no request of its own, and has no place for a key.
+const contract = document.getElementById("contract");
+
+const nothing = () => () => null;
+
+// Swagger UI's own filter matches tags alone; here it matches whatever an operation says of itself.
+const matching = (groups, phrase) => {
+  const wanted = phrase.toLowerCase();
+  return groups
+    .map((group, name) => group.update("operations", operations => operations.filter(operation =>
+      [name, operation.get("path"), ...["operationId", "summary", "description"].map(key => operation.getIn(["operation", key]))]
+        .some(text => String(text).toLowerCase().includes(wanted)))))
+    .filter(group => group.get("operations").size > 0);
+};
+
+const readOnly = system => {
+  const element = system.React.createElement;
+  return {
+    fn: { opsFilter: matching },
+    wrapComponents: {
+      authorizeBtn: nothing,
+      authorizeOperationBtn: nothing,
+      auths: nothing,
+      JsonSchemaForm: nothing, // a parameter's input
+      contentType: () => ({ contentTypes }) => element("code", null, contentTypes.join(", ")),
+      ServersContainer: () => () =>
+        element("p", { className: "base-url" }, "Base URL ", element("code", null, system.specSelectors.servers().first().get("url"))),
+      FilterContainer: () => () => element("div", { className: "wrapper" }, element("input", {
+        type: "search",
+        className: "filter-operations",
+        placeholder: "Filter the operations",
+        "aria-label": "Filter the operations",
+        onChange: event => system.layoutActions.updateFilter(event.target.value || true),
+      })),
+      OperationSummaryPath: Original => props => element(system.React.Fragment, null,
+        element(Original, props),
+        element("span", { className: "stage" },
+          system.specSelectors.specJson().getIn(["paths", props.operationProps.get("path"), props.operationProps.get("method"), "x-lifecycle-stage"]))),
+    },
+  };
+};
+
+SwaggerUIBundle({
+  domNode: contract,
+  url: contract.dataset.description,
+  presets: [SwaggerUIBundle.presets.apis],
+  plugins: [readOnly],
+  layout: "BaseLayout",
+  supportedSubmitMethods: [],
+  validatorUrl: null,
+  filter: true,
+  deepLinking: true,
+  docExpansion: "list",
+  displayOperationId: true,
+  showCommonExtensions: true,
+  defaultModelRendering: "model",
+  defaultModelExpandDepth: 6,
+  defaultModelsExpandDepth: 0,
+});

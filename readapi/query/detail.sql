@@ -1,0 +1,8 @@
+-- One row. $1 system, $2 the row's key, $3 the extension that a key is narrowed to.
+select
+  coalesce(w.watermark, 'epoch') as watermark,
+  p.*
+from projection.phone_system s
+left join projection.position w on w.partition = s.partition
+join ({{rows}}) p on true
+where s.id = $1

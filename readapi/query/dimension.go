@@ -1,0 +1,69 @@
+package query
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// Dimension is one of the things that retained calls refer to.
+type Dimension struct {
+	Family    string      // call_group, extension, representative, or a classification's kind
+	Key       string      // an id, or a code
+	Name      pgtype.Text // or label; null where a code has no definition
+	Number    pgtype.Text
+	Status    pgtype.Text
+	Source    pgtype.Text // of a code's definition: phone_system_override, global_default or fallback
+	Score     pgtype.Float8
+	UpdatedAt pgtype.Timestamptz
+}
+
+// Dimensions are all that a phone system's retained calls refer to, by family and then by key.
+type Dimensions struct {
+	CompleteThrough time.Time // every event stored before this instant is in the answer
+	GeneratedAt     time.Time
+	Rows            []Dimension
+}
+
+//go:embed get_call_log_report_dimensions.sql
+var getCallLogReportDimensionsSQL string
+
+// GetCallLogReportDimensions is the whole snapshot. The error is [ErrNotFound] where the phone system is not there.
+func (p *Projection) GetCallLogReportDimensions(ctx context.Context, system uuid.UUID) (Dimensions, error) {
+	var result Dimensions
+	err := p.query(ctx, getCallLogReportDimensionsSQL, []any{key(system)}, func(rows pgx.Rows) (err error) {
+		result, err = readDimensions(rows)
+		return err
+	})
+	if err != nil {
+		return Dimensions{}, fmt.Errorf("get call log report dimensions: %w", err)
+	}
+	return result, nil
+}
+
+func readDimensions(rows pgx.Rows) (Dimensions, error) {
+	var result Dimensions
+	var d Dimension
+	into := []any{
+		&result.CompleteThrough, &result.GeneratedAt, &d.Family, &d.Key, &d.Name, &d.Number, &d.Status, &d.Source, &d.Score, &d.UpdatedAt,
+	}
+	if !rows.Next() {
+		return result, absent(rows)
+	}
+	if rows.RawValues()[2] == nil { // nothing is referred to
+		clear(into[2:])
+		return result, rows.Scan(into...)
+	}
+	for more := true; more; more = rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return result, err
+		}
+		result.Rows = append(result.Rows, d)
+	}
+	return result, nil
+}

@@ -1,0 +1,90 @@
+-- Everything that a retained call refers to. What is named by an id shows where it is there; a code always shows.
+with
+  member as (
+    select m.family, m.key
+    from projection.reference_count m
+    where m.system_id = $1
+      and m.count > 0
+  ),
+  dimension as (
+    select
+      m.family,
+      m.key,
+      d.name,
+      d.number,
+      d.status,
+      null as source,
+      null::double precision as score,
+      d.updated_at
+    from member m
+    join projection.call_group d on d.system_id = $1 and d.id = m.key::uuid
+    where m.family = 'call_group'
+    union all
+    select
+      m.family,
+      m.key,
+      d.name,
+      d.number,
+      d.status,
+      null,
+      null,
+      d.updated_at
+    from member m
+    join projection.extension d on d.system_id = $1 and d.id = m.key::uuid
+    where m.family = 'extension'
+    union all
+    select
+      m.family,
+      m.key,
+      d.name,
+      null,
+      d.status,
+      null,
+      null,
+      d.updated_at
+    from member m
+    join projection.representative d on d.system_id = $1 and d.id = m.key::uuid
+    where m.family = 'representative'
+    union all
+    select
+      m.family,
+      m.key,
+      d.label,
+      null,
+      d.status,
+      case
+        when d.code is null then 'fallback'
+        when d.system_id = $1 then 'phone_system_override'
+        else 'global_default'
+      end,
+      case when m.family <> 'category' then d.score end,
+      d.updated_at
+    from member m
+    -- The system's own definition, and the global one where it has none.
+    left join lateral (
+      select c.system_id, c.code, c.label, c.status, c.score, c.updated_at
+      from projection.classification c
+      where c.system_id in ($1, '00000000-0000-0000-0000-000000000000')
+        and c.kind = m.family
+        and c.code = m.key
+      order by c.system_id desc
+      limit 1
+    ) d on true
+    where m.family in ('category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment')
+  )
+select
+  coalesce(w.watermark, 'epoch') as watermark,
+  now() as generated_at,
+  d.family,
+  d.key,
+  d.name,
+  d.number,
+  d.status,
+  d.source,
+  d.score,
+  d.updated_at
+from projection.phone_system s
+left join projection.position w on w.partition = s.partition
+left join dimension d on true
+where s.id = $1
+order by d.family, d.key

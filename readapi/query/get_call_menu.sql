@@ -1,0 +1,13 @@
+select
+  r.id,
+  r.system_id,
+  r.name,
+  r.status,
+  r.created_at,
+  r.updated_at,
+  r.prompt,
+  r.choices,
+  r.direct_extension_dialing,
+  r.no_input_action
+from projection.call_menu r
+where r.system_id = $1

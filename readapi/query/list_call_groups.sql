@@ -1,0 +1,10 @@
+select
+  r.id,
+  r.system_id,
+  r.name,
+  r.number,
+  r.status,
+  r.created_at,
+  r.updated_at
+from projection.call_group r
+where r.system_id = $1

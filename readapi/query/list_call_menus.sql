@@ -1,0 +1,9 @@
+select
+  r.id,
+  r.system_id,
+  r.name,
+  r.status,
+  r.created_at,
+  r.updated_at
+from projection.call_menu r
+where r.system_id = $1

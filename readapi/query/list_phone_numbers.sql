@@ -1,0 +1,10 @@
+select
+  r.id,
+  r.system_id,
+  r.phone_number,
+  r.label,
+  r.status,
+  r.created_at,
+  r.updated_at
+from projection.phone_number r
+where r.system_id = $1

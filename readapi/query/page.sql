@@ -1,0 +1,80 @@
+-- A page of a list, newest first, cut by the numbers of rows per day that the projector keeps. The keys are the list's rows, or
+-- what of an index names them.
+-- $1 system, $2 from, $3 until, $4 rows to skip, $5 rows to return, $6 and $7 the bounds of the whole days in the window,
+-- $8 the subset that is counted.
+with
+  -- The window in parts, each with its number of rows: whole days as counted by the projector, the rest from the index.
+  part as (
+    select
+      d.day::timestamp at time zone 'UTC' as start,
+      (d.day + 1)::timestamp at time zone 'UTC' as until,
+      d.count
+    from projection.day_count d
+    where d.system_id = $1
+      and d.list = '{{list}}'
+      and d.subset = $8::text
+      and d.day >= ($6::timestamptz at time zone 'UTC')::date
+      and d.day < ($7::timestamptz at time zone 'UTC')::date
+    union all
+    select
+      $7,
+      $3,
+      count(*)::integer
+    from ({{keys}}) k
+    where k.created_at >= $7
+      and k.created_at < $3
+    union all
+    select
+      $2,
+      $6,
+      count(*)::integer
+    from ({{keys}}) k
+    where k.created_at >= $2
+      and k.created_at < $6
+  ),
+  -- How many of the window's rows there are, newest first, up to the end of each part.
+  reach as (
+    select
+      start,
+      until,
+      count,
+      sum(count) over (order by start desc) as through
+    from part
+    where count > 0
+  ),
+  -- The parts that the page lies in. Both bounds matter: without the lower one, a plan that sorts would read the whole window.
+  span as (
+    select
+      min(start) as start,
+      max(until) as until,
+      $4::bigint - min(through - count) as skip
+    from reach
+    where through > $4
+      and through - count - $5::bigint < $4
+  ),
+  cut as (
+    select k.*
+    from ({{keys}}) k
+    where k.created_at >= (select start from span)
+      and k.created_at < (select until from span)
+    order by k.created_at desc, k.id desc
+    offset (select skip from span)
+    limit $5
+  )
+select
+  coalesce(w.watermark, 'epoch') as watermark,
+  (select coalesce(sum(count), 0) from part) as total,
+  (
+    select k.created_at
+    from ({{keys}}) k
+    where k.created_at >= $2
+      and k.created_at < $3
+    order by k.created_at desc
+    limit 1
+  ) as newest,
+  p.*
+from projection.phone_system s
+left join projection.position w on w.partition = s.partition
+left join {{page}} p on true
+where s.id = $1
+order by p.created_at desc, p.id desc

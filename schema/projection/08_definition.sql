@@ -1,0 +1,22 @@
+-- What analyses refer to: whom a call is attributed to, and what its codes mean.
+create table representative (
+  system_id  uuid        not null,
+  id         uuid        not null,
+  version    bigint      not null,
+  name       text        not null,
+  status     text        not null,
+  updated_at timestamptz not null,
+  primary key (system_id, id)
+);
+
+create table classification (
+  system_id  uuid             not null, -- all zeros: the global default
+  kind       text             not null, -- category, overall_sentiment, employee_sentiment, customer_sentiment
+  code       text             not null,
+  version    bigint           not null,
+  label      text             not null,
+  status     text             not null,
+  score      double precision,
+  updated_at timestamptz      not null,
+  primary key (system_id, kind, code)
+);

@@ -1,0 +1,8 @@
+-- How many calls refer to what, exact at every commit: the membership of the report dimensions.
+create table reference_count (
+  system_id uuid    not null,
+  family    text    not null, -- call_group, extension, representative, or a classification's kind
+  key       text    collate "C" not null, -- an id, or a code
+  count     integer not null,
+  primary key (system_id, family, key)
+) with (fillfactor = 70);
