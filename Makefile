@@ -27,12 +27,14 @@ properties: ## The fold's properties, twenty thousand cases each
 	go test ./projector/fold -rapid.checks=20000
 
 .PHONY: fuzz
-fuzz: ## Feed the decoder what nobody would publish, for a minute
+fuzz: ## Publish what nobody would publish and ask what nobody would ask, for a minute each
 	go test ./events -run '^$$' -fuzz FuzzDecode -fuzztime 1m -fuzzminimizetime 1x
+	go test ./readapi -run '^$$' -fuzz FuzzService -fuzztime 1m -fuzzminimizetime 1x
+	go test ./readapi -run '^$$' -fuzz FuzzCursor -fuzztime 1m -fuzzminimizetime 1x
 
 .PHONY: bench
 bench: ## Throughput beside a bare baseline of the same run
-	go test ./projector/store ./readapi ./events -run '^$$' -bench .
+	go test ./projector/store ./readapi/... ./events -run '^$$' -bench .
 
 .PHONY: fmt
 fmt: ## Format

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -285,14 +286,17 @@ func checkStop(t *testing.T, i *instance, key string) {
 	}
 }
 
-// get asks with a key.
-func get(tb testing.TB, address, key string) (int, []byte) {
+// get asks with a key, and with further headers: names and values in turn.
+func get(tb testing.TB, address, key string, headers ...string) (int, []byte) {
 	tb.Helper()
 	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, address, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	request.Header.Set("X-API-Key", key)
+	for pair := range slices.Chunk(headers, 2) {
+		request.Header.Set(pair[0], pair[1])
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		tb.Fatal(err)

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -24,6 +25,9 @@ func TestDev_Sample(t *testing.T) {
 	}
 	if code := first.stop(os.Interrupt); code != 0 {
 		t.Errorf("exit %d: %s", code, first.err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "audio")); err != nil {
+		t.Fatal(err)
 	}
 	second := startDev(t, dir, "--sample", "small")
 	runExamples(t, second)
@@ -64,6 +68,33 @@ func runExamples(t *testing.T, i *instance) {
 		if err != nil || !json.Valid(said) {
 			t.Errorf("%s: %s, %v", line, said, err)
 		}
+	}
+	play(t, i, examples[2][3])
+}
+
+// play asks for a link to audio and follows it, without a key.
+func play(t *testing.T, i *instance, address string) {
+	t.Helper()
+	_, body := get(t, address, *i.APIKey)
+	var link struct{ URL string }
+	if err := json.Unmarshal(body, &link); err != nil {
+		t.Fatalf("%s: %s", address, body)
+	}
+	status, wav := get(t, link.URL, "")
+	if status != http.StatusOK || len(wav) < 44 || string(wav[:4])+string(wav[8:16]) != "RIFFWAVEfmt " ||
+		int(binary.LittleEndian.Uint32(wav[4:]))+8 != len(wav) {
+		t.Errorf("%d, %d bytes, %.16q", status, len(wav), wav)
+	}
+	status, part := get(t, link.URL, "", "Range", "bytes=8-11")
+	if status != http.StatusPartialContent || string(part) != "WAVE" {
+		t.Errorf("a range: %d %s", status, part)
+	}
+	log, err := os.ReadFile(filepath.Join(i.dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token := link.URL[strings.LastIndexByte(link.URL, '/')+1:]; strings.Contains(string(log), token) {
+		t.Error("the link is in the log")
 	}
 }
 

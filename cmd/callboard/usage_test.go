@@ -85,7 +85,7 @@ func TestHelp(t *testing.T) {
 func TestServers_NoSettings(t *testing.T) {
 	for name, settings := range map[string][]string{
 		"projector": {"CALLBOARD_NATS_URL", "CALLBOARD_POSTGRES_URL"},
-		"readapi":   {"CALLBOARD_POSTGRES_URL", "CALLBOARD_BASE_URL", "CALLBOARD_KEY_PEPPER"},
+		"readapi":   {"CALLBOARD_POSTGRES_URL", "CALLBOARD_BASE_URL", "CALLBOARD_KEY_PEPPER", "CALLBOARD_CURSOR_KEY", "CALLBOARD_AUDIO_URL"},
 	} {
 		cmd := exec.CommandContext(t.Context(), program(name))
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}

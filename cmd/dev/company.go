@@ -25,10 +25,11 @@ const (
 	None  Sample = "none"
 )
 
-// The samples' seeds differ, so that both can be on one stream, and neither is what people say to simulate.
+// The samples' seeds differ, so that both can be on one stream, and neither is what people say to simulate. Both have systems
+// that record their calls.
 const (
 	liveSeed  = 20260301
-	smallSeed = 20260302
+	smallSeed = 20260303
 )
 
 func (s Sample) company(until time.Time) *sample.Company {
@@ -83,11 +84,14 @@ func (i *instance) publishSample(ctx context.Context, created time.Time) error {
 		return err
 	}
 	i.company = i.Sample.company(m.Until)
-	if i.company == nil || m.Complete {
+	if i.company == nil {
 		return nil
 	}
 	if err := i.writeAudio(); err != nil {
 		return err
+	}
+	if m.Complete {
+		return nil
 	}
 	task := i.display.Start("publishing", "events", int64(simulation.Size(i.company).Events))
 	publisher := events.NewPublisher(i.publisher.JetStream, eventSource)
@@ -101,10 +105,13 @@ func (i *instance) publishSample(ctx context.Context, created time.Time) error {
 
 const eventSource = "callboard/dev"
 
-// writeAudio stores the clips where the sample's recordings say they are.
+// writeAudio stores the clips where the sample's recordings say they are, unless they are there.
 func (i *instance) writeAudio() error {
 	for _, key := range sample.AudioKeys() {
 		path := filepath.Join(i.home.path("audio"), filepath.FromSlash(key))
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("audio: %w", err)
 		}

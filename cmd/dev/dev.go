@@ -197,11 +197,17 @@ func (i *instance) startReader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	sounds, err := i.home.audio()
+	if err != nil {
+		return err
+	}
 	config := reader.Config{
 		Primary: url,
 		Session: session,
 		BaseURL: i.baseURL(),
 		Peppers: i.home.peppers(),
+		Secret:  i.home.cursorKey(),
+		Audio:   sounds,
 		Public:  i.public,
 		Admin:   i.admins.reader,
 		Log:     i.log.With().Str("program", "reader").Logger(),

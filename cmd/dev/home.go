@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"callboard/cmd/setting"
 	"callboard/readapi/access"
+	"callboard/readapi/audio"
 	"callboard/schema/cluster"
 )
 
@@ -110,6 +112,28 @@ func (h *home) peppers() []access.Pepper {
 		return nil
 	}
 	return []access.Pepper{pepper}
+}
+
+// cursorKey is none where its file is damaged, as it is with peppers.
+func (h *home) cursorKey() setting.Secret {
+	key, err := setting.NewCursorKey(h.cursor)
+	if err != nil {
+		return setting.Secret{}
+	}
+	return key
+}
+
+// audioURL names the folder of the recordings' audio.
+func (h *home) audioURL() string {
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(h.path("audio"))}).String()
+}
+
+// audio is the folder that audioURL names, made where there is none.
+func (h *home) audio() (audio.Location, error) {
+	if err := os.MkdirAll(h.path("audio"), 0o755); err != nil {
+		return audio.Location{}, fmt.Errorf("audio: %w", err)
+	}
+	return audio.ParseLocation(h.audioURL())
 }
 
 // openLog is a logger to the folder's log; warnings are shown on w too.

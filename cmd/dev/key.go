@@ -52,7 +52,8 @@ func revokeOld(ctx context.Context, registry *access.Registry) error {
 	return nil
 }
 
-// examples are addresses that answer to the key: discovery, a system's calls, and one of these calls. They are found by asking.
+// examples are addresses that answer to the key: discovery, a system's calls, and a link to what was said in one of them. They
+// are found by asking.
 func (i *instance) examples(ctx context.Context, key string) ([]string, error) {
 	discovery := i.baseURL() + "/customer/phone-systems"
 	systems, err := listed(ctx, key, discovery)
@@ -61,29 +62,22 @@ func (i *instance) examples(ctx context.Context, key string) ([]string, error) {
 	}
 	for _, system := range systems {
 		calls := discovery + "/" + system.ID + "/call-logs"
-		found, err := listed(ctx, key, calls+"?pageSize=20")
+		recordings := discovery + "/" + system.ID + "/recordings"
+		found, err := listed(ctx, key, recordings+"?status=ready&pageSize=1")
 		if err != nil {
 			return nil, err
 		}
-		if len(found) == 0 {
-			continue
+		if len(found) > 0 {
+			return []string{discovery, calls + "?pageSize=5", recordings + "/" + found[0].RecordingSid + "/url"}, nil
 		}
-		example := found[0]
-		for _, call := range found {
-			if call.RecordingSid != nil { // the detail has more to show then
-				example = call
-				break
-			}
-		}
-		return []string{discovery, calls + "?pageSize=5", calls + "/" + example.ID}, nil
 	}
-	return nil, errors.New("the sample has no calls; start again with --fresh")
+	return nil, errors.New("the sample has no recorded calls; start again with --fresh")
 }
 
 // row is as much of an answer's rows as an example needs.
 type row struct {
-	ID           string  `json:"id"`
-	RecordingSid *string `json:"recordingSid"`
+	ID           string `json:"id"`
+	RecordingSid string `json:"recordingSid"`
 }
 
 func listed(ctx context.Context, key, url string) ([]row, error) {

@@ -41,7 +41,7 @@ func (i *instance) describe(ctx context.Context) (Ready, error) {
 		"CALLBOARD_BASE_URL":     r.BaseURL,
 		"CALLBOARD_KEY_PEPPER":   i.home.pepper,
 		"CALLBOARD_CURSOR_KEY":   i.home.cursor,
-		"CALLBOARD_AUDIO_URL":    "file://" + i.home.path("audio"),
+		"CALLBOARD_AUDIO_URL":    i.home.audioURL(),
 	}
 	if i.company == nil {
 		return r, nil
@@ -94,6 +94,7 @@ func (i *instance) greeting(ready Ready) string {
 	say := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
 	say("\ncallboard serves.\n")
 	say("  API        %s", ready.BaseURL)
+	say("  docs       %s/docs", strings.TrimSuffix(ready.BaseURL, "/v1"))
 	if ready.APIKey != nil {
 		say("  key        %s   (all scopes on %s; this run's own)", *ready.APIKey, i.company.Organizations()[0].Name)
 	}

@@ -19,6 +19,7 @@ import (
 	"callboard/cmd/setting"
 	"callboard/readapi"
 	"callboard/readapi/access"
+	"callboard/readapi/audio"
 )
 
 // Config is what a reader is run with. Run closes the listeners.
@@ -28,6 +29,8 @@ type Config struct {
 	Session        map[string]string // further settings of the database sessions
 	BaseURL        string
 	Peppers        []access.Pepper
+	Secret         setting.Secret // for cursors and links
+	Audio          audio.Location
 	TrustedProxies []netip.Prefix
 	Public, Admin  net.Listener
 	Log            zerolog.Logger
@@ -57,7 +60,8 @@ func Run(ctx context.Context, c Config) error {
 	}
 	registry := admin.NewRegistry()
 	handler, err := readapi.New(readapi.Config{
-		Primary: primary, Projection: replica, Peppers: c.Peppers, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies,
+		Primary: primary, Projection: replica, Peppers: c.Peppers, Secret: []byte(c.Secret.Reveal()), Audio: c.Audio,
+		BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies,
 		Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
@@ -82,7 +86,7 @@ func publicServer(handler http.Handler) *http.Server {
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            5 * time.Second,
 		ReadTimeout:                  10 * time.Second,
-		WriteTimeout:                 30 * time.Second,
+		WriteTimeout:                 2 * time.Minute, // the largest answer at 0.4 Mbit/s
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               32 << 10,
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"callboard/cmd/reader"
 	"callboard/cmd/setting"
 	"callboard/readapi/access"
+	"callboard/readapi/audio"
 	"callboard/schema/schematest"
 )
 
@@ -75,8 +77,13 @@ func config(tb testing.TB, url string) reader.Config {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	sounds, err := audio.ParseLocation("file://" + tb.TempDir())
+	if err != nil {
+		tb.Fatal(err)
+	}
 	return reader.Config{
 		Primary: primary, Replica: primary, BaseURL: "https://phones.example.com/v1", Peppers: []access.Pepper{pepper},
+		Secret: setting.NewSecret(strings.Repeat("s", 32)), Audio: sounds,
 		Public: listen(tb), Admin: listen(tb), Log: zerolog.Nop(),
 	}
 }

@@ -4,9 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +26,8 @@ import (
 	"callboard/projector"
 	"callboard/readapi"
 	"callboard/readapi/access"
+	"callboard/readapi/audio"
+	"callboard/readapi/docs/docstest"
 	"callboard/schema/schematest"
 )
 
@@ -31,9 +38,17 @@ type stage struct {
 	t         *testing.T
 	stream    jetstream.Stream
 	publisher *events.Publisher
+	js        jetstream.JetStream
+	tables    *pgxpool.Pool // the projector's
 	pool      *pgxpool.Pool
 	registry  *access.Registry
 	api       *httptest.Server
+	sounds    string // the folder of the recordings' audio
+	log       *journal
+
+	stopProjector func()
+
+	contract *docstest.Contract
 }
 
 func newStage(t *testing.T) *stage {
@@ -46,27 +61,59 @@ func newStage(t *testing.T) *stage {
 		t:         t,
 		stream:    eventstest.CreateStream(t, js, events.DefaultPartitions),
 		publisher: events.NewPublisher(js, "scenario"),
+		js:        js,
+		tables:    rolePool(t, database, "callboard_projector", "projection"),
 		pool:      database.Pool(t),
 		registry:  access.NewRegistry(rolePool(t, database, "callboard_operator", ""), pepper),
+		sounds:    t.TempDir(),
+		log:       &journal{},
 	}
-	s.project(js, rolePool(t, database, "callboard_projector", "projection"))
-	handler, err := readapi.New(readapi.Config{
-		Primary: rolePool(t, database, "callboard_reader", ""), Peppers: []access.Pepper{pepper},
-		BaseURL: "https://api.example/v1", Log: zerolog.Nop(),
-	})
+	contract, err := docstest.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.api = httptest.NewServer(handler)
-	t.Cleanup(s.api.Close)
+	s.contract = contract
+	s.stopProjector = s.project()
+	s.serve(rolePool(t, database, "callboard_reader", ""), pepper)
 	return s
+}
+
+// serve starts the reader. Its base URL is its own address, so that the links it hands out work.
+func (s *stage) serve(pool *pgxpool.Pool, pepper access.Pepper) {
+	s.t.Helper()
+	at, err := audio.ParseLocation("file://" + s.sounds)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.api = httptest.NewUnstartedServer(nil)
+	s.api.Config.Handler, err = readapi.New(readapi.Config{
+		Primary: pool, Peppers: []access.Pepper{pepper}, Secret: newSecret(), Audio: at,
+		BaseURL: "http://" + s.api.Listener.Addr().String() + "/v1", Log: zerolog.New(s.log),
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.api.Start()
+	s.t.Cleanup(s.api.Close)
+}
+
+// keep puts audio into the store.
+func (s *stage) keep(key, audio string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.sounds, key), []byte(audio), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func newSecret() []byte {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	return secret
 }
 
 func newPepper(t *testing.T) access.Pepper {
 	t.Helper()
-	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // never fails
-	pepper, err := access.NewPepper(secret)
+	pepper, err := access.NewPepper(newSecret())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +137,11 @@ func rolePool(t *testing.T, database *schematest.Database, role, searchPath stri
 	return pool
 }
 
-func (s *stage) project(js jetstream.JetStream, pool *pgxpool.Pool) {
+// project starts a projector, which stops with the test if stop hasn't been called before. Stop returns once it has ended.
+func (s *stage) project() (stop func()) {
 	s.t.Helper()
 	p, err := projector.New(projector.Config{
-		JetStream: js, Stream: events.StreamName, Database: pool, Tick: 50 * time.Millisecond,
+		JetStream: s.js, Stream: events.StreamName, Database: s.tables, Tick: 50 * time.Millisecond,
 		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {
@@ -102,12 +150,14 @@ func (s *stage) project(js jetstream.JetStream, pool *pgxpool.Pool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
-	s.t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			s.t.Error(err)
 		}
 	})
+	s.t.Cleanup(stop)
+	return stop
 }
 
 // happen publishes changes and waits until they are in the tables.
@@ -116,23 +166,39 @@ func (s *stage) happen(list ...events.Event) {
 	if err := s.publisher.Publish(s.t.Context(), list...); err != nil {
 		s.t.Fatal(err)
 	}
-	info, err := s.stream.Info(s.t.Context())
-	if err != nil {
+	s.settle()
+}
+
+// settle waits until everything published is in the tables.
+func (s *stage) settle() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	if err := s.settled(ctx); err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) settled(ctx context.Context) error {
+	info, err := s.stream.Info(ctx)
+	if err != nil {
+		return err
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+	for {
 		var behind int
 		query := "select $1 - count(*) from projection.position where sequence >= $2"
-		if err := s.pool.QueryRow(s.t.Context(), query, events.DefaultPartitions, int64(info.State.LastSeq)).Scan(&behind); err != nil {
-			s.t.Fatal(err)
+		if err := s.pool.QueryRow(ctx, query, events.DefaultPartitions, int64(info.State.LastSeq)).Scan(&behind); err != nil {
+			return err
 		}
 		if behind == 0 {
-			return
+			return nil
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%d partitions behind after a minute", behind)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d partitions behind: %w", behind, ctx.Err())
+		case <-tick.C:
 		}
 	}
 }
@@ -155,30 +221,56 @@ func (s *stage) systemKey(system uuid.UUID) access.Key {
 	return s.key(access.Request{Grant: access.Grant{Kind: access.GrantSystem, ID: system}})
 }
 
-// answer is a response with its body as decoded JSON.
+// answer is a response, with its body decoded where that is a JSON object.
 type answer struct {
 	status int
 	header http.Header
+	text   string
 	body   map[string]any
 }
 
 func (s *stage) get(key access.Key, path string) answer {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.api.URL+"/v1/customer/phone-systems"+path, nil)
+	return s.send(http.MethodGet, s.api.URL+"/v1/customer/phone-systems"+path, http.Header{"X-Api-Key": {key.Reveal()}})
+}
+
+// send makes a request of any kind.
+func (s *stage) send(method, url string, header http.Header) answer {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, url, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	request.Header.Set("X-API-Key", key.Reveal())
+	request.Header = header
 	response, err := s.api.Client().Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	a := answer{status: response.StatusCode, header: response.Header}
-	if err := json.NewDecoder(response.Body).Decode(&a.body); err != nil {
-		s.t.Fatalf("%s: %v", path, err)
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.conform(method, url, response, text)
+	a := answer{status: response.StatusCode, header: response.Header, text: string(text)}
+	if strings.HasSuffix(a.header.Get("Content-Type"), "json") {
+		if err := json.Unmarshal(text, &a.body); err != nil {
+			s.t.Fatalf("%s: %v", url, err)
+		}
 	}
 	return a
+}
+
+// conform fails the test if the contract does not allow the answer.
+func (s *stage) conform(method, url string, response *http.Response, body []byte) {
+	s.t.Helper()
+	header := response.Header.Clone()
+	header.Del("Date") // the server's own
+	path, _ := strings.CutPrefix(url, s.api.URL+"/v1")
+	err := s.contract.Check(docstest.Answer{Method: method, Path: path, Status: response.StatusCode, Header: header, Body: body})
+	if err != nil {
+		s.t.Errorf("%s %.300s: %d is outside the contract: %v\n%.2000s", method, url, response.StatusCode, err, body)
+	}
 }
 
 // expect reads a path and holds the answer against a status and members given as path=JSON.

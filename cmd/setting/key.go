@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"callboard/readapi/access"
+	"callboard/readapi/seal"
 )
 
 // Peppers are the secrets under which API keys are hashed, the current one first.
@@ -29,15 +30,19 @@ func (peppers) Parse(text string) ([]access.Pepper, error) {
 	return list, nil
 }
 
-// CursorKey is the secret that seals cursors.
+// CursorKey is the secret that seals cursors and links to audio. Its value is the bytes that the setting has in base64.
 type CursorKey = Value[Secret, cursorKey]
 
 type cursorKey struct{}
 
-// Parse implements [Kind]. A cursor key has a pepper's form.
+// NewCursorKey reads base64 of 32 bytes or more.
+func NewCursorKey(text string) (Secret, error) { return cursorKey{}.Parse(text) }
+
+// Parse implements [Kind].
 func (cursorKey) Parse(text string) (Secret, error) {
-	if _, err := access.ParsePepper(strings.TrimSpace(text)); err != nil {
+	secret, err := access.DecodeSecret(text)
+	if err != nil || len(secret) < seal.MinSecret {
 		return Secret{}, errors.New("must be base64 of 32 bytes or more: " + makeOne)
 	}
-	return NewSecret(strings.TrimSpace(text)), nil
+	return NewSecret(string(secret)), nil
 }

@@ -24,6 +24,7 @@ type everything struct {
 	Postgres   setting.Postgres   `embed:""`
 	Replica    setting.Replica    `embed:""`
 	Pepper     setting.Pepper     `embed:""`
+	AudioURL   setting.AudioURL   `setting:"CALLBOARD_AUDIO_URL"`
 	CursorKey  setting.CursorKey  `setting:"CALLBOARD_CURSOR_KEY" secret:""`
 	BaseURL    setting.BaseURL    `name:"base-url" setting:"CALLBOARD_BASE_URL"`
 	Proxies    setting.Networks   `setting:"CALLBOARD_TRUSTED_PROXIES"`
@@ -65,6 +66,7 @@ func TestParse(t *testing.T) {
 	env["CALLBOARD_PARTITIONS"] = "4-6,1,5"
 	env["CALLBOARD_BASE_URL"] = "https://api.example.com/phones/v1"
 	env["CALLBOARD_CURSOR_KEY"] = key(32)
+	env["CALLBOARD_AUDIO_URL"] = "s3://calls?region=eu-central-1"
 	env["CALLBOARD_LOG_LEVEL"] = "warn"
 	p, err := parse(env, "--log-level", "debug", "--stream=OTHER")
 	if err != nil {
@@ -78,7 +80,8 @@ func TestParse(t *testing.T) {
 		{"a flag overrides the environment", p.Log.Level.Get(), zerolog.DebugLevel},
 		{"a default", p.Listen.Get(), ":8080"},
 		{"peppers", len(p.Pepper.Peppers.Get()), 2},
-		{"cursor key", p.CursorKey.Get().Reveal(), key(32)},
+		{"cursor key", base64.StdEncoding.EncodeToString([]byte(p.CursorKey.Get().Reveal())), key(32)},
+		{"audio", p.AudioURL.Given(), true},
 		{"proxies", fmt.Sprint(p.Proxies.Get()), "[10.0.0.0/8 192.0.2.1/32]"},
 		{"partitions", p.Partitions.Get(), []int{1, 4, 5, 6}},
 		{"base URL", p.BaseURL.Get(), env["CALLBOARD_BASE_URL"]},
@@ -122,6 +125,7 @@ func TestParse_AllFaultsAtOnce(t *testing.T) {
 		"CALLBOARD_POSTGRES_READ_URL": "mysql://me:" + secret + "@db/callboard",
 		"CALLBOARD_KEY_PEPPER":        key(32) + "," + key(31),
 		"CALLBOARD_CURSOR_KEY_FILE":   "/nowhere/at/all",
+		"CALLBOARD_AUDIO_URL":         "s3://me:" + secret + "@calls?region=x&secret=" + secret,
 		"CALLBOARD_TRUSTED_PROXIES":   "10.0.0.0/8,elsewhere",
 		"CALLBOARD_PARTITIONS":        "7-3",
 		"CALLBOARD_BASE_URL":          "https://api.example.com",
@@ -148,7 +152,7 @@ func TestParse_AllFaultsAtOnce(t *testing.T) {
 	want := []string{
 		"CALLBOARD_NATS_URL", "CALLBOARD_NATS_CREDS", "CALLBOARD_STREAM", "CALLBOARD_POSTGRES_URL", "CALLBOARD_POSTGRES_READ_URL",
 		"CALLBOARD_KEY_PEPPER", "CALLBOARD_CURSOR_KEY", "CALLBOARD_BASE_URL", "CALLBOARD_TRUSTED_PROXIES", "CALLBOARD_PARTITIONS",
-		"CALLBOARD_LISTEN", "CALLBOARD_LOG_LEVEL", "CALLBOARD_LOG_FORMAT",
+		"CALLBOARD_LISTEN", "CALLBOARD_LOG_LEVEL", "CALLBOARD_LOG_FORMAT", "CALLBOARD_AUDIO_URL",
 	}
 	slices.Sort(names)
 	slices.Sort(want)
@@ -169,6 +173,11 @@ func TestParse_Faults(t *testing.T) {
 		{"a pepper that is no base64", "CALLBOARD_KEY_PEPPER", secret + "!", "openssl rand -base64 32"},
 		{"a second pepper that is too short", "CALLBOARD_KEY_PEPPER", key(32) + "," + key(8), "number 2"},
 		{"a cursor key that is too short", "CALLBOARD_CURSOR_KEY", key(31), "32 bytes"},
+		{"an audio URL of no known kind", "CALLBOARD_AUDIO_URL", "https://bucket", "neither s3:// nor file://"},
+		{"an audio URL without a bucket", "CALLBOARD_AUDIO_URL", "s3://?region=x", "names no bucket"},
+		{"an audio folder that is not there", "CALLBOARD_AUDIO_URL", "file:///nowhere/at/all", "can't be read"},
+		{"credentials in an audio URL's query", "CALLBOARD_AUDIO_URL", "s3://calls?secret=" + secret, "more in its query"},
+		{"credentials in an endpoint", "CALLBOARD_AUDIO_URL", "s3://calls?endpoint=https://me:" + secret + "@host", "AWS_ACCESS_KEY_ID"},
 		{"a base URL with a user", "CALLBOARD_BASE_URL", "https://me:" + secret + "@host/v1", "https://host/v1"},
 		{"a huge partition", "CALLBOARD_PARTITIONS", "0-99999999999", "0-7,12"},
 	} {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"callboard/readapi/audio"
 )
 
 // URL is an address that may hold a password, a token or both. It prints as scheme, host and path.
@@ -90,6 +92,14 @@ func (baseURL) Parse(text string) (string, error) {
 	}
 	return text, nil
 }
+
+// AudioURL is where the recordings' audio is.
+type AudioURL = Value[audio.Location, audioURL]
+
+type audioURL struct{}
+
+// Parse implements [Kind].
+func (audioURL) Parse(text string) (audio.Location, error) { return audio.ParseLocation(text) }
 
 // visible is a URL without what may be secret in it: a NATS token stands where a user does.
 func visible(u *url.URL) string {
