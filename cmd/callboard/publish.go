@@ -18,8 +18,9 @@ import (
 
 type publishCommand struct {
 	output
-	File string       `arg:"" help:"Lines of {\"type\", \"data\", \"system\"?, \"id\"?, \"time\"?}; - reads standard input."`
-	NATS setting.NATS `embed:""`
+	File   string         `arg:"" help:"Lines of {\"type\", \"data\", \"system\"?, \"id\"?, \"time\"?}; - reads standard input."`
+	NATS   setting.NATS   `embed:""`
+	Stream setting.Stream `embed:""`
 }
 
 // published is how far a publication came.
@@ -37,8 +38,8 @@ func (c *publishCommand) Run(ctx context.Context, streams process.Streams) error
 	}
 	defer func() { _ = input.Close() }()
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		if _, err := js.Stream(ctx, c.NATS.Stream.Get()); err != nil {
-			return fmt.Errorf("stream %s: %w", c.NATS.Stream.Get(), err)
+		if _, err := js.Stream(ctx, c.Stream.Name.Get()); err != nil {
+			return fmt.Errorf("stream %s: %w", c.Stream.Name.Get(), err)
 		}
 		display := progress.New(streams.Err)
 		p := publication{publisher: events.NewPublisher(js, publishSource), task: display.Start("publishing", "events", 0)}

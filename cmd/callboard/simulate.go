@@ -18,13 +18,14 @@ import (
 
 type simulateCommand struct {
 	output
-	Systems int          `default:"4" help:"How many phone systems."`
-	Calls   int          `default:"1000" help:"How many calls they have."`
-	Rate    float64      `placeholder:"EVENTS/S" help:"How many events a second; as fast as it goes by default."`
-	Seed    uint64       `default:"1" help:"The same seed gives the same events."`
-	Days    int          `default:"28" help:"Over how many days the calls are spread."`
-	Until   time.Time    `placeholder:"TIME" help:"When these days end, in RFC 3339; the same fixed time for everybody by default."`
-	NATS    setting.NATS `embed:""`
+	Systems int            `default:"4" help:"How many phone systems."`
+	Calls   int            `default:"1000" help:"How many calls they have."`
+	Rate    float64        `placeholder:"EVENTS/S" help:"How many events a second; as fast as it goes by default."`
+	Seed    uint64         `default:"1" help:"The same seed gives the same events."`
+	Days    int            `default:"28" help:"Over how many days the calls are spread."`
+	Until   time.Time      `placeholder:"TIME" help:"When these days end, in RFC 3339; the same fixed time for everybody by default."`
+	NATS    setting.NATS   `embed:""`
+	Stream  setting.Stream `embed:""`
 }
 
 // Run publishes the company.
@@ -33,8 +34,8 @@ func (c *simulateCommand) Run(ctx context.Context, streams process.Streams) erro
 		return &process.UsageError{Detail: "--systems and --days are 1 or more, --calls and --rate not negative"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		if _, err := js.Stream(ctx, c.NATS.Stream.Get()); err != nil {
-			return fmt.Errorf("stream %s: %w", c.NATS.Stream.Get(), err)
+		if _, err := js.Stream(ctx, c.Stream.Name.Get()); err != nil {
+			return fmt.Errorf("stream %s: %w", c.Stream.Name.Get(), err)
 		}
 		began := time.Now()
 		done, err := c.publish(ctx, events.NewPublisher(js, "callboard/simulate"), streams.Err)

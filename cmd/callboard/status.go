@@ -20,6 +20,7 @@ type statusCommand struct {
 	output
 	Watch    bool             `help:"Show it again and again, with the rate."`
 	NATS     setting.NATS     `embed:""`
+	Stream   setting.Stream   `embed:""`
 	Postgres setting.Postgres `embed:""`
 }
 
@@ -29,7 +30,7 @@ const watchInterval = 2 * time.Second
 func (c *statusCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-			read := func() (status.Report, error) { return status.Read(ctx, js, pool, c.NATS.Stream.Get()) }
+			read := func() (status.Report, error) { return status.Read(ctx, js, pool, c.Stream.Name.Get()) }
 			if c.Watch {
 				return c.watch(ctx, streams.Out, read)
 			}

@@ -11,18 +11,20 @@ import (
 	"callboard/cmd/setting"
 	"callboard/cmd/stream"
 	"callboard/events"
+	"callboard/events/audit"
 )
 
 type streamCommand struct {
-	Create streamCreateCommand `cmd:"" help:"Make the stream and the transcripts' bucket, with safe settings."`
+	Create streamCreateCommand `cmd:"" help:"Make the stream, the transcripts' bucket and the audit's stream, with safe settings."`
 	Check  streamCheckCommand  `cmd:"" help:"Say what in the running stream's settings is unsafe."`
 }
 
 type streamCreateCommand struct {
 	output
-	Partitions int          `default:"16" help:"The number of partitions, fixed for the stream's life."`
-	Replicas   int          `default:"1" help:"The number of servers that hold a copy: 3 in production."`
-	NATS       setting.NATS `embed:""`
+	Partitions int            `default:"16" help:"The number of partitions, fixed for the stream's life."`
+	Replicas   int            `default:"1" help:"The number of servers that hold a copy: 3 in production."`
+	NATS       setting.NATS   `embed:""`
+	Stream     setting.Stream `embed:""`
 }
 
 // Run makes what is not there.
@@ -31,14 +33,15 @@ func (c *streamCreateCommand) Run(ctx context.Context, streams process.Streams) 
 		return &process.UsageError{Detail: "--partitions and --replicas are 1 or more"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		name := c.NATS.Stream.Get()
+		name := c.Stream.Name.Get()
 		made, err := stream.Create(ctx, js, stream.Wanted{Name: name, Partitions: c.Partitions, Replicas: c.Replicas})
 		if err != nil {
 			return err
 		}
 		return c.print(streams.Out, made, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "Stream %s, %d partitions, %d replicas: %s.\nBucket %s: %s.\n",
-				name, c.Partitions, c.Replicas, outcome(made.Stream), events.TranscriptBucket, outcome(made.Bucket))
+			_, err := fmt.Fprintf(w, "Stream %s, %d partitions, %d replicas: %s.\nBucket %s: %s.\nStream %s: %s.\n",
+				name, c.Partitions, c.Replicas, outcome(made.Stream), events.TranscriptBucket, outcome(made.Bucket),
+				audit.StreamName, outcome(made.Audit))
 			return err
 		})
 	})
@@ -53,7 +56,8 @@ func outcome(made bool) string {
 
 type streamCheckCommand struct {
 	output
-	NATS setting.NATS `embed:""`
+	NATS   setting.NATS   `embed:""`
+	Stream setting.Stream `embed:""`
 }
 
 // checked is what a check found.
@@ -65,7 +69,7 @@ type checked struct {
 // Run prints what is unsafe, and fails if anything is.
 func (c *streamCheckCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		found := checked{Stream: c.NATS.Stream.Get(), Unsafe: []string{}}
+		found := checked{Stream: c.Stream.Name.Get(), Unsafe: []string{}}
 		faults, err := stream.Check(ctx, js, found.Stream)
 		if err != nil {
 			return err

@@ -21,6 +21,7 @@ import (
 // everything has all settings.
 type everything struct {
 	NATS       setting.NATS       `embed:""`
+	Stream     setting.Stream     `embed:""`
 	Postgres   setting.Postgres   `embed:""`
 	Replica    setting.Replica    `embed:""`
 	Pepper     setting.Pepper     `embed:""`
@@ -30,6 +31,7 @@ type everything struct {
 	Proxies    setting.Networks   `setting:"CALLBOARD_TRUSTED_PROXIES"`
 	Partitions setting.Partitions `setting:"CALLBOARD_PARTITIONS"`
 	Listen     setting.Address    `setting:"CALLBOARD_LISTEN" default:":8080"`
+	Premium    setting.Premium    `embed:""`
 	Log        setting.Log        `embed:""`
 }
 
@@ -76,7 +78,7 @@ func TestParse(t *testing.T) {
 		{"NATS URL", p.NATS.URL.Get().Reveal(), env["CALLBOARD_NATS_URL"]},
 		{"PostgreSQL URL", p.Postgres.URL.Get().Reveal(), env["CALLBOARD_POSTGRES_URL"]},
 		{"replica", p.Replica.URL.Given(), false},
-		{"a flag overrides a default", p.NATS.Stream.Get(), "OTHER"},
+		{"a flag overrides a default", p.Stream.Name.Get(), "OTHER"},
 		{"a flag overrides the environment", p.Log.Level.Get(), zerolog.DebugLevel},
 		{"a default", p.Listen.Get(), ":8080"},
 		{"peppers", len(p.Pepper.Peppers.Get()), 2},
@@ -114,8 +116,8 @@ func TestParse_Files(t *testing.T) {
 		t.Errorf("a flag does not override a file: %q, %v", p.Postgres.URL.Get().Reveal(), err)
 	}
 	env["CALLBOARD_STREAM_FILE"] = file // no secret, so not looked at
-	if p, err := parse(env); err != nil || p.NATS.Stream.Get() != "PHONES" {
-		t.Errorf("%q, %v", p.NATS.Stream.Get(), err)
+	if p, err := parse(env); err != nil || p.Stream.Name.Get() != "PHONES" {
+		t.Errorf("%q, %v", p.Stream.Name.Get(), err)
 	}
 }
 
@@ -179,6 +181,8 @@ func TestParse_Faults(t *testing.T) {
 		{"credentials in an audio URL's query", "CALLBOARD_AUDIO_URL", "s3://calls?secret=" + secret, "more in its query"},
 		{"credentials in an endpoint", "CALLBOARD_AUDIO_URL", "s3://calls?endpoint=https://me:" + secret + "@host", "AWS_ACCESS_KEY_ID"},
 		{"a base URL with a user", "CALLBOARD_BASE_URL", "https://me:" + secret + "@host/v1", "https://host/v1"},
+		{"an allowance of nothing", "CALLBOARD_PREMIUM_PER_MINUTE", "0", "from 1 up"},
+		{"an allowance that is no number", "CALLBOARD_PREMIUM_PER_MINUTE", "many", "from 1 up"},
 		{"a huge partition", "CALLBOARD_PARTITIONS", "0-99999999999", "0-7,12"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

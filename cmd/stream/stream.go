@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/events/audit"
 )
 
 // Wanted is how the streams are made. Partitions are fixed for the stream's life.
@@ -22,35 +23,54 @@ type Wanted struct {
 type Made struct {
 	Stream bool `json:"streamCreated"`
 	Bucket bool `json:"bucketCreated"`
+	Audit  bool `json:"auditCreated"`
 }
 
-// Create makes the stream of events and the bucket of transcripts where they are not there yet. It changes nothing that is
-// there: a stream with other settings than those wanted is an error.
-func Create(ctx context.Context, js jetstream.JetStream, w Wanted) (Made, error) {
-	var made Made
-	info, err := js.Stream(ctx, w.Name)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		if _, err := js.CreateStream(ctx, events.StreamConfig(w.Name, w.Partitions, w.Replicas)); err != nil {
-			return made, fmt.Errorf("stream %s: %w", w.Name, err)
-		}
-		made.Stream = true
-	case err != nil:
-		return made, fmt.Errorf("stream %s: %w", w.Name, err)
-	default:
-		if err := w.matches(info.CachedInfo().Config); err != nil {
-			return made, err
-		}
+// Create makes the stream of events, the bucket of transcripts and the audit's stream where they are not there yet. It changes
+// nothing that is there: a stream of events with other settings than those wanted is an error.
+func Create(ctx context.Context, js jetstream.JetStream, w Wanted) (made Made, err error) {
+	if made.Stream, err = w.createEvents(ctx, js); err != nil {
+		return made, err
 	}
-	_, err = js.ObjectStore(ctx, events.TranscriptBucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		_, err = js.CreateObjectStore(ctx, events.BucketConfig(w.Replicas))
-		made.Bucket = err == nil
-	}
-	if err != nil {
+	if made.Bucket, err = w.createBucket(ctx, js); err != nil {
 		return made, fmt.Errorf("bucket %s: %w", events.TranscriptBucket, err)
 	}
+	if made.Audit, err = w.createAudit(ctx, js); err != nil {
+		return made, fmt.Errorf("stream %s: %w", audit.StreamName, err)
+	}
 	return made, nil
+}
+
+func (w Wanted) createEvents(ctx context.Context, js jetstream.JetStream) (bool, error) {
+	running, err := js.Stream(ctx, w.Name)
+	if err == nil {
+		return false, w.matches(running.CachedInfo().Config)
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, events.StreamConfig(w.Name, w.Partitions, w.Replicas))
+	}
+	if err != nil {
+		return false, fmt.Errorf("stream %s: %w", w.Name, err)
+	}
+	return true, nil
+}
+
+func (w Wanted) createBucket(ctx context.Context, js jetstream.JetStream) (bool, error) {
+	_, err := js.ObjectStore(ctx, events.TranscriptBucket)
+	if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return false, err
+	}
+	_, err = js.CreateObjectStore(ctx, events.BucketConfig(w.Replicas))
+	return err == nil, err
+}
+
+func (w Wanted) createAudit(ctx context.Context, js jetstream.JetStream) (bool, error) {
+	_, err := js.Stream(ctx, audit.StreamName)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, err
+	}
+	_, err = js.CreateStream(ctx, audit.StreamConfig(w.Replicas))
+	return err == nil, err
 }
 
 // matches is an error where a running stream is not the one wanted.
@@ -79,8 +99,26 @@ func Check(ctx context.Context, js jetstream.JetStream, name string) ([]string, 
 		return nil, fmt.Errorf("stream %s: %w", name, err)
 	}
 	faults := events.CheckStream(running.CachedInfo().Config)
-	bucket, err := checkBucket(ctx, js)
-	return append(faults, bucket...), err
+	for _, check := range []func(context.Context, jetstream.JetStream) ([]string, error){checkBucket, checkAudit} {
+		found, err := check(ctx, js)
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, found...)
+	}
+	return faults, nil
+}
+
+func checkAudit(ctx context.Context, js jetstream.JetStream) ([]string, error) {
+	const name = audit.StreamName
+	running, err := js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return []string{"stream " + name + " is missing: readers soon refuse every request; 'callboard stream create' makes it."}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", name, err)
+	}
+	return audit.CheckStream(running.CachedInfo().Config), nil
 }
 
 func checkBucket(ctx context.Context, js jetstream.JetStream) ([]string, error) {

@@ -12,6 +12,7 @@ import (
 
 	"callboard/cmd/stream"
 	"callboard/events"
+	"callboard/events/audit"
 	"callboard/events/eventstest"
 )
 
@@ -22,10 +23,10 @@ func wanted() stream.Wanted { return stream.Wanted{Name: "PHONES", Partitions: 4
 func TestCreate(t *testing.T) {
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	made, err := stream.Create(t.Context(), js, wanted())
-	if err != nil || !made.Stream || !made.Bucket {
+	if err != nil || !made.Stream || !made.Bucket || !made.Audit {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	if made, err = stream.Create(t.Context(), js, wanted()); err != nil || made.Stream || made.Bucket {
+	if made, err = stream.Create(t.Context(), js, wanted()); err != nil || made != (stream.Made{}) {
 		t.Errorf("the second time: %+v, %v", made, err)
 	}
 	if faults, err := stream.Check(t.Context(), js, "PHONES"); err != nil || len(faults) > 0 {
@@ -82,13 +83,18 @@ func TestCheck(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), unsafe); err != nil {
 		t.Fatal(err)
 	}
-	says(t, js, "max_age is set", "bucket PHONE_TRANSCRIPTS is missing")
+	says(t, js, "max_age is set", "bucket PHONE_TRANSCRIPTS is missing", "stream AUDIT is missing")
 	bucket := events.BucketConfig(1)
 	bucket.TTL, bucket.Storage = time.Hour, jetstream.MemoryStorage
 	if _, err := js.CreateObjectStore(t.Context(), bucket); err != nil {
 		t.Fatal(err)
 	}
-	says(t, js, "max_age is set", "forgets after 1h0m0s", "not in files")
+	trail := audit.StreamConfig(1)
+	trail.MaxAge = 2 * time.Hour
+	if _, err := js.CreateStream(t.Context(), trail); err != nil {
+		t.Fatal(err)
+	}
+	says(t, js, "max_age is set", "forgets after 1h0m0s", "not in files", "AUDIT forgets after 2h0m0s")
 }
 
 func says(t *testing.T, js jetstream.JetStream, wants ...string) {

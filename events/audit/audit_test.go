@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/audit"
 	"callboard/events/eventstest"
@@ -63,5 +64,24 @@ func TestStreamConfig(t *testing.T) {
 	}
 	if _, err := stream.CreateConsumer(t.Context(), audit.ConsumerConfig()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestCheckStream(t *testing.T) {
+	if faults := audit.CheckStream(audit.StreamConfig(1)); len(faults) > 0 {
+		t.Errorf("as made: %v", faults)
+	}
+	for says, change := range map[string]func(*jetstream.StreamConfig){
+		"not in files":         func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
+		"forgets after 1h":     func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
+		"by forgetting":        func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1000, jetstream.DiscardOld },
+		"keeps what is filed":  func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy },
+		"acknowledges nothing": func(c *jetstream.StreamConfig) { c.NoAck = true },
+	} {
+		running := audit.StreamConfig(1)
+		change(&running)
+		if faults := audit.CheckStream(running); len(faults) != 1 || !strings.Contains(faults[0], says) {
+			t.Errorf("%v, want %q", faults, says)
+		}
 	}
 }
