@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -40,14 +39,10 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams process.Streams) err
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		issued, err := access.NewRegistry(pool, c.Pepper.Peppers.Get()[0]).Issue(ctx, request)
-		var invalid *access.RequestError
-		if errors.As(err, &invalid) {
-			return &process.UsageError{Detail: err.Error()}
-		}
 		if err != nil {
-			return err
+			return misused(err)
 		}
-		shown := shownKey{ID: issued.ID, Key: issued.Key.Reveal(), Record: issued.Record}
+		shown := show(issued)
 		return c.print(streams.Out, shown, func(w io.Writer) error { return shown.write(w) })
 	})
 }
@@ -95,6 +90,10 @@ type shownKey struct {
 	ID  uuid.UUID `json:"id"`
 	Key string    `json:"key"`
 	access.Record
+}
+
+func show(k access.IssuedKey) shownKey {
+	return shownKey{ID: k.ID, Key: k.Key.Reveal(), Record: k.Record}
 }
 
 func (k shownKey) write(w io.Writer) error {

@@ -26,7 +26,7 @@ func scopeNames(scopes []access.Scope, separator string) string {
 // commands are what there is.
 type commands struct {
 	Dev         devCommand         `cmd:"" help:"Run everything in this process, with sample calls."`
-	Keys        keysCommand        `cmd:"" help:"Issue, list, show and revoke API keys."`
+	Keys        keysCommand        `cmd:"" help:"Issue, roll, revoke, list, show and audit API keys."`
 	Publish     publishCommand     `cmd:"" help:"Publish events from lines of JSON."`
 	Simulate    simulateCommand    `cmd:"" help:"Publish a simulated phone company."`
 	Stream      streamCommand      `cmd:"" help:"Make the stream of events, or check its settings."`

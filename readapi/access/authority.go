@@ -71,11 +71,11 @@ func (a *Authority) Admit(ctx context.Context, t Attempt) (Permit, error) {
 	if err != nil {
 		return Permit{}, err
 	}
-	if reason := a.refusal(t.Credential.Key, found); reason != "" {
-		return Permit{}, &DeniedError{Verdict: Unauthenticated, Reason: reason, KeyID: found.permit.KeyID}
+	if doubt := a.doubt(t.Credential.Key, found); doubt != "" {
+		return Permit{}, &DeniedError{Verdict: Unauthenticated, Reason: doubt, KeyID: found.permit.KeyID}
 	}
-	if len(found.networks) > 0 && !contains(found.networks, t.Client) {
-		return Permit{}, &DeniedError{Verdict: AddressNotAllowed, Reason: "address", KeyID: found.permit.KeyID}
+	if verdict, reason := found.bars(t.Client); verdict != 0 {
+		return Permit{}, &DeniedError{Verdict: verdict, Reason: reason, KeyID: found.permit.KeyID, Held: true}
 	}
 	return found.permit, nil
 }
@@ -107,9 +107,9 @@ func (a *Authority) find(ctx context.Context, t Attempt) (candidate, error) {
 	return c, nil
 }
 
-// refusal is why the key is not live, empty where it is. A hash is computed and compared whatever was found, so that the time
-// taken does not tell an unknown key from a wrong secret.
-func (a *Authority) refusal(key Key, c candidate) string {
+// doubt is why the request does not prove that it holds the key, empty where it does. A hash is computed and compared whatever
+// was found, so that the time taken does not tell an unknown key from a wrong secret.
+func (a *Authority) doubt(key Key, c candidate) string {
 	pepper, held := a.pepper(c.pepperID)
 	stored := c.hash
 	if len(stored) != sha256.Size {
@@ -123,12 +123,21 @@ func (a *Authority) refusal(key Key, c candidate) string {
 		return "hashed under a pepper that is not held: " + c.pepperID
 	case !same:
 		return "wrong secret"
-	case c.revoked:
-		return "revoked"
-	case c.expired:
-		return "expired"
 	}
 	return ""
+}
+
+// bars is the verdict on a key that is held and of no use, zero where there is none, and why.
+func (c candidate) bars(client netip.Addr) (Verdict, string) {
+	switch {
+	case c.revoked:
+		return Unauthenticated, "revoked"
+	case c.expired:
+		return Unauthenticated, "expired"
+	case len(c.networks) > 0 && !contains(c.networks, client):
+		return AddressNotAllowed, "address"
+	}
+	return 0, ""
 }
 
 // pepper is the one of that id, and the current one where it is not held.

@@ -129,7 +129,7 @@ func TestAuthority_Live(t *testing.T) {
 	d.exec("update access.key set expires_at = now() + interval '1 hour', revoked_at = now() + interval '1 hour'")
 	d.admit(a, key.Key, uuid.Nil)
 	d.exec("update access.key set expires_at = now() - interval '1 second', revoked_at = null")
-	if got := d.denied(a, attempt); got != (DeniedError{Unauthenticated, "expired", key.ID}) {
+	if got := d.denied(a, attempt); got != (DeniedError{Unauthenticated, "expired", key.ID, true}) {
 		t.Errorf("expired: %+v", got)
 	}
 	d.exec("update access.key set expires_at = null")
@@ -137,7 +137,7 @@ func TestAuthority_Live(t *testing.T) {
 	if err := d.registry.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.denied(a, attempt); got != (DeniedError{Unauthenticated, "revoked", key.ID}) {
+	if got := d.denied(a, attempt); got != (DeniedError{Unauthenticated, "revoked", key.ID, true}) {
 		t.Errorf("revoked: %+v", got)
 	}
 	if got := d.denied(a, Attempt{Credential: Parse(NewKey().Reveal())}); got != (DeniedError{Verdict: Unauthenticated, Reason: "unknown key"}) {
@@ -192,7 +192,7 @@ func TestAuthority_Networks(t *testing.T) {
 			t.Errorf("%q without an allowlist: %v", text, err)
 		}
 	}
-	if got := d.denied(a, Attempt{Credential: Parse(limited.Key.Reveal())}); got != (DeniedError{AddressNotAllowed, "address", limited.ID}) {
+	if got := d.denied(a, Attempt{Credential: Parse(limited.Key.Reveal())}); got != (DeniedError{AddressNotAllowed, "address", limited.ID, true}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -17,6 +17,7 @@ type DeniedError struct {
 	Verdict Verdict
 	Reason  string
 	KeyID   uuid.UUID // of the key's row, where one was found
+	Held    bool      // the request held that key: its secret was right
 }
 
 // Error is the reason.

@@ -11,6 +11,8 @@
 //     for the next request.
 //   - A phone system that is absent, deleted, another tenant's or outside the grant is one and the same: not covered.
 //   - Every credential that is no live key is refused alike. Why it was refused is for the log.
+//   - A roll makes a new key of the same lineage, with the same rights, and both share one budget. Only the newest live key of a
+//     lineage can be rolled.
 //   - The reader's role can only select. Keys are written by [Registry], under the operator's role.
 //   - Keys and peppers do not print: not through fmt, not through encoding/json, not inside another struct.
 package access

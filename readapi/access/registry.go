@@ -5,7 +5,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,40 +17,13 @@ import (
 // ErrUnknownKey is returned for an id that no key has.
 var ErrUnknownKey = errors.New("no key has this id")
 
-// State is whether a key opens anything.
-type State string
-
-// The states.
-const (
-	StateActive  State = "active"
-	StateExpired State = "expired"
-	StateRevoked State = "revoked"
-)
-
-// Record is what is kept of a key, as operators see it. The key itself is not in it.
-type Record struct {
-	ID           uuid.UUID      `json:"id"`
-	Lineage      uuid.UUID      `json:"lineage"`
-	Name         string         `json:"name"`
-	Short        string         `json:"short"`
-	Grant        Grant          `json:"grant"`
-	Scopes       []Scope        `json:"scopes"`
-	OwnExtension uuid.NullUUID  `json:"ownExtension"`
-	Networks     []netip.Prefix `json:"allow"`
-	Tier         Tier           `json:"tier"`
-	CreatedAt    time.Time      `json:"createdAt"`
-	ExpiresAt    *time.Time     `json:"expiresAt"`
-	RevokedAt    *time.Time     `json:"revokedAt"`
-	State        State          `json:"state"`
-}
-
 // IssuedKey is a key at the one moment when it can be shown.
 type IssuedKey struct {
 	Record
 	Key Key
 }
 
-// Registry is the operator's side: it issues and revokes keys.
+// Registry is the operator's side: it issues, rolls and revokes keys, and tells of them.
 type Registry struct {
 	pool   *pgxpool.Pool
 	pepper Pepper
@@ -84,39 +58,52 @@ func (g *Registry) Issue(ctx context.Context, r Request) (IssuedKey, error) {
 	return issued, nil
 }
 
-//go:embed list_keys.sql
-var listKeysSQL string
+// The keys that keys.sql is about.
+const (
+	everyKey  = "true"
+	ofLineage = "k.lineage = (select lineage from access.key where id = $1)"
+)
+
+//go:embed keys.sql
+var keysSQL string
+
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error)
+}
+
+func collect(ctx context.Context, q querier, which string, arguments ...any) ([]Record, error) {
+	rows, err := q.Query(ctx, strings.Replace(keysSQL, "{{which}}", which, 1), arguments...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scanRecord)
+}
 
 // List is every key, newest first.
 func (g *Registry) List(ctx context.Context) ([]Record, error) {
-	rows, err := g.pool.Query(ctx, listKeysSQL)
-	if err != nil {
-		return nil, fmt.Errorf("list keys: %w", err)
-	}
-	records, err := pgx.CollectRows(rows, scanRecord)
+	records, err := collect(ctx, g.pool, everyKey)
 	if err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)
 	}
 	return records, nil
 }
 
-//go:embed show_key.sql
-var showKeySQL string
+// Show is one key with its lineage. The error is [ErrUnknownKey] where there is none of that id.
+func (g *Registry) Show(ctx context.Context, id uuid.UUID) (Family, error) {
+	return show(ctx, g.pool, id)
+}
 
-// Show is one key. The error is [ErrUnknownKey] where there is none of that id.
-func (g *Registry) Show(ctx context.Context, id uuid.UUID) (Record, error) {
-	rows, err := g.pool.Query(ctx, showKeySQL, id)
+func show(ctx context.Context, q querier, id uuid.UUID) (Family, error) {
+	lineage, err := collect(ctx, q, ofLineage, id)
 	if err != nil {
-		return Record{}, fmt.Errorf("show key: %w", err)
+		return Family{}, fmt.Errorf("show key: %w", err)
 	}
-	record, err := pgx.CollectExactlyOneRow(rows, scanRecord)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Record{}, ErrUnknownKey
+	i := slices.IndexFunc(lineage, func(k Record) bool { return k.ID == id })
+	if i < 0 {
+		return Family{}, ErrUnknownKey
 	}
-	if err != nil {
-		return Record{}, fmt.Errorf("show key: %w", err)
-	}
-	return record, nil
+	return Family{Record: lineage[i], LineageKeys: lineage}, nil
 }
 
 //go:embed revoke_key.sql
@@ -133,13 +120,4 @@ func (g *Registry) Revoke(ctx context.Context, id uuid.UUID) error {
 		return ErrUnknownKey
 	}
 	return nil
-}
-
-func scanRecord(row pgx.CollectableRow) (Record, error) {
-	var r Record
-	err := row.Scan(
-		&r.ID, &r.Lineage, &r.Name, &r.Short, &r.Grant.Kind, &r.Grant.ID, &r.Scopes, &r.OwnExtension, &r.Networks, &r.Tier,
-		&r.CreatedAt, &r.ExpiresAt, &r.RevokedAt, &r.State,
-	)
-	return r, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,15 @@ func (d *desk) issue(r Request) IssuedKey {
 	return issued
 }
 
+func (d *desk) show(id uuid.UUID) Family {
+	d.Helper()
+	shown, err := d.registry.Show(context.Background(), id)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return shown
+}
+
 func (d *desk) exec(sql string, arguments ...any) {
 	d.Helper()
 	if _, err := d.super.Exec(context.Background(), sql, arguments...); err != nil {
@@ -94,9 +104,9 @@ func TestRegistry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		normalize(&shown)
+		normalize(&shown.Record)
 		normalize(&issued.Record)
-		if !reflect.DeepEqual(shown, issued.Record) {
+		if !reflect.DeepEqual(shown.Record, issued.Record) || len(shown.LineageKeys) != 1 {
 			t.Errorf("shown  %+v\nissued %+v", shown, issued.Record)
 		}
 	}
@@ -119,6 +129,30 @@ func normalize(r *Record) {
 	if r.ExpiresAt != nil {
 		expires := r.ExpiresAt.UTC()
 		r.ExpiresAt = &expires
+	}
+}
+
+// A key's last use is shown with it and in the list, whether its address is known or not.
+func TestRegistry_LastUse(t *testing.T) {
+	d := newDesk(t)
+	known, unknown, unused := d.issue(plain()), d.issue(plain()), d.issue(plain())
+	at, address := time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC), netip.MustParseAddr("2001:db8::7")
+	d.exec("insert into access.key_use values ($1, $2, $3)", known.ID, at, address)
+	d.exec("insert into access.key_use values ($1, $2, null)", unknown.ID, at)
+	listed, err := d.registry.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []IssuedKey{known, unknown, unused} {
+		shown := d.show(key.ID)
+		used := shown.LastUsedAt != nil && shown.LastUsedAt.Equal(at)
+		from := shown.LastUsedAddress != nil && *shown.LastUsedAddress == address
+		if used != (key.ID != unused.ID) || from != (key.ID == known.ID) {
+			t.Errorf("%+v", shown.Record)
+		}
+		if !slices.ContainsFunc(listed, func(k Record) bool { return reflect.DeepEqual(k, shown.Record) }) {
+			t.Errorf("%+v is not among %+v", shown.Record, listed)
+		}
 	}
 }
 
