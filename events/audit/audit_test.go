@@ -48,6 +48,7 @@ func TestDecode_Refuses(t *testing.T) {
 		"without an id":  strings.Replace(string(good), `"id"`, `"no"`, 1),
 		"without a time": strings.Replace(string(good), `"at"`, `"no"`, 1),
 		"without a key":  strings.Replace(string(good), `"keyId"`, `"no"`, 1),
+		"of the year 0":  strings.Replace(string(good), `"2026-`, `"0000-`, 1),
 	} {
 		if got, err := audit.Decode([]byte(message)); err == nil {
 			t.Errorf("%s is read as %v", name, got)

@@ -40,7 +40,7 @@ end
 $$;
 -- +goose StatementEnd
 
--- Forgets the days before one, and returns how many.
+-- Forgets the days before one, and returns how many. Two callers take turns, so that the second finds nothing left.
 -- +goose StatementBegin
 create function access.drop_audit_before(first date) returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
@@ -48,6 +48,7 @@ declare
   old regclass;
   dropped integer := 0;
 begin
+  perform pg_advisory_xact_lock(hashtextextended('access.audit', 0));
   for old in
     select inhrelid::regclass
     from pg_inherits

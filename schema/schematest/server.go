@@ -52,11 +52,9 @@ var process struct {
 // passed: a leaked goroutine, say.
 func Run(m *testing.M, checks ...func() error) {
 	code := m.Run()
-	if process.server != nil {
-		if err := process.server.stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "schematest:", err)
-			code = max(code, 1)
-		}
+	if err := Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
 	}
 	for _, check := range checks {
 		if code != 0 {
@@ -68,6 +66,17 @@ func Run(m *testing.M, checks ...func() error) {
 		}
 	}
 	os.Exit(code)
+}
+
+// Stop stops the server, if there is one. It is for packages whose TestMain does more than [Run].
+func Stop() error {
+	if process.server == nil {
+		return nil
+	}
+	if err := process.server.stop(); err != nil {
+		return fmt.Errorf("schematest: %w", err)
+	}
+	return nil
 }
 
 // shared is the process's server.

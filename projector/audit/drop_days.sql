@@ -1,0 +1,1 @@
+select access.drop_audit_before($1)

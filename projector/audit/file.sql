@@ -1,0 +1,19 @@
+-- Files entries, those that are filed already excepted, and the newest use of every key. One statement, so the two stand or fall
+-- together. Both go in the order of their keys, so that projectors with the same messages in hand wait for each other in one order.
+-- The conflict names no columns: that would take the right to read the audit.
+with entry as materialized (
+  select *
+  from unnest($1::timestamptz[], $2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::bigint[], $7::text[], $8::inet[], $9::text[])
+    as entry (at, id, key_id, operation, system_id, status, code, address, request_id)
+), used as (
+  insert into access.key_use (key_id, at, address)
+  select distinct on (key_id) key_id, at, address
+  from entry
+  order by key_id, at desc, id desc
+  on conflict (key_id) do update set at = excluded.at, address = excluded.address where key_use.at < excluded.at
+)
+insert into access.audit (at, id, key_id, operation, system_id, status, code, address, request_id)
+select at, id, key_id, operation, system_id, status, nullif(code, ''), address, request_id
+from entry
+order by at, id
+on conflict do nothing
