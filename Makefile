@@ -34,7 +34,7 @@ fuzz: ## Publish what nobody would publish and ask what nobody would ask, for a 
 
 .PHONY: bench
 bench: ## Throughput beside a bare baseline of the same run
-	go test ./projector/store ./readapi/... ./events -run '^$$' -bench .
+	go test ./projector/... ./readapi/... ./events -run '^$$' -bench .
 
 .PHONY: fmt
 fmt: ## Format

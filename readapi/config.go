@@ -15,7 +15,9 @@ import (
 
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
+	"callboard/readapi/audit"
 	"callboard/readapi/docs"
+	"callboard/readapi/limit"
 	"callboard/readapi/query"
 )
 
@@ -30,6 +32,12 @@ type Config struct {
 
 	// Peppers are those under which keys are accepted, the current one first. There is at least one.
 	Peppers []access.Pepper
+
+	// Limiter says whether a key's budget allows a request.
+	Limiter *limit.Limiter
+
+	// Journal takes the audit's entries. Whoever runs it runs it longer than the handler.
+	Journal *audit.Journal
 
 	// Secret is what cursors and links to audio are sealed with, the same for all readers of a service. At least
 	// [seal.MinSecret] bytes.
@@ -79,6 +87,9 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if c.Primary == nil {
 		return nil, errors.New("no pool on the primary")
 	}
+	if c.Limiter == nil || c.Journal == nil {
+		return nil, errors.New("no limiter or no journal")
+	}
 	if c.Projection == nil {
 		c.Projection = c.Primary
 	}
@@ -123,6 +134,8 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		routes:    newRoutes(base.EscapedPath(), register),
 		resources: resources,
 		authority: authority,
+		limiter:   c.Limiter,
+		journal:   c.Journal,
 		proxies:   c.TrustedProxies,
 		base:      base.String(),
 		timeout:   c.Timeout,

@@ -15,11 +15,15 @@ import (
 	"callboard/readapi/access"
 )
 
-// headerText is headers in one line, in order.
+// headerText is all headers, without what is left of the budget: each request leaves less.
 func headerText(h http.Header) string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(h)) {
-		lines = append(lines, name+": "+strings.Join(h[name], ", "))
+		value := strings.Join(h[name], ", ")
+		if name == "Ratelimit" {
+			value = "#"
+		}
+		lines = append(lines, name+": "+value)
 	}
 	return strings.Join(lines, "; ")
 }

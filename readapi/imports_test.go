@@ -19,6 +19,9 @@ func TestImports(t *testing.T) {
 		"callboard/schema":    "the reader's role can't apply a schema",
 	}
 	for _, dependency := range strings.Fields(string(output)) {
+		if dependency == "callboard/events/audit" {
+			continue // what readers themselves put on a stream
+		}
 		for prefix, why := range forbidden {
 			if dependency == prefix || strings.HasPrefix(dependency, prefix+"/") {
 				t.Errorf("%s is imported: %s", dependency, why)
@@ -27,9 +30,9 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// access, docs and query know nothing of callboard but themselves.
+// access, docs, limit and query know nothing of callboard but themselves.
 func TestImports_Leaves(t *testing.T) {
-	for _, leaf := range []string{"callboard/readapi/access", "callboard/readapi/docs", "callboard/readapi/query"} {
+	for _, leaf := range []string{"callboard/readapi/access", "callboard/readapi/docs", "callboard/readapi/limit", "callboard/readapi/query"} {
 		output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", leaf).Output()
 		if err != nil {
 			t.Fatal(err)

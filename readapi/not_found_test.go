@@ -34,7 +34,6 @@ func TestStatus_OneNotFound(t *testing.T) {
 		"unknown call":            {path(system, uuid.New()), key},
 		"the grant's own, gone":   {path(deleted, mine.id), gone},
 		"not the extension's own": {path(system, mine.id), narrowed},
-		"outside the contract":    {"/customer/phone-systems/" + system.String() + "/call-log", key},
 	} {
 		answer := r.get(w.path, withKey(w.key), with("X-Request-Id", "same"))
 		whole := masked(answer) + headerText(answer.Header())
@@ -44,6 +43,24 @@ func TestStatus_OneNotFound(t *testing.T) {
 		if answer.Code != 404 || whole != first {
 			t.Errorf("%s: %d %s, want %s", name, answer.Code, whole, first)
 		}
+	}
+}
+
+// Outside the contract nobody asks for a key, so nothing is said of its budget; all else is the same.
+func TestStatus_NotFoundOutsideTheContract(t *testing.T) {
+	r := newReader(t)
+	system := r.system("one")
+	path := "/customer/phone-systems/" + system.String() + "/call-log"
+	outside := r.get(path, withKey(r.key(system)), with("X-Request-Id", "same"))
+	absent := r.get(path+"s/"+uuid.NewString(), withKey(r.key(system)), with("X-Request-Id", "same"))
+	for _, name := range []string{"RateLimit", "RateLimit-Policy"} {
+		if absent.Header().Get(name) == "" {
+			t.Errorf("no %s inside the contract", name)
+		}
+		absent.Header().Del(name)
+	}
+	if outside.Code != 404 || masked(outside) != masked(absent) || headerText(outside.Header()) != headerText(absent.Header()) {
+		t.Errorf("%d %s %s, want %s %s", outside.Code, outside.Body, headerText(outside.Header()), absent.Body, headerText(absent.Header()))
 	}
 }
 

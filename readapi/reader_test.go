@@ -50,9 +50,12 @@ func newReader(tb testing.TB, options ...func(*Config)) *reader {
 	r := &reader{TB: tb, log: new(logBuffer), contract: contract(tb)}
 	r.projection = &projection{TB: tb, pool: openPool(tb, database.URL())}
 	r.registry = access.NewRegistry(openPool(tb, database.RoleURL("callboard_operator")), pepper)
+	js := messages(tb)
 	r.config = Config{
 		Primary: openPool(tb, database.RoleURL("callboard_reader")),
 		Peppers: []access.Pepper{pepper},
+		Limiter: newLimiter(tb, js, plenty),
+		Journal: newJournal(tb, js, 0),
 		Secret:  bytes.Repeat([]byte("s"), seal.MinSecret),
 		Audio:   audioIn(tb, tb.TempDir()),
 		BaseURL: baseURL,

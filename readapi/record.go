@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"callboard/events/audit"
 	"callboard/readapi/access"
 )
 
@@ -35,8 +36,11 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, errors.Join(registerer.Register(m.requests), registerer.Register(m.duration))
 }
 
-// record counts the request and writes its line in the log.
+// record counts the request, writes its line in the log and fills its place in the audit.
 func (s *service) record(r *http.Request, x *exchange, status int, err error) {
+	if x.entry {
+		s.journal.Record(x.audited(status, err))
+	}
 	elapsed := time.Since(x.start)
 	operation := cmp.Or(x.operation, "none")
 	s.metrics.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
@@ -51,13 +55,24 @@ func (s *service) record(r *http.Request, x *exchange, status int, err error) {
 	var denial *access.DeniedError
 	if errors.As(err, &denial) {
 		line.Str("denial", denial.Reason)
-		x.key = denial.KeyID
 	}
 	if x.key != uuid.Nil {
 		line.Stringer("key", x.key)
 	}
 	describeCause(line, err)
 	line.Msg("request")
+}
+
+// audited is the request's entry in the audit.
+func (x *exchange) audited(status int, err error) audit.Entry {
+	entry := audit.Entry{
+		At: x.start, KeyID: x.key, Operation: x.operation, System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
+		Status: status, Address: x.client, RequestID: x.requestID,
+	}
+	if err != nil {
+		entry.Code = string(problemOf(err).code)
+	}
+	return entry
 }
 
 // describeCause adds what only the log may know of an error.

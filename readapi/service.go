@@ -3,8 +3,8 @@ package readapi
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/readapi/access"
+	"callboard/readapi/audit"
+	"callboard/readapi/limit"
 )
 
 // service is the handler.
@@ -19,6 +21,8 @@ type service struct {
 	routes    *routes
 	resources map[string]resource // by path
 	authority *access.Authority
+	limiter   *limit.Limiter
+	journal   *audit.Journal
 	proxies   access.Proxies
 	base      string // the base URL
 	timeout   time.Duration
@@ -27,12 +31,16 @@ type service struct {
 	replies   sync.Pool
 }
 
-// exchange is what the request's line in the log says of it.
+// exchange is what is known of a request while it is answered, for its headers, its line in the log and its audit entry.
 type exchange struct {
 	start     time.Time
 	requestID string
 	operation string
-	key       uuid.UUID
+	client    netip.Addr
+	system    uuid.UUID // the path's; zero where there is none
+	key       uuid.UUID // where one was found
+	entry     bool      // a place in the journal is reserved
+	budget    *limit.Decision
 }
 
 // ServeHTTP answers a request. Nothing is written before the whole answer is known.
@@ -68,41 +76,6 @@ func (s *service) answer(r *http.Request, x *exchange, out *reply) (err error) {
 		return err
 	}
 	return o.answer(ctx, q, out)
-}
-
-// admit makes the checks that come before parameters, in the contract's order. Malformed identifiers are known before the key
-// is, and reported after it.
-func (s *service) admit(
-	ctx context.Context, r *http.Request, x *exchange, o operation, variables map[string]string,
-) (*request, error) {
-	ids, malformed := parseIdentifiers(variables)
-	permit, err := s.authority.Admit(ctx, access.Attempt{
-		Credential: access.CredentialOf(r.Header),
-		Client:     s.proxies.Client(r.RemoteAddr, r.Header),
-		System:     ids.system,
-	})
-	if err != nil {
-		return nil, err
-	}
-	x.key = permit.KeyID
-	if malformed != nil {
-		return nil, malformed
-	}
-	if !o.allows(permit) {
-		return nil, &problem{code: insufficientScope}
-	}
-	// Here the rate is asked: a request that its scope forbids costs nothing of the budget, and one for a system that is not
-	// covered costs as much as any other, so that a budget is no oracle.
-	if _, scoped := variables[systemVariable]; scoped && !permit.Covered {
-		return nil, &problem{code: notFound}
-	}
-	return &request{
-		identifiers: ids,
-		permit:      permit,
-		own:         o.narrowing(permit),
-		parameters:  parseParameters(r.URL.RawQuery),
-		url:         s.base + strings.Replace(o.Path, "{"+systemVariable+"}", ids.system.String(), 1),
-	}, nil
 }
 
 // maxPooled is the size above which a body's buffer is left to the garbage collector, so that one huge transcript does not

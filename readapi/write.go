@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"net/http"
 	"strconv"
+
+	"callboard/readapi/limit"
 )
 
 // write sends the answer and returns its status. HEAD is answered as GET, without the body.
@@ -16,6 +18,7 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 	header.Set(requestIDHeader, x.requestID)
 	header.Set("Vary", "X-API-Key, Authorization")
 	header.Set("X-Content-Type-Options", "nosniff")
+	describeBudget(header, x.budget)
 	status := http.StatusOK
 	if err != nil {
 		p := problemOf(err)
@@ -50,6 +53,17 @@ func describe(header http.Header, out *reply) {
 	}
 	if out.tagged {
 		header.Set("ETag", entityTag(out.body[out.untagged:]))
+	}
+}
+
+// describeBudget sets the headers that tell of the key's budget, once it has been asked for.
+func describeBudget(header http.Header, budget *limit.Decision) {
+	if budget == nil {
+		return
+	}
+	header.Set("RateLimit-Policy", budget.Policy())
+	if standing, known := budget.Standing(); known {
+		header.Set("RateLimit", standing)
 	}
 }
 

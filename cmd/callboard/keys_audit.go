@@ -43,7 +43,7 @@ func (c *keysAuditCommand) Run(ctx context.Context, streams process.Streams) err
 			return err
 		}
 		if more {
-			fmt.Fprintf(streams.Err, "There are more than these %d, the newest. --limit lists more, --since fewer.\n", c.Limit)
+			fmt.Fprintf(streams.Err, "These are the newest %d; there are more. --limit lists more, --since fewer.\n", c.Limit)
 		}
 		return c.print(streams.Out, entries, func(w io.Writer) error { return c.write(w, key.Record, entries) })
 	})

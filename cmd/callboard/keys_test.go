@@ -229,7 +229,7 @@ func checkAudit(t *testing.T, i *instance) {
 	}
 	r := command(t, i.Env, "", "keys", "audit", key.ID, "--limit", "1", "--json")
 	var one []request
-	if err := json.Unmarshal([]byte(r.out), &one); err != nil || len(one) != 1 || !strings.Contains(r.err, "more than these 1") {
+	if err := json.Unmarshal([]byte(r.out), &one); err != nil || len(one) != 1 || !strings.Contains(r.err, "newest 1; there are more") {
 		t.Errorf("%v, %s: %s", err, r.out, r.err)
 	}
 	if r := command(t, i.Env, "", "keys", "audit", key.ID, "--limit", "2"); r.err != "" {

@@ -17,6 +17,7 @@ import (
 
 	"callboard/cmd/dev"
 	"callboard/schema/cluster"
+	"callboard/schema/schematest"
 )
 
 // programs is the folder of the programs under test.
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 	code, err := withPrograms(m.Run)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
 	}
 	os.Exit(code)
 }
@@ -46,7 +48,8 @@ func withPrograms(run func() int) (code int, err error) {
 	if out, err := exec.CommandContext(context.Background(), "go", args...).CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build: %w\n%s", err, out)
 	}
-	return run(), nil
+	code = run()
+	return code, schematest.Stop()
 }
 
 // program is the path of one of the three binaries.

@@ -68,8 +68,8 @@ func TestVersion(t *testing.T) {
 // The help of every command can be had without a setting, and lists no command that there is not.
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"dev"}, {"keys", "issue"}, {"keys", "list"}, {"keys", "show"}, {"keys", "revoke"}, {"publish"}, {"simulate"},
-		{"stream", "create"}, {"stream", "check"}, {"migrate"}, {"status"}, {"version"}, {"healthcheck"},
+		{}, {"dev"}, {"keys", "issue"}, {"keys", "list"}, {"keys", "show"}, {"keys", "roll"}, {"keys", "revoke"}, {"keys", "audit"},
+		{"publish"}, {"simulate"}, {"stream", "create"}, {"stream", "check"}, {"migrate"}, {"status"}, {"version"}, {"healthcheck"},
 	} {
 		out := succeed(t, nil, "", append(args, "--help")...)
 		if !strings.HasPrefix(out, "Usage: callboard") {
@@ -85,7 +85,7 @@ func TestHelp(t *testing.T) {
 func TestServers_NoSettings(t *testing.T) {
 	for name, settings := range map[string][]string{
 		"projector": {"CALLBOARD_NATS_URL", "CALLBOARD_POSTGRES_URL"},
-		"readapi":   {"CALLBOARD_POSTGRES_URL", "CALLBOARD_BASE_URL", "CALLBOARD_KEY_PEPPER", "CALLBOARD_CURSOR_KEY", "CALLBOARD_AUDIO_URL"},
+		"readapi":   {"CALLBOARD_NATS_URL", "CALLBOARD_POSTGRES_URL", "CALLBOARD_BASE_URL", "CALLBOARD_KEY_PEPPER", "CALLBOARD_CURSOR_KEY", "CALLBOARD_AUDIO_URL"},
 	} {
 		cmd := exec.CommandContext(t.Context(), program(name))
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}

@@ -192,6 +192,9 @@ func (i *instance) startProjector(ctx context.Context) error {
 	return nil
 }
 
+// premiumPerMinute is the premium tier's default.
+const premiumPerMinute = 600
+
 func (i *instance) startReader(ctx context.Context) error {
 	url, session, err := i.database.role("callboard_reader")
 	if err != nil {
@@ -201,7 +204,10 @@ func (i *instance) startReader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	log := i.log.With().Str("program", "reader").Logger()
 	config := reader.Config{
+		NATS:    connection.NATSConfig{URL: i.broker, Name: "callboard-reader", Log: log},
+		Premium: premiumPerMinute,
 		Primary: url,
 		Session: session,
 		BaseURL: i.baseURL(),
@@ -210,7 +216,7 @@ func (i *instance) startReader(ctx context.Context) error {
 		Audio:   sounds,
 		Public:  i.public,
 		Admin:   i.admins.reader,
-		Log:     i.log.With().Str("program", "reader").Logger(),
+		Log:     log,
 	}
 	i.stack.Go(ctx, "reader", func(ctx context.Context) error { return reader.Run(ctx, config) })
 	return nil

@@ -14,6 +14,7 @@ import (
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
 	"callboard/projector"
+	"callboard/projector/audit"
 )
 
 // Config is what a projector is run with. Run closes the listener.
@@ -23,14 +24,15 @@ type Config struct {
 	Postgres   setting.URL       // the primary
 	Session    map[string]string // further settings of the database sessions
 	Partitions []int             // nil: all of the stream's
+	AuditDays  int               // how long the audit is kept; 0: 90
 	Admin      net.Listener
 	Log        zerolog.Logger
 }
 
-// Run keeps the projection until ctx ends.
+// Run keeps the projection, and files the audit, until ctx ends.
 //
 //	NATS ──┐
-//	       ├── projector ── admin
+//	       ├── projector, audit ── admin
 //	pool ──┘
 func Run(ctx context.Context, c Config) error {
 	defer closeListener(c.Admin)
@@ -53,8 +55,15 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("projector: %w", err)
 	}
+	filer, err := audit.New(audit.Config{
+		JetStream: nats.JetStream, Database: pool, Retention: c.AuditDays, Log: c.Log, Metrics: registry,
+	})
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
 	stack, ctx := process.NewStack(ctx)
 	stack.Go(ctx, "projector", p.Run)
+	stack.Go(ctx, "audit", filer.Run)
 	stack.Go(ctx, "admin", func(own context.Context) error {
 		return admin.Serve(own, c.Admin, admin.Config{Ready: readiness(ctx, p, nats), Metrics: registry, Log: c.Log})
 	})

@@ -17,8 +17,10 @@ func main() {
 // program is the projector with its settings.
 type program struct {
 	NATS        setting.NATS       `embed:""`
+	Stream      setting.Stream     `embed:""`
 	Postgres    setting.Postgres   `embed:""`
 	Partitions  setting.Partitions `setting:"CALLBOARD_PARTITIONS" placeholder:"0-7,12" help:"This projector's share of the partitions; all of them by default."`
+	AuditDays   setting.Count      `name:"audit-days" setting:"CALLBOARD_AUDIT_DAYS" default:"90" help:"How many days of the audit are kept."`
 	AdminListen setting.Address    `setting:"CALLBOARD_ADMIN_LISTEN" default:"127.0.0.1:9091" help:"Where /livez, /readyz, /metrics and /debug/pprof are. Never public."`
 	Log         setting.Log        `embed:""`
 }
@@ -36,9 +38,10 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 		NATS: connection.NATSConfig{
 			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-projector", Patient: true, Log: log,
 		},
-		Stream:     p.NATS.Stream.Get(),
+		Stream:     p.Stream.Name.Get(),
 		Postgres:   p.Postgres.URL.Get(),
 		Partitions: p.Partitions.Get(),
+		AuditDays:  p.AuditDays.Get(),
 		Admin:      admin,
 		Log:        log,
 	})

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 
+	"callboard/cmd/connection"
 	"callboard/cmd/process"
 	"callboard/cmd/reader"
 	"callboard/cmd/setting"
@@ -15,6 +16,7 @@ func main() {
 
 // program is the reader with its settings.
 type program struct {
+	NATS           setting.NATS      `embed:""`
 	Postgres       setting.Postgres  `embed:""`
 	Replica        setting.Replica   `embed:""`
 	BaseURL        setting.BaseURL   `name:"base-url" setting:"CALLBOARD_BASE_URL" missing:"set it to where customers reach the API, https://host/v1" placeholder:"URL" help:"Where customers reach the API; ends in /v1."`
@@ -24,6 +26,7 @@ type program struct {
 	TrustedProxies setting.Networks  `setting:"CALLBOARD_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"The networks whose X-Forwarded-For is believed."`
 	Listen         setting.Address   `setting:"CALLBOARD_LISTEN" default:":8080" help:"Where the API is served."`
 	AdminListen    setting.Address   `setting:"CALLBOARD_ADMIN_LISTEN" default:"127.0.0.1:9090" help:"Where /livez, /readyz, /metrics and /debug/pprof are. Never public."`
+	Premium        setting.Premium   `embed:""`
 	Log            setting.Log       `embed:""`
 }
 
@@ -38,9 +41,13 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 	if err != nil {
 		return err
 	}
-	log.Info().Stringer("public", public.Addr()).Stringer("admin", admin.Addr()).Stringer("postgres", p.Postgres.URL.Get()).
-		Msg("reader starts")
+	log.Info().Stringer("public", public.Addr()).Stringer("admin", admin.Addr()).Stringer("nats", p.NATS.URL.Get()).
+		Stringer("postgres", p.Postgres.URL.Get()).Msg("reader starts")
 	return reader.Run(ctx, reader.Config{
+		NATS: connection.NATSConfig{
+			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-reader", Patient: true, Log: log,
+		},
+		Premium:        p.Premium.PerMinute.Get(),
 		Primary:        p.Postgres.URL.Get(),
 		Replica:        p.Replica.URL.Get(),
 		BaseURL:        p.BaseURL.Get(),

@@ -20,10 +20,15 @@ import (
 	"callboard/readapi"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
+	"callboard/readapi/audit"
+	"callboard/readapi/limit"
 )
 
 // Config is what a reader is run with. Run closes the listeners.
 type Config struct {
+	NATS           connection.NATSConfig // for budgets and the audit
+	Premium        int                   // requests a minute of a premium key
+	Patience       time.Duration         // how long a decision about a budget may take; zero: 50 ms
 	Primary        setting.URL
 	Replica        setting.URL       // where the projection is read; zero: the primary
 	Session        map[string]string // further settings of the database sessions
@@ -36,13 +41,26 @@ type Config struct {
 	Log            zerolog.Logger
 }
 
-// Run answers requests until ctx ends; then it stops being ready, and lets the requests under way end.
+// The contract's budgets, in requests a minute (Limits).
+const (
+	reportPerMinute   = 120
+	standardPerMinute = 120
+)
+
+// Run answers requests until ctx ends; then it stops being ready, lets the requests under way end and hands over what the audit
+// has of them.
 //
 //	primary ──┐
-//	          ├── readapi ── public
-//	replica ──┘         └─── admin
+//	replica ──┼── readapi ── public
+//	NATS ─────┘         ├─── journal
+//	                    └─── admin
 func Run(ctx context.Context, c Config) error {
 	defer closeListeners(c.Public, c.Admin)
+	nats, err := connection.NewNATS(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer nats.Close()
 	primary, err := connection.NewPool(ctx, connection.PostgresConfig{
 		URL: c.Primary, Program: "reader", ReadWrite: true, Settings: c.Session,
 	})
@@ -59,9 +77,20 @@ func Run(ctx context.Context, c Config) error {
 		defer replica.Close()
 	}
 	registry := admin.NewRegistry()
+	limiter, err := limit.New(limit.Config{
+		JetStream: nats.JetStream, Report: reportPerMinute, Standard: standardPerMinute, Premium: c.Premium,
+		Patience: c.Patience, Log: c.Log, Metrics: registry,
+	})
+	if err != nil {
+		return fmt.Errorf("limiter: %w", err)
+	}
+	journal, err := audit.NewJournal(audit.Config{JetStream: nats.JetStream, Log: c.Log, Metrics: registry})
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
 	handler, err := readapi.New(readapi.Config{
-		Primary: primary, Projection: replica, Peppers: c.Peppers, Secret: []byte(c.Secret.Reveal()), Audio: c.Audio,
-		BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies,
+		Primary: primary, Projection: replica, Peppers: c.Peppers, Limiter: limiter, Journal: journal,
+		Secret: []byte(c.Secret.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies,
 		Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
@@ -69,8 +98,10 @@ func Run(ctx context.Context, c Config) error {
 	}
 	stack, ctx := process.NewStack(ctx)
 	stack.Go(ctx, "admin", func(own context.Context) error {
-		return admin.Serve(own, c.Admin, admin.Config{Ready: readiness(ctx, primary, replica), Metrics: registry, Log: c.Log})
+		return admin.Serve(own, c.Admin, admin.Config{Ready: readiness(ctx, journal, primary, replica), Metrics: registry, Log: c.Log})
 	})
+	stack.Go(ctx, "limiter", limiter.Run)
+	stack.Go(ctx, "journal", journal.Run)
 	stack.Go(ctx, "public", func(own context.Context) error {
 		return process.Serve(own, c.Public, publicServer(handler), c.Log)
 	})
@@ -92,11 +123,15 @@ func publicServer(handler http.Handler) *http.Server {
 	}
 }
 
-// readiness reaches both databases. How far behind the projection is does not matter: it is in every answer.
-func readiness(running context.Context, pools ...*pgxpool.Pool) func(context.Context) error {
+// readiness reaches both databases and has room in the journal. How far behind the projection is does not matter: it is in
+// every answer.
+func readiness(running context.Context, journal *audit.Journal, pools ...*pgxpool.Pool) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if running.Err() != nil {
+		switch {
+		case running.Err() != nil:
 			return errors.New("stopping")
+		case journal.Full():
+			return errors.New("the audit's queue is full: NATS takes no entries")
 		}
 		for _, pool := range pools {
 			if err := pool.Ping(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,15 +16,22 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"callboard/cmd/connection"
 	"callboard/cmd/process"
 	"callboard/cmd/reader"
 	"callboard/cmd/setting"
+	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childURLs) != "" {
+		os.Exit(runChild())
+	}
+	schematest.Run(m, func() error { return goleak.Find() })
+}
 
 // ask is an answer's status and body.
 func ask(tb testing.TB, listener net.Listener, path string) (int, string) {
@@ -67,31 +75,45 @@ func listen(tb testing.TB) net.Listener {
 	return listener
 }
 
-func config(tb testing.TB, url string) reader.Config {
+func config(tb testing.TB, broker *eventstest.Server, url string) reader.Config {
 	tb.Helper()
-	primary, err := setting.NewPostgresURL(url)
+	c, err := configFor(broker.URL(), url, tb.TempDir())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	pepper, err := access.NewPepper(bytes.Repeat([]byte("p"), 32))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	sounds, err := audio.ParseLocation("file://" + tb.TempDir())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return reader.Config{
-		Primary: primary, Replica: primary, BaseURL: "https://phones.example.com/v1", Peppers: []access.Pepper{pepper},
-		Secret: setting.NewSecret(strings.Repeat("s", 32)), Audio: sounds,
-		Public: listen(tb), Admin: listen(tb), Log: zerolog.Nop(),
-	}
+	c.Public, c.Admin = listen(tb), listen(tb)
+	return c
 }
 
-// A reader without its database lives on, is not ready, and is again once the database is back.
+// configFor is a configuration without listeners.
+func configFor(natsURL, postgresURL, sounds string) (c reader.Config, err error) {
+	c = reader.Config{
+		Premium: 600, BaseURL: "https://phones.example.com/v1", Secret: setting.NewSecret(strings.Repeat("s", 32)), Log: zerolog.Nop(),
+	}
+	broker, err := setting.NewNATSURL(natsURL)
+	if err != nil {
+		return c, err
+	}
+	c.NATS = connection.NATSConfig{URL: broker, Patient: true, Log: zerolog.Nop()}
+	if c.Primary, err = setting.NewPostgresURL(postgresURL); err != nil {
+		return c, err
+	}
+	c.Replica = c.Primary
+	if c.Audio, err = audio.ParseLocation("file://" + sounds); err != nil {
+		return c, err
+	}
+	pepper, err := pepper()
+	c.Peppers = []access.Pepper{pepper}
+	return c, err
+}
+
+func pepper() (access.Pepper, error) { return access.NewPepper(bytes.Repeat([]byte("p"), 32)) }
+
+// A reader without its database lives on, is not ready, and is again once the database is back. NATS it can miss for a while.
 func TestRun_Readiness(t *testing.T) {
 	database := schematest.New(t)
-	c := config(t, database.RoleURL("callboard_reader"))
+	broker := eventstest.NewServer(t)
+	c := config(t, broker, database.RoleURL("callboard_reader"))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- reader.Run(ctx, c) }()
@@ -115,7 +137,9 @@ func TestRun_Readiness(t *testing.T) {
 	if err := database.Cluster().Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	broker.Stop()
 	eventually(t, answers("/readyz", http.StatusOK))
+	broker.Start()
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -124,7 +148,7 @@ func TestRun_Readiness(t *testing.T) {
 
 // What can't be served with ends the program, and gives its addresses back.
 func TestRun_BadConfig(t *testing.T) {
-	c := config(t, "postgres://nobody@127.0.0.1:1/x")
+	c := config(t, eventstest.NewServer(t), "postgres://nobody@127.0.0.1:1/x")
 	c.BaseURL = "https://phones.example.com"
 	if err := reader.Run(t.Context(), c); err == nil {
 		t.Error("no error")

@@ -30,7 +30,7 @@ func stateSections() []section {
 		}},
 		{"API key lifecycle", []rule{
 			{name: "keys are issued, rolled, revoked and expired by the operator, never through this API", prove: keysAreTheOperators},
-			{name: "rolling gives the old key a short overlap before it expires", absent: "rolling keys"},
+			{name: "rolling gives the old key a short overlap before it expires", prove: rolledWithOverlap},
 			{name: "revocation is immediate", prove: revocationIsImmediate},
 			{name: "expired and revoked keys fail with 401", prove: expiredAndRevoked},
 		}},

@@ -93,3 +93,26 @@ func expiredAndRevoked(w *world) {
 		}
 	}
 }
+
+// rolledWithOverlap rolls a key: both open the same until the overlap is over, and then the new one alone.
+func rolledWithOverlap(w *world) {
+	old := w.issue(time.Time{})
+	const overlap = 24 * time.Hour
+	rolled, err := w.registry.Roll(w.t.Context(), old.ID, access.Roll{Overlap: overlap})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, o := range operations() {
+		w.judged(old.Key, w.example(o), "200")
+		w.judged(rolled.Key, w.example(o), "200")
+	}
+	if end := rolled.Old.ExpiresAt; end == nil || time.Until(*end) > overlap || time.Until(*end) < overlap-time.Hour {
+		w.t.Errorf("the old key ends at %v", end)
+	}
+	// As if the overlap were over.
+	if _, err := w.pool.Exec(w.t.Context(), "update access.key set expires_at = expires_at - interval '24 hours' where id = $1", old.ID); err != nil {
+		w.t.Fatal(err)
+	}
+	w.judged(old.Key, "", "401 UNAUTHENTICATED")
+	w.judged(rolled.Key, "", "200")
+}

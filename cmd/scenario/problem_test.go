@@ -151,8 +151,13 @@ func oneNotFound(w *world) {
 	systemsOutsideTheGrant(w)
 	identifiersOfAnotherSystem(w)
 	never := w.get(w.key, w.home("/call-logs/"+uuid.NewString()))
-	for _, path := range []string{"/" + uuid.NewString() + "/phones", "/" + w.annex.String() + "/call-logs", w.home("/messages"), w.home("/recordings/" + lostSound + "/url")} {
+	for _, path := range []string{"/" + uuid.NewString() + "/phones", "/" + w.annex.String() + "/call-logs", w.home("/recordings/" + lostSound + "/url")} {
 		w.alike(path, w.get(w.key, path), never)
 	}
+	outside := w.get(w.key, w.home("/messages"))
+	for _, name := range []string{"RateLimit", "RateLimit-Policy"} { // outside of the contract no budget is asked
+		outside.header.Set(name, never.header.Get(name))
+	}
+	w.alike("outside of the contract", outside, never)
 	w.alike("without a system", w.get(w.stage.key(access.Request{Grant: access.Grant{Kind: access.GrantGroup, ID: uuid.New()}}), w.home("/phones")), never)
 }

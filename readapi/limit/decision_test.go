@@ -1,0 +1,124 @@
+package limit
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/events/eventstest"
+)
+
+func TestDecision_Headers(t *testing.T) {
+	l := run(t, eventstest.NewServer(t).URL())
+	key := uuid.New()
+	for _, c := range []struct {
+		ask              Ask
+		policy, standing string
+	}{
+		{
+			Ask{Lineage: key, Premium: true, Report: listReports},
+			`"report";q=120;w=60, "tier";q=600;w=60`, `^"report";r=119;t=(60|5\d), "tier";r=599;t=(60|5\d)$`,
+		},
+		{Ask{Lineage: key, Premium: true}, `"tier";q=600;w=60`, `^"tier";r=598;t=(60|5\d)$`},
+		{
+			Ask{Lineage: key, Premium: true, Report: listReports},
+			`"report";q=120;w=60, "tier";q=600;w=60`, `^"report";r=118;t=(60|5\d), "tier";r=597;t=(60|5\d)$`,
+		},
+		{Ask{Lineage: key}, `"tier";q=120;w=60`, `^"tier";r=119;t=(60|5\d)$`},
+	} {
+		d := l.Take(t.Context(), c.ask)
+		if policy := d.Policy(); policy != c.policy {
+			t.Errorf("%+v: %s", c.ask, policy)
+		}
+		if text, known := d.Standing(); !known || !regexp.MustCompile(c.standing).MatchString(text) {
+			t.Errorf("%+v: %s", c.ask, text)
+		}
+	}
+}
+
+func TestDecision_HeadersOfARefusal(t *testing.T) {
+	l := run(t, eventstest.NewServer(t).URL())
+	a := Ask{Lineage: uuid.New(), Premium: true, Report: listReports}
+	took(t, l, a, 120)
+	for _, want := range []string{
+		`^"report";r=0;t=(60|5\d), "tier";r=480;t=(60|5\d)$`,
+		`^"report";r=0;t=(60|5\d)$`, // not asked again: all that is known
+	} {
+		d := l.Take(t.Context(), a)
+		if text, known := d.Standing(); !known || !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("%s, not %s", text, want)
+		}
+		if d.Allowed || d.RetryAfter < 50 || d.RetryAfter > 60 || d.Policy() != `"report";q=120;w=60, "tier";q=600;w=60` {
+			t.Errorf("%+v, %s", d, d.Policy())
+		}
+	}
+}
+
+// A handler takes longer than a decision; the answer that came meanwhile is there.
+func TestDecision_StandingIsKnownLater(t *testing.T) {
+	l := run(t, eventstest.NewServer(t).URL(), func(c *Config) { c.Patience = 20 * time.Millisecond })
+	for range 20 {
+		late := time.Now().Add(2 * l.patience)
+		d := l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports})
+		eventually(t, "answered", l.idle)
+		eventually(t, "late", func() bool { return time.Now().After(late) })
+		if text, _ := d.Standing(); !strings.Contains(text, reportPolicy) || !strings.Contains(text, tierPolicy) {
+			t.Fatalf("%q", text)
+		}
+	}
+}
+
+func TestRefuse_WaitsForWhatIsFull(t *testing.T) {
+	in := func(seconds, remaining int) standing {
+		return standing{remaining: remaining, opens: time.Now().Add(time.Duration(seconds) * time.Second)}
+	}
+	for want, standings := range map[int][]standing{
+		1:    nil,
+		2000: {in(2000, 0), in(4000, 3)},
+		4000: {in(4000, 0), in(2000, 0)},
+	} {
+		if d := refuse("", standings...); d.Allowed || d.RetryAfter > want || d.RetryAfter < want-int(patience.Seconds()) {
+			t.Errorf("%d, not %d", d.RetryAfter, want)
+		}
+	}
+}
+
+func TestStanding_Text(t *testing.T) {
+	now := time.Now()
+	b := bucket{policy: "tier"}
+	for want, s := range map[string]standing{
+		`"tier";r=120`:      {bucket: b, remaining: 120},
+		`"tier";r=0;t=1`:    {bucket: b, opens: now.Add(-time.Second)},
+		`"tier";r=7;t=12`:   {bucket: b, remaining: 7, opens: now.Add(11*time.Second + 1)},
+		`"tier";r=119;t=60`: {bucket: b, remaining: 119, opens: now.Add(time.Minute)},
+	} {
+		if text := s.text(now); text != want {
+			t.Errorf("%s, not %s", text, want)
+		}
+	}
+}
+
+// The server's clock is an hour ahead, and has no part in how long to wait.
+func TestLedger_OpensByTheServersClock(t *testing.T) {
+	l, err := newLedger(Config{JetStream: eventstest.JetStream(t, eventstest.NewServer(t).URL()), Report: 120, window: time.Minute}, 120)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := time.Now()
+	l.clock.Store(&clock{server: here.Add(time.Hour), here: here})
+	if opens, want := l.opens(here.Add(time.Hour-30*time.Second)), here.Add(30*time.Second+expiryLag); !opens.Equal(want) {
+		t.Errorf("%s from now, not %s", opens.Sub(here), want.Sub(here))
+	}
+	if opens := l.opens(here.Add(2 * time.Hour)); opens.Sub(here) > time.Minute+patience {
+		t.Errorf("%s from now", opens.Sub(here))
+	}
+	if err := l.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if off := time.Until(l.clock.Load().toHere(time.Now())).Abs(); off > prepareTime {
+		t.Errorf("off by %s, on one machine", off)
+	}
+}

@@ -1,0 +1,296 @@
+package limit
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"callboard/events/eventstest"
+)
+
+// logged is a log that tests read.
+type logged struct {
+	mu    sync.Mutex
+	lines bytes.Buffer
+}
+
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.Write(line)
+}
+
+func (l *logged) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.String()
+}
+
+func (l *logged) logger() zerolog.Logger { return zerolog.New(l) }
+
+func TestTake_WithoutNATS(t *testing.T) {
+	var log logged
+	server := eventstest.NewServer(t)
+	l := run(t, server.URL(), logging(log.logger()))
+	key := uuid.New()
+	if !l.Take(t.Context(), Ask{Lineage: key}).Allowed {
+		t.Fatal("refused")
+	}
+	server.Stop()
+	eventually(t, "disconnected", func() bool { return !l.wire.conn.IsConnected() })
+	for _, premium := range []bool{false, true} {
+		d := l.Take(t.Context(), Ask{Lineage: key, Premium: premium, Report: listReports})
+		if d.Allowed || d.RetryAfter != 1 {
+			t.Errorf("a report: %+v", d)
+		}
+	}
+	if given := took(t, l, Ask{Lineage: key}, 200); given != 120 {
+		t.Errorf("%d given", given)
+	}
+	if given := took(t, l, Ask{Lineage: uuid.New(), Premium: true}, 700); given != 600 {
+		t.Errorf("%d given to a premium key", given)
+	}
+	d := l.Take(t.Context(), Ask{Lineage: key})
+	if text, _ := d.Standing(); d.Allowed || d.RetryAfter < 1 || !strings.HasPrefix(text, `"tier";r=0;t=`) {
+		t.Errorf("over the reader's own cap: %+v, %s", d, text)
+	}
+	if refused, allowed := counted(l, unreachableRefused), counted(l, unreachableAllowed); refused != 183 || allowed != 720 {
+		t.Errorf("%d refused, %d allowed", refused, allowed)
+	}
+	if lines := strings.Count(log.text(), "\n"); lines != 1 || !strings.Contains(log.text(), "rate limits not available") {
+		t.Errorf("%d lines: %s", lines, log.text())
+	}
+}
+
+// The stream lay in the server's memory.
+func TestTake_AfterARestartOfNATS(t *testing.T) {
+	var log logged
+	server := eventstest.NewServer(t)
+	l := run(t, server.URL(), hurried, logging(log.logger()))
+	key := uuid.New()
+	ask := Ask{Lineage: key, Report: listReports}
+	for range 2 {
+		server.Restart()
+		eventually(t, "given a report again", func() bool { return l.Take(t.Context(), ask).Allowed })
+		eventually(t, "given anything by nats again", func() bool {
+			before := counted(l, allowed)
+			l.Take(t.Context(), Ask{Lineage: uuid.New(), Premium: true})
+			return counted(l, allowed) == before+1
+		})
+	}
+	eventually(t, "logged", func() bool {
+		l.Take(t.Context(), Ask{Lineage: uuid.New()})
+		return strings.Contains(log.text(), "rate limits available again")
+	})
+}
+
+// A reader that starts before NATS does, with its requests.
+func TestTake_MakesAMissingStream(t *testing.T) {
+	server := eventstest.NewServer(t)
+	l := run(t, server.URL(), func(c *Config) { c.Patience = keepInterval / 2 }) // in which it isn't made by itself
+	for range 3 {
+		took(t, l, Ask{Lineage: uuid.New(), Report: listReports}, 1)
+		if err := l.standard.js.DeleteStream(t.Context(), l.standard.stream.Name); err != nil {
+			t.Fatal(err)
+		}
+		if !l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed {
+			t.Error("refused")
+		}
+	}
+}
+
+func TestTake_BeforeItRuns(t *testing.T) {
+	c := config(eventstest.JetStream(t, eventstest.NewServer(t).URL()))
+	hurried(&c)
+	l, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silence(t, l, uuid.New())
+	if len(l.missing) != 1 {
+		t.Error("nobody is to look for the streams")
+	}
+}
+
+// Whoever listens to all messages keeps the server from saying that nobody took one.
+func TestTake_MakesAMissingStreamInCompany(t *testing.T) {
+	server := eventstest.NewServer(t)
+	watch(t, server.URL())
+	l := run(t, server.URL(), hurried)
+	for range 2 {
+		eventually(t, "given a report", func() bool {
+			return l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed
+		})
+		if err := l.standard.js.DeleteStream(t.Context(), l.standard.stream.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A stream that somebody set up is left as it is, and one that counts otherwise is talked about.
+func TestLimiter_LeavesAStreamAsItIs(t *testing.T) {
+	var log logged
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	l, err := New(config(js))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, odd := l.standard.stream, l.premium.stream
+	kept.Description, odd.MaxMsgsPerSubject = "ours", 7
+	for _, stream := range []jetstream.StreamConfig{kept, odd} {
+		if _, err := js.CreateStream(t.Context(), stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l = run(t, js.Conn().ConnectedUrl(), logging(log.logger()))
+	eventually(t, "logged", func() bool { return strings.Contains(log.text(), "its settings are not those of a limiter") })
+	if strings.Contains(log.text(), l.standard.stream.Name) || !strings.Contains(log.text(), l.premium.stream.Name) {
+		t.Error(log.text())
+	}
+	if !l.Take(t.Context(), Ask{Lineage: uuid.New()}).Allowed {
+		t.Error("refused")
+	}
+	stream, err := js.Stream(t.Context(), l.standard.stream.Name)
+	if err != nil || stream.CachedInfo().Config.Description != "ours" {
+		t.Errorf("changed: %v", err)
+	}
+}
+
+func TestOutage_IsLoggedOnce(t *testing.T) {
+	var log logged
+	o := newOutage(log.logger(), "something")
+	o.end()
+	for range 3 {
+		o.begin(errSilence)
+		o.end() // too early to be believed
+	}
+	if text := log.text(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "something not available") {
+		t.Errorf("begun: %s", text)
+	}
+	past := time.Now().Add(-minOutage)
+	o.since.Store(&past)
+	o.end()
+	o.end()
+	if text := log.text(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "something available again") {
+		t.Errorf("ended: %s", text)
+	}
+}
+
+// line is a way to a server on which bytes can be held up.
+type line struct {
+	testing.TB
+	net.Listener
+	server string
+	mu     sync.Mutex // held: nothing gets through
+	ends   []net.Conn
+	all    sync.WaitGroup
+}
+
+func newLine(t *testing.T, url string) *line {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &line{TB: t, Listener: listener, server: strings.TrimPrefix(url, "nats://")}
+	l.all.Go(l.accept)
+	t.Cleanup(l.hangUp)
+	return l
+}
+
+func (l *line) accept() {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return
+		}
+		server, err := new(net.Dialer).DialContext(l.Context(), "tcp", l.server)
+		if err != nil {
+			_ = client.Close()
+			return
+		}
+		l.mu.Lock()
+		l.ends = append(l.ends, client, server)
+		l.mu.Unlock()
+		l.all.Go(func() { l.carry(server, client) })
+		l.all.Go(func() { l.carry(client, server) })
+	}
+}
+
+func (l *line) carry(to io.WriteCloser, from io.Reader) {
+	defer func() { _ = to.Close() }()
+	buffer := make([]byte, 1<<10)
+	for {
+		n, err := from.Read(buffer)
+		l.mu.Lock()
+		if err == nil {
+			_, err = to.Write(buffer[:n])
+		}
+		l.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *line) hangUp() {
+	_ = l.Close()
+	l.mu.Lock()
+	for _, end := range l.ends {
+		_ = end.Close()
+	}
+	l.mu.Unlock()
+	l.all.Wait()
+}
+
+func (l *line) url() string { return "nats://" + l.Addr().String() }
+
+// A server that is connected and says nothing holds nobody up. Were the requests to wait for NATS, this test would wait for its
+// end.
+func TestTake_WithASilentServer(t *testing.T) {
+	line := newLine(t, eventstest.NewServer(t).URL())
+	l := run(t, line.url(), hurried)
+	key := uuid.New()
+	eventually(t, "asked", func() bool {
+		before := counted(l, allowed)
+		l.Take(t.Context(), Ask{Lineage: key})
+		return counted(l, allowed) > before
+	})
+	line.mu.Lock()
+	defer line.mu.Unlock()
+	silence(t, l, key)
+	if l.sweep(time.Now().Add(time.Hour)); !l.idle() {
+		t.Error("questions without an answer are kept")
+	}
+
+	// What is written now fills the line's buffers until the connection takes no more.
+	var filling sync.WaitGroup
+	filling.Go(func() {
+		for range 64 {
+			_ = l.wire.conn.Publish("elsewhere", make([]byte, 1<<19))
+		}
+	})
+	t.Cleanup(filling.Wait) // which the line's end makes fail
+	silence(t, l, key)
+}
+
+func silence(t *testing.T, l *Limiter, key uuid.UUID) {
+	t.Helper()
+	for range 10 {
+		if d := l.Take(t.Context(), Ask{Lineage: key, Report: listReports}); d.Allowed || d.RetryAfter != 1 {
+			t.Errorf("a report: %+v", d)
+		}
+		d := l.Take(t.Context(), Ask{Lineage: key})
+		if text, known := d.Standing(); !d.Allowed || !known {
+			t.Errorf("%+v, %s", d, text)
+		}
+	}
+}
