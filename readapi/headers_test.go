@@ -35,6 +35,8 @@ func TestRequestID(t *testing.T) {
 		strings.Repeat("a", 128): true,
 		strings.Repeat("a", 129): false,
 		"":                       false,
+		"sk_phones_x":            false,
+		"task_1":                 true,
 		"a b":                    false,
 		"a\"b":                   false,
 		"ä":                      false,

@@ -40,7 +40,7 @@ func writeKey(w io.Writer, k access.Record) error {
 		{"id", k.ID.String()},
 		{"name", printable(k.Name)},
 		{"state", string(k.State)},
-		{"key", "sk_phones_" + k.Short + "_..."},
+		{"key", access.KeyPrefix + k.Short + "_..."},
 		{"grant", grant(k.Grant)},
 		{"scopes", scopes(k.Scopes)},
 		{"tier", string(k.Tier)},

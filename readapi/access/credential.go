@@ -48,7 +48,7 @@ func bearer(values []string) string {
 // Parse tells what text is.
 func Parse(text string) Credential {
 	switch {
-	case strings.HasPrefix(text, keyPrefix):
+	case strings.HasPrefix(text, KeyPrefix):
 		if wellFormed(text) {
 			return Credential{Kind: TenantKey, Key: keyOf(text)}
 		}

@@ -8,13 +8,15 @@ import (
 	"strings"
 )
 
+// KeyPrefix is what every key begins with.
+const KeyPrefix = "sk_phones_"
+
 // A key's parts, in characters.
 const (
-	keyPrefix      = "sk_phones_"
 	shortLength    = 12
 	secretLength   = 43 // 62^43 is just above 2^256
 	checksumLength = 6  // 62^6 holds a CRC-32
-	keyLength      = len(keyPrefix) + shortLength + 1 + secretLength + checksumLength
+	keyLength      = len(KeyPrefix) + shortLength + 1 + secretLength + checksumLength
 )
 
 // Key is a secret API key. It prints as its public part; [Key.Reveal] is the one way to the whole. The zero Key is none.
@@ -25,14 +27,14 @@ type Key struct {
 
 // NewKey makes a key from the system's randomness.
 func NewKey() Key {
-	text := keyPrefix + randomDigits(shortLength) + "_" + randomDigits(secretLength)
+	text := KeyPrefix + randomDigits(shortLength) + "_" + randomDigits(secretLength)
 	text += checksum(text)
 	return keyOf(text)
 }
 
 // keyOf takes a well-formed key apart.
 func keyOf(text string) Key {
-	return Key{short: text[len(keyPrefix) : len(keyPrefix)+shortLength], text: &text}
+	return Key{short: text[len(KeyPrefix) : len(KeyPrefix)+shortLength], text: &text}
 }
 
 // Short is the part that finds the key's row, and is no secret.
@@ -47,7 +49,7 @@ func (k Key) Reveal() string {
 }
 
 // String is the key without its secret.
-func (k Key) String() string { return keyPrefix + k.short + "_..." }
+func (k Key) String() string { return KeyPrefix + k.short + "_..." }
 
 // Format prints [Key.String] whatever the verb, so that no verb shows the secret.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.String())) }
@@ -57,11 +59,11 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // wellFormed reports whether text has a key's shape and its checksum is right.
 func wellFormed(text string) bool {
-	if len(text) != keyLength || !strings.HasPrefix(text, keyPrefix) {
+	if len(text) != keyLength || !strings.HasPrefix(text, KeyPrefix) {
 		return false
 	}
-	short, secret := text[len(keyPrefix):len(keyPrefix)+shortLength], text[len(keyPrefix)+shortLength+1:]
-	if text[len(keyPrefix)+shortLength] != '_' || !isBase62(short) || !isBase62(secret) {
+	short, secret := text[len(KeyPrefix):len(KeyPrefix)+shortLength], text[len(KeyPrefix)+shortLength+1:]
+	if text[len(KeyPrefix)+shortLength] != '_' || !isBase62(short) || !isBase62(secret) {
 		return false
 	}
 	body, sum := text[:keyLength-checksumLength], text[keyLength-checksumLength:]

@@ -35,7 +35,7 @@ func TestNewKey(t *testing.T) {
 func TestParse_Typos(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := NewKey().Reveal()
-		i := rapid.IntRange(len(keyPrefix), len(text)-2).Draw(t, "place")
+		i := rapid.IntRange(len(KeyPrefix), len(text)-2).Draw(t, "place")
 		c := rapid.StringMatching(`[ -~]`).Draw(t, "character")
 		for _, typo := range []string{
 			text[:i] + c + text[i+1:],
