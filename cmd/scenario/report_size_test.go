@@ -15,17 +15,20 @@ const (
 	limitBytes = 8_000_000
 )
 
-// spoken is a phone system of a rule's own with calls of which each says a text, in order.
-func (w *world) spoken(texts ...string) (*reporting, []string) {
+// spoken is a phone system with calls of which each says a text, in order.
+func (w *world) spoken(name string, texts ...string) (*reporting, []string) {
 	w.t.Helper()
-	r := w.reporting()
-	ids := make([]string, 0, len(texts))
-	for i, text := range texts {
-		id := r.called(day(5) + events.Time(i))[0]
-		r.happen(changed(transcript(r.system, uuid.MustParse(id), 1, "completed", text))...)
-		ids = append(ids, id)
-	}
-	return r, ids
+	b := w.bulk(name, func() bulk {
+		r := w.reporting()
+		ids := make([]string, 0, len(texts))
+		for i, text := range texts {
+			id := r.called(day(5) + events.Time(i))[0]
+			r.happen(changed(transcript(r.system, uuid.MustParse(id), 1, "completed", text))...)
+			ids = append(ids, id)
+		}
+		return bulk{r.system, r.key, ids}
+	})
+	return &reporting{world: w, system: b.system, key: b.key}, b.ids
 }
 
 // lines are texts that are twice as long once they are escaped.
@@ -42,7 +45,7 @@ const withTranscripts = march + "&includeTranscripts=true"
 // oversized is the answer to a page whose body is too large. What is stored of it is not.
 func (w *world) oversized() answer {
 	w.t.Helper()
-	r, _ := w.spoken(lines(8, 400_000)...)
+	r, _ := w.spoken("large bodies", lines(8, 400_000)...)
 	return r.get(r.key, r.path(withTranscripts))
 }
 
@@ -57,7 +60,7 @@ func (w *world) tooLarge(a answer, params ...string) {
 
 // encodedSize holds actualBytes against the body that would have been sent, put together from pages of one row.
 func encodedSize(w *world) {
-	r, ids := w.spoken(lines(8, 400_000)...)
+	r, ids := w.spoken("large bodies", lines(8, 400_000)...)
 	a := r.get(r.key, r.path(withTranscripts))
 	r.tooLarge(a, "actualBytes", "maxBytes")
 	size := len(r.get(r.key, r.path(between(day(1), day(2)))).text) // a page without rows
@@ -82,7 +85,7 @@ func encodedSize(w *world) {
 
 // guarded is refused for what is stored, which is below the budget of what is sent where it is not escaped.
 func guarded(w *world) {
-	r, ids := w.spoken(lines(10, 900_000)...)
+	r, ids := w.spoken("large texts", lines(10, 900_000)...)
 	a := r.get(r.key, r.path(withTranscripts))
 	r.tooLarge(a, "guard", "limitBytes", "rowCount", "storedBytes")
 	stored, _ := at(a.body, "params.storedBytes").(float64)
@@ -94,7 +97,7 @@ func guarded(w *world) {
 
 // smallerPages reads an oversized window by smaller pages, and without transcripts.
 func smallerPages(w *world) {
-	r, ids := w.spoken(lines(8, 400_000)...)
+	r, ids := w.spoken("large bodies", lines(8, 400_000)...)
 	r.judged(r.key, r.path(withTranscripts), "413 EXPORT_TOO_LARGE")
 	r.same("by three", r.reported(withTranscripts+"&limit=3"), ids)
 	r.same("without transcripts", r.reported(march), ids)
@@ -103,7 +106,7 @@ func smallerPages(w *world) {
 
 // singleTranscript walks into a transcript that is too large for any page, and past it.
 func singleTranscript(w *world) {
-	r, ids := w.spoken("First.", strings.Repeat("\"\n", 1_450_000), "Last.")
+	r, ids := w.spoken("a large text", "First.", strings.Repeat("\"\n", 1_450_000), "Last.")
 	one := withTranscripts + "&limit=1"
 	first := r.get(r.key, r.path(one))
 	r.same("the first page", first.ids(), ids[:1])
@@ -120,8 +123,8 @@ func singleTranscript(w *world) {
 	}
 }
 
-// oversizedSnapshot refers to definitions whose labels are too much for one answer, and tries what might narrow it.
-func oversizedSnapshot(w *world) {
+// labelled refers to definitions whose labels are too much for one answer.
+func (w *world) labelled() bulk {
 	o := w.office()
 	label := strings.Repeat("\"\n", 50_000)
 	for i := range 8 {
@@ -137,13 +140,20 @@ func oversizedSnapshot(w *world) {
 			o.happen(o.classification(kind, code, label))
 		}
 	}
-	a := o.get(o.key, o.path(dimensionsPath))
-	o.tooLarge(a, "actualBytes", "maxBytes")
+	return bulk{system: o.system, key: o.key}
+}
+
+// oversizedSnapshot asks for a snapshot that is too large, and tries what might narrow it.
+func oversizedSnapshot(w *world) {
+	b := w.bulk("large labels", w.labelled)
+	path := "/" + b.system.String() + dimensionsPath
+	a := w.get(b.key, path)
+	w.tooLarge(a, "actualBytes", "maxBytes")
 	if actual, _ := at(a.body, "params.actualBytes").(float64); actual < 32*200_000 || at(a.body, "params.maxBytes") != float64(maxBytes) {
-		o.t.Errorf("params are %v", a.body["params"])
+		w.t.Errorf("params are %v", a.body["params"])
 	}
 	for _, narrower := range []string{"limit", "pageSize", "family", "cursor"} {
-		o.judged(o.key, o.path(dimensionsPath+"?"+narrower+"=1"), "400 VALIDATION_FAILED /"+narrower+" UNKNOWN_PARAMETER")
+		w.judged(b.key, path+"?"+narrower+"=1", "400 VALIDATION_FAILED /"+narrower+" UNKNOWN_PARAMETER")
 	}
-	o.judged(o.key, o.path(dimensionsPath), "413 EXPORT_TOO_LARGE")
+	w.judged(b.key, path, "413 EXPORT_TOO_LARGE")
 }

@@ -38,6 +38,26 @@ type world struct {
 	message, notice   uuid.UUID // voicemails: to the front extension, transcribed, and to the desk
 
 	key access.Key // every scope on harbour
+
+	bulks map[string]bulk // by name
+}
+
+// bulk is a phone system with so much in it that it is published once, for all rules that only read it.
+type bulk struct {
+	system uuid.UUID
+	key    access.Key
+	ids    []string
+}
+
+// bulk is the one of that name, made where no rule has made it yet.
+func (w *world) bulk(name string, publish func() bulk) bulk {
+	w.t.Helper()
+	b, made := w.bulks[name]
+	if !made {
+		b = publish()
+		w.bulks[name] = b
+	}
+	return b
 }
 
 const (
@@ -54,7 +74,7 @@ const (
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{stage: newStage(t)}
+	w := &world{stage: newStage(t), bulks: map[string]bulk{}}
 	for i, id := range []*uuid.UUID{
 		&w.organization, &w.child, &w.group, &w.harbour, &w.annex, &w.branch, &w.front, &w.back, &w.desk, &w.menu, &w.base, &w.handset,
 		&w.mainNumber, &w.releasedNumber, &w.ava, &w.spare, &w.ana, &w.full, &w.bare, &w.leg, &w.analyzed, &w.waiting, &w.message, &w.notice,
