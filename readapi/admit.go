@@ -3,6 +3,7 @@ package readapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -84,8 +85,11 @@ func (s *service) spend(ctx context.Context, x *exchange, o operation, permit ac
 		ask.Report = o.ID
 	}
 	x.budget = s.limiter.Take(ctx, ask)
-	if !x.budget.Allowed {
-		return &problem{code: rateLimited, retryAfter: x.budget.RetryAfter}
+	switch {
+	case x.budget.Allowed:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("budget: %w", ctx.Err())
 	}
-	return nil
+	return &problem{code: rateLimited, retryAfter: x.budget.RetryAfter}
 }

@@ -1,6 +1,9 @@
 package readapi
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -8,10 +11,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 
 	trail "callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
+	"callboard/readapi/limit"
 )
 
 // perMinute is a reader whose keys have a budget of their own size.
@@ -196,4 +201,28 @@ func entries(t *testing.T, js jetstream.JetStream, least int) (all []trail.Entry
 		all = append(all, list...)
 	}
 	return all
+}
+
+// A request that ends while its budget is asked for was not over it: it is unavailable, or gone.
+func TestBudget_EndedMeanwhile(t *testing.T) {
+	js := messages(t)
+	silent, err := limit.New(limit.Config{JetStream: js, Report: 1, Standard: 1, Premium: 1, Patience: time.Hour, Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReader(t, func(c *Config) { c.Limiter, c.Timeout, c.Journal = silent, 50*time.Millisecond, newJournal(t, js, 0) })
+	key := r.key(r.system("one"))
+	r.expectUnavailable(r.get("/customer/phone-systems", withKey(key)))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	q := httptest.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/customer/phone-systems", nil)
+	withKey(key)(q.Header)
+	w := httptest.NewRecorder()
+	r.abandoned(w, q)
+	if line := r.log.last(t); line["status"] != 499.0 || len(w.Header()) > 0 {
+		t.Errorf("logged %v, sent %v", line, w.Header())
+	}
+	if e := entries(t, js, 1)[0]; e.Status != 503 || e.Code != "SERVICE_UNAVAILABLE" {
+		t.Errorf("%+v", e)
+	}
 }

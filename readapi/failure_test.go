@@ -3,6 +3,9 @@ package readapi
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -87,12 +90,46 @@ func TestFailure_ClientGone(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.handler.ServeHTTP(w, q)
+		r.abandoned(w, q)
 	}()
 	cancel()
 	<-done
 	if line := r.log.last(t); line["status"] != 499.0 || line["level"] != "info" || len(w.Header()) > 0 {
 		t.Errorf("logged %v, sent %v", line, w.Header())
+	}
+}
+
+// abandoned serves a request whose client goes away, which ends in an abort.
+func (r *reader) abandoned(w http.ResponseWriter, q *http.Request) {
+	defer func() {
+		if value := recover(); value != http.ErrAbortHandler { //nolint:errorlint // what is panicked with is that very value
+			r.Errorf("ended with %v", value)
+		}
+	}()
+	r.handler.ServeHTTP(w, q)
+}
+
+// A client that closes its side of the connection, and still listens, is not sent an answer that is none.
+func TestFailure_HalfClosed(t *testing.T) {
+	r := newReader(t)
+	system := r.system("one")
+	key := r.key(system)
+	unlock := r.locked()
+	server := httptest.NewServer(r.handler)
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String()) //nolint:noctx // closed by the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	fmt.Fprintf(conn, "GET /api/v1/customer/phone-systems/%s/call-logs HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", system, key.Key.Reveal())
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := io.ReadAll(conn)
+	unlock()
+	if len(sent) > 0 {
+		t.Errorf("%q, %v", sent, err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (x *exchange) audited(status int, err error) audit.Entry {
 		At: x.start, KeyID: x.key, Operation: x.operation, System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
 		Status: status, Address: x.client, RequestID: x.requestID,
 	}
-	if err != nil {
+	if err != nil && status != statusClientGone {
 		entry.Code = string(problemOf(err).code)
 	}
 	return entry

@@ -155,7 +155,7 @@ func TestWalk_GivenUp(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.handler.ServeHTTP(w, q)
+		r.abandoned(w, q)
 	}()
 	<-looks
 	cancel()

@@ -46,6 +46,7 @@ func (s *service) serve(w http.ResponseWriter, r *http.Request, x *exchange, out
 		served.status = s.write(w, r, x, out, err)
 	}
 	s.record(r, x, served.status, err)
+	abortIfGone(served.status)
 }
 
 // statusWriter notes the status that is written.

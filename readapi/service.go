@@ -53,8 +53,17 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	err := s.answer(r, x, out)
-	status := s.write(w, r, x, out, err)
-	s.record(r, x, status, err)
+	status := http.StatusInternalServerError
+	defer func() { s.record(r, x, status, err) }() // whatever becomes of the writing
+	status = s.write(w, r, x, out, err)
+	abortIfGone(status)
+}
+
+// abortIfGone ends a connection without an answer. A client that only closed its own side would otherwise be sent an empty 200.
+func abortIfGone(status int) {
+	if status == statusClientGone {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // answer fills the reply, within the time that a request may take.
