@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
@@ -153,8 +154,9 @@ func TestAudit_Full(t *testing.T) {
 // What is said of a request is what was answered, whatever that was.
 func TestAudit_Entries(t *testing.T) {
 	js := messages(t)
-	r := newReader(t, func(c *Config) {
+	r := newReader(t, perMinute(t, 5), func(c *Config) {
 		c.Journal, c.Projection = newJournal(t, js, 0), openPool(t, "postgres://nobody@127.0.0.1:1/nowhere")
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // httptest's address is within
 	})
 	system := r.system("one")
 	key := r.key(system)
@@ -167,9 +169,12 @@ func TestAudit_Entries(t *testing.T) {
 	r.get(path, with("X-Request-Id", "anonymous"))
 	r.do("POST", path, withKey(key), with("X-Request-Id", "method"))
 	r.get("/elsewhere", withKey(key), with("X-Request-Id", "elsewhere"))
+	r.get(path, withKey(key), with("X-Forwarded-For", "203.0.113.7, 192.0.2.9"), with("X-Request-Id", "proxied"))
+	r.get(path, withKey(key), with("X-Request-Id", "limited"))
 	want := []string{
 		"read listAccessiblePhoneSystems 200  192.0.2.1", "unchanged listAccessiblePhoneSystems 304  192.0.2.1",
 		"head listAccessiblePhoneSystems 200  192.0.2.1", "unavailable listPhones 503 SERVICE_UNAVAILABLE 192.0.2.1",
+		"proxied listAccessiblePhoneSystems 200  203.0.113.7", "limited listAccessiblePhoneSystems 429 RATE_LIMITED 192.0.2.1",
 	}
 	got := entries(t, js, len(want))
 	for i, e := range got {

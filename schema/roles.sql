@@ -15,21 +15,44 @@ $$;
 
 -- The reader has nothing to write, and no statement of its own takes long. Its sessions are not made read-only, which any session
 -- can undo: its grants decide. Temporary tables and large objects are open to everyone unless that is revoked. Who migrates
--- without the rights to do this leaves it undone.
+-- without the rights to do this leaves it undone, and a revoke doesn't even fail then: so it is looked at, and said.
 do $$
 declare
-  statement text;
+  step   text[]; -- what is done, and how it shows that it isn't
+  undone boolean;
 begin
-  foreach statement in array array[
-    format('alter role callboard_reader in database %I set statement_timeout = ''10s''', current_database()),
-    format('revoke temporary on database %I from public', current_database()),
-    'revoke execute on function lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) from public'
+  foreach step slice 1 in array array[
+    array[
+      format('alter role callboard_reader in database %I set statement_timeout = ''10s''', current_database()),
+      $undone$not exists (
+        select from pg_db_role_setting
+        join pg_database on pg_database.oid = setdatabase
+        where datname = current_database()
+          and setrole = 'callboard_reader'::regrole
+          and 'statement_timeout=10s' = any (setconfig)
+      )$undone$
+    ],
+    array[
+      format('revoke temporary on database %I from public', current_database()),
+      $undone$has_database_privilege('callboard_reader', current_database(), 'temporary')$undone$
+    ],
+    array[
+      'revoke execute on function lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) from public',
+      $undone$exists (
+        select from unnest(array['lo_create(oid)', 'lo_creat(integer)', 'lo_from_bytea(oid, bytea)']) making
+        where has_function_privilege('callboard_reader', making, 'execute')
+      )$undone$
+    ]
   ] loop
     begin
-      execute statement;
+      execute step[1];
     exception when insufficient_privilege then
-      raise notice 'not done, for want of rights: %', statement;
+      null;
     end;
+    execute 'select ' || step[2] into undone;
+    if undone then
+      raise warning 'callboard_reader may do more than it should until a superuser runs, in database %: %', current_database(), step[1];
+    end if;
   end loop;
 end
 $$;

@@ -1,7 +1,10 @@
 package schema_test
 
 import (
+	"context"
 	"errors"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -175,6 +178,128 @@ func TestRoles_ReaderWritesNothing(t *testing.T) {
 	if err != nil || len(rights) > 0 {
 		t.Errorf("the reader may %v, %v", rights, err)
 	}
+}
+
+// Days are compared as days: one from before the calendar has the name of one after it, and drops nothing. What somebody else
+// attached or detached is theirs.
+func TestAudit_DaysAreDropped(t *testing.T) {
+	pool := schematest.New(t).Pool(t)
+	for _, statement := range []string{
+		"select access.open_audit_day(date '2026-03-01' + i) from generate_series(0, 3) i",
+		"alter table access.audit detach partition access.audit_20260301",
+		"create table access.archive partition of access.audit for values from ('2025-01-01Z') to ('2026-01-01Z')",
+		"create table access.audit_archive partition of access.audit for values from (minvalue) to ('2025-01-01Z')",
+	} {
+		if _, err := pool.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const left = "select string_agg(relname, ' ' order by relname) from pg_class where relnamespace = 'access'::regnamespace and relkind = 'r' and relname like 'a%'"
+	for _, test := range []struct {
+		before string
+		drops  int
+		left   string
+	}{
+		{"3450-01-01 BC", 0, "archive audit_20260301 audit_20260302 audit_20260303 audit_20260304 audit_archive"},
+		{"-infinity", 0, "archive audit_20260301 audit_20260302 audit_20260303 audit_20260304 audit_archive"},
+		{"2026-03-02", 0, "archive audit_20260301 audit_20260302 audit_20260303 audit_20260304 audit_archive"},
+		{"2026-03-03", 1, "archive audit_20260301 audit_20260303 audit_20260304 audit_archive"},
+		{"12026-01-01", 2, "archive audit_20260301 audit_archive"},
+	} {
+		var dropped int
+		var names string
+		if err := pool.QueryRow(t.Context(), "select access.drop_audit_before($1::text::date)", test.before).Scan(&dropped); err != nil {
+			t.Fatal(err)
+		}
+		if err := pool.QueryRow(t.Context(), left).Scan(&names); err != nil {
+			t.Fatal(err)
+		}
+		if dropped != test.drops || names != test.left {
+			t.Errorf("before %s: %d dropped, left: %s", test.before, dropped, names)
+		}
+	}
+}
+
+// A day has room or it has none, and opening it once more changes nothing.
+func TestAudit_DaysAreOpened(t *testing.T) {
+	pool := schematest.New(t).Pool(t)
+	for _, step := range []struct {
+		statement, day string
+		open           bool
+	}{
+		{"select", "2026-03-01", true},
+		{"set timezone = 'Pacific/Auckland'; set datestyle = 'German'", "2026-03-01", true},
+		{"alter table access.audit detach partition access.audit_20260301", "2026-03-01", false},
+		{"alter table access.audit_20260301 rename to archive", "2026-03-01", true},
+		{"create table access.month partition of access.audit for values from ('2026-04-01Z') to ('2026-05-01Z')", "2026-04-30", true},
+		{"create table access.half partition of access.audit for values from ('2026-05-01Z') to ('2026-05-01 12:00Z')", "2026-05-01", false},
+	} {
+		if _, err := pool.Exec(t.Context(), step.statement); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			var open bool
+			if err := pool.QueryRow(t.Context(), "select access.open_audit_day($1::text::date)", step.day).Scan(&open); err != nil || open != step.open {
+				t.Errorf("%s: the day %s is open %v, %v", step.statement, step.day, open, err)
+			}
+		}
+	}
+}
+
+// What needs a superuser is done or said, together with what a superuser does about it.
+func TestRoles_SaysWhatIsUndone(t *testing.T) {
+	d := schematest.NewEmpty(t)
+	pool := d.Pool(t)
+	exec := func(statement string) {
+		t.Helper()
+		if _, err := pool.Exec(context.Background(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("do $$ begin execute format('alter database %I owner to callboard_operator', current_database()); end $$")
+	exec("alter role callboard_operator createrole")
+	t.Cleanup(func() { exec("alter role callboard_operator nocreaterole") }) // the role is the server's, and other tests' too
+	undone := warnings(t, d.RoleURL("callboard_operator"))
+	const remedy = "revoke execute on function lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) from public"
+	said := slices.IndexFunc(undone, func(warning string) bool { return strings.HasSuffix(warning, ": "+remedy) })
+	if said < 0 || strings.Contains(strings.Join(undone, " "), "temporary") {
+		t.Fatalf("as the database's owner: %q", undone)
+	}
+	for _, warning := range undone {
+		_, remedy, _ := strings.Cut(warning, ": ")
+		exec(remedy)
+	}
+	if undone := warnings(t, d.RoleURL("callboard_operator")); len(undone) > 0 {
+		t.Errorf("after the remedies: %q", undone)
+	}
+}
+
+// warnings are roles.sql's own, as whoever the URL connects as. PostgreSQL's of the same moment don't say what to do.
+func warnings(t *testing.T, url string) []string {
+	t.Helper()
+	roles, err := os.ReadFile("roles.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
+		if strings.HasPrefix(notice.Message, "callboard_reader may") && notice.SeverityUnlocalized == "WARNING" {
+			list = append(list, notice.Message)
+		}
+	}
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if _, err := conn.Exec(t.Context(), string(roles)); err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 // A statement that goes on is ended by the server, whatever became of the reader that sent it.

@@ -165,7 +165,14 @@ func checkStream(t *testing.T, i *instance) {
 	if out := succeed(t, i.Env, "", "stream", "check"); out != "Stream PHONES is safe.\n" {
 		t.Errorf("%s", out)
 	}
-	succeed(t, i.Env, "", "stream", "create")
+	const rest = "\nStream AUDIT: was there.\nStream LIMITS_120_120: was there.\nStream LIMITS_600_120: was there.\n"
+	if out := succeed(t, i.Env, "", "stream", "create"); !strings.HasSuffix(out, rest) {
+		t.Errorf("%s", out)
+	}
+	out := succeed(t, i.Env, "", "stream", "create", "--premium-per-minute", "1000", "--json")
+	if !strings.Contains(out, `"limitsCreated":{"LIMITS_1000_120":true,"LIMITS_120_120":false}`) {
+		t.Errorf("%s", out)
+	}
 	if r := command(t, i.Env, "", "stream", "create", "--partitions", "8"); r.code != 1 || !strings.Contains(r.err, "--partitions 16") {
 		t.Errorf("exit %d: %s", r.code, r.err)
 	}

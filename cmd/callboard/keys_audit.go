@@ -18,7 +18,7 @@ import (
 type keysAuditCommand struct {
 	output
 	ID       uuid.UUID        `arg:"" help:"The key's id, from 'keys list'."`
-	Since    time.Duration    `default:"1h" help:"How far to look back."`
+	Since    time.Duration    `default:"1h" help:"How far to look back: 90m, 24h, 720h."`
 	Limit    int              `default:"1000" help:"How many requests to list, 10000 at most."`
 	Postgres setting.Postgres `embed:""`
 }

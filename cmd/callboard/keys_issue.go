@@ -19,13 +19,13 @@ import (
 type keysIssueCommand struct {
 	output
 	Name         string           `required:"" help:"What people call the key."`
-	System       *uuid.UUID       `xor:"grant" required:"" placeholder:"UUID" help:"Grant one phone system."`
+	System       *uuid.UUID       `xor:"grant" required:"" placeholder:"UUID" help:"Grant one phone system. One of --system, --group and --organization is given."`
 	Group        *uuid.UUID       `xor:"grant" required:"" placeholder:"UUID" help:"Grant the current members of a phone system group."`
 	Organization *uuid.UUID       `xor:"grant" required:"" placeholder:"UUID" help:"Grant the phone systems directly attached to an organization."`
 	Scopes       []string         `required:"" placeholder:"A:READ" help:"What the key may read: ${scopes}."`
 	OwnExtension *uuid.UUID       `placeholder:"UUID" help:"Narrow calls:read to this extension's own calls."`
 	Allow        []string         `placeholder:"CIDR" help:"Accept the key from these networks alone."`
-	Expires      time.Duration    `placeholder:"720h" help:"How long the key lives; for ever by default."`
+	Expires      *time.Duration   `placeholder:"720h" help:"How long the key lives; for ever by default."`
 	Tier         string           `enum:"standard,premium" default:"standard" help:"The rate tier: standard or premium."`
 	Postgres     setting.Postgres `embed:""`
 	Pepper       setting.Pepper   `embed:""`
@@ -63,11 +63,11 @@ func (c *keysIssueCommand) request(now time.Time) (access.Request, error) {
 	if c.OwnExtension != nil {
 		r.OwnExtension = uuid.NullUUID{UUID: *c.OwnExtension, Valid: true}
 	}
-	if c.Expires < 0 {
-		return r, &process.UsageError{Detail: "--expires is how long from now, such as 720h"}
-	}
-	if c.Expires > 0 {
-		r.Expires = now.Add(c.Expires)
+	if c.Expires != nil {
+		if *c.Expires <= 0 {
+			return r, &process.UsageError{Detail: "--expires is how long from now, such as 720h"}
+		}
+		r.Expires = now.Add(*c.Expires)
 	}
 	var err error
 	r.Networks, err = c.networks()

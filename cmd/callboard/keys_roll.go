@@ -18,7 +18,7 @@ type keysRollCommand struct {
 	output
 	ID       uuid.UUID        `arg:"" help:"The old key's id, from 'keys list'."`
 	Overlap  time.Duration    `default:"24h" help:"How long the old key is still accepted, 720h at most; 0s ends it at once."`
-	Expires  *time.Duration   `placeholder:"720h" help:"How long the new key lives; by default as long as the old one was issued for."`
+	Expires  *time.Duration   `placeholder:"720h" help:"How long the new key lives; by default as long as the newest of the lineage was issued for."`
 	Postgres setting.Postgres `embed:""`
 	Pepper   setting.Pepper   `embed:""`
 }

@@ -41,6 +41,7 @@ func writeKey(w io.Writer, k access.Record) error {
 		{"name", printable(k.Name)},
 		{"state", string(k.State)},
 		{"key", access.KeyPrefix + k.Short + "_..."},
+		{"pepper", k.Pepper},
 		{"grant", grant(k.Grant)},
 		{"scopes", scopes(k.Scopes)},
 		{"tier", string(k.Tier)},

@@ -141,6 +141,7 @@ func checkRollRefused(t *testing.T, i *instance) {
 	refused(t, i, 2, "an overlap is between 0s and 720h", "keys", "roll", old.ID, "--overlap=-1s")
 	refused(t, i, 2, "an overlap is between 0s and 720h", "keys", "roll", old.ID, "--overlap", "721h")
 	refused(t, i, 2, "--expires", "keys", "roll", old.ID, "--expires", "0s")
+	refused(t, i, 2, "--expires", "keys", "issue", "--name", "x", "--system", system, "--scopes", "calls:read", "--expires", "0s")
 	refused(t, i, 2, "--since", "keys", "audit", old.ID, "--since", "0s")
 	refused(t, i, 2, "--limit", "keys", "audit", old.ID, "--limit", "10001")
 	successor := answered[keyRecord](t, i, "keys", "roll", old.ID)

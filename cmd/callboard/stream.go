@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -15,16 +17,17 @@ import (
 )
 
 type streamCommand struct {
-	Create streamCreateCommand `cmd:"" help:"Make the stream, the transcripts' bucket and the audit's stream, with safe settings."`
-	Check  streamCheckCommand  `cmd:"" help:"Say what in the running stream's settings is unsafe."`
+	Create streamCreateCommand `cmd:"" help:"Make the stream, the transcripts' bucket, the audit's stream and those of the budgets, with safe settings."`
+	Check  streamCheckCommand  `cmd:"" help:"Say what in the running streams' settings is unsafe."`
 }
 
 type streamCreateCommand struct {
 	output
-	Partitions int            `default:"16" help:"The number of partitions, fixed for the stream's life."`
-	Replicas   int            `default:"1" help:"The number of servers that hold a copy: 3 in production."`
-	NATS       setting.NATS   `embed:""`
-	Stream     setting.Stream `embed:""`
+	Partitions int             `default:"16" help:"The number of partitions, fixed for the stream's life."`
+	Replicas   int             `default:"1" help:"The number of servers that hold a copy: 3 in production."`
+	NATS       setting.NATS    `embed:""`
+	Stream     setting.Stream  `embed:""`
+	Premium    setting.Premium `embed:""`
 }
 
 // Run makes what is not there.
@@ -33,18 +36,26 @@ func (c *streamCreateCommand) Run(ctx context.Context, streams process.Streams) 
 		return &process.UsageError{Detail: "--partitions and --replicas are 1 or more"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		name := c.Stream.Name.Get()
-		made, err := stream.Create(ctx, js, stream.Wanted{Name: name, Partitions: c.Partitions, Replicas: c.Replicas})
+		made, err := stream.Create(ctx, js, stream.Wanted{
+			Name: c.Stream.Name.Get(), Partitions: c.Partitions, Replicas: c.Replicas, Premium: c.Premium.PerMinute.Get(),
+		})
 		if err != nil {
 			return err
 		}
-		return c.print(streams.Out, made, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "Stream %s, %d partitions, %d replicas: %s.\nBucket %s: %s.\nStream %s: %s.\n",
-				name, c.Partitions, c.Replicas, outcome(made.Stream), events.TranscriptBucket, outcome(made.Bucket),
-				audit.StreamName, outcome(made.Audit))
-			return err
-		})
+		return c.print(streams.Out, made, func(w io.Writer) error { return c.write(w, made) })
 	})
+}
+
+func (c *streamCreateCommand) write(w io.Writer, made stream.Made) error {
+	_, err := fmt.Fprintf(w, "Stream %s, %d partitions, %d replicas: %s.\nBucket %s: %s.\nStream %s: %s.\n",
+		c.Stream.Name.Get(), c.Partitions, c.Replicas, outcome(made.Stream), events.TranscriptBucket, outcome(made.Bucket),
+		audit.StreamName, outcome(made.Audit))
+	for _, name := range slices.Sorted(maps.Keys(made.Limits)) {
+		if err == nil {
+			_, err = fmt.Fprintf(w, "Stream %s: %s.\n", name, outcome(made.Limits[name]))
+		}
+	}
+	return err
 }
 
 func outcome(made bool) string {
@@ -56,8 +67,9 @@ func outcome(made bool) string {
 
 type streamCheckCommand struct {
 	output
-	NATS   setting.NATS   `embed:""`
-	Stream setting.Stream `embed:""`
+	NATS    setting.NATS    `embed:""`
+	Stream  setting.Stream  `embed:""`
+	Premium setting.Premium `embed:""`
 }
 
 // checked is what a check found.
@@ -70,7 +82,7 @@ type checked struct {
 func (c *streamCheckCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		found := checked{Stream: c.Stream.Name.Get(), Unsafe: []string{}}
-		faults, err := stream.Check(ctx, js, found.Stream)
+		faults, err := stream.Check(ctx, js, found.Stream, c.Premium.PerMinute.Get())
 		if err != nil {
 			return err
 		}

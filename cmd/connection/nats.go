@@ -3,8 +3,10 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,20 +34,27 @@ type NATSConfig struct {
 	Patient bool
 
 	Log zerolog.Logger
+
+	silence time.Duration // zero: maxSilence
 }
 
 // Servers are fast to answer, or not there.
 const (
 	dialTime      = 5 * time.Second
 	reconnectWait = 500 * time.Millisecond
+
+	// maxSilence is how long a server may say nothing before it is asked for a sign of life, and how long it may take no bytes.
+	// A host that vanished closes no connection, so nothing else tells that it is gone.
+	maxSilence = 5 * time.Second
+	maxPings   = 2 // without an answer
 )
 
 // NewNATS connects.
 func NewNATS(c NATSConfig) (*NATS, error) {
 	n := &NATS{closed: make(chan struct{})}
-	options := append(c.watch(),
-		nats.Name(c.Name), nats.Timeout(dialTime), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
-		nats.RetryOnFailedConnect(c.Patient), nats.ClosedHandler(func(*nats.Conn) { close(n.closed) }))
+	options := slices.Concat(c.watch(), c.persist(), []nats.Option{
+		nats.Name(c.Name), nats.Timeout(dialTime), nats.ClosedHandler(func(*nats.Conn) { close(n.closed) }),
+	})
 	if c.Creds != "" {
 		options = append(options, nats.UserCredentials(c.Creds))
 	}
@@ -58,6 +67,16 @@ func NewNATS(c NATSConfig) (*NATS, error) {
 		return nil, fmt.Errorf("JetStream: %w", err)
 	}
 	return n, nil
+}
+
+// persist notices a server that is gone and looks for one for ever. Credentials that are refused may be right again later: they
+// are changed in two places, one after the other.
+func (c NATSConfig) persist() []nats.Option {
+	silence := cmp.Or(c.silence, maxSilence)
+	return []nats.Option{
+		nats.RetryOnFailedConnect(c.Patient), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.IgnoreAuthErrorAbort(),
+		nats.PingInterval(silence), nats.MaxPingsOutstanding(maxPings), nats.FlusherTimeout(silence),
+	}
 }
 
 // watch logs what becomes of the connection, and names servers by their address: a token stands in a URL where its user does.

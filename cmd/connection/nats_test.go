@@ -1,14 +1,15 @@
-package connection_test
+package connection
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/connection"
 	"callboard/cmd/setting"
 	"callboard/events/eventstest"
 )
@@ -24,7 +25,7 @@ func natsURL(tb testing.TB, text string) setting.URL {
 
 func TestNewNATS(t *testing.T) {
 	s := eventstest.NewServer(t)
-	n, err := connection.NewNATS(connection.NATSConfig{URL: natsURL(t, s.URL()), Name: "test", Log: zerolog.Nop()})
+	n, err := NewNATS(NATSConfig{URL: natsURL(t, s.URL()), Name: "test", Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +43,11 @@ func TestNewNATS(t *testing.T) {
 
 func TestNewNATS_Absent(t *testing.T) {
 	const nobody = "nats://me:hunter2@127.0.0.1:1"
-	_, err := connection.NewNATS(connection.NATSConfig{URL: natsURL(t, nobody), Log: zerolog.Nop()})
+	_, err := NewNATS(NATSConfig{URL: natsURL(t, nobody), Log: zerolog.Nop()})
 	if err == nil || !strings.Contains(err.Error(), "NATS at nats://127.0.0.1:1") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("%v", err)
 	}
-	patient, err := connection.NewNATS(connection.NATSConfig{URL: natsURL(t, nobody), Patient: true, Log: zerolog.Nop()})
+	patient, err := NewNATS(NATSConfig{URL: natsURL(t, nobody), Patient: true, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestNewNATS_ServerComesBack(t *testing.T) {
 	var log strings.Builder
 	s := eventstest.NewServer(t, func(o *server.Options) { o.Authorization = "hunter2" })
 	url := natsURL(t, strings.Replace(s.URL(), "nats://", "nats://hunter2@", 1))
-	n, err := connection.NewNATS(connection.NATSConfig{URL: url, Log: zerolog.New(zerolog.SyncWriter(&log))})
+	n, err := NewNATS(NATSConfig{URL: url, Log: zerolog.New(zerolog.SyncWriter(&log))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,10 +76,75 @@ func TestNewNATS_ServerComesBack(t *testing.T) {
 	}
 }
 
+// The library's own patience with a server that refuses its credentials is two tries.
+func TestNewNATS_CredentialsComeBack(t *testing.T) {
+	var options *server.Options
+	s := eventstest.NewServer(t, func(o *server.Options) { options = o })
+	line := newLine(t, s.URL())
+	password := func(p string) {
+		s.Stop()
+		options.Authorization = p
+		s.Start()
+	}
+	password("changed")
+	n, err := NewNATS(NATSConfig{URL: natsURL(t, "nats://hunter2@"+line.host()), Patient: true, Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	line.called(3)
+	password("hunter2")
+	eventually(t, func() bool { return n.Err() == nil })
+	password("changed")
+	line.called(3)
+	password("hunter2")
+	eventually(t, func() bool { return n.Err() == nil })
+}
+
+// A host that vanished answers no ping and takes no bytes, and closes nothing.
+func TestNewNATS_SilentServer(t *testing.T) {
+	for name, busy := range map[string]bool{"an idle connection": false, "a busy one": true} {
+		t.Run(name, func(t *testing.T) {
+			line := newLine(t, eventstest.NewServer(t).URL())
+			n, err := NewNATS(NATSConfig{
+				URL: natsURL(t, "nats://"+line.host()), Log: zerolog.Nop(), silence: 200 * time.Millisecond,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(n.Close)
+			lost := n.conn.StatusChanged(nats.RECONNECTING)
+			line.mu.Lock()
+			var filling sync.WaitGroup
+			if busy {
+				filling.Go(func() { fill(n.conn) })
+			}
+			select {
+			case <-lost:
+			case <-time.After(patience):
+				t.Error("nobody noticed")
+			}
+			line.mu.Unlock()
+			filling.Wait()
+			eventually(t, func() bool { return n.Err() == nil })
+		})
+	}
+}
+
+// fill writes more than the buffers between two ends take.
+func fill(conn *nats.Conn) {
+	for range 64 {
+		_ = conn.Publish("elsewhere", make([]byte, 1<<19)) // fails where the connection is lost
+	}
+}
+
+// patience is how long a test waits for what must happen, on a machine busy with other tests.
+const patience = 30 * time.Second
+
 // eventually polls until a condition holds.
 func eventually(tb testing.TB, holds func() bool) {
 	tb.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {

@@ -169,7 +169,7 @@ func (i *instance) startPublisher(ctx context.Context) (err error) {
 	}
 	i.stack.Go(ctx, "publisher", i.publisher.Hold)
 	_, err = stream.Create(ctx, i.publisher.JetStream, stream.Wanted{
-		Name: events.StreamName, Partitions: events.DefaultPartitions, Replicas: 1,
+		Name: events.StreamName, Partitions: events.DefaultPartitions, Replicas: 1, Premium: premiumPerMinute,
 	})
 	return err
 }

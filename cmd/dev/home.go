@@ -75,7 +75,7 @@ func (h *home) clear() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"nats", "audio", "key-pepper", "cursor-key", "env", "log"} {
+	for _, name := range []string{"nats", "audio", "key-pepper", "cursor-key", keyFile, "env", "log"} {
 		marks = append(marks, h.path(name))
 	}
 	errs := []error{cluster.Remove(h.path("postgres"))}

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+
+	"github.com/google/uuid"
 
 	"callboard/readapi/access"
 )
-
-// keyName tells the instance's own key from others.
-const keyName = "dev"
 
 // issueKey makes a key for the sample's first organization. A key can't be shown twice, so every start makes one and ends the
 // one before.
@@ -26,28 +27,37 @@ func (i *instance) issueKey(ctx context.Context) (key string, err error) {
 	}
 	defer pool.Close()
 	registry := access.NewRegistry(pool, peppers[0])
-	if err := revokeOld(ctx, registry); err != nil {
+	if err := i.revokeOld(ctx, registry); err != nil {
 		return "", err
 	}
 	issued, err := registry.Issue(ctx, access.Request{
-		Name:   keyName,
+		Name:   "dev",
 		Grant:  access.Grant{Kind: access.GrantOrganization, ID: i.company.Organizations()[0].ID},
 		Scopes: access.Scopes(),
 	})
-	return issued.Key.Reveal(), err
+	if err != nil {
+		return "", err
+	}
+	return issued.Key.Reveal(), writeFile(i.home.path(keyFile), []byte(issued.ID.String()))
 }
 
-func revokeOld(ctx context.Context, registry *access.Registry) error {
-	keys, err := registry.List(ctx)
+// keyFile has the id of the instance's own key.
+const keyFile = "key-id"
+
+func (i *instance) revokeOld(ctx context.Context, registry *access.Registry) error {
+	text, err := os.ReadFile(i.home.path(keyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	for _, k := range keys {
-		if k.Name == keyName && k.State == access.StateActive {
-			if err := registry.Revoke(ctx, k.ID); err != nil {
-				return err
-			}
-		}
+	id, err := uuid.ParseBytes(text)
+	if err != nil {
+		return fmt.Errorf("%s in the data folder: %w; start again with --fresh", keyFile, err)
+	}
+	if err := registry.Revoke(ctx, id); !errors.Is(err, access.ErrUnknownKey) { // the database may be another
+		return err
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ type program struct {
 	Stream      setting.Stream     `embed:""`
 	Postgres    setting.Postgres   `embed:""`
 	Partitions  setting.Partitions `setting:"CALLBOARD_PARTITIONS" placeholder:"0-7,12" help:"This projector's share of the partitions; all of them by default."`
-	AuditDays   setting.Count      `name:"audit-days" setting:"CALLBOARD_AUDIT_DAYS" default:"90" help:"How many days of the audit are kept."`
+	AuditDays   setting.Days       `name:"audit-days" setting:"CALLBOARD_AUDIT_DAYS" default:"90" help:"How many days of the audit are kept."`
 	AdminListen setting.Address    `setting:"CALLBOARD_ADMIN_LISTEN" default:"127.0.0.1:9091" help:"Where /livez, /readyz, /metrics and /debug/pprof are. Never public."`
 	Log         setting.Log        `embed:""`
 }

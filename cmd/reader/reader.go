@@ -41,12 +41,6 @@ type Config struct {
 	Log            zerolog.Logger
 }
 
-// The contract's budgets, in requests a minute (Limits).
-const (
-	reportPerMinute   = 120
-	standardPerMinute = 120
-)
-
 // Run answers requests until ctx ends; then it stops being ready, lets the requests under way end and hands over what the audit
 // has of them.
 //
@@ -78,7 +72,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	registry := admin.NewRegistry()
 	limiter, err := limit.New(limit.Config{
-		JetStream: nats.JetStream, Report: reportPerMinute, Standard: standardPerMinute, Premium: c.Premium,
+		JetStream: nats.JetStream, Report: limit.ReportPerMinute, Standard: limit.StandardPerMinute, Premium: c.Premium,
 		Patience: c.Patience, Log: c.Log, Metrics: registry,
 	})
 	if err != nil {

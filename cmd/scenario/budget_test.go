@@ -161,6 +161,19 @@ func sharedBudget(w *world) {
 	for _, path := range []string{harbour, annex, branch, ""} {
 		m.judge(path, m.ask(key, path), limited)
 	}
+	m.lineageBudget()
+}
+
+// lineageBudget spends one budget with a key and the key that it was rolled into.
+func (m *meter) lineageBudget() {
+	old := m.issue(time.Time{})
+	rolled, err := m.registry.Roll(m.t.Context(), old.ID, access.Roll{Overlap: time.Hour})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.is("the old key", m.rush(old.Key, 70, m.home("/phones")), map[string]int{"200": 70})
+	m.is("the new key", m.rush(rolled.Key, 55, m.home("/phones")), map[string]int{"200": 50, limited: 5})
+	m.judge("the old key again", m.ask(old.Key, m.home("/phones")), limited)
 }
 
 // overBudget holds the refusal itself against the contract, and the headers before it.
@@ -185,9 +198,11 @@ func overBudget(w *world) {
 		}
 		m.is("retryable", a.body["retryable"], true)
 	}
-	// Who is not let in is not told of budgets, and neither is who asks for what its scopes forbid; both are free.
+	// Who is not let in is not told of budgets, and neither is who asks for what its scopes forbid, budget or not.
 	m.is("no key", m.send(http.MethodGet, m.base+"/v1/customer/phone-systems", http.Header{}).header.Get("RateLimit-Policy"), "")
-	m.judge("beyond the scopes", m.ask(m.stage.key(access.Request{Grant: w.harbourAlone(), Scopes: []access.Scope{access.ScopePhones}}), w.home("/voicemails")), "403 INSUFFICIENT_SCOPE")
+	phones := m.stage.key(access.Request{Grant: w.harbourAlone(), Scopes: []access.Scope{access.ScopePhones}})
+	m.is("a budget spent", m.rush(phones, 120, w.home("/phones")), map[string]int{"200": 120})
+	m.judge("beyond the scopes", m.ask(phones, w.home("/voicemails")), "403 INSUFFICIENT_SCOPE")
 }
 
 // unreachableBudget takes NATS away: reports are refused, all else is answered, and both are as ever once NATS is back.

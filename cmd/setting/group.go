@@ -28,7 +28,7 @@ type Pepper struct {
 
 // Premium is what keys of the premium tier may ask for.
 type Premium struct {
-	PerMinute Count `name:"premium-per-minute" setting:"CALLBOARD_PREMIUM_PER_MINUTE" default:"600" help:"How many requests a minute a key of the premium tier may make."`
+	PerMinute Allowance `name:"premium-per-minute" setting:"CALLBOARD_PREMIUM_PER_MINUTE" default:"600" help:"How many requests a minute a key of the premium tier may make."`
 }
 
 // Log is what a program logs, and how.

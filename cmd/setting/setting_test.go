@@ -70,6 +70,7 @@ func TestParse(t *testing.T) {
 	env["CALLBOARD_CURSOR_KEY"] = key(32)
 	env["CALLBOARD_AUDIO_URL"] = "s3://calls?region=eu-central-1"
 	env["CALLBOARD_LOG_LEVEL"] = "warn"
+	env["CALLBOARD_PREMIUM_PER_MINUTE"] = "120878"
 	p, err := parse(env, "--log-level", "debug", "--stream=OTHER")
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +87,7 @@ func TestParse(t *testing.T) {
 		{"audio", p.AudioURL.Given(), true},
 		{"proxies", fmt.Sprint(p.Proxies.Get()), "[10.0.0.0/8 192.0.2.1/32]"},
 		{"partitions", p.Partitions.Get(), []int{1, 4, 5, 6}},
+		{"allowance", p.Premium.PerMinute.Get(), 120878},
 		{"base URL", p.BaseURL.Get(), env["CALLBOARD_BASE_URL"]},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {
@@ -181,8 +183,9 @@ func TestParse_Faults(t *testing.T) {
 		{"credentials in an audio URL's query", "CALLBOARD_AUDIO_URL", "s3://calls?secret=" + secret, "more in its query"},
 		{"credentials in an endpoint", "CALLBOARD_AUDIO_URL", "s3://calls?endpoint=https://me:" + secret + "@host", "AWS_ACCESS_KEY_ID"},
 		{"a base URL with a user", "CALLBOARD_BASE_URL", "https://me:" + secret + "@host/v1", "https://host/v1"},
-		{"an allowance of nothing", "CALLBOARD_PREMIUM_PER_MINUTE", "0", "from 1 up"},
-		{"an allowance that is no number", "CALLBOARD_PREMIUM_PER_MINUTE", "many", "from 1 up"},
+		{"an allowance of nothing", "CALLBOARD_PREMIUM_PER_MINUTE", "0", "(--premium-per-minute) is not a whole number from 1 to 120878"},
+		{"an allowance that is no number", "CALLBOARD_PREMIUM_PER_MINUTE", "many", "from 1 to 120878"},
+		{"an allowance that can't be metered", "CALLBOARD_PREMIUM_PER_MINUTE", "120879", "from 1 to 120878"},
 		{"a huge partition", "CALLBOARD_PARTITIONS", "0-99999999999", "0-7,12"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"callboard/events"
 	"callboard/events/audit"
+	"callboard/readapi/limit"
 )
 
 // Wanted is how the streams are made. Partitions are fixed for the stream's life.
@@ -17,6 +18,7 @@ type Wanted struct {
 	Name       string
 	Partitions int
 	Replicas   int
+	Premium    int // requests a minute of a premium key
 }
 
 // Made tells what [Create] made; what it did not make was there, as wanted.
@@ -24,10 +26,13 @@ type Made struct {
 	Stream bool `json:"streamCreated"`
 	Bucket bool `json:"bucketCreated"`
 	Audit  bool `json:"auditCreated"`
+
+	// Limits are the limiter's streams by name.
+	Limits map[string]bool `json:"limitsCreated"`
 }
 
-// Create makes the stream of events, the bucket of transcripts and the audit's stream where they are not there yet. It changes
-// nothing that is there: a stream of events with other settings than those wanted is an error.
+// Create makes the stream of events, the bucket of transcripts, the audit's stream and the limiter's streams where they are not
+// there yet. It changes nothing that is there: a stream of events with other settings than those wanted is an error.
 func Create(ctx context.Context, js jetstream.JetStream, w Wanted) (made Made, err error) {
 	if made.Stream, err = w.createEvents(ctx, js); err != nil {
 		return made, err
@@ -38,7 +43,8 @@ func Create(ctx context.Context, js jetstream.JetStream, w Wanted) (made Made, e
 	if made.Audit, err = w.createAudit(ctx, js); err != nil {
 		return made, fmt.Errorf("stream %s: %w", audit.StreamName, err)
 	}
-	return made, nil
+	made.Limits, err = w.createLimits(ctx, js)
+	return made, err
 }
 
 func (w Wanted) createEvents(ctx context.Context, js jetstream.JetStream) (bool, error) {
@@ -65,11 +71,30 @@ func (w Wanted) createBucket(ctx context.Context, js jetstream.JetStream) (bool,
 }
 
 func (w Wanted) createAudit(ctx context.Context, js jetstream.JetStream) (bool, error) {
-	_, err := js.Stream(ctx, audit.StreamName)
+	return create(ctx, js, audit.StreamConfig(w.Replicas))
+}
+
+func (w Wanted) createLimits(ctx context.Context, js jetstream.JetStream) (map[string]bool, error) {
+	configs, err := limit.StreamConfigs(w.Premium, w.Replicas)
+	if err != nil {
+		return nil, err
+	}
+	made := make(map[string]bool, len(configs))
+	for _, c := range configs {
+		if made[c.Name], err = create(ctx, js, c); err != nil {
+			return made, fmt.Errorf("stream %s: %w", c.Name, err)
+		}
+	}
+	return made, nil
+}
+
+// create makes a stream. False: there is one of its name.
+func create(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig) (bool, error) {
+	_, err := js.Stream(ctx, c.Name)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, err
 	}
-	_, err = js.CreateStream(ctx, audit.StreamConfig(w.Replicas))
+	_, err = js.CreateStream(ctx, c)
 	return err == nil, err
 }
 
@@ -89,8 +114,9 @@ func (w Wanted) matches(running jetstream.StreamConfig) error {
 	return nil
 }
 
-// Check says in a sentence each what is unsafe in the settings of the running streams.
-func Check(ctx context.Context, js jetstream.JetStream, name string) ([]string, error) {
+// Check says in a sentence each what is unsafe in the settings of the running streams: that of events by its name, and those of
+// the rest, with an allowance of premium requests a minute.
+func Check(ctx context.Context, js jetstream.JetStream, name string, premium int) ([]string, error) {
 	running, err := js.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, fmt.Errorf("there is no stream %s: 'callboard stream create' makes it", name)
@@ -98,8 +124,12 @@ func Check(ctx context.Context, js jetstream.JetStream, name string) ([]string, 
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", name, err)
 	}
-	faults := events.CheckStream(running.CachedInfo().Config)
-	for _, check := range []func(context.Context, jetstream.JetStream) ([]string, error){checkBucket, checkAudit} {
+	config := running.CachedInfo().Config
+	faults := events.CheckStream(config)
+	limits := func(ctx context.Context, js jetstream.JetStream) ([]string, error) {
+		return checkLimits(ctx, js, config, premium)
+	}
+	for _, check := range []func(context.Context, jetstream.JetStream) ([]string, error){checkBucket, checkAudit, limits} {
 		found, err := check(ctx, js)
 		if err != nil {
 			return nil, err
@@ -140,6 +170,33 @@ func checkBucket(ctx context.Context, js jetstream.JetStream) ([]string, error) 
 	}
 	if status.Storage() != jetstream.FileStorage {
 		faults = append(faults, "bucket "+name+" is not in files: a restart loses every large transcript.")
+	}
+	return faults, nil
+}
+
+// checkLimits is about the limiter's streams that are there: readers make those that they miss.
+func checkLimits(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig, premium int) ([]string, error) {
+	wanted, err := limit.StreamConfigs(premium, main.Replicas)
+	if err != nil {
+		return nil, err
+	}
+	var faults []string
+	for _, want := range wanted {
+		stream, err := js.Stream(ctx, want.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("stream %s: %w", want.Name, err)
+		}
+		running := stream.CachedInfo().Config
+		if err := limit.CheckStream(running, want); err != nil {
+			faults = append(faults, fmt.Sprintf("stream %s makes readers refuse reports: %s.", want.Name, err))
+		}
+		if running.Replicas < want.Replicas {
+			faults = append(faults, fmt.Sprintf("stream %s is on fewer servers than %s, %d and not %d: while they are away, readers refuse reports; "+
+				"change its replicas with the NATS tools.", want.Name, main.Name, running.Replicas, want.Replicas))
+		}
 	}
 	return faults, nil
 }

@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -14,22 +15,30 @@ import (
 	"callboard/events"
 	"callboard/events/audit"
 	"callboard/events/eventstest"
+	"callboard/readapi/limit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func wanted() stream.Wanted { return stream.Wanted{Name: "PHONES", Partitions: 4, Replicas: 1} }
+func wanted() stream.Wanted {
+	return stream.Wanted{Name: "PHONES", Partitions: 4, Replicas: 1, Premium: 600}
+}
 
 func TestCreate(t *testing.T) {
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	made, err := stream.Create(t.Context(), js, wanted())
-	if err != nil || !made.Stream || !made.Bucket || !made.Audit {
+	limits := map[string]bool{"LIMITS_120_120": true, "LIMITS_600_120": true}
+	if want := (stream.Made{Stream: true, Bucket: true, Audit: true, Limits: limits}); err != nil || !reflect.DeepEqual(made, want) {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	if made, err = stream.Create(t.Context(), js, wanted()); err != nil || made != (stream.Made{}) {
+	for name := range limits {
+		limits[name] = false
+	}
+	made, err = stream.Create(t.Context(), js, wanted())
+	if want := (stream.Made{Limits: limits}); err != nil || !reflect.DeepEqual(made, want) {
 		t.Errorf("the second time: %+v, %v", made, err)
 	}
-	if faults, err := stream.Check(t.Context(), js, "PHONES"); err != nil || len(faults) > 0 {
+	if faults, err := stream.Check(t.Context(), js, "PHONES", 600); err != nil || len(faults) > 0 {
 		t.Errorf("unsafe: %v, %v", faults, err)
 	}
 }
@@ -75,7 +84,7 @@ func TestCreate_OtherSettings(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	if _, err := stream.Check(t.Context(), js, "PHONES"); err == nil || !strings.Contains(err.Error(), "callboard stream create") {
+	if _, err := stream.Check(t.Context(), js, "PHONES", 600); err == nil || !strings.Contains(err.Error(), "callboard stream create") {
 		t.Errorf("no stream: %v", err)
 	}
 	unsafe := events.StreamConfig("PHONES", 4, 1)
@@ -95,11 +104,23 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, js, "max_age is set", "forgets after 1h0m0s", "not in files", "AUDIT forgets after 2h0m0s")
+	limits, err := limit.StreamConfigs(600, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits[1].MaxMsgsPerSubject = 1000
+	for _, c := range limits {
+		if _, err := js.CreateStream(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says(t, js, "max_age is set", "forgets after 1h0m0s", "not in files", "AUDIT forgets after 2h0m0s",
+		"LIMITS_600_120 makes readers refuse reports: its settings are not those of a limiter; delete it")
 }
 
 func says(t *testing.T, js jetstream.JetStream, wants ...string) {
 	t.Helper()
-	faults, err := stream.Check(context.Background(), js, "PHONES")
+	faults, err := stream.Check(context.Background(), js, "PHONES", 600)
 	if err != nil || len(faults) != len(wants) {
 		t.Fatalf("%q, %v; want %q", faults, err, wants)
 	}

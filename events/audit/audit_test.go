@@ -43,6 +43,8 @@ func TestDecode_Refuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, message := range map[string]string{
+		"nothing":        "",
+		"an empty line":  "\n",
 		"not JSON":       "hello",
 		"half a line":    string(good[:len(good)-5]),
 		"without an id":  strings.Replace(string(good), `"id"`, `"no"`, 1),

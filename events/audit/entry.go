@@ -36,7 +36,7 @@ func Encode(entries []Entry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode reads what [Encode] writes. A message is read whole or not at all.
+// Decode reads what [Encode] writes, one entry at least. A message is read whole or not at all.
 func Decode(message []byte) ([]Entry, error) {
 	var entries []Entry
 	for line := range bytes.Lines(message) {
@@ -49,6 +49,9 @@ func Decode(message []byte) ([]Entry, error) {
 			return nil, errors.New("audit entry: without an id, a key or a time")
 		}
 		entries = append(entries, e)
+	}
+	if len(entries) == 0 {
+		return nil, errors.New("audit message: without an entry")
 	}
 	return entries, nil
 }

@@ -27,12 +27,12 @@ func BenchmarkAudit(b *testing.B) {
 	for range b.N {
 		b.StopTimer()
 		s := newStage(b)
-		list := benchmarkEntries()
+		list := benchmarkEntries(s.noon)
 		j, err := journal.NewJournal(journal.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 		if err != nil {
 			b.Fatal(err)
 		}
-		stop := s.start(func(c *filer.Config) { c.Retention = 100_000 })
+		stop := s.start()
 		ctx, cancel := context.WithCancel(b.Context())
 		var running sync.WaitGroup
 		running.Go(func() {
@@ -72,14 +72,14 @@ func BenchmarkAudit(b *testing.B) {
 }
 
 // benchmarkEntries are those of a few hundred keys, of one day.
-func benchmarkEntries() []audit.Entry {
+func benchmarkEntries(from time.Time) []audit.Entry {
 	keys := make([]uuid.UUID, 300)
 	for i := range keys {
 		keys[i] = uuid.New()
 	}
 	list := make([]audit.Entry, *records)
 	for i := range list {
-		list[i] = entry(keys[i*7%len(keys)], noon().Add(time.Duration(i)*time.Millisecond/10))
+		list[i] = entry(keys[i*7%len(keys)], from.Add(time.Duration(i)*time.Millisecond/10))
 		list[i].ID = uuid.Must(uuid.NewV7())
 		list[i].System = uuid.NullUUID{UUID: keys[i%len(keys)], Valid: true}
 		list[i].Address = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})

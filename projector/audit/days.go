@@ -4,36 +4,45 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 	"time"
 )
 
 var (
-	//go:embed open_days.sql
-	openDaysSQL string
+	//go:embed open_day.sql
+	openDaySQL string
 
 	//go:embed drop_days.sql
 	dropDaysSQL string
 )
 
-// openDays makes room for the days of entries that are new to the session.
-func (s *session) openDays(ctx context.Context, entries []entry) error {
-	var days []time.Time
+// placed are the entries whose day has a place. Days that are new to the session are opened, each by itself; an entry whose day
+// can't be opened is noted with its message.
+func (s *session) placed(ctx context.Context, entries []entry) ([]entry, error) {
+	placed := make([]entry, 0, len(entries))
+	closed := make(map[time.Time]bool)
 	for _, e := range entries {
-		if day := dayOf(e.At); !s.opened[day] && !slices.Contains(days, day) {
-			days = append(days, day)
+		day := dayOf(e.At)
+		if !s.opened[day] && !closed[day] {
+			open, err := s.openDay(ctx, day)
+			if err != nil {
+				return nil, err
+			}
+			s.opened[day], closed[day] = open, !open
 		}
+		if closed[day] {
+			e.of.reason = fmt.Sprintf("entry %s: the audit has no place for %s, whose table was detached", e.ID, day.Format(time.DateOnly))
+			continue
+		}
+		placed = append(placed, e)
 	}
-	if len(days) == 0 {
-		return nil
+	return placed, nil
+}
+
+func (s *session) openDay(ctx context.Context, day time.Time) (open bool, err error) {
+	if err := s.config.Database.QueryRow(ctx, openDaySQL, day).Scan(&open); err != nil {
+		return false, fmt.Errorf("open day: %w", err)
 	}
-	if _, err := s.config.Database.Exec(ctx, openDaysSQL, days); err != nil {
-		return fmt.Errorf("open days: %w", err)
-	}
-	for _, day := range days {
-		s.opened[day] = true
-	}
-	return nil
+	return open, nil
 }
 
 // dayOf is the day of UTC that an instant lies in.
@@ -60,15 +69,17 @@ func (f *Filer) forget(ctx context.Context) {
 	}
 }
 
-// dropDays drops the days before first.
+// dropDays drops the days before first, some at a time.
 func (f *Filer) dropDays(ctx context.Context, first time.Time) error {
-	var dropped int
-	if err := f.config.Database.QueryRow(ctx, dropDaysSQL, first).Scan(&dropped); err != nil {
-		return fmt.Errorf("drop days: %w", err)
-	}
-	if dropped > 0 {
+	for {
+		var dropped int
+		if err := f.config.Database.QueryRow(ctx, dropDaysSQL, first).Scan(&dropped); err != nil {
+			return fmt.Errorf("drop days: %w", err)
+		}
+		if dropped == 0 {
+			return nil
+		}
 		f.config.Log.Info().Int("days", dropped).Str("before", first.Format(time.DateOnly)).Msg("audit days dropped")
+		f.metrics.dropped.Add(float64(dropped))
 	}
-	f.metrics.dropped.Add(float64(dropped))
-	return nil
 }

@@ -3,6 +3,8 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -34,8 +36,29 @@ func read(messages []jetstream.Msg) ([]delivery, error) {
 		if deliveries[i].entries, err = audit.Decode(m.Data()); err != nil {
 			deliveries[i].reason = err.Error()
 		}
+		deliveries[i].keepTimely()
 	}
 	return deliveries, nil
+}
+
+// How far an entry's time may lie from the moment that the stream took its message. An entry waits in its reader for as long as
+// NATS is away, and a reader's clock may be wrong.
+const (
+	maxWait  = 7 * 24 * time.Hour
+	maxAhead = 24 * time.Hour
+)
+
+// keepTimely leaves out the entries of any other time, and notes it. Each day that is filed takes a table, so what a message claims
+// must not make them by the thousand.
+func (d *delivery) keepTimely() {
+	d.entries = slices.DeleteFunc(d.entries, func(e audit.Entry) bool {
+		ahead := e.At.Sub(d.meta.Timestamp)
+		if ahead >= -maxWait && ahead <= maxAhead {
+			return false
+		}
+		d.reason = fmt.Sprintf("entry %s: its time is more than %s before that of its message, or %s after", e.ID, maxWait, maxAhead)
+		return true
+	})
 }
 
 // portionEntries is how many entries one transaction files at most, if it isn't one message alone. Larger ones are no faster.

@@ -9,6 +9,6 @@
 //	 back off
 //
 // All projectors share one consumer, and what one of them doesn't acknowledge another gets, so nothing here is owned and nothing
-// is remembered: a message that is delivered twice finds its entries filed. An entry that PostgreSQL refuses costs only itself;
-// its message, and one that can't be read, is kept whole as a dead letter.
+// is remembered: a message that is delivered twice finds its entries filed. An entry that PostgreSQL refuses, whose time
+// can't be, or whose day was detached costs only itself; its message, and one that can't be read, is kept whole as a dead letter.
 package audit

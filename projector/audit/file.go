@@ -18,7 +18,7 @@ import (
 //go:embed file.sql
 var fileSQL string
 
-// file writes entries. Where PostgreSQL refuses the data, it halves them until the one at fault is alone, and notes why with its
+// file writes entries whose days are open. Where PostgreSQL refuses the data, it halves them until the one at fault is alone, and notes why with its
 // message.
 func (s *session) file(ctx context.Context, entries []entry) error {
 	if len(entries) == 0 {
@@ -50,9 +50,6 @@ func withoutDay(err error) bool {
 }
 
 func (s *session) insert(ctx context.Context, entries []entry) error {
-	if err := s.openDays(ctx, entries); err != nil {
-		return err
-	}
 	tag, err := s.config.Database.Exec(ctx, fileSQL, columns(entries)...)
 	if err != nil {
 		return fmt.Errorf("file: %w", err)

@@ -1,5 +1,6 @@
 -- Files entries, those that are filed already excepted, and the newest use of every key. One statement, so the two stand or fall
 -- together. Both go in the order of their keys, so that projectors with the same messages in hand wait for each other in one order.
+-- A key can't have been used in the future, which a reader whose clock is ahead claims, and which would hide the uses until then.
 -- The conflict names no columns: that would take the right to read the audit.
 with entry as materialized (
   select *
@@ -7,9 +8,9 @@ with entry as materialized (
     as entry (at, id, key_id, operation, system_id, status, code, address, request_id)
 ), used as (
   insert into access.key_use (key_id, at, address)
-  select distinct on (key_id) key_id, at, address
+  select distinct on (key_id) key_id, least(at, now()), address
   from entry
-  order by key_id, at desc, id desc
+  order by key_id, entry.at desc, id desc
   on conflict (key_id) do update set at = excluded.at, address = excluded.address where key_use.at < excluded.at
 )
 insert into access.audit (at, id, key_id, operation, system_id, status, code, address, request_id)

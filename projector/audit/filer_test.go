@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +22,10 @@ import (
 // An entry's row says all that the entry says, and one that is delivered twice has one row.
 func TestFiler_EntriesBecomeRows(t *testing.T) {
 	s := newStage(t)
-	full := entry(uuid.New(), noon())
+	full := entry(uuid.New(), s.noon)
 	full.System, full.Status, full.Code = uuid.NullUUID{UUID: uuid.New(), Valid: true}, 403, "INSUFFICIENT_SCOPE"
 	full.Address = netip.MustParseAddr("2001:db8::7")
-	bare := entry(uuid.New(), noon().Add(time.Second))
+	bare := entry(uuid.New(), s.noon.Add(time.Second))
 	s.publish(full, bare)
 	s.publish(bare)
 	metrics := prometheus.NewRegistry()
@@ -76,7 +77,7 @@ func TestFiler_Backlog(t *testing.T) {
 	for range messages {
 		list := make([]audit.Entry, audit.MaxEntries)
 		for i := range list {
-			list[i] = entry(uuid.New(), noon())
+			list[i] = entry(uuid.New(), s.noon)
 		}
 		s.publish(list...)
 	}
@@ -116,7 +117,7 @@ func TestFiler_LastUseIsTheNewest(t *testing.T) {
 	s := newStage(t)
 	key, other := uuid.New(), uuid.New()
 	at := func(key uuid.UUID, second int) audit.Entry {
-		e := entry(key, noon().Add(time.Duration(second)*time.Second))
+		e := entry(key, s.noon.Add(time.Duration(second)*time.Second))
 		e.Address = netip.AddrFrom4([4]byte{192, 0, 2, byte(second)})
 		return e
 	}
@@ -138,20 +139,46 @@ func TestFiler_LastUseIsTheNewest(t *testing.T) {
 	}
 }
 
+// A reader whose clock is ahead doesn't hide what a key is used for until then.
+func TestFiler_LastUseIsNotAhead(t *testing.T) {
+	s := newStage(t)
+	key := uuid.New()
+	ahead := entry(key, time.Now().Add(20*time.Hour))
+	s.publish(ahead)
+	s.start()
+	s.drained()
+	use := func() time.Time {
+		t.Helper()
+		return query[time.Time](s, "select at from access.key_use where key_id = $1", key)[0]
+	}
+	if got := use(); got.After(time.Now()) {
+		t.Errorf("used last at %s", got)
+	}
+	later := entry(key, time.Now())
+	s.publish(later)
+	s.drained()
+	if got := use(); !got.Equal(later.At) {
+		t.Errorf("used last at %s, not %s", got, later.At)
+	}
+	if got := s.ids(); !slices.Equal(got, []uuid.UUID{later.ID, ahead.ID}) {
+		t.Errorf("filed: %v", got)
+	}
+}
+
 // Every day of UTC has a partition of its own, wherever the database and the entry think they are.
 func TestFiler_DaysAreOfUTC(t *testing.T) {
 	s := newStage(t)
 	s.exec("do $$ begin execute format('alter database %I set timezone = ''Pacific/Auckland''', current_database()); end $$")
-	midnight := time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC)
-	last, first := entry(uuid.New(), midnight.Add(-time.Microsecond)), entry(uuid.New(), midnight)
+	today := midnight()
+	last, first := entry(uuid.New(), today.Add(-time.Microsecond)), entry(uuid.New(), today)
 	last.At, first.At = last.At.In(time.FixedZone("", 3*3600)), first.At.In(time.FixedZone("", 3*3600))
 	s.publish(last, first)
 	s.start()
 	s.drained()
-	if got := s.days(); !slices.Equal(got, []string{"access.audit_20260302", "access.audit_20260303"}) {
+	if got := s.days(); !slices.Equal(got, []string{partition(last.At.UTC()), partition(today)}) {
 		t.Errorf("days: %v", got)
 	}
-	if got := query[uuid.UUID](s, "select id from access.audit_20260302"); !slices.Equal(got, []uuid.UUID{last.ID}) {
+	if got := query[uuid.UUID](s, "select id from "+partition(last.At.UTC())); !slices.Equal(got, []uuid.UUID{last.ID}) {
 		t.Errorf("the day before: %v", got)
 	}
 }
@@ -162,11 +189,8 @@ func TestFiler_ForgetsOldDays(t *testing.T) {
 	today := time.Now().UTC()
 	ages := []int{0, 89, 90, 91, 92, 400}
 	for _, age := range ages {
-		s.publish(entry(uuid.New(), today.AddDate(0, 0, -age)))
+		s.openDay(today.AddDate(0, 0, -age))
 	}
-	stop := s.start(func(c *filer.Config) { c.Retention = 1000 })
-	s.drained()
-	stop()
 	if got := s.days(); len(got) != len(ages) {
 		t.Fatalf("days: %v", got)
 	}
@@ -186,21 +210,65 @@ func TestFiler_ForgetsOldDays(t *testing.T) {
 	}
 	var want []string
 	for _, age := range []int{90, 89, 0} {
-		want = append(want, "access.audit_"+today.AddDate(0, 0, -age).Format("20060102"))
+		want = append(want, partition(today.AddDate(0, 0, -age)))
 	}
 	if got := s.days(); !slices.Equal(got, want) || dropped() != 3 || s.log.count("can't be dropped") > 0 {
 		t.Errorf("days: %v, want %v; %v dropped\n%s", got, want, dropped(), s.log.all())
 	}
 }
 
+// More days than are dropped at a time are dropped all the same.
+func TestFiler_ForgetsManyDays(t *testing.T) {
+	s := newStage(t)
+	s.exec("select access.open_audit_day(date '2001-01-01' + i) from generate_series(0, 149) i")
+	s.openDay(s.noon)
+	metrics := prometheus.NewRegistry()
+	s.start(func(c *filer.Config) { c.Metrics = metrics })
+	s.await("days dropped", func() bool { return count(t, metrics, "days_dropped_total") == 150 })
+	if got := s.days(); !slices.Equal(got, []string{partition(s.noon)}) {
+		t.Errorf("days: %v", got)
+	}
+}
+
+// The entries of a day that was detached are set aside, and those of other days are filed.
+func TestFiler_DetachedDay(t *testing.T) {
+	s := newStage(t)
+	archived, other := entry(uuid.New(), s.noon), entry(uuid.New(), s.noon.AddDate(0, 0, -1))
+	s.start()
+	s.publish(archived)
+	s.drained()
+	s.exec("alter table access.audit detach partition " + partition(s.noon))
+	late := entry(uuid.New(), s.noon.Add(time.Hour))
+	s.publish(late, other)
+	s.drained()
+	if got := s.ids(); !slices.Equal(got, []uuid.UUID{other.ID}) {
+		t.Errorf("filed: %v", got)
+	}
+	if got := query[uuid.UUID](s, "select id from "+partition(s.noon)); !slices.Equal(got, []uuid.UUID{archived.ID}) {
+		t.Errorf("the archive has %v", got)
+	}
+	reasons := query[string](s, "select reason from control.dead_letter where position($1 in convert_from(data, 'UTF8')) > 0", late.ID.String())
+	if len(reasons) != 1 || !strings.Contains(reasons[0], late.ID.String()) || !strings.Contains(reasons[0], s.noon.Format(time.DateOnly)) {
+		t.Errorf("reasons: %v", reasons)
+	}
+	s.exec(fmt.Sprintf("alter table access.audit attach partition %s for values from ('%s') to ('%s')",
+		partition(s.noon), midnight().AddDate(0, 0, -1).Format(time.RFC3339), midnight().Format(time.RFC3339)))
+	again := entry(uuid.New(), s.noon.Add(2*time.Hour))
+	s.publish(again)
+	s.drained()
+	if got := s.ids(); !slices.Equal(got, []uuid.UUID{other.ID, archived.ID, again.ID}) {
+		t.Errorf("filed once it is back: %v", got)
+	}
+}
+
 // A day that is dropped while a filer believes it open is opened again.
 func TestFiler_DayDroppedMeanwhile(t *testing.T) {
 	s := newStage(t)
-	before, after := entry(uuid.New(), noon()), entry(uuid.New(), noon())
-	s.start(func(c *filer.Config) { c.Retention = 100_000 })
+	before, after := entry(uuid.New(), s.noon), entry(uuid.New(), s.noon)
+	s.start()
 	s.publish(before)
 	s.drained()
-	s.exec("drop table access.audit_20260302")
+	s.exec("drop table " + partition(s.noon))
 	s.publish(after)
 	s.drained()
 	if got := s.ids(); !slices.Equal(got, []uuid.UUID{after.ID}) {
@@ -214,8 +282,9 @@ func TestFiler_DayDroppedMeanwhile(t *testing.T) {
 // A message that can't be read is kept whole, and said, and those beside it are filed.
 func TestFiler_UnreadableMessages(t *testing.T) {
 	s := newStage(t)
-	good := []audit.Entry{entry(uuid.New(), noon()), entry(uuid.New(), noon().Add(time.Second))}
+	good := []audit.Entry{entry(uuid.New(), s.noon), entry(uuid.New(), s.noon.Add(time.Second))}
 	s.publish(good[0])
+	empty := s.raw("")
 	sequence := s.raw("hello\x00\xff")
 	s.publish(good[1])
 	s.start()
@@ -223,9 +292,10 @@ func TestFiler_UnreadableMessages(t *testing.T) {
 	if got := s.ids(); !slices.Equal(got, []uuid.UUID{good[0].ID, good[1].ID}) {
 		t.Errorf("filed: %v", got)
 	}
-	got := query[string](s, `select format('%s %s %s %s %s', stream, sequence, partition, subject, encode(data, 'hex')) from control.dead_letter`)
-	if want := fmt.Sprintf("AUDIT %d 0 callboard.audit 68656c6c6f00ff", sequence); !slices.Equal(got, []string{want}) {
-		t.Errorf("dead letters: %v, want %s", got, want)
+	got := query[string](s, `select format('%s %s %s %s %s', stream, sequence, partition, subject, encode(data, 'hex')) from control.dead_letter order by sequence`)
+	want := []string{fmt.Sprintf("AUDIT %d 0 callboard.audit ", empty), fmt.Sprintf("AUDIT %d 0 callboard.audit 68656c6c6f00ff", sequence)}
+	if !slices.Equal(got, want) {
+		t.Errorf("dead letters: %q, want %q", got, want)
 	}
 	if !strings.Contains(s.log.all(), fmt.Sprintf(`"sequence":%d,`, sequence)) {
 		t.Errorf("logged:\n%s", s.log.all())
@@ -244,7 +314,7 @@ func TestFiler_RefusedEntries(t *testing.T) {
 			var want []uuid.UUID
 			messages := make([][]audit.Entry, 3)
 			for i := range 9 {
-				e := entry(uuid.New(), noon().Add(time.Duration(i)*time.Second))
+				e := entry(uuid.New(), s.noon.Add(time.Duration(i)*time.Second))
 				if i == 4 {
 					spoil(&e)
 				} else {
@@ -268,18 +338,39 @@ func TestFiler_RefusedEntries(t *testing.T) {
 	}
 }
 
-// Times that a clock may claim are filed or set aside, and hold nothing up.
-func TestFiler_AnyTime(t *testing.T) {
+// Entries of times that can't be are set aside, thousands of days at once too, and make no tables; those beside them are filed.
+func TestFiler_Times(t *testing.T) {
 	s := newStage(t)
-	years := []int{1, 0, 1969, 1970, 9999}
-	for _, year := range years {
-		s.publish(entry(uuid.New(), time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)))
+	now := time.Now()
+	good := []audit.Entry{entry(uuid.New(), now.Add(-6*24*time.Hour)), entry(uuid.New(), now.Add(23*time.Hour))}
+	s.publish(good...)
+	var want []string
+	refused := func(sequence uint64) { want = append(want, strconv.FormatUint(sequence, 10)) }
+	for _, year := range []int{1, 0, 1969, 1970, 9999} {
+		e := line(t, entry(uuid.New(), time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)))
+		refused(s.raw(e))
 	}
-	s.raw(strings.Replace(line(t, entry(uuid.New(), noon())), "2026-03-02T12:00:00Z", "9999-12-31T23:00:00-12:00", 1))
-	s.start(func(c *filer.Config) { c.Retention = 1_000_000 })
+	refused(s.raw(strings.Replace(line(t, entry(uuid.New(), s.noon)), s.noon.Format(time.RFC3339), "9999-12-31T23:00:00-12:00", 1)))
+	refused(s.raw(line(t, entry(uuid.New(), now.Add(-8*24*time.Hour)))))
+	beside := entry(uuid.New(), s.noon)
+	many := []string{line(t, beside)}
+	for day := range 3000 {
+		many = append(many, line(t, entry(uuid.New(), now.AddDate(0, 0, day+2))))
+	}
+	refused(s.raw(strings.Join(many, "")))
+	s.start()
 	s.drained()
-	if n := len(s.ids()) + s.deadLetters(); n != len(years)+1 {
-		t.Errorf("%d of %d accounted for", n, len(years)+1)
+	if got := s.ids(); !slices.Equal(got, []uuid.UUID{good[0].ID, beside.ID, good[1].ID}) {
+		t.Errorf("filed: %v", got)
+	}
+	if got := query[string](s, "select sequence::text from control.dead_letter order by sequence"); !slices.Equal(got, want) {
+		t.Errorf("set aside: %v, want %v", got, want)
+	}
+	if got := s.days(); len(got) != 3 {
+		t.Errorf("days: %v", got)
+	}
+	if reasons := query[string](s, "select reason from control.dead_letter where sequence::text = $1", want[len(want)-1]); !strings.Contains(reasons[0], "its time") {
+		t.Errorf("reasons: %v", reasons)
 	}
 }
 

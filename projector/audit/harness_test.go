@@ -38,12 +38,13 @@ type stage struct {
 	stream   jetstream.Stream
 	database *schematest.Database
 	pool     *pgxpool.Pool // as the superuser
+	noon     time.Time     // yesterday's
 	log      lines
 }
 
 func newStage(tb testing.TB) *stage {
 	tb.Helper()
-	s := &stage{TB: tb, server: eventstest.NewServer(tb), database: schematest.New(tb)}
+	s := &stage{TB: tb, server: eventstest.NewServer(tb), database: schematest.New(tb), noon: midnight().Add(-12 * time.Hour)}
 	s.js = eventstest.JetStream(tb, s.server.URL())
 	s.pool = s.database.Pool(tb)
 	s.createStream()
@@ -189,6 +190,14 @@ func (s *stage) days() []string {
 	return query[string](s, "select inhrelid::regclass::text from pg_inherits where inhparent = 'access.audit'::regclass order by 1")
 }
 
+// openDay makes a day's partition.
+func (s *stage) openDay(day time.Time) {
+	s.Helper()
+	if opened := query[bool](s, "select access.open_audit_day($1)", day); !opened[0] {
+		s.Fatalf("%s can't be opened", day)
+	}
+}
+
 // query is the one column of a query's rows.
 func query[T any](s *stage, statement string, parameters ...any) []T {
 	s.Helper()
@@ -209,8 +218,11 @@ func entry(key uuid.UUID, at time.Time) audit.Entry {
 	}
 }
 
-// noon is of some day.
-func noon() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
+// midnight is the one that today began with.
+func midnight() time.Time { return time.Now().UTC().Truncate(24 * time.Hour) }
+
+// partition is the name of a day's table.
+func partition(day time.Time) string { return "access.audit_" + day.Format("20060102") }
 
 // lines keeps what a filer logs.
 type lines struct {

@@ -16,7 +16,7 @@ import (
 func TestFiler_DatabaseAway(t *testing.T) {
 	s := newStage(t)
 	s.start()
-	first := entry(uuid.New(), noon())
+	first := entry(uuid.New(), s.noon)
 	s.publish(first)
 	s.drained()
 	s.exec("alter role callboard_projector nologin")
@@ -26,7 +26,7 @@ func TestFiler_DatabaseAway(t *testing.T) {
 		}
 	})
 	s.exec("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'callboard_projector'")
-	second := entry(uuid.New(), noon().AddDate(0, 0, 1))
+	second := entry(uuid.New(), s.noon.AddDate(0, 0, 1))
 	s.publish(second)
 	s.await("a failure", func() bool { return s.log.count("can't be filed") > 0 })
 	if got := s.ids(); !slices.Equal(got, []uuid.UUID{first.ID}) {
@@ -51,7 +51,7 @@ func TestFiler_WithoutStream(t *testing.T) {
 	s.await("a remedy", func() bool { return s.log.count("callboard stream create") > 0 })
 	sent := js.Conn().Stats().OutMsgs
 	s.await("more attempts", func() bool { return js.Conn().Stats().OutMsgs >= sent+3 })
-	e := entry(uuid.New(), noon())
+	e := entry(uuid.New(), s.noon)
 	s.createStream()
 	s.publish(e)
 	s.drained()
@@ -64,13 +64,13 @@ func TestFiler_WithoutStream(t *testing.T) {
 func TestFiler_ConsumerVanishes(t *testing.T) {
 	s := newStage(t)
 	s.start()
-	first := entry(uuid.New(), noon())
+	first := entry(uuid.New(), s.noon)
 	s.publish(first)
 	s.drained()
 	if err := s.stream.DeleteConsumer(t.Context(), audit.Consumer); err != nil {
 		t.Fatal(err)
 	}
-	second := entry(uuid.New(), noon())
+	second := entry(uuid.New(), s.noon)
 	second.At = second.At.Add(1)
 	s.publish(second)
 	s.drained()
@@ -83,11 +83,11 @@ func TestFiler_ConsumerVanishes(t *testing.T) {
 func TestFiler_ServerRestarts(t *testing.T) {
 	s := newStage(t)
 	s.start()
-	first := entry(uuid.New(), noon())
+	first := entry(uuid.New(), s.noon)
 	s.publish(first)
 	s.drained()
 	s.server.Restart()
-	second := entry(uuid.New(), noon().AddDate(0, 0, 1))
+	second := entry(uuid.New(), s.noon.AddDate(0, 0, 1))
 	s.await("the server", func() bool {
 		_, err := s.stream.Info(t.Context())
 		return err == nil

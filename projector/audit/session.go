@@ -92,9 +92,7 @@ func (s *session) work(ctx context.Context, messages []jetstream.Msg) error {
 	deliveries, err := read(messages)
 	for err == nil && len(deliveries) > 0 {
 		portion := deliveries[:fitting(deliveries)]
-		if err = s.file(ctx, entries(portion)); err == nil {
-			err = s.settle(ctx, portion)
-		}
+		err = s.finish(ctx, portion)
 		deliveries = deliveries[len(portion):]
 	}
 	if err != nil {
@@ -103,6 +101,18 @@ func (s *session) work(ctx context.Context, messages []jetstream.Msg) error {
 		}
 	}
 	return err
+}
+
+// finish files a portion and settles it.
+func (s *session) finish(ctx context.Context, portion []delivery) error {
+	placed, err := s.placed(ctx, entries(portion))
+	if err != nil {
+		return err
+	}
+	if err := s.file(ctx, placed); err != nil {
+		return err
+	}
+	return s.settle(ctx, portion)
 }
 
 // unlessDone is err, or nil where it only says that ctx ended.

@@ -126,7 +126,7 @@ func TestAuthority_Live(t *testing.T) {
 	key := d.issue(plain())
 	attempt := Attempt{Credential: Parse(key.Key.Reveal())}
 	d.admit(a, key.Key, uuid.Nil)
-	d.exec("update access.key set expires_at = now() + interval '1 hour', revoked_at = now() + interval '1 hour'")
+	d.exec("update access.key set expires_at = now() + interval '1 hour'")
 	d.admit(a, key.Key, uuid.Nil)
 	d.exec("update access.key set expires_at = now() - interval '1 second', revoked_at = null")
 	if got := d.denied(a, attempt); got != (DeniedError{Unauthenticated, "expired", key.ID, true}) {

@@ -9,7 +9,7 @@ select
   k.scopes,
   k.allowed_networks,
   k.tier,
-  coalesce(k.revoked_at <= now(), false) as revoked,
+  k.revoked_at is not null as revoked,
   coalesce(k.expires_at <= now(), false) as expired,
   exists (
     select

@@ -2,6 +2,7 @@
 select
   k.id,
   k.lineage,
+  k.pepper_id,
   k.name,
   k.short,
   k.grant_kind,
@@ -14,7 +15,7 @@ select
   k.expires_at,
   k.revoked_at,
   case
-    when k.revoked_at <= statement_timestamp() then 'revoked'
+    when k.revoked_at is not null then 'revoked'
     when k.expires_at <= statement_timestamp() then 'expired'
     else 'active'
   end as state,

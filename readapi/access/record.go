@@ -22,6 +22,7 @@ const (
 type Record struct {
 	ID              uuid.UUID      `json:"id"`
 	Lineage         uuid.UUID      `json:"lineage"`
+	Pepper          string         `json:"pepper"` // the id of the one that the key is hashed under
 	Name            string         `json:"name"`
 	Short           string         `json:"short"`
 	Grant           Grant          `json:"grant"`
@@ -59,7 +60,7 @@ func (f Family) Successor() *Record {
 func scanRecord(row pgx.CollectableRow) (Record, error) {
 	var r Record
 	err := row.Scan(
-		&r.ID, &r.Lineage, &r.Name, &r.Short, &r.Grant.Kind, &r.Grant.ID, &r.Scopes, &r.OwnExtension, &r.Networks, &r.Tier,
+		&r.ID, &r.Lineage, &r.Pepper, &r.Name, &r.Short, &r.Grant.Kind, &r.Grant.ID, &r.Scopes, &r.OwnExtension, &r.Networks, &r.Tier,
 		&r.CreatedAt, &r.ExpiresAt, &r.RevokedAt, &r.State, &r.LastUsedAt, &r.LastUsedAddress,
 	)
 	return r, err

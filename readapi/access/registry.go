@@ -47,7 +47,7 @@ func (g *Registry) Issue(ctx context.Context, r Request) (IssuedKey, error) {
 		return IssuedKey{}, errPepper
 	}
 	issued := IssuedKey{Key: NewKey(), Record: r.record()}
-	issued.Short = issued.Key.Short()
+	issued.Short, issued.Pepper = issued.Key.Short(), g.pepper.id
 	err := g.pool.QueryRow(ctx, insertKeySQL,
 		issued.ID, r.Name, issued.Short, g.pepper.hash(issued.Key), g.pepper.id, r.Grant.Kind, r.Grant.ID, r.Scopes,
 		r.OwnExtension, issued.Networks, r.Tier, issued.ExpiresAt,

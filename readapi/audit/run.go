@@ -121,7 +121,7 @@ func (j *Journal) publish(ctx context.Context, entries []audit.Entry) error {
 	}
 	var met error
 	err = backoff.RetryNotify(attempt, backoff.WithContext(newRetry(), ctx), func(err error, _ time.Duration) {
-		if met == nil {
+		if met == nil || met.Error() != err.Error() {
 			j.log.Error().Err(err).Msg("audit entries can't be published")
 		}
 		met = err

@@ -152,6 +152,25 @@ func TestRun_WithoutStream(t *testing.T) {
 	}
 }
 
+// Each way of failing is logged, so that the remedy is, whatever failed before.
+func TestRun_WithoutStreamAfterOutage(t *testing.T) {
+	s := newStage(t, 0)
+	s.server.Stop()
+	s.await("an outage", func() bool { return !s.js.Conn().IsConnected() })
+	s.record(entry())
+	stop := s.start()
+	s.await("a word", func() bool { return s.log.count("NATS: RECONNECTING") > 0 })
+	s.server.Start()
+	s.await("the remedy", func() bool { return s.log.count("callboard stream create") > 0 })
+	s.createStream()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if again := s.log.count("published again"); again != 1 {
+		t.Errorf("%d ends of one outage:\n%s", again, s.log.text.String())
+	}
+}
+
 // Where the server takes small messages only, entries travel in smaller ones.
 func TestRun_FitsMaxPayload(t *testing.T) {
 	const limit = 4096

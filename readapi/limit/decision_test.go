@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 
 	"callboard/events/eventstest"
 )
@@ -36,6 +37,18 @@ func TestDecision_Headers(t *testing.T) {
 		if text, known := d.Standing(); !known || !regexp.MustCompile(c.standing).MatchString(text) {
 			t.Errorf("%+v: %s", c.ask, text)
 		}
+	}
+}
+
+// The smaller allowance is what binds, and what is said.
+func TestDecision_HeadersOfASmallTier(t *testing.T) {
+	l := run(t, eventstest.NewServer(t).URL(), func(c *Config) { c.Premium = 50 })
+	d := l.Take(t.Context(), Ask{Lineage: uuid.New(), Premium: true, Report: listReports})
+	if policy := d.Policy(); policy != `"report";q=50;w=60, "tier";q=50;w=60` {
+		t.Errorf("%s", policy)
+	}
+	if text, _ := d.Standing(); !strings.HasPrefix(text, `"report";r=49;`) || !strings.Contains(text, `"tier";r=49;`) {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -98,6 +111,20 @@ func TestStanding_Text(t *testing.T) {
 		if text := s.text(now); text != want {
 			t.Errorf("%s, not %s", text, want)
 		}
+	}
+}
+
+// Before somebody made the stream's subjects smaller, they held more.
+func TestLedger_StandingIsNeverNegative(t *testing.T) {
+	l, err := newLedger(Config{JetStream: eventstest.JetStream(t, eventstest.NewServer(t).URL()), Report: 120, window: time.Minute}, 120)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &nats.Msg{Header: nats.Header{
+		"Nats-Num-Pending": {"200"}, "Nats-Time-Stamp": {time.Now().UTC().Format(time.RFC3339Nano)},
+	}}
+	if s, ok := l.standing(l.buckets(Ask{})[0], m); !ok || s.remaining != 0 {
+		t.Errorf("%+v, %v", s, ok)
 	}
 }
 

@@ -14,4 +14,6 @@
 //	a bucket is full             refused; until a permit comes back, other requests are refused without asking
 //	no answer, a report          refused
 //	no answer, anything else     allowed up to the tier's allowance on this reader alone
+//
+// A stream whose settings don't count permits is as good as no answer.
 package limit

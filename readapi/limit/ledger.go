@@ -3,8 +3,6 @@ package limit
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,33 +19,21 @@ type ledger struct {
 	report  int    // permits a window, of each report operation
 	weights weights
 	clock   atomic.Pointer[clock]
-	trouble *outage // of the stream
+	unfit   atomic.Bool // the stream was looked at, and doesn't count
+	trouble *outage     // of the stream
 }
 
 // prepareTime is how long a stream may take to be found or made. A question that is lost with its connection is asked again
 // after that long.
 const prepareTime = 2 * time.Second
 
-// newLedger is the ledger of an allowance. The stream's name says what its sizes follow from, so that readers with other
-// settings have another stream rather than fight over this one's.
+// newLedger is the ledger of an allowance.
 func newLedger(c Config, tier int) (*ledger, error) {
 	w, err := weigh(tier, c.Report)
 	if err != nil {
 		return nil, err
 	}
-	l := &ledger{js: c.JetStream, tier: tier, report: c.Report, weights: w}
-	l.stream = jetstream.StreamConfig{
-		Name:                 fmt.Sprintf("LIMITS_%d_%d", tier, c.Report),
-		Description:          fmt.Sprintf("Permits of the last %s: %d a key, %d of each report operation.", c.window, tier, c.Report),
-		Subjects:             []string{l.subject("*", "*")},
-		Storage:              jetstream.MemoryStorage,
-		MaxAge:               c.window,
-		MaxMsgsPerSubject:    int64(w.size),
-		Discard:              jetstream.DiscardNew,
-		DiscardNewPerSubject: true,
-		AllowAtomicPublish:   true,
-		AllowDirect:          true,
-	}
+	l := &ledger{js: c.JetStream, stream: streamConfig(tier, c.Report, w, c.window), tier: tier, report: c.Report, weights: w}
 	l.direct = apiPrefix(c.JetStream.Options()) + "DIRECT.GET." + l.stream.Name
 	l.trouble = newOutage(c.Log.With().Str("stream", l.stream.Name).Logger(), "the stream of rate limits")
 	now := time.Now()
@@ -67,7 +53,7 @@ func apiPrefix(o jetstream.JetStreamOptions) string {
 }
 
 func (l *ledger) subject(lineage, name string) string {
-	return fmt.Sprintf("callboard.limits.%d_%d.%s.%s", l.tier, l.report, lineage, name)
+	return subject(l.tier, l.report, lineage, name)
 }
 
 // buckets are those that a request is counted in.
@@ -75,17 +61,18 @@ func (l *ledger) buckets(a Ask) []bucket {
 	lineage := a.Lineage.String()
 	var buckets []bucket
 	if a.Report != "" {
-		buckets = append(buckets, bucket{
-			policy: reportPolicy, quota: l.report, subject: l.subject(lineage, a.Report), weight: l.weights.report, size: l.weights.size,
-		})
+		buckets = append(buckets, l.bucket(reportPolicy, l.subject(lineage, a.Report), l.weights.report))
 	}
-	return append(buckets, bucket{
-		policy: tierPolicy, quota: l.tier, subject: l.subject(lineage, tierPolicy), weight: l.weights.tier, size: l.weights.size,
-	})
+	return append(buckets, l.bucket(tierPolicy, l.subject(lineage, tierPolicy), l.weights.tier))
+}
+
+// bucket has a quota of what its subject holds: where the tier's allowance is the smaller one, a report operation has no more.
+func (l *ledger) bucket(policy, subject string, weight int) bucket {
+	return bucket{policy: policy, quota: l.weights.size / weight, subject: subject, weight: weight, size: l.weights.size}
 }
 
 // prepare looks the stream up, or makes it where it is missing, and reads the server's clock. A stream that is there is not
-// changed: an operator may want more replicas of it.
+// changed: an operator may want more replicas of it. One that doesn't count is not asked until it does.
 func (l *ledger) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
@@ -101,15 +88,7 @@ func (l *ledger) prepare(ctx context.Context) error {
 	info := stream.CachedInfo()
 	took := time.Since(asked)
 	l.clock.Store(&clock{server: info.TimeStamp, here: asked.Add(took / 2)})
-	return l.check(info.Config)
-}
-
-// check holds a stream's settings against those that make its permits count.
-func (l *ledger) check(c jetstream.StreamConfig) error {
-	want := l.stream
-	if slices.Equal(c.Subjects, want.Subjects) && c.MaxAge == want.MaxAge && c.MaxMsgsPerSubject == want.MaxMsgsPerSubject &&
-		c.Discard == want.Discard && c.DiscardNewPerSubject && c.AllowAtomicPublish && c.AllowDirect {
-		return nil
-	}
-	return errors.New("its settings are not those of a limiter: delete it, and it is made anew")
+	err = CheckStream(info.Config, l.stream)
+	l.unfit.Store(err != nil)
+	return err
 }

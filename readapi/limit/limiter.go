@@ -117,6 +117,9 @@ func (l *Limiter) decide(ctx context.Context, a Ask, began time.Time) (*Decision
 	if full := l.gates.closed(r.buckets, began); len(full) > 0 {
 		return refuse(r.policy(), full...), refusedLocally
 	}
+	if ledger.unfit.Load() {
+		return l.alone(a, r)
+	}
 	d, err := r.take(ctx)
 	switch {
 	case err == nil && d.Allowed:
@@ -131,7 +134,7 @@ func (l *Limiter) decide(ctx context.Context, a Ask, began time.Time) (*Decision
 	return l.alone(a, r)
 }
 
-// alone decides where NATS can't be asked.
+// alone decides where NATS can't be asked, or can't say.
 func (l *Limiter) alone(a Ask, r *request) (*Decision, outcome) {
 	if a.Report != "" {
 		return refuse(r.policy()), unreachableRefused

@@ -2,6 +2,8 @@ package limit
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
@@ -155,12 +158,132 @@ func TestLimiter_LeavesAStreamAsItIs(t *testing.T) {
 	if strings.Contains(log.text(), l.standard.stream.Name) || !strings.Contains(log.text(), l.premium.stream.Name) {
 		t.Error(log.text())
 	}
-	if !l.Take(t.Context(), Ask{Lineage: uuid.New()}).Allowed {
-		t.Error("refused")
+	if d := l.Take(t.Context(), Ask{Lineage: uuid.New()}); !d.Allowed || counted(l, allowed) != 1 {
+		t.Errorf("%+v", d)
 	}
 	stream, err := js.Stream(t.Context(), l.standard.stream.Name)
 	if err != nil || stream.CachedInfo().Config.Description != "ours" {
 		t.Errorf("changed: %v", err)
+	}
+}
+
+// A stream that holds more permits than there are would give them.
+func TestTake_DoesWithoutAStreamThatDoesNotCount(t *testing.T) {
+	var log logged
+	server := eventstest.NewServer(t)
+	l := run(t, server.URL(), logging(log.logger()))
+	key := uuid.New()
+	took(t, l, Ask{Lineage: key}, 1)
+	js, odd := l.standard.js, l.standard.stream
+	odd.MaxMsgsPerSubject = 1000
+	if _, err := js.UpdateStream(t.Context(), odd); err != nil {
+		t.Fatal(err)
+	}
+	l.nudge()
+	eventually(t, "noticed", l.standard.unfit.Load)
+	if given := took(t, l, Ask{Lineage: key}, 200); given != 120 {
+		t.Errorf("%d given", given)
+	}
+	if d := l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}); d.Allowed || d.RetryAfter != 1 {
+		t.Errorf("a report: %+v", d)
+	}
+	if !l.Take(t.Context(), Ask{Lineage: uuid.New(), Premium: true, Report: listReports}).Allowed {
+		t.Error("refused where the stream counts")
+	}
+	if text := log.text(); strings.Count(text, "\n") != 1 || !strings.Contains(text, odd.Name) {
+		t.Errorf("%s", text)
+	}
+	if err := js.DeleteStream(t.Context(), odd.Name); err != nil {
+		t.Fatal(err)
+	}
+	l.nudge()
+	eventually(t, "given a report again", func() bool {
+		return l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed
+	})
+}
+
+// Nobody has looked at the stream yet.
+func TestTake_AsksAStreamThatWasNotCheckedYet(t *testing.T) {
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	l, err := New(config(js))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), l.standard.stream); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- l.wire.run(ctx) }()
+	if !l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed {
+		t.Error("refused")
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// lag has the standings come from a replica that has not heard of any permit yet.
+func lag(t *testing.T, l *Limiter) {
+	t.Helper()
+	l.standard.direct = "lagging"
+	if _, err := l.wire.conn.Subscribe(l.standard.direct, func(m *nats.Msg) {
+		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"404"}}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTake_BelievesTheServerRatherThanTheStandings(t *testing.T) {
+	var log logged
+	server := eventstest.NewServer(t)
+	key := uuid.New()
+	took(t, run(t, server.URL()), Ask{Lineage: key}, 120)
+	l := run(t, server.URL(), logging(log.logger()), func(c *Config) { c.Patience = 2 * time.Second })
+	lag(t, l)
+	if d := l.Take(t.Context(), Ask{Lineage: key}); d.Allowed || d.RetryAfter != 1 {
+		t.Errorf("%+v", d)
+	}
+	if counted(l, refused) != 1 || log.text() != "" {
+		t.Errorf("taken for an outage: %s", log.text())
+	}
+}
+
+// Only a server that said full to the last has decided.
+func TestRequest_Conclude(t *testing.T) {
+	l, err := New(config(eventstest.JetStream(t, eventstest.NewServer(t).URL())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &request{Limiter: l}
+	for _, word := range []error{nil, nats.ErrNoResponders} {
+		if d, err := r.conclude(word, errSilence); d != nil || !errors.Is(err, errSilence) {
+			t.Errorf("%v, then silence: %+v, %v", word, d, err)
+		}
+	}
+	for _, last := range []error{errFull, errSilence, errDisconnected} {
+		if d, err := r.conclude(errFull, last); err != nil || d.Allowed || d.RetryAfter != 1 {
+			t.Errorf("full, then %v: %+v, %v", last, d, err)
+		}
+	}
+}
+
+// What the server said before it went away is remembered.
+func TestTake_RemembersThatItWasFull(t *testing.T) {
+	server := eventstest.NewServer(t)
+	key := uuid.New()
+	took(t, run(t, server.URL()), Ask{Lineage: key}, 120)
+	l := run(t, server.URL(), func(c *Config) { c.Patience = 5 * time.Second })
+	lag(t, l)
+	seen := watch(t, server.URL())
+	decided := make(chan *Decision)
+	go func() { decided <- l.Take(t.Context(), Ask{Lineage: key}) }()
+	eventually(t, "asked twice", func() bool { return seen.count() > 1 })
+	seen.conn.Close()
+	server.Stop()
+	if d := <-decided; d.Allowed || counted(l, refused) != 1 {
+		t.Errorf("%+v", d)
 	}
 }
 

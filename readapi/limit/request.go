@@ -26,23 +26,34 @@ func (r *request) policy() string { return policies(r.buckets, r.window) }
 func (r *request) take(ctx context.Context) (*Decision, error) {
 	ctx, cancel := context.WithDeadline(ctx, r.deadline)
 	defer cancel()
+	var word error // the server's last
 	for {
 		reply, err := receive(ctx, r.wire.send(ctx, permits(r.buckets)...))
 		if err != nil {
-			return nil, err
+			return r.conclude(word, err)
 		}
-		d, err := r.decision(ctx, stored(reply))
-		if d != nil {
+		var d *Decision
+		if d, word = r.decision(ctx, stored(reply)); d != nil {
 			r.trouble.end()
 			return d, nil
 		}
-		if errors.Is(err, nats.ErrNoResponders) {
+		if errors.Is(word, nats.ErrNoResponders) {
 			r.nudge()
 		}
 		if !pause(ctx, retryPause) {
-			return nil, err
+			return r.conclude(word, word)
 		}
 	}
+}
+
+// conclude is the decision when time is over. A server that said full to the last is no outage, though the standings have not
+// borne it out: they are read from any replica, and one may lag.
+func (r *request) conclude(word, err error) (*Decision, error) {
+	if !errors.Is(word, errFull) {
+		return nil, err
+	}
+	r.trouble.end()
+	return refuse(r.policy()), nil
 }
 
 // decision is what follows from the server's word on the permits. An error is worth another try.
@@ -61,7 +72,7 @@ func (r *request) decision(ctx context.Context, err error) (*Decision, error) {
 	return nil, fmt.Errorf("permit: %w", err)
 }
 
-// refuse learns which buckets are full and closes them until they open. The error is that none is, any more.
+// refuse learns which buckets are full and closes them until they open. The error is that none is, any more or yet.
 func (r *request) refuse(ctx context.Context) (*Decision, error) {
 	standings := r.standings(ctx, r.enquire(ctx))
 	var full []standing

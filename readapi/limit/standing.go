@@ -42,7 +42,7 @@ func (l *ledger) standing(b bucket, m *nats.Msg) (standing, bool) {
 	if err != nil {
 		return standing{}, false
 	}
-	return standing{bucket: b, remaining: (b.size - more - 1) / b.weight, opens: l.opens(oldest)}, true
+	return standing{bucket: b, remaining: max(0, b.size-more-1) / b.weight, opens: l.opens(oldest)}, true
 }
 
 // expiryLag is how late the server may forget a message.

@@ -70,11 +70,11 @@ func TestWeigh_Examples(t *testing.T) {
 }
 
 func TestWeigh_RefusesWhatFitsIntoNoBatch(t *testing.T) {
-	if w, err := weigh(120_000, 120); err != nil || w.tier+w.report > maxBatch {
+	if w, err := weigh(MaxPerMinute, ReportPerMinute); err != nil || w.tier+w.report != maxBatch {
 		t.Errorf("%+v, %v", w, err)
 	}
-	for _, tier := range []int{121_000, 1_000_000} {
-		if w, err := weigh(tier, 120); err == nil {
+	for _, tier := range []int{MaxPerMinute + 1, 1_000_000} {
+		if w, err := weigh(tier, ReportPerMinute); err == nil {
 			t.Errorf("%d: %+v", tier, w)
 		}
 	}

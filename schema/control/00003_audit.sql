@@ -22,39 +22,61 @@ create table access.key_use (
   address inet
 ) with (fillfactor = 50);
 
--- Makes room for a day's entries; the day is one of UTC. A partition is attached rather than created in place, which would lock
--- out whoever reads the audit.
+-- The audit's partitions and the times that each takes. A table that was detached is none of them, whatever it is called.
+create view access.audit_partition as
+  select
+    c.oid::regclass as partition,
+    c.relname       as name,
+    coalesce(substring(bound from 'FROM \(''([^'']+)''\)')::timestamptz, '-infinity') as first,
+    coalesce(substring(bound from 'TO \(''([^'']+)''\)')::timestamptz, 'infinity')    as past
+  from pg_inherits
+  join pg_class c on c.oid = inhrelid
+  cross join lateral pg_get_expr(c.relpartbound, c.oid) bound
+  where inhparent = 'access.audit'::regclass
+    and not inhdetachpending;
+
+-- Makes room for a day's entries and returns whether there is any; the day is one of UTC. There is none where the day's table was
+-- detached, which was somebody's wish, or where a partition that somebody made takes a part of the day. A partition is attached
+-- rather than created in place, which would lock out whoever reads the audit.
 -- +goose StatementBegin
-create function access.open_audit_day(day date) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
+create function access.open_audit_day(day date) returns boolean
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' as $$
 declare
   name constant text := 'audit_' || to_char(day, 'YYYYMMDD');
 begin
   perform pg_advisory_xact_lock(hashtextextended('access.audit', 0));
-  if to_regclass('access.' || name) is null then
-    execute format('create table access.%I (like access.audit including all)', name);
-    execute format('alter table access.audit attach partition access.%I for values from (%L) to (%L)',
-      name, day::timestamptz, (day + 1)::timestamptz);
+  if exists (select from access.audit_partition p where p.first <= day::timestamptz and p.past >= (day + 1)::timestamptz) then
+    return true;
   end if;
+  execute format('create table access.%I (like access.audit including all)', name);
+  execute format('alter table access.audit attach partition access.%I for values from (%L) to (%L)',
+    name, day::timestamptz, (day + 1)::timestamptz);
+  return true;
+exception when duplicate_table or invalid_object_definition then
+  return false;
 end
 $$;
 -- +goose StatementEnd
 
--- Forgets the days before one, and returns how many. Two callers take turns, so that the second finds nothing left.
+-- Forgets the days before one, the oldest first, and returns how many: a hundred at most, since each takes locks until the
+-- transaction ends. Only what open_audit_day made is dropped. Two callers take turns, so that the second finds nothing left.
 -- +goose StatementBegin
-create function access.drop_audit_before(first date) returns integer
-language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
+create function access.drop_audit_before(day date) returns integer
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set lock_timeout = '2s' as $$
 declare
   old regclass;
   dropped integer := 0;
 begin
   perform pg_advisory_xact_lock(hashtextextended('access.audit', 0));
   for old in
-    select inhrelid::regclass
-    from pg_inherits
-    join pg_class on pg_class.oid = inhrelid
-    where inhparent = 'access.audit'::regclass
-      and relname < 'audit_' || to_char(first, 'YYYYMMDD')
+    select p.partition
+    from access.audit_partition p
+    where p.name ~ '^audit_[0-9]{8}$'
+      and p.past <= day::timestamptz
+    order by p.past
+    limit 100
   loop
     execute format('drop table %s', old);
     dropped := dropped + 1;
@@ -74,5 +96,6 @@ grant select on access.audit, access.key_use to callboard_operator;
 
 -- +goose Down
 drop function access.drop_audit_before(date), access.open_audit_day(date);
+drop view access.audit_partition;
 drop table access.key_use, access.audit;
 revoke usage on schema access from callboard_projector;

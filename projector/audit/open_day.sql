@@ -1,0 +1,1 @@
+select access.open_audit_day($1)

@@ -1,2 +1,0 @@
-select access.open_audit_day(day)
-from unnest($1::date[]) as day
