@@ -25,8 +25,8 @@ import (
 // childURLs makes the test binary a reader: the URLs of NATS and of PostgreSQL, with a space between.
 const childURLs = "CALLBOARD_TEST_READER"
 
-// runChild is a reader until its input ends. It prints its address. It has more patience than readers have, since a decision that
-// comes too late on a machine busy with other tests says nothing about budgets.
+// runChild is a reader until its input ends. It prints its address. It has more patience than readers have, since what comes
+// too late on a machine busy with other tests says nothing about budgets.
 func runChild() int {
 	natsURL, postgresURL, _ := strings.Cut(os.Getenv(childURLs), " ")
 	c, err := configFor(natsURL, postgresURL, os.TempDir())
@@ -34,7 +34,7 @@ func runChild() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	c.Patience = time.Minute
+	c.Patience, c.Timeout = time.Minute, time.Minute
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if c.Public, err = process.Listen(ctx, "127.0.0.1:0"); err == nil {

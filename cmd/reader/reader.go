@@ -29,6 +29,7 @@ type Config struct {
 	NATS           connection.NATSConfig // for budgets and the audit
 	Premium        int                   // requests a minute of a premium key
 	Patience       time.Duration         // how long a decision about a budget may take; zero: 50 ms
+	Timeout        time.Duration         // how long a request may take; zero: 5 s
 	Primary        setting.URL
 	Replica        setting.URL       // where the projection is read; zero: the primary
 	Session        map[string]string // further settings of the database sessions
@@ -84,7 +85,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	handler, err := readapi.New(readapi.Config{
 		Primary: primary, Projection: replica, Peppers: c.Peppers, Limiter: limiter, Journal: journal,
-		Secret: []byte(c.Secret.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies,
+		Secret: []byte(c.Secret.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.Timeout,
 		Log: c.Log, Metrics: registry,
 	})
 	if err != nil {

@@ -53,7 +53,7 @@ func (w *world) reader(natsURL string) string {
 	base := "http://" + public.Addr().String()
 	w.hold(func(ctx context.Context) error {
 		return reader.Run(ctx, reader.Config{
-			NATS: connection.NATSConfig{URL: broker, Log: zerolog.Nop()}, Premium: 600, Patience: time.Minute, Primary: primary, BaseURL: base + "/v1",
+			NATS: connection.NATSConfig{URL: broker, Log: zerolog.Nop()}, Premium: 600, Patience: time.Minute, Timeout: time.Minute, Primary: primary, BaseURL: base + "/v1",
 			Peppers: w.peppers, Secret: setting.NewSecret(string(newSecret())), Audio: w.audio(), Public: public, Admin: admin, Log: zerolog.Nop(),
 		})
 	})
