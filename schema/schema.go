@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
@@ -39,10 +40,20 @@ var ErrProjectionChanged = errors.New(
 	"the projection was built by another release: run 'callboard migrate --renew-projection', and the projector refills it from the stream")
 
 // Migrate brings the database at url to this program's schema: roles, control migrations and, where there is none, an empty
-// projection. It is safe to run twice and by two at once. The error is [ErrProjectionChanged] where the projection is another
-// release's; everything else is up to date then.
-func Migrate(ctx context.Context, url string) error {
-	return exclusively(ctx, url, func(conn *pgx.Conn) error {
+// projection. It is safe to run twice and by two at once. What it returns beside the error is what the user of the URL had no right
+// to do, in a sentence each. The error is [ErrProjectionChanged] where the projection is another release's; everything else is up
+// to date then.
+func Migrate(ctx context.Context, url string) (undone []string, err error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+		if n.Code == raised {
+			undone = append(undone, n.Message)
+		}
+	}
+	err = exclusively(ctx, config, func(conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, rolesSQL); err != nil {
 			return fmt.Errorf("roles: %w", err)
 		}
@@ -51,11 +62,19 @@ func Migrate(ctx context.Context, url string) error {
 		}
 		return ensureProjection(ctx, conn)
 	})
+	return undone, err
 }
+
+// raised is the SQLSTATE of roles.sql's own warnings; PostgreSQL's have others.
+const raised = "01000"
 
 // RenewProjection drops the projection and builds an empty one. Readers answer 404 until the projector has refilled it.
 func RenewProjection(ctx context.Context, url string) error {
-	return exclusively(ctx, url, func(conn *pgx.Conn) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	return exclusively(ctx, config, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, "drop schema if exists projection cascade"); err != nil {
 				return fmt.Errorf("drop projection: %w", err)
@@ -68,8 +87,8 @@ func RenewProjection(ctx context.Context, url string) error {
 // migrationLock is the advisory lock under which a database is migrated: "callboar" in ASCII.
 const migrationLock = 0x63616c6c626f6172
 
-func exclusively(ctx context.Context, url string, work func(*pgx.Conn) error) error {
-	conn, err := pgx.Connect(ctx, url)
+func exclusively(ctx context.Context, config *pgx.ConnConfig, work func(*pgx.Conn) error) error {
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}

@@ -3,7 +3,6 @@ package schema_test
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,12 +21,15 @@ func TestMigrate_TwiceAndByTwoAtOnce(t *testing.T) {
 	d := schematest.NewEmpty(t)
 	var both errgroup.Group
 	for range 2 {
-		both.Go(func() error { return schema.Migrate(t.Context(), d.URL()) })
+		both.Go(func() error {
+			_, err := schema.Migrate(t.Context(), d.URL())
+			return err
+		})
 	}
 	if err := both.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Migrate(t.Context(), d.URL()); err != nil {
+	if _, err := schema.Migrate(t.Context(), d.URL()); err != nil {
 		t.Errorf("again: %v", err)
 	}
 }
@@ -38,13 +40,13 @@ func TestMigrate_NoticesAnotherReleasesProjection(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), "insert into control.generation (ddl) values ('other'); insert into projection.day_count values (gen_random_uuid(), 'x', '', now(), 1)"); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Migrate(t.Context(), d.URL()); !errors.Is(err, schema.ErrProjectionChanged) {
+	if _, err := schema.Migrate(t.Context(), d.URL()); !errors.Is(err, schema.ErrProjectionChanged) {
 		t.Fatalf("%v, want ErrProjectionChanged", err)
 	}
 	if err := schema.RenewProjection(t.Context(), d.URL()); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Migrate(t.Context(), d.URL()); err != nil {
+	if _, err := schema.Migrate(t.Context(), d.URL()); err != nil {
 		t.Errorf("after the renewal: %v", err)
 	}
 	var n int
@@ -58,7 +60,7 @@ func TestMigrate_NoticesAnotherReleasesProjection(t *testing.T) {
 func migrated(t *testing.T) *schematest.Database {
 	t.Helper()
 	d := schematest.NewEmpty(t)
-	if err := schema.Migrate(t.Context(), d.URL()); err != nil {
+	if _, err := schema.Migrate(t.Context(), d.URL()); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -259,44 +261,26 @@ func TestRoles_SaysWhatIsUndone(t *testing.T) {
 	exec("do $$ begin execute format('alter database %I owner to callboard_operator', current_database()); end $$")
 	exec("alter role callboard_operator createrole")
 	t.Cleanup(func() { exec("alter role callboard_operator nocreaterole") }) // the role is the server's, and other tests' too
-	undone := warnings(t, d.RoleURL("callboard_operator"))
+	left := undone(t, d.RoleURL("callboard_operator"))
 	const remedy = "revoke execute on function lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) from public"
-	said := slices.IndexFunc(undone, func(warning string) bool { return strings.HasSuffix(warning, ": "+remedy) })
-	if said < 0 || strings.Contains(strings.Join(undone, " "), "temporary") {
-		t.Fatalf("as the database's owner: %q", undone)
+	said := slices.IndexFunc(left, func(warning string) bool { return strings.HasSuffix(warning, ": "+remedy) })
+	if said < 0 || strings.Contains(strings.Join(left, " "), "temporary") {
+		t.Fatalf("as the database's owner: %q", left)
 	}
-	for _, warning := range undone {
+	for _, warning := range left {
 		_, remedy, _ := strings.Cut(warning, ": ")
 		exec(remedy)
 	}
-	if undone := warnings(t, d.RoleURL("callboard_operator")); len(undone) > 0 {
-		t.Errorf("after the remedies: %q", undone)
+	if left := undone(t, d.RoleURL("callboard_operator")); len(left) > 0 {
+		t.Errorf("after the remedies: %q", left)
 	}
 }
 
-// warnings are roles.sql's own, as whoever the URL connects as. PostgreSQL's of the same moment don't say what to do.
-func warnings(t *testing.T, url string) []string {
+// undone is what whoever the URL connects as could not do.
+func undone(t *testing.T, url string) []string {
 	t.Helper()
-	roles, err := os.ReadFile("roles.sql")
+	list, err := schema.Migrate(t.Context(), url)
 	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []string
-	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
-		if strings.HasPrefix(notice.Message, "callboard_reader may") && notice.SeverityUnlocalized == "WARNING" {
-			list = append(list, notice.Message)
-		}
-	}
-	conn, err := pgx.ConnectConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(t.Context()) }()
-	if _, err := conn.Exec(t.Context(), string(roles)); err != nil {
 		t.Fatal(err)
 	}
 	return list

@@ -23,12 +23,15 @@ type migrateCommand struct {
 type migrated struct {
 	Migrated bool `json:"migrated"`
 	Renewed  bool `json:"renewed"` // the projection
+
+	// Undone is what a superuser should still do.
+	Undone []string `json:"undone"`
 }
 
 // Run migrates. It may run twice, and twice at once.
 func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error {
 	url := c.Postgres.URL.Get().Reveal()
-	err := schema.Migrate(ctx, url)
+	undone, err := schema.Migrate(ctx, url)
 	if c.RenewProjection && (err == nil || errors.Is(err, schema.ErrProjectionChanged)) {
 		err = schema.RenewProjection(ctx, url)
 	}
@@ -39,10 +42,14 @@ func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error
 	if err != nil {
 		return advised(err)
 	}
-	return c.print(streams.Out, migrated{Migrated: true, Renewed: c.RenewProjection}, func(w io.Writer) error {
+	done := migrated{Migrated: true, Renewed: c.RenewProjection, Undone: append([]string{}, undone...)}
+	return c.print(streams.Out, done, func(w io.Writer) error {
 		said := "The database has this release's schema and roles."
 		if c.RenewProjection {
 			said += " The projection is empty; the projector fills it."
+		}
+		for _, sentence := range undone {
+			said += "\n" + sentence
 		}
 		_, err := fmt.Fprintln(w, said)
 		return err

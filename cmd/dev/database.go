@@ -66,7 +66,10 @@ func (d *database) prepare(ctx context.Context, say func(string)) error {
 			return fmt.Errorf("database: %w", err)
 		}
 	}
-	err := schema.Migrate(ctx, d.admin.Reveal())
+	undone, err := schema.Migrate(ctx, d.admin.Reveal())
+	for _, sentence := range undone {
+		say(sentence)
+	}
 	if errors.Is(err, schema.ErrProjectionChanged) {
 		say("the projection is another release's: it is built anew and filled from the stream")
 		err = schema.RenewProjection(ctx, d.admin.Reveal())

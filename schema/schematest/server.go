@@ -116,7 +116,7 @@ func (s *server) prepare(ctx context.Context) error {
 	if err := s.exec(ctx, "create database "+template); err != nil {
 		return err
 	}
-	if err := schema.Migrate(ctx, s.cluster.URL(template)); err != nil {
+	if _, err := schema.Migrate(ctx, s.cluster.URL(template)); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	for _, role := range []string{"callboard_projector", "callboard_reader", "callboard_operator"} {
