@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -48,10 +49,7 @@ func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error
 		if c.RenewProjection {
 			said += " The projection is empty; the projector fills it."
 		}
-		for _, sentence := range undone {
-			said += "\n" + sentence
-		}
-		_, err := fmt.Fprintln(w, said)
+		_, err := fmt.Fprintln(w, strings.Join(append([]string{said}, undone...), "\n"))
 		return err
 	})
 }
