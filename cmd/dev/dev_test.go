@@ -103,6 +103,44 @@ func TestRun_ServersOfSomebodyElse(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
+// A start ends the key of the start before, and nobody else's, whatever it is called.
+func TestRun_RevokesItsOwnKeyAlone(t *testing.T) {
+	dir := t.TempDir()
+	small := func(c *Config) { c.Sample, c.Data = Small, dir }
+	first := run(t, small)
+	other := *first.APIKey
+	first.end(t)
+	if err := os.Remove(filepath.Join(dir, keyFile)); err != nil { // now it is somebody else's
+		t.Fatal(err)
+	}
+	second := run(t, small)
+	own := *second.APIKey
+	second.end(t)
+	third := run(t, small)
+	for key, want := range map[string]int{other: http.StatusOK, own: http.StatusUnauthorized, *third.APIKey: http.StatusOK} {
+		if got := discovered(t, third.BaseURL, key); got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
+	}
+	third.end(t)
+}
+
+// discovered is the status of the answer to discovery.
+func discovered(t *testing.T, base, key string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/customer/phone-systems", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-API-Key", key)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
 // ready fails unless both programs of an instance can serve.
 func ready(t *testing.T, r *running) {
 	t.Helper()
