@@ -1,3 +1,4 @@
-grant usage on schema projection to callboard_projector, callboard_reader, callboard_operator;
-grant select, insert, update, delete on all tables in schema projection to callboard_projector;
-grant select on all tables in schema projection to callboard_reader, callboard_operator;
+grant usage on schema %[1]s to callboard_projector, callboard_reader, callboard_operator;
+grant select, insert, update, delete on all tables in schema %[1]s to callboard_projector;
+grant select on all tables in schema %[1]s to callboard_reader, callboard_operator;
+revoke insert, update, delete on %[1]s.generation from callboard_projector;

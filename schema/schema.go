@@ -37,7 +37,7 @@ var controlFiles embed.FS
 
 // ErrProjectionChanged is a projection that was built from other files than this program's.
 var ErrProjectionChanged = errors.New(
-	"the projection was built by another release: run 'callboard migrate --renew-projection', and the projector refills it from the stream")
+	"the projection was built by another release: run 'callboard rebuild'")
 
 // Migrate brings the database at url to this program's schema: roles, control migrations and, where there is none, an empty
 // projection. It is safe to run twice and by two at once. What it returns beside the error is what the user of the URL had no right
@@ -132,7 +132,7 @@ func ensureProjection(ctx context.Context, conn *pgx.Conn) error {
 			return buildProjection(ctx, tx)
 		}
 		var current bool
-		err := tx.QueryRow(ctx, "select ddl = $1 from control.generation order by id desc limit 1", projectionDigest()).Scan(&current)
+		err := tx.QueryRow(ctx, "select definition = $1 from control.generation where state = 'live'", Definition()).Scan(&current)
 		if err != nil {
 			return fmt.Errorf("generation: %w", err)
 		}
@@ -143,17 +143,16 @@ func ensureProjection(ctx context.Context, conn *pgx.Conn) error {
 	})
 }
 
+// buildProjection makes an empty generation the live one.
 func buildProjection(ctx context.Context, tx pgx.Tx) error {
-	steps := []string{"create schema projection", "set local search_path to projection", projectionDDL(), projectionGrantsSQL}
-	for _, step := range steps {
-		if _, err := tx.Exec(ctx, step); err != nil {
-			return fmt.Errorf("build projection: %w", err)
-		}
-	}
-	if _, err := tx.Exec(ctx, "insert into control.generation (ddl) values ($1)", projectionDigest()); err != nil {
+	if _, err := tx.Exec(ctx, "update control.generation set state = 'dropped' where state = 'live'"); err != nil {
 		return fmt.Errorf("generation: %w", err)
 	}
-	return nil
+	g, err := NewGeneration(ctx, tx)
+	if err != nil {
+		return err
+	}
+	return g.GoLive(ctx, tx)
 }
 
 // projectionDDL is the projection's files in order. Their names are unqualified: whoever applies them sets the search path.
@@ -168,7 +167,9 @@ func projectionDDL() string {
 	return ddl.String()
 }
 
-func projectionDigest() []byte {
+// Definition is the SHA-256 of what a projection of this release is: its tables, and the number that stands for how they are
+// folded.
+func Definition() []byte {
 	digest := sha256.Sum256([]byte(projectionDDL()))
 	return digest[:]
 }

@@ -37,7 +37,7 @@ func TestMigrate_TwiceAndByTwoAtOnce(t *testing.T) {
 func TestMigrate_NoticesAnotherReleasesProjection(t *testing.T) {
 	d := schematest.New(t)
 	pool := d.Pool(t)
-	if _, err := pool.Exec(t.Context(), "insert into control.generation (ddl) values ('other'); insert into projection.day_count values (gen_random_uuid(), 'x', '', now(), 1)"); err != nil {
+	if _, err := pool.Exec(t.Context(), "update control.generation set definition = 'other'; insert into projection.day_count values (gen_random_uuid(), 'x', '', now(), 1)"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := schema.Migrate(t.Context(), d.URL()); !errors.Is(err, schema.ErrProjectionChanged) {

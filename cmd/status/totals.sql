@@ -1,3 +1,3 @@
 select
   (select count(*) from control.dead_letter),
-  (select max(id) from control.generation)
+  (select id from control.generation where state = 'live')

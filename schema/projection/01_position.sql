@@ -6,5 +6,6 @@ create table position (
   sequence       bigint      not null, -- the last message of the stream that is in the tables
   epoch          bigint      not null, -- rises with every change of owner; a commit under an older one changes nothing
   clock          timestamptz not null, -- the running maximum of the stream's timestamps
-  watermark      timestamptz not null  -- every event stored before this instant is in the tables
+  watermark      timestamptz not null, -- every event stored before this instant is in the tables
+  turn           bigint      not null default 0 -- of control.dead_letter: the last retry that is in the tables
 ) with (fillfactor = 50);
