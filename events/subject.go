@@ -39,3 +39,9 @@ func subjectParts(subject string) (system, entity string, ok bool) {
 	}
 	return tokens[len(tokens)-2], tokens[len(tokens)-1], true
 }
+
+// SubjectEntity is the entity that a subject names; ok is false where it names none.
+func SubjectEntity(subject string) (entity Entity, ok bool) {
+	_, token, ok := subjectParts(subject)
+	return Entity(token), ok && known(Entity(token))
+}

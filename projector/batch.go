@@ -6,8 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events"
-	"callboard/projector/fold"
+	"callboard/projector/intake"
 	"callboard/projector/store"
 )
 
@@ -18,19 +17,12 @@ const applyTimeout = 2 * time.Minute
 func (p *partition) apply(ctx context.Context, messages []jetstream.Msg) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 	defer cancel()
-	items, err := read(messages)
+	items, err := intake.Read(messages, p.record)
 	if err != nil {
 		return err
 	}
-	for len(items) > 0 {
-		portion := items[:bodiesThatFit(items)]
-		if err := p.fetchBodies(ctx, portion); err != nil {
-			return err
-		}
-		if err := p.commit(ctx, portion); err != nil {
-			return err
-		}
-		items = items[len(portion):]
+	if err := p.applyItems(ctx, intake.Weave(items, items[len(items)-1].Sequence, &p.record)); err != nil {
+		return err
 	}
 	if err := messages[len(messages)-1].Ack(); err != nil {
 		// The position is committed, and a lost acknowledgement costs nothing but a lag shown too high.
@@ -39,19 +31,33 @@ func (p *partition) apply(ctx context.Context, messages []jetstream.Msg) error {
 	return nil
 }
 
+func (p *partition) applyItems(ctx context.Context, items []intake.Item) error {
+	for len(items) > 0 {
+		portion := items[:intake.BodiesThatFit(items)]
+		if err := intake.FetchBodies(ctx, p.config.JetStream, portion); err != nil {
+			return err
+		}
+		if err := p.commit(ctx, portion); err != nil {
+			return err
+		}
+		items = items[len(portion):]
+	}
+	return nil
+}
+
 // commit writes items in one transaction. Where Postgres refuses the data, it halves them until the one at fault is alone.
-func (p *partition) commit(ctx context.Context, items []item) error {
+func (p *partition) commit(ctx context.Context, items []intake.Item) error {
 	began := time.Now()
 	err := p.transact(ctx, items)
 	if err == nil {
 		p.metrics.commits.WithLabelValues(label(p.number)).Observe(time.Since(began).Seconds())
 		return nil
 	}
-	if !store.Refused(err) || len(items) == 1 && items[0].reason != "" {
+	if !store.Refused(err) || len(items) == 1 && items[0].Reason != "" {
 		return err
 	}
 	if len(items) == 1 {
-		items[0].reason = store.Reason(err)
+		items[0].Reason = store.Reason(err)
 		return p.commit(ctx, items)
 	}
 	half := len(items) / 2
@@ -61,52 +67,37 @@ func (p *partition) commit(ctx context.Context, items []item) error {
 	return p.commit(ctx, items[half:])
 }
 
-func (p *partition) transact(ctx context.Context, items []item) error {
+func (p *partition) transact(ctx context.Context, items []intake.Item) error {
 	var change store.Commit
-	var tally tally
-	err := p.store.Batch(ctx, func(tx *store.Tx) error {
-		state, err := tx.Load(ctx, p.position.Partition, readable(items))
-		if err != nil {
-			return err
-		}
-		change, tally = p.foldAll(state, items)
-		return tx.Commit(ctx, change)
+	err := p.store.Batch(ctx, func(tx *store.Tx) (err error) {
+		change, err = p.write(ctx, tx, items)
+		return err
 	})
 	if err != nil {
 		return err
 	}
+	p.committed(change)
+	return nil
+}
+
+func (p *partition) write(ctx context.Context, tx *store.Tx, items []intake.Item) (store.Commit, error) {
+	state, err := tx.Load(ctx, p.position.Partition, intake.Readable(items))
+	if err != nil {
+		return store.Commit{}, err
+	}
+	change := intake.Fold(state, p.position, items, p.record)
+	return change, tx.Commit(ctx, change)
+}
+
+// committed notes what now stands in the tables.
+func (p *partition) committed(change store.Commit) {
 	p.moved(change.To)
-	tally.count(p.metrics)
+	p.metrics.cover(change.Coverage)
 	for _, letter := range change.DeadLetters {
 		p.metrics.deadLetters.WithLabelValues(label(p.number)).Inc()
 		p.log.Warn().Uint64("sequence", letter.Sequence).Str("reason", letter.Reason).Msg("dead letter")
 	}
-	return nil
-}
-
-// foldAll applies items in order to the rows that they touch.
-func (p *partition) foldAll(state *fold.State, items []item) (store.Commit, tally) {
-	c := store.Commit{From: p.position, To: p.position, State: state}
-	tally := make(tally)
-	for _, it := range items {
-		stored := events.TimeOf(it.stored)
-		if lift := c.To.Clock.Advance(it.sequence, stored, p.lifts); lift != nil {
-			c.Lifts = append(c.Lifts, *lift)
-		}
-		reason := it.reason
-		if reason == "" {
-			outcome, err := state.Fold(it.event, c.To.Clock.Now)
-			if err != nil {
-				reason = err.Error()
-			} else {
-				tally[tallied{it.event.Entity, outcome}]++
-			}
-		}
-		if reason != "" {
-			c.DeadLetters = append(c.DeadLetters, it.deadLetter(reason))
-		}
-		c.To.Sequence = it.sequence
+	for _, r := range change.Resolved {
+		p.log.Info().Uint64("sequence", r.Sequence).Stringer("outcome", r.Outcome).Str("reason", r.Reason).Msg("dead letter tried again")
 	}
-	c.To.Clock.Publish(c.To.Clock.Now)
-	return c, tally
 }

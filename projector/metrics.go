@@ -6,6 +6,9 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"callboard/projector/fold"
+	"callboard/projector/store"
 )
 
 type metrics struct {
@@ -58,6 +61,17 @@ func (m *metrics) release(partition int) {
 	m.owned.WithLabelValues(label(partition)).Set(0)
 	m.position.DeleteLabelValues(label(partition))
 	m.watermark.DeleteLabelValues(label(partition))
+}
+
+// cover counts what became of messages.
+func (m *metrics) cover(c store.Coverage) {
+	for entity, n := range c {
+		for outcome, count := range map[fold.Outcome]int64{fold.Applied: n.Applied, fold.Stale: n.Stale, fold.Ignored: n.Ignored} {
+			if count > 0 {
+				m.events.WithLabelValues(string(entity), outcome.String()).Add(float64(count))
+			}
+		}
+	}
 }
 
 func label(partition int) string { return strconv.Itoa(partition) }

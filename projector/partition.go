@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events"
+	"callboard/projector/intake"
 	"callboard/projector/store"
 )
 
@@ -20,7 +21,7 @@ type partition struct {
 	log      zerolog.Logger
 	stream   jetstream.Stream
 	position store.Position
-	lifts    map[uint64]events.Time // recorded when the messages above the position were first applied
+	record   store.Record // of the messages above the position, where they were applied before
 	feed     *feed
 	stalled  int // ticks on which messages waited and none came
 }
@@ -50,13 +51,15 @@ func (p *partition) open(ctx context.Context) (err error) {
 	switch {
 	case errors.Is(err, store.ErrIdentity):
 		return identityChanged(info.Config.Name)
+	case errors.Is(err, store.ErrDefinition):
+		return errForeign
 	case err != nil:
 		return err
 	}
 	if err := p.check(info); err != nil {
 		return err
 	}
-	if p.lifts, err = p.store.Lifts(ctx, p.position); err != nil {
+	if p.record, err = p.store.Record(ctx, p.position); err != nil {
 		return err
 	}
 	p.feed, err = openFeed(ctx, p.stream, p.number, p.position.Sequence, p.config.BatchSize)
@@ -109,6 +112,9 @@ func (p *partition) loop(ctx context.Context) error {
 // message stored before that time is in the tables. The order matters: the server reads its clock after the stream's state,
 // so one answer's time may lie behind a message that the same answer's state doesn't count.
 func (p *partition) rest(ctx context.Context) error {
+	if err := p.retry(ctx); err != nil {
+		return unlessDone(ctx, err)
+	}
 	info, err := p.stream.Info(ctx)
 	if err != nil {
 		return unlessDone(ctx, fmt.Errorf("stream %s: %w", p.config.Stream, err))
@@ -117,6 +123,9 @@ func (p *partition) rest(ctx context.Context) error {
 		return err
 	}
 	if waits, err := p.waits(ctx); waits || err != nil {
+		return unlessDone(ctx, err)
+	}
+	if err := p.applyItems(ctx, intake.Weave(nil, info.State.LastSeq, &p.record)); err != nil {
 		return unlessDone(ctx, err)
 	}
 	next := p.position

@@ -6,7 +6,7 @@ import (
 )
 
 // StoppedError is a partition that can't go on until an operator has looked: the stream is not the one, or not the whole one,
-// that the projection stands for. It is retried slowly and reported each time.
+// that the projection stands for, or the projection isn't this release's. It is retried slowly and reported each time.
 type StoppedError struct {
 	Reason string // one of the constants below
 	Detail string
@@ -17,6 +17,7 @@ const (
 	StreamIdentityChanged = "STREAM_IDENTITY_CHANGED" // the stream was deleted and created again
 	StreamRegressed       = "STREAM_REGRESSED"        // the stream ends before the position
 	StreamTruncated       = "STREAM_TRUNCATED"        // messages behind the position's end were removed
+	ProjectionForeign     = "PROJECTION_FOREIGN"      // the tables are another release's, or were folded by other rules
 )
 
 // Error says what happened and what to do.
@@ -26,6 +27,11 @@ var (
 	errGap     = errors.New("the consumer skipped or repeated a delivery")
 	errStalled = errors.New("the consumer stopped delivering while its partition has messages")
 )
+
+var errForeign = &StoppedError{
+	ProjectionForeign,
+	"the projection was built by another release, whose projector and readers go on with it; for this one, run 'callboard rebuild'",
+}
 
 func identityChanged(name string) error {
 	return &StoppedError{StreamIdentityChanged, fmt.Sprintf(

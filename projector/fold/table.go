@@ -1,5 +1,7 @@
 package fold
 
+import "iter"
+
 // Table is the part of one database table that a batch of events touches: the rows as they were loaded and as they are now.
 // The zero Table is empty and ready.
 type Table[K, R comparable] struct {
@@ -7,16 +9,18 @@ type Table[K, R comparable] struct {
 	order   []K // of first touch, so that writes are deterministic
 }
 
+// entry is a row as it is now. What was loaded lies beside it, so that a fold that starts from nothing holds each row once.
 type entry[R comparable] struct {
-	loaded, row     R
-	wasLoaded, live bool
-	written         bool
+	row     R
+	loaded  *R // nil: it wasn't
+	live    bool
+	written bool
 }
 
 // Load adds a row as it stands in the database.
 func (t *Table[K, R]) Load(key K, row R) {
 	e := t.at(key)
-	e.loaded, e.row, e.wasLoaded, e.live = row, row, true, true
+	e.row, e.loaded, e.live = row, &row, true
 }
 
 // Get is the row as it is now; ok is false where there is none.
@@ -25,6 +29,17 @@ func (t *Table[K, R]) Get(key K) (row R, ok bool) {
 		return e.row, true
 	}
 	return row, false
+}
+
+// Rows are the rows as they are now, in the order of first touch. They are not to be changed.
+func (t *Table[K, R]) Rows() iter.Seq[*R] {
+	return func(yield func(*R) bool) {
+		for _, key := range t.order {
+			if e := t.entries[key]; e.live && !yield(&e.row) {
+				return
+			}
+		}
+	}
 }
 
 // Put writes a row.
@@ -48,7 +63,7 @@ func (t *Table[K, R]) Changes() (upserts []R, deletes []K) {
 		case !e.written:
 		case !e.live:
 			deletes = append(deletes, key)
-		case !e.wasLoaded || e.row != e.loaded:
+		case e.loaded == nil || e.row != *e.loaded:
 			upserts = append(upserts, e.row)
 		}
 	}

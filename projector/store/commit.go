@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"callboard/events"
 	"callboard/projector/fold"
 )
 
@@ -25,8 +26,19 @@ type DeadLetter struct {
 type Commit struct {
 	From, To    Position
 	State       *fold.State
+	Coverage    Coverage
 	DeadLetters []DeadLetter
 	Lifts       []fold.Lift
+	Resolved    []Resolution
+}
+
+// Resolution is what became of a dead letter that was tried again.
+type Resolution struct {
+	Sequence uint64
+	Turn     int64
+	Outcome  fold.Outcome // 0: it still is one
+	Reason   string       // why
+	Clock    events.Time
 }
 
 var (
@@ -35,9 +47,15 @@ var (
 
 	//go:embed clock_lift.sql
 	clockLiftSQL string
+
+	//go:embed resolve.sql
+	resolveSQL string
+
+	//go:embed still_dead.sql
+	stillDeadSQL string
 )
 
-// Commit writes rows, counters, dead letters, clock lifts and position; all stand once the batch's transaction ends.
+// Commit writes rows, counters, dead letters and what became of them, clock lifts and position; all stand once the batch's transaction ends.
 // The error is [ErrFenced] where the position isn't the commit's From.
 func (tx *Tx) Commit(ctx context.Context, c Commit) error {
 	if err := tx.advance(ctx, c.From, c.To); err != nil {
@@ -47,8 +65,10 @@ func (tx *Tx) Commit(ctx context.Context, c Commit) error {
 	w.rows(c.State)
 	tally(w, c.State.Counts, dayCountSQL, forgetDaysSQL, countKeys)
 	tally(w, c.State.References, referenceCountSQL, forgetReferencesSQL, referenceKeys)
+	w.coverage(c.From.Partition, c.Coverage)
 	w.deadLetters(c)
 	w.lifts(c)
+	w.resolutions(c)
 	if w.batch.Len() == 0 {
 		return nil
 	}
@@ -114,5 +134,17 @@ func (w *writing) lifts(c Commit) {
 	stream := c.From.Stream
 	for _, lift := range c.Lifts {
 		w.batch.Queue(clockLiftSQL, stream.Name, stream.Created, c.From.Partition, int64(lift.Sequence), timestamp(lift.Time))
+	}
+}
+
+func (w *writing) resolutions(c Commit) {
+	stream := c.From.Stream
+	for _, r := range c.Resolved {
+		if r.Outcome == 0 {
+			w.batch.Queue(stillDeadSQL, stream.Name, stream.Created, int64(r.Sequence), r.Reason)
+			continue
+		}
+		w.batch.Queue(resolveSQL, stream.Name, stream.Created, int64(r.Sequence), r.Outcome.String(),
+			int64(c.To.Sequence), timestamp(r.Clock), r.Turn)
 	}
 }

@@ -1,3 +1,5 @@
-insert into control.dead_letter (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-on conflict (stream, stream_created, sequence) do nothing
+insert into control.dead_letter as d (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, generation)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, (select id from generation))
+on conflict (stream, stream_created, sequence) do update
+set generation = excluded.generation
+where d.generation > excluded.generation

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -8,9 +9,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
-	"callboard/events"
 	"callboard/projector/fold"
+	"callboard/schema"
 )
 
 // Stream is the identity of a JetStream stream: one deleted and created again is another stream, whatever its name.
@@ -25,6 +27,7 @@ type Position struct {
 	Stream    Stream
 	Sequence  uint64
 	Epoch     int64
+	Turn      int64 // of the last retry of a dead letter that is in the tables
 	Clock     fold.Clock
 }
 
@@ -34,21 +37,28 @@ var (
 
 	//go:embed advance.sql
 	advanceSQL string
-
-	//go:embed lifts.sql
-	liftsSQL string
 )
 
-// ErrIdentity is a partition whose rows come from another stream than the one at hand.
-var ErrIdentity = errors.New("the projection was built from another stream")
+// What a claim can be refused for.
+var (
+	// ErrIdentity is a partition whose rows come from another stream than the one at hand.
+	ErrIdentity = errors.New("the projection was built from another stream")
+
+	// ErrDefinition is a projection whose tables are another release's, or were folded by other rules.
+	ErrDefinition = errors.New("the projection was built by another release")
+)
 
 // Claim takes a partition over: the epoch rises, and whoever held it can commit no more. A partition never seen starts before
-// the stream's first message. The error is [ErrIdentity] where the position is of another stream.
+// the stream's first message. The error is [ErrIdentity] where the position is of another stream, [ErrDefinition] where the tables
+// are not this release's.
 func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Position, error) {
 	var p Position
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := mine(ctx, tx); err != nil {
+			return err
+		}
 		row := tx.QueryRow(ctx, claimSQL, partition, stream.Name, stream.Created)
-		err := row.Scan(&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch,
+		err := row.Scan(&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.Turn,
 			(*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark))
 		if err != nil {
 			return fmt.Errorf("claim: %w", err)
@@ -61,24 +71,23 @@ func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Posi
 	return p, err
 }
 
-// Lifts are the partition's recorded clock lifts above its position: none live, those of the first time in a replay.
-func (s *Store) Lifts(ctx context.Context, p Position) (map[uint64]events.Time, error) {
-	rows, err := s.pool.Query(ctx, liftsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
-	if err != nil {
-		return nil, fmt.Errorf("lifts: %w", err)
+// mine tells whether the tables are this release's.
+func mine(ctx context.Context, tx pgx.Tx) error {
+	var definition []byte
+	err := tx.QueryRow(ctx, "select definition from generation").Scan(&definition)
+	var refusal *pgconn.PgError
+	switch {
+	case errors.As(err, &refusal) && refusal.Code == undefinedTable:
+		return ErrDefinition
+	case err != nil:
+		return fmt.Errorf("generation: %w", err)
+	case !bytes.Equal(definition, schema.Definition()):
+		return ErrDefinition
 	}
-	lifts := make(map[uint64]events.Time)
-	var sequence int64
-	var at events.Time
-	_, err = pgx.ForEachRow(rows, []any{&sequence, (*instant)(&at)}, func() error {
-		lifts[uint64(sequence)] = at
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("lifts: %w", err)
-	}
-	return lifts, nil
+	return nil
 }
+
+const undefinedTable = "42P01"
 
 // Advance moves the partition's position and watermark without any rows.
 func (s *Store) Advance(ctx context.Context, from, to Position) error {
@@ -87,7 +96,7 @@ func (s *Store) Advance(ctx context.Context, from, to Position) error {
 
 func (tx *Tx) advance(ctx context.Context, from, to Position) error {
 	tag, err := tx.tx.Exec(ctx, advanceSQL, from.Partition, from.Epoch, int64(from.Sequence),
-		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark))
+		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), to.Turn)
 	if err != nil {
 		return fmt.Errorf("position: %w", err)
 	}

@@ -229,12 +229,12 @@ func TestStore_LiftsAndDeadLettersOutliveTheProjection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lifts, err := s.Lifts(t.Context(), from)
-	if err != nil || len(lifts) != 1 || lifts[8] != 1234567 {
-		t.Errorf("lifts %v %v", lifts, err)
+	record, err := s.Record(t.Context(), from)
+	if err != nil || len(record.Lifts) != 1 || record.Lifts[8] != 1234567 || record.Letters[9] != "no JSON" {
+		t.Errorf("record %v %v", record, err)
 	}
-	if lifts, err := s.Lifts(t.Context(), to); err != nil || len(lifts) != 0 {
-		t.Errorf("lifts above the position: %v %v, want none", lifts, err)
+	if record, err := s.Record(t.Context(), to); err != nil || len(record.Lifts)+len(record.Letters) != 0 {
+		t.Errorf("a record above the position: %v %v, want none", record, err)
 	}
 	var data []byte
 	if err := pool.QueryRow(t.Context(), "select data from control.dead_letter where sequence = 9").Scan(&data); err != nil || len(data) != 2 {

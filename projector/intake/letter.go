@@ -1,4 +1,4 @@
-package projector
+package intake
 
 import (
 	"bytes"
@@ -10,14 +10,14 @@ import (
 	"callboard/projector/store"
 )
 
-func (it item) deadLetter(reason string) store.DeadLetter {
+func (it Item) letter(reason string) store.DeadLetter {
 	return store.DeadLetter{
-		Sequence: it.sequence,
-		Subject:  printable(it.message.Subject()),
-		Header:   wire(it.message.Headers()),
-		Data:     it.message.Data(),
+		Sequence: it.Sequence,
+		Subject:  printable(it.Subject),
+		Header:   wire(it.Header),
+		Data:     it.Data,
 		Reason:   printable(reason),
-		StoredAt: it.stored,
+		StoredAt: it.Stored,
 	}
 }
 

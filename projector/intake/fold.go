@@ -1,0 +1,76 @@
+package intake
+
+import (
+	"callboard/events"
+	"callboard/projector/fold"
+	"callboard/projector/store"
+)
+
+// Fold applies items in order to the rows that they touch, from where the partition stands.
+func Fold(state *fold.State, from store.Position, items []Item, record store.Record) store.Commit {
+	f := folding{commit: store.Commit{From: from, To: from, State: state, Coverage: make(store.Coverage)}, lifts: record.Lifts}
+	for _, it := range items {
+		if it.turn != 0 {
+			f.again(it)
+		} else {
+			f.message(it)
+		}
+	}
+	clock := &f.commit.To.Clock
+	clock.Publish(clock.Now)
+	return f.commit
+}
+
+type folding struct {
+	commit store.Commit
+	lifts  map[uint64]events.Time
+}
+
+func (f *folding) message(it Item) {
+	c := &f.commit
+	if lift := c.To.Clock.Advance(it.Sequence, events.TimeOf(it.Stored), f.lifts); lift != nil {
+		c.Lifts = append(c.Lifts, *lift)
+	}
+	outcome, reason := f.apply(it)
+	if reason != "" {
+		c.DeadLetters = append(c.DeadLetters, it.letter(reason))
+	}
+	c.Coverage.Message(entity(it.Subject), outcome)
+	c.To.Sequence = it.Sequence
+}
+
+// again tries a dead letter behind all that is there: its rows can't appear behind a published watermark either.
+func (f *folding) again(it Item) {
+	c := &f.commit
+	c.To.Clock.Now = max(c.To.Clock.Now, c.To.Clock.Watermark, it.clock)
+	c.To.Turn = it.turn
+	outcome, reason := f.apply(it)
+	c.Resolved = append(c.Resolved, store.Resolution{
+		Sequence: it.Sequence, Turn: it.turn, Outcome: outcome, Reason: printable(reason), Clock: c.To.Clock.Now,
+	})
+	if reason == "" {
+		c.Coverage.Retry(entity(it.Subject), outcome)
+	}
+}
+
+// apply folds an item's event. A reason means that it changed nothing.
+func (f *folding) apply(it Item) (outcome fold.Outcome, reason string) {
+	if it.Reason != "" {
+		return 0, it.Reason
+	}
+	outcome, err := f.commit.State.Fold(it.Event, f.commit.To.Clock.Now)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return outcome, ""
+}
+
+// unknown stands for the entity of a subject that names none.
+const unknown events.Entity = "unknown"
+
+func entity(subject string) events.Entity {
+	if entity, ok := events.SubjectEntity(subject); ok {
+		return entity
+	}
+	return unknown
+}

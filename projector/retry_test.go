@@ -1,0 +1,105 @@
+package projector_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+)
+
+// open is how many dead letters are neither resolved nor dropped.
+func (s *stage) open() int64 {
+	s.tb.Helper()
+	return s.number("select count(*) from control.dead_letter where resolution is null")
+}
+
+func (s *stage) exec(query string, parameters ...any) {
+	s.tb.Helper()
+	if _, err := s.pool.Exec(s.tb.Context(), query, parameters...); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// balanced holds the ledger against the stream: nothing was read that isn't accounted for, and nothing was not read.
+func (s *stage) balanced() {
+	s.tb.Helper()
+	if n := s.number("select count(*) from projection.coverage where read <> applied + stale + ignored + dead"); n != 0 {
+		s.tb.Errorf("%d lines of the ledger don't add up", n)
+	}
+	info, err := s.stream.Info(s.tb.Context())
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	if n := s.number("select sum(read)::bigint from projection.coverage"); n != int64(info.State.Msgs) {
+		s.tb.Errorf("%d messages read of %d", n, info.State.Msgs)
+	}
+}
+
+// A dead letter that is tried again behind other events is applied at the clock of then, and every replay does the same.
+func TestProjector_RetriesADeadLetter(t *testing.T) {
+	s := newStage(t)
+	s.exec("alter table projection.call_log add constraint picky check (call_sid <> 'CArefused')")
+	stop := s.start()
+	system := uuid.New()
+	refused, good := call(system, uuid.New()), call(system, uuid.New())
+	refused.CallSid = "CArefused"
+	s.publish(phoneSystem(system), refused, good)
+	s.caughtUp()
+	s.raw(events.Subject(system, events.EntityCall), nil, "{}")
+	s.caughtUp()
+	if n := s.open(); n != 2 {
+		t.Fatalf("%d dead letters, want 2", n)
+	}
+	s.exec("update control.dead_letter set retry_at = now()")
+	await(t, "both were tried in vain", func() bool { return s.number("select count(*) from control.dead_letter where retry_at is not null") == 0 })
+	if n := s.open(); n != 2 {
+		t.Fatalf("%d dead letters after the vain try, want 2", n)
+	}
+	s.exec("alter table projection.call_log drop constraint picky")
+	before := s.number("select (extract(epoch from max(watermark)) * 1000)::bigint from projection.position")
+	s.exec("update control.dead_letter set retry_at = now()")
+	await(t, "the one is applied", func() bool { return s.open() == 1 })
+	at := s.number("select (extract(epoch from updated_at) * 1000)::bigint from projection.call_log where id = $1", refused.ID)
+	if at < before {
+		t.Errorf("the row's time %d is behind a watermark already published, %d", at, before)
+	}
+	late := call(system, refused.ID)
+	late.Version, late.CallSid = 2, "CAlate"
+	s.publish(late)
+	s.caughtUp()
+	s.balanced()
+	if n := s.number("select applied from projection.coverage where entity = 'call' and dead = 1"); n != 3 {
+		t.Errorf("%d calls applied, want 3", n)
+	}
+	stop()
+
+	kept := s.database.Projection(t)
+	s.database.Forget(t)
+	s.start()
+	s.caughtUp()
+	s.mustEqual("replayed", kept)
+}
+
+// What was a dead letter stays one in a replay, although it could be read now: the rows are those of the first time.
+func TestProjector_ReplaysADeadLetterAsOne(t *testing.T) {
+	s := newStage(t)
+	s.exec("alter table projection.call_log add constraint picky check (call_sid <> 'CArefused')")
+	stop := s.start()
+	refused := call(uuid.New(), uuid.New())
+	refused.CallSid = "CArefused"
+	s.publish(refused)
+	s.caughtUp()
+	stop()
+	s.exec("alter table projection.call_log drop constraint picky")
+	kept := s.database.Projection(t)
+	s.database.Forget(t)
+	s.start()
+	s.caughtUp()
+	s.mustEqual("replayed", kept)
+	s.balanced()
+	if !strings.Contains(strings.Join(kept["coverage"], ""), "call,1,0,0,0,1") {
+		t.Errorf("coverage %v", kept["coverage"])
+	}
+}

@@ -1,0 +1,75 @@
+package store
+
+import (
+	_ "embed"
+	"maps"
+	"slices"
+
+	"callboard/events"
+	"callboard/projector/fold"
+)
+
+// Coverage is what became of messages, by the entity that their subjects name; "unknown" where one names none.
+type Coverage map[events.Entity]Count
+
+// Count is how many messages were read, and what became of them: Read is the sum of the others.
+type Count struct {
+	Read, Applied, Stale, Ignored, Dead int64
+}
+
+// Message counts a message that was read and had the outcome; 0: it is a dead letter.
+func (c Coverage) Message(entity events.Entity, outcome fold.Outcome) {
+	count := c[entity]
+	count.Read++
+	c[entity] = count.with(outcome, 1)
+}
+
+// Retry counts a dead letter as what it became.
+func (c Coverage) Retry(entity events.Entity, outcome fold.Outcome) {
+	c[entity] = c[entity].with(0, -1).with(outcome, 1)
+}
+
+func (c Count) with(outcome fold.Outcome, by int64) Count {
+	switch outcome {
+	case fold.Applied:
+		c.Applied += by
+	case fold.Stale:
+		c.Stale += by
+	case fold.Ignored:
+		c.Ignored += by
+	default:
+		c.Dead += by
+	}
+	return c
+}
+
+// Add counts what others counted.
+func (c Coverage) Add(other Coverage) {
+	for entity, n := range other {
+		sum := c[entity]
+		sum.Read += n.Read
+		sum.Applied += n.Applied
+		sum.Stale += n.Stale
+		sum.Ignored += n.Ignored
+		sum.Dead += n.Dead
+		c[entity] = sum
+	}
+}
+
+//go:embed coverage.sql
+var coverageSQL string
+
+func (w *writing) coverage(partition int16, c Coverage) {
+	if len(c) == 0 {
+		return
+	}
+	entities := slices.Sorted(maps.Keys(c)) // in one order, so that no two transactions wait for each other
+	counts := make([][]int64, 5)
+	for _, entity := range entities {
+		n := c[entity]
+		for i, count := range []int64{n.Read, n.Applied, n.Stale, n.Ignored, n.Dead} {
+			counts[i] = append(counts[i], count)
+		}
+	}
+	w.batch.Queue(coverageSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4])
+}

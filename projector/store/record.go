@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"callboard/events"
+)
+
+// Record is what happened above a position when its messages were applied first: a replay with it gives the same rows. Who applies
+// them for the first time finds it empty.
+type Record struct {
+	Lifts   map[uint64]events.Time // of the clock, by sequence
+	Letters map[uint64]string      // the reasons of dead letters, by sequence
+	Retries []Retry                // in the order of their turns
+}
+
+// Retry is a dead letter that is tried again.
+type Retry struct {
+	Letter   DeadLetter
+	Turn     int64
+	Position uint64      // behind the partition's messages up to this one; 0: behind what is there
+	Clock    events.Time // at this time of the partition's; 0: at what it is
+}
+
+var (
+	//go:embed lifts.sql
+	liftsSQL string
+
+	//go:embed letters.sql
+	lettersSQL string
+
+	//go:embed requested.sql
+	requestedSQL string
+)
+
+// Record is that of a partition above its position.
+func (s *Store) Record(ctx context.Context, p Position) (Record, error) {
+	r := Record{Lifts: make(map[uint64]events.Time), Letters: make(map[uint64]string)}
+	if err := s.lifts(ctx, p, r.Lifts); err != nil {
+		return r, fmt.Errorf("lifts: %w", err)
+	}
+	if err := s.letters(ctx, p, &r); err != nil {
+		return r, fmt.Errorf("dead letters: %w", err)
+	}
+	return r, nil
+}
+
+func (s *Store) lifts(ctx context.Context, p Position, lifts map[uint64]events.Time) error {
+	rows, err := s.pool.Query(ctx, liftsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
+	if err != nil {
+		return err
+	}
+	var sequence int64
+	var at events.Time
+	_, err = pgx.ForEachRow(rows, []any{&sequence, (*instant)(&at)}, func() error {
+		lifts[uint64(sequence)] = at
+		return nil
+	})
+	return err
+}
+
+func (s *Store) letters(ctx context.Context, p Position, r *Record) error {
+	rows, err := s.pool.Query(ctx, lettersSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence), p.Turn)
+	if err != nil {
+		return err
+	}
+	var letter DeadLetter
+	var turn, position pgtype.Int8
+	var clock events.Null[events.Time]
+	into := []any{
+		&letter.Sequence, &letter.Reason, &turn, &position, (*nullInstant)(&clock), &letter.Subject, &letter.Header, &letter.Data, &letter.StoredAt,
+	}
+	_, err = pgx.ForEachRow(rows, into, func() error {
+		if letter.Sequence > p.Sequence {
+			r.Letters[letter.Sequence] = letter.Reason
+		}
+		if turn.Int64 > p.Turn {
+			r.Retries = append(r.Retries, Retry{Letter: letter, Turn: turn.Int64, Position: uint64(position.Int64), Clock: clock.Value})
+		}
+		letter.Header, letter.Data = nil, nil // the retry's own now
+		return nil
+	})
+	return err
+}
+
+// Requested are dead letters below the position that somebody wants to be tried again, up to a limit. They stay locked until the
+// transaction ends.
+func (tx *Tx) Requested(ctx context.Context, p Position, limit int) (retries []Retry, err error) {
+	rows, err := tx.tx.Query(ctx, requestedSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence), limit)
+	if err != nil {
+		return nil, fmt.Errorf("requested retries: %w", err)
+	}
+	retries, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Retry, err error) {
+		err = row.Scan(&r.Letter.Sequence, &r.Letter.Subject, &r.Letter.Header, &r.Letter.Data, &r.Letter.StoredAt, &r.Turn)
+		return r, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("requested retries: %w", err)
+	}
+	return retries, nil
+}

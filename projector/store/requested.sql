@@ -1,0 +1,15 @@
+-- The dead letters that somebody wants to be tried again, each with a turn of its own. They stay locked, so that nobody drops them
+-- meanwhile.
+select sequence, subject, header, data, stored_at, nextval('control.dead_letter_turn') as turn
+from (
+  select *
+  from control.dead_letter
+  where stream = $1
+    and stream_created = $2
+    and partition = $3
+    and sequence <= $4
+    and retry_at is not null
+  order by sequence
+  limit $5
+  for update skip locked
+) requested

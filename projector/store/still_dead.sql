@@ -1,0 +1,6 @@
+update control.dead_letter
+set reason = $4, retry_at = null
+where stream = $1
+  and stream_created = $2
+  and sequence = $3
+  and resolution is null
