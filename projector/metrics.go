@@ -32,7 +32,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		events:      counter("events_total", "Events read and committed, by what became of them.", "entity", "outcome"),
 		deadLetters: counter("dead_letters_total", "Messages that could not be applied.", "partition"),
 		commits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "callboard_projector_commit_seconds", Help: "Time from load to commit of a batch.",
+			Name: "callboard_projector_commit_seconds", Help: "Time from claim checks to the last commit of a batch.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}, []string{"partition"}),
 		position:  gauge("position", "Stream sequence up to which the partition is in the tables.", "partition"),

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events"
+	"callboard/projector/feed"
 	"callboard/projector/intake"
 	"callboard/projector/store"
 )
@@ -17,13 +18,12 @@ import (
 // partition is one owned partition, from its claim to its end.
 type partition struct {
 	*Projector
-	number   int
-	log      zerolog.Logger
-	stream   jetstream.Stream
-	position store.Position
-	record   store.Record // of the messages above the position, where they were applied before
-	feed     *feed
-	stalled  int // ticks on which messages waited and none came
+	number  int
+	log     zerolog.Logger
+	stream  jetstream.Stream
+	applier intake.Applier
+	feed    *feed.Feed
+	stalled int // ticks on which messages waited and none came
 }
 
 // stallTicks is how many ticks in a row a consumer may leave messages undelivered. Pull consumers can stall without an error
@@ -33,11 +33,13 @@ const stallTicks = 10
 // runPartition applies a partition's messages until ctx ends (nil) or something fails.
 func runPartition(ctx context.Context, p *Projector, number int) error {
 	run := &partition{Projector: p, number: number, log: p.config.Log.With().Int("partition", number).Logger()}
+	run.applier = intake.Applier{JetStream: p.config.JetStream, Store: p.store, Committed: run.committed}
 	if err := run.open(ctx); err != nil {
 		return err
 	}
-	defer run.feed.close()
-	run.log.Info().Uint64("position", run.position.Sequence).Int64("epoch", run.position.Epoch).Msg("partition owned")
+	defer run.feed.Close()
+	position := run.applier.Position
+	run.log.Info().Uint64("position", position.Sequence).Int64("epoch", position.Epoch).Msg("partition owned")
 	return run.loop(ctx)
 }
 
@@ -47,7 +49,7 @@ func (p *partition) open(ctx context.Context) (err error) {
 		return fmt.Errorf("stream %s: %w", p.config.Stream, err)
 	}
 	info := p.stream.CachedInfo()
-	p.position, err = p.store.Claim(ctx, identity(info), int16(p.number))
+	p.applier.Position, err = p.store.Claim(ctx, identity(info), int16(p.number))
 	switch {
 	case errors.Is(err, store.ErrIdentity):
 		return identityChanged(info.Config.Name)
@@ -59,11 +61,36 @@ func (p *partition) open(ctx context.Context) (err error) {
 	if err := p.check(info); err != nil {
 		return err
 	}
-	if p.record, err = p.store.Record(ctx, p.position); err != nil {
+	if p.applier.Reader.Record, err = p.store.Record(ctx, p.applier.Position); err != nil {
 		return err
 	}
-	p.feed, err = openFeed(ctx, p.stream, p.number, p.position.Sequence, p.config.BatchSize)
+	consumer, err := p.consumer(ctx)
+	if err != nil {
+		return fmt.Errorf("consumer: %w", err)
+	}
+	p.feed, err = feed.Open(consumer, p.config.BatchSize)
 	return err
+}
+
+const ackWait = 10 * time.Minute
+
+// consumer is the partition's durable one, reset to what comes after the position. The reset also empties what an earlier owner's
+// pulls may have taken, and starts the delivery count anew.
+func (p *partition) consumer(ctx context.Context) (jetstream.Consumer, error) {
+	name := fmt.Sprintf("projector-%d", p.number)
+	consumer, err := p.stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable:       name,
+		FilterSubject: events.PartitionFilter(p.number),
+		DeliverPolicy: jetstream.DeliverAllPolicy,
+		AckPolicy:     jetstream.AckAllPolicy,
+		AckWait:       ackWait,
+		MaxAckPending: -1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.stream.ResetConsumerToSequence(ctx, name, p.applier.Position.Sequence+1)
+	return consumer, err
 }
 
 func identity(info *jetstream.StreamInfo) store.Stream {
@@ -74,12 +101,12 @@ func identity(info *jetstream.StreamInfo) store.Stream {
 func (p *partition) check(info *jetstream.StreamInfo) error {
 	name, state := info.Config.Name, info.State
 	switch {
-	case !identity(info).Created.Equal(p.position.Stream.Created):
+	case !identity(info).Created.Equal(p.applier.Position.Stream.Created):
 		return identityChanged(name)
-	case state.LastSeq < p.position.Sequence:
-		return regressed(name, state.LastSeq, p.position.Sequence)
-	case state.FirstSeq > p.position.Sequence+1:
-		return truncated(name, state.FirstSeq, p.position.Sequence)
+	case state.LastSeq < p.applier.Position.Sequence:
+		return regressed(name, state.LastSeq, p.applier.Position.Sequence)
+	case state.FirstSeq > p.applier.Position.Sequence+1:
+		return truncated(name, state.FirstSeq, p.applier.Position.Sequence)
 	}
 	return nil
 }
@@ -91,16 +118,16 @@ func (p *partition) loop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-p.feed.failed:
+		case err := <-p.feed.Failed:
 			return err
-		case first := <-p.feed.messages:
+		case first := <-p.feed.Messages:
 			p.stalled = 0
-			if err := p.apply(ctx, p.feed.take(first, p.config.BatchSize)); err != nil {
+			if err := p.apply(ctx, p.feed.Take(first, p.config.BatchSize)); err != nil {
 				return err
 			}
 		case <-tick.C:
 			if err := p.rest(ctx); err != nil {
-				return err
+				return unlessDone(ctx, err)
 			}
 		}
 	}
@@ -113,35 +140,42 @@ func (p *partition) loop(ctx context.Context) error {
 // so one answer's time may lie behind a message that the same answer's state doesn't count.
 func (p *partition) rest(ctx context.Context) error {
 	if err := p.retry(ctx); err != nil {
-		return unlessDone(ctx, err)
+		return err
 	}
 	info, err := p.stream.Info(ctx)
 	if err != nil {
-		return unlessDone(ctx, fmt.Errorf("stream %s: %w", p.config.Stream, err))
+		return fmt.Errorf("stream %s: %w", p.config.Stream, err)
 	}
 	if err := p.check(info); err != nil {
 		return err
 	}
 	if waits, err := p.waits(ctx); waits || err != nil {
-		return unlessDone(ctx, err)
+		return err
 	}
-	if err := p.applyItems(ctx, intake.Weave(nil, info.State.LastSeq, &p.record)); err != nil {
-		return unlessDone(ctx, err)
+	if err := p.applier.Apply(ctx, p.applier.Reader.Retries(info.State.LastSeq)); err != nil {
+		return err
 	}
-	next := p.position
+	next := p.applier.Position
 	next.Sequence = max(next.Sequence, info.State.LastSeq)
 	next.Clock.Publish(events.TimeOf(info.TimeStamp))
-	if err := p.store.Advance(ctx, p.position, next); err != nil {
-		return unlessDone(ctx, err)
+	if err := p.applier.Advance(ctx, next); err != nil {
+		return err
 	}
-	p.moved(next)
+	p.moved()
 	return nil
+}
+
+// retry tries dead letters again, once begun to the end.
+func (p *partition) retry(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
+	defer cancel()
+	return p.applier.Retry(ctx)
 }
 
 // waits tells whether the stream holds a message of the partition above the position. One that waits for long, while the
 // partition asks for more, means that the consumer has stalled.
 func (p *partition) waits(ctx context.Context) (bool, error) {
-	_, err := p.stream.GetMsg(ctx, p.position.Sequence+1, jetstream.WithGetMsgSubject(events.PartitionFilter(p.number)))
+	_, err := p.stream.GetMsg(ctx, p.applier.Position.Sequence+1, jetstream.WithGetMsgSubject(events.PartitionFilter(p.number)))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		p.stalled = 0
 		return false, nil
@@ -156,10 +190,10 @@ func (p *partition) waits(ctx context.Context) (bool, error) {
 }
 
 // moved notes where the partition stands now.
-func (p *partition) moved(to store.Position) {
-	p.position = to
-	p.metrics.position.WithLabelValues(label(p.number)).Set(float64(to.Sequence))
-	p.metrics.watermark.WithLabelValues(label(p.number)).Set(float64(to.Clock.Watermark) / 1000)
+func (p *partition) moved() {
+	at := p.applier.Position
+	p.metrics.position.WithLabelValues(label(p.number)).Set(float64(at.Sequence))
+	p.metrics.watermark.WithLabelValues(label(p.number)).Set(float64(at.Clock.Watermark) / 1000)
 }
 
 // unlessDone is err, or nil where it only says that ctx ended.

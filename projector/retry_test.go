@@ -15,9 +15,9 @@ func (s *stage) open() int64 {
 	return s.number("select count(*) from control.dead_letter where resolution is null")
 }
 
-func (s *stage) exec(query string, parameters ...any) {
+func (s *stage) exec(query string) {
 	s.tb.Helper()
-	if _, err := s.pool.Exec(s.tb.Context(), query, parameters...); err != nil {
+	if _, err := s.pool.Exec(s.tb.Context(), query); err != nil {
 		s.tb.Fatal(err)
 	}
 }
@@ -53,7 +53,9 @@ func TestProjector_RetriesADeadLetter(t *testing.T) {
 		t.Fatalf("%d dead letters, want 2", n)
 	}
 	s.exec("update control.dead_letter set retry_at = now()")
-	await(t, "both were tried in vain", func() bool { return s.number("select count(*) from control.dead_letter where retry_at is not null") == 0 })
+	await(t, "both were tried in vain", func() bool {
+		return s.number("select count(*) from control.dead_letter where retry_at is not null") == 0
+	})
 	if n := s.open(); n != 2 {
 		t.Fatalf("%d dead letters after the vain try, want 2", n)
 	}

@@ -23,10 +23,7 @@ const (
 // Error says what happened and what to do.
 func (e *StoppedError) Error() string { return e.Reason + ": " + e.Detail }
 
-var (
-	errGap     = errors.New("the consumer skipped or repeated a delivery")
-	errStalled = errors.New("the consumer stopped delivering while its partition has messages")
-)
+var errStalled = errors.New("the consumer stopped delivering while its partition has messages")
 
 var errForeign = &StoppedError{
 	ProjectionForeign,

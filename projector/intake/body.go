@@ -18,8 +18,8 @@ const (
 	fetchConcurrency = 8
 )
 
-// BodiesThatFit is how many of the items, at least one, bring no more claim-checked bodies than fit in memory.
-func BodiesThatFit(items []Item) int {
+// bodiesThatFit is how many of the items, at least one, bring no more claim-checked bodies than fit in memory.
+func bodiesThatFit(items []Item) int {
 	var size int64
 	for i, it := range items {
 		if transcript, ok := it.Event.State.(*events.Transcript); ok && transcript.Object != nil {
@@ -32,9 +32,9 @@ func BodiesThatFit(items []Item) int {
 	return len(items)
 }
 
-// FetchBodies brings the transcripts that travelled as claim checks. One that can't be had or isn't what it claims to be is a
+// fetchBodies brings the transcripts that travelled as claim checks. One that can't be had or isn't what it claims to be is a
 // dead letter; one that can't be had now is an error.
-func FetchBodies(ctx context.Context, js jetstream.JetStream, items []Item) error {
+func fetchBodies(ctx context.Context, js jetstream.JetStream, items []Item) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fetchConcurrency)
 	for i := range items {

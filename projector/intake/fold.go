@@ -6,9 +6,9 @@ import (
 	"callboard/projector/store"
 )
 
-// Fold applies items in order to the rows that they touch, from where the partition stands.
-func Fold(state *fold.State, from store.Position, items []Item, record store.Record) store.Commit {
-	f := folding{commit: store.Commit{From: from, To: from, State: state, Coverage: make(store.Coverage)}, lifts: record.Lifts}
+// Fold applies items in order to the rows that they touch, from where the partition stands. lifts are those of the first time.
+func Fold(state *fold.State, from store.Position, items []Item, lifts map[uint64]events.Time) store.Commit {
+	f := folding{commit: store.Commit{From: from, To: from, State: state, Coverage: make(store.Coverage)}, lifts: lifts}
 	for _, it := range items {
 		if it.turn != 0 {
 			f.again(it)
@@ -31,12 +31,15 @@ func (f *folding) message(it Item) {
 	if lift := c.To.Clock.Advance(it.Sequence, events.TimeOf(it.Stored), f.lifts); lift != nil {
 		c.Lifts = append(c.Lifts, *lift)
 	}
+	c.To.Sequence = it.Sequence
+	if it.foreign {
+		return
+	}
 	outcome, reason := f.apply(it)
 	if reason != "" {
 		c.DeadLetters = append(c.DeadLetters, it.letter(reason))
 	}
 	c.Coverage.Message(entity(it.Subject), outcome)
-	c.To.Sequence = it.Sequence
 }
 
 // again tries a dead letter behind all that is there: its rows can't appear behind a published watermark either.
@@ -44,6 +47,9 @@ func (f *folding) again(it Item) {
 	c := &f.commit
 	c.To.Clock.Now = max(c.To.Clock.Now, c.To.Clock.Watermark, it.clock)
 	c.To.Turn = it.turn
+	if it.foreign {
+		return
+	}
 	outcome, reason := f.apply(it)
 	c.Resolved = append(c.Resolved, store.Resolution{
 		Sequence: it.Sequence, Turn: it.turn, Outcome: outcome, Reason: printable(reason), Clock: c.To.Clock.Now,

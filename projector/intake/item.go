@@ -20,84 +20,94 @@ type Item struct {
 	Event    events.Event
 	Reason   string // of a dead letter; empty: the event can be applied
 
-	turn  int64 // of a dead letter that is tried again; 0: a message in its place
-	clock events.Time
+	turn    int64 // of a dead letter that is tried again; 0: a message in its place
+	clock   events.Time
+	foreign bool // of a system that doesn't count
 }
 
-// Read decodes messages. Those that were dead letters at the first time stay so.
-func Read(messages []jetstream.Msg, record store.Record) ([]Item, error) {
-	items := make([]Item, len(messages))
-	for i, m := range messages {
+// Reader makes items of a partition's messages, in order.
+type Reader struct {
+	Record  store.Record // what is used of it is taken off
+	Systems Systems
+}
+
+// Systems are the phone systems whose messages count; nil: all. Others only move the clock.
+type Systems map[string]struct{} // as subjects name them
+
+// Read decodes messages and puts recorded retries among them, each behind the messages up to its position.
+func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
+	items := make([]Item, 0, len(messages))
+	for _, m := range messages {
 		meta, err := m.Metadata()
 		if err != nil {
 			return nil, fmt.Errorf("delivery: %w", err)
 		}
-		items[i] = Item{
+		sequence := meta.Sequence.Stream
+		items = append(items, r.Retries(sequence-1)...)
+		it := Item{
 			Message:  events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()},
-			Sequence: meta.Sequence.Stream,
+			Sequence: sequence,
 			Stored:   meta.Timestamp,
+			Reason:   r.Record.Letters[sequence],
 		}
-		if items[i].Reason = record.Letters[meta.Sequence.Stream]; items[i].Reason == "" {
-			items[i].decode()
-		}
+		items = append(items, r.decoded(it))
 	}
 	return items, nil
 }
 
-// Again is dead letters that are to be tried again.
-func Again(retries []store.Retry) []Item {
+// Retries are the recorded ones that belong behind the messages up to a sequence, and were not read yet.
+func (r *Reader) Retries(upTo uint64) []Item {
+	due := r.Record.Retries
+	if n := slices.IndexFunc(due, func(r store.Retry) bool { return r.Position > upTo }); n >= 0 {
+		due = due[:n]
+	}
+	r.Record.Retries = r.Record.Retries[len(due):]
+	return r.again(due)
+}
+
+// again is dead letters that are to be tried again.
+func (r *Reader) again(retries []store.Retry) []Item {
 	items := make([]Item, len(retries))
-	for i, r := range retries {
-		header, err := nats.DecodeHeadersMsg(r.Letter.Header)
-		items[i] = Item{
-			Message:  events.Message{Subject: r.Letter.Subject, Header: header, Data: r.Letter.Data},
-			Sequence: r.Letter.Sequence,
-			Stored:   r.Letter.StoredAt,
-			turn:     r.Turn,
-			clock:    r.Clock,
+	for i, retry := range retries {
+		letter := retry.Letter
+		it := Item{
+			Message:  events.Message{Subject: letter.Subject, Data: letter.Data},
+			Sequence: letter.Sequence,
+			Stored:   letter.StoredAt,
+			turn:     retry.Turn,
+			clock:    retry.Clock,
 		}
-		if items[i].decode(); err != nil {
-			items[i].Reason = "header: " + err.Error()
+		var err error
+		if it.Header, err = nats.DecodeHeadersMsg(letter.Header); err != nil {
+			it.Reason = "header: " + err.Error()
 		}
+		items[i] = r.decoded(it)
 	}
 	return items
 }
 
-// Weave puts recorded retries among the items, each behind the messages up to its position, and takes them off the record. What belongs
-// behind upTo, where the items end, stays there.
-func Weave(items []Item, upTo uint64, record *store.Record) []Item {
-	if len(record.Retries) == 0 {
-		return items
+// decoded is an item with its event, if it is to have one. Those that were dead letters at the first time stay so.
+func (r *Reader) decoded(it Item) Item {
+	if r.Systems != nil {
+		if _, ours := r.Systems[events.SubjectSystem(it.Subject)]; !ours {
+			it.foreign = true
+		}
 	}
-	var woven []Item
-	for _, it := range items {
-		woven = append(append(woven, due(record, it.Sequence-1)...), it)
+	if it.foreign || it.Reason != "" {
+		return it
 	}
-	return append(woven, due(record, upTo)...)
-}
-
-func due(record *store.Record, upTo uint64) []Item {
-	n := slices.IndexFunc(record.Retries, func(r store.Retry) bool { return r.Position > upTo })
-	if n < 0 {
-		n = len(record.Retries)
-	}
-	items := Again(record.Retries[:n])
-	record.Retries = record.Retries[n:]
-	return items
-}
-
-func (it *Item) decode() {
 	var err error
 	if it.Event, err = events.Decode(it.Message); err != nil {
 		it.Reason = err.Error()
 	}
+	return it
 }
 
-// Readable are the items' events.
-func Readable(items []Item) []events.Event {
+// readable are the items' events.
+func readable(items []Item) []events.Event {
 	list := make([]events.Event, 0, len(items))
 	for _, it := range items {
-		if it.Reason == "" {
+		if it.Reason == "" && !it.foreign {
 			list = append(list, it.Event)
 		}
 	}

@@ -24,8 +24,8 @@ create table control.generation_part (
   part       integer  not null,
   systems    uuid[], -- null: all of the partition's
   sequence   bigint   not null, -- up to which the stream is folded
-  clock      timestamptz, -- the partition's at that sequence; null, as read, until the part is done
-  read       bigint,
+  turn       bigint   not null, -- up to which retries of dead letters are
+  read       bigint, -- messages; null until the part is done
   primary key (generation, partition, part)
 );
 

@@ -1,22 +1,19 @@
-package projector
+package intake
 
 import (
 	"context"
 
-	"callboard/projector/intake"
 	"callboard/projector/store"
 )
 
 // retryBatch is how many dead letters are tried again in one transaction.
 const retryBatch = 100
 
-// retry applies the dead letters of the partition that somebody wants to be tried again.
-func (p *partition) retry(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
-	defer cancel()
+// Retry applies the partition's dead letters that somebody wants to be tried again.
+func (a *Applier) Retry(ctx context.Context) error {
 	limit, refusal := retryBatch, ""
 	for {
-		found, err := p.retrySome(ctx, limit, refusal)
+		found, err := a.retrySome(ctx, limit, refusal)
 		switch {
 		case err == nil && found == 0:
 			return nil
@@ -33,27 +30,27 @@ func (p *partition) retry(ctx context.Context) error {
 }
 
 // retrySome tries up to limit dead letters. A refusal is why Postgres refused the first of them.
-func (p *partition) retrySome(ctx context.Context, limit int, refusal string) (found int, err error) {
+func (a *Applier) retrySome(ctx context.Context, limit int, refusal string) (found int, err error) {
 	var change store.Commit
-	err = p.store.Batch(ctx, func(tx *store.Tx) error {
-		retries, err := tx.Requested(ctx, p.position, limit)
+	err = a.Store.Batch(ctx, func(tx *store.Tx) error {
+		retries, err := tx.Requested(ctx, a.Position, limit)
 		if found = len(retries); err != nil || found == 0 {
 			return err
 		}
-		items := intake.Again(retries)
+		items := a.Reader.again(retries)
 		if refusal != "" {
 			items[0].Reason = refusal
 		}
-		items = items[:intake.BodiesThatFit(items)]
-		if err := intake.FetchBodies(ctx, p.config.JetStream, items); err != nil {
+		items = items[:bodiesThatFit(items)]
+		if err := fetchBodies(ctx, a.JetStream, items); err != nil {
 			return err
 		}
-		change, err = p.write(ctx, tx, items)
+		change, err = a.write(ctx, tx, items)
 		return err
 	})
 	if err != nil || found == 0 {
 		return 0, err
 	}
-	p.committed(change)
+	a.committed(change)
 	return found, nil
 }
