@@ -13,9 +13,6 @@ const Global = "global"
 
 const subjectRoot = "phones"
 
-// SystemToken is how subjects name a phone system, and [Global] for [uuid.Nil].
-func SystemToken(system uuid.UUID) string { return systemToken(system) }
-
 // Subject is the subject to which an entity's events are published: phones.<system>.<entity>.
 func Subject(system uuid.UUID, entity Entity) string {
 	return subjectRoot + "." + systemToken(system) + "." + string(entity)
@@ -43,9 +40,13 @@ func subjectParts(subject string) (system, entity string, ok bool) {
 	return tokens[len(tokens)-2], tokens[len(tokens)-1], true
 }
 
-// SubjectSystem is the token of the phone system that a subject names, [Global] for none; empty where it isn't one of ours.
-func SubjectSystem(subject string) string {
-	system, _, _ := subjectParts(subject)
+// SubjectSystem is the phone system that a subject names: [uuid.Nil] for what belongs to no single one, or to nobody.
+func SubjectSystem(subject string) uuid.UUID {
+	token, _, _ := subjectParts(subject)
+	system, err := uuid.Parse(token)
+	if err != nil {
+		return uuid.Nil
+	}
 	return system
 }
 

@@ -49,7 +49,7 @@ func (p *partition) open(ctx context.Context) (err error) {
 		return fmt.Errorf("stream %s: %w", p.config.Stream, err)
 	}
 	info := p.stream.CachedInfo()
-	p.applier.Position, err = p.store.Claim(ctx, identity(info), int16(p.number))
+	p.applier.Position, err = p.store.Claim(ctx, intake.StreamOf(info), int16(p.number))
 	switch {
 	case errors.Is(err, store.ErrIdentity):
 		return identityChanged(info.Config.Name)
@@ -93,15 +93,11 @@ func (p *partition) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	return consumer, err
 }
 
-func identity(info *jetstream.StreamInfo) store.Stream {
-	return store.Stream{Name: info.Config.Name, Created: info.Created.Truncate(time.Microsecond)}
-}
-
 // check holds the stream as it is now against the position.
 func (p *partition) check(info *jetstream.StreamInfo) error {
 	name, state := info.Config.Name, info.State
 	switch {
-	case !identity(info).Created.Equal(p.applier.Position.Stream.Created):
+	case !intake.StreamOf(info).Created.Equal(p.applier.Position.Stream.Created):
 		return identityChanged(name)
 	case state.LastSeq < p.applier.Position.Sequence:
 		return regressed(name, state.LastSeq, p.applier.Position.Sequence)

@@ -1,16 +1,15 @@
 package fold
 
-import "iter"
-
 // Table is the part of one database table that a batch of events touches: the rows as they were loaded and as they are now.
 // The zero Table is empty and ready.
 type Table[K, R comparable] struct {
-	entries map[K]*entry[R]
-	order   []K // of first touch, so that writes are deterministic
+	entries map[K]*entry[K, R]
+	order   []*entry[K, R] // of first touch, so that writes are deterministic
 }
 
 // entry is a row as it is now. What was loaded lies beside it, so that a fold that starts from nothing holds each row once.
-type entry[R comparable] struct {
+type entry[K, R comparable] struct {
+	key     K
 	row     R
 	loaded  *R // nil: it wasn't
 	live    bool
@@ -32,10 +31,10 @@ func (t *Table[K, R]) Get(key K) (row R, ok bool) {
 }
 
 // Rows are the rows as they are now, in the order of first touch. They are not to be changed.
-func (t *Table[K, R]) Rows() iter.Seq[*R] {
+func (t *Table[K, R]) Rows() func(yield func(*R) bool) {
 	return func(yield func(*R) bool) {
-		for _, key := range t.order {
-			if e := t.entries[key]; e.live && !yield(&e.row) {
+		for _, e := range t.order {
+			if e.live && !yield(&e.row) {
 				return
 			}
 		}
@@ -58,11 +57,11 @@ func (t *Table[K, R]) Delete(key K) {
 // Changes are the rows to write and the keys to delete so that the database stands as the table does. A row that ended as it
 // was loaded is in neither. Deletions of rows that were never loaded are included.
 func (t *Table[K, R]) Changes() (upserts []R, deletes []K) {
-	for _, key := range t.order {
-		switch e := t.entries[key]; {
+	for _, e := range t.order {
+		switch {
 		case !e.written:
 		case !e.live:
-			deletes = append(deletes, key)
+			deletes = append(deletes, e.key)
 		case e.loaded == nil || e.row != *e.loaded:
 			upserts = append(upserts, e.row)
 		}
@@ -70,15 +69,15 @@ func (t *Table[K, R]) Changes() (upserts []R, deletes []K) {
 	return upserts, deletes
 }
 
-func (t *Table[K, R]) at(key K) *entry[R] {
+func (t *Table[K, R]) at(key K) *entry[K, R] {
 	if t.entries == nil {
-		t.entries = make(map[K]*entry[R])
+		t.entries = make(map[K]*entry[K, R])
 	}
 	e := t.entries[key]
 	if e == nil {
-		e = new(entry[R])
+		e = &entry[K, R]{key: key}
 		t.entries[key] = e
-		t.order = append(t.order, key)
+		t.order = append(t.order, e)
 	}
 	return e
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -32,7 +33,7 @@ type Reader struct {
 }
 
 // Systems are the phone systems whose messages count; nil: all. Others only move the clock.
-type Systems map[string]struct{} // as subjects name them
+type Systems map[uuid.UUID]struct{}
 
 // Read decodes messages and puts recorded retries among them, each behind the messages up to its position.
 func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
@@ -112,4 +113,9 @@ func readable(items []Item) []events.Event {
 		}
 	}
 	return list
+}
+
+// StreamOf is the identity of a stream.
+func StreamOf(info *jetstream.StreamInfo) store.Stream {
+	return store.Stream{Name: info.Config.Name, Created: info.Created.Truncate(time.Microsecond)}
 }

@@ -1,9 +1,13 @@
 package store
 
 import (
+	"context"
 	_ "embed"
+	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/jackc/pgx/v5"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -56,6 +60,19 @@ func (c Coverage) Add(other Coverage) {
 	}
 }
 
+// String is the counts in the order in which they add up.
+func (c Count) String() string {
+	return fmt.Sprintf("%d read: %d applied, %d stale, %d ignored, %d dead", c.Read, c.Applied, c.Stale, c.Ignored, c.Dead)
+}
+
+// Read is how many messages there were.
+func (c Coverage) Read() (messages int64) {
+	for _, n := range c {
+		messages += n.Read
+	}
+	return messages
+}
+
 //go:embed coverage.sql
 var coverageSQL string
 
@@ -72,4 +89,24 @@ func (w *writing) coverage(partition int16, c Coverage) {
 		}
 	}
 	w.batch.Queue(coverageSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4])
+}
+
+// ReadCoverage is what became of a partition's messages, in the schema at hand.
+func ReadCoverage(ctx context.Context, conn *pgx.Conn, schema string, partition int16) (Coverage, error) {
+	rows, err := conn.Query(ctx, fmt.Sprintf("select entity, read, applied, stale, ignored, dead from %s.coverage where partition = $1",
+		pgx.Identifier{schema}.Sanitize()), partition)
+	if err != nil {
+		return nil, fmt.Errorf("coverage: %w", err)
+	}
+	c := make(Coverage)
+	var entity events.Entity
+	var n Count
+	_, err = pgx.ForEachRow(rows, []any{&entity, &n.Read, &n.Applied, &n.Stale, &n.Ignored, &n.Dead}, func() error {
+		c[entity] = n
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("coverage: %w", err)
+	}
+	return c, nil
 }

@@ -37,6 +37,9 @@ var (
 
 	//go:embed advance.sql
 	advanceSQL string
+
+	//go:embed positions.sql
+	positionsSQL string
 )
 
 // What a claim can be refused for.
@@ -69,6 +72,27 @@ func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Posi
 		return nil
 	})
 	return p, err
+}
+
+// Positions are where the partitions of a generation stand, in the schema at hand.
+func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Position, error) {
+	rows, err := conn.Query(ctx, fmt.Sprintf(positionsSQL, pgx.Identifier{schema}.Sanitize()))
+	if err != nil {
+		return nil, fmt.Errorf("positions: %w", err)
+	}
+	all := make(map[int16]Position)
+	var p Position
+	into := []any{
+		&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.Turn, (*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark),
+	}
+	_, err = pgx.ForEachRow(rows, into, func() error {
+		all[p.Partition] = p
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("positions: %w", err)
+	}
+	return all, nil
 }
 
 // mine tells whether the tables are this release's.

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -17,6 +18,15 @@ type Record struct {
 	Lifts   map[uint64]events.Time // of the clock, by sequence
 	Letters map[uint64]string      // the reasons of dead letters, by sequence
 	Retries []Retry                // in the order of their turns
+}
+
+// Until is the record without the retries behind a turn.
+func (r Record) Until(turn int64) Record {
+	n := slices.IndexFunc(r.Retries, func(retry Retry) bool { return retry.Turn > turn })
+	if n >= 0 {
+		r.Retries = r.Retries[:n]
+	}
+	return r
 }
 
 // Retry is a dead letter that is tried again.

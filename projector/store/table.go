@@ -75,7 +75,9 @@ func names[R any](columns []column[R]) string {
 	return strings.Join(list, ", ")
 }
 
-func (t table[R]) bind(columns []column[R], rows []R) []any {
+func (t table[R]) bind(columns []column[R], rows []R) []any { return bindAll(columns, rows) }
+
+func bindAll[R any](columns []column[R], rows []R) []any {
 	parameters := make([]any, len(columns))
 	for i, c := range columns {
 		parameters[i] = c.bind(rows)

@@ -20,13 +20,11 @@ func phoneSystems() table[fold.PhoneSystem] {
 
 func groups() table[fold.Group] {
 	type row = fold.Group
-	members := textColumn("phone_system_ids", func(r *row) *string { return &r.PhoneSystemIDs })
-	members.write, members.read = "string_to_array(%s, ',')::uuid[]", "array_to_string(%s, ',')"
 	return table[row]{"phone_system_group", 1, []column[row]{
 		uuidColumn("id", func(r *row) *uuid.UUID { return &r.ID }),
 		intColumn("version", func(r *row) *int64 { return &r.Version }),
 		textColumn("name", func(r *row) *string { return &r.Name }),
-		members,
+		uuidListColumn("phone_system_ids", func(r *row) *string { return &r.PhoneSystemIDs }),
 	}}
 }
 

@@ -44,19 +44,45 @@ func tally[K comparable](w *writing, changes fold.Tally[K], change, forget strin
 	}
 }
 
-func countKeys(keys []fold.CountKey) []any {
-	return []any{
-		bindAs(func(k *fold.CountKey) *uuid.UUID { return &k.System }, pgUUID)(keys),
-		bindAs(func(k *fold.CountKey) *string { return &k.List }, plain[string])(keys),
-		bindAs(func(k *fold.CountKey) *string { return &k.Subset }, plain[string])(keys),
-		bindAs(func(k *fold.CountKey) *events.Time { return &k.Day }, events.Time.Std)(keys),
+// counted is a row of a counter's table.
+type counted[K any] struct {
+	Key K
+	N   int64
+}
+
+func dayCounts() table[counted[fold.CountKey]] {
+	type row = counted[fold.CountKey]
+	return table[row]{"day_count", 4, append(countColumns(func(r *row) *fold.CountKey { return &r.Key }),
+		intColumn("count", func(r *row) *int64 { return &r.N }),
+	)}
+}
+
+func referenceCounts() table[counted[fold.ReferenceKey]] {
+	type row = counted[fold.ReferenceKey]
+	return table[row]{"reference_count", 3, append(referenceColumns(func(r *row) *fold.ReferenceKey { return &r.Key }),
+		intColumn("count", func(r *row) *int64 { return &r.N }),
+	)}
+}
+
+func countColumns[R any](key func(*R) *fold.CountKey) []column[R] {
+	return []column[R]{
+		uuidColumn("system_id", func(r *R) *uuid.UUID { return &key(r).System }),
+		textColumn("list", func(r *R) *string { return &key(r).List }),
+		textColumn("subset", func(r *R) *string { return &key(r).Subset }),
+		dateColumn("day", func(r *R) *events.Time { return &key(r).Day }),
 	}
 }
 
-func referenceKeys(keys []fold.ReferenceKey) []any {
-	return []any{
-		bindAs(func(k *fold.ReferenceKey) *uuid.UUID { return &k.System }, pgUUID)(keys),
-		bindAs(func(k *fold.ReferenceKey) *string { return &k.Family }, plain[string])(keys),
-		bindAs(func(k *fold.ReferenceKey) *string { return &k.Key }, plain[string])(keys),
+func referenceColumns[R any](key func(*R) *fold.ReferenceKey) []column[R] {
+	return []column[R]{
+		uuidColumn("system_id", func(r *R) *uuid.UUID { return &key(r).System }),
+		textColumn("family", func(r *R) *string { return &key(r).Family }),
+		textColumn("key", func(r *R) *string { return &key(r).Key }),
 	}
+}
+
+func countKeys(keys []fold.CountKey) []any { return bindAll(countColumns(same[*fold.CountKey]), keys) }
+
+func referenceKeys(keys []fold.ReferenceKey) []any {
+	return bindAll(referenceColumns(same[*fold.ReferenceKey]), keys)
 }

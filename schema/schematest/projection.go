@@ -16,9 +16,15 @@ type Tables map[string][]string
 // Projection reads every row of the live projection.
 func (d *Database) Projection(tb testing.TB) Tables {
 	tb.Helper()
+	return ReadProjection(tb, d.URL())
+}
+
+// ReadProjection reads every row of the live projection of any database, as the superuser's URL reaches it.
+func ReadProjection(tb testing.TB, url string) Tables {
+	tb.Helper()
 	tables := Tables{}
-	d.withConn(tb, func(conn *pgx.Conn) {
-		for _, name := range d.tables(tb, conn) {
+	withConn(tb, url, func(conn *pgx.Conn) {
+		for _, name := range projectionTables(tb, conn) {
 			rows, err := conn.Query(tb.Context(), "select r::text from projection."+name+" as r")
 			if err != nil {
 				tb.Fatalf("%s: %v", name, err)
@@ -35,17 +41,17 @@ func (d *Database) Projection(tb testing.TB) Tables {
 // Forget empties the live projection, positions included: the next projector replays the stream from its first event.
 func (d *Database) Forget(tb testing.TB) {
 	tb.Helper()
-	d.withConn(tb, func(conn *pgx.Conn) {
-		list := "projection.position, projection." + strings.Join(d.tables(tb, conn), ", projection.")
+	withConn(tb, d.URL(), func(conn *pgx.Conn) {
+		list := "projection.position, projection." + strings.Join(projectionTables(tb, conn), ", projection.")
 		if _, err := conn.Exec(tb.Context(), "truncate "+list); err != nil {
 			tb.Fatalf("truncate: %v", err)
 		}
 	})
 }
 
-func (d *Database) withConn(tb testing.TB, work func(*pgx.Conn)) {
+func withConn(tb testing.TB, url string, work func(*pgx.Conn)) {
 	tb.Helper()
-	conn, err := pgx.Connect(tb.Context(), d.URL())
+	conn, err := pgx.Connect(tb.Context(), url)
 	if err != nil {
 		tb.Fatalf("connect: %v", err)
 	}
@@ -55,8 +61,8 @@ func (d *Database) withConn(tb testing.TB, work func(*pgx.Conn)) {
 	}
 }
 
-// tables are the projection's, so that one added later is compared without being named anywhere.
-func (d *Database) tables(tb testing.TB, conn *pgx.Conn) []string {
+// projectionTables are asked for, so that one added later is compared without being named anywhere.
+func projectionTables(tb testing.TB, conn *pgx.Conn) []string {
 	tb.Helper()
 	rows, err := conn.Query(tb.Context(),
 		"select tablename::text from pg_tables where schemaname = 'projection' and tablename not in ('generation', 'position') order by tablename")

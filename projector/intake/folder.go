@@ -1,0 +1,41 @@
+package intake
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/projector/store"
+)
+
+// Folder folds a partition's items in memory, from nothing on. What they have come to is in Commit; its From is where the partition
+// stood before.
+type Folder struct {
+	JetStream jetstream.JetStream // for claim checks
+	Reader    Reader
+	Commit    store.Commit
+}
+
+// Apply folds items.
+func (f *Folder) Apply(ctx context.Context, items []Item) error {
+	for len(items) > 0 {
+		portion := items[:bodiesThatFit(items)]
+		if err := fetchBodies(ctx, f.JetStream, portion); err != nil {
+			return err
+		}
+		f.add(Fold(f.Commit.State, f.Commit.To, portion, f.Reader.Record.Lifts))
+		items = items[len(portion):]
+	}
+	return nil
+}
+
+// add keeps what was not known: a dead letter of the first time is on record.
+func (f *Folder) add(c store.Commit) {
+	f.Commit.To = c.To
+	f.Commit.Coverage.Add(c.Coverage)
+	for _, letter := range c.DeadLetters {
+		if _, known := f.Reader.Record.Letters[letter.Sequence]; !known {
+			f.Commit.DeadLetters = append(f.Commit.DeadLetters, letter)
+		}
+	}
+}

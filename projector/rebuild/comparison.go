@@ -1,0 +1,160 @@
+package rebuild
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"callboard/projector/store"
+)
+
+// Comparison is how the rows that are served differ from those that should be.
+type Comparison struct {
+	Rows    int64        `json:"rows"`    // that should be
+	Changes []Change     `json:"changes"` // by table and column
+	Samples []Difference `json:"samples"` // some of the rows that differ
+	Letters []Letter     `json:"letters"` // messages that could be read once
+	Missing []string     `json:"missing"` // tables and columns that the served projection doesn't have
+}
+
+// Change is a number of rows that differ in the same way.
+type Change struct {
+	Table  string `json:"table"`
+	Kind   Kind   `json:"kind"`
+	Column string `json:"column,omitempty"` // of KindChanged
+	Rows   int64  `json:"rows"`
+}
+
+// Kind is how a row differs.
+type Kind string
+
+// The kinds.
+const (
+	KindMissing Kind = "missing" // it should be served
+	KindSurplus Kind = "surplus" // it should not
+	KindChanged Kind = "changed"
+)
+
+// Difference is one row that differs.
+type Difference struct {
+	Table  string    `json:"table"`
+	System uuid.UUID `json:"phoneSystemId"`
+	Kind   Kind      `json:"kind"`
+	Key    []Value   `json:"key"`
+	Values []Value   `json:"values,omitempty"` // of KindChanged
+}
+
+// Value is a column's, as people read it.
+type Value struct {
+	Column string `json:"column"`
+	Served string `json:"served,omitempty"`
+	Should string `json:"should"`
+}
+
+// Letter is a message that could be read once, and can't be now.
+type Letter struct {
+	Sequence uint64 `json:"sequence"`
+	Subject  string `json:"subject"`
+	Reason   string `json:"reason"`
+}
+
+// Differs tells whether anything does.
+func (c Comparison) Differs() bool { return len(c.Changes)+len(c.Letters) > 0 }
+
+// maxSamples is how many rows that differ are shown of a table.
+const maxSamples = 20
+
+// collector makes a comparison out of what several workers find.
+type collector struct {
+	mu      sync.Mutex
+	result  Comparison
+	changes map[Change]int64 // with Rows 0
+	samples map[string]int   // by table
+}
+
+func newCollector() *collector {
+	return &collector{changes: make(map[Change]int64), samples: make(map[string]int)}
+}
+
+func (c *collector) counted(rows int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.result.Rows += rows
+}
+
+// differs notes a row that only one side has, or of which the fields differ.
+func (c *collector) differs(table string, system uuid.UUID, keys int, should, served [][]byte) {
+	d := Difference{Table: table, System: system}
+	shown := should
+	switch {
+	case served == nil:
+		d.Kind = KindMissing
+	case should == nil:
+		d.Kind, shown = KindSurplus, served
+	default:
+		d.Kind = KindChanged
+	}
+	names := store.Columns(table)
+	for i := range keys {
+		d.Key = append(d.Key, Value{Column: names[i], Should: store.Show(table, names[i], shown[i])})
+	}
+	if d.Kind == KindChanged {
+		d.Values = changed(table, should, served)
+	}
+	c.add(d)
+}
+
+func (c *collector) add(d Difference) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count(d)
+	if c.samples[d.Table]++; c.samples[d.Table] <= maxSamples {
+		c.result.Samples = append(c.result.Samples, d)
+	}
+}
+
+func (c *collector) count(d Difference) {
+	if d.Kind != KindChanged {
+		c.changes[Change{Table: d.Table, Kind: d.Kind}]++
+		return
+	}
+	for _, v := range d.Values {
+		c.changes[Change{Table: d.Table, Kind: d.Kind, Column: v.Column}]++
+	}
+}
+
+func changed(table string, should, served [][]byte) (values []Value) {
+	for i, name := range store.Columns(table) {
+		if (should[i] == nil) != (served[i] == nil) || string(should[i]) != string(served[i]) {
+			values = append(values, Value{name, store.Show(table, name, served[i]), store.Show(table, name, should[i])})
+		}
+	}
+	return values
+}
+
+// unreadable notes messages that the served projection has applied.
+func (c *collector) unreadable(letters []store.DeadLetter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range letters {
+		c.result.Letters = append(c.result.Letters, Letter{l.Sequence, l.Subject, l.Reason})
+	}
+}
+
+// comparison is what was found.
+func (c *collector) comparison(missing []store.Column) Comparison {
+	r := c.result
+	for change, rows := range c.changes {
+		change.Rows = rows
+		r.Changes = append(r.Changes, change)
+	}
+	slices.SortFunc(r.Changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Column, b.Column))
+	})
+	for _, column := range missing {
+		r.Missing = append(r.Missing, column.String())
+	}
+	return r
+}

@@ -1,0 +1,116 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/schema"
+)
+
+// Config is what there is to work with.
+type Config struct {
+	JetStream jetstream.JetStream
+	Stream    string
+	Database  *pgxpool.Pool               // the primary; as the schema's owner, save for a verification
+	Memory    int64                       // for what is folded, in bytes, roughly; 0: 2 GiB
+	Workers   int                         // parts folded, and indexes made, at a time; 0: one a processor
+	Batch     int                         // messages in one portion, and in one transaction behind the live generation; 0: 2000
+	Pause     func(context.Context) error // asked before every portion: it waits while others need the machine; nil: never
+	Progress  func(Progress)              // hears of every step, from several goroutines; nil: nobody does
+}
+
+// Progress is how far a step has come.
+type Progress struct {
+	Step      Step
+	Partition int // of StepFold
+	Done      int64
+	Total     int64 // 0: not known
+}
+
+// Step is a stretch of the work.
+type Step string
+
+// The steps, in order.
+const (
+	StepPlan    Step = "plan"
+	StepFold    Step = "fold"    // messages of a partition
+	StepIndex   Step = "index"   // statements
+	StepFollow  Step = "follow"  // messages
+	StepCompare Step = "compare" // rows
+	StepSwitch  Step = "switch"
+	StepDrop    Step = "drop"
+)
+
+func (c Config) complete() Config {
+	if c.Memory == 0 {
+		c.Memory = 2 << 30
+	}
+	if c.Workers == 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	if c.Batch == 0 {
+		c.Batch = 2000
+	}
+	if c.Pause == nil {
+		c.Pause = func(context.Context) error { return nil }
+	}
+	if c.Progress == nil {
+		c.Progress = func(Progress) {}
+	}
+	return c
+}
+
+// live is the schema that is served.
+const live = "projection"
+
+// generationPool is a pool whose sessions find a generation's tables.
+func generationPool(ctx context.Context, like *pgxpool.Pool, g schema.Generation) (*pgxpool.Pool, error) {
+	return poolOn(ctx, like, g.Schema())
+}
+
+func poolOn(ctx context.Context, like *pgxpool.Pool, path string) (*pgxpool.Pool, error) {
+	config := like.Config()
+	config.ConnConfig.RuntimeParams["search_path"] = path
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("PostgreSQL: %w", err)
+	}
+	return pool, nil
+}
+
+func withConn(ctx context.Context, pool *pgxpool.Pool, work func(*pgx.Conn) error) error {
+	return pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return work(c.Conn()) })
+}
+
+// ErrBusy is work that another program is in the middle of.
+var ErrBusy = errors.New("another rebuild, rollback, repair or verification is under way")
+
+// lock is the advisory lock that lets one rebuild, rollback or repair work at a time, or several verifications: "rebuild" in ASCII.
+const lock = 0x72656275696c64
+
+// exclusively does work that nobody else may do at the same time. Beside others' sharing it is shared.
+func exclusively(ctx context.Context, pool *pgxpool.Pool, shared bool, work func() error) error {
+	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	if err != nil {
+		return fmt.Errorf("PostgreSQL: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	statement := "select pg_try_advisory_lock($1)"
+	if shared {
+		statement = "select pg_try_advisory_lock_shared($1)"
+	}
+	var taken bool
+	if err := conn.QueryRow(ctx, statement, int64(lock)).Scan(&taken); err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	if !taken {
+		return ErrBusy
+	}
+	return work()
+}

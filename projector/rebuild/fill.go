@@ -1,0 +1,59 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"callboard/projector/store"
+	"callboard/schema"
+)
+
+// filling puts parts into a generation.
+type filling struct {
+	config     Config
+	source     *source
+	generation schema.Generation
+	pool       *pgxpool.Pool // with the generation's tables on its search path
+	read, rows atomic.Int64
+}
+
+// fill folds and copies parts, some at a time.
+func (f *filling) fill(ctx context.Context, parts []part) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(f.config.Workers)
+	for _, p := range parts {
+		group.Go(func() error {
+			if err := f.part(ctx, p); err != nil {
+				return fmt.Errorf("partition %d: %w", p.target.Partition, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (f *filling) part(ctx context.Context, p part) error {
+	var read int64
+	folding := newFolding(f.source, store.New(f.pool), p, func(n int64) {
+		read += n
+		f.config.Progress(Progress{Step: StepFold, Partition: int(p.target.Partition), Done: read, Total: p.events})
+	})
+	if err := folding.extend(ctx, p.target); err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {
+		rows, err := store.Within(tx).Seed(ctx, folding.Commit)
+		if err != nil {
+			return err
+		}
+		f.rows.Add(rows)
+		f.read.Add(folding.Commit.Coverage.Read())
+		_, err = tx.Exec(ctx, doneSQL, f.generation.ID, p.target.Partition, p.number, folding.Commit.Coverage.Read())
+		return err
+	})
+}

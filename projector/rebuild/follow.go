@@ -1,0 +1,108 @@
+package rebuild
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"callboard/projector/intake"
+	"callboard/projector/store"
+	"callboard/schema"
+)
+
+// follower brings a generation that isn't live to where the live one stands, and never further: what the live one decides about a
+// message (a lift of the clock, a dead letter) is on record before the follower comes to it.
+type follower struct {
+	source *source
+	pool   *pgxpool.Pool // with the generation's tables on its search path
+	store  *store.Store
+	schema string
+}
+
+func newFollower(ctx context.Context, c Config, s *source, g schema.Generation) (*follower, error) {
+	pool, err := generationPool(ctx, c.Database, g)
+	if err != nil {
+		return nil, err
+	}
+	return &follower{source: s, pool: pool, store: store.New(pool), schema: g.Schema()}, nil
+}
+
+// follow comes to where the positions stand, and returns how many messages that took.
+func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int64, error) {
+	var from map[int16]store.Position
+	err := withConn(ctx, f.pool, func(conn *pgx.Conn) (err error) {
+		from, err = store.Positions(ctx, conn, f.schema)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	var applied atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(followers)
+	for partition, target := range to {
+		at := from[partition]
+		if target.Stream != f.source.identity || target.Sequence == at.Sequence && target.Turn == at.Turn && target.Clock == at.Clock {
+			continue
+		}
+		group.Go(func() error {
+			n, err := f.partition(ctx, at, target)
+			applied.Add(n)
+			return err
+		})
+	}
+	return applied.Load(), group.Wait()
+}
+
+// followers is how many partitions are brought on at a time.
+const followers = 8
+
+func (f *follower) partition(ctx context.Context, at, target store.Position) (applied int64, err error) {
+	if at.Stream.Name == "" {
+		at = store.Position{Partition: target.Partition, Stream: f.source.identity}
+		if err := f.store.Place(ctx, at); err != nil {
+			return 0, err
+		}
+	}
+	record, err := f.store.Record(ctx, at)
+	if err != nil {
+		return 0, err
+	}
+	applier := intake.Applier{
+		JetStream: f.source.js,
+		Store:     f.store,
+		Reader:    intake.Reader{Record: record.Until(target.Turn)},
+		Position:  at,
+		Committed: func(c store.Commit) {
+			for _, n := range c.Coverage {
+				applied += n.Read
+			}
+		},
+	}
+	err = f.source.read(ctx, at.Partition, at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
+		items, err := applier.Reader.Read(messages)
+		if err != nil {
+			return err
+		}
+		return applier.Apply(ctx, items)
+	})
+	if err != nil {
+		return applied, err
+	}
+	if err := applier.Apply(ctx, applier.Reader.Retries(target.Sequence)); err != nil {
+		return applied, err
+	}
+	return applied, applier.Advance(ctx, stand(applier.Position, target))
+}
+
+// stand is a position that has come to the target's.
+func stand(at, target store.Position) store.Position {
+	at.Sequence, at.Turn = target.Sequence, target.Turn
+	at.Clock.Now = max(at.Clock.Now, target.Clock.Now)
+	at.Clock.Watermark = max(at.Clock.Watermark, target.Clock.Watermark)
+	return at
+}

@@ -1,0 +1,5 @@
+-- No epoch that anybody holds is good for the new positions. A partition that nobody has written to yet has none.
+update %[1]s.position n
+set epoch = greatest(n.epoch, o.epoch) + 1
+from projection.position o
+where o.partition = n.partition

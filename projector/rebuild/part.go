@@ -1,0 +1,80 @@
+package rebuild
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/projector/fold"
+	"callboard/projector/intake"
+	"callboard/projector/store"
+)
+
+// part is some phone systems of a partition, which are folded together.
+type part struct {
+	number  int
+	target  store.Position // where the partition is to stand
+	systems []uuid.UUID    // nil: all of the partition's
+	about   []uuid.UUID    // whose messages the stream has, of these
+	events  int64          // of the whole partition, as the stream counts them
+}
+
+// folding folds a part in memory.
+type folding struct {
+	intake.Folder
+	source *source
+	store  *store.Store // whose record of the first time counts
+	read   func(messages int64)
+}
+
+func newFolding(s *source, st *store.Store, p part, read func(int64)) *folding {
+	from := store.Position{Partition: p.target.Partition, Stream: s.identity}
+	return &folding{
+		Folder: intake.Folder{
+			JetStream: s.js,
+			Reader:    intake.Reader{Systems: setOf(p.systems)},
+			Commit: store.Commit{
+				From: from, To: from, State: &fold.State{Partition: from.Partition}, Coverage: make(store.Coverage),
+			},
+		},
+		source: s, store: st, read: read,
+	}
+}
+
+func setOf(systems []uuid.UUID) intake.Systems {
+	if systems == nil {
+		return nil
+	}
+	set := make(intake.Systems, len(systems))
+	for _, system := range systems {
+		set[system] = struct{}{}
+	}
+	return set
+}
+
+// extend folds on to where the target stands.
+func (f *folding) extend(ctx context.Context, target store.Position) error {
+	record, err := f.store.Record(ctx, f.Commit.To)
+	if err != nil {
+		return err
+	}
+	f.Reader.Record = record.Until(target.Turn)
+	at := f.Commit.To
+	err = f.source.read(ctx, at.Partition, at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
+		items, err := f.Reader.Read(messages)
+		if err != nil {
+			return err
+		}
+		f.read(int64(len(messages)))
+		return f.Apply(ctx, items)
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.Apply(ctx, f.Reader.Retries(target.Sequence)); err != nil {
+		return err
+	}
+	f.Commit.To.Sequence = target.Sequence
+	return nil
+}

@@ -1,0 +1,2 @@
+insert into control.generation_part (generation, partition, part, systems, sequence, turn)
+values ($1, $2, $3, $4, $5, $6)

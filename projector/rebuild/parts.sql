@@ -1,0 +1,5 @@
+select partition, part, systems, sequence, turn
+from control.generation_part
+where generation = $1
+  and read is null
+order by partition, part

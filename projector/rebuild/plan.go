@@ -1,0 +1,87 @@
+package rebuild
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/projector/store"
+)
+
+// heapPerByte is how many bytes of memory a byte of the stream becomes when it is folded, measured on sample events and rounded up.
+const heapPerByte = 3
+
+// plan cuts the stream into parts that fit in memory, one for each worker at a time. Positions say how far the partitions are to be
+// folded; those without one, and those of another stream, are folded to the stream's end.
+func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Position) ([]part, error) {
+	stream, err := c.JetStream.Stream(ctx, c.Stream)
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", c.Stream, err)
+	}
+	info := stream.CachedInfo()
+	count, err := events.Partitions(info.Config)
+	if err != nil {
+		return nil, err
+	}
+	room := c.Memory / int64(c.Workers) / heapPerByte / max(int64(info.State.Bytes)/max(int64(info.State.Msgs), 1), 1)
+	var parts []part
+	for partition := range int16(count) {
+		sizes, err := sizes(ctx, stream, partition)
+		if err != nil {
+			return nil, err
+		}
+		target, known := positions[partition]
+		if !known || target.Stream != s.identity {
+			target = store.Position{Partition: partition, Stream: s.identity, Sequence: info.State.LastSeq}
+		}
+		parts = append(parts, cut(target, sizes, room)...)
+	}
+	return parts, nil
+}
+
+// sizes are how many messages each phone system of a partition has.
+func sizes(ctx context.Context, stream jetstream.Stream, partition int16) (map[uuid.UUID]int64, error) {
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.PartitionFilter(int(partition))))
+	if err != nil {
+		return nil, fmt.Errorf("partition %d: %w", partition, err)
+	}
+	sizes := make(map[uuid.UUID]int64)
+	for subject, n := range info.State.Subjects {
+		sizes[events.SubjectSystem(subject)] += int64(n)
+	}
+	return sizes, nil
+}
+
+// cut is a partition in as few parts as have room, the largest phone systems first. One that has no room has a part of its own.
+func cut(target store.Position, sizes map[uuid.UUID]int64, room int64) []part {
+	var events int64
+	for _, n := range sizes {
+		events += n
+	}
+	systems := slices.SortedFunc(maps.Keys(sizes), func(a, b uuid.UUID) int {
+		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(a.String(), b.String()))
+	})
+	if events <= room {
+		return []part{{target: target, about: systems, events: events}}
+	}
+	var parts []part
+	var left int64
+	for _, system := range systems {
+		if len(parts) == 0 || sizes[system] > left {
+			parts = append(parts, part{number: len(parts), target: target, events: events})
+			left = room
+		}
+		last := &parts[len(parts)-1]
+		last.systems = append(last.systems, system)
+		last.about = last.systems
+		left -= sizes[system]
+	}
+	return parts
+}

@@ -1,0 +1,214 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events"
+	"callboard/projector/store"
+	"callboard/schema"
+)
+
+// Result is what a rebuild did.
+type Result struct {
+	Generation int64      `json:"generation"` // that is live now
+	Replaced   int64      `json:"replaced"`
+	Kept       bool       `json:"kept"`     // the replaced one, for a rollback
+	Resumed    bool       `json:"resumed"`  // an earlier run had begun it
+	Messages   int64      `json:"messages"` // folded in this run
+	Rows       int64      `json:"rows"`     // copied in this run
+	Fold       Seconds    `json:"foldSeconds"`
+	Index      Seconds    `json:"indexSeconds"`
+	Follow     Seconds    `json:"followSeconds"`
+	Compare    Seconds    `json:"compareSeconds"`
+	Standstill Seconds    `json:"standstillSeconds"` // for how long the live generation's commits waited at the switch
+	Comparison Comparison `json:"comparison"`        // with the generation that was replaced
+}
+
+// Seconds is a duration as JSON has it.
+type Seconds float64
+
+func since(began time.Time) Seconds { return Seconds(time.Since(began).Seconds()) }
+
+// Run builds a generation, checks it against the live one and puts it in its place. An earlier run that didn't come to its end is
+// gone on with. What the two differ in is said and stops nothing: it is what a rebuild is for. With keep, the replaced generation
+// stays for a rollback.
+func Run(ctx context.Context, c Config, keep bool) (result Result, err error) {
+	c = c.complete()
+	err = exclusively(ctx, c.Database, false, func() error {
+		b := &building{config: c, keep: keep}
+		err := b.run(ctx)
+		result = b.result
+		return err
+	})
+	return result, err
+}
+
+// building is one run.
+type building struct {
+	config     Config
+	keep       bool
+	source     *source
+	partitions int
+	live, next schema.Generation
+	parts      []part
+	result     Result
+}
+
+func (b *building) run(ctx context.Context) error {
+	if err := b.plan(ctx); err != nil {
+		return err
+	}
+	behind, err := newFollower(ctx, b.config, b.source, b.next)
+	if err != nil {
+		return err
+	}
+	defer behind.pool.Close()
+	for _, step := range []func(context.Context, *follower) error{b.fill, b.index, b.follow, b.check, b.replace} {
+		if err := step(ctx, behind); err != nil {
+			return err
+		}
+	}
+	return b.drop(ctx)
+}
+
+// plan finds what is left to do of an earlier run, or begins a generation.
+func (b *building) plan(ctx context.Context) error {
+	b.config.Progress(Progress{Step: StepPlan})
+	source, info, err := newSource(ctx, b.config)
+	if err != nil {
+		return err
+	}
+	b.source = source
+	if b.partitions, err = events.Partitions(info.Config); err != nil {
+		return err
+	}
+	var positions map[int16]store.Position
+	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
+		if b.live, err = liveGeneration(ctx, conn); err != nil {
+			return err
+		}
+		positions, err = store.Positions(ctx, conn, live)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fresh, err := plan(ctx, b.config, source, positions)
+	if err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, b.config.Database, func(tx pgx.Tx) error {
+		b.next, b.result.Resumed, err = unfinished(ctx, tx, source.identity)
+		if err != nil {
+			return err
+		}
+		if !b.result.Resumed {
+			b.parts = fresh
+			b.next, err = begin(ctx, tx, source.identity, fresh)
+			return err
+		}
+		b.parts, err = planned(ctx, tx, b.next, source.identity)
+		return err
+	})
+}
+
+func (b *building) fill(ctx context.Context, follower *follower) error {
+	began := time.Now()
+	f := &filling{config: b.config, source: b.source, generation: b.next, pool: follower.pool}
+	err := f.fill(ctx, b.parts)
+	b.result.Messages, b.result.Rows, b.result.Fold = f.read.Load(), f.rows.Load(), since(began)
+	return err
+}
+
+func (b *building) index(ctx context.Context, follower *follower) error {
+	began := time.Now()
+	err := index(ctx, b.config, b.next, follower.pool)
+	b.result.Index = since(began)
+	return err
+}
+
+// closeEnough is how many messages may be left for the standstill.
+const closeEnough = 500
+
+// follow comes as close to the live generation as it goes while that moves on.
+func (b *building) follow(ctx context.Context, follower *follower) error {
+	began := time.Now()
+	defer func() { b.result.Follow += since(began) }()
+	var total int64
+	for range maxRounds {
+		n, err := b.round(ctx, follower)
+		if err != nil {
+			return err
+		}
+		total += n
+		b.config.Progress(Progress{Step: StepFollow, Done: total})
+		if n < closeEnough {
+			return nil
+		}
+	}
+	return fmt.Errorf("after %d rounds the live generation is still ahead: events come faster than a second writer can follow; "+
+		"try again when there are fewer", maxRounds)
+}
+
+// maxRounds is how often a new generation comes to where the live one stood a moment ago, before that is given up.
+const maxRounds = 100
+
+func (b *building) round(ctx context.Context, follower *follower) (messages int64, err error) {
+	var positions map[int16]store.Position
+	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
+		positions, err = store.Positions(ctx, conn, live)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return follower.follow(ctx, positions)
+}
+
+func (b *building) check(ctx context.Context, follower *follower) (err error) {
+	began := time.Now()
+	k := &check{config: b.config, follower: follower, partitions: b.partitions, collector: newCollector()}
+	b.result.Comparison, err = k.run(ctx)
+	b.result.Compare = since(began)
+	return err
+}
+
+func (b *building) replace(ctx context.Context, follower *follower) error {
+	if err := b.follow(ctx, follower); err != nil {
+		return err
+	}
+	b.config.Progress(Progress{Step: StepSwitch})
+	s := &switchover{config: b.config, follower: follower, from: b.live, to: b.next}
+	stood, err := s.run(ctx)
+	b.result.Standstill = Seconds(stood.Seconds())
+	if err == nil {
+		b.result.Generation, b.result.Replaced, b.result.Kept = b.next.ID, b.live.ID, b.keep
+	}
+	return err
+}
+
+// drop removes the generations that were kept, save for the one that was just replaced if it is to stay.
+func (b *building) drop(ctx context.Context) error {
+	b.config.Progress(Progress{Step: StepDrop})
+	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, "select id from control.generation where state = 'kept' and (id <> $1 or not $2)", b.live.ID, b.keep)
+		if err != nil {
+			return fmt.Errorf("drop: %w", err)
+		}
+		old, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil {
+			return fmt.Errorf("drop: %w", err)
+		}
+		for _, id := range old {
+			err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return schema.Generation{ID: id}.Drop(ctx, tx) })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

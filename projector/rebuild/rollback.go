@@ -1,0 +1,63 @@
+package rebuild
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"callboard/schema"
+)
+
+// What a rollback is refused for.
+var (
+	ErrNothingKept = errors.New("no generation is kept: 'callboard rebuild --keep' keeps the one that it replaces")
+	ErrForeign     = errors.New("another release built it: only that release's rollback can bring it up to date first")
+)
+
+// Rollback puts the generation that was kept in the live one's place, after it has come to where that stands. What was live is kept,
+// so that a second rollback undoes the first.
+func Rollback(ctx context.Context, c Config) (result Result, err error) {
+	c = c.complete()
+	err = exclusively(ctx, c.Database, false, func() error {
+		b := &building{config: c, keep: true}
+		if err := b.revive(ctx); err != nil {
+			return err
+		}
+		follower, err := newFollower(ctx, c, b.source, b.next)
+		if err != nil {
+			return err
+		}
+		defer follower.pool.Close()
+		err = b.replace(ctx, follower)
+		result = b.result
+		return err
+	})
+	return result, err
+}
+
+// revive finds the generation that was kept last.
+func (b *building) revive(ctx context.Context) (err error) {
+	if b.source, _, err = newSource(ctx, b.config); err != nil {
+		return err
+	}
+	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
+		if b.live, err = liveGeneration(ctx, conn); err != nil {
+			return err
+		}
+		var definition []byte
+		err := conn.QueryRow(ctx, "select id, definition from control.generation where state = 'kept' order by switched_at desc limit 1").
+			Scan(&b.next.ID, &definition)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return ErrNothingKept
+		case err != nil:
+			return fmt.Errorf("generation: %w", err)
+		case !bytes.Equal(definition, schema.Definition()):
+			return fmt.Errorf("generation %d: %w", b.next.ID, ErrForeign)
+		}
+		return nil
+	})
+}

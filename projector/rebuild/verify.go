@@ -1,0 +1,172 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"callboard/events"
+	"callboard/projector/store"
+)
+
+// Verify folds the stream in memory and compares the rows that this gives with those that are served, as one snapshot for each part
+// has them. With systems, only these are looked at. It writes nothing and stops nobody. What another release built is compared in the
+// columns that both have; Missing says which it has not.
+func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Comparison, err error) {
+	c = c.complete()
+	pool, err := poolOn(ctx, c.Database, live)
+	if err != nil {
+		return result, err
+	}
+	defer pool.Close()
+	err = exclusively(ctx, c.Database, true, func() error {
+		v := &verification{config: c, pool: pool, store: store.New(pool), collector: newCollector()}
+		result, err = v.run(ctx, systems)
+		return err
+	})
+	return result, err
+}
+
+// verification compares the live generation with the stream.
+type verification struct {
+	config     Config
+	pool       *pgxpool.Pool
+	store      *store.Store
+	source     *source
+	shape      store.Shape
+	partitions int
+	collector  *collector
+	rowed      []uuid.UUID // phone systems that have rows
+	counted    bool        // it has a ledger; an earlier release's has none
+}
+
+func (v *verification) run(ctx context.Context, systems []uuid.UUID) (result Comparison, err error) {
+	source, info, err := newSource(ctx, v.config)
+	if err != nil {
+		return result, err
+	}
+	v.source = source
+	if v.partitions, err = events.Partitions(info.Config); err != nil {
+		return result, err
+	}
+	positions, err := v.look(ctx)
+	if err != nil {
+		return result, err
+	}
+	parts, err := v.parts(ctx, positions, systems)
+	if err != nil {
+		return result, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(v.config.Workers)
+	for _, p := range parts {
+		group.Go(func() error {
+			if err := v.part(ctx, p); err != nil {
+				return fmt.Errorf("partition %d: %w", p.target.Partition, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return result, err
+	}
+	return v.collector.comparison(v.shape.Missing()), nil
+}
+
+// look reads where the live generation stands, what its tables are like and whose rows they have.
+func (v *verification) look(ctx context.Context) (positions map[int16]store.Position, err error) {
+	err = withConn(ctx, v.pool, func(conn *pgx.Conn) error {
+		if positions, err = store.Positions(ctx, conn, live); err != nil {
+			return err
+		}
+		if v.shape, err = store.ReadShape(ctx, conn, live); err != nil {
+			return err
+		}
+		if v.rowed, err = store.Systems(ctx, conn, v.shape); err != nil {
+			return err
+		}
+		return conn.QueryRow(ctx, "select to_regclass($1) is not null", live+"."+ledgerTable).Scan(&v.counted)
+	})
+	for _, p := range positions {
+		if p.Stream != v.source.identity {
+			return nil, fmt.Errorf("partition %d was built from another stream than %s is now: run 'callboard rebuild'", p.Partition, v.source.identity.Name)
+		}
+	}
+	return positions, err
+}
+
+// parts are what is folded together. Rows of phone systems that the stream doesn't know go with the first part of their partition.
+func (v *verification) parts(ctx context.Context, positions map[int16]store.Position, systems []uuid.UUID) ([]part, error) {
+	var parts []part
+	for _, system := range systems {
+		target := positions[int16(events.Partition(system, v.partitions))]
+		only := []uuid.UUID{system}
+		parts = append(parts, part{number: len(parts), target: target, systems: only, about: only})
+	}
+	if len(systems) > 0 {
+		return parts, nil
+	}
+	parts, err := plan(ctx, v.config, v.source, positions)
+	known := make(map[uuid.UUID]bool)
+	for _, p := range parts {
+		for _, system := range p.about {
+			known[system] = true
+		}
+	}
+	for _, system := range v.rowed {
+		if known[system] {
+			continue
+		}
+		partition := int16(events.Partition(system, v.partitions))
+		first := slices.IndexFunc(parts, func(p part) bool { return p.target.Partition == partition })
+		parts[first].about = append(parts[first].about, system)
+	}
+	return parts, err
+}
+
+// part folds a part up to where a snapshot stands, and compares it with the snapshot's rows.
+func (v *verification) part(ctx context.Context, p part) error {
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return pgx.BeginTxFunc(ctx, v.pool, options, func(tx pgx.Tx) error {
+		positions, err := store.Positions(ctx, tx.Conn(), live)
+		if err != nil {
+			return err
+		}
+		target := positions[p.target.Partition]
+		var read int64
+		f := newFolding(v.source, v.store, p, func(n int64) {
+			read += n
+			v.config.Progress(Progress{Step: StepFold, Partition: int(p.target.Partition), Done: read, Total: p.events})
+		})
+		if err := f.extend(ctx, target); err != nil {
+			return err
+		}
+		v.collector.unreadable(f.Commit.DeadLetters)
+		if p.systems == nil {
+			if err := v.ledger(ctx, tx, f.Commit); err != nil {
+				return err
+			}
+		}
+		return v.compare(folded(f.Commit.State, v.shape), stored(ctx, tx.Conn(), v.shape), p.about)
+	})
+}
+
+func (v *verification) compare(should, served side, systems []uuid.UUID) error {
+	want, err := digests(should(store.Tables(), systems))
+	if err != nil {
+		return err
+	}
+	for _, d := range want {
+		v.collector.counted(d.Rows)
+	}
+	have, err := digests(served(store.Tables(), systems))
+	if err != nil {
+		return err
+	}
+	return v.collector.differences(suspects(want, have), should, served)
+}

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+)
+
+// ErrRange is an integer that its column is too small for.
+var ErrRange = errors.New("the integer is too large for its column")
+
+// encoder appends a row's value as COPY's binary format has it: its length in four bytes, then itself; a length of -1 is null.
+// width is the column's in the database, in bytes; -1 where values differ in length.
+type encoder[R any] func(dst []byte, row *R, width int16) ([]byte, error)
+
+const (
+	dayMillis   = 24 * 60 * 60 * 1000
+	epochMillis = 10957 * dayMillis // 2000-01-01, from which PostgreSQL counts
+
+	uuidOID = 2950
+)
+
+// encodeAs encodes a field whose value always fits.
+func encodeAs[R, F any](field func(*R) *F, appendValue func([]byte, F) []byte) encoder[R] {
+	return func(dst []byte, row *R, _ int16) ([]byte, error) { return appendValue(dst, *field(row)), nil }
+}
+
+// orNull lets a value be null.
+func orNull[T comparable](appendValue func([]byte, T) []byte) func([]byte, events.Null[T]) []byte {
+	return func(dst []byte, n events.Null[T]) []byte {
+		if !n.Valid {
+			return appendNull(dst)
+		}
+		return appendValue(dst, n.Value)
+	}
+}
+
+func appendNull(dst []byte) []byte { return append(dst, 0xff, 0xff, 0xff, 0xff) }
+
+func appendLength(dst []byte, n int) []byte { return binary.BigEndian.AppendUint32(dst, uint32(n)) }
+
+func appendText[S ~string](dst []byte, s S) []byte { return append(appendLength(dst, len(s)), s...) }
+
+func appendUUID(dst []byte, id uuid.UUID) []byte { return append(appendLength(dst, len(id)), id[:]...) }
+
+func appendDigest(dst []byte, digest [sha256.Size]byte) []byte {
+	return append(appendLength(dst, len(digest)), digest[:]...)
+}
+
+func appendBool(dst []byte, b bool) []byte {
+	dst = appendLength(dst, 1)
+	if b {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}
+
+func appendFloat(dst []byte, f float64) []byte {
+	return binary.BigEndian.AppendUint64(appendLength(dst, 8), math.Float64bits(f))
+}
+
+// appendTime appends microseconds since 2000.
+func appendTime(dst []byte, t events.Time) []byte {
+	return binary.BigEndian.AppendUint64(appendLength(dst, 8), uint64((int64(t)-epochMillis)*1000))
+}
+
+// appendDate appends days since 2000.
+func appendDate(dst []byte, t events.Time) []byte {
+	return binary.BigEndian.AppendUint32(appendLength(dst, 4), uint32((int64(t.Day())-epochMillis)/dayMillis))
+}
+
+func appendInt(dst []byte, i int64, width int16) ([]byte, error) {
+	switch {
+	case width == 8:
+		return binary.BigEndian.AppendUint64(appendLength(dst, 8), uint64(i)), nil
+	case width == 4 && i == int64(int32(i)):
+		return binary.BigEndian.AppendUint32(appendLength(dst, 4), uint32(i)), nil
+	case width == 2 && i == int64(int16(i)):
+		return binary.BigEndian.AppendUint16(appendLength(dst, 2), uint16(i)), nil
+	}
+	return dst, fmt.Errorf("%w: %d, in %d bytes", ErrRange, i, width)
+}
+
+// appendUUIDList appends a uuid[] of one dimension, or of none where the list is empty.
+func appendUUIDList(dst []byte, list string) ([]byte, error) {
+	at := len(dst)
+	dst = appendLength(dst, 0) // not known yet
+	if list == "" {
+		dst = appendArray(dst, 0)
+	} else {
+		dst = appendArray(dst, 1)
+		dst = appendLength(dst, 1+strings.Count(list, ","))
+		dst = appendLength(dst, 1) // the first element's subscript
+		for text := range strings.SplitSeq(list, ",") {
+			id, err := uuid.Parse(text)
+			if err != nil {
+				return dst, err
+			}
+			dst = appendUUID(dst, id)
+		}
+	}
+	binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	return dst, nil
+}
+
+// appendArray appends an array's beginning: dimensions, whether an element is null, and the elements' type.
+func appendArray(dst []byte, dimensions int) []byte {
+	return appendLength(appendLength(appendLength(dst, dimensions), 0), uuidOID)
+}

@@ -1,0 +1,100 @@
+package schema_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"callboard/schema"
+	"callboard/schema/schematest"
+)
+
+func begin(t *testing.T, conn *pgx.Conn, change func(tx pgx.Tx) error) {
+	t.Helper()
+	if err := pgx.BeginFunc(t.Context(), conn, change); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// described is everything that a schema's tables have: columns, keys, indexes, rights.
+func described(t *testing.T, conn *pgx.Conn, name string) []string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), `
+		select format('%s.%s %s %s %s', relname, attname, atttypid::regtype, attnotnull, attcompression)
+		from pg_attribute join pg_class c on c.oid = attrelid
+		where relnamespace = $1::regnamespace and relkind = 'r' and attnum > 0
+		union all
+		select replace(pg_get_indexdef(indexrelid), $1::text, '') from pg_index join pg_class c on c.oid = indrelid where relnamespace = $1::regnamespace
+		union all
+		select format('%s %s', conname, pg_get_constraintdef(oid)) from pg_constraint where connamespace = $1::regnamespace
+		union all
+		select format('%s %s', relname, relacl) from pg_class where relnamespace = $1::regnamespace and relkind = 'r'
+		order by 1`, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// A generation that was stripped and indexed again is one that never was, and takes the live one's place.
+func TestGeneration(t *testing.T) {
+	d := schematest.New(t)
+	conn, err := pgx.Connect(t.Context(), d.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	whole := described(t, conn, "projection")
+	var next schema.Generation
+	begin(t, conn, func(tx pgx.Tx) (err error) {
+		if next, err = schema.NewGeneration(t.Context(), tx); err != nil {
+			return err
+		}
+		return next.Strip(t.Context(), tx)
+	})
+	if stripped := described(t, conn, next.Schema()); len(stripped) > len(whole)-30 {
+		t.Errorf("%d facts left of %d", len(stripped), len(whole))
+	}
+	statements, err := next.Indexes(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), "set search_path to "+next.Schema()); err != nil {
+		t.Fatal(err)
+	}
+	for i, statement := range statements {
+		if i == len(statements)/2 { // as after an interruption
+			left, err := next.Indexes(t.Context(), conn)
+			if err != nil || !slices.Equal(left, statements[i:]) {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		}
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	if again := described(t, conn, next.Schema()); !slices.Equal(again, whole) {
+		t.Errorf("indexed again:\n%q\nwant\n%q", again, whole)
+	}
+	first := schema.Generation{ID: next.ID - 1}
+	begin(t, conn, func(tx pgx.Tx) error {
+		if err := first.StepDown(t.Context(), tx, "kept"); err != nil {
+			return err
+		}
+		return next.GoLive(t.Context(), tx)
+	})
+	var id int64
+	if err := conn.QueryRow(t.Context(), "select id from projection.generation").Scan(&id); err != nil || id != next.ID {
+		t.Errorf("generation %d is live, %v", id, err)
+	}
+	begin(t, conn, func(tx pgx.Tx) error { return first.Drop(t.Context(), tx) })
+	var left bool
+	if err := conn.QueryRow(t.Context(), "select to_regnamespace($1) is not null", first.Schema()).Scan(&left); err != nil || left {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
