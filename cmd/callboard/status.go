@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"callboard/cmd/progress"
 	"callboard/cmd/setting"
 	"callboard/cmd/status"
+	"callboard/schema"
 )
 
 type statusCommand struct {
@@ -30,7 +33,8 @@ const watchInterval = 2 * time.Second
 func (c *statusCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-			read := func() (status.Report, error) { return status.Read(ctx, js, pool, c.Stream.Name.Get()) }
+			source := status.Source{JetStream: js, Stream: c.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
+			read := func() (status.Report, error) { return source.Read(ctx) }
 			if c.Watch {
 				return c.watch(ctx, streams.Out, read)
 			}
@@ -57,6 +61,7 @@ func (c *statusCommand) watch(ctx context.Context, w io.Writer, read func() (sta
 		}
 		if before != nil {
 			report.Rate = rate(*before, report)
+			report.ETASeconds = eta(report)
 		}
 		before = &report
 		if progress.IsTerminal(w) && !c.JSON {
@@ -84,32 +89,132 @@ func rate(before, after status.Report) *float64 {
 	return &perSecond
 }
 
+// eta is how many seconds it takes to apply what waits now.
+func eta(r status.Report) *float64 {
+	if r.Rate == nil || *r.Rate <= 0 || r.Lag() == 0 {
+		return nil
+	}
+	seconds := float64(r.Lag()) / *r.Rate
+	return &seconds
+}
+
 func (c *statusCommand) show(w io.Writer, r status.Report) error {
 	return c.print(w, r, func(w io.Writer) error { return writeStatus(w, r) })
 }
 
+// writeStatus ends with what somebody should look at.
 func writeStatus(w io.Writer, r status.Report) error {
-	rows := [][]string{{"PARTITION", "HEAD", "POSITION", "LAG", "SECONDS", "WATERMARK", "OWNER"}}
+	if err := table(w, partitionRows(r)); err != nil {
+		return err
+	}
+	if r.Coverage != nil {
+		fmt.Fprintln(w)
+		if err := table(w, coverageRows(r)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(w)
+	for _, line := range slices.Concat(generationLines(r), reasonLines(r), []string{totals(r)}, problemLines(r)) {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func partitionRows(r status.Report) [][]string {
+	rows := [][]string{{"PARTITION", "HEAD", "POSITION", "LAG", "SECONDS", "MESSAGES", "READ", "WATERMARK", "OWNER"}}
 	for _, p := range r.Partitions {
 		rows = append(rows, []string{
 			strconv.Itoa(p.Partition), strconv.FormatUint(p.Head, 10), strconv.FormatUint(p.Position, 10),
-			strconv.FormatUint(p.LagEvents, 10), strconv.FormatFloat(p.LagSeconds, 'f', 1, 64), watermark(p.Watermark), owner(p),
+			strconv.FormatUint(p.LagEvents, 10), strconv.FormatFloat(p.LagSeconds, 'f', 1, 64),
+			numberOr(p.Messages, "-"), numberOr(p.Read, "-"), watermark(p.Watermark), owner(p),
 		})
 	}
-	if err := table(w, rows); err != nil {
-		return err
+	return rows
+}
+
+func coverageRows(r status.Report) [][]string {
+	rows := [][]string{{"ENTITY", "READ", "APPLIED", "STALE", "IGNORED", "DEAD"}}
+	total := status.Total(r.Coverage)
+	total.Entity = "total"
+	for _, line := range append(slices.Clone(r.Coverage), total) {
+		row := []string{printable(string(line.Entity))}
+		for _, n := range []int64{line.Read, line.Applied, line.Stale, line.Ignored, line.Dead} {
+			row = append(row, strconv.FormatInt(n, 10))
+		}
+		rows = append(rows, row)
 	}
-	generation := "none"
-	if r.Generation != nil {
-		generation = strconv.FormatInt(*r.Generation, 10)
+	return rows
+}
+
+func generationLines(r status.Report) []string {
+	var lines []string
+	for _, g := range r.Generations {
+		line := fmt.Sprintf("generation %d: %s", g.ID, g.State)
+		switch g.State {
+		case status.Building:
+			line += fmt.Sprintf(" since %s, %d of %d parts done", instant(g.BegunAt), g.PartsDone, g.Parts)
+		case status.Live:
+			line += " since " + instantOr(g.SwitchedAt, "-")
+		default:
+			line += ", live last from " + instantOr(g.SwitchedAt, "-")
+		}
+		if !g.Current {
+			line += ", of another release"
+			if g.State == status.Live {
+				line += ": run 'callboard rebuild'"
+			}
+		}
+		lines = append(lines, line)
 	}
-	line := fmt.Sprintf("stream %s: %d events, %d not applied; dead letters: %d; generation: %s",
-		r.Stream, r.Messages, r.Lag(), r.DeadLetters, generation)
+	return lines
+}
+
+// reasonLines are the most frequent reasons of open dead letters.
+func reasonLines(r status.Report) []string {
+	var lines []string
+	for _, why := range r.DeadLetterReasons {
+		times := "times"
+		if why.Count == 1 {
+			times = "time"
+		}
+		lines = append(lines, fmt.Sprintf("dead letters, %d %s: %s", why.Count, times, printable(why.Reason)))
+	}
+	return lines
+}
+
+func totals(r status.Report) string {
+	line := fmt.Sprintf("stream %s: %d events, %d not applied; dead letters: %d", r.Stream, r.Messages, r.Lag(), r.DeadLetters)
+	if r.DeadLettersRetrying > 0 {
+		line += fmt.Sprintf(", %d of them to be retried", r.DeadLettersRetrying)
+	}
+	line += "; generation: " + numberOr(r.Generation, "none")
 	if r.Rate != nil {
 		line += fmt.Sprintf("; %.0f events/s", *r.Rate)
 	}
-	_, err := fmt.Fprintln(w, line)
-	return err
+	if r.ETASeconds != nil {
+		line += "; what waits takes " + (time.Duration(math.Ceil(*r.ETASeconds)) * time.Second).String()
+	}
+	return line
+}
+
+func problemLines(r status.Report) []string {
+	var lines []string
+	for _, problem := range r.Problems() {
+		lines = append(lines, "PROBLEM: "+printable(problem))
+	}
+	if len(lines) > 0 {
+		lines = append([]string{""}, lines...)
+	}
+	return lines
+}
+
+func numberOr(n *int64, none string) string {
+	if n == nil {
+		return none
+	}
+	return strconv.FormatInt(*n, 10)
 }
 
 func watermark(t *time.Time) string {

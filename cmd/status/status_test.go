@@ -15,6 +15,7 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
+	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
@@ -46,17 +47,25 @@ func newBench(t *testing.T) *bench {
 // publish publishes so many versions of a phone system in the partition.
 func (b *bench) publish(t *testing.T, partition, versions int) {
 	t.Helper()
+	publisher, id := events.NewPublisher(b.js, "test"), systemIn(partition)
+	for version := range versions {
+		if err := publisher.Publish(t.Context(), systemChanged(id, version+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// systemIn is a new phone system whose events are in the partition.
+func systemIn(partition int) uuid.UUID {
 	id := uuid.New()
 	for events.Partition(id, partitions) != partition {
 		id = uuid.New()
 	}
-	publisher := events.NewPublisher(b.js, "test")
-	for version := range versions {
-		e := events.Changed(&events.PhoneSystem{ID: id, Version: int64(version + 1), Name: "A"})
-		if err := publisher.Publish(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return id
+}
+
+func systemChanged(id uuid.UUID, version int) events.Event {
+	return events.Changed(&events.PhoneSystem{ID: id, Version: int64(version), Name: "A"})
 }
 
 // position says how far a partition is in the tables.
@@ -74,11 +83,15 @@ func (b *bench) created() time.Time { return b.stream.CachedInfo().Created.Trunc
 
 func (b *bench) read(t *testing.T) status.Report {
 	t.Helper()
-	report, err := status.Read(t.Context(), b.js, b.operator, "PHONES")
+	report, err := b.source().Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return report
+}
+
+func (b *bench) source() status.Source {
+	return status.Source{JetStream: b.js, Stream: "PHONES", Pool: b.operator, Definition: schema.Definition()}
 }
 
 func TestRead(t *testing.T) {
@@ -155,7 +168,9 @@ func TestRead_Faults(t *testing.T) {
 
 func TestRead_NoStream(t *testing.T) {
 	b := newBench(t)
-	if _, err := status.Read(t.Context(), b.js, b.operator, "OTHER"); err == nil {
+	source := b.source()
+	source.Stream = "OTHER"
+	if _, err := source.Read(t.Context()); err == nil {
 		t.Error("no error")
 	}
 }

@@ -23,6 +23,7 @@ type check struct {
 	common     store.Shape // of the live one's tables, in the columns that both have
 	next       store.Shape // of the other's
 	missing    []store.Column
+	foreign    bool // another release built the live one
 }
 
 func (k *check) run(ctx context.Context) (result Comparison, err error) {
@@ -43,7 +44,7 @@ func (k *check) run(ctx context.Context) (result Comparison, err error) {
 			return result, fmt.Errorf("partition %d: %w", partition, err)
 		}
 	}
-	return k.collector.comparison(k.missing), nil
+	return k.collector.comparison(k.missing, k.foreign), nil
 }
 
 func (k *check) look(ctx context.Context, conn *pgx.Conn) ([]uuid.UUID, error) {
@@ -53,6 +54,9 @@ func (k *check) look(ctx context.Context, conn *pgx.Conn) ([]uuid.UUID, error) {
 	}
 	next, err := store.ReadShape(ctx, conn, k.follower.schema)
 	if err != nil {
+		return nil, err
+	}
+	if k.foreign, err = foreign(ctx, conn); err != nil {
 		return nil, err
 	}
 	k.common, k.next, k.missing = served, next.Common(served), served.Missing()

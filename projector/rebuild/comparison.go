@@ -17,6 +17,7 @@ type Comparison struct {
 	Samples []Difference `json:"samples"` // some of the rows that differ
 	Letters []Letter     `json:"letters"` // messages that could be read once
 	Missing []string     `json:"missing"` // tables and columns that the served projection doesn't have
+	Foreign bool         `json:"foreign"` // another release built the served projection: differences are to be expected
 }
 
 // Change is a number of rows that differ in the same way.
@@ -144,8 +145,9 @@ func (c *collector) unreadable(letters []store.DeadLetter) {
 }
 
 // comparison is what was found.
-func (c *collector) comparison(missing []store.Column) Comparison {
+func (c *collector) comparison(missing []store.Column, foreign bool) Comparison {
 	r := c.result
+	r.Foreign = foreign
 	for change, rows := range c.changes {
 		change.Rows = rows
 		r.Changes = append(r.Changes, change)

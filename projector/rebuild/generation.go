@@ -41,6 +41,15 @@ func liveGeneration(ctx context.Context, conn *pgx.Conn) (g schema.Generation, e
 	return g, nil
 }
 
+// foreign tells whether another release built what is served.
+func foreign(ctx context.Context, conn *pgx.Conn) (yes bool, err error) {
+	err = conn.QueryRow(ctx, "select definition <> $1 from control.generation where state = 'live'", schema.Definition()).Scan(&yes)
+	if err != nil {
+		return false, fmt.Errorf("generation: %w", err)
+	}
+	return yes, nil
+}
+
 // unfinished is a generation that an earlier run began and that this one can go on with. One that it can't go on with is dropped: it
 // is another release's, or of another stream.
 func unfinished(ctx context.Context, tx pgx.Tx, stream store.Stream) (g schema.Generation, usable bool, err error) {

@@ -43,6 +43,7 @@ type verification struct {
 	collector  *collector
 	rowed      []uuid.UUID // phone systems that have rows
 	counted    bool        // it has a ledger; an earlier release's has none
+	foreign    bool        // another release built it
 }
 
 func (v *verification) run(ctx context.Context, systems []uuid.UUID) (result Comparison, err error) {
@@ -75,7 +76,7 @@ func (v *verification) run(ctx context.Context, systems []uuid.UUID) (result Com
 	if err := group.Wait(); err != nil {
 		return result, err
 	}
-	return v.collector.comparison(v.shape.Missing()), nil
+	return v.collector.comparison(v.shape.Missing(), v.foreign), nil
 }
 
 // look reads where the live generation stands, what its tables are like and whose rows they have.
@@ -85,6 +86,9 @@ func (v *verification) look(ctx context.Context) (positions map[int16]store.Posi
 			return err
 		}
 		if v.shape, err = store.ReadShape(ctx, conn, live); err != nil {
+			return err
+		}
+		if v.foreign, err = foreign(ctx, conn); err != nil {
 			return err
 		}
 		if v.rowed, err = store.Systems(ctx, conn, v.shape); err != nil {

@@ -15,7 +15,7 @@ import (
 var beginSQL string
 
 // ErrFenced is a commit whose partition has another owner, or another position, than the batch started from.
-var ErrFenced = errors.New("the partition's position was moved by another projector")
+var ErrFenced = errors.New("the position was moved: another projector has the partition, or its rows were replaced")
 
 // Store writes one projection.
 type Store struct {

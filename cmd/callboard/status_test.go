@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"callboard/cmd/status"
+)
+
+func pointer[T any](v T) *T { return &v }
+
+// unwell is a report in which nothing is as it should be.
+func unwell() status.Report {
+	begun := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	ledger := []status.Coverage{
+		{Entity: "phone-system", Read: 2, Applied: 2},
+		{Entity: "call", Read: 110, Applied: 100, Stale: 5, Ignored: 1, Dead: 3},
+	}
+	return status.Report{
+		Stream: "PHONES", Messages: 200, Rate: pointer(24.0), ETASeconds: pointer(2.5), Generation: pointer[int64](3),
+		DeadLetters: 3, DeadLettersRetrying: 1,
+		DeadLetterReasons: []status.Reason{{Reason: "/data/id: not a UUID", Count: 2}, {Reason: "a\x1b[2Jb", Count: 1}},
+		Generations: []status.Generation{
+			{ID: 4, State: status.Building, BegunAt: begun, Current: true, PartsDone: 12, Parts: 16},
+			{ID: 3, State: status.Live, BegunAt: begun, SwitchedAt: &begun},
+			{ID: 2, State: "kept", BegunAt: begun, SwitchedAt: &begun},
+		},
+		Coverage: ledger,
+		Partitions: []status.Partition{
+			{
+				Partition: 0, Head: 199, Position: 120, LagEvents: 60, LagSeconds: 1.25, Watermark: &begun, Owner: pointer("projector@here/7"),
+				Messages: pointer[int64](115), Read: pointer[int64](112), Missing: 3, Coverage: ledger,
+			},
+			{Partition: 1, Position: 300, Watermark: &begun, Fault: "STREAM_REGRESSED"},
+		},
+	}
+}
+
+const unwellText = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  READ  WATERMARK                 OWNER
+0          199   120       60   1.2      115       112   2026-03-01T09:00:00.000Z  projector@here/7
+1          0     300       0    0.0      -         -     2026-03-01T09:00:00.000Z  - STREAM_REGRESSED
+
+ENTITY        READ  APPLIED  STALE  IGNORED  DEAD
+phone-system  2     2        0      0        0
+call          110   100      5      1        3
+total         112   102      5      1        3
+
+generation 4: building since 2026-03-01T09:00:00Z, 12 of 16 parts done
+generation 3: live since 2026-03-01T09:00:00Z, of another release: run 'callboard rebuild'
+generation 2: kept, live last from 2026-03-01T09:00:00Z, of another release
+dead letters, 2 times: /data/id: not a UUID
+dead letters, 1 time: "a\x1b[2Jb"
+stream PHONES: 200 events, 60 not applied; dead letters: 3, 1 of them to be retried; generation: 3; 24 events/s; what waits takes 3s
+
+PROBLEM: partition 0: 3 messages are not accounted for
+PROBLEM: partition 0, call: the ledger does not add up: 110 read, and what became of them makes 109
+PROBLEM: partition 1 can't go on: STREAM_REGRESSED
+PROBLEM: generation 3, the live one, is of another release: run 'callboard rebuild'
+`
+
+func TestStatus_Text(t *testing.T) {
+	var out bytes.Buffer
+	if err := writeStatus(&out, unwell()); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != unwellText {
+		t.Errorf("%s", out.String())
+	}
+}
+
+// Without a ledger, and with nothing to say, there is no more than the partitions and a line.
+func TestStatus_TextOfLittle(t *testing.T) {
+	var out bytes.Buffer
+	if err := writeStatus(&out, status.Report{Stream: "PHONES", Partitions: []status.Partition{{}}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  READ  WATERMARK  OWNER
+0          0     0         0    0.0      -         -     -          -
+
+stream PHONES: 0 events, 0 not applied; dead letters: 0; generation: none
+`
+	if out.String() != want {
+		t.Errorf("%s", out.String())
+	}
+}
+
+func TestStatus_JSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := (&statusCommand{output: output{JSON: true}}).show(&out, unwell()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"rate":24,"etaSeconds":2.5,"generation":3,"generations":[{"id":4,"state":"building","begunAt":"2026-03-01T09:00:00Z",` +
+			`"switchedAt":null,"current":true,"partsDone":12,"parts":16},`,
+		`"deadLetters":3,"deadLettersRetrying":1,"deadLetterReasons":[{"reason":"/data/id: not a UUID","count":2},`,
+		`"coverage":[{"entity":"phone-system","read":2,"applied":2,"stale":0,"ignored":0,"dead":0},`,
+		`"balanced":false`,
+		`"messages":115,"read":112,"missing":3}`,
+		`"fault":"STREAM_REGRESSED","messages":null,"read":null,"missing":0}`,
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in %s", want, out.String())
+		}
+	}
+	if !json.Valid(out.Bytes()) {
+		t.Error("not JSON")
+	}
+}
+
+func TestStatus_RateAndETA(t *testing.T) {
+	report := func(second int, messages, lag uint64) status.Report {
+		return status.Report{
+			Time: time.Date(2026, 3, 1, 9, 0, second, 0, time.UTC), Messages: messages,
+			Partitions: []status.Partition{{LagEvents: lag}},
+		}
+	}
+	for name, c := range map[string]struct {
+		before, after status.Report
+		rate          float64
+		eta           *float64
+	}{
+		"catching up": {report(0, 100, 80), report(2, 110, 50), 20, pointer(2.5)},
+		"at rest":     {report(0, 100, 0), report(2, 100, 0), 0, nil},
+		"stuck":       {report(0, 100, 50), report(2, 110, 60), 0, nil},
+		"caught up":   {report(0, 100, 50), report(2, 100, 0), 25, nil},
+		"set back":    {report(0, 100, 0), report(2, 100, 100), -50, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := c.after
+			after.Rate = rate(c.before, after)
+			seconds := eta(after)
+			if *after.Rate != c.rate || (seconds == nil) != (c.eta == nil) || seconds != nil && *seconds != *c.eta {
+				t.Errorf("%v a second, %v seconds", *after.Rate, seconds)
+			}
+		})
+	}
+}

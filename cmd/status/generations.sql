@@ -1,0 +1,19 @@
+-- $1 what a projection of this release is. A part that is done has counted what it read.
+select
+  g.id,
+  g.state,
+  g.begun_at,
+  g.switched_at,
+  g.definition = $1 as current,
+  parts.done as parts_done,
+  parts.all as parts
+from control.generation g
+cross join lateral (
+  select
+    count(p.read) as done,
+    count(*)      as all
+  from control.generation_part p
+  where p.generation = g.id
+) parts
+where g.state <> 'dropped'
+order by g.id desc

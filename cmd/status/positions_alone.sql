@@ -1,0 +1,8 @@
+select
+  partition,
+  stream,
+  stream_created,
+  sequence,
+  watermark,
+  null::jsonb as coverage
+from projection.position
