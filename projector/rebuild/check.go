@@ -72,7 +72,7 @@ func (k *check) look(ctx context.Context, conn *pgx.Conn) ([]uuid.UUID, error) {
 }
 
 // glance compares all digests, and returns the places where they differ by partition.
-func (k *check) glance(ctx context.Context, systems []uuid.UUID) (map[int16]map[place]int64, error) {
+func (k *check) glance(ctx context.Context, systems []uuid.UUID) (map[int16][]suspect, error) {
 	var should, served map[place]store.Digest
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -89,13 +89,10 @@ func (k *check) glance(ctx context.Context, systems []uuid.UUID) (map[int16]map[
 	for _, d := range should {
 		k.collector.counted(d.Rows)
 	}
-	late := make(map[int16]map[place]int64)
-	for at, rows := range suspects(should, served) {
-		partition := int16(events.Partition(at.system, k.partitions))
-		if late[partition] == nil {
-			late[partition] = make(map[place]int64)
-		}
-		late[partition][at] = rows
+	late := make(map[int16][]suspect)
+	for _, s := range suspects(should, served) {
+		partition := int16(events.Partition(s.system, k.partitions))
+		late[partition] = append(late[partition], s)
 	}
 	return late, nil
 }
@@ -115,7 +112,7 @@ func (k *check) digests(ctx context.Context, shape store.Shape, systems []uuid.U
 }
 
 // lookAgain compares suspect places while the live partition stands still and the other one stands where it does.
-func (k *check) lookAgain(ctx context.Context, partition int16, late map[place]int64) error {
+func (k *check) lookAgain(ctx context.Context, partition int16, late []suspect) error {
 	return pgx.BeginFunc(ctx, k.config.Database, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "select from projection.position where partition = $1 for update", partition); err != nil {
 			return fmt.Errorf("standstill: %w", err)
@@ -132,9 +129,9 @@ func (k *check) lookAgain(ctx context.Context, partition int16, late map[place]i
 			return err
 		}
 		var systems []uuid.UUID
-		for at := range late {
-			if !slices.Contains(systems, at.system) {
-				systems = append(systems, at.system)
+		for _, s := range late {
+			if !slices.Contains(systems, s.system) {
+				systems = append(systems, s.system)
 			}
 		}
 		should, served := stored(ctx, tx.Conn(), k.next), stored(ctx, tx.Conn(), k.common)

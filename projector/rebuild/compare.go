@@ -1,6 +1,8 @@
 package rebuild
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -68,60 +70,75 @@ func digests(rows iter.Seq2[store.Row, error]) (map[place]store.Digest, error) {
 	return result, nil
 }
 
-// suspects are the places whose digests differ, with the larger number of rows.
-func suspects(should, served map[place]store.Digest) map[place]int64 {
-	list := make(map[place]int64)
+// suspect is a place whose digests differ.
+type suspect struct {
+	place
+	should, served int64 // rows
+}
+
+func suspects(should, served map[place]store.Digest) (list []suspect) {
 	for at, d := range should {
 		if other := served[at]; d != other {
-			list[at] = max(d.Rows, other.Rows)
+			list = append(list, suspect{at, d.Rows, other.Rows})
 		}
 	}
 	for at, d := range served {
 		if _, both := should[at]; !both {
-			list[at] = d.Rows
+			list = append(list, suspect{at, 0, d.Rows})
 		}
 	}
+	slices.SortFunc(list, func(a, b suspect) int {
+		return cmp.Or(strings.Compare(a.table, b.table), bytes.Compare(a.system[:], b.system[:]))
+	})
 	return list
 }
 
-// maxHeld is how many rows are compared one by one at a time, at least one place's.
-const maxHeld = 200_000
+const (
+	// maxHeld is how many rows are compared one by one at a time, or one place's.
+	maxHeld = 200_000
+	// maxListed is how many rows are listed one by one of a place of which the other side has none.
+	maxListed = 20
+)
 
 // differences compares the rows of suspect places one by one.
-func (c *collector) differences(list map[place]int64, should, served side) error {
-	for _, table := range store.Tables() {
-		var systems []uuid.UUID
-		var rows int64
-		for at, n := range list {
-			if at.table != table {
-				continue
-			}
-			if rows+n > maxHeld && rows > 0 {
-				if err := c.oneByOne(table, systems, should, served); err != nil {
-					return err
-				}
-				systems, rows = nil, 0
-			}
-			systems, rows = append(systems, at.system), rows+n
+func (c *collector) differences(list []suspect, should, served side) error {
+	var table string
+	var systems []uuid.UUID
+	var rows int64
+	flush := func() error {
+		if len(systems) == 0 {
+			return nil
 		}
-		if err := c.oneByOne(table, systems, should, served); err != nil {
-			return err
-		}
+		err := c.oneByOne(table, systems, should, served)
+		systems, rows = nil, 0
+		return err
 	}
-	return nil
+	for _, s := range list {
+		switch {
+		case s.served == 0 && s.should > maxListed:
+			c.whole(s.place, KindMissing, s.should)
+			continue
+		case s.should == 0 && s.served > maxListed:
+			c.whole(s.place, KindSurplus, s.served)
+			continue
+		case s.table != table || rows+s.should > maxHeld:
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		table = s.table
+		systems, rows = append(systems, s.system), rows+s.should
+	}
+	return flush()
 }
 
 func (c *collector) oneByOne(table string, systems []uuid.UUID, should, served side) error {
-	if len(systems) == 0 {
-		return nil
-	}
-	slices.SortFunc(systems, func(a, b uuid.UUID) int { return strings.Compare(string(a[:]), string(b[:])) })
-	wanted := make(map[string]held)
+	wanted := make(map[string]store.Row)
 	for row, err := range should([]string{table}, systems) {
 		if err != nil {
 			return err
 		}
-		wanted[string(row.Key)] = hold(row)
+		wanted[string(row.Key)] = held(row)
 	}
 	for row, err := range served([]string{table}, systems) {
 		if err != nil {
@@ -129,45 +146,33 @@ func (c *collector) oneByOne(table string, systems []uuid.UUID, should, served s
 		}
 		want, ok := wanted[string(row.Key)]
 		delete(wanted, string(row.Key))
-		if !ok || !equal(want.fields, row.Fields) {
-			c.differs(table, row.System, keys(row), want.fields, row.Fields)
+		switch {
+		case !ok:
+			c.differs(row, KindSurplus, nil)
+		case !slices.EqualFunc(want.Fields, row.Fields, same):
+			c.differs(row, KindChanged, want.Fields)
 		}
 	}
 	for _, want := range wanted {
-		c.differs(table, want.system, want.keys, want.fields, nil)
+		c.differs(want, KindMissing, nil)
 	}
 	return nil
 }
 
 // held is a row that outlives its iteration.
-type held struct {
-	system uuid.UUID
-	keys   int
-	fields [][]byte
-}
-
-func hold(row store.Row) held {
+func held(row store.Row) store.Row {
 	fields := make([][]byte, len(row.Fields))
 	for i, field := range row.Fields {
-		fields[i] = slices.Clone(field)
-		if field != nil && fields[i] == nil {
-			fields[i] = []byte{}
+		if field != nil {
+			fields[i] = append([]byte{}, field...)
 		}
 	}
-	return held{row.System, keys(row), fields}
+	row.Fields = fields
+	return row
 }
 
-// keys is how many of a row's columns are its key.
-func keys(row store.Row) (n int) {
-	for size := 0; size < len(row.Key); n++ {
-		size += 4 + len(row.Fields[n])
-	}
-	return n
-}
-
-func equal(a, b [][]byte) bool {
-	return slices.EqualFunc(a, b, func(x, y []byte) bool { return (x == nil) == (y == nil) && string(x) == string(y) })
-}
+// same compares two values; null is not an empty text.
+func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
 // watched tells of every row that goes by.
 func watched(rows iter.Seq2[store.Row, error], seen func()) iter.Seq2[store.Row, error] {

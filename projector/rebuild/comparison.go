@@ -38,12 +38,13 @@ const (
 	KindChanged Kind = "changed"
 )
 
-// Difference is one row that differs.
+// Difference is a row that differs, or with more rows than one all that a phone system has in a table.
 type Difference struct {
 	Table  string    `json:"table"`
 	System uuid.UUID `json:"phoneSystemId"`
 	Kind   Kind      `json:"kind"`
-	Key    []Value   `json:"key"`
+	Rows   int64     `json:"rows"`
+	Key    []Value   `json:"key,omitempty"`    // of one row
 	Values []Value   `json:"values,omitempty"` // of KindChanged
 }
 
@@ -85,26 +86,21 @@ func (c *collector) counted(rows int64) {
 	c.result.Rows += rows
 }
 
-// differs notes a row that only one side has, or of which the fields differ.
-func (c *collector) differs(table string, system uuid.UUID, keys int, should, served [][]byte) {
-	d := Difference{Table: table, System: system}
-	shown := should
-	switch {
-	case served == nil:
-		d.Kind = KindMissing
-	case should == nil:
-		d.Kind, shown = KindSurplus, served
-	default:
-		d.Kind = KindChanged
+// differs notes a row of which the other side has none, or another. Its own side is the kind's: surplus is served.
+func (c *collector) differs(row store.Row, kind Kind, should [][]byte) {
+	d := Difference{Table: row.Table, System: row.System, Kind: kind, Rows: 1}
+	for i, name := range row.Columns()[:row.Keys()] {
+		d.Key = append(d.Key, Value{Column: name, Should: row.Show(i, row.Fields[i])})
 	}
-	names := store.Columns(table)
-	for i := range keys {
-		d.Key = append(d.Key, Value{Column: names[i], Should: store.Show(table, names[i], shown[i])})
-	}
-	if d.Kind == KindChanged {
-		d.Values = changed(table, should, served)
+	if kind == KindChanged {
+		d.Values = changed(row, should)
 	}
 	c.add(d)
+}
+
+// whole notes that one side has no row of a place where the other has many.
+func (c *collector) whole(at place, kind Kind, rows int64) {
+	c.add(Difference{Table: at.table, System: at.system, Kind: kind, Rows: rows})
 }
 
 func (c *collector) add(d Difference) {
@@ -118,7 +114,7 @@ func (c *collector) add(d Difference) {
 
 func (c *collector) count(d Difference) {
 	if d.Kind != KindChanged {
-		c.changes[Change{Table: d.Table, Kind: d.Kind}]++
+		c.changes[Change{Table: d.Table, Kind: d.Kind}] += d.Rows
 		return
 	}
 	for _, v := range d.Values {
@@ -126,10 +122,11 @@ func (c *collector) count(d Difference) {
 	}
 }
 
-func changed(table string, should, served [][]byte) (values []Value) {
-	for i, name := range store.Columns(table) {
-		if (should[i] == nil) != (served[i] == nil) || string(should[i]) != string(served[i]) {
-			values = append(values, Value{name, store.Show(table, name, served[i]), store.Show(table, name, should[i])})
+// changed are the columns in which a served row isn't as it should be.
+func changed(served store.Row, should [][]byte) (values []Value) {
+	for i, name := range served.Columns() {
+		if !same(should[i], served.Fields[i]) {
+			values = append(values, Value{name, served.Show(i, served.Fields[i]), served.Show(i, should[i])})
 		}
 	}
 	return values

@@ -46,7 +46,7 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 	group.SetLimit(followers)
 	for partition, target := range to {
 		at := from[partition]
-		if target.Stream != f.source.identity || target.Sequence == at.Sequence && target.Turn == at.Turn && target.Clock == at.Clock {
+		if !target.Stream.Same(f.source.identity) || target.Sequence == at.Sequence && target.Turn == at.Turn && target.Clock == at.Clock {
 			continue
 		}
 		group.Go(func() error {

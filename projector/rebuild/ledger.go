@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"callboard/events"
@@ -27,7 +26,7 @@ func (v *verification) ledger(ctx context.Context, tx pgx.Tx, folded store.Commi
 		should, have := folded.Coverage[entity], served[entity]
 		if should != have {
 			v.collector.add(Difference{
-				Table: ledgerTable, System: uuid.Nil, Kind: KindChanged,
+				Table: ledgerTable, Kind: KindChanged, Rows: 1,
 				Key:    []Value{{Column: "partition", Should: fmt.Sprint(folded.To.Partition)}, {Column: "entity", Should: string(entity)}},
 				Values: []Value{{"counts", have.String(), should.String()}},
 			})

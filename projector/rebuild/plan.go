@@ -38,7 +38,7 @@ func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Po
 			return nil, err
 		}
 		target, known := positions[partition]
-		if !known || target.Stream != s.identity {
+		if !known || !target.Stream.Same(s.identity) {
 			target = store.Position{Partition: partition, Stream: s.identity, Sequence: info.State.LastSeq}
 		}
 		parts = append(parts, cut(target, sizes, room)...)

@@ -96,7 +96,7 @@ func (r *repair) extend(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	at, ok := positions[r.folding.Commit.To.Partition]
-	if ok && at.Stream != r.folding.source.identity {
+	if ok && !at.Stream.Same(r.folding.source.identity) {
 		return fmt.Errorf("the projection was built from another stream: run 'callboard rebuild'")
 	}
 	return r.folding.extend(ctx, at)

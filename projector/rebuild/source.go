@@ -79,7 +79,7 @@ func (r *reading) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", r.identity.Name, err)
 	}
-	if now := intake.StreamOf(stream.CachedInfo()); now != r.identity {
+	if now := intake.StreamOf(stream.CachedInfo()); !now.Same(r.identity) {
 		return backoff.Permanent(fmt.Errorf("stream %s was created anew meanwhile", r.identity.Name))
 	}
 	filter := events.PartitionFilter(int(r.partition))

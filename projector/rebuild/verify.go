@@ -97,7 +97,7 @@ func (v *verification) look(ctx context.Context) (positions map[int16]store.Posi
 		return conn.QueryRow(ctx, "select to_regclass($1) is not null", live+"."+ledgerTable).Scan(&v.counted)
 	})
 	for _, p := range positions {
-		if p.Stream != v.source.identity {
+		if !p.Stream.Same(v.source.identity) {
 			return nil, fmt.Errorf("partition %d was built from another stream than %s is now: run 'callboard rebuild'", p.Partition, v.source.identity.Name)
 		}
 	}

@@ -63,6 +63,10 @@ func TestCopyOut_NoticesWhatIsNoCopy(t *testing.T) {
 			r.Fatalf("cut after %d bytes: %v, %v", cut, err, out.whole())
 		}
 		data, out, _ = classificationsCopy(r)
+		if _, err := out.Write(append(data, data[copyHeader:]...)); !errors.Is(err, errCopy) {
+			r.Fatalf("more behind the end: %v", err)
+		}
+		data, out, _ = classificationsCopy(r)
 		out.yield = func(Row, error) bool { return true }
 		at := rapid.IntRange(0, len(data)-1).Draw(r, "damaged")
 		data[at] ^= byte(rapid.IntRange(1, 255).Draw(r, "damage"))

@@ -21,6 +21,11 @@ type Stream struct {
 	Created time.Time // to the microsecond, as PostgreSQL keeps it
 }
 
+// Same tells whether the two are one stream.
+func (s Stream) Same(other Stream) bool {
+	return s.Name == other.Name && s.Created.Equal(other.Created)
+}
+
 // Position is where a partition stands: every message of the partition up to Sequence is in the tables.
 type Position struct {
 	Partition int16
@@ -66,7 +71,7 @@ func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Posi
 		if err != nil {
 			return fmt.Errorf("claim: %w", err)
 		}
-		if p.Stream.Name != stream.Name || !p.Stream.Created.Equal(stream.Created) {
+		if !p.Stream.Same(stream) {
 			return ErrIdentity
 		}
 		return nil

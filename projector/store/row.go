@@ -13,7 +13,22 @@ type Row struct {
 	Key    []byte    // the key's columns, each behind its length
 	Fields [][]byte  // in the order of Columns; nil is null, or a column that isn't there
 
-	encoded []byte // the table's name, then the row as COPY has it
+	relation *relation
+	encoded  []byte // the table's name, then the row as COPY has it
+}
+
+// Columns are the names of the fields.
+func (r Row) Columns() []string { return r.relation.columns }
+
+// Keys is how many of the fields, the first, are the key.
+func (r Row) Keys() int { return r.relation.key }
+
+// Show is a field's value, of this row or of another of the table, as text for people; [Show] says how.
+func (r Row) Show(field int, value []byte) string {
+	if value == nil {
+		return "null"
+	}
+	return r.relation.show[field](value)
 }
 
 // Bytes is the size of the row as COPY has it.
@@ -39,7 +54,7 @@ func newFraming(r relation, shape Shape) *framing {
 
 // row takes an encoded row apart, behind the table's name. Its lengths are known to be right.
 func (f *framing) row(encoded []byte) Row {
-	row := Row{Table: f.name, Fields: f.fields, encoded: encoded}
+	row := Row{Table: f.name, Fields: f.fields, relation: &f.relation, encoded: encoded}
 	begin := len(f.name) + 2
 	end := begin
 	for i, width := range f.widths {
