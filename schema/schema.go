@@ -79,9 +79,25 @@ func RenewProjection(ctx context.Context, url string) error {
 			if _, err := tx.Exec(ctx, "drop schema if exists projection cascade"); err != nil {
 				return fmt.Errorf("drop projection: %w", err)
 			}
+			if err := dropUnfinished(ctx, tx); err != nil {
+				return err
+			}
 			return buildProjection(ctx, tx)
 		})
 	})
+}
+
+// dropUnfinished drops a generation that was being built beside one that is no more.
+func dropUnfinished(ctx context.Context, tx pgx.Tx) error {
+	var g Generation
+	err := tx.QueryRow(ctx, "select id from control.generation where state = 'building'").Scan(&g.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("generation: %w", err)
+	}
+	return g.Drop(ctx, tx)
 }
 
 // migrationLock is the advisory lock under which a database is migrated: "callboar" in ASCII.

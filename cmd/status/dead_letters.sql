@@ -1,10 +1,11 @@
--- $1 how many characters of a reason count, $2 how many reasons.
+-- Those that only a generation that is being built knows of are none yet. $1 how many characters of a reason count, $2 how many reasons.
 with open as (
   select
     left(reason, $1) as reason,
     retry_at
   from control.dead_letter
   where resolution is null
+    and generation <= (select id from control.generation where state = 'live')
 ),
 frequent as (
   select

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -94,23 +95,27 @@ var ErrBusy = errors.New("another rebuild, rollback, repair or verification is u
 // lock is the advisory lock that lets one rebuild, rollback or repair work at a time, or several verifications: "rebuild" in ASCII.
 const lock = 0x72656275696c64
 
+// patience is how long the lock is waited for: one whose program has just ended is let go in a moment.
+const patience = "2s"
+
 // exclusively does work that nobody else may do at the same time. Beside others' sharing it is shared.
-func exclusively(ctx context.Context, pool *pgxpool.Pool, shared bool, work func() error) error {
+func exclusively(ctx context.Context, pool *pgxpool.Pool, shared bool, work func() error) (err error) {
 	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
 	if err != nil {
 		return fmt.Errorf("PostgreSQL: %w", err)
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	statement := "select pg_try_advisory_lock($1)"
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	statement := "set lock_timeout = '" + patience + "'; select pg_advisory_lock(%d)"
 	if shared {
-		statement = "select pg_try_advisory_lock_shared($1)"
+		statement = "set lock_timeout = '" + patience + "'; select pg_advisory_lock_shared(%d)"
 	}
-	var taken bool
-	if err := conn.QueryRow(ctx, statement, int64(lock)).Scan(&taken); err != nil {
-		return fmt.Errorf("lock: %w", err)
-	}
-	if !taken {
+	_, err = conn.Exec(ctx, fmt.Sprintf(statement, int64(lock)))
+	var refusal *pgconn.PgError
+	switch {
+	case errors.As(err, &refusal) && refusal.Code == lockTimeout:
 		return ErrBusy
+	case err != nil:
+		return fmt.Errorf("lock: %w", err)
 	}
 	return work()
 }

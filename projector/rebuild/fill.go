@@ -46,6 +46,9 @@ func (f *filling) part(ctx context.Context, p part) error {
 	if err := folding.extend(ctx, p.target); err != nil {
 		return err
 	}
+	if err := f.config.Pause(ctx); err != nil {
+		return err
+	}
 	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {
 		rows, err := store.Within(tx).Seed(ctx, folding.Commit)
 		if err != nil {
@@ -53,7 +56,10 @@ func (f *filling) part(ctx context.Context, p part) error {
 		}
 		f.rows.Add(rows)
 		f.read.Add(folding.Commit.Coverage.Read())
-		_, err = tx.Exec(ctx, doneSQL, f.generation.ID, p.target.Partition, p.number, folding.Commit.Coverage.Read())
+		tag, err := tx.Exec(ctx, doneSQL, f.generation.ID, p.target.Partition, p.number, folding.Commit.Coverage.Read())
+		if err == nil && tag.RowsAffected() != 1 {
+			err = ErrBusy // it was done meanwhile
+		}
 		return err
 	})
 }

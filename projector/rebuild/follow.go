@@ -2,6 +2,8 @@ package rebuild
 
 import (
 	"context"
+	_ "embed"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -13,6 +15,9 @@ import (
 	"callboard/projector/store"
 	"callboard/schema"
 )
+
+//go:embed adopt.sql
+var adoptSQL string
 
 // follower brings a generation that isn't live to where the live one stands, and never further: what the live one decides about a
 // message (a lift of the clock, a dead letter) is on record before the follower comes to it.
@@ -46,7 +51,7 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 	group.SetLimit(followers)
 	for partition, target := range to {
 		at := from[partition]
-		if !target.Stream.Same(f.source.identity) || target.Sequence == at.Sequence && target.Turn == at.Turn && target.Clock == at.Clock {
+		if !target.Stream.Same(f.source.identity) || f.there(at, target) {
 			continue
 		}
 		group.Go(func() error {
@@ -58,6 +63,15 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 	return applied.Load(), group.Wait()
 }
 
+// there tells whether a position needs to go no further. A partition that nobody had claimed at first may have gone further than its
+// projector, which then publishes no watermark but the clock of what it has applied: nothing has come behind one.
+func (f *follower) there(at, target store.Position) bool {
+	if at.Sequence > target.Sequence {
+		return at.Turn >= target.Turn // a retry belongs behind what is there
+	}
+	return at.Sequence == target.Sequence && at.Turn == target.Turn && at.Clock == target.Clock
+}
+
 // followers is how many partitions are brought on at a time.
 const followers = 8
 
@@ -67,6 +81,9 @@ func (f *follower) partition(ctx context.Context, at, target store.Position) (ap
 		if err := f.store.Place(ctx, at); err != nil {
 			return 0, err
 		}
+	}
+	if err := f.adopt(ctx, at); err != nil {
+		return 0, err
 	}
 	record, err := f.store.Record(ctx, at)
 	if err != nil {
@@ -99,9 +116,19 @@ func (f *follower) partition(ctx context.Context, at, target store.Position) (ap
 	return applied, applier.Advance(ctx, stand(applier.Position, target))
 }
 
-// stand is a position that has come to the target's.
+// adopt makes the live generation's dead letters above a position this one's, which is older than they are where it comes back. It
+// could perhaps read them, but its rows would appear behind watermarks that were published.
+func (f *follower) adopt(ctx context.Context, at store.Position) error {
+	_, err := f.pool.Exec(ctx, adoptSQL, at.Stream.Name, at.Stream.Created, at.Partition, int64(at.Sequence))
+	if err != nil {
+		return fmt.Errorf("dead letters: %w", err)
+	}
+	return nil
+}
+
+// stand is a position that has come to the target's. It can be ahead already: of a partition that had no position when it was filled.
 func stand(at, target store.Position) store.Position {
-	at.Sequence, at.Turn = target.Sequence, target.Turn
+	at.Sequence, at.Turn = max(at.Sequence, target.Sequence), max(at.Turn, target.Turn)
 	at.Clock.Now = max(at.Clock.Now, target.Clock.Now)
 	at.Clock.Watermark = max(at.Clock.Watermark, target.Clock.Watermark)
 	return at

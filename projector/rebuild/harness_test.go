@@ -1,13 +1,16 @@
 package rebuild_test
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,6 +27,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(childNATS) != "" {
+		os.Exit(runChild())
+	}
 	schematest.Run(m, func() error { return goleak.Find(eventstest.StoredObject()) })
 }
 
@@ -51,7 +57,7 @@ func newStage(tb testing.TB) *stage {
 }
 
 // start runs a projector until the test ends or stop is called; stop returns once it has ended.
-func (s *stage) start() (stop func()) {
+func (s *stage) start(change ...func(*projector.Config)) (stop func()) {
 	s.tb.Helper()
 	config, err := pgxpool.ParseConfig(s.database.RoleURL("callboard_projector"))
 	if err != nil {
@@ -74,9 +80,13 @@ func (s *stage) start() (stop func()) {
 	if testing.Verbose() {
 		log = zerolog.New(zerolog.NewTestWriter(s.tb))
 	}
-	p, err := projector.New(projector.Config{
+	settings := projector.Config{
 		JetStream: js, Stream: events.StreamName, Database: pool, Tick: 50 * time.Millisecond, Log: log, Metrics: prometheus.NewRegistry(),
-	})
+	}
+	for _, apply := range change {
+		apply(&settings)
+	}
+	p, err := projector.New(settings)
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -177,3 +187,74 @@ func (s *stage) mustEqual(what string, others schematest.Tables) {
 		s.tb.Errorf("%s: now (here) and before (there) differ:\n%s", what, strings.Join(list, "\n"))
 	}
 }
+
+// replayed empties the tables and lets a projector of its own fill them from the first event.
+func (s *stage) replayed() schematest.Tables {
+	s.tb.Helper()
+	s.database.Forget(s.tb)
+	stop := s.start()
+	s.caughtUp()
+	stop()
+	return s.database.Projection(s.tb)
+}
+
+// verify holds the live projection against the stream.
+func (s *stage) verify(systems ...uuid.UUID) rebuild.Comparison {
+	s.tb.Helper()
+	result, err := rebuild.Verify(s.tb.Context(), s.config(), systems...)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return result
+}
+
+// mustVerify fails where verification finds anything.
+func (s *stage) mustVerify(what string) {
+	s.tb.Helper()
+	if result := s.verify(); result.Differs() {
+		s.tb.Errorf("%s: %+v", what, result)
+	}
+}
+
+// states publishes what entities have become.
+func (s *stage) states(list ...events.State) {
+	s.tb.Helper()
+	changes := make([]events.Event, len(list))
+	for i, state := range list {
+		changes[i] = events.Changed(state)
+	}
+	s.publish(changes...)
+}
+
+func phoneSystem(id uuid.UUID) *events.PhoneSystem {
+	return &events.PhoneSystem{ID: id, Version: 1, Name: "Harbour Dental"}
+}
+
+func call(system, id uuid.UUID) *events.Call {
+	return &events.Call{
+		ID: id, PhoneSystemID: system, Version: 1, CallSid: "CA" + strings.ReplaceAll(id.String(), "-", ""), Direction: "inbound",
+		Status: "completed", From: "+14155550123", To: "+14155550100", CreatedAt: events.TimeOf(time.Now()),
+	}
+}
+
+// journal keeps a log for tests that look into it.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+// count is how often the log holds a word.
+func (j *journal) count(word string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.text.String(), word)
+}
+
+// instead makes a projector log here.
+func (j *journal) instead(c *projector.Config) { c.Log = zerolog.New(j) }

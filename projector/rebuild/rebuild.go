@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"callboard/events"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -24,7 +23,8 @@ type Result struct {
 	Index      Seconds    `json:"indexSeconds"`
 	Follow     Seconds    `json:"followSeconds"`
 	Compare    Seconds    `json:"compareSeconds"`
-	Standstill Seconds    `json:"standstillSeconds"` // for how long the live generation's commits waited at the switch
+	Snapshot   Seconds    `json:"snapshotSeconds"`   // for how long the live generation's commits waited until there was one
+	Standstill Seconds    `json:"standstillSeconds"` // for how long they waited at the switch
 	Comparison Comparison `json:"comparison"`        // with the generation that was replaced
 }
 
@@ -52,7 +52,6 @@ type building struct {
 	config     Config
 	keep       bool
 	source     *source
-	partitions int
 	live, next schema.Generation
 	parts      []part
 	result     Result
@@ -78,14 +77,11 @@ func (b *building) run(ctx context.Context) error {
 // plan finds what is left to do of an earlier run, or begins a generation.
 func (b *building) plan(ctx context.Context) error {
 	b.config.Progress(Progress{Step: StepPlan})
-	source, info, err := newSource(ctx, b.config)
+	source, _, err := newSource(ctx, b.config)
 	if err != nil {
 		return err
 	}
 	b.source = source
-	if b.partitions, err = events.Partitions(info.Config); err != nil {
-		return err
-	}
 	var positions map[int16]store.Position
 	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
 		if b.live, err = liveGeneration(ctx, conn); err != nil {
@@ -171,9 +167,9 @@ func (b *building) round(ctx context.Context, follower *follower) (messages int6
 
 func (b *building) check(ctx context.Context, follower *follower) (err error) {
 	began := time.Now()
-	k := &check{config: b.config, follower: follower, partitions: b.partitions, collector: newCollector()}
+	k := &check{config: b.config, follower: follower, collector: newCollector()}
 	b.result.Comparison, err = k.run(ctx)
-	b.result.Compare = since(began)
+	b.result.Compare, b.result.Snapshot = since(began), k.standstill
 	return err
 }
 
@@ -182,8 +178,7 @@ func (b *building) replace(ctx context.Context, follower *follower) error {
 		return err
 	}
 	b.config.Progress(Progress{Step: StepSwitch})
-	s := &switchover{config: b.config, follower: follower, from: b.live, to: b.next}
-	stood, err := s.run(ctx)
+	stood, err := standstill(ctx, b.config.Database, follower, func(tx pgx.Tx) error { return swap(ctx, tx, b.live, b.next) })
 	b.result.Standstill = Seconds(stood.Seconds())
 	if err == nil {
 		b.result.Generation, b.result.Replaced, b.result.Kept = b.next.ID, b.live.ID, b.keep

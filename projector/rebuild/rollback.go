@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"callboard/projector/store"
 	"callboard/schema"
 )
 
@@ -58,6 +59,20 @@ func (b *building) revive(ctx context.Context) (err error) {
 		case !bytes.Equal(definition, schema.Definition()):
 			return fmt.Errorf("generation %d: %w", b.next.ID, ErrForeign)
 		}
-		return nil
+		return b.sameStream(ctx, conn)
 	})
+}
+
+// sameStream holds what the kept generation was built from against the stream as it is now.
+func (b *building) sameStream(ctx context.Context, conn *pgx.Conn) error {
+	positions, err := store.Positions(ctx, conn, b.next.Schema())
+	if err != nil {
+		return err
+	}
+	for _, p := range positions {
+		if !p.Stream.Same(b.source.identity) {
+			return fmt.Errorf("generation %d was built from another stream than %s is now", b.next.ID, b.source.identity.Name)
+		}
+	}
+	return nil
 }

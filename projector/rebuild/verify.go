@@ -116,6 +116,9 @@ func (v *verification) parts(ctx context.Context, positions map[int16]store.Posi
 		return parts, nil
 	}
 	parts, err := plan(ctx, v.config, v.source, positions)
+	if err != nil {
+		return nil, err
+	}
 	known := make(map[uuid.UUID]bool)
 	for _, p := range parts {
 		for _, system := range p.about {
@@ -130,7 +133,7 @@ func (v *verification) parts(ctx context.Context, positions map[int16]store.Posi
 		first := slices.IndexFunc(parts, func(p part) bool { return p.target.Partition == partition })
 		parts[first].about = append(parts[first].about, system)
 	}
-	return parts, err
+	return parts, nil
 }
 
 // part folds a part up to where a snapshot stands, and compares it with the snapshot's rows.

@@ -9,6 +9,7 @@ from (
     and partition = $3
     and sequence <= $4
     and retry_at is not null
+    and generation <= (select id from generation)
   order by sequence
   limit $5
   for update skip locked

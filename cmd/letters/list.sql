@@ -1,0 +1,19 @@
+-- $1 settled ones too, $2 what the reason holds, $3 how many.
+select
+  id,
+  coalesce(resolution, case when retry_at is null then 'open' else 'waiting' end) as state,
+  stream,
+  stream_created,
+  sequence,
+  partition,
+  subject,
+  reason,
+  stored_at,
+  recorded_at,
+  retry_at,
+  resolved_at
+from control.dead_letter
+where ($1 or resolution is null)
+  and strpos(reason, $2) > 0
+order by stored_at, id
+limit $3

@@ -1,0 +1,9 @@
+-- $1 what the reason holds.
+select
+  reason,
+  count(*)        as open,
+  count(retry_at) as waiting
+from control.dead_letter
+where resolution is null
+  and strpos(reason, $1) > 0
+group by reason

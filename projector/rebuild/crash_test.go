@@ -1,0 +1,221 @@
+package rebuild_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/projector/rebuild"
+)
+
+// Under these the test binary is a rebuild and nothing else, which kills itself at a step's n-th word.
+const (
+	childNATS     = "CALLBOARD_TEST_NATS"
+	childDatabase = "CALLBOARD_TEST_DATABASE"
+	childStep     = "CALLBOARD_TEST_STEP"
+	childCount    = "CALLBOARD_TEST_COUNT"
+)
+
+// small makes many parts and portions, so that kills find all of them.
+func small(c *rebuild.Config) { c.Memory, c.Batch = 1, 50 }
+
+func runChild() int {
+	if err := rebuildAsChild(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func rebuildAsChild() error {
+	pool, err := pgxpool.New(context.Background(), os.Getenv(childDatabase))
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	nc, err := nats.Connect(os.Getenv(childNATS))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	var n int64
+	if _, err := fmt.Sscan(os.Getenv(childCount), &n); err != nil {
+		return err
+	}
+	config := rebuild.Config{JetStream: js, Stream: events.StreamName, Database: pool, Progress: suicide(rebuild.Step(os.Getenv(childStep)), n)}
+	small(&config)
+	_, err = rebuild.Run(context.Background(), config, true)
+	return err
+}
+
+// suicide kills the process at a step's n-th word.
+func suicide(step rebuild.Step, n int64) func(rebuild.Progress) {
+	var heard atomic.Int64
+	return func(p rebuild.Progress) {
+		if p.Step == step && heard.Add(1) == n {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+}
+
+// spawn starts a rebuild as a process of its own.
+func (s *stage) spawn(step rebuild.Step, n int) *exec.Cmd {
+	s.tb.Helper()
+	child := exec.CommandContext(s.tb.Context(), os.Args[0])
+	child.Env = append(os.Environ(), childNATS+"="+s.server.URL(), childDatabase+"="+s.database.URL(),
+		childStep+"="+string(step), fmt.Sprintf("%s=%d", childCount, n))
+	child.Stderr = os.Stderr
+	if err := child.Start(); err != nil {
+		s.tb.Fatal(err)
+	}
+	return child
+}
+
+// ended waits for a process and tells whether it was killed.
+func (s *stage) ended(child *exec.Cmd) (killed bool) {
+	s.tb.Helper()
+	err := child.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		status, ok := exit.Sys().(syscall.WaitStatus)
+		killed = ok && status.Signal() == syscall.SIGKILL
+	}
+	if err != nil && !killed {
+		s.tb.Errorf("rebuild process: %v", err)
+	}
+	// PostgreSQL notices a moment later that nobody is there any more.
+	await(s.tb, "the killed process's lock is gone", func() bool { return s.number(advisoryLocks) == 0 })
+	return killed
+}
+
+const advisoryLocks = "select count(*) from pg_locks where locktype = 'advisory' and objsubid = 1 and database = " +
+	"(select oid from pg_database where datname = current_database())"
+
+// resume ends what killed runs began, and holds against it that done parts are not done again.
+func (s *stage) resume() rebuild.Result {
+	s.tb.Helper()
+	building := s.number("select count(*) from control.generation where state = 'building'")
+	done := s.number("select coalesce(sum(read), 0)::bigint from control.generation_part p join control.generation g on g.id = p.generation where state = 'building'")
+	total := s.number("select sum(read)::bigint from projection.coverage")
+	result := s.rebuild(small)
+	if result.Resumed != (building == 1) || result.Messages != total-done {
+		s.tb.Errorf("resumed %v with %d messages of %d, %d of which were done", result.Resumed, result.Messages, total, done)
+	}
+	if result.Comparison.Differs() {
+		s.tb.Errorf("%+v", result.Comparison)
+	}
+	return result
+}
+
+// tidy fails where a rebuild left behind what nobody needs.
+func (s *stage) tidy() {
+	s.tb.Helper()
+	const strangers = `select count(*) from pg_namespace where nspname like 'generation%'
+		and nspname not in (select 'generation_' || id from control.generation where state = 'kept')`
+	if n := s.number(strangers); n != 0 {
+		s.tb.Errorf("%d schemas left behind", n)
+	}
+	if n := s.number(advisoryLocks); n != 0 {
+		s.tb.Errorf("%d advisory locks left behind", n)
+	}
+	if n := s.number("select count(*) from control.generation where state in ('live', 'kept')"); n != 2 {
+		s.tb.Errorf("%d generations, want the live one and the kept one", n)
+	}
+	for consumer := range s.stream.ListConsumers(s.tb.Context()).Info() {
+		if !strings.HasPrefix(consumer.Name, "projector-") && consumer.Config.InactiveThreshold <= 0 {
+			s.tb.Errorf("consumer %s stays for ever", consumer.Name)
+		}
+	}
+}
+
+// Killed at any step, a rebuild is gone on with by the next one, which does nothing twice.
+func TestRun_KilledAtEveryStep(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	s.publish(company(3, 120)...)
+	s.poison()
+	s.caughtUp()
+	before := s.database.Projection(t)
+	for _, at := range []struct {
+		step rebuild.Step
+		n    int
+	}{
+		{rebuild.StepPlan, 1},
+		{rebuild.StepFold, 1},
+		{rebuild.StepFold, 15},
+		{rebuild.StepFold, 60},
+		{rebuild.StepIndex, 1},
+		{rebuild.StepIndex, 20},
+		{rebuild.StepIndex, 50},
+		{rebuild.StepFollow, 1},
+		{rebuild.StepFollow, 2},
+		{rebuild.StepSwitch, 1},
+		{rebuild.StepDrop, 1},
+	} {
+		t.Run(fmt.Sprint(at.step, at.n), func(t *testing.T) {
+			if !s.ended(s.spawn(at.step, at.n)) {
+				t.Fatal("it came to its end")
+			}
+			s.resume()
+			s.mustEqual("resumed", before)
+			s.tidy()
+		})
+	}
+	s.mustVerify("after all that")
+}
+
+// Killed at any moment, again and again, a rebuild comes to the same end while events go on.
+func TestRun_KilledAtRandom(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	history := company(5, 400)
+	s.publish(history[:len(history)/2]...)
+	s.caughtUp()
+	began := time.Now()
+	s.rebuild(small)
+	life := time.Since(began)
+	seed := rand.Uint64()
+	t.Logf("seed %d, a life of %v", seed, life)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	rest := history[len(history)/2:]
+	killed := 0
+	const kills = 6
+	for i := range kills {
+		s.publish(rest[i*len(rest)/kills : (i+1)*len(rest)/kills]...)
+		child := s.spawn("", 0)
+		// The moment of the kill is what is random; nothing is waited for.
+		moment := time.NewTimer(time.Duration(dice.Int64N(int64(life))))
+		<-moment.C
+		_ = child.Process.Kill() // it may have ended
+		if s.ended(child) {
+			killed++
+		}
+	}
+	t.Logf("%d killed of %d", killed, kills)
+	s.caughtUp()
+	whole := s.database.Projection(t)
+	if result := s.rebuild(small); result.Comparison.Differs() {
+		t.Errorf("%+v", result.Comparison)
+	}
+	s.mustEqual("rebuilt", whole)
+	s.tidy()
+	s.mustEqual("replayed", s.replayed())
+}

@@ -1,0 +1,57 @@
+package rebuild
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/projector/store"
+)
+
+//go:embed standstill.sql
+var standstillSQL string
+
+const (
+	// lockTimeout is the SQLSTATE lock_not_available: a projector is in the middle of a commit.
+	lockTimeout = "55P03"
+	// maxStandstills is how often a standstill is tried.
+	maxStandstills = 20
+)
+
+// standstill stops the live generation's commits, brings the follower to the same positions, and does work then, all in one
+// transaction. It returns for how long the live one stood still.
+func standstill(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(pgx.Tx) error) (stood time.Duration, err error) {
+	for range maxStandstills {
+		stood, err = standOnce(ctx, pool, f, work)
+		var refusal *pgconn.PgError
+		if !errors.As(err, &refusal) || refusal.Code != lockTimeout {
+			return stood, err
+		}
+	}
+	return 0, fmt.Errorf("a projector doesn't come to the end of its commit: %w", err)
+}
+
+func standOnce(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(pgx.Tx) error) (stood time.Duration, err error) {
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, standstillSQL); err != nil {
+			return fmt.Errorf("standstill: %w", err)
+		}
+		began := time.Now()
+		defer func() { stood = time.Since(began) }()
+		positions, err := store.Positions(ctx, tx.Conn(), live)
+		if err != nil {
+			return err
+		}
+		if _, err := f.follow(ctx, positions); err != nil {
+			return err
+		}
+		return work(tx)
+	})
+	return stood, err
+}
