@@ -2,12 +2,16 @@ package projector
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
+
+//go:embed evict.sql
+var evictSQL string
 
 // LockClass is the first key of the advisory locks that stand for partitions; the second is the partition. "call" in ASCII.
 const LockClass = 0x63616c6c
@@ -48,6 +52,17 @@ func (o *ownership) take(ctx context.Context, partitions []int) (taken []int, er
 		return nil, fmt.Errorf("ownership: %w", err)
 	}
 	return taken, nil
+}
+
+// evict ends the sessions of owners that have been silent for long, and returns how many. One that was frozen, or whose host is gone
+// without a word, holds its locks for as long as its session lives. Should it come back, the positions' epochs have moved.
+func (o *ownership) evict(ctx context.Context, silence time.Duration) (ended int, err error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	if err := o.conn.QueryRow(ctx, evictSQL, LockClass, silence).Scan(&ended); err != nil {
+		return 0, fmt.Errorf("ownership: %w", err)
+	}
+	return ended, nil
 }
 
 // drop lets a partition go.

@@ -26,6 +26,7 @@ type Config struct {
 	Partitions []int         // this projector's share; nil: all of the stream's
 	BatchSize  int           // messages in one transaction at most; 0: 2000
 	Tick       time.Duration // how often an idle partition moves its watermark; 0: 500 ms
+	Silence    time.Duration // after which an owner that does nothing loses its partitions; 0: 15 s
 	Log        zerolog.Logger
 	Metrics    prometheus.Registerer
 }
@@ -45,6 +46,9 @@ func New(config Config) (*Projector, error) {
 	}
 	if config.Tick == 0 {
 		config.Tick = 500 * time.Millisecond
+	}
+	if config.Silence == 0 {
+		config.Silence = 15 * time.Second
 	}
 	metrics, err := newMetrics(config.Metrics)
 	if err != nil {
@@ -98,11 +102,9 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	tick := time.NewTicker(p.config.Tick)
 	defer tick.Stop()
 	for {
-		taken, err := held.take(ctx, crew.idle())
-		if err != nil {
+		if err := p.acquire(ctx, held, crew); err != nil {
 			return err
 		}
-		crew.start(ctx, taken)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -117,6 +119,24 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		case <-tick.C:
 		}
 	}
+}
+
+// acquire starts what partitions are to be had.
+func (p *Projector) acquire(ctx context.Context, held *ownership, crew *crew) error {
+	idle := crew.idle()
+	taken, err := held.take(ctx, idle)
+	if err != nil {
+		return err
+	}
+	crew.start(ctx, taken)
+	if len(taken) == len(idle) {
+		return nil
+	}
+	evicted, err := held.evict(ctx, p.config.Silence)
+	if evicted > 0 {
+		p.config.Log.Warn().Int("sessions", evicted).Msg("a silent owner was ended")
+	}
+	return err
 }
 
 // share are the partitions that this projector may own.

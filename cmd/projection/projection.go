@@ -70,9 +70,15 @@ func Run(ctx context.Context, c Config) error {
 	return stack.Wait(ctx)
 }
 
-// session puts the projection, whichever generation is live, on the search path.
+// session puts the projection, whichever generation is live, on the search path. A server notices within seconds that the host of a
+// session is gone, and lets its locks go.
 func session(further map[string]string) map[string]string {
-	settings := map[string]string{"search_path": "projection"}
+	settings := map[string]string{
+		"search_path":             "projection",
+		"tcp_keepalives_idle":     "5",
+		"tcp_keepalives_interval": "2",
+		"tcp_keepalives_count":    "3",
+	}
 	for name, value := range further {
 		settings[name] = value
 	}

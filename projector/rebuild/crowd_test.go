@@ -1,0 +1,168 @@
+package rebuild_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/events"
+)
+
+// flood publishes one company after the other without a pause, until stop is called; stop returns once it has ended.
+func (s *stage) flood(seed uint64) (stop func()) {
+	ctx, cancel := context.WithCancel(s.tb.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ; ctx.Err() == nil; seed++ {
+			history := company(seed, 100)
+			for len(history) > 0 && ctx.Err() == nil {
+				n := min(200, len(history))
+				if err := s.publisher.Publish(s.tb.Context(), history[:n]...); err != nil {
+					s.tb.Errorf("publish: %v", err)
+					return
+				}
+				history = history[n:]
+			}
+		}
+	})
+	stop = func() {
+		cancel()
+		running.Wait()
+	}
+	return stop
+}
+
+// reader asks as the reader program does: one statement an answer.
+type reader struct {
+	tb        testing.TB
+	pool      *pgxpool.Pool
+	system    uuid.UUID
+	watermark time.Time
+	seen      map[uuid.UUID]time.Time
+	answers   int
+}
+
+const question = `
+	select coalesce(w.watermark, 'epoch'), c.id, c.updated_at
+	from projection.phone_system s
+	left join projection.position w on w.partition = s.partition
+	left join projection.call_log c on c.system_id = s.id
+	where s.id = $1`
+
+// ask holds an answer against the one before: the watermark doesn't go back, and no row appears behind it.
+func (r *reader) ask(ctx context.Context) error {
+	rows, err := r.pool.Query(ctx, question, r.system)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	now := make(map[uuid.UUID]time.Time)
+	watermark := r.watermark
+	found := false
+	for rows.Next() {
+		var id *uuid.UUID
+		var updated *time.Time
+		if err := rows.Scan(&watermark, &id, &updated); err != nil {
+			return err
+		}
+		found = true
+		if id != nil {
+			now[*id] = *updated
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if !found && r.answers > 0 {
+		r.tb.Errorf("the phone system is gone")
+	}
+	if watermark.Before(r.watermark) {
+		r.tb.Errorf("the watermark went from %v back to %v", r.watermark, watermark)
+	}
+	for id, updated := range now {
+		if before, known := r.seen[id]; updated.Before(r.watermark) && (!known || !before.Equal(updated)) {
+			r.tb.Errorf("call %s: updated at %v, which the watermark %v had passed; known %v at %v", id, updated, r.watermark, known, before)
+		}
+	}
+	r.watermark, r.seen = watermark, now
+	r.answers++
+	return nil
+}
+
+// crowd asks about phone systems without a pause until stop is called, which returns how many answers there were.
+func (s *stage) crowd(systems ...uuid.UUID) (stop func() int) {
+	s.tb.Helper()
+	pool, err := pgxpool.New(s.tb.Context(), s.database.RoleURL("callboard_reader"))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.tb.Context())
+	var running sync.WaitGroup
+	readers := make([]*reader, len(systems))
+	for i, system := range systems {
+		readers[i] = &reader{tb: s.tb, pool: pool, system: system}
+		running.Go(func() {
+			for ctx.Err() == nil {
+				if err := readers[i].ask(s.tb.Context()); err != nil {
+					s.tb.Errorf("read: %v", err)
+					return
+				}
+			}
+		})
+	}
+	return func() (answers int) {
+		cancel()
+		running.Wait()
+		pool.Close()
+		for _, r := range readers {
+			answers += r.answers
+		}
+		return answers
+	}
+}
+
+// systemsOf are the phone systems that a history announces.
+func systemsOf(history []events.Event) (list []uuid.UUID) {
+	for _, e := range history {
+		if e.Entity == events.EntityPhoneSystem && !e.Deleted() {
+			list = append(list, e.System)
+		}
+	}
+	return list
+}
+
+// Whoever publishes, reads and projects notices nothing of a rebuild.
+func TestRun_UnderLoad(t *testing.T) {
+	s := newStage(t)
+	stopProjector := s.start()
+	first, second := company(41, 300), company(200, 100) // which the flood brings again, as stale events
+	s.publish(first[:len(first)/2]...)
+	s.publish(second[:len(second)/2]...)
+	s.caughtUp()
+	systems := append(systemsOf(first)[:2], systemsOf(second)[:2]...)
+	stopCrowd := s.crowd(systems...)
+	stopFlood := s.flood(200)
+	s.publish(first[len(first)/2:]...)
+	for range 2 {
+		result := s.rebuild()
+		t.Logf("%+v", result)
+		if result.Comparison.Differs() {
+			t.Errorf("%+v", result.Comparison)
+		}
+		s.mustVerify("right after the switch")
+	}
+	s.rollback()
+	s.mustVerify("right after the rollback")
+	stopFlood()
+	s.caughtUp()
+	t.Logf("%d answers", stopCrowd())
+	stopProjector()
+	whole := s.database.Projection(t)
+	if list := s.replayed().Differences(whole); len(list) > 0 {
+		t.Error(list)
+	}
+}
