@@ -3,7 +3,7 @@
 // A projector owns partitions by advisory lock; a second one stands by and takes over what the first lets go. Each owned
 // partition runs by itself:
 //
-//	claim the position ──> reset the durable consumer to position + 1 ──┐
+//	claim the position ──> make the durable consumer at position + 1  ──┐
 //	      ▲                                                             ▼
 //	      │                                take what is there, up to a batch
 //	      │                                   decode, fetch claim checks

@@ -74,23 +74,22 @@ func (p *partition) open(ctx context.Context) (err error) {
 
 const ackWait = 10 * time.Minute
 
-// consumer is the partition's durable one, reset to what comes after the position. The reset also empties what an earlier owner's
-// pulls may have taken, and starts the delivery count anew.
+// consumer is the partition's durable one, made anew behind the position. Whatever an earlier owner still asks of the old one, which
+// may be frozen and not gone, or somebody has done to it, ends with it.
 func (p *partition) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	name := fmt.Sprintf("projector-%d", p.number)
-	consumer, err := p.stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+	if err := p.stream.DeleteConsumer(ctx, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, err
+	}
+	return p.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable:       name,
 		FilterSubject: events.PartitionFilter(p.number),
-		DeliverPolicy: jetstream.DeliverAllPolicy,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:   p.applier.Position.Sequence + 1,
 		AckPolicy:     jetstream.AckAllPolicy,
 		AckWait:       ackWait,
 		MaxAckPending: -1,
 	})
-	if err != nil {
-		return nil, err
-	}
-	_, err = p.stream.ResetConsumerToSequence(ctx, name, p.applier.Position.Sequence+1)
-	return consumer, err
 }
 
 // check holds the stream as it is now against the position.

@@ -26,7 +26,7 @@ type Config struct {
 	Partitions []int         // this projector's share; nil: all of the stream's
 	BatchSize  int           // messages in one transaction at most; 0: 2000
 	Tick       time.Duration // how often an idle partition moves its watermark; 0: 500 ms
-	Silence    time.Duration // after which an owner that does nothing loses its partitions; 0: 15 s
+	Silence    time.Duration // after which an owner that does nothing loses its partitions; 0: 10 s
 	Log        zerolog.Logger
 	Metrics    prometheus.Registerer
 }
@@ -48,7 +48,7 @@ func New(config Config) (*Projector, error) {
 		config.Tick = 500 * time.Millisecond
 	}
 	if config.Silence == 0 {
-		config.Silence = 15 * time.Second
+		config.Silence = 10 * time.Second
 	}
 	metrics, err := newMetrics(config.Metrics)
 	if err != nil {

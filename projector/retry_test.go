@@ -105,3 +105,26 @@ func TestProjector_ReplaysADeadLetterAsOne(t *testing.T) {
 		t.Errorf("coverage %v", kept["coverage"])
 	}
 }
+
+// A try in vain leaves nothing for a replay to find, so it moves no clock either.
+func TestProjector_RetriesInVain(t *testing.T) {
+	s := newStage(t)
+	stop := s.start()
+	system := uuid.New()
+	s.raw(events.Subject(system, events.EntityCall), nil, "{}")
+	s.caughtUp()
+	stop()
+	// Everything that comes until then is behind a watermark: its clock is lifted by its own message, or not at all.
+	s.exec("update projection.position set watermark = now() + interval '1 second'")
+	s.exec("update control.dead_letter set retry_at = now()")
+	stop = s.start()
+	await(t, "it was tried in vain", func() bool { return s.number("select count(*) from control.dead_letter where retry_at is not null") == 0 })
+	s.publish(phoneSystem(system), call(system, uuid.New()))
+	s.caughtUp()
+	stop()
+	kept := s.database.Projection(t)
+	s.database.Forget(t)
+	s.start()
+	s.caughtUp()
+	s.mustEqual("replayed", kept)
+}

@@ -69,9 +69,10 @@ func unavailable(err error) bool {
 }
 
 // transient reports whether a SQLSTATE is about the server's state: connections (08), resources (53), shutdown and
-// cancellation (57), a conflict with a replica's recovery (40001), a system error such as I/O (58).
+// cancellation (57), a conflict with a replica's recovery (40001), a system error such as I/O (58). A table or column that isn't there
+// (42P01, 42703) is an earlier release's projection, until that is built anew.
 func transient(state string) bool {
-	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "53") || strings.HasPrefix(state, "57") ||
+	return state == "42P01" || state == "42703" || strings.HasPrefix(state, "08") || strings.HasPrefix(state, "53") || strings.HasPrefix(state, "57") ||
 		strings.HasPrefix(state, "58") || state == "40001"
 }
 

@@ -183,6 +183,7 @@ func TestProblemOf(t *testing.T) {
 		{refused("53300"), serviceUnavailable}, // too many connections
 		{refused("08006"), serviceUnavailable},
 		{refused("40001"), serviceUnavailable}, // a replica's recovery
+		{refused("42703"), serviceUnavailable}, // an earlier release's projection
 		{refused("42501"), internalError},
 		{refused("22P02"), internalError},
 		{context.DeadlineExceeded, serviceUnavailable},

@@ -43,7 +43,7 @@ func (g Generation) GoLive(ctx context.Context, tx pgx.Tx) error {
 // StepDown takes the live generation away. Its state is then kept, or whatever else is to come of it.
 func (g Generation) StepDown(ctx context.Context, tx pgx.Tx, state string) error {
 	return execute(ctx, tx, []string{
-		fmt.Sprintf("alter schema projection rename to %s", g.Schema()),
+		"alter schema projection rename to " + g.Schema(),
 		fmt.Sprintf("update control.generation set state = '%s' where id = %d", state, g.ID),
 	})
 }

@@ -35,36 +35,39 @@ func (f *folding) message(it Item) {
 	if it.foreign {
 		return
 	}
-	outcome, reason := f.apply(it)
+	outcome, reason := f.apply(it, c.To.Clock.Now)
 	if reason != "" {
 		c.DeadLetters = append(c.DeadLetters, it.letter(reason))
 	}
 	c.Coverage.Message(entity(it.Subject), outcome)
 }
 
-// again tries a dead letter behind all that is there: its rows can't appear behind a published watermark either.
+// again tries a dead letter behind all that is there: its rows can't appear behind a published watermark either. One that stays a dead
+// letter leaves no trace for a replay to find, so it doesn't move the clock.
 func (f *folding) again(it Item) {
 	c := &f.commit
-	c.To.Clock.Now = max(c.To.Clock.Now, c.To.Clock.Watermark, it.clock)
+	at := max(c.To.Clock.Now, c.To.Clock.Watermark, it.clock)
 	c.To.Turn = it.turn
 	if it.foreign {
+		c.To.Clock.Now = at
 		return
 	}
-	outcome, reason := f.apply(it)
-	c.Resolved = append(c.Resolved, store.Resolution{
-		Sequence: it.Sequence, Turn: it.turn, Outcome: outcome, Reason: printable(reason), Clock: c.To.Clock.Now,
-	})
+	outcome, reason := f.apply(it, at)
 	if reason == "" {
+		c.To.Clock.Now = at
 		c.Coverage.Retry(entity(it.Subject), outcome)
 	}
+	c.Resolved = append(c.Resolved, store.Resolution{
+		Sequence: it.Sequence, Turn: it.turn, Outcome: outcome, Reason: printable(reason), Clock: at,
+	})
 }
 
 // apply folds an item's event. A reason means that it changed nothing.
-func (f *folding) apply(it Item) (outcome fold.Outcome, reason string) {
+func (f *folding) apply(it Item, at events.Time) (outcome fold.Outcome, reason string) {
 	if it.Reason != "" {
 		return 0, it.Reason
 	}
-	outcome, err := f.commit.State.Fold(it.Event, f.commit.To.Clock.Now)
+	outcome, err := f.commit.State.Fold(it.Event, at)
 	if err != nil {
 		return 0, err.Error()
 	}

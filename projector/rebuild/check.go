@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -9,13 +10,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/projector/store"
+	"callboard/schema"
 )
+
+//go:embed unreadable.sql
+var unreadableSQL string
 
 // check compares a generation with the live one, both as they are stored. The live one stands still only until there is a snapshot of
 // both, in which they stand at the same positions.
 type check struct {
 	config      Config
 	follower    *follower
+	generation  schema.Generation
 	collector   *collector
 	next, live  pgx.Tx // in the same snapshot
 	nextShape   store.Shape
@@ -62,7 +68,27 @@ func (k *check) compare(ctx context.Context) (result Comparison, err error) {
 	if err := k.collector.differences(suspects(want, have), should, served); err != nil {
 		return result, err
 	}
+	if err := k.letters(ctx); err != nil {
+		return result, err
+	}
 	return k.collector.comparison(missing, foreign), nil
+}
+
+// letters notes what could be read once. An earlier run may have found it, so it is what is on record that counts.
+func (k *check) letters(ctx context.Context) error {
+	rows, err := k.live.Query(ctx, unreadableSQL, k.generation.ID)
+	if err != nil {
+		return fmt.Errorf("dead letters: %w", err)
+	}
+	letters, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l store.DeadLetter, err error) {
+		err = row.Scan(&l.Sequence, &l.Subject, &l.Reason)
+		return l, err
+	})
+	if err != nil {
+		return fmt.Errorf("dead letters: %w", err)
+	}
+	k.collector.unreadable(letters)
+	return nil
 }
 
 // look takes the snapshots, by reading what the tables are like.

@@ -115,7 +115,7 @@ func damaged(t *testing.T) (*stage, []*sheet) {
 	t.Helper()
 	s := newStage(t)
 	stop := s.start()
-	s.publish(company(29, 60)...)
+	s.publish(company(29, 40)...)
 	s.caughtUp()
 	stop()
 	list := s.sheets()
@@ -137,11 +137,13 @@ func TestVerify_EveryColumn(t *testing.T) {
 	}
 	for i := range widest {
 		var want []rebuild.Change
+		var wrong []*sheet
 		systems := make(map[string]string)
 		for _, sheet := range list {
 			if i >= len(sheet.columns) {
 				continue
 			}
+			wrong = append(wrong, sheet)
 			c := sheet.columns[i]
 			var system string
 			err := s.pool.QueryRow(t.Context(), fmt.Sprintf(
@@ -162,14 +164,11 @@ func TestVerify_EveryColumn(t *testing.T) {
 			if d.Kind != rebuild.KindChanged {
 				continue
 			}
-			if len(d.Values) != 1 || d.Values[0].Served == d.Values[0].Should && d.Values[0].Column != "updated_at" {
-				t.Errorf("%+v", d)
-			}
-			if id := d.Key[0].Should; id != systems[d.Table] {
-				t.Errorf("%s: a row of %s, want %s", d.Table, id, systems[d.Table])
+			if id := d.Key[0].Should; len(d.Values) != 1 || id != systems[d.Table] {
+				t.Errorf("%+v, want a row of %s", d, systems[d.Table])
 			}
 		}
-		s.restore(list)
+		s.restore(wrong)
 	}
 	s.mustVerify("restored")
 }
@@ -195,16 +194,22 @@ func TestVerify_EveryTable(t *testing.T) {
 	each(rebuild.KindSurplus, func(t *sheet) string {
 		keys := slices.DeleteFunc(slices.Clone(t.columns), func(c cell) bool { return !c.Key })
 		last := keys[len(keys)-1]
-		return t.copied(last.Name, strings.ReplaceAll(last.other(s.tb), last.Name, "r."+last.Name))
+		return t.copied(last.Name, last.other(s.tb))
 	})
 	s.mustVerify("restored")
 }
 
 // copied is a statement that adds a row's copy with another value of a column.
 func (t *sheet) copied(column, value string) string {
-	return fmt.Sprintf(`insert into projection.%[1]s
-		select (jsonb_populate_record(r, jsonb_build_object('%[2]s', %[3]s))).* from (select * from projection.%[1]s order by %[2]s desc limit 1) r`,
-		t.name, column, value)
+	var values []string
+	for _, c := range t.columns {
+		if c.Name == column {
+			values = append(values, value)
+		} else {
+			values = append(values, c.Name)
+		}
+	}
+	return fmt.Sprintf("insert into projection.%[1]s select %[2]s from projection.%[1]s order by %[3]s desc limit 1", t.name, strings.Join(values, ", "), column)
 }
 
 // The ledger is held against the stream line by line.
@@ -280,7 +285,7 @@ func TestVerify_WhileEventsArrive(t *testing.T) {
 	s.poison()
 	s.caughtUp()
 	stop := s.flood(100)
-	for range 20 {
+	for range 4 {
 		s.mustVerify("while events arrive")
 	}
 	stop()

@@ -110,7 +110,7 @@ const advisoryLocks = "select count(*) from pg_locks where locktype = 'advisory'
 	"(select oid from pg_database where datname = current_database())"
 
 // resume ends what killed runs began, and holds against it that done parts are not done again.
-func (s *stage) resume() rebuild.Result {
+func (s *stage) resume() {
 	s.tb.Helper()
 	building := s.number("select count(*) from control.generation where state = 'building'")
 	done := s.number("select coalesce(sum(read), 0)::bigint from control.generation_part p join control.generation g on g.id = p.generation where state = 'building'")
@@ -122,7 +122,6 @@ func (s *stage) resume() rebuild.Result {
 	if result.Comparison.Differs() {
 		s.tb.Errorf("%+v", result.Comparison)
 	}
-	return result
 }
 
 // tidy fails where a rebuild left behind what nobody needs.

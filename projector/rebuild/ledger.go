@@ -3,6 +3,9 @@ package rebuild
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,12 +25,18 @@ func (v *verification) ledger(ctx context.Context, tx pgx.Tx, folded store.Commi
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
-	for _, entity := range append(events.Entities(), "unknown") {
+	lines := make(map[events.Entity]struct{})
+	for _, side := range []store.Coverage{folded.Coverage, served} {
+		for entity := range side {
+			lines[entity] = struct{}{}
+		}
+	}
+	for _, entity := range slices.Sorted(maps.Keys(lines)) {
 		should, have := folded.Coverage[entity], served[entity]
 		if should != have {
 			v.collector.add(Difference{
 				Table: ledgerTable, Kind: KindChanged, Rows: 1,
-				Key:    []Value{{Column: "partition", Should: fmt.Sprint(folded.To.Partition)}, {Column: "entity", Should: string(entity)}},
+				Key:    []Value{{Column: "partition", Should: strconv.Itoa(int(folded.To.Partition))}, {Column: "entity", Should: string(entity)}},
 				Values: []Value{{"counts", have.String(), should.String()}},
 			})
 		}

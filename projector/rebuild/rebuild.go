@@ -167,7 +167,7 @@ func (b *building) round(ctx context.Context, follower *follower) (messages int6
 
 func (b *building) check(ctx context.Context, follower *follower) (err error) {
 	began := time.Now()
-	k := &check{config: b.config, follower: follower, collector: newCollector()}
+	k := &check{config: b.config, follower: follower, generation: b.next, collector: newCollector()}
 	b.result.Comparison, err = k.run(ctx)
 	b.result.Compare, b.result.Snapshot = since(began), k.standstill
 	return err

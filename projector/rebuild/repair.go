@@ -63,6 +63,13 @@ type repair struct {
 }
 
 func (r *repair) run(ctx context.Context, conn *pgx.Conn) error {
+	yes, err := foreign(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if yes {
+		return fmt.Errorf("the projection: %w: run 'callboard rebuild'", ErrForeign)
+	}
 	// Most is done while the partition moves on, the rest while it stands still.
 	if err := r.extend(ctx, conn); err != nil {
 		return err
@@ -97,7 +104,7 @@ func (r *repair) extend(ctx context.Context, conn *pgx.Conn) error {
 	}
 	at, ok := positions[r.folding.Commit.To.Partition]
 	if ok && !at.Stream.Same(r.folding.source.identity) {
-		return fmt.Errorf("the projection was built from another stream: run 'callboard rebuild'")
+		return errors.New("the projection was built from another stream: run 'callboard rebuild'")
 	}
 	return r.folding.extend(ctx, at)
 }

@@ -68,21 +68,22 @@ func TestRun_Busy(t *testing.T) {
 	s.start()
 	s.publish(company(11, 20)...)
 	s.caughtUp()
-	asked := sync.OnceFunc(func() {
-		if _, err := rebuild.Run(t.Context(), s.config(), false); !errors.Is(err, rebuild.ErrBusy) {
-			t.Errorf("a second run: %v", err)
+	s.rebuild(at(rebuild.StepPlan, func() {
+		var second sync.WaitGroup
+		for what, work := range map[string]func() error{
+			"run":      func() error { _, err := rebuild.Run(t.Context(), s.config(), false); return err },
+			"verify":   func() error { _, err := rebuild.Verify(t.Context(), s.config()); return err },
+			"repair":   func() error { _, err := rebuild.Repair(t.Context(), s.config(), uuid.New()); return err },
+			"rollback": func() error { _, err := rebuild.Rollback(t.Context(), s.config()); return err },
+		} {
+			second.Go(func() {
+				if err := work(); !errors.Is(err, rebuild.ErrBusy) {
+					t.Errorf("%s: %v", what, err)
+				}
+			})
 		}
-		if _, err := rebuild.Verify(t.Context(), s.config()); !errors.Is(err, rebuild.ErrBusy) {
-			t.Errorf("a verification: %v", err)
-		}
-		if _, err := rebuild.Repair(t.Context(), s.config(), uuid.New()); !errors.Is(err, rebuild.ErrBusy) {
-			t.Errorf("a repair: %v", err)
-		}
-		if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrBusy) {
-			t.Errorf("a rollback: %v", err)
-		}
-	})
-	s.rebuild(func(c *rebuild.Config) { c.Progress = func(rebuild.Progress) { asked() } })
+		second.Wait()
+	}))
 }
 
 // Partitions that no projector has claimed are built up to the stream's end, and the projector goes on from there.
@@ -178,6 +179,7 @@ func (s *stage) recreate() {
 
 // A stream that was created anew is another one: it can't be verified against, and a rebuild goes over to it. There is no way back.
 func TestRun_StreamCreatedAnew(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	log := new(journal)
 	s.start(log.instead)

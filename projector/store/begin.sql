@@ -2,7 +2,7 @@
 -- small table looks like a reason to read all of it: every batch would read tables whole.
 begin;
 -- Who was frozen in a transaction must not keep its locks.
-set local idle_in_transaction_session_timeout = '15s';
+set local idle_in_transaction_session_timeout = '10s';
 set local enable_seqscan = off;
 set local enable_hashjoin = off;
 set local enable_mergejoin = off;

@@ -10,7 +10,7 @@ func TestMain(m *testing.M) { schematest.Run(m) }
 
 func TestNew_DatabasesAreApart(t *testing.T) {
 	first, second := schematest.New(t).Pool(t), schematest.New(t).Pool(t)
-	if _, err := first.Exec(t.Context(), "insert into control.generation (ddl) values ('x')"); err != nil {
+	if _, err := first.Exec(t.Context(), "insert into control.generation (definition, state) values ('x', 'dropped')"); err != nil {
 		t.Fatal(err)
 	}
 	var n int

@@ -1,0 +1,200 @@
+package rebuild_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/projector/rebuild"
+)
+
+// spoken is a call's transcript that travels as a claim check when s.claims publishes it.
+func spoken(c *events.Call, version int64) *events.Transcript {
+	return &events.Transcript{
+		PhoneSystemID: c.PhoneSystemID, CallID: events.Null[uuid.UUID]{Value: c.ID, Valid: true}, Version: version,
+		Status: events.TranscriptCompleted, Text: events.Null[string]{Value: strings.Repeat("Hello? ", 400), Valid: true},
+	}
+}
+
+// claims publishes transcripts as claim checks.
+func (s *stage) claims(list ...*events.Transcript) {
+	s.tb.Helper()
+	publisher := events.NewPublisher(s.js, "test", events.MaxMessage(2000))
+	for _, transcript := range list {
+		if err := publisher.Publish(s.tb.Context(), events.Changed(transcript)); err != nil {
+			s.tb.Fatal(err)
+		}
+	}
+}
+
+// loseBodies deletes all that was checked in, and returns what puts it back.
+func (s *stage) loseBodies() (restore func()) {
+	s.tb.Helper()
+	bucket, err := s.js.ObjectStore(s.tb.Context(), events.TranscriptBucket)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	list, err := bucket.List(s.tb.Context())
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	bodies := make(map[string][]byte)
+	for _, entry := range list {
+		if bodies[entry.Name], err = bucket.GetBytes(s.tb.Context(), entry.Name); err != nil {
+			s.tb.Fatal(err)
+		}
+		if err := bucket.Delete(s.tb.Context(), entry.Name); err != nil {
+			s.tb.Fatal(err)
+		}
+	}
+	return func() {
+		s.tb.Helper()
+		for name, body := range bodies {
+			if _, err := bucket.PutBytes(s.tb.Context(), name, body); err != nil {
+				s.tb.Fatal(err)
+			}
+		}
+	}
+}
+
+// All that happened at the first time and that a replay can't know by itself gives the same rows again: lifts of the clock, dead
+// letters of every kind, and retries behind others.
+func TestRun_Record(t *testing.T) {
+	s := newStage(t)
+	stop := s.start()
+	system := uuid.New()
+	history := company(61, 100)
+	s.exec(picky)
+	first, second := call(system, uuid.New()), refused(system)
+	s.states(phoneSystem(system), first)
+	s.claims(spoken(first, 1), spoken(second, 1))
+	s.publish(history[:len(history)/2]...)
+	s.poison()
+	s.states(second)
+	s.caughtUp()
+	stop()
+	s.exec("update projection.position set watermark = watermark + interval '1 hour'")
+	stop = s.start()
+	s.publish(history...) // the first half is stale
+	slices.Reverse(history)
+	s.publish(history[:100]...)
+	s.caughtUp()
+	s.letGo()
+	s.retry()
+	s.states(call(system, uuid.New()))
+	s.caughtUp()
+	if s.number("select count(*) from control.clock_lift") == 0 || s.open() == 0 || s.number("select count(turn) from control.dead_letter") == 0 {
+		t.Fatal("nothing to replay")
+	}
+	before := s.database.Projection(t)
+	s.mustVerify("live")
+	for _, change := range []func(*rebuild.Config){func(*rebuild.Config) {}, small} {
+		if result := s.rebuild(change); result.Comparison.Differs() {
+			t.Errorf("%+v", result.Comparison)
+		}
+		s.mustEqual("rebuilt", before)
+	}
+	if _, err := rebuild.Repair(t.Context(), s.config(), system); err != nil {
+		t.Error(err)
+	}
+	s.mustEqual("repaired", before)
+	s.caughtUp()
+	stop()
+	if list := s.replayed().Differences(before); len(list) > 0 {
+		t.Error(list)
+	}
+}
+
+// What PostgreSQL refused at the first time is a dead letter in a rebuild too, whatever its tables would take.
+func TestRun_Refused(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	system := uuid.New()
+	s.exec(picky)
+	s.states(phoneSystem(system), refused(system), call(system, uuid.New()))
+	s.caughtUp()
+	before := s.database.Projection(t)
+	for range 2 {
+		if result := s.rebuild(); result.Comparison.Differs() {
+			t.Errorf("%+v", result.Comparison)
+		}
+		s.mustEqual("rebuilt", before)
+	}
+	s.retry()
+	if n := s.number("select count(*) from projection.call_log"); n != 2 || s.open() != 0 {
+		t.Errorf("%d calls, %d open letters", n, s.open())
+	}
+	s.mustVerify("retried in the new tables")
+}
+
+// A text that was applied and can't be had any more is told by everybody, and a repair doesn't throw away what is left of it.
+func TestRun_Unreadable(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	system := uuid.New()
+	owner := call(system, uuid.New())
+	s.states(phoneSystem(system), owner)
+	s.claims(spoken(owner, 1))
+	s.caughtUp()
+	before := s.database.Projection(t)
+	restore := s.loseBodies()
+	told := func(what string, c rebuild.Comparison) {
+		t.Helper()
+		if len(c.Letters) != 1 || !strings.Contains(c.Letters[0].Reason, "/object") ||
+			!slices.Contains(c.Changes, rebuild.Change{Table: "transcript_text", Kind: rebuild.KindSurplus, Rows: 1}) {
+			t.Errorf("%s: %+v", what, c)
+		}
+	}
+	told("verification", s.verify())
+	if _, err := rebuild.Repair(t.Context(), s.config(), system); !errors.Is(err, rebuild.ErrUnreadable) {
+		t.Errorf("repair: %v", err)
+	}
+	s.mustEqual("refused repair", before)
+	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
+		t.Fatal("it came to its end")
+	}
+	told("rebuild that was gone on with", s.rebuild().Comparison)
+	if s.open() != 1 {
+		t.Errorf("%d open letters, want 1", s.open())
+	}
+	s.mustVerify("now it is a dead letter")
+	restore()
+	s.retry()
+	if n := s.number("select count(*) from projection.transcript_text"); n != 1 || s.open() != 0 {
+		t.Errorf("%d texts, %d open letters", n, s.open())
+	}
+	s.mustVerify("retried")
+	s.rollback()
+	s.mustVerify("rolled back")
+	s.rollback()
+	s.mustVerify("rolled forward")
+}
+
+// A retry in vain leaves nothing behind that a replay doesn't know of: the clock included.
+func TestRun_RetriedInVain(t *testing.T) {
+	s := newStage(t)
+	stop := s.start()
+	system := uuid.New()
+	s.exec(picky)
+	s.states(phoneSystem(system), refused(system))
+	s.caughtUp()
+	stop()
+	s.exec("update projection.position set watermark = watermark + interval '1 hour'")
+	stop = s.start()
+	s.retry()
+	if s.open() != 1 {
+		t.Fatalf("%d open letters, want 1", s.open())
+	}
+	s.states(call(system, uuid.New()))
+	s.caughtUp()
+	stop()
+	s.mustVerify("live")
+	before := s.database.Projection(t)
+	if list := s.replayed().Differences(before); len(list) > 0 {
+		t.Error(list)
+	}
+}

@@ -1,0 +1,7 @@
+-- Messages below the live positions that are dead letters for this generation alone.
+select d.sequence, d.subject, d.reason
+from control.dead_letter d
+join projection.position p using (partition, stream, stream_created)
+where d.generation = $1
+  and d.sequence <= p.sequence
+order by d.sequence
