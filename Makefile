@@ -32,6 +32,10 @@ fuzz: ## Publish what nobody would publish and ask what nobody would ask, for a 
 	go test ./readapi -run '^$$' -fuzz FuzzService -fuzztime 1m -fuzzminimizetime 1x
 	go test ./readapi -run '^$$' -fuzz FuzzCursor -fuzztime 1m -fuzzminimizetime 1x
 
+.PHONY: soak
+soak: ## Kill, freeze and cut off everything five hundred times, for an hour or more
+	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
+
 .PHONY: bench
 bench: ## Throughput beside a bare baseline of the same run
 	go test ./projector/... ./readapi/... ./events -run '^$$' -bench .

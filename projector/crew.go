@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/rs/zerolog"
+
+	"callboard/projector/store"
 )
 
 // crew runs the partitions that a session owns.
@@ -78,7 +81,11 @@ func (c *crew) end(e ending) {
 		metrics.stopped.WithLabelValues(label(e.partition), stopped.Reason).Set(1)
 		m.rest = time.Now().Add(maxRetry)
 	}
-	log.Error().Err(e.err).Int("partition", e.partition).Time("not_before", m.rest).Msg("partition stopped")
+	level := zerolog.ErrorLevel
+	if errors.Is(e.err, store.ErrFenced) {
+		level = zerolog.InfoLevel // it comes of what others did on purpose
+	}
+	log.WithLevel(level).Err(e.err).Int("partition", e.partition).Time("not_before", m.rest).Msg("partition stopped")
 }
 
 // wait returns once every partition has ended.

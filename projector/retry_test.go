@@ -118,7 +118,9 @@ func TestProjector_RetriesInVain(t *testing.T) {
 	s.exec("update projection.position set watermark = now() + interval '1 second'")
 	s.exec("update control.dead_letter set retry_at = now()")
 	stop = s.start()
-	await(t, "it was tried in vain", func() bool { return s.number("select count(*) from control.dead_letter where retry_at is not null") == 0 })
+	await(t, "it was tried in vain", func() bool {
+		return s.number("select count(*) from control.dead_letter where retry_at is not null") == 0
+	})
 	s.publish(phoneSystem(system), call(system, uuid.New()))
 	s.caughtUp()
 	stop()

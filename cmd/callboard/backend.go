@@ -47,7 +47,8 @@ func advised(err error) error {
 	case "3F000", "42P01", "42703": // no such schema, table, column
 		return fmt.Errorf("%w\nThe schema is missing or another release's: run 'callboard migrate'", err)
 	case "42501": // insufficient privilege
-		return fmt.Errorf("%w\nCALLBOARD_POSTGRES_URL must name a user with the rights of callboard_operator, and for 'migrate' one who may create roles", err)
+		return fmt.Errorf("%w\nCALLBOARD_POSTGRES_URL must name a user with the rights of callboard_operator, for 'migrate' one who may create roles;\n"+
+			"rebuild, rollback and repair run as the user who ran 'callboard migrate'", err)
 	}
 	return err
 }

@@ -32,6 +32,11 @@ type commands struct {
 	Stream      streamCommand      `cmd:"" help:"Make the stream of events, or check its settings."`
 	Migrate     migrateCommand     `cmd:"" help:"Bring the database to this release's schema and roles."`
 	Status      statusCommand      `cmd:"" help:"Show where the projection stands against the stream."`
+	Rebuild     rebuildCommand     `cmd:"" help:"Build the projection anew beside the live one, check it, and switch to it."`
+	Rollback    rollbackCommand    `cmd:"" help:"Switch back to the generation that was kept."`
+	Verify      verifyCommand      `cmd:"" help:"Hold what is served against the stream, row by row. Exit 1 where anything differs."`
+	Repair      repairCommand      `cmd:"" help:"Make the rows of one phone system anew from the stream."`
+	DeadLetters deadLettersCommand `cmd:"" help:"List, show, retry and drop the messages that couldn't be applied."`
 	Version     versionCommand     `cmd:"" help:"Show which build this is."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a URL whether it is well; for containers without a shell."`
 }

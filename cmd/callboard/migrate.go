@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -16,7 +14,7 @@ import (
 
 type migrateCommand struct {
 	output
-	RenewProjection bool             `help:"Drop the projection and build an empty one, which the projector fills from the stream. Readers answer 404 until then."`
+	RenewProjection bool             `help:"Drop the projection and build an empty one, which the projector fills from the stream. Readers answer 404 until then; 'callboard rebuild' is the way without an interruption."`
 	Postgres        setting.Postgres `embed:""`
 }
 
@@ -24,6 +22,7 @@ type migrateCommand struct {
 type migrated struct {
 	Migrated bool `json:"migrated"`
 	Renewed  bool `json:"renewed"` // the projection
+	Rebuild  bool `json:"rebuild"` // the projection is another release's: it should be rebuilt
 
 	// Undone is what a superuser should still do.
 	Undone []string `json:"undone"`
@@ -33,23 +32,29 @@ type migrated struct {
 func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error {
 	url := c.Postgres.URL.Get().Reveal()
 	undone, err := schema.Migrate(ctx, url)
-	if c.RenewProjection && (err == nil || errors.Is(err, schema.ErrProjectionChanged)) {
-		err = schema.RenewProjection(ctx, url)
+	foreign := errors.Is(err, schema.ErrProjectionChanged)
+	if c.RenewProjection && (err == nil || foreign) {
+		foreign, err = false, schema.RenewProjection(ctx, url)
 	}
 	var offline *pgconn.ConnectError
 	if errors.As(err, &offline) {
 		return unreachable(err)
 	}
-	if err != nil {
+	if err != nil && !foreign {
 		return advised(err)
 	}
-	done := migrated{Migrated: true, Renewed: c.RenewProjection, Undone: append([]string{}, undone...)}
-	return c.print(streams.Out, done, func(w io.Writer) error {
-		said := "The database has this release's schema and roles."
-		if c.RenewProjection {
-			said += " The projection is empty; the projector fills it."
-		}
-		_, err := fmt.Fprintln(w, strings.Join(append([]string{said}, undone...), "\n"))
-		return err
-	})
+	done := migrated{Migrated: true, Renewed: c.RenewProjection, Rebuild: foreign, Undone: append([]string{}, undone...)}
+	return c.print(streams.Out, done, done.write)
+}
+
+func (m migrated) write(w io.Writer) error {
+	said := "The database has this release's schema and roles."
+	if m.Renewed {
+		said += " The projection is empty; the projector fills it."
+	}
+	lines := append([]string{said}, m.Undone...)
+	if m.Rebuild {
+		lines = append(lines, "The projection was built by another release: run 'callboard rebuild'.")
+	}
+	return writeLines(w, lines)
 }

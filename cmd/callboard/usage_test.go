@@ -23,7 +23,7 @@ func TestUsage(t *testing.T) {
 		says []string
 	}{
 		{"no command", nil, nil, 2, []string{"--help"}},
-		{"no such command", nil, []string{"rebuild"}, 2, []string{"rebuild"}},
+		{"no such command", nil, []string{"webhook"}, 2, []string{"webhook"}},
 		{"no settings", nil, []string{"status"}, 2, []string{"CALLBOARD_NATS_URL (--nats-url)", "CALLBOARD_POSTGRES_URL (--postgres-url)"}},
 		{"no grant", unreachable, []string{"keys", "issue", "--name", "x", "--scopes", "calls:read"}, 2, []string{"--system", "--group", "--organization"}},
 		{"two grants", unreachable, []string{"keys", "issue", "--name", "x", "--scopes", "calls:read", "--system", id, "--group", id}, 2, []string{"--system"}},
@@ -69,7 +69,7 @@ func TestVersion(t *testing.T) {
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"dev"}, {"keys", "issue"}, {"keys", "list"}, {"keys", "show"}, {"keys", "roll"}, {"keys", "revoke"}, {"keys", "audit"},
-		{"publish"}, {"simulate"}, {"stream", "create"}, {"stream", "check"}, {"migrate"}, {"status"}, {"version"}, {"healthcheck"},
+		{"publish"}, {"simulate"}, {"stream", "create"}, {"stream", "check"}, {"migrate"}, {"status"}, {"rebuild"}, {"rollback"}, {"verify"}, {"repair"}, {"version"}, {"healthcheck"},
 	} {
 		out := succeed(t, nil, "", append(args, "--help")...)
 		if !strings.HasPrefix(out, "Usage: callboard") {

@@ -2,16 +2,13 @@
 package progress
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/cwriter"
-	"github.com/vbauerster/mpb/v8/decor"
 )
 
 // Display is where progress is shown. Close it.
@@ -19,22 +16,13 @@ type Display struct {
 	out      io.Writer
 	terminal bool
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards what follows, and what tasks say
 	tasks []*Task
 	bars  *mpb.Progress // nil before the first
 
 	stop     chan struct{}
 	stopOnce sync.Once
 	lines    sync.WaitGroup
-}
-
-// Task is one piece of work.
-type Task struct {
-	name, unit string
-	total      int64 // 0: not known
-	count      atomic.Int64
-	said       int64 // what the last line said
-	bar        *mpb.Bar
 }
 
 // lineInterval is how long a display without bars is silent, and how short a task must be to leave no trace there.
@@ -73,32 +61,28 @@ func (d *Display) say(line string) {
 	_, _ = io.WriteString(d.out, line+"\n")
 }
 
-// Start shows a task of so many units; 0 where that is not known, and then there is no bar.
+// Start shows a task of so many units; 0 where that is not known. Without a unit nothing is counted.
 func (d *Display) Start(name, unit string, total int64) *Task {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	t := &Task{name: name, unit: unit, total: total, said: -1}
+	t := &Task{display: d, name: name, unit: unit, total: total, began: time.Now(), said: -1}
 	d.tasks = append(d.tasks, t)
-	if !d.terminal || total == 0 {
-		return t
+	if d.terminal {
+		t.bar = d.newBar(t)
 	}
-	if d.bars == nil {
-		d.bars = mpb.New(mpb.WithOutput(d.out), mpb.WithWidth(60))
-	}
-	t.bar = d.bars.New(total, mpb.BarStyle(),
-		mpb.PrependDecorators(
-			decor.Name(name, decor.WCSyncSpaceR), decor.CountersNoUnit("%d / %d "+unit, decor.WCSyncSpace)),
-		mpb.AppendDecorators(
-			decor.Percentage(decor.WCSyncSpace), decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace), "")))
 	return t
 }
 
-// Set says how much of the task is done.
-func (t *Task) Set(count int64) {
-	t.count.Store(count)
-	if t.bar != nil {
-		t.bar.SetCurrent(count)
+// Detail shows a task that is a piece of another one: a bar until it is finished, and nothing where there are no bars.
+func (d *Display) Detail(name, unit string, total int64) *Task {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := &Task{display: d, name: name, unit: unit, total: total, began: time.Now(), finished: !d.terminal}
+	d.tasks = append(d.tasks, t)
+	if d.terminal {
+		t.bar = d.newBar(t, mpb.BarRemoveOnComplete())
 	}
+	return t
 }
 
 // Close ends the display where it stands and returns once all of it is shown. Closing twice is harmless.
@@ -109,13 +93,13 @@ func (d *Display) Close() {
 func (d *Display) end() {
 	close(d.stop)
 	d.lines.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.bars == nil {
 		return
 	}
 	for _, t := range d.tasks {
-		if t.bar != nil {
-			t.bar.Abort(false) // no effect on one that is complete
-		}
+		t.endBar()
 	}
 	d.bars.Wait()
 }
@@ -139,18 +123,9 @@ func (d *Display) reportTasks() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, t := range d.tasks {
-		count := t.count.Load()
-		if t.bar != nil || t.total > 0 && t.said >= t.total {
+		if t.bar != nil || t.finished || t.total > 0 && t.said >= t.total {
 			continue
 		}
-		t.said = count
-		d.say(t.line(count))
+		d.say(t.line())
 	}
-}
-
-func (t *Task) line(count int64) string {
-	if t.total == 0 {
-		return fmt.Sprintf("%s: %d %s", t.name, count, t.unit)
-	}
-	return fmt.Sprintf("%s: %d of %d %s (%d%%)", t.name, count, t.total, t.unit, count*100/t.total)
 }

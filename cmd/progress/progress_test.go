@@ -29,10 +29,42 @@ func TestDisplay_Lines(t *testing.T) {
 		d.Close()
 		want := []string{
 			"starting",
-			"publishing: 50 of 200 events (25%)", "reading: 0 lines",
-			"publishing: 200 of 200 events (100%)", "reading: 7 lines",
-			"reading: 7 lines",
-			"reading: 7 lines",
+			"publishing: 50 of 200 events (25%), 33/s, 5s left", "reading: 0 lines, 0/s",
+			"publishing: 200 of 200 events (100%), 67/s", "reading: 7 lines, 2/s",
+			"reading: 7 lines, 2/s",
+			"reading: 7 lines, 1/s",
+		}
+		if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
+			t.Errorf("it says\n%s", got)
+		}
+	})
+}
+
+// A task that is finished says so once, a note stands beside the numbers, and a detail is for bars alone.
+func TestTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		d := progress.New(&out)
+		bare := d.Start("switching", "", 0)
+		task, detail := d.Start("folding", "messages", 100), d.Detail("partition 3", "messages", 50)
+		task.Set(30)
+		detail.Set(30)
+		task.Note("waiting")
+		pass(2 * time.Second)
+		bare.Finish()
+		detail.Finish()
+		task.Note("")
+		task.SetTotal(60)
+		pass(2 * time.Second)
+		task.Set(45)
+		task.Finish()
+		task.Finish()
+		pass(4 * time.Second)
+		d.Close()
+		want := []string{
+			"switching", "folding: 30 of 100 messages (30%), 20/s, 4s left; waiting",
+			"folding: 30 of 60 messages (50%), 10/s, 3s left",
+			"folding: 45 of 45 messages (100%), 11/s",
 		}
 		if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
 			t.Errorf("it says\n%s", got)

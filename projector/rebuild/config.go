@@ -10,8 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"callboard/schema"
 )
 
 // Config is what there is to work with.
@@ -70,14 +68,14 @@ func (c Config) complete() Config {
 // live is the schema that is served.
 const live = "projection"
 
-// generationPool is a pool whose sessions find a generation's tables.
-func generationPool(ctx context.Context, like *pgxpool.Pool, g schema.Generation) (*pgxpool.Pool, error) {
-	return poolOn(ctx, like, g.Schema())
-}
-
-func poolOn(ctx context.Context, like *pgxpool.Pool, path string) (*pgxpool.Pool, error) {
-	config := like.Config()
-	config.ConnConfig.RuntimeParams["search_path"] = path
+// pool is a pool whose sessions find a schema's tables, or with an empty name what Database's find. It has a connection for all that
+// holds one while it asks for another.
+func (c Config) pool(ctx context.Context, schema string) (*pgxpool.Pool, error) {
+	config := c.Database.Config()
+	config.MaxConns = max(config.MaxConns, int32(2*c.Workers+followers+4))
+	if schema != "" {
+		config.ConnConfig.RuntimeParams["search_path"] = schema
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w", err)
@@ -98,9 +96,9 @@ const lock = 0x72656275696c64
 // patience is how long the lock is waited for: one whose program has just ended is let go in a moment.
 const patience = "2s"
 
-// exclusively does work that nobody else may do at the same time. Beside others' sharing it is shared.
-func exclusively(ctx context.Context, pool *pgxpool.Pool, shared bool, work func() error) (err error) {
-	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+// exclusively does work that nobody else may do at the same time, with a pool of its own. Beside others' sharing it is shared.
+func exclusively(ctx context.Context, c Config, shared bool, work func(Config) error) (err error) {
+	conn, err := pgx.ConnectConfig(ctx, c.Database.Config().ConnConfig)
 	if err != nil {
 		return fmt.Errorf("PostgreSQL: %w", err)
 	}
@@ -117,5 +115,11 @@ func exclusively(ctx context.Context, pool *pgxpool.Pool, shared bool, work func
 	case err != nil:
 		return fmt.Errorf("lock: %w", err)
 	}
-	return work()
+	pool, err := c.pool(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	c.Database = pool
+	return work(c)
 }

@@ -29,11 +29,14 @@ type follower struct {
 }
 
 func newFollower(ctx context.Context, c Config, s *source, g schema.Generation) (*follower, error) {
-	pool, err := generationPool(ctx, c.Database, g)
+	pool, err := c.pool(ctx, g.Schema())
 	if err != nil {
 		return nil, err
 	}
-	return &follower{source: s, pool: pool, store: store.New(pool), schema: g.Schema()}, nil
+	// Nobody is waited for while the live generation stands still.
+	hurried := *s
+	hurried.pause = func(context.Context) error { return nil }
+	return &follower{source: &hurried, pool: pool, store: store.New(pool), schema: g.Schema()}, nil
 }
 
 // follow comes to where the positions stand, and returns how many messages that took.

@@ -19,7 +19,7 @@ import (
 const heapPerByte = 3
 
 // plan cuts the stream into parts that fit in memory, one for each worker at a time. Positions say how far the partitions are to be
-// folded; those without one, and those of another stream, are folded to the stream's end.
+// folded; those without one, those of another stream and those at its beginning are folded to the stream's end.
 func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Position) ([]part, error) {
 	stream, err := c.JetStream.Stream(ctx, c.Stream)
 	if err != nil {
@@ -38,7 +38,7 @@ func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Po
 			return nil, err
 		}
 		target, known := positions[partition]
-		if !known || !target.Stream.Same(s.identity) {
+		if !known || !target.Stream.Same(s.identity) || target.Sequence == 0 {
 			target = store.Position{Partition: partition, Stream: s.identity, Sequence: info.State.LastSeq}
 		}
 		parts = append(parts, cut(target, sizes, room)...)

@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 	"callboard/projector/store"
 	"callboard/schema"
 )
+
+//go:embed letters.sql
+var lettersSQL string
 
 // Result is what a rebuild did.
 type Result struct {
@@ -38,7 +42,7 @@ func since(began time.Time) Seconds { return Seconds(time.Since(began).Seconds()
 // stays for a rollback.
 func Run(ctx context.Context, c Config, keep bool) (result Result, err error) {
 	c = c.complete()
-	err = exclusively(ctx, c.Database, false, func() error {
+	err = exclusively(ctx, c, false, func(c Config) error {
 		b := &building{config: c, keep: keep}
 		err := b.run(ctx)
 		result = b.result
@@ -136,6 +140,9 @@ func (b *building) follow(ctx context.Context, follower *follower) error {
 	defer func() { b.result.Follow += since(began) }()
 	var total int64
 	for range maxRounds {
+		if err := b.config.Pause(ctx); err != nil {
+			return err
+		}
 		n, err := b.round(ctx, follower)
 		if err != nil {
 			return err
@@ -170,7 +177,26 @@ func (b *building) check(ctx context.Context, follower *follower) (err error) {
 	k := &check{config: b.config, follower: follower, generation: b.next, collector: newCollector()}
 	b.result.Comparison, err = k.run(ctx)
 	b.result.Compare, b.result.Snapshot = since(began), k.standstill
+	if err == nil {
+		b.result.Comparison.Letters, err = b.letters(ctx)
+	}
 	return err
+}
+
+// letters are messages that the live generation has applied and that this one couldn't read.
+func (b *building) letters(ctx context.Context) (letters []Letter, err error) {
+	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, lettersSQL, b.next.ID)
+		if err != nil {
+			return fmt.Errorf("dead letters: %w", err)
+		}
+		letters, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Letter])
+		if err != nil {
+			return fmt.Errorf("dead letters: %w", err)
+		}
+		return nil
+	})
+	return letters, err
 }
 
 func (b *building) replace(ctx context.Context, follower *follower) error {

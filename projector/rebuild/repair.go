@@ -28,12 +28,12 @@ var ErrUnreadable = errors.New("can't be read any more")
 // belongs to no single phone system.
 func Repair(ctx context.Context, c Config, system uuid.UUID) (result Repaired, err error) {
 	c = c.complete()
-	pool, err := poolOn(ctx, c.Database, live)
+	pool, err := c.pool(ctx, live)
 	if err != nil {
 		return result, err
 	}
 	defer pool.Close()
-	err = exclusively(ctx, c.Database, false, func() error {
+	err = exclusively(ctx, c, false, func(c Config) error {
 		source, info, err := newSource(ctx, c)
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ var (
 // so that a second rollback undoes the first.
 func Rollback(ctx context.Context, c Config) (result Result, err error) {
 	c = c.complete()
-	err = exclusively(ctx, c.Database, false, func() error {
+	err = exclusively(ctx, c, false, func(c Config) error {
 		b := &building{config: c, keep: true}
 		if err := b.revive(ctx); err != nil {
 			return err

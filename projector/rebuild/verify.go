@@ -19,12 +19,12 @@ import (
 // columns that both have; Missing says which it has not.
 func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Comparison, err error) {
 	c = c.complete()
-	pool, err := poolOn(ctx, c.Database, live)
+	pool, err := c.pool(ctx, live)
 	if err != nil {
 		return result, err
 	}
 	defer pool.Close()
-	err = exclusively(ctx, c.Database, true, func() error {
+	err = exclusively(ctx, c, true, func(c Config) error {
 		v := &verification{config: c, pool: pool, store: store.New(pool), collector: newCollector()}
 		result, err = v.run(ctx, systems)
 		return err

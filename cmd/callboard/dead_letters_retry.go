@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/cmd/letters"
+	"callboard/cmd/process"
+	"callboard/cmd/setting"
+)
+
+type deadLettersRetryCommand struct {
+	output
+	chosenLetters
+	Timeout  time.Duration    `default:"30s" help:"How long to wait for the projectors. What they haven't tried by then, they try later."`
+	NoWait   bool             `help:"Ask the projectors and don't wait."`
+	Postgres setting.Postgres `embed:""`
+}
+
+// retried is what became of a request.
+type retried struct {
+	Results []letters.Result         `json:"results"`
+	Left    map[letters.Obstacle]int `json:"left"` // of all open ones, those that nobody can retry
+}
+
+// Run has dead letters tried again.
+func (c *deadLettersRetryCommand) Run(ctx context.Context, streams process.Streams) error {
+	choice, err := c.choice()
+	if err != nil {
+		return err
+	}
+	if c.Timeout <= 0 {
+		return &process.UsageError{Detail: "--timeout is how long to wait, such as 30s"}
+	}
+	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+		request, err := letters.Retry(ctx, pool, choice)
+		if err != nil {
+			return lettersRefused(err)
+		}
+		results, err := c.await(ctx, streams.Err, pool, request.Asked)
+		if err != nil {
+			return stillAsked(ctx, err)
+		}
+		done := retried{Results: append([]letters.Result{}, slices.Concat(request.Settled, results)...), Left: request.Left}
+		if err := c.print(streams.Out, done, func(w io.Writer) error { return c.write(w, done) }); err != nil {
+			return err
+		}
+		return c.verdict(results)
+	})
+}
+
+func (c *deadLettersRetryCommand) await(ctx context.Context, errs io.Writer, pool *pgxpool.Pool, ids []int64) ([]letters.Result, error) {
+	if c.NoWait {
+		results := make([]letters.Result, len(ids))
+		for i, id := range ids {
+			results[i] = letters.Result{ID: id, State: letters.Waiting}
+		}
+		return results, nil
+	}
+	shown := retryProgress{out: errs, began: time.Now(), total: len(ids)}
+	defer shown.close()
+	return letters.Await(ctx, pool, ids, c.Timeout, shown.set)
+}
+
+// stillAsked adds to the error that ended a wait that the wait alone has ended.
+func stillAsked(ctx context.Context, err error) error {
+	const asked = "The dead letters stay asked for: projectors try them all the same"
+	if ctx.Err() != nil {
+		return errors.New("stopped while waiting\n" + asked)
+	}
+	return fmt.Errorf("%w\n%s", err, asked)
+}
+
+// verdict is an error where a letter that was tried, or was to be, still is one.
+func (c *deadLettersRetryCommand) verdict(results []letters.Result) error {
+	if c.NoWait {
+		return nil
+	}
+	if slices.ContainsFunc(results, func(r letters.Result) bool { return !r.State.Settled() }) {
+		return process.ErrFailed
+	}
+	return nil
+}

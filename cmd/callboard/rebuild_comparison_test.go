@@ -1,0 +1,50 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"callboard/projector/rebuild"
+)
+
+const comparisonText = `call_log, phone system 7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10, id 0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f: status: served "a", should be null
+call_log, phone system 7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10, id 0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f: tags: served "[\"\x1b\"]", should be []
+phone_system_group, global, id x: served, should not be
+More rows differ than are listed: of call_log.
+
+TABLE               COLUMN  ROWS  DIFFERENCE
+call_log            status  3     other
+call_log            tags    1     other
+phone_system_group  -       1     surplus
+The live projection is another release's and lacks: call_log.new, table.
+WARNING: messages that could be read once and can't be now: 1. What they said would be lost in a rebuild:
+  message 17 (phones.1.x.call): "\x1bgone"
+`
+
+func TestWriteComparison(t *testing.T) {
+	system := uuid.MustParse("7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10")
+	c := wholly(rebuild.Comparison{
+		Changes: []rebuild.Change{
+			{Table: "call_log", Kind: rebuild.KindChanged, Column: "status", Rows: 3},
+			{Table: "call_log", Kind: rebuild.KindChanged, Column: "tags", Rows: 1},
+			{Table: "phone_system_group", Kind: rebuild.KindSurplus, Rows: 1},
+		},
+		Samples: []rebuild.Difference{
+			{Table: "phone_system_group", Kind: rebuild.KindSurplus, Key: []rebuild.Value{{Column: "id", Should: "x"}}},
+			{
+				Table: "call_log", System: system, Kind: rebuild.KindChanged,
+				Key:    []rebuild.Value{{Column: "system_id", Should: system.String()}, {Column: "id", Should: "0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f"}},
+				Values: []rebuild.Value{{Column: "status", Served: `"a"`, Should: "null"}, {Column: "tags", Served: "[\"\x1b\"]", Should: "[]"}},
+			},
+		},
+		Letters: []rebuild.Letter{{Sequence: 17, Subject: "phones.1.x.call", Reason: "\x1bgone"}},
+		Missing: []string{"call_log.new", "table"},
+	})
+	var out strings.Builder
+	words := heldAgainst(map[rebuild.Kind]string{rebuild.KindChanged: "other", rebuild.KindSurplus: "surplus"})
+	if err := writeComparison(&out, c, words); err != nil || out.String() != comparisonText {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/cmd/pace"
+	"callboard/cmd/setting"
+	"callboard/cmd/status"
+	"callboard/projector/rebuild"
+	"callboard/schema"
+)
+
+// projectionServers are what a projection is made from, and where it is.
+type projectionServers struct {
+	NATS     setting.NATS     `embed:""`
+	Stream   setting.Stream   `embed:""`
+	Postgres setting.Postgres `embed:""`
+}
+
+// rebuilding is work on a whole projection, with its progress on errs.
+type rebuilding struct {
+	servers projectionServers
+	effort  effort
+	outlook func(status.Report) int64 // roughly how many messages will be read; nil: not known
+	errs    io.Writer
+	paused  string // what to know after an interruption
+}
+
+// run does the work. Its progress is off the screen before run returns.
+func (r rebuilding) run(ctx context.Context, work func(rebuild.Config) error) error {
+	return withStream(r.servers.NATS, func(js jetstream.JetStream) error {
+		return withDatabase(ctx, r.servers.Postgres, func(pool *pgxpool.Pool) error {
+			source := status.Source{JetStream: js, Stream: r.servers.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
+			shown := newRebuildProgress(r.errs, r.effort, func() int64 { return r.ahead(ctx, source) })
+			defer shown.close()
+			err := work(r.config(source, pool, shown))
+			if err != nil && ctx.Err() != nil {
+				return errors.New("interrupted\n" + r.paused)
+			}
+			return rebuildRefused(err)
+		})
+	})
+}
+
+func (r rebuilding) config(source status.Source, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
+	brake := &pace.Pace{Source: source, Limit: r.effort.MaxLiveLag, Tell: shown.wait}
+	return rebuild.Config{
+		JetStream: source.JetStream, Stream: source.Stream, Database: pool,
+		Memory: int64(r.effort.Memory), Workers: r.effort.Workers, Batch: r.effort.Batch,
+		Pause: brake.Wait, Progress: shown.hear,
+	}
+}
+
+// ahead is roughly how many messages are to be read. It is 0 where that can't be known, since no work fails for want of a percentage.
+func (r rebuilding) ahead(ctx context.Context, source status.Source) int64 {
+	if r.outlook == nil {
+		return 0
+	}
+	report, err := source.Read(ctx)
+	if err != nil {
+		return 0
+	}
+	return r.outlook(report)
+}
+
+// wholeStream is the outlook of work that reads every partition.
+func wholeStream(r status.Report) int64 { return int64(r.Messages) }
+
+// partsLeft is the outlook of building: each part of a partition reads all of it.
+func partsLeft(r status.Report) int64 {
+	for _, g := range r.Generations {
+		if g.State == status.Building {
+			return int64(r.Messages) * (g.Parts - g.PartsDone) / int64(len(r.Partitions))
+		}
+	}
+	return 0
+}
+
+// rebuildRefused adds to an error what to do about it.
+func rebuildRefused(err error) error {
+	switch {
+	case errors.Is(err, rebuild.ErrBusy):
+		return fmt.Errorf("%w\nWait for its end; 'callboard status' shows a generation that is being built", err)
+	case errors.Is(err, rebuild.ErrUnreadable):
+		return fmt.Errorf("%w\nNothing was changed: what the message said would be lost. Make it readable again, a transcript's object that is gone for example; "+
+			"'callboard rebuild' does without it, and makes it a dead letter", err)
+	}
+	return err
+}

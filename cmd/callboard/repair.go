@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"callboard/cmd/process"
+	"callboard/projector/rebuild"
+)
+
+type repairCommand struct {
+	output
+	System phoneSystem `required:"" placeholder:"UUID" help:"The phone system; 'global' is what belongs to no single one."`
+	projectionServers
+}
+
+// Run puts what the stream says in the place of a phone system's rows.
+func (c *repairCommand) Run(ctx context.Context, streams process.Streams) error {
+	work := rebuilding{servers: c.projectionServers, effort: modest(), errs: streams.Err, paused: "Nothing was changed"}
+	var done rebuild.Repaired
+	err := work.run(ctx, func(config rebuild.Config) (err error) {
+		done, err = rebuild.Repair(ctx, config, c.System.id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.print(streams.Out, done, func(w io.Writer) error { return c.write(w, done) })
+}
+
+func (c *repairCommand) write(w io.Writer, done rebuild.Repaired) error {
+	name := systemName(c.System.id)
+	if done.Rows == 0 {
+		_, err := fmt.Fprintf(w, "The stream knows nothing of %s: it has no rows now.\n", name)
+		return err
+	}
+	_, err := fmt.Fprintf(w, "The %d rows of %s are made anew from the %d messages of its partition; commits stood still for %s.\n"+
+		"'callboard verify --system %s' looks at them again.\n", done.Rows, name, done.Messages, milliseconds(done.Standstill), c.System)
+	return err
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"callboard/cmd/process"
+	"callboard/projector/rebuild"
+)
+
+type rollbackCommand struct {
+	output
+	projectionServers
+}
+
+// rolledBack is what a rollback did.
+type rolledBack struct {
+	Generation int64           `json:"generation"` // that is live now
+	Replaced   int64           `json:"replaced"`   // and kept
+	Follow     rebuild.Seconds `json:"followSeconds"`
+	Standstill rebuild.Seconds `json:"standstillSeconds"`
+}
+
+// Run puts the kept generation in the live one's place.
+func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) error {
+	work := rebuilding{servers: c.projectionServers, effort: modest(), errs: streams.Err, paused: "Nothing was switched"}
+	var done rebuild.Result
+	err := work.run(ctx, func(config rebuild.Config) (err error) {
+		done, err = rebuild.Rollback(ctx, config)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	shown := rolledBack{Generation: done.Generation, Replaced: done.Replaced, Follow: done.Follow, Standstill: done.Standstill}
+	return c.print(streams.Out, shown, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "Generation %d is live again; commits stood still for %s. Generation %d is kept: 'callboard rollback' switches back to it.\n",
+			shown.Generation, milliseconds(shown.Standstill), shown.Replaced)
+		return err
+	})
+}

@@ -1,0 +1,73 @@
+package fault_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"regexp"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/rs/zerolog/log"
+)
+
+func TestMain(m *testing.M) {
+	log.Logger = zerolog.Nop() // which one of the toxics uses
+	m.Run()
+}
+
+//nolint:gochecknoglobals // flags are
+var (
+	soakFaults = flag.Int("soak", 0, "how many faults TestSoak injects; 0: it is skipped")
+	givenSeed  = flag.Uint64("seed", 0, "what faults and load are drawn from; 0: another one each time")
+	wanted     = flag.String("kinds", "", "a regular expression of the kinds of faults that are drawn; empty: all")
+)
+
+// A dozen faults, and everything is as if there had been none.
+func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
+	run(t, plan{faults: 12, each: 12})
+}
+
+// As many faults as are asked for, with a verdict now and then and figures in the end.
+func TestSoak(t *testing.T) {
+	if *soakFaults == 0 {
+		t.Skip("it is for -soak")
+	}
+	run(t, plan{faults: *soakFaults, each: 25, long: true})
+}
+
+// plan is how a run is to be.
+type plan struct {
+	faults int
+	each   int  // faults until the next verdict
+	long   bool // some of what lasts does so until everybody has noticed
+}
+
+// run injects faults while events come and clients read. It ends early where something is wrong.
+func run(t *testing.T, p plan) {
+	t.Helper()
+	seed := *givenSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-seed %d", seed)
+	s := newStage(t, seed, stroll)
+	s.long = p.long
+	clients := s.attend()
+	deck := newDeck(s.dice, regexp.MustCompile(*wanted))
+	number := 0
+	for number < p.faults && !t.Failed() {
+		number++
+		s.suffer(deck.draw(), number)
+		if number%p.each == 0 && number < p.faults {
+			s.judge(number, false)
+		}
+	}
+	s.feed.stop()
+	clients.leave()
+	s.judge(number, true)
+	s.leavesNothing(p.long)
+	s.report()
+}

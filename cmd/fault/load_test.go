@@ -1,0 +1,71 @@
+package fault_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	loadRate = 500  // events a second, as far as the machine can
+	loadRest = 1500 // messages applied between one command and the next
+)
+
+// The projection is rebuilt, rolled back and rebuilt while events come without a pause and a crowd asks. Nobody notices.
+func TestRebuild_UnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	seed := *givenSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-seed %d", seed)
+	s := newStage(t, seed, march(loadRate))
+	c := s.gather()
+	g, stop := s.measure()
+	began := time.Now()
+	s.applies(2 * loadRest)
+	s.figures.total("before: %s", g.between(began, time.Now()))
+	for _, args := range []string{"rebuild --keep", "rollback", "rebuild"} {
+		s.underLoad(c, g, strings.Fields(args))
+	}
+	s.feed.stop()
+	c.disperse()
+	stop()
+	s.verify()
+	s.leavesNothing(true)
+	s.report()
+}
+
+// underLoad runs a command while a crowd asks, and has it read on from where it was before.
+func (s *stage) underLoad(c *crowd, g *gauge, args []string) {
+	s.tb.Helper()
+	marks := c.bookmarks(s.tb.Context())
+	before, began := c.answers(), time.Now()
+	var done struct {
+		Messages                           int64
+		FollowSeconds                      float64
+		SnapshotSeconds, StandstillSeconds float64
+		Comparison                         struct{ Changes []any }
+	}
+	s.command(&done, args...)
+	ended, asked := time.Now(), c.answers()-before
+	if len(done.Comparison.Changes) > 0 {
+		s.tb.Errorf("%v has changed something: %v", args, done.Comparison.Changes)
+	}
+	c.readOn(s.tb.Context(), marks)
+	s.applies(loadRest)
+	s.figures.total("%s: %s, of which it stood still for %.1f and %.1f ms; %d messages folded; %d answers; %s",
+		strings.Join(args, " "), brief(ended.Sub(began)), done.SnapshotSeconds*1000, done.StandstillSeconds*1000, done.Messages, asked, g.between(began, ended))
+	s.figures.total("  then: %s", g.between(ended, time.Now()))
+}
+
+// applies waits until the projector has applied so many messages more.
+func (s *stage) applies(more int64) {
+	s.tb.Helper()
+	const read = "select coalesce(sum(read), 0)::bigint from projection.coverage"
+	until := s.number(read) + more
+	await(s.tb, "messages applied", func() bool { return s.number(read) >= until })
+}

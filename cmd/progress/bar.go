@@ -1,0 +1,54 @@
+package progress
+
+import (
+	"fmt"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// newBar shows a task on a terminal: a bar, or where the total isn't known the numbers alone. The task ends it, since a total may
+// turn out to be another one.
+func (d *Display) newBar(t *Task, options ...mpb.BarOption) *mpb.Bar {
+	if d.bars == nil {
+		d.bars = mpb.New(mpb.WithOutput(d.out), mpb.WithWidth(60))
+	}
+	style, share := mpb.BarFillerBuilder(mpb.BarStyle()), decor.Percentage(decor.WCSyncSpace)
+	if t.total == 0 {
+		style, share = mpb.NopStyle(), decor.Name("")
+	}
+	bar := d.bars.New(0, style, append(options,
+		mpb.PrependDecorators(decor.Name(t.name, decor.WCSyncSpaceR), decor.Any(t.barCount, decor.WCSyncSpace)),
+		mpb.AppendDecorators(share, decor.Any(t.barTail)))...)
+	bar.SetTotal(t.total, false)
+	return bar
+}
+
+func (t *Task) barCount(s decor.Statistics) string {
+	switch {
+	case t.unit == "":
+		return ""
+	case s.Total == 0:
+		return fmt.Sprintf("%d %s", s.Current, t.unit)
+	}
+	return fmt.Sprintf("%d / %d %s", s.Current, s.Total, t.unit)
+}
+
+func (t *Task) barTail(s decor.Statistics) string {
+	text := ""
+	if t.unit != "" && !s.Completed {
+		text = t.pace(s.Current, s.Total)
+	}
+	return text + t.noted()
+}
+
+// endBar leaves the bar as it stands, full where all is done.
+func (t *Task) endBar() {
+	switch {
+	case t.bar == nil:
+	case t.finished || t.count.Load() >= t.total:
+		t.bar.SetTotal(-1, true)
+	default:
+		t.bar.Abort(false) // no effect on one that is complete
+	}
+}
