@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -14,7 +15,11 @@ type Folder struct {
 	JetStream jetstream.JetStream // for claim checks
 	Reader    Reader
 	Commit    store.Commit
+	Lost      []store.DeadLetter // that a retry applied once and couldn't apply now; on record, they aren't in Commit
 }
+
+// Unreadable are the messages that were applied once and couldn't be now.
+func (f *Folder) Unreadable() []store.DeadLetter { return slices.Concat(f.Commit.DeadLetters, f.Lost) }
 
 // Apply folds items.
 func (f *Folder) Apply(ctx context.Context, items []Item) error {
@@ -36,6 +41,11 @@ func (f *Folder) add(c store.Commit) {
 	for _, letter := range c.DeadLetters {
 		if _, known := f.Reader.Record.Letters[letter.Sequence]; !known {
 			f.Commit.DeadLetters = append(f.Commit.DeadLetters, letter)
+		}
+	}
+	for _, r := range c.Resolved {
+		if r.Outcome == 0 {
+			f.Lost = append(f.Lost, store.DeadLetter{Sequence: r.Sequence, Subject: r.Subject, Reason: r.Reason})
 		}
 	}
 }

@@ -133,12 +133,18 @@ func changed(served store.Row, should [][]byte) (values []Value) {
 }
 
 // unreadable notes messages that the served projection has applied.
-func (c *collector) unreadable(letters []store.DeadLetter) {
+func (c *collector) unreadable(list []store.DeadLetter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, l := range letters {
-		c.result.Letters = append(c.result.Letters, Letter{l.Sequence, l.Subject, l.Reason})
+	c.result.Letters = append(c.result.Letters, letters(list)...)
+}
+
+func letters(list []store.DeadLetter) []Letter {
+	letters := make([]Letter, len(list))
+	for i, l := range list {
+		letters[i] = Letter{l.Sequence, l.Subject, l.Reason}
 	}
+	return letters
 }
 
 // comparison is what was found.

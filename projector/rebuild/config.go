@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 
 	"github.com/jackc/pgx/v5"
@@ -68,14 +69,12 @@ func (c Config) complete() Config {
 // live is the schema that is served.
 const live = "projection"
 
-// pool is a pool whose sessions find a schema's tables, or with an empty name what Database's find. It has a connection for all that
-// holds one while it asks for another.
-func (c Config) pool(ctx context.Context, schema string) (*pgxpool.Pool, error) {
+// pool is a pool like Database with further settings of its sessions. It has a connection for all that holds one while it asks for
+// another.
+func (c Config) pool(ctx context.Context, session map[string]string) (*pgxpool.Pool, error) {
 	config := c.Database.Config()
 	config.MaxConns = max(config.MaxConns, int32(2*c.Workers+followers+4))
-	if schema != "" {
-		config.ConnConfig.RuntimeParams["search_path"] = schema
-	}
+	maps.Copy(config.ConnConfig.RuntimeParams, session)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w", err)
@@ -115,7 +114,7 @@ func exclusively(ctx context.Context, c Config, shared bool, work func(Config) e
 	case err != nil:
 		return fmt.Errorf("lock: %w", err)
 	}
-	pool, err := c.pool(ctx, "")
+	pool, err := c.pool(ctx, nil)
 	if err != nil {
 		return err
 	}

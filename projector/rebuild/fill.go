@@ -3,6 +3,7 @@ package rebuild
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -20,6 +21,9 @@ type filling struct {
 	generation schema.Generation
 	pool       *pgxpool.Pool // with the generation's tables on its search path
 	read, rows atomic.Int64
+
+	mu   sync.Mutex // guards what follows
+	lost []Letter   // retries of dead letters that can't be read any more
 }
 
 // fill folds and copies parts, some at a time.
@@ -46,6 +50,9 @@ func (f *filling) part(ctx context.Context, p part) error {
 	if err := folding.extend(ctx, p.target); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	f.lost = append(f.lost, letters(folding.Lost)...)
+	f.mu.Unlock()
 	if err := f.config.Pause(ctx); err != nil {
 		return err
 	}

@@ -29,7 +29,8 @@ type follower struct {
 }
 
 func newFollower(ctx context.Context, c Config, s *source, g schema.Generation) (*follower, error) {
-	pool, err := c.pool(ctx, g.Schema())
+	// A projector may hold a dead letter that it tries again, and wait for the standstill that waits for the follower.
+	pool, err := c.pool(ctx, map[string]string{"search_path": g.Schema(), "lock_timeout": "2s"})
 	if err != nil {
 		return nil, err
 	}

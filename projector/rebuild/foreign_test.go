@@ -42,6 +42,7 @@ func TestRun_FirstRelease(t *testing.T) {
 	history := company(52, 60)
 	s.grown(history[:len(history)/2])
 	s.exec("drop table projection.coverage, projection.generation; alter table projection.position drop column turn")
+	s.mustBeForeign(nil)
 	log := new(journal)
 	stop := s.start(log.instead)
 	await(t, "the projector has noticed", func() bool { return log.count(projector.ProjectionForeign) >= partitions })

@@ -52,10 +52,12 @@ func index(ctx context.Context, c Config, g schema.Generation, pool *pgxpool.Poo
 	return run(vacuums)
 }
 
-// heavy executes a statement that sorts much.
+// heavy executes a statement that sorts much. Should this program be killed, the next one needs the names of what is half made: so the
+// server is asked to notice, where its system lets it.
 func heavy(ctx context.Context, pool *pgxpool.Pool, statement string) error {
 	return withConn(ctx, pool, func(conn *pgx.Conn) error {
-		if _, err := conn.Exec(ctx, "set maintenance_work_mem = '256MB'"); err != nil {
+		_, _ = conn.Exec(ctx, "set client_connection_check_interval = '1s'")
+		if _, err := conn.Exec(ctx, "set maintenance_work_mem = '256MB'; set lock_timeout = 0"); err != nil {
 			return fmt.Errorf("index: %w", err)
 		}
 		if _, err := conn.Exec(ctx, statement); err != nil {

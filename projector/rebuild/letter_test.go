@@ -13,9 +13,9 @@ import (
 )
 
 // spoken is a call's transcript that travels as a claim check when s.claims publishes it.
-func spoken(c *events.Call, version int64) *events.Transcript {
+func spoken(c *events.Call) *events.Transcript {
 	return &events.Transcript{
-		PhoneSystemID: c.PhoneSystemID, CallID: events.Null[uuid.UUID]{Value: c.ID, Valid: true}, Version: version,
+		PhoneSystemID: c.PhoneSystemID, CallID: events.Null[uuid.UUID]{Value: c.ID, Valid: true}, Version: 1,
 		Status: events.TranscriptCompleted, Text: events.Null[string]{Value: strings.Repeat("Hello? ", 400), Valid: true},
 	}
 }
@@ -71,7 +71,7 @@ func TestRun_Record(t *testing.T) {
 	s.exec(picky)
 	first, second := call(system, uuid.New()), refused(system)
 	s.states(phoneSystem(system), first)
-	s.claims(spoken(first, 1), spoken(second, 1))
+	s.claims(spoken(first), spoken(second))
 	s.publish(history[:len(history)/2]...)
 	s.poison()
 	s.states(second)
@@ -138,7 +138,7 @@ func TestRun_Unreadable(t *testing.T) {
 	system := uuid.New()
 	owner := call(system, uuid.New())
 	s.states(phoneSystem(system), owner)
-	s.claims(spoken(owner, 1))
+	s.claims(spoken(owner))
 	s.caughtUp()
 	before := s.database.Projection(t)
 	restore := s.loseBodies()

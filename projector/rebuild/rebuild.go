@@ -2,7 +2,6 @@ package rebuild
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"time"
 
@@ -11,9 +10,6 @@ import (
 	"callboard/projector/store"
 	"callboard/schema"
 )
-
-//go:embed letters.sql
-var lettersSQL string
 
 // Result is what a rebuild did.
 type Result struct {
@@ -58,6 +54,7 @@ type building struct {
 	source     *source
 	live, next schema.Generation
 	parts      []part
+	lost       []Letter // retries of dead letters that can't be read any more
 	result     Result
 }
 
@@ -120,6 +117,7 @@ func (b *building) fill(ctx context.Context, follower *follower) error {
 	began := time.Now()
 	f := &filling{config: b.config, source: b.source, generation: b.next, pool: follower.pool}
 	err := f.fill(ctx, b.parts)
+	b.lost = f.lost
 	b.result.Messages, b.result.Rows, b.result.Fold = f.read.Load(), f.rows.Load(), since(began)
 	return err
 }
@@ -177,26 +175,8 @@ func (b *building) check(ctx context.Context, follower *follower) (err error) {
 	k := &check{config: b.config, follower: follower, generation: b.next, collector: newCollector()}
 	b.result.Comparison, err = k.run(ctx)
 	b.result.Compare, b.result.Snapshot = since(began), k.standstill
-	if err == nil {
-		b.result.Comparison.Letters, err = b.letters(ctx)
-	}
+	b.result.Comparison.Letters = append(b.result.Comparison.Letters, b.lost...)
 	return err
-}
-
-// letters are messages that the live generation has applied and that this one couldn't read.
-func (b *building) letters(ctx context.Context) (letters []Letter, err error) {
-	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, lettersSQL, b.next.ID)
-		if err != nil {
-			return fmt.Errorf("dead letters: %w", err)
-		}
-		letters, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Letter])
-		if err != nil {
-			return fmt.Errorf("dead letters: %w", err)
-		}
-		return nil
-	})
-	return letters, err
 }
 
 func (b *building) replace(ctx context.Context, follower *follower) error {

@@ -28,7 +28,7 @@ var ErrUnreadable = errors.New("can't be read any more")
 // belongs to no single phone system.
 func Repair(ctx context.Context, c Config, system uuid.UUID) (result Repaired, err error) {
 	c = c.complete()
-	pool, err := c.pool(ctx, live)
+	pool, err := c.pool(ctx, map[string]string{"search_path": live})
 	if err != nil {
 		return result, err
 	}
@@ -88,7 +88,7 @@ func (r *repair) run(ctx context.Context, conn *pgx.Conn) error {
 		if err := r.extend(ctx, conn); err != nil {
 			return err
 		}
-		if letters := r.folding.Commit.DeadLetters; len(letters) > 0 {
+		if letters := r.folding.Unreadable(); len(letters) > 0 {
 			return fmt.Errorf("message %d (%s) %w: %s", letters[0].Sequence, letters[0].Subject, ErrUnreadable, letters[0].Reason)
 		}
 		r.rows, err = store.Within(tx).Replace(ctx, r.system, r.folding.Commit.State)

@@ -19,7 +19,7 @@ import (
 // columns that both have; Missing says which it has not.
 func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Comparison, err error) {
 	c = c.complete()
-	pool, err := c.pool(ctx, live)
+	pool, err := c.pool(ctx, map[string]string{"search_path": live})
 	if err != nil {
 		return result, err
 	}
@@ -153,7 +153,7 @@ func (v *verification) part(ctx context.Context, p part) error {
 		if err := f.extend(ctx, target); err != nil {
 			return err
 		}
-		v.collector.unreadable(f.Commit.DeadLetters)
+		v.collector.unreadable(f.Unreadable())
 		if p.systems == nil {
 			if err := v.ledger(ctx, tx, f.Commit); err != nil {
 				return err

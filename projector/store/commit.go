@@ -35,6 +35,7 @@ type Commit struct {
 // Resolution is what became of a dead letter that was tried again.
 type Resolution struct {
 	Sequence uint64
+	Subject  string
 	Turn     int64
 	Outcome  fold.Outcome // 0: it still is one
 	Reason   string       // why
