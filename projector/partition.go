@@ -61,6 +61,11 @@ func (p *partition) open(ctx context.Context) (err error) {
 	if err := p.check(info); err != nil {
 		return err
 	}
+	if holds, err := intake.Holds(ctx, p.stream, p.applier.Position); err != nil {
+		return err
+	} else if !holds {
+		return regrown(info.Config.Name, p.applier.Position.Message)
+	}
 	if p.applier.Reader.Record, err = p.store.Record(ctx, p.applier.Position); err != nil {
 		return err
 	}
@@ -134,8 +139,11 @@ func (p *partition) loop(ctx context.Context) error {
 // message stored before that time is in the tables. The order matters: the server reads its clock after the stream's state,
 // so one answer's time may lie behind a message that the same answer's state doesn't count.
 func (p *partition) rest(ctx context.Context) error {
-	if err := p.retry(ctx); err != nil {
-		return err
+	// A replay comes to the recorded retries first: their turns are in order.
+	if len(p.applier.Reader.Record.Retries) == 0 {
+		if err := p.retry(ctx); err != nil {
+			return err
+		}
 	}
 	info, err := p.stream.Info(ctx)
 	if err != nil {

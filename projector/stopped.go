@@ -40,6 +40,11 @@ func regressed(name string, last, position uint64) error {
 		"stream %s ends at sequence %d and the projection stands at %d; restore the stream, or rebuild the projection", name, last, position)}
 }
 
+func regrown(name string, message uint64) error {
+	return &StoppedError{StreamRegressed, fmt.Sprintf(
+		"message %d of stream %s is another than the one that was applied: the stream lost its end and has grown since; rebuild the projection", message, name)}
+}
+
 func truncated(name string, first, position uint64) error {
 	return &StoppedError{StreamTruncated, fmt.Sprintf(
 		"stream %s begins at sequence %d and the projection stands at %d; what lies between is lost: restore the stream", name, first, position)}

@@ -20,6 +20,7 @@ type Feed struct {
 	done     chan struct{}
 	consume  jetstream.ConsumeContext
 	next     uint64 // the delivery that comes next, counted by the server from 1
+	last     uint64 // the stream's sequence that came last
 }
 
 const (
@@ -47,18 +48,19 @@ func Open(consumer jetstream.Consumer, batch int) (*Feed, error) {
 }
 
 // deliver runs on the consumer's own goroutine. Somebody else's pull on the same consumer would take deliveries away from this
-// one, and the count shows it.
+// one, and the count shows it; a message that is delivered again, since its acknowledgement was lost, is counted as a new one.
 func (f *Feed) deliver(m jetstream.Msg) {
 	meta, err := m.Metadata()
 	if err != nil {
 		f.fail(fmt.Errorf("delivery: %w", err))
 		return
 	}
-	if meta.Sequence.Consumer != f.next {
+	if meta.Sequence.Consumer != f.next || meta.Sequence.Stream <= f.last {
 		f.fail(ErrGap)
 		return
 	}
 	f.next++
+	f.last = meta.Sequence.Stream
 	select {
 	case f.messages <- m:
 	case <-f.done:

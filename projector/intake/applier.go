@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -68,7 +69,14 @@ func (a *Applier) write(ctx context.Context, tx *store.Tx, items []Item) (store.
 		return store.Commit{}, err
 	}
 	change := Fold(state, a.Position, items, a.Reader.Record.Lifts)
+	change.DeadLetters = slices.DeleteFunc(change.DeadLetters, a.known)
 	return change, tx.Commit(ctx, change)
+}
+
+// known tells whether a letter is on record already.
+func (a *Applier) known(letter store.DeadLetter) bool {
+	_, known := a.Reader.Record.Letters[letter.Sequence]
+	return known
 }
 
 func (a *Applier) committed(change store.Commit) {

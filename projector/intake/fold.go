@@ -32,6 +32,7 @@ func (f *folding) message(it Item) {
 		c.Lifts = append(c.Lifts, *lift)
 	}
 	c.To.Sequence = it.Sequence
+	c.To.Message, c.To.Stored = it.Sequence, events.TimeOf(it.Stored)
 	if it.foreign {
 		return
 	}
@@ -48,8 +49,10 @@ func (f *folding) again(it Item) {
 	c := &f.commit
 	at := max(c.To.Clock.Now, c.To.Clock.Watermark, it.clock)
 	c.To.Turn = it.turn
-	if it.foreign {
+	if it.clock != 0 {
 		c.To.Clock.Now = at
+	}
+	if it.foreign {
 		return
 	}
 	outcome, reason := f.apply(it, at)

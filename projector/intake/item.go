@@ -114,8 +114,3 @@ func readable(items []Item) []events.Event {
 	}
 	return list
 }
-
-// StreamOf is the identity of a stream.
-func StreamOf(info *jetstream.StreamInfo) store.Stream {
-	return store.Stream{Name: info.Config.Name, Created: info.Created.Truncate(time.Microsecond)}
-}

@@ -22,6 +22,7 @@ type check struct {
 	config      Config
 	follower    *follower
 	generation  schema.Generation
+	partitions  int
 	collector   *collector
 	next, live  pgx.Tx // in the same snapshot
 	nextShape   store.Shape
@@ -67,6 +68,9 @@ func (k *check) compare(ctx context.Context) (result Comparison, err error) {
 	}
 	if err := k.collector.differences(suspects(want, have), should, served); err != nil {
 		return result, err
+	}
+	if err := k.ledgers(ctx); err != nil {
+		return result, fmt.Errorf("ledger: %w", err)
 	}
 	if err := k.letters(ctx); err != nil {
 		return result, err

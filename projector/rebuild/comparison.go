@@ -62,8 +62,10 @@ type Letter struct {
 	Reason   string `json:"reason"`
 }
 
-// Differs tells whether anything does.
-func (c Comparison) Differs() bool { return len(c.Changes)+len(c.Letters) > 0 }
+// Differs tells whether anything does. What another release's projection doesn't have is to be expected.
+func (c Comparison) Differs() bool {
+	return len(c.Changes)+len(c.Letters) > 0 || len(c.Missing) > 0 && !c.Foreign
+}
 
 // maxSamples is how many rows that differ are shown of a table.
 const maxSamples = 20

@@ -26,9 +26,10 @@ type follower struct {
 	pool   *pgxpool.Pool // with the generation's tables on its search path
 	store  *store.Store
 	schema string
+	sound  map[int16]bool // false: the live position isn't one of this stream's, so that nobody is followed there
 }
 
-func newFollower(ctx context.Context, c Config, s *source, g schema.Generation) (*follower, error) {
+func newFollower(ctx context.Context, c Config, s *source, g schema.Generation, sound map[int16]bool) (*follower, error) {
 	// A projector may hold a dead letter that it tries again, and wait for the standstill that waits for the follower.
 	pool, err := c.pool(ctx, map[string]string{"search_path": g.Schema(), "lock_timeout": "2s"})
 	if err != nil {
@@ -37,7 +38,7 @@ func newFollower(ctx context.Context, c Config, s *source, g schema.Generation) 
 	// Nobody is waited for while the live generation stands still.
 	hurried := *s
 	hurried.pause = func(context.Context) error { return nil }
-	return &follower{source: &hurried, pool: pool, store: store.New(pool), schema: g.Schema()}, nil
+	return &follower{source: &hurried, pool: pool, store: store.New(pool), schema: g.Schema(), sound: sound}, nil
 }
 
 // follow comes to where the positions stand, and returns how many messages that took.
@@ -55,7 +56,7 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 	group.SetLimit(followers)
 	for partition, target := range to {
 		at := from[partition]
-		if !target.Stream.Same(f.source.identity) || f.there(at, target) {
+		if sound, known := f.sound[partition]; known && !sound || f.there(at, target) {
 			continue
 		}
 		group.Go(func() error {
@@ -64,7 +65,8 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 			return err
 		})
 	}
-	return applied.Load(), group.Wait()
+	err = group.Wait()
+	return applied.Load(), err
 }
 
 // there tells whether a position needs to go no further. A partition that nobody had claimed at first may have gone further than its

@@ -25,21 +25,46 @@ func (v *verification) ledger(ctx context.Context, tx pgx.Tx, folded store.Commi
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
+	v.collector.ledger(folded.To.Partition, folded.Coverage, served)
+	return nil
+}
+
+// ledger notes the lines of a partition's ledger that differ.
+func (c *collector) ledger(partition int16, should, served store.Coverage) {
 	lines := make(map[events.Entity]struct{})
-	for _, side := range []store.Coverage{folded.Coverage, served} {
+	for _, side := range []store.Coverage{should, served} {
 		for entity := range side {
 			lines[entity] = struct{}{}
 		}
 	}
 	for _, entity := range slices.Sorted(maps.Keys(lines)) {
-		should, have := folded.Coverage[entity], served[entity]
-		if should != have {
-			v.collector.add(Difference{
-				Table: ledgerTable, Kind: KindChanged, Rows: 1,
-				Key:    []Value{{Column: "partition", Should: strconv.Itoa(int(folded.To.Partition))}, {Column: "entity", Should: string(entity)}},
-				Values: []Value{{"counts", have.String(), should.String()}},
-			})
+		if should[entity] == served[entity] {
+			continue
 		}
+		c.add(Difference{
+			Table: ledgerTable, Kind: KindChanged, Rows: 1,
+			Key:    []Value{{Column: "partition", Should: strconv.Itoa(int(partition))}, {Column: "entity", Should: string(entity)}},
+			Values: []Value{{"counts", served[entity].String(), should[entity].String()}},
+		})
+	}
+}
+
+// ledgers compares what both generations' messages became.
+func (k *check) ledgers(ctx context.Context) error {
+	var counted bool
+	if err := k.live.QueryRow(ctx, "select to_regclass($1) is not null", live+"."+ledgerTable).Scan(&counted); err != nil || !counted {
+		return err
+	}
+	for partition := range int16(k.partitions) {
+		should, err := store.ReadCoverage(ctx, k.next.Conn(), k.follower.schema, partition)
+		if err != nil {
+			return err
+		}
+		served, err := store.ReadCoverage(ctx, k.live.Conn(), live, partition)
+		if err != nil {
+			return err
+		}
+		k.collector.ledger(partition, should, served)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 const heapPerByte = 3
 
 // plan cuts the stream into parts that fit in memory, one for each worker at a time. Positions say how far the partitions are to be
-// folded; those without one, those of another stream and those at its beginning are folded to the stream's end.
+// folded; those without one, and those at the stream's beginning, are folded to its end.
 func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Position) ([]part, error) {
 	stream, err := c.JetStream.Stream(ctx, c.Stream)
 	if err != nil {
@@ -30,7 +30,8 @@ func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Po
 	if err != nil {
 		return nil, err
 	}
-	room := c.Memory / int64(c.Workers) / heapPerByte / max(int64(info.State.Bytes)/max(int64(info.State.Msgs), 1), 1)
+	bytes := int64(info.State.Bytes) + bodies(ctx, c)
+	room := c.Memory / int64(c.Workers) / heapPerByte / max(bytes/max(int64(info.State.Msgs), 1), 1)
 	var parts []part
 	for partition := range int16(count) {
 		sizes, err := sizes(ctx, stream, partition)
@@ -38,12 +39,32 @@ func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Po
 			return nil, err
 		}
 		target, known := positions[partition]
-		if !known || !target.Stream.Same(s.identity) || target.Sequence == 0 {
+		if !known || target.Sequence == 0 {
 			target = store.Position{Partition: partition, Stream: s.identity, Sequence: info.State.LastSeq}
 		}
-		parts = append(parts, cut(target, sizes, room)...)
+		for _, p := range cut(target, sizes, room) {
+			// Subjects that name nobody lie anywhere, and no row comes of them.
+			p.about = slices.DeleteFunc(slices.Clone(p.about), func(system uuid.UUID) bool {
+				return events.Partition(system, count) != int(partition)
+			})
+			parts = append(parts, p)
+		}
 	}
 	return parts, nil
+}
+
+// bodies is how much the transcripts take that travelled as claim checks. It only makes an estimate better, so it is 0 where it can't
+// be had.
+func bodies(ctx context.Context, c Config) int64 {
+	bucket, err := c.JetStream.ObjectStore(ctx, events.TranscriptBucket)
+	if err != nil {
+		return 0
+	}
+	status, err := bucket.Status(ctx)
+	if err != nil {
+		return 0
+	}
+	return int64(status.Size())
 }
 
 // sizes are how many messages each phone system of a partition has.

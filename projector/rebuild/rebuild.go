@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"callboard/events"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -19,6 +20,7 @@ type Result struct {
 	Resumed    bool       `json:"resumed"`  // an earlier run had begun it
 	Messages   int64      `json:"messages"` // folded in this run
 	Rows       int64      `json:"rows"`     // copied in this run
+	Followed   int64      `json:"followed"` // messages behind the live generation
 	Fold       Seconds    `json:"foldSeconds"`
 	Index      Seconds    `json:"indexSeconds"`
 	Follow     Seconds    `json:"followSeconds"`
@@ -52,9 +54,11 @@ type building struct {
 	config     Config
 	keep       bool
 	source     *source
+	partitions int
 	live, next schema.Generation
 	parts      []part
-	lost       []Letter // retries of dead letters that can't be read any more
+	followed   map[int16]bool // false: the live position isn't one of this stream's
+	lost       []Letter       // retries of dead letters that can't be read any more
 	result     Result
 }
 
@@ -62,7 +66,7 @@ func (b *building) run(ctx context.Context) error {
 	if err := b.plan(ctx); err != nil {
 		return err
 	}
-	behind, err := newFollower(ctx, b.config, b.source, b.next)
+	behind, err := newFollower(ctx, b.config, b.source, b.next, b.followed)
 	if err != nil {
 		return err
 	}
@@ -78,11 +82,14 @@ func (b *building) run(ctx context.Context) error {
 // plan finds what is left to do of an earlier run, or begins a generation.
 func (b *building) plan(ctx context.Context) error {
 	b.config.Progress(Progress{Step: StepPlan})
-	source, _, err := newSource(ctx, b.config)
+	source, info, err := newSource(ctx, b.config)
 	if err != nil {
 		return err
 	}
 	b.source = source
+	if b.partitions, err = events.Partitions(info.Config); err != nil {
+		return err
+	}
 	var positions map[int16]store.Position
 	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
 		if b.live, err = liveGeneration(ctx, conn); err != nil {
@@ -94,7 +101,15 @@ func (b *building) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fresh, err := plan(ctx, b.config, source, positions)
+	sound, err := source.sound(ctx, positions)
+	if err != nil {
+		return err
+	}
+	b.followed = make(map[int16]bool)
+	for partition := range positions {
+		_, b.followed[partition] = sound[partition]
+	}
+	fresh, err := plan(ctx, b.config, source, sound)
 	if err != nil {
 		return err
 	}
@@ -146,6 +161,7 @@ func (b *building) follow(ctx context.Context, follower *follower) error {
 			return err
 		}
 		total += n
+		b.result.Followed += n
 		b.config.Progress(Progress{Step: StepFollow, Done: total})
 		if n < closeEnough {
 			return nil
@@ -172,7 +188,7 @@ func (b *building) round(ctx context.Context, follower *follower) (messages int6
 
 func (b *building) check(ctx context.Context, follower *follower) (err error) {
 	began := time.Now()
-	k := &check{config: b.config, follower: follower, generation: b.next, collector: newCollector()}
+	k := &check{config: b.config, follower: follower, generation: b.next, partitions: b.partitions, collector: newCollector()}
 	b.result.Comparison, err = k.run(ctx)
 	b.result.Compare, b.result.Snapshot = since(began), k.standstill
 	b.result.Comparison.Letters = append(b.result.Comparison.Letters, b.lost...)
@@ -190,26 +206,4 @@ func (b *building) replace(ctx context.Context, follower *follower) error {
 		b.result.Generation, b.result.Replaced, b.result.Kept = b.next.ID, b.live.ID, b.keep
 	}
 	return err
-}
-
-// drop removes the generations that were kept, save for the one that was just replaced if it is to stay.
-func (b *building) drop(ctx context.Context) error {
-	b.config.Progress(Progress{Step: StepDrop})
-	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, "select id from control.generation where state = 'kept' and (id <> $1 or not $2)", b.live.ID, b.keep)
-		if err != nil {
-			return fmt.Errorf("drop: %w", err)
-		}
-		old, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-		if err != nil {
-			return fmt.Errorf("drop: %w", err)
-		}
-		for _, id := range old {
-			err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return schema.Generation{ID: id}.Drop(ctx, tx) })
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

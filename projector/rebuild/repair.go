@@ -76,6 +76,9 @@ func (r *repair) run(ctx context.Context, conn *pgx.Conn) error {
 	}
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		partition := r.folding.Commit.To.Partition
+		if _, err := tx.Exec(ctx, "set local idle_in_transaction_session_timeout = '15s'"); err != nil {
+			return fmt.Errorf("standstill: %w", err)
+		}
 		tag, err := tx.Exec(ctx, "update position set epoch = epoch + 1 where partition = $1", partition)
 		if err != nil {
 			return fmt.Errorf("standstill: %w", err)

@@ -27,7 +27,7 @@ func Rollback(ctx context.Context, c Config) (result Result, err error) {
 		if err := b.revive(ctx); err != nil {
 			return err
 		}
-		follower, err := newFollower(ctx, c, b.source, b.next)
+		follower, err := newFollower(ctx, c, b.source, b.next, nil)
 		if err != nil {
 			return err
 		}

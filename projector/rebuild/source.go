@@ -48,6 +48,28 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 	return &source{js: c.JetStream, identity: intake.StreamOf(info), batch: c.Batch, pause: c.Pause}, info, nil
 }
 
+// sound are the positions that stand for what the stream has. The others are of another stream, or of one that has lost its end.
+func (s *source) sound(ctx context.Context, positions map[int16]store.Position) (map[int16]store.Position, error) {
+	stream, err := s.js.Stream(ctx, s.identity.Name)
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", s.identity.Name, err)
+	}
+	sound := make(map[int16]store.Position, len(positions))
+	for partition, p := range positions {
+		if !p.Stream.Same(s.identity) {
+			continue
+		}
+		holds, err := intake.Holds(ctx, stream, p)
+		if err != nil {
+			return nil, err
+		}
+		if holds {
+			sound[partition] = p
+		}
+	}
+	return sound, nil
+}
+
 // read hands on the partition's messages above one sequence up to another, in portions. It begins again behind the last portion
 // where reading fails; what take returns ends it.
 func (s *source) read(ctx context.Context, partition int16, above, upTo uint64, take func([]jetstream.Msg) error) error {

@@ -30,11 +30,23 @@ func standstill(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(
 	for range maxStandstills {
 		stood, err = standOnce(ctx, pool, f, work)
 		var refusal *pgconn.PgError
-		if !errors.As(err, &refusal) || refusal.Code != lockTimeout {
+		busy := errors.As(err, &refusal) && refusal.Code == lockTimeout
+		late := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+		if !busy && !late {
 			return stood, err
 		}
 	}
-	return 0, fmt.Errorf("a projector doesn't come to the end of its commit: %w", err)
+	return 0, fmt.Errorf("a projector doesn't come to the end of its commit, or the generation not to where it stands: %w", err)
+}
+
+// maxStandstill is how long the live generation may wait for its follower.
+const maxStandstill = 10 * time.Second
+
+func (f *follower) catchUp(ctx context.Context, positions map[int16]store.Position) error {
+	ctx, cancel := context.WithTimeout(ctx, maxStandstill)
+	defer cancel()
+	_, err := f.follow(ctx, positions)
+	return err
 }
 
 func standOnce(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(pgx.Tx) error) (stood time.Duration, err error) {
@@ -48,7 +60,7 @@ func standOnce(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(p
 		if err != nil {
 			return err
 		}
-		if _, err := f.follow(ctx, positions); err != nil {
+		if err := f.catchUp(ctx, positions); err != nil {
 			return err
 		}
 		return work(tx)

@@ -96,12 +96,20 @@ func (v *verification) look(ctx context.Context) (positions map[int16]store.Posi
 		}
 		return conn.QueryRow(ctx, "select to_regclass($1) is not null", live+"."+ledgerTable).Scan(&v.counted)
 	})
-	for _, p := range positions {
-		if !p.Stream.Same(v.source.identity) {
-			return nil, fmt.Errorf("partition %d was built from another stream than %s is now: run 'callboard rebuild'", p.Partition, v.source.identity.Name)
+	if err != nil {
+		return nil, err
+	}
+	sound, err := v.source.sound(ctx, positions)
+	if err != nil {
+		return nil, err
+	}
+	for partition := range positions {
+		if _, ok := sound[partition]; !ok {
+			return nil, fmt.Errorf("partition %d was built from another stream than %s is now, or that has lost its end: run 'callboard rebuild'",
+				partition, v.source.identity.Name)
 		}
 	}
-	return positions, err
+	return positions, nil
 }
 
 // parts are what is folded together. Rows of phone systems that the stream doesn't know go with the first part of their partition.
@@ -136,21 +144,26 @@ func (v *verification) parts(ctx context.Context, positions map[int16]store.Posi
 	return parts, nil
 }
 
-// part folds a part up to where a snapshot stands, and compares it with the snapshot's rows.
+// part folds a part up to where a snapshot stands, and compares it with the snapshot's rows. Most is folded before there is one: it
+// keeps the server from cleaning up.
 func (v *verification) part(ctx context.Context, p part) error {
+	var read int64
+	f := newFolding(v.source, v.store, p, func(n int64) {
+		read += n
+		v.config.Progress(Progress{Step: StepFold, Partition: int(p.target.Partition), Done: read, Total: p.events})
+	})
+	if p.target.Clock.Now != 0 { // it has a position
+		if err := f.extend(ctx, p.target); err != nil {
+			return err
+		}
+	}
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, v.pool, options, func(tx pgx.Tx) error {
 		positions, err := store.Positions(ctx, tx.Conn(), live)
 		if err != nil {
 			return err
 		}
-		target := positions[p.target.Partition]
-		var read int64
-		f := newFolding(v.source, v.store, p, func(n int64) {
-			read += n
-			v.config.Progress(Progress{Step: StepFold, Partition: int(p.target.Partition), Done: read, Total: p.events})
-		})
-		if err := f.extend(ctx, target); err != nil {
+		if err := f.extend(ctx, positions[p.target.Partition]); err != nil {
 			return err
 		}
 		v.collector.unreadable(f.Unreadable())

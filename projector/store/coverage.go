@@ -62,7 +62,7 @@ func (c Coverage) Add(other Coverage) {
 
 // String is the counts in the order in which they add up.
 func (c Count) String() string {
-	return fmt.Sprintf("%d read: %d applied, %d stale, %d ignored, %d dead", c.Read, c.Applied, c.Stale, c.Ignored, c.Dead)
+	return fmt.Sprintf("%d read (%d applied, %d stale, %d ignored, %d dead)", c.Read, c.Applied, c.Stale, c.Ignored, c.Dead)
 }
 
 // Read is how many messages there were.

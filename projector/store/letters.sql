@@ -1,13 +1,21 @@
--- What is known of the messages above a position, and of the retries behind a turn. Which generation asks is said by its schema: an
--- early release's says nothing of itself.
-select sequence, reason, turn, position, clock, subject, header, data, stored_at
-from control.dead_letter
-where stream = $1
-  and stream_created = $2
-  and partition = $3
-  and generation <= case current_schema()
-    when 'projection' then (select id from control.generation where state = 'live')
-    else substring(current_schema() from '[0-9]+$')::bigint
-  end
-  and (sequence > $4 or turn > $5)
-order by turn
+-- What is known of the messages above a position, and of the retries behind a turn: by the generation that asks, whose schema is named
+-- after it, and by those before it. What generations in between it and the live one took for dead letters is theirs alone.
+with generations as (
+  select
+    id as live,
+    case current_schema()
+      when 'projection' then id
+      else substring(current_schema() from '[0-9]+$')::bigint
+    end as own
+  from control.generation
+  where state = 'live'
+)
+select d.sequence, d.reason, d.turn, d.position, d.clock, d.subject, d.header, d.data, d.stored_at
+from control.dead_letter d
+cross join generations g
+where d.stream = $1
+  and d.stream_created = $2
+  and d.partition = $3
+  and (d.generation <= least(g.own, g.live) or d.generation = g.own)
+  and (d.sequence > $4 or d.turn > $5)
+order by d.turn

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"callboard/events"
 	"callboard/projector/fold"
 	"callboard/schema"
 )
@@ -32,7 +33,9 @@ type Position struct {
 	Stream    Stream
 	Sequence  uint64
 	Epoch     int64
-	Turn      int64 // of the last retry of a dead letter that is in the tables
+	Turn      int64       // of the last retry of a dead letter that is in the tables
+	Message   uint64      // the partition's last message that is in the tables; 0: none
+	Stored    events.Time // when the stream stored it
 	Clock     fold.Clock
 }
 
@@ -67,14 +70,15 @@ func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Posi
 		}
 		row := tx.QueryRow(ctx, claimSQL, partition, stream.Name, stream.Created)
 		err := row.Scan(&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.Turn,
-			(*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark))
+			&p.Message, (*instant)(&p.Stored), (*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark))
 		if err != nil {
 			return fmt.Errorf("claim: %w", err)
 		}
 		if !p.Stream.Same(stream) {
 			return ErrIdentity
 		}
-		return nil
+		// Another generation may have come while the claim waited.
+		return mine(ctx, tx)
 	})
 	return p, err
 }
@@ -88,7 +92,8 @@ func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Po
 	all := make(map[int16]Position)
 	var p Position
 	into := []any{
-		&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.Turn, (*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark),
+		&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.Turn, &p.Message, (*instant)(&p.Stored),
+		(*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark),
 	}
 	_, err = pgx.ForEachRow(rows, into, func() error {
 		all[p.Partition] = p
@@ -125,7 +130,7 @@ func (s *Store) Advance(ctx context.Context, from, to Position) error {
 
 func (tx *Tx) advance(ctx context.Context, from, to Position) error {
 	tag, err := tx.tx.Exec(ctx, advanceSQL, from.Partition, from.Epoch, int64(from.Sequence),
-		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), to.Turn)
+		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), to.Turn, int64(to.Message), timestamp(to.Stored))
 	if err != nil {
 		return fmt.Errorf("position: %w", err)
 	}

@@ -101,6 +101,10 @@ func (s *Store) letters(ctx context.Context, p Position, r *Record) error {
 // Requested are dead letters below the position that somebody wants to be tried again, up to a limit. They stay locked until the
 // transaction ends.
 func (tx *Tx) Requested(ctx context.Context, p Position, limit int) (retries []Retry, err error) {
+	// Their bodies are fetched while they are locked.
+	if _, err := tx.tx.Exec(ctx, "set local idle_in_transaction_session_timeout = '2min'"); err != nil {
+		return nil, fmt.Errorf("requested retries: %w", err)
+	}
 	rows, err := tx.tx.Query(ctx, requestedSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence), limit)
 	if err != nil {
 		return nil, fmt.Errorf("requested retries: %w", err)

@@ -44,5 +44,5 @@ func (s *Store) Place(ctx context.Context, p Position) error {
 
 func (w *writing) place(p Position) {
 	w.batch.Queue(placeSQL, p.Partition, p.Stream.Name, p.Stream.Created, int64(p.Sequence),
-		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), p.Turn)
+		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), p.Turn, int64(p.Message), timestamp(p.Stored))
 }
