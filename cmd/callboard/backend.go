@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -12,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/connection"
+	"callboard/cmd/process"
 	"callboard/cmd/setting"
 )
 
@@ -28,17 +31,35 @@ func withDatabase(ctx context.Context, s setting.Postgres, work func(*pgxpool.Po
 	patience, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	if err := pool.Ping(patience); err != nil {
-		return unreachable(err)
+		return interrupted(ctx, unreachable(err))
 	}
-	return advised(work(pool))
+	return entitled(interrupted(ctx, work(pool)), "CALLBOARD_POSTGRES_URL must name a user with the rights of callboard_operator")
 }
 
+// errInterrupted is the end of a command that was asked to stop.
+var errInterrupted = errors.New("interrupted")
+
+// interrupted is the error, or errInterrupted where ctx has ended and the command hasn't said so itself.
+func interrupted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, process.ErrFailed) {
+		return err
+	}
+	return errInterrupted
+}
+
+// unreachable says each attempt's end once: there are attempts with encryption and without, and they end alike.
 func unreachable(err error) error {
-	return fmt.Errorf("PostgreSQL: %w\nCheck CALLBOARD_POSTGRES_URL, and that the server runs", err)
+	attempts := slices.Compact(strings.Split(err.Error(), "\n"))
+	return fmt.Errorf("PostgreSQL: %s\nCheck CALLBOARD_POSTGRES_URL, and that the server runs", strings.Join(attempts, "\n"))
 }
 
-// advised adds to an error of the database what to do about it.
+// advised adds to an error of migrating what to do about it.
 func advised(err error) error {
+	return entitled(err, "CALLBOARD_POSTGRES_URL must name a user who may create roles: 'callboard migrate' makes them")
+}
+
+// entitled adds to an error of the database what to do about it. rights is what is said first where the user lacks some.
+func entitled(err error, rights string) error {
 	var refusal *pgconn.PgError
 	if !errors.As(err, &refusal) {
 		return err
@@ -46,12 +67,13 @@ func advised(err error) error {
 	switch refusal.Code {
 	case "3F000", "42P01", "42703": // no such schema, table, column
 		return fmt.Errorf("%w\nThe schema is missing or another release's: run 'callboard migrate'", err)
-	case "42501": // insufficient privilege
-		return fmt.Errorf("%w\nCALLBOARD_POSTGRES_URL must name a user with the rights of callboard_operator, for 'migrate' one who may create roles;\n"+
-			"rebuild, rollback and repair run as the user who ran 'callboard migrate'", err)
+	case insufficientPrivilege:
+		return fmt.Errorf("%s\n%w", rights, err)
 	}
 	return err
 }
+
+const insufficientPrivilege = "42501"
 
 // withStream does work on JetStream.
 func withStream(s setting.NATS, work func(jetstream.JetStream) error) error {

@@ -11,14 +11,14 @@ import (
 type deadLettersCommand struct {
 	List  deadLettersListCommand  `cmd:"" help:"List the dead letters that are open, the oldest first."`
 	Show  deadLettersShowCommand  `cmd:"" help:"Show one dead letter, what was in it, and what to do about it."`
-	Retry deadLettersRetryCommand `cmd:"" help:"Have dead letters tried again, and wait for what becomes of them. Exit 1 where any is still one."`
-	Drop  deadLettersDropCommand  `cmd:"" help:"Settle dead letters for good and forget what was in them. They stay counted as dead."`
+	Retry deadLettersRetryCommand `cmd:"" help:"Have dead letters tried again, and wait for what becomes of them. Exit 1 where any is still one, or still waits."`
+	Drop  deadLettersDropCommand  `cmd:"" help:"Settle dead letters for good and forget what was in them; --all takes a --reason. They stay counted as dead."`
 }
 
 // chosenLetters are those that a command does something with.
 type chosenLetters struct {
 	IDs    []int64 `arg:"" optional:"" name:"id" help:"Their ids, from 'dead-letters list'."`
-	All    bool    `help:"All that are open."`
+	All    bool    `help:"All that are open; 'drop' takes a --reason with it."`
 	Reason string  `placeholder:"TEXT" help:"Of all, only those whose reason holds this text."`
 }
 

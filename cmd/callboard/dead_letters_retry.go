@@ -2,25 +2,25 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/letters"
 	"callboard/cmd/process"
-	"callboard/cmd/setting"
+	"callboard/cmd/status"
 )
 
 type deadLettersRetryCommand struct {
 	output
 	chosenLetters
-	Timeout  time.Duration    `default:"30s" help:"How long to wait for the projectors. What they haven't tried by then, they try later."`
-	NoWait   bool             `help:"Ask the projectors and don't wait."`
-	Postgres setting.Postgres `embed:""`
+	Timeout time.Duration `default:"30s" help:"How long to wait for the projectors. What they haven't tried by then, they try later."`
+	NoWait  bool          `help:"Ask the projectors and don't wait."`
+	projectionServers
 }
 
 // retried is what became of a request.
@@ -38,24 +38,30 @@ func (c *deadLettersRetryCommand) Run(ctx context.Context, streams process.Strea
 	if c.Timeout <= 0 {
 		return &process.UsageError{Detail: "--timeout is how long to wait, such as 30s"}
 	}
-	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		request, err := letters.Retry(ctx, pool, choice)
-		if err != nil {
-			return lettersRefused(err)
-		}
-		results, err := c.await(ctx, streams.Err, pool, request.Asked)
-		if err != nil {
-			return stillAsked(ctx, err)
-		}
-		done := retried{Results: append([]letters.Result{}, slices.Concat(request.Settled, results)...), Left: request.Left}
-		if err := c.print(streams.Out, done, func(w io.Writer) error { return c.write(w, done) }); err != nil {
-			return err
-		}
-		return c.verdict(results)
-	})
+	return interrupted(ctx, withStream(c.NATS, func(js jetstream.JetStream) error {
+		return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+			return c.retry(ctx, streams, status.Source{JetStream: js, Stream: c.Stream.Name.Get(), Pool: pool}, choice)
+		})
+	}))
 }
 
-func (c *deadLettersRetryCommand) await(ctx context.Context, errs io.Writer, pool *pgxpool.Pool, ids []int64) ([]letters.Result, error) {
+func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Streams, source status.Source, choice letters.Choice) error {
+	request, err := letters.Retry(ctx, source.Pool, choice)
+	if err != nil {
+		return lettersRefused(err)
+	}
+	results, err := c.await(ctx, streams.Err, source, request.Asked)
+	if err != nil {
+		return stillAsked(ctx, err)
+	}
+	done := retried{Results: append([]letters.Result{}, slices.Concat(request.Settled, results)...), Left: request.Left}
+	if err := c.print(streams.Out, done, func(w io.Writer) error { return c.write(w, done) }); err != nil {
+		return err
+	}
+	return c.verdict(results)
+}
+
+func (c *deadLettersRetryCommand) await(ctx context.Context, errs io.Writer, source status.Source, ids []int64) ([]letters.Result, error) {
 	if c.NoWait {
 		results := make([]letters.Result, len(ids))
 		for i, id := range ids {
@@ -65,14 +71,14 @@ func (c *deadLettersRetryCommand) await(ctx context.Context, errs io.Writer, poo
 	}
 	shown := retryProgress{out: errs, began: time.Now(), total: len(ids)}
 	defer shown.close()
-	return letters.Await(ctx, pool, ids, c.Timeout, shown.set)
+	return letters.Await(ctx, source.Pool, ids, letters.Patience{Limit: c.Timeout, Faults: source.Faults, Heard: shown.set})
 }
 
 // stillAsked adds to the error that ended a wait that the wait alone has ended.
 func stillAsked(ctx context.Context, err error) error {
 	const asked = "The dead letters stay asked for: projectors try them all the same"
 	if ctx.Err() != nil {
-		return errors.New("stopped while waiting\n" + asked)
+		return fmt.Errorf("%w while waiting\n%s", errInterrupted, asked)
 	}
 	return fmt.Errorf("%w\n%s", err, asked)
 }

@@ -26,7 +26,7 @@ func (p *retryProgress) set(done int) {
 		}
 		p.display = progress.New(p.out)
 		p.display.Say("waiting for the projectors")
-		p.task = p.display.Start("retrying", "dead letters", int64(p.total))
+		p.task = p.display.Await("retrying", "dead letters", int64(p.total))
 	}
 	p.task.Set(int64(done))
 }

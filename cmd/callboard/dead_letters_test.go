@@ -225,7 +225,7 @@ func checkWaitStopped(f lettersFleet, id string) {
 		}
 		return nil
 	})
-	if code := waiting.stop(os.Interrupt); code != 1 || !strings.Contains(waiting.err.String(), "error: stopped while waiting\nThe dead letters stay asked for") {
+	if code := waiting.stop(os.Interrupt); code != 1 || !strings.Contains(waiting.err.String(), "error: interrupted while waiting\nThe dead letters stay asked for") {
 		f.Errorf("exit %d: %s", code, waiting.err)
 	}
 }

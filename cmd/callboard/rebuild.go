@@ -2,19 +2,25 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"callboard/cmd/process"
+	"callboard/cmd/status"
 	"callboard/projector/rebuild"
 	"callboard/projector/store"
+	"callboard/schema"
 )
 
 type rebuildCommand struct {
 	output
 	effort
-	Keep   bool `help:"Keep the generation that is replaced, for 'callboard rollback'."`
+	Keep   bool `help:"Keep the generation that is replaced, for 'callboard rollback'. One is kept at most: what was kept before is dropped."`
 	DryRun bool `help:"Fold in memory and say what a rebuild would change; nothing is written."`
 	projectionServers
 }
@@ -60,7 +66,7 @@ func (c *rebuildCommand) compare(ctx context.Context, streams process.Streams, w
 			return err
 		}
 		said := "Nothing was written; 'callboard rebuild' changes this."
-		if len(found.Changes) == 0 {
+		if unchanged(found) {
 			said = fmt.Sprintf("Nothing would change: %d rows of %d tables are as they should be.", found.Rows, len(store.Tables()))
 		}
 		_, err := fmt.Fprintln(w, said)
@@ -68,58 +74,115 @@ func (c *rebuildCommand) compare(ctx context.Context, streams process.Streams, w
 	})
 }
 
+// unchanged tells whether a projection is as a rebuild makes it.
+func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.Missing) == 0 }
+
 // rebuilt is what a rebuild did, and how fast.
 type rebuilt struct {
 	rebuild.Result
 	Seconds           float64 `json:"seconds"`
 	MessagesPerSecond float64 `json:"messagesPerSecond"`
+	Parts             int64   `json:"parts"`        // in which the generation was filled
+	PartsResumed      int64   `json:"partsResumed"` // of them, those that an earlier run had done
+	Dropped           []int64 `json:"dropped"`      // generations, the newest first
 }
 
 func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, work rebuilding) error {
-	work.outlook, work.paused = partsLeft, "The live generation is as it was. Run it again: it goes on where it was"
+	work.outlook, work.paused, work.changes = partsLeft, "The live generation is as it was. Run it again: it goes on where it was", true
 	var done rebuilt
+	var before, after []status.Generation
 	began := time.Now()
 	err := work.run(ctx, func(config rebuild.Config) (err error) {
-		done.Result, err = rebuild.Run(ctx, config, c.Keep)
+		if before, err = status.Generations(ctx, config.Database, schema.Definition()); err != nil {
+			return err
+		}
+		if done.Result, err = rebuild.Run(ctx, config, c.Keep); err != nil {
+			return err
+		}
+		done.Seconds = time.Since(began).Seconds()
+		after, err = status.Generations(ctx, config.Database, schema.Definition())
 		return err
 	})
 	if err != nil && done.Generation != 0 {
-		return fmt.Errorf("generation %d is live, and generation %d was not dropped: the next rebuild does that: %w", done.Generation, done.Replaced, err)
+		if errors.Is(err, errInterrupted) {
+			err = errInterrupted
+		}
+		return fmt.Errorf("generation %d is live, and older ones may be left: the next rebuild drops them: %w", done.Generation, err)
 	}
 	if err != nil {
 		return err
 	}
-	done.Seconds = time.Since(began).Seconds()
 	done.MessagesPerSecond = float64(done.Messages) / done.Seconds
 	done.Comparison = wholly(done.Comparison)
+	done.account(before, after)
 	return c.print(streams.Out, done, done.write)
 }
 
+// account finds what the run did to generations.
+func (r *rebuilt) account(before, after []status.Generation) {
+	for _, g := range after {
+		if g.ID == r.Generation {
+			r.Parts = g.Parts
+		}
+	}
+	r.Dropped = []int64{}
+	for _, g := range before {
+		if g.ID == r.Generation {
+			r.PartsResumed = g.PartsDone
+		}
+		if !slices.ContainsFunc(after, func(left status.Generation) bool { return left.ID == g.ID }) {
+			r.Dropped = append(r.Dropped, g.ID)
+		}
+	}
+}
+
 func (r rebuilt) write(w io.Writer) error {
-	words := comparisonWords{missing: "added", surplus: "removed", value: "was %s, is %s", sums: map[rebuild.Kind]string{
+	words := comparisonWords{missing: "added", surplus: "removed", value: "was %s, is %s", lacks: "The replaced projection lacked", sums: map[rebuild.Kind]string{
 		rebuild.KindMissing: "added", rebuild.KindSurplus: "removed", rebuild.KindChanged: "changed",
 	}}
 	if err := writeComparison(w, r.Comparison, words); err != nil {
 		return err
 	}
 	var lines []string
-	if len(r.Comparison.Changes) == 0 {
+	if unchanged(r.Comparison) {
 		lines = append(lines, fmt.Sprintf("Nothing changed: %d rows are as they were.", r.Comparison.Rows))
 	}
 	if r.Resumed {
-		lines = append(lines, "An earlier run had begun it; what that did was not done again.")
+		lines = append(lines, fmt.Sprintf("An earlier run had begun it: this one went on behind %d of %d parts.", r.PartsResumed, r.Parts))
 	}
-	return writeLines(w, append(lines, r.line()))
+	lines = append(lines, r.line())
+	if r.Kept {
+		lines = append(lines, fmt.Sprintf("Generation %d is kept: 'callboard rollback' switches back.", r.Replaced))
+	}
+	return writeLines(w, append(lines, droppedLines(r.Dropped)...))
 }
 
 func (r rebuilt) line() string {
-	line := fmt.Sprintf("Generation %d is live: %d messages, %d rows in %.1fs (fold %.1fs, index %.1fs, follow %.1fs, compare %.1fs), %.0f messages/s; "+
-		"commits stood still for %s. ", r.Generation, r.Messages, r.Rows, r.Seconds, r.Fold, r.Index, r.Follow, r.Compare, r.MessagesPerSecond,
-		milliseconds(r.Standstill))
-	if r.Kept {
-		return line + fmt.Sprintf("Generation %d is kept: 'callboard rollback' switches back.", r.Replaced)
+	took := fmt.Sprintf("%.1fs (fold %.1fs, index %.1fs, follow %.1fs, compare %.1fs)", r.Seconds, r.Fold, r.Index, r.Follow, r.Compare)
+	line := fmt.Sprintf("Generation %d is live after %s", r.Generation, took)
+	if r.Messages > 0 {
+		line = fmt.Sprintf("Generation %d is live: %d messages, %d rows in %s, %.0f messages/s", r.Generation, r.Messages, r.Rows, took, r.MessagesPerSecond)
 	}
-	return line + fmt.Sprintf("Generation %d was dropped.", r.Replaced)
+	if r.Followed > 0 {
+		line += fmt.Sprintf("; %d messages followed", r.Followed)
+	}
+	return line + fmt.Sprintf("; commits stood still for %s and for %s.", milliseconds(r.Snapshot), milliseconds(r.Standstill))
+}
+
+// droppedLines name the generations that are gone.
+func droppedLines(ids []int64) []string {
+	if len(ids) == 0 {
+		return nil
+	}
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = strconv.FormatInt(id, 10)
+	}
+	if len(names) == 1 {
+		return []string{"Generation " + names[0] + " was dropped."}
+	}
+	last := len(names) - 1
+	return []string{"Generations " + strings.Join(names[:last], ", ") + " and " + names[last] + " were dropped."}
 }
 
 func milliseconds(s rebuild.Seconds) string { return fmt.Sprintf("%.0f ms", float64(s)*1000) }

@@ -17,12 +17,16 @@ import (
 // comparisonWords are what is said of rows that differ.
 type comparisonWords struct {
 	missing, surplus, value string // of one row; value is a format of what is served and what should be
+	lacks                   string // of the projection whose tables and columns aren't all there
 	sums                    map[rebuild.Kind]string
 }
 
 // heldAgainst is what is said while nothing has changed.
 func heldAgainst(sums map[rebuild.Kind]string) comparisonWords {
-	return comparisonWords{missing: "not served, should be", surplus: "served, should not be", value: "served %s, should be %s", sums: sums}
+	return comparisonWords{
+		missing: "not served, should be", surplus: "served, should not be", value: "served %s, should be %s",
+		lacks: "The live projection lacks", sums: sums,
+	}
 }
 
 // wholly is the comparison with lists that are empty, rather than null in JSON.
@@ -49,7 +53,7 @@ func writeComparison(w io.Writer, c rebuild.Comparison, words comparisonWords) e
 	if err := table(w, changeRows(c, words)); err != nil {
 		return err
 	}
-	return writeLines(w, append(missingLines(c), letterLines(c)...))
+	return writeLines(w, append(missingLines(c, words), letterLines(c)...))
 }
 
 func writeLines(w io.Writer, lines []string) error {
@@ -65,15 +69,17 @@ func writeLines(w io.Writer, lines []string) error {
 func sampleLines(c rebuild.Comparison, words comparisonWords) []string {
 	var lines []string
 	for _, d := range c.Samples {
-		row := rowName(d)
-		switch d.Kind {
-		case rebuild.KindMissing:
-			lines = append(lines, row+": "+words.missing)
-		case rebuild.KindSurplus:
-			lines = append(lines, row+": "+words.surplus)
-		case rebuild.KindChanged:
+		row := rowName(d) + ": "
+		switch {
+		case d.Table == ledger:
+			lines = append(lines, ledgerLines(d, words)...)
+		case d.Kind == rebuild.KindMissing:
+			lines = append(lines, row+several(d)+words.missing)
+		case d.Kind == rebuild.KindSurplus:
+			lines = append(lines, row+several(d)+words.surplus)
+		default:
 			for _, v := range d.Values {
-				lines = append(lines, row+": "+v.Column+": "+fmt.Sprintf(words.value, printable(v.Served), printable(v.Should)))
+				lines = append(lines, row+v.Column+": "+fmt.Sprintf(words.value, printable(v.Served), printable(v.Should)))
 			}
 		}
 	}
@@ -81,6 +87,47 @@ func sampleLines(c rebuild.Comparison, words comparisonWords) []string {
 		lines = append(lines, "More rows differ than are listed: of "+left+".")
 	}
 	return lines
+}
+
+// several is the number of rows of a difference that is about more than one.
+func several(d rebuild.Difference) string {
+	if len(d.Key) > 0 || d.Rows <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("%d rows ", d.Rows)
+}
+
+// ledger is the table of what became of messages, by partition and entity.
+const ledger = "coverage"
+
+// ledgerLines are a partition's counts of an entity that differ: what was read, and what became of it.
+func ledgerLines(d rebuild.Difference, words comparisonWords) []string {
+	names := []string{tableName(d.Table)}
+	for _, v := range d.Key {
+		names = append(names, v.Column+" "+printable(v.Should))
+	}
+	var lines []string
+	for _, v := range d.Values {
+		lines = append(lines, strings.Join(names, ", ")+": "+fmt.Sprintf(words.value, counts(v.Served), counts(v.Should)))
+	}
+	return lines
+}
+
+// counts puts what became of messages in brackets behind how many were read.
+func counts(text string) string {
+	read, outcomes, found := strings.Cut(printable(text), ": ")
+	if !found {
+		return read
+	}
+	return read + " (" + outcomes + ")"
+}
+
+// tableName is what people know a table as.
+func tableName(table string) string {
+	if table == ledger {
+		return "ledger"
+	}
+	return table
 }
 
 // unlisted are the tables of which not every row that differs is a sample, as far as the sums prove it.
@@ -98,12 +145,12 @@ func unlisted(c rebuild.Comparison) string {
 		least[name] += rows
 	}
 	for _, d := range c.Samples {
-		least[d.Table]--
+		least[d.Table] -= max(d.Rows, 1)
 	}
 	var names []string
 	for name, rows := range least {
 		if rows > 0 {
-			names = append(names, name)
+			names = append(names, tableName(name))
 		}
 	}
 	slices.Sort(names)
@@ -134,16 +181,20 @@ func changeRows(c rebuild.Comparison, words comparisonWords) [][]string {
 	}
 	rows := [][]string{{"TABLE", "COLUMN", "ROWS", "DIFFERENCE"}}
 	for _, change := range c.Changes {
-		rows = append(rows, []string{change.Table, cmp.Or(change.Column, "-"), strconv.FormatInt(change.Rows, 10), words.sums[change.Kind]})
+		rows = append(rows, []string{tableName(change.Table), cmp.Or(change.Column, "-"), strconv.FormatInt(change.Rows, 10), words.sums[change.Kind]})
 	}
 	return rows
 }
 
-func missingLines(c rebuild.Comparison) []string {
+func missingLines(c rebuild.Comparison, words comparisonWords) []string {
 	if len(c.Missing) == 0 {
 		return nil
 	}
-	return []string{"The live projection is another release's and lacks: " + strings.Join(c.Missing, ", ") + "."}
+	line := words.lacks + " " + strings.Join(c.Missing, ", ")
+	if c.Foreign {
+		return []string{line + ": another release built it."}
+	}
+	return []string{line + ": another release built it, or somebody changed it."}
 }
 
 // listedLetters is how many messages are named.

@@ -22,13 +22,14 @@ type rebuildProgress struct {
 	done    int64          // of the task
 	total   int64
 	begun   int64       // messages of the partitions' parts that were begun
-	parts   []*partTask // not known to have ended, the one that was heard of last at the end
+	parts   []*partTask // the one that was heard of last at the end
 }
 
 // partTask is a part of a partition that is being folded.
 type partTask struct {
 	partition int
 	done      int64
+	ended     bool           // but for what arrives meanwhile
 	task      *progress.Task // nil: not shown
 }
 
@@ -137,15 +138,16 @@ func (p *rebuildProgress) fold(now rebuild.Progress) (more int64) {
 	more = now.Done - part.done
 	part.done = now.Done
 	p.show(part, now.Total)
-	if now.Total == 0 || now.Done < now.Total {
-		p.parts = append(p.parts, part)
-	}
+	p.parts = append(p.parts, part)
 	return more
 }
 
 // show shows a part. No more are shown than there are workers: nobody says that a part has ended, but what was not heard of for
 // longest probably has.
 func (p *rebuildProgress) show(part *partTask, total int64) {
+	if part.ended {
+		return
+	}
 	if part.task == nil {
 		shown := slices.DeleteFunc(slices.Clone(p.parts), func(other *partTask) bool { return other.task == nil })
 		if len(shown) >= p.effort.Workers {
@@ -157,5 +159,6 @@ func (p *rebuildProgress) show(part *partTask, total int64) {
 	part.task.Set(part.done)
 	if total > 0 && part.done >= total {
 		part.task.Finish()
+		part.task, part.ended = nil, true
 	}
 }

@@ -32,6 +32,7 @@ func TestRebuildProgress_Fold(t *testing.T) {
 		},
 		"parts one by one":                     {200, []rebuild.Progress{folded(0, 100, 200), folded(0, 200, 200), folded(0, 50, 200), folded(0, 150, 200)}, 350, 400},
 		"parts at the same time":               {500, []rebuild.Progress{folded(0, 100, 200), folded(0, 90, 200), folded(0, 190, 200), folded(0, 200, 200)}, 390, 500},
+		"more than there was at first":         {500, []rebuild.Progress{folded(0, 100, 200), folded(0, 200, 200), folded(0, 203, 200), folded(1, 90, 300)}, 293, 500},
 		"not known how much":                   {0, []rebuild.Progress{folded(0, 100, 0), folded(0, 110, 0)}, 110, 0},
 		"more than was known of, as they come": {50, []rebuild.Progress{folded(0, 60, 0)}, 60, 60},
 	} {

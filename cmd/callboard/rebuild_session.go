@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -30,22 +31,23 @@ type rebuilding struct {
 	outlook func(status.Report) int64 // roughly how many messages will be read; nil: not known
 	errs    io.Writer
 	paused  string // what to know after an interruption
+	changes bool   // tables are changed, as their owner alone may
 }
 
 // run does the work. Its progress is off the screen before run returns.
 func (r rebuilding) run(ctx context.Context, work func(rebuild.Config) error) error {
-	return withStream(r.servers.NATS, func(js jetstream.JetStream) error {
+	err := withStream(r.servers.NATS, func(js jetstream.JetStream) error {
 		return withDatabase(ctx, r.servers.Postgres, func(pool *pgxpool.Pool) error {
 			source := status.Source{JetStream: js, Stream: r.servers.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
 			shown := newRebuildProgress(r.errs, r.effort, func() int64 { return r.ahead(ctx, source) })
 			defer shown.close()
-			err := work(r.config(source, pool, shown))
-			if err != nil && ctx.Err() != nil {
-				return errors.New("interrupted\n" + r.paused)
-			}
-			return rebuildRefused(err)
+			return r.refused(work(r.config(source, pool, shown)))
 		})
 	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w\n%s", errInterrupted, r.paused)
+	}
+	return err
 }
 
 func (r rebuilding) config(source status.Source, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
@@ -82,9 +84,13 @@ func partsLeft(r status.Report) int64 {
 	return 0
 }
 
-// rebuildRefused adds to an error what to do about it.
-func rebuildRefused(err error) error {
+// refused adds to an error what to do about it.
+func (r rebuilding) refused(err error) error {
+	var refusal *pgconn.PgError
 	switch {
+	case r.changes && errors.As(err, &refusal) && refusal.Code == insufficientPrivilege:
+		// Not wrapped: nobody is to add what other commands would need.
+		return errors.New("rebuild, rollback and repair run as the user who ran 'callboard migrate'\n" + err.Error())
 	case errors.Is(err, rebuild.ErrBusy):
 		return fmt.Errorf("%w\nWait for its end; 'callboard status' shows a generation that is being built", err)
 	case errors.Is(err, rebuild.ErrUnreadable):

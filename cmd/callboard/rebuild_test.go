@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,7 @@ type difference struct {
 		Values                     []struct{ Column, Served, Should string }
 	}
 	Letters []json.RawMessage
+	Missing []string
 	Foreign bool
 }
 
@@ -43,6 +45,8 @@ func (d difference) counts() string {
 // building is what a rebuild says in JSON.
 type building struct {
 	Generation, Replaced, Messages, Rows int64
+	Parts, PartsResumed                  int64
+	Dropped                              []int64
 	Kept, Resumed                        bool
 	StandstillSeconds                    float64
 	Comparison                           difference
@@ -133,6 +137,7 @@ func TestRebuild(t *testing.T) {
 	t.Run("sound", func(t *testing.T) { checkSound(f.in(t)) })
 	t.Run("damaged", func(t *testing.T) { checkDamage(f.in(t)) })
 	f.equal("after the rebuild", sound)
+	t.Run("lacking", func(t *testing.T) { checkLacking(f.in(t)) })
 	t.Run("rollback", func(t *testing.T) { checkRollback(f.in(t)) })
 	t.Run("refused", func(t *testing.T) { checkRebuildRefused(f.in(t)) })
 }
@@ -147,7 +152,8 @@ func checkRebuiltLive(f rebuildFleet) {
 		f.Errorf("the publisher ended before the rebuild: exit %d", code)
 	}
 	if len(done.Comparison.Changes)+len(done.Comparison.Letters) > 0 || done.Replaced != 1 || done.Generation != 2 || done.Messages == 0 ||
-		done.Rows == 0 || done.Kept || done.Resumed || done.StandstillSeconds <= 0 {
+		done.Rows == 0 || done.Kept || done.Resumed || done.StandstillSeconds <= 0 || done.Parts == 0 || done.PartsResumed != 0 ||
+		!slices.Equal(done.Dropped, []int64{1}) {
 		f.Errorf("%+v", done)
 	}
 }
@@ -162,7 +168,11 @@ func checkSound(f rebuildFleet) {
 	f.says(f.owner(), 0, `^\d+ rows of \d+ tables are as they should be\.\n$`, "verify", "--system", system, "--system", "global")
 	unknown := uuid.NewString()
 	f.says(f.owner(), 1, `(^|\n)error: neither the stream nor the projection knows phone system `+unknown+`\n$`, "verify", "--system", unknown)
-	f.says(f.owner(), 0, `^The stream knows nothing of phone system `+unknown+`: it has no rows now\.\n$`, "repair", "--system", unknown)
+	f.says(f.owner(), 1, `(^|\n)error: neither the stream nor the projection knows phone system `+unknown+`\n$`, "repair", "--system", unknown)
+	if _, err := f.pool.Exec(f.Context(), "insert into projection.day_count values ($1, 'x', '', '2026-01-01', 1)", unknown); err != nil {
+		f.Fatal(err)
+	}
+	f.says(f.owner(), 0, `^No message of the stream makes a row of phone system `+unknown+`: it has none now\.\n$`, "repair", "--system", unknown)
 }
 
 // checkDamage takes rows away, changes and adds some in two phone systems; one is repaired, the other comes right with a rebuild.
@@ -190,15 +200,43 @@ func checkDamage(f rebuildFleet) {
 	f.says(f.env("callboard_operator"), 1, `(?s)^call_log, phone system `+first+`, id \S+: not served, should be\n`+
 		`day_count, phone system `+second+`, .*: served, should not be\n`+
 		`extension, phone system `+first+`, id \S+: name: served "Bob\\x1b\[31m", should be "[^\n]+"\n\n`+
-		`TABLE .*extension +name +1 +served with another value\n$`, "verify")
+		`TABLE .*extension +name +1 +served with another value\n`+
+		`'callboard repair --system ID' for each of the phone systems, or 'callboard rebuild', makes it right\.\n$`, "verify")
+	f.says(f.owner(), 1, `\n'callboard repair --system `+first+`' or 'callboard rebuild' makes it right\.\n$`, "verify", "--system", first)
 	f.says(f.owner(), 0, `^The \d+ rows of phone system `+first+` are made anew from the \d+ messages of its partition; commits stood still for \d+ ms\.\n'callboard verify --system `+first+`' `, "repair", "--system", first)
 	f.says(f.owner(), 0, ` are as they should be\.\n$`, "verify", "--system", first)
 	f.decode(1, &differs, "verify", "--system", second)
 	if differs.counts() != "day_count surplus  1" {
 		f.Errorf("%+v", differs)
 	}
-	f.says(f.owner(), 0, `(?s)^day_count, .*: removed\n.*\nday_count +- +1 +removed\nGeneration 3 is live: \d+ messages, \d+ rows in .*Generation 2 is kept: 'callboard rollback' switches back\.\n$`, "rebuild", "--keep")
+	f.says(f.owner(), 0, `(?s)^day_count, .*: removed\n.*\nday_count +- +1 +removed\nGeneration 3 is live: \d+ messages, \d+ rows in \d+\.\ds \(.*\), \d+ messages/s.*; commits stood still for \d+ ms and for \d+ ms\.\nGeneration 2 is kept: 'callboard rollback' switches back\.\n$`, "rebuild", "--keep")
 	f.says(f.owner(), 0, ` are as they should be\.\n$`, "verify")
+}
+
+// checkLacking takes a column and the ledger's truth away, and puts both back.
+func checkLacking(f rebuildFleet) {
+	f.Helper()
+	exec := func(statement string) {
+		f.Helper()
+		if _, err := f.pool.Exec(f.Context(), statement); err != nil {
+			f.Fatal(err)
+		}
+	}
+	system := f.one("select id::text from projection.phone_system order by id limit 1")
+	exec("alter table projection.phone rename name to title")
+	var differs difference
+	f.decode(1, &differs, "verify")
+	if !slices.Equal(differs.Missing, []string{"phone.name"}) || differs.Foreign {
+		f.Errorf("%+v", differs)
+	}
+	const lacks = "lacks phone\\.name: another release built it, or somebody changed it"
+	f.says(f.owner(), 1, `^The live projection `+lacks+`\.\n'callboard rebuild' makes it right\.\n$`, "verify")
+	f.says(f.owner(), 0, `^The live projection `+lacks+`\.\nNothing was written; 'callboard rebuild' changes this\.\n$`, "rebuild", "--dry-run")
+	f.says(f.owner(), 1, `(^|\n)error: the live projection `+lacks+`\n'callboard rebuild' makes it anew\n$`, "repair", "--system", system)
+	exec("alter table projection.phone rename title to name; update projection.coverage set read = read + 5, stale = stale + 5 where entity = 'phone-system'")
+	f.says(f.owner(), 1, `^ledger, partition \d+, entity phone-system: served \d+ read \(\d+ applied, \d+ stale, 0 ignored, 0 dead\), should be \d+ read \(.*\)\n`, "verify")
+	f.says(f.owner(), 1, `\nledger +counts +\d+ +served with another value\n'callboard rebuild' makes it right\.\n$`, "verify")
+	exec("update projection.coverage set read = read - 5, stale = stale - 5 where entity = 'phone-system'")
 }
 
 func checkRollback(f rebuildFleet) {
@@ -210,19 +248,20 @@ func checkRollback(f rebuildFleet) {
 	if back.Generation != 3 || back.Replaced != 2 {
 		f.Errorf("%+v", back)
 	}
-	f.says(f.owner(), 0, `^Nothing changed: \d+ rows are as they were\.\nGeneration 4 is live: .* Generation 3 was dropped\.\n$`, "rebuild")
+	f.says(f.owner(), 0, `^Nothing changed: \d+ rows are as they were\.\nGeneration 4 is live: .*\nGenerations 3 and 2 were dropped\.\n$`, "rebuild")
 	f.says(f.owner(), 1, `(^|\n)error: no generation is kept: 'callboard rebuild --keep' keeps `, "rollback")
 }
 
 func checkRebuildRefused(f rebuildFleet) {
 	f.Helper()
 	system := f.one("select id::text from projection.phone_system order by id limit 1")
-	const owner = `(?s)(^|\n)error: .*42501.*\nrebuild, rollback and repair run as the user who ran 'callboard migrate'\n$`
+	const owner = `(^|\n)error: rebuild, rollback and repair run as the user who ran 'callboard migrate'\n.*42501\)\n$`
 	f.says(f.env("callboard_operator"), 1, owner, "rebuild")
 	f.says(f.env("callboard_operator"), 1, owner, "repair", "--system", system)
 	for _, args := range [][]string{
 		{"rebuild", "--batch", "0"}, {"rebuild", "--memory", "2"}, {"rebuild", "--memory", "-1GiB"}, {"rebuild", "--max-live-lag", "-1s"},
-		{"rebuild", "--dry-run", "--keep"}, {"verify", "--system", "x"}, {"verify", "--workers", "-1"}, {"repair"}, {"repair", "--system", "all"},
+		{"rebuild", "--dry-run", "--keep"}, {"verify", "--system", "x"}, {"verify", "--workers", "-1"}, {"verify", "--system", ""}, {"repair"}, {"repair", "--system", "all"},
+		{"repair", "--system", ""},
 	} {
 		if r := command(f, f.owner(), "", args...); r.code != 2 || r.out != "" {
 			f.Errorf("%v: exit %d: %s%s", args, r.code, r.out, r.err)
@@ -270,7 +309,7 @@ func TestRebuild_WaitsAndGoesOn(t *testing.T) {
 		t.Fatal("it goes on waiting")
 	}
 	var done building
-	if err := json.Unmarshal([]byte(again.out.String()), &done); err != nil || !done.Resumed || done.Generation != 2 || len(done.Comparison.Changes) > 0 {
+	if err := json.Unmarshal([]byte(again.out.String()), &done); err != nil || !done.Resumed || done.Parts == 0 || done.PartsResumed >= done.Parts || done.Generation != 2 || len(done.Comparison.Changes) > 0 {
 		t.Errorf("%+v, %v: %s", done, err, again.err)
 	}
 	f.caughtUp()

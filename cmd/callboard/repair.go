@@ -17,9 +17,12 @@ type repairCommand struct {
 
 // Run puts what the stream says in the place of a phone system's rows.
 func (c *repairCommand) Run(ctx context.Context, streams process.Streams) error {
-	work := rebuilding{servers: c.projectionServers, effort: modest(), errs: streams.Err, paused: "Nothing was changed"}
+	work := rebuilding{servers: c.projectionServers, effort: modest(), errs: streams.Err, paused: "Nothing was changed", changes: true}
 	var done rebuild.Repaired
 	err := work.run(ctx, func(config rebuild.Config) (err error) {
+		if err := repairable(ctx, config, c.System.id); err != nil {
+			return err
+		}
 		done, err = rebuild.Repair(ctx, config, c.System.id)
 		return err
 	})
@@ -32,7 +35,7 @@ func (c *repairCommand) Run(ctx context.Context, streams process.Streams) error 
 func (c *repairCommand) write(w io.Writer, done rebuild.Repaired) error {
 	name := systemName(c.System.id)
 	if done.Rows == 0 {
-		_, err := fmt.Fprintf(w, "The stream knows nothing of %s: it has no rows now.\n", name)
+		_, err := fmt.Fprintf(w, "No message of the stream makes a row of %s: it has none now.\n", name)
 		return err
 	}
 	_, err := fmt.Fprintf(w, "The %d rows of %s are made anew from the %d messages of its partition; commits stood still for %s.\n"+

@@ -24,7 +24,7 @@ type rolledBack struct {
 
 // Run puts the kept generation in the live one's place.
 func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) error {
-	work := rebuilding{servers: c.projectionServers, effort: modest(), errs: streams.Err, paused: "Nothing was switched"}
+	work := rebuilding{servers: c.projectionServers, effort: modest(), errs: streams.Err, paused: "Nothing was switched", changes: true}
 	var done rebuild.Result
 	err := work.run(ctx, func(config rebuild.Config) (err error) {
 		done, err = rebuild.Rollback(ctx, config)

@@ -31,7 +31,7 @@ const watchInterval = 2 * time.Second
 
 // Run shows the status, once or until ctx ends.
 func (c *statusCommand) Run(ctx context.Context, streams process.Streams) error {
-	return withStream(c.NATS, func(js jetstream.JetStream) error {
+	return interrupted(ctx, withStream(c.NATS, func(js jetstream.JetStream) error {
 		return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 			source := status.Source{JetStream: js, Stream: c.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
 			read := func() (status.Report, error) { return source.Read(ctx) }
@@ -44,7 +44,7 @@ func (c *statusCommand) Run(ctx context.Context, streams process.Streams) error 
 			}
 			return c.show(streams.Out, report)
 		})
-	})
+	}))
 }
 
 func (c *statusCommand) watch(ctx context.Context, w io.Writer, read func() (status.Report, error)) error {
@@ -127,11 +127,19 @@ func partitionRows(r status.Report) [][]string {
 	for _, p := range r.Partitions {
 		rows = append(rows, []string{
 			strconv.Itoa(p.Partition), strconv.FormatUint(p.Head, 10), strconv.FormatUint(p.Position, 10),
-			strconv.FormatUint(p.LagEvents, 10), strconv.FormatFloat(p.LagSeconds, 'f', 1, 64),
+			known(p, strconv.FormatUint(p.LagEvents, 10)), known(p, strconv.FormatFloat(p.LagSeconds, 'f', 1, 64)),
 			numberOr(p.Messages, "-"), numberOr(p.Read, "-"), watermark(p.Watermark), owner(p),
 		})
 	}
 	return rows
+}
+
+// known is a lag of a partition, which nobody knows where position and stream don't belong together.
+func known(p status.Partition, lag string) string {
+	if p.Fault != "" {
+		return "?"
+	}
+	return lag
 }
 
 func coverageRows(r status.Report) [][]string {
@@ -185,7 +193,11 @@ func reasonLines(r status.Report) []string {
 }
 
 func totals(r status.Report) string {
-	line := fmt.Sprintf("stream %s: %d events, %d not applied; dead letters: %d", r.Stream, r.Messages, r.Lag(), r.DeadLetters)
+	least := ""
+	if slices.ContainsFunc(r.Partitions, func(p status.Partition) bool { return p.Fault != "" }) {
+		least = "at least "
+	}
+	line := fmt.Sprintf("stream %s: %d events, %s%d not applied; dead letters: %d", r.Stream, r.Messages, least, r.Lag(), r.DeadLetters)
 	if r.DeadLettersRetrying > 0 {
 		line += fmt.Sprintf(", %d of them to be retried", r.DeadLettersRetrying)
 	}

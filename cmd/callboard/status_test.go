@@ -41,7 +41,7 @@ func unwell() status.Report {
 
 const unwellText = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  READ  WATERMARK                 OWNER
 0          199   120       60   1.2      115       112   2026-03-01T09:00:00.000Z  projector@here/7
-1          0     300       0    0.0      -         -     2026-03-01T09:00:00.000Z  - STREAM_REGRESSED
+1          0     300       ?    ?        -         -     2026-03-01T09:00:00.000Z  - STREAM_REGRESSED
 
 ENTITY        READ  APPLIED  STALE  IGNORED  DEAD
 phone-system  2     2        0      0        0
@@ -53,11 +53,11 @@ generation 3: live since 2026-03-01T09:00:00Z, of another release: run 'callboar
 generation 2: kept, live last from 2026-03-01T09:00:00Z, of another release
 dead letters, 2 times: /data/id: not a UUID
 dead letters, 1 time: "a\x1b[2Jb"
-stream PHONES: 200 events, 60 not applied; dead letters: 3, 1 of them to be retried; generation: 3; 24 events/s; what waits takes 3s
+stream PHONES: 200 events, at least 60 not applied; dead letters: 3, 1 of them to be retried; generation: 3; 24 events/s; what waits takes 3s
 
-PROBLEM: partition 0: 3 messages are not accounted for
-PROBLEM: partition 0, call: the ledger does not add up: 110 read, and what became of them makes 109
-PROBLEM: partition 1 can't go on: STREAM_REGRESSED
+PROBLEM: partition 0: 3 messages are not accounted for: 'callboard rebuild' reads them
+PROBLEM: partition 0, call: the ledger does not add up: 110 read, and what became of them makes 109: 'callboard rebuild' counts anew
+PROBLEM: partition 1 can't go on: STREAM_REGRESSED: the stream lost its end; restore it, or run 'callboard rebuild'
 PROBLEM: generation 3, the live one, is of another release: run 'callboard rebuild'
 `
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -17,7 +17,7 @@ import (
 type verifyCommand struct {
 	output
 	effort
-	Systems []phoneSystem `name:"system" placeholder:"UUID" help:"Look at these phone systems alone; 'global' is what belongs to no single one."`
+	Systems []phoneSystem `name:"system" sep:"none" placeholder:"UUID" help:"Look at this phone system alone; may be repeated. 'global' is what belongs to no single one."`
 	projectionServers
 }
 
@@ -72,11 +72,31 @@ func (c *verifyCommand) write(w io.Writer, found rebuild.Comparison) error {
 	words := heldAgainst(map[rebuild.Kind]string{
 		rebuild.KindMissing: "not served, should be", rebuild.KindSurplus: "served, should not be", rebuild.KindChanged: "served with another value",
 	})
-	if err := writeComparison(w, found, words); err != nil || found.Differs() {
+	if err := writeComparison(w, found, words); err != nil {
 		return err
+	}
+	if found.Differs() {
+		return writeLines(w, []string{remedy(found)})
 	}
 	_, err := fmt.Fprintf(w, "%d rows of %d tables are as they should be.\n", found.Rows, len(store.Tables()))
 	return err
+}
+
+// remedy is what makes right what differs. A repair makes the rows of one phone system anew, and neither tables nor the ledger.
+func remedy(found rebuild.Comparison) string {
+	inLedger := func(d rebuild.Difference) bool { return d.Table == ledger }
+	switch {
+	case len(found.Letters) > 0:
+		return "Make these messages readable again, a transcript's object that is gone for example, and verify again."
+	case len(found.Missing) > 0 || slices.ContainsFunc(found.Samples, inLedger):
+		return "'callboard rebuild' makes it right."
+	}
+	system := found.Samples[0].System
+	another := func(d rebuild.Difference) bool { return d.System != system }
+	if unlisted(found) != "" || slices.ContainsFunc(found.Samples, another) {
+		return "'callboard repair --system ID' for each of the phone systems, or 'callboard rebuild', makes it right."
+	}
+	return fmt.Sprintf("'callboard repair --system %s' or 'callboard rebuild' makes it right.", phoneSystem{system})
 }
 
 func (c *verifyCommand) verdict(found rebuild.Comparison) error {
@@ -84,11 +104,7 @@ func (c *verifyCommand) verdict(found rebuild.Comparison) error {
 	case found.Foreign:
 		return errForeign
 	case c.unknown(found):
-		names := make([]string, 0, len(c.Systems))
-		for _, s := range c.Systems {
-			names = append(names, systemName(s.id))
-		}
-		return fmt.Errorf("neither the stream nor the projection knows %s", strings.Join(names, ", "))
+		return unknownSystems(c.systems()...)
 	case found.Differs():
 		return process.ErrFailed
 	}

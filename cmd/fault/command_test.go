@@ -12,6 +12,9 @@ type command struct {
 	*program
 }
 
+// commandLimit is how long a command may take: it reads a stream that has grown for hours, on a machine that is busy.
+const commandLimit = 5 * patience
+
 // begin starts a command.
 func (s *stage) begin(args ...string) command {
 	s.tb.Helper()
@@ -26,7 +29,7 @@ func (c command) finish() (code int) {
 	c.tb.Helper()
 	select {
 	case <-c.ended:
-	case <-time.After(patience):
+	case <-time.After(commandLimit):
 		c.tb.Fatalf("callboard %s doesn't come to an end:\n%s", c.args, tail(c.log()))
 	}
 	return c.cmd.ProcessState.ExitCode()

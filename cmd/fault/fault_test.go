@@ -22,12 +22,12 @@ var (
 	wanted     = flag.String("kinds", "", "a regular expression of the kinds of faults that are drawn; empty: all")
 )
 
-// A dozen faults, and everything is as if there had been none.
+// Ten faults, and everything is as if there had been none.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
-	run(t, plan{faults: 12, each: 12})
+	run(t, plan{faults: 10, each: 10})
 }
 
 // As many faults as are asked for, with a verdict now and then and figures in the end.

@@ -49,9 +49,17 @@ func stroll(dice *rand.Rand) int {
 	return dice.IntN(8)
 }
 
-// march is so many events a second.
-func march(rate int) pace {
-	return func(*rand.Rand) int { return rate * int(rhythm) / int(time.Second) }
+// march is so many events a second. After the most that there are to be at this rate it is a fifth, so that a machine that is slow
+// doesn't give itself ever more to do.
+func march(rate, most int) pace {
+	each, sent := rate*int(rhythm)/int(time.Second), 0
+	return func(*rand.Rand) int {
+		if sent >= most {
+			return each / 5
+		}
+		sent += each
+		return each
+	}
 }
 
 // newFeed publishes the backlog and begins.

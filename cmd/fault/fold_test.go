@@ -32,6 +32,9 @@ type liftKey struct {
 	sequence  uint64
 }
 
+// verdict is what the names of the test's own consumers begin with.
+const verdict = "verdict"
+
 // foldAll folds the stream as it is.
 func (s *stage) foldAll() *folded {
 	s.tb.Helper()
@@ -44,7 +47,7 @@ func (s *stage) foldAll() *folded {
 	}
 	stream := s.stream()
 	last := stream.CachedInfo().State.LastSeq
-	consumer, err := stream.OrderedConsumer(s.tb.Context(), jetstream.OrderedConsumerConfig{})
+	consumer, err := stream.OrderedConsumer(s.tb.Context(), jetstream.OrderedConsumerConfig{NamePrefix: verdict})
 	if err != nil {
 		s.tb.Fatal(err)
 	}

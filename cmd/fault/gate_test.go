@@ -18,19 +18,23 @@ begin
 end
 $$`
 
-// gatesSQL lets every transaction of a projector pass two gates: one when it has moved its position and is about to write calls, one
-// when it is about to commit.
-const gatesSQL = `
-drop trigger if exists gate on projection.call_log;
-drop trigger if exists gate on projection.position;
-create trigger gate before insert on projection.call_log for each statement execute function fault.pass(1);
-create constraint trigger gate after update on projection.position deferrable initially deferred for each row execute function fault.pass(2);
-`
+// gates lets every transaction of a projector pass two gates: one when it has moved its position and is about to write calls, one when
+// it is about to commit.
+func gates() []string {
+	return []string{
+		"drop trigger if exists gate on projection.call_log",
+		"create trigger gate before insert on projection.call_log for each statement execute function fault.pass(1)",
+		"drop trigger if exists gate on projection.position",
+		"create constraint trigger gate after update on projection.position deferrable initially deferred for each row execute function fault.pass(2)",
+	}
+}
 
-// hang hangs the gates into the generation that is live.
+// hang hangs the gates into the generation that is live, one at a time, so that nobody waits for both tables.
 func (s *stage) hang() {
 	s.tb.Helper()
-	s.postgres.exec(live, gatesSQL)
+	for _, gate := range gates() {
+		s.postgres.exec(live, gate)
+	}
 }
 
 // The places where a projector can be held, as statements that hold it there.

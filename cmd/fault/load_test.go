@@ -5,11 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callboard/projector/rebuild"
 )
 
 const (
-	loadRate = 500  // events a second, as far as the machine can
-	loadRest = 1500 // messages applied between one command and the next
+	loadRate = 500 // events a second, as far as the machine can
+	loadMost = 15_000
+	loadRest = 600 // messages applied between one command and the next
 )
 
 // The projection is rebuilt, rolled back and rebuilt while events come without a pause and a crowd asks. Nobody notices.
@@ -22,7 +25,7 @@ func TestRebuild_UnderLoad(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("-seed %d", seed)
-	s := newStage(t, seed, march(loadRate))
+	s := newStage(t, seed, march(loadRate, loadMost))
 	c := s.gather()
 	g, stop := s.measure()
 	began := time.Now()
@@ -44,12 +47,7 @@ func (s *stage) underLoad(c *crowd, g *gauge, args []string) {
 	s.tb.Helper()
 	marks := c.bookmarks(s.tb.Context())
 	before, began := c.answers(), time.Now()
-	var done struct {
-		Messages                           int64
-		FollowSeconds                      float64
-		SnapshotSeconds, StandstillSeconds float64
-		Comparison                         struct{ Changes []any }
-	}
+	var done rebuild.Result
 	s.command(&done, args...)
 	ended, asked := time.Now(), c.answers()-before
 	if len(done.Comparison.Changes) > 0 {
@@ -57,8 +55,9 @@ func (s *stage) underLoad(c *crowd, g *gauge, args []string) {
 	}
 	c.readOn(s.tb.Context(), marks)
 	s.applies(loadRest)
-	s.figures.total("%s: %s, of which it stood still for %.1f and %.1f ms; %d messages folded; %d answers; %s",
-		strings.Join(args, " "), brief(ended.Sub(began)), done.SnapshotSeconds*1000, done.StandstillSeconds*1000, done.Messages, asked, g.between(began, ended))
+	s.figures.total("%s: %s (fold %.1fs, index %.1fs, follow %.1fs, compare %.1fs), commits stood still for %.0f and %.0f ms; %d messages folded; %d answers; %s",
+		strings.Join(args, " "), brief(ended.Sub(began)), done.Fold, done.Index, done.Follow, done.Compare, done.Snapshot*1000, done.Standstill*1000,
+		done.Messages, asked, g.between(began, ended))
 	s.figures.total("  then: %s", g.between(ended, time.Now()))
 }
 

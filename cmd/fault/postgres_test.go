@@ -61,7 +61,7 @@ func deadlocks(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return strings.Join(regexp.MustCompile(`(?m)^.*deadlock detected.*(\n.*){0,15}`).FindAllString(string(text), -1), "\n")
+	return strings.Join(regexp.MustCompile(`(?m)^.*deadlock detected.*(\n.*){0,60}`).FindAllString(string(text), -1), "\n")
 }
 
 // database makes one with callboard's schema in it.

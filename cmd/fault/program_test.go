@@ -172,12 +172,17 @@ const patience = 3 * time.Minute
 // await polls until the condition holds.
 func await(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
-	deadline := time.Now().Add(patience)
+	awaitWithin(tb, patience, what, condition)
+}
+
+func awaitWithin(tb testing.TB, limit time.Duration, what string, condition func() bool) {
+	tb.Helper()
+	deadline := time.Now().Add(limit)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {
 		if time.Now().After(deadline) {
-			tb.Fatalf("not within %s: %s", patience, what)
+			tb.Fatalf("not within %s: %s", limit, what)
 		}
 		<-tick.C
 	}

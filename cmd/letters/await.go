@@ -21,33 +21,48 @@ var (
 	waitsSQL string
 )
 
-// pollInterval is well below a projector's tick.
-const pollInterval = 100 * time.Millisecond
+const (
+	// pollInterval is well below a projector's tick.
+	pollInterval = 100 * time.Millisecond
+	// faultInterval is how often partitions are asked about that may have stopped.
+	faultInterval = 10 * pollInterval
+)
 
-// Await waits until the letters have been tried, patience at most, and returns what became of each, by id. Those that still wait
-// have what they wait for as their reason. heard hears how many are done.
-func Await(ctx context.Context, pool *pgxpool.Pool, ids []int64, patience time.Duration, heard func(done int)) ([]Result, error) {
-	deadline := time.NewTimer(patience)
+// Patience is how letters are waited for.
+type Patience struct {
+	Limit  time.Duration
+	Faults func(context.Context) (map[int]string, error) // why partitions can't go on, for each that can't
+	Heard  func(done int)                                // hears how many letters are done
+}
+
+// Await waits until the letters have been tried, or all that still wait are in partitions that can't go on, and returns what became of
+// each, by id. Those that still wait have what they wait for as their reason.
+func Await(ctx context.Context, pool *pgxpool.Pool, ids []int64, patience Patience) ([]Result, error) {
+	deadline := time.NewTimer(patience.Limit)
 	defer deadline.Stop()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	w := wait{pool: pool, pending: slices.Clone(ids)}
+	w := wait{pool: pool, patience: patience, pending: slices.Clone(ids)}
 	for {
 		if err := w.poll(ctx); err != nil {
 			return nil, err
 		}
-		heard(len(w.results))
+		patience.Heard(len(w.results))
 		if len(w.pending) == 0 {
 			return w.sorted(), nil
+		}
+		stuck, err := w.stuck(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if stuck {
+			return w.explained(ctx)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-deadline.C:
-			if err := w.explain(ctx); err != nil {
-				return nil, err
-			}
-			return w.sorted(), nil
+			return w.explained(ctx)
 		case <-tick.C:
 		}
 	}
@@ -55,9 +70,12 @@ func Await(ctx context.Context, pool *pgxpool.Pool, ids []int64, patience time.D
 
 // wait is letters on their way from pending to a result.
 type wait struct {
-	pool    *pgxpool.Pool
-	pending []int64
-	results []Result
+	pool     *pgxpool.Pool
+	patience Patience
+	pending  []int64
+	results  []Result
+	faults   map[int]string // as of asked
+	asked    time.Time
 }
 
 func (w *wait) poll(ctx context.Context) error {
@@ -78,32 +96,64 @@ func (w *wait) poll(ctx context.Context) error {
 	return nil
 }
 
-// explain says of the pending letters what they wait for.
-func (w *wait) explain(ctx context.Context) error {
-	var id int64
-	var partition int
-	var owned, behind bool
-	rows, err := w.pool.Query(ctx, waitsSQL, w.pending, projector.LockClass)
-	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&id, &partition, &owned, &behind}, func() error {
-			w.results = append(w.results, Result{ID: id, State: Waiting, Reason: waitsFor(partition, owned, behind)})
-			return nil
-		})
+// stuck tells whether every pending letter is in a partition that can't go on, as far as that was asked about of late.
+func (w *wait) stuck(ctx context.Context) (bool, error) {
+	if time.Since(w.asked) < faultInterval {
+		return false, nil
 	}
-	if err != nil {
-		return fmt.Errorf("pending: %w", err)
+	var err error
+	if w.faults, err = w.patience.Faults(ctx); err != nil {
+		return false, fmt.Errorf("partitions: %w", err)
 	}
-	return nil
+	w.asked = time.Now()
+	if len(w.faults) == 0 {
+		return false, nil
+	}
+	list, err := w.waits(ctx)
+	return !slices.ContainsFunc(list, func(p pending) bool { return w.faults[p.Partition] == "" }), err
 }
 
-func waitsFor(partition int, owned, behind bool) string {
-	switch {
-	case !owned:
-		return fmt.Sprintf("no projector has partition %d: start one", partition)
-	case behind:
-		return fmt.Sprintf("the projector of partition %d hasn't read so far: 'callboard status' shows its lag", partition)
+// pending is a letter that waits.
+type pending struct {
+	ID        int64
+	Partition int
+	Owned     bool // by a projector
+	Behind    bool // the letter's message lies above the position
+}
+
+func (w *wait) waits(ctx context.Context) (list []pending, err error) {
+	rows, err := w.pool.Query(ctx, waitsSQL, w.pending, projector.LockClass)
+	if err == nil {
+		list, err = pgx.CollectRows(rows, pgx.RowToStructByName[pending])
 	}
-	return fmt.Sprintf("the projector of partition %d hasn't come to it: its log says what it does", partition)
+	if err != nil {
+		return nil, fmt.Errorf("pending: %w", err)
+	}
+	return list, nil
+}
+
+// explained are the results, with what the pending letters wait for.
+func (w *wait) explained(ctx context.Context) ([]Result, error) {
+	list, err := w.waits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		w.results = append(w.results, Result{ID: p.ID, State: Waiting, Reason: p.waitsFor(w.faults[p.Partition])})
+	}
+	return w.sorted(), nil
+}
+
+func (p pending) waitsFor(fault string) string {
+	switch {
+	case fault != "":
+		return fmt.Sprintf("partition %d can't go on: %s: 'callboard status' says what to do", p.Partition, fault)
+	case !p.Owned:
+		return fmt.Sprintf("no projector has partition %d: start one", p.Partition)
+	case p.Behind:
+		return fmt.Sprintf("the projector of partition %d hasn't read so far: 'callboard status' shows its lag", p.Partition)
+	}
+	return fmt.Sprintf("the projector of partition %d hasn't come to it: its log says what it does", p.Partition)
 }
 
 func (w *wait) sorted() []Result {

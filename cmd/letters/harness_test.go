@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/cmd/letters"
+	"callboard/cmd/status"
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
@@ -192,7 +193,7 @@ func (s *stage) retry(c letters.Choice) map[int64]letters.Result {
 	if err != nil {
 		s.Fatal(err)
 	}
-	results, err := letters.Await(s.Context(), s.operator, request.Asked, patience, func(int) {})
+	results, err := letters.Await(s.Context(), s.operator, request.Asked, s.waiting(patience))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -201,6 +202,12 @@ func (s *stage) retry(c letters.Choice) map[int64]letters.Result {
 		found[r.ID] = r
 	}
 	return found
+}
+
+// waiting is a patience that asks the stream about faults.
+func (s *stage) waiting(limit time.Duration) letters.Patience {
+	source := status.Source{JetStream: s.js, Stream: events.StreamName, Pool: s.operator}
+	return letters.Patience{Limit: limit, Faults: source.Faults, Heard: func(int) {}}
 }
 
 // claimed is a transcript whose text is in the object store, or will be.

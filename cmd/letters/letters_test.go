@@ -149,7 +149,9 @@ func TestAwait_NoProjector(t *testing.T) {
 		t.Fatalf("%+v, %v", request, err)
 	}
 	polls := 0
-	results, err := letters.Await(t.Context(), s.operator, request.Asked, 300*time.Millisecond, func(int) { polls++ })
+	short := s.waiting(300 * time.Millisecond)
+	short.Heard = func(int) { polls++ }
+	results, err := letters.Await(t.Context(), s.operator, request.Asked, short)
 	if err != nil || len(results) != 1 || results[0].State != letters.Waiting || !strings.HasPrefix(results[0].Reason, "no projector has partition ") || polls < 2 {
 		t.Errorf("%+v, %v after %d polls", results, err, polls)
 	}
@@ -157,7 +159,25 @@ func TestAwait_NoProjector(t *testing.T) {
 		t.Errorf("%+v", page)
 	}
 	s.start()
-	if results, err = letters.Await(t.Context(), s.operator, request.Asked, patience, func(int) {}); err != nil || results[0].State != letters.Open {
+	if results, err = letters.Await(t.Context(), s.operator, request.Asked, s.waiting(patience)); err != nil || results[0].State != letters.Open {
+		t.Errorf("%+v, %v", results, err)
+	}
+}
+
+// Nobody waits for a partition that can't go on, and its fault is named.
+func TestAwait_Stopped(t *testing.T) {
+	s := newStage(t)
+	stop := s.start()
+	s.bad(uuid.New())
+	s.caughtUp()
+	stop()
+	s.exec("update projection.position set sequence = 1000")
+	request, err := letters.Retry(t.Context(), s.operator, letters.Choice{})
+	if err != nil || len(request.Asked) != 1 {
+		t.Fatalf("%+v, %v", request, err)
+	}
+	results, err := letters.Await(t.Context(), s.operator, request.Asked, s.waiting(time.Hour))
+	if err != nil || len(results) != 1 || results[0].State != letters.Waiting || !strings.Contains(results[0].Reason, "can't go on: STREAM_REGRESSED: ") {
 		t.Errorf("%+v, %v", results, err)
 	}
 }
@@ -172,12 +192,12 @@ func TestAwait_Behind(t *testing.T) {
 	if got, err := letters.Retry(t.Context(), s.operator, letters.Choice{IDs: []int64{id}}); err != nil || len(got.Asked) != 1 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	results, err := letters.Await(t.Context(), s.operator, []int64{id}, time.Millisecond, func(int) {})
+	results, err := letters.Await(t.Context(), s.operator, []int64{id}, s.waiting(time.Millisecond))
 	if err != nil || len(results) != 1 || !strings.Contains(results[0].Reason, "hasn't read so far") {
 		t.Errorf("%+v, %v", results, err)
 	}
 	s.exec("delete from control.dead_letter where id = $1", id)
-	if results, err = letters.Await(t.Context(), s.operator, []int64{id}, patience, func(int) {}); err != nil || results[0].State != letters.Gone {
+	if results, err = letters.Await(t.Context(), s.operator, []int64{id}, s.waiting(patience)); err != nil || results[0].State != letters.Gone {
 		t.Errorf("%+v, %v", results, err)
 	}
 }

@@ -63,9 +63,17 @@ func (d *Display) say(line string) {
 
 // Start shows a task of so many units; 0 where that is not known. Without a unit nothing is counted.
 func (d *Display) Start(name, unit string, total int64) *Task {
+	return d.start(&Task{display: d, name: name, unit: unit, total: total, began: time.Now(), said: -1})
+}
+
+// Await shows a task that others do, without a pace: nobody knows when they come to it.
+func (d *Display) Await(name, unit string, total int64) *Task {
+	return d.start(&Task{display: d, name: name, unit: unit, total: total, began: time.Now(), said: -1, uneven: true})
+}
+
+func (d *Display) start(t *Task) *Task {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	t := &Task{display: d, name: name, unit: unit, total: total, began: time.Now(), said: -1}
 	d.tasks = append(d.tasks, t)
 	if d.terminal {
 		t.bar = d.newBar(t)

@@ -20,7 +20,9 @@ func TestDisplay_Lines(t *testing.T) {
 		d.Say("starting")
 		known := d.Start("publishing", "events", 200)
 		unknown := d.Start("reading", "lines", 0)
+		awaited := d.Await("retrying", "letters", 3)
 		known.Set(50)
+		awaited.Set(1)
 		pass(2 * time.Second)
 		known.Set(200)
 		unknown.Set(7)
@@ -29,10 +31,10 @@ func TestDisplay_Lines(t *testing.T) {
 		d.Close()
 		want := []string{
 			"starting",
-			"publishing: 50 of 200 events (25%), 33/s, 5s left", "reading: 0 lines, 0/s",
-			"publishing: 200 of 200 events (100%), 67/s", "reading: 7 lines, 2/s",
-			"reading: 7 lines, 2/s",
-			"reading: 7 lines, 1/s",
+			"publishing: 50 of 200 events (25%), 33/s, 5s left", "reading: 0 lines, 0/s", "retrying: 1 of 3 letters (33%)",
+			"publishing: 200 of 200 events (100%), 67/s", "reading: 7 lines, 2/s", "retrying: 1 of 3 letters (33%)",
+			"reading: 7 lines, 2/s", "retrying: 1 of 3 letters (33%)",
+			"reading: 7 lines, 1/s", "retrying: 1 of 3 letters (33%)",
 		}
 		if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
 			t.Errorf("it says\n%s", got)

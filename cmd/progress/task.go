@@ -15,6 +15,7 @@ type Task struct {
 	name, unit string
 	began      time.Time
 	count      atomic.Int64
+	uneven     bool                   // its pace says nothing about its end
 	note       atomic.Pointer[string] // bars ask for it while the display is locked
 
 	// What follows is guarded by the display.
@@ -89,7 +90,7 @@ func (t *Task) counted(count int64) string {
 // pace is the rate since the beginning, and how long the rest takes at that rate.
 func (t *Task) pace(count, total int64) string {
 	seconds := time.Since(t.began).Seconds()
-	if seconds <= 0 {
+	if t.uneven || seconds <= 0 {
 		return ""
 	}
 	rate := float64(count) / seconds

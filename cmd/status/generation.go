@@ -30,8 +30,8 @@ const (
 	Live     = "live"
 )
 
-// readGenerations is the newest first.
-func readGenerations(ctx context.Context, pool *pgxpool.Pool, definition []byte) ([]Generation, error) {
+// Generations are those that weren't dropped, the newest first. A definition is that of a projection of this release.
+func Generations(ctx context.Context, pool *pgxpool.Pool, definition []byte) ([]Generation, error) {
 	rows, err := pool.Query(ctx, generationsSQL, definition)
 	if err != nil {
 		return nil, fmt.Errorf("generations: %w", err)

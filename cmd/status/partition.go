@@ -16,7 +16,7 @@ type Partition struct {
 	Partition  int        `json:"partition"`
 	Head       uint64     `json:"head"`       // the sequence of its last message
 	Position   uint64     `json:"position"`   // up to which it is in the tables
-	LagEvents  uint64     `json:"lagEvents"`  // its messages above the position
+	LagEvents  uint64     `json:"lagEvents"`  // its messages above the position; of a faulty partition they say nothing
 	LagSeconds float64    `json:"lagSeconds"` // the age of the oldest of them
 	Watermark  *time.Time `json:"watermark"`  // everything stored before is in the tables
 	Owner      *string    `json:"owner"`      // the application name of the projector that has it

@@ -10,7 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/events"
 	"callboard/projector"
+	"callboard/projector/intake"
+	"callboard/projector/store"
 )
 
 var (
@@ -33,21 +36,32 @@ type position struct {
 	Stream        string
 	StreamCreated time.Time
 	Sequence      int64
+	Message       int64     // the partition's last message that is in the tables; 0: none, or not known
+	Stored        time.Time // when the stream stored it
 	Watermark     time.Time
 	Coverage      []Coverage // nil: the generation keeps no ledger
 }
 
-// fault is why the partition can't go on.
-func (p position) fault(info *jetstream.StreamInfo) string {
-	switch {
-	case p.Stream != info.Config.Name || !p.StreamCreated.Equal(info.Created.Truncate(time.Microsecond)):
-		return projector.StreamIdentityChanged
-	case uint64(p.Sequence) > info.State.LastSeq:
-		return projector.StreamRegressed
-	case uint64(p.Sequence)+1 < info.State.FirstSeq:
-		return projector.StreamTruncated
+// fault is why the partition can't go on; empty: it can.
+func (p position) fault(ctx context.Context, stream jetstream.Stream) (string, error) {
+	at := store.Position{
+		Stream: store.Stream{Name: p.Stream, Created: p.StreamCreated}, Sequence: uint64(p.Sequence),
+		Message: uint64(p.Message), Stored: events.TimeOf(p.Stored),
 	}
-	return ""
+	info := stream.CachedInfo()
+	if !at.Stream.Same(intake.StreamOf(info)) {
+		return projector.StreamIdentityChanged, nil
+	}
+	holds, err := intake.Holds(ctx, stream, at)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("partition %d: %w", p.Partition, err)
+	case !holds:
+		return projector.StreamRegressed, nil
+	case at.Sequence+1 < info.State.FirstSeq:
+		return projector.StreamTruncated, nil
+	}
+	return "", nil
 }
 
 func readPositions(ctx context.Context, pool *pgxpool.Pool) (map[int]position, error) {

@@ -1,6 +1,10 @@
 package status
 
-import "fmt"
+import (
+	"fmt"
+
+	"callboard/projector"
+)
 
 // Problems are what somebody should look at, a sentence each.
 func (r Report) Problems() []string {
@@ -17,31 +21,47 @@ func (r Report) Problems() []string {
 func (p Partition) problems() []string {
 	var list []string
 	if p.Fault != "" {
-		list = append(list, fmt.Sprintf("partition %d can't go on: %s", p.Partition, p.Fault))
+		list = append(list, fmt.Sprintf("partition %d can't go on: %s: %s", p.Partition, p.Fault, Advice(p.Fault)))
 	}
 	switch {
 	case p.Missing == 1:
-		list = append(list, fmt.Sprintf("partition %d: 1 message is not accounted for", p.Partition))
+		list = append(list, fmt.Sprintf("partition %d: 1 message is not accounted for: 'callboard rebuild' reads it", p.Partition))
 	case p.Missing > 0:
-		list = append(list, fmt.Sprintf("partition %d: %d messages are not accounted for", p.Partition, p.Missing))
+		list = append(list, fmt.Sprintf("partition %d: %d messages are not accounted for: 'callboard rebuild' reads them", p.Partition, p.Missing))
 	case p.Missing < 0:
-		list = append(list, fmt.Sprintf("partition %d: %d were read, and the stream holds %d: messages were removed, or read twice",
+		list = append(list, fmt.Sprintf("partition %d: %d were read, and the stream holds %d: messages were removed, or read twice: 'callboard verify' shows whether rows are wrong",
 			p.Partition, *p.Read, *p.Messages))
 	}
 	for _, line := range p.Coverage {
 		if outcomes := line.Outcomes(); outcomes != line.Read {
-			list = append(list, fmt.Sprintf("partition %d, %s: the ledger does not add up: %d read, and what became of them makes %d",
+			list = append(list, fmt.Sprintf("partition %d, %s: the ledger does not add up: %d read, and what became of them makes %d: 'callboard rebuild' counts anew",
 				p.Partition, line.Entity, line.Read, outcomes))
 		}
 	}
 	return list
 }
 
-// balanced tells whether there is a ledger and every line of it adds up.
+// Advice is what a fault means, and what to do about it.
+func Advice(fault string) string {
+	switch fault {
+	case projector.StreamIdentityChanged:
+		return "the stream was deleted and created anew; restore it, or run 'callboard rebuild', which builds from the new one"
+	case projector.StreamRegressed:
+		return "the stream lost its end; restore it, or run 'callboard rebuild'"
+	case projector.StreamTruncated:
+		return "messages above the position are gone; restore them: nothing else brings them back"
+	}
+	return "the projector's log says why"
+}
+
+// balanced tells whether there is a ledger, every line of it adds up, and no message is without one.
 func balanced(partitions []Partition) bool {
 	kept := false
 	for _, p := range partitions {
 		kept = kept || p.Coverage != nil
+		if p.Missing != 0 {
+			return false
+		}
 		for _, line := range p.Coverage {
 			if line.Outcomes() != line.Read {
 				return false

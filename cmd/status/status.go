@@ -43,7 +43,7 @@ type Report struct {
 	DeadLetterReasons   []Reason `json:"deadLetterReasons"`   // the most frequent of the open ones
 
 	Coverage   []Coverage  `json:"coverage"` // the ledger by entity; null where none is kept
-	Balanced   bool        `json:"balanced"` // a ledger is kept, and every line of it adds up
+	Balanced   bool        `json:"balanced"` // a ledger is kept, every line of it adds up, and it accounts for every message
 	Partitions []Partition `json:"partitions"`
 }
 
@@ -65,9 +65,9 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	stream, err := s.JetStream.Stream(ctx, s.Stream)
+	stream, err := s.stream(ctx)
 	if err != nil {
-		return report, fmt.Errorf("stream %s: %w", s.Stream, err)
+		return report, err
 	}
 	info := stream.CachedInfo()
 	report.Messages, report.Time = info.State.Msgs, info.TimeStamp
@@ -81,12 +81,47 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 			p.Owner = &owner
 		}
 		if at, known := positions[number]; known {
-			p.stand(at, info)
+			p.stand(at)
+			if p.Fault, err = at.fault(ctx, stream); err != nil {
+				return report, err
+			}
 		}
 		report.Partitions = append(report.Partitions, p)
 	}
+	err = report.measure(ctx, stream)
 	report.Coverage, report.Balanced = byEntity(report.Partitions), balanced(report.Partitions)
-	return report, report.measure(ctx, stream)
+	return report, err
+}
+
+// Faults are why partitions can't go on, for each that can't.
+func (s Source) Faults(ctx context.Context) (map[int]string, error) {
+	positions, err := readPositions(ctx, s.Pool)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := s.stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	faults := make(map[int]string)
+	for partition, at := range positions {
+		fault, err := at.fault(ctx, stream)
+		if err != nil {
+			return nil, err
+		}
+		if fault != "" {
+			faults[partition] = fault
+		}
+	}
+	return faults, nil
+}
+
+func (s Source) stream(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := s.JetStream.Stream(ctx, s.Stream)
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", s.Stream, err)
+	}
+	return stream, nil
 }
 
 func (s Source) readTables(ctx context.Context, report *Report) (map[int]position, map[int]string, error) {
@@ -94,7 +129,7 @@ func (s Source) readTables(ctx context.Context, report *Report) (map[int]positio
 		return nil, nil, err
 	}
 	var err error
-	if report.Generations, err = readGenerations(ctx, s.Pool, s.Definition); err != nil {
+	if report.Generations, err = Generations(ctx, s.Pool, s.Definition); err != nil {
 		return nil, nil, err
 	}
 	if g := live(report.Generations); g != nil {
@@ -124,8 +159,8 @@ func (r *Report) measure(ctx context.Context, stream jetstream.Stream) error {
 }
 
 // stand is where the tables have the partition.
-func (p *Partition) stand(at position, info *jetstream.StreamInfo) {
-	p.Position, p.Watermark, p.Fault, p.Coverage = uint64(at.Sequence), &at.Watermark, at.fault(info), at.Coverage
+func (p *Partition) stand(at position) {
+	p.Position, p.Watermark, p.Coverage = uint64(at.Sequence), &at.Watermark, at.Coverage
 	if p.Coverage != nil {
 		read := Total(p.Coverage).Read
 		p.Read = &read

@@ -3,6 +3,8 @@ package status_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,9 +162,23 @@ func TestRead_Faults(t *testing.T) {
 	b.publish(t, 0, 1)
 	b.position(t, 0, 1, b.created().Add(time.Second))
 	b.position(t, 1, 8, b.created())
+	b.position(t, 2, 1, b.created())
+	if _, err := b.admin.Exec(t.Context(), "update projection.position set message = 1, stored = now() - interval '1 day' where partition = 2"); err != nil {
+		t.Fatal(err)
+	}
 	report := b.read(t)
-	if report.Partitions[0].Fault != projector.StreamIdentityChanged || report.Partitions[1].Fault != projector.StreamRegressed {
-		t.Errorf("%+v", report.Partitions)
+	want := map[int]string{0: projector.StreamIdentityChanged, 1: projector.StreamRegressed, 2: projector.StreamRegressed}
+	for i, p := range report.Partitions {
+		if p.Fault != want[i] {
+			t.Errorf("%+v, want %q", p, want[i])
+		}
+	}
+	faults, err := b.source().Faults(t.Context())
+	if err != nil || !maps.Equal(faults, want) {
+		t.Errorf("%v, %v", faults, err)
+	}
+	if list := report.Problems(); len(list) != 3 || !strings.HasSuffix(list[2], ": STREAM_REGRESSED: the stream lost its end; restore it, or run 'callboard rebuild'") {
+		t.Errorf("%q", list)
 	}
 }
 
