@@ -48,7 +48,7 @@ type compared struct {
 }
 
 func (c *rebuildCommand) compare(ctx context.Context, streams process.Streams, work rebuilding) error {
-	work.outlook, work.paused = wholeStream, "Nothing was written"
+	work.paused = "Nothing was written"
 	var found rebuild.Comparison
 	err := work.run(ctx, func(config rebuild.Config) (err error) {
 		found, err = rebuild.Verify(ctx, config)
@@ -88,7 +88,7 @@ type rebuilt struct {
 }
 
 func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, work rebuilding) error {
-	work.outlook, work.paused, work.changes = partsLeft, "The live generation is as it was. Run it again: it goes on where it was", true
+	work.paused, work.changes = "The live generation is as it was. Run it again: it goes on where it was", true
 	var done rebuilt
 	var before, after []status.Generation
 	began := time.Now()

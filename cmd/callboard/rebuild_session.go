@@ -28,7 +28,6 @@ type projectionServers struct {
 type rebuilding struct {
 	servers projectionServers
 	effort  effort
-	outlook func(status.Report) int64 // roughly how many messages will be read; nil: not known
 	errs    io.Writer
 	paused  string // what to know after an interruption
 	changes bool   // tables are changed, as their owner alone may
@@ -39,7 +38,7 @@ func (r rebuilding) run(ctx context.Context, work func(rebuild.Config) error) er
 	err := withStream(r.servers.NATS, func(js jetstream.JetStream) error {
 		return withDatabase(ctx, r.servers.Postgres, func(pool *pgxpool.Pool) error {
 			source := status.Source{JetStream: js, Stream: r.servers.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
-			shown := newRebuildProgress(r.errs, r.effort, func() int64 { return r.ahead(ctx, source) })
+			shown := newRebuildProgress(r.errs)
 			defer shown.close()
 			return r.refused(work(r.config(source, pool, shown)))
 		})
@@ -57,31 +56,6 @@ func (r rebuilding) config(source status.Source, pool *pgxpool.Pool, shown *rebu
 		Memory: int64(r.effort.Memory), Workers: r.effort.Workers, Batch: r.effort.Batch,
 		Pause: brake.Wait, Progress: shown.hear,
 	}
-}
-
-// ahead is roughly how many messages are to be read. It is 0 where that can't be known, since no work fails for want of a percentage.
-func (r rebuilding) ahead(ctx context.Context, source status.Source) int64 {
-	if r.outlook == nil {
-		return 0
-	}
-	report, err := source.Read(ctx)
-	if err != nil {
-		return 0
-	}
-	return r.outlook(report)
-}
-
-// wholeStream is the outlook of work that reads every partition.
-func wholeStream(r status.Report) int64 { return int64(r.Messages) }
-
-// partsLeft is the outlook of building: each part of a partition reads all of it.
-func partsLeft(r status.Report) int64 {
-	for _, g := range r.Generations {
-		if g.State == status.Building {
-			return int64(r.Messages) * (g.Parts - g.PartsDone) / int64(len(r.Partitions))
-		}
-	}
-	return 0
 }
 
 // refused adds to an error what to do about it.

@@ -32,9 +32,6 @@ func (c *verifyCommand) Run(ctx context.Context, streams process.Streams) error 
 		return err
 	}
 	work := rebuilding{servers: c.projectionServers, effort: effort, errs: streams.Err, paused: "Nothing was written"}
-	if len(c.Systems) == 0 {
-		work.outlook = wholeStream
-	}
 	var found rebuild.Comparison
 	err = work.run(ctx, func(config rebuild.Config) (err error) {
 		found, err = rebuild.Verify(ctx, config, c.systems()...)

@@ -27,10 +27,15 @@ type Config struct {
 
 // Progress is how far a step has come.
 type Progress struct {
-	Step      Step
-	Partition int // of StepFold
-	Done      int64
-	Total     int64 // 0: not known
+	Step        Step
+	Done, Total int64 // of the step; 0: not known
+	Part        Part  // of StepFold: what was gone on with
+}
+
+// Part is a part of a partition that is being folded.
+type Part struct {
+	Partition, Number int
+	Done, Total       int64 // messages
 }
 
 // Step is a stretch of the work.
@@ -39,7 +44,7 @@ type Step string
 // The steps, in order.
 const (
 	StepPlan    Step = "plan"
-	StepFold    Step = "fold"    // messages of a partition
+	StepFold    Step = "fold"    // messages
 	StepIndex   Step = "index"   // statements
 	StepFollow  Step = "follow"  // messages
 	StepCompare Step = "compare" // rows

@@ -17,6 +17,7 @@ import (
 // filling puts parts into a generation.
 type filling struct {
 	config     Config
+	progress   *progress
 	source     *source
 	generation schema.Generation
 	pool       *pgxpool.Pool // with the generation's tables on its search path
@@ -42,11 +43,7 @@ func (f *filling) fill(ctx context.Context, parts []part) error {
 }
 
 func (f *filling) part(ctx context.Context, p part) error {
-	var read int64
-	folding := newFolding(f.source, store.New(f.pool), p, func(n int64) {
-		read += n
-		f.config.Progress(Progress{Step: StepFold, Partition: int(p.target.Partition), Done: read, Total: p.events})
-	})
+	folding := newFolding(f.source, store.New(f.pool), p, f.progress.of(p))
 	if err := folding.extend(ctx, p.target); err != nil {
 		return err
 	}

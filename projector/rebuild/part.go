@@ -14,10 +14,11 @@ import (
 // part is some phone systems of a partition, which are folded together.
 type part struct {
 	number  int
-	target  store.Position // where the partition is to stand
-	systems []uuid.UUID    // nil: all of the partition's
-	about   []uuid.UUID    // whose messages the stream has, of these
-	events  int64          // of the whole partition, as the stream counts them
+	target  store.Position      // where the partition is to stand
+	systems []uuid.UUID         // nil: all of the partition's
+	about   []uuid.UUID         // whose messages the stream has, of these
+	events  int64               // of these, as the stream counts them
+	sizes   map[uuid.UUID]int64 // of all of the partition's
 }
 
 // folding folds a part in memory.
@@ -66,8 +67,10 @@ func (f *folding) extend(ctx context.Context, target store.Position) error {
 		if err != nil {
 			return err
 		}
-		f.read(int64(len(messages)))
-		return f.Apply(ctx, items)
+		before := f.Commit.Coverage.Read()
+		err = f.Apply(ctx, items)
+		f.read(f.Commit.Coverage.Read() - before)
+		return err
 	})
 	if err != nil {
 		return err

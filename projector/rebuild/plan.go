@@ -15,8 +15,9 @@ import (
 	"callboard/projector/store"
 )
 
-// heapPerByte is how many bytes of memory a byte of the stream becomes when it is folded, measured on sample events and rounded up.
-const heapPerByte = 3
+// heapPerByte is how many bytes of memory a byte of the stream becomes when it is folded: one that is in use, measured on sample events,
+// and as many that the collector has not come to.
+const heapPerByte = 2
 
 // plan cuts the stream into parts that fit in memory, one for each worker at a time. Positions say how far the partitions are to be
 // folded; those without one, and those at the stream's beginning, are folded to its end.
@@ -82,27 +83,36 @@ func sizes(ctx context.Context, stream jetstream.Stream, partition int16) (map[u
 
 // cut is a partition in as few parts as have room, the largest phone systems first. One that has no room has a part of its own.
 func cut(target store.Position, sizes map[uuid.UUID]int64, room int64) []part {
-	var events int64
-	for _, n := range sizes {
-		events += n
-	}
-	systems := slices.SortedFunc(maps.Keys(sizes), func(a, b uuid.UUID) int {
+	whole := part{target: target, sizes: sizes}
+	whole.events = whole.size()
+	whole.about = slices.SortedFunc(maps.Keys(sizes), func(a, b uuid.UUID) int {
 		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(a.String(), b.String()))
 	})
-	if events <= room {
-		return []part{{target: target, about: systems, events: events}}
+	if whole.events <= room {
+		return []part{whole}
 	}
 	var parts []part
-	var left int64
-	for _, system := range systems {
-		if len(parts) == 0 || sizes[system] > left {
-			parts = append(parts, part{number: len(parts), target: target, events: events})
-			left = room
+	for _, system := range whole.about {
+		if len(parts) == 0 || parts[len(parts)-1].events+sizes[system] > room {
+			parts = append(parts, part{number: len(parts), target: target, sizes: sizes})
 		}
 		last := &parts[len(parts)-1]
 		last.systems = append(last.systems, system)
 		last.about = last.systems
-		left -= sizes[system]
+		last.events += sizes[system]
 	}
 	return parts
+}
+
+// size is how many messages the part has.
+func (p part) size() (messages int64) {
+	if p.systems == nil {
+		for _, n := range p.sizes {
+			messages += n
+		}
+	}
+	for _, system := range p.systems {
+		messages += p.sizes[system]
+	}
+	return messages
 }

@@ -3,6 +3,7 @@ package rebuild
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -124,13 +125,23 @@ func (b *building) plan(ctx context.Context) error {
 			return err
 		}
 		b.parts, err = planned(ctx, tx, b.next, source.identity)
+		b.measure(fresh)
 		return err
 	})
 }
 
+// measure says how many messages the parts of an earlier run have.
+func (b *building) measure(fresh []part) {
+	for i, p := range b.parts {
+		same := slices.IndexFunc(fresh, func(f part) bool { return f.target.Partition == p.target.Partition })
+		p.sizes = fresh[same].sizes
+		b.parts[i].events = p.size()
+	}
+}
+
 func (b *building) fill(ctx context.Context, follower *follower) error {
 	began := time.Now()
-	f := &filling{config: b.config, source: b.source, generation: b.next, pool: follower.pool}
+	f := &filling{config: b.config, progress: newProgress(b.config, b.parts), source: b.source, generation: b.next, pool: follower.pool}
 	err := f.fill(ctx, b.parts)
 	b.lost = f.lost
 	b.result.Messages, b.result.Rows, b.result.Fold = f.read.Load(), f.rows.Load(), since(began)

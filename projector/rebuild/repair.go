@@ -46,7 +46,7 @@ func Repair(ctx context.Context, c Config, system uuid.UUID) (result Repaired, e
 		p.target.Partition = int16(events.Partition(system, partitions))
 		r := &repair{system: system, folding: newFolding(source, store.New(pool), p, func(n int64) {
 			result.Messages += n
-			c.Progress(Progress{Step: StepFold, Partition: int(p.target.Partition), Done: result.Messages})
+			c.Progress(Progress{Step: StepFold, Done: result.Messages})
 		})}
 		err = withConn(ctx, pool, func(conn *pgx.Conn) error { return r.run(ctx, conn) })
 		result.Rows, result.Standstill = r.rows, r.stood

@@ -41,6 +41,7 @@ type verification struct {
 	shape      store.Shape
 	partitions int
 	collector  *collector
+	progress   *progress
 	rowed      []uuid.UUID // phone systems that have rows
 	counted    bool        // it has a ledger; an earlier release's has none
 	foreign    bool        // another release built it
@@ -63,6 +64,7 @@ func (v *verification) run(ctx context.Context, systems []uuid.UUID) (result Com
 	if err != nil {
 		return result, err
 	}
+	v.progress = newProgress(v.config, parts)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(v.config.Workers)
 	for _, p := range parts {
@@ -147,11 +149,7 @@ func (v *verification) parts(ctx context.Context, positions map[int16]store.Posi
 // part folds a part up to where a snapshot stands, and compares it with the snapshot's rows. Most is folded before there is one: it
 // keeps the server from cleaning up.
 func (v *verification) part(ctx context.Context, p part) error {
-	var read int64
-	f := newFolding(v.source, v.store, p, func(n int64) {
-		read += n
-		v.config.Progress(Progress{Step: StepFold, Partition: int(p.target.Partition), Done: read, Total: p.events})
-	})
+	f := newFolding(v.source, v.store, p, v.progress.of(p))
 	if p.target.Clock.Now != 0 { // it has a position
 		if err := f.extend(ctx, p.target); err != nil {
 			return err
