@@ -2,10 +2,12 @@ package rebuild
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
@@ -56,7 +58,11 @@ func index(ctx context.Context, c Config, g schema.Generation, pool *pgxpool.Poo
 // server is asked to notice, where its system lets it.
 func heavy(ctx context.Context, pool *pgxpool.Pool, statement string) error {
 	return withConn(ctx, pool, func(conn *pgx.Conn) error {
-		_, _ = conn.Exec(ctx, "set client_connection_check_interval = '1s'")
+		_, err := conn.Exec(ctx, "set client_connection_check_interval = '1s'")
+		var refusal *pgconn.PgError
+		if err != nil && !errors.As(err, &refusal) {
+			return fmt.Errorf("index: %w", err)
+		}
 		if _, err := conn.Exec(ctx, "set maintenance_work_mem = '256MB'; set lock_timeout = 0"); err != nil {
 			return fmt.Errorf("index: %w", err)
 		}
