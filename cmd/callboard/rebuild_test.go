@@ -203,7 +203,7 @@ func checkDamage(f rebuildFleet) {
 		`TABLE .*extension +name +1 +served with another value\n`+
 		`'callboard repair --system ID' for each of the phone systems, or 'callboard rebuild', makes it right\.\n$`, "verify")
 	f.says(f.owner(), 1, `\n'callboard repair --system `+first+`' or 'callboard rebuild' makes it right\.\n$`, "verify", "--system", first)
-	f.says(f.owner(), 0, `^The \d+ rows of phone system `+first+` are made anew from the \d+ messages of its partition; commits stood still for \d+ ms\.\n'callboard verify --system `+first+`' `, "repair", "--system", first)
+	f.says(f.owner(), 0, `^The \d+ rows of phone system `+first+` are made anew from its \d+ messages; commits stood still for \d+ ms\.\n'callboard verify --system `+first+`' `, "repair", "--system", first)
 	f.says(f.owner(), 0, ` are as they should be\.\n$`, "verify", "--system", first)
 	f.decode(1, &differs, "verify", "--system", second)
 	if differs.counts() != "day_count surplus  1" {

@@ -38,7 +38,7 @@ func (c *repairCommand) write(w io.Writer, done rebuild.Repaired) error {
 		_, err := fmt.Fprintf(w, "No message of the stream makes a row of %s: it has none now.\n", name)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "The %d rows of %s are made anew from the %d messages of its partition; commits stood still for %s.\n"+
+	_, err := fmt.Fprintf(w, "The %d rows of %s are made anew from its %d messages; commits stood still for %s.\n"+
 		"'callboard verify --system %s' looks at them again.\n", done.Rows, name, done.Messages, milliseconds(done.Standstill), c.System)
 	return err
 }
