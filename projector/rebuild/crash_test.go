@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,12 +20,12 @@ import (
 	"callboard/projector/rebuild"
 )
 
-// Under these the test binary is a rebuild and nothing else, which kills itself at a step's n-th word.
+// Under these the test binary is a rebuild and nothing else, which kills itself so many percent into a step.
 const (
 	childNATS     = "CALLBOARD_TEST_NATS"
 	childDatabase = "CALLBOARD_TEST_DATABASE"
 	childStep     = "CALLBOARD_TEST_STEP"
-	childCount    = "CALLBOARD_TEST_COUNT"
+	childPercent  = "CALLBOARD_TEST_PERCENT"
 )
 
 // small makes many parts and portions, so that kills find all of them.
@@ -55,21 +54,20 @@ func rebuildAsChild() error {
 	if err != nil {
 		return err
 	}
-	var n int64
-	if _, err := fmt.Sscan(os.Getenv(childCount), &n); err != nil {
+	var percent int64
+	if _, err := fmt.Sscan(os.Getenv(childPercent), &percent); err != nil {
 		return err
 	}
-	config := rebuild.Config{JetStream: js, Stream: events.StreamName, Database: pool, Progress: suicide(rebuild.Step(os.Getenv(childStep)), n)}
+	config := rebuild.Config{JetStream: js, Stream: events.StreamName, Database: pool, Progress: suicide(rebuild.Step(os.Getenv(childStep)), percent)}
 	small(&config)
 	_, err = rebuild.Run(context.Background(), config, true)
 	return err
 }
 
-// suicide kills the process at a step's n-th word.
-func suicide(step rebuild.Step, n int64) func(rebuild.Progress) {
-	var heard atomic.Int64
+// suicide kills the process at the first word of a step that is so many percent done.
+func suicide(step rebuild.Step, percent int64) func(rebuild.Progress) {
 	return func(p rebuild.Progress) {
-		if p.Step == step && heard.Add(1) == n {
+		if p.Step == step && p.Done*100 >= p.Total*percent {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}
@@ -77,11 +75,11 @@ func suicide(step rebuild.Step, n int64) func(rebuild.Progress) {
 }
 
 // spawn starts a rebuild as a process of its own.
-func (s *stage) spawn(step rebuild.Step, n int) *exec.Cmd {
+func (s *stage) spawn(step rebuild.Step, percent int) *exec.Cmd {
 	s.tb.Helper()
 	child := exec.CommandContext(s.tb.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childNATS+"="+s.server.URL(), childDatabase+"="+s.database.URL(),
-		childStep+"="+string(step), fmt.Sprintf("%s=%d", childCount, n))
+		childStep+"="+string(step), fmt.Sprintf("%s=%d", childPercent, percent))
 	child.Stderr = os.Stderr
 	if err := child.Start(); err != nil {
 		s.tb.Fatal(err)
@@ -154,23 +152,23 @@ func TestRun_KilledAtEveryStep(t *testing.T) {
 	s.caughtUp()
 	before := s.database.Projection(t)
 	for _, at := range []struct {
-		step rebuild.Step
-		n    int
+		step    rebuild.Step
+		percent int
 	}{
-		{rebuild.StepPlan, 1},
-		{rebuild.StepFold, 1},
-		{rebuild.StepFold, 15},
-		{rebuild.StepFold, 60},
+		{rebuild.StepPlan, 0},
+		{rebuild.StepFold, 0},
+		{rebuild.StepFold, 10},
+		{rebuild.StepFold, 50},
+		{rebuild.StepFold, 90},
 		{rebuild.StepIndex, 1},
-		{rebuild.StepIndex, 20},
-		{rebuild.StepIndex, 50},
-		{rebuild.StepFollow, 1},
-		{rebuild.StepFollow, 2},
-		{rebuild.StepSwitch, 1},
-		{rebuild.StepDrop, 1},
+		{rebuild.StepIndex, 40},
+		{rebuild.StepIndex, 100},
+		{rebuild.StepFollow, 0},
+		{rebuild.StepSwitch, 0},
+		{rebuild.StepDrop, 0},
 	} {
-		t.Run(fmt.Sprint(at.step, at.n), func(t *testing.T) {
-			if !s.ended(s.spawn(at.step, at.n)) {
+		t.Run(fmt.Sprint(at.step, at.percent), func(t *testing.T) {
+			if !s.ended(s.spawn(at.step, at.percent)) {
 				t.Fatal("it came to its end")
 			}
 			s.resume()
