@@ -42,6 +42,7 @@ func keepingRules(cfg jetstream.StreamConfig) []streamRule {
 		{!cfg.DenyDelete, "deny_delete is off: a single event can be deleted."},
 		{!cfg.DenyPurge, "deny_purge is off: the stream can be emptied."},
 		{cfg.AllowRollup, "allow_rollup_hdrs is on: a publisher's header can remove earlier events."},
+		{cfg.AllowDirect, "allow_direct is on: a replica that lags can answer that no event waits; projectors refuse the stream."},
 		{cfg.AllowMsgTTL, "allow_msg_ttl is on: a publisher's header can make an event expire."},
 	}
 }

@@ -101,6 +101,7 @@ func TestCheckStream(t *testing.T) {
 		"deny_delete":          func(c *jetstream.StreamConfig) { c.DenyDelete = false },
 		"deny_purge":           func(c *jetstream.StreamConfig) { c.DenyPurge = false },
 		"allow_rollup":         func(c *jetstream.StreamConfig) { c.AllowRollup = true },
+		"allow_direct":         func(c *jetstream.StreamConfig) { c.AllowDirect = true },
 		"allow_msg_ttl":        func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true },
 		"duplicate_window":     func(c *jetstream.StreamConfig) { c.Duplicates = time.Second },
 		"no_ack":               func(c *jetstream.StreamConfig) { c.NoAck = true },

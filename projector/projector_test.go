@@ -275,6 +275,29 @@ func TestProjector_StopsAtAStreamThatLostItsEnd(t *testing.T) {
 	await(t, "it says so", func() bool { return log.has(projector.StreamRegressed) })
 }
 
+// Where any replica may answer, the leader's answer that nothing waits can't be had.
+func TestProjector_StopsWhereReplicasAnswer(t *testing.T) {
+	s := newStage(t)
+	log := newLog()
+	s.start(func(c *projector.Config) { c.Log = log.logger() })
+	s.publish(call(uuid.New(), uuid.New()))
+	s.caughtUp()
+	s.answersDirectly(true)
+	await(t, "the running projector says so", func() bool { return log.has(projector.StreamDirect) })
+	s.answersDirectly(false)
+	s.publish(call(uuid.New(), uuid.New()))
+	s.caughtUp()
+}
+
+func (s *stage) answersDirectly(yes bool) {
+	s.tb.Helper()
+	config := s.stream.CachedInfo().Config
+	config.AllowDirect = yes
+	if _, err := s.js.UpdateStream(s.tb.Context(), config); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
 // A message stored behind a published watermark lifts the clock, and a replay finds the lift.
 func TestProjector_LiftsTheClockAndReplaysTheLift(t *testing.T) {
 	s := newStage(t)

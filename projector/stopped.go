@@ -17,6 +17,7 @@ const (
 	StreamIdentityChanged = "STREAM_IDENTITY_CHANGED" // the stream was deleted and created again
 	StreamRegressed       = "STREAM_REGRESSED"        // the stream ends before the position
 	StreamTruncated       = "STREAM_TRUNCATED"        // messages behind the position's end were removed
+	StreamDirect          = "STREAM_DIRECT"           // replicas that lag may answer for the stream
 	ProjectionForeign     = "PROJECTION_FOREIGN"      // the tables are another release's, or were folded by other rules
 )
 
@@ -48,4 +49,9 @@ func regrown(name string, message uint64) error {
 func truncated(name string, first, position uint64) error {
 	return &StoppedError{StreamTruncated, fmt.Sprintf(
 		"stream %s begins at sequence %d and the projection stands at %d; what lies between is lost: restore the stream", name, first, position)}
+}
+
+func direct(name string) error {
+	return &StoppedError{StreamDirect, fmt.Sprintf(
+		"stream %s has allow_direct on: a replica that lags could say that no event waits, and lists would miss it; turn it off", name)}
 }
