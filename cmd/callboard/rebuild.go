@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"callboard/cmd/process"
 	"callboard/cmd/status"
 	"callboard/projector/rebuild"
@@ -20,8 +22,9 @@ import (
 type rebuildCommand struct {
 	output
 	effort
-	Keep   bool `help:"Keep the generation that is replaced, for 'callboard rollback'. One is kept at most: what was kept before is dropped."`
-	DryRun bool `help:"Fold in memory and say what a rebuild would change; nothing is written."`
+	Keep    bool `help:"Keep the generation that is replaced, for 'callboard rollback'. One is kept at most: what was kept before is dropped."`
+	DryRun  bool `help:"Fold in memory and say what a rebuild would change; nothing is written."`
+	Abandon bool `help:"Only drop what a rebuild that came to no end has built."`
 	projectionServers
 }
 
@@ -31,10 +34,16 @@ func (c *rebuildCommand) Run(ctx context.Context, streams process.Streams) error
 	if err != nil {
 		return err
 	}
-	if c.DryRun && c.Keep {
+	switch {
+	case c.DryRun && c.Keep:
 		return &process.UsageError{Detail: "--dry-run replaces nothing, so there is nothing to --keep"}
+	case c.Abandon && (c.DryRun || c.Keep):
+		return &process.UsageError{Detail: "--abandon builds nothing: say it alone"}
 	}
 	work := rebuilding{servers: c.projectionServers, effort: effort, errs: streams.Err}
+	if c.Abandon {
+		return c.abandon(ctx, streams, work)
+	}
 	if c.DryRun {
 		return c.compare(ctx, streams, work)
 	}
@@ -76,6 +85,32 @@ func (c *rebuildCommand) compare(ctx context.Context, streams process.Streams, w
 
 // unchanged tells whether a projection is as a rebuild makes it.
 func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.Missing) == 0 }
+
+// abandoned is what is given up.
+type abandoned struct {
+	Dropped []int64 `json:"dropped"` // generations
+}
+
+func (c *rebuildCommand) abandon(ctx context.Context, streams process.Streams, work rebuilding) error {
+	work.changes = true
+	left := abandoned{Dropped: []int64{}}
+	err := withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+		generation, err := rebuild.Abandon(ctx, rebuild.Config{Database: pool})
+		if generation != 0 {
+			left.Dropped = append(left.Dropped, generation)
+		}
+		return work.refused(err)
+	})
+	if err != nil {
+		return err
+	}
+	return c.print(streams.Out, left, func(w io.Writer) error {
+		if len(left.Dropped) == 0 {
+			return writeLines(w, []string{"No rebuild was left without an end."})
+		}
+		return writeLines(w, droppedLines(left.Dropped))
+	})
+}
 
 // rebuilt is what a rebuild did, and how fast.
 type rebuilt struct {

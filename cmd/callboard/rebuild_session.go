@@ -67,6 +67,8 @@ func (r rebuilding) refused(err error) error {
 		return errors.New("rebuild, rollback and repair run as the user who ran 'callboard migrate'\n" + err.Error())
 	case errors.Is(err, rebuild.ErrBusy):
 		return fmt.Errorf("%w\nWait for its end; 'callboard status' shows a generation that is being built", err)
+	case errors.Is(err, rebuild.ErrDiskFull):
+		return fmt.Errorf("%w\nThe live generation is as it was. A rebuild needs room for a second projection beside it, and its indexes: make room, and run it again", err)
 	case errors.Is(err, rebuild.ErrUnreadable):
 		return fmt.Errorf("%w\nNothing was changed: what the message said would be lost. Make it readable again, a transcript's object that is gone for example; "+
 			"'callboard rebuild' does without it, and makes it a dead letter", err)

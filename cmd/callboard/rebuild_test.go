@@ -260,7 +260,7 @@ func checkRebuildRefused(f rebuildFleet) {
 	f.says(f.env("callboard_operator"), 1, owner, "repair", "--system", system)
 	for _, args := range [][]string{
 		{"rebuild", "--batch", "0"}, {"rebuild", "--memory", "2"}, {"rebuild", "--memory", "-1GiB"}, {"rebuild", "--max-live-lag", "-1s"},
-		{"rebuild", "--dry-run", "--keep"}, {"verify", "--system", "x"}, {"verify", "--workers", "-1"}, {"verify", "--system", ""}, {"repair"}, {"repair", "--system", "all"},
+		{"rebuild", "--dry-run", "--keep"}, {"rebuild", "--abandon", "--keep"}, {"verify", "--system", "x"}, {"verify", "--workers", "-1"}, {"verify", "--system", ""}, {"repair"}, {"repair", "--system", "all"},
 		{"repair", "--system", ""},
 	} {
 		if r := command(f, f.owner(), "", args...); r.code != 2 || r.out != "" {
@@ -314,6 +314,30 @@ func TestRebuild_WaitsAndGoesOn(t *testing.T) {
 	}
 	f.caughtUp()
 	f.says(f.owner(), 0, ` are as they should be\.\n$`, "verify")
+}
+
+// What a rebuild without an end has built can be given up.
+func TestRebuild_Abandon(t *testing.T) {
+	f := newRebuildFleet(t, "5")
+	daemon := f.projector()
+	f.caughtUp()
+	f.says(f.owner(), 0, `^No rebuild was left without an end\.\n$`, "rebuild", "--abandon")
+	if err := daemon.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, f.env("callboard_operator"), "", "simulate", "--systems", "1", "--calls", "5", "--seed", "5")
+	waiting := f.waiting()
+	f.says(f.owner(), 1, `(^|\n)error: another rebuild, `, "rebuild", "--abandon")
+	if code := waiting.stop(os.Interrupt); code != 1 {
+		t.Errorf("exit %d: %s", code, waiting.err)
+	}
+	var left struct{ Dropped []int64 }
+	if f.decode(0, &left, "rebuild", "--abandon"); !slices.Equal(left.Dropped, []int64{2}) {
+		t.Errorf("%+v", left)
+	}
+	if err := daemon.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // What another release built is rebuilt, and until then nothing is said of single rows.

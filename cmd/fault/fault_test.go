@@ -27,7 +27,7 @@ func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
-	run(t, plan{faults: 10, each: 10})
+	run(t, plan{faults: 10, each: 10, kinds: *wanted})
 }
 
 // As many faults as are asked for, with a verdict now and then and figures in the end.
@@ -35,14 +35,23 @@ func TestSoak(t *testing.T) {
 	if *soakFaults == 0 {
 		t.Skip("it is for -soak")
 	}
-	run(t, plan{faults: *soakFaults, each: 25, long: true})
+	run(t, plan{faults: *soakFaults, each: 25, kinds: *wanted, long: true})
+}
+
+// A full disk stops commits and nothing else, and ends the rebuild that has filled it.
+func TestDiskFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	run(t, plan{faults: 4, each: 4, kinds: "disk full"})
 }
 
 // plan is how a run is to be.
 type plan struct {
 	faults int
-	each   int  // faults until the next verdict
-	long   bool // some of what lasts does so until everybody has noticed
+	each   int    // faults until the next verdict
+	kinds  string // a regular expression; empty: all
+	long   bool   // some of what lasts does so until everybody has noticed
 }
 
 // run injects faults while events come and clients read. It ends early where something is wrong.
@@ -56,7 +65,10 @@ func run(t *testing.T, p plan) {
 	s := newStage(t, seed, stroll)
 	s.long = p.long
 	clients := s.attend()
-	deck := newDeck(s.dice, regexp.MustCompile(*wanted))
+	deck := deck{dice: s.dice, kinds: s.kinds(regexp.MustCompile(p.kinds))}
+	if len(deck.kinds) == 0 {
+		t.Skip("there is no such fault here")
+	}
 	number := 0
 	for number < p.faults && !t.Failed() {
 		number++

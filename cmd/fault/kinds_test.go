@@ -16,6 +16,21 @@ type kind struct {
 	inject func(*stage)
 }
 
+// kinds are all that can be had here.
+func (s *stage) kinds(wanted *regexp.Regexp) []kind {
+	return slices.DeleteFunc(slices.Concat(kinds(), s.diskKinds()), func(k kind) bool { return !wanted.MatchString(k.name) })
+}
+
+func (s *stage) diskKinds() []kind {
+	if s.postgres.disk == nil {
+		return nil
+	}
+	return []kind{
+		{"PostgreSQL's disk full", (*stage).fillDisk},
+		{"PostgreSQL's disk full in a rebuild", (*stage).fillRebuild},
+	}
+}
+
 func kinds() []kind {
 	return []kind{
 		{"projector killed", (*stage).killProjector},
@@ -53,16 +68,14 @@ func kinds() []kind {
 
 // deck deals the kinds so that all come equally often, in any order.
 type deck struct {
-	dice   *rand.Rand
-	wanted *regexp.Regexp
-	left   []kind
+	dice  *rand.Rand
+	kinds []kind
+	left  []kind
 }
-
-func newDeck(dice *rand.Rand, wanted *regexp.Regexp) *deck { return &deck{dice: dice, wanted: wanted} }
 
 func (d *deck) draw() kind {
 	if len(d.left) == 0 {
-		d.left = slices.DeleteFunc(kinds(), func(k kind) bool { return !d.wanted.MatchString(k.name) })
+		d.left = slices.Clone(d.kinds)
 		d.dice.Shuffle(len(d.left), func(i, j int) { d.left[i], d.left[j] = d.left[j], d.left[i] })
 	}
 	k := d.left[0]

@@ -25,10 +25,13 @@ const (
 	operatorRole  = "callboard_operator"
 )
 
+const tablespace = "disk"
+
 // server is a PostgreSQL server that tests may stop.
 type server struct {
 	*cluster.Cluster
 	tb       testing.TB
+	disk     *disk  // of databases; nil: they lie with all the rest
 	password string // of the roles
 }
 
@@ -41,6 +44,8 @@ func newServer(tb testing.TB) *server {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	s := &server{Cluster: c, tb: tb, password: rand.Text()}
+	s.disk = newDisk(tb, s.data())
 	tb.Cleanup(func() {
 		if err := c.Stop(); err != nil {
 			tb.Error(err)
@@ -52,7 +57,21 @@ func newServer(tb testing.TB) *server {
 			tb.Error(err)
 		}
 	})
-	return &server{Cluster: c, tb: tb, password: rand.Text()}
+	if s.disk != nil {
+		s.exec("postgres", fmt.Sprintf("create tablespace %s location '%s'", tablespace, s.disk.dir))
+	}
+	return s
+}
+
+// data is the folder of the server's data.
+func (s *server) data() (folder string) {
+	s.tb.Helper()
+	conn := s.connect("postgres")
+	defer hangUp(conn)
+	if err := conn.QueryRow(s.tb.Context(), "show data_directory").Scan(&folder); err != nil {
+		s.tb.Fatal(err)
+	}
+	return folder
 }
 
 // deadlocks are what a log of PostgreSQL says of them, with who waited for whom.
@@ -67,7 +86,11 @@ func deadlocks(path string) string {
 // database makes one with callboard's schema in it.
 func (s *server) database(name string) {
 	s.tb.Helper()
-	s.exec("postgres", "create database "+name)
+	statement := "create database " + name
+	if s.disk != nil {
+		statement += " tablespace " + tablespace
+	}
+	s.exec("postgres", statement)
 	if _, err := schema.Migrate(s.tb.Context(), s.URL(name)); err != nil {
 		s.tb.Fatalf("migrate: %v", err)
 	}

@@ -93,14 +93,10 @@ func suspects(should, served map[place]store.Digest) (list []suspect) {
 	return list
 }
 
-const (
-	// maxHeld is how many rows are compared one by one at a time, or one place's.
-	maxHeld = 200_000
-	// maxListed is how many rows are listed one by one of a place of which the other side has none.
-	maxListed = 20
-)
+// maxListed is how many rows are listed one by one of a place of which the other side has none.
+const maxListed = 20
 
-// differences compares the rows of suspect places one by one.
+// differences compares the rows of suspect places one by one, several small places at a time.
 func (c *collector) differences(list []suspect, should, served side) error {
 	var table string
 	var systems []uuid.UUID
@@ -121,7 +117,12 @@ func (c *collector) differences(list []suspect, should, served side) error {
 		case s.should == 0 && s.served > maxListed:
 			c.whole(s.place, KindSurplus, s.served)
 			continue
-		case s.table != table || rows+s.should > maxHeld:
+		case s.should > c.room:
+			if err := c.sliced(s, should, served); err != nil {
+				return err
+			}
+			continue
+		case s.table != table || rows+s.should > c.room:
 			if err := flush(); err != nil {
 				return err
 			}

@@ -76,10 +76,14 @@ type collector struct {
 	result  Comparison
 	changes map[Change]int64 // with Rows 0
 	samples map[string]int   // by table
+	room    int64            // how many rows may be held to compare them one by one
 }
 
-func newCollector() *collector {
-	return &collector{changes: make(map[Change]int64), samples: make(map[string]int)}
+// heldRow is how much memory a row takes that is held, at most.
+const heldRow = 10 << 10
+
+func newCollector(memory int64) *collector {
+	return &collector{changes: make(map[Change]int64), samples: make(map[string]int), room: max(memory/heldRow, 1)}
 }
 
 func (c *collector) counted(rows int64) {

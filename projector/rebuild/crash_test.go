@@ -179,6 +179,32 @@ func TestRun_KilledAtEveryStep(t *testing.T) {
 	s.mustVerify("after all that")
 }
 
+// What a killed rebuild has built can be given up, and then there is nothing to go on with.
+func TestAbandon(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	s.publish(company(37, 60)...)
+	s.caughtUp()
+	abandon := func() int64 {
+		t.Helper()
+		generation, err := rebuild.Abandon(t.Context(), s.config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return generation
+	}
+	if generation := abandon(); generation != 0 {
+		t.Errorf("generation %d was dropped, and there is none", generation)
+	}
+	s.ended(s.spawn(rebuild.StepFold, 50))
+	if generation := abandon(); generation != 2 || s.number("select count(*) from pg_namespace where nspname like 'generation%'") != 0 {
+		t.Errorf("generation %d was dropped, or what it had was not", generation)
+	}
+	if result := s.rebuild(small); result.Resumed || result.Generation != 3 || result.Comparison.Differs() {
+		t.Errorf("%+v", result)
+	}
+}
+
 // Killed at any moment, again and again, a rebuild comes to the same end while events go on.
 func TestRun_KilledAtRandom(t *testing.T) {
 	s := newStage(t)

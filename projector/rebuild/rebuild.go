@@ -38,14 +38,17 @@ func since(began time.Time) Seconds { return Seconds(time.Since(began).Seconds()
 
 // Run builds a generation, checks it against the live one and puts it in its place. An earlier run that didn't come to its end is
 // gone on with. What the two differ in is said and stops nothing: it is what a rebuild is for. With keep, the replaced generation
-// stays for a rollback.
+// stays for a rollback. [ErrDiskFull] is the one failure that leaves nothing to go on with.
 func Run(ctx context.Context, c Config, keep bool) (result Result, err error) {
 	c = c.complete()
 	err = exclusively(ctx, c, false, func(c Config) error {
 		b := &building{config: c, keep: keep}
 		err := b.run(ctx)
 		result = b.result
-		return err
+		if err != nil {
+			return b.makeRoom(ctx, err)
+		}
+		return nil
 	})
 	return result, err
 }
@@ -199,7 +202,7 @@ func (b *building) round(ctx context.Context, follower *follower) (messages int6
 
 func (b *building) check(ctx context.Context, follower *follower) (err error) {
 	began := time.Now()
-	k := &check{config: b.config, follower: follower, generation: b.next, partitions: b.partitions, collector: newCollector()}
+	k := &check{config: b.config, follower: follower, generation: b.next, partitions: b.partitions, collector: newCollector(b.config.Memory)}
 	b.result.Comparison, err = k.run(ctx)
 	b.result.Compare, b.result.Snapshot = since(began), k.standstill
 	b.result.Comparison.Letters = append(b.result.Comparison.Letters, b.lost...)
