@@ -46,6 +46,17 @@ func TestDiskFull(t *testing.T) {
 	run(t, plan{faults: 4, each: 4, kinds: "disk full"})
 }
 
+// drawn is the seed of a test, which it prints.
+func drawn(t *testing.T) uint64 {
+	t.Helper()
+	seed := *givenSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-seed %d", seed)
+	return seed
+}
+
 // plan is how a run is to be.
 type plan struct {
 	faults int
@@ -57,12 +68,7 @@ type plan struct {
 // run injects faults while events come and clients read. It ends early where something is wrong.
 func run(t *testing.T, p plan) {
 	t.Helper()
-	seed := *givenSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed %d", seed)
-	s := newStage(t, seed, stroll)
+	s := newStage(t, drawn(t), stroll)
 	s.long = p.long
 	clients := s.attend()
 	deck := deck{dice: s.dice, kinds: s.kinds(regexp.MustCompile(p.kinds))}

@@ -111,7 +111,7 @@ func (f *folded) apply(s *stage, partition int, m jetstream.Msg) (fold.Outcome, 
 
 func (s *stage) recordedLifts() map[liftKey]events.Time {
 	s.tb.Helper()
-	rows, err := s.pool.Query(s.tb.Context(), "select partition, sequence, time from control.clock_lift")
+	rows, err := s.pool.Query(s.tb.Context(), "select partition, sequence, time from control.clock_lift where stream_created = $1", s.created())
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func (f *folded) compareCalls(s *stage) {
 func (f *folded) compareDead(s *stage) {
 	s.tb.Helper()
 	kept := map[uint64]string{}
-	rows, err := s.pool.Query(s.tb.Context(), "select sequence, reason from control.dead_letter")
+	rows, err := s.pool.Query(s.tb.Context(), "select sequence, reason from control.dead_letter where stream_created = $1", s.created())
 	if err != nil {
 		s.tb.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package fault_test
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -20,12 +19,7 @@ func TestRebuild_UnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	seed := *givenSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed %d", seed)
-	s := newStage(t, seed, march(loadRate, loadMost))
+	s := newStage(t, drawn(t), march(loadRate, loadMost))
 	c := s.gather()
 	g, stop := s.measure()
 	began := time.Now()

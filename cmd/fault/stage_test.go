@@ -157,6 +157,12 @@ func (s *stage) stream() (found jetstream.Stream) {
 	return found
 }
 
+// created is when the stream was, as the tables have it.
+func (s *stage) created() time.Time {
+	s.tb.Helper()
+	return s.stream().CachedInfo().Created.Truncate(time.Microsecond)
+}
+
 // caughtUp waits until every partition stands where the stream ends now.
 func (s *stage) caughtUp() {
 	s.tb.Helper()
