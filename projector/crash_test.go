@@ -20,6 +20,7 @@ import (
 	"callboard/events"
 	"callboard/events/sample"
 	"callboard/projector"
+	"callboard/projector/projectortest"
 )
 
 // Under these the test binary is a projector and nothing else.
@@ -30,7 +31,7 @@ const (
 
 // runChild is a projector process: it says a line once it runs, and ends when it is told to or killed.
 func runChild() int {
-	config, closing, err := connect(os.Getenv(childNATS), os.Getenv(childDatabase))
+	config, closing, err := projectortest.Connect(os.Getenv(childNATS), os.Getenv(childDatabase))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -53,19 +54,19 @@ func runChild() int {
 
 // spawn starts a projector as a process of its own and returns once it runs.
 func (s *stage) spawn() *exec.Cmd {
-	s.tb.Helper()
-	child := exec.CommandContext(s.tb.Context(), os.Args[0])
-	child.Env = append(os.Environ(), childNATS+"="+s.server.URL(), childDatabase+"="+s.database.RoleURL("callboard_projector"))
+	s.TB.Helper()
+	child := exec.CommandContext(s.TB.Context(), os.Args[0])
+	child.Env = append(os.Environ(), childNATS+"="+s.Server.URL(), childDatabase+"="+s.Database.RoleURL("callboard_projector"))
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	if err := child.Start(); err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		s.tb.Fatalf("projector process: %v", err)
+		s.TB.Fatalf("projector process: %v", err)
 	}
 	return child
 }
@@ -85,7 +86,7 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 	for i := range *kills {
 		// Every life finds work that its predecessors have not done.
 		portion := history[i*len(history) / *kills : (i+1)*len(history) / *kills]
-		if err := s.publisher.Publish(t.Context(), portion...); err != nil {
+		if err := s.Publisher.Publish(t.Context(), portion...); err != nil {
 			t.Fatal(err)
 		}
 		before := s.applied()
@@ -109,12 +110,12 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 		t.Error("the kills came too early or too late to prove anything")
 	}
 	s.finish()
-	killed := s.database.Projection(t)
+	killed := s.Database.Projection(t)
 	t.Logf("%d rows", killed.Count())
-	s.database.Forget(t)
-	s.start()
-	s.caughtUp()
-	s.mustEqual("uninterrupted", killed)
+	s.Database.Forget(t)
+	s.Start()
+	s.CaughtUp()
+	s.MustEqual("uninterrupted", killed)
 }
 
 func companyHistory() []events.Event {
@@ -124,16 +125,16 @@ func companyHistory() []events.Event {
 
 // life is how long a process takes on this machine to start and to apply a few events: a kill within it comes at any point.
 func (s *stage) life(few []events.Event) time.Duration {
-	s.tb.Helper()
-	if err := s.publisher.Publish(s.tb.Context(), few...); err != nil {
-		s.tb.Fatal(err)
+	s.TB.Helper()
+	if err := s.Publisher.Publish(s.TB.Context(), few...); err != nil {
+		s.TB.Fatal(err)
 	}
 	child := s.spawn()
 	began := time.Now()
-	s.caughtUp()
+	s.CaughtUp()
 	took := time.Since(began)
 	if err := child.Process.Kill(); err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	_ = child.Wait() // "signal: killed" is what was asked for
 	return took
@@ -141,21 +142,21 @@ func (s *stage) life(few []events.Event) time.Duration {
 
 // applied is a number that rises with whatever a projector commits.
 func (s *stage) applied() int64 {
-	s.tb.Helper()
-	return s.number("select coalesce(sum(sequence), 0)::bigint from projection.position")
+	s.TB.Helper()
+	return s.Number("select coalesce(sum(sequence), 0)::bigint from projection.position")
 }
 
 // unapplied tells whether a partition has a message above its position, or no position yet.
 func (s *stage) unapplied() bool {
-	s.tb.Helper()
-	for partition := range partitions {
-		position := s.number("select coalesce(max(sequence), 0) from projection.position where partition = $1", partition)
-		_, err := s.stream.GetMsg(s.tb.Context(), uint64(position)+1, jetstream.WithGetMsgSubject(events.PartitionFilter(partition)))
+	s.TB.Helper()
+	for partition := range projectortest.Partitions {
+		position := s.Number("select coalesce(max(sequence), 0) from projection.position where partition = $1", partition)
+		_, err := s.Stream.GetMsg(s.TB.Context(), uint64(position)+1, jetstream.WithGetMsgSubject(events.PartitionFilter(partition)))
 		if err == nil {
 			return true
 		}
 		if !errors.Is(err, jetstream.ErrMsgNotFound) {
-			s.tb.Fatal(err)
+			s.TB.Fatal(err)
 		}
 	}
 	return false
@@ -163,13 +164,13 @@ func (s *stage) unapplied() bool {
 
 // finish lets one more process do what is left, and stops it as an operator would.
 func (s *stage) finish() {
-	s.tb.Helper()
+	s.TB.Helper()
 	child := s.spawn()
-	s.caughtUp()
+	s.CaughtUp()
 	if err := child.Process.Signal(syscall.SIGTERM); err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	if err := child.Wait(); err != nil {
-		s.tb.Errorf("a graceful stop: %v", err)
+		s.TB.Errorf("a graceful stop: %v", err)
 	}
 }

@@ -14,47 +14,48 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
+	"callboard/projector/projectortest"
 )
 
 func TestProjector_EventsBecomeRows(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	system, id := uuid.New(), uuid.New()
-	s.publish(phoneSystem(system), call(system, id))
-	s.caughtUp()
-	if n := s.number("select count(*) from projection.call_log where system_id = $1 and id = $2", system, id); n != 1 {
+	s.Change(projectortest.PhoneSystem(system), projectortest.Call(system, id))
+	s.CaughtUp()
+	if n := s.Number("select count(*) from projection.call_log where system_id = $1 and id = $2", system, id); n != 1 {
 		t.Errorf("%d call rows, want 1", n)
 	}
-	want := int64(events.Partition(system, partitions))
-	if got := s.number("select partition from projection.phone_system where id = $1", system); got != want {
+	want := int64(events.Partition(system, projectortest.Partitions))
+	if got := s.Number("select partition from projection.phone_system where id = $1", system); got != want {
 		t.Errorf("partition %d, want %d", got, want)
 	}
 }
 
 func TestProjector_WatermarkMovesWhileIdleAndIsAPromise(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	before := time.Now()
-	await(t, "every watermark past the test's start", func() bool {
-		return s.number("select count(*) from projection.position where watermark > $1", before) == partitions
+	projectortest.Await(t, "every watermark past the test's start", func() bool {
+		return s.Number("select count(*) from projection.position where watermark > $1", before) == projectortest.Partitions
 	})
 	system := uuid.New()
 	for range 200 {
-		s.publish(call(system, uuid.New()))
+		s.Change(projectortest.Call(system, uuid.New()))
 	}
-	s.caughtUp()
+	s.CaughtUp()
 	// A row can't appear behind a watermark, so no row's time is behind the stream's time of its message.
-	if n := s.number("select count(*) from projection.call_log where updated_at < $1", before); n != 0 {
+	if n := s.Number("select count(*) from projection.call_log where updated_at < $1", before); n != 0 {
 		t.Errorf("%d rows behind an older watermark", n)
 	}
-	if n := s.number("select count(*) from projection.position where watermark < clock"); n != 0 {
-		t.Errorf("%d partitions whose watermark is behind their clock", n)
+	if n := s.Number("select count(*) from projection.position where watermark < clock"); n != 0 {
+		t.Errorf("%d projectortest.Partitions whose watermark is behind their clock", n)
 	}
 }
 
 func TestProjector_DeadLetters(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	system := uuid.New()
 	subject := events.Subject(system, events.EntityCall)
 	header := func(ceType string) nats.Header {
@@ -81,13 +82,13 @@ func TestProjector_DeadLetters(t *testing.T) {
 	}
 	for _, test := range tests {
 		sequence := test.publish()
-		good := call(system, uuid.New())
-		s.publish(good)
-		await(t, test.name+": a dead letter", func() bool {
-			return s.number("select count(*) from control.dead_letter where sequence = $1 and reason like '%' || $2 || '%'", int64(sequence), test.reason) == 1
+		good := projectortest.Call(system, uuid.New())
+		s.Change(good)
+		projectortest.Await(t, test.name+": a dead letter", func() bool {
+			return s.Number("select count(*) from control.dead_letter where sequence = $1 and reason like '%' || $2 || '%'", int64(sequence), test.reason) == 1
 		})
-		await(t, test.name+": the event behind it", func() bool {
-			return s.number("select count(*) from projection.call_log where id = $1", good.ID) == 1
+		projectortest.Await(t, test.name+": the event behind it", func() bool {
+			return s.Number("select count(*) from projection.call_log where id = $1", good.ID) == 1
 		})
 	}
 }
@@ -95,100 +96,100 @@ func TestProjector_DeadLetters(t *testing.T) {
 // Should Postgres refuse what decoding has let through, its batch must not go with it.
 func TestProjector_BisectsWhatPostgresRefuses(t *testing.T) {
 	s := newStage(t)
-	if _, err := s.pool.Exec(t.Context(), "alter table projection.call_log add check (call_sid <> 'CArefused')"); err != nil {
+	if _, err := s.Pool.Exec(t.Context(), "alter table projection.call_log add check (call_sid <> 'CArefused')"); err != nil {
 		t.Fatal(err)
 	}
 	system := uuid.New()
-	states := []events.State{phoneSystem(system)}
+	states := []events.State{projectortest.PhoneSystem(system)}
 	for i := range 300 {
-		c := call(system, uuid.New())
+		c := projectortest.Call(system, uuid.New())
 		if i == 70 || i == 71 || i == 200 {
 			c.CallSid = "CArefused"
 		}
 		states = append(states, c)
 	}
-	s.publish(states...)
-	s.start()
-	s.caughtUp()
-	if n := s.number("select count(*) from projection.call_log"); n != 297 {
+	s.Change(states...)
+	s.Start()
+	s.CaughtUp()
+	if n := s.Number("select count(*) from projection.call_log"); n != 297 {
 		t.Errorf("%d rows, want 297", n)
 	}
-	if n := s.number("select count(*) from control.dead_letter where reason like '%SQLSTATE 23514%'"); n != 3 {
+	if n := s.Number("select count(*) from control.dead_letter where reason like '%SQLSTATE 23514%'"); n != 3 {
 		t.Errorf("%d dead letters, want 3", n)
 	}
-	if n := s.number("select sum(count) from projection.day_count where subset = ''"); n != 297 {
+	if n := s.Number("select sum(count) from projection.day_count where subset = ''"); n != 297 {
 		t.Errorf("counted %d, want 297", n)
 	}
 }
 
 func TestProjector_LargeTranscriptsAreFetched(t *testing.T) {
 	s := newStage(t)
-	s.publisher = events.NewPublisher(s.js, "test", events.MaxMessage(2000))
-	s.start()
+	s.Publisher = events.NewPublisher(s.JetStream, "test", events.MaxMessage(2000))
+	s.Start()
 	system, id := uuid.New(), uuid.New()
 	text := strings.Repeat("So it goes. ", 1000)
-	s.publish(call(system, id), &events.Transcript{
+	s.Change(projectortest.Call(system, id), &events.Transcript{
 		PhoneSystemID: system, CallID: events.Some(id), Version: 1, Status: events.TranscriptCompleted, Text: events.Some(text),
 	})
-	s.caughtUp()
-	if n := s.number("select count(*) from projection.transcript_text where owner_id = $1 and text = $2", id, text); n != 1 {
+	s.CaughtUp()
+	if n := s.Number("select count(*) from projection.transcript_text where owner_id = $1 and text = $2", id, text); n != 1 {
 		t.Error("the text isn't stored")
 	}
 }
 
 func TestProjector_AnotherTakesOver(t *testing.T) {
 	s := newStage(t)
-	stop := s.start()
+	stop := s.Start()
 	system := uuid.New()
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
-	epochs := s.number("select sum(epoch) from projection.position")
-	s.start()
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
-	if now := s.number("select sum(epoch) from projection.position"); now != epochs {
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	epochs := s.Number("select sum(epoch) from projection.position")
+	s.Start()
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	if now := s.Number("select sum(epoch) from projection.position"); now != epochs {
 		t.Errorf("epochs rose from %d to %d while the owner was there", epochs, now)
 	}
 	stop()
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
-	if now := s.number("select sum(epoch) from projection.position"); now != epochs+partitions {
-		t.Errorf("epochs %d after the takeover, want %d", now, epochs+partitions)
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	if now := s.Number("select sum(epoch) from projection.position"); now != epochs+projectortest.Partitions {
+		t.Errorf("epochs %d after the takeover, want %d", now, epochs+projectortest.Partitions)
 	}
-	if n := s.number("select count(*) from projection.call_log"); n != 3 {
+	if n := s.Number("select count(*) from projection.call_log"); n != 3 {
 		t.Errorf("%d rows, want 3", n)
 	}
 }
 
 func TestProjector_SharesPartitions(t *testing.T) {
 	s := newStage(t)
-	s.start(func(c *projector.Config) { c.Partitions = []int{0, 1} })
-	s.start(func(c *projector.Config) { c.Partitions = []int{2, 3} })
+	s.Start(func(c *projector.Config) { c.Partitions = []int{0, 1} })
+	s.Start(func(c *projector.Config) { c.Partitions = []int{2, 3} })
 	for range 50 {
-		s.publish(call(uuid.New(), uuid.New()))
+		s.Change(projectortest.Call(uuid.New(), uuid.New()))
 	}
-	s.caughtUp()
-	if n := s.number("select count(*) from projection.call_log"); n != 50 {
+	s.CaughtUp()
+	if n := s.Number("select count(*) from projection.call_log"); n != 50 {
 		t.Errorf("%d rows, want 50", n)
 	}
 }
 
 func TestProjector_SurvivesItsServers(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	system := uuid.New()
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
-	s.server.Restart()
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
-	if _, err := s.pool.Exec(t.Context(),
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	s.Server.Restart()
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	if _, err := s.Pool.Exec(t.Context(),
 		"select pg_terminate_backend(pid) from pg_stat_activity where usename = 'callboard_projector' and datname = current_database()"); err != nil {
 		t.Fatal(err)
 	}
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
-	if n := s.number("select count(*) from projection.call_log"); n != 3 {
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	if n := s.Number("select count(*) from projection.call_log"); n != 3 {
 		t.Errorf("%d rows, want 3", n)
 	}
 }
@@ -196,52 +197,52 @@ func TestProjector_SurvivesItsServers(t *testing.T) {
 // What others do to the durable consumer costs a restart from the position, never a message.
 func TestProjector_MendsAStolenDelivery(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	system := uuid.New()
-	partition := events.Partition(system, partitions)
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
-	thief, err := s.stream.Consumer(t.Context(), "projector-"+strconv.Itoa(partition))
+	partition := events.Partition(system, projectortest.Partitions)
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	thief, err := s.Stream.Consumer(t.Context(), "projector-"+strconv.Itoa(partition))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		s.publish(call(system, uuid.New()))
+		s.Change(projectortest.Call(system, uuid.New()))
 		if i%5 == 0 {
 			if _, err := thief.FetchNoWait(1); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	s.caughtUp()
-	if n := s.number("select count(*) from projection.call_log"); n != 21 {
+	s.CaughtUp()
+	if n := s.Number("select count(*) from projection.call_log"); n != 21 {
 		t.Errorf("%d rows, want 21", n)
 	}
-	if err := s.stream.DeleteConsumer(t.Context(), thief.CachedInfo().Name); err != nil {
+	if err := s.Stream.DeleteConsumer(t.Context(), thief.CachedInfo().Name); err != nil {
 		t.Fatal(err)
 	}
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
-	if n := s.number("select count(*) from projection.call_log"); n != 22 {
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	if n := s.Number("select count(*) from projection.call_log"); n != 22 {
 		t.Errorf("%d rows, want 22", n)
 	}
 }
 
 func TestProjector_StopsAtAnotherStream(t *testing.T) {
 	s := newStage(t)
-	log := newLog()
-	stop := s.start(func(c *projector.Config) { c.Log = log.logger() })
+	log := new(projectortest.Log)
+	stop := s.Start(log.Instead)
 	system := uuid.New()
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
 	replace(t, s)
-	await(t, "the running projector says so", func() bool { return log.has(projector.StreamIdentityChanged) })
+	projectortest.Await(t, "the running projector says so", func() bool { return log.Has(projector.StreamIdentityChanged) })
 	stop()
 
-	log = newLog()
-	s.start(func(c *projector.Config) { c.Log = log.logger() })
-	await(t, "a new projector says so", func() bool { return log.has(projector.StreamIdentityChanged) })
-	if n := s.number("select count(*) from projection.call_log"); n != 1 {
+	log = new(projectortest.Log)
+	s.Start(log.Instead)
+	projectortest.Await(t, "a new projector says so", func() bool { return log.Has(projector.StreamIdentityChanged) })
+	if n := s.Number("select count(*) from projection.call_log"); n != 1 {
 		t.Errorf("%d rows, want the 1 of the old stream", n)
 	}
 }
@@ -249,94 +250,94 @@ func TestProjector_StopsAtAnotherStream(t *testing.T) {
 // replace deletes the stream and creates it anew with other messages.
 func replace(t *testing.T, s *stage) {
 	t.Helper()
-	if err := s.js.DeleteStream(t.Context(), events.StreamName); err != nil {
+	if err := s.JetStream.DeleteStream(t.Context(), events.StreamName); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.js.DeleteObjectStore(t.Context(), events.TranscriptBucket); err != nil {
+	if err := s.JetStream.DeleteObjectStore(t.Context(), events.TranscriptBucket); err != nil {
 		t.Fatal(err)
 	}
-	s.stream = eventstest.CreateStream(t, s.js, partitions)
+	s.Stream = eventstest.CreateStream(t, s.JetStream, projectortest.Partitions)
 	for range 10 {
-		s.publish(call(uuid.New(), uuid.New()))
+		s.Change(projectortest.Call(uuid.New(), uuid.New()))
 	}
 }
 
 func TestProjector_StopsAtAStreamThatLostItsEnd(t *testing.T) {
 	s := newStage(t)
-	stop := s.start()
-	s.publish(call(uuid.New(), uuid.New()))
-	s.caughtUp()
+	stop := s.Start()
+	s.Change(projectortest.Call(uuid.New(), uuid.New()))
+	s.CaughtUp()
 	stop()
-	if _, err := s.pool.Exec(t.Context(), "update projection.position set sequence = 1000"); err != nil {
+	if _, err := s.Pool.Exec(t.Context(), "update projection.position set sequence = 1000"); err != nil {
 		t.Fatal(err)
 	}
-	log := newLog()
-	s.start(func(c *projector.Config) { c.Log = log.logger() })
-	await(t, "it says so", func() bool { return log.has(projector.StreamRegressed) })
+	log := new(projectortest.Log)
+	s.Start(log.Instead)
+	projectortest.Await(t, "it says so", func() bool { return log.Has(projector.StreamRegressed) })
 }
 
 // Where any replica may answer, the leader's answer that nothing waits can't be had.
 func TestProjector_StopsWhereReplicasAnswer(t *testing.T) {
 	s := newStage(t)
-	log := newLog()
-	s.start(func(c *projector.Config) { c.Log = log.logger() })
-	s.publish(call(uuid.New(), uuid.New()))
-	s.caughtUp()
+	log := new(projectortest.Log)
+	s.Start(log.Instead)
+	s.Change(projectortest.Call(uuid.New(), uuid.New()))
+	s.CaughtUp()
 	s.answersDirectly(true)
-	await(t, "the running projector says so", func() bool { return log.has(projector.StreamDirect) })
+	projectortest.Await(t, "the running projector says so", func() bool { return log.Has(projector.StreamDirect) })
 	s.answersDirectly(false)
-	s.publish(call(uuid.New(), uuid.New()))
-	s.caughtUp()
+	s.Change(projectortest.Call(uuid.New(), uuid.New()))
+	s.CaughtUp()
 }
 
 func (s *stage) answersDirectly(yes bool) {
-	s.tb.Helper()
-	config := s.stream.CachedInfo().Config
+	s.TB.Helper()
+	config := s.Stream.CachedInfo().Config
 	config.AllowDirect = yes
-	if _, err := s.js.UpdateStream(s.tb.Context(), config); err != nil {
-		s.tb.Fatal(err)
+	if _, err := s.JetStream.UpdateStream(s.TB.Context(), config); err != nil {
+		s.TB.Fatal(err)
 	}
 }
 
 // A message stored behind a published watermark lifts the clock, and a replay finds the lift.
 func TestProjector_LiftsTheClockAndReplaysTheLift(t *testing.T) {
 	s := newStage(t)
-	stop := s.start()
+	stop := s.Start()
 	system := uuid.New()
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
 	stop()
 	ahead := time.Now().Add(time.Hour).Truncate(time.Millisecond)
-	if _, err := s.pool.Exec(t.Context(), "update projection.position set watermark = $1", ahead); err != nil {
+	if _, err := s.Pool.Exec(t.Context(), "update projection.position set watermark = $1", ahead); err != nil {
 		t.Fatal(err)
 	}
-	stop = s.start()
+	stop = s.Start()
 	id := uuid.New()
-	s.publish(call(system, id))
-	s.caughtUp()
+	s.Change(projectortest.Call(system, id))
+	s.CaughtUp()
 	stop()
 	at := func() int64 {
-		return s.number("select count(*) from projection.call_log where id = $1 and updated_at = $2", id, ahead)
+		return s.Number("select count(*) from projection.call_log where id = $1 and updated_at = $2", id, ahead)
 	}
-	if at() != 1 || s.number("select count(*) from control.clock_lift") != 1 {
+	if at() != 1 || s.Number("select count(*) from control.clock_lift") != 1 {
 		t.Fatal("the clock wasn't lifted to the watermark")
 	}
-	before := s.database.Projection(t)
-	s.database.Forget(t)
-	s.start()
-	s.caughtUp()
-	s.mustEqual("replayed", before)
+	before := s.Database.Projection(t)
+	s.Database.Forget(t)
+	s.Start()
+	s.CaughtUp()
+	s.MustEqual("replayed", before)
 }
 
 func TestProjector_AcknowledgesForPeopleToSee(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	system := uuid.New()
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
-	await(t, "no pending deliveries", func() bool {
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	projectortest.Await(t, "no pending deliveries", func() bool {
 		pending := 0
-		lister := s.stream.ListConsumers(t.Context())
+		lister := s.Stream.ListConsumers(t.Context())
 		for info := range lister.Info() {
 			pending += info.NumAckPending + int(info.NumPending)
 			if info.Config.AckPolicy != jetstream.AckAllPolicy {
@@ -362,19 +363,19 @@ func TestImports(t *testing.T) {
 // A consumer that stops delivering without an error is noticed, and made anew.
 func TestProjector_NoticesAStalledConsumer(t *testing.T) {
 	s := newStage(t)
-	log := newLog()
-	s.start(func(c *projector.Config) { c.Log = log.logger() })
+	log := new(projectortest.Log)
+	s.Start(log.Instead)
 	system := uuid.New()
-	s.publish(call(system, uuid.New()))
-	s.caughtUp()
-	name := "projector-" + strconv.Itoa(events.Partition(system, partitions))
-	if _, err := s.stream.PauseConsumer(t.Context(), name, time.Now().Add(time.Hour)); err != nil {
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	name := "projector-" + strconv.Itoa(events.Partition(system, projectortest.Partitions))
+	if _, err := s.Stream.PauseConsumer(t.Context(), name, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	s.publish(call(system, uuid.New()))
-	await(t, "it says so", func() bool { return log.has("stopped delivering") })
-	s.caughtUp()
-	if n := s.number("select count(*) from projection.call_log"); n != 2 {
+	s.Change(projectortest.Call(system, uuid.New()))
+	projectortest.Await(t, "it says so", func() bool { return log.Has("stopped delivering") })
+	s.CaughtUp()
+	if n := s.Number("select count(*) from projection.call_log"); n != 2 {
 		t.Errorf("%d rows, want 2", n)
 	}
 }

@@ -7,33 +7,34 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/projector/projectortest"
 )
 
 // open is how many dead letters are neither resolved nor dropped.
 func (s *stage) open() int64 {
-	s.tb.Helper()
-	return s.number("select count(*) from control.dead_letter where resolution is null")
+	s.TB.Helper()
+	return s.Number("select count(*) from control.dead_letter where resolution is null")
 }
 
 func (s *stage) exec(query string) {
-	s.tb.Helper()
-	if _, err := s.pool.Exec(s.tb.Context(), query); err != nil {
-		s.tb.Fatal(err)
+	s.TB.Helper()
+	if _, err := s.Pool.Exec(s.TB.Context(), query); err != nil {
+		s.TB.Fatal(err)
 	}
 }
 
 // balanced holds the ledger against the stream: nothing was read that isn't accounted for, and nothing was not read.
 func (s *stage) balanced() {
-	s.tb.Helper()
-	if n := s.number("select count(*) from projection.coverage where read <> applied + stale + ignored + dead"); n != 0 {
-		s.tb.Errorf("%d lines of the ledger don't add up", n)
+	s.TB.Helper()
+	if n := s.Number("select count(*) from projection.coverage where read <> applied + stale + ignored + dead"); n != 0 {
+		s.TB.Errorf("%d lines of the ledger don't add up", n)
 	}
-	info, err := s.stream.Info(s.tb.Context())
+	info, err := s.Stream.Info(s.TB.Context())
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
-	if n := s.number("select sum(read)::bigint from projection.coverage"); n != int64(info.State.Msgs) {
-		s.tb.Errorf("%d messages read of %d", n, info.State.Msgs)
+	if n := s.Number("select sum(read)::bigint from projection.coverage"); n != int64(info.State.Msgs) {
+		s.TB.Errorf("%d messages read of %d", n, info.State.Msgs)
 	}
 }
 
@@ -41,65 +42,65 @@ func (s *stage) balanced() {
 func TestProjector_RetriesADeadLetter(t *testing.T) {
 	s := newStage(t)
 	s.exec("alter table projection.call_log add constraint picky check (call_sid <> 'CArefused')")
-	stop := s.start()
+	stop := s.Start()
 	system := uuid.New()
-	refused, good := call(system, uuid.New()), call(system, uuid.New())
+	refused, good := projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New())
 	refused.CallSid = "CArefused"
-	s.publish(phoneSystem(system), refused, good)
-	s.caughtUp()
+	s.Change(projectortest.PhoneSystem(system), refused, good)
+	s.CaughtUp()
 	s.raw(events.Subject(system, events.EntityCall), nil, "{}")
-	s.caughtUp()
+	s.CaughtUp()
 	if n := s.open(); n != 2 {
 		t.Fatalf("%d dead letters, want 2", n)
 	}
 	s.exec("update control.dead_letter set retry_at = now()")
-	await(t, "both were tried in vain", func() bool {
-		return s.number("select count(*) from control.dead_letter where retry_at is not null") == 0
+	projectortest.Await(t, "both were tried in vain", func() bool {
+		return s.Number("select count(*) from control.dead_letter where retry_at is not null") == 0
 	})
 	if n := s.open(); n != 2 {
 		t.Fatalf("%d dead letters after the vain try, want 2", n)
 	}
 	s.exec("alter table projection.call_log drop constraint picky")
-	before := s.number("select (extract(epoch from max(watermark)) * 1000)::bigint from projection.position")
+	before := s.Number("select (extract(epoch from max(watermark)) * 1000)::bigint from projection.position")
 	s.exec("update control.dead_letter set retry_at = now()")
-	await(t, "the one is applied", func() bool { return s.open() == 1 })
-	at := s.number("select (extract(epoch from updated_at) * 1000)::bigint from projection.call_log where id = $1", refused.ID)
+	projectortest.Await(t, "the one is applied", func() bool { return s.open() == 1 })
+	at := s.Number("select (extract(epoch from updated_at) * 1000)::bigint from projection.call_log where id = $1", refused.ID)
 	if at < before {
 		t.Errorf("the row's time %d is behind a watermark already published, %d", at, before)
 	}
-	late := call(system, refused.ID)
+	late := projectortest.Call(system, refused.ID)
 	late.Version, late.CallSid = 2, "CAlate"
-	s.publish(late)
-	s.caughtUp()
+	s.Change(late)
+	s.CaughtUp()
 	s.balanced()
-	if n := s.number("select applied from projection.coverage where entity = 'call' and dead = 1"); n != 3 {
+	if n := s.Number("select applied from projection.coverage where entity = 'call' and dead = 1"); n != 3 {
 		t.Errorf("%d calls applied, want 3", n)
 	}
 	stop()
 
-	kept := s.database.Projection(t)
-	s.database.Forget(t)
-	s.start()
-	s.caughtUp()
-	s.mustEqual("replayed", kept)
+	kept := s.Database.Projection(t)
+	s.Database.Forget(t)
+	s.Start()
+	s.CaughtUp()
+	s.MustEqual("replayed", kept)
 }
 
 // What was a dead letter stays one in a replay, although it could be read now: the rows are those of the first time.
 func TestProjector_ReplaysADeadLetterAsOne(t *testing.T) {
 	s := newStage(t)
 	s.exec("alter table projection.call_log add constraint picky check (call_sid <> 'CArefused')")
-	stop := s.start()
-	refused := call(uuid.New(), uuid.New())
+	stop := s.Start()
+	refused := projectortest.Call(uuid.New(), uuid.New())
 	refused.CallSid = "CArefused"
-	s.publish(refused)
-	s.caughtUp()
+	s.Change(refused)
+	s.CaughtUp()
 	stop()
 	s.exec("alter table projection.call_log drop constraint picky")
-	kept := s.database.Projection(t)
-	s.database.Forget(t)
-	s.start()
-	s.caughtUp()
-	s.mustEqual("replayed", kept)
+	kept := s.Database.Projection(t)
+	s.Database.Forget(t)
+	s.Start()
+	s.CaughtUp()
+	s.MustEqual("replayed", kept)
 	s.balanced()
 	if !strings.Contains(strings.Join(kept["coverage"], ""), "call,1,0,0,0,1") {
 		t.Errorf("coverage %v", kept["coverage"])
@@ -109,24 +110,24 @@ func TestProjector_ReplaysADeadLetterAsOne(t *testing.T) {
 // A try in vain leaves nothing for a replay to find, so it moves no clock either.
 func TestProjector_RetriesInVain(t *testing.T) {
 	s := newStage(t)
-	stop := s.start()
+	stop := s.Start()
 	system := uuid.New()
 	s.raw(events.Subject(system, events.EntityCall), nil, "{}")
-	s.caughtUp()
+	s.CaughtUp()
 	stop()
 	// Everything that comes until then is behind a watermark: its clock is lifted by its own message, or not at all.
 	s.exec("update projection.position set watermark = now() + interval '1 second'")
 	s.exec("update control.dead_letter set retry_at = now()")
-	stop = s.start()
-	await(t, "it was tried in vain", func() bool {
-		return s.number("select count(*) from control.dead_letter where retry_at is not null") == 0
+	stop = s.Start()
+	projectortest.Await(t, "it was tried in vain", func() bool {
+		return s.Number("select count(*) from control.dead_letter where retry_at is not null") == 0
 	})
-	s.publish(phoneSystem(system), call(system, uuid.New()))
-	s.caughtUp()
+	s.Change(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
 	stop()
-	kept := s.database.Projection(t)
-	s.database.Forget(t)
-	s.start()
-	s.caughtUp()
-	s.mustEqual("replayed", kept)
+	kept := s.Database.Projection(t)
+	s.Database.Forget(t)
+	s.Start()
+	s.CaughtUp()
+	s.MustEqual("replayed", kept)
 }

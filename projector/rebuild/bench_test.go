@@ -16,7 +16,7 @@ import (
 // BenchmarkRun rebuilds a projection from its stream, verifies it, and copies and indexes the same rows with nothing around it.
 func BenchmarkRun(b *testing.B) {
 	s := newStage(b)
-	s.publish(company(7, 40_000)...)
+	s.Publish(company(7, 40_000)...)
 	for b.Loop() {
 		began := time.Now()
 		result, err := rebuild.Run(b.Context(), s.config(), false)
@@ -42,11 +42,11 @@ func BenchmarkRun(b *testing.B) {
 
 // copyAndIndex is how long it takes to copy the live rows into empty tables, two tables at a time, and to index them.
 func (s *stage) copyAndIndex() time.Duration {
-	s.tb.Helper()
-	ctx := s.tb.Context()
-	conn, err := pgx.Connect(ctx, s.database.URL())
+	s.TB.Helper()
+	ctx := s.TB.Context()
+	conn, err := pgx.Connect(ctx, s.Database.URL())
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
 	var g schema.Generation
@@ -68,14 +68,14 @@ func (s *stage) copyAndIndex() time.Duration {
 		}
 	}
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	run := func(list []func(*pgx.Conn) error) {
 		var group errgroup.Group
 		group.SetLimit(2)
 		for _, work := range list {
 			group.Go(func() error {
-				conn, err := pgx.Connect(ctx, s.database.URL())
+				conn, err := pgx.Connect(ctx, s.Database.URL())
 				if err != nil {
 					return err
 				}
@@ -87,7 +87,7 @@ func (s *stage) copyAndIndex() time.Duration {
 			})
 		}
 		if err := group.Wait(); err != nil {
-			s.tb.Fatal(err)
+			s.TB.Fatal(err)
 		}
 	}
 	began := time.Now()
@@ -114,7 +114,7 @@ func (s *stage) copyAndIndex() time.Duration {
 	run(statements[:len(rows)])
 	took := time.Since(began)
 	if err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return g.Drop(ctx, tx) }); err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	return took
 }

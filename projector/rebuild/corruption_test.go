@@ -26,8 +26,8 @@ type cell struct {
 
 // sheets are the tables whose rows follow from events.
 func (s *stage) sheets() (list []*sheet) {
-	s.tb.Helper()
-	rows, err := s.pool.Query(s.tb.Context(), `
+	s.TB.Helper()
+	rows, err := s.Pool.Query(s.TB.Context(), `
 		select c.table_name::text, c.column_name::text, c.udt_name::text, k.column_name is not null
 		from information_schema.columns c
 		left join information_schema.table_constraints t
@@ -37,11 +37,11 @@ func (s *stage) sheets() (list []*sheet) {
 		where c.table_schema = 'projection' and c.table_name not in ('generation', 'position', 'coverage')
 		order by c.table_name, c.ordinal_position`)
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	cells, err := pgx.CollectRows(rows, pgx.RowToStructByPos[cell])
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	for _, c := range cells {
 		if len(list) == 0 || list[len(list)-1].name != c.Table {
@@ -82,24 +82,24 @@ func (c cell) other(tb testing.TB) string {
 
 // mustFind holds what verification finds against what it should, and nothing else.
 func (s *stage) mustFind(what string, want []rebuild.Change) rebuild.Comparison {
-	s.tb.Helper()
+	s.TB.Helper()
 	found := s.verify()
 	s.mustBe(what, found, want)
 	return found
 }
 
 func (s *stage) mustBe(what string, found rebuild.Comparison, want []rebuild.Change) {
-	s.tb.Helper()
+	s.TB.Helper()
 	slices.SortFunc(want, func(a, b rebuild.Change) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	have := slices.SortedFunc(slices.Values(found.Changes), func(a, b rebuild.Change) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	if !slices.Equal(have, want) || len(found.Letters) > 0 {
-		s.tb.Errorf("%s: found %v and %v, want %v", what, have, found.Letters, want)
+		s.TB.Errorf("%s: found %v and %v, want %v", what, have, found.Letters, want)
 	}
 }
 
 // keep copies every table aside, so that restore can put it back.
 func (s *stage) keep(list []*sheet) {
-	s.tb.Helper()
+	s.TB.Helper()
 	s.exec("create schema backup")
 	for _, t := range list {
 		s.exec(fmt.Sprintf("create table backup.%[1]s as select * from projection.%[1]s", t.name))
@@ -107,7 +107,7 @@ func (s *stage) keep(list []*sheet) {
 }
 
 func (s *stage) restore(list []*sheet) {
-	s.tb.Helper()
+	s.TB.Helper()
 	var statements []string
 	for _, t := range list {
 		statements = append(statements, fmt.Sprintf("delete from projection.%[1]s; insert into projection.%[1]s select * from backup.%[1]s", t.name))
@@ -119,13 +119,13 @@ func (s *stage) restore(list []*sheet) {
 func damaged(t *testing.T) (*stage, []*sheet) {
 	t.Helper()
 	s := newStage(t)
-	stop := s.start()
-	s.publish(company(29, 40)...)
-	s.caughtUp()
+	stop := s.Start()
+	s.Publish(company(29, 40)...)
+	s.CaughtUp()
 	stop()
 	list := s.sheets()
 	for _, sheet := range list {
-		if s.number("select count(*) from projection."+sheet.name) == 0 {
+		if s.Number("select count(*) from projection."+sheet.name) == 0 {
 			t.Fatalf("%s is empty", sheet.name)
 		}
 	}
@@ -151,7 +151,7 @@ func TestVerify_EveryColumn(t *testing.T) {
 			wrong = append(wrong, sheet)
 			c := sheet.columns[i]
 			var system string
-			err := s.pool.QueryRow(t.Context(), fmt.Sprintf(
+			err := s.Pool.QueryRow(t.Context(), fmt.Sprintf(
 				"update projection.%[1]s set %[2]s = %[3]s where ctid = (select ctid from projection.%[1]s order by %[2]s is null limit 1) returning %[4]s::text",
 				c.Table, c.Name, c.other(t), sheet.columns[0].Name)).Scan(&system)
 			if err != nil {
@@ -207,7 +207,7 @@ func TestVerify_EveryTable(t *testing.T) {
 	each(rebuild.KindSurplus, func(t *sheet) string {
 		keys := slices.DeleteFunc(slices.Clone(t.columns), func(c cell) bool { return !c.Key })
 		last := keys[len(keys)-1]
-		return t.copied(last.Name, last.other(s.tb))
+		return t.copied(last.Name, last.other(s.TB))
 	})
 	s.mustVerify("restored")
 }
@@ -249,7 +249,7 @@ func TestVerify_Ledger(t *testing.T) {
 // A repair mends all that is about its phone system and touches nobody else's rows.
 func TestRepair(t *testing.T) {
 	s, list := damaged(t)
-	before := s.database.Projection(t)
+	before := s.Database.Projection(t)
 	var wrong []uuid.UUID
 	for _, sheet := range list {
 		last := sheet.columns[len(sheet.columns)-1]
@@ -257,7 +257,7 @@ func TestRepair(t *testing.T) {
 		s.exec(sheet.copied(sheet.columns[0].Name, "'00000000-0000-4000-8000-000000000001'::uuid"))
 		s.exec(fmt.Sprintf("delete from projection.%[1]s where ctid in (select ctid from projection.%[1]s limit 1)", sheet.name))
 	}
-	stop := s.start()
+	stop := s.Start()
 	for _, d := range s.verify().Samples {
 		if !slices.Contains(wrong, d.System) {
 			wrong = append(wrong, d.System)
@@ -271,21 +271,21 @@ func TestRepair(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := s.number("select count(*) from projection.call_log where system_id = $1", system); result.Rows < n {
+		if n := s.Number("select count(*) from projection.call_log where system_id = $1", system); result.Rows < n {
 			t.Errorf("%+v with %d calls", result, n)
 		}
 		if found := s.verify(system); found.Differs() {
 			t.Errorf("%s alone, repaired: %+v", system, found)
 		}
 	}
-	s.mustEqual("repaired", before)
+	s.MustEqual("repaired", before)
 	s.mustVerify("repaired")
-	s.publish(company(30, 60)...)
-	s.caughtUp()
+	s.Publish(company(30, 60)...)
+	s.CaughtUp()
 	stop()
 	s.mustVerify("the projector goes on")
-	after := s.database.Projection(t)
-	if list := s.replayed().Differences(after); len(list) > 0 {
+	after := s.Database.Projection(t)
+	if list := s.Replayed().Differences(after); len(list) > 0 {
 		t.Error(list)
 	}
 }
@@ -293,15 +293,15 @@ func TestRepair(t *testing.T) {
 // While events arrive at full speed, nothing that is right is called wrong.
 func TestVerify_WhileEventsArrive(t *testing.T) {
 	s := newStage(t)
-	s.start()
-	s.publish(company(31, 50)...)
+	s.Start()
+	s.Publish(company(31, 50)...)
 	s.poison()
-	s.caughtUp()
+	s.CaughtUp()
 	stop := s.flood(100)
 	for range 4 {
 		s.mustVerify("while events arrive")
 	}
 	stop()
-	s.caughtUp()
+	s.CaughtUp()
 	s.mustVerify("afterwards")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
@@ -76,20 +77,20 @@ func suicide(step rebuild.Step, percent int64) func(rebuild.Progress) {
 
 // spawn starts a rebuild as a process of its own.
 func (s *stage) spawn(step rebuild.Step, percent int) *exec.Cmd {
-	s.tb.Helper()
-	child := exec.CommandContext(s.tb.Context(), os.Args[0])
-	child.Env = append(os.Environ(), childNATS+"="+s.server.URL(), childDatabase+"="+s.database.URL(),
+	s.TB.Helper()
+	child := exec.CommandContext(s.TB.Context(), os.Args[0])
+	child.Env = append(os.Environ(), childNATS+"="+s.Server.URL(), childDatabase+"="+s.Database.URL(),
 		childStep+"="+string(step), fmt.Sprintf("%s=%d", childPercent, percent))
 	child.Stderr = os.Stderr
 	if err := child.Start(); err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	return child
 }
 
 // ended waits for a process and tells whether it was killed.
 func (s *stage) ended(child *exec.Cmd) (killed bool) {
-	s.tb.Helper()
+	s.TB.Helper()
 	err := child.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -97,10 +98,10 @@ func (s *stage) ended(child *exec.Cmd) (killed bool) {
 		killed = ok && status.Signal() == syscall.SIGKILL
 	}
 	if err != nil && !killed {
-		s.tb.Errorf("rebuild process: %v", err)
+		s.TB.Errorf("rebuild process: %v", err)
 	}
 	// PostgreSQL notices a moment later that nobody is there any more.
-	await(s.tb, "the killed process's lock is gone", func() bool { return s.number(advisoryLocks) == 0 })
+	projectortest.Await(s.TB, "the killed process's lock is gone", func() bool { return s.Number(advisoryLocks) == 0 })
 	return killed
 }
 
@@ -109,36 +110,36 @@ const advisoryLocks = "select count(*) from pg_locks where locktype = 'advisory'
 
 // resume ends what killed runs began, and holds against it that done parts are not done again.
 func (s *stage) resume() {
-	s.tb.Helper()
-	building := s.number("select count(*) from control.generation where state = 'building'")
-	done := s.number("select coalesce(sum(read), 0)::bigint from control.generation_part p join control.generation g on g.id = p.generation where state = 'building'")
-	total := s.number("select sum(read)::bigint from projection.coverage")
+	s.TB.Helper()
+	building := s.Number("select count(*) from control.generation where state = 'building'")
+	done := s.Number("select coalesce(sum(read), 0)::bigint from control.generation_part p join control.generation g on g.id = p.generation where state = 'building'")
+	total := s.Number("select sum(read)::bigint from projection.coverage")
 	result := s.rebuild(small)
 	if result.Resumed != (building == 1) || result.Messages != total-done {
-		s.tb.Errorf("resumed %v with %d messages of %d, %d of which were done", result.Resumed, result.Messages, total, done)
+		s.TB.Errorf("resumed %v with %d messages of %d, %d of which were done", result.Resumed, result.Messages, total, done)
 	}
 	if result.Comparison.Differs() {
-		s.tb.Errorf("%+v", result.Comparison)
+		s.TB.Errorf("%+v", result.Comparison)
 	}
 }
 
 // tidy fails where a rebuild left behind what nobody needs.
 func (s *stage) tidy() {
-	s.tb.Helper()
+	s.TB.Helper()
 	const strangers = `select count(*) from pg_namespace where nspname like 'generation%'
 		and nspname not in (select 'generation_' || id from control.generation where state = 'kept')`
-	if n := s.number(strangers); n != 0 {
-		s.tb.Errorf("%d schemas left behind", n)
+	if n := s.Number(strangers); n != 0 {
+		s.TB.Errorf("%d schemas left behind", n)
 	}
-	if n := s.number(advisoryLocks); n != 0 {
-		s.tb.Errorf("%d advisory locks left behind", n)
+	if n := s.Number(advisoryLocks); n != 0 {
+		s.TB.Errorf("%d advisory locks left behind", n)
 	}
-	if n := s.number("select count(*) from control.generation where state in ('live', 'kept')"); n != 2 {
-		s.tb.Errorf("%d generations, want the live one and the kept one", n)
+	if n := s.Number("select count(*) from control.generation where state in ('live', 'kept')"); n != 2 {
+		s.TB.Errorf("%d generations, want the live one and the kept one", n)
 	}
-	for consumer := range s.stream.ListConsumers(s.tb.Context()).Info() {
+	for consumer := range s.Stream.ListConsumers(s.TB.Context()).Info() {
 		if !strings.HasPrefix(consumer.Name, "projector-") && consumer.Config.InactiveThreshold <= 0 {
-			s.tb.Errorf("consumer %s stays for ever", consumer.Name)
+			s.TB.Errorf("consumer %s stays for ever", consumer.Name)
 		}
 	}
 }
@@ -146,11 +147,11 @@ func (s *stage) tidy() {
 // Killed at any step, a rebuild is gone on with by the next one, which does nothing twice.
 func TestRun_KilledAtEveryStep(t *testing.T) {
 	s := newStage(t)
-	s.start()
-	s.publish(company(3, 120)...)
+	s.Start()
+	s.Publish(company(3, 120)...)
 	s.poison()
-	s.caughtUp()
-	before := s.database.Projection(t)
+	s.CaughtUp()
+	before := s.Database.Projection(t)
 	for _, at := range []struct {
 		step    rebuild.Step
 		percent int
@@ -172,7 +173,7 @@ func TestRun_KilledAtEveryStep(t *testing.T) {
 				t.Fatal("it came to its end")
 			}
 			s.resume()
-			s.mustEqual("resumed", before)
+			s.MustEqual("resumed", before)
 			s.tidy()
 		})
 	}
@@ -182,9 +183,9 @@ func TestRun_KilledAtEveryStep(t *testing.T) {
 // What a killed rebuild has built can be given up, and then there is nothing to go on with.
 func TestAbandon(t *testing.T) {
 	s := newStage(t)
-	s.start()
-	s.publish(company(37, 60)...)
-	s.caughtUp()
+	s.Start()
+	s.Publish(company(37, 60)...)
+	s.CaughtUp()
 	abandon := func() int64 {
 		t.Helper()
 		generation, err := rebuild.Abandon(t.Context(), s.config())
@@ -197,7 +198,7 @@ func TestAbandon(t *testing.T) {
 		t.Errorf("generation %d was dropped, and there is none", generation)
 	}
 	s.ended(s.spawn(rebuild.StepFold, 50))
-	if generation := abandon(); generation != 2 || s.number("select count(*) from pg_namespace where nspname like 'generation%'") != 0 {
+	if generation := abandon(); generation != 2 || s.Number("select count(*) from pg_namespace where nspname like 'generation%'") != 0 {
 		t.Errorf("generation %d was dropped, or what it had was not", generation)
 	}
 	if result := s.rebuild(small); result.Resumed || result.Generation != 3 || result.Comparison.Differs() {
@@ -208,10 +209,10 @@ func TestAbandon(t *testing.T) {
 // Killed at any moment, again and again, a rebuild comes to the same end while events go on.
 func TestRun_KilledAtRandom(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	history := company(5, 400)
-	s.publish(history[:len(history)/2]...)
-	s.caughtUp()
+	s.Publish(history[:len(history)/2]...)
+	s.CaughtUp()
 	began := time.Now()
 	s.rebuild(small)
 	life := time.Since(began)
@@ -222,7 +223,7 @@ func TestRun_KilledAtRandom(t *testing.T) {
 	killed := 0
 	const kills = 6
 	for i := range kills {
-		s.publish(rest[i*len(rest)/kills : (i+1)*len(rest)/kills]...)
+		s.Publish(rest[i*len(rest)/kills : (i+1)*len(rest)/kills]...)
 		child := s.spawn("", 0)
 		// The moment of the kill is what is random; nothing is waited for.
 		moment := time.NewTimer(time.Duration(dice.Int64N(int64(life))))
@@ -233,12 +234,12 @@ func TestRun_KilledAtRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d killed of %d", killed, kills)
-	s.caughtUp()
-	whole := s.database.Projection(t)
+	s.CaughtUp()
+	whole := s.Database.Projection(t)
 	if result := s.rebuild(small); result.Comparison.Differs() {
 		t.Errorf("%+v", result.Comparison)
 	}
-	s.mustEqual("rebuilt", whole)
+	s.MustEqual("rebuilt", whole)
 	s.tidy()
-	s.mustEqual("replayed", s.replayed())
+	s.MustEqual("replayed", s.Replayed())
 }

@@ -17,14 +17,14 @@ import (
 // flood publishes companies one after the other, as fast as the projector takes them, until stop is called, which returns once it has
 // ended.
 func (s *stage) flood(seed uint64) (stop func()) {
-	s.tb.Helper()
-	ctx, cancel := context.WithCancel(s.tb.Context())
+	s.TB.Helper()
+	ctx, cancel := context.WithCancel(s.TB.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
 		for ; ctx.Err() == nil; seed++ {
 			for portion := range slices.Chunk(company(seed, 60), 100) {
-				if err := s.publisher.Publish(s.tb.Context(), portion...); err != nil {
-					s.tb.Errorf("publish: %v", err)
+				if err := s.Publisher.Publish(s.TB.Context(), portion...); err != nil {
+					s.TB.Errorf("publish: %v", err)
 					return
 				}
 				if !s.keepsUp(ctx) {
@@ -41,16 +41,16 @@ func (s *stage) flood(seed uint64) (stop func()) {
 
 // keepsUp waits until the projector is no more than some portions behind; no: ctx ended.
 func (s *stage) keepsUp(ctx context.Context) bool {
-	info, err := s.stream.Info(s.tb.Context())
+	info, err := s.Stream.Info(s.TB.Context())
 	if err != nil {
-		s.tb.Errorf("stream: %v", err)
+		s.TB.Errorf("stream: %v", err)
 		return false
 	}
 	for ctx.Err() == nil {
 		var behind bool
-		err := s.pool.QueryRow(s.tb.Context(), "select min(sequence) < $1 from projection.position", int64(info.State.LastSeq)-500).Scan(&behind)
+		err := s.Pool.QueryRow(s.TB.Context(), "select min(sequence) < $1 from projection.position", int64(info.State.LastSeq)-500).Scan(&behind)
 		if err != nil {
-			s.tb.Errorf("position: %v", err)
+			s.TB.Errorf("position: %v", err)
 			return false
 		}
 		if !behind {
@@ -120,20 +120,20 @@ func (r *reader) ask(ctx context.Context) error {
 
 // crowd asks about phone systems without a pause until stop is called, which returns how many answers there were.
 func (s *stage) crowd(systems ...uuid.UUID) (stop func() int) {
-	s.tb.Helper()
-	pool, err := pgxpool.New(s.tb.Context(), s.database.RoleURL("callboard_reader"))
+	s.TB.Helper()
+	pool, err := pgxpool.New(s.TB.Context(), s.Database.RoleURL("callboard_reader"))
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(s.tb.Context())
+	ctx, cancel := context.WithCancel(s.TB.Context())
 	var running sync.WaitGroup
 	readers := make([]*reader, len(systems))
 	for i, system := range systems {
-		readers[i] = &reader{tb: s.tb, pool: pool, system: system}
+		readers[i] = &reader{tb: s.TB, pool: pool, system: system}
 		running.Go(func() {
 			for ctx.Err() == nil {
-				if err := readers[i].ask(s.tb.Context()); err != nil {
-					s.tb.Errorf("read: %v", err)
+				if err := readers[i].ask(s.TB.Context()); err != nil {
+					s.TB.Errorf("read: %v", err)
 					return
 				}
 			}
@@ -163,15 +163,15 @@ func systemsOf(history []events.Event) (list []uuid.UUID) {
 // Whoever publishes, reads and projects notices nothing of a rebuild.
 func TestRun_UnderLoad(t *testing.T) {
 	s := newStage(t)
-	stopProjector := s.start()
+	stopProjector := s.Start()
 	first, second := company(41, 300), company(200, 60) // which the flood brings again, as stale events
-	s.publish(first[:len(first)/2]...)
-	s.publish(second[:len(second)/2]...)
-	s.caughtUp()
+	s.Publish(first[:len(first)/2]...)
+	s.Publish(second[:len(second)/2]...)
+	s.CaughtUp()
 	systems := append(systemsOf(first)[:2], systemsOf(second)[:2]...)
 	stopCrowd := s.crowd(systems...)
 	stopFlood := s.flood(200)
-	s.publish(first[len(first)/2:]...)
+	s.Publish(first[len(first)/2:]...)
 	if result := s.rebuild(); result.Comparison.Differs() {
 		t.Errorf("%+v", result.Comparison)
 	}
@@ -179,11 +179,11 @@ func TestRun_UnderLoad(t *testing.T) {
 	s.rollback()
 	s.mustVerify("right after the rollback")
 	stopFlood()
-	s.caughtUp()
+	s.CaughtUp()
 	t.Logf("%d answers", stopCrowd())
 	stopProjector()
-	whole := s.database.Projection(t)
-	if list := s.replayed().Differences(whole); len(list) > 0 {
+	whole := s.Database.Projection(t)
+	if list := s.Replayed().Differences(whole); len(list) > 0 {
 		t.Error(list)
 	}
 }

@@ -9,12 +9,13 @@ import (
 
 	"callboard/events"
 	"callboard/projector"
+	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
 // otherRelease makes the live projection another release's.
 func (s *stage) otherRelease() {
-	s.tb.Helper()
+	s.TB.Helper()
 	s.exec("update control.generation set definition = '\\x0102' where state = 'live'; update projection.generation set definition = '\\x0102'")
 }
 
@@ -28,11 +29,11 @@ func TestRun_AnotherRelease(t *testing.T) {
 	s.exec("alter table projection.call_log drop column route_summary; drop table projection.extension_call")
 	missing := []string{"call_log.route_summary", "extension_call"}
 	s.mustBeForeign(missing)
-	log := new(journal)
-	s.start(log.instead)
-	await(t, "the projector has noticed", func() bool { return log.count(projector.ProjectionForeign) >= partitions })
+	log := new(projectortest.Log)
+	s.Start(log.Instead)
+	projectortest.Await(t, "the projector has noticed", func() bool { return log.Count(projector.ProjectionForeign) >= projectortest.Partitions })
 	s.goesOver(systemsOf(history), history[len(history)/2:], missing)
-	s.caughtUp()
+	s.CaughtUp()
 	s.mustVerify("goes on")
 }
 
@@ -43,51 +44,51 @@ func TestRun_FirstRelease(t *testing.T) {
 	s.grown(history[:len(history)/2])
 	s.exec("drop table projection.coverage, projection.generation; alter table projection.position drop column turn")
 	s.mustBeForeign(nil)
-	log := new(journal)
-	stop := s.start(log.instead)
-	await(t, "the projector has noticed", func() bool { return log.count(projector.ProjectionForeign) >= partitions })
+	log := new(projectortest.Log)
+	stop := s.Start(log.Instead)
+	projectortest.Await(t, "the projector has noticed", func() bool { return log.Count(projector.ProjectionForeign) >= projectortest.Partitions })
 	stop()
 	s.goesOver(systemsOf(history), history[len(history)/2:], nil)
-	s.start()
-	s.caughtUp()
+	s.Start()
+	s.CaughtUp()
 	s.mustVerify("goes on")
 }
 
 // grown is another release's projection of a history.
 func (s *stage) grown(history []events.Event) {
-	s.tb.Helper()
-	stop := s.start()
-	s.publish(history...)
-	s.caughtUp()
+	s.TB.Helper()
+	stop := s.Start()
+	s.Publish(history...)
+	s.CaughtUp()
 	stop()
 	s.otherRelease()
 }
 
 // mustBeForeign verifies what another release built, in what both have.
 func (s *stage) mustBeForeign(missing []string) {
-	s.tb.Helper()
+	s.TB.Helper()
 	if found := s.verify(); !found.Foreign || found.Differs() || !slices.Equal(found.Missing, missing) {
-		s.tb.Errorf("%+v; want %v to be missing", found, missing)
+		s.TB.Errorf("%+v; want %v to be missing", found, missing)
 	}
 }
 
 // goesOver rebuilds another release's projection while it is read.
 func (s *stage) goesOver(systems []uuid.UUID, rest []events.Event, missing []string) {
-	s.tb.Helper()
-	before := s.database.Projection(s.tb)
-	if _, err := rebuild.Repair(s.tb.Context(), s.config(), rest[0].System); !errors.Is(err, rebuild.ErrForeign) {
-		s.tb.Errorf("repair: %v", err)
+	s.TB.Helper()
+	before := s.Database.Projection(s.TB)
+	if _, err := rebuild.Repair(s.TB.Context(), s.config(), rest[0].System); !errors.Is(err, rebuild.ErrForeign) {
+		s.TB.Errorf("repair: %v", err)
 	}
-	s.mustEqual("refused repair", before)
-	s.publish(rest...)
+	s.MustEqual("refused repair", before)
+	s.Publish(rest...)
 	stopCrowd := s.crowd(systems...)
 	result := s.rebuild()
 	if !result.Comparison.Foreign || result.Comparison.Differs() || !slices.Equal(result.Comparison.Missing, missing) {
-		s.tb.Errorf("%+v", result.Comparison)
+		s.TB.Errorf("%+v", result.Comparison)
 	}
 	s.mustVerify("this release's")
-	s.tb.Logf("%d answers", stopCrowd())
-	if _, err := rebuild.Rollback(s.tb.Context(), s.config()); !errors.Is(err, rebuild.ErrForeign) {
-		s.tb.Errorf("rollback: %v", err)
+	s.TB.Logf("%d answers", stopCrowd())
+	if _, err := rebuild.Rollback(s.TB.Context(), s.config()); !errors.Is(err, rebuild.ErrForeign) {
+		s.TB.Errorf("rollback: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
@@ -22,40 +23,40 @@ func spoken(c *events.Call) *events.Transcript {
 
 // claims publishes transcripts as claim checks.
 func (s *stage) claims(list ...*events.Transcript) {
-	s.tb.Helper()
-	publisher := events.NewPublisher(s.js, "test", events.MaxMessage(2000))
+	s.TB.Helper()
+	publisher := events.NewPublisher(s.JetStream, "test", events.MaxMessage(2000))
 	for _, transcript := range list {
-		if err := publisher.Publish(s.tb.Context(), events.Changed(transcript)); err != nil {
-			s.tb.Fatal(err)
+		if err := publisher.Publish(s.TB.Context(), events.Changed(transcript)); err != nil {
+			s.TB.Fatal(err)
 		}
 	}
 }
 
 // loseBodies deletes all that was checked in, and returns what puts it back.
 func (s *stage) loseBodies() (restore func()) {
-	s.tb.Helper()
-	bucket, err := s.js.ObjectStore(s.tb.Context(), events.TranscriptBucket)
+	s.TB.Helper()
+	bucket, err := s.JetStream.ObjectStore(s.TB.Context(), events.TranscriptBucket)
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
-	list, err := bucket.List(s.tb.Context())
+	list, err := bucket.List(s.TB.Context())
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	bodies := make(map[string][]byte)
 	for _, entry := range list {
-		if bodies[entry.Name], err = bucket.GetBytes(s.tb.Context(), entry.Name); err != nil {
-			s.tb.Fatal(err)
+		if bodies[entry.Name], err = bucket.GetBytes(s.TB.Context(), entry.Name); err != nil {
+			s.TB.Fatal(err)
 		}
-		if err := bucket.Delete(s.tb.Context(), entry.Name); err != nil {
-			s.tb.Fatal(err)
+		if err := bucket.Delete(s.TB.Context(), entry.Name); err != nil {
+			s.TB.Fatal(err)
 		}
 	}
 	return func() {
-		s.tb.Helper()
+		s.TB.Helper()
 		for name, body := range bodies {
-			if _, err := bucket.PutBytes(s.tb.Context(), name, body); err != nil {
-				s.tb.Fatal(err)
+			if _, err := bucket.PutBytes(s.TB.Context(), name, body); err != nil {
+				s.TB.Fatal(err)
 			}
 		}
 	}
@@ -65,46 +66,46 @@ func (s *stage) loseBodies() (restore func()) {
 // letters of every kind, and retries behind others.
 func TestRun_Record(t *testing.T) {
 	s := newStage(t)
-	stop := s.start()
+	stop := s.Start()
 	system := uuid.New()
 	history := company(61, 100)
 	s.exec(picky)
-	first, second := call(system, uuid.New()), refused(system)
-	s.states(phoneSystem(system), first)
+	first, second := projectortest.Call(system, uuid.New()), refused(system)
+	s.Change(projectortest.PhoneSystem(system), first)
 	s.claims(spoken(first), spoken(second))
-	s.publish(history[:len(history)/2]...)
+	s.Publish(history[:len(history)/2]...)
 	s.poison()
-	s.states(second)
-	s.caughtUp()
+	s.Change(second)
+	s.CaughtUp()
 	stop()
 	s.exec("update projection.position set watermark = watermark + interval '1 hour'")
-	stop = s.start()
-	s.publish(history...) // the first half is stale
+	stop = s.Start()
+	s.Publish(history...) // the first half is stale
 	slices.Reverse(history)
-	s.publish(history[:100]...)
-	s.caughtUp()
+	s.Publish(history[:100]...)
+	s.CaughtUp()
 	s.letGo()
 	s.retry()
-	s.states(call(system, uuid.New()))
-	s.caughtUp()
-	if s.number("select count(*) from control.clock_lift") == 0 || s.open() == 0 || s.number("select count(turn) from control.dead_letter") == 0 {
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	if s.Number("select count(*) from control.clock_lift") == 0 || s.open() == 0 || s.Number("select count(turn) from control.dead_letter") == 0 {
 		t.Fatal("nothing to replay")
 	}
-	before := s.database.Projection(t)
+	before := s.Database.Projection(t)
 	s.mustVerify("live")
 	for _, change := range []func(*rebuild.Config){func(*rebuild.Config) {}, small} {
 		if result := s.rebuild(change); result.Comparison.Differs() {
 			t.Errorf("%+v", result.Comparison)
 		}
-		s.mustEqual("rebuilt", before)
+		s.MustEqual("rebuilt", before)
 	}
 	if _, err := rebuild.Repair(t.Context(), s.config(), system); err != nil {
 		t.Error(err)
 	}
-	s.mustEqual("repaired", before)
-	s.caughtUp()
+	s.MustEqual("repaired", before)
+	s.CaughtUp()
 	stop()
-	if list := s.replayed().Differences(before); len(list) > 0 {
+	if list := s.Replayed().Differences(before); len(list) > 0 {
 		t.Error(list)
 	}
 }
@@ -112,20 +113,20 @@ func TestRun_Record(t *testing.T) {
 // What PostgreSQL refused at the first time is a dead letter in a rebuild too, whatever its tables would take.
 func TestRun_Refused(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	system := uuid.New()
 	s.exec(picky)
-	s.states(phoneSystem(system), refused(system), call(system, uuid.New()))
-	s.caughtUp()
-	before := s.database.Projection(t)
+	s.Change(projectortest.PhoneSystem(system), refused(system), projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	before := s.Database.Projection(t)
 	for range 2 {
 		if result := s.rebuild(); result.Comparison.Differs() {
 			t.Errorf("%+v", result.Comparison)
 		}
-		s.mustEqual("rebuilt", before)
+		s.MustEqual("rebuilt", before)
 	}
 	s.retry()
-	if n := s.number("select count(*) from projection.call_log"); n != 2 || s.open() != 0 {
+	if n := s.Number("select count(*) from projection.call_log"); n != 2 || s.open() != 0 {
 		t.Errorf("%d calls, %d open letters", n, s.open())
 	}
 	s.mustVerify("retried in the new tables")
@@ -134,13 +135,13 @@ func TestRun_Refused(t *testing.T) {
 // A text that was applied and can't be had any more is told by everybody, and a repair doesn't throw away what is left of it.
 func TestRun_Unreadable(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	system := uuid.New()
-	owner := call(system, uuid.New())
-	s.states(phoneSystem(system), owner)
+	owner := projectortest.Call(system, uuid.New())
+	s.Change(projectortest.PhoneSystem(system), owner)
 	s.claims(spoken(owner))
-	s.caughtUp()
-	before := s.database.Projection(t)
+	s.CaughtUp()
+	before := s.Database.Projection(t)
 	restore := s.loseBodies()
 	told := func(what string, c rebuild.Comparison) {
 		t.Helper()
@@ -153,7 +154,7 @@ func TestRun_Unreadable(t *testing.T) {
 	if _, err := rebuild.Repair(t.Context(), s.config(), system); !errors.Is(err, rebuild.ErrUnreadable) {
 		t.Errorf("repair: %v", err)
 	}
-	s.mustEqual("refused repair", before)
+	s.MustEqual("refused repair", before)
 	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
 		t.Fatal("it came to its end")
 	}
@@ -164,7 +165,7 @@ func TestRun_Unreadable(t *testing.T) {
 	s.mustVerify("now it is a dead letter")
 	restore()
 	s.retry()
-	if n := s.number("select count(*) from projection.transcript_text"); n != 1 || s.open() != 0 {
+	if n := s.Number("select count(*) from projection.transcript_text"); n != 1 || s.open() != 0 {
 		t.Errorf("%d texts, %d open letters", n, s.open())
 	}
 	s.mustVerify("retried")
@@ -177,24 +178,24 @@ func TestRun_Unreadable(t *testing.T) {
 // A retry in vain leaves nothing behind that a replay doesn't know of: the clock included.
 func TestRun_RetriedInVain(t *testing.T) {
 	s := newStage(t)
-	stop := s.start()
+	stop := s.Start()
 	system := uuid.New()
 	s.exec(picky)
-	s.states(phoneSystem(system), refused(system))
-	s.caughtUp()
+	s.Change(projectortest.PhoneSystem(system), refused(system))
+	s.CaughtUp()
 	stop()
 	s.exec("update projection.position set watermark = watermark + interval '1 hour'")
-	stop = s.start()
+	stop = s.Start()
 	s.retry()
 	if s.open() != 1 {
 		t.Fatalf("%d open letters, want 1", s.open())
 	}
-	s.states(call(system, uuid.New()))
-	s.caughtUp()
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
 	stop()
 	s.mustVerify("live")
-	before := s.database.Projection(t)
-	if list := s.replayed().Differences(before); len(list) > 0 {
+	before := s.Database.Projection(t)
+	if list := s.Replayed().Differences(before); len(list) > 0 {
 		t.Error(list)
 	}
 }

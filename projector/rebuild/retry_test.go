@@ -6,26 +6,27 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
 // A retry that was applied and can't be any more is told, and keeps a repair from throwing its rows away.
 func TestRepair_RetryUnreadable(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	system := uuid.New()
-	owner := call(system, uuid.New())
-	s.states(phoneSystem(system), owner)
+	owner := projectortest.Call(system, uuid.New())
+	s.Change(projectortest.PhoneSystem(system), owner)
 	s.exec("alter table projection.transcript_text add constraint picky check (length(text) < 1000)")
 	s.claims(spoken(owner))
-	s.caughtUp()
+	s.CaughtUp()
 	s.letGo()
 	s.retry()
-	if n := s.number("select count(*) from projection.transcript_text"); n != 1 || s.open() != 0 {
+	if n := s.Number("select count(*) from projection.transcript_text"); n != 1 || s.open() != 0 {
 		t.Fatalf("%d texts, %d open letters", n, s.open())
 	}
 	s.mustVerify("retried")
-	before := s.database.Projection(t)
+	before := s.Database.Projection(t)
 	s.loseBodies()
 	if found := s.verify(); len(found.Letters) != 1 {
 		t.Errorf("verification: %+v", found)
@@ -33,5 +34,5 @@ func TestRepair_RetryUnreadable(t *testing.T) {
 	if _, err := rebuild.Repair(t.Context(), s.config(), system); !errors.Is(err, rebuild.ErrUnreadable) {
 		t.Errorf("repair: %v", err)
 	}
-	s.mustEqual("refused repair", before)
+	s.MustEqual("refused repair", before)
 }

@@ -7,21 +7,22 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
 func (s *stage) rollback() rebuild.Result {
-	s.tb.Helper()
-	result, err := rebuild.Rollback(s.tb.Context(), s.config())
+	s.TB.Helper()
+	result, err := rebuild.Rollback(s.TB.Context(), s.config())
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	return result
 }
 
 // dropConstraint takes the hand-made constraint away wherever it has got to.
 func (s *stage) letGo() {
-	s.tb.Helper()
+	s.TB.Helper()
 	s.exec(`do $$ declare t regclass; begin
 		for t in select conrelid::regclass from pg_constraint where conname = 'picky' loop
 			execute format('alter table %s drop constraint picky', t);
@@ -31,21 +32,21 @@ func (s *stage) letGo() {
 
 // retry tries the open dead letters again and returns once that is done.
 func (s *stage) retry() {
-	s.tb.Helper()
+	s.TB.Helper()
 	s.exec("update control.dead_letter set retry_at = now() where resolution is null")
-	await(s.tb, "all were tried", func() bool {
-		return s.number("select count(*) from control.dead_letter where retry_at is not null") == 0
+	projectortest.Await(s.TB, "all were tried", func() bool {
+		return s.Number("select count(*) from control.dead_letter where retry_at is not null") == 0
 	})
 }
 
 func (s *stage) open() int64 {
-	s.tb.Helper()
-	return s.number("select count(*) from control.dead_letter where resolution is null")
+	s.TB.Helper()
+	return s.Number("select count(*) from control.dead_letter where resolution is null")
 }
 
 // refused is a call that the constraint of picky refuses.
 func refused(system uuid.UUID) *events.Call {
-	c := call(system, uuid.New())
+	c := projectortest.Call(system, uuid.New())
 	c.CallSid = "CArefused"
 	return c
 }
@@ -55,50 +56,50 @@ const picky = "alter table projection.call_log add constraint picky check (call_
 // Back and forth, with events, dead letters and retries in between: what is served is always what the stream says.
 func TestRollback(t *testing.T) {
 	s := newStage(t)
-	stop := s.start()
+	stop := s.Start()
 	history := company(23, 240)
 	third := len(history) / 3
-	s.publish(history[:third]...)
+	s.Publish(history[:third]...)
 	s.poison()
-	s.caughtUp()
+	s.CaughtUp()
 	first := s.rebuild()
 
 	system := uuid.New()
 	s.exec(picky)
-	s.publish(history[third : 2*third]...)
+	s.Publish(history[third : 2*third]...)
 	s.poison()
-	s.states(phoneSystem(system), refused(system))
-	s.caughtUp()
-	letters := s.number("select count(*) from control.dead_letter")
+	s.Change(projectortest.PhoneSystem(system), refused(system))
+	s.CaughtUp()
+	letters := s.Number("select count(*) from control.dead_letter")
 	s.letGo()
 	s.retry()
-	s.states(call(system, uuid.New()))
-	s.caughtUp()
-	before := s.database.Projection(t)
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	before := s.Database.Projection(t)
 	result := s.rollback()
 	if result.Generation != first.Replaced || result.Replaced != first.Generation || !result.Kept {
 		t.Errorf("%+v behind %+v", result, first)
 	}
-	s.mustEqual("rolled back", before)
-	if n := s.number("select count(*) from control.dead_letter"); n != letters {
+	s.MustEqual("rolled back", before)
+	if n := s.Number("select count(*) from control.dead_letter"); n != letters {
 		t.Errorf("%d dead letters, want %d", n, letters)
 	}
 	s.mustVerify("rolled back")
 
-	s.publish(history[2*third:]...)
-	s.caughtUp()
-	whole := s.database.Projection(t)
+	s.Publish(history[2*third:]...)
+	s.CaughtUp()
+	whole := s.Database.Projection(t)
 	if again := s.rollback(); again.Generation != first.Generation {
 		t.Errorf("%+v", again)
 	}
-	s.mustEqual("rolled forward", whole)
-	s.states(phoneSystem(uuid.New()))
-	s.caughtUp()
+	s.MustEqual("rolled forward", whole)
+	s.Change(projectortest.PhoneSystem(uuid.New()))
+	s.CaughtUp()
 	stop()
 	s.mustVerify("rolled forward")
-	last := s.database.Projection(t)
-	s.mustEqual("replayed", last)
-	if replayed := s.replayed(); len(replayed.Differences(last)) > 0 {
+	last := s.Database.Projection(t)
+	s.MustEqual("replayed", last)
+	if replayed := s.Replayed(); len(replayed.Differences(last)) > 0 {
 		t.Error(replayed.Differences(last))
 	}
 }
@@ -107,24 +108,24 @@ func TestRollback(t *testing.T) {
 // has asked for all before then would never see it otherwise.
 func TestRollback_RetriedMeanwhile(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	system := uuid.New()
-	s.states(phoneSystem(system))
-	s.caughtUp()
+	s.Change(projectortest.PhoneSystem(system))
+	s.CaughtUp()
 	s.rebuild()
 	s.exec(picky)
 	late := refused(system)
-	s.states(late)
-	s.caughtUp()
-	await(t, "it is a dead letter", func() bool { return s.open() == 1 })
+	s.Change(late)
+	s.CaughtUp()
+	projectortest.Await(t, "it is a dead letter", func() bool { return s.open() == 1 })
 	s.letGo()
 	s.retry()
 	if n := s.open(); n != 0 {
 		t.Fatalf("%d dead letters", n)
 	}
-	before := s.database.Projection(t)
+	before := s.Database.Projection(t)
 	s.rollback()
-	s.mustEqual("rolled back", before)
+	s.MustEqual("rolled back", before)
 	s.mustVerify("rolled back")
 }
 
@@ -132,22 +133,22 @@ func TestRollback_RetriedMeanwhile(t *testing.T) {
 // watermarks that were published.
 func TestRollback_OpenLetter(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.Start()
 	system := uuid.New()
-	s.states(phoneSystem(system))
-	s.caughtUp()
+	s.Change(projectortest.PhoneSystem(system))
+	s.CaughtUp()
 	s.rebuild()
 	s.exec(picky)
-	s.states(refused(system))
-	s.caughtUp()
-	before := s.database.Projection(t)
+	s.Change(refused(system))
+	s.CaughtUp()
+	before := s.Database.Projection(t)
 	s.rollback()
-	s.mustEqual("rolled back", before)
+	s.MustEqual("rolled back", before)
 	if n := s.open(); n != 1 {
 		t.Errorf("%d dead letters, want 1", n)
 	}
 	s.retry()
-	if n := s.number("select count(*) from projection.call_log"); n != 1 || s.open() != 0 {
+	if n := s.Number("select count(*) from projection.call_log"); n != 1 || s.open() != 0 {
 		t.Errorf("%d calls after the retry, %d open letters", n, s.open())
 	}
 	s.mustVerify("retried")
@@ -155,9 +156,9 @@ func TestRollback_OpenLetter(t *testing.T) {
 
 func TestRollback_NothingKept(t *testing.T) {
 	s := newStage(t)
-	s.start()
-	s.publish(company(23, 20)...)
-	s.caughtUp()
+	s.Start()
+	s.Publish(company(23, 20)...)
+	s.CaughtUp()
 	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrNothingKept) {
 		t.Errorf("%v", err)
 	}
@@ -168,11 +169,11 @@ func TestRollback_NothingKept(t *testing.T) {
 		t.Errorf("after a rebuild that keeps nothing: %v", err)
 	}
 	s.rebuild()
-	before := s.database.Projection(t)
+	before := s.Database.Projection(t)
 	s.exec("update control.generation set definition = '\\x00' where state = 'kept'")
 	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrForeign) {
 		t.Errorf("another release's: %v", err)
 	}
-	s.mustEqual("untouched", before)
+	s.MustEqual("untouched", before)
 	s.tidy()
 }

@@ -14,6 +14,7 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
+	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
@@ -21,29 +22,29 @@ import (
 func TestVerify_BehindOrStopped(t *testing.T) {
 	s := newStage(t)
 	history := company(11, 200)
-	stop := s.start()
-	s.publish(history[:len(history)/2]...)
-	s.caughtUp()
+	stop := s.Start()
+	s.Publish(history[:len(history)/2]...)
+	s.CaughtUp()
 	stop()
-	s.publish(history[len(history)/2:]...)
+	s.Publish(history[len(history)/2:]...)
 	s.mustVerify("stopped and behind")
-	before := s.database.Projection(t)
+	before := s.Database.Projection(t)
 	if result := s.rebuild(); result.Comparison.Differs() {
 		t.Errorf("%+v", result.Comparison)
 	}
-	s.mustEqual("rebuilt where it stands", before)
-	s.start()
-	s.caughtUp()
+	s.MustEqual("rebuilt where it stands", before)
+	s.Start()
+	s.CaughtUp()
 	s.mustVerify("caught up")
 }
 
 // Verification needs no more than an operator may, and nothing stops two of them.
 func TestVerify_AsOperator(t *testing.T) {
 	s := newStage(t)
-	s.start()
-	s.publish(company(11, 50)...)
-	s.caughtUp()
-	pool, err := pgxpool.New(t.Context(), s.database.RoleURL("callboard_operator"))
+	s.Start()
+	s.Publish(company(11, 50)...)
+	s.CaughtUp()
+	pool, err := pgxpool.New(t.Context(), s.Database.RoleURL("callboard_operator"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,9 +66,9 @@ func TestVerify_AsOperator(t *testing.T) {
 // One work on the projection at a time: whoever comes second is told, verification included.
 func TestRun_Busy(t *testing.T) {
 	s := newStage(t)
-	s.start()
-	s.publish(company(11, 20)...)
-	s.caughtUp()
+	s.Start()
+	s.Publish(company(11, 20)...)
+	s.CaughtUp()
 	s.rebuild(at(rebuild.StepPlan, func() {
 		var second sync.WaitGroup
 		for what, work := range map[string]func() error{
@@ -90,34 +91,34 @@ func TestRun_Busy(t *testing.T) {
 func TestRun_Unclaimed(t *testing.T) {
 	s := newStage(t)
 	history := company(13, 200)
-	s.publish(history[:len(history)/2]...)
+	s.Publish(history[:len(history)/2]...)
 	s.poison()
 	s.mustVerify("nothing claimed, nothing served")
 	s.rebuild()
-	stop := s.start()
-	s.publish(history[len(history)/2:]...)
-	s.caughtUp()
+	stop := s.Start()
+	s.Publish(history[len(history)/2:]...)
+	s.CaughtUp()
 	stop()
 	s.mustVerify("goes on")
-	built := s.database.Projection(t)
-	s.database.Forget(t)
-	s.start()
-	s.caughtUp()
-	s.mustEqual("replayed", built)
+	built := s.Database.Projection(t)
+	s.Database.Forget(t)
+	s.Start()
+	s.CaughtUp()
+	s.MustEqual("replayed", built)
 }
 
 // A projector that claims a partition while it is being built is behind the new generation at the switch. No message counts twice.
 func TestRun_ClaimedMeanwhile(t *testing.T) {
 	s := newStage(t)
-	s.publish(company(13, 100)...)
+	s.Publish(company(13, 100)...)
 	s.poison()
-	info, err := s.stream.Info(t.Context())
+	info, err := s.Stream.Info(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	claim := sync.OnceFunc(func() {
-		_, err := s.pool.Exec(t.Context(), `insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-			select p, $1, $2, 0, 1, to_timestamp(0), to_timestamp(0) from generate_series(0, $3 - 1) p`, events.StreamName, info.Created, partitions)
+		_, err := s.Pool.Exec(t.Context(), `insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+			select p, $1, $2, 0, 1, to_timestamp(0), to_timestamp(0) from generate_series(0, $3 - 1) p`, events.StreamName, info.Created, projectortest.Partitions)
 		if err != nil {
 			t.Error(err)
 		}
@@ -129,118 +130,118 @@ func TestRun_ClaimedMeanwhile(t *testing.T) {
 			}
 		}
 	})
-	stop := s.start()
-	s.caughtUp()
+	stop := s.Start()
+	s.CaughtUp()
 	stop()
-	built := s.database.Projection(t)
+	built := s.Database.Projection(t)
 	s.mustVerify("claimed meanwhile")
-	s.mustEqual("replayed", built)
-	s.database.Forget(t)
-	s.start()
-	s.caughtUp()
-	s.mustEqual("replayed", built)
+	s.MustEqual("replayed", built)
+	s.Database.Forget(t)
+	s.Start()
+	s.CaughtUp()
+	s.MustEqual("replayed", built)
 }
 
 func TestRun_EmptyStream(t *testing.T) {
 	s := newStage(t)
 	s.mustVerify("empty")
 	s.rebuild()
-	stop := s.start()
+	stop := s.Start()
 	s.caughtUpEmpty()
 	s.mustVerify("empty, with a projector")
 	s.rebuild()
-	s.states(phoneSystem(uuid.New()))
-	s.caughtUp()
+	s.Change(projectortest.PhoneSystem(uuid.New()))
+	s.CaughtUp()
 	stop()
-	if n := s.number("select count(*) from projection.phone_system"); n != 1 {
+	if n := s.Number("select count(*) from projection.phone_system"); n != 1 {
 		t.Errorf("%d phone systems, want 1", n)
 	}
 }
 
 // caughtUpEmpty waits until every partition is claimed and published a watermark.
 func (s *stage) caughtUpEmpty() {
-	s.tb.Helper()
-	await(s.tb, "every partition has a watermark", func() bool {
-		return s.number("select count(*) from projection.position where watermark > to_timestamp(0)") == partitions
+	s.TB.Helper()
+	projectortest.Await(s.TB, "every partition has a watermark", func() bool {
+		return s.Number("select count(*) from projection.position where watermark > to_timestamp(0)") == projectortest.Partitions
 	})
 }
 
 // recreate deletes the stream and creates it anew.
 func (s *stage) recreate() {
-	s.tb.Helper()
-	if err := s.js.DeleteStream(s.tb.Context(), events.StreamName); err != nil {
-		s.tb.Fatal(err)
+	s.TB.Helper()
+	if err := s.JetStream.DeleteStream(s.TB.Context(), events.StreamName); err != nil {
+		s.TB.Fatal(err)
 	}
-	if err := s.js.DeleteObjectStore(s.tb.Context(), events.TranscriptBucket); err != nil {
-		s.tb.Fatal(err)
+	if err := s.JetStream.DeleteObjectStore(s.TB.Context(), events.TranscriptBucket); err != nil {
+		s.TB.Fatal(err)
 	}
-	s.stream = eventstest.CreateStream(s.tb, s.js, partitions)
+	s.Stream = eventstest.CreateStream(s.TB, s.JetStream, projectortest.Partitions)
 }
 
 // A stream that was created anew is another one: it can't be verified against, and a rebuild goes over to it. There is no way back.
 func TestRun_StreamCreatedAnew(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	log := new(journal)
-	s.start(log.instead)
-	s.publish(company(17, 100)...)
-	s.caughtUp()
+	log := new(projectortest.Log)
+	s.Start(log.Instead)
+	s.Publish(company(17, 100)...)
+	s.CaughtUp()
 	s.recreate()
 	history := company(18, 100)
-	s.publish(history[:len(history)/2]...)
+	s.Publish(history[:len(history)/2]...)
 	if _, err := rebuild.Verify(t.Context(), s.config()); err == nil || !strings.Contains(err.Error(), "another stream") {
 		t.Errorf("verification: %v", err)
 	}
 	if _, err := rebuild.Repair(t.Context(), s.config(), history[0].System); err == nil || !strings.Contains(err.Error(), "another stream") {
 		t.Errorf("repair: %v", err)
 	}
-	await(t, "the projector has noticed", func() bool { return log.count(projector.StreamIdentityChanged) > 0 })
+	projectortest.Await(t, "the projector has noticed", func() bool { return log.Count(projector.StreamIdentityChanged) > 0 })
 	s.rebuild()
-	s.publish(history[len(history)/2:]...)
-	s.caughtUp()
+	s.Publish(history[len(history)/2:]...)
+	s.CaughtUp()
 	s.mustVerify("goes on with the new stream")
-	built := s.database.Projection(t)
+	built := s.Database.Projection(t)
 	if _, err := rebuild.Rollback(t.Context(), s.config()); err == nil || !strings.Contains(err.Error(), "another stream") {
 		t.Errorf("rollback: %v", err)
 	}
-	s.mustEqual("after the refused rollback", built)
+	s.MustEqual("after the refused rollback", built)
 	s.mustVerify("after the refused rollback")
 }
 
 // What was begun for a stream is of no use for another one.
 func TestRun_ResumedForAnotherStream(t *testing.T) {
 	s := newStage(t)
-	s.publish(company(17, 50)...)
+	s.Publish(company(17, 50)...)
 	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
 		t.Fatal("it came to its end")
 	}
 	s.recreate()
-	s.publish(company(18, 50)...)
+	s.Publish(company(18, 50)...)
 	if result := s.rebuild(); result.Resumed {
 		t.Errorf("%+v", result)
 	}
-	s.start()
-	s.caughtUp()
+	s.Start()
+	s.CaughtUp()
 	s.mustVerify("of the new stream")
 }
 
 // A stream whose beginning is gone can't give a projection again.
 func TestRun_Purged(t *testing.T) {
 	s := newStage(t)
-	if err := s.js.DeleteStream(t.Context(), events.StreamName); err != nil {
+	if err := s.JetStream.DeleteStream(t.Context(), events.StreamName); err != nil {
 		t.Fatal(err)
 	}
-	settings := events.StreamConfig(events.StreamName, partitions, 1)
+	settings := events.StreamConfig(events.StreamName, projectortest.Partitions, 1)
 	settings.DenyPurge = false
 	var err error
-	if s.stream, err = s.js.CreateStream(t.Context(), settings); err != nil {
+	if s.Stream, err = s.JetStream.CreateStream(t.Context(), settings); err != nil {
 		t.Fatal(err)
 	}
-	s.start()
-	s.publish(company(19, 50)...)
-	s.caughtUp()
-	before := s.database.Projection(t)
-	if err := s.stream.Purge(t.Context(), jetstream.WithPurgeSequence(5)); err != nil {
+	s.Start()
+	s.Publish(company(19, 50)...)
+	s.CaughtUp()
+	before := s.Database.Projection(t)
+	if err := s.Stream.Purge(t.Context(), jetstream.WithPurgeSequence(5)); err != nil {
 		t.Fatal(err)
 	}
 	_, runErr := rebuild.Run(t.Context(), s.config(), false)
@@ -251,16 +252,16 @@ func TestRun_Purged(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	s.mustEqual("untouched", before)
+	s.MustEqual("untouched", before)
 }
 
 // A run that is told to end ends, and the next one goes on with it.
 func TestRun_Cancelled(t *testing.T) {
 	s := newStage(t)
-	s.start()
-	s.publish(company(19, 100)...)
-	s.caughtUp()
-	before := s.database.Projection(t)
+	s.Start()
+	s.Publish(company(19, 100)...)
+	s.CaughtUp()
+	before := s.Database.Projection(t)
 	for _, step := range []rebuild.Step{rebuild.StepFold, rebuild.StepIndex, rebuild.StepFollow, rebuild.StepSwitch} {
 		ctx, cancel := context.WithCancel(t.Context())
 		config := s.config()
@@ -274,8 +275,8 @@ func TestRun_Cancelled(t *testing.T) {
 			t.Errorf("cancelled at %s: %v", step, err)
 		}
 	}
-	await(t, "the lock is gone", func() bool { return s.number(advisoryLocks) == 0 })
+	projectortest.Await(t, "the lock is gone", func() bool { return s.Number(advisoryLocks) == 0 })
 	s.resume()
-	s.mustEqual("resumed", before)
+	s.MustEqual("resumed", before)
 	s.tidy()
 }

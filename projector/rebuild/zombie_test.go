@@ -7,14 +7,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 	"callboard/projector/store"
 )
 
 // waiting tells whether the projector, or anybody, waits for a lock.
 func (s *stage) waiting(condition string) bool {
-	s.tb.Helper()
-	return s.number("select count(*) from pg_locks l left join pg_class c on c.oid = relation where not granted and "+condition) > 0
+	s.TB.Helper()
+	return s.Number("select count(*) from pg_locks l left join pg_class c on c.oid = relation where not granted and "+condition) > 0
 }
 
 // at calls work once, at the first word of a step.
@@ -36,40 +37,40 @@ func at(step rebuild.Step, work func()) func(*rebuild.Config) {
 // A projector that has read its rows before the switch and comes to its commit behind it writes into neither generation.
 func TestRun_ZombieThatHasRead(t *testing.T) {
 	s := newStage(t)
-	log := new(journal)
-	stop := s.start(log.instead)
+	log := new(projectortest.Log)
+	stop := s.Start(log.Instead)
 	system := uuid.New()
-	s.states(phoneSystem(system), call(system, uuid.New()))
-	s.caughtUp()
-	hold, err := s.pool.Begin(t.Context())
+	s.Change(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	hold, err := s.Pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := call(system, uuid.New())
+	late := projectortest.Call(system, uuid.New())
 	result := s.rebuild(at(rebuild.StepSwitch, func() {
 		if _, err := hold.Exec(t.Context(), "lock table projection.call_log in access exclusive mode"); err != nil {
 			t.Error(err)
 		}
-		s.states(late)
-		await(t, "the projector waits for its rows", func() bool { return s.waiting("relname = 'call_log'") })
+		s.Change(late)
+		projectortest.Await(t, "the projector waits for its rows", func() bool { return s.waiting("relname = 'call_log'") })
 	}), at(rebuild.StepDrop, func() {
 		if err := hold.Rollback(t.Context()); err != nil {
 			t.Error(err)
 		}
-		await(t, "the projector was fenced", func() bool { return log.count(store.ErrFenced.Error()) > 0 })
+		projectortest.Await(t, "the projector was fenced", func() bool { return log.Count(store.ErrFenced.Error()) > 0 })
 	}))
-	s.caughtUp()
+	s.CaughtUp()
 	stop()
 	old := pgx.Identifier{"generation_1", "call_log"}.Sanitize()
-	if n := s.number("select count(*) from "+old+" where id = $1", late.ID); n != 0 || result.Replaced != 1 {
+	if n := s.Number("select count(*) from "+old+" where id = $1", late.ID); n != 0 || result.Replaced != 1 {
 		t.Errorf("%d rows in generation %d", n, result.Replaced)
 	}
-	if n := s.number("select count(*) from projection.call_log where id = $1", late.ID); n != 1 {
+	if n := s.Number("select count(*) from projection.call_log where id = $1", late.ID); n != 1 {
 		t.Errorf("%d rows in the live generation", n)
 	}
 	s.mustVerify("behind the switch")
-	whole := s.database.Projection(t)
-	if list := s.replayed().Differences(whole); len(list) > 0 {
+	whole := s.Database.Projection(t)
+	if list := s.Replayed().Differences(whole); len(list) > 0 {
 		t.Error(list)
 	}
 }
@@ -77,27 +78,27 @@ func TestRun_ZombieThatHasRead(t *testing.T) {
 // A projector in the middle of its writing is waited for, and what it writes is in both.
 func TestRun_WriterIsWaitedFor(t *testing.T) {
 	s := newStage(t)
-	stop := s.start()
+	stop := s.Start()
 	system := uuid.New()
-	s.states(phoneSystem(system))
-	s.caughtUp()
+	s.Change(projectortest.PhoneSystem(system))
+	s.CaughtUp()
 	s.exec(`create function public.hold() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(42); return new; end $$`)
 	s.exec("create trigger hold before insert on projection.call_log for each row execute function public.hold()")
-	hold, err := s.pool.Begin(t.Context())
+	hold, err := s.Pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := call(system, uuid.New())
+	late := projectortest.Call(system, uuid.New())
 	released := make(chan struct{})
 	s.rebuild(at(rebuild.StepSwitch, func() {
 		if _, err := hold.Exec(t.Context(), "select pg_advisory_xact_lock(42)"); err != nil {
 			t.Error(err)
 		}
-		s.states(late)
-		await(t, "the projector writes", func() bool { return s.waiting("locktype = 'advisory'") })
+		s.Change(late)
+		projectortest.Await(t, "the projector writes", func() bool { return s.waiting("locktype = 'advisory'") })
 		go func() {
 			defer close(released)
-			await(t, "the switch waits", func() bool { return s.waiting("relname = 'position'") })
+			projectortest.Await(t, "the switch waits", func() bool { return s.waiting("relname = 'position'") })
 			if err := hold.Rollback(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -105,16 +106,16 @@ func TestRun_WriterIsWaitedFor(t *testing.T) {
 	}))
 	<-released
 	for _, table := range []string{"generation_1.call_log", "projection.call_log"} {
-		if n := s.number("select count(*) from "+table+" where id = $1", late.ID); n != 1 {
+		if n := s.Number("select count(*) from "+table+" where id = $1", late.ID); n != 1 {
 			t.Errorf("%s: %d rows", table, n)
 		}
 	}
-	s.states(call(system, uuid.New()))
-	s.caughtUp()
+	s.Change(projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
 	stop()
 	s.mustVerify("behind the switch")
-	whole := s.database.Projection(t)
-	if list := s.replayed().Differences(whole); len(list) > 0 {
+	whole := s.Database.Projection(t)
+	if list := s.Replayed().Differences(whole); len(list) > 0 {
 		t.Error(list)
 	}
 }
