@@ -50,6 +50,8 @@ func Advice(fault string) string {
 		return "the stream lost its end; restore it, or run 'callboard rebuild'"
 	case projector.StreamTruncated:
 		return "messages above the position are gone; restore them: nothing else brings them back"
+	case projector.StreamDirect:
+		return "allow_direct is on, so a replica that lags may answer for the stream; turn it off: nats stream edit --no-allow-direct"
 	}
 	return "the projector's log says why"
 }

@@ -182,6 +182,21 @@ func TestRead_Faults(t *testing.T) {
 	}
 }
 
+// Projectors refuse a stream for which any replica may answer.
+func TestRead_Direct(t *testing.T) {
+	b := newBench(t)
+	b.publish(t, 0, 1)
+	b.position(t, 0, 1, b.created())
+	config := b.stream.CachedInfo().Config
+	config.AllowDirect = true
+	if _, err := b.js.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], projector.StreamDirect+": allow_direct is on") {
+		t.Errorf("%q", list)
+	}
+}
+
 func TestRead_NoStream(t *testing.T) {
 	b := newBench(t)
 	source := b.source()
