@@ -35,7 +35,7 @@ func TestSoak(t *testing.T) {
 	if *soakFaults == 0 {
 		t.Skip("it is for -soak")
 	}
-	run(t, plan{faults: *soakFaults, each: 25, kinds: *wanted, long: true})
+	run(t, plan{faults: *soakFaults, each: 50, kinds: *wanted, long: true})
 }
 
 // A full disk stops commits and nothing else, and ends the rebuild that has filled it.
@@ -57,6 +57,9 @@ func drawn(t *testing.T) uint64 {
 	return seed
 }
 
+// enough events are as many as a long run needs.
+const enough = 20_000
+
 // plan is how a run is to be.
 type plan struct {
 	faults int
@@ -68,7 +71,7 @@ type plan struct {
 // run injects faults while events come and clients read. It ends early where something is wrong.
 func run(t *testing.T, p plan) {
 	t.Helper()
-	s := newStage(t, drawn(t), stroll)
+	s := newStage(t, drawn(t), tiring(stroll, enough))
 	s.long = p.long
 	clients := s.attend()
 	deck := deck{dice: s.dice, kinds: s.kinds(regexp.MustCompile(p.kinds))}

@@ -49,16 +49,21 @@ func stroll(dice *rand.Rand) int {
 	return dice.IntN(8)
 }
 
-// march is so many events a second. After the most that there are to be at this rate it is a fifth, so that a machine that is slow
-// doesn't give itself ever more to do.
-func march(rate, most int) pace {
-	each, sent := rate*int(rhythm)/int(time.Second), 0
-	return func(*rand.Rand) int {
+// march is so many events a second.
+func march(rate int) pace {
+	return func(*rand.Rand) int { return rate * int(rhythm) / int(time.Second) }
+}
+
+// tiring is a pace that falls to a fifth once so many events have come: whatever reads the whole stream again would take ever longer.
+func tiring(p pace, most int) pace {
+	sent := 0
+	return func(dice *rand.Rand) int {
+		n := p(dice)
 		if sent >= most {
-			return each / 5
+			n /= 5
 		}
-		sent += each
-		return each
+		sent += n
+		return n
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	loadRate = 500 // events a second, as far as the machine can
-	loadMost = 15_000
-	loadRest = 600 // messages applied between one command and the next
+	loadRate = 500    // events a second, as far as the machine can
+	loadMost = 15_000 // events, until there are fewer
+	loadRest = 600    // messages applied between one command and the next
 )
 
 // The projection is rebuilt, rolled back and rebuilt while events come without a pause and a crowd asks. Nobody notices.
@@ -19,7 +19,7 @@ func TestRebuild_UnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	s := newStage(t, drawn(t), march(loadRate, loadMost))
+	s := newStage(t, drawn(t), tiring(march(loadRate), loadMost))
 	c := s.gather()
 	g, stop := s.measure()
 	began := time.Now()
