@@ -75,7 +75,7 @@ func (a *Applier) write(ctx context.Context, tx *store.Tx, items []Item) (store.
 
 // known tells whether a letter is on record already.
 func (a *Applier) known(letter store.DeadLetter) bool {
-	_, known := a.Reader.Record.Letters[letter.Sequence]
+	_, known := a.Reader.Record.Letters[store.StampOf(letter.Sequence, letter.StoredAt)]
 	return known
 }
 

@@ -61,7 +61,7 @@ func (f *folding) again(it Item) {
 		c.Coverage.Retry(entity(it.Subject), outcome)
 	}
 	c.Resolved = append(c.Resolved, store.Resolution{
-		Sequence: it.Sequence, Subject: it.Subject, Turn: it.turn, Outcome: outcome, Reason: printable(reason), Clock: at,
+		Sequence: it.Sequence, StoredAt: it.Stored, Subject: it.Subject, Turn: it.turn, Outcome: outcome, Reason: printable(reason), Clock: at,
 	})
 }
 

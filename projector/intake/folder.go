@@ -39,7 +39,7 @@ func (f *Folder) add(c store.Commit) {
 	f.Commit.To = c.To
 	f.Commit.Coverage.Add(c.Coverage)
 	for _, letter := range c.DeadLetters {
-		if _, known := f.Reader.Record.Letters[letter.Sequence]; !known {
+		if _, known := f.Reader.Record.Letters[store.StampOf(letter.Sequence, letter.StoredAt)]; !known {
 			f.Commit.DeadLetters = append(f.Commit.DeadLetters, letter)
 		}
 	}

@@ -23,7 +23,7 @@ type Item struct {
 
 	turn    int64 // of a dead letter that is tried again; 0: a message in its place
 	clock   events.Time
-	foreign bool // of a system that doesn't count
+	foreign bool // of a system that doesn't count, or lost
 }
 
 // Reader makes items of a partition's messages, in order.
@@ -49,14 +49,17 @@ func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 			Message:  events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()},
 			Sequence: sequence,
 			Stored:   meta.Timestamp,
-			Reason:   r.Record.Letters[sequence],
+		}
+		if letter := r.Record.Letters[store.StampOf(sequence, meta.Timestamp)]; letter != nil {
+			it.Reason, letter.Read = letter.Reason, true
 		}
 		items = append(items, r.decoded(it))
 	}
 	return items, nil
 }
 
-// Retries are the recorded ones that belong behind the messages up to a sequence, and were not read yet.
+// Retries are the recorded ones that belong behind the messages up to a sequence, and were not read yet. Those of messages that the
+// stream has lost do nothing.
 func (r *Reader) Retries(upTo uint64) []Item {
 	due := r.Record.Retries
 	if n := slices.IndexFunc(due, func(r store.Retry) bool { return r.Position > upTo }); n >= 0 {
@@ -64,6 +67,16 @@ func (r *Reader) Retries(upTo uint64) []Item {
 	}
 	r.Record.Retries = r.Record.Retries[len(due):]
 	return r.again(due)
+}
+
+// Lost are the dead letters on record up to a sequence that the stream, read up to there, does not hold any more.
+func (r *Reader) Lost(upTo uint64) (lost []store.Stamp) {
+	for stamp, letter := range r.Record.Letters {
+		if stamp.Sequence <= upTo && !letter.Read {
+			lost = append(lost, stamp)
+		}
+	}
+	return lost
 }
 
 // again is dead letters that are to be tried again.
@@ -78,6 +91,8 @@ func (r *Reader) again(retries []store.Retry) []Item {
 			turn:     retry.Turn,
 			clock:    retry.Clock,
 		}
+		known := r.Record.Letters[store.StampOf(letter.Sequence, letter.StoredAt)]
+		it.foreign = known != nil && !known.Read
 		var err error
 		if it.Header, err = nats.DecodeHeadersMsg(letter.Header); err != nil {
 			it.Reason = "header: " + err.Error()

@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,9 @@ func (f *filling) part(ctx context.Context, p part) error {
 		if err != nil {
 			return err
 		}
+		if err := f.forget(ctx, tx, folding); err != nil {
+			return err
+		}
 		f.rows.Add(rows)
 		f.read.Add(folding.Commit.Coverage.Read())
 		tag, err := tx.Exec(ctx, doneSQL, f.generation.ID, p.target.Partition, p.number, folding.Commit.Coverage.Read())
@@ -66,4 +70,18 @@ func (f *filling) part(ctx context.Context, p part) error {
 		}
 		return err
 	})
+}
+
+//go:embed lost.sql
+var lostSQL string
+
+// forget drops the dead letters that the stream has lost.
+func (f *filling) forget(ctx context.Context, tx pgx.Tx, folding *folding) error {
+	to := folding.Commit.To
+	for _, stamp := range folding.Reader.Lost(to.Sequence) {
+		if _, err := tx.Exec(ctx, lostSQL, to.Stream.Name, to.Stream.Created, int64(stamp.Sequence), stamp.Stored.Std()); err != nil {
+			return fmt.Errorf("lost dead letters: %w", err)
+		}
+	}
+	return nil
 }

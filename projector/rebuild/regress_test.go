@@ -1,10 +1,13 @@
 package rebuild_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
+	"callboard/events"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
@@ -45,5 +48,51 @@ func TestRun_StreamRegressed(t *testing.T) {
 			}
 			s.mustVerify("after the rebuild")
 		})
+	}
+}
+
+// What is on record of messages that the stream has lost says nothing of those that have their sequences now.
+func TestRun_LettersOfLostMessages(t *testing.T) {
+	s := newStage(t)
+	system := uuid.New()
+	s.Change(projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()))
+	s.poison()
+	s.lostLetter(1, "null, null, null")
+	s.lostLetter(2, "'applied', 3, nextval('control.dead_letter_turn')")
+	s.lostLetter(4, "null, null, null")
+	s.rebuild()
+	if n := s.Number("select count(*) from projection.call_log"); n != 3 {
+		t.Errorf("%d calls, want 3", n)
+	}
+	if n := s.Number("select count(*) from control.dead_letter where resolution is null"); n != 2 {
+		t.Errorf("%d open dead letters, want the 2 that the stream holds", n)
+	}
+	if n := s.Number("select count(*) from control.dead_letter where resolution = 'dropped'"); n != 1 {
+		t.Errorf("%d dead letters are dropped, want the 1 that the stream has lost", n)
+	}
+	if n := s.Number("select sum(dead)::bigint from projection.coverage"); n != 2 {
+		t.Errorf("%d messages are dead by the ledger, want 2", n)
+	}
+	s.Start()
+	s.CaughtUp()
+	s.mustVerify("after the rebuild")
+}
+
+// lostLetter puts a dead letter on record whose message is not the one that has the sequence. What became of it is its resolution,
+// its position and its turn.
+func (s *stage) lostLetter(sequence uint64, became string) {
+	s.TB.Helper()
+	message, err := s.Stream.GetMsg(s.TB.Context(), sequence)
+	if err != nil {
+		s.TB.Fatal(err)
+	}
+	partition := strings.Split(message.Subject, ".")[1]
+	_, err = s.Pool.Exec(s.TB.Context(), `
+		insert into control.dead_letter
+		  (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, resolution, position, turn, clock)
+		select $1, $2, $3, $4::text::smallint, $5, '', $6, 'lost', $7, `+became+`, now()`,
+		events.StreamName, s.Stream.CachedInfo().Created, int64(sequence), partition, message.Subject, message.Data, message.Time.Add(-time.Minute))
+	if err != nil {
+		s.TB.Fatal(err)
 	}
 }

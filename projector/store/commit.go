@@ -35,6 +35,7 @@ type Commit struct {
 // Resolution is what became of a dead letter that was tried again.
 type Resolution struct {
 	Sequence uint64
+	StoredAt time.Time
 	Subject  string
 	Turn     int64
 	Outcome  fold.Outcome // 0: it still is one
@@ -43,6 +44,9 @@ type Resolution struct {
 }
 
 var (
+	//go:embed lost_letter.sql
+	lostLetterSQL string
+
 	//go:embed dead_letter.sql
 	deadLetterSQL string
 
@@ -126,8 +130,10 @@ func write[K, R comparable](w *writing, t table[R], changed *fold.Table[K, R], k
 func (w *writing) deadLetters(c Commit) {
 	stream, letters := c.From.Stream, c.DeadLetters
 	for _, letter := range letters {
-		w.batch.Queue(deadLetterSQL, stream.Name, stream.Created, int64(letter.Sequence), c.From.Partition,
-			letter.Subject, letter.Header, letter.Data, letter.Reason, letter.StoredAt)
+		for _, statement := range []string{lostLetterSQL, deadLetterSQL} {
+			w.batch.Queue(statement, stream.Name, stream.Created, int64(letter.Sequence), c.From.Partition,
+				letter.Subject, letter.Header, letter.Data, letter.Reason, letter.StoredAt)
+		}
 	}
 }
 
@@ -142,10 +148,10 @@ func (w *writing) resolutions(c Commit) {
 	stream := c.From.Stream
 	for _, r := range c.Resolved {
 		if r.Outcome == 0 {
-			w.batch.Queue(stillDeadSQL, stream.Name, stream.Created, int64(r.Sequence), r.Reason)
+			w.batch.Queue(stillDeadSQL, stream.Name, stream.Created, int64(r.Sequence), r.Reason, r.StoredAt)
 			continue
 		}
 		w.batch.Queue(resolveSQL, stream.Name, stream.Created, int64(r.Sequence), r.Outcome.String(),
-			int64(c.To.Sequence), timestamp(r.Clock), r.Turn)
+			int64(c.To.Sequence), timestamp(r.Clock), r.Turn, r.StoredAt)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -16,8 +17,23 @@ import (
 // them for the first time finds it empty.
 type Record struct {
 	Lifts   map[uint64]events.Time // of the clock, by sequence
-	Letters map[uint64]string      // the reasons of dead letters, by sequence
-	Retries []Retry                // in the order of their turns
+	Letters map[Stamp]*Letter
+	Retries []Retry // in the order of their turns
+}
+
+// Stamp names a message of a stream: one that lost its end gives a sequence again, at another time.
+type Stamp struct {
+	Sequence uint64
+	Stored   events.Time
+}
+
+// StampOf is the stamp of what a stream stored at a time.
+func StampOf(sequence uint64, stored time.Time) Stamp { return Stamp{sequence, events.TimeOf(stored)} }
+
+// Letter is a dead letter that is on record.
+type Letter struct {
+	Reason string
+	Read   bool // whether the stream has been seen to hold it still
 }
 
 // Until is the record without the retries behind a turn.
@@ -50,7 +66,7 @@ var (
 
 // Record is that of a partition above its position.
 func (s *Store) Record(ctx context.Context, p Position) (Record, error) {
-	r := Record{Lifts: make(map[uint64]events.Time), Letters: make(map[uint64]string)}
+	r := Record{Lifts: make(map[uint64]events.Time), Letters: make(map[Stamp]*Letter)}
 	if err := s.lifts(ctx, p, r.Lifts); err != nil {
 		return r, fmt.Errorf("lifts: %w", err)
 	}
@@ -87,7 +103,7 @@ func (s *Store) letters(ctx context.Context, p Position, r *Record) error {
 	}
 	_, err = pgx.ForEachRow(rows, into, func() error {
 		if letter.Sequence > p.Sequence {
-			r.Letters[letter.Sequence] = letter.Reason
+			r.Letters[StampOf(letter.Sequence, letter.StoredAt)] = &Letter{Reason: letter.Reason}
 		}
 		if turn.Int64 > p.Turn {
 			r.Retries = append(r.Retries, Retry{Letter: letter, Turn: turn.Int64, Position: uint64(position.Int64), Clock: clock.Value})

@@ -3,4 +3,5 @@ set resolution = $4, resolved_at = now(), retry_at = null, position = $5, clock 
 where stream = $1
   and stream_created = $2
   and sequence = $3
+  and stored_at = $8
   and resolution is null

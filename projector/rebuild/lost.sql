@@ -1,0 +1,9 @@
+-- The stream has lost the message: nothing is left to try again, and what a retry did is not done again.
+update control.dead_letter
+set resolution = coalesce(resolution, 'dropped'), resolved_at = coalesce(resolved_at, now()),
+    retry_at = null, position = null, clock = null, turn = null
+where stream = $1
+  and stream_created = $2
+  and sequence = $3
+  and stored_at >= $4
+  and stored_at < $4 + interval '1 millisecond'
