@@ -101,10 +101,10 @@ func (p *partition) consumer(ctx context.Context) (jetstream.Consumer, error) {
 func (p *partition) check(info *jetstream.StreamInfo) error {
 	name, state := info.Config.Name, info.State
 	switch {
-	case info.Config.AllowDirect:
-		return direct(name)
 	case !intake.StreamOf(info).Created.Equal(p.applier.Position.Stream.Created):
 		return identityChanged(name)
+	case info.Config.AllowDirect:
+		return direct(name)
 	case state.LastSeq < p.applier.Position.Sequence:
 		return regressed(name, state.LastSeq, p.applier.Position.Sequence)
 	case state.FirstSeq > p.applier.Position.Sequence+1:

@@ -41,7 +41,7 @@ var errInterrupted = errors.New("interrupted")
 
 // interrupted is the error, or errInterrupted where ctx has ended and the command hasn't said so itself.
 func interrupted(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, process.ErrFailed) {
+	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, process.ErrFailed) || roomless(err) {
 		return err
 	}
 	return errInterrupted

@@ -43,7 +43,7 @@ func (r rebuilding) run(ctx context.Context, work func(rebuild.Config) error) er
 			return r.refused(work(r.config(source, pool, shown)))
 		})
 	})
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !roomless(err) {
 		return fmt.Errorf("%w\n%s", errInterrupted, r.paused)
 	}
 	return err
@@ -69,9 +69,16 @@ func (r rebuilding) refused(err error) error {
 		return fmt.Errorf("%w\nWait for its end; 'callboard status' shows a generation that is being built", err)
 	case errors.Is(err, rebuild.ErrDiskFull):
 		return fmt.Errorf("%w\nThe live generation is as it was. A rebuild needs room for a second projection beside it, and its indexes: make room, and run it again", err)
+	case errors.Is(err, rebuild.ErrNoRoom):
+		return fmt.Errorf("%w\nThe live generation needs the room: 'callboard rebuild --abandon' drops what was built", err)
 	case errors.Is(err, rebuild.ErrUnreadable):
 		return fmt.Errorf("%w\nNothing was changed: what the message said would be lost. Make it readable again, a transcript's object that is gone for example; "+
 			"'callboard rebuild' does without it, and makes it a dead letter", err)
 	}
 	return err
+}
+
+// roomless tells whether the disk is full, which is said whatever else has happened.
+func roomless(err error) bool {
+	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNoRoom)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -100,8 +101,10 @@ func (s *stage) fillRebuild() {
 	c := s.building()
 	s.comesTo(c, s.somewhere())
 	s.postgres.disk.fill()
+	free := sync.OnceFunc(s.postgres.disk.free)
+	defer free()
 	code := c.finish()
-	s.postgres.disk.free()
+	free()
 	if code != 0 {
 		if said := tail(c.log()); !strings.Contains(said, "PostgreSQL's disk is full, so what was built was dropped") {
 			s.tb.Errorf("exit %d:\n%s", code, said)

@@ -74,6 +74,9 @@ func (p *Partition) look(ctx context.Context, stream jetstream.Stream, now time.
 	}
 	p.LagEvents = c.above
 	next, err := stream.GetMsg(ctx, p.Position+1, jetstream.WithGetMsgSubject(filter))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil // by a replica that lags, where those may answer
+	}
 	if err != nil {
 		return fmt.Errorf("oldest: %w", err)
 	}

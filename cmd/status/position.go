@@ -49,11 +49,11 @@ func (p position) fault(ctx context.Context, stream jetstream.Stream) (string, e
 		Message: uint64(p.Message), Stored: events.TimeOf(p.Stored),
 	}
 	info := stream.CachedInfo()
-	if info.Config.AllowDirect {
-		return projector.StreamDirect, nil
-	}
-	if !at.Stream.Same(intake.StreamOf(info)) {
+	switch {
+	case !at.Stream.Same(intake.StreamOf(info)):
 		return projector.StreamIdentityChanged, nil
+	case info.Config.AllowDirect:
+		return projector.StreamDirect, nil
 	}
 	holds, err := intake.Holds(ctx, stream, at)
 	switch {

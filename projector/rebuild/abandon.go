@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -11,11 +12,18 @@ import (
 	"callboard/schema"
 )
 
-// ErrDiskFull is a database server without room for another generation.
-var ErrDiskFull = errors.New("PostgreSQL's disk is full")
+// A database server without room for another generation. What was built of it has been dropped, or is still there.
+var (
+	ErrDiskFull = errors.New("PostgreSQL's disk is full, so what was built was dropped")
+	ErrNoRoom   = errors.New("PostgreSQL's disk is full, and what was built could not be dropped")
+)
 
-// diskFull is SQLSTATE disk_full.
-const diskFull = "53100"
+const (
+	// diskFull is SQLSTATE disk_full.
+	diskFull = "53100"
+	// sharedMemory is where PostgreSQL says the same of its shared memory, where there is a file system of that, too.
+	sharedMemory = "dsm_impl.c"
+)
 
 // Abandon drops the generation that a rebuild without an end has left, and returns its number; 0: there is none.
 func Abandon(ctx context.Context, c Config) (generation int64, err error) {
@@ -35,19 +43,28 @@ func abandon(ctx context.Context, c Config) (generation int64, err error) {
 		case err != nil:
 			return fmt.Errorf("generation: %w", err)
 		}
-		return dropped(ctx, conn, schema.Generation{ID: generation})
+		return dropped(ctx, conn, schema.Generation{ID: generation}, abandonPatience)
 	})
 	return generation, err
 }
 
+const (
+	// abandonPatience is how long tables are waited for that nobody reads: long enough for autovacuum to give way.
+	abandonPatience = "5s"
+	// roomTime is how long making room may take, whoever wants an end meanwhile.
+	roomTime = 2 * time.Minute
+)
+
 // makeRoom drops what was built where the disk is full: the live generation needs the room first.
 func (b *building) makeRoom(ctx context.Context, err error) error {
 	var refusal *pgconn.PgError
-	if b.result.Generation != 0 || !errors.As(err, &refusal) || refusal.Code != diskFull {
+	if b.result.Generation != 0 || !errors.As(err, &refusal) || refusal.Code != diskFull || refusal.File == sharedMemory {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), roomTime)
+	defer cancel()
 	if _, failed := abandon(ctx, b.config); failed != nil {
-		return errors.Join(fmt.Errorf("%w, and what was built keeps its part of it: %w", ErrDiskFull, err), failed)
+		return errors.Join(fmt.Errorf("%w: %w", ErrNoRoom, err), failed)
 	}
-	return fmt.Errorf("%w, so what was built was dropped: %w", ErrDiskFull, err)
+	return fmt.Errorf("%w: %w", ErrDiskFull, err)
 }

@@ -74,23 +74,30 @@ func digests(rows iter.Seq2[store.Row, error]) (map[place]store.Digest, error) {
 type suspect struct {
 	place
 	should, served int64 // rows
+	held           int64 // bytes that the rows which should be served take in memory
 }
 
 func suspects(should, served map[place]store.Digest) (list []suspect) {
 	for at, d := range should {
 		if other := served[at]; d != other {
-			list = append(list, suspect{at, d.Rows, other.Rows})
+			list = append(list, suspect{at, d.Rows, other.Rows, held(d)})
 		}
 	}
 	for at, d := range served {
 		if _, both := should[at]; !both {
-			list = append(list, suspect{at, 0, d.Rows})
+			list = append(list, suspect{at, 0, d.Rows, 0})
 		}
 	}
 	slices.SortFunc(list, func(a, b suspect) int {
 		return cmp.Or(strings.Compare(a.table, b.table), bytes.Compare(a.system[:], b.system[:]))
 	})
 	return list
+}
+
+// held is how much memory rows take, about, to be compared one by one.
+func held(d store.Digest) int64 {
+	const each = 4 << 10 // for a row's fields
+	return d.Rows*each + 2*d.Bytes
 }
 
 // maxListed is how many rows are listed one by one of a place of which the other side has none.
@@ -100,13 +107,13 @@ const maxListed = 20
 func (c *collector) differences(list []suspect, should, served side) error {
 	var table string
 	var systems []uuid.UUID
-	var rows int64
+	var taken int64
 	flush := func() error {
 		if len(systems) == 0 {
 			return nil
 		}
 		err := c.oneByOne(table, systems, should, served)
-		systems, rows = nil, 0
+		systems, taken = nil, 0
 		return err
 	}
 	for _, s := range list {
@@ -117,18 +124,18 @@ func (c *collector) differences(list []suspect, should, served side) error {
 		case s.should == 0 && s.served > maxListed:
 			c.whole(s.place, KindSurplus, s.served)
 			continue
-		case s.should > c.room:
+		case s.held > c.room:
 			if err := c.sliced(s, should, served); err != nil {
 				return err
 			}
 			continue
-		case s.table != table || rows+s.should > c.room:
+		case s.table != table || taken+s.held > c.room:
 			if err := flush(); err != nil {
 				return err
 			}
 		}
 		table = s.table
-		systems, rows = append(systems, s.system), rows+s.should
+		systems, taken = append(systems, s.system), taken+s.held
 	}
 	return flush()
 }
@@ -139,7 +146,7 @@ func (c *collector) oneByOne(table string, systems []uuid.UUID, should, served s
 		if err != nil {
 			return err
 		}
-		wanted[string(row.Key)] = held(row)
+		wanted[string(row.Key)] = kept(row)
 	}
 	for row, err := range served([]string{table}, systems) {
 		if err != nil {
@@ -160,8 +167,8 @@ func (c *collector) oneByOne(table string, systems []uuid.UUID, should, served s
 	return nil
 }
 
-// held is a row that outlives its iteration.
-func held(row store.Row) store.Row {
+// kept is a row that outlives its iteration.
+func kept(row store.Row) store.Row {
 	fields := make([][]byte, len(row.Fields))
 	for i, field := range row.Fields {
 		if field != nil {

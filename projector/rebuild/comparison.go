@@ -76,14 +76,11 @@ type collector struct {
 	result  Comparison
 	changes map[Change]int64 // with Rows 0
 	samples map[string]int   // by table
-	room    int64            // how many rows may be held to compare them one by one
+	room    int64            // bytes that rows may take to be compared one by one, by each worker
 }
 
-// heldRow is how much memory a row takes that is held, at most.
-const heldRow = 10 << 10
-
-func newCollector(memory int64) *collector {
-	return &collector{changes: make(map[Change]int64), samples: make(map[string]int), room: max(memory/heldRow, 1)}
+func newCollector(room int64) *collector {
+	return &collector{changes: make(map[Change]int64), samples: make(map[string]int), room: room}
 }
 
 func (c *collector) counted(rows int64) {

@@ -26,7 +26,7 @@ func (b *building) drop(ctx context.Context) error {
 			return fmt.Errorf("drop: %w", err)
 		}
 		for _, id := range old {
-			if err := dropped(ctx, conn, schema.Generation{ID: id}); err != nil {
+			if err := dropped(ctx, conn, schema.Generation{ID: id}, dropPatience); err != nil {
 				return fmt.Errorf("generation %d is live, and generation %d was not dropped: %w", b.next.ID, id, err)
 			}
 		}
@@ -35,6 +35,8 @@ func (b *building) drop(ctx context.Context) error {
 }
 
 const (
+	// dropPatience is how long tables are waited for that somebody may have in a transaction: not long enough for a deadlock.
+	dropPatience = "200ms"
 	// dropInterval is how long the tables are left to others before they are asked for again.
 	dropInterval = 200 * time.Millisecond
 	// maxDrops is how often that is: for a minute or two.
@@ -42,11 +44,11 @@ const (
 )
 
 // dropped drops a generation whose tables somebody may still have in a transaction, with statements to come that begin with these
-// tables before they find the new ones. It never waits long enough for the two to be a deadlock, which would end either.
-func dropped(ctx context.Context, conn *pgx.Conn, g schema.Generation) error {
+// tables before they find the new ones.
+func dropped(ctx context.Context, conn *pgx.Conn, g schema.Generation, patience string) error {
 	return backoff.Retry(func() error {
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, "set local lock_timeout = '200ms'"); err != nil {
+			if _, err := tx.Exec(ctx, "set local lock_timeout = '"+patience+"'"); err != nil {
 				return fmt.Errorf("drop: %w", err)
 			}
 			return g.Drop(ctx, tx)

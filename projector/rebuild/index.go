@@ -49,7 +49,8 @@ func index(ctx context.Context, c Config, g schema.Generation, pool *pgxpool.Poo
 	}
 	var vacuums []string
 	for _, table := range store.Tables() {
-		vacuums = append(vacuums, "vacuum (analyze) "+table)
+		// In parallel it would need shared memory, of which containers have little.
+		vacuums = append(vacuums, "vacuum (analyze, parallel 0) "+table)
 	}
 	return run(vacuums)
 }

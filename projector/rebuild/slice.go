@@ -20,7 +20,7 @@ type slicing struct {
 const slicesHeld = 8
 
 func newSlicing(s suspect, room int64) slicing {
-	return slicing{s.place, maphash.MakeSeed(), uint64(s.should*slicesHeld/room + 1)}
+	return slicing{s.place, maphash.MakeSeed(), uint64(min(s.held/max(room/slicesHeld, 1), s.should) + 1)}
 }
 
 // of is the slice of a row.
@@ -62,27 +62,27 @@ func (c *collector) sliced(suspect suspect, should, served side) error {
 	if err != nil {
 		return err
 	}
-	chosen, rows := make(map[uint64]bool), int64(0)
+	chosen, taken := make(map[uint64]bool), int64(0)
 	flush := func() error {
 		if len(chosen) == 0 {
 			return nil
 		}
 		err := c.oneByOne(s.table, []uuid.UUID{s.system}, s.only(should, chosen), s.only(served, chosen))
 		clear(chosen)
-		rows = 0
+		taken = 0
 		return err
 	}
 	for slice := range s.number {
 		if want[slice] == have[slice] {
 			continue
 		}
-		if rows+want[slice].Rows > c.room {
+		if taken+held(want[slice]) > c.room {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
 		chosen[slice] = true
-		rows += want[slice].Rows
+		taken += held(want[slice])
 	}
 	return flush()
 }

@@ -41,6 +41,9 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 		return nil, nil, fmt.Errorf("stream %s: %w", c.Stream, err)
 	}
 	info := stream.CachedInfo()
+	if info.Config.AllowDirect {
+		return nil, nil, fmt.Errorf("stream %s has allow_direct on: a replica that lags could hide events that it holds; turn it off", c.Stream)
+	}
 	if info.State.FirstSeq > 1 {
 		return nil, nil, fmt.Errorf("stream %s begins at sequence %d: what came before is gone, and a projection built from the rest would lack it",
 			c.Stream, info.State.FirstSeq)

@@ -25,7 +25,7 @@ func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Compari
 	}
 	defer pool.Close()
 	err = exclusively(ctx, c, true, func(c Config) error {
-		v := &verification{config: c, pool: pool, store: store.New(pool), collector: newCollector(c.Memory)}
+		v := &verification{config: c, pool: pool, store: store.New(pool), collector: newCollector(c.Memory / int64(c.Workers))}
 		result, err = v.run(ctx, systems)
 		return err
 	})

@@ -6,11 +6,12 @@ import (
 	"math/bits"
 )
 
-// Digest stands for a set of rows, whatever their order: how many, and the sum of what their SHA-256 begin with, as numbers of 128
+// Digest stands for a set of rows, whatever their order: how many, how large, and the sum of what their SHA-256 begin with, as numbers of 128
 // bits. Two sets are equal if their digests compare with ==. The zero Digest is that of no rows.
 type Digest struct {
-	Rows int64
-	Sum  [16]byte // big endian
+	Rows  int64
+	Bytes int64    // of all rows
+	Sum   [16]byte // big endian
 }
 
 // Add adds a row.
@@ -21,6 +22,7 @@ func (d *Digest) Add(row Row) {
 	binary.BigEndian.PutUint64(d.Sum[8:], low)
 	binary.BigEndian.PutUint64(d.Sum[:8], high)
 	d.Rows++
+	d.Bytes += int64(len(row.encoded))
 }
 
 // Equal tells whether the two stand for the same rows.
