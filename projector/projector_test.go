@@ -283,20 +283,11 @@ func TestProjector_StopsWhereReplicasAnswer(t *testing.T) {
 	s.Start(log.Instead)
 	s.Change(projectortest.Call(uuid.New(), uuid.New()))
 	s.CaughtUp()
-	s.answersDirectly(true)
+	s.AnswerDirectly(true)
 	projectortest.Await(t, "the running projector says so", func() bool { return log.Has(projector.StreamDirect) })
-	s.answersDirectly(false)
+	s.AnswerDirectly(false)
 	s.Change(projectortest.Call(uuid.New(), uuid.New()))
 	s.CaughtUp()
-}
-
-func (s *stage) answersDirectly(yes bool) {
-	s.TB.Helper()
-	config := s.Stream.CachedInfo().Config
-	config.AllowDirect = yes
-	if _, err := s.JetStream.UpdateStream(s.TB.Context(), config); err != nil {
-		s.TB.Fatal(err)
-	}
 }
 
 // A message stored behind a published watermark lifts the clock, and a replay finds the lift.

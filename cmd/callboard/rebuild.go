@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"callboard/cmd/process"
 	"callboard/cmd/status"
 	"callboard/projector/rebuild"
@@ -86,29 +84,14 @@ func (c *rebuildCommand) compare(ctx context.Context, streams process.Streams, w
 // unchanged tells whether a projection is as a rebuild makes it.
 func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.Missing) == 0 }
 
-// abandoned is what is given up.
-type abandoned struct {
-	Dropped []int64 `json:"dropped"` // generations
-}
-
 func (c *rebuildCommand) abandon(ctx context.Context, streams process.Streams, work rebuilding) error {
 	work.changes = true
-	left := abandoned{Dropped: []int64{}}
-	err := withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		generation, err := rebuild.Abandon(ctx, rebuild.Config{Database: pool})
-		if generation != 0 {
-			left.Dropped = append(left.Dropped, generation)
+	return dropping{streams.Out, c.output, "No rebuild was left without an end."}.run(ctx, c.Postgres, func(config rebuild.Config) ([]int64, error) {
+		generation, err := rebuild.Abandon(ctx, config)
+		if generation == 0 {
+			return nil, work.refused(err)
 		}
-		return work.refused(err)
-	})
-	if err != nil {
-		return err
-	}
-	return c.print(streams.Out, left, func(w io.Writer) error {
-		if len(left.Dropped) == 0 {
-			return writeLines(w, []string{"No rebuild was left without an end."})
-		}
-		return writeLines(w, droppedLines(left.Dropped))
+		return []int64{generation}, work.refused(err)
 	})
 }
 

@@ -338,6 +338,10 @@ func TestRebuild_Abandon(t *testing.T) {
 	if err := daemon.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
+	f.caughtUp()
+	f.says(f.owner(), 0, `^No generation is kept\.\n$`, "rollback", "--forget")
+	f.says(f.owner(), 0, `\nGeneration 1 is kept: `, "rebuild", "--keep")
+	f.says(f.owner(), 0, `^Generation 1 was dropped\.\n$`, "rollback", "--forget")
 }
 
 // What another release built is rebuilt, and until then nothing is said of single rows.

@@ -11,6 +11,7 @@ import (
 
 type rollbackCommand struct {
 	output
+	Forget bool `help:"Don't switch: drop the generation that is kept, for the room that it takes."`
 	projectionServers
 }
 
@@ -25,6 +26,9 @@ type rolledBack struct {
 // Run puts the kept generation in the live one's place.
 func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) error {
 	work := rebuilding{servers: c.projectionServers, effort: modest(), errs: streams.Err, paused: "Nothing was switched", changes: true}
+	if c.Forget {
+		return c.forget(ctx, streams, work)
+	}
 	var done rebuild.Result
 	err := work.run(ctx, func(config rebuild.Config) (err error) {
 		done, err = rebuild.Rollback(ctx, config)
@@ -38,5 +42,12 @@ func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) erro
 		_, err := fmt.Fprintf(w, "Generation %d is live again; commits stood still for %s. Generation %d is kept: 'callboard rollback' switches back to it.\n",
 			shown.Generation, milliseconds(shown.Standstill), shown.Replaced)
 		return err
+	})
+}
+
+func (c *rollbackCommand) forget(ctx context.Context, streams process.Streams, work rebuilding) error {
+	return dropping{streams.Out, c.output, "No generation is kept."}.run(ctx, c.Postgres, func(config rebuild.Config) ([]int64, error) {
+		generations, err := rebuild.Forget(ctx, config)
+		return generations, work.refused(err)
 	})
 }

@@ -102,6 +102,16 @@ func (s *Stage) Change(states ...events.State) {
 	s.Publish(list...)
 }
 
+// AnswerDirectly lets every replica answer for the stream, or the leader alone.
+func (s *Stage) AnswerDirectly(yes bool) {
+	s.TB.Helper()
+	config := s.Stream.CachedInfo().Config
+	config.AllowDirect = yes
+	if _, err := s.JetStream.UpdateStream(s.TB.Context(), config); err != nil {
+		s.TB.Fatal(err)
+	}
+}
+
 // CaughtUp waits until every partition stands at the stream's end.
 func (s *Stage) CaughtUp() {
 	s.TB.Helper()

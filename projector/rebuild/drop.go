@@ -16,22 +16,45 @@ import (
 // drop removes the generations that were kept, save for the one that was just replaced if it is to stay.
 func (b *building) drop(ctx context.Context) error {
 	b.config.Progress(Progress{Step: StepDrop})
-	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, "select id from control.generation where state = 'kept' and (id <> $1 or not $2)", b.live.ID, b.keep)
+	var spared int64
+	if b.keep {
+		spared = b.live.ID
+	}
+	if _, err := forget(ctx, b.config, spared); err != nil {
+		return fmt.Errorf("generation %d is live, and an older one was not dropped: %w", b.next.ID, err)
+	}
+	return nil
+}
+
+// Forget drops the generations that are kept, and returns their numbers, the newest first. There is nothing to roll back to then.
+func Forget(ctx context.Context, c Config) (generations []int64, err error) {
+	err = exclusively(ctx, c.complete(), false, func(c Config) error {
+		generations, err = forget(ctx, c, 0)
+		return err
+	})
+	return generations, err
+}
+
+// forget drops the generations that are kept, save for one.
+func forget(ctx context.Context, c Config, spared int64) (generations []int64, err error) {
+	err = withConn(ctx, c.Database, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, "select id from control.generation where state = 'kept' and id <> $1 order by id desc", spared)
 		if err != nil {
 			return fmt.Errorf("drop: %w", err)
 		}
-		old, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		kept, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if err != nil {
 			return fmt.Errorf("drop: %w", err)
 		}
-		for _, id := range old {
+		for _, id := range kept {
 			if err := dropped(ctx, conn, schema.Generation{ID: id}, dropPatience); err != nil {
-				return fmt.Errorf("generation %d is live, and generation %d was not dropped: %w", b.next.ID, id, err)
+				return fmt.Errorf("generation %d: %w", id, err)
 			}
+			generations = append(generations, id)
 		}
 		return nil
 	})
+	return generations, err
 }
 
 const (

@@ -51,6 +51,15 @@ func TestRun_StreamRegressed(t *testing.T) {
 	}
 }
 
+// Where any replica may answer, nobody can tell where the stream ends.
+func TestRun_StreamDirect(t *testing.T) {
+	s := newStage(t)
+	s.AnswerDirectly(true)
+	if _, err := rebuild.Run(t.Context(), s.config(), false); err == nil || !strings.Contains(err.Error(), "allow_direct") {
+		t.Errorf("%v", err)
+	}
+}
+
 // What is on record of messages that the stream has lost says nothing of those that have their sequences now.
 func TestRun_LettersOfLostMessages(t *testing.T) {
 	s := newStage(t)
