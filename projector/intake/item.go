@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -23,7 +24,7 @@ type Item struct {
 
 	turn    int64 // of a dead letter that is tried again; 0: a message in its place
 	clock   events.Time
-	foreign bool // of a system that doesn't count, or lost
+	foreign bool // of a system that doesn't count
 }
 
 // Reader makes items of a partition's messages, in order.
@@ -58,8 +59,7 @@ func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 	return items, nil
 }
 
-// Retries are the recorded ones that belong behind the messages up to a sequence, and were not read yet. Those of messages that the
-// stream has lost do nothing.
+// Retries are the recorded ones that belong behind the messages up to a sequence, and were not read yet.
 func (r *Reader) Retries(upTo uint64) []Item {
 	due := r.Record.Retries
 	if n := slices.IndexFunc(due, func(r store.Retry) bool { return r.Position > upTo }); n >= 0 {
@@ -69,14 +69,15 @@ func (r *Reader) Retries(upTo uint64) []Item {
 	return r.again(due)
 }
 
-// Lost are the dead letters on record up to a sequence that the stream, read up to there, does not hold any more.
-func (r *Reader) Lost(upTo uint64) (lost []store.Stamp) {
+// Unread are the dead letters on record whose messages were not among those that were read.
+func (r *Reader) Unread() (unread []store.Stamp) {
 	for stamp, letter := range r.Record.Letters {
-		if stamp.Sequence <= upTo && !letter.Read {
-			lost = append(lost, stamp)
+		if !letter.Read {
+			unread = append(unread, stamp)
 		}
 	}
-	return lost
+	slices.SortFunc(unread, func(a, b store.Stamp) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return unread
 }
 
 // again is dead letters that are to be tried again.
@@ -91,8 +92,6 @@ func (r *Reader) again(retries []store.Retry) []Item {
 			turn:     retry.Turn,
 			clock:    retry.Clock,
 		}
-		known := r.Record.Letters[store.StampOf(letter.Sequence, letter.StoredAt)]
-		it.foreign = known != nil && !known.Read
 		var err error
 		if it.Header, err = nats.DecodeHeadersMsg(letter.Header); err != nil {
 			it.Reason = "header: " + err.Error()

@@ -21,7 +21,8 @@ type filling struct {
 	progress   *progress
 	source     *source
 	generation schema.Generation
-	pool       *pgxpool.Pool // with the generation's tables on its search path
+	followed   map[int16]bool // false: the live position isn't one of this stream's, which has lost messages
+	pool       *pgxpool.Pool  // with the generation's tables on its search path
 	read, rows atomic.Int64
 
 	mu   sync.Mutex // guards what follows
@@ -75,10 +76,14 @@ func (f *filling) part(ctx context.Context, p part) error {
 //go:embed lost.sql
 var lostSQL string
 
-// forget drops the dead letters that the stream has lost.
+// forget drops the dead letters of a partition whose stream has lost its end, as far as it has lost them. Nobody adds any meanwhile: its
+// projector has stopped.
 func (f *filling) forget(ctx context.Context, tx pgx.Tx, folding *folding) error {
 	to := folding.Commit.To
-	for _, stamp := range folding.Reader.Lost(to.Sequence) {
+	if followed, known := f.followed[to.Partition]; followed || !known {
+		return nil
+	}
+	for _, stamp := range folding.Reader.Unread() {
 		if _, err := tx.Exec(ctx, lostSQL, to.Stream.Name, to.Stream.Created, int64(stamp.Sequence), stamp.Stored.Std()); err != nil {
 			return fmt.Errorf("lost dead letters: %w", err)
 		}

@@ -122,15 +122,40 @@ func (b *building) plan(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !b.result.Resumed {
-			b.parts = fresh
-			b.next, err = begin(ctx, tx, source.identity, fresh)
+		if b.result.Resumed {
+			b.result.Resumed, err = b.resume(ctx, tx, info.State.LastSeq)
+		}
+		if err != nil {
 			return err
 		}
-		b.parts, err = planned(ctx, tx, b.next, source.identity)
-		b.measure(fresh)
+		if b.result.Resumed {
+			b.measure(fresh)
+			return nil
+		}
+		b.parts = fresh
+		b.next, err = begin(ctx, tx, source.identity, fresh)
 		return err
 	})
+}
+
+// resume finds what is left to do of a generation. One of what the stream has lost since is dropped.
+func (b *building) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable bool, err error) {
+	if b.parts, err = planned(ctx, tx, b.next, b.source.identity); err != nil {
+		return false, err
+	}
+	positions, err := store.Positions(ctx, tx.Conn(), b.next.Schema())
+	if err != nil {
+		return false, err
+	}
+	sound, err := b.source.sound(ctx, positions)
+	if err != nil {
+		return false, err
+	}
+	beyond := slices.ContainsFunc(b.parts, func(p part) bool { return p.target.Sequence > last })
+	if len(sound) == len(positions) && !beyond {
+		return true, nil
+	}
+	return false, b.next.Drop(ctx, tx)
 }
 
 // measure says how many messages the parts of an earlier run have.
@@ -144,7 +169,7 @@ func (b *building) measure(fresh []part) {
 
 func (b *building) fill(ctx context.Context, follower *follower) error {
 	began := time.Now()
-	f := &filling{config: b.config, progress: newProgress(b.config, b.parts), source: b.source, generation: b.next, pool: follower.pool}
+	f := &filling{config: b.config, progress: newProgress(b.config, b.parts), source: b.source, generation: b.next, followed: b.followed, pool: follower.pool}
 	err := f.fill(ctx, b.parts)
 	b.lost = f.lost
 	b.result.Messages, b.result.Rows, b.result.Fold = f.read.Load(), f.rows.Load(), since(began)

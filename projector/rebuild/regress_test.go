@@ -1,6 +1,7 @@
 package rebuild_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +23,7 @@ func TestRun_StreamRegressed(t *testing.T) {
 			s.Publish(company(5, 60)...)
 			s.CaughtUp()
 			stop()
-			// As if the stream had held ten messages more of each partition, which were applied.
-			s.exec("update projection.position set sequence = sequence + 10, message = sequence + 10, stored = clock")
+			s.loses("projection")
 			system := uuid.New()
 			if late {
 				for range 80 {
@@ -51,6 +51,47 @@ func TestRun_StreamRegressed(t *testing.T) {
 	}
 }
 
+// loses makes a schema what it would be if the stream had held ten messages more of each partition, which were applied.
+func (s *stage) loses(schema string) {
+	s.TB.Helper()
+	s.exec("update " + schema + ".position set sequence = sequence + 10, message = sequence + 10, stored = clock")
+}
+
+// A plan that goes beyond what the stream has now is not gone on with: what it would call done can't be.
+func TestRun_ResumedBeyondTheStream(t *testing.T) {
+	s := newStage(t)
+	s.Start()
+	s.Publish(company(41, 60)...)
+	s.CaughtUp()
+	for name, beyond := range map[string]func(){
+		"a part that is left": func() { s.exec("update control.generation_part set sequence = sequence + 10 where read is null") },
+		"a part that is done": func() { s.loses("generation_" + fmt.Sprint(s.Number("select max(id) from control.generation"))) },
+	} {
+		if !s.ended(s.spawn(rebuild.StepFold, 60)) {
+			t.Fatal("it came to its end")
+		}
+		beyond()
+		if result := s.rebuild(small); result.Resumed || result.Comparison.Differs() {
+			t.Errorf("%s: %+v", name, result)
+		}
+		s.mustVerify(name)
+		s.tidy()
+	}
+}
+
+// A generation that has what the stream has lost is none to roll back to.
+func TestRollback_StreamRegressed(t *testing.T) {
+	s := newStage(t)
+	s.Start()
+	s.Publish(company(43, 10)...)
+	s.CaughtUp()
+	s.rebuild()
+	s.loses("generation_1")
+	if _, err := rebuild.Rollback(t.Context(), s.config()); err == nil || !strings.Contains(err.Error(), "has lost its end") {
+		t.Errorf("%v", err)
+	}
+}
+
 // Where any replica may answer, nobody can tell where the stream ends.
 func TestRun_StreamDirect(t *testing.T) {
 	s := newStage(t)
@@ -66,6 +107,11 @@ func TestRun_LettersOfLostMessages(t *testing.T) {
 	system := uuid.New()
 	s.Change(projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()))
 	s.poison()
+	stop := s.Start()
+	s.CaughtUp()
+	stop()
+	s.exec("delete from control.dead_letter")
+	s.loses("projection")
 	s.lostLetter(1, "null, null, null")
 	s.lostLetter(2, "'applied', 3, nextval('control.dead_letter_turn')")
 	s.lostLetter(4, "null, null, null")

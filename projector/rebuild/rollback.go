@@ -69,10 +69,9 @@ func (b *building) sameStream(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range positions {
-		if !p.Stream.Same(b.source.identity) {
-			return fmt.Errorf("generation %d was built from another stream than %s is now", b.next.ID, b.source.identity.Name)
-		}
+	sound, err := b.source.sound(ctx, positions)
+	if err == nil && len(sound) < len(positions) {
+		err = fmt.Errorf("generation %d was built from another stream than %s is now, or that has lost its end", b.next.ID, b.source.identity.Name)
 	}
-	return nil
+	return err
 }

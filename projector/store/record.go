@@ -33,7 +33,7 @@ func StampOf(sequence uint64, stored time.Time) Stamp { return Stamp{sequence, e
 // Letter is a dead letter that is on record.
 type Letter struct {
 	Reason string
-	Read   bool // whether the stream has been seen to hold it still
+	Read   bool // whether its message has been read again
 }
 
 // Until is the record without the retries behind a turn.
