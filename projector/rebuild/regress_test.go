@@ -65,7 +65,7 @@ func TestRun_ResumedBeyondTheStream(t *testing.T) {
 	s.CaughtUp()
 	for name, beyond := range map[string]func(){
 		"a part that is left": func() { s.exec("update control.generation_part set sequence = sequence + 10 where read is null") },
-		"a part that is done": func() { s.loses("generation_" + fmt.Sprint(s.Number("select max(id) from control.generation"))) },
+		"a part that is done": func() { s.loses(fmt.Sprintf("generation_%d", s.Number("select max(id) from control.generation"))) },
 	} {
 		if !s.ended(s.spawn(rebuild.StepFold, 60)) {
 			t.Fatal("it came to its end")
