@@ -33,7 +33,7 @@ fuzz: ## Publish what nobody would publish and ask what nobody would ask, for a 
 	go test ./readapi -run '^$$' -fuzz FuzzCursor -fuzztime 1m -fuzzminimizetime 1x
 
 .PHONY: soak
-soak: ## Kill, freeze and cut off everything five hundred times, rebuilds too, for two hours or more
+soak: ## Kill, freeze and cut off everything five hundred times, rebuilds too, for an hour or more
 	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
 
 .PHONY: bench
