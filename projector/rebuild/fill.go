@@ -15,6 +15,9 @@ import (
 	"callboard/schema"
 )
 
+//go:embed lost.sql
+var lostSQL string
+
 // filling puts parts into a generation.
 type filling struct {
 	config     Config
@@ -72,9 +75,6 @@ func (f *filling) part(ctx context.Context, p part) error {
 		return err
 	})
 }
-
-//go:embed lost.sql
-var lostSQL string
 
 // forget drops the dead letters of a partition whose stream has lost its end, as far as it has lost them. Nobody adds any meanwhile: its
 // projector has stopped.
