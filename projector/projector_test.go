@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
 )
@@ -235,7 +234,10 @@ func TestProjector_StopsAtAnotherStream(t *testing.T) {
 	system := uuid.New()
 	s.Change(projectortest.Call(system, uuid.New()))
 	s.CaughtUp()
-	replace(t, s)
+	s.ReplaceStream()
+	for range 10 {
+		s.Change(projectortest.Call(uuid.New(), uuid.New()))
+	}
 	projectortest.Await(t, "the running projector says so", func() bool { return log.Has(projector.StreamIdentityChanged) })
 	stop()
 
@@ -244,21 +246,6 @@ func TestProjector_StopsAtAnotherStream(t *testing.T) {
 	projectortest.Await(t, "a new projector says so", func() bool { return log.Has(projector.StreamIdentityChanged) })
 	if n := s.Number("select count(*) from projection.call_log"); n != 1 {
 		t.Errorf("%d rows, want the 1 of the old stream", n)
-	}
-}
-
-// replace deletes the stream and creates it anew with other messages.
-func replace(t *testing.T, s *stage) {
-	t.Helper()
-	if err := s.JetStream.DeleteStream(t.Context(), events.StreamName); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.JetStream.DeleteObjectStore(t.Context(), events.TranscriptBucket); err != nil {
-		t.Fatal(err)
-	}
-	s.Stream = eventstest.CreateStream(t, s.JetStream, projectortest.Partitions)
-	for range 10 {
-		s.Change(projectortest.Call(uuid.New(), uuid.New()))
 	}
 }
 

@@ -44,6 +44,23 @@ func NewStage(tb testing.TB) *Stage {
 	return s
 }
 
+// ReplaceStream deletes the stream of events and creates it anew; the bucket stays: while an account has nothing stored,
+// the server removes its directories, from under a stream that is being created.
+func (s *Stage) ReplaceStream(change ...func(*jetstream.StreamConfig)) {
+	s.TB.Helper()
+	if err := s.JetStream.DeleteStream(s.TB.Context(), events.StreamName); err != nil {
+		s.TB.Fatal(err)
+	}
+	settings := events.StreamConfig(events.StreamName, Partitions, 1)
+	for _, apply := range change {
+		apply(&settings)
+	}
+	var err error
+	if s.Stream, err = s.JetStream.CreateStream(s.TB.Context(), settings); err != nil {
+		s.TB.Fatal(err)
+	}
+}
+
 // Config is a projector's, with connections of its own, until closing is called.
 func (s *Stage) Config() (config projector.Config, closing func()) {
 	s.TB.Helper()

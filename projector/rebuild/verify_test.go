@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
@@ -166,18 +165,6 @@ func (s *stage) caughtUpEmpty() {
 	})
 }
 
-// recreate deletes the stream and creates it anew.
-func (s *stage) recreate() {
-	s.TB.Helper()
-	if err := s.JetStream.DeleteStream(s.TB.Context(), events.StreamName); err != nil {
-		s.TB.Fatal(err)
-	}
-	if err := s.JetStream.DeleteObjectStore(s.TB.Context(), events.TranscriptBucket); err != nil {
-		s.TB.Fatal(err)
-	}
-	s.Stream = eventstest.CreateStream(s.TB, s.JetStream, projectortest.Partitions)
-}
-
 // A stream that was created anew is another one: it can't be verified against, and a rebuild goes over to it. There is no way back.
 func TestRun_StreamCreatedAnew(t *testing.T) {
 	t.Parallel()
@@ -186,7 +173,7 @@ func TestRun_StreamCreatedAnew(t *testing.T) {
 	s.Start(log.Instead)
 	s.Publish(company(17, 100)...)
 	s.CaughtUp()
-	s.recreate()
+	s.ReplaceStream()
 	history := company(18, 100)
 	s.Publish(history[:len(history)/2]...)
 	if _, err := rebuild.Verify(t.Context(), s.config()); err == nil || !strings.Contains(err.Error(), "another stream") {
@@ -215,7 +202,7 @@ func TestRun_ResumedForAnotherStream(t *testing.T) {
 	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
 		t.Fatal("it came to its end")
 	}
-	s.recreate()
+	s.ReplaceStream()
 	s.Publish(company(18, 50)...)
 	if result := s.rebuild(); result.Resumed {
 		t.Errorf("%+v", result)
@@ -228,15 +215,7 @@ func TestRun_ResumedForAnotherStream(t *testing.T) {
 // A stream whose beginning is gone can't give a projection again.
 func TestRun_Purged(t *testing.T) {
 	s := newStage(t)
-	if err := s.JetStream.DeleteStream(t.Context(), events.StreamName); err != nil {
-		t.Fatal(err)
-	}
-	settings := events.StreamConfig(events.StreamName, projectortest.Partitions, 1)
-	settings.DenyPurge = false
-	var err error
-	if s.Stream, err = s.JetStream.CreateStream(t.Context(), settings); err != nil {
-		t.Fatal(err)
-	}
+	s.ReplaceStream(func(c *jetstream.StreamConfig) { c.DenyPurge = false })
 	s.Start()
 	s.Publish(company(19, 50)...)
 	s.CaughtUp()
