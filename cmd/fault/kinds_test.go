@@ -22,10 +22,12 @@ func (s *stage) kinds(wanted *regexp.Regexp) []kind {
 }
 
 func (s *stage) diskKinds() []kind {
-	if s.postgres.disk == nil {
+	if s.postgres.disk == nil || s.postgres.wal == nil || s.nats.disk == nil {
 		return nil
 	}
 	return []kind{
+		{"NATS's disk full", (*stage).fillNATS},
+		{"PostgreSQL's log's disk full", (*stage).fillWAL},
 		{"PostgreSQL's disk full", (*stage).fillDisk},
 		{"PostgreSQL's disk full in a rebuild", (*stage).fillRebuild},
 	}

@@ -15,15 +15,17 @@ import (
 type broker struct {
 	*program
 	address string
+	disk    *disk // of all that is stored; nil: it lies with all the rest
 }
 
 func newBroker(tb testing.TB, logs string) *broker {
 	tb.Helper()
-	port, programs := freePort(tb), build(tb, false, "github.com/nats-io/nats-server/v2")
+	port, programs, folder := freePort(tb), build(tb, false, "github.com/nats-io/nats-server/v2"), tb.TempDir()
+	store := filepath.Join(folder, "store")
 	b := &broker{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), program: &program{
 		tb: tb, name: "nats", path: filepath.Join(programs, "nats-server"), logs: logs,
-		args: []string{"-a", "127.0.0.1", "-p", strconv.Itoa(port), "-js", "-sd", tb.TempDir()},
-	}}
+		args: []string{"-a", "127.0.0.1", "-p", strconv.Itoa(port), "-js", "-sd", store},
+	}, disk: newDisk(tb, store, folder)}
 	b.hold()
 	b.start()
 	return b

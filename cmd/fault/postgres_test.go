@@ -3,9 +3,11 @@ package fault_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -32,6 +34,7 @@ type server struct {
 	*cluster.Cluster
 	tb       testing.TB
 	disk     *disk  // of databases; nil: they lie with all the rest
+	wal      *disk  // of the write-ahead log, just so
 	password string // of the roles
 }
 
@@ -45,7 +48,9 @@ func newServer(tb testing.TB) *server {
 		tb.Fatal(err)
 	}
 	s := &server{Cluster: c, tb: tb, password: rand.Text()}
-	s.disk = newDisk(tb, s.data())
+	data := s.data()
+	s.disk = newDisk(tb, filepath.Dir(data)+"-disk", data)
+	s.wal = newDisk(tb, filepath.Dir(data)+"-wal", data)
 	tb.Cleanup(func() {
 		if err := c.Stop(); err != nil {
 			tb.Error(err)
@@ -60,7 +65,24 @@ func newServer(tb testing.TB) *server {
 	if s.disk != nil {
 		s.exec("postgres", fmt.Sprintf("create tablespace %s location '%s'", tablespace, s.disk.dir))
 	}
+	if s.wal != nil {
+		s.moveWAL(data)
+	}
 	return s
+}
+
+// moveWAL lets the write-ahead log lie on a disk of its own.
+func (s *server) moveWAL(data string) {
+	s.tb.Helper()
+	s.Kill()
+	at := filepath.Join(data, "pg_wal")
+	if out, err := exec.CommandContext(s.tb.Context(), "cp", "-a", at+"/.", s.wal.dir).CombinedOutput(); err != nil {
+		s.tb.Fatalf("%v: %s", err, out)
+	}
+	err := errors.Join(os.RemoveAll(at), os.Symlink(s.wal.dir, at), s.Restart(s.tb.Context()))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
 }
 
 // data is the folder of the server's data.
