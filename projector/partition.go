@@ -55,6 +55,8 @@ func (p *partition) open(ctx context.Context) (err error) {
 		return identityChanged(info.Config.Name)
 	case errors.Is(err, store.ErrDefinition):
 		return errForeign
+	case errors.Is(err, store.ErrMigration):
+		return errNotMigrated
 	case err != nil:
 		return err
 	}

@@ -277,6 +277,18 @@ func TestProjector_StopsWhereReplicasAnswer(t *testing.T) {
 	s.CaughtUp()
 }
 
+// What a release's migrations make is missed sooner or later: rather at once.
+func TestProjector_StopsBeforeItsMigrations(t *testing.T) {
+	s := newStage(t)
+	s.exec("update control.migration set version_id = version_id - 1")
+	log := new(projectortest.Log)
+	s.Start(log.Instead)
+	s.Change(projectortest.Call(uuid.New(), uuid.New()))
+	projectortest.Await(t, "it says so", func() bool { return log.Count(projector.MigrationMissing) >= projectortest.Partitions })
+	s.exec("update control.migration set version_id = version_id + 1")
+	s.CaughtUp()
+}
+
 // A message stored behind a published watermark lifts the clock, and a replay finds the lift.
 func TestProjector_LiftsTheClockAndReplaysTheLift(t *testing.T) {
 	s := newStage(t)

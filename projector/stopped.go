@@ -3,10 +3,12 @@ package projector
 import (
 	"errors"
 	"fmt"
+
+	"callboard/projector/store"
 )
 
 // StoppedError is a partition that can't go on until an operator has looked: the stream is not the one, or not the whole one,
-// that the projection stands for, or the projection isn't this release's. It is retried slowly and reported each time.
+// that the projection stands for, or the tables aren't this release's. It is retried slowly and reported each time.
 type StoppedError struct {
 	Reason string // one of the constants below
 	Detail string
@@ -19,6 +21,7 @@ const (
 	StreamTruncated       = "STREAM_TRUNCATED"        // messages behind the position's end were removed
 	StreamDirect          = "STREAM_DIRECT"           // replicas that lag may answer for the stream
 	ProjectionForeign     = "PROJECTION_FOREIGN"      // the tables are another release's, or were folded by other rules
+	MigrationMissing      = "MIGRATION_MISSING"       // not all of this release's migrations have run
 )
 
 // Error says what happened and what to do.
@@ -30,6 +33,8 @@ var errForeign = &StoppedError{
 	ProjectionForeign,
 	"the projection was built by another release, whose projector and readers go on with it; for this one, run 'callboard rebuild'",
 }
+
+var errNotMigrated = &StoppedError{MigrationMissing, store.ErrMigration.Error()}
 
 func identityChanged(name string) error {
 	return &StoppedError{StreamIdentityChanged, fmt.Sprintf(

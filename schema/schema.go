@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -38,6 +39,9 @@ var controlFiles embed.FS
 // ErrProjectionChanged is a projection that was built from other files than this program's.
 var ErrProjectionChanged = errors.New(
 	"the projection was built by another release: run 'callboard rebuild'")
+
+// ErrNotMigrated is a database in which not all of this program's migrations have run.
+var ErrNotMigrated = errors.New("not all of this release's migrations have run: run 'callboard migrate'")
 
 // Migrate brings the database at url to this program's schema: roles, control migrations and, where there is none, an empty
 // projection. It is safe to run twice and by two at once. What it returns beside the error is what the user of the URL had no right
@@ -136,6 +140,37 @@ func controlMigrations(db *sql.DB) (*goose.Provider, error) {
 		return nil, err
 	}
 	return goose.NewProvider("", db, files, goose.WithStore(versions))
+}
+
+// Migrated is [ErrNotMigrated] where a control migration of this release hasn't run. The projector and the operator may ask.
+func Migrated(ctx context.Context, db interface {
+	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
+}) error {
+	var last int64
+	err := db.QueryRow(ctx, "select coalesce(max(version_id), 0) from control.migration where is_applied").Scan(&last)
+	var refusal *pgconn.PgError
+	switch {
+	case errors.As(err, &refusal) && (refusal.Code == undefinedTable || refusal.Code == insufficientPrivilege):
+		return ErrNotMigrated
+	case err != nil:
+		return fmt.Errorf("migrations: %w", err)
+	case last < lastMigration():
+		return ErrNotMigrated
+	}
+	return nil
+}
+
+const (
+	undefinedTable        = "42P01"
+	insufficientPrivilege = "42501"
+)
+
+// lastMigration is the number with which the last file's name begins.
+func lastMigration() int64 {
+	entries, _ := controlFiles.ReadDir("control") // embedded, and sorted by name
+	number, _, _ := strings.Cut(entries[len(entries)-1].Name(), "_")
+	last, _ := strconv.ParseInt(number, 10, 64) // goose reads it so too
+	return last
 }
 
 func ensureProjection(ctx context.Context, conn *pgx.Conn) error {

@@ -34,6 +34,42 @@ func TestMigrate_TwiceAndByTwoAtOnce(t *testing.T) {
 	}
 }
 
+// Whoever works with the tables asks whether they are this release's, as the role that it has.
+func TestMigrated(t *testing.T) {
+	d := schematest.NewEmpty(t)
+	pool := d.Pool(t)
+	if err := schema.Migrated(t.Context(), pool); !errors.Is(err, schema.ErrNotMigrated) {
+		t.Errorf("empty: %v", err)
+	}
+	if _, err := schema.Migrate(t.Context(), d.URL()); err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []string{"callboard_projector", "callboard_operator"} {
+		conn, err := pgx.Connect(t.Context(), d.RoleURL(role))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(schema.Migrated(t.Context(), conn), conn.Close(t.Context())); err != nil {
+			t.Errorf("%s: %v", role, err)
+		}
+	}
+	for _, c := range []struct {
+		change string
+		want   error
+	}{
+		{"insert into control.migration (version_id, is_applied) values (99999, true)", nil}, // a later release's
+		{"delete from control.migration where version_id = 99999", nil},
+		{"delete from control.migration where version_id = (select max(version_id) from control.migration)", schema.ErrNotMigrated},
+	} {
+		if _, err := pool.Exec(t.Context(), c.change); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Migrated(t.Context(), pool); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.change, err, c.want)
+		}
+	}
+}
+
 func TestMigrate_NoticesAnotherReleasesProjection(t *testing.T) {
 	d := schematest.New(t)
 	pool := d.Pool(t)

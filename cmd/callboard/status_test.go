@@ -20,7 +20,7 @@ func unwell() status.Report {
 		{Entity: "call", Read: 110, Applied: 100, Stale: 5, Ignored: 1, Dead: 3},
 	}
 	return status.Report{
-		Stream: "PHONES", Messages: 200, Rate: pointer(24.0), ETASeconds: pointer(2.5), Generation: pointer[int64](3),
+		Migrated: true, Stream: "PHONES", Messages: 200, Rate: pointer(24.0), ETASeconds: pointer(2.5), Generation: pointer[int64](3),
 		DeadLetters: 3, DeadLettersRetrying: 1,
 		DeadLetterReasons: []status.Reason{{Reason: "/data/id: not a UUID", Count: 2}, {Reason: "a\x1b[2Jb", Count: 1}},
 		Generations: []status.Generation{
@@ -74,7 +74,7 @@ func TestStatus_Text(t *testing.T) {
 // Without a ledger, and with nothing to say, there is no more than the partitions and a line.
 func TestStatus_TextOfLittle(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeStatus(&out, status.Report{Stream: "PHONES", Partitions: []status.Partition{{}}}); err != nil {
+	if err := writeStatus(&out, status.Report{Stream: "PHONES", Migrated: true, Partitions: []status.Partition{{}}}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  READ  WATERMARK  OWNER

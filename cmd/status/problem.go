@@ -4,11 +4,15 @@ import (
 	"fmt"
 
 	"callboard/projector"
+	"callboard/schema"
 )
 
 // Problems are what somebody should look at, a sentence each.
 func (r Report) Problems() []string {
 	var list []string
+	if !r.Migrated {
+		list = append(list, fmt.Sprintf("%s: %s", projector.MigrationMissing, schema.ErrNotMigrated))
+	}
 	for _, p := range r.Partitions {
 		list = append(list, p.problems()...)
 	}

@@ -7,6 +7,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
+	"callboard/schema"
 )
 
 // Source is a projection and the stream that it is made from.
@@ -37,6 +39,7 @@ type Report struct {
 
 	Generation  *int64       `json:"generation"`  // the live one
 	Generations []Generation `json:"generations"` // the newest first, without those that were dropped
+	Migrated    bool         `json:"migrated"`    // all of this release's migrations have run
 
 	DeadLetters         int64    `json:"deadLetters"`         // open
 	DeadLettersRetrying int64    `json:"deadLettersRetrying"` // of them, those whose retry was asked for
@@ -128,7 +131,10 @@ func (s Source) readTables(ctx context.Context, report *Report) (map[int]positio
 	if err := report.readDeadLetters(ctx, s.Pool); err != nil {
 		return nil, nil, err
 	}
-	var err error
+	err := schema.Migrated(ctx, s.Pool)
+	if report.Migrated = err == nil; err != nil && !errors.Is(err, schema.ErrNotMigrated) {
+		return nil, nil, err
+	}
 	if report.Generations, err = Generations(ctx, s.Pool, s.Definition); err != nil {
 		return nil, nil, err
 	}

@@ -197,6 +197,16 @@ func TestRead_Direct(t *testing.T) {
 	}
 }
 
+func TestRead_NotMigrated(t *testing.T) {
+	b := newBench(t)
+	if _, err := b.admin.Exec(t.Context(), "update control.migration set version_id = version_id - 1"); err != nil {
+		t.Fatal(err)
+	}
+	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], projector.MigrationMissing+": ") || !strings.Contains(list[0], "'callboard migrate'") {
+		t.Errorf("%q", list)
+	}
+}
+
 func TestRead_NoStream(t *testing.T) {
 	b := newBench(t)
 	source := b.source()

@@ -57,14 +57,20 @@ var (
 
 	// ErrDefinition is a projection whose tables are another release's, or were folded by other rules.
 	ErrDefinition = errors.New("the projection was built by another release")
+
+	// ErrMigration is a database in which this release's migrations haven't run.
+	ErrMigration = schema.ErrNotMigrated
 )
 
 // Claim takes a partition over: the epoch rises, and whoever held it can commit no more. A partition never seen starts before
 // the stream's first message. The error is [ErrIdentity] where the position is of another stream, [ErrDefinition] where the tables
-// are not this release's.
+// are not this release's, [ErrMigration] where what is beside them isn't.
 func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Position, error) {
 	var p Position
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := schema.Migrated(ctx, tx); err != nil {
+			return err
+		}
 		if err := mine(ctx, tx); err != nil {
 			return err
 		}
