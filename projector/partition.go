@@ -21,6 +21,8 @@ type partition struct {
 	number  int
 	log     zerolog.Logger
 	stream  jetstream.Stream
+	first   int    // how many partitions the stream had when it was read first
+	linked  uint64 // how often the connection had come back when the stream was looked at
 	applier intake.Applier
 	feed    *feed.Feed
 	stalled int // ticks on which messages waited and none came
@@ -45,28 +47,25 @@ func runPartition(ctx context.Context, p *Projector, number int) error {
 
 // open claims the position and starts the consumer behind it.
 func (p *partition) open(ctx context.Context) (err error) {
+	p.linked = p.config.JetStream.Conn().Stats().Reconnects
 	if p.stream, err = p.config.JetStream.Stream(ctx, p.config.Stream); err != nil {
 		return fmt.Errorf("stream %s: %w", p.config.Stream, err)
 	}
 	info := p.stream.CachedInfo()
+	if err := p.introduce(ctx, info); err != nil {
+		return err
+	}
 	p.applier.Position, err = p.store.Claim(ctx, intake.StreamOf(info), int16(p.number))
 	switch {
 	case errors.Is(err, store.ErrIdentity):
 		return identityChanged(info.Config.Name)
 	case errors.Is(err, store.ErrDefinition):
 		return errForeign
-	case errors.Is(err, store.ErrMigration):
-		return errNotMigrated
 	case err != nil:
 		return err
 	}
-	if err := p.check(info); err != nil {
+	if err := p.check(ctx, info); err != nil {
 		return err
-	}
-	if holds, err := intake.Holds(ctx, p.stream, p.applier.Position); err != nil {
-		return err
-	} else if !holds {
-		return regrown(info.Config.Name, p.applier.Position.Message)
 	}
 	if p.applier.Reader.Record, err = p.store.Record(ctx, p.applier.Position); err != nil {
 		return err
@@ -76,6 +75,18 @@ func (p *partition) open(ctx context.Context) (err error) {
 		return fmt.Errorf("consumer: %w", err)
 	}
 	p.feed, err = feed.Open(consumer, p.config.BatchSize)
+	return err
+}
+
+// introduce finds how many partitions the stream had when it was read first.
+func (p *partition) introduce(ctx context.Context, info *jetstream.StreamInfo) error {
+	now, err := events.Partitions(info.Config)
+	if err != nil {
+		return err
+	}
+	if p.first, err = p.store.Introduce(ctx, intake.StreamOf(info), now); errors.Is(err, store.ErrMigration) {
+		return errNotMigrated
+	}
 	return err
 }
 
@@ -100,19 +111,28 @@ func (p *partition) consumer(ctx context.Context) (jetstream.Consumer, error) {
 }
 
 // check holds the stream as it is now against the position.
-func (p *partition) check(info *jetstream.StreamInfo) error {
+func (p *partition) check(ctx context.Context, info *jetstream.StreamInfo) error {
 	name, state := info.Config.Name, info.State
+	now, err := events.Partitions(info.Config)
 	switch {
+	case err != nil:
+		return err
 	case !intake.StreamOf(info).Created.Equal(p.applier.Position.Stream.Created):
 		return identityChanged(name)
 	case info.Config.AllowDirect:
 		return direct(name)
+	case now != p.first:
+		return repartitioned(name, p.first, now)
 	case state.LastSeq < p.applier.Position.Sequence:
 		return regressed(name, state.LastSeq, p.applier.Position.Sequence)
 	case state.FirstSeq > p.applier.Position.Sequence+1:
 		return truncated(name, state.FirstSeq, p.applier.Position.Sequence)
 	}
-	return nil
+	holds, err := intake.Holds(ctx, p.stream, p.applier.Position)
+	if err == nil && !holds {
+		err = regrown(name, p.applier.Position.Message)
+	}
+	return err
 }
 
 func (p *partition) loop(ctx context.Context) error {
@@ -126,6 +146,9 @@ func (p *partition) loop(ctx context.Context) error {
 			return err
 		case first := <-p.feed.Messages:
 			p.stalled = 0
+			if p.config.JetStream.Conn().Stats().Reconnects != p.linked {
+				return errReconnected
+			}
 			if err := p.apply(ctx, p.feed.Take(first, p.config.BatchSize)); err != nil {
 				return err
 			}
@@ -153,7 +176,7 @@ func (p *partition) rest(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", p.config.Stream, err)
 	}
-	if err := p.check(info); err != nil {
+	if err := p.check(ctx, info); err != nil {
 		return err
 	}
 	if waits, err := p.waits(ctx); waits || err != nil {
@@ -163,13 +186,27 @@ func (p *partition) rest(ctx context.Context) error {
 		return err
 	}
 	next := p.applier.Position
-	next.Sequence = max(next.Sequence, info.State.LastSeq)
-	next.Clock.Publish(events.TimeOf(info.TimeStamp))
+	next.Sequence = info.State.LastSeq
+	if last := info.State; last.LastSeq > 0 {
+		next.Message, next.Stored = last.LastSeq, events.TimeOf(last.LastTime)
+	}
+	next.Clock.Publish(events.TimeOf(earliest(info.TimeStamp, time.Now().Add(maxAhead))))
 	if err := p.applier.Advance(ctx, next); err != nil {
 		return err
 	}
 	p.moved()
 	return nil
+}
+
+// maxAhead is how far a watermark may be ahead of this host's clock. The stream's can leap, and what it said then would stand for good:
+// a later event lies behind no watermark. One that is too low is still true.
+const maxAhead = time.Minute
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // retry tries dead letters again, once begun to the end.

@@ -19,6 +19,7 @@ const (
 	StreamIdentityChanged = "STREAM_IDENTITY_CHANGED" // the stream was deleted and created again
 	StreamRegressed       = "STREAM_REGRESSED"        // the stream ends before the position
 	StreamTruncated       = "STREAM_TRUNCATED"        // messages behind the position's end were removed
+	StreamRepartitioned   = "STREAM_REPARTITIONED"    // the stream has another number of partitions than it had
 	StreamDirect          = "STREAM_DIRECT"           // replicas that lag may answer for the stream
 	ProjectionForeign     = "PROJECTION_FOREIGN"      // the tables are another release's, or were folded by other rules
 	MigrationMissing      = "MIGRATION_MISSING"       // not all of this release's migrations have run
@@ -28,6 +29,9 @@ const (
 func (e *StoppedError) Error() string { return e.Reason + ": " + e.Detail }
 
 var errStalled = errors.New("the consumer stopped delivering while its partition has messages")
+
+// errReconnected is a server that may have lost the end of the stream and grown another meanwhile.
+var errReconnected = errors.New("the connection to NATS was lost; the stream is looked at again")
 
 var errForeign = &StoppedError{
 	ProjectionForeign,
@@ -54,6 +58,11 @@ func regrown(name string, message uint64) error {
 func truncated(name string, first, position uint64) error {
 	return &StoppedError{StreamTruncated, fmt.Sprintf(
 		"stream %s begins at sequence %d and the projection stands at %d; what lies between is lost: restore the stream", name, first, position)}
+}
+
+func repartitioned(name string, first, now int) error {
+	return &StoppedError{StreamRepartitioned, fmt.Sprintf(
+		"stream %s has %d partitions and had %d when it was read first: a phone system's events would lie in two of them; give it back those that it had, or publish all into a new stream", name, now, first)}
 }
 
 func direct(name string) error {

@@ -21,6 +21,8 @@ type rolledBack struct {
 	Replaced   int64           `json:"replaced"`   // and kept
 	Follow     rebuild.Seconds `json:"followSeconds"`
 	Standstill rebuild.Seconds `json:"standstillSeconds"`
+
+	Letters []rebuild.Letter `json:"letters"` // messages that could be read once
 }
 
 // Run puts the kept generation in the live one's place.
@@ -37,11 +39,11 @@ func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) erro
 	if err != nil {
 		return err
 	}
-	shown := rolledBack{Generation: done.Generation, Replaced: done.Replaced, Follow: done.Follow, Standstill: done.Standstill}
+	shown := rolledBack{Generation: done.Generation, Replaced: done.Replaced, Follow: done.Follow, Standstill: done.Standstill, Letters: append([]rebuild.Letter{}, done.Comparison.Letters...)}
 	return c.print(streams.Out, shown, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "Generation %d is live again; commits stood still for %s. Generation %d is kept: 'callboard rollback' switches back to it.\n",
+		line := fmt.Sprintf("Generation %d is live again; commits stood still for %s. Generation %d is kept: 'callboard rollback' switches back to it.",
 			shown.Generation, milliseconds(shown.Standstill), shown.Replaced)
-		return err
+		return writeLines(w, append(letterLines(done.Comparison), line))
 	})
 }
 

@@ -42,18 +42,23 @@ type position struct {
 	Coverage      []Coverage // nil: the generation keeps no ledger
 }
 
-// fault is why the partition can't go on; empty: it can.
-func (p position) fault(ctx context.Context, stream jetstream.Stream) (string, error) {
+// fault is why the partition can't go on; empty: it can. The stream had so many partitions when it was read first, 0: nobody has.
+func (p position) fault(ctx context.Context, stream jetstream.Stream, first int) (string, error) {
 	at := store.Position{
 		Stream: store.Stream{Name: p.Stream, Created: p.StreamCreated}, Sequence: uint64(p.Sequence),
 		Message: uint64(p.Message), Stored: events.TimeOf(p.Stored),
 	}
 	info := stream.CachedInfo()
+	now, err := events.Partitions(info.Config)
 	switch {
+	case err != nil:
+		return "", err
 	case !at.Stream.Same(intake.StreamOf(info)):
 		return projector.StreamIdentityChanged, nil
 	case info.Config.AllowDirect:
 		return projector.StreamDirect, nil
+	case first != 0 && first != now:
+		return projector.StreamRepartitioned, nil
 	}
 	holds, err := intake.Holds(ctx, stream, at)
 	switch {

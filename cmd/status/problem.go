@@ -54,6 +54,8 @@ func Advice(fault string) string {
 		return "the stream lost its end; restore it, or run 'callboard rebuild'"
 	case projector.StreamTruncated:
 		return "messages above the position are gone; restore them: nothing else brings them back"
+	case projector.StreamRepartitioned:
+		return "the stream has another number of partitions than it had, so a phone system's events would lie in two of them; give it back those that it had, or publish all into a new stream"
 	case projector.StreamDirect:
 		return "allow_direct is on, so a replica that lags may answer for the stream; turn it off: nats stream edit --no-allow-direct"
 	}

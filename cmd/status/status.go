@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
+	"callboard/projector/intake"
+	"callboard/projector/store"
 	"callboard/schema"
 )
 
@@ -78,6 +80,10 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 	if err != nil {
 		return report, err
 	}
+	first, err := s.first(ctx, stream)
+	if err != nil {
+		return report, err
+	}
 	for number := range count {
 		p := Partition{Partition: number}
 		if owner, owned := owners[number]; owned {
@@ -85,7 +91,7 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 		}
 		if at, known := positions[number]; known {
 			p.stand(at)
-			if p.Fault, err = at.fault(ctx, stream); err != nil {
+			if p.Fault, err = at.fault(ctx, stream, first); err != nil {
 				return report, err
 			}
 		}
@@ -106,9 +112,13 @@ func (s Source) Faults(ctx context.Context) (map[int]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	first, err := s.first(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
 	faults := make(map[int]string)
 	for partition, at := range positions {
-		fault, err := at.fault(ctx, stream)
+		fault, err := at.fault(ctx, stream, first)
 		if err != nil {
 			return nil, err
 		}
@@ -125,6 +135,14 @@ func (s Source) stream(ctx context.Context) (jetstream.Stream, error) {
 		return nil, fmt.Errorf("stream %s: %w", s.Stream, err)
 	}
 	return stream, nil
+}
+
+// first is how many partitions the stream had when it was read first. A database that isn't migrated doesn't know.
+func (s Source) first(ctx context.Context, stream jetstream.Stream) (int, error) {
+	if err := schema.Migrated(ctx, s.Pool); errors.Is(err, schema.ErrNotMigrated) {
+		return 0, nil
+	}
+	return store.Partitions(ctx, s.Pool, intake.StreamOf(stream.CachedInfo()))
 }
 
 func (s Source) readTables(ctx context.Context, report *Report) (map[int]position, map[int]string, error) {

@@ -197,6 +197,19 @@ func TestRead_Direct(t *testing.T) {
 	}
 }
 
+// Nor do they go on with one that has another number of partitions.
+func TestRead_Repartitioned(t *testing.T) {
+	b := newBench(t)
+	b.publish(t, 0, 1)
+	b.position(t, 0, 1, b.created())
+	if _, err := b.admin.Exec(t.Context(), "insert into control.stream values ('PHONES', $1, $2)", b.created(), partitions-1); err != nil {
+		t.Fatal(err)
+	}
+	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], projector.StreamRepartitioned+": the stream has another number") {
+		t.Errorf("%q", list)
+	}
+}
+
 func TestRead_NotMigrated(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.admin.Exec(t.Context(), "update control.migration set version_id = version_id - 1"); err != nil {

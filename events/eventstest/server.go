@@ -2,7 +2,10 @@
 package eventstest
 
 import (
+	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -81,6 +84,27 @@ func (s *Server) Stop() {
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.Stop()
+	s.Start()
+}
+
+// Backup keeps the store as it is. restore starts the server with it, which has lost what came since.
+func (s *Server) Backup() (restore func()) {
+	s.tb.Helper()
+	kept := filepath.Join(s.tb.TempDir(), "store")
+	s.exchange(kept, s.options.StoreDir)
+	return func() {
+		s.tb.Helper()
+		s.exchange(s.options.StoreDir, kept)
+	}
+}
+
+// exchange makes one folder what another one is, while the server is away.
+func (s *Server) exchange(folder, by string) {
+	s.tb.Helper()
+	s.Stop()
+	if err := errors.Join(os.RemoveAll(folder), os.CopyFS(folder, os.DirFS(by))); err != nil {
+		s.tb.Fatal(err)
+	}
 	s.Start()
 }
 

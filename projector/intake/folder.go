@@ -43,9 +43,5 @@ func (f *Folder) add(c store.Commit) {
 			f.Commit.DeadLetters = append(f.Commit.DeadLetters, letter)
 		}
 	}
-	for _, r := range c.Resolved {
-		if r.Outcome == 0 {
-			f.Lost = append(f.Lost, store.DeadLetter{Sequence: r.Sequence, Subject: r.Subject, Reason: r.Reason})
-		}
-	}
+	f.Lost = append(f.Lost, c.InVain()...)
 }

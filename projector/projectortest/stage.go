@@ -129,6 +129,23 @@ func (s *Stage) AnswerDirectly(yes bool) {
 	}
 }
 
+// Repartition gives the stream another number of partitions.
+func (s *Stage) Repartition(count int) {
+	s.TB.Helper()
+	if _, err := s.JetStream.UpdateStream(s.TB.Context(), events.StreamConfig(events.StreamName, count, 1)); err != nil {
+		s.TB.Fatal(err)
+	}
+}
+
+// SystemIn is a phone system of a partition.
+func SystemIn(partition int) uuid.UUID {
+	for {
+		if id := uuid.New(); events.Partition(id, Partitions) == partition {
+			return id
+		}
+	}
+}
+
 // CaughtUp waits until every partition stands at the stream's end.
 func (s *Stage) CaughtUp() {
 	s.TB.Helper()

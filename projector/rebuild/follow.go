@@ -4,6 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +30,9 @@ type follower struct {
 	store  *store.Store
 	schema string
 	sound  map[int16]bool // false: the live position isn't one of this stream's, so that nobody is followed there
+
+	mu   sync.Mutex // guards what follows
+	lost []Letter   // messages that the live generation has applied, and that can't be read any more
 }
 
 func newFollower(ctx context.Context, c Config, s *source, g schema.Generation, sound map[int16]bool) (*follower, error) {
@@ -56,7 +62,7 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 	group.SetLimit(followers)
 	for partition, target := range to {
 		at := from[partition]
-		if sound, known := f.sound[partition]; known && !sound || f.there(at, target) {
+		if !f.follows(partition) || f.there(at, target) {
 			continue
 		}
 		group.Go(func() error {
@@ -67,6 +73,19 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 	}
 	err = group.Wait()
 	return applied.Load(), err
+}
+
+// follows tells whether the live position is one to come to.
+func (f *follower) follows(partition int16) bool {
+	sound, known := f.sound[partition]
+	return sound || !known
+}
+
+// holds is an error where the stream has lost what the live generation has applied: it was found to be sound.
+func (f *follower) holds(ctx context.Context, positions map[int16]store.Position) error {
+	followed := maps.Clone(positions)
+	maps.DeleteFunc(followed, func(partition int16, _ store.Position) bool { return !f.follows(partition) })
+	return f.source.mustHold(ctx, followed)
 }
 
 // there tells whether a position needs to go no further. A partition that nobody had claimed at first may have gone further than its
@@ -101,9 +120,8 @@ func (f *follower) partition(ctx context.Context, at, target store.Position) (ap
 		Reader:    intake.Reader{Record: record.Until(target.Turn)},
 		Position:  at,
 		Committed: func(c store.Commit) {
-			for _, n := range c.Coverage {
-				applied += n.Read
-			}
+			applied += c.Coverage.Read()
+			f.note(c)
 		},
 	}
 	err = f.source.read(ctx, at.Partition, at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
@@ -122,6 +140,13 @@ func (f *follower) partition(ctx context.Context, at, target store.Position) (ap
 	return applied, applier.Advance(ctx, stand(applier.Position, target))
 }
 
+// note keeps what couldn't be read.
+func (f *follower) note(c store.Commit) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost = append(f.lost, letters(slices.Concat(c.DeadLetters, c.InVain()))...)
+}
+
 // adopt makes the live generation's dead letters above a position this one's, which is older than they are where it comes back. It
 // could perhaps read them, but its rows would appear behind watermarks that were published.
 func (f *follower) adopt(ctx context.Context, at store.Position) error {
@@ -134,6 +159,9 @@ func (f *follower) adopt(ctx context.Context, at store.Position) error {
 
 // stand is a position that has come to the target's. It can be ahead already: of a partition that had no position when it was filled.
 func stand(at, target store.Position) store.Position {
+	if target.Message > at.Message {
+		at.Message, at.Stored = target.Message, target.Stored
+	}
 	at.Sequence, at.Turn = max(at.Sequence, target.Sequence), max(at.Turn, target.Turn)
 	at.Clock.Now = max(at.Clock.Now, target.Clock.Now)
 	at.Clock.Watermark = max(at.Clock.Watermark, target.Clock.Watermark)

@@ -38,6 +38,13 @@ func (s *stage) config() rebuild.Config {
 	return rebuild.Config{JetStream: s.JetStream, Stream: events.StreamName, Database: s.Pool}
 }
 
+// with is a config whose progress is heard.
+func (s *stage) with(hear func(rebuild.Progress)) rebuild.Config {
+	c := s.config()
+	c.Progress = hear
+	return c
+}
+
 // company is a history in which everything happens.
 func company(seed uint64, calls int) []events.Event {
 	c := sample.New(sample.Config{Seed: seed, Systems: 6, Calls: calls, Days: 20, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})

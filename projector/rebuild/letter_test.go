@@ -175,6 +175,64 @@ func TestRun_Unreadable(t *testing.T) {
 	s.mustVerify("rolled forward")
 }
 
+// What the new generation can't read is told although it was compared before.
+func TestRun_UnreadableBehindTheComparison(t *testing.T) {
+	s := newStage(t)
+	s.Start()
+	system := uuid.New()
+	first, second := projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New())
+	s.Change(projectortest.PhoneSystem(system), first, second)
+	s.claims(spoken(first))
+	s.CaughtUp()
+	restore := s.loseBodies()
+	s.Database.Forget(t)
+	s.CaughtUp()
+	if s.open() != 1 {
+		t.Fatalf("%d open letters, want 1", s.open())
+	}
+	switched := false
+	result, err := rebuild.Run(t.Context(), s.with(func(p rebuild.Progress) {
+		if p.Step != rebuild.StepSwitch || switched {
+			return
+		}
+		switched = true
+		restore()
+		s.retry()
+		s.claims(spoken(second))
+		s.CaughtUp()
+		s.loseBodies()
+	}), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Number("select count(*) from projection.transcript_text"); n != 0 || len(result.Comparison.Letters) != 2 || !result.Comparison.Differs() {
+		t.Errorf("%d texts, told %+v", n, result.Comparison.Letters)
+	}
+}
+
+// What an unfinished generation took for a dead letter is not what the one takes for it that is rolled back to.
+func TestRollback_BeneathAnUnfinishedRebuild(t *testing.T) {
+	s := newStage(t)
+	s.Start()
+	system := uuid.New()
+	owner := projectortest.Call(system, uuid.New())
+	s.Change(projectortest.PhoneSystem(system), owner)
+	s.claims(spoken(owner))
+	s.CaughtUp()
+	restore := s.loseBodies()
+	s.rebuild()
+	restore()
+	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
+		t.Fatal("it came to its end")
+	}
+	s.rollback()
+	result := s.rebuild()
+	if n := s.Number("select count(*) from projection.transcript_text"); n != 1 || result.Resumed || result.Comparison.Differs() {
+		t.Errorf("%d texts: %+v", n, result)
+	}
+	s.mustVerify("rebuilt")
+}
+
 // A retry in vain leaves nothing behind that a replay doesn't know of: the clock included.
 func TestRun_RetriedInVain(t *testing.T) {
 	s := newStage(t)

@@ -79,5 +79,8 @@ func (f *folding) extend(ctx context.Context, target store.Position) error {
 		return err
 	}
 	f.Commit.To.Sequence = target.Sequence
+	if target.Message > f.Commit.To.Message {
+		f.Commit.To.Message, f.Commit.To.Stored = target.Message, target.Stored
+	}
 	return nil
 }

@@ -151,6 +151,11 @@ func (b *building) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable b
 	if err != nil {
 		return false, err
 	}
+	for partition := range b.followed {
+		if !b.followed[partition] {
+			return false, b.next.Drop(ctx, tx) // it may be made of what was followed
+		}
+	}
 	beyond := slices.ContainsFunc(b.parts, func(p part) bool { return p.target.Sequence > last })
 	if len(sound) == len(positions) && !beyond {
 		return true, nil
@@ -230,8 +235,18 @@ func (b *building) check(ctx context.Context, follower *follower) (err error) {
 	k := &check{config: b.config, follower: follower, generation: b.next, partitions: b.partitions, collector: newCollector(b.config.Memory)}
 	b.result.Comparison, err = k.run(ctx)
 	b.result.Compare, b.result.Snapshot = since(began), k.standstill
-	b.result.Comparison.Letters = append(b.result.Comparison.Letters, b.lost...)
+	b.tell(append(b.lost, follower.lost...))
 	return err
+}
+
+// tell adds messages that can't be read any more to those that are known.
+func (b *building) tell(lost []Letter) {
+	known := &b.result.Comparison.Letters
+	for _, l := range lost {
+		if !slices.ContainsFunc(*known, func(k Letter) bool { return k.Sequence == l.Sequence }) {
+			*known = append(*known, l)
+		}
+	}
 }
 
 func (b *building) replace(ctx context.Context, follower *follower) error {
@@ -241,6 +256,7 @@ func (b *building) replace(ctx context.Context, follower *follower) error {
 	b.config.Progress(Progress{Step: StepSwitch})
 	stood, err := standstill(ctx, b.config.Database, follower, func(tx pgx.Tx) error { return swap(ctx, tx, b.live, b.next) })
 	b.result.Standstill = Seconds(stood.Seconds())
+	b.tell(follower.lost)
 	if err == nil {
 		b.result.Generation, b.result.Replaced, b.result.Kept = b.next.ID, b.live.ID, b.keep
 	}

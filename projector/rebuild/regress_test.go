@@ -3,6 +3,7 @@ package rebuild_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,14 +82,121 @@ func TestRun_ResumedBeyondTheStream(t *testing.T) {
 
 // A generation that has what the stream has lost is none to roll back to.
 func TestRollback_StreamRegressed(t *testing.T) {
+	for schema, name := range map[string]string{"generation_1": "generation 1: ", "projection": "the live generation: "} {
+		t.Run(schema, func(t *testing.T) {
+			s := newStage(t)
+			stop := s.Start()
+			s.Publish(company(43, 10)...)
+			s.CaughtUp()
+			s.rebuild()
+			stop()
+			s.loses(schema)
+			_, err := rebuild.Rollback(t.Context(), s.config())
+			if err == nil || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), "has lost its end") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestRepair_StreamRegressed(t *testing.T) {
+	s := newStage(t)
+	stop := s.Start()
+	history := company(44, 10)
+	s.Publish(history...)
+	s.CaughtUp()
+	stop()
+	s.loses("projection")
+	before := s.Database.Projection(t)
+	if _, err := rebuild.Repair(t.Context(), s.config(), systemsOf(history)[0]); err == nil || !strings.Contains(err.Error(), "has lost its end") {
+		t.Errorf("%v", err)
+	}
+	s.MustEqual("refused repair", before)
+}
+
+// A rebuild that has followed what the stream loses before the switch isn't switched to, and the next one begins anew.
+func TestRun_StreamRegressesMeanwhile(t *testing.T) {
+	s := newStage(t)
+	stop := s.Start()
+	s.Publish(company(45, 20)...)
+	s.CaughtUp()
+	stop()
+	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
+		t.Fatal("it came to its end")
+	}
+	s.loses("projection")
+	if result := s.rebuild(); result.Resumed {
+		t.Error("what was folded before is gone on with")
+	}
+	lose := sync.OnceFunc(func() { s.loses("projection") })
+	_, err := rebuild.Run(t.Context(), s.with(func(p rebuild.Progress) {
+		if p.Step == rebuild.StepIndex {
+			lose()
+		}
+	}), false)
+	if err == nil || !strings.Contains(err.Error(), "has lost its end") {
+		t.Fatalf("%v", err)
+	}
+	if result := s.rebuild(); result.Resumed {
+		t.Error("what has followed is gone on with")
+	}
+	s.Start()
+	s.CaughtUp()
+	s.mustVerify("the stream as it is")
+}
+
+// A retry that was done behind what the stream has lost is done again, and keeps no other one waiting.
+func TestRun_RetriedBehindTheEnd(t *testing.T) {
+	s := newStage(t)
+	s.exec(picky)
+	stop := s.Start()
+	system := uuid.New()
+	s.Change(projectortest.PhoneSystem(system), refused(system), projectortest.Call(system, uuid.New()))
+	s.CaughtUp()
+	s.letGo()
+	s.retry()
+	stop()
+	s.exec("update control.dead_letter set position = position + 1000")
+	s.loses("projection")
+	s.rebuild()
+	s.Start()
+	projectortest.Await(t, "it is done again", func() bool { return s.Number("select count(*) from projection.call_log") == 2 })
+	s.exec(picky + " not valid")
+	s.Change(refused(system))
+	s.CaughtUp()
+	s.letGo()
+	s.retry()
+	if n := s.Number("select count(*) from projection.call_log"); n != 3 || s.open() != 0 {
+		t.Errorf("%d calls, %d open letters", n, s.open())
+	}
+	s.mustVerify("retried")
+	s.rebuild()
+	s.CaughtUp()
+	s.mustVerify("rebuilt again")
+}
+
+// With another number of partitions a phone system's events lie in two of them, and no order is left among these.
+func TestRun_StreamRepartitioned(t *testing.T) {
 	s := newStage(t)
 	s.Start()
-	s.Publish(company(43, 10)...)
+	history := company(46, 10)
+	s.Publish(history...)
 	s.CaughtUp()
 	s.rebuild()
-	s.loses("generation_1")
-	if _, err := rebuild.Rollback(t.Context(), s.config()); err == nil || !strings.Contains(err.Error(), "has lost its end") {
-		t.Errorf("%v", err)
+	s.CaughtUp()
+	s.Repartition(2 * projectortest.Partitions)
+	for name, work := range map[string]func() error{
+		"rebuild": func() error { _, err := rebuild.Run(t.Context(), s.config(), false); return err },
+		"verify":  func() error { _, err := rebuild.Verify(t.Context(), s.config()); return err },
+		"repair": func() error {
+			_, err := rebuild.Repair(t.Context(), s.config(), systemsOf(history)[0])
+			return err
+		},
+		"rollback": func() error { _, err := rebuild.Rollback(t.Context(), s.config()); return err },
+	} {
+		if err := work(); err == nil || !strings.Contains(err.Error(), "has 8 partitions and had 4") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -105,9 +105,12 @@ func (r *repair) extend(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	at, ok := positions[r.folding.Commit.To.Partition]
-	if ok && !at.Stream.Same(r.folding.source.identity) {
-		return errors.New("the projection was built from another stream: run 'callboard rebuild'")
+	partition := r.folding.Commit.To.Partition
+	at, ok := positions[partition]
+	if ok {
+		if err := r.folding.source.mustHold(ctx, map[int16]store.Position{partition: at}); err != nil {
+			return err
+		}
 	}
 	return r.folding.extend(ctx, at)
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
 	"callboard/projector/feed"
@@ -44,11 +46,37 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 	if info.Config.AllowDirect {
 		return nil, nil, fmt.Errorf("stream %s has allow_direct on: a replica that lags could hide events that it holds; turn it off", c.Stream)
 	}
+	now, err := events.Partitions(info.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch first, err := store.Partitions(ctx, c.Database, intake.StreamOf(info)); {
+	case err != nil:
+		return nil, nil, err
+	case first != 0 && first != now:
+		return nil, nil, fmt.Errorf("stream %s has %d partitions and had %d when it was read first, so a phone system's events would lie in two of them: "+
+			"give it back those that it had, or publish all into a new stream", c.Stream, now, first)
+	}
 	if info.State.FirstSeq > 1 {
 		return nil, nil, fmt.Errorf("stream %s begins at sequence %d: what came before is gone, and a projection built from the rest would lack it",
 			c.Stream, info.State.FirstSeq)
 	}
 	return &source{js: c.JetStream, identity: intake.StreamOf(info), batch: c.Batch, pause: c.Pause}, info, nil
+}
+
+// mustHold is an error where some positions don't stand for what the stream has.
+func (s *source) mustHold(ctx context.Context, positions map[int16]store.Position) error {
+	sound, err := s.sound(ctx, positions)
+	if err != nil {
+		return err
+	}
+	for partition := range positions {
+		if _, ok := sound[partition]; !ok {
+			return fmt.Errorf("partition %d was built from another stream than %s is now, or that has lost its end: run 'callboard rebuild'",
+				partition, s.identity.Name)
+		}
+	}
+	return nil
 }
 
 // sound are the positions that stand for what the stream has. The others are of another stream, or of one that has lost its end.
@@ -57,20 +85,25 @@ func (s *source) sound(ctx context.Context, positions map[int16]store.Position) 
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", s.identity.Name, err)
 	}
+	var mu sync.Mutex
 	sound := make(map[int16]store.Position, len(positions))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(followers)
 	for partition, p := range positions {
 		if !p.Stream.Same(s.identity) {
 			continue
 		}
-		holds, err := intake.Holds(ctx, stream, p)
-		if err != nil {
-			return nil, err
-		}
-		if holds {
-			sound[partition] = p
-		}
+		group.Go(func() error {
+			holds, err := intake.Holds(ctx, stream, p)
+			if holds {
+				mu.Lock()
+				defer mu.Unlock()
+				sound[partition] = p
+			}
+			return err
+		})
 	}
-	return sound, nil
+	return sound, group.Wait()
 }
 
 // read hands on the partition's messages above one sequence up to another, in portions. It begins again behind the last portion

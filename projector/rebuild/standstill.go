@@ -45,8 +45,10 @@ const maxStandstill = 10 * time.Second
 func (f *follower) catchUp(ctx context.Context, positions map[int16]store.Position) error {
 	ctx, cancel := context.WithTimeout(ctx, maxStandstill)
 	defer cancel()
-	_, err := f.follow(ctx, positions)
-	return err
+	if _, err := f.follow(ctx, positions); err != nil {
+		return err
+	}
+	return f.holds(ctx, positions)
 }
 
 func standOnce(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(pgx.Tx) error) (stood time.Duration, err error) {

@@ -101,17 +101,7 @@ func (v *verification) look(ctx context.Context) (positions map[int16]store.Posi
 	if err != nil {
 		return nil, err
 	}
-	sound, err := v.source.sound(ctx, positions)
-	if err != nil {
-		return nil, err
-	}
-	for partition := range positions {
-		if _, ok := sound[partition]; !ok {
-			return nil, fmt.Errorf("partition %d was built from another stream than %s is now, or that has lost its end: run 'callboard rebuild'",
-				partition, v.source.identity.Name)
-		}
-	}
-	return positions, nil
+	return positions, v.source.mustHold(ctx, positions)
 }
 
 // parts are what is folded together. Rows of phone systems that the stream doesn't know go with the first part of their partition.

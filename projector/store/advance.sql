@@ -3,3 +3,4 @@ set sequence = $4, clock = $5, watermark = $6, turn = $7, message = $8, stored =
 where partition = $1
   and epoch = $2
   and sequence = $3
+  and turn = $10

@@ -43,6 +43,17 @@ type Resolution struct {
 	Clock    events.Time
 }
 
+// InVain are the dead letters that were tried again and still are dead.
+func (c Commit) InVain() []DeadLetter {
+	var list []DeadLetter
+	for _, r := range c.Resolved {
+		if r.Outcome == 0 {
+			list = append(list, DeadLetter{Sequence: r.Sequence, Subject: r.Subject, Reason: r.Reason})
+		}
+	}
+	return list
+}
+
 var (
 	//go:embed lost_letter.sql
 	lostLetterSQL string

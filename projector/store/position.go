@@ -34,7 +34,7 @@ type Position struct {
 	Sequence  uint64
 	Epoch     int64
 	Turn      int64       // of the last retry of a dead letter that is in the tables
-	Message   uint64      // the partition's last message that is in the tables; 0: none
+	Message   uint64      // the last one up to Sequence that is known, of whatever partition; 0: none
 	Stored    events.Time // when the stream stored it
 	Clock     fold.Clock
 }
@@ -64,13 +64,10 @@ var (
 
 // Claim takes a partition over: the epoch rises, and whoever held it can commit no more. A partition never seen starts before
 // the stream's first message. The error is [ErrIdentity] where the position is of another stream, [ErrDefinition] where the tables
-// are not this release's, [ErrMigration] where what is beside them isn't.
+// are not this release's.
 func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Position, error) {
 	var p Position
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := schema.Migrated(ctx, tx); err != nil {
-			return err
-		}
 		if err := mine(ctx, tx); err != nil {
 			return err
 		}
@@ -136,7 +133,7 @@ func (s *Store) Advance(ctx context.Context, from, to Position) error {
 
 func (tx *Tx) advance(ctx context.Context, from, to Position) error {
 	tag, err := tx.tx.Exec(ctx, advanceSQL, from.Partition, from.Epoch, int64(from.Sequence),
-		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), to.Turn, int64(to.Message), timestamp(to.Stored))
+		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), to.Turn, int64(to.Message), timestamp(to.Stored), from.Turn)
 	if err != nil {
 		return fmt.Errorf("position: %w", err)
 	}

@@ -202,6 +202,11 @@ func TestStore_Fences(t *testing.T) {
 	if err := s.Advance(t.Context(), second, moved); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("an older position: %v, want ErrFenced", err)
 	}
+	older := moved
+	older.Turn--
+	if err := s.Advance(t.Context(), older, moved); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("an older turn: %v, want ErrFenced", err)
+	}
 	other := stream()
 	other.Created = other.Created.Add(time.Second)
 	if _, err := s.Claim(t.Context(), other, 3); !errors.Is(err, store.ErrIdentity) {
@@ -230,9 +235,17 @@ func TestStore_LiftsAndDeadLettersOutliveTheProjection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, at := range []events.Time{1234568, 1234566} { // the stream has lost the message, and has given its sequence again
+		err := s.Batch(t.Context(), func(tx *store.Tx) error {
+			return tx.Commit(t.Context(), store.Commit{From: to, To: to, State: new(fold.State), Lifts: []fold.Lift{{Sequence: 8, Time: at}}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	record, err := s.Record(t.Context(), from)
 	letter := record.Letters[store.StampOf(9, stored)]
-	if err != nil || len(record.Lifts) != 1 || record.Lifts[8] != 1234567 || letter == nil || letter.Reason != "no JSON" {
+	if err != nil || len(record.Lifts) != 1 || record.Lifts[8] != 1234568 || letter == nil || letter.Reason != "no JSON" {
 		t.Errorf("record %v %v", record, err)
 	}
 	if record, err := s.Record(t.Context(), to); err != nil || len(record.Lifts)+len(record.Letters) != 0 {

@@ -8,6 +8,6 @@ create table position (
   clock          timestamptz not null, -- the running maximum of the stream's timestamps
   watermark      timestamptz not null, -- every event stored before this instant is in the tables
   turn           bigint      not null default 0, -- of control.dead_letter: the last retry that is in the tables
-  message        bigint      not null default 0, -- the partition's last message that is in the tables; 0: none
+  message        bigint      not null default 0, -- the last one at or below sequence that is known, of whatever partition; 0: none
   stored         timestamptz not null default to_timestamp(0) -- when the stream stored it: a stream that lost its end may grow another
 ) with (fillfactor = 50);

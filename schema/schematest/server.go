@@ -1,7 +1,7 @@
 // Package schematest gives every test a PostgreSQL database of its own, with callboard's schema in it.
 //
 // One server runs per test process. The schema is applied once, to a template from which each test's database is copied. The
-// server ends with the process, killed or not; what a killed process leaves on disk, the next one removes.
+// server ends with the process, killed or not; what a killed process leaves on disk, a later one removes.
 package schematest
 
 import (
@@ -150,11 +150,15 @@ func base() string {
 	return os.TempDir()
 }
 
-// sweep removes what killed processes left. A process that still runs holds its cluster, which is left alone then.
+// sweep removes what killed processes left. A process that still runs holds its cluster, which is left alone then; one that has
+// just made its folder would be kept from holding it.
 func sweep(base string) {
 	// The pattern is well-formed, and what can't be removed is somebody else's.
 	left, _ := filepath.Glob(filepath.Join(base, folder+"*"))
 	for _, dir := range left {
+		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) < time.Minute {
+			continue
+		}
 		_ = cluster.Remove(dir)
 	}
 }
