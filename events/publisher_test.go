@@ -139,7 +139,7 @@ func TestPublisher_SurvivesRestart(t *testing.T) {
 func TestPublisher_SaysWhatIsNotAcknowledged(t *testing.T) {
 	server := eventstest.NewServer(t)
 	js := eventstest.JetStream(t, server.URL())
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	batch := representatives(1)
 	batch[1].ID = "second"

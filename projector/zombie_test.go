@@ -20,19 +20,21 @@ func TestProjector_TakesOverFromAFrozenOne(t *testing.T) {
 	s.Change(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
 	s.CaughtUp()
 	log := new(projectortest.Log)
-	s.Start(func(c *projector.Config) {
-		c.Silence = 2 * time.Second
-		log.Instead(c)
-	})
+	patient := s.Start(log.Instead)
 	s.Change(projectortest.Call(system, uuid.New()))
 	s.CaughtUp()
 	if log.Has("a silent owner was ended") {
 		t.Fatal("an owner that works was ended")
 	}
+	patient()
 	before := s.Number("select sum(epoch) from projection.position")
 	if err := frozen.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	s.Start(func(c *projector.Config) {
+		c.Silence = 2 * time.Second
+		log.Instead(c)
+	})
 	s.Change(projectortest.Call(system, uuid.New()))
 	s.CaughtUp()
 	projectortest.Await(t, "it says so", func() bool { return log.Has("a silent owner was ended") })

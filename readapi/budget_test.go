@@ -215,8 +215,9 @@ func TestBudget_EndedMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newReader(t, func(c *Config) { c.Limiter, c.Timeout, c.Journal = silent, 50*time.Millisecond, newJournal(t, js, 0) })
+	r := newReader(t, func(c *Config) { c.Limiter, c.Timeout, c.Journal = silent, time.Second, newJournal(t, js, 0) })
 	key := r.key(r.system("one"))
+	r.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))) // the pool's first connection takes its time
 	r.expectUnavailable(r.get("/customer/phone-systems", withKey(key)))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

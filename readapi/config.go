@@ -63,11 +63,14 @@ type Config struct {
 
 	// Metrics is where the reader's metrics are registered. Nil means nowhere.
 	Metrics prometheus.Registerer
+
+	watermarkWait time.Duration // zero: a second
 }
 
 const (
 	defaultTimeout          = 5 * time.Second
 	defaultDimensionsBudget = 3 * time.Second
+	defaultWatermarkWait    = time.Second
 )
 
 // New is the reader. The error says what in the configuration can't be served with.
@@ -99,6 +102,9 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if c.DimensionsBudget <= 0 {
 		c.DimensionsBudget = defaultDimensionsBudget
 	}
+	if c.watermarkWait == 0 {
+		c.watermarkWait = defaultWatermarkWait
+	}
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
@@ -122,7 +128,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		return nil, err
 	}
 	projection := query.New(c.Projection)
-	reports, err := newReports(projection, c.Secret, c.DimensionsBudget)
+	reports, err := newReports(projection, c)
 	if err != nil {
 		return nil, err
 	}

@@ -35,9 +35,10 @@ func (r *reader) locked() (release func()) {
 }
 
 func TestFailure_Timeout(t *testing.T) {
-	r := newReader(t, func(c *Config) { c.Timeout = 50 * time.Millisecond })
+	r := newReader(t, func(c *Config) { c.Timeout = 500 * time.Millisecond })
 	system := r.system("one")
 	key := r.key(system)
+	r.get("/customer/phone-systems", withKey(key)) // the first connections take their time
 	defer r.locked()()
 	r.expectUnavailable(r.get("/customer/phone-systems/"+system.String()+"/call-logs", withKey(key)))
 }

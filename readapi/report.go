@@ -21,14 +21,15 @@ type reports struct {
 	rows       *query.Reports
 	cursors    *seal.Sealer
 	budget     time.Duration // of the dimensions
+	wait       time.Duration // for the watermark
 }
 
-func newReports(p *query.Projection, secret []byte, budget time.Duration) (*reports, error) {
-	cursors, err := seal.New(secret, "cursor")
+func newReports(p *query.Projection, c Config) (*reports, error) {
+	cursors, err := seal.New(c.Secret, "cursor")
 	if err != nil {
 		return nil, err
 	}
-	return &reports{projection: p, rows: p.CallLogReports(), cursors: cursors, budget: budget}, nil
+	return &reports{projection: p, rows: p.CallLogReports(), cursors: cursors, budget: c.DimensionsBudget, wait: c.watermarkWait}, nil
 }
 
 // list answers with the next page of a window's report rows.

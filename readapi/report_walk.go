@@ -18,11 +18,8 @@ import (
 //
 // Rows can repeat, none is missed.
 
-// How long a page waits for the watermark, and how often it looks.
-const (
-	watermarkWait  = time.Second
-	watermarkEvery = 25 * time.Millisecond
-)
+// watermarkEvery is how often a page that waits for the watermark looks.
+const watermarkEvery = 25 * time.Millisecond
 
 // walked is a page with where the walk stands behind it.
 type walked struct {
@@ -56,7 +53,7 @@ func (r *reports) walk(ctx context.Context, q reportRequest) (walked, error) {
 
 // again is the page once the watermark is final, and the page as it was where that takes too long.
 func (r *reports) again(ctx context.Context, q reportRequest, at cursor, page query.ReportPage) (query.ReportPage, error) {
-	enough, look := time.NewTimer(watermarkWait), time.NewTicker(watermarkEvery)
+	enough, look := time.NewTimer(r.wait), time.NewTicker(watermarkEvery)
 	defer enough.Stop()
 	defer look.Stop()
 	for {

@@ -125,7 +125,7 @@ func (looker) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
 // A watermark that comes while the request waits makes the page final, with what came with it.
 func TestWalk_Waits(t *testing.T) {
 	looks, option := waiting(t)
-	r := newReader(t, option)
+	r := newReader(t, option, func(c *Config) { c.Timeout, c.watermarkWait = time.Minute, time.Minute })
 	system := r.system("one")
 	key := r.key(system)
 	r.calls(system, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)})

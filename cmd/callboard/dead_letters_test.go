@@ -193,7 +193,7 @@ func checkLettersRetried(t *testing.T, f lettersFleet, ids []string, d *daemon) 
 	if code := d.stop(os.Interrupt); code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	f.says(1, `^still waiting: 1; .*\n  ID `+ids[1]+`: no projector has partition \d+: start one\n$`, "retry", ids[1], "--timeout", "200ms")
+	f.says(1, `^still waiting: 1; .*\n  ID `+ids[1]+`: no projector has partition \d+: start one\n$`, "retry", ids[1], "--timeout", "2s")
 	checkWaitStopped(f, ids[1])
 	f.says(0, `^asked for: 1 \(ID `+ids[1]+`\); 'callboard`, "retry", ids[1], "--no-wait")
 	f.says(0, `\n3 open, 1 of them waiting for a retry\.`, "list")

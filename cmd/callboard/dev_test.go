@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -338,7 +339,16 @@ func TestDev_SecondSignal(t *testing.T) {
 		}
 		return nil
 	})
-	if code := i.stop(os.Interrupt); code != -1 {
+	eventually(t, func() error {
+		_ = i.cmd.Process.Signal(os.Interrupt) // one that comes right behind the first is swallowed
+		select {
+		case <-i.ended:
+			return nil
+		case <-time.After(100 * time.Millisecond):
+			return errors.New("it does not stop")
+		}
+	})
+	if code := i.cmd.ProcessState.ExitCode(); code != -1 {
 		t.Errorf("exit %d, want the signal's", code)
 	}
 	eventually(t, func() error { return gone(pid) })

@@ -145,7 +145,7 @@ func TestRebuild(t *testing.T) {
 // checkRebuiltLive rebuilds while events arrive.
 func checkRebuiltLive(f rebuildFleet) {
 	f.Helper()
-	publishing := start(f, "callboard", f.env("callboard_operator"), "simulate", "--systems", "2", "--calls", "2000", "--seed", "9", "--rate", "1500")
+	publishing := start(f, "callboard", f.env("callboard_operator"), "simulate", "--systems", "2", "--calls", "20000", "--seed", "9", "--rate", "1500")
 	var done building
 	f.decode(0, &done, "rebuild", "--workers", "8")
 	if code := publishing.stop(os.Interrupt); code != 1 {

@@ -149,7 +149,7 @@ func TestAwait_NoProjector(t *testing.T) {
 		t.Fatalf("%+v, %v", request, err)
 	}
 	polls := 0
-	short := s.waiting(300 * time.Millisecond)
+	short := s.waiting(2 * time.Second)
 	short.Heard = func(int) { polls++ }
 	results, err := letters.Await(t.Context(), s.operator, request.Asked, short)
 	if err != nil || len(results) != 1 || results[0].State != letters.Waiting || !strings.HasPrefix(results[0].Reason, "no projector has partition ") || polls < 2 {

@@ -136,10 +136,14 @@ func TestCreate_InACluster(t *testing.T) {
 	says(t, js, "LIMITS_600_120 is on fewer servers than PHONES, 1 and not 3")
 	more := byReader[1]
 	more.Replicas = 3
-	if _, err := js.UpdateStream(t.Context(), more); err != nil {
-		t.Fatal(err)
-	}
-	says(t, js)
+	eventually(t, "on three servers", func() bool {
+		_, err := js.UpdateStream(t.Context(), more)
+		return err == nil
+	})
+	eventually(t, "without faults", func() bool {
+		faults, err := stream.Check(t.Context(), js, "PHONES", 600)
+		return err == nil && len(faults) == 0
+	})
 	report := reader(t, js)
 	eventually(t, "given", report)
 	servers.stop(leader(t, js, "LIMITS_120_120"))

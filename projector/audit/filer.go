@@ -74,7 +74,7 @@ func (f *Filer) failed(err error) {
 	f.failure = err.Error()
 }
 
-// worked notes that messages were filed, or that there were none.
+// worked notes that messages were filed.
 func (f *Filer) worked() {
 	if f.failure != "" {
 		f.config.Log.Info().Msg("audit entries are filed again")

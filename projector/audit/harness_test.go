@@ -59,11 +59,12 @@ func (s *stage) createStream() {
 	}
 }
 
-// impatient makes the consumer with a short wait for acknowledgements, so that what a killed filer had in hand comes back soon.
+// impatient makes the consumer with a short wait for acknowledgements, so that what a killed filer had in hand comes back soon,
+// and holds up no other until then.
 func (s *stage) impatient() {
 	s.Helper()
 	config := audit.ConsumerConfig()
-	config.AckWait = time.Second
+	config.AckWait, config.MaxAckPending = time.Second, 10_000
 	if _, err := s.stream.CreateConsumer(s.Context(), config); err != nil {
 		s.Fatal(err)
 	}
@@ -141,10 +142,12 @@ func (s *stage) raw(data string) uint64 {
 // drained waits until the stream is empty: all that was published is acknowledged.
 func (s *stage) drained() {
 	s.Helper()
-	s.await("an empty stream", func() bool {
-		info, err := s.stream.Info(s.Context())
-		return err == nil && info.State.Msgs == 0
-	})
+	s.await("an empty stream", s.empty)
+}
+
+func (s *stage) empty() bool {
+	info, err := s.stream.Info(s.Context())
+	return err == nil && info.State.Msgs == 0
 }
 
 func (s *stage) await(what string, condition func() bool) {

@@ -42,7 +42,9 @@ func (f *Filer) session(ctx context.Context) error {
 		if err := s.work(ctx, messages); err != nil {
 			return err
 		}
-		s.worked()
+		if len(messages) > 0 { // what failed may be on its way back
+			s.worked()
+		}
 	}
 	return nil
 }

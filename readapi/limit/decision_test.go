@@ -72,10 +72,11 @@ func TestDecision_HeadersOfARefusal(t *testing.T) {
 
 // A handler takes longer than a decision; the answer that came meanwhile is there.
 func TestDecision_StandingIsKnownLater(t *testing.T) {
-	l := run(t, eventstest.NewServer(t).URL(), func(c *Config) { c.Patience = 20 * time.Millisecond })
-	for range 20 {
-		late := time.Now().Add(2 * l.patience)
+	l := run(t, eventstest.NewServer(t).URL(), func(c *Config) { c.Patience = time.Second })
+	eventually(t, "given", func() bool { return l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed })
+	for range 4 {
 		d := l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports})
+		late := time.Now().Add(l.patience)
 		eventually(t, "answered", l.idle)
 		eventually(t, "late", func() bool { return time.Now().After(late) })
 		if text, _ := d.Standing(); !strings.Contains(text, reportPolicy) || !strings.Contains(text, tierPolicy) {

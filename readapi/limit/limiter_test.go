@@ -173,12 +173,10 @@ func TestTake_DoesNotAskAgainForAKeyOverItsBudget(t *testing.T) {
 
 func TestTake_OpensWhenAPermitComesBack(t *testing.T) {
 	server := eventstest.NewServer(t)
-	l, other := run(t, server.URL(), within(time.Second)), run(t, server.URL(), within(time.Second))
+	l, other := run(t, server.URL(), within(5*time.Second)), run(t, server.URL(), within(5*time.Second))
 	a := Ask{Lineage: uuid.New()}
 	for _, reader := range []*Limiter{l, other} {
-		for reader.Take(t.Context(), a).Allowed {
-			continue
-		}
+		eventually(t, "full", func() bool { return !reader.Take(t.Context(), a).Allowed })
 	}
 	eventually(t, "open", func() bool { return l.Take(t.Context(), a).Allowed })
 	eventually(t, "open on the other reader", func() bool { return other.Take(t.Context(), a).Allowed })

@@ -81,7 +81,9 @@ func TestTake_AfterARestartOfNATS(t *testing.T) {
 	key := uuid.New()
 	ask := Ask{Lineage: key, Report: listReports}
 	for range 2 {
-		server.Restart()
+		server.Stop()
+		eventually(t, "refused a report", func() bool { return !l.Take(t.Context(), ask).Allowed })
+		server.Start()
 		eventually(t, "given a report again", func() bool { return l.Take(t.Context(), ask).Allowed })
 		eventually(t, "given anything by nats again", func() bool {
 			before := counted(l, allowed)
@@ -202,8 +204,9 @@ func TestTake_DoesWithoutAStreamThatDoesNotCount(t *testing.T) {
 	})
 }
 
-// Nobody has looked at the stream yet.
-func TestTake_AsksAStreamThatWasNotCheckedYet(t *testing.T) {
+// unkept is a limiter that asks its standard stream, and never looks at it.
+func unkept(t *testing.T) *Limiter {
+	t.Helper()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	l, err := New(config(js))
 	if err != nil {
@@ -212,15 +215,22 @@ func TestTake_AsksAStreamThatWasNotCheckedYet(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), l.standard.stream); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- l.wire.run(ctx) }()
-	if !l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed {
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// Nobody has looked at the stream yet.
+func TestTake_AsksAStreamThatWasNotCheckedYet(t *testing.T) {
+	if !unkept(t).Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed {
 		t.Error("refused")
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -250,7 +260,7 @@ func TestTake_BelievesTheServerRatherThanTheStandings(t *testing.T) {
 	}
 }
 
-// Only a server that said full to the last has decided.
+// Only a server that said full has decided.
 func TestRequest_Conclude(t *testing.T) {
 	l, err := New(config(eventstest.JetStream(t, eventstest.NewServer(t).URL())))
 	if err != nil {
@@ -282,6 +292,26 @@ func TestTake_RemembersThatItWasFull(t *testing.T) {
 	eventually(t, "asked twice", func() bool { return seen.count() > 1 })
 	seen.conn.Close()
 	server.Stop()
+	if d := <-decided; d.Allowed || counted(l, refused) != 1 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A stream that goes away when it was full has nothing to give.
+func TestTake_RemembersThatAStreamWasFull(t *testing.T) {
+	l := unkept(t)
+	ask := Ask{Lineage: uuid.New()}
+	took(t, l, ask, 120)
+	lag(t, l)
+	l.patience = 2 * time.Second
+	seen := watch(t, l.wire.conn.ConnectedUrl())
+	decided := make(chan *Decision)
+	go func() { decided <- l.Take(t.Context(), ask) }()
+	eventually(t, "asked twice", func() bool { return seen.count() > 1 })
+	seen.conn.Close() // so that the server says that nobody takes permits
+	if err := l.standard.js.DeleteStream(t.Context(), l.standard.stream.Name); err != nil {
+		t.Error(err)
+	}
 	if d := <-decided; d.Allowed || counted(l, refused) != 1 {
 		t.Errorf("%+v", d)
 	}

@@ -26,19 +26,22 @@ func (r *request) policy() string { return policies(r.buckets, r.window) }
 func (r *request) take(ctx context.Context) (*Decision, error) {
 	ctx, cancel := context.WithDeadline(ctx, r.deadline)
 	defer cancel()
-	var word error // the server's last
+	var word error // the server's last; full, once it has said so: away since then, it doesn't take that back
 	for {
 		reply, err := receive(ctx, r.wire.send(ctx, permits(r.buckets)...))
 		if err != nil {
 			return r.conclude(word, err)
 		}
-		var d *Decision
-		if d, word = r.decision(ctx, stored(reply)); d != nil {
+		d, err := r.decision(ctx, stored(reply))
+		if d != nil {
 			r.trouble.end()
 			return d, nil
 		}
-		if errors.Is(word, nats.ErrNoResponders) {
+		if errors.Is(err, nats.ErrNoResponders) {
 			r.nudge()
+		}
+		if !errors.Is(word, errFull) {
+			word = err
 		}
 		if !pause(ctx, retryPause) {
 			return r.conclude(word, word)
@@ -46,8 +49,8 @@ func (r *request) take(ctx context.Context) (*Decision, error) {
 	}
 }
 
-// conclude is the decision when time is over. A server that said full to the last is no outage, though the standings have not
-// borne it out: they are read from any replica, and one may lag.
+// conclude is the decision when time is over. A server that said full is no outage, though the standings have not borne it out:
+// they are read from any replica, and one may lag.
 func (r *request) conclude(word, err error) (*Decision, error) {
 	if !errors.Is(word, errFull) {
 		return nil, err
