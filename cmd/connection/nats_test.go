@@ -80,41 +80,48 @@ func TestNewNATS_ServerComesBack(t *testing.T) {
 func TestNewNATS_CredentialsComeBack(t *testing.T) {
 	var options *server.Options
 	s := eventstest.NewServer(t, func(o *server.Options) { options = o })
-	line := newLine(t, s.URL())
+	line := eventstest.NewLine(t, s.URL())
 	password := func(p string) {
 		s.Stop()
 		options.Authorization = p
 		s.Start()
 	}
 	password("changed")
-	n, err := NewNATS(NATSConfig{URL: natsURL(t, "nats://hunter2@"+line.host()), Patient: true, Log: zerolog.Nop()})
+	n, err := NewNATS(NATSConfig{URL: natsURL(t, "nats://hunter2@"+line.Host()), Patient: true, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.Close)
-	line.called(3)
+	calledAgain(t, line)
 	password("hunter2")
 	eventually(t, func() bool { return n.Err() == nil })
 	password("changed")
-	line.called(3)
+	calledAgain(t, line)
 	password("hunter2")
 	eventually(t, func() bool { return n.Err() == nil })
+}
+
+// calledAgain waits until the server was called some times more.
+func calledAgain(t *testing.T, line *eventstest.Line) {
+	t.Helper()
+	before := line.Calls()
+	eventually(t, func() bool { return line.Calls() >= before+3 })
 }
 
 // A host that vanished answers no ping and takes no bytes, and closes nothing.
 func TestNewNATS_SilentServer(t *testing.T) {
 	for name, busy := range map[string]bool{"an idle connection": false, "a busy one": true} {
 		t.Run(name, func(t *testing.T) {
-			line := newLine(t, eventstest.NewServer(t).URL())
+			line := eventstest.NewLine(t, eventstest.NewServer(t).URL())
 			n, err := NewNATS(NATSConfig{
-				URL: natsURL(t, "nats://"+line.host()), Log: zerolog.Nop(), silence: 200 * time.Millisecond,
+				URL: natsURL(t, "nats://"+line.Host()), Log: zerolog.Nop(), silence: 200 * time.Millisecond,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(n.Close)
 			lost := n.conn.StatusChanged(nats.RECONNECTING)
-			line.mu.Lock()
+			release := line.Hold()
 			var filling sync.WaitGroup
 			if busy {
 				filling.Go(func() { fill(n.conn) })
@@ -124,7 +131,7 @@ func TestNewNATS_SilentServer(t *testing.T) {
 			case <-time.After(patience):
 				t.Error("nobody noticed")
 			}
-			line.mu.Unlock()
+			release()
 			filling.Wait()
 			eventually(t, func() bool { return n.Err() == nil })
 		})

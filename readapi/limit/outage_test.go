@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -337,88 +335,18 @@ func TestOutage_IsLoggedOnce(t *testing.T) {
 	}
 }
 
-// line is a way to a server on which bytes can be held up.
-type line struct {
-	testing.TB
-	net.Listener
-	server string
-	mu     sync.Mutex // held: nothing gets through
-	ends   []net.Conn
-	all    sync.WaitGroup
-}
-
-func newLine(t *testing.T, url string) *line {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &line{TB: t, Listener: listener, server: strings.TrimPrefix(url, "nats://")}
-	l.all.Go(l.accept)
-	t.Cleanup(l.hangUp)
-	return l
-}
-
-func (l *line) accept() {
-	for {
-		client, err := l.Accept()
-		if err != nil {
-			return
-		}
-		server, err := new(net.Dialer).DialContext(l.Context(), "tcp", l.server)
-		if err != nil {
-			_ = client.Close()
-			return
-		}
-		l.mu.Lock()
-		l.ends = append(l.ends, client, server)
-		l.mu.Unlock()
-		l.all.Go(func() { l.carry(server, client) })
-		l.all.Go(func() { l.carry(client, server) })
-	}
-}
-
-func (l *line) carry(to io.WriteCloser, from io.Reader) {
-	defer func() { _ = to.Close() }()
-	buffer := make([]byte, 1<<10)
-	for {
-		n, err := from.Read(buffer)
-		l.mu.Lock()
-		if err == nil {
-			_, err = to.Write(buffer[:n])
-		}
-		l.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (l *line) hangUp() {
-	_ = l.Close()
-	l.mu.Lock()
-	for _, end := range l.ends {
-		_ = end.Close()
-	}
-	l.mu.Unlock()
-	l.all.Wait()
-}
-
-func (l *line) url() string { return "nats://" + l.Addr().String() }
-
 // A server that is connected and says nothing holds nobody up. Were the requests to wait for NATS, this test would wait for its
 // end.
 func TestTake_WithASilentServer(t *testing.T) {
-	line := newLine(t, eventstest.NewServer(t).URL())
-	l := run(t, line.url(), hurried)
+	line := eventstest.NewLine(t, eventstest.NewServer(t).URL())
+	l := run(t, "nats://"+line.Host(), hurried)
 	key := uuid.New()
 	eventually(t, "asked", func() bool {
 		before := counted(l, allowed)
 		l.Take(t.Context(), Ask{Lineage: key})
 		return counted(l, allowed) > before
 	})
-	line.mu.Lock()
-	defer line.mu.Unlock()
+	defer line.Hold()()
 	silence(t, l, key)
 	if l.sweep(time.Now().Add(time.Hour)); !l.idle() {
 		t.Error("questions without an answer are kept")
