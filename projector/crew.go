@@ -82,8 +82,8 @@ func (c *crew) end(e ending) {
 		m.rest = time.Now().Add(maxRetry)
 	}
 	level := zerolog.ErrorLevel
-	if errors.Is(e.err, store.ErrFenced) {
-		level = zerolog.InfoLevel // it comes of what others did on purpose
+	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, errReconnected) {
+		level = zerolog.InfoLevel // it comes of what others did on purpose, or is over
 	}
 	log.WithLevel(level).Err(e.err).Int("partition", e.partition).Time("not_before", m.rest).Msg("partition stopped")
 }

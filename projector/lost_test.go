@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
 )
@@ -15,8 +16,8 @@ func TestProjector_StopsWhereTheStreamHasGrownAnotherEnd(t *testing.T) {
 	for name, running := range map[string]bool{"running": true, "started later": false} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			log := new(projectortest.Log)
-			stop := s.Start(log.Instead)
+			log, line := new(projectortest.Log), eventstest.NewLine(t, s.Server.URL())
+			stop := s.Start(log.Instead, func(c *projector.Config) { c.JetStream = eventstest.JetStream(t, "nats://"+line.Host()) })
 			busy, idle := projectortest.SystemIn(0), projectortest.SystemIn(1)
 			s.Change(projectortest.PhoneSystem(busy), projectortest.PhoneSystem(idle))
 			s.CaughtUp()
@@ -28,10 +29,12 @@ func TestProjector_StopsWhereTheStreamHasGrownAnotherEnd(t *testing.T) {
 			if !running {
 				stop()
 			}
+			release := line.Hold()
 			restore()
 			for range 30 {
 				s.Change(projectortest.Call(idle, uuid.New()))
 			}
+			release()
 			if running {
 				says(t, log, projector.StreamRegressed)
 				stop()

@@ -64,6 +64,10 @@ func (p *partition) open(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	}
+	// An owner whose locks were lost has gone on until the claim.
+	if info, err = p.stream.Info(ctx); err != nil {
+		return fmt.Errorf("stream %s: %w", p.config.Stream, err)
+	}
 	if err := p.check(ctx, info); err != nil {
 		return err
 	}
@@ -84,8 +88,12 @@ func (p *partition) introduce(ctx context.Context, info *jetstream.StreamInfo) e
 	if err != nil {
 		return err
 	}
-	if p.first, err = p.store.Introduce(ctx, intake.StreamOf(info), now); errors.Is(err, store.ErrMigration) {
+	p.first, err = p.store.Introduce(ctx, intake.StreamOf(info), now)
+	switch {
+	case errors.Is(err, store.ErrMigration):
 		return errNotMigrated
+	case err == nil && now != p.first:
+		return repartitioned(info.Config.Name, p.first, now)
 	}
 	return err
 }

@@ -204,7 +204,7 @@ func letterLines(c rebuild.Comparison) []string {
 	if len(c.Letters) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("WARNING: messages that could be read once and can't be now: %d. What they said would be lost in a rebuild:", len(c.Letters))}
+	lines := []string{fmt.Sprintf("WARNING: messages that could be read once and can't be now: %d. What they said isn't in what is built from the stream now:", len(c.Letters))}
 	for _, l := range c.Letters[:min(len(c.Letters), listedLetters)] {
 		lines = append(lines, fmt.Sprintf("  message %d (%s): %s", l.Sequence, printable(l.Subject), printable(l.Reason)))
 	}

@@ -23,7 +23,7 @@ call_log            tags    1     other
 ledger              counts  1     other
 phone_system_group  -       1     surplus
 The live projection lacks call_log.new, table: another release built it, or somebody changed it.
-WARNING: messages that could be read once and can't be now: 1. What they said would be lost in a rebuild:
+WARNING: messages that could be read once and can't be now: 1. What they said isn't in what is built from the stream now:
   message 17 (phones.1.x.call): "\x1bgone"
 `
 

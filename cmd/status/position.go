@@ -36,7 +36,7 @@ type position struct {
 	Stream        string
 	StreamCreated time.Time
 	Sequence      int64
-	Message       int64     // the partition's last message that is in the tables; 0: none, or not known
+	Message       int64     // the last one up to Sequence that is known; 0: none
 	Stored        time.Time // when the stream stored it
 	Watermark     time.Time
 	Coverage      []Coverage // nil: the generation keeps no ledger

@@ -15,13 +15,8 @@ import (
 	"callboard/schema"
 )
 
-var (
-	//go:embed lost.sql
-	lostSQL string
-
-	//go:embed reopen.sql
-	reopenSQL string
-)
+//go:embed lost.sql
+var lostSQL string
 
 // filling puts parts into a generation.
 type filling struct {
@@ -81,8 +76,8 @@ func (f *filling) part(ctx context.Context, p part) error {
 	})
 }
 
-// forget drops the dead letters of a partition whose stream has lost its end, as far as it has lost them, and has those that a retry
-// applied tried again. Nobody adds any meanwhile: its projector has stopped.
+// forget drops the dead letters of a partition whose stream has lost its end, as far as it has lost them. Nobody adds any meanwhile: its
+// projector has stopped.
 func (f *filling) forget(ctx context.Context, tx pgx.Tx, folding *folding) error {
 	to := folding.Commit.To
 	if followed, known := f.followed[to.Partition]; followed || !known {
@@ -92,9 +87,6 @@ func (f *filling) forget(ctx context.Context, tx pgx.Tx, folding *folding) error
 		if _, err := tx.Exec(ctx, lostSQL, to.Stream.Name, to.Stream.Created, int64(stamp.Sequence), stamp.Stored.Std()); err != nil {
 			return fmt.Errorf("lost dead letters: %w", err)
 		}
-	}
-	if _, err := tx.Exec(ctx, reopenSQL, to.Stream.Name, to.Stream.Created, to.Partition); err != nil {
-		return fmt.Errorf("retries: %w", err)
 	}
 	return nil
 }

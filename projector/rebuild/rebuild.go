@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"slices"
 	"time"
@@ -12,6 +13,9 @@ import (
 	"callboard/projector/store"
 	"callboard/schema"
 )
+
+//go:embed reopen.sql
+var reopenSQL string
 
 // Result is what a rebuild did.
 type Result struct {
@@ -62,6 +66,7 @@ type building struct {
 	live, next schema.Generation
 	parts      []part
 	followed   map[int16]bool // false: the live position isn't one of this stream's
+	shortened  bool           // the stream has lost what the live generation has applied
 	lost       []Letter       // retries of dead letters that can't be read any more
 	result     Result
 }
@@ -110,8 +115,9 @@ func (b *building) plan(ctx context.Context) error {
 		return err
 	}
 	b.followed = make(map[int16]bool)
-	for partition := range positions {
+	for partition, p := range positions {
 		_, b.followed[partition] = sound[partition]
+		b.shortened = b.shortened || !b.followed[partition] && p.Stream.Same(source.identity)
 	}
 	fresh, err := plan(ctx, b.config, source, sound)
 	if err != nil {
@@ -151,13 +157,8 @@ func (b *building) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable b
 	if err != nil {
 		return false, err
 	}
-	for partition := range b.followed {
-		if !b.followed[partition] {
-			return false, b.next.Drop(ctx, tx) // it may be made of what was followed
-		}
-	}
 	beyond := slices.ContainsFunc(b.parts, func(p part) bool { return p.target.Sequence > last })
-	if len(sound) == len(positions) && !beyond {
+	if len(sound) == len(positions) && !beyond && !b.shortened { // it may be made of what was followed
 		return true, nil
 	}
 	return false, b.next.Drop(ctx, tx)
@@ -254,11 +255,44 @@ func (b *building) replace(ctx context.Context, follower *follower) error {
 		return err
 	}
 	b.config.Progress(Progress{Step: StepSwitch})
-	stood, err := standstill(ctx, b.config.Database, follower, func(tx pgx.Tx) error { return swap(ctx, tx, b.live, b.next) })
+	if err := b.holds(ctx); err != nil {
+		return err
+	}
+	stood, err := standstill(ctx, b.config.Database, follower, func(tx pgx.Tx) error {
+		if err := b.reopen(ctx, tx); err != nil {
+			return err
+		}
+		return swap(ctx, tx, b.live, b.next)
+	})
 	b.result.Standstill = Seconds(stood.Seconds())
 	b.tell(follower.lost)
 	if err == nil {
 		b.result.Generation, b.result.Replaced, b.result.Kept = b.next.ID, b.live.ID, b.keep
 	}
 	return err
+}
+
+// holds is an error where the stream has lost what the new generation is made of.
+func (b *building) holds(ctx context.Context) error {
+	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
+		positions, err := store.Positions(ctx, conn, b.next.Schema())
+		if err != nil {
+			return err
+		}
+		return b.source.mustHold(ctx, positions)
+	})
+}
+
+// reopen has retries done again that were done behind what the stream has lost.
+func (b *building) reopen(ctx context.Context, tx pgx.Tx) error {
+	stream := b.source.identity
+	for partition, followed := range b.followed {
+		if followed {
+			continue
+		}
+		if _, err := tx.Exec(ctx, reopenSQL, stream.Name, stream.Created, partition); err != nil {
+			return fmt.Errorf("retries: %w", err)
+		}
+	}
+	return nil
 }

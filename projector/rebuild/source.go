@@ -15,6 +15,7 @@ import (
 	"callboard/projector/feed"
 	"callboard/projector/intake"
 	"callboard/projector/store"
+	"callboard/schema"
 )
 
 // source reads the stream again.
@@ -45,6 +46,9 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 	info := stream.CachedInfo()
 	if info.Config.AllowDirect {
 		return nil, nil, fmt.Errorf("stream %s has allow_direct on: a replica that lags could hide events that it holds; turn it off", c.Stream)
+	}
+	if err := schema.Migrated(ctx, c.Database); err != nil {
+		return nil, nil, err
 	}
 	now, err := events.Partitions(info.Config)
 	if err != nil {

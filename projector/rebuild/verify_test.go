@@ -199,12 +199,21 @@ func TestRun_StreamCreatedAnew(t *testing.T) {
 func TestRun_ResumedForAnotherStream(t *testing.T) {
 	s := newStage(t)
 	s.Publish(company(17, 50)...)
+	stop := s.Start()
+	s.CaughtUp()
+	stop()
 	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
 		t.Fatal("it came to its end")
 	}
 	s.ReplaceStream()
 	s.Publish(company(18, 50)...)
-	if result := s.rebuild(); result.Resumed {
+	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
+		t.Fatal("it came to its end")
+	}
+	if n := s.Number("select max(id) from control.generation"); n != 3 {
+		t.Errorf("generation %d is built, want another than that for the old stream", n)
+	}
+	if result := s.rebuild(); !result.Resumed || result.Generation != 3 {
 		t.Errorf("%+v", result)
 	}
 	s.Start()

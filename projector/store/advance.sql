@@ -4,3 +4,4 @@ where partition = $1
   and epoch = $2
   and sequence = $3
   and turn = $10
+  and sequence <= $4

@@ -202,6 +202,9 @@ func TestStore_Fences(t *testing.T) {
 	if err := s.Advance(t.Context(), second, moved); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("an older position: %v, want ErrFenced", err)
 	}
+	if err := s.Advance(t.Context(), moved, second); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("backwards: %v, want ErrFenced", err)
+	}
 	older := moved
 	older.Turn--
 	if err := s.Advance(t.Context(), older, moved); !errors.Is(err, store.ErrFenced) {
