@@ -198,7 +198,7 @@ func (p *partition) rest(ctx context.Context) error {
 	if last := info.State; last.LastSeq > 0 {
 		next.Message, next.Stored = last.LastSeq, events.TimeOf(last.LastTime)
 	}
-	next.Clock.Publish(events.TimeOf(earliest(info.TimeStamp, time.Now().Add(maxAhead))))
+	next.Clock.Publish(min(events.TimeOf(info.TimeStamp), events.TimeOf(time.Now().Add(maxAhead))))
 	if err := p.applier.Advance(ctx, next); err != nil {
 		return err
 	}
@@ -206,16 +206,9 @@ func (p *partition) rest(ctx context.Context) error {
 	return nil
 }
 
-// maxAhead is how far a watermark may be ahead of this host's clock. The stream's can leap, and what it said then would stand for good:
-// a later event lies behind no watermark. One that is too low is still true.
+// maxAhead is how far an idle partition's watermark may be ahead of this host's clock. The stream's can leap, and a watermark is never
+// taken back: all later events would be lifted over it. One that is too low is still true.
 const maxAhead = time.Minute
-
-func earliest(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
 
 // retry tries dead letters again, once begun to the end.
 func (p *partition) retry(ctx context.Context) error {

@@ -32,6 +32,17 @@ func (s *stage) claims(list ...*events.Transcript) {
 	}
 }
 
+// transcribed publishes a call with its transcript, and returns once they are in the tables.
+func (s *stage) transcribed() (system uuid.UUID) {
+	s.TB.Helper()
+	system = uuid.New()
+	owner := projectortest.Call(system, uuid.New())
+	s.Change(projectortest.PhoneSystem(system), owner)
+	s.claims(spoken(owner))
+	s.CaughtUp()
+	return system
+}
+
 // loseBodies deletes all that was checked in, and returns what puts it back.
 func (s *stage) loseBodies() (restore func()) {
 	s.TB.Helper()
@@ -136,11 +147,7 @@ func TestRun_Refused(t *testing.T) {
 func TestRun_Unreadable(t *testing.T) {
 	s := newStage(t)
 	s.Start()
-	system := uuid.New()
-	owner := projectortest.Call(system, uuid.New())
-	s.Change(projectortest.PhoneSystem(system), owner)
-	s.claims(spoken(owner))
-	s.CaughtUp()
+	system := s.transcribed()
 	before := s.Database.Projection(t)
 	restore := s.loseBodies()
 	told := func(what string, c rebuild.Comparison) {
@@ -214,11 +221,7 @@ func TestRun_UnreadableBehindTheComparison(t *testing.T) {
 func TestRollback_BeneathAnUnfinishedRebuild(t *testing.T) {
 	s := newStage(t)
 	s.Start()
-	system := uuid.New()
-	owner := projectortest.Call(system, uuid.New())
-	s.Change(projectortest.PhoneSystem(system), owner)
-	s.claims(spoken(owner))
-	s.CaughtUp()
+	s.transcribed()
 	restore := s.loseBodies()
 	s.rebuild()
 	restore()

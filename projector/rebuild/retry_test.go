@@ -4,9 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/uuid"
-
-	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
@@ -14,12 +11,8 @@ import (
 func TestRepair_RetryUnreadable(t *testing.T) {
 	s := newStage(t)
 	s.Start()
-	system := uuid.New()
-	owner := projectortest.Call(system, uuid.New())
-	s.Change(projectortest.PhoneSystem(system), owner)
 	s.exec("alter table projection.transcript_text add constraint picky check (length(text) < 1000)")
-	s.claims(spoken(owner))
-	s.CaughtUp()
+	system := s.transcribed()
 	s.letGo()
 	s.retry()
 	if n := s.Number("select count(*) from projection.transcript_text"); n != 1 || s.open() != 0 {
