@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"callboard/cmd/letters"
 	"callboard/cmd/process"
+	"callboard/projector/deadletter"
 )
 
 type deadLettersCommand struct {
@@ -22,14 +22,14 @@ type chosenLetters struct {
 	Reason string  `placeholder:"TEXT" help:"Of all, only those whose reason holds this text."`
 }
 
-func (c chosenLetters) choice() (letters.Choice, error) {
+func (c chosenLetters) choice() (deadletter.Choice, error) {
 	switch {
 	case c.All == (len(c.IDs) > 0):
-		return letters.Choice{}, &process.UsageError{Detail: "either ids or --all say which dead letters are meant"}
+		return deadletter.Choice{}, &process.UsageError{Detail: "either ids or --all say which dead letters are meant"}
 	case !c.All && c.Reason != "":
-		return letters.Choice{}, &process.UsageError{Detail: "--reason goes with --all"}
+		return deadletter.Choice{}, &process.UsageError{Detail: "--reason goes with --all"}
 	}
-	return letters.Choice{IDs: c.IDs, Reason: c.Reason}, nil
+	return deadletter.Choice{IDs: c.IDs, Reason: c.Reason}, nil
 }
 
 // none says that there is nothing to do.
@@ -42,8 +42,8 @@ func (c chosenLetters) none() string {
 
 // lettersRefused adds to an error what to do about it.
 func lettersRefused(err error) error {
-	var unknown *letters.UnknownError
-	var obstacle *letters.ObstacleError
+	var unknown *deadletter.UnknownError
+	var obstacle *deadletter.ObstacleError
 	switch {
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w; 'callboard dead-letters list --all' shows those there are", err)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/cmd/letters"
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
+	"callboard/projector/deadletter"
 )
 
 type deadLettersDropCommand struct {
@@ -19,7 +19,7 @@ type deadLettersDropCommand struct {
 }
 
 type dropped struct {
-	Results []letters.Result `json:"results"`
+	Results []deadletter.Result `json:"results"`
 }
 
 // Run drops dead letters. Nobody is asked whether they are sure, but all of them at once is more than anybody means.
@@ -32,11 +32,11 @@ func (c *deadLettersDropCommand) Run(ctx context.Context, streams process.Stream
 		return &process.UsageError{Detail: "--all drops dead letters of one kind: --reason says which"}
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		results, err := letters.Drop(ctx, pool, choice)
+		results, err := deadletter.Drop(ctx, pool, choice)
 		if err != nil {
 			return lettersRefused(err)
 		}
-		done := dropped{append([]letters.Result{}, results...)}
+		done := dropped{append([]deadletter.Result{}, results...)}
 		return c.print(streams.Out, done, func(w io.Writer) error { return c.write(w, done) })
 	})
 }
@@ -64,7 +64,7 @@ func (c *deadLettersDropCommand) write(w io.Writer, done dropped) error {
 }
 
 // untouchedLines name the letters that were settled before.
-func untouchedLines(results []letters.Result) (lines []string) {
+func untouchedLines(results []deadletter.Result) (lines []string) {
 	for _, r := range results {
 		if r.Untouched {
 			lines = append(lines, fmt.Sprintf("Dead letter %d is settled already: %s.", r.ID, r.State))

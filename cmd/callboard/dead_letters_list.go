@@ -8,9 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/cmd/letters"
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
+	"callboard/projector/deadletter"
 )
 
 type deadLettersListCommand struct {
@@ -29,7 +29,7 @@ func (c *deadLettersListCommand) Run(ctx context.Context, streams process.Stream
 		return &process.UsageError{Detail: fmt.Sprintf("--limit is a number from 1 to %d", maxListed)}
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		page, err := letters.List(ctx, pool, letters.Query{Settled: c.All, Reason: c.Reason, Limit: c.Limit})
+		page, err := deadletter.List(ctx, pool, deadletter.Query{Settled: c.All, Reason: c.Reason, Limit: c.Limit})
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (c *deadLettersListCommand) Run(ctx context.Context, streams process.Stream
 	})
 }
 
-func (c *deadLettersListCommand) write(w io.Writer, page letters.Page) error {
+func (c *deadLettersListCommand) write(w io.Writer, page deadletter.Page) error {
 	if len(page.Letters) == 0 {
 		none := chosenLetters{Reason: c.Reason}.none()
 		if c.All {
@@ -69,7 +69,7 @@ const (
 )
 
 // writeKinds ends a list with how many are open, and of many with what they have in common.
-func writeKinds(w io.Writer, page letters.Page) error {
+func writeKinds(w io.Writer, page deadletter.Page) error {
 	line := fmt.Sprintf("\n%d open", page.Open)
 	if page.Waiting > 0 {
 		line += fmt.Sprintf(", %d of them waiting for a retry", page.Waiting)

@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/letters"
 	"callboard/cmd/process"
-	"callboard/cmd/status"
+	"callboard/projector/deadletter"
+	"callboard/projector/status"
 )
 
 type deadLettersRetryCommand struct {
@@ -25,8 +25,8 @@ type deadLettersRetryCommand struct {
 
 // retried is what became of a request.
 type retried struct {
-	Results []letters.Result         `json:"results"`
-	Left    map[letters.Obstacle]int `json:"left"` // of all open ones, those that nobody can retry
+	Results []deadletter.Result         `json:"results"`
+	Left    map[deadletter.Obstacle]int `json:"left"` // of all open ones, those that nobody can retry
 }
 
 // Run has dead letters tried again.
@@ -45,8 +45,8 @@ func (c *deadLettersRetryCommand) Run(ctx context.Context, streams process.Strea
 	}))
 }
 
-func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Streams, source status.Source, choice letters.Choice) error {
-	request, err := letters.Retry(ctx, source.Pool, choice)
+func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Streams, source status.Source, choice deadletter.Choice) error {
+	request, err := deadletter.Retry(ctx, source.Pool, choice)
 	if err != nil {
 		return lettersRefused(err)
 	}
@@ -54,24 +54,24 @@ func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Str
 	if err != nil {
 		return stillAsked(ctx, err)
 	}
-	done := retried{Results: append([]letters.Result{}, slices.Concat(request.Settled, results)...), Left: request.Left}
+	done := retried{Results: append([]deadletter.Result{}, slices.Concat(request.Settled, results)...), Left: request.Left}
 	if err := c.print(streams.Out, done, func(w io.Writer) error { return c.write(w, done) }); err != nil {
 		return err
 	}
 	return c.verdict(results)
 }
 
-func (c *deadLettersRetryCommand) await(ctx context.Context, errs io.Writer, source status.Source, ids []int64) ([]letters.Result, error) {
+func (c *deadLettersRetryCommand) await(ctx context.Context, errs io.Writer, source status.Source, ids []int64) ([]deadletter.Result, error) {
 	if c.NoWait {
-		results := make([]letters.Result, len(ids))
+		results := make([]deadletter.Result, len(ids))
 		for i, id := range ids {
-			results[i] = letters.Result{ID: id, State: letters.Waiting}
+			results[i] = deadletter.Result{ID: id, State: deadletter.Waiting}
 		}
 		return results, nil
 	}
 	shown := retryProgress{out: errs, began: time.Now(), total: len(ids)}
 	defer shown.close()
-	return letters.Await(ctx, source.Pool, ids, letters.Patience{Limit: c.Timeout, Faults: source.Faults, Heard: shown.set})
+	return deadletter.Await(ctx, source.Pool, ids, deadletter.Patience{Limit: c.Timeout, Faults: source.Faults, Heard: shown.set})
 }
 
 // stillAsked adds to the error that ended a wait that the wait alone has ended.
@@ -84,11 +84,11 @@ func stillAsked(ctx context.Context, err error) error {
 }
 
 // verdict is an error where a letter that was tried, or was to be, still is one.
-func (c *deadLettersRetryCommand) verdict(results []letters.Result) error {
+func (c *deadLettersRetryCommand) verdict(results []deadletter.Result) error {
 	if c.NoWait {
 		return nil
 	}
-	if slices.ContainsFunc(results, func(r letters.Result) bool { return !r.State.Settled() }) {
+	if slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Settled() }) {
 		return process.ErrFailed
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"callboard/cmd/letters"
+	"callboard/projector/deadletter"
 )
 
 func (c *deadLettersRetryCommand) write(w io.Writer, done retried) error {
@@ -21,7 +21,7 @@ func (c *deadLettersRetryCommand) write(w io.Writer, done retried) error {
 
 func (c *deadLettersRetryCommand) lines(done retried) []string {
 	lines := untouchedLines(done.Results)
-	for _, state := range []letters.State{letters.Applied, letters.Stale, letters.Ignored, letters.Dropped, letters.Gone, letters.Open, letters.Waiting} {
+	for _, state := range []deadletter.State{deadletter.Applied, deadletter.Stale, deadletter.Ignored, deadletter.Dropped, deadletter.Gone, deadletter.Open, deadletter.Waiting} {
 		lines = append(lines, c.stateLines(state, done.Results)...)
 	}
 	for _, obstacle := range slices.Sorted(maps.Keys(done.Left)) {
@@ -34,7 +34,7 @@ func (c *deadLettersRetryCommand) lines(done retried) []string {
 }
 
 // stateLines are how many came to a state, which, and why.
-func (c *deadLettersRetryCommand) stateLines(state letters.State, results []letters.Result) []string {
+func (c *deadLettersRetryCommand) stateLines(state deadletter.State, results []deadletter.Result) []string {
 	ids := make(map[string][]int64)
 	count := 0
 	for _, r := range results {
@@ -69,34 +69,34 @@ func reasonedLines(ids map[string][]int64) (lines []string) {
 }
 
 // outcome is a state as what a retry led to.
-func (c *deadLettersRetryCommand) outcome(s letters.State) string {
+func (c *deadLettersRetryCommand) outcome(s deadletter.State) string {
 	switch {
-	case s == letters.Open:
+	case s == deadletter.Open:
 		return "still dead letters"
-	case s == letters.Waiting && c.NoWait:
+	case s == deadletter.Waiting && c.NoWait:
 		return "asked for"
-	case s == letters.Waiting:
+	case s == deadletter.Waiting:
 		return "still waiting"
 	}
 	return string(s)
 }
 
 // meaning explains an outcome where its name doesn't.
-func (c *deadLettersRetryCommand) meaning(s letters.State) string {
+func (c *deadLettersRetryCommand) meaning(s deadletter.State) string {
 	switch {
-	case s == letters.Stale:
+	case s == deadletter.Stale:
 		return ", a later state of the same entity was there already"
-	case s == letters.Ignored:
+	case s == deadletter.Ignored:
 		return ", there was nothing to change"
-	case s == letters.Dropped:
+	case s == deadletter.Dropped:
 		return ", by somebody else meanwhile"
-	case s == letters.Gone:
+	case s == deadletter.Gone:
 		return ", with the generation that they belonged to"
-	case s == letters.Open:
+	case s == deadletter.Open:
 		return "; 'callboard dead-letters show ID' says what helps"
-	case s == letters.Waiting && c.NoWait:
+	case s == deadletter.Waiting && c.NoWait:
 		return "; 'callboard dead-letters list' shows those that stay"
-	case s == letters.Waiting:
+	case s == deadletter.Waiting:
 		return "; they stay asked for, and a projector tries them as soon as it can"
 	}
 	return ""

@@ -10,9 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/cmd/letters"
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
+	"callboard/projector/deadletter"
 )
 
 type deadLettersShowCommand struct {
@@ -29,13 +29,13 @@ func (c *deadLettersShowCommand) Run(ctx context.Context, streams process.Stream
 		return &process.UsageError{Detail: "--raw is the data alone: leave --json and --full out"}
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		letter, err := letters.Find(ctx, pool, c.ID)
+		letter, err := deadletter.Find(ctx, pool, c.ID)
 		switch {
 		case err != nil:
 			return lettersRefused(err)
 		case !c.Raw:
 			return c.print(streams.Out, letter, func(w io.Writer) error { return c.write(w, letter) })
-		case letter.State == letters.Dropped:
+		case letter.State == deadletter.Dropped:
 			return fmt.Errorf("dead letter %d was dropped: its data is gone", c.ID)
 		}
 		_, err = streams.Out.Write(letter.Data)
@@ -43,11 +43,11 @@ func (c *deadLettersShowCommand) Run(ctx context.Context, streams process.Stream
 	})
 }
 
-func (c *deadLettersShowCommand) write(w io.Writer, l letters.Content) error {
+func (c *deadLettersShowCommand) write(w io.Writer, l deadletter.Content) error {
 	if err := table(w, letterRows(l)); err != nil {
 		return err
 	}
-	if l.State == letters.Dropped {
+	if l.State == deadletter.Dropped {
 		return nil
 	}
 	text, rest := legible(l.Data), 0
@@ -67,7 +67,7 @@ func (c *deadLettersShowCommand) write(w io.Writer, l letters.Content) error {
 // shownData is how many bytes of the data are shown unasked.
 const shownData = 4 << 10
 
-func letterRows(l letters.Content) [][]string {
+func letterRows(l deadletter.Content) [][]string {
 	rows := [][]string{
 		{"id", strconv.FormatInt(l.ID, 10)},
 		{"state", letterState(l.Letter)},
@@ -92,7 +92,7 @@ func letterRows(l letters.Content) [][]string {
 }
 
 // letterState is a letter's state and since when.
-func letterState(l letters.Letter) string {
+func letterState(l deadletter.Letter) string {
 	switch {
 	case l.ResolvedAt != nil:
 		return string(l.State) + " since " + instant(*l.ResolvedAt)

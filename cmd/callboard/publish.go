@@ -9,11 +9,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/ndjson"
 	"callboard/cmd/process"
 	"callboard/cmd/progress"
 	"callboard/cmd/setting"
 	"callboard/events"
+	"callboard/events/ndjson"
 )
 
 type publishCommand struct {

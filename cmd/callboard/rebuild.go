@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"callboard/cmd/process"
-	"callboard/cmd/status"
 	"callboard/projector/rebuild"
+	"callboard/projector/status"
 	"callboard/projector/store"
 	"callboard/schema"
 )

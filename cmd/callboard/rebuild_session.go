@@ -12,8 +12,8 @@ import (
 
 	"callboard/cmd/pace"
 	"callboard/cmd/setting"
-	"callboard/cmd/status"
 	"callboard/projector/rebuild"
+	"callboard/projector/status"
 	"callboard/schema"
 )
 

@@ -11,7 +11,6 @@ import (
 	"callboard/cmd/process"
 	"callboard/cmd/progress"
 	"callboard/cmd/setting"
-	"callboard/cmd/simulation"
 	"callboard/events"
 	"callboard/events/sample"
 )
@@ -50,10 +49,10 @@ func (c *simulateCommand) Run(ctx context.Context, streams process.Streams) erro
 	})
 }
 
-func (c *simulateCommand) publish(ctx context.Context, publisher *events.Publisher, w io.Writer) (simulation.Published, error) {
+func (c *simulateCommand) publish(ctx context.Context, publisher *events.Publisher, w io.Writer) (sample.Published, error) {
 	company := sample.New(sample.Config{Seed: c.Seed, Systems: c.Systems, Calls: c.Calls, Until: c.Until, Days: c.Days})
 	display := progress.New(w)
 	defer display.Close()
 	task := display.Start("publishing", "calls", int64(c.Calls))
-	return simulation.Publish(ctx, publisher, company, c.Rate, func(p simulation.Published) { task.Set(int64(p.Calls)) })
+	return sample.Publish(ctx, publisher, company, c.Rate, func(p sample.Published) { task.Set(int64(p.Calls)) })
 }

@@ -15,7 +15,7 @@ import (
 	"callboard/cmd/process"
 	"callboard/cmd/progress"
 	"callboard/cmd/setting"
-	"callboard/cmd/status"
+	"callboard/projector/status"
 	"callboard/schema"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"callboard/cmd/status"
+	"callboard/projector/status"
 )
 
 func pointer[T any](v T) *T { return &v }

@@ -11,9 +11,9 @@ import (
 
 	"callboard/cmd/connection"
 	"callboard/cmd/process"
+	"callboard/cmd/program/projector"
+	"callboard/cmd/program/readapi"
 	"callboard/cmd/progress"
-	"callboard/cmd/projection"
-	"callboard/cmd/reader"
 	"callboard/cmd/setting"
 	"callboard/cmd/stream"
 	"callboard/events"
@@ -180,7 +180,7 @@ func (i *instance) startProjector(ctx context.Context) error {
 		return err
 	}
 	log := i.log.With().Str("program", "projector").Logger()
-	config := projection.Config{
+	config := projector.Config{
 		NATS:     connection.NATSConfig{URL: i.broker, Name: "callboard-projector", Log: log},
 		Stream:   events.StreamName,
 		Postgres: url,
@@ -188,7 +188,7 @@ func (i *instance) startProjector(ctx context.Context) error {
 		Admin:    i.admins.projector,
 		Log:      log,
 	}
-	i.stack.Go(ctx, "projector", func(ctx context.Context) error { return projection.Run(ctx, config) })
+	i.stack.Go(ctx, "projector", func(ctx context.Context) error { return projector.Run(ctx, config) })
 	return nil
 }
 
@@ -205,7 +205,7 @@ func (i *instance) startReader(ctx context.Context) error {
 		return err
 	}
 	log := i.log.With().Str("program", "reader").Logger()
-	config := reader.Config{
+	config := readapi.Config{
 		NATS:    connection.NATSConfig{URL: i.broker, Name: "callboard-reader", Log: log},
 		Premium: premiumPerMinute,
 		Primary: url,
@@ -218,7 +218,7 @@ func (i *instance) startReader(ctx context.Context) error {
 		Admin:   i.admins.reader,
 		Log:     log,
 	}
-	i.stack.Go(ctx, "reader", func(ctx context.Context) error { return reader.Run(ctx, config) })
+	i.stack.Go(ctx, "reader", func(ctx context.Context) error { return readapi.Run(ctx, config) })
 	return nil
 }
 

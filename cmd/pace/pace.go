@@ -10,7 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"callboard/cmd/status"
+	"callboard/projector/status"
 )
 
 // Pace is the brake on one piece of work.

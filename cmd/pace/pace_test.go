@@ -14,10 +14,10 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/cmd/pace"
-	"callboard/cmd/status"
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
+	"callboard/projector/status"
 	"callboard/schema"
 	"callboard/schema/schematest"
 )

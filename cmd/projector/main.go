@@ -6,7 +6,7 @@ import (
 
 	"callboard/cmd/connection"
 	"callboard/cmd/process"
-	"callboard/cmd/projection"
+	"callboard/cmd/program/projector"
 	"callboard/cmd/setting"
 )
 
@@ -34,7 +34,7 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 	}
 	log.Info().Stringer("admin", admin.Addr()).Stringer("nats", p.NATS.URL.Get()).Stringer("postgres", p.Postgres.URL.Get()).
 		Msg("projector starts")
-	return projection.Run(ctx, projection.Config{
+	return projector.Run(ctx, projector.Config{
 		NATS: connection.NATSConfig{
 			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-projector", Patient: true, Log: log,
 		},

@@ -6,7 +6,7 @@ import (
 
 	"callboard/cmd/connection"
 	"callboard/cmd/process"
-	"callboard/cmd/reader"
+	"callboard/cmd/program/readapi"
 	"callboard/cmd/setting"
 )
 
@@ -43,7 +43,7 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 	}
 	log.Info().Stringer("public", public.Addr()).Stringer("admin", admin.Addr()).Stringer("nats", p.NATS.URL.Get()).
 		Stringer("postgres", p.Postgres.URL.Get()).Msg("reader starts")
-	return reader.Run(ctx, reader.Config{
+	return readapi.Run(ctx, readapi.Config{
 		NATS: connection.NATSConfig{
 			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-reader", Patient: true, Log: log,
 		},

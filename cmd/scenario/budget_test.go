@@ -13,7 +13,7 @@ import (
 
 	"callboard/cmd/connection"
 	"callboard/cmd/process"
-	"callboard/cmd/reader"
+	reader "callboard/cmd/program/readapi"
 	"callboard/cmd/setting"
 	trail "callboard/events/audit"
 	"callboard/events/eventstest"

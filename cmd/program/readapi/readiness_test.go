@@ -1,0 +1,39 @@
+package readapi
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"callboard/events/eventstest"
+	"callboard/readapi/audit"
+	"callboard/schema/schematest"
+)
+
+// A reader that could record no request more is not ready.
+func TestReadiness_FullJournal(t *testing.T) {
+	journal, err := audit.NewJournal(audit.Config{
+		JetStream: eventstest.JetStream(t, eventstest.NewServer(t).URL()), Capacity: 1, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(t.Context())
+	ready := readiness(running, journal, schematest.New(t).Pool(t))
+	if err := ready(t.Context()); err != nil {
+		t.Errorf("with room: %v", err)
+	}
+	if err := journal.Reserve(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ready(t.Context()); err == nil || !strings.Contains(err.Error(), "full") {
+		t.Errorf("without: %v", err)
+	}
+	stop()
+	if err := ready(t.Context()); err == nil || err.Error() != "stopping" {
+		t.Errorf("stopping: %v", err)
+	}
+}
