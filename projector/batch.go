@@ -35,7 +35,7 @@ func (p *partition) apply(ctx context.Context, messages []jetstream.Msg) error {
 // committed notes what now stands in the tables.
 func (p *partition) committed(change store.Commit) {
 	p.moved()
-	p.metrics.cover(change.Coverage)
+	p.metrics.cover(change.MessageCounts)
 	for _, letter := range change.DeadLetters {
 		p.metrics.deadLetters.WithLabelValues(label(p.number)).Inc()
 		p.log.Warn().Uint64("sequence", letter.Sequence).Str("reason", letter.Reason).Msg("dead letter")

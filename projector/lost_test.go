@@ -52,7 +52,7 @@ func TestProjector_StopsWhereTheStreamHasGrownAnotherEnd(t *testing.T) {
 // says waits until every partition has given its reason.
 func says(t *testing.T, log *projectortest.Log, reason string) {
 	t.Helper()
-	projectortest.Await(t, reason, func() bool { return log.Count(reason) >= projectortest.Partitions })
+	eventstest.Eventually(t, reason, func() bool { return log.Count(reason) >= projectortest.Partitions })
 }
 
 func TestProjector_StopsAtAnotherNumberOfPartitions(t *testing.T) {

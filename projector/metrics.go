@@ -64,7 +64,7 @@ func (m *metrics) release(partition int) {
 }
 
 // cover counts what became of messages.
-func (m *metrics) cover(c store.Coverage) {
+func (m *metrics) cover(c store.MessageCounts) {
 	for entity, n := range c {
 		for outcome, count := range map[fold.Outcome]int64{fold.Applied: n.Applied, fold.Stale: n.Stale, fold.Ignored: n.Ignored} {
 			if count > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
 )
@@ -35,7 +36,7 @@ func TestProjector_WatermarkMovesWhileIdleAndIsAPromise(t *testing.T) {
 	s := newStage(t)
 	s.Start()
 	before := time.Now()
-	projectortest.Await(t, "every watermark past the test's start", func() bool {
+	eventstest.Eventually(t, "every watermark past the test's start", func() bool {
 		return s.Number("select count(*) from projection.position where watermark > $1", before) == projectortest.Partitions
 	})
 	system := uuid.New()
@@ -83,10 +84,10 @@ func TestProjector_DeadLetters(t *testing.T) {
 		sequence := test.publish()
 		good := projectortest.Call(system, uuid.New())
 		s.Change(good)
-		projectortest.Await(t, test.name+": a dead letter", func() bool {
+		eventstest.Eventually(t, test.name+": a dead letter", func() bool {
 			return s.Number("select count(*) from control.dead_letter where sequence = $1 and reason like '%' || $2 || '%'", int64(sequence), test.reason) == 1
 		})
-		projectortest.Await(t, test.name+": the event behind it", func() bool {
+		eventstest.Eventually(t, test.name+": the event behind it", func() bool {
 			return s.Number("select count(*) from projection.call_log where id = $1", good.ID) == 1
 		})
 	}
@@ -238,12 +239,12 @@ func TestProjector_StopsAtAnotherStream(t *testing.T) {
 	for range 10 {
 		s.Change(projectortest.Call(uuid.New(), uuid.New()))
 	}
-	projectortest.Await(t, "the running projector says so", func() bool { return log.Has(projector.StreamIdentityChanged) })
+	eventstest.Eventually(t, "the running projector says so", func() bool { return log.Has(projector.StreamIdentityChanged) })
 	stop()
 
 	log = new(projectortest.Log)
 	s.Start(log.Instead)
-	projectortest.Await(t, "a new projector says so", func() bool { return log.Has(projector.StreamIdentityChanged) })
+	eventstest.Eventually(t, "a new projector says so", func() bool { return log.Has(projector.StreamIdentityChanged) })
 	if n := s.Number("select count(*) from projection.call_log"); n != 1 {
 		t.Errorf("%d rows, want the 1 of the old stream", n)
 	}
@@ -260,7 +261,7 @@ func TestProjector_StopsAtAStreamThatLostItsEnd(t *testing.T) {
 	}
 	log := new(projectortest.Log)
 	s.Start(log.Instead)
-	projectortest.Await(t, "it says so", func() bool { return log.Has(projector.StreamRegressed) })
+	eventstest.Eventually(t, "it says so", func() bool { return log.Has(projector.StreamRegressed) })
 }
 
 // Where any replica may answer, the leader's answer that nothing waits can't be had.
@@ -271,7 +272,7 @@ func TestProjector_StopsWhereReplicasAnswer(t *testing.T) {
 	s.Change(projectortest.Call(uuid.New(), uuid.New()))
 	s.CaughtUp()
 	s.AnswerDirectly(true)
-	projectortest.Await(t, "the running projector says so", func() bool { return log.Has(projector.StreamDirect) })
+	eventstest.Eventually(t, "the running projector says so", func() bool { return log.Has(projector.StreamDirect) })
 	s.AnswerDirectly(false)
 	s.Change(projectortest.Call(uuid.New(), uuid.New()))
 	s.CaughtUp()
@@ -311,7 +312,7 @@ func TestProjector_LiftsTheClockAndReplaysTheLift(t *testing.T) {
 	at := func() int64 {
 		return s.Number("select count(*) from projection.call_log where id = $1 and updated_at = $2", id, ahead)
 	}
-	if at() != 1 || s.Number("select count(*) from control.clock_lift") != 1 {
+	if at() != 1 || s.Number("select count(*) from control.clock_adjustment") != 1 {
 		t.Fatal("the clock wasn't lifted to the watermark")
 	}
 	before := s.Database.Projection(t)
@@ -327,7 +328,7 @@ func TestProjector_AcknowledgesForPeopleToSee(t *testing.T) {
 	system := uuid.New()
 	s.Change(projectortest.Call(system, uuid.New()))
 	s.CaughtUp()
-	projectortest.Await(t, "no pending deliveries", func() bool {
+	eventstest.Eventually(t, "no pending deliveries", func() bool {
 		pending := 0
 		lister := s.Stream.ListConsumers(t.Context())
 		for info := range lister.Info() {
@@ -365,7 +366,7 @@ func TestProjector_NoticesAStalledConsumer(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Change(projectortest.Call(system, uuid.New()))
-	projectortest.Await(t, "it says so", func() bool { return log.Has("stopped delivering") })
+	eventstest.Eventually(t, "it says so", func() bool { return log.Has("stopped delivering") })
 	s.CaughtUp()
 	if n := s.Number("select count(*) from projection.call_log"); n != 2 {
 		t.Errorf("%d rows, want 2", n)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/projector/projectortest"
 )
 
@@ -26,14 +27,14 @@ func (s *stage) exec(query string) {
 // balanced holds the ledger against the stream: nothing was read that isn't accounted for, and nothing was not read.
 func (s *stage) balanced() {
 	s.TB.Helper()
-	if n := s.Number("select count(*) from projection.coverage where read <> applied + stale + ignored + dead"); n != 0 {
+	if n := s.Number("select count(*) from projection.message_count where read <> applied + stale + ignored + dead"); n != 0 {
 		s.TB.Errorf("%d lines of the ledger don't add up", n)
 	}
 	info, err := s.Stream.Info(s.TB.Context())
 	if err != nil {
 		s.TB.Fatal(err)
 	}
-	if n := s.Number("select sum(read)::bigint from projection.coverage"); n != int64(info.State.Msgs) {
+	if n := s.Number("select sum(read)::bigint from projection.message_count"); n != int64(info.State.Msgs) {
 		s.TB.Errorf("%d messages read of %d", n, info.State.Msgs)
 	}
 }
@@ -53,9 +54,9 @@ func TestProjector_RetriesADeadLetter(t *testing.T) {
 	if n := s.open(); n != 2 {
 		t.Fatalf("%d dead letters, want 2", n)
 	}
-	s.exec("update control.dead_letter set retry_at = now()")
-	projectortest.Await(t, "both were tried in vain", func() bool {
-		return s.Number("select count(*) from control.dead_letter where retry_at is not null") == 0
+	s.exec("update control.dead_letter set retry_requested_at = now()")
+	eventstest.Eventually(t, "both were tried in vain", func() bool {
+		return s.Number("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
 	})
 	if n := s.open(); n != 2 {
 		t.Fatalf("%d dead letters after the vain try, want 2", n)
@@ -63,8 +64,8 @@ func TestProjector_RetriesADeadLetter(t *testing.T) {
 	s.exec("alter table projection.call_log drop constraint picky")
 	before := s.Number("select (extract(epoch from watermark) * 1000)::bigint from projection.position where partition = $1",
 		events.Partition(system, projectortest.Partitions))
-	s.exec("update control.dead_letter set retry_at = now()")
-	projectortest.Await(t, "the one is applied", func() bool { return s.open() == 1 })
+	s.exec("update control.dead_letter set retry_requested_at = now()")
+	eventstest.Eventually(t, "the one is applied", func() bool { return s.open() == 1 })
 	at := s.Number("select (extract(epoch from updated_at) * 1000)::bigint from projection.call_log where id = $1", refused.ID)
 	if at < before {
 		t.Errorf("the row's time %d is behind a watermark already published, %d", at, before)
@@ -74,7 +75,7 @@ func TestProjector_RetriesADeadLetter(t *testing.T) {
 	s.Change(late)
 	s.CaughtUp()
 	s.balanced()
-	if n := s.Number("select applied from projection.coverage where entity = 'call' and dead = 1"); n != 3 {
+	if n := s.Number("select applied from projection.message_count where entity = 'call' and dead = 1"); n != 3 {
 		t.Errorf("%d calls applied, want 3", n)
 	}
 	stop()
@@ -103,8 +104,8 @@ func TestProjector_ReplaysADeadLetterAsOne(t *testing.T) {
 	s.CaughtUp()
 	s.MustEqual("replayed", kept)
 	s.balanced()
-	if !strings.Contains(strings.Join(kept["coverage"], ""), "call,1,0,0,0,1") {
-		t.Errorf("coverage %v", kept["coverage"])
+	if !strings.Contains(strings.Join(kept["message_count"], ""), "call,1,0,0,0,1") {
+		t.Errorf("message counts %v", kept["message_count"])
 	}
 }
 
@@ -118,10 +119,10 @@ func TestProjector_RetriesInVain(t *testing.T) {
 	stop()
 	// Everything that comes until then is behind a watermark: its clock is lifted by its own message, or not at all.
 	s.exec("update projection.position set watermark = now() + interval '1 second'")
-	s.exec("update control.dead_letter set retry_at = now()")
+	s.exec("update control.dead_letter set retry_requested_at = now()")
 	stop = s.Start()
-	projectortest.Await(t, "it was tried in vain", func() bool {
-		return s.Number("select count(*) from control.dead_letter where retry_at is not null") == 0
+	eventstest.Eventually(t, "it was tried in vain", func() bool {
+		return s.Number("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
 	})
 	s.Change(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
 	s.CaughtUp()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
 )
@@ -37,7 +38,7 @@ func TestProjector_TakesOverFromAFrozenOne(t *testing.T) {
 	})
 	s.Change(projectortest.Call(system, uuid.New()))
 	s.CaughtUp()
-	projectortest.Await(t, "it says so", func() bool { return log.Has("a silent owner was ended") })
+	eventstest.Eventually(t, "it says so", func() bool { return log.Has("a silent owner was ended") })
 	if now := s.Number("select sum(epoch) from projection.position"); now <= before {
 		t.Errorf("epochs %d, before %d", now, before)
 	}

@@ -83,7 +83,7 @@ func TestGeneration(t *testing.T) {
 	}
 	first := schema.Generation{ID: next.ID - 1}
 	begin(t, conn, func(tx pgx.Tx) error {
-		if err := first.StepDown(t.Context(), tx, "kept"); err != nil {
+		if err := first.StepDown(t.Context(), tx, "previous"); err != nil {
 			return err
 		}
 		return next.GoLive(t.Context(), tx)

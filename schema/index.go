@@ -8,7 +8,7 @@ import (
 )
 
 // keepIndexes are the tables that are small, and written by key while a generation is filled.
-const keepIndexes = "'generation', 'position', 'coverage'"
+const keepIndexes = "'generation', 'position', 'message_count'"
 
 // Strip takes the keys and indexes of the large tables away: rows that are copied in bulk come faster without.
 func (g Generation) Strip(ctx context.Context, tx pgx.Tx) error {

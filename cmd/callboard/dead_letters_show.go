@@ -96,8 +96,8 @@ func letterState(l deadletter.Letter) string {
 	switch {
 	case l.ResolvedAt != nil:
 		return string(l.State) + " since " + instant(*l.ResolvedAt)
-	case l.RetryAt != nil:
-		return "waiting for a retry since " + instant(*l.RetryAt)
+	case l.RetryRequestedAt != nil:
+		return "waiting for a retry since " + instant(*l.RetryRequestedAt)
 	}
 	return string(l.State)
 }

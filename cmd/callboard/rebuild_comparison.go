@@ -98,7 +98,7 @@ func several(d rebuild.Difference) string {
 }
 
 // ledger is the table of what became of messages, by partition and entity.
-const ledger = "coverage"
+const ledger = "message_count"
 
 // ledgerLines are a partition's counts of an entity that differ: what was read, and what became of it.
 func ledgerLines(d rebuild.Difference, words comparisonWords) []string {

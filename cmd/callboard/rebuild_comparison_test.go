@@ -34,13 +34,13 @@ func TestWriteComparison(t *testing.T) {
 			{Table: "call_analysis", Kind: rebuild.KindSurplus, Rows: 109},
 			{Table: "call_log", Kind: rebuild.KindChanged, Column: "status", Rows: 3},
 			{Table: "call_log", Kind: rebuild.KindChanged, Column: "tags", Rows: 1},
-			{Table: "coverage", Kind: rebuild.KindChanged, Column: "counts", Rows: 1},
+			{Table: "message_count", Kind: rebuild.KindChanged, Column: "counts", Rows: 1},
 			{Table: "phone_system_group", Kind: rebuild.KindSurplus, Rows: 1},
 		},
 		Samples: []rebuild.Difference{
 			{Table: "call_analysis", System: system, Kind: rebuild.KindSurplus, Rows: 109},
 			{
-				Table: "coverage", Kind: rebuild.KindChanged, Rows: 1, Key: []rebuild.Value{{Column: "partition", Should: "3"}, {Column: "entity", Should: "call"}},
+				Table: "message_count", Kind: rebuild.KindChanged, Rows: 1, Key: []rebuild.Value{{Column: "partition", Should: "3"}, {Column: "entity", Should: "call"}},
 				Values: []rebuild.Value{{
 					Column: "counts", Served: "10 read: 5 applied, 5 stale, 0 ignored, 0 dead", Should: "5 read: 5 applied, 0 stale, 0 ignored, 0 dead",
 				}},

@@ -233,10 +233,10 @@ func checkLacking(f rebuildFleet) {
 	f.says(f.owner(), 1, `^The live projection `+lacks+`\.\n'callboard rebuild' makes it right\.\n$`, "verify")
 	f.says(f.owner(), 0, `^The live projection `+lacks+`\.\nNothing was written; 'callboard rebuild' changes this\.\n$`, "rebuild", "--dry-run")
 	f.says(f.owner(), 1, `(^|\n)error: the live projection `+lacks+`\n'callboard rebuild' makes it anew\n$`, "repair", "--system", system)
-	exec("alter table projection.phone rename title to name; update projection.coverage set read = read + 5, stale = stale + 5 where entity = 'phone-system'")
+	exec("alter table projection.phone rename title to name; update projection.message_count set read = read + 5, stale = stale + 5 where entity = 'phone-system'")
 	f.says(f.owner(), 1, `^ledger, partition \d+, entity phone-system: served \d+ read \(\d+ applied, \d+ stale, 0 ignored, 0 dead\), should be \d+ read \(.*\)\n`, "verify")
 	f.says(f.owner(), 1, `\nledger +counts +\d+ +served with another value\n'callboard rebuild' makes it right\.\n$`, "verify")
-	exec("update projection.coverage set read = read - 5, stale = stale - 5 where entity = 'phone-system'")
+	exec("update projection.message_count set read = read - 5, stale = stale - 5 where entity = 'phone-system'")
 }
 
 func checkRollback(f rebuildFleet) {

@@ -107,7 +107,7 @@ func writeStatus(w io.Writer, r status.Report) error {
 	if err := table(w, partitionRows(r)); err != nil {
 		return err
 	}
-	if r.Coverage != nil {
+	if r.MessageCounts != nil {
 		fmt.Fprintln(w)
 		if err := table(w, coverageRows(r)); err != nil {
 			return err
@@ -144,9 +144,9 @@ func known(p status.Partition, lag string) string {
 
 func coverageRows(r status.Report) [][]string {
 	rows := [][]string{{"ENTITY", "READ", "APPLIED", "STALE", "IGNORED", "DEAD"}}
-	total := status.Total(r.Coverage)
+	total := status.Total(r.MessageCounts)
 	total.Entity = "total"
-	for _, line := range append(slices.Clone(r.Coverage), total) {
+	for _, line := range append(slices.Clone(r.MessageCounts), total) {
 		row := []string{printable(string(line.Entity))}
 		for _, n := range []int64{line.Read, line.Applied, line.Stale, line.Ignored, line.Dead} {
 			row = append(row, strconv.FormatInt(n, 10))
@@ -162,7 +162,7 @@ func generationLines(r status.Report) []string {
 		line := fmt.Sprintf("generation %d: %s", g.ID, g.State)
 		switch g.State {
 		case status.Building:
-			line += fmt.Sprintf(" since %s, %d of %d parts done", instant(g.BegunAt), g.PartsDone, g.Parts)
+			line += fmt.Sprintf(" since %s, %d of %d parts done", instant(g.StartedAt), g.PartsDone, g.Parts)
 		case status.Live:
 			line += " since " + instantOr(g.SwitchedAt, "-")
 		default:

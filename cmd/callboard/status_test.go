@@ -15,7 +15,7 @@ func pointer[T any](v T) *T { return &v }
 // unwell is a report in which nothing is as it should be.
 func unwell() status.Report {
 	begun := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	ledger := []status.Coverage{
+	ledger := []status.MessageCount{
 		{Entity: "phone-system", Read: 2, Applied: 2},
 		{Entity: "call", Read: 110, Applied: 100, Stale: 5, Ignored: 1, Dead: 3},
 	}
@@ -24,15 +24,15 @@ func unwell() status.Report {
 		DeadLetters: 3, DeadLettersRetrying: 1,
 		DeadLetterReasons: []status.Reason{{Reason: "/data/id: not a UUID", Count: 2}, {Reason: "a\x1b[2Jb", Count: 1}},
 		Generations: []status.Generation{
-			{ID: 4, State: status.Building, BegunAt: begun, Current: true, PartsDone: 12, Parts: 16},
-			{ID: 3, State: status.Live, BegunAt: begun, SwitchedAt: &begun},
-			{ID: 2, State: "kept", BegunAt: begun, SwitchedAt: &begun},
+			{ID: 4, State: status.Building, StartedAt: begun, Current: true, PartsDone: 12, Parts: 16},
+			{ID: 3, State: status.Live, StartedAt: begun, SwitchedAt: &begun},
+			{ID: 2, State: "previous", StartedAt: begun, SwitchedAt: &begun},
 		},
-		Coverage: ledger,
+		MessageCounts: ledger,
 		Partitions: []status.Partition{
 			{
 				Partition: 0, Head: 199, Position: 120, LagEvents: 60, LagSeconds: 1.25, Watermark: &begun, Owner: pointer("projector@here/7"),
-				Messages: pointer[int64](115), Read: pointer[int64](112), Missing: 3, Coverage: ledger,
+				Messages: pointer[int64](115), Read: pointer[int64](112), Missing: 3, MessageCounts: ledger,
 			},
 			{Partition: 1, Position: 300, Watermark: &begun, Fault: "STREAM_REGRESSED"},
 		},
@@ -50,7 +50,7 @@ total         112   102      5      1        3
 
 generation 4: building since 2026-03-01T09:00:00Z, 12 of 16 parts done
 generation 3: live since 2026-03-01T09:00:00Z, of another release: run 'callboard rebuild'
-generation 2: kept, live last from 2026-03-01T09:00:00Z, of another release
+generation 2: previous, live last from 2026-03-01T09:00:00Z, of another release
 dead letters, 2 times: /data/id: not a UUID
 dead letters, 1 time: "a\x1b[2Jb"
 stream PHONES: 200 events, at least 60 not applied; dead letters: 3, 1 of them to be retried; generation: 3; 24 events/s; what waits takes 3s
@@ -93,10 +93,10 @@ func TestStatus_JSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"rate":24,"etaSeconds":2.5,"generation":3,"generations":[{"id":4,"state":"building","begunAt":"2026-03-01T09:00:00Z",` +
+		`"rate":24,"etaSeconds":2.5,"generation":3,"generations":[{"id":4,"state":"building","startedAt":"2026-03-01T09:00:00Z",` +
 			`"switchedAt":null,"current":true,"partsDone":12,"parts":16},`,
 		`"deadLetters":3,"deadLettersRetrying":1,"deadLetterReasons":[{"reason":"/data/id: not a UUID","count":2},`,
-		`"coverage":[{"entity":"phone-system","read":2,"applied":2,"stale":0,"ignored":0,"dead":0},`,
+		`"messageCounts":[{"entity":"phone-system","read":2,"applied":2,"stale":0,"ignored":0,"dead":0},`,
 		`"balanced":false`,
 		`"messages":115,"read":112,"missing":3}`,
 		`"fault":"STREAM_REGRESSED","messages":null,"read":null,"missing":0}`,

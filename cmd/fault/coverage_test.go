@@ -45,7 +45,7 @@ func (f *folded) cover(partition int, subject string, outcome fold.Outcome) {
 // compareCoverage holds the ledger against the fold, which has counted every message of the stream.
 func (f *folded) compareCoverage(s *stage) {
 	s.tb.Helper()
-	rows, err := s.pool.Query(s.tb.Context(), "select partition, entity, read, applied, stale, ignored, dead from projection.coverage")
+	rows, err := s.pool.Query(s.tb.Context(), "select partition, entity, read, applied, stale, ignored, dead from projection.message_count")
 	if err != nil {
 		s.tb.Fatal(err)
 	}

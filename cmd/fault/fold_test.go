@@ -111,7 +111,7 @@ func (f *folded) apply(s *stage, partition int, m jetstream.Msg) (fold.Outcome, 
 
 func (s *stage) recordedLifts() map[liftKey]events.Time {
 	s.tb.Helper()
-	rows, err := s.pool.Query(s.tb.Context(), "select partition, sequence, time from control.clock_lift where stream_created = $1", s.created())
+	rows, err := s.pool.Query(s.tb.Context(), "select partition, sequence, time from control.clock_adjustment where stream_created = $1", s.created())
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (f *folded) compare(s *stage, tables schematest.Tables) {
 	for name, rows := range tables {
 		if want, known := counts[name]; known && len(rows) != want {
 			s.tb.Errorf("%s has %d rows, and a pure fold %d", name, len(rows), want)
-		} else if !known && name != "coverage" {
+		} else if !known && name != "message_count" {
 			s.tb.Errorf("a pure fold doesn't say how many rows %s has", name)
 		}
 	}

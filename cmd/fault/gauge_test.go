@@ -27,7 +27,7 @@ type reading struct {
 const gaugeEvery = 100 * time.Millisecond
 
 const progress = `
-  select (select coalesce(sum(read), 0)::bigint from projection.coverage), (clock_timestamp() - min(watermark))::interval
+  select (select coalesce(sum(read), 0)::bigint from projection.message_count), (clock_timestamp() - min(watermark))::interval
   from projection.position`
 
 // measure looks until stop is called, which returns once that has ended.

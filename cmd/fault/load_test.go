@@ -58,7 +58,7 @@ func (s *stage) underLoad(c *crowd, g *gauge, args []string) {
 // applies waits until the projector has applied so many messages more.
 func (s *stage) applies(more int64) {
 	s.tb.Helper()
-	const read = "select coalesce(sum(read), 0)::bigint from projection.coverage"
+	const read = "select coalesce(sum(read), 0)::bigint from projection.message_count"
 	until := s.number(read) + more
 	await(s.tb, "messages applied", func() bool { return s.number(read) >= until })
 }

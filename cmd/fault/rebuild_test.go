@@ -167,7 +167,7 @@ func (s *stage) freezeLong() {
 // strays are the schemas of generations that nobody knows of.
 const strays = `
   select nspname::text from pg_namespace where nspname like 'generation\_%'
-  except select 'generation_' || id from control.generation where state in ('building', 'kept')`
+  except select 'generation_' || id from control.generation where state in ('building', 'previous')`
 
 // leavesNothing tells whether rebuilds have left something behind. The stream's server keeps what a killed one read from for a minute,
 // which is waited for or only looked up.

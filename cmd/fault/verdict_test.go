@@ -32,7 +32,7 @@ func (s *stage) judge(number int, last bool) {
 	}
 	s.postgres.database(replayed)
 	defer s.postgres.drop(replayed)
-	s.copy("control.clock_lift", "control.dead_letter", "access.key")
+	s.copy("control.clock_adjustment", "control.dead_letter", "access.key")
 	s.replay(at)
 	tables := schematest.ReadProjection(s.tb, s.postgres.URL(live))
 	if list := tables.Differences(schematest.ReadProjection(s.tb, s.postgres.URL(replayed))); len(list) > 0 {

@@ -21,16 +21,16 @@ func (s State) Settled() bool { return s != Open && s != Waiting }
 
 // Letter is a dead letter without what was in it.
 type Letter struct {
-	ID            int64      `json:"id"`
-	State         State      `json:"state"`
-	Stream        string     `json:"stream"`
-	StreamCreated time.Time  `json:"streamCreated"`
-	Sequence      int64      `json:"sequence"`
-	Partition     int        `json:"partition"`
-	Subject       string     `json:"subject"`
-	Reason        string     `json:"reason"`
-	StoredAt      time.Time  `json:"storedAt"` // by the stream
-	RecordedAt    time.Time  `json:"recordedAt"`
-	RetryAt       *time.Time `json:"retryAt"` // when somebody asked for the retry that it waits for
-	ResolvedAt    *time.Time `json:"resolvedAt"`
+	ID               int64      `json:"id"`
+	State            State      `json:"state"`
+	Stream           string     `json:"stream"`
+	StreamCreated    time.Time  `json:"streamCreated"`
+	Sequence         int64      `json:"sequence"`
+	Partition        int        `json:"partition"`
+	Subject          string     `json:"subject"`
+	Reason           string     `json:"reason"`
+	StoredAt         time.Time  `json:"storedAt"` // by the stream
+	RecordedAt       time.Time  `json:"recordedAt"`
+	RetryRequestedAt *time.Time `json:"retryRequestedAt"` // when somebody asked for the retry that it waits for
+	ResolvedAt       *time.Time `json:"resolvedAt"`
 }

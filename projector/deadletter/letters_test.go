@@ -59,7 +59,7 @@ func TestRetry(t *testing.T) {
 		if got := results[ids[i]]; got.State != want || got.Untouched || (got.Reason != "") != (want == deadletter.Open) {
 			t.Errorf("letter %d: %+v, want %s", i, got, want)
 		}
-		if content := s.find(ids[i]); content.State != want || (content.ResolvedAt != nil) != want.Settled() || content.RetryAt != nil {
+		if content := s.find(ids[i]); content.State != want || (content.ResolvedAt != nil) != want.Settled() || content.RetryRequestedAt != nil {
 			t.Errorf("letter %d: %+v, want %s", i, content, want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestRetry_Refused(t *testing.T) {
 			t.Errorf("%s: %v", obstacle, err)
 		}
 	}
-	if n := s.number("select count(retry_at) from control.dead_letter"); n != 0 {
+	if n := s.number("select count(retry_requested_at) from control.dead_letter"); n != 0 {
 		t.Errorf("%d letters wait", n)
 	}
 }
@@ -155,7 +155,7 @@ func TestAwait_NoProjector(t *testing.T) {
 	if err != nil || len(results) != 1 || results[0].State != deadletter.Waiting || !strings.HasPrefix(results[0].Reason, "no projector has partition ") || polls < 2 {
 		t.Errorf("%+v, %v after %d polls", results, err, polls)
 	}
-	if page := s.list(deadletter.Query{}); page.Waiting != 1 || page.Letters[0].State != deadletter.Waiting || page.Letters[0].RetryAt == nil {
+	if page := s.list(deadletter.Query{}); page.Waiting != 1 || page.Letters[0].State != deadletter.Waiting || page.Letters[0].RetryRequestedAt == nil {
 		t.Errorf("%+v", page)
 	}
 	s.start()
@@ -240,7 +240,7 @@ func TestDrop(t *testing.T) {
 	if list := s.database.Projection(t).Differences(kept); len(list) > 0 {
 		t.Errorf("replayed and before:\n%s", strings.Join(list, "\n"))
 	}
-	if n := s.number("select sum(dead)::bigint from projection.coverage"); n != 2 {
+	if n := s.number("select sum(dead)::bigint from projection.message_count"); n != 2 {
 		t.Errorf("the ledger counts %d as dead", n)
 	}
 	if n := len(s.find(open[0].ID).Data); n != 0 {

@@ -1,7 +1,7 @@
 -- $1 settled ones too, $2 what the reason holds, $3 how many.
 select
   id,
-  coalesce(resolution, case when retry_at is null then 'open' else 'waiting' end) as state,
+  coalesce(resolution, case when retry_requested_at is null then 'open' else 'waiting' end) as state,
   stream,
   stream_created,
   sequence,
@@ -10,7 +10,7 @@ select
   reason,
   stored_at,
   recorded_at,
-  retry_at,
+  retry_requested_at,
   resolved_at
 from control.dead_letter
 where ($1 or resolution is null)

@@ -1,3 +1,3 @@
 update control.dead_letter
-set retry_at = now()
+set retry_requested_at = now()
 where id = any ($1)

@@ -8,7 +8,7 @@ import (
 
 // Fold applies items in order to the rows that they touch, from where the partition stands. lifts are those of the first time.
 func Fold(state *fold.State, from store.Position, items []Item, lifts map[uint64]events.Time) store.Commit {
-	f := folding{commit: store.Commit{From: from, To: from, State: state, Coverage: make(store.Coverage)}, lifts: lifts}
+	f := folding{commit: store.Commit{From: from, To: from, State: state, MessageCounts: make(store.MessageCounts)}, lifts: lifts}
 	for _, it := range items {
 		if it.turn != 0 {
 			f.again(it)
@@ -40,7 +40,7 @@ func (f *folding) message(it Item) {
 	if reason != "" {
 		c.DeadLetters = append(c.DeadLetters, it.letter(reason))
 	}
-	c.Coverage.Message(entity(it.Subject), outcome)
+	c.MessageCounts.Message(entity(it.Subject), outcome)
 }
 
 // again tries a dead letter behind all that is there: its rows can't appear behind a published watermark either. One that stays a dead
@@ -58,7 +58,7 @@ func (f *folding) again(it Item) {
 	outcome, reason := f.apply(it, at)
 	if reason == "" {
 		c.To.Clock.Now = at
-		c.Coverage.Retry(entity(it.Subject), outcome)
+		c.MessageCounts.Retry(entity(it.Subject), outcome)
 	}
 	c.Resolved = append(c.Resolved, store.Resolution{
 		Sequence: it.Sequence, StoredAt: it.Stored, Subject: it.Subject, Turn: it.turn, Outcome: outcome, Reason: printable(reason), Clock: at,

@@ -37,7 +37,7 @@ func (f *Folder) Apply(ctx context.Context, items []Item) error {
 // add keeps what was not known: a dead letter of the first time is on record.
 func (f *Folder) add(c store.Commit) {
 	f.Commit.To = c.To
-	f.Commit.Coverage.Add(c.Coverage)
+	f.Commit.MessageCounts.Add(c.MessageCounts)
 	for _, letter := range c.DeadLetters {
 		if _, known := f.Reader.Record.Letters[store.StampOf(letter.Sequence, letter.StoredAt)]; !known {
 			f.Commit.DeadLetters = append(f.Commit.DeadLetters, letter)

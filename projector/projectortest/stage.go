@@ -153,7 +153,7 @@ func (s *Stage) CaughtUp() {
 	if err != nil {
 		s.TB.Fatal(err)
 	}
-	Await(s.TB, "every partition at the stream's end", func() bool {
+	eventstest.Eventually(s.TB, "every partition at the stream's end", func() bool {
 		return s.Number("select count(*) from projection.position where sequence >= $1", int64(info.State.LastSeq)) == Partitions
 	})
 }
@@ -184,20 +184,6 @@ func (s *Stage) Replayed() schematest.Tables {
 	s.CaughtUp()
 	stop()
 	return s.Database.Projection(s.TB)
-}
-
-// Await polls until the condition holds.
-func Await(tb testing.TB, what string, condition func() bool) {
-	tb.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within a minute: %s", what)
-		}
-		<-tick.C
-	}
 }
 
 // PhoneSystem is one with a name.

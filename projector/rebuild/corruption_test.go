@@ -34,7 +34,7 @@ func (s *stage) sheets() (list []*sheet) {
 		  on t.table_schema = c.table_schema and t.table_name = c.table_name and t.constraint_type = 'PRIMARY KEY'
 		left join information_schema.key_column_usage k
 		  on k.constraint_schema = t.constraint_schema and k.constraint_name = t.constraint_name and k.column_name = c.column_name
-		where c.table_schema = 'projection' and c.table_name not in ('generation', 'position', 'coverage')
+		where c.table_schema = 'projection' and c.table_name not in ('generation', 'position', 'message_count')
 		order by c.table_name, c.ordinal_position`)
 	if err != nil {
 		s.TB.Fatal(err)
@@ -228,15 +228,15 @@ func (t *sheet) copied(column, value string) string {
 // The ledger is held against the stream line by line.
 func TestVerify_Ledger(t *testing.T) {
 	s, _ := damaged(t)
-	one := []rebuild.Change{{Table: "coverage", Kind: rebuild.KindChanged, Column: "counts", Rows: 1}}
+	one := []rebuild.Change{{Table: "message_count", Kind: rebuild.KindChanged, Column: "counts", Rows: 1}}
 	for _, column := range []string{"read", "applied", "stale", "ignored", "dead"} {
-		s.exec(fmt.Sprintf("update projection.coverage set %[1]s = %[1]s + 1 where entity = 'call' and partition = (select min(partition) from projection.coverage)", column))
+		s.exec(fmt.Sprintf("update projection.message_count set %[1]s = %[1]s + 1 where entity = 'call' and partition = (select min(partition) from projection.message_count)", column))
 		s.mustFind(column, one)
-		s.exec(fmt.Sprintf("update projection.coverage set %[1]s = %[1]s - 1 where entity = 'call' and partition = (select min(partition) from projection.coverage)", column))
+		s.exec(fmt.Sprintf("update projection.message_count set %[1]s = %[1]s - 1 where entity = 'call' and partition = (select min(partition) from projection.message_count)", column))
 	}
-	s.exec("insert into projection.coverage values (1, 'fax', 1, 1, 0, 0, 0)")
+	s.exec("insert into projection.message_count values (1, 'fax', 1, 1, 0, 0, 0)")
 	s.mustFind("an entity that there isn't", one)
-	s.exec("delete from projection.coverage where entity in ('fax', 'group')")
+	s.exec("delete from projection.message_count where entity in ('fax', 'group')")
 	s.mustFind("no line", one)
 	whole := s.verify()
 	if len(whole.Samples) != 1 || whole.Samples[0].Key[1].Should != string(events.EntityGroup) {

@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/projector/projectortest"
+	"callboard/events/eventstest"
 	"callboard/projector/rebuild"
 )
 
@@ -101,7 +101,7 @@ func (s *stage) ended(child *exec.Cmd) (killed bool) {
 		s.TB.Errorf("rebuild process: %v", err)
 	}
 	// PostgreSQL notices a moment later that nobody is there any more.
-	projectortest.Await(s.TB, "the killed process's lock is gone", func() bool { return s.Number(advisoryLocks) == 0 })
+	eventstest.Eventually(s.TB, "the killed process's lock is gone", func() bool { return s.Number(advisoryLocks) == 0 })
 	return killed
 }
 
@@ -113,7 +113,7 @@ func (s *stage) resume() {
 	s.TB.Helper()
 	building := s.Number("select count(*) from control.generation where state = 'building'")
 	done := s.Number("select coalesce(sum(read), 0)::bigint from control.generation_part p join control.generation g on g.id = p.generation where state = 'building'")
-	total := s.Number("select sum(read)::bigint from projection.coverage")
+	total := s.Number("select sum(read)::bigint from projection.message_count")
 	result := s.rebuild(small)
 	if result.Resumed != (building == 1) || result.Messages != total-done {
 		s.TB.Errorf("resumed %v with %d messages of %d, %d of which were done", result.Resumed, result.Messages, total, done)
@@ -127,13 +127,13 @@ func (s *stage) resume() {
 func (s *stage) tidy() {
 	s.TB.Helper()
 	const strangers = `select count(*) from pg_namespace where nspname like 'generation%'
-		and nspname not in (select 'generation_' || id from control.generation where state = 'kept')`
+		and nspname not in (select 'generation_' || id from control.generation where state = 'previous')`
 	if n := s.Number(strangers); n != 0 {
 		s.TB.Errorf("%d schemas left behind", n)
 	}
 	// PostgreSQL notices a moment later that a session is over.
-	projectortest.Await(s.TB, "no advisory lock is left behind", func() bool { return s.Number(advisoryLocks) == 0 })
-	if n := s.Number("select count(*) from control.generation where state in ('live', 'kept')"); n != 2 {
+	eventstest.Eventually(s.TB, "no advisory lock is left behind", func() bool { return s.Number(advisoryLocks) == 0 })
+	if n := s.Number("select count(*) from control.generation where state in ('live', 'previous')"); n != 2 {
 		s.TB.Errorf("%d generations, want the live one and the kept one", n)
 	}
 	for consumer := range s.Stream.ListConsumers(s.TB.Context()).Info() {

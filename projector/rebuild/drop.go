@@ -38,7 +38,7 @@ func Forget(ctx context.Context, c Config) (generations []int64, err error) {
 // forget drops the generations that are kept, save for one.
 func forget(ctx context.Context, c Config, spared int64) (generations []int64, err error) {
 	err = withConn(ctx, c.Database, func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, "select id from control.generation where state = 'kept' and id <> $1 order by id desc", spared)
+		rows, err := conn.Query(ctx, "select id from control.generation where state = 'previous' and id <> $1 order by id desc", spared)
 		if err != nil {
 			return fmt.Errorf("drop: %w", err)
 		}

@@ -67,8 +67,8 @@ func (f *filling) part(ctx context.Context, p part) error {
 			return err
 		}
 		f.rows.Add(rows)
-		f.read.Add(folding.Commit.Coverage.Read())
-		tag, err := tx.Exec(ctx, doneSQL, f.generation.ID, p.target.Partition, p.number, folding.Commit.Coverage.Read())
+		f.read.Add(folding.Commit.MessageCounts.Read())
+		tag, err := tx.Exec(ctx, doneSQL, f.generation.ID, p.target.Partition, p.number, folding.Commit.MessageCounts.Read())
 		if err == nil && tag.RowsAffected() != 1 {
 			err = ErrBusy // it was done meanwhile
 		}

@@ -120,7 +120,7 @@ func (f *follower) partition(ctx context.Context, at, target store.Position) (ap
 		Reader:    intake.Reader{Record: record.Until(target.Turn)},
 		Position:  at,
 		Committed: func(c store.Commit) {
-			applied += c.Coverage.Read()
+			applied += c.MessageCounts.Read()
 			f.note(c)
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
@@ -31,7 +32,7 @@ func TestRun_AnotherRelease(t *testing.T) {
 	s.mustBeForeign(missing)
 	log := new(projectortest.Log)
 	s.Start(log.Instead)
-	projectortest.Await(t, "the projector has noticed", func() bool { return log.Count(projector.ProjectionForeign) >= projectortest.Partitions })
+	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(projector.ProjectionForeign) >= projectortest.Partitions })
 	s.goesOver(systemsOf(history), history[len(history)/2:], missing)
 	s.CaughtUp()
 	s.mustVerify("goes on")
@@ -42,11 +43,11 @@ func TestRun_FirstRelease(t *testing.T) {
 	s := newStage(t)
 	history := company(52, 60)
 	s.grown(history[:len(history)/2])
-	s.exec("drop table projection.coverage, projection.generation; alter table projection.position drop column turn")
+	s.exec("drop table projection.message_count, projection.generation; alter table projection.position drop column retry_seq")
 	s.mustBeForeign(nil)
 	log := new(projectortest.Log)
 	stop := s.Start(log.Instead)
-	projectortest.Await(t, "the projector has noticed", func() bool { return log.Count(projector.ProjectionForeign) >= projectortest.Partitions })
+	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(projector.ProjectionForeign) >= projectortest.Partitions })
 	stop()
 	s.goesOver(systemsOf(history), history[len(history)/2:], nil)
 	s.Start()

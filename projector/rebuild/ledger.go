@@ -14,25 +14,25 @@ import (
 )
 
 // ledgerTable is where what became of messages is counted; a row is about no phone system.
-const ledgerTable = "coverage"
+const ledgerTable = "message_count"
 
 // ledger compares what a partition's messages became with what is on record.
 func (v *verification) ledger(ctx context.Context, tx pgx.Tx, folded store.Commit) error {
 	if !v.counted {
 		return nil
 	}
-	served, err := store.ReadCoverage(ctx, tx.Conn(), live, folded.To.Partition)
+	served, err := store.ReadMessageCounts(ctx, tx.Conn(), live, folded.To.Partition)
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
-	v.collector.ledger(folded.To.Partition, folded.Coverage, served)
+	v.collector.ledger(folded.To.Partition, folded.MessageCounts, served)
 	return nil
 }
 
 // ledger notes the lines of a partition's ledger that differ.
-func (c *collector) ledger(partition int16, should, served store.Coverage) {
+func (c *collector) ledger(partition int16, should, served store.MessageCounts) {
 	lines := make(map[events.Entity]struct{})
-	for _, side := range []store.Coverage{should, served} {
+	for _, side := range []store.MessageCounts{should, served} {
 		for entity := range side {
 			lines[entity] = struct{}{}
 		}
@@ -56,11 +56,11 @@ func (k *check) ledgers(ctx context.Context) error {
 		return err
 	}
 	for partition := range int16(k.partitions) {
-		should, err := store.ReadCoverage(ctx, k.next.Conn(), k.follower.schema, partition)
+		should, err := store.ReadMessageCounts(ctx, k.next.Conn(), k.follower.schema, partition)
 		if err != nil {
 			return err
 		}
-		served, err := store.ReadCoverage(ctx, k.live.Conn(), live, partition)
+		served, err := store.ReadMessageCounts(ctx, k.live.Conn(), live, partition)
 		if err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func TestRun_Record(t *testing.T) {
 	s.retry()
 	s.Change(projectortest.Call(system, uuid.New()))
 	s.CaughtUp()
-	if s.Number("select count(*) from control.clock_lift") == 0 || s.open() == 0 || s.Number("select count(turn) from control.dead_letter") == 0 {
+	if s.Number("select count(*) from control.clock_adjustment") == 0 || s.open() == 0 || s.Number("select count(retry_seq) from control.dead_letter") == 0 {
 		t.Fatal("nothing to replay")
 	}
 	before := s.Database.Projection(t)

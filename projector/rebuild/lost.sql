@@ -1,7 +1,7 @@
 -- The stream has lost the message: nothing is left to try again, and what a retry did is not done again.
 update control.dead_letter
 set resolution = coalesce(resolution, 'dropped'), resolved_at = coalesce(resolved_at, now()),
-    retry_at = null, position = null, clock = null, turn = null
+    retry_requested_at = null, retry_position = null, retry_clock = null, retry_seq = null
 where stream = $1
   and stream_created = $2
   and sequence = $3

@@ -36,7 +36,7 @@ func newFolding(s *source, st *store.Store, p part, read func(int64)) *folding {
 			JetStream: s.js,
 			Reader:    intake.Reader{Systems: setOf(p.systems)},
 			Commit: store.Commit{
-				From: from, To: from, State: &fold.State{Partition: from.Partition}, Coverage: make(store.Coverage),
+				From: from, To: from, State: &fold.State{Partition: from.Partition}, MessageCounts: make(store.MessageCounts),
 			},
 		},
 		source: s, store: st, read: read,
@@ -67,9 +67,9 @@ func (f *folding) extend(ctx context.Context, target store.Position) error {
 		if err != nil {
 			return err
 		}
-		before := f.Commit.Coverage.Read()
+		before := f.Commit.MessageCounts.Read()
 		err = f.Apply(ctx, items)
-		f.read(f.Commit.Coverage.Read() - before)
+		f.read(f.Commit.MessageCounts.Read() - before)
 		return err
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-select partition, part, systems, sequence, turn
+select partition, part, systems, sequence, retry_seq
 from control.generation_part
 where generation = $1
   and read is null

@@ -37,7 +37,7 @@ func TestRun(t *testing.T) {
 	s.MustEqual("rebuilt", before)
 	s.Publish(history[half:]...)
 	s.CaughtUp()
-	if n := s.Number("select count(*) from control.generation where state in ('live', 'kept')"); n != 2 {
+	if n := s.Number("select count(*) from control.generation where state in ('live', 'previous')"); n != 2 {
 		t.Errorf("%d generations, want 2", n)
 	}
 	whole := s.Database.Projection(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
@@ -55,7 +56,7 @@ func TestRun_StreamRegressed(t *testing.T) {
 // loses makes a schema what it would be if the stream had held ten messages more of each partition, which were applied.
 func (s *stage) loses(schema string) {
 	s.TB.Helper()
-	s.exec("update " + schema + ".position set sequence = sequence + 10, message = sequence + 10, stored = clock")
+	s.exec("update " + schema + ".position set sequence = sequence + 10, last_message = sequence + 10, last_message_at = clock")
 }
 
 // A plan that goes beyond what the stream has now is not gone on with: what it would call done can't be.
@@ -156,11 +157,11 @@ func TestRun_RetriedBehindTheEnd(t *testing.T) {
 	s.letGo()
 	s.retry()
 	stop()
-	s.exec("update control.dead_letter set position = position + 1000")
+	s.exec("update control.dead_letter set retry_position = retry_position + 1000")
 	s.loses("projection")
 	s.rebuild()
 	s.Start()
-	projectortest.Await(t, "it is done again", func() bool { return s.Number("select count(*) from projection.call_log") == 2 })
+	eventstest.Eventually(t, "it is done again", func() bool { return s.Number("select count(*) from projection.call_log") == 2 })
 	s.exec(picky + " not valid")
 	s.Change(refused(system))
 	s.CaughtUp()
@@ -221,7 +222,7 @@ func TestRun_LettersOfLostMessages(t *testing.T) {
 	s.exec("delete from control.dead_letter")
 	s.loses("projection")
 	s.lostLetter(1, "null, null, null")
-	s.lostLetter(2, "'applied', 3, nextval('control.dead_letter_turn')")
+	s.lostLetter(2, "'applied', 3, nextval('control.dead_letter_retry_seq')")
 	s.lostLetter(4, "null, null, null")
 	s.rebuild()
 	if n := s.Number("select count(*) from projection.call_log"); n != 3 {
@@ -233,7 +234,7 @@ func TestRun_LettersOfLostMessages(t *testing.T) {
 	if n := s.Number("select count(*) from control.dead_letter where resolution = 'dropped'"); n != 1 {
 		t.Errorf("%d dead letters are dropped, want the 1 that the stream has lost", n)
 	}
-	if n := s.Number("select sum(dead)::bigint from projection.coverage"); n != 2 {
+	if n := s.Number("select sum(dead)::bigint from projection.message_count"); n != 2 {
 		t.Errorf("%d messages are dead by the ledger, want 2", n)
 	}
 	s.Start()
@@ -252,7 +253,7 @@ func (s *stage) lostLetter(sequence uint64, became string) {
 	partition := strings.Split(message.Subject, ".")[1]
 	_, err = s.Pool.Exec(s.TB.Context(), `
 		insert into control.dead_letter
-		  (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, resolution, position, turn, clock)
+		  (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, resolution, retry_position, retry_seq, retry_clock)
 		select $1, $2, $3, $4::text::smallint, $5, '', $6, 'lost', $7, `+became+`, now()`,
 		events.StreamName, s.Stream.CachedInfo().Created, int64(sequence), partition, message.Subject, message.Data, message.Time.Add(-time.Minute))
 	if err != nil {

@@ -53,7 +53,7 @@ func (b *building) revive(ctx context.Context) (err error) {
 			return err
 		}
 		var definition []byte
-		err := conn.QueryRow(ctx, "select id, definition from control.generation where state = 'kept' order by switched_at desc limit 1").
+		err := conn.QueryRow(ctx, "select id, definition from control.generation where state = 'previous' order by switched_at desc limit 1").
 			Scan(&b.next.ID, &definition)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):

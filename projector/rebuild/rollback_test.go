@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
@@ -33,9 +34,9 @@ func (s *stage) letGo() {
 // retry tries the open dead letters again and returns once that is done.
 func (s *stage) retry() {
 	s.TB.Helper()
-	s.exec("update control.dead_letter set retry_at = now() where resolution is null")
-	projectortest.Await(s.TB, "all were tried", func() bool {
-		return s.Number("select count(*) from control.dead_letter where retry_at is not null") == 0
+	s.exec("update control.dead_letter set retry_requested_at = now() where resolution is null")
+	eventstest.Eventually(s.TB, "all were tried", func() bool {
+		return s.Number("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
 	})
 }
 
@@ -117,7 +118,7 @@ func TestRollback_RetriedMeanwhile(t *testing.T) {
 	late := refused(system)
 	s.Change(late)
 	s.CaughtUp()
-	projectortest.Await(t, "it is a dead letter", func() bool { return s.open() == 1 })
+	eventstest.Eventually(t, "it is a dead letter", func() bool { return s.open() == 1 })
 	s.letGo()
 	s.retry()
 	if n := s.open(); n != 0 {
@@ -170,7 +171,7 @@ func TestRollback_NothingKept(t *testing.T) {
 	}
 	s.rebuild()
 	before := s.Database.Projection(t)
-	s.exec("update control.generation set definition = '\\x00' where state = 'kept'")
+	s.exec("update control.generation set definition = '\\x00' where state = 'previous'")
 	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrForeign) {
 		t.Errorf("another release's: %v", err)
 	}

@@ -34,7 +34,7 @@ func swap(ctx context.Context, tx pgx.Tx, from, to schema.Generation) error {
 	if _, err := tx.Exec(ctx, fmt.Sprintf(inheritSQL, to.Schema())); err != nil {
 		return fmt.Errorf("switch: %w", err)
 	}
-	if err := from.StepDown(ctx, tx, "kept"); err != nil {
+	if err := from.StepDown(ctx, tx, "previous"); err != nil {
 		return err
 	}
 	return to.GoLive(ctx, tx)

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
@@ -160,7 +161,7 @@ func TestRun_EmptyStream(t *testing.T) {
 // caughtUpEmpty waits until every partition is claimed and published a watermark.
 func (s *stage) caughtUpEmpty() {
 	s.TB.Helper()
-	projectortest.Await(s.TB, "every partition has a watermark", func() bool {
+	eventstest.Eventually(s.TB, "every partition has a watermark", func() bool {
 		return s.Number("select count(*) from projection.position where watermark > to_timestamp(0)") == projectortest.Partitions
 	})
 }
@@ -182,7 +183,7 @@ func TestRun_StreamCreatedAnew(t *testing.T) {
 	if _, err := rebuild.Repair(t.Context(), s.config(), history[0].System); err == nil || !strings.Contains(err.Error(), "another stream") {
 		t.Errorf("repair: %v", err)
 	}
-	projectortest.Await(t, "the projector has noticed", func() bool { return log.Count(projector.StreamIdentityChanged) > 0 })
+	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(projector.StreamIdentityChanged) > 0 })
 	s.rebuild()
 	s.Publish(history[len(history)/2:]...)
 	s.CaughtUp()
@@ -263,7 +264,7 @@ func TestRun_Cancelled(t *testing.T) {
 			t.Errorf("cancelled at %s: %v", step, err)
 		}
 	}
-	projectortest.Await(t, "the lock is gone", func() bool { return s.Number(advisoryLocks) == 0 })
+	eventstest.Eventually(t, "the lock is gone", func() bool { return s.Number(advisoryLocks) == 0 })
 	s.resume()
 	s.MustEqual("resumed", before)
 	s.tidy()

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"callboard/events/eventstest"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 	"callboard/projector/store"
@@ -52,12 +53,12 @@ func TestRun_ZombieThatHasRead(t *testing.T) {
 			t.Error(err)
 		}
 		s.Change(late)
-		projectortest.Await(t, "the projector waits for its rows", func() bool { return s.waiting("relname = 'call_log'") })
+		eventstest.Eventually(t, "the projector waits for its rows", func() bool { return s.waiting("relname = 'call_log'") })
 	}), at(rebuild.StepDrop, func() {
 		if err := hold.Rollback(t.Context()); err != nil {
 			t.Error(err)
 		}
-		projectortest.Await(t, "the projector was fenced", func() bool { return log.Count(store.ErrFenced.Error()) > 0 })
+		eventstest.Eventually(t, "the projector was fenced", func() bool { return log.Count(store.ErrFenced.Error()) > 0 })
 	}))
 	s.CaughtUp()
 	stop()
@@ -95,10 +96,10 @@ func TestRun_WriterIsWaitedFor(t *testing.T) {
 			t.Error(err)
 		}
 		s.Change(late)
-		projectortest.Await(t, "the projector writes", func() bool { return s.waiting("locktype = 'advisory'") })
+		eventstest.Eventually(t, "the projector writes", func() bool { return s.waiting("locktype = 'advisory'") })
 		go func() {
 			defer close(released)
-			projectortest.Await(t, "the switch waits", func() bool { return s.waiting("relname = 'position'") })
+			eventstest.Eventually(t, "the switch waits", func() bool { return s.waiting("relname = 'position'") })
 			if err := hold.Rollback(t.Context()); err != nil {
 				t.Error(err)
 			}

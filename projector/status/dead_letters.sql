@@ -2,7 +2,7 @@
 with open as (
   select
     left(reason, $1) as reason,
-    retry_at
+    retry_requested_at
   from control.dead_letter
   where resolution is null
     and generation <= (select id from control.generation where state = 'live')
@@ -18,5 +18,5 @@ frequent as (
 )
 select
   (select count(*) from open),
-  (select count(retry_at) from open),
+  (select count(retry_requested_at) from open),
   (select coalesce(jsonb_agg(f order by f.count desc, f.reason collate "C"), '[]') from frequent f)

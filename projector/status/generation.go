@@ -17,7 +17,7 @@ var generationsSQL string
 type Generation struct {
 	ID         int64      `json:"id"`
 	State      string     `json:"state"` // building, live, kept
-	BegunAt    time.Time  `json:"begunAt"`
+	StartedAt  time.Time  `json:"startedAt"`
 	SwitchedAt *time.Time `json:"switchedAt"` // when it went live last
 	Current    bool       `json:"current"`    // it is what this release builds
 	PartsDone  int64      `json:"partsDone"`

@@ -2,7 +2,7 @@
 select
   g.id,
   g.state,
-  g.begun_at,
+  g.started_at,
   g.switched_at,
   g.definition = $1 as current,
   parts.done as parts_done,

@@ -1,2 +1,2 @@
 -- A generation of an earlier release has none.
-select to_regclass('projection.coverage') is not null
+select to_regclass('projection.message_count') is not null

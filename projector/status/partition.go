@@ -24,10 +24,10 @@ type Partition struct {
 
 	// Messages is how many the stream holds up to the position. It is null where that can't be held against the ledger: of a
 	// faulty partition, and of a generation that keeps none.
-	Messages *int64     `json:"messages"`
-	Read     *int64     `json:"read"`    // by the ledger; null where none is kept
-	Missing  int64      `json:"missing"` // Messages less Read: not 0, it is a defect
-	Coverage []Coverage `json:"-"`       // the ledger's lines; nil where none is kept
+	Messages      *int64         `json:"messages"`
+	Read          *int64         `json:"read"`    // by the ledger; null where none is kept
+	Missing       int64          `json:"missing"` // Messages less Read: not 0, it is a defect
+	MessageCounts []MessageCount `json:"-"`       // the ledger's lines; nil where none is kept
 }
 
 const (

@@ -36,17 +36,17 @@ type position struct {
 	Stream        string
 	StreamCreated time.Time
 	Sequence      int64
-	Message       int64     // the last one up to Sequence that is known; 0: none
-	Stored        time.Time // when the stream stored it
+	LastMessage   int64     // the last message of the stream at or below Sequence; 0: none
+	LastMessageAt time.Time // when the stream stored it
 	Watermark     time.Time
-	Coverage      []Coverage // nil: the generation keeps no ledger
+	MessageCounts []MessageCount // nil: the generation keeps no ledger
 }
 
 // fault is why the partition can't go on; empty: it can. The stream had so many partitions when it was read first, 0: nobody has.
 func (p position) fault(ctx context.Context, stream jetstream.Stream, first int) (string, error) {
 	at := store.Position{
 		Stream: store.Stream{Name: p.Stream, Created: p.StreamCreated}, Sequence: uint64(p.Sequence),
-		Message: uint64(p.Message), Stored: events.TimeOf(p.Stored),
+		Message: uint64(p.LastMessage), Stored: events.TimeOf(p.LastMessageAt),
 	}
 	info := stream.CachedInfo()
 	now, err := events.Partitions(info.Config)

@@ -4,11 +4,11 @@ select
   p.stream,
   p.stream_created,
   p.sequence,
-  coalesce((to_jsonb(p) ->> 'message')::bigint, 0) as message,
-  coalesce((to_jsonb(p) ->> 'stored')::timestamptz, to_timestamp(0)) as stored,
+  coalesce(to_jsonb(p) ->> 'last_message', to_jsonb(p) ->> 'message', '0')::bigint as last_message,
+  coalesce(to_jsonb(p) ->> 'last_message_at', to_jsonb(p) ->> 'stored', '1970-01-01T00:00:00Z')::timestamptz as last_message_at,
   p.watermark,
   coalesce(
-    (select jsonb_agg(to_jsonb(c) order by c.entity collate "C") from projection.coverage c where c.partition = p.partition),
+    (select jsonb_agg(to_jsonb(c) order by c.entity collate "C") from projection.message_count c where c.partition = p.partition),
     '[]'
-  ) as coverage
+  ) as message_counts
 from projection.position p

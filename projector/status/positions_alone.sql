@@ -3,8 +3,8 @@ select
   stream,
   stream_created,
   sequence,
-  0::bigint as message,
-  to_timestamp(0) as stored,
+  0::bigint as last_message,
+  to_timestamp(0) as last_message_at,
   watermark,
-  null::jsonb as coverage
+  null::jsonb as message_counts
 from projection.position

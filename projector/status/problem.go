@@ -36,7 +36,7 @@ func (p Partition) problems() []string {
 		list = append(list, fmt.Sprintf("partition %d: %d were read, and the stream holds %d: messages were removed, or read twice: 'callboard verify' shows whether rows are wrong",
 			p.Partition, *p.Read, *p.Messages))
 	}
-	for _, line := range p.Coverage {
+	for _, line := range p.MessageCounts {
 		if outcomes := line.Outcomes(); outcomes != line.Read {
 			list = append(list, fmt.Sprintf("partition %d, %s: the ledger does not add up: %d read, and what became of them makes %d: 'callboard rebuild' counts anew",
 				p.Partition, line.Entity, line.Read, outcomes))
@@ -66,11 +66,11 @@ func Advice(fault string) string {
 func balanced(partitions []Partition) bool {
 	kept := false
 	for _, p := range partitions {
-		kept = kept || p.Coverage != nil
+		kept = kept || p.MessageCounts != nil
 		if p.Missing != 0 {
 			return false
 		}
-		for _, line := range p.Coverage {
+		for _, line := range p.MessageCounts {
 			if line.Outcomes() != line.Read {
 				return false
 			}

@@ -14,7 +14,7 @@ func TestRead_DeadLetters(t *testing.T) {
 	long := strings.Repeat("é", 81)
 	_, err := b.admin.Exec(t.Context(), `
 		insert into control.dead_letter
-			(stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, retry_at, resolution)
+			(stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, retry_requested_at, resolution)
 		select 'PHONES', now(), row_number() over (), 0, 'phones.x.call', '', '', reason, now(), retry_at::timestamptz, resolution
 		from (values
 			('rare', null, null), ('b', null, null), ('b', 'now', null), ('a', null, null), ('a', null, null),
@@ -43,10 +43,10 @@ func TestRead_Generations(t *testing.T) {
 	}
 	_, err := b.admin.Exec(t.Context(), `
 		insert into control.generation (definition, state, switched_at) values
-			('other', 'kept', '2026-01-02T00:00:00Z'), ('other', 'dropped', null), ($1, 'building', null)`, b.source().Definition)
+			('other', 'previous', '2026-01-02T00:00:00Z'), ('other', 'dropped', null), ($1, 'building', null)`, b.source().Definition)
 	if err == nil {
 		_, err = b.admin.Exec(t.Context(), `
-			insert into control.generation_part (generation, partition, part, sequence, turn, read)
+			insert into control.generation_part (generation, partition, part, sequence, retry_seq, read)
 			select id, partition, 0, 9, 0, case partition when 2 then 0 when 3 then 5 end
 			from control.generation, generate_series(0, 3) partition
 			where state = 'building'`)
@@ -62,7 +62,7 @@ func TestRead_Generations(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	kept := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
-	if g := after.Generations[1]; g.State != "kept" || !g.SwitchedAt.Equal(kept) || g.Current {
+	if g := after.Generations[1]; g.State != "previous" || !g.SwitchedAt.Equal(kept) || g.Current {
 		t.Errorf("%+v", g)
 	}
 }

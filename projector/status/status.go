@@ -47,9 +47,9 @@ type Report struct {
 	DeadLettersRetrying int64    `json:"deadLettersRetrying"` // of them, those whose retry was asked for
 	DeadLetterReasons   []Reason `json:"deadLetterReasons"`   // the most frequent of the open ones
 
-	Coverage   []Coverage  `json:"coverage"` // the ledger by entity; null where none is kept
-	Balanced   bool        `json:"balanced"` // a ledger is kept, every line of it adds up, and it accounts for every message
-	Partitions []Partition `json:"partitions"`
+	MessageCounts []MessageCount `json:"messageCounts"` // the ledger by entity; null where none is kept
+	Balanced      bool           `json:"balanced"`      // a ledger is kept, every line of it adds up, and it accounts for every message
+	Partitions    []Partition    `json:"partitions"`
 }
 
 // Lag is the number of messages that are not in the tables.
@@ -98,7 +98,7 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 		report.Partitions = append(report.Partitions, p)
 	}
 	err = report.measure(ctx, stream)
-	report.Coverage, report.Balanced = byEntity(report.Partitions), balanced(report.Partitions)
+	report.MessageCounts, report.Balanced = byEntity(report.Partitions), balanced(report.Partitions)
 	return report, err
 }
 
@@ -184,9 +184,9 @@ func (r *Report) measure(ctx context.Context, stream jetstream.Stream) error {
 
 // stand is where the tables have the partition.
 func (p *Partition) stand(at position) {
-	p.Position, p.Watermark, p.Coverage = uint64(at.Sequence), &at.Watermark, at.Coverage
-	if p.Coverage != nil {
-		read := Total(p.Coverage).Read
+	p.Position, p.Watermark, p.MessageCounts = uint64(at.Sequence), &at.Watermark, at.MessageCounts
+	if p.MessageCounts != nil {
+		read := Total(p.MessageCounts).Read
 		p.Read = &read
 	}
 }

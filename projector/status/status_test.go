@@ -163,7 +163,7 @@ func TestRead_Faults(t *testing.T) {
 	b.position(t, 0, 1, b.created().Add(time.Second))
 	b.position(t, 1, 8, b.created())
 	b.position(t, 2, 1, b.created())
-	if _, err := b.admin.Exec(t.Context(), "update projection.position set message = 1, stored = now() - interval '1 day' where partition = 2"); err != nil {
+	if _, err := b.admin.Exec(t.Context(), "update projection.position set last_message = 1, last_message_at = now() - interval '1 day' where partition = 2"); err != nil {
 		t.Fatal(err)
 	}
 	report := b.read(t)

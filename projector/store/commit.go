@@ -24,12 +24,12 @@ type DeadLetter struct {
 
 // Commit is what a batch leaves behind.
 type Commit struct {
-	From, To    Position
-	State       *fold.State
-	Coverage    Coverage
-	DeadLetters []DeadLetter
-	Lifts       []fold.Lift
-	Resolved    []Resolution
+	From, To      Position
+	State         *fold.State
+	MessageCounts MessageCounts
+	DeadLetters   []DeadLetter
+	Lifts         []fold.Lift
+	Resolved      []Resolution
 }
 
 // Resolution is what became of a dead letter that was tried again.
@@ -61,7 +61,7 @@ var (
 	//go:embed dead_letter.sql
 	deadLetterSQL string
 
-	//go:embed clock_lift.sql
+	//go:embed clock_adjustment.sql
 	clockLiftSQL string
 
 	//go:embed resolve.sql
@@ -81,7 +81,7 @@ func (tx *Tx) Commit(ctx context.Context, c Commit) error {
 	w.rows(c.State)
 	tally(w, c.State.Counts, dayCountSQL, forgetDaysSQL, countKeys)
 	tally(w, c.State.References, referenceCountSQL, forgetReferencesSQL, referenceKeys)
-	w.coverage(c.From.Partition, c.Coverage)
+	w.messageCounts(c.From.Partition, c.MessageCounts)
 	w.deadLetters(c)
 	w.lifts(c)
 	w.resolutions(c)

@@ -71,8 +71,8 @@ func fill(t failer, conn *pgx.Conn, state *fold.State) int64 {
 // mustFillAsCommitted checks that filling gives the tables that committing the same history gives.
 func mustFillAsCommitted(t failer, committed, filled schematest.Tables, rows int64) {
 	t.Helper()
-	delete(committed, "coverage") // is of messages, not of rows
-	delete(filled, "coverage")
+	delete(committed, "message_count") // is of messages, not of rows
+	delete(filled, "message_count")
 	if list := committed.Differences(filled); len(list) > 0 {
 		t.Fatalf("committed (here) and filled (there) differ:\n%s", strings.Join(list, "\n"))
 	}
@@ -241,7 +241,7 @@ func TestTables_AreTheSchemas(t *testing.T) {
 		select table_name || '.' || column_name
 		from information_schema.columns
 		where table_schema = 'projection'
-		  and table_name not in ('coverage', 'generation', 'position')`)
+		  and table_name not in ('message_count', 'generation', 'position')`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,12 +10,12 @@ with generations as (
   from control.generation
   where state = 'live'
 )
-select d.sequence, d.reason, d.turn, d.position, d.clock, d.subject, d.header, d.data, d.stored_at
+select d.sequence, d.reason, d.retry_seq, d.retry_position, d.retry_clock, d.subject, d.header, d.data, d.stored_at
 from control.dead_letter d
 cross join generations g
 where d.stream = $1
   and d.stream_created = $2
   and d.partition = $3
   and (d.generation <= least(g.own, g.live) or d.generation = g.own)
-  and (d.sequence > $4 or d.turn > $5)
-order by d.turn
+  and (d.sequence > $4 or d.retry_seq > $5)
+order by d.retry_seq

@@ -28,7 +28,7 @@ const meaningFile = "testdata/meaning.txt"
 // projection's definition, or releases would go on with each other's rows. Where only the sample company has changed, its digest is
 // recorded anew with -update.
 func TestMeaning(t *testing.T) {
-	definition, err := os.ReadFile("../../schema/projection/00_meaning.sql")
+	definition, err := os.ReadFile("../../schema/projection/00_generation.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestMeaning(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(recorded) != now {
-		t.Errorf("folded:\n%s\nrecorded:\n%s\nraise the number in schema/projection/00_meaning.sql if the fold decides otherwise now, and run this test with -update",
+		t.Errorf("folded:\n%s\nrecorded:\n%s\nraise the number in schema/projection/00_generation.sql if the fold decides otherwise now, and run this test with -update",
 			now, recorded)
 	}
 }

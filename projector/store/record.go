@@ -54,7 +54,7 @@ type Retry struct {
 }
 
 var (
-	//go:embed lifts.sql
+	//go:embed clock_adjustments.sql
 	liftsSQL string
 
 	//go:embed letters.sql

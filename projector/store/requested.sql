@@ -1,6 +1,6 @@
 -- The dead letters that somebody wants to be tried again, each with a turn of its own. They stay locked, so that nobody drops them
 -- meanwhile.
-select sequence, subject, header, data, stored_at, nextval('control.dead_letter_turn') as turn
+select sequence, subject, header, data, stored_at, nextval('control.dead_letter_retry_seq') as retry_seq
 from (
   select *
   from control.dead_letter
@@ -8,7 +8,7 @@ from (
     and stream_created = $2
     and partition = $3
     and sequence <= $4
-    and retry_at is not null
+    and retry_requested_at is not null
     and generation <= (select id from generation)
   order by sequence
   limit $5

@@ -1,5 +1,5 @@
 update control.dead_letter
-set resolution = $4, resolved_at = now(), retry_at = null, position = $5, clock = $6, turn = $7
+set resolution = $4, resolved_at = now(), retry_requested_at = null, retry_position = $5, retry_clock = $6, retry_seq = $7
 where stream = $1
   and stream_created = $2
   and sequence = $3

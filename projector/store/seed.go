@@ -21,7 +21,7 @@ func (tx *Tx) Seed(ctx context.Context, c Commit) (rows int64, err error) {
 		return 0, err
 	}
 	w := new(writing)
-	w.coverage(c.To.Partition, c.Coverage)
+	w.messageCounts(c.To.Partition, c.MessageCounts)
 	w.deadLetters(c)
 	w.place(c.To)
 	if err := tx.tx.SendBatch(ctx, &w.batch).Close(); err != nil {

@@ -1,5 +1,5 @@
 update control.dead_letter
-set reason = $4, retry_at = null
+set reason = $4, retry_requested_at = null
 where stream = $1
   and stream_created = $2
   and sequence = $3

@@ -19,7 +19,7 @@ import (
 func (b *bench) cover(t *testing.T, partition int, entity string, numbers [5]int64) {
 	t.Helper()
 	_, err := b.admin.Exec(t.Context(), `
-		insert into projection.coverage (partition, entity, read, applied, stale, ignored, dead)
+		insert into projection.message_count (partition, entity, read, applied, stale, ignored, dead)
 		values ($1, $2, $3, $4, $5, $6, $7)`,
 		partition, entity, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4])
 	if err != nil {
@@ -206,13 +206,13 @@ func TestRead_Coverage(t *testing.T) {
 	b.cover(t, 2, "call", [5]int64{7, 7, 0, 0, 0})
 	b.cover(t, 2, "group", [5]int64{1, 1, 0, 0, 0})
 	report := b.read(t)
-	want := []status.Coverage{
+	want := []status.MessageCount{
 		{Entity: "group", Read: 1, Applied: 1},
 		{Entity: "call", Read: 17, Applied: 12, Stale: 3, Ignored: 1, Dead: 1},
 		{Entity: "unknown", Read: 2, Dead: 2},
 	}
-	if !slices.Equal(report.Coverage, want) {
-		t.Errorf("%+v", report.Coverage)
+	if !slices.Equal(report.MessageCounts, want) {
+		t.Errorf("%+v", report.MessageCounts)
 	}
 }
 
@@ -235,15 +235,15 @@ func TestRead_CoverageThatDoesNotAddUp(t *testing.T) {
 // A generation of a release that kept no ledger is shown without one.
 func TestRead_NoLedger(t *testing.T) {
 	b := published(t)
-	if _, err := b.admin.Exec(t.Context(), "drop table projection.coverage"); err != nil {
+	if _, err := b.admin.Exec(t.Context(), "drop table projection.message_count"); err != nil {
 		t.Fatal(err)
 	}
 	report := b.read(t)
 	p := report.Partitions[0]
-	if report.Coverage != nil || report.Balanced || p.Read != nil || p.Messages != nil || p.Missing != 0 || p.LagEvents != 1 {
+	if report.MessageCounts != nil || report.Balanced || p.Read != nil || p.Messages != nil || p.Missing != 0 || p.LagEvents != 1 {
 		t.Errorf("%+v", report)
 	}
-	if text, err := json.Marshal(report); err != nil || !strings.Contains(string(text), `"coverage":null,"balanced":false`) {
+	if text, err := json.Marshal(report); err != nil || !strings.Contains(string(text), `"messageCounts":null,"balanced":false`) {
 		t.Errorf("%s: %v", text, err)
 	}
 }

@@ -1,5 +1,5 @@
-select sequence, time
-from control.clock_lift
+select sequence, clock
+from control.clock_adjustment
 where stream = $1
   and stream_created = $2
   and partition = $3

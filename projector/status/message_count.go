@@ -7,8 +7,8 @@ import (
 	"callboard/events"
 )
 
-// Coverage is what became of the messages about an entity, as the ledger beside the position has it.
-type Coverage struct {
+// MessageCounts is what became of the messages about an entity, as the ledger beside the position has it.
+type MessageCount struct {
 	Entity  events.Entity `json:"entity"` // "unknown" where a subject names none
 	Read    int64         `json:"read"`
 	Applied int64         `json:"applied"`
@@ -18,9 +18,9 @@ type Coverage struct {
 }
 
 // Outcomes is the number of messages whose end is known. It is Read, or the ledger is wrong.
-func (c Coverage) Outcomes() int64 { return c.Applied + c.Stale + c.Ignored + c.Dead }
+func (c MessageCount) Outcomes() int64 { return c.Applied + c.Stale + c.Ignored + c.Dead }
 
-func (c Coverage) plus(other Coverage) Coverage {
+func (c MessageCount) plus(other MessageCount) MessageCount {
 	c.Read += other.Read
 	c.Applied += other.Applied
 	c.Stale += other.Stale
@@ -30,7 +30,7 @@ func (c Coverage) plus(other Coverage) Coverage {
 }
 
 // Total is the sum of lines, of no entity.
-func Total(lines []Coverage) (sum Coverage) {
+func Total(lines []MessageCount) (sum MessageCount) {
 	for _, line := range lines {
 		sum = sum.plus(line)
 	}
@@ -39,14 +39,14 @@ func Total(lines []Coverage) (sum Coverage) {
 
 // byEntity sums lines up, in the order in which entities are made; what is none of them comes last. It is nil where there is no
 // ledger.
-func byEntity(partitions []Partition) []Coverage {
-	var sums []Coverage
+func byEntity(partitions []Partition) []MessageCount {
+	var sums []MessageCount
 	for _, p := range partitions {
-		if p.Coverage != nil && sums == nil {
-			sums = []Coverage{}
+		if p.MessageCounts != nil && sums == nil {
+			sums = []MessageCount{}
 		}
-		for _, line := range p.Coverage {
-			i := slices.IndexFunc(sums, func(sum Coverage) bool { return sum.Entity == line.Entity })
+		for _, line := range p.MessageCounts {
+			i := slices.IndexFunc(sums, func(sum MessageCount) bool { return sum.Entity == line.Entity })
 			if i < 0 {
 				sums = append(sums, line)
 				continue
@@ -54,7 +54,7 @@ func byEntity(partitions []Partition) []Coverage {
 			sums[i] = sums[i].plus(line)
 		}
 	}
-	slices.SortFunc(sums, func(a, b Coverage) int {
+	slices.SortFunc(sums, func(a, b MessageCount) int {
 		if by := place(a.Entity) - place(b.Entity); by != 0 {
 			return by
 		}

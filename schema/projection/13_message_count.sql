@@ -1,6 +1,6 @@
 -- What became of a partition's messages, by the entity that their subjects name. At every commit read is the sum of all that
 -- follows it, and for a whole partition the number of messages that the stream holds up to the position.
-create table coverage (
+create table message_count (
   partition smallint not null,
   entity    text     not null, -- "unknown" where the subject names none
   read      bigint   not null,

@@ -1,4 +1,4 @@
-insert into coverage as c (partition, entity, read, applied, stale, ignored, dead)
+insert into message_count as c (partition, entity, read, applied, stale, ignored, dead)
 select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
 on conflict (partition, entity) do update
 set read = c.read + excluded.read,

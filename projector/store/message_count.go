@@ -13,8 +13,8 @@ import (
 	"callboard/projector/fold"
 )
 
-// Coverage is what became of messages, by the entity that their subjects name; "unknown" where one names none.
-type Coverage map[events.Entity]Count
+// MessageCounts is what became of messages, by the entity that their subjects name; "unknown" where one names none.
+type MessageCounts map[events.Entity]Count
 
 // Count is how many messages were read, and what became of them: Read is the sum of the others.
 type Count struct {
@@ -22,14 +22,14 @@ type Count struct {
 }
 
 // Message counts a message that was read and had the outcome; 0: it is a dead letter.
-func (c Coverage) Message(entity events.Entity, outcome fold.Outcome) {
+func (c MessageCounts) Message(entity events.Entity, outcome fold.Outcome) {
 	count := c[entity]
 	count.Read++
 	c[entity] = count.with(outcome, 1)
 }
 
 // Retry counts a dead letter as what it became.
-func (c Coverage) Retry(entity events.Entity, outcome fold.Outcome) {
+func (c MessageCounts) Retry(entity events.Entity, outcome fold.Outcome) {
 	c[entity] = c[entity].with(0, -1).with(outcome, 1)
 }
 
@@ -48,7 +48,7 @@ func (c Count) with(outcome fold.Outcome, by int64) Count {
 }
 
 // Add counts what others counted.
-func (c Coverage) Add(other Coverage) {
+func (c MessageCounts) Add(other MessageCounts) {
 	for entity, n := range other {
 		sum := c[entity]
 		sum.Read += n.Read
@@ -66,17 +66,17 @@ func (c Count) String() string {
 }
 
 // Read is how many messages there were.
-func (c Coverage) Read() (messages int64) {
+func (c MessageCounts) Read() (messages int64) {
 	for _, n := range c {
 		messages += n.Read
 	}
 	return messages
 }
 
-//go:embed coverage.sql
+//go:embed message_count.sql
 var coverageSQL string
 
-func (w *writing) coverage(partition int16, c Coverage) {
+func (w *writing) messageCounts(partition int16, c MessageCounts) {
 	if len(c) == 0 {
 		return
 	}
@@ -91,14 +91,14 @@ func (w *writing) coverage(partition int16, c Coverage) {
 	w.batch.Queue(coverageSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4])
 }
 
-// ReadCoverage is what became of a partition's messages, in the schema at hand.
-func ReadCoverage(ctx context.Context, conn *pgx.Conn, schema string, partition int16) (Coverage, error) {
-	rows, err := conn.Query(ctx, fmt.Sprintf("select entity, read, applied, stale, ignored, dead from %s.coverage where partition = $1",
+// ReadMessageCounts is what became of a partition's messages, in the schema at hand.
+func ReadMessageCounts(ctx context.Context, conn *pgx.Conn, schema string, partition int16) (MessageCounts, error) {
+	rows, err := conn.Query(ctx, fmt.Sprintf("select entity, read, applied, stale, ignored, dead from %s.message_count where partition = $1",
 		pgx.Identifier{schema}.Sanitize()), partition)
 	if err != nil {
-		return nil, fmt.Errorf("coverage: %w", err)
+		return nil, fmt.Errorf("message counts: %w", err)
 	}
-	c := make(Coverage)
+	c := make(MessageCounts)
 	var entity events.Entity
 	var n Count
 	_, err = pgx.ForEachRow(rows, []any{&entity, &n.Read, &n.Applied, &n.Stale, &n.Ignored, &n.Dead}, func() error {
@@ -106,7 +106,7 @@ func ReadCoverage(ctx context.Context, conn *pgx.Conn, schema string, partition 
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("coverage: %w", err)
+		return nil, fmt.Errorf("message counts: %w", err)
 	}
 	return c, nil
 }
