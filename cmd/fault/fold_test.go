@@ -111,7 +111,7 @@ func (f *folded) apply(s *stage, partition int, m jetstream.Msg) (fold.Outcome, 
 
 func (s *stage) recordedLifts() map[liftKey]events.Time {
 	s.tb.Helper()
-	rows, err := s.pool.Query(s.tb.Context(), "select partition, sequence, time from control.clock_adjustment where stream_created = $1", s.created())
+	rows, err := s.pool.Query(s.tb.Context(), "select partition, sequence, clock from control.clock_adjustment where stream_created = $1", s.created())
 	if err != nil {
 		s.tb.Fatal(err)
 	}
