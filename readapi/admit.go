@@ -30,7 +30,7 @@ func (s *service) admit(
 ) (*request, error) {
 	ids, malformed := parseIdentifiers(variables)
 	x.client, x.system = s.proxies.Client(r.RemoteAddr, r.Header), ids.system
-	permit, err := s.authority.Admit(ctx, access.Attempt{
+	permit, err := s.authorizer.Authorize(ctx, access.Attempt{
 		Credential: access.CredentialOf(r.Header), Client: x.client, System: ids.system,
 	})
 	if full := s.identify(x, permit, err); full != nil {
@@ -61,17 +61,17 @@ func (s *service) admit(
 }
 
 // identify notes whose request it is. One that holds a key, whether that is of use or not, is in the audit or is refused.
-func (s *service) identify(x *exchange, permit access.Permit, err error) error {
+func (s *service) identify(x *exchange, permit access.Authorization, err error) error {
 	held := err == nil
 	var denied *access.DeniedError
 	if errors.As(err, &denied) {
-		permit.KeyID, held = denied.KeyID, denied.Held
+		permit.KeyID, held = denied.KeyID, denied.Authenticated
 	}
 	x.key = permit.KeyID
 	if !held || x.key == uuid.Nil {
 		return nil
 	}
-	if err := s.journal.Reserve(); err != nil {
+	if err := s.auditQueue.Reserve(); err != nil {
 		return &problem{code: serviceUnavailable, retryAfter: unavailableRetry, cause: err}
 	}
 	x.entry = true
@@ -79,8 +79,8 @@ func (s *service) identify(x *exchange, permit access.Permit, err error) error {
 }
 
 // spend takes a permit from the key's budget.
-func (s *service) spend(ctx context.Context, x *exchange, o operation, permit access.Permit) error {
-	ask := limit.Ask{Lineage: permit.Lineage, Premium: permit.Tier == access.TierPremium}
+func (s *service) spend(ctx context.Context, x *exchange, o operation, permit access.Authorization) error {
+	ask := limit.Request{Lineage: permit.Lineage, Premium: permit.Tier == access.TierPremium}
 	if o.Report {
 		ask.Report = o.ID
 	}

@@ -11,7 +11,7 @@ import (
 // request is an admitted request, as far as an operation may look at it.
 type request struct {
 	identifiers
-	permit     access.Permit
+	permit     access.Authorization
 	own        query.Narrowing // the permit's, where it concerns the operation
 	parameters *parameters
 	url        string // of the operation, without a query

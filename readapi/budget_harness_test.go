@@ -32,7 +32,7 @@ func messages(tb testing.TB) jetstream.JetStream {
 func newLimiter(tb testing.TB, js jetstream.JetStream, perMinute int) *limit.Limiter {
 	tb.Helper()
 	l, err := limit.New(limit.Config{
-		JetStream: js, Report: perMinute, Standard: perMinute, Premium: perMinute, Patience: time.Minute, Log: zerolog.Nop(),
+		JetStream: js, Report: perMinute, Standard: perMinute, Premium: perMinute, DecisionTimeout: time.Minute, Log: zerolog.Nop(),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -41,10 +41,10 @@ func newLimiter(tb testing.TB, js jetstream.JetStream, perMinute int) *limit.Lim
 	return l
 }
 
-// newJournal is a journal that runs as long as the test.
-func newJournal(tb testing.TB, js jetstream.JetStream, capacity int) *audit.Journal {
+// newAuditQueue is an audit queue that runs as long as the test.
+func newAuditQueue(tb testing.TB, js jetstream.JetStream, capacity int) *audit.Queue {
 	tb.Helper()
-	j, err := audit.NewJournal(audit.Config{JetStream: js, Capacity: capacity, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	j, err := audit.NewQueue(audit.Config{JetStream: js, Capacity: capacity, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func TestReports_RefusedBeforeTheyAreRead(t *testing.T) {
 // While the audit can take no entry, whoever holds a key is refused, and whoever doesn't hears what it always hears.
 func TestAudit_Full(t *testing.T) {
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	r := newReader(t, func(c *Config) { c.Journal = newJournal(t, js, 2) })
+	r := newReader(t, func(c *Config) { c.AuditQueue = newAuditQueue(t, js, 2) })
 	key := r.key(r.system("one"))
 	for _, want := range []int{200, 200, 503} {
 		if w := r.get("/customer/phone-systems", withKey(key)); w.Code != want {
@@ -155,7 +155,7 @@ func TestAudit_Full(t *testing.T) {
 func TestAudit_Entries(t *testing.T) {
 	js := messages(t)
 	r := newReader(t, perMinute(t, 5), func(c *Config) {
-		c.Journal, c.Projection = newJournal(t, js, 0), openPool(t, "postgres://nobody@127.0.0.1:1/nowhere")
+		c.AuditQueue, c.Projection = newAuditQueue(t, js, 0), openPool(t, "postgres://nobody@127.0.0.1:1/nowhere")
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // httptest's address is within
 	})
 	system := r.system("one")
@@ -211,11 +211,11 @@ func entries(t *testing.T, js jetstream.JetStream, least int) (all []trail.Entry
 // A request that ends while its budget is asked for was not over it: it is unavailable, or gone.
 func TestBudget_EndedMeanwhile(t *testing.T) {
 	js := messages(t)
-	silent, err := limit.New(limit.Config{JetStream: js, Report: 1, Standard: 1, Premium: 1, Patience: time.Hour, Log: zerolog.Nop()})
+	silent, err := limit.New(limit.Config{JetStream: js, Report: 1, Standard: 1, Premium: 1, DecisionTimeout: time.Hour, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newReader(t, func(c *Config) { c.Limiter, c.Timeout, c.Journal = silent, time.Second, newJournal(t, js, 0) })
+	r := newReader(t, func(c *Config) { c.Limiter, c.Timeout, c.AuditQueue = silent, time.Second, newAuditQueue(t, js, 0) })
 	key := r.key(r.system("one"))
 	r.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))) // the pool's first connection takes its time
 	r.expectUnavailable(r.get("/customer/phone-systems", withKey(key)))

@@ -36,8 +36,8 @@ type Config struct {
 	// Limiter says whether a key's budget allows a request.
 	Limiter *limit.Limiter
 
-	// Journal takes the audit's entries. Whoever runs it runs it longer than the handler.
-	Journal *audit.Journal
+	// AuditQueue takes the audit entries. It must run longer than the handler.
+	AuditQueue *audit.Queue
 
 	// Secret is what cursors and links to audio are sealed with, the same for all readers of a service. At least
 	// [seal.MinSecret] bytes.
@@ -75,7 +75,7 @@ const (
 
 // New is the reader. The error says what in the configuration can't be served with.
 func New(c Config) (http.Handler, error) {
-	approvals, err := docs.Approved()
+	approvals, err := docs.LoadApprovals()
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if c.Primary == nil {
 		return nil, errors.New("no pool on the primary")
 	}
-	if c.Limiter == nil || c.Journal == nil {
-		return nil, errors.New("no limiter or no journal")
+	if c.Limiter == nil || c.AuditQueue == nil {
+		return nil, errors.New("no limiter or no audit queue")
 	}
 	if c.Projection == nil {
 		c.Projection = c.Primary
@@ -108,7 +108,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
-	authority, err := access.NewAuthority(c.Primary, c.Peppers)
+	authorizer, err := access.NewAuthorizer(c.Primary, c.Peppers)
 	if err != nil {
 		return nil, err
 	}
@@ -137,16 +137,16 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		return nil, err
 	}
 	return &service{
-		routes:    newRoutes(base.EscapedPath(), register),
-		resources: resources,
-		authority: authority,
-		limiter:   c.Limiter,
-		journal:   c.Journal,
-		proxies:   c.TrustedProxies,
-		base:      base.String(),
-		timeout:   c.Timeout,
-		log:       c.Log,
-		metrics:   metrics,
+		routes:     newRoutes(base.EscapedPath(), register),
+		resources:  resources,
+		authorizer: authorizer,
+		limiter:    c.Limiter,
+		auditQueue: c.AuditQueue,
+		proxies:    c.TrustedProxies,
+		base:       base.String(),
+		timeout:    c.Timeout,
+		log:        c.Log,
+		metrics:    metrics,
 	}, nil
 }
 

@@ -37,7 +37,7 @@ func (r *reader) conform(method, url string, w *httptest.ResponseRecorder) {
 	if r.contract == nil || !ok {
 		return
 	}
-	answer := docstest.Answer{Method: method, Path: path, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
+	answer := docstest.Response{Method: method, Path: path, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
 	if err := r.contract.Check(answer); err != nil {
 		r.Errorf("%s %.300s: %d is outside the contract: %v\n%.2000s", method, url, w.Code, err, w.Body)
 	}
@@ -261,7 +261,7 @@ func TestContract_Unapproved(t *testing.T) {
 // approve makes the handler anew, under a changed record.
 func (r *reader) approve(change func(docs.Approvals) docs.Approvals) {
 	r.Helper()
-	approvals, err := docs.Approved()
+	approvals, err := docs.LoadApprovals()
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func problemOf(err error) *problem {
 
 func denialCode(v access.Verdict) code {
 	switch v {
-	case access.NotAccepted:
+	case access.CredentialNotAccepted:
 		return credentialNotAccepted
 	case access.AddressNotAllowed:
 		return addressNotAllowed

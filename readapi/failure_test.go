@@ -189,7 +189,7 @@ func TestProblemOf(t *testing.T) {
 		{refused("22P02"), internalError},
 		{context.DeadlineExceeded, serviceUnavailable},
 		{query.ErrNotFound, notFound},
-		{&access.DeniedError{Verdict: access.NotAccepted}, credentialNotAccepted},
+		{&access.DeniedError{Verdict: access.CredentialNotAccepted}, credentialNotAccepted},
 		{&access.DeniedError{}, unauthenticated},
 		{&problem{code: rateLimited}, rateLimited},
 		{errors.New("anything else"), internalError},

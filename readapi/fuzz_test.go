@@ -54,7 +54,7 @@ func FuzzService(f *testing.F) {
 		if !within {
 			path = ""
 		}
-		answer := docstest.Answer{Method: request.Method, Path: path, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
+		answer := docstest.Response{Method: request.Method, Path: path, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
 		if err := r.contract.Check(answer); err != nil {
 			t.Errorf("%d is outside the contract: %v\n%.2000s", w.Code, err, w.Body)
 		}

@@ -48,7 +48,7 @@ func operations(primary, p *query.Projection, store audio.Store, r *reports) []o
 }
 
 // allows reports whether the permit carries what the operation needs.
-func (o operation) allows(p access.Permit) bool {
+func (o operation) allows(p access.Authorization) bool {
 	switch {
 	case o.Scope == "":
 		return true
@@ -59,7 +59,7 @@ func (o operation) allows(p access.Permit) bool {
 }
 
 // narrowing is the permit's where it concerns the operation: calls:read alone can be narrowed.
-func (o operation) narrowing(p access.Permit) query.Narrowing {
+func (o operation) narrowing(p access.Authorization) query.Narrowing {
 	if o.Scope != access.ScopeCalls {
 		return query.Narrowing{}
 	}

@@ -52,15 +52,15 @@ func newReader(tb testing.TB, options ...func(*Config)) *reader {
 	r.registry = access.NewRegistry(openPool(tb, database.RoleURL("callboard_operator")), pepper)
 	js := messages(tb)
 	r.config = Config{
-		Primary: openPool(tb, database.RoleURL("callboard_reader")),
-		Peppers: []access.Pepper{pepper},
-		Limiter: newLimiter(tb, js, plenty),
-		Journal: newJournal(tb, js, 0),
-		Secret:  bytes.Repeat([]byte("s"), seal.MinSecret),
-		Audio:   audioIn(tb, tb.TempDir()),
-		BaseURL: baseURL,
-		Log:     zerolog.New(r.log),
-		Metrics: prometheus.NewRegistry(),
+		Primary:    openPool(tb, database.RoleURL("callboard_reader")),
+		Peppers:    []access.Pepper{pepper},
+		Limiter:    newLimiter(tb, js, plenty),
+		AuditQueue: newAuditQueue(tb, js, 0),
+		Secret:     bytes.Repeat([]byte("s"), seal.MinSecret),
+		Audio:      audioIn(tb, tb.TempDir()),
+		BaseURL:    baseURL,
+		Log:        zerolog.New(r.log),
+		Metrics:    prometheus.NewRegistry(),
 	}
 	for _, option := range options {
 		option(&r.config)

@@ -39,7 +39,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 // record counts the request, writes its line in the log and fills its place in the audit.
 func (s *service) record(r *http.Request, x *exchange, status int, err error) {
 	if x.entry {
-		s.journal.Record(x.audited(status, err))
+		s.auditQueue.Record(x.audited(status, err))
 	}
 	elapsed := time.Since(x.start)
 	operation := cmp.Or(x.operation, "none")

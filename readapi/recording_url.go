@@ -56,7 +56,7 @@ func audioFiles(folder *audio.Folder) resource {
 	return resource{name: "audio", serve: func(w http.ResponseWriter, r *http.Request) error {
 		path := r.URL.EscapedPath()
 		err := folder.Serve(w, r, path[strings.LastIndexByte(path, '/')+1:])
-		var refused *audio.RefusedError
+		var refused *audio.ConditionError
 		switch {
 		case errors.Is(err, audio.ErrNotFound):
 			return &problem{code: notFound}

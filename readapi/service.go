@@ -18,17 +18,17 @@ import (
 
 // service is the handler.
 type service struct {
-	routes    *routes
-	resources map[string]resource // by path
-	authority *access.Authority
-	limiter   *limit.Limiter
-	journal   *audit.Journal
-	proxies   access.Proxies
-	base      string // the base URL
-	timeout   time.Duration
-	log       zerolog.Logger
-	metrics   *metrics
-	replies   sync.Pool
+	routes     *routes
+	resources  map[string]resource // by path
+	authorizer *access.Authorizer
+	limiter    *limit.Limiter
+	auditQueue *audit.Queue
+	proxies    access.Proxies
+	base       string // the base URL
+	timeout    time.Duration
+	log        zerolog.Logger
+	metrics    *metrics
+	replies    sync.Pool
 }
 
 // exchange is what is known of a request while it is answered, for its headers, its line in the log and its audit entry.
@@ -39,7 +39,7 @@ type exchange struct {
 	client    netip.Addr
 	system    uuid.UUID // the path's; zero where there is none
 	key       uuid.UUID // where one was found
-	entry     bool      // a place in the journal is reserved
+	entry     bool      // a slot in the audit queue is reserved
 	budget    *limit.Decision
 }
 

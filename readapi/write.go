@@ -61,9 +61,9 @@ func describeBudget(header http.Header, budget *limit.Decision) {
 	if budget == nil {
 		return
 	}
-	header.Set("RateLimit-Policy", budget.Policy())
-	if standing, known := budget.Standing(); known {
-		header.Set("RateLimit", standing)
+	header.Set("RateLimit-Policy", budget.RateLimitPolicy())
+	if remaining, known := budget.RateLimit(); known {
+		header.Set("RateLimit", remaining)
 	}
 }
 

@@ -34,7 +34,7 @@ func (c *keysRevokeCommand) Run(ctx context.Context, streams process.Streams) er
 }
 
 // writeRevoked also names the lineage's keys that are still accepted: whoever ends a customer's access means them too.
-func writeRevoked(w io.Writer, key access.Family) error {
+func writeRevoked(w io.Writer, key access.KeyWithLineage) error {
 	if _, err := fmt.Fprintf(w, "Key %s %q is revoked.\n", key.ID, key.Name); err != nil {
 		return err
 	}

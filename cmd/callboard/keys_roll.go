@@ -30,7 +30,7 @@ func (c *keysRollCommand) Run(ctx context.Context, streams process.Streams) erro
 		if *c.Expires <= 0 {
 			return &process.UsageError{Detail: "--expires is how long from now, such as 720h"}
 		}
-		roll.Life = *c.Expires
+		roll.Lifetime = *c.Expires
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		rolled, err := access.NewRegistry(pool, c.Pepper.Peppers.Get()[0]).Roll(ctx, c.ID, roll)

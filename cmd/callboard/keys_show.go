@@ -64,7 +64,7 @@ func writeKey(w io.Writer, k access.Record) error {
 }
 
 // writeLineage writes the keys of a lineage that has several, with the one that was asked for marked.
-func writeLineage(w io.Writer, key access.Family) error {
+func writeLineage(w io.Writer, key access.KeyWithLineage) error {
 	if len(key.LineageKeys) == 1 {
 		return nil
 	}

@@ -47,11 +47,11 @@ const plenty = 1_000_000
 // one row of so many.
 func (s *stage) compareAnswers(at time.Time, each int) (requests int, digest string) {
 	s.tb.Helper()
-	limiter, err := limit.New(limit.Config{JetStream: s.js, Report: plenty, Standard: plenty, Premium: plenty, Patience: patience})
+	limiter, err := limit.New(limit.Config{JetStream: s.js, Report: plenty, Standard: plenty, Premium: plenty, DecisionTimeout: patience})
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	journal, err := audit.NewJournal(audit.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	journal, err := audit.NewQueue(audit.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (s *stage) compareAnswers(at time.Time, each int) (requests int, digest str
 	return t.requests, t.digest()
 }
 
-func (s *stage) handler(database string, limiter *limit.Limiter, journal *audit.Journal) http.Handler {
+func (s *stage) handler(database string, limiter *limit.Limiter, journal *audit.Queue) http.Handler {
 	s.tb.Helper()
 	location, err := audio.ParseLocation("file://" + s.audio)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *stage) handler(database string, limiter *limit.Limiter, journal *audit.
 	}
 	handler, err := readapi.New(readapi.Config{
 		Primary: s.postgres.pool(s.postgres.roleURL(readerRole, database), ""), Peppers: []access.Pepper{s.pepper()},
-		Limiter: limiter, Journal: journal, Secret: s.secret, Audio: location, BaseURL: baseURL, Timeout: patience, Log: zerolog.Nop(),
+		Limiter: limiter, AuditQueue: journal, Secret: s.secret, Audio: location, BaseURL: baseURL, Timeout: patience, Log: zerolog.Nop(),
 	})
 	if err != nil {
 		s.tb.Fatal(err)

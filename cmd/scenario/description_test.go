@@ -56,7 +56,7 @@ func stableIdentifiers(w *world) {
 // beta holds the published stages, and the approval record's, against the one that all have.
 func beta(w *world) {
 	publishedOperations(w)
-	approvals, err := docs.Approved()
+	approvals, err := docs.LoadApprovals()
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func openAPI31(w *world) {
 
 // approvedAlone holds what is published and what answers against the approval record.
 func approvedAlone(w *world) {
-	approvals, err := docs.Approved()
+	approvals, err := docs.LoadApprovals()
 	if err != nil {
 		w.t.Fatal(err)
 	}

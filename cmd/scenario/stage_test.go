@@ -97,12 +97,12 @@ const plenty = 1_000_000
 func (s *stage) serve() {
 	s.t.Helper()
 	limiter, err := limit.New(limit.Config{
-		JetStream: s.js, Report: plenty, Standard: plenty, Premium: plenty, Patience: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+		JetStream: s.js, Report: plenty, Standard: plenty, Premium: plenty, DecisionTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	journal, err := audit.NewJournal(audit.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	journal, err := audit.NewQueue(audit.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (s *stage) serve() {
 	s.hold(journal.Run)
 	s.api = httptest.NewUnstartedServer(nil)
 	s.api.Config.Handler, err = readapi.New(readapi.Config{
-		Primary: rolePool(s.t, s.database, "callboard_reader", ""), Peppers: s.peppers, Limiter: limiter, Journal: journal,
+		Primary: rolePool(s.t, s.database, "callboard_reader", ""), Peppers: s.peppers, Limiter: limiter, AuditQueue: journal,
 		Secret: newSecret(), Audio: s.audio(), BaseURL: "http://" + s.api.Listener.Addr().String() + "/v1", Log: zerolog.New(s.log),
 	})
 	if err != nil {
@@ -317,7 +317,7 @@ func (s *stage) conform(method, url string, response *http.Response, body []byte
 	if _, below, found := strings.Cut(url, "/v1"); found {
 		path = below
 	}
-	err := s.contract.Check(docstest.Answer{Method: method, Path: path, Status: response.StatusCode, Header: header, Body: body})
+	err := s.contract.Check(docstest.Response{Method: method, Path: path, Status: response.StatusCode, Header: header, Body: body})
 	if err != nil {
 		s.t.Errorf("%s %.300s: %d is outside the contract: %v\n%.2000s", method, url, response.StatusCode, err, body)
 	}

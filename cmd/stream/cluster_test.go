@@ -109,7 +109,7 @@ func reader(t *testing.T, js jetstream.JetStream) func() bool {
 			t.Error(err)
 		}
 	})
-	return func() bool { return l.Take(t.Context(), limit.Ask{Lineage: uuid.New(), Report: "report"}).Allowed }
+	return func() bool { return l.Take(t.Context(), limit.Request{Lineage: uuid.New(), Report: "report"}).Allowed }
 }
 
 // With three replicas of the limiter's streams, reports outlive a server.

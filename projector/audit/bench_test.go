@@ -28,7 +28,7 @@ func BenchmarkAudit(b *testing.B) {
 		b.StopTimer()
 		s := newStage(b)
 		list := benchmarkEntries(s.noon)
-		j, err := journal.NewJournal(journal.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+		j, err := journal.NewQueue(journal.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 		if err != nil {
 			b.Fatal(err)
 		}

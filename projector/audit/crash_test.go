@@ -72,7 +72,7 @@ func (s *stage) spawn() *exec.Cmd {
 }
 
 // From a journal to the rows, while filers are killed without warning and others begin: every entry has one row.
-func TestFiler_KilledAtRandom(t *testing.T) {
+func TestWriter_KilledAtRandom(t *testing.T) {
 	s := newStage(t)
 	s.impatient()
 	r := s.record()
@@ -128,7 +128,7 @@ func (s *stage) life() time.Duration {
 }
 
 // Two filers at once, ended at random points again and again, file everything once.
-func TestFiler_StoppedAtRandom(t *testing.T) {
+func TestWriter_StoppedAtRandom(t *testing.T) {
 	s := newStage(t)
 	r := s.record()
 	var running sync.WaitGroup
@@ -175,7 +175,7 @@ type recording struct {
 // record starts a recording from a few goroutines.
 func (s *stage) record() recording {
 	s.Helper()
-	j, err := journal.NewJournal(journal.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	j, err := journal.NewQueue(journal.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func (s *stage) record() recording {
 
 // record keeps a client's requests coming, a few in a moment, until ctx ends or there are as many as can be filed in time
 // however slow the machine is.
-func record(ctx context.Context, j *journal.Journal) []audit.Entry {
+func record(ctx context.Context, j *journal.Queue) []audit.Entry {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	var recorded []audit.Entry

@@ -57,7 +57,7 @@ const (
 )
 
 // forget drops the days that are over, at once and then every hour, until ctx ends.
-func (f *Filer) forget(ctx context.Context) {
+func (f *Writer) forget(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := dropInterval
 		if err := f.dropDays(ctx, dayOf(time.Now()).AddDate(0, 0, -f.config.Retention)); unlessDone(ctx, err) != nil {
@@ -70,7 +70,7 @@ func (f *Filer) forget(ctx context.Context) {
 }
 
 // dropDays drops the days before first, some at a time.
-func (f *Filer) dropDays(ctx context.Context, first time.Time) error {
+func (f *Writer) dropDays(ctx context.Context, first time.Time) error {
 	for {
 		var dropped int
 		if err := f.config.Database.QueryRow(ctx, dropDaysSQL, first).Scan(&dropped); err != nil {

@@ -24,15 +24,15 @@ type Config struct {
 
 const defaultRetention = 90
 
-// Filer files audit entries.
-type Filer struct {
+// Writer files audit entries.
+type Writer struct {
 	config  Config
 	metrics *metrics
 	failure string // what the latest failure said; empty: all is well
 }
 
 // New is a filer that has not started. Its metrics are registered with config.Metrics.
-func New(config Config) (*Filer, error) {
+func New(config Config) (*Writer, error) {
 	if config.Retention == 0 {
 		config.Retention = defaultRetention
 	}
@@ -40,12 +40,12 @@ func New(config Config) (*Filer, error) {
 	if err := metrics.register(config.Metrics); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	return &Filer{config: config, metrics: metrics}, nil
+	return &Writer{config: config, metrics: metrics}, nil
 }
 
 // Run files entries, and forgets the days that are over, until ctx ends; then it finishes the messages in hand and returns nil.
 // Whatever fails is logged, once for as long as it is the same, and tried again.
-func (f *Filer) Run(ctx context.Context) error {
+func (f *Writer) Run(ctx context.Context) error {
 	var forgetting sync.WaitGroup
 	forgetting.Go(func() { f.forget(ctx) })
 	defer forgetting.Wait()
@@ -66,7 +66,7 @@ func (f *Filer) Run(ctx context.Context) error {
 }
 
 // failed notes and counts a failure.
-func (f *Filer) failed(err error) {
+func (f *Writer) failed(err error) {
 	f.metrics.failures.Inc()
 	if f.failure != err.Error() {
 		f.config.Log.Error().Err(err).Msg("audit entries can't be filed")
@@ -75,7 +75,7 @@ func (f *Filer) failed(err error) {
 }
 
 // worked notes that messages were filed.
-func (f *Filer) worked() {
+func (f *Writer) worked() {
 	if f.failure != "" {
 		f.config.Log.Info().Msg("audit entries are filed again")
 	}

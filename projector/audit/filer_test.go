@@ -20,7 +20,7 @@ import (
 )
 
 // An entry's row says all that the entry says, and one that is delivered twice has one row.
-func TestFiler_EntriesBecomeRows(t *testing.T) {
+func TestWriter_EntriesBecomeRows(t *testing.T) {
 	s := newStage(t)
 	full := entry(uuid.New(), s.noon)
 	full.System, full.Status, full.Code = uuid.NullUUID{UUID: uuid.New(), Valid: true}, 403, "INSUFFICIENT_SCOPE"
@@ -71,7 +71,7 @@ func TestFiler_EntriesBecomeRows(t *testing.T) {
 }
 
 // What waits is filed in portions, and nothing of it is delivered twice.
-func TestFiler_Backlog(t *testing.T) {
+func TestWriter_Backlog(t *testing.T) {
 	s := newStage(t)
 	const messages = 12
 	for range messages {
@@ -113,7 +113,7 @@ func count(t *testing.T, registry *prometheus.Registry, name string) float64 {
 }
 
 // A key's last use is its newest, in whatever order entries come: within a message, within a batch, and afterwards.
-func TestFiler_LastUseIsTheNewest(t *testing.T) {
+func TestWriter_LastUseIsTheNewest(t *testing.T) {
 	s := newStage(t)
 	key, other := uuid.New(), uuid.New()
 	at := func(key uuid.UUID, second int) audit.Entry {
@@ -140,7 +140,7 @@ func TestFiler_LastUseIsTheNewest(t *testing.T) {
 }
 
 // A reader whose clock is ahead doesn't hide what a key is used for until then.
-func TestFiler_LastUseIsNotAhead(t *testing.T) {
+func TestWriter_LastUseIsNotAhead(t *testing.T) {
 	s := newStage(t)
 	key := uuid.New()
 	ahead := entry(key, time.Now().Add(20*time.Hour))
@@ -166,7 +166,7 @@ func TestFiler_LastUseIsNotAhead(t *testing.T) {
 }
 
 // Every day of UTC has a partition of its own, wherever the database and the entry think they are.
-func TestFiler_DaysAreOfUTC(t *testing.T) {
+func TestWriter_DaysAreOfUTC(t *testing.T) {
 	s := newStage(t)
 	s.exec("do $$ begin execute format('alter database %I set timezone = ''Pacific/Auckland''', current_database()); end $$")
 	today := midnight()
@@ -184,7 +184,7 @@ func TestFiler_DaysAreOfUTC(t *testing.T) {
 }
 
 // Days older than the retention are dropped, and no others, however many projectors do it at once.
-func TestFiler_ForgetsOldDays(t *testing.T) {
+func TestWriter_ForgetsOldDays(t *testing.T) {
 	s := newStage(t)
 	today := time.Now().UTC()
 	ages := []int{0, 89, 90, 91, 92, 400}
@@ -218,7 +218,7 @@ func TestFiler_ForgetsOldDays(t *testing.T) {
 }
 
 // More days than are dropped at a time are dropped all the same.
-func TestFiler_ForgetsManyDays(t *testing.T) {
+func TestWriter_ForgetsManyDays(t *testing.T) {
 	s := newStage(t)
 	s.exec("select access.open_audit_day(date '2001-01-01' + i) from generate_series(0, 149) i")
 	s.openDay(s.noon)
@@ -231,7 +231,7 @@ func TestFiler_ForgetsManyDays(t *testing.T) {
 }
 
 // The entries of a day that was detached are set aside, and those of other days are filed.
-func TestFiler_DetachedDay(t *testing.T) {
+func TestWriter_DetachedDay(t *testing.T) {
 	s := newStage(t)
 	archived, other := entry(uuid.New(), s.noon), entry(uuid.New(), s.noon.AddDate(0, 0, -1))
 	s.start()
@@ -262,7 +262,7 @@ func TestFiler_DetachedDay(t *testing.T) {
 }
 
 // A day that is dropped while a filer believes it open is opened again.
-func TestFiler_DayDroppedMeanwhile(t *testing.T) {
+func TestWriter_DayDroppedMeanwhile(t *testing.T) {
 	s := newStage(t)
 	before, after := entry(uuid.New(), s.noon), entry(uuid.New(), s.noon)
 	s.start()
@@ -280,7 +280,7 @@ func TestFiler_DayDroppedMeanwhile(t *testing.T) {
 }
 
 // A message that can't be read is kept whole, and said, and those beside it are filed.
-func TestFiler_UnreadableMessages(t *testing.T) {
+func TestWriter_UnreadableMessages(t *testing.T) {
 	s := newStage(t)
 	good := []audit.Entry{entry(uuid.New(), s.noon), entry(uuid.New(), s.noon.Add(time.Second))}
 	s.publish(good[0])
@@ -303,7 +303,7 @@ func TestFiler_UnreadableMessages(t *testing.T) {
 }
 
 // An entry that PostgreSQL refuses costs itself: the others of its message and of its batch are filed, and its message is kept.
-func TestFiler_RefusedEntries(t *testing.T) {
+func TestWriter_RefusedEntries(t *testing.T) {
 	for name, spoil := range map[string]func(*audit.Entry){
 		"a status":    func(e *audit.Entry) { e.Status = 1 << 40 },
 		"NUL":         func(e *audit.Entry) { e.RequestID = "a\x00b" },
@@ -339,7 +339,7 @@ func TestFiler_RefusedEntries(t *testing.T) {
 }
 
 // Entries of times that can't be are set aside, thousands of days at once too, and make no tables; those beside them are filed.
-func TestFiler_Times(t *testing.T) {
+func TestWriter_Times(t *testing.T) {
 	s := newStage(t)
 	now := time.Now()
 	good := []audit.Entry{entry(uuid.New(), now.Add(-6*24*time.Hour)), entry(uuid.New(), now.Add(23*time.Hour))}

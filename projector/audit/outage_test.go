@@ -13,7 +13,7 @@ import (
 )
 
 // What is published while the database is away is filed once it is back, and the outage is one line.
-func TestFiler_DatabaseAway(t *testing.T) {
+func TestWriter_DatabaseAway(t *testing.T) {
 	s := newStage(t)
 	s.start()
 	first := entry(uuid.New(), s.noon)
@@ -41,7 +41,7 @@ func TestFiler_DatabaseAway(t *testing.T) {
 }
 
 // A missing stream is logged once, with the remedy, and found once it is there.
-func TestFiler_WithoutStream(t *testing.T) {
+func TestWriter_WithoutStream(t *testing.T) {
 	s := newStage(t)
 	if err := s.js.DeleteStream(t.Context(), audit.StreamName); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestFiler_WithoutStream(t *testing.T) {
 }
 
 // A consumer that vanished is made again, with what nobody had acknowledged.
-func TestFiler_ConsumerVanishes(t *testing.T) {
+func TestWriter_ConsumerVanishes(t *testing.T) {
 	s := newStage(t)
 	s.start()
 	first := entry(uuid.New(), s.noon)
@@ -80,7 +80,7 @@ func TestFiler_ConsumerVanishes(t *testing.T) {
 }
 
 // The server may stop and start under a filer.
-func TestFiler_ServerRestarts(t *testing.T) {
+func TestWriter_ServerRestarts(t *testing.T) {
 	s := newStage(t)
 	s.start()
 	first := entry(uuid.New(), s.noon)

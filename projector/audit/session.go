@@ -22,15 +22,15 @@ const (
 
 // session is a filer at work, until something fails.
 type session struct {
-	*Filer
+	*Writer
 	created  time.Time // of the stream
 	consumer jetstream.Consumer
 	opened   map[time.Time]bool // days that have a place in the tables
 }
 
 // session files entries until ctx ends (nil) or something fails.
-func (f *Filer) session(ctx context.Context) error {
-	s := &session{Filer: f, opened: make(map[time.Time]bool)}
+func (f *Writer) session(ctx context.Context) error {
+	s := &session{Writer: f, opened: make(map[time.Time]bool)}
 	if err := s.open(ctx); err != nil {
 		return unlessDone(ctx, err)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// BenchmarkAdmit is what a request pays to be admitted, with 10,000 keys and 10,000 phone systems in the tables, beside a round trip
+// BenchmarkAuthorize is what a request pays to be admitted, with 10,000 keys and 10,000 phone systems in the tables, beside a round trip
 // that asks for nothing.
-func BenchmarkAdmit(b *testing.B) {
+func BenchmarkAuthorize(b *testing.B) {
 	d := newDesk(b)
 	organization, group := uuid.New(), uuid.New()
 	var systems []uuid.UUID
@@ -25,7 +25,7 @@ func BenchmarkAdmit(b *testing.B) {
 	d.exec(`insert into access.key (id, lineage, name, short, hash, pepper_id, grant_kind, grant_id, scopes)
 		select id, id, 'other', id::text, '', '', 'system', id, '{}' from unnest($1::uuid[]) id`, systems)
 	d.exec("analyze")
-	a, err := NewAuthority(d.reader, []Pepper{d.pepper})
+	a, err := NewAuthorizer(d.reader, []Pepper{d.pepper})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func BenchmarkAdmit(b *testing.B) {
 		attempt := Attempt{Credential: Credential{Kind: TenantKey, Key: d.issue(request).Key}, System: systems[0]}
 		b.Run(string(grant.Kind), func(b *testing.B) {
 			percentiles(b, func() error {
-				permit, err := a.Admit(context.Background(), attempt)
+				permit, err := a.Authorize(context.Background(), attempt)
 				if !permit.Covered {
 					b.Error("not covered")
 				}

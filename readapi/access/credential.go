@@ -10,9 +10,9 @@ type Kind int
 
 // The kinds of credential.
 const (
-	Malformed Kind = iota // nothing, or no key that was ever issued
-	TenantKey             // well formed; whether it is live, [Authority.Admit] decides
-	Foreign               // a session token, a publishable key, a key of another family
+	Malformed       Kind = iota // nothing, or no key that was ever issued
+	TenantKey                   // well formed; whether it is live, [Authorizer.Authorize] decides
+	OtherCredential             // a session token, a publishable key, a key of another family
 )
 
 // Credential is what a request presents. Like the key in it, it does not print.
@@ -54,7 +54,7 @@ func Parse(text string) Credential {
 		}
 		return Credential{}
 	case strings.HasPrefix(text, "sk_"), strings.HasPrefix(text, "pk_"), isSessionToken(text):
-		return Credential{Kind: Foreign}
+		return Credential{Kind: OtherCredential}
 	}
 	return Credential{}
 }

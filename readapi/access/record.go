@@ -38,14 +38,14 @@ type Record struct {
 	LastUsedAddress *netip.Addr    `json:"lastUsedAddress"` // nil: never, or not known
 }
 
-// Family is a key with all of its lineage.
-type Family struct {
+// KeyWithLineage is a key with all of its lineage.
+type KeyWithLineage struct {
 	Record
 	LineageKeys []Record `json:"lineageKeys"` // newest first; the key itself is among them
 }
 
 // Successor is the newest live key of those that the key was rolled into; nil where there is none.
-func (f Family) Successor() *Record {
+func (f KeyWithLineage) Successor() *Record {
 	for i, k := range f.LineageKeys {
 		if k.ID == f.ID {
 			break

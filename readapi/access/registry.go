@@ -90,20 +90,20 @@ func (g *Registry) List(ctx context.Context) ([]Record, error) {
 }
 
 // Show is one key with its lineage. The error is [ErrUnknownKey] where there is none of that id.
-func (g *Registry) Show(ctx context.Context, id uuid.UUID) (Family, error) {
+func (g *Registry) Show(ctx context.Context, id uuid.UUID) (KeyWithLineage, error) {
 	return show(ctx, g.pool, id)
 }
 
-func show(ctx context.Context, q querier, id uuid.UUID) (Family, error) {
+func show(ctx context.Context, q querier, id uuid.UUID) (KeyWithLineage, error) {
 	lineage, err := collect(ctx, q, ofLineage, id)
 	if err != nil {
-		return Family{}, fmt.Errorf("show key: %w", err)
+		return KeyWithLineage{}, fmt.Errorf("show key: %w", err)
 	}
 	i := slices.IndexFunc(lineage, func(k Record) bool { return k.ID == id })
 	if i < 0 {
-		return Family{}, ErrUnknownKey
+		return KeyWithLineage{}, ErrUnknownKey
 	}
-	return Family{Record: lineage[i], LineageKeys: lineage}, nil
+	return KeyWithLineage{Record: lineage[i], LineageKeys: lineage}, nil
 }
 
 //go:embed revoke_key.sql

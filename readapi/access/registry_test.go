@@ -66,7 +66,7 @@ func (d *desk) issue(r Request) IssuedKey {
 	return issued
 }
 
-func (d *desk) show(id uuid.UUID) Family {
+func (d *desk) show(id uuid.UUID) KeyWithLineage {
 	d.Helper()
 	shown, err := d.registry.Show(context.Background(), id)
 	if err != nil {

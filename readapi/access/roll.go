@@ -15,8 +15,8 @@ const maxOverlap = 30 * 24 * time.Hour
 
 // Roll is how a key is replaced by another of its lineage.
 type Roll struct {
-	Overlap time.Duration // how long the old key is still accepted, 30 days at most; zero: no longer
-	Life    time.Duration // how long the new key lives; zero: as long as the newest of the lineage was issued for
+	Overlap  time.Duration // how long the old key is still accepted, 30 days at most; zero: no longer
+	Lifetime time.Duration // how long the new key lives; zero: as long as the newest of the lineage was issued for
 }
 
 // RolledKey is the key that replaces another, at the one moment when it can be shown.
@@ -44,7 +44,7 @@ func (r Roll) validate() error {
 	if r.Overlap < 0 || r.Overlap > maxOverlap {
 		problems = append(problems, fmt.Sprintf("an overlap is between 0s and %gh", maxOverlap.Hours()))
 	}
-	if r.Life < 0 {
+	if r.Lifetime < 0 {
 		problems = append(problems, "the expiry is not in the future")
 	}
 	if len(problems) > 0 {
@@ -105,7 +105,7 @@ func (g *Registry) roll(ctx context.Context, tx pgx.Tx, id uuid.UUID, r Roll) (R
 	return RolledKey{IssuedKey: IssuedKey{Record: issued.Record, Key: key}, Old: old.Record}, err
 }
 
-func (f Family) rollable() error {
+func (f KeyWithLineage) rollable() error {
 	if f.State != StateActive {
 		return &RollError{State: f.State}
 	}
@@ -116,9 +116,9 @@ func (f Family) rollable() error {
 }
 
 // life is how long the new key lives, nil for ever. The newest of a lineage is the one whose end no roll has moved.
-func (r Roll) life(old Family) *time.Duration {
-	if r.Life > 0 {
-		return &r.Life
+func (r Roll) life(old KeyWithLineage) *time.Duration {
+	if r.Lifetime > 0 {
+		return &r.Lifetime
 	}
 	newest := old.LineageKeys[0]
 	if newest.ExpiresAt == nil {

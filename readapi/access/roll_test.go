@@ -127,8 +127,8 @@ func TestRegistry_RollExpiry(t *testing.T) {
 	}{
 		"as long again":               {10 * day, Roll{Overlap: day}, day, 30 * day},
 		"ends before the overlap":     {29 * day, Roll{Overlap: 2 * day}, day, 30 * day},
-		"another life":                {0, Roll{Overlap: 2 * day, Life: 90 * day}, 2 * day, 90 * day},
-		"a shorter life than overlap": {0, Roll{Overlap: 2 * day, Life: day}, 2 * day, day},
+		"another life":                {0, Roll{Overlap: 2 * day, Lifetime: 90 * day}, 2 * day, 90 * day},
+		"a shorter life than overlap": {0, Roll{Overlap: 2 * day, Lifetime: day}, 2 * day, day},
 	} {
 		key := d.issue(month)
 		d.exec("update access.key set created_at = created_at - $2::interval, expires_at = expires_at - $2::interval where id = $1", key.ID, c.aged)
@@ -178,7 +178,7 @@ func TestRegistry_RollRefused(t *testing.T) {
 	if _, err := d.registry.Roll(t.Context(), uuid.New(), Roll{}); !errors.Is(err, ErrUnknownKey) {
 		t.Errorf("an unknown key: %v", err)
 	}
-	for name, r := range map[string]Roll{"overlap": {Overlap: -1}, "overlap ": {Overlap: 30*24*time.Hour + 1}, "expiry": {Life: -1}} {
+	for name, r := range map[string]Roll{"overlap": {Overlap: -1}, "overlap ": {Overlap: 30*24*time.Hour + 1}, "expiry": {Lifetime: -1}} {
 		var invalid *RequestError
 		if _, err := d.registry.Roll(t.Context(), newest.ID, r); !errors.As(err, &invalid) || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
 			t.Errorf("%+v: %v", r, err)
@@ -299,7 +299,7 @@ func TestRegistry_RollRenewsPepper(t *testing.T) {
 // A revocation is felt by the very next request, whoever answers it.
 func TestRegistry_RevokeAtOnce(t *testing.T) {
 	d := newDesk(t)
-	readers := []*Authority{d.authority(d.pepper), d.authority(d.pepper)}
+	readers := []*Authorizer{d.authority(d.pepper), d.authority(d.pepper)}
 	for range 20 {
 		key := d.issue(plain())
 		for _, a := range readers {

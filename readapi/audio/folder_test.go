@@ -109,7 +109,7 @@ func TestFolder_Serve(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w, err := s.listen(c.method, token, c.headers...)
 			status := w.Code
-			var refused *RefusedError
+			var refused *ConditionError
 			if errors.As(err, &refused) {
 				status = refused.Status
 			} else if err != nil {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// RefusedError is a condition or a range that a request asks for and the audio doesn't meet.
-type RefusedError struct {
+// ConditionError is a condition or a range that a request asks for and the audio doesn't meet.
+type ConditionError struct {
 	Status int // 412 or 416
 }
 
 // Error is the status's text.
-func (e *RefusedError) Error() string { return http.StatusText(e.Status) }
+func (e *ConditionError) Error() string { return http.StatusText(e.Status) }
 
 // Serve answers a request for a link whose last segment is token. It returns an error where it has answered nothing:
-// [ErrNotFound], a [*RefusedError], or what keeps the folder from being read.
+// [ErrNotFound], a [*ConditionError], or what keeps the folder from being read.
 func (f *Folder) Serve(w http.ResponseWriter, r *http.Request, token string) error {
 	object, err := f.redeem(token)
 	if err != nil {
@@ -75,5 +75,5 @@ func (a *answer) refusal(size int64) error {
 	if a.refused == http.StatusRequestedRangeNotSatisfiable {
 		a.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(size, 10))
 	}
-	return &RefusedError{a.refused}
+	return &ConditionError{a.refused}
 }

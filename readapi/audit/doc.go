@@ -8,5 +8,5 @@
 // So a request whose entry could find no room is refused before it is answered, rather than left unrecorded.
 //
 // A reader killed with SIGKILL loses what was not yet acknowledged; anything gentler loses nothing, unless the stream can't be
-// reached for as long as [Journal.Run] waits at its end, and then the number lost is told.
+// reached for as long as [Queue.Run] waits at its end, and then the number lost is told.
 package audit

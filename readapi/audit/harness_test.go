@@ -23,7 +23,7 @@ type stage struct {
 	server   *eventstest.Server
 	js       jetstream.JetStream
 	registry *prometheus.Registry
-	journal  *journal.Journal
+	journal  *journal.Queue
 	log      lines
 }
 
@@ -32,7 +32,7 @@ func newStage(t *testing.T, capacity int, options ...eventstest.Option) *stage {
 	s := &stage{T: t, server: eventstest.NewServer(t, options...), registry: prometheus.NewRegistry()}
 	s.js = eventstest.JetStream(t, s.server.URL())
 	var err error
-	s.journal, err = journal.NewJournal(journal.Config{
+	s.journal, err = journal.NewQueue(journal.Config{
 		JetStream: s.js, Capacity: capacity, Log: zerolog.New(&s.log), Metrics: s.registry,
 	})
 	if err != nil {

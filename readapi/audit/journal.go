@@ -29,8 +29,8 @@ const defaultCapacity = 65536
 // ErrFull is a journal without a free place: so many entries wait for their acknowledgement that the stream must be out of reach.
 var ErrFull = errors.New("the audit journal is full")
 
-// Journal takes entries and puts them on the stream. It is safe for concurrent use.
-type Journal struct {
+// Queue takes entries and puts them on the stream. It is safe for concurrent use.
+type Queue struct {
 	js      jetstream.JetStream
 	log     zerolog.Logger
 	metrics *metrics
@@ -42,12 +42,12 @@ type Journal struct {
 	waiting  []audit.Entry // filled, in the order of recording
 }
 
-// NewJournal is an empty journal. Its metrics are registered with config.Metrics.
-func NewJournal(config Config) (*Journal, error) {
+// NewQueue is an empty journal. Its metrics are registered with config.Metrics.
+func NewQueue(config Config) (*Queue, error) {
 	if config.Capacity == 0 {
 		config.Capacity = defaultCapacity
 	}
-	j := &Journal{js: config.JetStream, log: config.Log, capacity: config.Capacity, changed: make(chan struct{}, 1)}
+	j := &Queue{js: config.JetStream, log: config.Log, capacity: config.Capacity, changed: make(chan struct{}, 1)}
 	j.metrics = newMetrics(j.queued)
 	if err := j.metrics.register(config.Metrics); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
@@ -57,7 +57,7 @@ func NewJournal(config Config) (*Journal, error) {
 
 // Reserve takes a place for one entry, without waiting. The error is [ErrFull] where there is none. Whoever holds a place fills it
 // with Record, once.
-func (j *Journal) Reserve() error {
+func (j *Queue) Reserve() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.taken >= j.capacity {
@@ -70,7 +70,7 @@ func (j *Journal) Reserve() error {
 
 // Record fills a reserved place, without waiting. An entry without an ID or a time gets them here; its time is kept to the
 // microsecond, and its texts without what PostgreSQL can't keep.
-func (j *Journal) Record(e audit.Entry) {
+func (j *Queue) Record(e audit.Entry) {
 	e = complete(e)
 	j.mu.Lock()
 	j.waiting = append(j.waiting, e)
@@ -80,20 +80,20 @@ func (j *Journal) Record(e audit.Entry) {
 }
 
 // Full tells whether the next Reserve would be refused.
-func (j *Journal) Full() bool {
+func (j *Queue) Full() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.taken >= j.capacity
 }
 
 // queued is how many entries wait for their acknowledgement.
-func (j *Journal) queued() float64 {
+func (j *Queue) queued() float64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return float64(len(j.waiting))
 }
 
-func (j *Journal) wake() {
+func (j *Queue) wake() {
 	select {
 	case j.changed <- struct{}{}:
 	default:

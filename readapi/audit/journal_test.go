@@ -15,7 +15,7 @@ import (
 )
 
 // A place is free again once its entry is acknowledged, and not before.
-func TestJournal_Reserve(t *testing.T) {
+func TestQueue_Reserve(t *testing.T) {
 	s := newStage(t, 2)
 	full := func() bool { return errors.Is(s.journal.Reserve(), journal.ErrFull) }
 	s.reserve()
@@ -48,7 +48,7 @@ func TestJournal_Reserve(t *testing.T) {
 }
 
 // What PostgreSQL can't keep isn't sent, and what is missing is filled in.
-func TestJournal_Record(t *testing.T) {
+func TestQueue_Record(t *testing.T) {
 	s := newStage(t, 0)
 	s.createStream()
 	given := audit.Entry{

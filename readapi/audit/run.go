@@ -24,7 +24,7 @@ const (
 
 // Run publishes until ctx ends. From then on no place can be reserved, and it publishes what is queued and what places still
 // reserved are filled with, for 5 seconds at most. The error says how many entries are lost, if any.
-func (j *Journal) Run(ctx context.Context) error {
+func (j *Queue) Run(ctx context.Context) error {
 	extended, cancel := extend(ctx, grace)
 	defer cancel()
 	for most := audit.MaxEntries; ; {
@@ -58,7 +58,7 @@ func extend(ctx context.Context, while time.Duration) (context.Context, context.
 
 // next is what waits, up to most entries; they stay in the queue. It waits for an entry, and returns none once ctx has ended and
 // every place is free, or extended has ended.
-func (j *Journal) next(ctx, extended context.Context, most int) []audit.Entry {
+func (j *Queue) next(ctx, extended context.Context, most int) []audit.Entry {
 	for ended := ctx.Done(); ; {
 		ending := ctx.Err() != nil
 		entries, free := j.look(most, ending)
@@ -76,7 +76,7 @@ func (j *Journal) next(ctx, extended context.Context, most int) []audit.Entry {
 }
 
 // look also ends reserving where the journal is ending, so that what is free then stays free.
-func (j *Journal) look(most int, ending bool) (entries []audit.Entry, free bool) {
+func (j *Queue) look(most int, ending bool) (entries []audit.Entry, free bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if ending {
@@ -86,7 +86,7 @@ func (j *Journal) look(most int, ending bool) (entries []audit.Entry, free bool)
 }
 
 // acknowledge frees the places of the first n entries.
-func (j *Journal) acknowledge(n int) {
+func (j *Queue) acknowledge(n int) {
 	j.mu.Lock()
 	j.waiting = j.waiting[n:]
 	j.taken -= n
@@ -95,7 +95,7 @@ func (j *Journal) acknowledge(n int) {
 }
 
 // close ends the journal. What is lost, for that reason, is what its places held, or were to hold.
-func (j *Journal) close(reason error) error {
+func (j *Queue) close(reason error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.capacity = 0
@@ -107,7 +107,7 @@ func (j *Journal) close(reason error) error {
 
 // publish sends entries as one message until the stream has acknowledged it or ctx ends. The message is the same each time, under
 // the same ID, so the stream stores it once. The error is the last that it met; [nats.ErrMaxPayload] means fewer entries at once.
-func (j *Journal) publish(ctx context.Context, entries []audit.Entry) error {
+func (j *Queue) publish(ctx context.Context, entries []audit.Entry) error {
 	message, err := audit.Encode(entries)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (j *Journal) publish(ctx context.Context, entries []audit.Entry) error {
 	return nil
 }
 
-func (j *Journal) send(ctx context.Context, id uuid.UUID, message []byte) error {
+func (j *Queue) send(ctx context.Context, id uuid.UUID, message []byte) error {
 	// Messages sent while there is no connection would pile up in its buffer, one for each attempt.
 	if status := j.js.Conn().Status(); status != nats.CONNECTED {
 		return fmt.Errorf("NATS: %s", status)

@@ -31,8 +31,8 @@ type Approvals []Approval
 //go:embed approval.json
 var approvalRecord []byte
 
-// Approved is the record that this program was built with.
-func Approved() (Approvals, error) { return ParseApprovals(approvalRecord) }
+// LoadApprovals is the record that this program was built with.
+func LoadApprovals() (Approvals, error) { return ParseApprovals(approvalRecord) }
 
 // ParseApprovals reads a record. The error names every approval that can't stand.
 func ParseApprovals(data []byte) (Approvals, error) {

@@ -14,7 +14,7 @@ const baseURL = "https://phones.example.com/v1"
 
 func approved(tb testing.TB) docs.Approvals {
 	tb.Helper()
-	approvals, err := docs.Approved()
+	approvals, err := docs.LoadApprovals()
 	if err != nil {
 		tb.Fatal(err)
 	}

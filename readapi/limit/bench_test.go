@@ -29,8 +29,8 @@ func BenchmarkTake(b *testing.B) {
 		keys[i] = uuid.New()
 	}
 	full := uuid.New()
-	l.gates.close([]standing{{bucket: l.standard.buckets(Ask{Lineage: full})[0], opens: time.Now().Add(time.Hour)}}, time.Now(), time.Hour)
-	take := func(a Ask) func(int) {
+	l.gates.close([]standing{{bucket: l.standard.buckets(Request{Lineage: full})[0], opens: time.Now().Add(time.Hour)}}, time.Now(), time.Hour)
+	take := func(a Request) func(int) {
 		return func(i int) {
 			a := a
 			if a.Lineage == uuid.Nil {
@@ -50,9 +50,9 @@ func BenchmarkTake(b *testing.B) {
 				b.Error(err)
 			}
 		}},
-		{"tier", take(Ask{})},
-		{"report", take(Ask{Premium: true, Report: listReports})},
-		{"refused", take(Ask{Lineage: full})},
+		{"tier", take(Request{})},
+		{"report", take(Request{Premium: true, Report: listReports})},
+		{"refused", take(Request{Lineage: full})},
 	} {
 		for _, askers := range []int{1, 64} {
 			b.Run(c.name+"/askers="+strconv.Itoa(askers), func(b *testing.B) { measure(b, askers, c.once) })

@@ -17,7 +17,7 @@ type Decision struct {
 // Policy is the value of the RateLimit-Policy header: the budgets that the request is counted in, as
 //
 //	"report";q=120;w=60, "tier";q=600;w=60
-func (d *Decision) Policy() string { return d.policy }
+func (d *Decision) RateLimitPolicy() string { return d.policy }
 
 // Standing is the value of the RateLimit header: what is left of the budgets, and in how many seconds the next permit comes back
 // where one is out, as
@@ -26,7 +26,7 @@ func (d *Decision) Policy() string { return d.policy }
 //
 // A budget of which nothing is known is left out; false: nothing is known of any. What isn't known yet is waited for, until the
 // decision's time is over. It is called once.
-func (d *Decision) Standing() (string, bool) {
+func (d *Decision) RateLimit() (string, bool) {
 	standings := d.standings()
 	now := time.Now()
 	var texts []string

@@ -16,25 +16,25 @@ func TestDecision_Headers(t *testing.T) {
 	l := run(t, eventstest.NewServer(t).URL())
 	key := uuid.New()
 	for _, c := range []struct {
-		ask              Ask
+		ask              Request
 		policy, standing string
 	}{
 		{
-			Ask{Lineage: key, Premium: true, Report: listReports},
+			Request{Lineage: key, Premium: true, Report: listReports},
 			`"report";q=120;w=60, "tier";q=600;w=60`, `^"report";r=119;t=(60|5\d), "tier";r=599;t=(60|5\d)$`,
 		},
-		{Ask{Lineage: key, Premium: true}, `"tier";q=600;w=60`, `^"tier";r=598;t=(60|5\d)$`},
+		{Request{Lineage: key, Premium: true}, `"tier";q=600;w=60`, `^"tier";r=598;t=(60|5\d)$`},
 		{
-			Ask{Lineage: key, Premium: true, Report: listReports},
+			Request{Lineage: key, Premium: true, Report: listReports},
 			`"report";q=120;w=60, "tier";q=600;w=60`, `^"report";r=118;t=(60|5\d), "tier";r=597;t=(60|5\d)$`,
 		},
-		{Ask{Lineage: key}, `"tier";q=120;w=60`, `^"tier";r=119;t=(60|5\d)$`},
+		{Request{Lineage: key}, `"tier";q=120;w=60`, `^"tier";r=119;t=(60|5\d)$`},
 	} {
 		d := l.Take(t.Context(), c.ask)
-		if policy := d.Policy(); policy != c.policy {
+		if policy := d.RateLimitPolicy(); policy != c.policy {
 			t.Errorf("%+v: %s", c.ask, policy)
 		}
-		if text, known := d.Standing(); !known || !regexp.MustCompile(c.standing).MatchString(text) {
+		if text, known := d.RateLimit(); !known || !regexp.MustCompile(c.standing).MatchString(text) {
 			t.Errorf("%+v: %s", c.ask, text)
 		}
 	}
@@ -43,43 +43,43 @@ func TestDecision_Headers(t *testing.T) {
 // The smaller allowance is what binds, and what is said.
 func TestDecision_HeadersOfASmallTier(t *testing.T) {
 	l := run(t, eventstest.NewServer(t).URL(), func(c *Config) { c.Premium = 50 })
-	d := l.Take(t.Context(), Ask{Lineage: uuid.New(), Premium: true, Report: listReports})
-	if policy := d.Policy(); policy != `"report";q=50;w=60, "tier";q=50;w=60` {
+	d := l.Take(t.Context(), Request{Lineage: uuid.New(), Premium: true, Report: listReports})
+	if policy := d.RateLimitPolicy(); policy != `"report";q=50;w=60, "tier";q=50;w=60` {
 		t.Errorf("%s", policy)
 	}
-	if text, _ := d.Standing(); !strings.HasPrefix(text, `"report";r=49;`) || !strings.Contains(text, `"tier";r=49;`) {
+	if text, _ := d.RateLimit(); !strings.HasPrefix(text, `"report";r=49;`) || !strings.Contains(text, `"tier";r=49;`) {
 		t.Errorf("%s", text)
 	}
 }
 
 func TestDecision_HeadersOfARefusal(t *testing.T) {
 	l := run(t, eventstest.NewServer(t).URL())
-	a := Ask{Lineage: uuid.New(), Premium: true, Report: listReports}
+	a := Request{Lineage: uuid.New(), Premium: true, Report: listReports}
 	took(t, l, a, 120)
 	for _, want := range []string{
 		`^"report";r=0;t=(60|5\d), "tier";r=480;t=(60|5\d)$`,
 		`^"report";r=0;t=(60|5\d)$`, // not asked again: all that is known
 	} {
 		d := l.Take(t.Context(), a)
-		if text, known := d.Standing(); !known || !regexp.MustCompile(want).MatchString(text) {
+		if text, known := d.RateLimit(); !known || !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("%s, not %s", text, want)
 		}
-		if d.Allowed || d.RetryAfter < 50 || d.RetryAfter > 60 || d.Policy() != `"report";q=120;w=60, "tier";q=600;w=60` {
-			t.Errorf("%+v, %s", d, d.Policy())
+		if d.Allowed || d.RetryAfter < 50 || d.RetryAfter > 60 || d.RateLimitPolicy() != `"report";q=120;w=60, "tier";q=600;w=60` {
+			t.Errorf("%+v, %s", d, d.RateLimitPolicy())
 		}
 	}
 }
 
 // A handler takes longer than a decision; the answer that came meanwhile is there.
 func TestDecision_StandingIsKnownLater(t *testing.T) {
-	l := run(t, eventstest.NewServer(t).URL(), func(c *Config) { c.Patience = time.Second })
-	eventually(t, "given", func() bool { return l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed })
+	l := run(t, eventstest.NewServer(t).URL(), func(c *Config) { c.DecisionTimeout = time.Second })
+	eventually(t, "given", func() bool { return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed })
 	for range 4 {
-		d := l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports})
-		late := time.Now().Add(l.patience)
+		d := l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports})
+		late := time.Now().Add(l.decisionTimeout)
 		eventually(t, "answered", l.idle)
 		eventually(t, "late", func() bool { return time.Now().After(late) })
-		if text, _ := d.Standing(); !strings.Contains(text, reportPolicy) || !strings.Contains(text, tierPolicy) {
+		if text, _ := d.RateLimit(); !strings.Contains(text, reportPolicy) || !strings.Contains(text, tierPolicy) {
 			t.Fatalf("%q", text)
 		}
 	}
@@ -124,7 +124,7 @@ func TestLedger_StandingIsNeverNegative(t *testing.T) {
 	m := &nats.Msg{Header: nats.Header{
 		"Nats-Num-Pending": {"200"}, "Nats-Time-Stamp": {time.Now().UTC().Format(time.RFC3339Nano)},
 	}}
-	if s, ok := l.standing(l.buckets(Ask{})[0], m); !ok || s.remaining != 0 {
+	if s, ok := l.standing(l.buckets(Request{})[0], m); !ok || s.remaining != 0 {
 		t.Errorf("%+v, %v", s, ok)
 	}
 }

@@ -57,7 +57,7 @@ func (l *ledger) subject(lineage, name string) string {
 }
 
 // buckets are those that a request is counted in.
-func (l *ledger) buckets(a Ask) []bucket {
+func (l *ledger) buckets(a Request) []bucket {
 	lineage := a.Lineage.String()
 	var buckets []bucket
 	if a.Report != "" {

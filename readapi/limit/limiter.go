@@ -20,8 +20,8 @@ type Config struct {
 	// Permits a minute of a key: for each report operation, and for all operations together by its tier.
 	Report, Standard, Premium int
 
-	// Patience is how long a decision may take. Zero means 50 ms.
-	Patience time.Duration
+	// DecisionTimeout is how long a decision may take. Zero means 50 ms.
+	DecisionTimeout time.Duration
 
 	Log zerolog.Logger
 
@@ -32,8 +32,8 @@ type Config struct {
 }
 
 const (
-	defaultWindow   = time.Minute
-	defaultPatience = 50 * time.Millisecond
+	defaultWindow          = time.Minute
+	defaultDecisionTimeout = 50 * time.Millisecond
 )
 
 // Limiter takes permits from keys' budgets. Its methods may be called from several goroutines.
@@ -45,7 +45,7 @@ type Limiter struct {
 	metrics           *metrics
 	trouble           *outage // of asking
 	window            time.Duration
-	patience          time.Duration
+	decisionTimeout   time.Duration
 	missing           chan struct{} // a nudge: there may be no stream
 }
 
@@ -57,8 +57,8 @@ func New(c Config) (*Limiter, error) {
 	if c.window == 0 {
 		c.window = defaultWindow
 	}
-	if c.Patience == 0 {
-		c.Patience = defaultPatience
+	if c.DecisionTimeout == 0 {
+		c.DecisionTimeout = defaultDecisionTimeout
 	}
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
@@ -79,7 +79,7 @@ func New(c Config) (*Limiter, error) {
 		standard: standard, premium: premium,
 		wire: newWire(c.JetStream.Conn()), gates: newGates(), local: newLocal(c.window),
 		metrics: metrics, trouble: newOutage(c.Log, "rate limits"),
-		window: c.window, patience: c.Patience, missing: make(chan struct{}, 1),
+		window: c.window, decisionTimeout: c.DecisionTimeout, missing: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -92,8 +92,8 @@ func (l *Limiter) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Ask is a request for a permit.
-type Ask struct {
+// Request is a request for a permit.
+type Request struct {
 	Lineage uuid.UUID // of the key: keys that replace each other share a budget
 	Premium bool
 	Report  string // the ID of the report operation, a token of a subject; empty for other operations
@@ -101,19 +101,19 @@ type Ask struct {
 
 // Take takes a permit from each budget that the request is counted in, or from none. It decides within the limiter's patience whatever NATS does.
 // Should ctx end before, the request is refused, since nobody waits for it.
-func (l *Limiter) Take(ctx context.Context, a Ask) *Decision {
+func (l *Limiter) Take(ctx context.Context, a Request) *Decision {
 	began := time.Now()
 	d, o := l.decide(ctx, a, began)
 	l.metrics.count(o, began)
 	return d
 }
 
-func (l *Limiter) decide(ctx context.Context, a Ask, began time.Time) (*Decision, outcome) {
+func (l *Limiter) decide(ctx context.Context, a Request, began time.Time) (*Decision, outcome) {
 	ledger := l.standard
 	if a.Premium {
 		ledger = l.premium
 	}
-	r := &request{Limiter: l, ledger: ledger, buckets: ledger.buckets(a), deadline: began.Add(l.patience)}
+	r := &request{Limiter: l, ledger: ledger, buckets: ledger.buckets(a), deadline: began.Add(l.decisionTimeout)}
 	if full := l.gates.closed(r.buckets, began); len(full) > 0 {
 		return refuse(r.policy(), full...), refusedLocally
 	}
@@ -135,7 +135,7 @@ func (l *Limiter) decide(ctx context.Context, a Ask, began time.Time) (*Decision
 }
 
 // alone decides where NATS can't be asked, or can't say.
-func (l *Limiter) alone(a Ask, r *request) (*Decision, outcome) {
+func (l *Limiter) alone(a Request, r *request) (*Decision, outcome) {
 	if a.Report != "" {
 		return refuse(r.policy()), unreachableRefused
 	}

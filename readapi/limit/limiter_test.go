@@ -18,7 +18,7 @@ const (
 )
 
 // crowd asks 500 times at once, through limiters in turn, and counts the permits.
-func crowd(t *testing.T, a Ask, limiters ...*Limiter) int {
+func crowd(t *testing.T, a Request, limiters ...*Limiter) int {
 	t.Helper()
 	var all sync.WaitGroup
 	given := make(chan bool, 500)
@@ -55,7 +55,7 @@ func TestTake_IsExactAcrossReaders(t *testing.T) {
 		"premium":            {premium: true, given: 500, burned: 500},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := Ask{Lineage: uuid.New(), Premium: c.premium, Report: c.report}
+			a := Request{Lineage: uuid.New(), Premium: c.premium, Report: c.report}
 			if given := crowd(t, a, one, other); given != c.given {
 				t.Errorf("%d permits given, not %d", given, c.given)
 			}
@@ -76,7 +76,7 @@ func TestTake_IsExactAcrossReaders(t *testing.T) {
 
 func TestTake_MetersReportOperationsSeparately(t *testing.T) {
 	l := run(t, eventstest.NewServer(t).URL())
-	a := Ask{Lineage: uuid.New(), Premium: true, Report: listReports}
+	a := Request{Lineage: uuid.New(), Premium: true, Report: listReports}
 	if given := took(t, l, a, 130); given != 120 {
 		t.Errorf("%d of one", given)
 	}
@@ -94,9 +94,9 @@ func TestTake_MetersReportOperationsSeparately(t *testing.T) {
 func TestTake_CountsReportsIntoTheTier(t *testing.T) {
 	l := run(t, eventstest.NewServer(t).URL())
 	key := uuid.New()
-	first := took(t, l, Ask{Lineage: key, Report: listReports}, 50)
-	second := took(t, l, Ask{Lineage: key, Report: dimensions}, 50)
-	if rest := took(t, l, Ask{Lineage: key}, 50); first != 50 || second != 50 || rest != 20 {
+	first := took(t, l, Request{Lineage: key, Report: listReports}, 50)
+	second := took(t, l, Request{Lineage: key, Report: dimensions}, 50)
+	if rest := took(t, l, Request{Lineage: key}, 50); first != 50 || second != 50 || rest != 20 {
 		t.Errorf("%d, %d, %d", first, second, rest)
 	}
 }
@@ -105,12 +105,12 @@ func TestTake_ARefusalBurnsNothing(t *testing.T) {
 	server := eventstest.NewServer(t)
 	l := run(t, server.URL())
 	key := uuid.New()
-	if given := took(t, l, Ask{Lineage: key, Premium: true}, 600); given != 600 {
+	if given := took(t, l, Request{Lineage: key, Premium: true}, 600); given != 600 {
 		t.Fatalf("%d given", given)
 	}
 	for range 5 {
 		reader := run(t, server.URL()) // that doesn't know the key to be over its budget
-		if given := took(t, reader, Ask{Lineage: key, Premium: true, Report: listReports}, 3); given != 0 {
+		if given := took(t, reader, Request{Lineage: key, Premium: true, Report: listReports}, 3); given != 0 {
 			t.Errorf("%d reports given", given)
 		}
 		if asked := counted(reader, refused); asked != 1 {
@@ -125,7 +125,7 @@ func TestTake_ARefusalBurnsNothing(t *testing.T) {
 // A full report bucket refuses no other request.
 func TestTake_AFullReportLeavesTheTierOpen(t *testing.T) {
 	l := run(t, eventstest.NewServer(t).URL())
-	a := Ask{Lineage: uuid.New(), Premium: true, Report: listReports}
+	a := Request{Lineage: uuid.New(), Premium: true, Report: listReports}
 	took(t, l, a, 125)
 	if counted(l, refusedLocally) != 4 {
 		t.Error("the report was asked for again")
@@ -139,7 +139,7 @@ func TestTake_AFullReportLeavesTheTierOpen(t *testing.T) {
 func TestTake_LineagesShareNothing(t *testing.T) {
 	l := run(t, eventstest.NewServer(t).URL())
 	for range 3 {
-		if given := took(t, l, Ask{Lineage: uuid.New(), Report: listReports}, 121); given != 120 {
+		if given := took(t, l, Request{Lineage: uuid.New(), Report: listReports}, 121); given != 120 {
 			t.Errorf("%d given", given)
 		}
 	}
@@ -148,7 +148,7 @@ func TestTake_LineagesShareNothing(t *testing.T) {
 func TestTake_DoesNotAskAgainForAKeyOverItsBudget(t *testing.T) {
 	server := eventstest.NewServer(t)
 	l := run(t, server.URL())
-	a := Ask{Lineage: uuid.New()}
+	a := Request{Lineage: uuid.New()}
 	took(t, l, a, 1)
 	seen := watch(t, server.URL())
 	took(t, l, a, 120)
@@ -174,7 +174,7 @@ func TestTake_DoesNotAskAgainForAKeyOverItsBudget(t *testing.T) {
 func TestTake_OpensWhenAPermitComesBack(t *testing.T) {
 	server := eventstest.NewServer(t)
 	l, other := run(t, server.URL(), within(5*time.Second)), run(t, server.URL(), within(5*time.Second))
-	a := Ask{Lineage: uuid.New()}
+	a := Request{Lineage: uuid.New()}
 	for _, reader := range []*Limiter{l, other} {
 		eventually(t, "full", func() bool { return !reader.Take(t.Context(), a).Allowed })
 	}
@@ -190,10 +190,10 @@ func TestTake_OpensWhenAPermitComesBack(t *testing.T) {
 func TestTake_TriesAgainWhatTheServerCannotDoNow(t *testing.T) {
 	server := eventstest.NewServer(t, oneBatch)
 	l := run(t, server.URL())
-	a := Ask{Lineage: uuid.New(), Report: listReports}
+	a := Request{Lineage: uuid.New(), Report: listReports}
 	took(t, l, a, 1)
 	seen := watch(t, server.URL())
-	batch := permits(l.standard.buckets(Ask{Lineage: uuid.New(), Report: listReports}))
+	batch := permits(l.standard.buckets(Request{Lineage: uuid.New(), Report: listReports}))
 	bind(batch, "somebody's")
 	publish := func(i int) {
 		if err := seen.conn.PublishMsg(batch[i]); err != nil {
@@ -217,7 +217,7 @@ func TestTake_TriesAgainWhatTheServerCannotDoNow(t *testing.T) {
 // A permit came back before the limiter looked why there was none.
 func TestTake_TriesAgainWhatIsFullNoMore(t *testing.T) {
 	l := run(t, eventstest.NewServer(t).URL())
-	a := Ask{Lineage: uuid.New(), Report: listReports}
+	a := Request{Lineage: uuid.New(), Report: listReports}
 	took(t, l, a, 1)
 	r := &request{Limiter: l, ledger: l.standard, buckets: l.standard.buckets(a), deadline: time.Now().Add(patience)}
 	ctx, cancel := context.WithDeadline(t.Context(), r.deadline)
@@ -234,7 +234,7 @@ func TestTake_IsRefusedOnceNobodyWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 { // until the server isn't quicker than the limiter looks
-		if d := l.Take(ctx, Ask{Lineage: uuid.New(), Report: listReports}); !d.Allowed && d.RetryAfter != 1 {
+		if d := l.Take(ctx, Request{Lineage: uuid.New(), Report: listReports}); !d.Allowed && d.RetryAfter != 1 {
 			t.Fatalf("%+v", d)
 		}
 	}
@@ -275,7 +275,7 @@ func TestTake_InADomain(t *testing.T) {
 	}
 	for name, js := range map[string]jetstream.JetStream{"domain": direct, "prefix": prefixed} {
 		l := run(t, server.URL(), func(c *Config) { c.JetStream = js })
-		if _, known := l.Take(t.Context(), Ask{Lineage: uuid.New()}).Standing(); !known {
+		if _, known := l.Take(t.Context(), Request{Lineage: uuid.New()}).RateLimit(); !known {
 			t.Errorf("%s: nothing known", name)
 		}
 		if want := "$JS.office.API.DIRECT.GET.LIMITS_120_120"; l.standard.direct != want {

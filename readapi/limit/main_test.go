@@ -27,7 +27,7 @@ const patience = 30 * time.Second
 
 // config is that of production, but for the time that a decision may take, where a test asks more at once than NATS answers in it.
 func config(js jetstream.JetStream) Config {
-	return Config{JetStream: js, Report: 120, Standard: 120, Premium: 600, Log: zerolog.Nop(), Patience: patience}
+	return Config{JetStream: js, Report: 120, Standard: 120, Premium: 600, Log: zerolog.Nop(), DecisionTimeout: patience}
 }
 
 // run is a running limiter on a connection of its own; it is stopped when the test ends.
@@ -54,7 +54,7 @@ func run(tb testing.TB, url string, change ...func(*Config)) *Limiter {
 }
 
 // hurried gives a decision the time that it has in production.
-func hurried(c *Config) { c.Patience = 0 }
+func hurried(c *Config) { c.DecisionTimeout = 0 }
 
 func within(window time.Duration) func(*Config) {
 	return func(c *Config) { c.window = window }
@@ -86,7 +86,7 @@ func eventually(tb testing.TB, what string, condition func() bool) {
 }
 
 // took is how many of so many permits were given, one after the other.
-func took(tb testing.TB, l *Limiter, a Ask, times int) int {
+func took(tb testing.TB, l *Limiter, a Request, times int) int {
 	tb.Helper()
 	given := 0
 	for range times {

@@ -42,25 +42,25 @@ func TestTake_WithoutNATS(t *testing.T) {
 	server := eventstest.NewServer(t)
 	l := run(t, server.URL(), logging(log.logger()))
 	key := uuid.New()
-	if !l.Take(t.Context(), Ask{Lineage: key}).Allowed {
+	if !l.Take(t.Context(), Request{Lineage: key}).Allowed {
 		t.Fatal("refused")
 	}
 	server.Stop()
 	eventually(t, "disconnected", func() bool { return !l.wire.conn.IsConnected() })
 	for _, premium := range []bool{false, true} {
-		d := l.Take(t.Context(), Ask{Lineage: key, Premium: premium, Report: listReports})
+		d := l.Take(t.Context(), Request{Lineage: key, Premium: premium, Report: listReports})
 		if d.Allowed || d.RetryAfter != 1 {
 			t.Errorf("a report: %+v", d)
 		}
 	}
-	if given := took(t, l, Ask{Lineage: key}, 200); given != 120 {
+	if given := took(t, l, Request{Lineage: key}, 200); given != 120 {
 		t.Errorf("%d given", given)
 	}
-	if given := took(t, l, Ask{Lineage: uuid.New(), Premium: true}, 700); given != 600 {
+	if given := took(t, l, Request{Lineage: uuid.New(), Premium: true}, 700); given != 600 {
 		t.Errorf("%d given to a premium key", given)
 	}
-	d := l.Take(t.Context(), Ask{Lineage: key})
-	if text, _ := d.Standing(); d.Allowed || d.RetryAfter < 1 || !strings.HasPrefix(text, `"tier";r=0;t=`) {
+	d := l.Take(t.Context(), Request{Lineage: key})
+	if text, _ := d.RateLimit(); d.Allowed || d.RetryAfter < 1 || !strings.HasPrefix(text, `"tier";r=0;t=`) {
 		t.Errorf("over the reader's own cap: %+v, %s", d, text)
 	}
 	if refused, allowed := counted(l, unreachableRefused), counted(l, unreachableAllowed); refused != 183 || allowed != 720 {
@@ -77,7 +77,7 @@ func TestTake_AfterARestartOfNATS(t *testing.T) {
 	server := eventstest.NewServer(t)
 	l := run(t, server.URL(), hurried, logging(log.logger()))
 	key := uuid.New()
-	ask := Ask{Lineage: key, Report: listReports}
+	ask := Request{Lineage: key, Report: listReports}
 	for range 2 {
 		server.Stop()
 		eventually(t, "refused a report", func() bool { return !l.Take(t.Context(), ask).Allowed })
@@ -85,12 +85,12 @@ func TestTake_AfterARestartOfNATS(t *testing.T) {
 		eventually(t, "given a report again", func() bool { return l.Take(t.Context(), ask).Allowed })
 		eventually(t, "given anything by nats again", func() bool {
 			before := counted(l, allowed)
-			l.Take(t.Context(), Ask{Lineage: uuid.New(), Premium: true})
+			l.Take(t.Context(), Request{Lineage: uuid.New(), Premium: true})
 			return counted(l, allowed) == before+1
 		})
 	}
 	eventually(t, "logged", func() bool {
-		l.Take(t.Context(), Ask{Lineage: uuid.New()})
+		l.Take(t.Context(), Request{Lineage: uuid.New()})
 		return strings.Contains(log.text(), "rate limits available again")
 	})
 }
@@ -98,13 +98,13 @@ func TestTake_AfterARestartOfNATS(t *testing.T) {
 // A reader that starts before NATS does, with its requests.
 func TestTake_MakesAMissingStream(t *testing.T) {
 	server := eventstest.NewServer(t)
-	l := run(t, server.URL(), func(c *Config) { c.Patience = keepInterval / 2 }) // in which it isn't made by itself
+	l := run(t, server.URL(), func(c *Config) { c.DecisionTimeout = keepInterval / 2 }) // in which it isn't made by itself
 	for range 3 {
-		took(t, l, Ask{Lineage: uuid.New(), Report: listReports}, 1)
+		took(t, l, Request{Lineage: uuid.New(), Report: listReports}, 1)
 		if err := l.standard.js.DeleteStream(t.Context(), l.standard.stream.Name); err != nil {
 			t.Fatal(err)
 		}
-		if !l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed {
+		if !l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
 			t.Error("refused")
 		}
 	}
@@ -130,7 +130,7 @@ func TestTake_MakesAMissingStreamInCompany(t *testing.T) {
 	l := run(t, server.URL(), hurried)
 	for range 2 {
 		eventually(t, "given a report", func() bool {
-			return l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed
+			return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
 		})
 		if err := l.standard.js.DeleteStream(t.Context(), l.standard.stream.Name); err != nil {
 			t.Fatal(err)
@@ -158,7 +158,7 @@ func TestLimiter_LeavesAStreamAsItIs(t *testing.T) {
 	if strings.Contains(log.text(), l.standard.stream.Name) || !strings.Contains(log.text(), l.premium.stream.Name) {
 		t.Error(log.text())
 	}
-	if d := l.Take(t.Context(), Ask{Lineage: uuid.New()}); !d.Allowed || counted(l, allowed) != 1 {
+	if d := l.Take(t.Context(), Request{Lineage: uuid.New()}); !d.Allowed || counted(l, allowed) != 1 {
 		t.Errorf("%+v", d)
 	}
 	stream, err := js.Stream(t.Context(), l.standard.stream.Name)
@@ -173,7 +173,7 @@ func TestTake_DoesWithoutAStreamThatDoesNotCount(t *testing.T) {
 	server := eventstest.NewServer(t)
 	l := run(t, server.URL(), logging(log.logger()))
 	key := uuid.New()
-	took(t, l, Ask{Lineage: key}, 1)
+	took(t, l, Request{Lineage: key}, 1)
 	js, odd := l.standard.js, l.standard.stream
 	odd.MaxMsgsPerSubject = 1000
 	if _, err := js.UpdateStream(t.Context(), odd); err != nil {
@@ -181,13 +181,13 @@ func TestTake_DoesWithoutAStreamThatDoesNotCount(t *testing.T) {
 	}
 	l.nudge()
 	eventually(t, "noticed", l.standard.unfit.Load)
-	if given := took(t, l, Ask{Lineage: key}, 200); given != 120 {
+	if given := took(t, l, Request{Lineage: key}, 200); given != 120 {
 		t.Errorf("%d given", given)
 	}
-	if d := l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}); d.Allowed || d.RetryAfter != 1 {
+	if d := l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}); d.Allowed || d.RetryAfter != 1 {
 		t.Errorf("a report: %+v", d)
 	}
-	if !l.Take(t.Context(), Ask{Lineage: uuid.New(), Premium: true, Report: listReports}).Allowed {
+	if !l.Take(t.Context(), Request{Lineage: uuid.New(), Premium: true, Report: listReports}).Allowed {
 		t.Error("refused where the stream counts")
 	}
 	if text := log.text(); strings.Count(text, "\n") != 1 || !strings.Contains(text, odd.Name) {
@@ -198,7 +198,7 @@ func TestTake_DoesWithoutAStreamThatDoesNotCount(t *testing.T) {
 	}
 	l.nudge()
 	eventually(t, "given a report again", func() bool {
-		return l.Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed
+		return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
 	})
 }
 
@@ -227,7 +227,7 @@ func unkept(t *testing.T) *Limiter {
 
 // Nobody has looked at the stream yet.
 func TestTake_AsksAStreamThatWasNotCheckedYet(t *testing.T) {
-	if !unkept(t).Take(t.Context(), Ask{Lineage: uuid.New(), Report: listReports}).Allowed {
+	if !unkept(t).Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
 		t.Error("refused")
 	}
 }
@@ -247,10 +247,10 @@ func TestTake_BelievesTheServerRatherThanTheStandings(t *testing.T) {
 	var log logged
 	server := eventstest.NewServer(t)
 	key := uuid.New()
-	took(t, run(t, server.URL()), Ask{Lineage: key}, 120)
-	l := run(t, server.URL(), logging(log.logger()), func(c *Config) { c.Patience = 2 * time.Second })
+	took(t, run(t, server.URL()), Request{Lineage: key}, 120)
+	l := run(t, server.URL(), logging(log.logger()), func(c *Config) { c.DecisionTimeout = 2 * time.Second })
 	lag(t, l)
-	if d := l.Take(t.Context(), Ask{Lineage: key}); d.Allowed || d.RetryAfter != 1 {
+	if d := l.Take(t.Context(), Request{Lineage: key}); d.Allowed || d.RetryAfter != 1 {
 		t.Errorf("%+v", d)
 	}
 	if counted(l, refused) != 1 || log.text() != "" {
@@ -281,12 +281,12 @@ func TestRequest_Conclude(t *testing.T) {
 func TestTake_RemembersThatItWasFull(t *testing.T) {
 	server := eventstest.NewServer(t)
 	key := uuid.New()
-	took(t, run(t, server.URL()), Ask{Lineage: key}, 120)
-	l := run(t, server.URL(), func(c *Config) { c.Patience = 5 * time.Second })
+	took(t, run(t, server.URL()), Request{Lineage: key}, 120)
+	l := run(t, server.URL(), func(c *Config) { c.DecisionTimeout = 5 * time.Second })
 	lag(t, l)
 	seen := watch(t, server.URL())
 	decided := make(chan *Decision)
-	go func() { decided <- l.Take(t.Context(), Ask{Lineage: key}) }()
+	go func() { decided <- l.Take(t.Context(), Request{Lineage: key}) }()
 	eventually(t, "asked twice", func() bool { return seen.count() > 1 })
 	seen.conn.Close()
 	server.Stop()
@@ -298,10 +298,10 @@ func TestTake_RemembersThatItWasFull(t *testing.T) {
 // A stream that goes away when it was full has nothing to give.
 func TestTake_RemembersThatAStreamWasFull(t *testing.T) {
 	l := unkept(t)
-	ask := Ask{Lineage: uuid.New()}
+	ask := Request{Lineage: uuid.New()}
 	took(t, l, ask, 120)
 	lag(t, l)
-	l.patience = 2 * time.Second
+	l.decisionTimeout = 2 * time.Second
 	seen := watch(t, l.wire.conn.ConnectedUrl())
 	decided := make(chan *Decision)
 	go func() { decided <- l.Take(t.Context(), ask) }()
@@ -343,7 +343,7 @@ func TestTake_WithASilentServer(t *testing.T) {
 	key := uuid.New()
 	eventually(t, "asked", func() bool {
 		before := counted(l, allowed)
-		l.Take(t.Context(), Ask{Lineage: key})
+		l.Take(t.Context(), Request{Lineage: key})
 		return counted(l, allowed) > before
 	})
 	defer line.Hold()()
@@ -366,11 +366,11 @@ func TestTake_WithASilentServer(t *testing.T) {
 func silence(t *testing.T, l *Limiter, key uuid.UUID) {
 	t.Helper()
 	for range 10 {
-		if d := l.Take(t.Context(), Ask{Lineage: key, Report: listReports}); d.Allowed || d.RetryAfter != 1 {
+		if d := l.Take(t.Context(), Request{Lineage: key, Report: listReports}); d.Allowed || d.RetryAfter != 1 {
 			t.Errorf("a report: %+v", d)
 		}
-		d := l.Take(t.Context(), Ask{Lineage: key})
-		if text, known := d.Standing(); !d.Allowed || !known {
+		d := l.Take(t.Context(), Request{Lineage: key})
+		if text, known := d.RateLimit(); !d.Allowed || !known {
 			t.Errorf("%+v, %s", d, text)
 		}
 	}

@@ -80,7 +80,7 @@ func TestCheckStream(t *testing.T) {
 // The heaviest permit that the settings allow is one that the server takes.
 func TestTake_TheLargestAllowance(t *testing.T) {
 	l := run(t, eventstest.NewServer(t).URL(), func(c *Config) { c.Premium = MaxPerMinute })
-	if given := took(t, l, Ask{Lineage: uuid.New(), Premium: true, Report: listReports}, 121); given != 120 {
+	if given := took(t, l, Request{Lineage: uuid.New(), Premium: true, Report: listReports}, 121); given != 120 {
 		t.Errorf("%d given", given)
 	}
 }

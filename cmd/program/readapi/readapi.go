@@ -47,7 +47,7 @@ type Config struct {
 //
 //	primary ──┐
 //	replica ──┼── readapi ── public
-//	NATS ─────┘         ├─── journal
+//	NATS ─────┘         ├─── audit queue
 //	                    └─── admin
 func Run(ctx context.Context, c Config) error {
 	defer closeListeners(c.Public, c.Admin)
@@ -74,17 +74,17 @@ func Run(ctx context.Context, c Config) error {
 	registry := admin.NewRegistry()
 	limiter, err := limit.New(limit.Config{
 		JetStream: nats.JetStream, Report: limit.ReportPerMinute, Standard: limit.StandardPerMinute, Premium: c.Premium,
-		Patience: c.Patience, Log: c.Log, Metrics: registry,
+		DecisionTimeout: c.Patience, Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("limiter: %w", err)
 	}
-	journal, err := audit.NewJournal(audit.Config{JetStream: nats.JetStream, Log: c.Log, Metrics: registry})
+	auditQueue, err := audit.NewQueue(audit.Config{JetStream: nats.JetStream, Log: c.Log, Metrics: registry})
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("audit queue: %w", err)
 	}
 	handler, err := readapi.New(readapi.Config{
-		Primary: primary, Projection: replica, Peppers: c.Peppers, Limiter: limiter, Journal: journal,
+		Primary: primary, Projection: replica, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
 		Secret: []byte(c.Secret.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.Timeout,
 		Log: c.Log, Metrics: registry,
 	})
@@ -93,10 +93,10 @@ func Run(ctx context.Context, c Config) error {
 	}
 	stack, ctx := process.NewStack(ctx)
 	stack.Go(ctx, "admin", func(own context.Context) error {
-		return admin.Serve(own, c.Admin, admin.Config{Ready: readiness(ctx, journal, primary, replica), Metrics: registry, Log: c.Log})
+		return admin.Serve(own, c.Admin, admin.Config{Ready: readiness(ctx, auditQueue, primary, replica), Metrics: registry, Log: c.Log})
 	})
 	stack.Go(ctx, "limiter", limiter.Run)
-	stack.Go(ctx, "journal", journal.Run)
+	stack.Go(ctx, "audit queue", auditQueue.Run)
 	stack.Go(ctx, "public", func(own context.Context) error {
 		return process.Serve(own, c.Public, publicServer(handler), c.Log)
 	})
@@ -118,14 +118,14 @@ func publicServer(handler http.Handler) *http.Server {
 	}
 }
 
-// readiness reaches both databases and has room in the journal. How far behind the projection is does not matter: it is in
+// readiness reaches both databases and has room in the audit queue. How far behind the projection is does not matter: it is in
 // every answer.
-func readiness(running context.Context, journal *audit.Journal, pools ...*pgxpool.Pool) func(context.Context) error {
+func readiness(running context.Context, auditQueue *audit.Queue, pools ...*pgxpool.Pool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {
 		case running.Err() != nil:
 			return errors.New("stopping")
-		case journal.Full():
+		case auditQueue.Full():
 			return errors.New("the audit's queue is full: NATS takes no entries")
 		}
 		for _, pool := range pools {

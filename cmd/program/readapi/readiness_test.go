@@ -15,18 +15,18 @@ import (
 
 // A reader that could record no request more is not ready.
 func TestReadiness_FullJournal(t *testing.T) {
-	journal, err := audit.NewJournal(audit.Config{
+	auditQueue, err := audit.NewQueue(audit.Config{
 		JetStream: eventstest.JetStream(t, eventstest.NewServer(t).URL()), Capacity: 1, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	running, stop := context.WithCancel(t.Context())
-	ready := readiness(running, journal, schematest.New(t).Pool(t))
+	ready := readiness(running, auditQueue, schematest.New(t).Pool(t))
 	if err := ready(t.Context()); err != nil {
 		t.Errorf("with room: %v", err)
 	}
-	if err := journal.Reserve(); err != nil {
+	if err := auditQueue.Reserve(); err != nil {
 		t.Fatal(err)
 	}
 	if err := ready(t.Context()); err == nil || !strings.Contains(err.Error(), "full") {

@@ -18,7 +18,7 @@ const location = "https://contract.example/openapi.json"
 type compiler struct {
 	document any
 	schemas  *jsonschema.Compiler
-	seen     map[string]*response // by pointer: most are shared
+	seen     map[string]*documentedResponse // by pointer: most are shared
 	problems []error
 }
 
@@ -28,7 +28,7 @@ func compile(description []byte) (*Contract, error) {
 		return nil, err
 	}
 	seal(document)
-	c := &compiler{document: document, schemas: jsonschema.NewCompiler(), seen: make(map[string]*response)}
+	c := &compiler{document: document, schemas: jsonschema.NewCompiler(), seen: make(map[string]*documentedResponse)}
 	c.schemas.DefaultDraft(jsonschema.Draft2020)
 	c.schemas.AssertFormat()
 	c.schemas.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: checkTime})
@@ -46,8 +46,8 @@ func compile(description []byte) (*Contract, error) {
 	return contract, errors.Join(c.problems...)
 }
 
-func (c *compiler) responses(pointer string) map[string]*response {
-	all := make(map[string]*response)
+func (c *compiler) responses(pointer string) map[string]*documentedResponse {
+	all := make(map[string]*documentedResponse)
 	for status := range c.members(pointer) {
 		place := c.resolve(pointer + "/" + status)
 		if c.seen[place] == nil {
@@ -58,8 +58,8 @@ func (c *compiler) responses(pointer string) map[string]*response {
 	return all
 }
 
-func (c *compiler) response(place string) *response {
-	r := &response{headers: make(map[string]headerRule), content: make(map[string]*jsonschema.Schema)}
+func (c *compiler) response(place string) *documentedResponse {
+	r := &documentedResponse{headers: make(map[string]headerRule), content: make(map[string]*jsonschema.Schema)}
 	for name := range c.members(place + "/headers") {
 		header := c.resolve(place + "/headers/" + name)
 		required, _ := c.at(header + "/required").(bool)

@@ -16,8 +16,8 @@ import (
 	"callboard/readapi/docs"
 )
 
-// Answer is what was answered to a request.
-type Answer struct {
+// Response is what was answered to a request.
+type Response struct {
 	Method string
 	Path   string // below the base URL, as in the request line
 	Status int
@@ -34,11 +34,11 @@ type Contract struct {
 // operation is a documented operation.
 type operation struct {
 	path      []string // segments; those in braces are variables
-	responses map[string]*response
+	responses map[string]*documentedResponse
 }
 
-// response is a documented response.
-type response struct {
+// documentedResponse is what the description says about one status of an operation.
+type documentedResponse struct {
 	headers map[string]headerRule
 	content map[string]*jsonschema.Schema
 	codes   []string // of its problem documents
@@ -52,7 +52,7 @@ type headerRule struct {
 
 // New compiles the contract.
 func New() (*Contract, error) {
-	approvals, err := docs.Approved()
+	approvals, err := docs.LoadApprovals()
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func New() (*Contract, error) {
 }
 
 // Check is everything about the answer that the contract does not allow.
-func (c *Contract) Check(a Answer) error {
+func (c *Contract) Check(a Response) error {
 	o, ok := c.operation(a.Path)
 	switch {
 	case a.Method != http.MethodGet && a.Method != http.MethodHead, !ok:
@@ -82,7 +82,7 @@ func (c *Contract) Check(a Answer) error {
 }
 
 // checkOutside checks an answer to what is no operation. Errors there are problem documents as well.
-func (c *Contract) checkOutside(a Answer) error {
+func (c *Contract) checkOutside(a Response) error {
 	if a.Status < http.StatusBadRequest || a.Method == http.MethodHead {
 		return nil
 	}

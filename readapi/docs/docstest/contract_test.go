@@ -11,8 +11,8 @@ import (
 const system = "0b9e6a52-4f67-4a0e-9d0c-6d5b3b7f1c11"
 
 // answer is a good one, as discovery gives it.
-func answer(changes ...func(*docstest.Answer)) docstest.Answer {
-	a := docstest.Answer{
+func answer(changes ...func(*docstest.Response)) docstest.Response {
+	a := docstest.Response{
 		Method: http.MethodGet,
 		Path:   "/customer/phone-systems",
 		Status: http.StatusOK,
@@ -30,34 +30,34 @@ func answer(changes ...func(*docstest.Answer)) docstest.Answer {
 	return a
 }
 
-func body(text string) func(*docstest.Answer) {
-	return func(a *docstest.Answer) { a.Body = []byte(text) }
+func body(text string) func(*docstest.Response) {
+	return func(a *docstest.Response) { a.Body = []byte(text) }
 }
 
-func header(name, value string) func(*docstest.Answer) {
-	return func(a *docstest.Answer) { a.Header.Set(name, value) }
+func header(name, value string) func(*docstest.Response) {
+	return func(a *docstest.Response) { a.Header.Set(name, value) }
 }
 
 // problem is a problem document with the members given besides those that all have.
-func problem(status int, code, more string) func(*docstest.Answer) {
-	return func(a *docstest.Answer) {
+func problem(status int, code, more string) func(*docstest.Response) {
+	return func(a *docstest.Response) {
 		a.Status = status
 		a.Header = http.Header{"Content-Type": {"application/problem+json"}, "X-Request-Id": {"a"}, "Cache-Control": {"no-store"}}
 		a.Body = []byte(`{"type":"https://callboard.dev/problems/x","title":"t","code":"` + code + `","detail":"d","correlationId":"a","retryable":false` + more + `}`)
 	}
 }
 
-func path(path string) func(*docstest.Answer) { return func(a *docstest.Answer) { a.Path = path } }
+func path(path string) func(*docstest.Response) { return func(a *docstest.Response) { a.Path = path } }
 
 func TestCheck(t *testing.T) {
 	contract, err := docstest.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	noMember := func(a *docstest.Answer) { a.Header.Del("ETag") }
-	head := func(a *docstest.Answer) { a.Method, a.Body = http.MethodHead, nil }
+	noMember := func(a *docstest.Response) { a.Header.Del("ETag") }
+	head := func(a *docstest.Response) { a.Method, a.Body = http.MethodHead, nil }
 	for name, c := range map[string]struct {
-		answer docstest.Answer
+		answer docstest.Response
 		want   string // part of the error; empty: none
 	}{
 		"good":                      {answer(), ""},
@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 		"no JSON":                   {answer(body(`{"data":[]`)), "EOF"},
 		"undocumented header":       {answer(header("X-Powered-By", "x")), "X-Powered-By is not documented"},
 		"malformed header":          {answer(header("ETag", "abc")), "Etag"},
-		"undocumented status":       {answer(func(a *docstest.Answer) { a.Status = 206 }), "206 is not documented"},
+		"undocumented status":       {answer(func(a *docstest.Response) { a.Status = 206 }), "206 is not documented"},
 		"undocumented content type": {answer(header("Content-Type", "text/plain")), "text/plain"},
 		"a problem":                 {answer(problem(401, "UNAUTHENTICATED", `,"status":401`), header("WWW-Authenticate", "Bearer")), ""},
 		"a problem elsewhere":       {answer(problem(404, "NOT_FOUND", `,"status":404`), path("/nothing")), ""},
@@ -82,7 +82,7 @@ func TestCheck(t *testing.T) {
 		"a wait that is":            {answer(problem(429, "RATE_LIMITED", `,"status":429,"retry_after":7`), header("Retry-After", "7")), ""},
 		"plain text elsewhere":      {answer(problem(404, "NOT_FOUND", `,"status":404`), path("/nothing"), header("Content-Type", "text/plain")), "text/plain"},
 		"unknown in a problem":      {answer(problem(404, "NOT_FOUND", `,"status":404,"more":1`), path("/nothing")), "more"},
-		"a method that is not GET":  {answer(problem(405, "METHOD_NOT_ALLOWED", `,"status":405`), func(a *docstest.Answer) { a.Method = http.MethodPost }), ""},
+		"a method that is not GET":  {answer(problem(405, "METHOD_NOT_ALLOWED", `,"status":405`), func(a *docstest.Response) { a.Method = http.MethodPost }), ""},
 	} {
 		err := contract.Check(c.answer)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -18,7 +18,7 @@ func plainHeaders() []string {
 	return []string{"Content-Length", "Content-Type", "Date", "Vary", "X-Content-Type-Options"}
 }
 
-func (r *response) checkHeaders(header http.Header) []error {
+func (r *documentedResponse) checkHeaders(header http.Header) []error {
 	var problems []error
 	for name, rule := range r.headers {
 		if rule.required && header.Get(name) == "" {
@@ -54,7 +54,7 @@ func (h headerRule) check(value string) error {
 	return h.schema.Validate(number)
 }
 
-func (r *response) checkBody(a Answer) error {
+func (r *documentedResponse) checkBody(a Response) error {
 	contentType := a.Header.Get("Content-Type")
 	schema, ok := r.content[contentType]
 	switch {
@@ -74,7 +74,7 @@ func (r *response) checkBody(a Answer) error {
 	return err
 }
 
-func (r *response) checkCode(problem any) error {
+func (r *documentedResponse) checkCode(problem any) error {
 	if code, _ := member(problem, "code").(string); !slices.Contains(r.codes, code) {
 		return fmt.Errorf("code %s is not documented", code)
 	}
@@ -82,7 +82,7 @@ func (r *response) checkCode(problem any) error {
 }
 
 // checkProblem checks what a problem document repeats of its answer.
-func checkProblem(a Answer, problem any) error {
+func checkProblem(a Response, problem any) error {
 	var problems []error
 	for name, want := range map[string]string{
 		"status":        strconv.Itoa(a.Status),

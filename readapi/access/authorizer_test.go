@@ -9,27 +9,27 @@ import (
 	"github.com/google/uuid"
 )
 
-func (d *desk) authority(peppers ...Pepper) *Authority {
+func (d *desk) authority(peppers ...Pepper) *Authorizer {
 	d.Helper()
-	authority, err := NewAuthority(d.reader, peppers)
+	authority, err := NewAuthorizer(d.reader, peppers)
 	if err != nil {
 		d.Fatal(err)
 	}
 	return authority
 }
 
-func (d *desk) admit(a *Authority, key Key, system uuid.UUID) Permit {
+func (d *desk) admit(a *Authorizer, key Key, system uuid.UUID) Authorization {
 	d.Helper()
-	permit, err := a.Admit(d.Context(), Attempt{Credential: Parse(key.Reveal()), System: system})
+	permit, err := a.Authorize(d.Context(), Attempt{Credential: Parse(key.Reveal()), System: system})
 	if err != nil {
 		d.Fatal(err)
 	}
 	return permit
 }
 
-func (d *desk) denied(a *Authority, t Attempt) DeniedError {
+func (d *desk) denied(a *Authorizer, t Attempt) DeniedError {
 	d.Helper()
-	_, err := a.Admit(d.Context(), t)
+	_, err := a.Authorize(d.Context(), t)
 	var denial *DeniedError
 	if !errors.As(err, &denial) {
 		d.Fatalf("not denied: %v", err)
@@ -44,7 +44,7 @@ func (d *desk) system(organization uuid.UUID) uuid.UUID {
 	return id
 }
 
-func TestAuthority_Permit(t *testing.T) {
+func TestAuthorizer_Authorization(t *testing.T) {
 	d := newDesk(t)
 	a := d.authority(d.pepper)
 	system := d.system(uuid.New())
@@ -62,7 +62,7 @@ func TestAuthority_Permit(t *testing.T) {
 }
 
 // Coverage follows the projection from one request to the next.
-func TestAuthority_Coverage(t *testing.T) {
+func TestAuthorizer_Coverage(t *testing.T) {
 	d := newDesk(t)
 	a := d.authority(d.pepper)
 	organization := uuid.New()
@@ -98,7 +98,7 @@ func TestAuthority_Coverage(t *testing.T) {
 	}
 }
 
-func TestAuthority_Narrowing(t *testing.T) {
+func TestAuthorizer_Narrowing(t *testing.T) {
 	d := newDesk(t)
 	a := d.authority(d.pepper)
 	system, other, extension := d.system(uuid.New()), d.system(uuid.New()), uuid.New()
@@ -120,7 +120,7 @@ func TestAuthority_Narrowing(t *testing.T) {
 }
 
 // A key is live until it is revoked or expires, and then no more.
-func TestAuthority_Live(t *testing.T) {
+func TestAuthorizer_Live(t *testing.T) {
 	d := newDesk(t)
 	a := d.authority(d.pepper)
 	key := d.issue(plain())
@@ -146,7 +146,7 @@ func TestAuthority_Live(t *testing.T) {
 }
 
 // Peppers are rotated by accepting both for a while.
-func TestAuthority_Peppers(t *testing.T) {
+func TestAuthorizer_Peppers(t *testing.T) {
 	d := newDesk(t)
 	next := pepperOf(t, 'b')
 	old := d.issue(plain())
@@ -154,7 +154,7 @@ func TestAuthority_Peppers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range []*Authority{d.authority(next, d.pepper), d.authority(d.pepper, next)} {
+	for _, a := range []*Authorizer{d.authority(next, d.pepper), d.authority(d.pepper, next)} {
 		d.admit(a, old.Key, uuid.Nil)
 		d.admit(a, fresh.Key, uuid.Nil)
 	}
@@ -167,15 +167,15 @@ func TestAuthority_Peppers(t *testing.T) {
 	if got := d.denied(only, Attempt{Credential: Parse(old.Key.Reveal())}); got.Reason != "wrong secret" {
 		t.Errorf("a hash under another pepper: %+v", got)
 	}
-	if _, err := NewAuthority(d.reader, nil); err == nil {
+	if _, err := NewAuthorizer(d.reader, nil); err == nil {
 		t.Error("an authority without a pepper")
 	}
-	if _, err := NewAuthority(d.reader, []Pepper{{}}); err == nil {
+	if _, err := NewAuthorizer(d.reader, []Pepper{{}}); err == nil {
 		t.Error("an authority with the zero pepper")
 	}
 }
 
-func TestAuthority_Networks(t *testing.T) {
+func TestAuthorizer_Networks(t *testing.T) {
 	d := newDesk(t)
 	a := d.authority(d.pepper)
 	request := plain()
@@ -184,11 +184,11 @@ func TestAuthority_Networks(t *testing.T) {
 	limited, open := d.issue(request), d.issue(plain())
 	for text, inside := range map[string]bool{"192.0.2.7": true, "2001:db8::7": true, "192.0.3.7": false, "2001:db9::7": false, "": false} {
 		client, _ := netip.ParseAddr(text)
-		_, err := a.Admit(t.Context(), Attempt{Credential: Parse(limited.Key.Reveal()), Client: client})
+		_, err := a.Authorize(t.Context(), Attempt{Credential: Parse(limited.Key.Reveal()), Client: client})
 		if (err == nil) != inside {
 			t.Errorf("%q: %v", text, err)
 		}
-		if _, err := a.Admit(t.Context(), Attempt{Credential: Parse(open.Key.Reveal()), Client: client}); err != nil {
+		if _, err := a.Authorize(t.Context(), Attempt{Credential: Parse(open.Key.Reveal()), Client: client}); err != nil {
 			t.Errorf("%q without an allowlist: %v", text, err)
 		}
 	}

@@ -23,8 +23,8 @@ type Attempt struct {
 	System     uuid.UUID  // the path's phone system; zero where the path names none
 }
 
-// Permit is what an admitted key may do, at the instant of its request.
-type Permit struct {
+// Authorization is what an admitted key may do, at the instant of its request.
+type Authorization struct {
 	KeyID     uuid.UUID
 	Lineage   uuid.UUID // shared by a key and what it was rolled into, and with it the budget
 	Grant     Grant
@@ -35,7 +35,7 @@ type Permit struct {
 }
 
 // Allows reports whether the key carries the scope.
-func (p Permit) Allows(s Scope) bool { return slices.Contains(p.scopes, string(s)) }
+func (p Authorization) Allows(s Scope) bool { return slices.Contains(p.scopes, string(s)) }
 
 // Narrowing limits what calls:read shows to one extension's own calls.
 type Narrowing struct {
@@ -43,46 +43,46 @@ type Narrowing struct {
 	Extension uuid.NullUUID // not valid where the extension is not alive: then nothing is shown
 }
 
-// Authority admits requests. It holds no state between them.
-type Authority struct {
+// Authorizer admits requests. It holds no state between them.
+type Authorizer struct {
 	primary *pgxpool.Pool
 	peppers []Pepper
 }
 
-// NewAuthority is an authority that asks the primary. Keys are accepted under any of the peppers, of which there is at least one.
-func NewAuthority(primary *pgxpool.Pool, peppers []Pepper) (*Authority, error) {
+// NewAuthorizer is an authority that asks the primary. Keys are accepted under any of the peppers, of which there is at least one.
+func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper) (*Authorizer, error) {
 	if len(peppers) == 0 || slices.ContainsFunc(peppers, func(p Pepper) bool { return p.secret == nil }) {
 		return nil, errPepper
 	}
-	return &Authority{primary: primary, peppers: peppers}, nil
+	return &Authorizer{primary: primary, peppers: peppers}, nil
 }
 
-// Admit decides about an attempt. The error is a [*DeniedError] where the credential or the address is refused; what the path and
-// the operation ask of the Permit is for the caller to check, in the contract's order.
-func (a *Authority) Admit(ctx context.Context, t Attempt) (Permit, error) {
+// Authorize decides about an attempt. The error is a [*DeniedError] where the credential or the address is refused; what the path and
+// the operation ask of the Authorization is for the caller to check, in the contract's order.
+func (a *Authorizer) Authorize(ctx context.Context, t Attempt) (Authorization, error) {
 	switch t.Credential.Kind {
-	case Foreign:
-		return Permit{}, &DeniedError{Verdict: NotAccepted, Reason: "not a tenant key"}
+	case OtherCredential:
+		return Authorization{}, &DeniedError{Verdict: CredentialNotAccepted, Reason: "not a tenant key"}
 	case Malformed:
-		return Permit{}, &DeniedError{Verdict: Unauthenticated, Reason: "missing or malformed"}
+		return Authorization{}, &DeniedError{Verdict: Unauthenticated, Reason: "missing or malformed"}
 	case TenantKey:
 	}
 	found, err := a.find(ctx, t)
 	if err != nil {
-		return Permit{}, err
+		return Authorization{}, err
 	}
 	if doubt := a.doubt(t.Credential.Key, found); doubt != "" {
-		return Permit{}, &DeniedError{Verdict: Unauthenticated, Reason: doubt, KeyID: found.permit.KeyID}
+		return Authorization{}, &DeniedError{Verdict: Unauthenticated, Reason: doubt, KeyID: found.permit.KeyID}
 	}
 	if verdict, reason := found.bars(t.Client); verdict != 0 {
-		return Permit{}, &DeniedError{Verdict: verdict, Reason: reason, KeyID: found.permit.KeyID, Held: true}
+		return Authorization{}, &DeniedError{Verdict: verdict, Reason: reason, KeyID: found.permit.KeyID, Authenticated: true}
 	}
 	return found.permit, nil
 }
 
 // candidate is the row that a key's short part finds. Its zero value is that of a key that was never issued.
 type candidate struct {
-	permit           Permit
+	permit           Authorization
 	hash             []byte
 	pepperID         string
 	networks         []netip.Prefix
@@ -92,7 +92,7 @@ type candidate struct {
 //go:embed authorize.sql
 var authorizeSQL string
 
-func (a *Authority) find(ctx context.Context, t Attempt) (candidate, error) {
+func (a *Authorizer) find(ctx context.Context, t Attempt) (candidate, error) {
 	var c candidate
 	p := &c.permit
 	// The driver encodes this type directly, and a uuid.UUID by way of text.
@@ -109,7 +109,7 @@ func (a *Authority) find(ctx context.Context, t Attempt) (candidate, error) {
 
 // doubt is why the request does not prove that it holds the key, empty where it does. A hash is computed and compared whatever
 // was found, so that the time taken does not tell an unknown key from a wrong secret.
-func (a *Authority) doubt(key Key, c candidate) string {
+func (a *Authorizer) doubt(key Key, c candidate) string {
 	pepper, held := a.pepper(c.pepperID)
 	stored := c.hash
 	if len(stored) != sha256.Size {
@@ -141,7 +141,7 @@ func (c candidate) bars(client netip.Addr) (Verdict, string) {
 }
 
 // pepper is the one of that id, and the current one where it is not held.
-func (a *Authority) pepper(id string) (Pepper, bool) {
+func (a *Authorizer) pepper(id string) (Pepper, bool) {
 	for _, p := range a.peppers {
 		if p.id == id {
 			return p, true
