@@ -3,41 +3,41 @@
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .PHONY: help
-help: ## What can be made
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: dev
-dev: ## Everything in one process, with sample data
+dev: ## Run everything in one process, with sample data
 	go run ./cmd/callboard dev
 
 .PHONY: build
-build: ## The three binaries, into bin
+build: ## Build the three binaries into bin
 	go build -o bin/ ./cmd/...
 
 .PHONY: test
-test: ## All tests
+test: ## Run all tests
 	go test ./...
 
 .PHONY: test/race
-test/race: ## All tests under the race detector
+test/race: ## Run all tests under the race detector
 	go test -race ./...
 
 .PHONY: properties
-properties: ## The fold's properties, twenty thousand cases each
+properties: ## Test the fold's properties with 20,000 cases each
 	go test ./projector/fold -rapid.checks=20000
 
 .PHONY: fuzz
-fuzz: ## Publish what nobody would publish and ask what nobody would ask, for a minute each
+fuzz: ## Fuzz the decoder, the service and the cursors for a minute each
 	go test ./events -run '^$$' -fuzz FuzzDecode -fuzztime 1m -fuzzminimizetime 1x
 	go test ./readapi -run '^$$' -fuzz FuzzService -fuzztime 1m -fuzzminimizetime 1x
 	go test ./readapi -run '^$$' -fuzz FuzzCursor -fuzztime 1m -fuzzminimizetime 1x
 
 .PHONY: soak
-soak: ## Kill, freeze and cut off everything five hundred times, rebuilds too, for an hour or more
+soak: ## Inject 500 faults (kills, freezes, cuts) for an hour or more
 	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
 
 .PHONY: bench
-bench: ## Throughput beside a bare baseline of the same run
+bench: ## Measure throughput beside a bare baseline of the same run
 	go test ./projector/... ./readapi/... ./events -run '^$$' -bench .
 
 .PHONY: fmt
@@ -50,9 +50,9 @@ lint: ## Vet and lint
 	go run $(LINT) run
 
 .PHONY: tidy
-tidy: ## Check that go.mod says what is used
+tidy: ## Check go.mod
 	go mod tidy -diff
 
 .PHONY: check
-check: tidy lint test/race ## What CI runs
+check: tidy lint test/race ## Run what CI runs
 	test -z "$$(gofmt -l .)"
