@@ -114,9 +114,9 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 	killed := s.Database.Projection(t)
 	t.Logf("%d rows", killed.Count())
 	s.Database.Forget(t)
-	s.Start()
-	s.CaughtUp()
-	s.MustEqual("uninterrupted", killed)
+	s.StartProjector()
+	s.WaitUntilCaughtUp()
+	s.RequireEqualTables("uninterrupted", killed)
 }
 
 func companyHistory() []events.Event {
@@ -132,7 +132,7 @@ func (s *stage) life(few []events.Event) time.Duration {
 	}
 	child := s.spawn()
 	began := time.Now()
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	took := time.Since(began)
 	if err := child.Process.Kill(); err != nil {
 		s.TB.Fatal(err)
@@ -144,14 +144,14 @@ func (s *stage) life(few []events.Event) time.Duration {
 // applied is a number that rises with whatever a projector commits.
 func (s *stage) applied() int64 {
 	s.TB.Helper()
-	return s.Number("select coalesce(sum(sequence), 0)::bigint from projection.position")
+	return s.QueryInt("select coalesce(sum(sequence), 0)::bigint from projection.position")
 }
 
 // unapplied tells whether a partition has a message above its position, or no position yet.
 func (s *stage) unapplied() bool {
 	s.TB.Helper()
 	for partition := range projectortest.Partitions {
-		position := s.Number("select coalesce(max(sequence), 0) from projection.position where partition = $1", partition)
+		position := s.QueryInt("select coalesce(max(sequence), 0) from projection.position where partition = $1", partition)
 		_, err := s.Stream.GetMsg(s.TB.Context(), uint64(position)+1, jetstream.WithGetMsgSubject(events.PartitionFilter(partition)))
 		if err == nil {
 			return true
@@ -167,7 +167,7 @@ func (s *stage) unapplied() bool {
 func (s *stage) finish() {
 	s.TB.Helper()
 	child := s.spawn()
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	if err := child.Process.Signal(syscall.SIGTERM); err != nil {
 		s.TB.Fatal(err)
 	}

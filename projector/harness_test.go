@@ -4,7 +4,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
 	"callboard/events/eventstest"
@@ -21,20 +20,10 @@ func TestMain(m *testing.M) {
 
 // stage is a stream, a database and projectors between the two.
 type stage struct {
-	*projectortest.Stage
+	*projectortest.Harness
 }
 
 func newStage(tb testing.TB) *stage {
 	tb.Helper()
-	return &stage{projectortest.NewStage(tb)}
-}
-
-// raw publishes a message as it is.
-func (s *stage) raw(subject string, header nats.Header, data string) uint64 {
-	s.TB.Helper()
-	ack, err := s.JetStream.PublishMsg(s.TB.Context(), &nats.Msg{Subject: subject, Header: header, Data: []byte(data)})
-	if err != nil {
-		s.TB.Fatal(err)
-	}
-	return ack.Sequence
+	return &stage{projectortest.NewHarness(tb)}
 }

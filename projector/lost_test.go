@@ -16,33 +16,33 @@ func TestProjector_StopsWhereTheStreamHasGrownAnotherEnd(t *testing.T) {
 	for name, running := range map[string]bool{"running": true, "started later": false} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			log, line := new(projectortest.Log), eventstest.NewLine(t, s.Server.URL())
-			stop := s.Start(log.Instead, func(c *projector.Config) { c.JetStream = eventstest.JetStream(t, "nats://"+line.Host()) })
-			busy, idle := projectortest.SystemIn(0), projectortest.SystemIn(1)
-			s.Change(projectortest.PhoneSystem(busy), projectortest.PhoneSystem(idle))
-			s.CaughtUp()
+			log, line := new(eventstest.LogBuffer), eventstest.NewLine(t, s.Server.URL())
+			stop := s.StartProjector(projectortest.LogTo(log), func(c *projector.Config) { c.JetStream = eventstest.JetStream(t, "nats://"+line.Host()) })
+			busy, idle := s.NewSystemIn(0), s.NewSystemIn(1)
+			s.PublishStates(projectortest.PhoneSystem(busy), projectortest.PhoneSystem(idle))
+			s.WaitUntilCaughtUp()
 			restore := s.Server.Backup()
 			for range 20 {
-				s.Change(projectortest.Call(busy, uuid.New()))
+				s.PublishStates(projectortest.Call(busy, uuid.New()))
 			}
-			s.CaughtUp()
+			s.WaitUntilCaughtUp()
 			if !running {
 				stop()
 			}
 			release := line.Hold()
 			restore()
 			for range 30 {
-				s.Change(projectortest.Call(idle, uuid.New()))
+				s.PublishStates(projectortest.Call(idle, uuid.New()))
 			}
 			release()
 			if running {
 				says(t, log, projector.StreamRegressed)
 				stop()
 			}
-			log = new(projectortest.Log)
-			s.Start(log.Instead)
+			log = new(eventstest.LogBuffer)
+			s.StartProjector(projectortest.LogTo(log))
 			says(t, log, projector.StreamRegressed)
-			if n := s.Number("select count(*) from projection.call_log where system_id = $1", idle); n != 0 {
+			if n := s.QueryInt("select count(*) from projection.call_log where system_id = $1", idle); n != 0 {
 				t.Errorf("%d of 30 calls, and the partition goes on", n)
 			}
 		})
@@ -50,26 +50,26 @@ func TestProjector_StopsWhereTheStreamHasGrownAnotherEnd(t *testing.T) {
 }
 
 // says waits until every partition has given its reason.
-func says(t *testing.T, log *projectortest.Log, reason string) {
+func says(t *testing.T, log *eventstest.LogBuffer, reason string) {
 	t.Helper()
 	eventstest.Eventually(t, reason, func() bool { return log.Count(reason) >= projectortest.Partitions })
 }
 
 func TestProjector_StopsAtAnotherNumberOfPartitions(t *testing.T) {
 	s := newStage(t)
-	log := new(projectortest.Log)
-	stop := s.Start(log.Instead)
-	s.Change(projectortest.Call(uuid.New(), uuid.New()))
-	s.CaughtUp()
-	s.Repartition(2 * projectortest.Partitions)
+	log := new(eventstest.LogBuffer)
+	stop := s.StartProjector(projectortest.LogTo(log))
+	s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
+	s.WaitUntilCaughtUp()
+	s.SetPartitions(2 * projectortest.Partitions)
 	says(t, log, projector.StreamRepartitioned)
 	stop()
-	log = new(projectortest.Log)
-	stop = s.Start(log.Instead)
+	log = new(eventstest.LogBuffer)
+	stop = s.StartProjector(projectortest.LogTo(log))
 	says(t, log, projector.StreamRepartitioned)
 	stop()
-	s.Repartition(projectortest.Partitions)
-	s.Start()
-	s.Change(projectortest.Call(uuid.New(), uuid.New()))
-	s.CaughtUp()
+	s.SetPartitions(projectortest.Partitions)
+	s.StartProjector()
+	s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
+	s.WaitUntilCaughtUp()
 }

@@ -18,36 +18,36 @@ func TestProjector_TakesOverFromAFrozenOne(t *testing.T) {
 	s := newStage(t)
 	frozen := s.spawn()
 	system := uuid.New()
-	s.Change(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
-	log := new(projectortest.Log)
-	patient := s.Start(log.Instead)
-	s.Change(projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
-	if log.Has("a silent owner was ended") {
+	s.PublishStates(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
+	log := new(eventstest.LogBuffer)
+	patient := s.StartProjector(projectortest.LogTo(log))
+	s.PublishStates(projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
+	if log.Contains("a silent owner was ended") {
 		t.Fatal("an owner that works was ended")
 	}
 	patient()
-	before := s.Number("select sum(epoch) from projection.position")
+	before := s.QueryInt("select sum(epoch) from projection.position")
 	if err := frozen.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	s.Start(func(c *projector.Config) {
+	s.StartProjector(func(c *projector.Config) {
 		c.Silence = 2 * time.Second
-		log.Instead(c)
+		projectortest.LogTo(log)(c)
 	})
-	s.Change(projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
-	eventstest.Eventually(t, "it says so", func() bool { return log.Has("a silent owner was ended") })
-	if now := s.Number("select sum(epoch) from projection.position"); now <= before {
+	s.PublishStates(projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
+	eventstest.Eventually(t, "it says so", func() bool { return log.Contains("a silent owner was ended") })
+	if now := s.QueryInt("select sum(epoch) from projection.position"); now <= before {
 		t.Errorf("epochs %d, before %d", now, before)
 	}
 	if err := frozen.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	s.Change(projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
-	if n := s.Number("select count(*) from projection.call_log"); n != 4 {
+	s.PublishStates(projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
+	if n := s.QueryInt("select count(*) from projection.call_log"); n != 4 {
 		t.Errorf("%d rows, want 4", n)
 	}
 	s.balanced()
@@ -56,5 +56,5 @@ func TestProjector_TakesOverFromAFrozenOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = frozen.Wait() // "signal: killed" is what was asked for
-	s.MustEqual("after its end", kept)
+	s.RequireEqualTables("after its end", kept)
 }

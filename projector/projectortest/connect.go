@@ -14,14 +14,10 @@ import (
 	"callboard/projector"
 )
 
-// Connect is a projector's configuration with connections of its own, until closing is called.
-func Connect(natsURL, databaseURL string) (config projector.Config, closing func(), err error) {
-	pgx, err := pgxpool.ParseConfig(databaseURL)
-	if err != nil {
-		return config, nil, err
-	}
-	pgx.ConnConfig.RuntimeParams["search_path"] = "projection"
-	pool, err := pgxpool.NewWithConfig(context.Background(), pgx)
+// Connect returns the configuration of a projector with its own connections, which disconnect closes. It needs no [testing.TB], so a
+// test's child process can use it.
+func Connect(natsURL, databaseURL string) (config projector.Config, disconnect func(), err error) {
+	pool, err := newPool(context.Background(), databaseURL, map[string]string{"search_path": "projection"})
 	if err != nil {
 		return config, nil, err
 	}
@@ -30,7 +26,7 @@ func Connect(natsURL, databaseURL string) (config projector.Config, closing func
 		pool.Close()
 		return config, nil, err
 	}
-	closing = func() {
+	disconnect = func() {
 		closed := nc.StatusChanged(nats.CLOSED)
 		nc.Close()
 		<-closed
@@ -38,11 +34,22 @@ func Connect(natsURL, databaseURL string) (config projector.Config, closing func
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {
-		closing()
+		disconnect()
 		return config, nil, err
 	}
 	return projector.Config{
 		JetStream: js, Stream: events.StreamName, Database: pool, Tick: 50 * time.Millisecond,
 		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
-	}, closing, nil
+	}, disconnect, nil
+}
+
+func newPool(ctx context.Context, url string, session map[string]string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range session {
+		config.ConnConfig.RuntimeParams[name] = value
+	}
+	return pgxpool.NewWithConfig(ctx, config)
 }

@@ -100,9 +100,9 @@ func (s *stage) mustBe(what string, found rebuild.Comparison, want []rebuild.Cha
 // keep copies every table aside, so that restore can put it back.
 func (s *stage) keep(list []*sheet) {
 	s.TB.Helper()
-	s.exec("create schema backup")
+	s.Exec("create schema backup")
 	for _, t := range list {
-		s.exec(fmt.Sprintf("create table backup.%[1]s as select * from projection.%[1]s", t.name))
+		s.Exec(fmt.Sprintf("create table backup.%[1]s as select * from projection.%[1]s", t.name))
 	}
 }
 
@@ -112,20 +112,20 @@ func (s *stage) restore(list []*sheet) {
 	for _, t := range list {
 		statements = append(statements, fmt.Sprintf("delete from projection.%[1]s; insert into projection.%[1]s select * from backup.%[1]s", t.name))
 	}
-	s.exec(strings.Join(statements, ";"))
+	s.Exec(strings.Join(statements, ";"))
 }
 
 // damaged is a stage with rows in every table, and its tables.
 func damaged(t *testing.T) (*stage, []*sheet) {
 	t.Helper()
 	s := newStage(t)
-	stop := s.Start()
+	stop := s.StartProjector()
 	s.Publish(company(29, 40)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	stop()
 	list := s.sheets()
 	for _, sheet := range list {
-		if s.Number("select count(*) from projection."+sheet.name) == 0 {
+		if s.QueryInt("select count(*) from projection."+sheet.name) == 0 {
 			t.Fatalf("%s is empty", sheet.name)
 		}
 	}
@@ -186,7 +186,7 @@ func TestVerify_EveryTable(t *testing.T) {
 		t.Helper()
 		var want []rebuild.Change
 		for _, sheet := range list {
-			s.exec(statement(sheet))
+			s.Exec(statement(sheet))
 			want = append(want, rebuild.Change{Table: sheet.name, Kind: kind, Rows: 1})
 		}
 		s.mustFind(string(kind), want)
@@ -230,13 +230,13 @@ func TestVerify_Ledger(t *testing.T) {
 	s, _ := damaged(t)
 	one := []rebuild.Change{{Table: "message_count", Kind: rebuild.KindChanged, Column: "counts", Rows: 1}}
 	for _, column := range []string{"read", "applied", "stale", "ignored", "dead"} {
-		s.exec(fmt.Sprintf("update projection.message_count set %[1]s = %[1]s + 1 where entity = 'call' and partition = (select min(partition) from projection.message_count)", column))
+		s.Exec(fmt.Sprintf("update projection.message_count set %[1]s = %[1]s + 1 where entity = 'call' and partition = (select min(partition) from projection.message_count)", column))
 		s.mustFind(column, one)
-		s.exec(fmt.Sprintf("update projection.message_count set %[1]s = %[1]s - 1 where entity = 'call' and partition = (select min(partition) from projection.message_count)", column))
+		s.Exec(fmt.Sprintf("update projection.message_count set %[1]s = %[1]s - 1 where entity = 'call' and partition = (select min(partition) from projection.message_count)", column))
 	}
-	s.exec("insert into projection.message_count values (1, 'fax', 1, 1, 0, 0, 0)")
+	s.Exec("insert into projection.message_count values (1, 'fax', 1, 1, 0, 0, 0)")
 	s.mustFind("an entity that there isn't", one)
-	s.exec("delete from projection.message_count where entity in ('fax', 'group')")
+	s.Exec("delete from projection.message_count where entity in ('fax', 'group')")
 	s.mustFind("no line", one)
 	whole := s.verify()
 	if len(whole.Samples) != 1 || whole.Samples[0].Key[1].Should != string(events.EntityGroup) {
@@ -253,11 +253,11 @@ func TestRepair(t *testing.T) {
 	var wrong []uuid.UUID
 	for _, sheet := range list {
 		last := sheet.columns[len(sheet.columns)-1]
-		s.exec(fmt.Sprintf("update projection.%[1]s set %[2]s = %[3]s where ctid in (select ctid from projection.%[1]s limit 1)", last.Table, last.Name, last.other(t)))
-		s.exec(sheet.copied(sheet.columns[0].Name, "'00000000-0000-4000-8000-000000000001'::uuid"))
-		s.exec(fmt.Sprintf("delete from projection.%[1]s where ctid in (select ctid from projection.%[1]s limit 1)", sheet.name))
+		s.Exec(fmt.Sprintf("update projection.%[1]s set %[2]s = %[3]s where ctid in (select ctid from projection.%[1]s limit 1)", last.Table, last.Name, last.other(t)))
+		s.Exec(sheet.copied(sheet.columns[0].Name, "'00000000-0000-4000-8000-000000000001'::uuid"))
+		s.Exec(fmt.Sprintf("delete from projection.%[1]s where ctid in (select ctid from projection.%[1]s limit 1)", sheet.name))
 	}
-	stop := s.Start()
+	stop := s.StartProjector()
 	for _, d := range s.verify().Samples {
 		if !slices.Contains(wrong, d.System) {
 			wrong = append(wrong, d.System)
@@ -271,21 +271,21 @@ func TestRepair(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := s.Number("select count(*) from projection.call_log where system_id = $1", system); result.Rows < n {
+		if n := s.QueryInt("select count(*) from projection.call_log where system_id = $1", system); result.Rows < n {
 			t.Errorf("%+v with %d calls", result, n)
 		}
 		if found := s.verify(system); found.Differs() {
 			t.Errorf("%s alone, repaired: %+v", system, found)
 		}
 	}
-	s.MustEqual("repaired", before)
+	s.RequireEqualTables("repaired", before)
 	s.mustVerify("repaired")
 	s.Publish(company(30, 60)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	stop()
 	s.mustVerify("the projector goes on")
 	after := s.Database.Projection(t)
-	if list := s.Replayed().Differences(after); len(list) > 0 {
+	if list := s.Replay().Differences(after); len(list) > 0 {
 		t.Error(list)
 	}
 }
@@ -293,15 +293,15 @@ func TestRepair(t *testing.T) {
 // While events arrive at full speed, nothing that is right is called wrong.
 func TestVerify_WhileEventsArrive(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	s.Publish(company(31, 50)...)
 	s.poison()
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	stop := s.flood(100)
 	for range 4 {
 		s.mustVerify("while events arrive")
 	}
 	stop()
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	s.mustVerify("afterwards")
 }

@@ -101,7 +101,7 @@ func (s *stage) ended(child *exec.Cmd) (killed bool) {
 		s.TB.Errorf("rebuild process: %v", err)
 	}
 	// PostgreSQL notices a moment later that nobody is there any more.
-	eventstest.Eventually(s.TB, "the killed process's lock is gone", func() bool { return s.Number(advisoryLocks) == 0 })
+	eventstest.Eventually(s.TB, "the killed process's lock is gone", func() bool { return s.QueryInt(advisoryLocks) == 0 })
 	return killed
 }
 
@@ -111,9 +111,9 @@ const advisoryLocks = "select count(*) from pg_locks where locktype = 'advisory'
 // resume ends what killed runs began, and holds against it that done parts are not done again.
 func (s *stage) resume() {
 	s.TB.Helper()
-	building := s.Number("select count(*) from control.generation where state = 'building'")
-	done := s.Number("select coalesce(sum(read), 0)::bigint from control.generation_part p join control.generation g on g.id = p.generation where state = 'building'")
-	total := s.Number("select sum(read)::bigint from projection.message_count")
+	building := s.QueryInt("select count(*) from control.generation where state = 'building'")
+	done := s.QueryInt("select coalesce(sum(read), 0)::bigint from control.generation_part p join control.generation g on g.id = p.generation where state = 'building'")
+	total := s.QueryInt("select sum(read)::bigint from projection.message_count")
 	result := s.rebuild(small)
 	if result.Resumed != (building == 1) || result.Messages != total-done {
 		s.TB.Errorf("resumed %v with %d messages of %d, %d of which were done", result.Resumed, result.Messages, total, done)
@@ -128,12 +128,12 @@ func (s *stage) tidy() {
 	s.TB.Helper()
 	const strangers = `select count(*) from pg_namespace where nspname like 'generation%'
 		and nspname not in (select 'generation_' || id from control.generation where state = 'previous')`
-	if n := s.Number(strangers); n != 0 {
+	if n := s.QueryInt(strangers); n != 0 {
 		s.TB.Errorf("%d schemas left behind", n)
 	}
 	// PostgreSQL notices a moment later that a session is over.
-	eventstest.Eventually(s.TB, "no advisory lock is left behind", func() bool { return s.Number(advisoryLocks) == 0 })
-	if n := s.Number("select count(*) from control.generation where state in ('live', 'previous')"); n != 2 {
+	eventstest.Eventually(s.TB, "no advisory lock is left behind", func() bool { return s.QueryInt(advisoryLocks) == 0 })
+	if n := s.QueryInt("select count(*) from control.generation where state in ('live', 'previous')"); n != 2 {
 		s.TB.Errorf("%d generations, want the live one and the kept one", n)
 	}
 	for consumer := range s.Stream.ListConsumers(s.TB.Context()).Info() {
@@ -146,10 +146,10 @@ func (s *stage) tidy() {
 // Killed at any step, a rebuild is gone on with by the next one, which does nothing twice.
 func TestRun_KilledAtEveryStep(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	s.Publish(company(3, 120)...)
 	s.poison()
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	before := s.Database.Projection(t)
 	for _, at := range []struct {
 		step    rebuild.Step
@@ -172,7 +172,7 @@ func TestRun_KilledAtEveryStep(t *testing.T) {
 				t.Fatal("it came to its end")
 			}
 			s.resume()
-			s.MustEqual("resumed", before)
+			s.RequireEqualTables("resumed", before)
 			s.tidy()
 		})
 	}
@@ -182,9 +182,9 @@ func TestRun_KilledAtEveryStep(t *testing.T) {
 // What a killed rebuild has built can be given up, and then there is nothing to go on with.
 func TestAbandon(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	s.Publish(company(37, 60)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	abandon := func() int64 {
 		t.Helper()
 		generation, err := rebuild.Abandon(t.Context(), s.config())
@@ -197,7 +197,7 @@ func TestAbandon(t *testing.T) {
 		t.Errorf("generation %d was dropped, and there is none", generation)
 	}
 	s.ended(s.spawn(rebuild.StepFold, 50))
-	if generation := abandon(); generation != 2 || s.Number("select count(*) from pg_namespace where nspname like 'generation%'") != 0 {
+	if generation := abandon(); generation != 2 || s.QueryInt("select count(*) from pg_namespace where nspname like 'generation%'") != 0 {
 		t.Errorf("generation %d was dropped, or what it had was not", generation)
 	}
 	if result := s.rebuild(small); result.Resumed || result.Generation != 3 || result.Comparison.Differs() {
@@ -208,10 +208,10 @@ func TestAbandon(t *testing.T) {
 // Killed at any moment, again and again, a rebuild comes to the same end while events go on.
 func TestRun_KilledAtRandom(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	history := company(5, 400)
 	s.Publish(history[:len(history)/2]...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	began := time.Now()
 	s.rebuild(small)
 	life := time.Since(began)
@@ -233,12 +233,12 @@ func TestRun_KilledAtRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d killed of %d", killed, kills)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	whole := s.Database.Projection(t)
 	if result := s.rebuild(small); result.Comparison.Differs() {
 		t.Errorf("%+v", result.Comparison)
 	}
-	s.MustEqual("rebuilt", whole)
+	s.RequireEqualTables("rebuilt", whole)
 	s.tidy()
-	s.MustEqual("replayed", s.Replayed())
+	s.RequireEqualTables("replayed", s.Replay())
 }

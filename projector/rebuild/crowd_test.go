@@ -163,11 +163,11 @@ func systemsOf(history []events.Event) (list []uuid.UUID) {
 // Whoever publishes, reads and projects notices nothing of a rebuild.
 func TestRun_UnderLoad(t *testing.T) {
 	s := newStage(t)
-	stopProjector := s.Start()
+	stopProjector := s.StartProjector()
 	first, second := company(41, 300), company(200, 60) // which the flood brings again, as stale events
 	s.Publish(first[:len(first)/2]...)
 	s.Publish(second[:len(second)/2]...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	systems := append(systemsOf(first)[:2], systemsOf(second)[:2]...)
 	stopCrowd := s.crowd(systems...)
 	stopFlood := s.flood(200)
@@ -179,11 +179,11 @@ func TestRun_UnderLoad(t *testing.T) {
 	s.rollback()
 	s.mustVerify("right after the rollback")
 	stopFlood()
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	t.Logf("%d answers", stopCrowd())
 	stopProjector()
 	whole := s.Database.Projection(t)
-	if list := s.Replayed().Differences(whole); len(list) > 0 {
+	if list := s.Replay().Differences(whole); len(list) > 0 {
 		t.Error(list)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // otherRelease makes the live projection another release's.
 func (s *stage) otherRelease() {
 	s.TB.Helper()
-	s.exec("update control.generation set definition = '\\x0102' where state = 'live'; update projection.generation set definition = '\\x0102'")
+	s.Exec("update control.generation set definition = '\\x0102' where state = 'live'; update projection.generation set definition = '\\x0102'")
 }
 
 // A projection of an earlier release is read until a rebuild puts this one's in its place, and then the projector goes on by itself.
@@ -27,14 +27,14 @@ func TestRun_AnotherRelease(t *testing.T) {
 	history := company(51, 60)
 	s.grown(history[:len(history)/2])
 	s.mustBeForeign(nil)
-	s.exec("alter table projection.call_log drop column route_summary; drop table projection.extension_call")
+	s.Exec("alter table projection.call_log drop column route_summary; drop table projection.extension_call")
 	missing := []string{"call_log.route_summary", "extension_call"}
 	s.mustBeForeign(missing)
-	log := new(projectortest.Log)
-	s.Start(log.Instead)
+	log := new(eventstest.LogBuffer)
+	s.StartProjector(projectortest.LogTo(log))
 	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(projector.ProjectionForeign) >= projectortest.Partitions })
 	s.goesOver(systemsOf(history), history[len(history)/2:], missing)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	s.mustVerify("goes on")
 }
 
@@ -43,24 +43,24 @@ func TestRun_FirstRelease(t *testing.T) {
 	s := newStage(t)
 	history := company(52, 60)
 	s.grown(history[:len(history)/2])
-	s.exec("drop table projection.message_count, projection.generation; alter table projection.position drop column retry_seq")
+	s.Exec("drop table projection.message_count, projection.generation; alter table projection.position drop column retry_seq")
 	s.mustBeForeign(nil)
-	log := new(projectortest.Log)
-	stop := s.Start(log.Instead)
+	log := new(eventstest.LogBuffer)
+	stop := s.StartProjector(projectortest.LogTo(log))
 	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(projector.ProjectionForeign) >= projectortest.Partitions })
 	stop()
 	s.goesOver(systemsOf(history), history[len(history)/2:], nil)
-	s.Start()
-	s.CaughtUp()
+	s.StartProjector()
+	s.WaitUntilCaughtUp()
 	s.mustVerify("goes on")
 }
 
 // grown is another release's projection of a history.
 func (s *stage) grown(history []events.Event) {
 	s.TB.Helper()
-	stop := s.Start()
+	stop := s.StartProjector()
 	s.Publish(history...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	stop()
 	s.otherRelease()
 }
@@ -80,7 +80,7 @@ func (s *stage) goesOver(systems []uuid.UUID, rest []events.Event, missing []str
 	if _, err := rebuild.Repair(s.TB.Context(), s.config(), rest[0].System); !errors.Is(err, rebuild.ErrForeign) {
 		s.TB.Errorf("repair: %v", err)
 	}
-	s.MustEqual("refused repair", before)
+	s.RequireEqualTables("refused repair", before)
 	s.Publish(rest...)
 	stopCrowd := s.crowd(systems...)
 	result := s.rebuild()

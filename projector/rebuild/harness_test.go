@@ -26,12 +26,12 @@ func TestMain(m *testing.M) {
 
 // stage is a stream, a database, projectors between the two, and rebuilds.
 type stage struct {
-	*projectortest.Stage
+	*projectortest.Harness
 }
 
 func newStage(tb testing.TB) *stage {
 	tb.Helper()
-	return &stage{projectortest.NewStage(tb)}
+	return &stage{projectortest.NewHarness(tb)}
 }
 
 func (s *stage) config() rebuild.Config {
@@ -53,20 +53,9 @@ func company(seed uint64, calls int) []events.Event {
 
 // poison publishes what nobody can read.
 func (s *stage) poison() {
-	s.TB.Helper()
-	if _, err := s.JetStream.Publish(s.TB.Context(), "phones.7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10.call", []byte("{")); err != nil {
-		s.TB.Fatal(err)
-	}
-	if _, err := s.JetStream.Publish(s.TB.Context(), "phones.nobody.fax", nil); err != nil {
-		s.TB.Fatal(err)
-	}
-}
-
-func (s *stage) exec(query string) {
-	s.TB.Helper()
-	if _, err := s.Pool.Exec(s.TB.Context(), query); err != nil {
-		s.TB.Fatal(err)
-	}
+	s.Helper()
+	s.PublishRaw("phones.7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10.call", nil, "{")
+	s.PublishRaw("phones.nobody.fax", nil, "")
 }
 
 // verify holds the live projection against the stream.

@@ -37,9 +37,9 @@ func (s *stage) transcribed() (system uuid.UUID) {
 	s.TB.Helper()
 	system = uuid.New()
 	owner := projectortest.Call(system, uuid.New())
-	s.Change(projectortest.PhoneSystem(system), owner)
+	s.PublishStates(projectortest.PhoneSystem(system), owner)
 	s.claims(spoken(owner))
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	return system
 }
 
@@ -77,29 +77,29 @@ func (s *stage) loseBodies() (restore func()) {
 // letters of every kind, and retries behind others.
 func TestRun_Record(t *testing.T) {
 	s := newStage(t)
-	stop := s.Start()
+	stop := s.StartProjector()
 	system := uuid.New()
 	history := company(61, 100)
-	s.exec(picky)
+	s.Exec(picky)
 	first, second := projectortest.Call(system, uuid.New()), refused(system)
-	s.Change(projectortest.PhoneSystem(system), first)
+	s.PublishStates(projectortest.PhoneSystem(system), first)
 	s.claims(spoken(first), spoken(second))
 	s.Publish(history[:len(history)/2]...)
 	s.poison()
-	s.Change(second)
-	s.CaughtUp()
+	s.PublishStates(second)
+	s.WaitUntilCaughtUp()
 	stop()
-	s.exec("update projection.position set watermark = watermark + interval '1 hour'")
-	stop = s.Start()
+	s.Exec("update projection.position set watermark = watermark + interval '1 hour'")
+	stop = s.StartProjector()
 	s.Publish(history...) // the first half is stale
 	slices.Reverse(history)
 	s.Publish(history[:100]...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	s.letGo()
 	s.retry()
-	s.Change(projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
-	if s.Number("select count(*) from control.clock_adjustment") == 0 || s.open() == 0 || s.Number("select count(retry_seq) from control.dead_letter") == 0 {
+	s.PublishStates(projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
+	if s.QueryInt("select count(*) from control.clock_adjustment") == 0 || s.open() == 0 || s.QueryInt("select count(retry_seq) from control.dead_letter") == 0 {
 		t.Fatal("nothing to replay")
 	}
 	before := s.Database.Projection(t)
@@ -108,15 +108,15 @@ func TestRun_Record(t *testing.T) {
 		if result := s.rebuild(change); result.Comparison.Differs() {
 			t.Errorf("%+v", result.Comparison)
 		}
-		s.MustEqual("rebuilt", before)
+		s.RequireEqualTables("rebuilt", before)
 	}
 	if _, err := rebuild.Repair(t.Context(), s.config(), system); err != nil {
 		t.Error(err)
 	}
-	s.MustEqual("repaired", before)
-	s.CaughtUp()
+	s.RequireEqualTables("repaired", before)
+	s.WaitUntilCaughtUp()
 	stop()
-	if list := s.Replayed().Differences(before); len(list) > 0 {
+	if list := s.Replay().Differences(before); len(list) > 0 {
 		t.Error(list)
 	}
 }
@@ -124,20 +124,20 @@ func TestRun_Record(t *testing.T) {
 // What PostgreSQL refused at the first time is a dead letter in a rebuild too, whatever its tables would take.
 func TestRun_Refused(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	system := uuid.New()
-	s.exec(picky)
-	s.Change(projectortest.PhoneSystem(system), refused(system), projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
+	s.Exec(picky)
+	s.PublishStates(projectortest.PhoneSystem(system), refused(system), projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
 	before := s.Database.Projection(t)
 	for range 2 {
 		if result := s.rebuild(); result.Comparison.Differs() {
 			t.Errorf("%+v", result.Comparison)
 		}
-		s.MustEqual("rebuilt", before)
+		s.RequireEqualTables("rebuilt", before)
 	}
 	s.retry()
-	if n := s.Number("select count(*) from projection.call_log"); n != 2 || s.open() != 0 {
+	if n := s.QueryInt("select count(*) from projection.call_log"); n != 2 || s.open() != 0 {
 		t.Errorf("%d calls, %d open letters", n, s.open())
 	}
 	s.mustVerify("retried in the new tables")
@@ -146,7 +146,7 @@ func TestRun_Refused(t *testing.T) {
 // A text that was applied and can't be had any more is told by everybody, and a repair doesn't throw away what is left of it.
 func TestRun_Unreadable(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	system := s.transcribed()
 	before := s.Database.Projection(t)
 	restore := s.loseBodies()
@@ -161,7 +161,7 @@ func TestRun_Unreadable(t *testing.T) {
 	if _, err := rebuild.Repair(t.Context(), s.config(), system); !errors.Is(err, rebuild.ErrUnreadable) {
 		t.Errorf("repair: %v", err)
 	}
-	s.MustEqual("refused repair", before)
+	s.RequireEqualTables("refused repair", before)
 	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
 		t.Fatal("it came to its end")
 	}
@@ -172,7 +172,7 @@ func TestRun_Unreadable(t *testing.T) {
 	s.mustVerify("now it is a dead letter")
 	restore()
 	s.retry()
-	if n := s.Number("select count(*) from projection.transcript_text"); n != 1 || s.open() != 0 {
+	if n := s.QueryInt("select count(*) from projection.transcript_text"); n != 1 || s.open() != 0 {
 		t.Errorf("%d texts, %d open letters", n, s.open())
 	}
 	s.mustVerify("retried")
@@ -185,15 +185,15 @@ func TestRun_Unreadable(t *testing.T) {
 // What the new generation can't read is told although it was compared before.
 func TestRun_UnreadableBehindTheComparison(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	system := uuid.New()
 	first, second := projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New())
-	s.Change(projectortest.PhoneSystem(system), first, second)
+	s.PublishStates(projectortest.PhoneSystem(system), first, second)
 	s.claims(spoken(first))
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	restore := s.loseBodies()
 	s.Database.Forget(t)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	if s.open() != 1 {
 		t.Fatalf("%d open letters, want 1", s.open())
 	}
@@ -206,13 +206,13 @@ func TestRun_UnreadableBehindTheComparison(t *testing.T) {
 		restore()
 		s.retry()
 		s.claims(spoken(second))
-		s.CaughtUp()
+		s.WaitUntilCaughtUp()
 		s.loseBodies()
 	}), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := s.Number("select count(*) from projection.transcript_text"); n != 0 || len(result.Comparison.Letters) != 2 || !result.Comparison.Differs() {
+	if n := s.QueryInt("select count(*) from projection.transcript_text"); n != 0 || len(result.Comparison.Letters) != 2 || !result.Comparison.Differs() {
 		t.Errorf("%d texts, told %+v", n, result.Comparison.Letters)
 	}
 }
@@ -220,7 +220,7 @@ func TestRun_UnreadableBehindTheComparison(t *testing.T) {
 // What an unfinished generation took for a dead letter is not what the one takes for it that is rolled back to.
 func TestRollback_BeneathAnUnfinishedRebuild(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	s.transcribed()
 	restore := s.loseBodies()
 	s.rebuild()
@@ -230,7 +230,7 @@ func TestRollback_BeneathAnUnfinishedRebuild(t *testing.T) {
 	}
 	s.rollback()
 	result := s.rebuild()
-	if n := s.Number("select count(*) from projection.transcript_text"); n != 1 || result.Resumed || result.Comparison.Differs() {
+	if n := s.QueryInt("select count(*) from projection.transcript_text"); n != 1 || result.Resumed || result.Comparison.Differs() {
 		t.Errorf("%d texts: %+v", n, result)
 	}
 	s.mustVerify("rebuilt")
@@ -239,24 +239,24 @@ func TestRollback_BeneathAnUnfinishedRebuild(t *testing.T) {
 // A retry in vain leaves nothing behind that a replay doesn't know of: the clock included.
 func TestRun_RetriedInVain(t *testing.T) {
 	s := newStage(t)
-	stop := s.Start()
+	stop := s.StartProjector()
 	system := uuid.New()
-	s.exec(picky)
-	s.Change(projectortest.PhoneSystem(system), refused(system))
-	s.CaughtUp()
+	s.Exec(picky)
+	s.PublishStates(projectortest.PhoneSystem(system), refused(system))
+	s.WaitUntilCaughtUp()
 	stop()
-	s.exec("update projection.position set watermark = watermark + interval '1 hour'")
-	stop = s.Start()
+	s.Exec("update projection.position set watermark = watermark + interval '1 hour'")
+	stop = s.StartProjector()
 	s.retry()
 	if s.open() != 1 {
 		t.Fatalf("%d open letters, want 1", s.open())
 	}
-	s.Change(projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
+	s.PublishStates(projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
 	stop()
 	s.mustVerify("live")
 	before := s.Database.Projection(t)
-	if list := s.Replayed().Differences(before); len(list) > 0 {
+	if list := s.Replay().Differences(before); len(list) > 0 {
 		t.Error(list)
 	}
 }

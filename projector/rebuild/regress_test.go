@@ -21,31 +21,31 @@ func TestRun_StreamRegressed(t *testing.T) {
 	for name, late := range map[string]bool{"noticed at once": false, "noticed when it has grown again": true} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			stop := s.Start()
+			stop := s.StartProjector()
 			s.Publish(company(5, 60)...)
-			s.CaughtUp()
+			s.WaitUntilCaughtUp()
 			stop()
 			s.loses("projection")
 			system := uuid.New()
 			if late {
 				for range 80 {
-					s.Change(projectortest.Call(system, uuid.New()))
+					s.PublishStates(projectortest.Call(system, uuid.New()))
 				}
 			}
-			s.Start()
+			s.StartProjector()
 			if _, err := rebuild.Verify(t.Context(), s.config()); err == nil {
 				t.Error("verified against a stream that isn't the one")
 			}
 			s.rebuild()
 			for range 20 {
-				s.Change(projectortest.Call(system, uuid.New()))
+				s.PublishStates(projectortest.Call(system, uuid.New()))
 			}
-			s.CaughtUp()
+			s.WaitUntilCaughtUp()
 			want := int64(20)
 			if late {
 				want = 100
 			}
-			if n := s.Number("select count(*) from projection.call_log where system_id = $1", system); n != want {
+			if n := s.QueryInt("select count(*) from projection.call_log where system_id = $1", system); n != want {
 				t.Errorf("%d calls, want %d", n, want)
 			}
 			s.mustVerify("after the rebuild")
@@ -56,18 +56,18 @@ func TestRun_StreamRegressed(t *testing.T) {
 // loses makes a schema what it would be if the stream had held ten messages more of each partition, which were applied.
 func (s *stage) loses(schema string) {
 	s.TB.Helper()
-	s.exec("update " + schema + ".position set sequence = sequence + 10, last_message = sequence + 10, last_message_at = clock")
+	s.Exec("update " + schema + ".position set sequence = sequence + 10, last_message = sequence + 10, last_message_at = clock")
 }
 
 // A plan that goes beyond what the stream has now is not gone on with: what it would call done can't be.
 func TestRun_ResumedBeyondTheStream(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	s.Publish(company(41, 60)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	for name, beyond := range map[string]func(){
-		"a part that is left": func() { s.exec("update control.generation_part set sequence = sequence + 10 where read is null") },
-		"a part that is done": func() { s.loses(fmt.Sprintf("generation_%d", s.Number("select max(id) from control.generation"))) },
+		"a part that is left": func() { s.Exec("update control.generation_part set sequence = sequence + 10 where read is null") },
+		"a part that is done": func() { s.loses(fmt.Sprintf("generation_%d", s.QueryInt("select max(id) from control.generation"))) },
 	} {
 		if !s.ended(s.spawn(rebuild.StepFold, 60)) {
 			t.Fatal("it came to its end")
@@ -86,9 +86,9 @@ func TestRollback_StreamRegressed(t *testing.T) {
 	for schema, name := range map[string]string{"generation_1": "generation 1: ", "projection": "the live generation: "} {
 		t.Run(schema, func(t *testing.T) {
 			s := newStage(t)
-			stop := s.Start()
+			stop := s.StartProjector()
 			s.Publish(company(43, 10)...)
-			s.CaughtUp()
+			s.WaitUntilCaughtUp()
 			s.rebuild()
 			stop()
 			s.loses(schema)
@@ -102,25 +102,25 @@ func TestRollback_StreamRegressed(t *testing.T) {
 
 func TestRepair_StreamRegressed(t *testing.T) {
 	s := newStage(t)
-	stop := s.Start()
+	stop := s.StartProjector()
 	history := company(44, 10)
 	s.Publish(history...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	stop()
 	s.loses("projection")
 	before := s.Database.Projection(t)
 	if _, err := rebuild.Repair(t.Context(), s.config(), systemsOf(history)[0]); err == nil || !strings.Contains(err.Error(), "has lost its end") {
 		t.Errorf("%v", err)
 	}
-	s.MustEqual("refused repair", before)
+	s.RequireEqualTables("refused repair", before)
 }
 
 // A rebuild that has followed what the stream loses before the switch isn't switched to, and the next one begins anew.
 func TestRun_StreamRegressesMeanwhile(t *testing.T) {
 	s := newStage(t)
-	stop := s.Start()
+	stop := s.StartProjector()
 	s.Publish(company(45, 20)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	stop()
 	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
 		t.Fatal("it came to its end")
@@ -141,51 +141,51 @@ func TestRun_StreamRegressesMeanwhile(t *testing.T) {
 	if result := s.rebuild(); result.Resumed {
 		t.Error("what has followed is gone on with")
 	}
-	s.Start()
-	s.CaughtUp()
+	s.StartProjector()
+	s.WaitUntilCaughtUp()
 	s.mustVerify("the stream as it is")
 }
 
 // A retry that was done behind what the stream has lost is done again, and keeps no other one waiting.
 func TestRun_RetriedBehindTheEnd(t *testing.T) {
 	s := newStage(t)
-	s.exec(picky)
-	stop := s.Start()
+	s.Exec(picky)
+	stop := s.StartProjector()
 	system := uuid.New()
-	s.Change(projectortest.PhoneSystem(system), refused(system), projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
+	s.PublishStates(projectortest.PhoneSystem(system), refused(system), projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
 	s.letGo()
 	s.retry()
 	stop()
-	s.exec("update control.dead_letter set retry_position = retry_position + 1000")
+	s.Exec("update control.dead_letter set retry_position = retry_position + 1000")
 	s.loses("projection")
 	s.rebuild()
-	s.Start()
-	eventstest.Eventually(t, "it is done again", func() bool { return s.Number("select count(*) from projection.call_log") == 2 })
-	s.exec(picky + " not valid")
-	s.Change(refused(system))
-	s.CaughtUp()
+	s.StartProjector()
+	eventstest.Eventually(t, "it is done again", func() bool { return s.QueryInt("select count(*) from projection.call_log") == 2 })
+	s.Exec(picky + " not valid")
+	s.PublishStates(refused(system))
+	s.WaitUntilCaughtUp()
 	s.letGo()
 	s.retry()
-	if n := s.Number("select count(*) from projection.call_log"); n != 3 || s.open() != 0 {
+	if n := s.QueryInt("select count(*) from projection.call_log"); n != 3 || s.open() != 0 {
 		t.Errorf("%d calls, %d open letters", n, s.open())
 	}
 	s.mustVerify("retried")
 	s.rebuild()
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	s.mustVerify("rebuilt again")
 }
 
 // With another number of partitions a phone system's events lie in two of them, and no order is left among these.
 func TestRun_StreamRepartitioned(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	history := company(46, 10)
 	s.Publish(history...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	s.rebuild()
-	s.CaughtUp()
-	s.Repartition(2 * projectortest.Partitions)
+	s.WaitUntilCaughtUp()
+	s.SetPartitions(2 * projectortest.Partitions)
 	for name, work := range map[string]func() error{
 		"rebuild": func() error { _, err := rebuild.Run(t.Context(), s.config(), false); return err },
 		"verify":  func() error { _, err := rebuild.Verify(t.Context(), s.config()); return err },
@@ -204,7 +204,7 @@ func TestRun_StreamRepartitioned(t *testing.T) {
 // Where any replica may answer, nobody can tell where the stream ends.
 func TestRun_StreamDirect(t *testing.T) {
 	s := newStage(t)
-	s.AnswerDirectly(true)
+	s.SetAllowDirect(true)
 	if _, err := rebuild.Run(t.Context(), s.config(), false); err == nil || !strings.Contains(err.Error(), "allow_direct") {
 		t.Errorf("%v", err)
 	}
@@ -214,31 +214,31 @@ func TestRun_StreamDirect(t *testing.T) {
 func TestRun_LettersOfLostMessages(t *testing.T) {
 	s := newStage(t)
 	system := uuid.New()
-	s.Change(projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()))
+	s.PublishStates(projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()))
 	s.poison()
-	stop := s.Start()
-	s.CaughtUp()
+	stop := s.StartProjector()
+	s.WaitUntilCaughtUp()
 	stop()
-	s.exec("delete from control.dead_letter")
+	s.Exec("delete from control.dead_letter")
 	s.loses("projection")
 	s.lostLetter(1, "null, null, null")
 	s.lostLetter(2, "'applied', 3, nextval('control.dead_letter_retry_seq')")
 	s.lostLetter(4, "null, null, null")
 	s.rebuild()
-	if n := s.Number("select count(*) from projection.call_log"); n != 3 {
+	if n := s.QueryInt("select count(*) from projection.call_log"); n != 3 {
 		t.Errorf("%d calls, want 3", n)
 	}
-	if n := s.Number("select count(*) from control.dead_letter where resolution is null"); n != 2 {
+	if n := s.QueryInt("select count(*) from control.dead_letter where resolution is null"); n != 2 {
 		t.Errorf("%d open dead letters, want the 2 that the stream holds", n)
 	}
-	if n := s.Number("select count(*) from control.dead_letter where resolution = 'dropped'"); n != 1 {
+	if n := s.QueryInt("select count(*) from control.dead_letter where resolution = 'dropped'"); n != 1 {
 		t.Errorf("%d dead letters are dropped, want the 1 that the stream has lost", n)
 	}
-	if n := s.Number("select sum(dead)::bigint from projection.message_count"); n != 2 {
+	if n := s.QueryInt("select sum(dead)::bigint from projection.message_count"); n != 2 {
 		t.Errorf("%d messages are dead by the ledger, want 2", n)
 	}
-	s.Start()
-	s.CaughtUp()
+	s.StartProjector()
+	s.WaitUntilCaughtUp()
 	s.mustVerify("after the rebuild")
 }
 

@@ -24,7 +24,7 @@ func (s *stage) rollback() rebuild.Result {
 // dropConstraint takes the hand-made constraint away wherever it has got to.
 func (s *stage) letGo() {
 	s.TB.Helper()
-	s.exec(`do $$ declare t regclass; begin
+	s.Exec(`do $$ declare t regclass; begin
 		for t in select conrelid::regclass from pg_constraint where conname = 'picky' loop
 			execute format('alter table %s drop constraint picky', t);
 		end loop;
@@ -34,15 +34,15 @@ func (s *stage) letGo() {
 // retry tries the open dead letters again and returns once that is done.
 func (s *stage) retry() {
 	s.TB.Helper()
-	s.exec("update control.dead_letter set retry_requested_at = now() where resolution is null")
+	s.Exec("update control.dead_letter set retry_requested_at = now() where resolution is null")
 	eventstest.Eventually(s.TB, "all were tried", func() bool {
-		return s.Number("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
+		return s.QueryInt("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
 	})
 }
 
 func (s *stage) open() int64 {
 	s.TB.Helper()
-	return s.Number("select count(*) from control.dead_letter where resolution is null")
+	return s.QueryInt("select count(*) from control.dead_letter where resolution is null")
 }
 
 // refused is a call that the constraint of picky refuses.
@@ -57,50 +57,50 @@ const picky = "alter table projection.call_log add constraint picky check (call_
 // Back and forth, with events, dead letters and retries in between: what is served is always what the stream says.
 func TestRollback(t *testing.T) {
 	s := newStage(t)
-	stop := s.Start()
+	stop := s.StartProjector()
 	history := company(23, 240)
 	third := len(history) / 3
 	s.Publish(history[:third]...)
 	s.poison()
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	first := s.rebuild()
 
 	system := uuid.New()
-	s.exec(picky)
+	s.Exec(picky)
 	s.Publish(history[third : 2*third]...)
 	s.poison()
-	s.Change(projectortest.PhoneSystem(system), refused(system))
-	s.CaughtUp()
-	letters := s.Number("select count(*) from control.dead_letter")
+	s.PublishStates(projectortest.PhoneSystem(system), refused(system))
+	s.WaitUntilCaughtUp()
+	letters := s.QueryInt("select count(*) from control.dead_letter")
 	s.letGo()
 	s.retry()
-	s.Change(projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
+	s.PublishStates(projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
 	before := s.Database.Projection(t)
 	result := s.rollback()
 	if result.Generation != first.Replaced || result.Replaced != first.Generation || !result.Kept {
 		t.Errorf("%+v behind %+v", result, first)
 	}
-	s.MustEqual("rolled back", before)
-	if n := s.Number("select count(*) from control.dead_letter"); n != letters {
+	s.RequireEqualTables("rolled back", before)
+	if n := s.QueryInt("select count(*) from control.dead_letter"); n != letters {
 		t.Errorf("%d dead letters, want %d", n, letters)
 	}
 	s.mustVerify("rolled back")
 
 	s.Publish(history[2*third:]...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	whole := s.Database.Projection(t)
 	if again := s.rollback(); again.Generation != first.Generation {
 		t.Errorf("%+v", again)
 	}
-	s.MustEqual("rolled forward", whole)
-	s.Change(projectortest.PhoneSystem(uuid.New()))
-	s.CaughtUp()
+	s.RequireEqualTables("rolled forward", whole)
+	s.PublishStates(projectortest.PhoneSystem(uuid.New()))
+	s.WaitUntilCaughtUp()
 	stop()
 	s.mustVerify("rolled forward")
 	last := s.Database.Projection(t)
-	s.MustEqual("replayed", last)
-	if replayed := s.Replayed(); len(replayed.Differences(last)) > 0 {
+	s.RequireEqualTables("replayed", last)
+	if replayed := s.Replay(); len(replayed.Differences(last)) > 0 {
 		t.Error(replayed.Differences(last))
 	}
 }
@@ -109,15 +109,15 @@ func TestRollback(t *testing.T) {
 // has asked for all before then would never see it otherwise.
 func TestRollback_RetriedMeanwhile(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	system := uuid.New()
-	s.Change(projectortest.PhoneSystem(system))
-	s.CaughtUp()
+	s.PublishStates(projectortest.PhoneSystem(system))
+	s.WaitUntilCaughtUp()
 	s.rebuild()
-	s.exec(picky)
+	s.Exec(picky)
 	late := refused(system)
-	s.Change(late)
-	s.CaughtUp()
+	s.PublishStates(late)
+	s.WaitUntilCaughtUp()
 	eventstest.Eventually(t, "it is a dead letter", func() bool { return s.open() == 1 })
 	s.letGo()
 	s.retry()
@@ -126,7 +126,7 @@ func TestRollback_RetriedMeanwhile(t *testing.T) {
 	}
 	before := s.Database.Projection(t)
 	s.rollback()
-	s.MustEqual("rolled back", before)
+	s.RequireEqualTables("rolled back", before)
 	s.mustVerify("rolled back")
 }
 
@@ -134,22 +134,22 @@ func TestRollback_RetriedMeanwhile(t *testing.T) {
 // watermarks that were published.
 func TestRollback_OpenLetter(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	system := uuid.New()
-	s.Change(projectortest.PhoneSystem(system))
-	s.CaughtUp()
+	s.PublishStates(projectortest.PhoneSystem(system))
+	s.WaitUntilCaughtUp()
 	s.rebuild()
-	s.exec(picky)
-	s.Change(refused(system))
-	s.CaughtUp()
+	s.Exec(picky)
+	s.PublishStates(refused(system))
+	s.WaitUntilCaughtUp()
 	before := s.Database.Projection(t)
 	s.rollback()
-	s.MustEqual("rolled back", before)
+	s.RequireEqualTables("rolled back", before)
 	if n := s.open(); n != 1 {
 		t.Errorf("%d dead letters, want 1", n)
 	}
 	s.retry()
-	if n := s.Number("select count(*) from projection.call_log"); n != 1 || s.open() != 0 {
+	if n := s.QueryInt("select count(*) from projection.call_log"); n != 1 || s.open() != 0 {
 		t.Errorf("%d calls after the retry, %d open letters", n, s.open())
 	}
 	s.mustVerify("retried")
@@ -157,9 +157,9 @@ func TestRollback_OpenLetter(t *testing.T) {
 
 func TestRollback_NothingKept(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	s.Publish(company(23, 20)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrNothingKept) {
 		t.Errorf("%v", err)
 	}
@@ -171,10 +171,10 @@ func TestRollback_NothingKept(t *testing.T) {
 	}
 	s.rebuild()
 	before := s.Database.Projection(t)
-	s.exec("update control.generation set definition = '\\x00' where state = 'previous'")
+	s.Exec("update control.generation set definition = '\\x00' where state = 'previous'")
 	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrForeign) {
 		t.Errorf("another release's: %v", err)
 	}
-	s.MustEqual("untouched", before)
+	s.RequireEqualTables("untouched", before)
 	s.tidy()
 }

@@ -22,9 +22,9 @@ import (
 func TestVerify_BehindOrStopped(t *testing.T) {
 	s := newStage(t)
 	history := company(11, 200)
-	stop := s.Start()
+	stop := s.StartProjector()
 	s.Publish(history[:len(history)/2]...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	stop()
 	s.Publish(history[len(history)/2:]...)
 	s.mustVerify("stopped and behind")
@@ -32,18 +32,18 @@ func TestVerify_BehindOrStopped(t *testing.T) {
 	if result := s.rebuild(); result.Comparison.Differs() {
 		t.Errorf("%+v", result.Comparison)
 	}
-	s.MustEqual("rebuilt where it stands", before)
-	s.Start()
-	s.CaughtUp()
+	s.RequireEqualTables("rebuilt where it stands", before)
+	s.StartProjector()
+	s.WaitUntilCaughtUp()
 	s.mustVerify("caught up")
 }
 
 // Verification needs no more than an operator may, and nothing stops two of them.
 func TestVerify_AsOperator(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	s.Publish(company(11, 50)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	pool, err := pgxpool.New(t.Context(), s.Database.RoleURL("callboard_operator"))
 	if err != nil {
 		t.Fatal(err)
@@ -66,9 +66,9 @@ func TestVerify_AsOperator(t *testing.T) {
 // One work on the projection at a time: whoever comes second is told, verification included.
 func TestRun_Busy(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	s.Publish(company(11, 20)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	s.rebuild(at(rebuild.StepPlan, func() {
 		var second sync.WaitGroup
 		for what, work := range map[string]func() error{
@@ -95,16 +95,16 @@ func TestRun_Unclaimed(t *testing.T) {
 	s.poison()
 	s.mustVerify("nothing claimed, nothing served")
 	s.rebuild()
-	stop := s.Start()
+	stop := s.StartProjector()
 	s.Publish(history[len(history)/2:]...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	stop()
 	s.mustVerify("goes on")
 	built := s.Database.Projection(t)
 	s.Database.Forget(t)
-	s.Start()
-	s.CaughtUp()
-	s.MustEqual("replayed", built)
+	s.StartProjector()
+	s.WaitUntilCaughtUp()
+	s.RequireEqualTables("replayed", built)
 }
 
 // A projector that claims a partition while it is being built is behind the new generation at the switch. No message counts twice.
@@ -130,30 +130,30 @@ func TestRun_ClaimedMeanwhile(t *testing.T) {
 			}
 		}
 	})
-	stop := s.Start()
-	s.CaughtUp()
+	stop := s.StartProjector()
+	s.WaitUntilCaughtUp()
 	stop()
 	built := s.Database.Projection(t)
 	s.mustVerify("claimed meanwhile")
-	s.MustEqual("replayed", built)
+	s.RequireEqualTables("replayed", built)
 	s.Database.Forget(t)
-	s.Start()
-	s.CaughtUp()
-	s.MustEqual("replayed", built)
+	s.StartProjector()
+	s.WaitUntilCaughtUp()
+	s.RequireEqualTables("replayed", built)
 }
 
 func TestRun_EmptyStream(t *testing.T) {
 	s := newStage(t)
 	s.mustVerify("empty")
 	s.rebuild()
-	stop := s.Start()
+	stop := s.StartProjector()
 	s.caughtUpEmpty()
 	s.mustVerify("empty, with a projector")
 	s.rebuild()
-	s.Change(projectortest.PhoneSystem(uuid.New()))
-	s.CaughtUp()
+	s.PublishStates(projectortest.PhoneSystem(uuid.New()))
+	s.WaitUntilCaughtUp()
 	stop()
-	if n := s.Number("select count(*) from projection.phone_system"); n != 1 {
+	if n := s.QueryInt("select count(*) from projection.phone_system"); n != 1 {
 		t.Errorf("%d phone systems, want 1", n)
 	}
 }
@@ -162,7 +162,7 @@ func TestRun_EmptyStream(t *testing.T) {
 func (s *stage) caughtUpEmpty() {
 	s.TB.Helper()
 	eventstest.Eventually(s.TB, "every partition has a watermark", func() bool {
-		return s.Number("select count(*) from projection.position where watermark > to_timestamp(0)") == projectortest.Partitions
+		return s.QueryInt("select count(*) from projection.position where watermark > to_timestamp(0)") == projectortest.Partitions
 	})
 }
 
@@ -170,10 +170,10 @@ func (s *stage) caughtUpEmpty() {
 func TestRun_StreamCreatedAnew(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	log := new(projectortest.Log)
-	s.Start(log.Instead)
+	log := new(eventstest.LogBuffer)
+	s.StartProjector(projectortest.LogTo(log))
 	s.Publish(company(17, 100)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	s.ReplaceStream()
 	history := company(18, 100)
 	s.Publish(history[:len(history)/2]...)
@@ -186,13 +186,13 @@ func TestRun_StreamCreatedAnew(t *testing.T) {
 	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(projector.StreamIdentityChanged) > 0 })
 	s.rebuild()
 	s.Publish(history[len(history)/2:]...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	s.mustVerify("goes on with the new stream")
 	built := s.Database.Projection(t)
 	if _, err := rebuild.Rollback(t.Context(), s.config()); err == nil || !strings.Contains(err.Error(), "another stream") {
 		t.Errorf("rollback: %v", err)
 	}
-	s.MustEqual("after the refused rollback", built)
+	s.RequireEqualTables("after the refused rollback", built)
 	s.mustVerify("after the refused rollback")
 }
 
@@ -200,8 +200,8 @@ func TestRun_StreamCreatedAnew(t *testing.T) {
 func TestRun_ResumedForAnotherStream(t *testing.T) {
 	s := newStage(t)
 	s.Publish(company(17, 50)...)
-	stop := s.Start()
-	s.CaughtUp()
+	stop := s.StartProjector()
+	s.WaitUntilCaughtUp()
 	stop()
 	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
 		t.Fatal("it came to its end")
@@ -211,14 +211,14 @@ func TestRun_ResumedForAnotherStream(t *testing.T) {
 	if !s.ended(s.spawn(rebuild.StepIndex, 1)) {
 		t.Fatal("it came to its end")
 	}
-	if n := s.Number("select max(id) from control.generation"); n != 3 {
+	if n := s.QueryInt("select max(id) from control.generation"); n != 3 {
 		t.Errorf("generation %d is built, want another than that for the old stream", n)
 	}
 	if result := s.rebuild(); !result.Resumed || result.Generation != 3 {
 		t.Errorf("%+v", result)
 	}
-	s.Start()
-	s.CaughtUp()
+	s.StartProjector()
+	s.WaitUntilCaughtUp()
 	s.mustVerify("of the new stream")
 }
 
@@ -226,9 +226,9 @@ func TestRun_ResumedForAnotherStream(t *testing.T) {
 func TestRun_Purged(t *testing.T) {
 	s := newStage(t)
 	s.ReplaceStream(func(c *jetstream.StreamConfig) { c.DenyPurge = false })
-	s.Start()
+	s.StartProjector()
 	s.Publish(company(19, 50)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	before := s.Database.Projection(t)
 	if err := s.Stream.Purge(t.Context(), jetstream.WithPurgeSequence(5)); err != nil {
 		t.Fatal(err)
@@ -241,15 +241,15 @@ func TestRun_Purged(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	s.MustEqual("untouched", before)
+	s.RequireEqualTables("untouched", before)
 }
 
 // A run that is told to end ends, and the next one goes on with it.
 func TestRun_Cancelled(t *testing.T) {
 	s := newStage(t)
-	s.Start()
+	s.StartProjector()
 	s.Publish(company(19, 100)...)
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	before := s.Database.Projection(t)
 	for _, step := range []rebuild.Step{rebuild.StepFold, rebuild.StepIndex, rebuild.StepFollow, rebuild.StepSwitch} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -264,8 +264,8 @@ func TestRun_Cancelled(t *testing.T) {
 			t.Errorf("cancelled at %s: %v", step, err)
 		}
 	}
-	eventstest.Eventually(t, "the lock is gone", func() bool { return s.Number(advisoryLocks) == 0 })
+	eventstest.Eventually(t, "the lock is gone", func() bool { return s.QueryInt(advisoryLocks) == 0 })
 	s.resume()
-	s.MustEqual("resumed", before)
+	s.RequireEqualTables("resumed", before)
 	s.tidy()
 }

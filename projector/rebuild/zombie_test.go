@@ -16,7 +16,7 @@ import (
 // waiting tells whether the projector, or anybody, waits for a lock.
 func (s *stage) waiting(condition string) bool {
 	s.TB.Helper()
-	return s.Number("select count(*) from pg_locks l left join pg_class c on c.oid = relation where not granted and "+condition) > 0
+	return s.QueryInt("select count(*) from pg_locks l left join pg_class c on c.oid = relation where not granted and "+condition) > 0
 }
 
 // at calls work once, at the first word of a step.
@@ -38,11 +38,11 @@ func at(step rebuild.Step, work func()) func(*rebuild.Config) {
 // A projector that has read its rows before the switch and comes to its commit behind it writes into neither generation.
 func TestRun_ZombieThatHasRead(t *testing.T) {
 	s := newStage(t)
-	log := new(projectortest.Log)
-	stop := s.Start(log.Instead)
+	log := new(eventstest.LogBuffer)
+	stop := s.StartProjector(projectortest.LogTo(log))
 	system := uuid.New()
-	s.Change(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
+	s.PublishStates(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
 	hold, err := s.Pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestRun_ZombieThatHasRead(t *testing.T) {
 		if _, err := hold.Exec(t.Context(), "lock table projection.call_log in access exclusive mode"); err != nil {
 			t.Error(err)
 		}
-		s.Change(late)
+		s.PublishStates(late)
 		eventstest.Eventually(t, "the projector waits for its rows", func() bool { return s.waiting("relname = 'call_log'") })
 	}), at(rebuild.StepDrop, func() {
 		if err := hold.Rollback(t.Context()); err != nil {
@@ -60,18 +60,18 @@ func TestRun_ZombieThatHasRead(t *testing.T) {
 		}
 		eventstest.Eventually(t, "the projector was fenced", func() bool { return log.Count(store.ErrFenced.Error()) > 0 })
 	}))
-	s.CaughtUp()
+	s.WaitUntilCaughtUp()
 	stop()
 	old := pgx.Identifier{"generation_1", "call_log"}.Sanitize()
-	if n := s.Number("select count(*) from "+old+" where id = $1", late.ID); n != 0 || result.Replaced != 1 {
+	if n := s.QueryInt("select count(*) from "+old+" where id = $1", late.ID); n != 0 || result.Replaced != 1 {
 		t.Errorf("%d rows in generation %d", n, result.Replaced)
 	}
-	if n := s.Number("select count(*) from projection.call_log where id = $1", late.ID); n != 1 {
+	if n := s.QueryInt("select count(*) from projection.call_log where id = $1", late.ID); n != 1 {
 		t.Errorf("%d rows in the live generation", n)
 	}
 	s.mustVerify("behind the switch")
 	whole := s.Database.Projection(t)
-	if list := s.Replayed().Differences(whole); len(list) > 0 {
+	if list := s.Replay().Differences(whole); len(list) > 0 {
 		t.Error(list)
 	}
 }
@@ -79,12 +79,12 @@ func TestRun_ZombieThatHasRead(t *testing.T) {
 // A projector in the middle of its writing is waited for, and what it writes is in both.
 func TestRun_WriterIsWaitedFor(t *testing.T) {
 	s := newStage(t)
-	stop := s.Start()
+	stop := s.StartProjector()
 	system := uuid.New()
-	s.Change(projectortest.PhoneSystem(system))
-	s.CaughtUp()
-	s.exec(`create function public.hold() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(42); return new; end $$`)
-	s.exec("create trigger hold before insert on projection.call_log for each row execute function public.hold()")
+	s.PublishStates(projectortest.PhoneSystem(system))
+	s.WaitUntilCaughtUp()
+	s.Exec(`create function public.hold() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(42); return new; end $$`)
+	s.Exec("create trigger hold before insert on projection.call_log for each row execute function public.hold()")
 	hold, err := s.Pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestRun_WriterIsWaitedFor(t *testing.T) {
 		if _, err := hold.Exec(t.Context(), "select pg_advisory_xact_lock(42)"); err != nil {
 			t.Error(err)
 		}
-		s.Change(late)
+		s.PublishStates(late)
 		eventstest.Eventually(t, "the projector writes", func() bool { return s.waiting("locktype = 'advisory'") })
 		go func() {
 			defer close(released)
@@ -107,16 +107,16 @@ func TestRun_WriterIsWaitedFor(t *testing.T) {
 	}))
 	<-released
 	for _, table := range []string{"generation_1.call_log", "projection.call_log"} {
-		if n := s.Number("select count(*) from "+table+" where id = $1", late.ID); n != 1 {
+		if n := s.QueryInt("select count(*) from "+table+" where id = $1", late.ID); n != 1 {
 			t.Errorf("%s: %d rows", table, n)
 		}
 	}
-	s.Change(projectortest.Call(system, uuid.New()))
-	s.CaughtUp()
+	s.PublishStates(projectortest.Call(system, uuid.New()))
+	s.WaitUntilCaughtUp()
 	stop()
 	s.mustVerify("behind the switch")
 	whole := s.Database.Projection(t)
-	if list := s.Replayed().Differences(whole); len(list) > 0 {
+	if list := s.Replay().Differences(whole); len(list) > 0 {
 		t.Error(list)
 	}
 }

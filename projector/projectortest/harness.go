@@ -1,0 +1,274 @@
+// Package projectortest gives tests a stream, a database and the projectors between them.
+package projectortest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector"
+	"callboard/schema/schematest"
+)
+
+// Partitions is the default partition count. Production has more; with few, projectors start and stop faster.
+const Partitions = 4
+
+// Harness holds one test's NATS server with the stream of events, its database, and a publisher. Everything is removed when the
+// test ends. Its methods must be called from the test's own goroutine.
+type Harness struct {
+	testing.TB
+
+	Server     *eventstest.Server
+	JetStream  jetstream.JetStream
+	Stream     jetstream.Stream
+	Partitions int
+	Database   *schematest.Database
+	Pool       *pgxpool.Pool // as the superuser, who owns the schema
+	Publisher  *events.Publisher
+}
+
+// Option changes a [Harness] before it starts.
+type Option func(*Harness)
+
+// WithPartitions sets the stream's partition count.
+func WithPartitions(count int) Option {
+	return func(h *Harness) { h.Partitions = count }
+}
+
+// NewHarness starts a harness.
+func NewHarness(tb testing.TB, options ...Option) *Harness {
+	tb.Helper()
+	h := &Harness{TB: tb, Partitions: Partitions, Server: eventstest.NewServer(tb), Database: schematest.New(tb)}
+	for _, apply := range options {
+		apply(h)
+	}
+	h.JetStream = eventstest.JetStream(tb, h.Server.URL())
+	h.Stream = eventstest.CreateStream(tb, h.JetStream, h.Partitions)
+	h.Pool = h.Database.Pool(tb)
+	h.Publisher = events.NewPublisher(h.JetStream, "test")
+	return h
+}
+
+// Publish returns once the stream has stored the events.
+func (h *Harness) Publish(list ...events.Event) {
+	h.Helper()
+	if err := h.Publisher.Publish(h.Context(), list...); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// PublishStates publishes an event of every state.
+func (h *Harness) PublishStates(states ...events.State) {
+	h.Helper()
+	list := make([]events.Event, len(states))
+	for i, state := range states {
+		list[i] = events.Changed(state)
+	}
+	h.Publish(list...)
+}
+
+// PublishRaw publishes a message without encoding or checking it, and returns its sequence. The header may be nil.
+func (h *Harness) PublishRaw(subject string, header nats.Header, data string) uint64 {
+	h.Helper()
+	ack, err := h.JetStream.PublishMsg(h.Context(), &nats.Msg{Subject: subject, Header: header, Data: []byte(data)})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return ack.Sequence
+}
+
+// ReplaceStream deletes the stream of events and creates an empty one. The bucket stays: the server removes the directories of an
+// account that stores nothing, and a stream that is created at that moment fails.
+func (h *Harness) ReplaceStream(change ...func(*jetstream.StreamConfig)) {
+	h.Helper()
+	if err := h.JetStream.DeleteStream(h.Context(), events.StreamName); err != nil {
+		h.Fatal(err)
+	}
+	config := events.StreamConfig(events.StreamName, h.Partitions, 1)
+	for _, apply := range change {
+		apply(&config)
+	}
+	var err error
+	if h.Stream, err = h.JetStream.CreateStream(h.Context(), config); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// SetAllowDirect sets the stream's allow_direct: whether replicas may answer reads.
+func (h *Harness) SetAllowDirect(allow bool) {
+	h.Helper()
+	config := h.Stream.CachedInfo().Config
+	config.AllowDirect = allow
+	h.updateStream(config)
+}
+
+// SetPartitions changes the partition count of the stream. [Harness.WaitUntilCaughtUp] still expects the count of the start.
+func (h *Harness) SetPartitions(count int) {
+	h.Helper()
+	h.updateStream(events.StreamConfig(events.StreamName, count, 1))
+}
+
+func (h *Harness) updateStream(config jetstream.StreamConfig) {
+	h.Helper()
+	if _, err := h.JetStream.UpdateStream(h.Context(), config); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// StreamCreated returns the stream's creation time with the precision of the position table.
+func (h *Harness) StreamCreated() time.Time {
+	return h.Stream.CachedInfo().Created.Truncate(time.Microsecond)
+}
+
+// NewSystemIn returns a random phone system id that belongs to a partition.
+func (h *Harness) NewSystemIn(partition int) uuid.UUID {
+	for {
+		if id := uuid.New(); events.Partition(id, h.Partitions) == partition {
+			return id
+		}
+	}
+}
+
+// ProjectorConfig returns a projector's configuration with its own connections, which disconnect closes.
+func (h *Harness) ProjectorConfig() (config projector.Config, disconnect func()) {
+	h.Helper()
+	config, disconnect, err := Connect(h.Server.URL(), h.Database.RoleURL("callboard_projector"))
+	if err != nil {
+		h.Fatal(err)
+	}
+	if testing.Verbose() {
+		config.Log = zerolog.New(zerolog.NewTestWriter(h.TB))
+	}
+	return config, disconnect
+}
+
+// LogTo makes a projector log to a buffer.
+func LogTo(buffer *eventstest.LogBuffer) func(*projector.Config) {
+	return func(c *projector.Config) { c.Log = zerolog.New(buffer) }
+}
+
+// StartProjector runs a projector until stop is called or the test ends. stop returns when the projector has ended.
+func (h *Harness) StartProjector(change ...func(*projector.Config)) (stop func()) {
+	h.Helper()
+	config, disconnect := h.ProjectorConfig()
+	for _, apply := range change {
+		apply(&config)
+	}
+	p, err := projector.New(config)
+	if err != nil {
+		h.Fatal(err)
+	}
+	end := h.Run(p.Run)
+	stop = sync.OnceFunc(func() {
+		end()
+		disconnect()
+	})
+	h.Cleanup(stop)
+	return stop
+}
+
+// Run runs an actor until stop is called or the test ends. stop returns when the actor has returned; its error fails the test.
+func (h *Harness) Run(actor func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	go func() { result <- actor(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-result; err != nil {
+			h.Errorf("run: %v", err)
+		}
+	})
+	h.Cleanup(stop)
+	return stop
+}
+
+// WaitUntilCaughtUp waits until the position of every partition is at the stream's last sequence, or above it.
+func (h *Harness) WaitUntilCaughtUp() {
+	h.Helper()
+	info, err := h.Stream.Info(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	eventstest.Eventually(h.TB, "every position at the stream's last sequence", func() bool {
+		return h.QueryInt("select count(*) from projection.position where sequence >= $1", int64(info.State.LastSeq)) == int64(h.Partitions)
+	})
+}
+
+// RolePool returns a pool of connections as one of the schema's roles, with session settings such as search_path. The pool is
+// closed when the test ends.
+func (h *Harness) RolePool(role string, session map[string]string) *pgxpool.Pool {
+	h.Helper()
+	pool, err := newPool(h.Context(), h.Database.RoleURL(role), session)
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(pool.Close)
+	return pool
+}
+
+// Exec executes a statement as the superuser.
+func (h *Harness) Exec(query string, parameters ...any) {
+	h.Helper()
+	if _, err := h.Pool.Exec(h.Context(), query, parameters...); err != nil {
+		h.Fatalf("%s: %v", query, err)
+	}
+}
+
+// QueryInt returns the only column of a query's only row.
+func (h *Harness) QueryInt(query string, parameters ...any) int64 {
+	h.Helper()
+	return QueryOne[int64](h, query, parameters...)
+}
+
+// QueryOne returns the only column of a query's only row. No row, or more than one, fails the test.
+func QueryOne[T any](h *Harness, query string, parameters ...any) T {
+	h.Helper()
+	values := Query[T](h, query, parameters...)
+	if len(values) != 1 {
+		h.Fatalf("%s: rows = %d, want 1", query, len(values))
+	}
+	return values[0]
+}
+
+// Query returns the only column of a query's rows.
+func Query[T any](h *Harness, query string, parameters ...any) []T {
+	h.Helper()
+	rows, err := h.Pool.Query(h.Context(), query, parameters...)
+	if err != nil {
+		h.Fatalf("%s: %v", query, err)
+	}
+	values, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	if err != nil {
+		h.Fatalf("%s: %v", query, err)
+	}
+	return values
+}
+
+// RequireEqualTables fails the test where the projection's rows differ from those of want.
+func (h *Harness) RequireEqualTables(what string, want schematest.Tables) {
+	h.Helper()
+	if differences := h.Database.Projection(h.TB).Differences(want); len(differences) > 0 {
+		h.Errorf("%s: rows of the projection (here) differ from the wanted ones (there):\n%s", what, strings.Join(differences, "\n"))
+	}
+}
+
+// Replay empties the projection, lets a projector fill it from the stream's first event, and returns its rows.
+func (h *Harness) Replay() schematest.Tables {
+	h.Helper()
+	h.Database.Forget(h.TB)
+	stop := h.StartProjector()
+	h.WaitUntilCaughtUp()
+	stop()
+	return h.Database.Projection(h.TB)
+}
