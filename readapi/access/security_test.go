@@ -22,7 +22,7 @@ func readPolicy(t *testing.T) policy {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?m)^```\n(.*)\n```$").FindAllStringSubmatch(string(text), -1)
-	example := regexp.MustCompile("checksum of `([^`]+)` would be `([^`]+)`").FindStringSubmatch(string(text))
+	example := regexp.MustCompile("checksum of `([^`]+)` is `([^`]+)`").FindStringSubmatch(string(text))
 	if len(blocks) != 2 || example == nil {
 		t.Fatalf("%d blocks, example %v", len(blocks), example)
 	}
