@@ -33,14 +33,14 @@ func (p *partition) apply(ctx context.Context, messages []jetstream.Msg) error {
 }
 
 // committed notes what now stands in the tables.
-func (p *partition) committed(change store.Commit) {
+func (p *partition) committed(change store.ChangeSet) {
 	p.moved()
 	p.metrics.cover(change.MessageCounts)
 	for _, letter := range change.DeadLetters {
 		p.metrics.deadLetters.WithLabelValues(label(p.number)).Inc()
 		p.log.Warn().Uint64("sequence", letter.Sequence).Str("reason", letter.Reason).Msg("dead letter")
 	}
-	for _, r := range change.Resolved {
+	for _, r := range change.Resolutions {
 		p.log.Info().Uint64("sequence", r.Sequence).Stringer("outcome", r.Outcome).Str("reason", r.Reason).Msg("dead letter tried again")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"callboard/events"
 	"callboard/projector/feed"
-	"callboard/projector/intake"
+	"callboard/projector/ingest"
 	"callboard/projector/store"
 )
 
@@ -23,7 +23,7 @@ type partition struct {
 	stream  jetstream.Stream
 	first   int    // how many partitions the stream had when it was read first
 	linked  uint64 // how often the connection had come back when the stream was looked at
-	applier intake.Applier
+	applier ingest.Applier
 	feed    *feed.Feed
 	stalled int // ticks on which messages waited and none came
 }
@@ -35,7 +35,7 @@ const stallTicks = 10
 // runPartition applies a partition's messages until ctx ends (nil) or something fails.
 func runPartition(ctx context.Context, p *Projector, number int) error {
 	run := &partition{Projector: p, number: number, log: p.config.Log.With().Int("partition", number).Logger()}
-	run.applier = intake.Applier{JetStream: p.config.JetStream, Store: p.store, Committed: run.committed}
+	run.applier = ingest.Applier{JetStream: p.config.JetStream, Store: p.store, OnCommit: run.committed}
 	if err := run.open(ctx); err != nil {
 		return err
 	}
@@ -55,11 +55,11 @@ func (p *partition) open(ctx context.Context) (err error) {
 	if err := p.introduce(ctx, info); err != nil {
 		return err
 	}
-	p.applier.Position, err = p.store.Claim(ctx, intake.StreamOf(info), int16(p.number))
+	p.applier.Position, err = p.store.Claim(ctx, ingest.StreamOf(info), int16(p.number))
 	switch {
-	case errors.Is(err, store.ErrIdentity):
+	case errors.Is(err, store.ErrStreamReplaced):
 		return identityChanged(info.Config.Name)
-	case errors.Is(err, store.ErrDefinition):
+	case errors.Is(err, store.ErrDefinitionMismatch):
 		return errForeign
 	case err != nil:
 		return err
@@ -71,7 +71,7 @@ func (p *partition) open(ctx context.Context) (err error) {
 	if err := p.check(ctx, info); err != nil {
 		return err
 	}
-	if p.applier.Reader.Record, err = p.store.Record(ctx, p.applier.Position); err != nil {
+	if p.applier.Reader.Decisions, err = p.store.Decisions(ctx, p.applier.Position); err != nil {
 		return err
 	}
 	consumer, err := p.consumer(ctx)
@@ -88,9 +88,9 @@ func (p *partition) introduce(ctx context.Context, info *jetstream.StreamInfo) e
 	if err != nil {
 		return err
 	}
-	p.first, err = p.store.Introduce(ctx, intake.StreamOf(info), now)
+	p.first, err = p.store.RegisterStream(ctx, ingest.StreamOf(info), now)
 	switch {
-	case errors.Is(err, store.ErrMigration):
+	case errors.Is(err, store.ErrNotMigrated):
 		return errNotMigrated
 	case err == nil && now != p.first:
 		return repartitioned(info.Config.Name, p.first, now)
@@ -125,7 +125,7 @@ func (p *partition) check(ctx context.Context, info *jetstream.StreamInfo) error
 	switch {
 	case err != nil:
 		return err
-	case !intake.StreamOf(info).Created.Equal(p.applier.Position.Stream.Created):
+	case !ingest.StreamOf(info).Created.Equal(p.applier.Position.Stream.Created):
 		return identityChanged(name)
 	case info.Config.AllowDirect:
 		return direct(name)
@@ -136,9 +136,9 @@ func (p *partition) check(ctx context.Context, info *jetstream.StreamInfo) error
 	case state.FirstSeq > p.applier.Position.Sequence+1:
 		return truncated(name, state.FirstSeq, p.applier.Position.Sequence)
 	}
-	holds, err := intake.Holds(ctx, p.stream, p.applier.Position)
+	holds, err := ingest.IntactUpTo(ctx, p.stream, p.applier.Position)
 	if err == nil && !holds {
-		err = regrown(name, p.applier.Position.Message)
+		err = regrown(name, p.applier.Position.LastMessage)
 	}
 	return err
 }
@@ -175,7 +175,7 @@ func (p *partition) loop(ctx context.Context) error {
 // so one answer's time may lie behind a message that the same answer's state doesn't count.
 func (p *partition) rest(ctx context.Context) error {
 	// A replay comes to the recorded retries first: their turns are in order.
-	if len(p.applier.Reader.Record.Retries) == 0 {
+	if len(p.applier.Reader.Decisions.Retries) == 0 {
 		if err := p.retry(ctx); err != nil {
 			return err
 		}
@@ -190,13 +190,13 @@ func (p *partition) rest(ctx context.Context) error {
 	if waits, err := p.waits(ctx); waits || err != nil {
 		return err
 	}
-	if err := p.applier.Apply(ctx, p.applier.Reader.Retries(info.State.LastSeq)); err != nil {
+	if err := p.applier.Apply(ctx, p.applier.Reader.TakeRetries(info.State.LastSeq)); err != nil {
 		return err
 	}
 	next := p.applier.Position
 	next.Sequence = info.State.LastSeq
 	if last := info.State; last.LastSeq > 0 {
-		next.Message, next.Stored = last.LastSeq, events.TimeOf(last.LastTime)
+		next.LastMessage, next.LastMessageAt = last.LastSeq, events.TimeOf(last.LastTime)
 	}
 	next.Clock.Publish(min(events.TimeOf(info.TimeStamp), events.TimeOf(time.Now().Add(maxAhead))))
 	if err := p.applier.Advance(ctx, next); err != nil {
@@ -214,7 +214,7 @@ const maxAhead = time.Minute
 func (p *partition) retry(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 	defer cancel()
-	return p.applier.Retry(ctx)
+	return p.applier.RetryDeadLetters(ctx)
 }
 
 // waits tells whether the stream holds a message of the partition above the position. One that waits for long, while the

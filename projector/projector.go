@@ -20,15 +20,15 @@ import (
 
 // Config is what a projector works with.
 type Config struct {
-	JetStream  jetstream.JetStream // of a connection that reconnects for ever
-	Stream     string
-	Database   *pgxpool.Pool // the primary, as callboard_projector, with the projection on its search path
-	Partitions []int         // this projector's share; nil: all of the stream's
-	BatchSize  int           // messages in one transaction at most; 0: 2000
-	Tick       time.Duration // how often an idle partition moves its watermark; 0: 500 ms
-	Silence    time.Duration // after which an owner that does nothing loses its partitions; 0: 10 s
-	Log        zerolog.Logger
-	Metrics    prometheus.Registerer
+	JetStream    jetstream.JetStream // of a connection that reconnects for ever
+	Stream       string
+	Database     *pgxpool.Pool // the primary, as callboard_projector, with the projection on its search path
+	Partitions   []int         // this projector's share; nil: all of the stream's
+	BatchSize    int           // messages in one transaction at most; 0: 2000
+	Tick         time.Duration // how often an idle partition moves its watermark; 0: 500 ms
+	OwnerTimeout time.Duration // after which an owner that does nothing loses its partitions; 0: 10 s
+	Log          zerolog.Logger
+	Metrics      prometheus.Registerer
 }
 
 // Projector keeps one projection.
@@ -47,8 +47,8 @@ func New(config Config) (*Projector, error) {
 	if config.Tick == 0 {
 		config.Tick = 500 * time.Millisecond
 	}
-	if config.Silence == 0 {
-		config.Silence = 10 * time.Second
+	if config.OwnerTimeout == 0 {
+		config.OwnerTimeout = 10 * time.Second
 	}
 	metrics, err := newMetrics(config.Metrics)
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *Projector) acquire(ctx context.Context, held *ownership, crew *crew) er
 	if len(taken) == len(idle) {
 		return nil
 	}
-	evicted, err := held.evict(ctx, p.config.Silence)
+	evicted, err := held.evict(ctx, p.config.OwnerTimeout)
 	if evicted > 0 {
 		p.config.Log.Warn().Int("sessions", evicted).Msg("a silent owner was ended")
 	}

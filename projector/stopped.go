@@ -38,7 +38,7 @@ var errForeign = &StoppedError{
 	"the projection was built by another release, whose projector and readers go on with it; for this one, run 'callboard rebuild'",
 }
 
-var errNotMigrated = &StoppedError{MigrationMissing, store.ErrMigration.Error()}
+var errNotMigrated = &StoppedError{MigrationMissing, store.ErrNotMigrated.Error()}
 
 func identityChanged(name string) error {
 	return &StoppedError{StreamIdentityChanged, fmt.Sprintf(

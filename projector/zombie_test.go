@@ -33,7 +33,7 @@ func TestProjector_TakesOverFromAFrozenOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.StartProjector(func(c *projector.Config) {
-		c.Silence = 2 * time.Second
+		c.OwnerTimeout = 2 * time.Second
 		projectortest.LogTo(log)(c)
 	})
 	s.PublishStates(projectortest.Call(system, uuid.New()))

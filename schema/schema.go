@@ -73,7 +73,7 @@ func Migrate(ctx context.Context, url string) (undone []string, err error) {
 const raised = "01000"
 
 // RenewProjection drops the projection and builds an empty one. Readers answer 404 until the projector has refilled it.
-func RenewProjection(ctx context.Context, url string) error {
+func RecreateProjection(ctx context.Context, url string) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
@@ -143,7 +143,7 @@ func controlMigrations(db *sql.DB) (*goose.Provider, error) {
 }
 
 // Migrated is [ErrNotMigrated] where a control migration of this release hasn't run. The projector and the operator may ask.
-func Migrated(ctx context.Context, db interface {
+func CheckMigrated(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
 }) error {
 	var last int64

@@ -38,7 +38,7 @@ func TestMigrate_TwiceAndByTwoAtOnce(t *testing.T) {
 func TestMigrated(t *testing.T) {
 	d := schematest.NewEmpty(t)
 	pool := d.Pool(t)
-	if err := schema.Migrated(t.Context(), pool); !errors.Is(err, schema.ErrNotMigrated) {
+	if err := schema.CheckMigrated(t.Context(), pool); !errors.Is(err, schema.ErrNotMigrated) {
 		t.Errorf("empty: %v", err)
 	}
 	if _, err := schema.Migrate(t.Context(), d.URL()); err != nil {
@@ -49,7 +49,7 @@ func TestMigrated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(schema.Migrated(t.Context(), conn), conn.Close(t.Context())); err != nil {
+		if err := errors.Join(schema.CheckMigrated(t.Context(), conn), conn.Close(t.Context())); err != nil {
 			t.Errorf("%s: %v", role, err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestMigrated(t *testing.T) {
 		if _, err := pool.Exec(t.Context(), c.change); err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.Migrated(t.Context(), pool); !errors.Is(err, c.want) {
+		if err := schema.CheckMigrated(t.Context(), pool); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.change, err, c.want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestMigrate_NoticesAnotherReleasesProjection(t *testing.T) {
 	if _, err := schema.Migrate(t.Context(), d.URL()); !errors.Is(err, schema.ErrProjectionChanged) {
 		t.Fatalf("%v, want ErrProjectionChanged", err)
 	}
-	if err := schema.RenewProjection(t.Context(), d.URL()); err != nil {
+	if err := schema.RecreateProjection(t.Context(), d.URL()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := schema.Migrate(t.Context(), d.URL()); err != nil {

@@ -34,7 +34,7 @@ func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error
 	undone, err := schema.Migrate(ctx, url)
 	foreign := errors.Is(err, schema.ErrProjectionChanged)
 	if c.RenewProjection && (err == nil || foreign) {
-		foreign, err = false, schema.RenewProjection(ctx, url)
+		foreign, err = false, schema.RecreateProjection(ctx, url)
 	}
 	var offline *pgconn.ConnectError
 	if errors.As(err, &offline) {

@@ -18,7 +18,7 @@ import (
 // repairable is an error where a repair of the phone system can't succeed, or would be of one that nobody knows.
 func repairable(ctx context.Context, config rebuild.Config, system uuid.UUID) error {
 	return config.Database.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		shape, err := store.ReadShape(ctx, conn.Conn(), "projection")
+		shape, err := store.ReadCatalog(ctx, conn.Conn(), "projection")
 		if err != nil {
 			return fmt.Errorf("%w\n'callboard migrate' makes them", err)
 		}
@@ -28,7 +28,7 @@ func repairable(ctx context.Context, config rebuild.Config, system uuid.UUID) er
 		if system == uuid.Nil {
 			return nil
 		}
-		rowed, err := store.Systems(ctx, conn.Conn(), shape)
+		rowed, err := store.PhoneSystemIDs(ctx, conn.Conn(), shape)
 		if err != nil || slices.Contains(rowed, system) {
 			return err
 		}
@@ -41,7 +41,7 @@ func repairable(ctx context.Context, config rebuild.Config, system uuid.UUID) er
 }
 
 // whole is an error where tables or columns aren't there.
-func whole(shape store.Shape) error {
+func whole(shape store.Catalog) error {
 	var names []string
 	for _, column := range shape.Missing() {
 		names = append(names, column.String())

@@ -72,7 +72,7 @@ func (d *database) prepare(ctx context.Context, say func(string)) error {
 	}
 	if errors.Is(err, schema.ErrProjectionChanged) {
 		say("the projection is another release's: it is built anew and filled from the stream")
-		err = schema.RenewProjection(ctx, d.admin.Reveal())
+		err = schema.RecreateProjection(ctx, d.admin.Reveal())
 	}
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)

@@ -28,10 +28,10 @@ func (s *session) file(ctx context.Context, entries []entry) error {
 	switch {
 	case err == nil:
 		return nil
-	case !store.Refused(err) || withoutDay(err):
+	case !store.IsDataError(err) || withoutDay(err):
 		return err
 	case len(entries) == 1:
-		entries[0].of.reason = fmt.Sprintf("entry %s: %s", entries[0].ID, store.Reason(err))
+		entries[0].of.reason = fmt.Sprintf("entry %s: %s", entries[0].ID, store.DataErrorReason(err))
 		return nil
 	}
 	half := len(entries) / 2

@@ -25,8 +25,8 @@ type check struct {
 	partitions  int
 	collector   *collector
 	next, live  pgx.Tx // in the same snapshot
-	nextShape   store.Shape
-	servedShape store.Shape
+	nextShape   store.Catalog
+	servedShape store.Catalog
 	standstill  Seconds
 }
 
@@ -53,7 +53,7 @@ func (k *check) compare(ctx context.Context) (result Comparison, err error) {
 		return result, err
 	}
 	missing := k.servedShape.Missing()
-	k.nextShape = k.nextShape.Common(k.servedShape)
+	k.nextShape = k.nextShape.Intersect(k.servedShape)
 	systems, err := k.systems(ctx)
 	if err != nil {
 		return result, err
@@ -97,20 +97,20 @@ func (k *check) letters(ctx context.Context) error {
 
 // look takes the snapshots, by reading what the tables are like.
 func (k *check) look(ctx context.Context) (err error) {
-	if k.nextShape, err = store.ReadShape(ctx, k.next.Conn(), k.follower.schema); err != nil {
+	if k.nextShape, err = store.ReadCatalog(ctx, k.next.Conn(), k.follower.schema); err != nil {
 		return fmt.Errorf("generation: %w", err)
 	}
-	k.servedShape, err = store.ReadShape(ctx, k.live.Conn(), live)
+	k.servedShape, err = store.ReadCatalog(ctx, k.live.Conn(), live)
 	return err
 }
 
 // systems are those that have rows in either.
 func (k *check) systems(ctx context.Context) ([]uuid.UUID, error) {
-	systems, err := store.Systems(ctx, k.next.Conn(), k.nextShape)
+	systems, err := store.PhoneSystemIDs(ctx, k.next.Conn(), k.nextShape)
 	if err != nil {
 		return nil, err
 	}
-	more, err := store.Systems(ctx, k.live.Conn(), k.servedShape)
+	more, err := store.PhoneSystemIDs(ctx, k.live.Conn(), k.servedShape)
 	return append(systems, more...), err
 }
 

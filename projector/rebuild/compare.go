@@ -19,21 +19,21 @@ import (
 type side func(tables []string, systems []uuid.UUID) iter.Seq2[store.Row, error]
 
 // stored are the rows of a schema.
-func stored(ctx context.Context, conn *pgx.Conn, shape store.Shape) side {
+func stored(ctx context.Context, conn *pgx.Conn, shape store.Catalog) side {
 	return func(tables []string, systems []uuid.UUID) iter.Seq2[store.Row, error] {
-		return store.Stored(ctx, conn, shape, tables, systems)
+		return store.StoredRows(ctx, conn, shape, tables, systems)
 	}
 }
 
 // folded are the rows of a state, as a schema of that shape would have them.
-func folded(state *fold.State, shape store.Shape) side {
+func folded(state *fold.State, shape store.Catalog) side {
 	return func(tables []string, systems []uuid.UUID) iter.Seq2[store.Row, error] {
 		wanted := make(map[uuid.UUID]struct{}, len(systems))
 		for _, system := range systems {
 			wanted[system] = struct{}{}
 		}
 		return func(yield func(store.Row, error) bool) {
-			for row, err := range store.Folded(state, shape, tables) {
+			for row, err := range store.FoldedRows(state, shape, tables) {
 				if _, ok := wanted[row.System]; (ok || err != nil) && !yield(row, err) {
 					return
 				}

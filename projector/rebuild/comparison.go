@@ -92,8 +92,8 @@ func (c *collector) counted(rows int64) {
 // differs notes a row of which the other side has none, or another. Its own side is the kind's: surplus is served.
 func (c *collector) differs(row store.Row, kind Kind, should [][]byte) {
 	d := Difference{Table: row.Table, System: row.System, Kind: kind, Rows: 1}
-	for i, name := range row.Columns()[:row.Keys()] {
-		d.Key = append(d.Key, Value{Column: name, Should: row.Show(i, row.Fields[i])})
+	for i, name := range row.Columns()[:row.KeyColumns()] {
+		d.Key = append(d.Key, Value{Column: name, Should: row.Format(i, row.Fields[i])})
 	}
 	if kind == KindChanged {
 		d.Values = changed(row, should)
@@ -129,7 +129,7 @@ func (c *collector) count(d Difference) {
 func changed(served store.Row, should [][]byte) (values []Value) {
 	for i, name := range served.Columns() {
 		if !same(should[i], served.Fields[i]) {
-			values = append(values, Value{name, served.Show(i, served.Fields[i]), served.Show(i, should[i])})
+			values = append(values, Value{name, served.Format(i, served.Fields[i]), served.Format(i, should[i])})
 		}
 	}
 	return values

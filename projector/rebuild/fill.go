@@ -53,13 +53,13 @@ func (f *filling) part(ctx context.Context, p part) error {
 		return err
 	}
 	f.mu.Lock()
-	f.lost = append(f.lost, letters(folding.Lost)...)
+	f.lost = append(f.lost, letters(folding.FailedRetries)...)
 	f.mu.Unlock()
 	if err := f.config.Pause(ctx); err != nil {
 		return err
 	}
 	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {
-		rows, err := store.Within(tx).Seed(ctx, folding.Commit)
+		rows, err := store.WithTx(tx).CopyInto(ctx, folding.Changes)
 		if err != nil {
 			return err
 		}
@@ -67,8 +67,8 @@ func (f *filling) part(ctx context.Context, p part) error {
 			return err
 		}
 		f.rows.Add(rows)
-		f.read.Add(folding.Commit.MessageCounts.Read())
-		tag, err := tx.Exec(ctx, doneSQL, f.generation.ID, p.target.Partition, p.number, folding.Commit.MessageCounts.Read())
+		f.read.Add(folding.Changes.MessageCounts.TotalRead())
+		tag, err := tx.Exec(ctx, doneSQL, f.generation.ID, p.target.Partition, p.number, folding.Changes.MessageCounts.TotalRead())
 		if err == nil && tag.RowsAffected() != 1 {
 			err = ErrBusy // it was done meanwhile
 		}
@@ -79,12 +79,12 @@ func (f *filling) part(ctx context.Context, p part) error {
 // forget drops the dead letters of a partition whose stream has lost its end, as far as it has lost them. Nobody adds any meanwhile: its
 // projector has stopped.
 func (f *filling) forget(ctx context.Context, tx pgx.Tx, folding *folding) error {
-	to := folding.Commit.To
+	to := folding.Changes.To
 	if followed, known := f.followed[to.Partition]; followed || !known {
 		return nil
 	}
-	for _, stamp := range folding.Reader.Unread() {
-		if _, err := tx.Exec(ctx, lostSQL, to.Stream.Name, to.Stream.Created, int64(stamp.Sequence), stamp.Stored.Std()); err != nil {
+	for _, stamp := range folding.Reader.UnseenDeadLetters() {
+		if _, err := tx.Exec(ctx, lostSQL, to.Stream.Name, to.Stream.Created, int64(stamp.Sequence), stamp.StoredAt.Std()); err != nil {
 			return fmt.Errorf("lost dead letters: %w", err)
 		}
 	}

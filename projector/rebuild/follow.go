@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"callboard/projector/intake"
+	"callboard/projector/ingest"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -92,9 +92,9 @@ func (f *follower) holds(ctx context.Context, positions map[int16]store.Position
 // projector, which then publishes no watermark but the clock of what it has applied: nothing has come behind one.
 func (f *follower) there(at, target store.Position) bool {
 	if at.Sequence > target.Sequence {
-		return at.Turn >= target.Turn // a retry belongs behind what is there
+		return at.RetrySeq >= target.RetrySeq // a retry belongs behind what is there
 	}
-	return at.Sequence == target.Sequence && at.Turn == target.Turn && at.Clock == target.Clock
+	return at.Sequence == target.Sequence && at.RetrySeq == target.RetrySeq && at.Clock == target.Clock
 }
 
 // followers is how many partitions are brought on at a time.
@@ -103,24 +103,24 @@ const followers = 8
 func (f *follower) partition(ctx context.Context, at, target store.Position) (applied int64, err error) {
 	if at.Stream.Name == "" {
 		at = store.Position{Partition: target.Partition, Stream: f.source.identity}
-		if err := f.store.Place(ctx, at); err != nil {
+		if err := f.store.InsertPosition(ctx, at); err != nil {
 			return 0, err
 		}
 	}
 	if err := f.adopt(ctx, at); err != nil {
 		return 0, err
 	}
-	record, err := f.store.Record(ctx, at)
+	record, err := f.store.Decisions(ctx, at)
 	if err != nil {
 		return 0, err
 	}
-	applier := intake.Applier{
+	applier := ingest.Applier{
 		JetStream: f.source.js,
 		Store:     f.store,
-		Reader:    intake.Reader{Record: record.Until(target.Turn)},
+		Reader:    ingest.Reader{Decisions: record.Until(target.RetrySeq)},
 		Position:  at,
-		Committed: func(c store.Commit) {
-			applied += c.MessageCounts.Read()
+		OnCommit: func(c store.ChangeSet) {
+			applied += c.MessageCounts.TotalRead()
 			f.note(c)
 		},
 	}
@@ -134,17 +134,17 @@ func (f *follower) partition(ctx context.Context, at, target store.Position) (ap
 	if err != nil {
 		return applied, err
 	}
-	if err := applier.Apply(ctx, applier.Reader.Retries(target.Sequence)); err != nil {
+	if err := applier.Apply(ctx, applier.Reader.TakeRetries(target.Sequence)); err != nil {
 		return applied, err
 	}
 	return applied, applier.Advance(ctx, stand(applier.Position, target))
 }
 
 // note keeps what couldn't be read.
-func (f *follower) note(c store.Commit) {
+func (f *follower) note(c store.ChangeSet) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lost = append(f.lost, letters(slices.Concat(c.DeadLetters, c.InVain()))...)
+	f.lost = append(f.lost, letters(slices.Concat(c.DeadLetters, c.FailedRetries()))...)
 }
 
 // adopt makes the live generation's dead letters above a position this one's, which is older than they are where it comes back. It
@@ -159,10 +159,10 @@ func (f *follower) adopt(ctx context.Context, at store.Position) error {
 
 // stand is a position that has come to the target's. It can be ahead already: of a partition that had no position when it was filled.
 func stand(at, target store.Position) store.Position {
-	if target.Message > at.Message {
-		at.Message, at.Stored = target.Message, target.Stored
+	if target.LastMessage > at.LastMessage {
+		at.LastMessage, at.LastMessageAt = target.LastMessage, target.LastMessageAt
 	}
-	at.Sequence, at.Turn = max(at.Sequence, target.Sequence), max(at.Turn, target.Turn)
+	at.Sequence, at.RetrySeq = max(at.Sequence, target.Sequence), max(at.RetrySeq, target.RetrySeq)
 	at.Clock.Now = max(at.Clock.Now, target.Clock.Now)
 	at.Clock.Watermark = max(at.Clock.Watermark, target.Clock.Watermark)
 	return at

@@ -76,7 +76,7 @@ func begin(ctx context.Context, tx pgx.Tx, stream store.Stream, parts []part) (g
 	batch := new(pgx.Batch)
 	batch.Queue("update control.generation set stream = $2, stream_created = $3 where id = $1", g.ID, stream.Name, stream.Created)
 	for _, p := range parts {
-		batch.Queue(partSQL, g.ID, p.target.Partition, p.number, p.systems, int64(p.target.Sequence), p.target.Turn)
+		batch.Queue(partSQL, g.ID, p.target.Partition, p.number, p.systems, int64(p.target.Sequence), p.target.RetrySeq)
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return g, fmt.Errorf("plan: %w", err)
@@ -92,7 +92,7 @@ func planned(ctx context.Context, tx pgx.Tx, g schema.Generation, stream store.S
 	}
 	parts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p part, err error) {
 		p.target.Stream = stream
-		err = row.Scan(&p.target.Partition, &p.number, &p.systems, &p.target.Sequence, &p.target.Turn)
+		err = row.Scan(&p.target.Partition, &p.number, &p.systems, &p.target.Sequence, &p.target.RetrySeq)
 		return p, err
 	})
 	if err != nil {

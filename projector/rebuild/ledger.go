@@ -17,7 +17,7 @@ import (
 const ledgerTable = "message_count"
 
 // ledger compares what a partition's messages became with what is on record.
-func (v *verification) ledger(ctx context.Context, tx pgx.Tx, folded store.Commit) error {
+func (v *verification) ledger(ctx context.Context, tx pgx.Tx, folded store.ChangeSet) error {
 	if !v.counted {
 		return nil
 	}

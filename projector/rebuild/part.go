@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/projector/fold"
-	"callboard/projector/intake"
+	"callboard/projector/ingest"
 	"callboard/projector/store"
 )
 
@@ -23,7 +23,7 @@ type part struct {
 
 // folding folds a part in memory.
 type folding struct {
-	intake.Folder
+	ingest.Folder
 	source *source
 	store  *store.Store // whose record of the first time counts
 	read   func(messages int64)
@@ -32,10 +32,10 @@ type folding struct {
 func newFolding(s *source, st *store.Store, p part, read func(int64)) *folding {
 	from := store.Position{Partition: p.target.Partition, Stream: s.identity}
 	return &folding{
-		Folder: intake.Folder{
+		Folder: ingest.Folder{
 			JetStream: s.js,
-			Reader:    intake.Reader{Systems: setOf(p.systems)},
-			Commit: store.Commit{
+			Reader:    ingest.Reader{Systems: setOf(p.systems)},
+			Changes: store.ChangeSet{
 				From: from, To: from, State: &fold.State{Partition: from.Partition}, MessageCounts: make(store.MessageCounts),
 			},
 		},
@@ -43,11 +43,11 @@ func newFolding(s *source, st *store.Store, p part, read func(int64)) *folding {
 	}
 }
 
-func setOf(systems []uuid.UUID) intake.Systems {
+func setOf(systems []uuid.UUID) ingest.Systems {
 	if systems == nil {
 		return nil
 	}
-	set := make(intake.Systems, len(systems))
+	set := make(ingest.Systems, len(systems))
 	for _, system := range systems {
 		set[system] = struct{}{}
 	}
@@ -56,31 +56,31 @@ func setOf(systems []uuid.UUID) intake.Systems {
 
 // extend folds on to where the target stands.
 func (f *folding) extend(ctx context.Context, target store.Position) error {
-	record, err := f.store.Record(ctx, f.Commit.To)
+	record, err := f.store.Decisions(ctx, f.Changes.To)
 	if err != nil {
 		return err
 	}
-	f.Reader.Record = record.Until(target.Turn)
-	at := f.Commit.To
+	f.Reader.Decisions = record.Until(target.RetrySeq)
+	at := f.Changes.To
 	err = f.source.read(ctx, at.Partition, at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
 		items, err := f.Reader.Read(messages)
 		if err != nil {
 			return err
 		}
-		before := f.Commit.MessageCounts.Read()
+		before := f.Changes.MessageCounts.TotalRead()
 		err = f.Apply(ctx, items)
-		f.read(f.Commit.MessageCounts.Read() - before)
+		f.read(f.Changes.MessageCounts.TotalRead() - before)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := f.Apply(ctx, f.Reader.Retries(target.Sequence)); err != nil {
+	if err := f.Apply(ctx, f.Reader.TakeRetries(target.Sequence)); err != nil {
 		return err
 	}
-	f.Commit.To.Sequence = target.Sequence
-	if target.Message > f.Commit.To.Message {
-		f.Commit.To.Message, f.Commit.To.Stored = target.Message, target.Stored
+	f.Changes.To.Sequence = target.Sequence
+	if target.LastMessage > f.Changes.To.LastMessage {
+		f.Changes.To.LastMessage, f.Changes.To.LastMessageAt = target.LastMessage, target.LastMessageAt
 	}
 	return nil
 }

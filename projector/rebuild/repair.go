@@ -75,7 +75,7 @@ func (r *repair) run(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		partition := r.folding.Commit.To.Partition
+		partition := r.folding.Changes.To.Partition
 		if _, err := tx.Exec(ctx, "set local idle_in_transaction_session_timeout = '15s'"); err != nil {
 			return fmt.Errorf("standstill: %w", err)
 		}
@@ -94,7 +94,7 @@ func (r *repair) run(ctx context.Context, conn *pgx.Conn) error {
 		if letters := r.folding.Unreadable(); len(letters) > 0 {
 			return fmt.Errorf("message %d (%s) %w: %s", letters[0].Sequence, letters[0].Subject, ErrUnreadable, letters[0].Reason)
 		}
-		r.rows, err = store.Within(tx).Replace(ctx, r.system, r.folding.Commit.State)
+		r.rows, err = store.WithTx(tx).ReplaceSystem(ctx, r.system, r.folding.Changes.State)
 		return err
 	})
 }
@@ -105,7 +105,7 @@ func (r *repair) extend(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	partition := r.folding.Commit.To.Partition
+	partition := r.folding.Changes.To.Partition
 	at, ok := positions[partition]
 	if ok {
 		if err := r.folding.source.mustHold(ctx, map[int16]store.Position{partition: at}); err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"callboard/events"
 	"callboard/projector/feed"
-	"callboard/projector/intake"
+	"callboard/projector/ingest"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -47,14 +47,14 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 	if info.Config.AllowDirect {
 		return nil, nil, fmt.Errorf("stream %s has allow_direct on: a replica that lags could hide events that it holds; turn it off", c.Stream)
 	}
-	if err := schema.Migrated(ctx, c.Database); err != nil {
+	if err := schema.CheckMigrated(ctx, c.Database); err != nil {
 		return nil, nil, err
 	}
 	now, err := events.Partitions(info.Config)
 	if err != nil {
 		return nil, nil, err
 	}
-	switch first, err := store.Partitions(ctx, c.Database, intake.StreamOf(info)); {
+	switch first, err := store.RegisteredPartitions(ctx, c.Database, ingest.StreamOf(info)); {
 	case err != nil:
 		return nil, nil, err
 	case first != 0 && first != now:
@@ -65,7 +65,7 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 		return nil, nil, fmt.Errorf("stream %s begins at sequence %d: what came before is gone, and a projection built from the rest would lack it",
 			c.Stream, info.State.FirstSeq)
 	}
-	return &source{js: c.JetStream, identity: intake.StreamOf(info), batch: c.Batch, pause: c.Pause}, info, nil
+	return &source{js: c.JetStream, identity: ingest.StreamOf(info), batch: c.Batch, pause: c.Pause}, info, nil
 }
 
 // mustHold is an error where some positions don't stand for what the stream has.
@@ -98,7 +98,7 @@ func (s *source) sound(ctx context.Context, positions map[int16]store.Position) 
 			continue
 		}
 		group.Go(func() error {
-			holds, err := intake.Holds(ctx, stream, p)
+			holds, err := ingest.IntactUpTo(ctx, stream, p)
 			if holds {
 				mu.Lock()
 				defer mu.Unlock()
@@ -141,7 +141,7 @@ func (r *reading) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", r.identity.Name, err)
 	}
-	if now := intake.StreamOf(stream.CachedInfo()); !now.Same(r.identity) {
+	if now := ingest.StreamOf(stream.CachedInfo()); !now.Same(r.identity) {
 		return backoff.Permanent(fmt.Errorf("stream %s was created anew meanwhile", r.identity.Name))
 	}
 	filter := events.PartitionFilter(int(r.partition))

@@ -38,7 +38,7 @@ type verification struct {
 	pool       *pgxpool.Pool
 	store      *store.Store
 	source     *source
-	shape      store.Shape
+	shape      store.Catalog
 	partitions int
 	collector  *collector
 	progress   *progress
@@ -87,13 +87,13 @@ func (v *verification) look(ctx context.Context) (positions map[int16]store.Posi
 		if positions, err = store.Positions(ctx, conn, live); err != nil {
 			return err
 		}
-		if v.shape, err = store.ReadShape(ctx, conn, live); err != nil {
+		if v.shape, err = store.ReadCatalog(ctx, conn, live); err != nil {
 			return err
 		}
 		if v.foreign, err = foreign(ctx, conn); err != nil {
 			return err
 		}
-		if v.rowed, err = store.Systems(ctx, conn, v.shape); err != nil {
+		if v.rowed, err = store.PhoneSystemIDs(ctx, conn, v.shape); err != nil {
 			return err
 		}
 		return conn.QueryRow(ctx, "select to_regclass($1) is not null", live+"."+ledgerTable).Scan(&v.counted)
@@ -156,11 +156,11 @@ func (v *verification) part(ctx context.Context, p part) error {
 		}
 		v.collector.unreadable(f.Unreadable())
 		if p.systems == nil {
-			if err := v.ledger(ctx, tx, f.Commit); err != nil {
+			if err := v.ledger(ctx, tx, f.Changes); err != nil {
 				return err
 			}
 		}
-		return v.compare(folded(f.Commit.State, v.shape), stored(ctx, tx.Conn(), v.shape), p.about)
+		return v.compare(folded(f.Changes.State, v.shape), stored(ctx, tx.Conn(), v.shape), p.about)
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"callboard/events"
 	"callboard/projector"
-	"callboard/projector/intake"
+	"callboard/projector/ingest"
 	"callboard/projector/store"
 )
 
@@ -46,21 +46,21 @@ type position struct {
 func (p position) fault(ctx context.Context, stream jetstream.Stream, first int) (string, error) {
 	at := store.Position{
 		Stream: store.Stream{Name: p.Stream, Created: p.StreamCreated}, Sequence: uint64(p.Sequence),
-		Message: uint64(p.LastMessage), Stored: events.TimeOf(p.LastMessageAt),
+		LastMessage: uint64(p.LastMessage), LastMessageAt: events.TimeOf(p.LastMessageAt),
 	}
 	info := stream.CachedInfo()
 	now, err := events.Partitions(info.Config)
 	switch {
 	case err != nil:
 		return "", err
-	case !at.Stream.Same(intake.StreamOf(info)):
+	case !at.Stream.Same(ingest.StreamOf(info)):
 		return projector.StreamIdentityChanged, nil
 	case info.Config.AllowDirect:
 		return projector.StreamDirect, nil
 	case first != 0 && first != now:
 		return projector.StreamRepartitioned, nil
 	}
-	holds, err := intake.Holds(ctx, stream, at)
+	holds, err := ingest.IntactUpTo(ctx, stream, at)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("partition %d: %w", p.Partition, err)

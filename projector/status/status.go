@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
-	"callboard/projector/intake"
+	"callboard/projector/ingest"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -139,17 +139,17 @@ func (s Source) stream(ctx context.Context) (jetstream.Stream, error) {
 
 // first is how many partitions the stream had when it was read first. A database that isn't migrated doesn't know.
 func (s Source) first(ctx context.Context, stream jetstream.Stream) (int, error) {
-	if err := schema.Migrated(ctx, s.Pool); errors.Is(err, schema.ErrNotMigrated) {
+	if err := schema.CheckMigrated(ctx, s.Pool); errors.Is(err, schema.ErrNotMigrated) {
 		return 0, nil
 	}
-	return store.Partitions(ctx, s.Pool, intake.StreamOf(stream.CachedInfo()))
+	return store.RegisteredPartitions(ctx, s.Pool, ingest.StreamOf(stream.CachedInfo()))
 }
 
 func (s Source) readTables(ctx context.Context, report *Report) (map[int]position, map[int]string, error) {
 	if err := report.readDeadLetters(ctx, s.Pool); err != nil {
 		return nil, nil, err
 	}
-	err := schema.Migrated(ctx, s.Pool)
+	err := schema.CheckMigrated(ctx, s.Pool)
 	if report.Migrated = err == nil; err != nil && !errors.Is(err, schema.ErrNotMigrated) {
 		return nil, nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // BareCopy copies the bytes that [Fill] makes of a state and returns how many and how long that took, without the time to make them:
 // the baseline of a benchmark.
 func BareCopy(ctx context.Context, conn *pgx.Conn, state *fold.State) (size int64, took time.Duration, err error) {
-	shape, err := ReadShape(ctx, conn, "")
+	shape, err := ReadCatalog(ctx, conn, "")
 	if err != nil {
 		return 0, 0, err
 	}

@@ -23,13 +23,13 @@ type DeadLetter struct {
 }
 
 // Commit is what a batch leaves behind.
-type Commit struct {
-	From, To      Position
-	State         *fold.State
-	MessageCounts MessageCounts
-	DeadLetters   []DeadLetter
-	Lifts         []fold.Lift
-	Resolved      []Resolution
+type ChangeSet struct {
+	From, To         Position
+	State            *fold.State
+	MessageCounts    MessageCounts
+	DeadLetters      []DeadLetter
+	ClockAdjustments []fold.Lift
+	Resolutions      []Resolution
 }
 
 // Resolution is what became of a dead letter that was tried again.
@@ -37,16 +37,16 @@ type Resolution struct {
 	Sequence uint64
 	StoredAt time.Time
 	Subject  string
-	Turn     int64
+	RetrySeq int64
 	Outcome  fold.Outcome // 0: it still is one
 	Reason   string       // why
 	Clock    events.Time
 }
 
 // InVain are the dead letters that were tried again and still are dead.
-func (c Commit) InVain() []DeadLetter {
+func (c ChangeSet) FailedRetries() []DeadLetter {
 	var list []DeadLetter
-	for _, r := range c.Resolved {
+	for _, r := range c.Resolutions {
 		if r.Outcome == 0 {
 			list = append(list, DeadLetter{Sequence: r.Sequence, Subject: r.Subject, Reason: r.Reason})
 		}
@@ -73,7 +73,7 @@ var (
 
 // Commit writes rows, counters, dead letters and what became of them, clock lifts and position; all stand once the batch's transaction ends.
 // The error is [ErrFenced] where the position isn't the commit's From.
-func (tx *Tx) Commit(ctx context.Context, c Commit) error {
+func (tx *Tx) Write(ctx context.Context, c ChangeSet) error {
 	if err := tx.advance(ctx, c.From, c.To); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func write[K, R comparable](w *writing, t table[R], changed *fold.Table[K, R], k
 	}
 }
 
-func (w *writing) deadLetters(c Commit) {
+func (w *writing) deadLetters(c ChangeSet) {
 	stream, letters := c.From.Stream, c.DeadLetters
 	for _, letter := range letters {
 		for _, statement := range []string{lostLetterSQL, deadLetterSQL} {
@@ -148,21 +148,21 @@ func (w *writing) deadLetters(c Commit) {
 	}
 }
 
-func (w *writing) lifts(c Commit) {
+func (w *writing) lifts(c ChangeSet) {
 	stream := c.From.Stream
-	for _, lift := range c.Lifts {
+	for _, lift := range c.ClockAdjustments {
 		w.batch.Queue(clockLiftSQL, stream.Name, stream.Created, c.From.Partition, int64(lift.Sequence), timestamp(lift.Time))
 	}
 }
 
-func (w *writing) resolutions(c Commit) {
+func (w *writing) resolutions(c ChangeSet) {
 	stream := c.From.Stream
-	for _, r := range c.Resolved {
+	for _, r := range c.Resolutions {
 		if r.Outcome == 0 {
 			w.batch.Queue(stillDeadSQL, stream.Name, stream.Created, int64(r.Sequence), r.Reason, r.StoredAt)
 			continue
 		}
 		w.batch.Queue(resolveSQL, stream.Name, stream.Created, int64(r.Sequence), r.Outcome.String(),
-			int64(c.To.Sequence), timestamp(r.Clock), r.Turn, r.StoredAt)
+			int64(c.To.Sequence), timestamp(r.Clock), r.RetrySeq, r.StoredAt)
 	}
 }

@@ -1,8 +1,8 @@
 package store
 
 // Common is the shape without what the other doesn't have.
-func (s Shape) Common(other Shape) Shape {
-	common := Shape{prefix: s.prefix, widths: make(map[string][]int16)}
+func (s Catalog) Intersect(other Catalog) Catalog {
+	common := Catalog{prefix: s.prefix, widths: make(map[string][]int16)}
 	for table, widths := range s.widths {
 		others, ok := other.widths[table]
 		if !ok {

@@ -20,7 +20,7 @@ func classificationsCopy(t *rapid.T) ([]byte, *copyOut, *[]string) {
 		key := fold.ClassificationKey{System: uuid.UUID{15: 1}, Kind: "category", Code: code}
 		state.Classifications.Put(key, fold.Classification{ClassificationKey: key, Label: "Sales"})
 	}
-	shape := Shape{widths: map[string][]int16{"classification": {16, -1, -1, 8, -1, 0, 8, 8}}}
+	shape := Catalog{widths: map[string][]int16{"classification": {16, -1, -1, 8, -1, 0, 8, 8}}}
 	r := shape.has(Tables())[0]
 	var written bytes.Buffer
 	if err := r.copyTo(&written, state, shape.widths[r.name]); err != nil {

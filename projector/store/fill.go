@@ -19,8 +19,8 @@ const chunk = 32 << 10
 // Fill copies every row of a state that started from nothing into the empty tables that conn finds on its search path, and returns
 // how many. Rows lie as they are read: by phone system, then by time, then by key. The error is [ErrRange] where an integer doesn't
 // fit, and PostgreSQL's own where it refuses a value.
-func Fill(ctx context.Context, conn *pgx.Conn, state *fold.State) (int64, error) {
-	shape, err := ReadShape(ctx, conn, "")
+func CopyState(ctx context.Context, conn *pgx.Conn, state *fold.State) (int64, error) {
+	shape, err := ReadCatalog(ctx, conn, "")
 	if err != nil {
 		return 0, err
 	}
@@ -38,7 +38,7 @@ func Fill(ctx context.Context, conn *pgx.Conn, state *fold.State) (int64, error)
 	return rows, nil
 }
 
-func (r relation) fill(ctx context.Context, conn *pgx.Conn, state *fold.State, shape Shape) (int64, error) {
+func (r relation) fill(ctx context.Context, conn *pgx.Conn, state *fold.State, shape Catalog) (int64, error) {
 	from, to := io.Pipe()
 	encoding := make(chan error, 1)
 	go func() {

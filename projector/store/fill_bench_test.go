@@ -40,12 +40,12 @@ func BenchmarkFolded(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		size := 0
-		for row, err := range store.Folded(state, s, store.Tables()) {
+		for row, err := range store.FoldedRows(state, s, store.Tables()) {
 			if err != nil {
 				b.Fatal(err)
 			}
 			sum.Add(row)
-			size += row.Bytes()
+			size += row.Size()
 		}
 		b.SetBytes(int64(size))
 	}
@@ -57,19 +57,19 @@ func BenchmarkStored(b *testing.B) {
 	conn := connect(b, schematest.New(b), "projection")
 	fill(b, conn, company(10, *filled))
 	s := shape(b, conn, "projection")
-	systems, err := store.Systems(b.Context(), conn, s)
+	systems, err := store.PhoneSystemIDs(b.Context(), conn, s)
 	if err != nil {
 		b.Fatal(err)
 	}
 	var sum store.Digest
 	for b.Loop() {
 		size := 0
-		for row, err := range store.Stored(b.Context(), conn, s, store.Tables(), systems) {
+		for row, err := range store.StoredRows(b.Context(), conn, s, store.Tables(), systems) {
 			if err != nil {
 				b.Fatal(err)
 			}
 			sum.Add(row)
-			size += row.Bytes()
+			size += row.Size()
 		}
 		b.SetBytes(int64(size))
 	}

@@ -61,7 +61,7 @@ func company(systems, calls int) *fold.State {
 
 func fill(t failer, conn *pgx.Conn, state *fold.State) int64 {
 	t.Helper()
-	rows, err := store.Fill(context.Background(), conn, state)
+	rows, err := store.CopyState(context.Background(), conn, state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,10 +159,10 @@ func TestFill_TakesTheSchemaOnTheSearchPath(t *testing.T) {
 	rows := fill(t, connect(t, database, "generation_7"), folded(foldtest.Everything()))
 	conn := connect(t, database, "projection")
 	s := shape(t, conn, "generation_7")
-	if stored := described(t, store.Stored(t.Context(), conn, s, store.Tables(), everyone())); rows == 0 || len(stored) != int(rows) {
+	if stored := described(t, store.StoredRows(t.Context(), conn, s, store.Tables(), everyone())); rows == 0 || len(stored) != int(rows) {
 		t.Errorf("%d rows filled, %d stored", rows, len(stored))
 	}
-	if systems, err := store.Systems(t.Context(), conn, s); err != nil || len(systems) != 2 {
+	if systems, err := store.PhoneSystemIDs(t.Context(), conn, s); err != nil || len(systems) != 2 {
 		t.Errorf("systems %v, %v", systems, err)
 	}
 }
@@ -185,7 +185,7 @@ func TestFill_Refuses(t *testing.T) {
 			}},
 		{"an integer below its column's", func(v *events.Voicemail) { v.Duration = math.MinInt32 - 1 },
 			func(err error) bool { return errors.Is(err, store.ErrRange) }},
-		{"a NUL", func(v *events.Voicemail) { v.CallSid = "CA\x00" }, store.Refused},
+		{"a NUL", func(v *events.Voicemail) { v.CallSid = "CA\x00" }, store.IsDataError},
 		{"the greatest integer", func(v *events.Voicemail) { v.Duration = math.MaxInt32 }, func(err error) bool { return err == nil }},
 		{"the least integer", func(v *events.Voicemail) { v.Duration = math.MinInt32 }, func(err error) bool { return err == nil }},
 	} {
@@ -195,7 +195,7 @@ func TestFill_Refuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := store.Fill(t.Context(), tx.Conn(), voicemail(test.change)); !test.refused(err) {
+			if _, err := store.CopyState(t.Context(), tx.Conn(), voicemail(test.change)); !test.refused(err) {
 				t.Errorf("filled: %v", err)
 			}
 			if err := tx.Rollback(t.Context()); err != nil {
@@ -219,7 +219,7 @@ func TestFill_ATableCutOffByTheServerEndsIt(t *testing.T) {
 		alter function cut() security definer`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Fill(t.Context(), conn, company(1, 2000)); err == nil {
+	if _, err := store.CopyState(t.Context(), conn, company(1, 2000)); err == nil {
 		t.Error("filled")
 	}
 }
@@ -230,7 +230,7 @@ func TestFill_NeedsEveryColumn(t *testing.T) {
 	if _, err := database.Pool(t).Exec(t.Context(), "alter table projection.call_log drop column tags"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Fill(t.Context(), conn, new(fold.State)); err == nil || !strings.Contains(err.Error(), "call_log.tags") {
+	if _, err := store.CopyState(t.Context(), conn, new(fold.State)); err == nil || !strings.Contains(err.Error(), "call_log.tags") {
 		t.Errorf("filled: %v", err)
 	}
 }

@@ -60,7 +60,7 @@ func meaning(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(t.Context()) }()
-	shape, err := store.ReadShape(t.Context(), conn, "projection")
+	shape, err := store.ReadCatalog(t.Context(), conn, "projection")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func meaning(t *testing.T) string {
 	var lines strings.Builder
 	for _, table := range store.Tables() {
 		var digest store.Digest
-		for row, err := range store.Folded(state, shape, []string{table}) {
+		for row, err := range store.FoldedRows(state, shape, []string{table}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,26 +14,26 @@ import (
 )
 
 // MessageCounts is what became of messages, by the entity that their subjects name; "unknown" where one names none.
-type MessageCounts map[events.Entity]Count
+type MessageCounts map[events.Entity]MessageCount
 
 // Count is how many messages were read, and what became of them: Read is the sum of the others.
-type Count struct {
+type MessageCount struct {
 	Read, Applied, Stale, Ignored, Dead int64
 }
 
 // Message counts a message that was read and had the outcome; 0: it is a dead letter.
-func (c MessageCounts) Message(entity events.Entity, outcome fold.Outcome) {
+func (c MessageCounts) AddMessage(entity events.Entity, outcome fold.Outcome) {
 	count := c[entity]
 	count.Read++
 	c[entity] = count.with(outcome, 1)
 }
 
 // Retry counts a dead letter as what it became.
-func (c MessageCounts) Retry(entity events.Entity, outcome fold.Outcome) {
+func (c MessageCounts) AddRetry(entity events.Entity, outcome fold.Outcome) {
 	c[entity] = c[entity].with(0, -1).with(outcome, 1)
 }
 
-func (c Count) with(outcome fold.Outcome, by int64) Count {
+func (c MessageCount) with(outcome fold.Outcome, by int64) MessageCount {
 	switch outcome {
 	case fold.Applied:
 		c.Applied += by
@@ -61,12 +61,12 @@ func (c MessageCounts) Add(other MessageCounts) {
 }
 
 // String is the counts in the order in which they add up.
-func (c Count) String() string {
+func (c MessageCount) String() string {
 	return fmt.Sprintf("%d read (%d applied, %d stale, %d ignored, %d dead)", c.Read, c.Applied, c.Stale, c.Ignored, c.Dead)
 }
 
 // Read is how many messages there were.
-func (c MessageCounts) Read() (messages int64) {
+func (c MessageCounts) TotalRead() (messages int64) {
 	for _, n := range c {
 		messages += n.Read
 	}
@@ -100,7 +100,7 @@ func ReadMessageCounts(ctx context.Context, conn *pgx.Conn, schema string, parti
 	}
 	c := make(MessageCounts)
 	var entity events.Entity
-	var n Count
+	var n MessageCount
 	_, err = pgx.ForEachRow(rows, []any{&entity, &n.Read, &n.Applied, &n.Stale, &n.Ignored, &n.Dead}, func() error {
 		c[entity] = n
 		return nil

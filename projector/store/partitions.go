@@ -17,7 +17,7 @@ const (
 )
 
 // Partitions is how many a stream had when it was read first, 0 where nobody has read it.
-func Partitions(ctx context.Context, db interface {
+func RegisteredPartitions(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
 }, stream Stream) (count int, err error) {
 	err = db.QueryRow(ctx, partitionsSQL, stream.Name, stream.Created).Scan(&count)
@@ -32,12 +32,12 @@ func Partitions(ctx context.Context, db interface {
 
 // Introduce notes how many partitions a stream has where nobody has read it, and returns how many it had when it was read first. The
 // error is [ErrMigration] where there is no place for that.
-func (s *Store) Introduce(ctx context.Context, stream Stream, partitions int) (first int, err error) {
-	if err := schema.Migrated(ctx, s.pool); err != nil {
+func (s *Store) RegisterStream(ctx context.Context, stream Stream, partitions int) (first int, err error) {
+	if err := schema.CheckMigrated(ctx, s.pool); err != nil {
 		return 0, err
 	}
 	if _, err := s.pool.Exec(ctx, firstSQL, stream.Name, stream.Created, partitions); err != nil {
 		return 0, fmt.Errorf("partitions: %w", err)
 	}
-	return Partitions(ctx, s.pool, stream)
+	return RegisteredPartitions(ctx, s.pool, stream)
 }

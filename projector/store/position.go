@@ -29,14 +29,14 @@ func (s Stream) Same(other Stream) bool {
 
 // Position is where a partition stands: every message of the partition up to Sequence is in the tables.
 type Position struct {
-	Partition int16
-	Stream    Stream
-	Sequence  uint64
-	Epoch     int64
-	Turn      int64       // of the last retry of a dead letter that is in the tables
-	Message   uint64      // the last one up to Sequence that is known, of whatever partition; 0: none
-	Stored    events.Time // when the stream stored it
-	Clock     fold.Clock
+	Partition     int16
+	Stream        Stream
+	Sequence      uint64
+	Epoch         int64
+	RetrySeq      int64       // of the last retry of a dead letter that is in the tables
+	LastMessage   uint64      // the last one up to Sequence that is known, of whatever partition; 0: none
+	LastMessageAt events.Time // when the stream stored it
+	Clock         fold.Clock
 }
 
 var (
@@ -53,13 +53,13 @@ var (
 // What a claim can be refused for.
 var (
 	// ErrIdentity is a partition whose rows come from another stream than the one at hand.
-	ErrIdentity = errors.New("the projection was built from another stream")
+	ErrStreamReplaced = errors.New("the projection was built from another stream")
 
 	// ErrDefinition is a projection whose tables are another release's, or were folded by other rules.
-	ErrDefinition = errors.New("the projection was built by another release")
+	ErrDefinitionMismatch = errors.New("the projection was built by another release")
 
 	// ErrMigration is a database in which this release's migrations haven't run.
-	ErrMigration = schema.ErrNotMigrated
+	ErrNotMigrated = schema.ErrNotMigrated
 )
 
 // Claim takes a partition over: the epoch rises, and whoever held it can commit no more. A partition never seen starts before
@@ -72,13 +72,13 @@ func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Posi
 			return err
 		}
 		row := tx.QueryRow(ctx, claimSQL, partition, stream.Name, stream.Created)
-		err := row.Scan(&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.Turn,
-			&p.Message, (*instant)(&p.Stored), (*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark))
+		err := row.Scan(&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.RetrySeq,
+			&p.LastMessage, (*instant)(&p.LastMessageAt), (*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark))
 		if err != nil {
 			return fmt.Errorf("claim: %w", err)
 		}
 		if !p.Stream.Same(stream) {
-			return ErrIdentity
+			return ErrStreamReplaced
 		}
 		// Another generation may have come while the claim waited.
 		return mine(ctx, tx)
@@ -95,7 +95,7 @@ func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Po
 	all := make(map[int16]Position)
 	var p Position
 	into := []any{
-		&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.Turn, &p.Message, (*instant)(&p.Stored),
+		&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.RetrySeq, &p.LastMessage, (*instant)(&p.LastMessageAt),
 		(*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark),
 	}
 	_, err = pgx.ForEachRow(rows, into, func() error {
@@ -115,11 +115,11 @@ func mine(ctx context.Context, tx pgx.Tx) error {
 	var refusal *pgconn.PgError
 	switch {
 	case errors.As(err, &refusal) && refusal.Code == undefinedTable:
-		return ErrDefinition
+		return ErrDefinitionMismatch
 	case err != nil:
 		return fmt.Errorf("generation: %w", err)
 	case !bytes.Equal(definition, schema.Definition()):
-		return ErrDefinition
+		return ErrDefinitionMismatch
 	}
 	return nil
 }
@@ -128,12 +128,12 @@ const undefinedTable = "42P01"
 
 // Advance moves the partition's position and watermark without any rows.
 func (s *Store) Advance(ctx context.Context, from, to Position) error {
-	return s.Batch(ctx, func(tx *Tx) error { return tx.advance(ctx, from, to) })
+	return s.BeginFunc(ctx, func(tx *Tx) error { return tx.advance(ctx, from, to) })
 }
 
 func (tx *Tx) advance(ctx context.Context, from, to Position) error {
 	tag, err := tx.tx.Exec(ctx, advanceSQL, from.Partition, from.Epoch, int64(from.Sequence),
-		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), to.Turn, int64(to.Message), timestamp(to.Stored), from.Turn)
+		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), to.RetrySeq, int64(to.LastMessage), timestamp(to.LastMessageAt), from.RetrySeq)
 	if err != nil {
 		return fmt.Errorf("position: %w", err)
 	}

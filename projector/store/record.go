@@ -15,30 +15,32 @@ import (
 
 // Record is what happened above a position when its messages were applied first: a replay with it gives the same rows. Who applies
 // them for the first time finds it empty.
-type Record struct {
-	Lifts   map[uint64]events.Time // of the clock, by sequence
-	Letters map[Stamp]*Letter
-	Retries []Retry // in the order of their turns
+type Decisions struct {
+	ClockAdjustments map[uint64]events.Time // of the clock, by sequence
+	DeadLetters      map[MessageID]*RecordedDeadLetter
+	Retries          []Retry // in the order of their turns
 }
 
 // Stamp names a message of a stream: one that lost its end gives a sequence again, at another time.
-type Stamp struct {
+type MessageID struct {
 	Sequence uint64
-	Stored   events.Time
+	StoredAt events.Time
 }
 
 // StampOf is the stamp of what a stream stored at a time.
-func StampOf(sequence uint64, stored time.Time) Stamp { return Stamp{sequence, events.TimeOf(stored)} }
+func NewMessageID(sequence uint64, stored time.Time) MessageID {
+	return MessageID{sequence, events.TimeOf(stored)}
+}
 
 // Letter is a dead letter that is on record.
-type Letter struct {
+type RecordedDeadLetter struct {
 	Reason string
-	Read   bool // whether its message has been read again
+	Seen   bool // whether its message has been read again
 }
 
 // Until is the record without the retries behind a turn.
-func (r Record) Until(turn int64) Record {
-	n := slices.IndexFunc(r.Retries, func(retry Retry) bool { return retry.Turn > turn })
+func (r Decisions) Until(turn int64) Decisions {
+	n := slices.IndexFunc(r.Retries, func(retry Retry) bool { return retry.RetrySeq > turn })
 	if n >= 0 {
 		r.Retries = r.Retries[:n]
 	}
@@ -47,10 +49,10 @@ func (r Record) Until(turn int64) Record {
 
 // Retry is a dead letter that is tried again.
 type Retry struct {
-	Letter   DeadLetter
-	Turn     int64
-	Position uint64      // behind the partition's messages up to this one; 0: behind what is there
-	Clock    events.Time // at this time of the partition's; 0: at what it is
+	DeadLetter DeadLetter
+	RetrySeq   int64
+	Position   uint64      // behind the partition's messages up to this one; 0: behind what is there
+	Clock      events.Time // at this time of the partition's; 0: at what it is
 }
 
 var (
@@ -65,9 +67,9 @@ var (
 )
 
 // Record is that of a partition above its position.
-func (s *Store) Record(ctx context.Context, p Position) (Record, error) {
-	r := Record{Lifts: make(map[uint64]events.Time), Letters: make(map[Stamp]*Letter)}
-	if err := s.lifts(ctx, p, r.Lifts); err != nil {
+func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
+	r := Decisions{ClockAdjustments: make(map[uint64]events.Time), DeadLetters: make(map[MessageID]*RecordedDeadLetter)}
+	if err := s.lifts(ctx, p, r.ClockAdjustments); err != nil {
 		return r, fmt.Errorf("lifts: %w", err)
 	}
 	if err := s.letters(ctx, p, &r); err != nil {
@@ -90,8 +92,8 @@ func (s *Store) lifts(ctx context.Context, p Position, lifts map[uint64]events.T
 	return err
 }
 
-func (s *Store) letters(ctx context.Context, p Position, r *Record) error {
-	rows, err := s.pool.Query(ctx, lettersSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence), p.Turn)
+func (s *Store) letters(ctx context.Context, p Position, r *Decisions) error {
+	rows, err := s.pool.Query(ctx, lettersSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence), p.RetrySeq)
 	if err != nil {
 		return err
 	}
@@ -103,10 +105,10 @@ func (s *Store) letters(ctx context.Context, p Position, r *Record) error {
 	}
 	_, err = pgx.ForEachRow(rows, into, func() error {
 		if letter.Sequence > p.Sequence {
-			r.Letters[StampOf(letter.Sequence, letter.StoredAt)] = &Letter{Reason: letter.Reason}
+			r.DeadLetters[NewMessageID(letter.Sequence, letter.StoredAt)] = &RecordedDeadLetter{Reason: letter.Reason}
 		}
-		if turn.Int64 > p.Turn {
-			r.Retries = append(r.Retries, Retry{Letter: letter, Turn: turn.Int64, Position: uint64(position.Int64), Clock: clock.Value})
+		if turn.Int64 > p.RetrySeq {
+			r.Retries = append(r.Retries, Retry{DeadLetter: letter, RetrySeq: turn.Int64, Position: uint64(position.Int64), Clock: clock.Value})
 		}
 		letter.Header, letter.Data = nil, nil // the retry's own now
 		return nil
@@ -116,7 +118,7 @@ func (s *Store) letters(ctx context.Context, p Position, r *Record) error {
 
 // Requested are dead letters below the position that somebody wants to be tried again, up to a limit. They stay locked until the
 // transaction ends.
-func (tx *Tx) Requested(ctx context.Context, p Position, limit int) (retries []Retry, err error) {
+func (tx *Tx) RequestedRetries(ctx context.Context, p Position, limit int) (retries []Retry, err error) {
 	// Their bodies are fetched while they are locked.
 	if _, err := tx.tx.Exec(ctx, "set local idle_in_transaction_session_timeout = '2min'"); err != nil {
 		return nil, fmt.Errorf("requested retries: %w", err)
@@ -126,7 +128,7 @@ func (tx *Tx) Requested(ctx context.Context, p Position, limit int) (retries []R
 		return nil, fmt.Errorf("requested retries: %w", err)
 	}
 	retries, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Retry, err error) {
-		err = row.Scan(&r.Letter.Sequence, &r.Letter.Subject, &r.Letter.Header, &r.Letter.Data, &r.Letter.StoredAt, &r.Turn)
+		err = row.Scan(&r.DeadLetter.Sequence, &r.DeadLetter.Subject, &r.DeadLetter.Header, &r.DeadLetter.Data, &r.DeadLetter.StoredAt, &r.RetrySeq)
 		return r, err
 	})
 	if err != nil {

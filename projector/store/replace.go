@@ -11,7 +11,7 @@ import (
 
 // Replace puts a state that started from nothing, and is about one phone system, in the place of that system's rows. It returns how
 // many rows that makes. [uuid.Nil] stands for what belongs to no single system.
-func (tx *Tx) Replace(ctx context.Context, system uuid.UUID, state *fold.State) (rows int64, err error) {
+func (tx *Tx) ReplaceSystem(ctx context.Context, system uuid.UUID, state *fold.State) (rows int64, err error) {
 	for _, r := range relations() {
 		if r.global() {
 			if system == uuid.Nil {
@@ -24,5 +24,5 @@ func (tx *Tx) Replace(ctx context.Context, system uuid.UUID, state *fold.State) 
 			return 0, fmt.Errorf("replace %s: %w", r.name, err)
 		}
 	}
-	return Fill(ctx, tx.tx.Conn(), state)
+	return CopyState(ctx, tx.tx.Conn(), state)
 }

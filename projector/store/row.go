@@ -21,10 +21,10 @@ type Row struct {
 func (r Row) Columns() []string { return r.relation.columns }
 
 // Keys is how many of the fields, the first, are the key.
-func (r Row) Keys() int { return r.relation.key }
+func (r Row) KeyColumns() int { return r.relation.key }
 
 // Show is a field's value, of this row or of another of the table, as text for people; [Show] says how.
-func (r Row) Show(field int, value []byte) string {
+func (r Row) Format(field int, value []byte) string {
 	if value == nil {
 		return "null"
 	}
@@ -32,7 +32,7 @@ func (r Row) Show(field int, value []byte) string {
 }
 
 // Bytes is the size of the row as COPY has it.
-func (r Row) Bytes() int { return len(r.encoded) - len(r.Table) }
+func (r Row) Size() int { return len(r.encoded) - len(r.Table) }
 
 // framing takes encoded rows of a table apart.
 type framing struct {
@@ -42,7 +42,7 @@ type framing struct {
 	fields  [][]byte
 }
 
-func newFraming(r relation, shape Shape) *framing {
+func newFraming(r relation, shape Catalog) *framing {
 	f := &framing{relation: r, widths: shape.widths[r.name], fields: make([][]byte, len(r.columns))}
 	for _, width := range f.widths {
 		if width != 0 {

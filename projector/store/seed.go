@@ -12,12 +12,12 @@ import (
 var placeSQL string
 
 // Within is a transaction that somebody else has begun, with the projection's tables on its search path.
-func Within(tx pgx.Tx) *Tx { return &Tx{tx: tx} }
+func WithTx(tx pgx.Tx) *Tx { return &Tx{tx: tx} }
 
 // Seed writes what was folded from nothing, some phone systems of a partition, into tables that have no row of theirs, and where
 // that brings the partition. It returns how many rows.
-func (tx *Tx) Seed(ctx context.Context, c Commit) (rows int64, err error) {
-	if rows, err = Fill(ctx, tx.tx.Conn(), c.State); err != nil {
+func (tx *Tx) CopyInto(ctx context.Context, c ChangeSet) (rows int64, err error) {
+	if rows, err = CopyState(ctx, tx.tx.Conn(), c.State); err != nil {
 		return 0, err
 	}
 	w := new(writing)
@@ -31,8 +31,8 @@ func (tx *Tx) Seed(ctx context.Context, c Commit) (rows int64, err error) {
 }
 
 // Place writes where a partition stands that has no position yet.
-func (s *Store) Place(ctx context.Context, p Position) error {
-	return s.Batch(ctx, func(tx *Tx) error {
+func (s *Store) InsertPosition(ctx context.Context, p Position) error {
+	return s.BeginFunc(ctx, func(tx *Tx) error {
 		w := new(writing)
 		w.place(p)
 		if err := tx.tx.SendBatch(ctx, &w.batch).Close(); err != nil {
@@ -44,5 +44,5 @@ func (s *Store) Place(ctx context.Context, p Position) error {
 
 func (w *writing) place(p Position) {
 	w.batch.Queue(placeSQL, p.Partition, p.Stream.Name, p.Stream.Created, int64(p.Sequence),
-		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), p.Turn, int64(p.Message), timestamp(p.Stored))
+		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), p.RetrySeq, int64(p.LastMessage), timestamp(p.LastMessageAt))
 }

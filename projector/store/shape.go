@@ -14,7 +14,7 @@ import (
 var shapeSQL string
 
 // Shape is which of the tables and columns there are in a schema, and how wide. Another release's lacks what is new in this one.
-type Shape struct {
+type Catalog struct {
 	prefix string // of a table's name
 	widths map[string][]int16
 }
@@ -29,8 +29,8 @@ func (c Column) String() string { return strings.TrimSuffix(c.Table+"."+c.Name, 
 
 // ReadShape reads the catalog for a schema, or where that is empty for what conn finds on its search path. It is an error if none
 // of the tables is there.
-func ReadShape(ctx context.Context, conn *pgx.Conn, schema string) (Shape, error) {
-	s := Shape{widths: make(map[string][]int16)}
+func ReadCatalog(ctx context.Context, conn *pgx.Conn, schema string) (Catalog, error) {
+	s := Catalog{widths: make(map[string][]int16)}
 	if schema != "" {
 		s.prefix = pgx.Identifier{schema}.Sanitize() + "."
 	}
@@ -58,7 +58,7 @@ func ReadShape(ctx context.Context, conn *pgx.Conn, schema string) (Shape, error
 }
 
 // add keeps a table's widths, 0 for a column that isn't there. A table that doesn't say whose its rows are can't be selected from.
-func (s *Shape) add(r relation, found map[Column]int16) {
+func (s *Catalog) add(r relation, found map[Column]int16) {
 	widths := make([]int16, len(r.columns))
 	for i, name := range r.columns {
 		widths[i] = found[Column{r.name, name}]
@@ -69,7 +69,7 @@ func (s *Shape) add(r relation, found map[Column]int16) {
 }
 
 // Missing are the tables and columns that aren't there.
-func (s Shape) Missing() []Column {
+func (s Catalog) Missing() []Column {
 	var list []Column
 	for _, r := range relations() {
 		widths, ok := s.widths[r.name]
@@ -86,12 +86,12 @@ func (s Shape) Missing() []Column {
 }
 
 // has are those of the tables that are there.
-func (s Shape) has(tables []string) []relation {
+func (s Catalog) has(tables []string) []relation {
 	return slices.DeleteFunc(selected(tables), func(r relation) bool { return s.widths[r.name] == nil })
 }
 
 // present are the names of a table's columns that are there, as a statement lists them.
-func (s Shape) present(r relation) string {
+func (s Catalog) present(r relation) string {
 	var list []string
 	for i, width := range s.widths[r.name] {
 		if width != 0 {

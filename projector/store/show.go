@@ -19,7 +19,7 @@ const longest = 60
 
 // Show is a column's value, as COPY's binary format has it, as text for people: null, a quoted text, json as it is, an identifier, a
 // number, a time. Long texts are cut. What isn't of the column's type, as in another release's table, is shown in hexadecimal.
-func Show(table, column string, value []byte) string {
+func Format(table, column string, value []byte) string {
 	if value == nil {
 		return "null"
 	}

@@ -31,13 +31,13 @@ type Tx struct {
 }
 
 // Batch runs work in a transaction of its own, which is rolled back where work fails.
-func (s *Store) Batch(ctx context.Context, work func(*Tx) error) error {
+func (s *Store) BeginFunc(ctx context.Context, work func(*Tx) error) error {
 	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: beginSQL}, func(tx pgx.Tx) error { return work(&Tx{tx: tx}) })
 }
 
 // Refused tells whether Postgres refused the data itself: some event of the batch is at fault, and a retry can't mend it.
 // These are the classes 22 (data exception), 23 (integrity constraint violation) and 54 (program limit exceeded).
-func Refused(err error) bool {
+func IsDataError(err error) bool {
 	var refusal *pgconn.PgError
 	if !errors.As(err, &refusal) || len(refusal.Code) != len("22000") {
 		return false
@@ -50,7 +50,7 @@ func Refused(err error) bool {
 }
 
 // Reason is the refusal in words that hold nothing of the data.
-func Reason(err error) string {
+func DataErrorReason(err error) string {
 	var refusal *pgconn.PgError
 	if !errors.As(err, &refusal) {
 		return err.Error()

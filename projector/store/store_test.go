@@ -51,7 +51,7 @@ func commit(t failer, s *store.Store, from store.Position, batch []foldtest.Stam
 	t.Helper()
 	to := from
 	to.Sequence += uint64(len(batch))
-	err := s.Batch(context.Background(), func(tx *store.Tx) error {
+	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error {
 		list := make([]events.Event, len(batch))
 		for i, e := range batch {
 			list[i] = e.Event
@@ -64,7 +64,7 @@ func commit(t failer, s *store.Store, from store.Position, batch []foldtest.Stam
 			// What contradicts is a dead letter, which is the projector's to keep.
 			_, _ = state.Fold(e.Event, e.At)
 		}
-		return tx.Commit(context.Background(), store.Commit{From: from, To: to, State: state})
+		return tx.Write(context.Background(), store.ChangeSet{From: from, To: to, State: state})
 	})
 	if err != nil {
 		t.Fatalf("commit: %v", err)
@@ -118,7 +118,7 @@ func TestStore_EveryFieldComesBack(t *testing.T) {
 	if list := before.Differences(database.Projection(t)); len(list) > 0 {
 		t.Errorf("changed:\n%s", strings.Join(list, "\n"))
 	}
-	err = s.Batch(t.Context(), func(tx *store.Tx) error {
+	err = s.BeginFunc(t.Context(), func(tx *store.Tx) error {
 		list := make([]events.Event, len(full))
 		for i, e := range full {
 			list[i] = e.Event
@@ -206,13 +206,13 @@ func TestStore_Fences(t *testing.T) {
 		t.Errorf("backwards: %v, want ErrFenced", err)
 	}
 	older := moved
-	older.Turn--
+	older.RetrySeq--
 	if err := s.Advance(t.Context(), older, moved); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("an older turn: %v, want ErrFenced", err)
 	}
 	other := stream()
 	other.Created = other.Created.Add(time.Second)
-	if _, err := s.Claim(t.Context(), other, 3); !errors.Is(err, store.ErrIdentity) {
+	if _, err := s.Claim(t.Context(), other, 3); !errors.Is(err, store.ErrStreamReplaced) {
 		t.Errorf("another stream: %v, want ErrIdentity", err)
 	}
 }
@@ -226,10 +226,10 @@ func TestStore_LiftsAndDeadLettersOutliveTheProjection(t *testing.T) {
 	to := from
 	to.Sequence = 9
 	stored := time.Now()
-	err = s.Batch(t.Context(), func(tx *store.Tx) error {
-		return tx.Commit(t.Context(), store.Commit{
+	err = s.BeginFunc(t.Context(), func(tx *store.Tx) error {
+		return tx.Write(t.Context(), store.ChangeSet{
 			From: from, To: to, State: new(fold.State),
-			Lifts: []fold.Lift{{Sequence: 8, Time: 1234567}},
+			ClockAdjustments: []fold.Lift{{Sequence: 8, Time: 1234567}},
 			DeadLetters: []store.DeadLetter{{
 				Sequence: 9, Subject: "phones.3.x.y", Header: []byte("h"), Data: []byte{0, 0xff}, Reason: "no JSON", StoredAt: stored,
 			}},
@@ -239,19 +239,19 @@ func TestStore_LiftsAndDeadLettersOutliveTheProjection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, at := range []events.Time{1234568, 1234566} { // the stream has lost the message, and has given its sequence again
-		err := s.Batch(t.Context(), func(tx *store.Tx) error {
-			return tx.Commit(t.Context(), store.Commit{From: to, To: to, State: new(fold.State), Lifts: []fold.Lift{{Sequence: 8, Time: at}}})
+		err := s.BeginFunc(t.Context(), func(tx *store.Tx) error {
+			return tx.Write(t.Context(), store.ChangeSet{From: to, To: to, State: new(fold.State), ClockAdjustments: []fold.Lift{{Sequence: 8, Time: at}}})
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	record, err := s.Record(t.Context(), from)
-	letter := record.Letters[store.StampOf(9, stored)]
-	if err != nil || len(record.Lifts) != 1 || record.Lifts[8] != 1234568 || letter == nil || letter.Reason != "no JSON" {
+	record, err := s.Decisions(t.Context(), from)
+	letter := record.DeadLetters[store.NewMessageID(9, stored)]
+	if err != nil || len(record.ClockAdjustments) != 1 || record.ClockAdjustments[8] != 1234568 || letter == nil || letter.Reason != "no JSON" {
 		t.Errorf("record %v %v", record, err)
 	}
-	if record, err := s.Record(t.Context(), to); err != nil || len(record.Lifts)+len(record.Letters) != 0 {
+	if record, err := s.Decisions(t.Context(), to); err != nil || len(record.ClockAdjustments)+len(record.DeadLetters) != 0 {
 		t.Errorf("a record above the position: %v %v, want none", record, err)
 	}
 	var data []byte

@@ -14,7 +14,7 @@ import (
 // Stored are the rows of some tables that belong to some phone systems, [uuid.Nil] standing for what belongs to none. A table's rows
 // come in no particular order. Tables are read one after the other, so that conn is best in a transaction with a snapshot. While
 // rows come, conn is busy. Whoever stops early waits for the rest of that table. It ends at an error.
-func Stored(ctx context.Context, conn *pgx.Conn, shape Shape, tables []string, systems []uuid.UUID) iter.Seq2[Row, error] {
+func StoredRows(ctx context.Context, conn *pgx.Conn, shape Catalog, tables []string, systems []uuid.UUID) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for _, r := range shape.has(tables) {
 			statement, some := shape.selection(r, systems)
@@ -38,7 +38,7 @@ func Stored(ctx context.Context, conn *pgx.Conn, shape Shape, tables []string, s
 }
 
 // selection is the statement that copies the systems' rows out of a table; some is whether there can be any.
-func (s Shape) selection(r relation, systems []uuid.UUID) (statement string, some bool) {
+func (s Catalog) selection(r relation, systems []uuid.UUID) (statement string, some bool) {
 	if r.global() {
 		return fmt.Sprintf("copy (select %s from %s%s) to stdout (format binary)", s.present(r), s.prefix, r.name),
 			slices.Contains(systems, uuid.Nil)

@@ -41,7 +41,7 @@ func described(t failer, rows iter.Seq2[store.Row, error]) map[string]string {
 				fields[i] = "null"
 			}
 		}
-		list[key] = fmt.Sprintf("%s %d %s", row.System, row.Bytes(), strings.Join(fields, " "))
+		list[key] = fmt.Sprintf("%s %d %s", row.System, row.Size(), strings.Join(fields, " "))
 	}
 	return list
 }
@@ -66,9 +66,9 @@ func digests(t failer, rows iter.Seq2[store.Row, error]) map[place]store.Digest 
 	return sums
 }
 
-func shape(t failer, conn *pgx.Conn, schema string) store.Shape {
+func shape(t failer, conn *pgx.Conn, schema string) store.Catalog {
 	t.Helper()
-	s, err := store.ReadShape(context.Background(), conn, schema)
+	s, err := store.ReadCatalog(context.Background(), conn, schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +80,8 @@ func mustStore(t failer, conn *pgx.Conn, state *fold.State, systems []uuid.UUID)
 	t.Helper()
 	s := shape(t, conn, "projection")
 	tables := store.Tables()
-	want := described(t, store.Folded(state, s, tables))
-	got := described(t, store.Stored(context.Background(), conn, s, tables, systems))
+	want := described(t, store.FoldedRows(state, s, tables))
+	got := described(t, store.StoredRows(context.Background(), conn, s, tables, systems))
 	for key, row := range want {
 		if got[key] != row {
 			t.Fatalf("%s: stored\n%s, folded\n%s", key, got[key], row)
@@ -90,8 +90,8 @@ func mustStore(t failer, conn *pgx.Conn, state *fold.State, systems []uuid.UUID)
 	if len(got) != len(want) {
 		t.Fatalf("%d rows stored, %d folded", len(got), len(want))
 	}
-	sums := digests(t, store.Stored(context.Background(), conn, s, tables, systems))
-	if !maps.Equal(sums, digests(t, store.Folded(state, s, tables))) {
+	sums := digests(t, store.StoredRows(context.Background(), conn, s, tables, systems))
+	if !maps.Equal(sums, digests(t, store.FoldedRows(state, s, tables))) {
 		t.Fatal("digests differ")
 	}
 	return len(got)
@@ -119,7 +119,7 @@ func TestStored_LargeRowsAndMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill(t, conn, state)
-	systems, err := store.Systems(t.Context(), conn, shape(t, conn, "projection"))
+	systems, err := store.PhoneSystemIDs(t.Context(), conn, shape(t, conn, "projection"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestStored_OfSomeTablesAndSystems(t *testing.T) {
 		{"no tables", nil, everyone(), map[place]int64{}},
 	} {
 		got := map[place]int64{}
-		for at, sum := range digests(t, store.Stored(t.Context(), conn, s, test.tables, test.systems)) {
+		for at, sum := range digests(t, store.StoredRows(t.Context(), conn, s, test.tables, test.systems)) {
 			got[at] = sum.Rows
 		}
 		if !maps.Equal(got, test.want) {
@@ -167,11 +167,11 @@ func TestStored_WhoStopsEarlyKeepsTheConnection(t *testing.T) {
 	conn := connect(t, schematest.New(t), "projection")
 	fill(t, conn, company(2, 300))
 	s := shape(t, conn, "projection")
-	systems, err := store.Systems(t.Context(), conn, s)
+	systems, err := store.PhoneSystemIDs(t.Context(), conn, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range store.Stored(t.Context(), conn, s, []string{"call_log"}, systems) {
+	for _, err := range store.StoredRows(t.Context(), conn, s, []string{"call_log"}, systems) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestStored_EndsAtAnError(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	n := 0
-	for _, err := range store.Stored(ctx, conn, s, store.Tables(), everyone()) {
+	for _, err := range store.StoredRows(ctx, conn, s, store.Tables(), everyone()) {
 		if n++; err == nil {
 			t.Error("a row")
 		}
@@ -205,7 +205,7 @@ func TestFolded_EndsAtAnError(t *testing.T) {
 	voicemail := fold.Voicemail{Key: fold.Key{System: foldtest.ID(1), ID: foldtest.ID(49)}, Duration: 1 << 31}
 	state.Voicemails.Put(voicemail.Key, voicemail)
 	var last error
-	for _, err := range store.Folded(state, shape(t, conn, "projection"), []string{"voicemail", "tombstone"}) {
+	for _, err := range store.FoldedRows(state, shape(t, conn, "projection"), []string{"voicemail", "tombstone"}) {
 		if last != nil {
 			t.Error("it goes on")
 		}
@@ -250,10 +250,10 @@ func TestShape_WithoutSomeTablesAndColumns(t *testing.T) {
 	if n := mustStore(t, conn.Conn(), folded(foldtest.Everything()), everyone()); n == 0 {
 		t.Error("no rows")
 	}
-	if _, err := store.Systems(t.Context(), conn.Conn(), shape(t, conn.Conn(), "projection")); err != nil {
+	if _, err := store.PhoneSystemIDs(t.Context(), conn.Conn(), shape(t, conn.Conn(), "projection")); err != nil {
 		t.Error(err)
 	}
-	if _, err := store.ReadShape(t.Context(), conn.Conn(), "generation_404"); err == nil {
+	if _, err := store.ReadCatalog(t.Context(), conn.Conn(), "generation_404"); err == nil {
 		t.Error("a schema that isn't there has a shape")
 	}
 }
@@ -270,7 +270,7 @@ func TestDigest_DiffersWithAnyField(t *testing.T) {
 	s := shape(t, conn, "projection")
 	tables := store.Tables()
 	sum := func(table string) (sum store.Digest) {
-		for row, err := range store.Stored(t.Context(), conn, s, []string{table}, append(everyone(), foldtest.ID(9))) {
+		for row, err := range store.StoredRows(t.Context(), conn, s, []string{table}, append(everyone(), foldtest.ID(9))) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -350,7 +350,7 @@ func TestDigest_IsOfASet(t *testing.T) {
 				Event: events.Changed(&events.Extension{ID: foldtest.ID(n), PhoneSystemID: foldtest.ID(1), Version: 1}),
 			})
 		}
-		for row, err := range store.Folded(folded(history), s, []string{"extension"}) {
+		for row, err := range store.FoldedRows(folded(history), s, []string{"extension"}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -372,7 +372,7 @@ func TestDigest_IsOfASet(t *testing.T) {
 func TestDigest_AllocatesNothing(t *testing.T) {
 	conn := connect(t, schematest.New(t), "projection")
 	var sum store.Digest
-	for row, err := range store.Folded(folded(foldtest.Everything()), shape(t, conn, "projection"), []string{"call_log"}) {
+	for row, err := range store.FoldedRows(folded(foldtest.Everything()), shape(t, conn, "projection"), []string{"call_log"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -403,12 +403,12 @@ func TestShow_EveryColumn(t *testing.T) {
 	s := shape(t, conn, "projection")
 	for _, table := range store.Tables() {
 		shown := make([][]string, len(store.Columns(table)))
-		for row, err := range store.Folded(state, s, []string{table}) {
+		for row, err := range store.FoldedRows(state, s, []string{table}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, column := range store.Columns(table) {
-				shown[i] = append(shown[i], store.Show(table, column, row.Fields[i]))
+				shown[i] = append(shown[i], store.Format(table, column, row.Fields[i]))
 			}
 		}
 		for i, column := range store.Columns(table) {
@@ -480,7 +480,7 @@ func TestShow_OddValues(t *testing.T) {
 		{"a column that isn't there", "call_log", "colour", []byte("x"), "78"},
 		{"a table that isn't there", "colour", "call_log", []byte("x"), "78"},
 	} {
-		if got := store.Show(test.table, test.column, test.value); got != test.want {
+		if got := store.Format(test.table, test.column, test.value); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}
@@ -490,12 +490,12 @@ func TestSystems_AreThoseOfAnyTable(t *testing.T) {
 	database := schematest.New(t)
 	conn := connect(t, database, "projection")
 	s := shape(t, conn, "projection")
-	if list, err := store.Systems(t.Context(), conn, s); err != nil || len(list) > 0 {
+	if list, err := store.PhoneSystemIDs(t.Context(), conn, s); err != nil || len(list) > 0 {
 		t.Errorf("empty tables: %v, %v", list, err)
 	}
 	gone := events.Identity{Entity: events.EntityRecording, System: foldtest.ID(2), Key: "RE9", Version: 4}
 	fill(t, conn, folded(append(foldtest.Everything(), foldtest.Stamped{Event: events.Deleted(gone)})))
-	if list, err := store.Systems(t.Context(), conn, s); err != nil || !slices.Equal(list, everyone()) {
+	if list, err := store.PhoneSystemIDs(t.Context(), conn, s); err != nil || !slices.Equal(list, everyone()) {
 		t.Errorf("%v, %v, want %v", list, err, everyone())
 	}
 }
@@ -525,7 +525,7 @@ func TestSystems_ReadsNoTableWhole(t *testing.T) {
 		return n
 	}
 	before := read()
-	if list, err := store.Systems(t.Context(), conn, s); err != nil || len(list) != 3 {
+	if list, err := store.PhoneSystemIDs(t.Context(), conn, s); err != nil || len(list) != 3 {
 		t.Fatalf("%v, %v", list, err)
 	}
 	if n := read() - before; n > 100 {

@@ -15,7 +15,7 @@ var systemsSQL string
 
 // Systems are the phone systems that any table has rows of, each once, in order; [uuid.Nil] is among them where there are rows that
 // belong to none. It takes as long as there are systems, however many rows they have.
-func Systems(ctx context.Context, conn *pgx.Conn, shape Shape) ([]uuid.UUID, error) {
+func PhoneSystemIDs(ctx context.Context, conn *pgx.Conn, shape Catalog) ([]uuid.UUID, error) {
 	var selections []string
 	for _, r := range shape.has(Tables()) {
 		if r.global() {

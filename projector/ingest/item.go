@@ -1,4 +1,4 @@
-package intake
+package ingest
 
 import (
 	"cmp"
@@ -18,19 +18,19 @@ import (
 type Item struct {
 	events.Message
 	Sequence uint64
-	Stored   time.Time
+	StoredAt time.Time
 	Event    events.Event
 	Reason   string // of a dead letter; empty: the event can be applied
 
-	turn    int64 // of a dead letter that is tried again; 0: a message in its place
-	clock   events.Time
-	foreign bool // of a system that doesn't count
+	retrySeq   int64 // of a dead letter that is tried again; 0: a message in its place
+	retryClock events.Time
+	skip       bool // of a system that doesn't count
 }
 
 // Reader makes items of a partition's messages, in order.
 type Reader struct {
-	Record  store.Record // what is used of it is taken off
-	Systems Systems
+	Decisions store.Decisions // what is used of it is taken off
+	Systems   Systems
 }
 
 // Systems are the phone systems whose messages count; nil: all. Others only move the clock.
@@ -45,14 +45,14 @@ func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 			return nil, fmt.Errorf("delivery: %w", err)
 		}
 		sequence := meta.Sequence.Stream
-		items = append(items, r.Retries(sequence-1)...)
+		items = append(items, r.TakeRetries(sequence-1)...)
 		it := Item{
 			Message:  events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()},
 			Sequence: sequence,
-			Stored:   meta.Timestamp,
+			StoredAt: meta.Timestamp,
 		}
-		if letter := r.Record.Letters[store.StampOf(sequence, meta.Timestamp)]; letter != nil {
-			it.Reason, letter.Read = letter.Reason, true
+		if letter := r.Decisions.DeadLetters[store.NewMessageID(sequence, meta.Timestamp)]; letter != nil {
+			it.Reason, letter.Seen = letter.Reason, true
 		}
 		items = append(items, r.decoded(it))
 	}
@@ -60,37 +60,37 @@ func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 }
 
 // Retries are the recorded ones that belong behind the messages up to a sequence, and were not read yet.
-func (r *Reader) Retries(upTo uint64) []Item {
-	due := r.Record.Retries
+func (r *Reader) TakeRetries(upTo uint64) []Item {
+	due := r.Decisions.Retries
 	if n := slices.IndexFunc(due, func(r store.Retry) bool { return r.Position > upTo }); n >= 0 {
 		due = due[:n]
 	}
-	r.Record.Retries = r.Record.Retries[len(due):]
-	return r.again(due)
+	r.Decisions.Retries = r.Decisions.Retries[len(due):]
+	return r.retries(due)
 }
 
 // Unread are the dead letters on record whose messages were not among those that were read.
-func (r *Reader) Unread() (unread []store.Stamp) {
-	for stamp, letter := range r.Record.Letters {
-		if !letter.Read {
+func (r *Reader) UnseenDeadLetters() (unread []store.MessageID) {
+	for stamp, letter := range r.Decisions.DeadLetters {
+		if !letter.Seen {
 			unread = append(unread, stamp)
 		}
 	}
-	slices.SortFunc(unread, func(a, b store.Stamp) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	slices.SortFunc(unread, func(a, b store.MessageID) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	return unread
 }
 
 // again is dead letters that are to be tried again.
-func (r *Reader) again(retries []store.Retry) []Item {
+func (r *Reader) retries(retries []store.Retry) []Item {
 	items := make([]Item, len(retries))
 	for i, retry := range retries {
-		letter := retry.Letter
+		letter := retry.DeadLetter
 		it := Item{
-			Message:  events.Message{Subject: letter.Subject, Data: letter.Data},
-			Sequence: letter.Sequence,
-			Stored:   letter.StoredAt,
-			turn:     retry.Turn,
-			clock:    retry.Clock,
+			Message:    events.Message{Subject: letter.Subject, Data: letter.Data},
+			Sequence:   letter.Sequence,
+			StoredAt:   letter.StoredAt,
+			retrySeq:   retry.RetrySeq,
+			retryClock: retry.Clock,
 		}
 		var err error
 		if it.Header, err = nats.DecodeHeadersMsg(letter.Header); err != nil {
@@ -105,10 +105,10 @@ func (r *Reader) again(retries []store.Retry) []Item {
 func (r *Reader) decoded(it Item) Item {
 	if r.Systems != nil {
 		if _, ours := r.Systems[events.SubjectSystem(it.Subject)]; !ours {
-			it.foreign = true
+			it.skip = true
 		}
 	}
-	if it.foreign || it.Reason != "" {
+	if it.skip || it.Reason != "" {
 		return it
 	}
 	var err error
@@ -122,7 +122,7 @@ func (r *Reader) decoded(it Item) Item {
 func readable(items []Item) []events.Event {
 	list := make([]events.Event, 0, len(items))
 	for _, it := range items {
-		if it.Reason == "" && !it.foreign {
+		if it.Reason == "" && !it.skip {
 			list = append(list, it.Event)
 		}
 	}

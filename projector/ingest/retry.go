@@ -1,4 +1,4 @@
-package intake
+package ingest
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 const retryBatch = 100
 
 // Retry applies the partition's dead letters that somebody wants to be tried again.
-func (a *Applier) Retry(ctx context.Context) error {
+func (a *Applier) RetryDeadLetters(ctx context.Context) error {
 	limit, refusal := retryBatch, ""
 	for {
 		found, err := a.retrySome(ctx, limit, refusal)
@@ -19,25 +19,25 @@ func (a *Applier) Retry(ctx context.Context) error {
 			return nil
 		case err == nil:
 			limit, refusal = retryBatch, ""
-		case !store.Refused(err) || refusal != "":
+		case !store.IsDataError(err) || refusal != "":
 			return err
 		case limit > 1:
 			limit = 1 // the one at fault comes to be alone
 		default:
-			refusal = store.Reason(err)
+			refusal = store.DataErrorReason(err)
 		}
 	}
 }
 
 // retrySome tries up to limit dead letters. A refusal is why Postgres refused the first of them.
 func (a *Applier) retrySome(ctx context.Context, limit int, refusal string) (found int, err error) {
-	var change store.Commit
-	err = a.Store.Batch(ctx, func(tx *store.Tx) error {
-		retries, err := tx.Requested(ctx, a.Position, limit)
+	var change store.ChangeSet
+	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) error {
+		retries, err := tx.RequestedRetries(ctx, a.Position, limit)
 		if found = len(retries); err != nil || found == 0 {
 			return err
 		}
-		items := a.Reader.again(retries)
+		items := a.Reader.retries(retries)
 		if refusal != "" {
 			items[0].Reason = refusal
 		}

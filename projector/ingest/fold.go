@@ -1,4 +1,4 @@
-package intake
+package ingest
 
 import (
 	"callboard/events"
@@ -7,61 +7,61 @@ import (
 )
 
 // Fold applies items in order to the rows that they touch, from where the partition stands. lifts are those of the first time.
-func Fold(state *fold.State, from store.Position, items []Item, lifts map[uint64]events.Time) store.Commit {
-	f := folding{commit: store.Commit{From: from, To: from, State: state, MessageCounts: make(store.MessageCounts)}, lifts: lifts}
+func Fold(state *fold.State, from store.Position, items []Item, lifts map[uint64]events.Time) store.ChangeSet {
+	f := folding{changes: store.ChangeSet{From: from, To: from, State: state, MessageCounts: make(store.MessageCounts)}, adjustments: lifts}
 	for _, it := range items {
-		if it.turn != 0 {
-			f.again(it)
+		if it.retrySeq != 0 {
+			f.retry(it)
 		} else {
 			f.message(it)
 		}
 	}
-	clock := &f.commit.To.Clock
+	clock := &f.changes.To.Clock
 	clock.Publish(clock.Now)
-	return f.commit
+	return f.changes
 }
 
 type folding struct {
-	commit store.Commit
-	lifts  map[uint64]events.Time
+	changes     store.ChangeSet
+	adjustments map[uint64]events.Time
 }
 
 func (f *folding) message(it Item) {
-	c := &f.commit
-	if lift := c.To.Clock.Advance(it.Sequence, events.TimeOf(it.Stored), f.lifts); lift != nil {
-		c.Lifts = append(c.Lifts, *lift)
+	c := &f.changes
+	if lift := c.To.Clock.Advance(it.Sequence, events.TimeOf(it.StoredAt), f.adjustments); lift != nil {
+		c.ClockAdjustments = append(c.ClockAdjustments, *lift)
 	}
 	c.To.Sequence = it.Sequence
-	c.To.Message, c.To.Stored = it.Sequence, events.TimeOf(it.Stored)
-	if it.foreign {
+	c.To.LastMessage, c.To.LastMessageAt = it.Sequence, events.TimeOf(it.StoredAt)
+	if it.skip {
 		return
 	}
 	outcome, reason := f.apply(it, c.To.Clock.Now)
 	if reason != "" {
 		c.DeadLetters = append(c.DeadLetters, it.letter(reason))
 	}
-	c.MessageCounts.Message(entity(it.Subject), outcome)
+	c.MessageCounts.AddMessage(entity(it.Subject), outcome)
 }
 
 // again tries a dead letter behind all that is there: its rows can't appear behind a published watermark either. One that stays a dead
 // letter leaves no trace for a replay to find, so it doesn't move the clock.
-func (f *folding) again(it Item) {
-	c := &f.commit
-	at := max(c.To.Clock.Now, c.To.Clock.Watermark, it.clock)
-	c.To.Turn = it.turn
-	if it.clock != 0 {
+func (f *folding) retry(it Item) {
+	c := &f.changes
+	at := max(c.To.Clock.Now, c.To.Clock.Watermark, it.retryClock)
+	c.To.RetrySeq = it.retrySeq
+	if it.retryClock != 0 {
 		c.To.Clock.Now = at
 	}
-	if it.foreign {
+	if it.skip {
 		return
 	}
 	outcome, reason := f.apply(it, at)
 	if reason == "" {
 		c.To.Clock.Now = at
-		c.MessageCounts.Retry(entity(it.Subject), outcome)
+		c.MessageCounts.AddRetry(entity(it.Subject), outcome)
 	}
-	c.Resolved = append(c.Resolved, store.Resolution{
-		Sequence: it.Sequence, StoredAt: it.Stored, Subject: it.Subject, Turn: it.turn, Outcome: outcome, Reason: printable(reason), Clock: at,
+	c.Resolutions = append(c.Resolutions, store.Resolution{
+		Sequence: it.Sequence, StoredAt: it.StoredAt, Subject: it.Subject, RetrySeq: it.retrySeq, Outcome: outcome, Reason: printable(reason), Clock: at,
 	})
 }
 
@@ -70,7 +70,7 @@ func (f *folding) apply(it Item, at events.Time) (outcome fold.Outcome, reason s
 	if it.Reason != "" {
 		return 0, it.Reason
 	}
-	outcome, err := f.commit.State.Fold(it.Event, at)
+	outcome, err := f.changes.State.Fold(it.Event, at)
 	if err != nil {
 		return 0, err.Error()
 	}

@@ -1,4 +1,4 @@
-package intake
+package ingest
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ func (it Item) letter(reason string) store.DeadLetter {
 		Header:   wire(it.Header),
 		Data:     it.Data,
 		Reason:   printable(reason),
-		StoredAt: it.Stored,
+		StoredAt: it.StoredAt,
 	}
 }
 

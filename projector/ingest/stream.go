@@ -1,4 +1,4 @@
-package intake
+package ingest
 
 import (
 	"context"
@@ -19,20 +19,20 @@ func StreamOf(info *jetstream.StreamInfo) store.Stream {
 
 // Holds tells whether a stream still has what was applied last, or whatever has come after it: a server that lost the end of a stream
 // gives its sequences to other messages. A message that was removed since, with all before it, is taken for granted.
-func Holds(ctx context.Context, stream jetstream.Stream, p store.Position) (bool, error) {
+func IntactUpTo(ctx context.Context, stream jetstream.Stream, p store.Position) (bool, error) {
 	state := stream.CachedInfo().State
 	if state.LastSeq < p.Sequence {
 		return false, nil
 	}
-	if p.Message == 0 || p.Message < state.FirstSeq {
+	if p.LastMessage == 0 || p.LastMessage < state.FirstSeq {
 		return true, nil
 	}
-	m, err := stream.GetMsg(ctx, p.Message)
+	m, err := stream.GetMsg(ctx, p.LastMessage)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return true, nil // removed by itself, which a stream that lost its end has not done
 	case err != nil:
-		return false, fmt.Errorf("message %d: %w", p.Message, err)
+		return false, fmt.Errorf("message %d: %w", p.LastMessage, err)
 	}
-	return events.TimeOf(m.Time) == p.Stored, nil
+	return events.TimeOf(m.Time) == p.LastMessageAt, nil
 }

@@ -1,4 +1,4 @@
-package intake
+package ingest
 
 import (
 	"context"
@@ -14,8 +14,8 @@ type Applier struct {
 	JetStream jetstream.JetStream // for claim checks
 	Store     *store.Store
 	Reader    Reader
-	Position  store.Position     // moves with every commit
-	Committed func(store.Commit) // hears of every commit
+	Position  store.Position        // moves with every commit
+	OnCommit  func(store.ChangeSet) // hears of every commit
 }
 
 // Apply commits items, whatever is in them.
@@ -36,11 +36,11 @@ func (a *Applier) Apply(ctx context.Context, items []Item) error {
 // commit writes items in one transaction. Where Postgres refuses the data, it halves them until the one at fault is alone.
 func (a *Applier) commit(ctx context.Context, items []Item) error {
 	err := a.transact(ctx, items)
-	if err == nil || !store.Refused(err) || len(items) == 1 && items[0].Reason != "" {
+	if err == nil || !store.IsDataError(err) || len(items) == 1 && items[0].Reason != "" {
 		return err
 	}
 	if len(items) == 1 {
-		items[0].Reason = store.Reason(err)
+		items[0].Reason = store.DataErrorReason(err)
 		return a.commit(ctx, items)
 	}
 	half := len(items) / 2
@@ -51,8 +51,8 @@ func (a *Applier) commit(ctx context.Context, items []Item) error {
 }
 
 func (a *Applier) transact(ctx context.Context, items []Item) error {
-	var change store.Commit
-	err := a.Store.Batch(ctx, func(tx *store.Tx) (err error) {
+	var change store.ChangeSet
+	err := a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
 		change, err = a.write(ctx, tx, items)
 		return err
 	})
@@ -63,25 +63,25 @@ func (a *Applier) transact(ctx context.Context, items []Item) error {
 	return nil
 }
 
-func (a *Applier) write(ctx context.Context, tx *store.Tx, items []Item) (store.Commit, error) {
+func (a *Applier) write(ctx context.Context, tx *store.Tx, items []Item) (store.ChangeSet, error) {
 	state, err := tx.Load(ctx, a.Position.Partition, readable(items))
 	if err != nil {
-		return store.Commit{}, err
+		return store.ChangeSet{}, err
 	}
-	change := Fold(state, a.Position, items, a.Reader.Record.Lifts)
+	change := Fold(state, a.Position, items, a.Reader.Decisions.ClockAdjustments)
 	change.DeadLetters = slices.DeleteFunc(change.DeadLetters, a.known)
-	return change, tx.Commit(ctx, change)
+	return change, tx.Write(ctx, change)
 }
 
 // known tells whether a letter is on record already.
 func (a *Applier) known(letter store.DeadLetter) bool {
-	_, known := a.Reader.Record.Letters[store.StampOf(letter.Sequence, letter.StoredAt)]
+	_, known := a.Reader.Decisions.DeadLetters[store.NewMessageID(letter.Sequence, letter.StoredAt)]
 	return known
 }
 
-func (a *Applier) committed(change store.Commit) {
+func (a *Applier) committed(change store.ChangeSet) {
 	a.Position = change.To
-	a.Committed(change)
+	a.OnCommit(change)
 }
 
 // Advance moves the position, its clock and its watermark without any rows.
