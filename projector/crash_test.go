@@ -112,8 +112,8 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 	}
 	s.finish()
 	killed := s.Database.Projection(t)
-	t.Logf("%d rows", killed.Count())
-	s.Database.Forget(t)
+	t.Logf("%d rows", killed.RowCount())
+	s.Database.TruncateProjection(t)
 	s.StartProjector()
 	s.WaitUntilCaughtUp()
 	s.RequireEqualTables("uninterrupted", killed)

@@ -316,7 +316,7 @@ func TestProjector_LiftsTheClockAndReplaysTheLift(t *testing.T) {
 		t.Fatal("the clock wasn't lifted to the watermark")
 	}
 	before := s.Database.Projection(t)
-	s.Database.Forget(t)
+	s.Database.TruncateProjection(t)
 	s.StartProjector()
 	s.WaitUntilCaughtUp()
 	s.RequireEqualTables("replayed", before)

@@ -121,7 +121,7 @@ func (f rebuildFleet) one(query string) (text string) {
 
 func (f rebuildFleet) equal(what string, before schematest.Tables) {
 	f.Helper()
-	if list := f.database.Projection(f).Differences(before); len(list) > 0 {
+	if list := f.database.Projection(f).Diff(before); len(list) > 0 {
 		f.Errorf("%s: now (here) and before (there) differ:\n%s", what, strings.Join(list, "\n"))
 	}
 }

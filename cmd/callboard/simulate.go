@@ -49,10 +49,10 @@ func (c *simulateCommand) Run(ctx context.Context, streams process.Streams) erro
 	})
 }
 
-func (c *simulateCommand) publish(ctx context.Context, publisher *events.Publisher, w io.Writer) (sample.Published, error) {
+func (c *simulateCommand) publish(ctx context.Context, publisher *events.Publisher, w io.Writer) (sample.Counts, error) {
 	company := sample.New(sample.Config{Seed: c.Seed, Systems: c.Systems, Calls: c.Calls, Until: c.Until, Days: c.Days})
 	display := progress.New(w)
 	defer display.Close()
 	task := display.Start("publishing", "calls", int64(c.Calls))
-	return sample.Publish(ctx, publisher, company, c.Rate, func(p sample.Published) { task.Set(int64(p.Calls)) })
+	return sample.Publish(ctx, publisher, company, c.Rate, func(p sample.Counts) { task.Set(int64(p.Calls)) })
 }

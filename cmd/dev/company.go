@@ -92,9 +92,9 @@ func (i *instance) publishSample(ctx context.Context, created time.Time) error {
 	if m.Complete {
 		return nil
 	}
-	task := i.display.Start("publishing", "events", int64(sample.Size(i.company).Events))
+	task := i.display.Start("publishing", "events", int64(sample.Count(i.company).Events))
 	publisher := events.NewPublisher(i.publisher.JetStream, eventSource)
-	_, err = sample.Publish(ctx, publisher, i.company, 0, func(p sample.Published) { task.Set(int64(p.Events)) })
+	_, err = sample.Publish(ctx, publisher, i.company, 0, func(p sample.Counts) { task.Set(int64(p.Events)) })
 	if err != nil {
 		return err
 	}

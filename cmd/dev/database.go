@@ -35,7 +35,7 @@ func newDatabase(ctx context.Context, c databaseConfig) (*database, error) {
 	if c.url.Reveal() != "" {
 		return &database{admin: c.url}, nil
 	}
-	running, err := cluster.Start(ctx, cluster.Config{BinDir: c.programs, DataDir: c.dir, Fetch: true, Progress: c.say})
+	running, err := cluster.Start(ctx, cluster.Config{BinDir: c.programs, DataDir: c.dir, Download: true, Progress: c.say})
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w", err)
 	}

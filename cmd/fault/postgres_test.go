@@ -42,7 +42,7 @@ func newServer(tb testing.TB) *server {
 	tb.Helper()
 	dir := filepath.Join(tb.TempDir(), "postgres")
 	c, err := cluster.Start(tb.Context(), cluster.Config{
-		DataDir: dir, Fetch: true, Settings: map[string]string{"max_connections": "200", "max_wal_size": "1GB"},
+		DataDir: dir, Download: true, Settings: map[string]string{"max_connections": "200", "max_wal_size": "1GB"},
 	})
 	if err != nil {
 		tb.Fatal(err)

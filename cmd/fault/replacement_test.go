@@ -26,7 +26,7 @@ func TestStreamReplaced(t *testing.T) {
 	s.feed = s.newFeed(seed, stroll)
 	s.stopped(projector.StreamIdentityChanged)
 	s.answering()
-	if list := before.Differences(schematest.ReadProjection(t, s.postgres.URL(live))); len(list) > 0 {
+	if list := before.Diff(schematest.ReadProjection(t, s.postgres.URL(live))); len(list) > 0 {
 		t.Errorf("something of the new stream (there) was applied:\n%s", strings.Join(list, "\n"))
 	}
 	if c := s.building(); c.finish() != 0 {

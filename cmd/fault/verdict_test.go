@@ -35,7 +35,7 @@ func (s *stage) judge(number int, last bool) {
 	s.copy("control.clock_adjustment", "control.dead_letter", "access.key")
 	s.replay(at)
 	tables := schematest.ReadProjection(s.tb, s.postgres.URL(live))
-	if list := tables.Differences(schematest.ReadProjection(s.tb, s.postgres.URL(replayed))); len(list) > 0 {
+	if list := tables.Diff(schematest.ReadProjection(s.tb, s.postgres.URL(replayed))); len(list) > 0 {
 		s.tb.Errorf("what suffered (here) and a replay (there) differ:\n%s", strings.Join(list, "\n"))
 	}
 	folded := s.foldAll()
@@ -50,7 +50,7 @@ func (s *stage) judge(number int, last bool) {
 	}
 	s.figures.verdicts = append(s.figures.verdicts, fmt.Sprintf(
 		"after %d faults: %d messages, %d dead letters, %d lifts, %d rows; %d answers %s; in %s",
-		number, folded.messages, len(folded.poisons), len(folded.lifts), tables.Count(), requests, digest, brief(time.Since(began))))
+		number, folded.messages, len(folded.poisons), len(folded.lifts), tables.RowCount(), requests, digest, brief(time.Since(began))))
 	s.tb.Log(s.figures.verdicts[len(s.figures.verdicts)-1])
 }
 

@@ -8,8 +8,8 @@ import (
 	"callboard/events"
 )
 
-// Published is how much of a company the stream has.
-type Published struct {
+// Counts is how much of a company the stream has.
+type Counts struct {
 	Events int `json:"events"`
 	Calls  int `json:"calls"` // calls that began
 }
@@ -20,9 +20,9 @@ const batchSize = 1000
 // Publish publishes a company's directory and history, as fast as it can or at so many events a second, and tells after each
 // batch how much has been acknowledged. It returns what has been, whether or not there is an error.
 func Publish(
-	ctx context.Context, publisher *events.Publisher, company *Company, rate float64, tell func(Published),
-) (Published, error) {
-	var done Published
+	ctx context.Context, publisher *events.Publisher, company *Company, rate float64, tell func(Counts),
+) (Counts, error) {
+	var done Counts
 	pace := newPace(rate)
 	batch := make([]events.Event, 0, pace.batch())
 	flush := func() error {
@@ -50,9 +50,9 @@ func Publish(
 	return done, flush()
 }
 
-// Size is how much there is to publish. It costs about a hundredth of what publishing does.
-func Size(company *Company) Published {
-	var whole Published
+// Count is how much there is to publish. It costs about a hundredth of what publishing does.
+func Count(company *Company) Counts {
+	var whole Counts
 	for e := range all(company) {
 		whole.add([]events.Event{e})
 	}
@@ -71,7 +71,7 @@ func all(company *Company) iter.Seq[events.Event] {
 	}
 }
 
-func (p *Published) add(batch []events.Event) {
+func (p *Counts) add(batch []events.Event) {
 	p.Events += len(batch)
 	for _, e := range batch {
 		if e.Entity == events.EntityCall && e.Version == 1 {

@@ -31,14 +31,14 @@ func TestPublish(t *testing.T) {
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	stream := eventstest.CreateStream(t, js, 4)
 	publisher := events.NewPublisher(js, "test")
-	var told []sample.Published
-	tell := func(p sample.Published) { told = append(told, p) }
+	var told []sample.Counts
+	tell := func(p sample.Counts) { told = append(told, p) }
 	done, err := sample.Publish(t.Context(), publisher, company(), 0, tell)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Calls != 900 || done != sample.Size(company()) || done.Events != stored(t, stream) {
-		t.Errorf("%+v published, %+v expected, %d stored", done, sample.Size(company()), stored(t, stream))
+	if done.Calls != 900 || done != sample.Count(company()) || done.Events != stored(t, stream) {
+		t.Errorf("%+v published, %+v expected, %d stored", done, sample.Count(company()), stored(t, stream))
 	}
 	if len(told) < 2 || told[len(told)-1] != done {
 		t.Errorf("told %+v", told)
@@ -53,10 +53,10 @@ func TestPublish_AtARate(t *testing.T) {
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	eventstest.CreateStream(t, js, 1)
 	few := sample.New(sample.Config{Seed: 3, Systems: 1})
-	whole := sample.Size(few).Events
+	whole := sample.Count(few).Events
 	const rate = 1000
 	began := time.Now()
-	done, err := sample.Publish(t.Context(), events.NewPublisher(js, "test"), few, rate, func(sample.Published) {})
+	done, err := sample.Publish(t.Context(), events.NewPublisher(js, "test"), few, rate, func(sample.Counts) {})
 	if least := time.Duration(whole) * time.Second / rate; err != nil || done.Events != whole || time.Since(began) < least {
 		t.Errorf("%d of %d events in %s, at least %s at this rate; %v", done.Events, whole, time.Since(began), least, err)
 	}
@@ -66,7 +66,7 @@ func TestPublish_Interrupted(t *testing.T) {
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	stream := eventstest.CreateStream(t, js, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	done, err := sample.Publish(ctx, events.NewPublisher(js, "test"), company(), 0, func(sample.Published) { cancel() })
+	done, err := sample.Publish(ctx, events.NewPublisher(js, "test"), company(), 0, func(sample.Counts) { cancel() })
 	if err == nil || done.Events == 0 || done.Events != stored(t, stream) {
 		t.Errorf("%+v published, %d stored, %v", done, stored(t, stream), err)
 	}

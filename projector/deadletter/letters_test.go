@@ -234,10 +234,10 @@ func TestDrop(t *testing.T) {
 	stop()
 
 	kept := s.database.Projection(t)
-	s.database.Forget(t)
+	s.database.TruncateProjection(t)
 	s.start()
 	s.caughtUp()
-	if list := s.database.Projection(t).Differences(kept); len(list) > 0 {
+	if list := s.database.Projection(t).Diff(kept); len(list) > 0 {
 		t.Errorf("replayed and before:\n%s", strings.Join(list, "\n"))
 	}
 	if n := s.number("select sum(dead)::bigint from projection.message_count"); n != 2 {

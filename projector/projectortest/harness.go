@@ -258,7 +258,7 @@ func Query[T any](h *Harness, query string, parameters ...any) []T {
 // RequireEqualTables fails the test where the projection's rows differ from those of want.
 func (h *Harness) RequireEqualTables(what string, want schematest.Tables) {
 	h.Helper()
-	if differences := h.Database.Projection(h.TB).Differences(want); len(differences) > 0 {
+	if differences := h.Database.Projection(h.TB).Diff(want); len(differences) > 0 {
 		h.Errorf("%s: rows of the projection (here) differ from the wanted ones (there):\n%s", what, strings.Join(differences, "\n"))
 	}
 }
@@ -266,7 +266,7 @@ func (h *Harness) RequireEqualTables(what string, want schematest.Tables) {
 // Replay empties the projection, lets a projector fill it from the stream's first event, and returns its rows.
 func (h *Harness) Replay() schematest.Tables {
 	h.Helper()
-	h.Database.Forget(h.TB)
+	h.Database.TruncateProjection(h.TB)
 	stop := h.StartProjector()
 	h.WaitUntilCaughtUp()
 	stop()

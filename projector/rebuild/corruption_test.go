@@ -285,7 +285,7 @@ func TestRepair(t *testing.T) {
 	stop()
 	s.mustVerify("the projector goes on")
 	after := s.Database.Projection(t)
-	if list := s.Replay().Differences(after); len(list) > 0 {
+	if list := s.Replay().Diff(after); len(list) > 0 {
 		t.Error(list)
 	}
 }

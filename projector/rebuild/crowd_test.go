@@ -183,7 +183,7 @@ func TestRun_UnderLoad(t *testing.T) {
 	t.Logf("%d answers", stopCrowd())
 	stopProjector()
 	whole := s.Database.Projection(t)
-	if list := s.Replay().Differences(whole); len(list) > 0 {
+	if list := s.Replay().Diff(whole); len(list) > 0 {
 		t.Error(list)
 	}
 }

@@ -116,7 +116,7 @@ func TestRun_Record(t *testing.T) {
 	s.RequireEqualTables("repaired", before)
 	s.WaitUntilCaughtUp()
 	stop()
-	if list := s.Replay().Differences(before); len(list) > 0 {
+	if list := s.Replay().Diff(before); len(list) > 0 {
 		t.Error(list)
 	}
 }
@@ -192,7 +192,7 @@ func TestRun_UnreadableBehindTheComparison(t *testing.T) {
 	s.claims(spoken(first))
 	s.WaitUntilCaughtUp()
 	restore := s.loseBodies()
-	s.Database.Forget(t)
+	s.Database.TruncateProjection(t)
 	s.WaitUntilCaughtUp()
 	if s.open() != 1 {
 		t.Fatalf("%d open letters, want 1", s.open())
@@ -256,7 +256,7 @@ func TestRun_RetriedInVain(t *testing.T) {
 	stop()
 	s.mustVerify("live")
 	before := s.Database.Projection(t)
-	if list := s.Replay().Differences(before); len(list) > 0 {
+	if list := s.Replay().Diff(before); len(list) > 0 {
 		t.Error(list)
 	}
 }

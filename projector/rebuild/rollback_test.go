@@ -100,8 +100,8 @@ func TestRollback(t *testing.T) {
 	s.mustVerify("rolled forward")
 	last := s.Database.Projection(t)
 	s.RequireEqualTables("replayed", last)
-	if replayed := s.Replay(); len(replayed.Differences(last)) > 0 {
-		t.Error(replayed.Differences(last))
+	if replayed := s.Replay(); len(replayed.Diff(last)) > 0 {
+		t.Error(replayed.Diff(last))
 	}
 }
 

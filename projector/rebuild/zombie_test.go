@@ -71,7 +71,7 @@ func TestRun_ZombieThatHasRead(t *testing.T) {
 	}
 	s.mustVerify("behind the switch")
 	whole := s.Database.Projection(t)
-	if list := s.Replay().Differences(whole); len(list) > 0 {
+	if list := s.Replay().Diff(whole); len(list) > 0 {
 		t.Error(list)
 	}
 }
@@ -116,7 +116,7 @@ func TestRun_WriterIsWaitedFor(t *testing.T) {
 	stop()
 	s.mustVerify("behind the switch")
 	whole := s.Database.Projection(t)
-	if list := s.Replay().Differences(whole); len(list) > 0 {
+	if list := s.Replay().Diff(whole); len(list) > 0 {
 		t.Error(list)
 	}
 }

@@ -18,7 +18,7 @@ var miscountedSQL string
 func TestStore_CountsAreThoseOfTheTables(t *testing.T) {
 	s, database, pool := open(t)
 	rapid.Check(t, func(r *rapid.T) {
-		database.Forget(t)
+		database.TruncateProjection(t)
 		position, err := s.Claim(context.Background(), stream(), 3)
 		if err != nil {
 			r.Fatal(err)

@@ -73,11 +73,11 @@ func mustFillAsCommitted(t failer, committed, filled schematest.Tables, rows int
 	t.Helper()
 	delete(committed, "message_count") // is of messages, not of rows
 	delete(filled, "message_count")
-	if list := committed.Differences(filled); len(list) > 0 {
+	if list := committed.Diff(filled); len(list) > 0 {
 		t.Fatalf("committed (here) and filled (there) differ:\n%s", strings.Join(list, "\n"))
 	}
-	if int64(filled.Count()) != rows {
-		t.Fatalf("%d rows filled, said to be %d", filled.Count(), rows)
+	if int64(filled.RowCount()) != rows {
+		t.Fatalf("%d rows filled, said to be %d", filled.RowCount(), rows)
 	}
 }
 
@@ -100,8 +100,8 @@ func TestFill_WritesWhatCommitsWriteOfAnyHistory(t *testing.T) {
 	filled := schematest.New(t)
 	conn := connect(t, filled, "projection")
 	rapid.Check(t, func(r *rapid.T) {
-		committed.Forget(t)
-		filled.Forget(t)
+		committed.TruncateProjection(t)
+		filled.TruncateProjection(t)
 		history := foldtest.History(r)
 		position, err := s.Claim(context.Background(), stream(), 3)
 		if err != nil {

@@ -77,8 +77,8 @@ func TestStore_AnyBatchingGivesTheSameTables(t *testing.T) {
 	batched, batchedTables, _ := open(t)
 	whole, wholeTables, _ := open(t)
 	rapid.Check(t, func(r *rapid.T) {
-		batchedTables.Forget(t)
-		wholeTables.Forget(t)
+		batchedTables.TruncateProjection(t)
+		wholeTables.TruncateProjection(t)
 		history := foldtest.History(r)
 
 		position, err := batched.Claim(context.Background(), stream(), 3)
@@ -95,7 +95,7 @@ func TestStore_AnyBatchingGivesTheSameTables(t *testing.T) {
 		}
 		commit(r, whole, position, history)
 
-		if list := batchedTables.Projection(t).Differences(wholeTables.Projection(t)); len(list) > 0 {
+		if list := batchedTables.Projection(t).Diff(wholeTables.Projection(t)); len(list) > 0 {
 			r.Fatalf("batched (here) and whole (there) differ:\n%s", strings.Join(list, "\n"))
 		}
 	})
@@ -115,7 +115,7 @@ func TestStore_EveryFieldComesBack(t *testing.T) {
 		full[i].At += 1000
 	}
 	commit(t, s, position, full)
-	if list := before.Differences(database.Projection(t)); len(list) > 0 {
+	if list := before.Diff(database.Projection(t)); len(list) > 0 {
 		t.Errorf("changed:\n%s", strings.Join(list, "\n"))
 	}
 	err = s.BeginFunc(t.Context(), func(tx *store.Tx) error {

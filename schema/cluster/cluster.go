@@ -45,8 +45,8 @@ type Config struct {
 	// survive a crash of the server only, and are much faster.
 	Durable bool
 
-	// Fetch allows PostgreSQL's programs to be downloaded when none are installed.
-	Fetch bool
+	// Download allows PostgreSQL's programs to be downloaded when none are installed.
+	Download bool
 
 	// FetchDir is where downloaded programs are kept; empty means the user's cache folder.
 	FetchDir string

@@ -41,7 +41,7 @@ func findInstall(ctx context.Context, config Config, owner account) (install, er
 		}
 		unfit = append(unfit, err.Error())
 	}
-	if config.Fetch {
+	if config.Download {
 		pg, err := fetch(ctx, config, owner)
 		if err == nil {
 			return pg, nil

@@ -38,8 +38,8 @@ func ReadProjection(tb testing.TB, url string) Tables {
 	return tables
 }
 
-// Forget empties the live projection, positions included: the next projector replays the stream from its first event.
-func (d *Database) Forget(tb testing.TB) {
+// TruncateProjection empties the live projection, positions included: the next projector replays the stream from its first event.
+func (d *Database) TruncateProjection(tb testing.TB) {
 	tb.Helper()
 	withConn(tb, d.URL(), func(conn *pgx.Conn) {
 		list := "projection.position, projection." + strings.Join(projectionTables(tb, conn), ", projection.")
@@ -76,8 +76,8 @@ func projectionTables(tb testing.TB, conn *pgx.Conn) []string {
 	return names
 }
 
-// Differences are the rows that only one side has, the first of each table: "call_log: only here: (...)". None: the two are equal.
-func (t Tables) Differences(other Tables) []string {
+// Diff returns the rows that only one side has, the first of each table: "call_log: only here: (...)". None: the two are equal.
+func (t Tables) Diff(other Tables) []string {
 	var list []string
 	for name, rows := range t {
 		here, there := missing(rows, other[name]), missing(other[name], rows)
@@ -103,8 +103,8 @@ func missing(rows, others []string) []string {
 	return list
 }
 
-// Count is how many rows all tables hold.
-func (t Tables) Count() int {
+// RowCount is how many rows all tables hold.
+func (t Tables) RowCount() int {
 	n := 0
 	for _, rows := range t {
 		n += len(rows)

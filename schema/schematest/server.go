@@ -95,7 +95,7 @@ func start(ctx context.Context) (_ *server, err error) {
 	s := &server{dir: filepath.Join(base, folder+strings.ToLower(rand.Text())), password: rand.Text()}
 	s.cluster, err = cluster.Start(ctx, cluster.Config{
 		DataDir:  s.dir,
-		Fetch:    true,
+		Download: true,
 		Settings: map[string]string{"max_connections": "200", "max_wal_size": "1GB"},
 	})
 	if err != nil {
