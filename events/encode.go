@@ -52,7 +52,7 @@ func encodeData(e Event) ([]byte, error) {
 	d := deletion{Version: e.Version, PhoneSystemID: Null[uuid.UUID]{e.System, e.System != uuid.Nil}}
 	switch e.Entity {
 	case EntityTranscript:
-		owner, _ := ParseOwner(e.Key)
+		owner, _ := ParseOwnerRow(e.Key)
 		d.CallID = Null[uuid.UUID]{owner.ID, owner.Entity == EntityCall}
 		d.VoicemailID = Null[uuid.UUID]{owner.ID, owner.Entity == EntityVoicemail}
 	case EntityRecording:

@@ -8,4 +8,4 @@ import (
 	"callboard/events/eventstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.StoredObject()) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.IgnoreObjectStoreWatcher()) }

@@ -6,38 +6,38 @@ import (
 	"github.com/google/uuid"
 )
 
-// Owner is what a transcript or a recording hangs on: one call or one voicemail.
-type Owner struct {
+// OwnerRow is what a transcript or a recording hangs on: one call or one voicemail.
+type OwnerRow struct {
 	Entity Entity // EntityCall, EntityVoicemail, or empty where the owner isn't known
 	ID     uuid.UUID
 }
 
 // Key is "call/<id>" or "voicemail/<id>".
-func (o Owner) Key() string { return string(o.Entity) + "/" + o.ID.String() }
+func (o OwnerRow) Key() string { return string(o.Entity) + "/" + o.ID.String() }
 
-// OwnerOf is the Owner that a state's callId and voicemailId name.
-func OwnerOf(callID, voicemailID Null[uuid.UUID]) Owner {
+// OwnerRowOf is the OwnerRow that a state's callId and voicemailId name.
+func OwnerRowOf(callID, voicemailID Null[uuid.UUID]) OwnerRow {
 	switch {
 	case callID.Valid:
-		return Owner{EntityCall, callID.Value}
+		return OwnerRow{EntityCall, callID.Value}
 	case voicemailID.Valid:
-		return Owner{EntityVoicemail, voicemailID.Value}
+		return OwnerRow{EntityVoicemail, voicemailID.Value}
 	}
-	return Owner{}
+	return OwnerRow{}
 }
 
-// ParseOwner reads what [Owner.Key] writes; ok is false for anything else.
-func ParseOwner(key string) (owner Owner, ok bool) {
+// ParseOwnerRow reads what [OwnerRow.Key] writes; ok is false for anything else.
+func ParseOwnerRow(key string) (owner OwnerRow, ok bool) {
 	entity, id, _ := strings.Cut(key, "/")
 	parsed, err := uuid.Parse(id)
-	owner = Owner{Entity(entity), parsed}
+	owner = OwnerRow{Entity(entity), parsed}
 	return owner, err == nil && owner.Key() == key
 }
 
-func readOwner(o *object) Owner {
+func readOwner(o *object) OwnerRow {
 	call, voicemail := nullable(o, "callId", identifier), nullable(o, "voicemailId", identifier)
 	checkOwner(o, call, voicemail)
-	return OwnerOf(call, voicemail)
+	return OwnerRowOf(call, voicemail)
 }
 
 func checkOwner(o *object, callID, voicemailID Null[uuid.UUID]) {

@@ -34,8 +34,8 @@ type Audio struct {
 	Bytes       int64  `json:"bytes"`
 }
 
-// Owner is the call or voicemail that was recorded.
-func (r *Recording) Owner() Owner { return OwnerOf(r.CallID, r.VoicemailID) }
+// OwnerRow is the call or voicemail that was recorded.
+func (r *Recording) OwnerRow() OwnerRow { return OwnerRowOf(r.CallID, r.VoicemailID) }
 
 // Identity implements [State].
 func (r *Recording) Identity() Identity {

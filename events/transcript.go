@@ -53,12 +53,12 @@ type Object struct {
 	Digest string `json:"digest"` // SHA-256=<URL-safe base64>
 }
 
-// Owner is the call or voicemail that was transcribed.
-func (t *Transcript) Owner() Owner { return OwnerOf(t.CallID, t.VoicemailID) }
+// OwnerRow is the call or voicemail that was transcribed.
+func (t *Transcript) OwnerRow() OwnerRow { return OwnerRowOf(t.CallID, t.VoicemailID) }
 
 // Identity implements [State].
 func (t *Transcript) Identity() Identity {
-	return Identity{EntityTranscript, t.PhoneSystemID, t.Owner().Key(), t.Version}
+	return Identity{EntityTranscript, t.PhoneSystemID, t.OwnerRow().Key(), t.Version}
 }
 
 func readTranscript(o *object) State {

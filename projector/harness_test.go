@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childNATS) != "" {
 		os.Exit(runChild())
 	}
-	schematest.Run(m, func() error { return goleak.Find(eventstest.StoredObject()) })
+	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
 }
 
 // stage is a stream, a database and projectors between the two.

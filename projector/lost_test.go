@@ -16,8 +16,8 @@ func TestProjector_StopsWhereTheStreamHasGrownAnotherEnd(t *testing.T) {
 	for name, running := range map[string]bool{"running": true, "started later": false} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			log, line := new(eventstest.LogBuffer), eventstest.NewLine(t, s.Server.URL())
-			stop := s.StartProjector(projectortest.LogTo(log), func(c *projector.Config) { c.JetStream = eventstest.JetStream(t, "nats://"+line.Host()) })
+			log, proxy := new(eventstest.LogBuffer), eventstest.NewProxy(t, s.Server.URL())
+			stop := s.StartProjector(projectortest.LogTo(log), func(c *projector.Config) { c.JetStream = eventstest.JetStream(t, "nats://"+proxy.Addr()) })
 			busy, idle := s.NewSystemIn(0), s.NewSystemIn(1)
 			s.PublishStates(projectortest.PhoneSystem(busy), projectortest.PhoneSystem(idle))
 			s.WaitUntilCaughtUp()
@@ -29,12 +29,12 @@ func TestProjector_StopsWhereTheStreamHasGrownAnotherEnd(t *testing.T) {
 			if !running {
 				stop()
 			}
-			release := line.Hold()
+			resume := proxy.Pause()
 			restore()
 			for range 30 {
 				s.PublishStates(projectortest.Call(idle, uuid.New()))
 			}
-			release()
+			resume()
 			if running {
 				says(t, log, projector.StreamRegressed)
 				stop()

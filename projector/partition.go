@@ -198,7 +198,7 @@ func (p *partition) rest(ctx context.Context) error {
 	if last := info.State; last.LastSeq > 0 {
 		next.LastMessage, next.LastMessageAt = last.LastSeq, events.TimeOf(last.LastTime)
 	}
-	next.Clock.Publish(min(events.TimeOf(info.TimeStamp), events.TimeOf(time.Now().Add(maxAhead))))
+	next.Clock.RaiseWatermark(min(events.TimeOf(info.TimeStamp), events.TimeOf(time.Now().Add(maxAhead))))
 	if err := p.applier.Advance(ctx, next); err != nil {
 		return err
 	}

@@ -80,48 +80,48 @@ func TestNewNATS_ServerComesBack(t *testing.T) {
 func TestNewNATS_CredentialsComeBack(t *testing.T) {
 	var options *server.Options
 	s := eventstest.NewServer(t, func(o *server.Options) { options = o })
-	line := eventstest.NewLine(t, s.URL())
+	proxy := eventstest.NewProxy(t, s.URL())
 	password := func(p string) {
 		s.Stop()
 		options.Authorization = p
 		s.Start()
 	}
 	password("changed")
-	n, err := NewNATS(NATSConfig{URL: natsURL(t, "nats://hunter2@"+line.Host()), Patient: true, Log: zerolog.Nop()})
+	n, err := NewNATS(NATSConfig{URL: natsURL(t, "nats://hunter2@"+proxy.Addr()), Patient: true, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.Close)
-	calledAgain(t, line)
+	calledAgain(t, proxy)
 	password("hunter2")
 	eventually(t, func() bool { return n.Err() == nil })
 	password("changed")
-	calledAgain(t, line)
+	calledAgain(t, proxy)
 	password("hunter2")
 	eventually(t, func() bool { return n.Err() == nil })
 }
 
 // calledAgain waits until the server was called some times more.
-func calledAgain(t *testing.T, line *eventstest.Line) {
+func calledAgain(t *testing.T, proxy *eventstest.Proxy) {
 	t.Helper()
-	before := line.Calls()
-	eventually(t, func() bool { return line.Calls() >= before+3 })
+	before := proxy.Connections()
+	eventually(t, func() bool { return proxy.Connections() >= before+3 })
 }
 
 // A host that vanished answers no ping and takes no bytes, and closes nothing.
 func TestNewNATS_SilentServer(t *testing.T) {
 	for name, busy := range map[string]bool{"an idle connection": false, "a busy one": true} {
 		t.Run(name, func(t *testing.T) {
-			line := eventstest.NewLine(t, eventstest.NewServer(t).URL())
+			proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
 			n, err := NewNATS(NATSConfig{
-				URL: natsURL(t, "nats://"+line.Host()), Log: zerolog.Nop(), silence: 200 * time.Millisecond,
+				URL: natsURL(t, "nats://"+proxy.Addr()), Log: zerolog.Nop(), silence: 200 * time.Millisecond,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(n.Close)
 			lost := n.conn.StatusChanged(nats.RECONNECTING)
-			release := line.Hold()
+			resume := proxy.Pause()
 			var filling sync.WaitGroup
 			if busy {
 				filling.Go(func() { fill(n.conn) })
@@ -131,7 +131,7 @@ func TestNewNATS_SilentServer(t *testing.T) {
 			case <-time.After(patience):
 				t.Error("nobody noticed")
 			}
-			release()
+			resume()
 			filling.Wait()
 			eventually(t, func() bool { return n.Err() == nil })
 		})

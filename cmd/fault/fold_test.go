@@ -18,16 +18,16 @@ import (
 
 // folded is what a pure fold makes of the whole stream, in memory, message by message.
 type folded struct {
-	states   []*fold.State // by partition
-	clocks   []fold.Clock
-	covered  map[coverageKey]coverage
-	lifts    map[liftKey]events.Time
-	dead     map[uint64]string // by sequence: the reason
-	poisons  map[uint64]string // by sequence: the kind
-	messages int
+	states      []*fold.State // by partition
+	clocks      []fold.Clock
+	covered     map[coverageKey]coverage
+	adjustments map[adjustmentKey]events.Time
+	dead        map[uint64]string // by sequence: the reason
+	poisons     map[uint64]string // by sequence: the kind
+	messages    int
 }
 
-type liftKey struct {
+type adjustmentKey struct {
 	partition int
 	sequence  uint64
 }
@@ -39,7 +39,7 @@ const verdict = "verdict"
 func (s *stage) foldAll() *folded {
 	s.tb.Helper()
 	f := &folded{
-		clocks: make([]fold.Clock, partitions), covered: map[coverageKey]coverage{}, lifts: s.recordedLifts(),
+		clocks: make([]fold.Clock, partitions), covered: map[coverageKey]coverage{}, adjustments: s.recordedAdjustments(),
 		dead: map[uint64]string{}, poisons: map[uint64]string{},
 	}
 	for partition := range partitions {
@@ -82,8 +82,8 @@ func (f *folded) message(s *stage, m jetstream.Msg) {
 		f.poisons[sequence] = kind
 	}
 	clock := &f.clocks[partition]
-	lift := f.lifts[liftKey{partition, sequence}]
-	clock.Advance(sequence, events.TimeOf(meta.Timestamp), map[uint64]events.Time{sequence: lift})
+	adjustment := f.adjustments[adjustmentKey{partition, sequence}]
+	clock.Advance(sequence, events.TimeOf(meta.Timestamp), map[uint64]events.Time{sequence: adjustment})
 	outcome, err := f.apply(s, partition, m)
 	if err != nil {
 		f.dead[sequence] = err.Error()
@@ -109,23 +109,23 @@ func (f *folded) apply(s *stage, partition int, m jetstream.Msg) (fold.Outcome, 
 	return f.states[partition].Fold(e, f.clocks[partition].Now)
 }
 
-func (s *stage) recordedLifts() map[liftKey]events.Time {
+func (s *stage) recordedAdjustments() map[adjustmentKey]events.Time {
 	s.tb.Helper()
 	rows, err := s.pool.Query(s.tb.Context(), "select partition, sequence, clock from control.clock_adjustment where stream_created = $1", s.created())
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	lifts := map[liftKey]events.Time{}
-	var key liftKey
+	adjustments := map[adjustmentKey]events.Time{}
+	var key adjustmentKey
 	var at time.Time
 	_, err = pgx.ForEachRow(rows, []any{&key.partition, &key.sequence, &at}, func() error {
-		lifts[key] = events.TimeOf(at)
+		adjustments[key] = events.TimeOf(at)
 		return nil
 	})
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	return lifts
+	return adjustments
 }
 
 // compare holds the tables against the fold: how many rows each has, when each call changed, what is dead and what was covered.
@@ -169,7 +169,7 @@ func rowsOf[K, R comparable](t *fold.Table[K, R]) int {
 	return len(rows)
 }
 
-func counted[K comparable](t fold.Tally[K]) int {
+func counted[K comparable](t fold.Deltas[K]) int {
 	n := 0
 	for _, count := range t {
 		if count != 0 {

@@ -49,8 +49,8 @@ func (s *stage) judge(number int, last bool) {
 		p.start()
 	}
 	s.figures.verdicts = append(s.figures.verdicts, fmt.Sprintf(
-		"after %d faults: %d messages, %d dead letters, %d lifts, %d rows; %d answers %s; in %s",
-		number, folded.messages, len(folded.poisons), len(folded.lifts), tables.RowCount(), requests, digest, brief(time.Since(began))))
+		"after %d faults: %d messages, %d dead letters, %d adjustments, %d rows; %d answers %s; in %s",
+		number, folded.messages, len(folded.poisons), len(folded.adjustments), tables.RowCount(), requests, digest, brief(time.Since(began))))
 	s.tb.Log(s.figures.verdicts[len(s.figures.verdicts)-1])
 }
 

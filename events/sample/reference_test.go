@@ -47,11 +47,11 @@ func (a *audit) see(e events.Event) bool {
 	case *events.Call:
 		a.call(s)
 	case *events.Transcript:
-		a.facet(subject, s.Owner())
+		a.facet(subject, s.OwnerRow())
 	case *events.Recording:
-		a.facet(subject, s.Owner())
+		a.facet(subject, s.OwnerRow())
 	case *events.Analysis:
-		a.facet(subject, events.Owner{Entity: events.EntityCall, ID: s.CallID})
+		a.facet(subject, events.OwnerRow{Entity: events.EntityCall, ID: s.CallID})
 		if s.Representative != nil {
 			a.refers(s.Representative.ID, events.EntityRepresentative)
 		}
@@ -83,7 +83,7 @@ func (a *audit) refers(id events.Null[uuid.UUID], entity events.Entity) {
 	}
 }
 
-func (a *audit) facet(subject string, owner events.Owner) {
+func (a *audit) facet(subject string, owner events.OwnerRow) {
 	key := owner.Key()
 	if was, seen := a.owners[subject]; seen && was != key {
 		a.Errorf("%s moved from %s to %s", subject, was, key)

@@ -106,7 +106,7 @@ func TestTranscripts(t *testing.T) {
 		if strings.ContainsAny(s.Text.Value, "{}|") || !utf8.ValidString(s.Text.Value) {
 			t.Errorf("text %q", s.Text.Value)
 		}
-		length, ok := durations[s.Owner().Key()]
+		length, ok := durations[s.OwnerRow().Key()]
 		if !ok {
 			continue // deleted before its transcript was kept here, or not yet published
 		}

@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	schematest.Run(m, func() error { return goleak.Find(eventstest.StoredObject()) })
+	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
 }
 
 const (

@@ -16,7 +16,9 @@ const (
 
 func (a Analysis) version() int64 { return a.Version }
 
-func (a Analysis) owner() events.Owner { return events.Owner{Entity: events.EntityCall, ID: a.CallID} }
+func (a Analysis) owner() events.OwnerRow {
+	return events.OwnerRow{Entity: events.EntityCall, ID: a.CallID}
+}
 
 func (s *State) analyses() facets[Key, Analysis] {
 	return facets[Key, Analysis]{&s.Analyses, &s.analysesOf, s.listAnalysis}
@@ -25,7 +27,7 @@ func (s *State) analyses() facets[Key, Analysis] {
 // LoadAnalysis adds an analysis as it stands in the database.
 func (s *State) LoadAnalysis(row Analysis) {
 	s.Analyses.Load(row.Key, row)
-	s.analysesOf.own(OwnerKey{row.System, row.owner()}, row.Key)
+	s.analysesOf.own(OwnerRowKey{row.System, row.owner()}, row.Key)
 }
 
 // foldAnalysis applies an event of an analysis.
@@ -86,7 +88,7 @@ func (s *State) listAnalysis(row Analysis, by int64) {
 }
 
 // newestFindings are those that a call shows: of the newest completed analysis by (createdAt, id).
-func (s *State) newestFindings(call OwnerKey) Findings {
+func (s *State) newestFindings(call OwnerRowKey) Findings {
 	newest, found := Analysis{}, false
 	for _, key := range s.analysesOf[call] {
 		row, live := s.Analyses.Get(key)
@@ -107,7 +109,7 @@ func follows(a, b uuid.UUID) bool { return slices.Compare(a[:], b[:]) > 0 }
 
 // hideAnalyses takes a call's analyses out of their lists, and showAnalyses puts them in: between the two the call may change
 // the extensions that it belongs to.
-func (s *State) hideAnalyses(call OwnerKey) {
+func (s *State) hideAnalyses(call OwnerRowKey) {
 	for _, key := range s.analysesOf[call] {
 		if row, live := s.Analyses.Get(key); live {
 			s.listAnalysis(row, -1)
@@ -115,7 +117,7 @@ func (s *State) hideAnalyses(call OwnerKey) {
 	}
 }
 
-func (s *State) showAnalyses(call OwnerKey) {
+func (s *State) showAnalyses(call OwnerRowKey) {
 	for _, key := range s.analysesOf[call] {
 		if row, live := s.Analyses.Get(key); live {
 			row.Listed = true

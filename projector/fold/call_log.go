@@ -128,8 +128,8 @@ func (s *State) foldCall(e events.Event, at events.Time) Outcome {
 	return Applied
 }
 
-func callOwner(call Key) OwnerKey {
-	return OwnerKey{call.System, events.Owner{Entity: events.EntityCall, ID: call.ID}}
+func callOwner(call Key) OwnerRowKey {
+	return OwnerRowKey{call.System, events.OwnerRow{Entity: events.EntityCall, ID: call.ID}}
 }
 
 // endCall removes a call with all that hangs on it, for good.
@@ -140,7 +140,7 @@ func (s *State) endCall(key Key, before CallLog, existed bool, e events.Event) {
 		s.References.add(-1, before.references()...)
 		s.CallLogs.Delete(key)
 	}
-	s.bury(e.Identity, events.Owner{})
+	s.bury(e.Identity, events.OwnerRow{})
 }
 
 // settleCall writes a call's row with its facets as they are now. UpdatedAt moves if a reported value does.
@@ -181,7 +181,7 @@ func (s *State) listCall(row CallLog, by int64) {
 }
 
 // settleOwner brings a facet's change to the call it hangs on, if that has arrived.
-func (s *State) settleOwner(owner OwnerKey, at events.Time) {
+func (s *State) settleOwner(owner OwnerRowKey, at events.Time) {
 	if owner.Entity != events.EntityCall {
 		return
 	}

@@ -90,7 +90,7 @@ func TestRecording_OwnerNeverChanges(t *testing.T) {
 	w := newWorld()
 	w.apply(at(1, events.Changed(recording("RE1", 30, 1))), at(2, events.Changed(recording("RE1", 31, 2))))
 	row := w.recordings[fold.RecordingKey{System: id(1), Sid: "RE1"}]
-	if w.dead != 1 || row.Owner.ID != id(30) || row.Version != 1 {
+	if w.dead != 1 || row.OwnerRow.ID != id(30) || row.Version != 1 {
 		t.Errorf("%d dead letters, row %+v", w.dead, row)
 	}
 }
@@ -127,21 +127,21 @@ func TestClock(t *testing.T) {
 		{5, 190, 0, 200, false, "another: the clock is there already"},
 		{6, 250, 0, 250, false, "the server's clock is ahead again"},
 	}
-	lifts := map[uint64]events.Time{}
+	adjustments := map[uint64]events.Time{}
 	for _, step := range steps {
-		lift := c.Advance(step.sequence, step.stored, nil)
-		if c.Now != step.want || (lift != nil) != step.wantLift {
-			t.Fatalf("%s: clock %d lift %v, want %d %v", step.situation, c.Now, lift, step.want, step.wantLift)
+		adjustment := c.Advance(step.sequence, step.stored, nil)
+		if c.Now != step.want || (adjustment != nil) != step.wantLift {
+			t.Fatalf("%s: clock %d adjustment %v, want %d %v", step.situation, c.Now, adjustment, step.want, step.wantLift)
 		}
-		if lift != nil {
-			lifts[lift.Sequence] = lift.Time
+		if adjustment != nil {
+			adjustments[adjustment.Sequence] = adjustment.Time
 		}
-		c.Publish(step.publish)
+		c.RaiseWatermark(step.publish)
 	}
 	var replay fold.Clock
 	for _, step := range steps {
-		if lift := replay.Advance(step.sequence, step.stored, lifts); lift != nil || replay.Now != step.want {
-			t.Fatalf("replay at %d: clock %d lift %v, want %d", step.sequence, replay.Now, lift, step.want)
+		if adjustment := replay.Advance(step.sequence, step.stored, adjustments); adjustment != nil || replay.Now != step.want {
+			t.Fatalf("replay at %d: clock %d adjustment %v, want %d", step.sequence, replay.Now, adjustment, step.want)
 		}
 	}
 }

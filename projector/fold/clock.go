@@ -3,30 +3,31 @@ package fold
 import "callboard/events"
 
 // Clock is a partition's time: the running maximum, in sequence order, of the times at which the stream stored its messages.
-// Those are a server's wall clock and can step back; the Clock never does.
+// Those times are a server's wall clock and can step back; the Clock never does.
 type Clock struct {
 	Now events.Time
-	// Watermark was published: every event stored before it was in the tables then. The Clock is lifted over it, so that no
-	// row can appear behind it.
+	// Watermark is the last one published: every event stored before it is in the tables. The Clock moves past it before
+	// another event is applied, so that no row appears behind it.
 	Watermark events.Time
 }
 
-// Lift is a message at which the clock was lifted to a published watermark. A replay knows no watermarks and needs the lifts.
-type Lift struct {
+// ClockAdjustment is a message at which the clock moved forward to a published watermark, because the stream stored the message
+// behind it. A replay has no watermarks and needs the adjustments to give rows the same times.
+type ClockAdjustment struct {
 	Sequence uint64
 	Time     events.Time
 }
 
-// Advance moves the clock to a message. lifts are those recorded when the message was first applied; the returned lift, if any,
-// is a new one to record.
-func (c *Clock) Advance(sequence uint64, stored events.Time, lifts map[uint64]events.Time) (lift *Lift) {
-	c.Now = max(c.Now, stored, lifts[sequence])
+// Advance moves the clock to a message that the stream stored at the given time. recorded holds the adjustments of an earlier
+// application, by sequence. The result, if not nil, is a new adjustment to record.
+func (c *Clock) Advance(sequence uint64, stored events.Time, recorded map[uint64]events.Time) *ClockAdjustment {
+	c.Now = max(c.Now, stored, recorded[sequence])
 	if c.Now < c.Watermark {
 		c.Now = c.Watermark
-		return &Lift{Sequence: sequence, Time: c.Watermark}
+		return &ClockAdjustment{Sequence: sequence, Time: c.Watermark}
 	}
 	return nil
 }
 
-// Publish raises the watermark to at, if it is not there yet.
-func (c *Clock) Publish(at events.Time) { c.Watermark = max(c.Watermark, at) }
+// RaiseWatermark sets the watermark to at if at is later.
+func (c *Clock) RaiseWatermark(at events.Time) { c.Watermark = max(c.Watermark, at) }

@@ -20,12 +20,12 @@ const (
 	ListVoicemail   = "voicemail"
 )
 
-// Tally is by how much counters change.
-type Tally[K comparable] map[K]int64
+// Deltas is by how much counters change.
+type Deltas[K comparable] map[K]int64
 
-func (t *Tally[K]) add(by int64, keys ...K) {
+func (t *Deltas[K]) add(by int64, keys ...K) {
 	if *t == nil {
-		*t = make(Tally[K])
+		*t = make(Deltas[K])
 	}
 	for _, key := range keys {
 		(*t)[key] += by
@@ -44,7 +44,7 @@ func byStatus(system uuid.UUID, list, status string, createdAt events.Time) []Co
 // own is a list of which keys narrowed to an extension see a part.
 type own struct {
 	name    string
-	entries *Table[OwnEntry, OwnEntry]
+	entries *Table[ExtensionEntry, ExtensionEntry]
 }
 
 // listOwn counts a row into a list, or out of it, for every extension whose narrowed keys see it and for all others.
@@ -53,7 +53,7 @@ func (s *State) listOwn(list own, key Key, createdAt events.Time, extensions []u
 	s.Counts.add(by, CountKey{System: key.System, List: list.name, Day: day})
 	for _, extension := range extensions {
 		s.Counts.add(by, CountKey{System: key.System, List: list.name, Subset: extension.String(), Day: day})
-		entry := OwnEntry{key.System, extension, createdAt, key.ID}
+		entry := ExtensionEntry{key.System, extension, createdAt, key.ID}
 		if by > 0 {
 			list.entries.Put(entry, entry)
 		} else {

@@ -24,7 +24,7 @@ func define[K comparable, R definition, S any](s *State, t *Table[K, R], key K, 
 	}
 	if e.Deleted() {
 		t.Delete(key)
-		s.bury(e.Identity, events.Owner{})
+		s.bury(e.Identity, events.OwnerRow{})
 		return Applied
 	}
 	s.unbury(e.Identity)

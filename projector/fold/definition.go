@@ -6,8 +6,8 @@ import (
 	"callboard/events"
 )
 
-// ClassificationOf is the key of an event of a classification.
-func ClassificationOf(e events.Event) ClassificationKey {
+// ClassificationKeyOf is the key of an event of a classification.
+func ClassificationKeyOf(e events.Event) ClassificationKey {
 	kind, code, _ := strings.Cut(e.Key, "/")
 	return ClassificationKey{e.System, kind, code}
 }

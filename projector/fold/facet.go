@@ -10,13 +10,13 @@ import (
 type facet interface {
 	comparable
 	version() int64
-	owner() events.Owner
+	owner() events.OwnerRow
 }
 
 // owned are the facets of a kind by what they hang on.
-type owned[K comparable] map[OwnerKey][]K
+type owned[K comparable] map[OwnerRowKey][]K
 
-func (o *owned[K]) own(owner OwnerKey, key K) {
+func (o *owned[K]) own(owner OwnerRowKey, key K) {
 	if *o == nil {
 		*o = make(owned[K])
 	}
@@ -41,7 +41,7 @@ func attach[K comparable, R facet](
 	if e.Version <= max(before.version(), tomb.Version) {
 		return Stale, nil
 	}
-	known := tomb.Owner
+	known := tomb.OwnerRow
 	if existed {
 		known = before.owner()
 	}
@@ -51,14 +51,14 @@ func attach[K comparable, R facet](
 		}
 		f.rows.Delete(key)
 		s.bury(e.Identity, known)
-		s.settleOwner(OwnerKey{e.System, known}, at)
+		s.settleOwner(OwnerRowKey{e.System, known}, at)
 		return Applied, nil
 	}
 	next := read()
 	if known.Entity != "" && known != next.owner() {
 		return 0, errOwnerChanged
 	}
-	owner := OwnerKey{e.System, next.owner()}
+	owner := OwnerRowKey{e.System, next.owner()}
 	if s.finalOwner(owner) {
 		s.bury(e.Identity, next.owner())
 		return Ignored, nil
@@ -75,7 +75,7 @@ func attach[K comparable, R facet](
 }
 
 // end removes the facets of an owner. The tombstones keep what they hung on: that never changes.
-func end[K comparable, R facet](s *State, f facets[K, R], owner OwnerKey, identity func(K) events.Identity) {
+func end[K comparable, R facet](s *State, f facets[K, R], owner OwnerRowKey, identity func(K) events.Identity) {
 	for _, key := range (*f.of)[owner] {
 		row, live := f.rows.Get(key)
 		if !live {
@@ -90,7 +90,7 @@ func end[K comparable, R facet](s *State, f facets[K, R], owner OwnerKey, identi
 }
 
 // endFacets removes what hangs on an owner.
-func (s *State) endFacets(owner OwnerKey) {
+func (s *State) endFacets(owner OwnerRowKey) {
 	s.endTranscript(owner)
 	end(s, s.recordings(), owner, func(key RecordingKey) events.Identity {
 		return events.Identity{Entity: events.EntityRecording, System: key.System, Key: key.Sid}

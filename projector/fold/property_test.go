@@ -31,7 +31,7 @@ func mustEqual(t *rapid.T, got, want *world, clocks bool) {
 
 func TestFold_AnyBatchingGivesTheSameRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := foldtest.History(t)
+		list := foldtest.RandomHistory(t)
 		var batches [][]stamped
 		for rest := list; len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "batch")
@@ -43,7 +43,7 @@ func TestFold_AnyBatchingGivesTheSameRows(t *testing.T) {
 
 func TestFold_OnceMoreChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := foldtest.History(t)
+		list := foldtest.RandomHistory(t)
 		var twice []stamped
 		for _, e := range list {
 			again := e
@@ -58,7 +58,7 @@ func TestFold_OnceMoreChangesNothing(t *testing.T) {
 
 func TestFold_APrefixReplayedAfterTheWholeChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := foldtest.History(t)
+		list := foldtest.RandomHistory(t)
 		prefix := slices.Clone(list[:rapid.IntRange(0, len(list)).Draw(t, "prefix")])
 		for i := range prefix {
 			prefix[i].At += 500_000
@@ -73,7 +73,7 @@ func TestFold_APrefixReplayedAfterTheWholeChangesNothing(t *testing.T) {
 // that ended may come back, it matters what came before its end.
 func TestFold_AnyInterleavingGivesTheSameRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := slices.DeleteFunc(foldtest.History(t), func(e stamped) bool { return e.Entity == events.EntityVoicemail })
+		list := slices.DeleteFunc(foldtest.RandomHistory(t), func(e stamped) bool { return e.Entity == events.EntityVoicemail })
 		queues := map[string][]stamped{}
 		for _, e := range list {
 			key := fmt.Sprint(e.Entity, e.System, e.Key)
@@ -97,7 +97,7 @@ func TestFold_AnyInterleavingGivesTheSameRows(t *testing.T) {
 func TestFold_CountsAreThoseOfTheRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
-		for _, e := range foldtest.History(t) {
+		for _, e := range foldtest.RandomHistory(t) {
 			w.apply(e)
 			want := w.recount()
 			mustCount(t, "day_count", w.counts, want.counts)
@@ -123,7 +123,7 @@ func mustCount[K comparable](t *rapid.T, name string, got, want map[K]int64) {
 func TestFold_UpdatedAtMovesExactlyWithTheReport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
-		for _, e := range foldtest.History(t) {
+		for _, e := range foldtest.RandomHistory(t) {
 			before := maps.Clone(w.callLogs)
 			w.apply(e)
 			for key, now := range w.callLogs {

@@ -4,8 +4,8 @@ import (
 	"callboard/events"
 )
 
-func (r Recording) version() int64      { return r.Version }
-func (r Recording) owner() events.Owner { return r.Owner }
+func (r Recording) version() int64         { return r.Version }
+func (r Recording) owner() events.OwnerRow { return r.OwnerRow }
 
 func (s *State) recordings() facets[RecordingKey, Recording] {
 	return facets[RecordingKey, Recording]{&s.Recordings, &s.recordingsOf, s.listRecording}
@@ -14,7 +14,7 @@ func (s *State) recordings() facets[RecordingKey, Recording] {
 // LoadRecording adds a recording as it stands in the database.
 func (s *State) LoadRecording(row Recording) {
 	s.Recordings.Load(row.RecordingKey, row)
-	s.recordingsOf.own(OwnerKey{row.System, row.Owner}, row.RecordingKey)
+	s.recordingsOf.own(OwnerRowKey{row.System, row.OwnerRow}, row.RecordingKey)
 }
 
 // foldRecording applies an event of a recording.
@@ -27,7 +27,7 @@ func (s *State) recording(key RecordingKey, r *events.Recording) Recording {
 	row := Recording{
 		RecordingKey: key,
 		Version:      r.Version,
-		Owner:        r.Owner(),
+		OwnerRow:     r.OwnerRow(),
 		Status:       r.Status,
 		Duration:     r.DurationSeconds,
 		CreatedAt:    r.CreatedAt,
@@ -37,7 +37,7 @@ func (s *State) recording(key RecordingKey, r *events.Recording) Recording {
 		row.AudioContentType = events.Some(r.Audio.ContentType)
 		row.AudioBytes = events.Some(r.Audio.Bytes)
 	}
-	if call, ok := s.CallLogs.Get(Key{key.System, row.Owner.ID}); ok && row.Owner.Entity == events.EntityCall {
+	if call, ok := s.CallLogs.Get(Key{key.System, row.OwnerRow.ID}); ok && row.OwnerRow.Entity == events.EntityCall {
 		row.CallSid = events.Some(call.CallSid)
 	}
 	return row
@@ -51,7 +51,7 @@ func (s *State) listRecording(row Recording, by int64) {
 }
 
 // newestRecording is the one that an owner shows: the newest by (createdAt, recordingSid) that is not unavailable.
-func (s *State) newestRecording(owner OwnerKey) (newest Recording, ok bool) {
+func (s *State) newestRecording(owner OwnerRowKey) (newest Recording, ok bool) {
 	for _, key := range s.recordingsOf[owner] {
 		row, live := s.Recordings.Get(key)
 		if !live || row.Status == events.RecordingUnavailable {
@@ -65,7 +65,7 @@ func (s *State) newestRecording(owner OwnerKey) (newest Recording, ok bool) {
 }
 
 // showRecordings gives a call's recordings the sid under which they are listed.
-func (s *State) showRecordings(call OwnerKey, callSid string) {
+func (s *State) showRecordings(call OwnerRowKey, callSid string) {
 	for _, key := range s.recordingsOf[call] {
 		row, live := s.Recordings.Get(key)
 		if !live {

@@ -15,8 +15,8 @@ type Key struct {
 // Tombstone is the version at which an entity ended and, for a facet, what it hung on.
 type Tombstone struct {
 	TombstoneKey
-	Version int64
-	Owner   events.Owner
+	Version  int64
+	OwnerRow events.OwnerRow
 }
 
 // TombstoneKey is the identity of an entity that ended.
@@ -205,17 +205,17 @@ type Voicemail struct {
 	CreatedAt    events.Time
 }
 
-// OwnerKey names a call or voicemail of a system.
-type OwnerKey struct {
+// OwnerRowKey names a call or voicemail of a system.
+type OwnerRowKey struct {
 	System uuid.UUID
-	events.Owner
+	events.OwnerRow
 }
 
 // Recording is a row of recording. CallSid is that of its call, once that has arrived.
 type Recording struct {
 	RecordingKey
 	Version          int64
-	Owner            events.Owner
+	OwnerRow         events.OwnerRow
 	Status           string
 	Duration         events.Null[int64]
 	CreatedAt        events.Time
@@ -231,8 +231,8 @@ type RecordingKey struct {
 	Sid    string
 }
 
-// OwnEntry is a row of extension_call or extension_analysis: a call or an analysis that a key narrowed to the extension may see.
-type OwnEntry struct {
+// ExtensionEntry is a row of extension_call or extension_analysis: a call or an analysis that a key narrowed to the extension may see.
+type ExtensionEntry struct {
 	System    uuid.UUID
 	Extension uuid.UUID
 	CreatedAt events.Time

@@ -26,18 +26,18 @@ type State struct {
 	Classifications Table[ClassificationKey, Classification]
 
 	CallLogs          Table[Key, CallLog]
-	ExtensionCalls    Table[OwnEntry, OwnEntry] // never loaded
-	Transcripts       Table[OwnerKey, Transcript]
-	TranscriptTexts   Table[OwnerKey, TranscriptText] // never loaded
+	ExtensionCalls    Table[ExtensionEntry, ExtensionEntry] // never loaded
+	Transcripts       Table[OwnerRowKey, Transcript]
+	TranscriptTexts   Table[OwnerRowKey, TranscriptText] // never loaded
 	Recordings        Table[RecordingKey, Recording]
 	Analyses          Table[Key, Analysis]
-	ExtensionAnalyses Table[OwnEntry, OwnEntry] // never loaded
+	ExtensionAnalyses Table[ExtensionEntry, ExtensionEntry] // never loaded
 	Voicemails        Table[Key, Voicemail]
 	Tombstones        Table[TombstoneKey, Tombstone]
 
 	// Counts and References are the changes of day_count and reference_count; zeros are among them.
-	Counts     Tally[CountKey]
-	References Tally[ReferenceKey]
+	Counts     Deltas[CountKey]
+	References Deltas[ReferenceKey]
 
 	recordingsOf owned[RecordingKey]
 	analysesOf   owned[Key]
@@ -80,7 +80,7 @@ func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
 	case events.EntityRepresentative:
 		return define(s, &s.Representatives, keyOf(e), e, representative), nil
 	case events.EntityClassification:
-		return define(s, &s.Classifications, ClassificationOf(e), e, classification), nil
+		return define(s, &s.Classifications, ClassificationKeyOf(e), e, classification), nil
 	case events.EntityCall:
 		return s.foldCall(e, at), nil
 	case events.EntityTranscript:
@@ -102,9 +102,9 @@ func (s *State) tombstone(id events.Identity) Tombstone {
 	return tomb
 }
 
-func (s *State) bury(id events.Identity, owner events.Owner) {
+func (s *State) bury(id events.Identity, owner events.OwnerRow) {
 	key := tombstoneKey(id)
-	s.Tombstones.Put(key, Tombstone{TombstoneKey: key, Version: id.Version, Owner: owner})
+	s.Tombstones.Put(key, Tombstone{TombstoneKey: key, Version: id.Version, OwnerRow: owner})
 }
 
 // unbury takes a tombstone away: the entity is there again.
@@ -121,7 +121,7 @@ func (s *State) final(system, call uuid.UUID) bool {
 	return ok
 }
 
-func (s *State) finalOwner(owner OwnerKey) bool {
+func (s *State) finalOwner(owner OwnerRowKey) bool {
 	return owner.Entity == events.EntityCall && s.final(owner.System, owner.ID)
 }
 

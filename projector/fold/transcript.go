@@ -24,22 +24,22 @@ type Transcription struct {
 
 // Transcript is a row of transcript.
 type Transcript struct {
-	OwnerKey
+	OwnerRowKey
 	Version int64
 	Transcription
 }
 
 // TranscriptText is a row of transcript_text: the stored text and its turns as JSON text. It is written and never loaded.
 type TranscriptText struct {
-	OwnerKey
+	OwnerRowKey
 	Text  string
 	Turns string
 }
 
 // foldTranscript applies an event of a transcript.
 func (s *State) foldTranscript(e events.Event, at events.Time) Outcome {
-	parsed, _ := events.ParseOwner(e.Key)
-	owner := OwnerKey{e.System, parsed}
+	parsed, _ := events.ParseOwnerRow(e.Key)
+	owner := OwnerRowKey{e.System, parsed}
 	if s.finalOwner(owner) {
 		return Ignored
 	}
@@ -47,7 +47,7 @@ func (s *State) foldTranscript(e events.Event, at events.Time) Outcome {
 	if e.Version <= max(row.Version, s.tombstone(e.Identity).Version) {
 		return Stale
 	}
-	row.OwnerKey, row.Version = owner, e.Version
+	row.OwnerRowKey, row.Version = owner, e.Version
 	row.Transcription = s.transcribe(owner, row.Transcription, e)
 	s.unbury(e.Identity)
 	s.Transcripts.Put(owner, row)
@@ -56,7 +56,7 @@ func (s *State) foldTranscript(e events.Event, at events.Time) Outcome {
 }
 
 // transcribe is the transcription after an event, and writes or removes the text with it.
-func (s *State) transcribe(owner OwnerKey, now Transcription, e events.Event) Transcription {
+func (s *State) transcribe(owner OwnerRowKey, now Transcription, e events.Event) Transcription {
 	status := events.TranscriptRemoved
 	if !e.Deleted() {
 		status = e.State.(*events.Transcript).Status
@@ -105,12 +105,12 @@ func (t Transcription) orUnavailable() Transcription {
 }
 
 // transcriptText is what a completed transcript stores: its text, "" where it has none, and turns only beside a text.
-func transcriptText(owner OwnerKey, t *events.Transcript) TranscriptText {
+func transcriptText(owner OwnerRowKey, t *events.Transcript) TranscriptText {
 	turns := t.Turns
 	if !t.Text.Valid {
 		turns = nil
 	}
-	return TranscriptText{OwnerKey: owner, Text: t.Text.Value, Turns: array(turns)}
+	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: array(turns)}
 }
 
 func (t TranscriptText) transcription() Transcription {
@@ -127,7 +127,7 @@ func (t TranscriptText) transcription() Transcription {
 }
 
 // endTranscript removes an owner's transcript. That of a call can't come back; for one of a voicemail, which can, the version stays.
-func (s *State) endTranscript(owner OwnerKey) {
+func (s *State) endTranscript(owner OwnerRowKey) {
 	transcript, ok := s.Transcripts.Get(owner)
 	if !ok {
 		return
@@ -139,6 +139,6 @@ func (s *State) endTranscript(owner OwnerKey) {
 	if owner.Entity == events.EntityVoicemail {
 		s.bury(events.Identity{
 			Entity: events.EntityTranscript, System: owner.System, Key: owner.Key(), Version: transcript.Version,
-		}, events.Owner{})
+		}, events.OwnerRow{})
 	}
 }

@@ -81,8 +81,8 @@ func TestTranscript_TurnsAreStoredInTheContractsShape(t *testing.T) {
 	}
 }
 
-func callOwner() fold.OwnerKey {
-	return fold.OwnerKey{System: id(1), Owner: events.Owner{Entity: events.EntityCall, ID: id(30)}}
+func callOwner() fold.OwnerRowKey {
+	return fold.OwnerRowKey{System: id(1), OwnerRow: events.OwnerRow{Entity: events.EntityCall, ID: id(30)}}
 }
 
 func call(version int64) *events.Call {

@@ -6,7 +6,7 @@ import "callboard/events"
 func (s *State) foldVoicemail(e events.Event) Outcome {
 	outcome := define(s, &s.Voicemails, keyOf(e), e, voicemail)
 	if outcome == Applied && e.Deleted() {
-		s.endFacets(OwnerKey{e.System, events.Owner{Entity: events.EntityVoicemail, ID: keyOf(e).ID}})
+		s.endFacets(OwnerRowKey{e.System, events.OwnerRow{Entity: events.EntityVoicemail, ID: keyOf(e).ID}})
 	}
 	return outcome
 }

@@ -49,7 +49,7 @@ func TestVoicemail_ComesBackBare(t *testing.T) {
 	}
 	words.Version, words.Status, words.Text = 2, events.TranscriptQueued, events.Null[string]{}
 	w.apply(at(6, events.Changed(words)))
-	if row := w.transcripts[fold.OwnerKey{System: id(1), Owner: words.Owner()}]; row.Status != fold.TranscriptionProcessing {
+	if row := w.transcripts[fold.OwnerRowKey{System: id(1), OwnerRow: words.OwnerRow()}]; row.Status != fold.TranscriptionProcessing {
 		t.Errorf("a new attempt reads %q", row.Status)
 	}
 }

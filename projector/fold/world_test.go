@@ -22,12 +22,12 @@ type world struct {
 	representatives map[fold.Key]fold.Representative
 	classifications map[fold.ClassificationKey]fold.Classification
 	callLogs        map[fold.Key]fold.CallLog
-	extensionCalls  map[fold.OwnEntry]fold.OwnEntry
+	extensionCalls  map[fold.ExtensionEntry]fold.ExtensionEntry
 	analyses        map[fold.Key]fold.Analysis
-	ownAnalyses     map[fold.OwnEntry]fold.OwnEntry
+	ownAnalyses     map[fold.ExtensionEntry]fold.ExtensionEntry
 	voicemails      map[fold.Key]fold.Voicemail
-	transcripts     map[fold.OwnerKey]fold.Transcript
-	transcriptTexts map[fold.OwnerKey]fold.TranscriptText
+	transcripts     map[fold.OwnerRowKey]fold.Transcript
+	transcriptTexts map[fold.OwnerRowKey]fold.TranscriptText
 	recordings      map[fold.RecordingKey]fold.Recording
 	tombstones      map[fold.TombstoneKey]fold.Tombstone
 	counts          map[fold.CountKey]int64
@@ -44,13 +44,13 @@ func newWorld() *world {
 		representatives: map[fold.Key]fold.Representative{},
 		classifications: map[fold.ClassificationKey]fold.Classification{},
 		analyses:        map[fold.Key]fold.Analysis{},
-		ownAnalyses:     map[fold.OwnEntry]fold.OwnEntry{},
+		ownAnalyses:     map[fold.ExtensionEntry]fold.ExtensionEntry{},
 		voicemails:      map[fold.Key]fold.Voicemail{},
 		callGroups:      map[fold.Key]fold.CallGroup{},
 		callLogs:        map[fold.Key]fold.CallLog{},
-		extensionCalls:  map[fold.OwnEntry]fold.OwnEntry{},
-		transcripts:     map[fold.OwnerKey]fold.Transcript{},
-		transcriptTexts: map[fold.OwnerKey]fold.TranscriptText{},
+		extensionCalls:  map[fold.ExtensionEntry]fold.ExtensionEntry{},
+		transcripts:     map[fold.OwnerRowKey]fold.Transcript{},
+		transcriptTexts: map[fold.OwnerRowKey]fold.TranscriptText{},
 		recordings:      map[fold.RecordingKey]fold.Recording{},
 		tombstones:      map[fold.TombstoneKey]fold.Tombstone{},
 		counts:          map[fold.CountKey]int64{},
@@ -58,7 +58,7 @@ func newWorld() *world {
 	}
 }
 
-type stamped = foldtest.Stamped
+type stamped = foldtest.TimedEvent
 
 // apply folds a batch and keeps what became of it.
 func (w *world) apply(batch ...stamped) []fold.Outcome {
@@ -79,12 +79,12 @@ func (w *world) apply(batch ...stamped) []fold.Outcome {
 	keep(w.phones, &s.Phones, func(r fold.Phone) fold.Key { return r.Key })
 	keep(w.representatives, &s.Representatives, func(r fold.Representative) fold.Key { return r.Key })
 	keep(w.classifications, &s.Classifications, func(r fold.Classification) fold.ClassificationKey { return r.ClassificationKey })
-	keep(w.extensionCalls, &s.ExtensionCalls, func(r fold.OwnEntry) fold.OwnEntry { return r })
+	keep(w.extensionCalls, &s.ExtensionCalls, func(r fold.ExtensionEntry) fold.ExtensionEntry { return r })
 	keep(w.analyses, &s.Analyses, func(r fold.Analysis) fold.Key { return r.Key })
-	keep(w.ownAnalyses, &s.ExtensionAnalyses, func(r fold.OwnEntry) fold.OwnEntry { return r })
+	keep(w.ownAnalyses, &s.ExtensionAnalyses, func(r fold.ExtensionEntry) fold.ExtensionEntry { return r })
 	keep(w.voicemails, &s.Voicemails, func(r fold.Voicemail) fold.Key { return r.Key })
-	keep(w.transcripts, &s.Transcripts, func(r fold.Transcript) fold.OwnerKey { return r.OwnerKey })
-	keep(w.transcriptTexts, &s.TranscriptTexts, func(r fold.TranscriptText) fold.OwnerKey { return r.OwnerKey })
+	keep(w.transcripts, &s.Transcripts, func(r fold.Transcript) fold.OwnerRowKey { return r.OwnerRowKey })
+	keep(w.transcriptTexts, &s.TranscriptTexts, func(r fold.TranscriptText) fold.OwnerRowKey { return r.OwnerRowKey })
 	keep(w.recordings, &s.Recordings, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
 	keep(w.tombstones, &s.Tombstones, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
 	tally(w.counts, s.Counts)
@@ -92,7 +92,7 @@ func (w *world) apply(batch ...stamped) []fold.Outcome {
 	return outcomes
 }
 
-func tally[K comparable](counts map[K]int64, changes fold.Tally[K]) {
+func tally[K comparable](counts map[K]int64, changes fold.Deltas[K]) {
 	for key, by := range changes {
 		if counts[key] += by; counts[key] == 0 {
 			delete(counts, key)
@@ -208,8 +208,8 @@ func (w *world) recount() *world {
 		}
 	}
 	for _, row := range w.recordings {
-		_, arrived := w.callLogs[fold.Key{System: row.System, ID: row.Owner.ID}]
-		if arrived && row.Owner.Entity == events.EntityCall && row.Status != "unavailable" {
+		_, arrived := w.callLogs[fold.Key{System: row.System, ID: row.OwnerRow.ID}]
+		if arrived && row.OwnerRow.Entity == events.EntityCall && row.Status != "unavailable" {
 			r.list(row.System, fold.ListRecording, row.CreatedAt, "", row.Status)
 		}
 	}
@@ -242,11 +242,11 @@ func (w *world) list(system uuid.UUID, list string, createdAt events.Time, subse
 	}
 }
 
-func (w *world) listOwn(list string, entries map[fold.OwnEntry]fold.OwnEntry, key fold.Key, createdAt events.Time, call fold.CallLog) {
+func (w *world) listOwn(list string, entries map[fold.ExtensionEntry]fold.ExtensionEntry, key fold.Key, createdAt events.Time, call fold.CallLog) {
 	w.list(key.System, list, createdAt, "")
 	for party := range parties(call) {
 		w.list(key.System, list, createdAt, party.String())
-		entry := fold.OwnEntry{System: key.System, Extension: party, CreatedAt: createdAt, ID: key.ID}
+		entry := fold.ExtensionEntry{System: key.System, Extension: party, CreatedAt: createdAt, ID: key.ID}
 		entries[entry] = entry
 	}
 }

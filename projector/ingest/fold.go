@@ -6,9 +6,9 @@ import (
 	"callboard/projector/store"
 )
 
-// Fold applies items in order to the rows that they touch, from where the partition stands. lifts are those of the first time.
-func Fold(state *fold.State, from store.Position, items []Item, lifts map[uint64]events.Time) store.ChangeSet {
-	f := folding{changes: store.ChangeSet{From: from, To: from, State: state, MessageCounts: make(store.MessageCounts)}, adjustments: lifts}
+// Fold applies items in order to the rows that they touch, from where the partition stands. adjustments are those of the first time.
+func Fold(state *fold.State, from store.Position, items []Item, adjustments map[uint64]events.Time) store.ChangeSet {
+	f := folding{changes: store.ChangeSet{From: from, To: from, State: state, MessageCounts: make(store.MessageCounts)}, adjustments: adjustments}
 	for _, it := range items {
 		if it.retrySeq != 0 {
 			f.retry(it)
@@ -17,7 +17,7 @@ func Fold(state *fold.State, from store.Position, items []Item, lifts map[uint64
 		}
 	}
 	clock := &f.changes.To.Clock
-	clock.Publish(clock.Now)
+	clock.RaiseWatermark(clock.Now)
 	return f.changes
 }
 
@@ -28,8 +28,8 @@ type folding struct {
 
 func (f *folding) message(it Item) {
 	c := &f.changes
-	if lift := c.To.Clock.Advance(it.Sequence, events.TimeOf(it.StoredAt), f.adjustments); lift != nil {
-		c.ClockAdjustments = append(c.ClockAdjustments, *lift)
+	if adjustment := c.To.Clock.Advance(it.Sequence, events.TimeOf(it.StoredAt), f.adjustments); adjustment != nil {
+		c.ClockAdjustments = append(c.ClockAdjustments, *adjustment)
 	}
 	c.To.Sequence = it.Sequence
 	c.To.LastMessage, c.To.LastMessageAt = it.Sequence, events.TimeOf(it.StoredAt)

@@ -28,7 +28,7 @@ type ChangeSet struct {
 	State            *fold.State
 	MessageCounts    MessageCounts
 	DeadLetters      []DeadLetter
-	ClockAdjustments []fold.Lift
+	ClockAdjustments []fold.ClockAdjustment
 	Resolutions      []Resolution
 }
 
@@ -62,7 +62,7 @@ var (
 	deadLetterSQL string
 
 	//go:embed clock_adjustment.sql
-	clockLiftSQL string
+	clockAdjustmentSQL string
 
 	//go:embed resolve.sql
 	resolveSQL string
@@ -71,7 +71,7 @@ var (
 	stillDeadSQL string
 )
 
-// Commit writes rows, counters, dead letters and what became of them, clock lifts and position; all stand once the batch's transaction ends.
+// Commit writes rows, counters, dead letters and what became of them, clock adjustments and position; all stand once the batch's transaction ends.
 // The error is [ErrFenced] where the position isn't the commit's From.
 func (tx *Tx) Write(ctx context.Context, c ChangeSet) error {
 	if err := tx.advance(ctx, c.From, c.To); err != nil {
@@ -83,7 +83,7 @@ func (tx *Tx) Write(ctx context.Context, c ChangeSet) error {
 	tally(w, c.State.References, referenceCountSQL, forgetReferencesSQL, referenceKeys)
 	w.messageCounts(c.From.Partition, c.MessageCounts)
 	w.deadLetters(c)
-	w.lifts(c)
+	w.adjustments(c)
 	w.resolutions(c)
 	if w.batch.Len() == 0 {
 		return nil
@@ -113,12 +113,12 @@ func (w *writing) rows(s *fold.State) {
 	})
 	write(w, callGroups(), &s.CallGroups, func(k fold.Key) fold.CallGroup { return fold.CallGroup{Key: k} })
 	write(w, callLogs(), &s.CallLogs, func(k fold.Key) fold.CallLog { return fold.CallLog{Key: k} })
-	write(w, extensionCalls(), &s.ExtensionCalls, func(k fold.OwnEntry) fold.OwnEntry { return k })
-	write(w, transcripts(), &s.Transcripts, func(k fold.OwnerKey) fold.Transcript { return fold.Transcript{OwnerKey: k} })
-	write(w, transcriptTexts(), &s.TranscriptTexts, func(k fold.OwnerKey) fold.TranscriptText { return fold.TranscriptText{OwnerKey: k} })
+	write(w, extensionCalls(), &s.ExtensionCalls, func(k fold.ExtensionEntry) fold.ExtensionEntry { return k })
+	write(w, transcripts(), &s.Transcripts, func(k fold.OwnerRowKey) fold.Transcript { return fold.Transcript{OwnerRowKey: k} })
+	write(w, transcriptTexts(), &s.TranscriptTexts, func(k fold.OwnerRowKey) fold.TranscriptText { return fold.TranscriptText{OwnerRowKey: k} })
 	write(w, recordings(), &s.Recordings, func(k fold.RecordingKey) fold.Recording { return fold.Recording{RecordingKey: k} })
 	write(w, analyses(), &s.Analyses, func(k fold.Key) fold.Analysis { return fold.Analysis{Key: k} })
-	write(w, extensionAnalyses(), &s.ExtensionAnalyses, func(k fold.OwnEntry) fold.OwnEntry { return k })
+	write(w, extensionAnalyses(), &s.ExtensionAnalyses, func(k fold.ExtensionEntry) fold.ExtensionEntry { return k })
 	write(w, voicemails(), &s.Voicemails, func(k fold.Key) fold.Voicemail { return fold.Voicemail{Key: k} })
 	write(w, tombstones(), &s.Tombstones, func(k fold.TombstoneKey) fold.Tombstone { return fold.Tombstone{TombstoneKey: k} })
 }
@@ -148,10 +148,10 @@ func (w *writing) deadLetters(c ChangeSet) {
 	}
 }
 
-func (w *writing) lifts(c ChangeSet) {
+func (w *writing) adjustments(c ChangeSet) {
 	stream := c.From.Stream
-	for _, lift := range c.ClockAdjustments {
-		w.batch.Queue(clockLiftSQL, stream.Name, stream.Created, c.From.Partition, int64(lift.Sequence), timestamp(lift.Time))
+	for _, adjustment := range c.ClockAdjustments {
+		w.batch.Queue(clockAdjustmentSQL, stream.Name, stream.Created, c.From.Partition, int64(adjustment.Sequence), timestamp(adjustment.Time))
 	}
 }
 

@@ -23,7 +23,7 @@ func TestStore_CountsAreThoseOfTheTables(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		for rest := foldtest.History(r); len(rest) > 0; {
+		for rest := foldtest.RandomHistory(r); len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(r, "batch")
 			position = commit(r, s, position, rest[:n])
 			rest = rest[n:]

@@ -36,7 +36,7 @@ func connect(tb testing.TB, database *schematest.Database, schema string) *pgx.C
 }
 
 // folded is a history folded in memory, from nothing.
-func folded(history []foldtest.Stamped) *fold.State {
+func folded(history []foldtest.TimedEvent) *fold.State {
 	state := &fold.State{Partition: 3}
 	for _, e := range history {
 		_, _ = state.Fold(e.Event, e.At) // what contradicts changes nothing
@@ -87,9 +87,9 @@ func TestFill_WritesWhatCommitsWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit(t, s, position, foldtest.Everything())
+	commit(t, s, position, foldtest.FullHistory())
 	filled := schematest.New(t)
-	rows := fill(t, connect(t, filled, "projection"), folded(foldtest.Everything()))
+	rows := fill(t, connect(t, filled, "projection"), folded(foldtest.FullHistory()))
 	mustFillAsCommitted(t, committed.Projection(t), filled.Projection(t), rows)
 }
 
@@ -102,7 +102,7 @@ func TestFill_WritesWhatCommitsWriteOfAnyHistory(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		committed.TruncateProjection(t)
 		filled.TruncateProjection(t)
-		history := foldtest.History(r)
+		history := foldtest.RandomHistory(r)
 		position, err := s.Claim(context.Background(), stream(), 3)
 		if err != nil {
 			r.Fatal(err)
@@ -156,7 +156,7 @@ func TestFill_TakesTheSchemaOnTheSearchPath(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), "alter schema projection rename to generation_7"); err != nil {
 		t.Fatal(err)
 	}
-	rows := fill(t, connect(t, database, "generation_7"), folded(foldtest.Everything()))
+	rows := fill(t, connect(t, database, "generation_7"), folded(foldtest.FullHistory()))
 	conn := connect(t, database, "projection")
 	s := shape(t, conn, "generation_7")
 	if stored := described(t, store.StoredRows(t.Context(), conn, s, store.Tables(), everyone())); rows == 0 || len(stored) != int(rows) {
@@ -172,7 +172,7 @@ func TestFill_Refuses(t *testing.T) {
 	voicemail := func(change func(*events.Voicemail)) *fold.State {
 		v := &events.Voicemail{ID: foldtest.ID(40), PhoneSystemID: foldtest.ID(1), Version: 1}
 		change(v)
-		return folded([]foldtest.Stamped{{Event: events.Changed(v)}})
+		return folded([]foldtest.TimedEvent{{Event: events.Changed(v)}})
 	}
 	for _, test := range []struct {
 		name    string

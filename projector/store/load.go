@@ -52,7 +52,7 @@ func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event) (
 	l.definitions(t, state)
 	keyed(l, callLogs(), bySystemID, t.calls.list, state.CallLogs.Load, func(r fold.CallLog) fold.Key { return r.Key }, systemIDs)
 	keyed(l, transcripts(), byOwner, t.owners.list, state.Transcripts.Load,
-		func(r fold.Transcript) fold.OwnerKey { return r.OwnerKey }, ownerKeys)
+		func(r fold.Transcript) fold.OwnerRowKey { return r.OwnerRowKey }, ownerKeys)
 	keyed(l, tombstones(), byTombstone, t.tombstones.list, state.Tombstones.Load,
 		func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey }, tombstoneKeys)
 	l.references(t, state)
@@ -143,12 +143,12 @@ func (tx *Tx) locate(ctx context.Context, t *touched) error {
 	l := new(loading)
 	if len(t.orphanRecordings.list) > 0 {
 		queueSelection(l, recordings(), byRecording, recordingKeys(t.orphanRecordings.list), func(row fold.Recording) {
-			t.addOwner(row.System, row.Owner)
+			t.addOwner(row.System, row.OwnerRow)
 		})
 	}
 	if len(t.orphanAnalyses.list) > 0 {
 		queueSelection(l, analyses(), bySystemID, systemIDs(t.orphanAnalyses.list), func(row fold.Analysis) {
-			t.addOwner(row.System, events.Owner{Entity: events.EntityCall, ID: row.CallID})
+			t.addOwner(row.System, events.OwnerRow{Entity: events.EntityCall, ID: row.CallID})
 		})
 	}
 	return l.run(ctx, tx.tx)
@@ -165,11 +165,11 @@ func systemIDs(keys []fold.Key) []any {
 	}
 }
 
-func ownerKeys(keys []fold.OwnerKey) []any {
+func ownerKeys(keys []fold.OwnerRowKey) []any {
 	return []any{
-		bindAs(func(k *fold.OwnerKey) *uuid.UUID { return &k.System }, pgUUID)(keys),
-		bindAs(func(k *fold.OwnerKey) *uuid.UUID { return &k.ID }, pgUUID)(keys),
-		bindAs(func(k *fold.OwnerKey) *events.Entity { return &k.Entity }, plain[events.Entity])(keys),
+		bindAs(func(k *fold.OwnerRowKey) *uuid.UUID { return &k.System }, pgUUID)(keys),
+		bindAs(func(k *fold.OwnerRowKey) *uuid.UUID { return &k.ID }, pgUUID)(keys),
+		bindAs(func(k *fold.OwnerRowKey) *events.Entity { return &k.Entity }, plain[events.Entity])(keys),
 	}
 }
 

@@ -79,7 +79,7 @@ func meaning(t *testing.T) string {
 	return lines.String()
 }
 
-func stateOf(history []foldtest.Stamped) *fold.State {
+func stateOf(history []foldtest.TimedEvent) *fold.State {
 	state := new(fold.State)
 	for _, e := range history {
 		_, _ = state.Fold(e.Event, e.At) // what contradicts changes nothing
@@ -87,13 +87,13 @@ func stateOf(history []foldtest.Stamped) *fold.State {
 	return state
 }
 
-func history() []foldtest.Stamped {
-	history := foldtest.Everything()
+func history() []foldtest.TimedEvent {
+	history := foldtest.FullHistory()
 	company := sample.New(sample.Config{Seed: 11, Systems: 3, Calls: 400, Days: 10, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
 	at := events.TimeOf(time.Date(2026, 6, 2, 0, 0, 0, 0, time.UTC))
 	stamp := func(e events.Event) {
 		at++
-		history = append(history, foldtest.Stamped{Event: e, At: at})
+		history = append(history, foldtest.TimedEvent{Event: e, At: at})
 	}
 	for e := range company.Directory() {
 		stamp(e)

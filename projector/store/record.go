@@ -57,7 +57,7 @@ type Retry struct {
 
 var (
 	//go:embed clock_adjustments.sql
-	liftsSQL string
+	clockAdjustmentsSQL string
 
 	//go:embed letters.sql
 	lettersSQL string
@@ -69,8 +69,8 @@ var (
 // Record is that of a partition above its position.
 func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
 	r := Decisions{ClockAdjustments: make(map[uint64]events.Time), DeadLetters: make(map[MessageID]*RecordedDeadLetter)}
-	if err := s.lifts(ctx, p, r.ClockAdjustments); err != nil {
-		return r, fmt.Errorf("lifts: %w", err)
+	if err := s.adjustments(ctx, p, r.ClockAdjustments); err != nil {
+		return r, fmt.Errorf("adjustments: %w", err)
 	}
 	if err := s.letters(ctx, p, &r); err != nil {
 		return r, fmt.Errorf("dead letters: %w", err)
@@ -78,15 +78,15 @@ func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
 	return r, nil
 }
 
-func (s *Store) lifts(ctx context.Context, p Position, lifts map[uint64]events.Time) error {
-	rows, err := s.pool.Query(ctx, liftsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
+func (s *Store) adjustments(ctx context.Context, p Position, adjustments map[uint64]events.Time) error {
+	rows, err := s.pool.Query(ctx, clockAdjustmentsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
 	if err != nil {
 		return err
 	}
 	var sequence int64
 	var at events.Time
 	_, err = pgx.ForEachRow(rows, []any{&sequence, (*instant)(&at)}, func() error {
-		lifts[uint64(sequence)] = at
+		adjustments[uint64(sequence)] = at
 		return nil
 	})
 	return err

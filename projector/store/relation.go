@@ -70,16 +70,18 @@ func relations() []relation {
 		relate(classifications(), func(s *fold.State) rows[fold.Classification] { return s.Classifications.Rows() }, byKey),
 		relate(callLogs(), func(s *fold.State) rows[fold.CallLog] { return s.CallLogs.Rows() },
 			func(_ *fold.State, r *fold.CallLog) place { return place{r.System, r.CreatedAt} }),
-		relate(extensionCalls(), func(s *fold.State) rows[fold.OwnEntry] { return s.ExtensionCalls.Rows() }, byKey),
+		relate(extensionCalls(), func(s *fold.State) rows[fold.ExtensionEntry] { return s.ExtensionCalls.Rows() }, byKey),
 		relate(transcripts(), func(s *fold.State) rows[fold.Transcript] { return s.Transcripts.Rows() },
-			func(s *fold.State, r *fold.Transcript) place { return place{r.System, ownerCreated(s, r.OwnerKey)} }),
+			func(s *fold.State, r *fold.Transcript) place { return place{r.System, ownerCreated(s, r.OwnerRowKey)} }),
 		relate(transcriptTexts(), func(s *fold.State) rows[fold.TranscriptText] { return s.TranscriptTexts.Rows() },
-			func(s *fold.State, r *fold.TranscriptText) place { return place{r.System, ownerCreated(s, r.OwnerKey)} }),
+			func(s *fold.State, r *fold.TranscriptText) place {
+				return place{r.System, ownerCreated(s, r.OwnerRowKey)}
+			}),
 		relate(recordings(), func(s *fold.State) rows[fold.Recording] { return s.Recordings.Rows() },
 			func(_ *fold.State, r *fold.Recording) place { return place{r.System, r.CreatedAt} }),
 		relate(analyses(), func(s *fold.State) rows[fold.Analysis] { return s.Analyses.Rows() },
 			func(_ *fold.State, r *fold.Analysis) place { return place{r.System, r.CreatedAt} }),
-		relate(extensionAnalyses(), func(s *fold.State) rows[fold.OwnEntry] { return s.ExtensionAnalyses.Rows() }, byKey),
+		relate(extensionAnalyses(), func(s *fold.State) rows[fold.ExtensionEntry] { return s.ExtensionAnalyses.Rows() }, byKey),
 		relate(voicemails(), func(s *fold.State) rows[fold.Voicemail] { return s.Voicemails.Rows() },
 			func(_ *fold.State, r *fold.Voicemail) place { return place{r.System, r.CreatedAt} }),
 		relate(tombstones(), func(s *fold.State) rows[fold.Tombstone] { return s.Tombstones.Rows() }, byKey),
@@ -100,7 +102,7 @@ type place struct {
 func byKey[R any](*fold.State, *R) place { return place{} }
 
 // ownerCreated is when a transcript's call or voicemail was created: they are read together.
-func ownerCreated(s *fold.State, owner fold.OwnerKey) events.Time {
+func ownerCreated(s *fold.State, owner fold.OwnerRowKey) events.Time {
 	key := fold.Key{System: owner.System, ID: owner.ID}
 	if owner.Entity == events.EntityVoicemail {
 		voicemail, _ := s.Voicemails.Get(key)
@@ -111,7 +113,7 @@ func ownerCreated(s *fold.State, owner fold.OwnerKey) events.Time {
 }
 
 // counters are the rows of a tally that started from nothing: a counter of zero is none.
-func counters[K comparable](tally fold.Tally[K]) rows[counted[K]] {
+func counters[K comparable](tally fold.Deltas[K]) rows[counted[K]] {
 	return func(yield func(*counted[K]) bool) {
 		for key, n := range tally {
 			if n != 0 && !yield(&counted[K]{key, n}) {

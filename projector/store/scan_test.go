@@ -26,13 +26,13 @@ func TestStore_ReadsNoTableWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := foldtest.Everything()
+	full := foldtest.FullHistory()
 	position = commit(t, s, position, full)
 	position = commit(t, s, position, full)
-	ends := make([]foldtest.Stamped, len(full))
+	ends := make([]foldtest.TimedEvent, len(full))
 	for i, e := range full {
 		e.Version += 10
-		ends[i] = foldtest.Stamped{Event: events.Deleted(e.Identity), At: e.At}
+		ends[i] = foldtest.TimedEvent{Event: events.Deleted(e.Identity), At: e.At}
 	}
 	commit(t, s, position, ends)
 

@@ -47,7 +47,7 @@ type failer interface {
 }
 
 // commit folds a batch and commits it behind from.
-func commit(t failer, s *store.Store, from store.Position, batch []foldtest.Stamped) store.Position {
+func commit(t failer, s *store.Store, from store.Position, batch []foldtest.TimedEvent) store.Position {
 	t.Helper()
 	to := from
 	to.Sequence += uint64(len(batch))
@@ -79,7 +79,7 @@ func TestStore_AnyBatchingGivesTheSameTables(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		batchedTables.TruncateProjection(t)
 		wholeTables.TruncateProjection(t)
-		history := foldtest.History(r)
+		history := foldtest.RandomHistory(r)
 
 		position, err := batched.Claim(context.Background(), stream(), 3)
 		if err != nil {
@@ -107,7 +107,7 @@ func TestStore_EveryFieldComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := foldtest.Everything()
+	full := foldtest.FullHistory()
 	position = commit(t, s, position, full)
 	before := database.Projection(t)
 	// A batch that touches every row and changes none writes nothing that it couldn't read.
@@ -136,7 +136,7 @@ func TestStore_EveryFieldComesBack(t *testing.T) {
 }
 
 // mustHold checks that folding the newest events anew over what was loaded gives rows equal to those loaded.
-func mustHold(t *testing.T, loaded *fold.State, full []foldtest.Stamped) {
+func mustHold(t *testing.T, loaded *fold.State, full []foldtest.TimedEvent) {
 	t.Helper()
 	fresh := new(fold.State)
 	fresh.Partition = 3
@@ -152,7 +152,7 @@ func mustHold(t *testing.T, loaded *fold.State, full []foldtest.Stamped) {
 	same(t, "extension", &fresh.Extensions, loaded.Extensions.Get, func(r fold.Extension) fold.Key { return r.Key })
 	same(t, "call_group", &fresh.CallGroups, loaded.CallGroups.Get, func(r fold.CallGroup) fold.Key { return r.Key })
 	same(t, "call_log", &fresh.CallLogs, loaded.CallLogs.Get, func(r fold.CallLog) fold.Key { return r.Key })
-	same(t, "transcript", &fresh.Transcripts, loaded.Transcripts.Get, func(r fold.Transcript) fold.OwnerKey { return r.OwnerKey })
+	same(t, "transcript", &fresh.Transcripts, loaded.Transcripts.Get, func(r fold.Transcript) fold.OwnerRowKey { return r.OwnerRowKey })
 	same(t, "recording", &fresh.Recordings, loaded.Recordings.Get, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
 	same(t, "phone", &fresh.Phones, loaded.Phones.Get, func(r fold.Phone) fold.Key { return r.Key })
 	same(t, "phone_number", &fresh.PhoneNumbers, loaded.PhoneNumbers.Get, func(r fold.PhoneNumber) fold.Key { return r.Key })
@@ -229,7 +229,7 @@ func TestStore_LiftsAndDeadLettersOutliveTheProjection(t *testing.T) {
 	err = s.BeginFunc(t.Context(), func(tx *store.Tx) error {
 		return tx.Write(t.Context(), store.ChangeSet{
 			From: from, To: to, State: new(fold.State),
-			ClockAdjustments: []fold.Lift{{Sequence: 8, Time: 1234567}},
+			ClockAdjustments: []fold.ClockAdjustment{{Sequence: 8, Time: 1234567}},
 			DeadLetters: []store.DeadLetter{{
 				Sequence: 9, Subject: "phones.3.x.y", Header: []byte("h"), Data: []byte{0, 0xff}, Reason: "no JSON", StoredAt: stored,
 			}},
@@ -240,7 +240,7 @@ func TestStore_LiftsAndDeadLettersOutliveTheProjection(t *testing.T) {
 	}
 	for _, at := range []events.Time{1234568, 1234566} { // the stream has lost the message, and has given its sequence again
 		err := s.BeginFunc(t.Context(), func(tx *store.Tx) error {
-			return tx.Write(t.Context(), store.ChangeSet{From: to, To: to, State: new(fold.State), ClockAdjustments: []fold.Lift{{Sequence: 8, Time: at}}})
+			return tx.Write(t.Context(), store.ChangeSet{From: to, To: to, State: new(fold.State), ClockAdjustments: []fold.ClockAdjustment{{Sequence: 8, Time: at}}})
 		})
 		if err != nil {
 			t.Fatal(err)

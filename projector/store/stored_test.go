@@ -100,7 +100,7 @@ func mustStore(t failer, conn *pgx.Conn, state *fold.State, systems []uuid.UUID)
 func TestStored_IsWhatIsFolded(t *testing.T) {
 	database := schematest.New(t)
 	conn := connect(t, database, "projection")
-	state := folded(foldtest.Everything())
+	state := folded(foldtest.FullHistory())
 	rows := fill(t, conn, state)
 	if n := mustStore(t, conn, state, everyone()); int64(n) != rows {
 		t.Errorf("%d rows stored, %d filled", n, rows)
@@ -130,8 +130,8 @@ func TestStored_LargeRowsAndMany(t *testing.T) {
 
 func TestStored_OfSomeTablesAndSystems(t *testing.T) {
 	conn := connect(t, schematest.New(t), "projection")
-	history := foldtest.Everything()
-	history = append(history, foldtest.Stamped{Event: events.Changed(&events.Voicemail{ID: foldtest.ID(40), PhoneSystemID: foldtest.ID(2), Version: 1})})
+	history := foldtest.FullHistory()
+	history = append(history, foldtest.TimedEvent{Event: events.Changed(&events.Voicemail{ID: foldtest.ID(40), PhoneSystemID: foldtest.ID(2), Version: 1})})
 	fill(t, conn, folded(history))
 	s := shape(t, conn, "projection")
 	for _, test := range []struct {
@@ -184,7 +184,7 @@ func TestStored_WhoStopsEarlyKeepsTheConnection(t *testing.T) {
 
 func TestStored_EndsAtAnError(t *testing.T) {
 	conn := connect(t, schematest.New(t), "projection")
-	fill(t, conn, folded(foldtest.Everything()))
+	fill(t, conn, folded(foldtest.FullHistory()))
 	s := shape(t, conn, "projection")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -201,7 +201,7 @@ func TestStored_EndsAtAnError(t *testing.T) {
 
 func TestFolded_EndsAtAnError(t *testing.T) {
 	conn := connect(t, schematest.New(t), "projection")
-	state := folded(foldtest.Everything())
+	state := folded(foldtest.FullHistory())
 	voicemail := fold.Voicemail{Key: fold.Key{System: foldtest.ID(1), ID: foldtest.ID(49)}, Duration: 1 << 31}
 	state.Voicemails.Put(voicemail.Key, voicemail)
 	var last error
@@ -223,7 +223,7 @@ func TestShape_WithoutSomeTablesAndColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit(t, s, position, foldtest.Everything())
+	commit(t, s, position, foldtest.FullHistory())
 	for _, change := range []string{
 		"alter table projection.call_log drop column tags, drop column recording_duration",
 		"alter table projection.call_log alter column duration type bigint",
@@ -247,7 +247,7 @@ func TestShape_WithoutSomeTablesAndColumns(t *testing.T) {
 	if want := []string{"call_log.tags", "call_log.recording_duration", "tombstone", "day_count"}; !slices.Equal(missing, want) {
 		t.Errorf("missing %v, want %v", missing, want)
 	}
-	if n := mustStore(t, conn.Conn(), folded(foldtest.Everything()), everyone()); n == 0 {
+	if n := mustStore(t, conn.Conn(), folded(foldtest.FullHistory()), everyone()); n == 0 {
 		t.Error("no rows")
 	}
 	if _, err := store.PhoneSystemIDs(t.Context(), conn.Conn(), shape(t, conn.Conn(), "projection")); err != nil {
@@ -261,7 +261,7 @@ func TestShape_WithoutSomeTablesAndColumns(t *testing.T) {
 // A change to any one field of any table gives another digest.
 func TestDigest_DiffersWithAnyField(t *testing.T) {
 	database := schematest.New(t)
-	fill(t, connect(t, database, "projection"), folded(foldtest.Everything()))
+	fill(t, connect(t, database, "projection"), folded(foldtest.FullHistory()))
 	conn, err := pgx.Connect(t.Context(), database.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -344,9 +344,9 @@ func TestDigest_IsOfASet(t *testing.T) {
 	conn := connect(t, schematest.New(t), "projection")
 	s := shape(t, conn, "projection")
 	sum := func(extensions ...int) (sum store.Digest) {
-		var history []foldtest.Stamped
+		var history []foldtest.TimedEvent
 		for _, n := range extensions {
-			history = append(history, foldtest.Stamped{
+			history = append(history, foldtest.TimedEvent{
 				Event: events.Changed(&events.Extension{ID: foldtest.ID(n), PhoneSystemID: foldtest.ID(1), Version: 1}),
 			})
 		}
@@ -372,7 +372,7 @@ func TestDigest_IsOfASet(t *testing.T) {
 func TestDigest_AllocatesNothing(t *testing.T) {
 	conn := connect(t, schematest.New(t), "projection")
 	var sum store.Digest
-	for row, err := range store.FoldedRows(folded(foldtest.Everything()), shape(t, conn, "projection"), []string{"call_log"}) {
+	for row, err := range store.FoldedRows(folded(foldtest.FullHistory()), shape(t, conn, "projection"), []string{"call_log"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +386,7 @@ func TestDigest_AllocatesNothing(t *testing.T) {
 func TestShow_EveryColumn(t *testing.T) {
 	database := schematest.New(t)
 	conn := connect(t, database, "projection")
-	state := folded(append(foldtest.Everything(), foldtest.Stamped{Event: events.Changed(&events.Analysis{
+	state := folded(append(foldtest.FullHistory(), foldtest.TimedEvent{Event: events.Changed(&events.Analysis{
 		ID: foldtest.ID(89), PhoneSystemID: foldtest.ID(1), Version: 1, CallID: foldtest.ID(30), Status: events.AnalysisCompleted, CreatedAt: 9,
 		EmployeeSentiment: &events.Sentiment{Code: "calm", Score: events.Some(1e21)},
 		OverallSentiment:  &events.Sentiment{Score: events.Some(0.1)}, CustomerSentiment: &events.Sentiment{Score: events.Some(-1e-9)},
@@ -494,7 +494,7 @@ func TestSystems_AreThoseOfAnyTable(t *testing.T) {
 		t.Errorf("empty tables: %v, %v", list, err)
 	}
 	gone := events.Identity{Entity: events.EntityRecording, System: foldtest.ID(2), Key: "RE9", Version: 4}
-	fill(t, conn, folded(append(foldtest.Everything(), foldtest.Stamped{Event: events.Deleted(gone)})))
+	fill(t, conn, folded(append(foldtest.FullHistory(), foldtest.TimedEvent{Event: events.Deleted(gone)})))
 	if list, err := store.PhoneSystemIDs(t.Context(), conn, s); err != nil || !slices.Equal(list, everyone()) {
 		t.Errorf("%v, %v, want %v", list, err, everyone())
 	}

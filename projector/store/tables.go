@@ -28,12 +28,14 @@ func groups() table[fold.Group] {
 	}}
 }
 
-func extensionCalls() table[fold.OwnEntry] { return ownEntries("extension_call", "call_id") }
+func extensionCalls() table[fold.ExtensionEntry] { return ownEntries("extension_call", "call_id") }
 
-func extensionAnalyses() table[fold.OwnEntry] { return ownEntries("extension_analysis", "analysis_id") }
+func extensionAnalyses() table[fold.ExtensionEntry] {
+	return ownEntries("extension_analysis", "analysis_id")
+}
 
-func ownEntries(name, id string) table[fold.OwnEntry] {
-	type row = fold.OwnEntry
+func ownEntries(name, id string) table[fold.ExtensionEntry] {
+	type row = fold.ExtensionEntry
 	return table[row]{name, 4, []column[row]{
 		uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
 		uuidColumn("extension_id", func(r *row) *uuid.UUID { return &r.Extension }),
@@ -44,7 +46,7 @@ func ownEntries(name, id string) table[fold.OwnEntry] {
 
 func transcripts() table[fold.Transcript] {
 	type row = fold.Transcript
-	return table[row]{"transcript", 3, append(ownerColumns(func(r *row) *fold.OwnerKey { return &r.OwnerKey }),
+	return table[row]{"transcript", 3, append(ownerColumns(func(r *row) *fold.OwnerRowKey { return &r.OwnerRowKey }),
 		intColumn("version", func(r *row) *int64 { return &r.Version }),
 		textColumn("status", func(r *row) *string { return &r.Status }),
 		digestColumn("digest", func(r *row) *events.Null[[32]byte] { return &r.Digest }),
@@ -55,13 +57,13 @@ func transcripts() table[fold.Transcript] {
 
 func transcriptTexts() table[fold.TranscriptText] {
 	type row = fold.TranscriptText
-	return table[row]{"transcript_text", 3, append(ownerColumns(func(r *row) *fold.OwnerKey { return &r.OwnerKey }),
+	return table[row]{"transcript_text", 3, append(ownerColumns(func(r *row) *fold.OwnerRowKey { return &r.OwnerRowKey }),
 		textColumn("text", func(r *row) *string { return &r.Text }),
 		asJSON(textColumn("turns", func(r *row) *string { return &r.Turns })),
 	)}
 }
 
-func ownerColumns[R any](key func(*R) *fold.OwnerKey) []column[R] {
+func ownerColumns[R any](key func(*R) *fold.OwnerRowKey) []column[R] {
 	return []column[R]{
 		uuidColumn("system_id", func(r *R) *uuid.UUID { return &key(r).System }),
 		uuidColumn("owner_id", func(r *R) *uuid.UUID { return &key(r).ID }),
@@ -75,8 +77,8 @@ func recordings() table[fold.Recording] {
 		uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
 		textColumn("recording_sid", func(r *row) *string { return &r.Sid }),
 		intColumn("version", func(r *row) *int64 { return &r.Version }),
-		textColumn("owner", func(r *row) *events.Entity { return &r.Owner.Entity }),
-		uuidColumn("owner_id", func(r *row) *uuid.UUID { return &r.Owner.ID }),
+		textColumn("owner", func(r *row) *events.Entity { return &r.OwnerRow.Entity }),
+		uuidColumn("owner_id", func(r *row) *uuid.UUID { return &r.OwnerRow.ID }),
 		textColumn("status", func(r *row) *string { return &r.Status }),
 		nullIntColumn("duration", func(r *row) *events.Null[int64] { return &r.Duration }),
 		timeColumn("created_at", func(r *row) *events.Time { return &r.CreatedAt }),
@@ -94,7 +96,7 @@ func tombstones() table[fold.Tombstone] {
 		textColumn("entity", func(r *row) *events.Entity { return &r.Entity }),
 		textColumn("key", func(r *row) *string { return &r.Key }),
 		intColumn("version", func(r *row) *int64 { return &r.Version }),
-		textColumn("owner", func(r *row) *events.Entity { return &r.Owner.Entity }),
-		uuidColumn("owner_id", func(r *row) *uuid.UUID { return &r.Owner.ID }),
+		textColumn("owner", func(r *row) *events.Entity { return &r.OwnerRow.Entity }),
+		uuidColumn("owner_id", func(r *row) *uuid.UUID { return &r.OwnerRow.ID }),
 	}}
 }

@@ -25,7 +25,7 @@ var (
 
 // tally queues the changes of counters. One that has come down to nothing is forgotten, so that the table doesn't depend on how
 // the events were batched.
-func tally[K comparable](w *writing, changes fold.Tally[K], change, forget string, bind func([]K) []any) {
+func tally[K comparable](w *writing, changes fold.Deltas[K], change, forget string, bind func([]K) []any) {
 	var keys, lowered []K
 	var by []int64
 	for key, n := range changes {

@@ -12,7 +12,7 @@ type touched struct {
 	definitions     map[events.Entity]*set[fold.Key] // and voicemails
 	classifications set[fold.ClassificationKey]
 	calls           set[fold.Key]
-	owners          set[fold.OwnerKey]
+	owners          set[fold.OwnerRowKey]
 	recordings      set[fold.RecordingKey]
 	analyses        set[fold.Key]
 	tombstones      set[fold.TombstoneKey]
@@ -34,11 +34,11 @@ func (t *touched) add(e events.Event) {
 	t.tombstones.add(fold.TombstoneKey{System: e.System, Entity: e.Entity, Key: e.Key})
 	switch e.Entity {
 	case events.EntityClassification:
-		t.classifications.add(fold.ClassificationOf(e))
+		t.classifications.add(fold.ClassificationKeyOf(e))
 	case events.EntityCall:
 		t.addCall(e)
 	case events.EntityTranscript:
-		owner, _ := events.ParseOwner(e.Key)
+		owner, _ := events.ParseOwnerRow(e.Key)
 		t.addOwner(e.System, owner)
 	case events.EntityRecording:
 		t.addRecording(e)
@@ -46,7 +46,7 @@ func (t *touched) add(e events.Event) {
 		t.addAnalysis(e)
 	case events.EntityVoicemail:
 		t.define(e.Entity, key(e))
-		t.addOwner(e.System, events.Owner{Entity: e.Entity, ID: key(e).ID})
+		t.addOwner(e.System, events.OwnerRow{Entity: e.Entity, ID: key(e).ID})
 	default:
 		t.define(e.Entity, key(e))
 	}
@@ -70,7 +70,7 @@ func (t *touched) keys(entity events.Entity) []fold.Key {
 
 func (t *touched) addCall(e events.Event) {
 	k := key(e)
-	t.addOwner(k.System, events.Owner{Entity: events.EntityCall, ID: k.ID})
+	t.addOwner(k.System, events.OwnerRow{Entity: events.EntityCall, ID: k.ID})
 	call, ok := e.State.(*events.Call)
 	if !ok {
 		return
@@ -89,7 +89,7 @@ func (t *touched) addRecording(e events.Event) {
 	k := fold.RecordingKey{System: e.System, Sid: e.Key}
 	t.recordings.add(k)
 	if recording, ok := e.State.(*events.Recording); ok {
-		t.addOwner(e.System, recording.Owner())
+		t.addOwner(e.System, recording.OwnerRow())
 	} else {
 		t.orphanRecordings.add(k)
 	}
@@ -103,15 +103,15 @@ func (t *touched) addAnalysis(e events.Event) {
 		t.orphanAnalyses.add(k)
 		return
 	}
-	t.addOwner(k.System, events.Owner{Entity: events.EntityCall, ID: analysis.CallID})
+	t.addOwner(k.System, events.OwnerRow{Entity: events.EntityCall, ID: analysis.CallID})
 	if role := analysis.Representative; role != nil && role.ID.Valid {
 		t.define(events.EntityRepresentative, fold.Key{System: k.System, ID: role.ID.Value})
 	}
 }
 
 // addOwner adds a call or voicemail, all that hangs on it and, since a deleted call is final, its tombstone.
-func (t *touched) addOwner(system uuid.UUID, owner events.Owner) {
-	t.owners.add(fold.OwnerKey{System: system, Owner: owner})
+func (t *touched) addOwner(system uuid.UUID, owner events.OwnerRow) {
+	t.owners.add(fold.OwnerRowKey{System: system, OwnerRow: owner})
 	if owner.Entity == events.EntityCall {
 		t.calls.add(fold.Key{System: system, ID: owner.ID})
 		t.tombstones.add(fold.TombstoneKey{System: system, Entity: owner.Entity, Key: owner.ID.String()})

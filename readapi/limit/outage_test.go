@@ -338,15 +338,15 @@ func TestOutage_IsLoggedOnce(t *testing.T) {
 // A server that is connected and says nothing holds nobody up. Were the requests to wait for NATS, this test would wait for its
 // end.
 func TestTake_WithASilentServer(t *testing.T) {
-	line := eventstest.NewLine(t, eventstest.NewServer(t).URL())
-	l := run(t, "nats://"+line.Host(), hurried)
+	proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
+	l := run(t, "nats://"+proxy.Addr(), hurried)
 	key := uuid.New()
 	eventually(t, "asked", func() bool {
 		before := counted(l, allowed)
 		l.Take(t.Context(), Request{Lineage: key})
 		return counted(l, allowed) > before
 	})
-	defer line.Hold()()
+	defer proxy.Pause()()
 	silence(t, l, key)
 	if l.sweep(time.Now().Add(time.Hour)); !l.idle() {
 		t.Error("questions without an answer are kept")

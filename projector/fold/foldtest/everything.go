@@ -6,8 +6,8 @@ import (
 	"callboard/events"
 )
 
-// Everything is a short history that leaves a row in every table with every nullable column filled in one row and null in another.
-func Everything() []Stamped {
+// FullHistory is a short history that leaves a row in every table with every nullable column filled in one row and null in another.
+func FullHistory() []TimedEvent {
 	system, organization := ID(1), ID(2)
 	action := &events.Action{Type: "hangup", Literal: events.Some("bye")}
 	greeting := &events.Playback{Kind: "recorded", URL: events.Some("https://media.example/a.wav")}
@@ -75,12 +75,12 @@ func Everything() []Stamped {
 		},
 		&events.Voicemail{ID: ID(41), PhoneSystemID: system, Version: 1, CallSid: "CA4", RecordingSid: "RE4"},
 	)
-	history := make([]Stamped, 0, len(states)+1)
+	history := make([]TimedEvent, 0, len(states)+1)
 	for i, state := range states {
-		history = append(history, Stamped{Event: events.Changed(state), At: events.Time(1_700_000_000_123 + i)})
+		history = append(history, TimedEvent{Event: events.Changed(state), At: events.Time(1_700_000_000_123 + i)})
 	}
 	gone := events.Identity{Entity: events.EntityRecording, System: system, Key: "RE9", Version: 4}
-	return append(history, Stamped{Event: events.Deleted(gone), At: 1_700_000_001_000})
+	return append(history, TimedEvent{Event: events.Deleted(gone), At: 1_700_000_001_000})
 }
 
 func analyses() []events.State {

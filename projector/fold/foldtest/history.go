@@ -10,8 +10,8 @@ import (
 	"callboard/events"
 )
 
-// Stamped is an event with the partition's clock at it.
-type Stamped struct {
+// TimedEvent is an event with the partition's clock at it.
+type TimedEvent struct {
 	events.Event
 	At events.Time
 }
@@ -19,13 +19,13 @@ type Stamped struct {
 // ID is a UUID that a test can name by a number.
 func ID(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
 
-// History draws a stream of events over a few systems, calls, voicemails, their facets and what they refer to, few enough for
+// RandomHistory draws a stream of events over a few systems, calls, voicemails, their facets and what they refer to, few enough for
 // everything to collide; a voicemail shares its id with a call. Versions mostly rise; some events come twice or late.
-func History(t *rapid.T) []Stamped {
+func RandomHistory(t *rapid.T) []TimedEvent {
 	d := drawer{t: t, versions: map[string]int64{}}
-	list := make([]Stamped, rapid.IntRange(1, 120).Draw(t, "length"))
+	list := make([]TimedEvent, rapid.IntRange(1, 120).Draw(t, "length"))
 	for i := range list {
-		list[i] = Stamped{d.event(), events.Time(1_000_000 + i)}
+		list[i] = TimedEvent{d.event(), events.Time(1_000_000 + i)}
 	}
 	return list
 }

@@ -1,0 +1,95 @@
+package eventstest
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Proxy is a TCP proxy in front of a server that can stop forwarding while its connections stay open. It is closed when the test
+// ends.
+type Proxy struct {
+	ctx         context.Context //nolint:containedctx // the test's
+	listener    net.Listener
+	server      string
+	connections atomic.Int32
+	goroutines  sync.WaitGroup
+
+	mu   sync.Mutex // held while the proxy is paused
+	open []net.Conn
+}
+
+// NewProxy starts a proxy in front of the server at a URL.
+func NewProxy(tb testing.TB, url string) *Proxy {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &Proxy{ctx: tb.Context(), listener: listener, server: strings.TrimPrefix(url, "nats://")}
+	p.goroutines.Go(p.accept)
+	tb.Cleanup(p.close)
+	return p
+}
+
+// Addr is the host and port on which the proxy listens.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Connections is the number of connections that were made to the server so far.
+func (p *Proxy) Connections() int32 { return p.connections.Load() }
+
+// Pause forwards no byte in either direction until resume is called.
+func (p *Proxy) Pause() (resume func()) {
+	p.mu.Lock()
+	return sync.OnceFunc(p.mu.Unlock)
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.open = append(p.open, client, server)
+		p.mu.Unlock()
+		p.connections.Add(1)
+		p.goroutines.Go(func() { p.forward(server, client) })
+		p.goroutines.Go(func() { p.forward(client, server) })
+	}
+}
+
+func (p *Proxy) forward(to io.WriteCloser, from io.Reader) {
+	defer func() { _ = to.Close() }()
+	buffer := make([]byte, 1<<10)
+	for {
+		n, err := from.Read(buffer)
+		p.mu.Lock()
+		if err == nil {
+			_, err = to.Write(buffer[:n])
+		}
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *Proxy) close() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	for _, conn := range p.open {
+		_ = conn.Close()
+	}
+	p.mu.Unlock()
+	p.goroutines.Wait()
+}
