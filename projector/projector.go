@@ -86,7 +86,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	held, err := newOwnership(ctx, p.config.Database)
+	locks, err := store.NewPartitionLocks(ctx, p.config.Database)
 	if err != nil {
 		return err
 	}
@@ -96,13 +96,13 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	defer func() {
 		cancel()
 		crew.wait()
-		err = errors.Join(err, held.release())
+		err = errors.Join(err, locks.Close())
 	}()
 	p.ready.Store(true)
 	tick := time.NewTicker(p.config.Tick)
 	defer tick.Stop()
 	for {
-		if err := p.acquire(ctx, held, crew); err != nil {
+		if err := p.acquire(ctx, locks, crew); err != nil {
 			return err
 		}
 		select {
@@ -113,7 +113,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 				return nil // all were asked to end, and this one was the first
 			}
 			crew.end(end)
-			if err := held.drop(ctx, end.partition); err != nil {
+			if err := locks.Unlock(ctx, end.partition); err != nil {
 				return err
 			}
 		case <-tick.C:
@@ -122,9 +122,9 @@ func (p *Projector) session(ctx context.Context) (err error) {
 }
 
 // acquire starts what partitions are to be had.
-func (p *Projector) acquire(ctx context.Context, held *ownership, crew *crew) error {
+func (p *Projector) acquire(ctx context.Context, locks *store.PartitionLocks, crew *crew) error {
 	idle := crew.idle()
-	taken, err := held.take(ctx, idle)
+	taken, err := locks.TryLock(ctx, idle)
 	if err != nil {
 		return err
 	}
@@ -132,9 +132,12 @@ func (p *Projector) acquire(ctx context.Context, held *ownership, crew *crew) er
 	if len(taken) == len(idle) {
 		return nil
 	}
-	evicted, err := held.evict(ctx, p.config.OwnerTimeout)
-	if evicted > 0 {
-		p.config.Log.Warn().Int("sessions", evicted).Msg("a silent owner was ended")
+	terminated, err := locks.TerminateUnresponsive(ctx, p.config.OwnerTimeout)
+	for _, session := range terminated {
+		p.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive projector")
+	}
+	if errors.Is(err, store.ErrNotMigrated) {
+		return nil // each partition reports it
 	}
 	return err
 }

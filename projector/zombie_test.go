@@ -24,7 +24,7 @@ func TestProjector_TakesOverFromAFrozenOne(t *testing.T) {
 	patient := s.StartProjector(projectortest.LogTo(log))
 	s.PublishStates(projectortest.Call(system, uuid.New()))
 	s.WaitUntilCaughtUp()
-	if log.Contains("a silent owner was ended") {
+	if log.Contains("terminated unresponsive projector") {
 		t.Fatal("an owner that works was ended")
 	}
 	patient()
@@ -38,7 +38,7 @@ func TestProjector_TakesOverFromAFrozenOne(t *testing.T) {
 	})
 	s.PublishStates(projectortest.Call(system, uuid.New()))
 	s.WaitUntilCaughtUp()
-	eventstest.Eventually(t, "it says so", func() bool { return log.Contains("a silent owner was ended") })
+	eventstest.Eventually(t, "it says so", func() bool { return log.Contains("terminated unresponsive projector") })
 	if now := s.QueryInt("select sum(epoch) from projection.position"); now <= before {
 		t.Errorf("epochs %d, before %d", now, before)
 	}

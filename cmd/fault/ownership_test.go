@@ -4,18 +4,13 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-
-	"callboard/projector"
 )
 
 // lockHolders are the sessions that hold partitions' locks, with how many each holds.
 const lockHolders = `
-  select a.pid, a.application_name, count(*) as partitions
-  from pg_locks l
-  join pg_stat_activity a using (pid)
-  where l.locktype = 'advisory' and l.classid = $1::bigint::oid and l.objsubid = 2 and l.granted
-    and l.database = (select oid from pg_database where datname = current_database())
-  group by a.pid, a.application_name`
+  select pid, application_name, count(*) as partitions
+  from control.partition_owner
+  group by pid, application_name`
 
 // owner waits until every partition is owned, and returns the projector that owns most.
 func (s *stage) owner() (p *program) {
@@ -36,7 +31,7 @@ func (s *stage) owner() (p *program) {
 // owned is how many partitions each session owns, by name.
 func (s *stage) owned() map[string]int {
 	s.tb.Helper()
-	rows, err := s.pool.Query(s.tb.Context(), lockHolders, projector.LockClass)
+	rows, err := s.pool.Query(s.tb.Context(), lockHolders)
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -66,8 +61,7 @@ func (s *stage) takenOver(from *program) {
 // endLockHolder ends the session by which a projector owns its partitions, and none else.
 func (s *stage) endLockHolder(p *program) {
 	s.tb.Helper()
-	_, err := s.pool.Exec(s.tb.Context(), fmt.Sprintf("select pg_terminate_backend(pid) from (%s) h where application_name like $2", lockHolders),
-		projector.LockClass, sessionsOf(p))
+	_, err := s.pool.Exec(s.tb.Context(), fmt.Sprintf("select pg_terminate_backend(pid) from (%s) h where application_name like $1", lockHolders), sessionsOf(p))
 	if err != nil {
 		s.tb.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"callboard/cmd/pace"
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/projector"
 	"callboard/projector/status"
+	"callboard/projector/store"
 	"callboard/schema"
 	"callboard/schema/schematest"
 )
@@ -66,7 +66,7 @@ func (l *lane) own() {
 	if err != nil {
 		l.Fatal(err)
 	}
-	if _, err := conn.Exec(l.Context(), fmt.Sprintf("select pg_advisory_lock(%d, 0)", projector.LockClass)); err != nil {
+	if _, err := conn.Exec(l.Context(), fmt.Sprintf("select pg_advisory_lock(%d, 0)", store.PartitionLockClass)); err != nil {
 		l.Fatal(err)
 	}
 	l.Cleanup(func() { _ = conn.Hijack().Close(context.Background()) })

@@ -9,8 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"callboard/projector"
 )
 
 var (
@@ -122,7 +120,7 @@ type pending struct {
 }
 
 func (w *wait) waits(ctx context.Context) (list []pending, err error) {
-	rows, err := w.pool.Query(ctx, waitsSQL, w.pending, projector.LockClass)
+	rows, err := w.pool.Query(ctx, waitsSQL, w.pending)
 	if err == nil {
 		list, err = pgx.CollectRows(rows, pgx.RowToStructByName[pending])
 	}

@@ -1,7 +1,7 @@
 -- $1 ids, or null for all open ones whose reason holds $2. $3 the audit's stream.
 select
   id,
-  coalesce(resolution, case when retry_requested_at is null then 'open' else 'waiting' end) as state,
+  state,
   reason,
   case
     when stream = $3 then 'audit'

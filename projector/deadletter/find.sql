@@ -1,7 +1,7 @@
 -- $1 the id.
 select
   id,
-  coalesce(resolution, case when retry_requested_at is null then 'open' else 'waiting' end) as state,
+  state,
   stream,
   stream_created,
   sequence,

@@ -1,7 +1,7 @@
 -- $1 the ids of letters that were waiting. A reason is given where it still is what stands in the way.
 select
   asked.id,
-  case when d.id is null then 'gone' else coalesce(d.resolution, 'open') end as state,
+  coalesce(d.state, 'gone') as state,
   case when d.resolution is null then coalesce(d.reason, '') else '' end as reason
 from unnest($1::bigint[]) as asked (id)
 left join control.dead_letter d on d.id = asked.id

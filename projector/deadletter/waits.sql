@@ -1,17 +1,8 @@
--- $1 the ids, $2 the projector's class of advisory locks. A lock of two keys has objsubid 2.
-with owned as materialized (
-  select l.objid::bigint as partition
-  from pg_locks l
-  where l.locktype = 'advisory'
-    and l.classid = $2::bigint::oid
-    and l.objsubid = 2
-    and l.granted
-    and l.database = (select oid from pg_database where datname = current_database())
-)
+-- $1 the ids.
 select
   d.id,
   d.partition,
-  exists (select from owned o where o.partition = d.partition) as owned,
+  d.partition in (select o.partition from control.partition_owner o) as owned,
   coalesce(p.sequence < d.sequence, true) as behind
 from control.dead_letter d
 left join projection.position p on p.partition = d.partition

@@ -99,7 +99,7 @@ func readPositions(ctx context.Context, pool *pgxpool.Pool) (map[int]position, e
 // readOwners is the application name of the projector that has a partition, for each that somebody has.
 func readOwners(ctx context.Context, pool *pgxpool.Pool) (map[int]string, error) {
 	owners := make(map[int]string)
-	rows, err := pool.Query(ctx, ownersSQL, projector.LockClass)
+	rows, err := pool.Query(ctx, ownersSQL)
 	if err == nil {
 		var partition int
 		var name string

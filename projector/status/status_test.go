@@ -17,6 +17,7 @@ import (
 	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/status"
+	"callboard/projector/store"
 	"callboard/schema"
 	"callboard/schema/schematest"
 )
@@ -144,7 +145,7 @@ func TestRead_Owner(t *testing.T) {
 	}
 	defer conn.Release()
 	const lock = "set application_name = 'projector@here/7'; select pg_advisory_lock(%d, 3); select pg_advisory_lock(%d, 2); select pg_advisory_lock(3)"
-	if _, err := conn.Exec(t.Context(), fmt.Sprintf(lock, projector.LockClass, projector.LockClass+1)); err != nil {
+	if _, err := conn.Exec(t.Context(), fmt.Sprintf(lock, store.PartitionLockClass, store.PartitionLockClass+1)); err != nil {
 		t.Fatal(err)
 	}
 	for i, p := range b.read(t).Partitions {

@@ -19,7 +19,33 @@ update control.generation set state = 'previous' where state = 'kept';
 alter table control.generation
   add constraint generation_state_check check (state in ('building', 'live', 'previous', 'dropped'));
 
+-- What becomes of a dead letter: open, waiting for a requested retry, or its resolution.
+alter table control.dead_letter
+  add column state text not null
+    generated always as (coalesce(resolution, case when retry_requested_at is null then 'open' else 'waiting' end)) stored;
+
+-- The projector sessions that own partitions. A session owns a partition by an advisory lock of two keys (objsubid 2): the class
+-- 0x63616c6c and the partition. A role other than the session's own sees state_change as null, like in pg_stat_activity.
+create view control.partition_owner as
+  select
+    l.objid::bigint::integer as partition,
+    l.pid,
+    a.application_name,
+    a.state_change
+  from pg_locks l
+  join pg_stat_activity a using (pid)
+  where l.locktype = 'advisory'
+    and l.classid::bigint = x'63616c6c'::bigint
+    and l.objsubid = 2
+    and l.granted
+    and l.database = (select oid from pg_database where datname = current_database());
+
+grant select on control.partition_owner to callboard_projector, callboard_operator;
+
 -- +goose Down
+drop view control.partition_owner;
+alter table control.dead_letter drop column state;
+
 alter table control.generation drop constraint generation_state_check;
 update control.generation set state = 'kept' where state = 'previous';
 alter table control.generation
