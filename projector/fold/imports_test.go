@@ -5,10 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"callboard/events/eventstest"
 )
 
-// Fold is pure: no clock, context, database, logger, network or file, and of ours the events alone.
-func TestImports(t *testing.T) {
+func TestImports(t *testing.T) { eventstest.Imports(t) }
+
+// The fold is a pure function: it has no clock, context, database, logger, network or file.
+func TestPurity(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{join .Imports "\n"}}`, ".").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +23,7 @@ func TestImports(t *testing.T) {
 	}
 	for _, path := range strings.Fields(string(out)) {
 		if !slices.Contains(allowed, path) {
-			t.Errorf("imports %s, which a pure package has no use for", path)
+			t.Errorf("fold imports %s, want only packages without side effects", path)
 		}
 	}
 }
