@@ -71,7 +71,7 @@ func (c *deadLettersRetryCommand) await(ctx context.Context, errs io.Writer, sou
 	}
 	shown := retryProgress{out: errs, began: time.Now(), total: len(ids)}
 	defer shown.close()
-	return deadletter.Await(ctx, source.Pool, ids, deadletter.Patience{Limit: c.Timeout, Faults: source.Faults, Heard: shown.set})
+	return deadletter.Await(ctx, source.Pool, ids, deadletter.Patience{Limit: c.Timeout, Faults: source.StopReasons, Heard: shown.set})
 }
 
 // stillAsked adds to the error that ended a wait that the wait alone has ended.

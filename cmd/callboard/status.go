@@ -136,7 +136,7 @@ func partitionRows(r status.Report) [][]string {
 
 // known is a lag of a partition, which nobody knows where position and stream don't belong together.
 func known(p status.Partition, lag string) string {
-	if p.Fault != "" {
+	if p.StopReason != "" {
 		return "?"
 	}
 	return lag
@@ -194,7 +194,7 @@ func reasonLines(r status.Report) []string {
 
 func totals(r status.Report) string {
 	least := ""
-	if slices.ContainsFunc(r.Partitions, func(p status.Partition) bool { return p.Fault != "" }) {
+	if slices.ContainsFunc(r.Partitions, func(p status.Partition) bool { return p.StopReason != "" }) {
 		least = "at least "
 	}
 	line := fmt.Sprintf("stream %s: %d events, %s%d not applied; dead letters: %d", r.Stream, r.Messages, least, r.Lag(), r.DeadLetters)
@@ -242,8 +242,8 @@ func owner(p status.Partition) string {
 	if p.Owner != nil {
 		text = *p.Owner
 	}
-	if p.Fault != "" {
-		text += " " + p.Fault
+	if p.StopReason != "" {
+		text += " " + p.StopReason
 	}
 	return text
 }

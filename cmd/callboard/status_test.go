@@ -34,7 +34,7 @@ func unwell() status.Report {
 				Partition: 0, Head: 199, Position: 120, LagEvents: 60, LagSeconds: 1.25, Watermark: &begun, Owner: pointer("projector@here/7"),
 				Messages: pointer[int64](115), Read: pointer[int64](112), Missing: 3, MessageCounts: ledger,
 			},
-			{Partition: 1, Position: 300, Watermark: &begun, Fault: "STREAM_REGRESSED"},
+			{Partition: 1, Position: 300, Watermark: &begun, StopReason: "STREAM_REGRESSED"},
 		},
 	}
 }
@@ -99,7 +99,7 @@ func TestStatus_JSON(t *testing.T) {
 		`"messageCounts":[{"entity":"phone-system","read":2,"applied":2,"stale":0,"ignored":0,"dead":0},`,
 		`"balanced":false`,
 		`"messages":115,"read":112,"missing":3}`,
-		`"fault":"STREAM_REGRESSED","messages":null,"read":null,"missing":0}`,
+		`"stopReason":"STREAM_REGRESSED","messages":null,"read":null,"missing":0}`,
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in %s", want, out.String())

@@ -2,67 +2,126 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
-	"callboard/cmd/stream"
 	"callboard/events"
 	"callboard/events/audit"
+	"callboard/readapi/limit"
 )
 
 type streamCommand struct {
-	Create streamCreateCommand `cmd:"" help:"Make the stream, the transcripts' bucket, the audit's stream and those of the budgets, with safe settings."`
-	Check  streamCheckCommand  `cmd:"" help:"Say what in the running streams' settings is unsafe."`
+	Create streamCreateCommand `cmd:"" help:"Create the streams of events, audit and budgets and the bucket of transcripts, with safe settings. Existing ones are not changed."`
+	Check  streamCheckCommand  `cmd:"" help:"Print each setting of the running streams that is unsafe. Exit 1 if there is any."`
 }
 
 type streamCreateCommand struct {
 	output
-	Partitions int             `default:"16" help:"The number of partitions, fixed for the stream's life."`
+	Partitions int             `default:"16" help:"The number of partitions. It can't be changed later."`
 	Replicas   int             `default:"1" help:"The number of servers that hold a copy: 3 in production."`
 	NATS       setting.NATS    `embed:""`
 	Stream     setting.Stream  `embed:""`
 	Premium    setting.Premium `embed:""`
 }
 
-// Run makes what is not there.
+// createdStreams tells what 'stream create' created; everything else existed.
+type createdStreams struct {
+	Stream bool            `json:"streamCreated"`
+	Bucket bool            `json:"bucketCreated"`
+	Audit  bool            `json:"auditCreated"`
+	Limits map[string]bool `json:"limitsCreated"` // by the name of the stream
+}
+
+// Run creates what is missing.
 func (c *streamCreateCommand) Run(ctx context.Context, streams process.Streams) error {
 	if c.Partitions < 1 || c.Replicas < 1 {
-		return &process.UsageError{Detail: "--partitions and --replicas are 1 or more"}
+		return &process.UsageError{Detail: "--partitions and --replicas must be 1 or more"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		made, err := stream.Create(ctx, js, stream.Wanted{
-			Name: c.Stream.Name.Get(), Partitions: c.Partitions, Replicas: c.Replicas, Premium: c.Premium.PerMinute.Get(),
-		})
+		created, err := c.create(ctx, js)
 		if err != nil {
 			return err
 		}
-		return c.print(streams.Out, made, func(w io.Writer) error { return c.write(w, made) })
+		return c.print(streams.Out, created, func(w io.Writer) error { return c.write(w, created) })
 	})
 }
 
-func (c *streamCreateCommand) write(w io.Writer, made stream.Made) error {
-	_, err := fmt.Fprintf(w, "Stream %s, %d partitions, %d replicas: %s.\nBucket %s: %s.\nStream %s: %s.\n",
-		c.Stream.Name.Get(), c.Partitions, c.Replicas, outcome(made.Stream), events.TranscriptBucket, outcome(made.Bucket),
-		audit.StreamName, outcome(made.Audit))
-	for _, name := range slices.Sorted(maps.Keys(made.Limits)) {
-		if err == nil {
-			_, err = fmt.Fprintf(w, "Stream %s: %s.\n", name, outcome(made.Limits[name]))
+func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream) (created createdStreams, err error) {
+	if created.Stream, err = c.createEvents(ctx, js); err != nil {
+		return created, err
+	}
+	if created.Bucket, err = events.EnsureBucket(ctx, js, c.Replicas); err != nil {
+		return created, fmt.Errorf("bucket %s: %w", events.TranscriptBucket, err)
+	}
+	if created.Audit, err = events.EnsureStream(ctx, js, audit.StreamConfig(c.Replicas)); err != nil {
+		return created, fmt.Errorf("stream %s: %w", audit.StreamName, err)
+	}
+	configs, err := limit.StreamConfigs(c.Premium.PerMinute.Get(), c.Replicas)
+	if err != nil {
+		return created, err
+	}
+	created.Limits = make(map[string]bool, len(configs))
+	for _, config := range configs {
+		if created.Limits[config.Name], err = events.EnsureStream(ctx, js, config); err != nil {
+			return created, fmt.Errorf("stream %s: %w", config.Name, err)
 		}
 	}
-	return err
+	return created, nil
 }
 
-func outcome(made bool) string {
-	if made {
-		return "made"
+// createEvents creates the stream of events. An existing stream with other settings than the flags say is an error.
+func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.JetStream) (created bool, err error) {
+	name := c.Stream.Name.Get()
+	if created, err = events.EnsureStream(ctx, js, events.StreamConfig(name, c.Partitions, c.Replicas)); err != nil {
+		return false, fmt.Errorf("stream %s: %w", name, err)
 	}
-	return "was there"
+	running, err := js.Stream(ctx, name)
+	if err != nil {
+		return created, fmt.Errorf("stream %s: %w", name, err)
+	}
+	return created, c.matches(running.CachedInfo().Config)
+}
+
+func (c *streamCreateCommand) matches(running jetstream.StreamConfig) error {
+	partitions, err := events.Partitions(running)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w\nChoose another name with --stream", err)
+	case partitions != c.Partitions:
+		return fmt.Errorf("stream %s exists with %d partitions, not %d, and the number can't be changed\n"+
+			"Run the command with --partitions %d, or choose another name with --stream", running.Name, partitions, c.Partitions, partitions)
+	case running.Replicas != c.Replicas:
+		return fmt.Errorf("stream %s exists with %d replicas, not %d\nRun the command with --replicas %d, or run 'nats stream edit %s --replicas %d'",
+			running.Name, running.Replicas, c.Replicas, running.Replicas, running.Name, c.Replicas)
+	}
+	return nil
+}
+
+func (c *streamCreateCommand) write(w io.Writer, created createdStreams) error {
+	lines := []string{
+		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name.Get(), c.Partitions, c.Replicas, createdOrExists(created.Stream)),
+		fmt.Sprintf("Bucket %s: %s.", events.TranscriptBucket, createdOrExists(created.Bucket)),
+		fmt.Sprintf("Stream %s: %s.", audit.StreamName, createdOrExists(created.Audit)),
+	}
+	for _, name := range slices.Sorted(maps.Keys(created.Limits)) {
+		lines = append(lines, fmt.Sprintf("Stream %s: %s.", name, createdOrExists(created.Limits[name])))
+	}
+	return writeLines(w, lines)
+}
+
+func createdOrExists(created bool) string {
+	if created {
+		return "created"
+	}
+	return "exists already"
 }
 
 type streamCheckCommand struct {
@@ -72,40 +131,109 @@ type streamCheckCommand struct {
 	Premium setting.Premium `embed:""`
 }
 
-// checked is what a check found.
-type checked struct {
+// streamCheck is what a check found.
+type streamCheck struct {
 	Stream string   `json:"stream"`
-	Unsafe []string `json:"unsafe"`
+	Unsafe []string `json:"unsafe"` // sentences
 }
 
 // Run prints what is unsafe, and fails if anything is.
 func (c *streamCheckCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		found := checked{Stream: c.Stream.Name.Get(), Unsafe: []string{}}
-		faults, err := stream.Check(ctx, js, found.Stream, c.Premium.PerMinute.Get())
+		found, err := c.check(ctx, js)
 		if err != nil {
 			return err
 		}
-		found.Unsafe = append(found.Unsafe, faults...)
-		if err := c.print(streams.Out, found, found.write); err != nil {
-			return err
+		err = c.print(streams.Out, found, func(w io.Writer) error {
+			if len(found.Unsafe) == 0 {
+				return writeLines(w, []string{"Stream " + found.Stream + " is safe."})
+			}
+			return writeLines(w, found.Unsafe)
+		})
+		if err == nil && len(found.Unsafe) > 0 {
+			err = process.ErrFailed
 		}
-		if len(faults) > 0 {
-			return process.ErrFailed
-		}
-		return nil
+		return err
 	})
 }
 
-func (c checked) write(w io.Writer) error {
-	if len(c.Unsafe) == 0 {
-		_, err := fmt.Fprintf(w, "Stream %s is safe.\n", c.Stream)
-		return err
+func (c *streamCheckCommand) check(ctx context.Context, js jetstream.JetStream) (streamCheck, error) {
+	found := streamCheck{Stream: c.Stream.Name.Get(), Unsafe: []string{}}
+	running, err := js.Stream(ctx, found.Stream)
+	if err != nil {
+		return found, fmt.Errorf("stream %s: %w", found.Stream, err)
 	}
-	for _, fault := range c.Unsafe {
-		if _, err := fmt.Fprintln(w, fault); err != nil {
-			return err
+	config := running.CachedInfo().Config
+	found.Unsafe = append(found.Unsafe, events.CheckStream(config)...)
+	for _, check := range []func() ([]string, error){
+		func() ([]string, error) { return checkBucket(ctx, js) },
+		func() ([]string, error) { return checkAuditStream(ctx, js) },
+		func() ([]string, error) { return checkLimitStreams(ctx, js, config, c.Premium.PerMinute.Get()) },
+	} {
+		unsafe, err := check()
+		if err != nil {
+			return found, err
+		}
+		found.Unsafe = append(found.Unsafe, unsafe...)
+	}
+	return found, nil
+}
+
+func checkBucket(ctx context.Context, js jetstream.JetStream) (unsafe []string, err error) {
+	const name = "bucket " + events.TranscriptBucket
+	bucket, err := js.ObjectStore(ctx, events.TranscriptBucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return []string{name + " is missing, so large transcripts can't be published. Run 'callboard stream create'."}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	status, err := bucket.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if ttl := status.TTL(); ttl > 0 {
+		unsafe = append(unsafe, fmt.Sprintf("%s deletes objects after %s, so rebuilds lose large transcripts.", name, ttl))
+	}
+	if status.Storage() != jetstream.FileStorage {
+		unsafe = append(unsafe, name+" is not stored in files, so a restart loses all large transcripts.")
+	}
+	return unsafe, nil
+}
+
+func checkAuditStream(ctx context.Context, js jetstream.JetStream) ([]string, error) {
+	running, err := js.Stream(ctx, audit.StreamName)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return []string{"stream " + audit.StreamName + " is missing, so readers will soon refuse all requests. Run 'callboard stream create'."}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", audit.StreamName, err)
+	}
+	return audit.CheckStream(running.CachedInfo().Config), nil
+}
+
+// checkLimitStreams checks the limiter's streams that exist: readers create those that are missing.
+func checkLimitStreams(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig, premium int) (unsafe []string, err error) {
+	wanted, err := limit.StreamConfigs(premium, main.Replicas)
+	if err != nil {
+		return nil, err
+	}
+	for _, want := range wanted {
+		stream, err := js.Stream(ctx, want.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("stream %s: %w", want.Name, err)
+		}
+		running := stream.CachedInfo().Config
+		if err := limit.CheckStream(running, want); err != nil {
+			unsafe = append(unsafe, fmt.Sprintf("stream %s makes readers refuse reports: %s.", want.Name, strings.TrimSuffix(err.Error(), ".")))
+		}
+		if running.Replicas < want.Replicas {
+			unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, readers refuse reports. "+
+				"Run 'nats stream edit %[1]s --replicas %[4]d'.", want.Name, running.Replicas, main.Name, want.Replicas))
 		}
 	}
-	return nil
+	return unsafe, nil
 }

@@ -29,9 +29,9 @@ type NATSConfig struct {
 	Creds string // a file; empty for none
 	Name  string // of the connection, for those who look at the server
 
-	// Patient keeps trying where no server answers at first, as programs do that are started together with NATS. Without it
+	// RetryConnect keeps trying while no server answers the first attempt, for programs that start together with NATS. Without it
 	// that is an error.
-	Patient bool
+	RetryConnect bool
 
 	Log zerolog.Logger
 
@@ -74,7 +74,7 @@ func NewNATS(c NATSConfig) (*NATS, error) {
 func (c NATSConfig) persist() []nats.Option {
 	silence := cmp.Or(c.silence, maxSilence)
 	return []nats.Option{
-		nats.RetryOnFailedConnect(c.Patient), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.IgnoreAuthErrorAbort(),
+		nats.RetryOnFailedConnect(c.RetryConnect), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.IgnoreAuthErrorAbort(),
 		nats.PingInterval(silence), nats.MaxPingsOutstanding(maxPings), nats.FlusherTimeout(silence),
 	}
 }

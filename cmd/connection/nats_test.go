@@ -47,7 +47,7 @@ func TestNewNATS_Absent(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "NATS at nats://127.0.0.1:1") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("%v", err)
 	}
-	patient, err := NewNATS(NATSConfig{URL: natsURL(t, nobody), Patient: true, Log: zerolog.Nop()})
+	patient, err := NewNATS(NATSConfig{URL: natsURL(t, nobody), RetryConnect: true, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestNewNATS_CredentialsComeBack(t *testing.T) {
 		s.Start()
 	}
 	password("changed")
-	n, err := NewNATS(NATSConfig{URL: natsURL(t, "nats://hunter2@"+proxy.Addr()), Patient: true, Log: zerolog.Nop()})
+	n, err := NewNATS(NATSConfig{URL: natsURL(t, "nats://hunter2@"+proxy.Addr()), RetryConnect: true, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/connection"
@@ -15,8 +16,8 @@ import (
 	"callboard/cmd/program/readapi"
 	"callboard/cmd/progress"
 	"callboard/cmd/setting"
-	"callboard/cmd/stream"
 	"callboard/events"
+	"callboard/events/audit"
 	"callboard/events/sample"
 )
 
@@ -168,10 +169,24 @@ func (i *instance) startPublisher(ctx context.Context) (err error) {
 		return err
 	}
 	i.stack.Go(ctx, "publisher", i.publisher.Hold)
-	_, err = stream.Create(ctx, i.publisher.JetStream, stream.Wanted{
-		Name: events.StreamName, Partitions: events.DefaultPartitions, Replicas: 1, Premium: premiumPerMinute,
-	})
-	return err
+	return i.createStreams(ctx)
+}
+
+// createStreams creates the streams and the bucket that publishers and the reader need. The reader creates those of budgets.
+func (i *instance) createStreams(ctx context.Context) error {
+	js := i.publisher.JetStream
+	_, err := events.EnsureBucket(ctx, js, 1)
+	for _, config := range []jetstream.StreamConfig{
+		events.StreamConfig(events.StreamName, events.DefaultPartitions, 1), audit.StreamConfig(1),
+	} {
+		if err == nil {
+			_, err = events.EnsureStream(ctx, js, config)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("streams: %w", err)
+	}
+	return nil
 }
 
 func (i *instance) startProjector(ctx context.Context) error {
@@ -206,17 +221,17 @@ func (i *instance) startReader(ctx context.Context) error {
 	}
 	log := i.log.With().Str("program", "reader").Logger()
 	config := readapi.Config{
-		NATS:    connection.NATSConfig{URL: i.broker, Name: "callboard-reader", Log: log},
-		Premium: premiumPerMinute,
-		Primary: url,
-		Session: session,
-		BaseURL: i.baseURL(),
-		Peppers: i.home.peppers(),
-		Secret:  i.home.cursorKey(),
-		Audio:   sounds,
-		Public:  i.public,
-		Admin:   i.admins.reader,
-		Log:     log,
+		NATS:      connection.NATSConfig{URL: i.broker, Name: "callboard-reader", Log: log},
+		Premium:   premiumPerMinute,
+		Primary:   url,
+		Session:   session,
+		BaseURL:   i.baseURL(),
+		Peppers:   i.home.peppers(),
+		CursorKey: i.home.cursorKey(),
+		Audio:     sounds,
+		Public:    i.public,
+		Admin:     i.admins.reader,
+		Log:       log,
 	}
 	i.stack.Go(ctx, "reader", func(ctx context.Context) error { return readapi.Run(ctx, config) })
 	return nil

@@ -186,7 +186,7 @@ func TestRun_TablesOfAnotherStream(t *testing.T) {
 		Listen: "127.0.0.1:0", NATSListen: "127.0.0.1:0", Data: t.TempDir(), Sample: None,
 		PostgresURL: postgresURL(t, first.PostgresURL), Out: io.Discard, Err: &said,
 	})
-	if err == nil || !strings.Contains(err.Error(), "filled from another stream") || !strings.Contains(err.Error(), "--renew-projection") {
+	if err == nil || !strings.Contains(err.Error(), "events of another stream") || !strings.Contains(err.Error(), "--renew-projection") {
 		t.Errorf("%v: %s", err, &said)
 	}
 	first.end(t)

@@ -2,7 +2,6 @@ package dev
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"net"
@@ -10,15 +9,14 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"callboard/cmd/connection"
 	"callboard/cmd/progress"
 	"callboard/events"
+	"callboard/projector/status"
 )
-
-//go:embed standing.sql
-var standingSQL string
 
 // pollInterval is how often something is asked that will come true soon.
 const pollInterval = 50 * time.Millisecond
@@ -47,7 +45,7 @@ func (i *instance) load(ctx context.Context) error {
 		}
 		return err
 	})
-	work.Go(func() error { return i.awaitTables(ctx, pool, created, published) })
+	work.Go(func() error { return i.awaitTables(ctx, pool, stream.CachedInfo(), published) })
 	return work.Wait()
 }
 
@@ -61,7 +59,7 @@ func (i *instance) operator(ctx context.Context) (*pgxpool.Pool, error) {
 }
 
 // awaitTables returns once every partition has reached the sequence that published tells.
-func (i *instance) awaitTables(ctx context.Context, pool *pgxpool.Pool, created time.Time, published <-chan uint64) error {
+func (i *instance) awaitTables(ctx context.Context, pool *pgxpool.Pool, stream *jetstream.StreamInfo, published <-chan uint64) error {
 	var target uint64
 	var task *progress.Task
 	known := false
@@ -76,7 +74,10 @@ func (i *instance) awaitTables(ctx context.Context, pool *pgxpool.Pool, created 
 			continue
 		case <-tick.C:
 		}
-		reached, err := standing(ctx, pool, created)
+		reached, err := status.MinPosition(ctx, pool, stream)
+		if errors.Is(err, status.ErrOtherStream) {
+			return fmt.Errorf("%w\nStart with --fresh, or empty the tables with 'callboard migrate --renew-projection'", err)
+		}
 		if err != nil {
 			return err
 		}
@@ -90,23 +91,6 @@ func (i *instance) awaitTables(ctx context.Context, pool *pgxpool.Pool, created 
 			return nil
 		}
 	}
-}
-
-// standing is the sequence that all partitions have reached.
-func standing(ctx context.Context, pool *pgxpool.Pool, created time.Time) (uint64, error) {
-	var partitions, reached int64
-	var strangers bool
-	err := pool.QueryRow(ctx, standingSQL, events.StreamName, created).Scan(&partitions, &reached, &strangers)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("position: %w", err)
-	case strangers:
-		return 0, errors.New("the tables were filled from another stream than the one in use: " +
-			"start again with --fresh, or empty them with 'callboard migrate --renew-projection'")
-	case partitions < events.DefaultPartitions:
-		return 0, nil // not all of them are owned yet
-	}
-	return uint64(reached), nil
 }
 
 // awaitReady returns once the program behind an admin listener can serve.

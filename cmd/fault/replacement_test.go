@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"callboard/cmd/stream"
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/schema/schematest"
 )
@@ -46,21 +46,18 @@ func (s *stage) replaceStream() {
 	if err := s.js.DeleteStream(s.tb.Context(), events.StreamName); err != nil {
 		s.tb.Fatal(err)
 	}
-	wanted := stream.Wanted{Name: events.StreamName, Partitions: partitions, Replicas: 1, Premium: premium}
-	if _, err := stream.Create(s.tb.Context(), s.js, wanted); err != nil {
-		s.tb.Fatal(err)
-	}
+	eventstest.CreateStream(s.tb, s.js, partitions)
 }
 
 // stopped waits until status gives a reason for every partition.
 func (s *stage) stopped(reason string) {
 	s.tb.Helper()
 	await(s.tb, "status: "+reason, func() bool {
-		var report struct{ Partitions []struct{ Fault string } }
+		var report struct{ Partitions []struct{ StopReason string } }
 		s.command(&report, "status")
 		n := 0
 		for _, p := range report.Partitions {
-			if strings.HasPrefix(p.Fault, reason) {
+			if strings.HasPrefix(p.StopReason, reason) {
 				n++
 			}
 		}

@@ -13,8 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/stream"
 	"callboard/events"
+	"callboard/events/audit"
+	"callboard/events/eventstest"
 	"callboard/readapi/access"
 )
 
@@ -63,8 +64,8 @@ func newStage(t *testing.T, seed uint64, p pace) *stage {
 	logs := t.TempDir()
 	s.nats, s.postgres = newBroker(t, logs), newServer(t)
 	s.js = s.nats.connect()
-	wanted := stream.Wanted{Name: events.StreamName, Partitions: partitions, Replicas: 1, Premium: premium}
-	if _, err := stream.Create(t.Context(), s.js, wanted); err != nil {
+	eventstest.CreateStream(t, s.js, partitions)
+	if _, err := events.EnsureStream(t.Context(), s.js, audit.StreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
 	s.postgres.database(live)

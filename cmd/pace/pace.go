@@ -64,7 +64,7 @@ func (p *Pace) look(ctx context.Context) (latest status.Partition, err error) {
 	}
 	p.looked = time.Now()
 	for _, partition := range report.Partitions {
-		if partition.Owner != nil && partition.Fault == "" && partition.LagSeconds > latest.LagSeconds {
+		if partition.Owner != nil && partition.StopReason == "" && partition.LagSeconds > latest.LagSeconds {
 			latest = partition
 		}
 	}

@@ -36,7 +36,7 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 		Msg("projector starts")
 	return projector.Run(ctx, projector.Config{
 		NATS: connection.NATSConfig{
-			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-projector", Patient: true, Log: log,
+			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-projector", RetryConnect: true, Log: log,
 		},
 		Stream:     p.Stream.Name.Get(),
 		Postgres:   p.Postgres.URL.Get(),

@@ -45,14 +45,14 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 		Stringer("postgres", p.Postgres.URL.Get()).Msg("reader starts")
 	return readapi.Run(ctx, readapi.Config{
 		NATS: connection.NATSConfig{
-			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-reader", Patient: true, Log: log,
+			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-reader", RetryConnect: true, Log: log,
 		},
 		Premium:        p.Premium.PerMinute.Get(),
 		Primary:        p.Postgres.URL.Get(),
 		Replica:        p.Replica.URL.Get(),
 		BaseURL:        p.BaseURL.Get(),
 		Peppers:        p.Pepper.Peppers.Get(),
-		Secret:         p.CursorKey.Get(),
+		CursorKey:      p.CursorKey.Get(),
 		Audio:          p.AudioURL.Get(),
 		TrustedProxies: p.TrustedProxies.Get(),
 		Public:         public,

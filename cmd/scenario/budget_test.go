@@ -59,9 +59,9 @@ func (w *world) reader(natsURL string, patience time.Duration) string {
 	base := "http://" + public.Addr().String()
 	w.hold(func(ctx context.Context) error {
 		return reader.Run(ctx, reader.Config{
-			NATS: connection.NATSConfig{URL: broker, Log: zerolog.Nop()}, Premium: 600, Patience: patience, Timeout: time.Minute,
+			NATS: connection.NATSConfig{URL: broker, Log: zerolog.Nop()}, Premium: 600, LimiterTimeout: patience, RequestTimeout: time.Minute,
 			Primary: primary, BaseURL: base + "/v1",
-			Peppers: w.peppers, Secret: setting.NewSecret(string(newSecret())), Audio: w.audio(), Public: public, Admin: admin, Log: zerolog.Nop(),
+			Peppers: w.peppers, CursorKey: setting.NewSecret(string(newSecret())), Audio: w.audio(), Public: public, Admin: admin, Log: zerolog.Nop(),
 		})
 	})
 	return base

@@ -207,7 +207,7 @@ func (s *stage) retry(c deadletter.Choice) map[int64]deadletter.Result {
 // waiting is a patience that asks the stream about faults.
 func (s *stage) waiting(limit time.Duration) deadletter.Patience {
 	source := status.Source{JetStream: s.js, Stream: events.StreamName, Pool: s.operator}
-	return deadletter.Patience{Limit: limit, Faults: source.Faults, Heard: func(int) {}}
+	return deadletter.Patience{Limit: limit, Faults: source.StopReasons, Heard: func(int) {}}
 }
 
 // claimed is a transcript whose text is in the object store, or will be.

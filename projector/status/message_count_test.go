@@ -87,7 +87,7 @@ func TestRead_AccountsForNoFault(t *testing.T) {
 	b := published(t)
 	b.position(t, 1, 10, b.created())
 	b.cover(t, 1, "phone-system", [5]int64{10, 10, 0, 0, 0})
-	if p := b.read(t).Partitions[1]; p.Messages != nil || *p.Read != 10 || p.Missing != 0 || p.Fault == "" {
+	if p := b.read(t).Partitions[1]; p.Messages != nil || *p.Read != 10 || p.Missing != 0 || p.StopReason == "" {
 		t.Errorf("%+v", p)
 	}
 }

@@ -20,7 +20,7 @@ type Partition struct {
 	LagSeconds float64    `json:"lagSeconds"` // the age of the oldest of them
 	Watermark  *time.Time `json:"watermark"`  // everything stored before is in the tables
 	Owner      *string    `json:"owner"`      // the application name of the projector that has it
-	Fault      string     `json:"fault,omitempty"`
+	StopReason string     `json:"stopReason,omitempty"`
 
 	// Messages is how many the stream holds up to the position. It is null where that can't be held against the ledger: of a
 	// faulty partition, and of a generation that keeps none.
@@ -86,7 +86,7 @@ func (p *Partition) look(ctx context.Context, stream jetstream.Stream, now time.
 
 // account holds what the stream has up to the position against the ledger.
 func (p *Partition) account(c counted) {
-	if p.Read == nil || p.Fault != "" {
+	if p.Read == nil || p.StopReason != "" {
 		return
 	}
 	messages := c.closest(*p.Read)

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,7 +29,36 @@ var (
 
 	//go:embed owners.sql
 	ownersSQL string
+
+	//go:embed min_position.sql
+	minPositionSQL string
 )
+
+// ErrOtherStream says that the tables hold events of another stream than the one asked about.
+var ErrOtherStream = errors.New("the tables hold events of another stream")
+
+// MinPosition is the sequence up to which the events of every partition are in the tables. It is 0 while a partition has no position.
+// The error is [ErrOtherStream] where a position belongs to another stream.
+func MinPosition(ctx context.Context, pool *pgxpool.Pool, stream *jetstream.StreamInfo) (uint64, error) {
+	partitions, err := events.Partitions(stream.Config)
+	if err != nil {
+		return 0, err
+	}
+	var known int
+	var sequence int64
+	var other bool
+	of := ingest.StreamOf(stream)
+	err = pool.QueryRow(ctx, minPositionSQL, of.Name, of.Created).Scan(&known, &sequence, &other)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("positions: %w", err)
+	case other:
+		return 0, ErrOtherStream
+	case known < partitions:
+		return 0, nil
+	}
+	return uint64(sequence), nil
+}
 
 // position is a row of the projection's, and the ledger of what led to it.
 type position struct {

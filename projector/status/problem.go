@@ -24,8 +24,8 @@ func (r Report) Problems() []string {
 
 func (p Partition) problems() []string {
 	var list []string
-	if p.Fault != "" {
-		list = append(list, fmt.Sprintf("partition %d can't go on: %s: %s", p.Partition, p.Fault, Advice(p.Fault)))
+	if p.StopReason != "" {
+		list = append(list, fmt.Sprintf("partition %d can't go on: %s: %s", p.Partition, p.StopReason, Advice(p.StopReason)))
 	}
 	switch {
 	case p.Missing == 1:

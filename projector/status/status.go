@@ -91,7 +91,7 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 		}
 		if at, known := positions[number]; known {
 			p.stand(at)
-			if p.Fault, err = at.fault(ctx, stream, first); err != nil {
+			if p.StopReason, err = at.fault(ctx, stream, first); err != nil {
 				return report, err
 			}
 		}
@@ -102,8 +102,8 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 	return report, err
 }
 
-// Faults are why partitions can't go on, for each that can't.
-func (s Source) Faults(ctx context.Context) (map[int]string, error) {
+// StopReasons are why partitions can't go on, for each that can't.
+func (s Source) StopReasons(ctx context.Context) (map[int]string, error) {
 	positions, err := readPositions(ctx, s.Pool)
 	if err != nil {
 		return nil, err

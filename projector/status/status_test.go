@@ -111,7 +111,7 @@ func TestRead(t *testing.T) {
 		if got := (struct{ head, position, lag uint64 }{p.Head, p.Position, p.LagEvents}); got != want[i] || p.Partition != i {
 			t.Errorf("partition %d: %+v, want %+v", i, got, want[i])
 		}
-		if (p.LagSeconds > 0) != (p.LagEvents > 0) || p.Owner != nil || p.Fault != "" || (p.Watermark == nil) != (i == 3) {
+		if (p.LagSeconds > 0) != (p.LagEvents > 0) || p.Owner != nil || p.StopReason != "" || (p.Watermark == nil) != (i == 3) {
 			t.Errorf("partition %d: %+v", i, p)
 		}
 	}
@@ -170,11 +170,11 @@ func TestRead_Faults(t *testing.T) {
 	report := b.read(t)
 	want := map[int]string{0: projector.StreamIdentityChanged, 1: projector.StreamRegressed, 2: projector.StreamRegressed}
 	for i, p := range report.Partitions {
-		if p.Fault != want[i] {
+		if p.StopReason != want[i] {
 			t.Errorf("%+v, want %q", p, want[i])
 		}
 	}
-	faults, err := b.source().Faults(t.Context())
+	faults, err := b.source().StopReasons(t.Context())
 	if err != nil || !maps.Equal(faults, want) {
 		t.Errorf("%v, %v", faults, err)
 	}

@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := projector.Config{
-		NATS:     connection.NATSConfig{URL: natsURL(t, server.URL()), Patient: true, Log: zerolog.Nop()},
+		NATS:     connection.NATSConfig{URL: natsURL(t, server.URL()), RetryConnect: true, Log: zerolog.Nop()},
 		Stream:   events.StreamName,
 		Postgres: postgresURL(t, database.RoleURL("callboard_projector")),
 		Admin:    admin,

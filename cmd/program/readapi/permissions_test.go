@@ -43,7 +43,7 @@ func TestRun_RestrictedNATSUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Public, c.Admin, c.Patience = listen(t), listen(t), time.Minute
+	c.Public, c.Admin, c.LimiterTimeout = listen(t), listen(t), time.Minute
 	issued, err := access.NewRegistry(database.Pool(t), c.Peppers[0]).Issue(t.Context(), access.Request{
 		Name: "restricted", Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.New()}, Scopes: []access.Scope{access.ScopeCalls},
 	})

@@ -28,14 +28,14 @@ import (
 type Config struct {
 	NATS           connection.NATSConfig // for budgets and the audit
 	Premium        int                   // requests a minute of a premium key
-	Patience       time.Duration         // how long a decision about a budget may take; zero: 50 ms
-	Timeout        time.Duration         // how long a request may take; zero: 5 s
+	LimiterTimeout time.Duration         // of a decision about a budget; zero: 50 ms
+	RequestTimeout time.Duration         // zero: 5 s
 	Primary        setting.URL
 	Replica        setting.URL       // where the projection is read; zero: the primary
 	Session        map[string]string // further settings of the database sessions
 	BaseURL        string
 	Peppers        []access.Pepper
-	Secret         setting.Secret // for cursors and links
+	CursorKey      setting.Secret // seals cursors and links
 	Audio          audio.Location
 	TrustedProxies []netip.Prefix
 	Public, Admin  net.Listener
@@ -74,7 +74,7 @@ func Run(ctx context.Context, c Config) error {
 	registry := admin.NewRegistry()
 	limiter, err := limit.New(limit.Config{
 		JetStream: nats.JetStream, Report: limit.ReportPerMinute, Standard: limit.StandardPerMinute, Premium: c.Premium,
-		DecisionTimeout: c.Patience, Log: c.Log, Metrics: registry,
+		DecisionTimeout: c.LimiterTimeout, Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("limiter: %w", err)
@@ -85,7 +85,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	handler, err := readapi.New(readapi.Config{
 		Primary: primary, Projection: replica, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
-		Secret: []byte(c.Secret.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.Timeout,
+		Secret: []byte(c.CursorKey.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.RequestTimeout,
 		Log: c.Log, Metrics: registry,
 	})
 	if err != nil {

@@ -88,13 +88,13 @@ func config(tb testing.TB, broker *eventstest.Server, url string) readapi.Config
 // configFor is a configuration without listeners.
 func configFor(natsURL, postgresURL, sounds string) (c readapi.Config, err error) {
 	c = readapi.Config{
-		Premium: 600, BaseURL: "https://phones.example.com/v1", Secret: setting.NewSecret(strings.Repeat("s", 32)), Log: zerolog.Nop(),
+		Premium: 600, BaseURL: "https://phones.example.com/v1", CursorKey: setting.NewSecret(strings.Repeat("s", 32)), Log: zerolog.Nop(),
 	}
 	broker, err := setting.NewNATSURL(natsURL)
 	if err != nil {
 		return c, err
 	}
-	c.NATS = connection.NATSConfig{URL: broker, Patient: true, Log: zerolog.Nop()}
+	c.NATS = connection.NATSConfig{URL: broker, RetryConnect: true, Log: zerolog.Nop()}
 	if c.Primary, err = setting.NewPostgresURL(postgresURL); err != nil {
 		return c, err
 	}

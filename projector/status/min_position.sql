@@ -1,4 +1,4 @@
--- $1 stream, $2 its creation.
+-- $1 the stream's name, $2 its creation time.
 select
   count(*),
   coalesce(min(sequence), 0),

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"callboard/cmd/setting"
+	"callboard/events"
+	"callboard/events/audit"
+	"callboard/events/eventstest"
+	"callboard/readapi/limit"
+)
+
+// parsed is a command with the settings of an empty environment but for args.
+func parsed[T any](t *testing.T, args ...string) *T {
+	t.Helper()
+	var program struct {
+		Command T `cmd:"" name:"command"`
+	}
+	args = append([]string{"command", "--nats-url", "nats://127.0.0.1:1"}, args...)
+	if _, err := setting.Parse(&program, setting.Source{Args: args, Getenv: func(string) string { return "" }, Out: t.Output()}); err != nil {
+		t.Fatal(err)
+	}
+	return &program.Command
+}
+
+func newCreate(t *testing.T, args ...string) *streamCreateCommand {
+	t.Helper()
+	return parsed[streamCreateCommand](t, append([]string{"--partitions", "4"}, args...)...)
+}
+
+func checkUnsafe(t *testing.T, js jetstream.JetStream, want ...string) {
+	t.Helper()
+	found, err := parsed[streamCheckCommand](t).check(context.Background(), js)
+	if err != nil || len(found.Unsafe) != len(want) {
+		t.Fatalf("unsafe = %q, error = %v, want %q", found.Unsafe, err, want)
+	}
+	for i := range want {
+		if !strings.Contains(found.Unsafe[i], want[i]) {
+			t.Errorf("unsafe[%d] = %q, want it to contain %q", i, found.Unsafe[i], want[i])
+		}
+	}
+}
+
+func TestStreamCreate(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	created, err := newCreate(t).create(t.Context(), js)
+	limits := map[string]bool{"LIMITS_120_120": true, "LIMITS_600_120": true}
+	if want := (createdStreams{Stream: true, Bucket: true, Audit: true, Limits: limits}); err != nil || !reflect.DeepEqual(created, want) {
+		t.Fatalf("created = %+v, error = %v, want %+v", created, err, want)
+	}
+	for name := range limits {
+		limits[name] = false
+	}
+	created, err = newCreate(t).create(t.Context(), js)
+	if want := (createdStreams{Limits: limits}); err != nil || !reflect.DeepEqual(created, want) {
+		t.Errorf("second run: created = %+v, error = %v, want %+v", created, err, want)
+	}
+	checkUnsafe(t, js)
+}
+
+func TestStreamCreate_TwoRunsAtOnce(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	runs, ctx := errgroup.WithContext(t.Context())
+	for range 2 {
+		create := newCreate(t)
+		runs.Go(func() error {
+			_, err := create.create(ctx, js)
+			return err
+		})
+	}
+	if err := runs.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStreamCreate_ExistsWithOtherSettings(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	if _, err := newCreate(t).create(t.Context(), js); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "PLAIN", Subjects: []string{"plain"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ flag, want string }{
+		{"--partitions=8", "with 4 partitions, not 8"},
+		{"--replicas=3", "with 1 replicas, not 3"},
+		{"--stream=PLAIN", "no subject transform"},
+	} {
+		if _, err := newCreate(t, c.flag).create(t.Context(), js); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error = %v, want it to contain %q", c.flag, err, c.want)
+		}
+	}
+}
+
+func TestStreamCheck(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	unsafe := events.StreamConfig("PHONES", 4, 1)
+	unsafe.MaxAge = time.Hour
+	if _, err := js.CreateStream(t.Context(), unsafe); err != nil {
+		t.Fatal(err)
+	}
+	checkUnsafe(t, js, "max_age is set", "bucket PHONE_TRANSCRIPTS is missing", "stream AUDIT is missing")
+	bucket := events.BucketConfig(1)
+	bucket.TTL, bucket.Storage = time.Hour, jetstream.MemoryStorage
+	if _, err := js.CreateObjectStore(t.Context(), bucket); err != nil {
+		t.Fatal(err)
+	}
+	auditStream := audit.StreamConfig(1)
+	auditStream.MaxAge = 2 * time.Hour
+	if _, err := js.CreateStream(t.Context(), auditStream); err != nil {
+		t.Fatal(err)
+	}
+	bucketAndAudit := []string{"max_age is set", "deletes objects after 1h0m0s", "not stored in files", "AUDIT"}
+	checkUnsafe(t, js, bucketAndAudit...)
+	limits, err := limit.StreamConfigs(600, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits[1].MaxMsgsPerSubject = 1000
+	for _, c := range limits {
+		if _, err := js.CreateStream(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkUnsafe(t, js, append(bucketAndAudit, "stream LIMITS_600_120 makes readers refuse reports")...)
+}
+
+// startCluster starts three servers and returns them by name.
+func startCluster(t *testing.T) map[string]*server.Server {
+	t.Helper()
+	servers := make(map[string]*server.Server)
+	// JetStream refuses to start in a cluster without a route, so the first server has one that leads nowhere.
+	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
+	for i := range 3 {
+		o := &server.Options{
+			ServerName: fmt.Sprintf("server%d", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
+			JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+			Cluster: server.ClusterOpts{Name: "cluster", Host: "127.0.0.1", Port: server.RANDOM_PORT},
+			Routes:  routes,
+		}
+		s, err := server.NewServer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers[o.ServerName] = s
+		s.Start()
+		t.Cleanup(func() { stopServer(s) })
+		eventstest.Eventually(t, "the server listens for routes", func() bool { return s.ClusterAddr() != nil })
+		// A server finds those that start after it through the routes that they open to it.
+		routes = append(routes, &url.URL{Scheme: "nats", Host: net.JoinHostPort("127.0.0.1", fmt.Sprint(s.ClusterAddr().Port))})
+	}
+	return servers
+}
+
+func stopServer(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+// startLimiter runs a reader's limiter and returns a function that tells whether it allows a report.
+func startLimiter(t *testing.T, js jetstream.JetStream) (allowed func() bool) {
+	t.Helper()
+	l, err := limit.New(limit.Config{
+		JetStream: js, Report: limit.ReportPerMinute, Standard: limit.StandardPerMinute, Premium: 600, Log: zerolog.Nop(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return func() bool { return l.Take(t.Context(), limit.Request{Lineage: uuid.New(), Report: "report"}).Allowed }
+}
+
+// With three replicas of the limiter's streams, reports are allowed although one server is stopped.
+func TestStreamCreate_Cluster(t *testing.T) {
+	t.Parallel()
+	servers := startCluster(t)
+	var urls []string
+	for _, s := range servers {
+		urls = append(urls, s.ClientURL())
+	}
+	js := eventstest.JetStream(t, strings.Join(urls, ","))
+	eventstest.Eventually(t, "the cluster has a leader", func() bool {
+		_, err := js.AccountInfo(t.Context())
+		return err == nil
+	})
+	byReader, err := limit.StreamConfigs(600, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Eventually(t, "a reader has created its stream", func() bool {
+		_, err := js.CreateStream(t.Context(), byReader[1])
+		return err == nil
+	})
+	create := newCreate(t, "--replicas", "3")
+	eventstest.Eventually(t, "the other streams are created", func() bool {
+		created, err := create.create(t.Context(), js)
+		return err == nil && !created.Limits["LIMITS_600_120"]
+	})
+	checkUnsafe(t, js, "stream LIMITS_600_120 has 1 replicas, PHONES has 3")
+	replicated := byReader[1]
+	replicated.Replicas = 3
+	eventstest.Eventually(t, "the reader's stream has three replicas", func() bool {
+		_, err := js.UpdateStream(t.Context(), replicated)
+		return err == nil
+	})
+	check := parsed[streamCheckCommand](t)
+	eventstest.Eventually(t, "nothing is unsafe", func() bool {
+		found, err := check.check(t.Context(), js)
+		return err == nil && len(found.Unsafe) == 0
+	})
+	allowed := startLimiter(t, js)
+	eventstest.Eventually(t, "a report is allowed", allowed)
+	stream, err := js.Stream(t.Context(), "LIMITS_120_120")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopServer(servers[stream.CachedInfo().Cluster.Leader])
+	eventstest.Eventually(t, "a report is allowed without the leader of the stream", allowed)
+}
