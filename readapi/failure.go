@@ -7,8 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/readapi/access"
@@ -72,8 +72,12 @@ func unavailable(err error) bool {
 // cancellation (57), a conflict with a replica's recovery (40001), a system error such as I/O (58). A table or column that isn't there
 // (42P01, 42703) is an earlier release's projection, until that is built anew.
 func transient(state string) bool {
-	return state == "42P01" || state == "42703" || strings.HasPrefix(state, "08") || strings.HasPrefix(state, "53") || strings.HasPrefix(state, "57") ||
-		strings.HasPrefix(state, "58") || state == "40001"
+	switch state {
+	case pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.SerializationFailure:
+		return true
+	}
+	return pgerrcode.IsConnectionException(state) || pgerrcode.IsInsufficientResources(state) ||
+		pgerrcode.IsOperatorIntervention(state) || pgerrcode.IsSystemError(state)
 }
 
 // statusClientGone is logged for a client that did not wait for its answer. It is never sent.

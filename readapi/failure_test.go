@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
@@ -179,14 +180,14 @@ func TestProblemOf(t *testing.T) {
 		err  error
 		want code
 	}{
-		{refused("57014"), serviceUnavailable}, // a statement timeout
-		{refused("57P01"), serviceUnavailable}, // shutdown
-		{refused("53300"), serviceUnavailable}, // too many connections
-		{refused("08006"), serviceUnavailable},
-		{refused("40001"), serviceUnavailable}, // a replica's recovery
-		{refused("42703"), serviceUnavailable}, // an earlier release's projection
-		{refused("42501"), internalError},
-		{refused("22P02"), internalError},
+		{refused(pgerrcode.QueryCanceled), serviceUnavailable},
+		{refused(pgerrcode.AdminShutdown), serviceUnavailable},
+		{refused(pgerrcode.TooManyConnections), serviceUnavailable},
+		{refused(pgerrcode.ConnectionFailure), serviceUnavailable},
+		{refused(pgerrcode.SerializationFailure), serviceUnavailable}, // a replica's recovery
+		{refused(pgerrcode.UndefinedColumn), serviceUnavailable},      // an earlier release's projection
+		{refused(pgerrcode.InsufficientPrivilege), internalError},
+		{refused(pgerrcode.InvalidTextRepresentation), internalError},
 		{context.DeadlineExceeded, serviceUnavailable},
 		{query.ErrNotFound, notFound},
 		{&access.DeniedError{Verdict: access.CredentialNotAccepted}, credentialNotAccepted},
@@ -218,7 +219,7 @@ func TestReaderRole(t *testing.T) {
 			_, err = r.config.Primary.Exec(context.Background(), sql, uuid.New())
 		}
 		var refused *pgconn.PgError
-		if !errors.As(err, &refused) || refused.Code != "42501" {
+		if !errors.As(err, &refused) || refused.Code != pgerrcode.InsufficientPrivilege {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}

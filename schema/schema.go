@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -53,7 +54,7 @@ func Migrate(ctx context.Context, url string) (undone []string, err error) {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
-		if n.Code == raised {
+		if n.Code == pgerrcode.Warning { // raised by roles.sql; PostgreSQL's own have other codes
 			undone = append(undone, n.Message)
 		}
 	}
@@ -68,9 +69,6 @@ func Migrate(ctx context.Context, url string) (undone []string, err error) {
 	})
 	return undone, err
 }
-
-// raised is the SQLSTATE of roles.sql's own warnings; PostgreSQL's have others.
-const raised = "01000"
 
 // RenewProjection drops the projection and builds an empty one. Readers answer 404 until the projector has refilled it.
 func RecreateProjection(ctx context.Context, url string) error {
@@ -150,7 +148,7 @@ func CheckMigrated(ctx context.Context, db interface {
 	err := db.QueryRow(ctx, "select coalesce(max(version_id), 0) from control.migration where is_applied").Scan(&last)
 	var refusal *pgconn.PgError
 	switch {
-	case errors.As(err, &refusal) && (refusal.Code == undefinedTable || refusal.Code == insufficientPrivilege):
+	case errors.As(err, &refusal) && (refusal.Code == pgerrcode.UndefinedTable || refusal.Code == pgerrcode.InsufficientPrivilege):
 		return ErrNotMigrated
 	case err != nil:
 		return fmt.Errorf("migrations: %w", err)
@@ -159,11 +157,6 @@ func CheckMigrated(ctx context.Context, db interface {
 	}
 	return nil
 }
-
-const (
-	undefinedTable        = "42P01"
-	insufficientPrivilege = "42501"
-)
 
 // lastMigration is the number with which the last file's name begins.
 func lastMigration() int64 {

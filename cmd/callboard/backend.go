@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
@@ -65,15 +66,13 @@ func entitled(err error, rights string) error {
 		return err
 	}
 	switch refusal.Code {
-	case "3F000", "42P01", "42703": // no such schema, table, column
+	case pgerrcode.InvalidSchemaName, pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn:
 		return fmt.Errorf("%w\nThe schema is missing or another release's: run 'callboard migrate'", err)
-	case insufficientPrivilege:
+	case pgerrcode.InsufficientPrivilege:
 		return fmt.Errorf("%s\n%w", rights, err)
 	}
 	return err
 }
-
-const insufficientPrivilege = "42501"
 
 // withStream does work on JetStream.
 func withStream(s setting.NATS, work func(jetstream.JetStream) error) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
@@ -62,7 +63,7 @@ func (r rebuilding) config(source status.Source, pool *pgxpool.Pool, shown *rebu
 func (r rebuilding) refused(err error) error {
 	var refusal *pgconn.PgError
 	switch {
-	case r.changes && errors.As(err, &refusal) && refusal.Code == insufficientPrivilege:
+	case r.changes && errors.As(err, &refusal) && refusal.Code == pgerrcode.InsufficientPrivilege:
 		// Not wrapped: nobody is to add what other commands would need.
 		return errors.New("rebuild, rollback and repair run as the user who ran 'callboard migrate'\n" + err.Error())
 	case errors.Is(err, rebuild.ErrBusy):

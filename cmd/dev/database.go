@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -110,5 +111,5 @@ func execute(ctx context.Context, url, statement string) error {
 // exists tells whether a database was there already.
 func exists(err error) bool {
 	var refusal *pgconn.PgError
-	return errors.As(err, &refusal) && refusal.Code == "42P04"
+	return errors.As(err, &refusal) && refusal.Code == pgerrcode.DuplicateDatabase
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -44,9 +45,8 @@ func (s *session) file(ctx context.Context, entries []entry) error {
 // withoutDay tells whether an entry found no place since its day was dropped after this session opened it. Another session opens it
 // again.
 func withoutDay(err error) bool {
-	const checkViolation = "23514"
 	var refusal *pgconn.PgError
-	return errors.As(err, &refusal) && refusal.Code == checkViolation
+	return errors.As(err, &refusal) && refusal.Code == pgerrcode.CheckViolation
 }
 
 func (s *session) insert(ctx context.Context, entries []entry) error {

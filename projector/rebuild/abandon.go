@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -19,8 +20,6 @@ var (
 )
 
 const (
-	// diskFull is SQLSTATE disk_full.
-	diskFull = "53100"
 	// sharedMemory is where PostgreSQL says the same of its shared memory, where there is a file system of that, too.
 	sharedMemory = "dsm_impl.c"
 )
@@ -58,7 +57,7 @@ const (
 // makeRoom drops what was built where the disk is full: the live generation needs the room first.
 func (b *building) makeRoom(ctx context.Context, err error) error {
 	var refusal *pgconn.PgError
-	if b.result.Generation != 0 || !errors.As(err, &refusal) || refusal.Code != diskFull || refusal.File == sharedMemory {
+	if b.result.Generation != 0 || !errors.As(err, &refusal) || refusal.Code != pgerrcode.DiskFull || refusal.File == sharedMemory {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), roomTime)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -114,7 +115,7 @@ func exclusively(ctx context.Context, c Config, shared bool, work func(Config) e
 	_, err = conn.Exec(ctx, fmt.Sprintf(statement, int64(lock)))
 	var refusal *pgconn.PgError
 	switch {
-	case errors.As(err, &refusal) && refusal.Code == lockTimeout:
+	case errors.As(err, &refusal) && refusal.Code == pgerrcode.LockNotAvailable:
 		return ErrBusy
 	case err != nil:
 		return fmt.Errorf("lock: %w", err)

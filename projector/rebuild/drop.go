@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -77,7 +78,7 @@ func dropped(ctx context.Context, conn *pgx.Conn, g schema.Generation, patience 
 			return g.Drop(ctx, tx)
 		})
 		var refusal *pgconn.PgError
-		if errors.As(err, &refusal) && refusal.Code == lockTimeout {
+		if errors.As(err, &refusal) && refusal.Code == pgerrcode.LockNotAvailable {
 			return err
 		}
 		if err != nil {

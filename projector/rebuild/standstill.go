@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,8 +19,6 @@ import (
 var standstillSQL string
 
 const (
-	// lockTimeout is the SQLSTATE lock_not_available: a projector is in the middle of a commit.
-	lockTimeout = "55P03"
 	// maxStandstills is how often a standstill is tried.
 	maxStandstills = 20
 )
@@ -30,7 +29,7 @@ func standstill(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(
 	for range maxStandstills {
 		stood, err = standOnce(ctx, pool, f, work)
 		var refusal *pgconn.PgError
-		busy := errors.As(err, &refusal) && refusal.Code == lockTimeout
+		busy := errors.As(err, &refusal) && refusal.Code == pgerrcode.LockNotAvailable
 		late := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 		if !busy && !late {
 			return stood, err

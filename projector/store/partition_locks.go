@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -87,7 +88,7 @@ func (l *PartitionLocks) TerminateUnresponsive(ctx context.Context, after time.D
 	}
 	var refused *pgconn.PgError
 	switch {
-	case errors.As(err, &refused) && (refused.Code == undefinedTable || refused.Code == "42501"):
+	case errors.As(err, &refused) && (refused.Code == pgerrcode.UndefinedTable || refused.Code == pgerrcode.InsufficientPrivilege):
 		return nil, ErrNotMigrated
 	case err != nil:
 		return nil, fmt.Errorf("unresponsive owners: %w", err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -114,7 +115,7 @@ func mine(ctx context.Context, tx pgx.Tx) error {
 	err := tx.QueryRow(ctx, "select definition from generation").Scan(&definition)
 	var refusal *pgconn.PgError
 	switch {
-	case errors.As(err, &refusal) && refusal.Code == undefinedTable:
+	case errors.As(err, &refusal) && refusal.Code == pgerrcode.UndefinedTable:
 		return ErrDefinitionMismatch
 	case err != nil:
 		return fmt.Errorf("generation: %w", err)
@@ -123,8 +124,6 @@ func mine(ctx context.Context, tx pgx.Tx) error {
 	}
 	return nil
 }
-
-const undefinedTable = "42P01"
 
 // Advance moves the partition's position and watermark without any rows.
 func (s *Store) Advance(ctx context.Context, from, to Position) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -35,21 +36,14 @@ func (s *Store) BeginFunc(ctx context.Context, work func(*Tx) error) error {
 	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: beginSQL}, func(tx pgx.Tx) error { return work(&Tx{tx: tx}) })
 }
 
-// Refused tells whether Postgres refused the data itself: some event of the batch is at fault, and a retry can't mend it.
-// These are the classes 22 (data exception), 23 (integrity constraint violation) and 54 (program limit exceeded).
+// IsDataError tells whether PostgreSQL refused a value: an event of the batch is at fault, and a retry fails again.
 func IsDataError(err error) bool {
 	var refusal *pgconn.PgError
-	if !errors.As(err, &refusal) || len(refusal.Code) != len("22000") {
-		return false
-	}
-	switch refusal.Code[:2] {
-	case "22", "23", "54":
-		return true
-	}
-	return false
+	return errors.As(err, &refusal) && (pgerrcode.IsDataException(refusal.Code) ||
+		pgerrcode.IsIntegrityConstraintViolation(refusal.Code) || pgerrcode.IsProgramLimitExceeded(refusal.Code))
 }
 
-// Reason is the refusal in words that hold nothing of the data.
+// DataErrorReason describes an error of PostgreSQL without the data, which its own message can contain.
 func DataErrorReason(err error) string {
 	var refusal *pgconn.PgError
 	if !errors.As(err, &refusal) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -26,9 +27,9 @@ func New(pool *pgxpool.Pool) *Projection { return &Projection{pool: pool} }
 // key is an identifier as an argument. The driver encodes it directly, and a [uuid.UUID] by way of text.
 func key(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
-// stalePlan is SQLSTATE 0A000: a prepared statement's columns have changed their types, as they may where a new generation of
+// stalePlan: a prepared statement's columns have changed their types, as they may where a new generation of
 // the projection has just been switched in. The driver has forgotten the statement by the time it reports this.
-const stalePlan = "0A000"
+const stalePlan = pgerrcode.FeatureNotSupported
 
 // query runs a statement and reads its rows, once more where its plan turns out to be of an older generation.
 func (p *Projection) query(ctx context.Context, sql string, arguments []any, read func(pgx.Rows) error) error {
