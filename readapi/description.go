@@ -37,7 +37,7 @@ func addDescription(resources map[string]resource, baseURL, prefix string, appro
 
 // writeFile sends a file as it is stored, or unpacked to a client that doesn't read gzip. The two have tags of their own.
 func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag string) error {
-	unpack := file.Zipped && !acceptsGzip(r.Header)
+	unpack := file.Gzipped && !acceptsGzip(r.Header)
 	if unpack {
 		var err error
 		if file.Body, err = unzipped(file.Body); err != nil {
@@ -55,7 +55,7 @@ func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag strin
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	if file.Zipped && !unpack {
+	if file.Gzipped && !unpack {
 		header.Set("Content-Encoding", "gzip")
 	}
 	header.Set("Content-Type", file.ContentType)

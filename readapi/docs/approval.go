@@ -17,7 +17,7 @@ const (
 	Deprecated Stage = "deprecated"
 )
 
-// Approval is a reviewed decision to publish an operation.
+// Approval records the reviewed decision to publish an operation.
 type Approval struct {
 	Operation string `json:"operation"`
 	Stage     Stage  `json:"stage"`
@@ -25,16 +25,16 @@ type Approval struct {
 	Date      string `json:"date"`     // as 2006-01-02
 }
 
-// Approvals are the approval record. What is not in it is not published.
+// Approvals is the approval record. Operations without an approval are neither served nor described.
 type Approvals []Approval
 
 //go:embed approval.json
 var approvalRecord []byte
 
-// LoadApprovals is the record that this program was built with.
+// LoadApprovals returns the approval record that is embedded in this program, approval.json.
 func LoadApprovals() (Approvals, error) { return ParseApprovals(approvalRecord) }
 
-// ParseApprovals reads a record. The error names every approval that can't stand.
+// ParseApprovals parses and validates an approval record. The error names every invalid approval.
 func ParseApprovals(data []byte) (Approvals, error) {
 	var record Approvals
 	if err := strictDecoder(data).Decode(&record); err != nil {
@@ -47,7 +47,7 @@ func ParseApprovals(data []byte) (Approvals, error) {
 			problems = append(problems, fmt.Errorf("approval of %q: %w", a.Operation, err))
 		}
 		if seen[a.Operation] {
-			problems = append(problems, fmt.Errorf("approval of %q: there are two", a.Operation))
+			problems = append(problems, fmt.Errorf("approval of %q: the operation is approved twice", a.Operation))
 		}
 		seen[a.Operation] = true
 	}
@@ -58,18 +58,18 @@ func (a Approval) check() error {
 	switch a.Stage {
 	case Stable, Beta, Deprecated:
 	default:
-		return fmt.Errorf("there is no lifecycle stage %q", a.Stage)
+		return fmt.Errorf("unknown lifecycle stage %q: use stable, beta or deprecated", a.Stage)
 	}
 	if a.Operation == "" || a.Reviewer == "" {
 		return errors.New("operation and reviewer are required")
 	}
 	if _, err := time.Parse(time.DateOnly, a.Date); err != nil {
-		return errors.New("the date is not one such as 2026-11-20")
+		return errors.New("invalid date: write it as 2026-11-20")
 	}
 	return nil
 }
 
-// Stage is the approved operation's stage.
+// Stage returns the lifecycle stage of an operation, and false if the operation is not approved.
 func (r Approvals) Stage(operation string) (stage Stage, approved bool) {
 	for _, a := range r {
 		if a.Operation == operation {

@@ -12,26 +12,26 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-var update = flag.Bool("update", false, "record what is new in the contract") //nolint:gochecknoglobals // a flag of the test binary
+var update = flag.Bool("update", false, "add new facts to contract.txt") //nolint:gochecknoglobals // a flag of the test binary
 
 const contractFile = "contract.txt"
 
-// What was published stays as it was. What is new is recorded with -update, which takes no line away: a line that has to go,
-// such as that of a stage, is taken out by hand, for reviewers to see.
+// A published fact must not disappear. -update adds new facts and never removes one: remove a line by hand if it has to change,
+// for example an operation's stage, so that reviewers see it.
 func TestContract(t *testing.T) {
-	now := facts(model(t, describe(t, approved(t))))
+	now := facts(validated(t, describe(t, loadApprovals(t))))
 	recorded, err := os.ReadFile(contractFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := strings.Split(strings.TrimSpace(string(recorded)), "\n")
-	added, lost := without(now, before), without(before, now)
-	for _, line := range lost {
-		t.Errorf("published, and no longer so: %s", line)
+	added, removed := without(now, before), without(before, now)
+	for _, line := range removed {
+		t.Errorf("published fact removed: %s", line)
 	}
 	if !*update {
 		for _, line := range added {
-			t.Errorf("not recorded; run the test with -update: %s", line)
+			t.Errorf("fact not in %s, run the test with -update: %s", contractFile, line)
 		}
 		return
 	}
@@ -47,33 +47,33 @@ func without(lines, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return slices.Contains(others, line) })
 }
 
-// facts are what is published, a line each, in order.
+// facts lists what the description publishes, one sorted line per fact.
 func facts(document *openapi3.T) []string {
 	lines := fields("every problem", document.Components.Schemas["Problem"].Value)
 	for path, item := range document.Paths.Map() {
 		o := item.Get
-		say := func(format string, arguments ...any) {
+		add := func(format string, arguments ...any) {
 			lines = append(lines, o.OperationID+" "+fmt.Sprintf(format, arguments...))
 		}
-		say("is GET %s", path)
-		say("has stage %v", o.Extensions["x-lifecycle-stage"])
-		say("needs %v, across the whole phone system: %t", cmp.Or(o.Extensions["x-required-scope"], any("a key")), o.Extensions["x-whole-phone-system"] != nil)
+		add("is GET %s", path)
+		add("has stage %v", o.Extensions["x-lifecycle-stage"])
+		add("needs %v, across the whole phone system: %t", cmp.Or(o.Extensions["x-required-scope"], any("a key")), o.Extensions["x-whole-phone-system"] != nil)
 		for _, p := range o.Parameters {
-			say("takes %s %s: %s, %s", p.Value.In, p.Value.Name, requiredness(p.Value.Required), shape(p.Value.Schema.Value))
+			add("takes %s %s: %s, %s", p.Value.In, p.Value.Name, requiredness(p.Value.Required), shape(p.Value.Schema.Value))
 		}
 		for status, response := range o.Responses.Map() {
-			codes, failed := response.Value.Extensions["x-codes"].([]any)
+			codes, isProblem := response.Value.Extensions["x-codes"].([]any)
 			for _, code := range codes {
-				say("%s has code %s", status, code)
+				add("%s has code %s", status, code)
 			}
-			if failed {
+			if isProblem {
 				continue
 			}
 			for name, header := range response.Value.Headers {
-				say("%s has header %s: %s, %s", status, name, requiredness(header.Value.Required), shape(header.Value.Schema.Value))
+				add("%s has header %s: %s, %s", status, name, requiredness(header.Value.Required), shape(header.Value.Schema.Value))
 			}
 			for contentType, content := range response.Value.Content {
-				say("%s is %s", status, contentType)
+				add("%s is %s", status, contentType)
 				lines = append(lines, fields(o.OperationID+" "+status+" has ", content.Schema.Value)...)
 			}
 		}
@@ -89,32 +89,32 @@ func requiredness(required bool) string {
 	return "optional"
 }
 
-// fields are an object's members and those below them.
-func fields(place string, s *openapi3.Schema) []string {
+// fields lists the members of a schema and those nested in them.
+func fields(path string, s *openapi3.Schema) []string {
 	var lines []string
 	for name, property := range s.Properties {
-		below := place + "/" + name
+		memberPath := path + "/" + name
 		required := requiredness(slices.Contains(s.Required, name))
-		lines = append(lines, fmt.Sprintf("%s: %s, %s", below, required, shape(property.Value)))
-		lines = append(lines, fields(below, property.Value)...)
+		lines = append(lines, fmt.Sprintf("%s: %s, %s", memberPath, required, shape(property.Value)))
+		lines = append(lines, fields(memberPath, property.Value)...)
 	}
 	if s.Items != nil {
-		lines = append(lines, place+"/*: "+shape(s.Items.Value))
-		lines = append(lines, fields(place+"/*", s.Items.Value)...)
+		lines = append(lines, path+"/*: "+shape(s.Items.Value))
+		lines = append(lines, fields(path+"/*", s.Items.Value)...)
 	}
 	for i, alternative := range s.OneOf {
 		if len(alternative.Value.Properties) > 0 {
-			lines = append(lines, fields(fmt.Sprintf("%s(%d)", place, i), alternative.Value)...)
+			lines = append(lines, fields(fmt.Sprintf("%s(%d)", path, i), alternative.Value)...)
 		}
 	}
 	return lines
 }
 
-// shape is a schema's type with all that narrows it, and alternatives.
+// shape describes a schema's type, its constraints and its alternatives.
 func shape(s *openapi3.Schema) string {
 	var words []string
-	add := func(name string, value any, there bool) {
-		if there {
+	add := func(name string, value any, present bool) {
+		if present {
 			words = append(words, fmt.Sprintf("%s=%v", name, value))
 		}
 	}
@@ -144,11 +144,11 @@ func shape(s *openapi3.Schema) string {
 	return strings.TrimSpace(strings.Join(words, " "))
 }
 
-// Whatever is taken away or changed is missed.
-func TestContract_Changes(t *testing.T) {
-	description := string(describe(t, approved(t)))
-	before := facts(loaded(t, []byte(description)))
-	for _, change := range []struct{ from, to, misses string }{
+// Removing or changing a published fact removes its line.
+func TestContract_DetectsChanges(t *testing.T) {
+	description := string(describe(t, loadApprovals(t)))
+	before := facts(parsed(t, []byte(description)))
+	for _, change := range []struct{ from, to, removes string }{
 		{`"required":["id","name"]`, `"required":["id"]`, "listAccessiblePhoneSystems 200 has /data/*/name: required, string"},
 		{`"agentNumber":{"type":["integer","null"]`, `"agentNumber":{"type":["integer"]`, "getAgentConfig 200 has /agentNumber: required, integer|null minimum=1 maximum=9"},
 		{`"maximum":100,"default":25`, `"maximum":50,"default":25`, "listPhones takes query pageSize: optional, integer default=25 minimum=1 maximum=100"},
@@ -159,8 +159,8 @@ func TestContract_Changes(t *testing.T) {
 		{`["ready","processing"]`, `["ready"]`, "getCallRecording 200 has /status: required, string enum=[ready processing]"},
 	} {
 		changed := strings.ReplaceAll(description, change.from, change.to)
-		if lost := without(before, facts(loaded(t, []byte(changed)))); !slices.Contains(lost, change.misses) {
-			t.Errorf("%s for %s: not missed is %q, but %q", change.to, change.from, change.misses, lost)
+		if removed := without(before, facts(parsed(t, []byte(changed)))); !slices.Contains(removed, change.removes) {
+			t.Errorf("%s for %s: removed facts = %q, want %q among them", change.to, change.from, removed, change.removes)
 		}
 	}
 }

@@ -10,9 +10,12 @@ import (
 )
 
 //go:embed openapi/*.json
-var parts embed.FS
+var files embed.FS
 
-// resources are the parts' names, in the contract's order.
+//go:embed openapi/introduction.md
+var introduction string
+
+// resources are the names of the description's files beside common.json, in the contract's order.
 func resources() []string {
 	return []string{
 		"discovery", "phones", "phone-numbers", "extensions", "agent-configs", "call-groups", "call-menus",
@@ -20,15 +23,24 @@ func resources() []string {
 	}
 }
 
-// description is an OpenAPI document, or a part of one, as far as it is completed here. The rest passes through.
+// description is an OpenAPI document, or one file of it. Members that this package does not change are raw.
 type description struct {
 	OpenAPI    string            `json:"openapi"`
-	Info       json.RawMessage   `json:"info"`
+	Info       info              `json:"info"`
 	Servers    []server          `json:"servers"`
 	Tags       []tag             `json:"tags"`
 	Security   json.RawMessage   `json:"security"`
 	Paths      ordered[pathItem] `json:"paths"`
 	Components components        `json:"components"`
+}
+
+type info struct {
+	Title       string          `json:"title"`
+	Summary     string          `json:"summary"`
+	Description string          `json:"description"` // introduction.md
+	Contact     json.RawMessage `json:"contact"`
+	License     json.RawMessage `json:"license"`
+	Version     string          `json:"version"`
 }
 
 type server struct {
@@ -52,52 +64,53 @@ type operation struct {
 	Stage       Stage           `json:"x-lifecycle-stage"`
 	Deprecated  bool            `json:"deprecated,omitempty"`
 	Scope       string          `json:"x-required-scope,omitempty"`
-	Whole       bool            `json:"x-whole-phone-system,omitempty"` // the scope is needed across the whole phone system
+	Whole       bool            `json:"x-whole-phone-system,omitempty"` // a key that is narrowed to one extension is refused
 	Parameters  json.RawMessage `json:"parameters"`
 	Responses   json.RawMessage `json:"responses"`
 }
 
-// components are by kind, then name.
+// components are keyed by kind, then by name.
 type components = ordered[ordered[json.RawMessage]]
 
-// Describe is the OpenAPI document of the approved operations, served at the base URL. An approved operation that is not
-// described is an error.
+// Describe returns the OpenAPI document of the approved operations, with the base URL as its only server. It returns an error if
+// an approved operation has no description.
 func Describe(baseURL string, approvals Approvals) ([]byte, error) {
-	d, err := written()
+	d, err := readFiles()
 	if err != nil {
 		return nil, err
 	}
 	d.Servers = []server{{baseURL}}
-	if err := d.keep(approvals); err != nil {
+	if err := d.selectApproved(approvals); err != nil {
 		return nil, err
 	}
-	if err := d.prune(); err != nil {
+	if err := d.dropUnusedComponents(); err != nil {
 		return nil, err
 	}
 	return encode(d)
 }
 
-// written is the whole description as it is in the files.
-func written() (description, error) {
-	d, err := part("common")
+// readFiles merges all files into one description.
+func readFiles() (description, error) {
+	d, err := readFile("common")
 	if err != nil {
 		return description{}, err
 	}
+	d.Info.Description = introduction
 	for _, name := range resources() {
-		p, err := part(name)
+		resource, err := readFile(name)
 		if err != nil {
 			return description{}, err
 		}
-		d.Paths = append(d.Paths, p.Paths...)
-		for _, kind := range p.Components {
-			d.Components = joined(d.Components, kind)
+		d.Paths = append(d.Paths, resource.Paths...)
+		for _, kind := range resource.Components {
+			d.Components = addComponents(d.Components, kind)
 		}
 	}
 	return d, nil
 }
 
-func part(name string) (description, error) {
-	data, err := parts.ReadFile("openapi/" + name + ".json")
+func readFile(name string) (description, error) {
+	data, err := files.ReadFile("openapi/" + name + ".json")
 	if err != nil {
 		return description{}, err
 	}
@@ -108,8 +121,8 @@ func part(name string) (description, error) {
 	return d, nil
 }
 
-// joined adds a part's components to those of the same kind.
-func joined(all components, more member[ordered[json.RawMessage]]) components {
+// addComponents appends components to those of the same kind.
+func addComponents(all components, more member[ordered[json.RawMessage]]) components {
 	for i, kind := range all {
 		if kind.name == more.name {
 			all[i].value = append(kind.value, more.value...)
@@ -119,9 +132,10 @@ func joined(all components, more member[ordered[json.RawMessage]]) components {
 	return append(all, more)
 }
 
-// keep leaves the approved operations, with their stage, and the tags that they have.
-func (d *description) keep(approvals Approvals) error {
-	var kept ordered[pathItem]
+// selectApproved removes operations that are not approved and tags that no approved operation has. It sets each operation's
+// lifecycle stage.
+func (d *description) selectApproved(approvals Approvals) error {
+	var selected ordered[pathItem]
 	described, used := make(map[string]bool), make(map[string]bool)
 	for _, p := range d.Paths {
 		stage, approved := approvals.Stage(p.value.Get.ID)
@@ -129,18 +143,18 @@ func (d *description) keep(approvals Approvals) error {
 			continue
 		}
 		p.value.Get.Stage, p.value.Get.Deprecated = stage, stage == Deprecated
-		kept = append(kept, p)
+		selected = append(selected, p)
 		described[p.value.Get.ID] = true
 		for _, name := range p.value.Get.Tags {
 			used[name] = true
 		}
 	}
-	d.Paths = kept
+	d.Paths = selected
 	d.Tags = slices.DeleteFunc(d.Tags, func(t tag) bool { return !used[t.Name] })
 	var problems []error
 	for _, a := range approvals {
 		if !described[a.Operation] {
-			problems = append(problems, fmt.Errorf("%s is approved and not described", a.Operation))
+			problems = append(problems, fmt.Errorf("%s is approved but not described", a.Operation))
 		}
 	}
 	return errors.Join(problems...)
@@ -148,32 +162,33 @@ func (d *description) keep(approvals Approvals) error {
 
 var referenceForm = regexp.MustCompile(`"#/components/(\w+)/(\w+)"`)
 
-// prune leaves the components that the operations lead to. Security schemes are named without a reference and stay.
-func (d *description) prune() error {
+// dropUnusedComponents removes the components that no operation references, directly or through other components. Security schemes
+// are named without a reference, so all of them stay.
+func (d *description) dropUnusedComponents() error {
 	text, err := encode(d.Paths)
 	if err != nil {
 		return err
 	}
-	reached := make(map[string]bool)
-	d.reach(text, reached)
+	used := make(map[string]bool)
+	d.addReferences(text, used)
 	for i, kind := range d.Components {
 		if kind.name == "securitySchemes" {
 			continue
 		}
 		d.Components[i].value = slices.DeleteFunc(kind.value, func(m member[json.RawMessage]) bool {
-			return !reached[kind.name+"/"+m.name]
+			return !used[kind.name+"/"+m.name]
 		})
 	}
 	return nil
 }
 
-// reach notes what the text refers to, and what that refers to in turn.
-func (d *description) reach(text []byte, reached map[string]bool) {
+// addReferences adds the components that the text references to used, and those that they reference in turn.
+func (d *description) addReferences(text []byte, used map[string]bool) {
 	for _, match := range referenceForm.FindAllSubmatch(text, -1) {
-		place := string(match[1]) + "/" + string(match[2])
-		if !reached[place] {
-			reached[place] = true
-			d.reach(d.component(string(match[1]), string(match[2])), reached)
+		kind, name := string(match[1]), string(match[2])
+		if key := kind + "/" + name; !used[key] {
+			used[key] = true
+			d.addReferences(d.component(kind, name), used)
 		}
 	}
 }

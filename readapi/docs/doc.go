@@ -1,10 +1,10 @@
-// Package docs is the contract as customers and machines read it: which operations are approved, their OpenAPI 3.1
-// description, and the page that shows it.
+// Package docs publishes the API's contract: which operations are approved, their OpenAPI 3.1 description, and the page that
+// renders it.
 //
-// The description is written by hand, a file per resource in openapi, and completed at start: the one server is the base URL,
-// an operation is in it only if approval.json lists it, and its lifecycle stage is what that record says. Components that no
-// approved operation leads to are left out.
+// The description is written by hand, in one file per resource under openapi. At start it is completed: its only server is the base
+// URL, it includes an operation only if approval.json lists it, and the operation's lifecycle stage is the one in that record.
+// Components that no approved operation references are left out.
 //
-// contract.txt is what is published, a fact a line. A test refuses a change that takes a line away: within a major version the
-// contract only grows.
+// contract.txt lists one published fact per line. A test fails if a line disappears: within a major version the contract only
+// grows.
 package docs

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// ordered is a JSON object whose members keep the order in which they were written, which is the order that people read.
+// ordered is a JSON object that keeps the order of its members, so that the served description reads in the order of the files.
 type ordered[T any] []member[T]
 
 type member[T any] struct {
@@ -58,7 +58,7 @@ func strictDecoder(data []byte) *json.Decoder {
 	return decoder
 }
 
-// encode writes JSON with text as it is: < and > are not escaped.
+// encode returns JSON in which <, > and & are not escaped.
 func encode(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -14,15 +14,15 @@ import (
 	"github.com/swaggest/swgui/v5/static"
 )
 
-// File is served as it is, at one path.
+// File is a static file and the headers that it is served with.
 type File struct {
 	ContentType  string
 	CacheControl string
 	Body         []byte
-	Zipped       bool // the body is compressed with gzip
+	Gzipped      bool // Body is compressed with gzip
 }
 
-// PagePolicy is the page's Content-Security-Policy: it runs and shows what this server sends, and reaches nothing else.
+// PagePolicy is the page's Content-Security-Policy. It allows only resources of this server.
 const PagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
@@ -34,7 +34,7 @@ const (
 	immutable  = "public, max-age=31536000, immutable"
 )
 
-// Files are the description and its page, by path. The prefix is the path of the base URL without its version.
+// Files returns the description, the page and its assets, by path. The prefix is the path of the base URL without its version.
 func Files(baseURL, prefix string, approvals Approvals) (map[string]File, error) {
 	description, err := Describe(baseURL, approvals)
 	if err != nil {
@@ -51,24 +51,24 @@ func Files(baseURL, prefix string, approvals Approvals) (map[string]File, error)
 	if err != nil {
 		return nil, err
 	}
-	shown := File{ContentType: "text/html; charset=utf-8", CacheControl: revalidate, Body: index}
-	files[prefix+"/docs"], files[prefix+"/docs/"] = shown, shown
+	html := File{ContentType: "text/html; charset=utf-8", CacheControl: revalidate, Body: index}
+	files[prefix+"/docs"], files[prefix+"/docs/"] = html, html
 	return files, nil
 }
 
-func renderIndex(facts map[string]any) ([]byte, error) {
+func renderIndex(values map[string]any) ([]byte, error) {
 	t, err := template.ParseFS(page, "page/index.html")
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = t.Execute(&b, facts)
+	err = t.Execute(&b, values)
 	return b.Bytes(), err
 }
 
-// asset is a file of the page's, ours or Swagger UI's.
+// asset is a file that the page loads, either this package's or Swagger UI's.
 type asset struct {
-	key         string // in index.html
+	key         string // its name in the template index.html
 	from        fs.FS
 	name        string
 	contentType string
@@ -85,21 +85,21 @@ func assets() []asset {
 	}
 }
 
-// addAssets adds the assets below a folder and returns their paths by key. A path holds the content's digest, so that what a
-// browser has kept is never of another version than the page that asks for it.
+// addAssets adds the assets under a folder and returns their paths by key. A path contains the digest of the content, so a browser
+// never uses a cached asset of another version.
 func addAssets(files map[string]File, folder string) (map[string]string, error) {
 	paths := make(map[string]string)
 	for _, a := range assets() {
 		body, err := fs.ReadFile(a.from, a.name)
 		if err != nil {
-			return nil, fmt.Errorf("the page's %s: %w", a.name, err)
+			return nil, fmt.Errorf("asset %s: %w", a.name, err)
 		}
-		name, zipped := strings.CutSuffix(path.Base(a.name), ".gz")
+		name, gzipped := strings.CutSuffix(path.Base(a.name), ".gz")
 		digest := sha256.Sum256(body)
 		stem, extension, _ := strings.Cut(name, ".")
-		place := folder + stem + "-" + base64.RawURLEncoding.EncodeToString(digest[:9]) + "." + extension
-		files[place] = File{ContentType: a.contentType, CacheControl: immutable, Body: body, Zipped: zipped}
-		paths[a.key] = place
+		assetPath := folder + stem + "-" + base64.RawURLEncoding.EncodeToString(digest[:9]) + "." + extension
+		files[assetPath] = File{ContentType: a.contentType, CacheControl: immutable, Body: body, Gzipped: gzipped}
+		paths[a.key] = assetPath
 	}
 	return paths, nil
 }

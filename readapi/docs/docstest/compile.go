@@ -14,11 +14,11 @@ import (
 
 const location = "https://contract.example/openapi.json"
 
-// compiler finds its way in a description. Pointers are JSON Pointers into it.
+// compiler reads responses and schemas from a description. Pointers are JSON Pointers into it.
 type compiler struct {
 	document any
 	schemas  *jsonschema.Compiler
-	seen     map[string]*documentedResponse // by pointer: most are shared
+	seen     map[string]*documentedResponse // by pointer, because most responses are shared
 	problems []error
 }
 
@@ -27,7 +27,7 @@ func compile(description []byte) (*Contract, error) {
 	if err != nil {
 		return nil, err
 	}
-	seal(document)
+	refuseUnknownMembers(document)
 	c := &compiler{document: document, schemas: jsonschema.NewCompiler(), seen: make(map[string]*documentedResponse)}
 	c.schemas.DefaultDraft(jsonschema.Draft2020)
 	c.schemas.AssertFormat()
@@ -49,19 +49,19 @@ func compile(description []byte) (*Contract, error) {
 func (c *compiler) responses(pointer string) map[string]*documentedResponse {
 	all := make(map[string]*documentedResponse)
 	for status := range c.members(pointer) {
-		place := c.resolve(pointer + "/" + status)
-		if c.seen[place] == nil {
-			c.seen[place] = c.response(place)
+		target := c.resolve(pointer + "/" + status)
+		if c.seen[target] == nil {
+			c.seen[target] = c.response(target)
 		}
-		all[status] = c.seen[place]
+		all[status] = c.seen[target]
 	}
 	return all
 }
 
-func (c *compiler) response(place string) *documentedResponse {
+func (c *compiler) response(target string) *documentedResponse {
 	r := &documentedResponse{headers: make(map[string]headerRule), content: make(map[string]*jsonschema.Schema)}
-	for name := range c.members(place + "/headers") {
-		header := c.resolve(place + "/headers/" + name)
+	for name := range c.members(target + "/headers") {
+		header := c.resolve(target + "/headers/" + name)
 		required, _ := c.at(header + "/required").(bool)
 		r.headers[http.CanonicalHeaderKey(name)] = headerRule{
 			required: required,
@@ -69,10 +69,10 @@ func (c *compiler) response(place string) *documentedResponse {
 			schema:   c.schema(header + "/schema"),
 		}
 	}
-	for contentType := range c.members(place + "/content") {
-		r.content[contentType] = c.schema(place + "/content/" + escape(contentType) + "/schema")
+	for contentType := range c.members(target + "/content") {
+		r.content[contentType] = c.schema(target + "/content/" + escape(contentType) + "/schema")
 	}
-	codes, _ := c.at(place + "/x-codes").([]any)
+	codes, _ := c.at(target + "/x-codes").([]any)
 	for _, code := range codes {
 		r.codes = append(r.codes, fmt.Sprint(code))
 	}
@@ -87,7 +87,7 @@ func (c *compiler) schema(pointer string) *jsonschema.Schema {
 	return schema
 }
 
-// resolve follows a reference.
+// resolve returns the pointer that a reference leads to, or the pointer itself.
 func (c *compiler) resolve(pointer string) string {
 	if reference, ok := c.at(pointer + "/$ref").(string); ok {
 		return strings.TrimPrefix(reference, "#")
@@ -108,32 +108,33 @@ func (c *compiler) at(pointer string) any {
 	return value
 }
 
-// escape makes a name a token of a JSON Pointer. No name in the contract has a ~.
+// escape turns a name into a token of a JSON Pointer. No name in the contract contains a ~.
 func escape(name string) string { return strings.ReplaceAll(name, "/", "~1") }
 
-// seal makes the schema of every value refuse members that it does not document. Clients must ignore them.
-func seal(node any) {
+// refuseUnknownMembers makes every schema refuse members that it does not document. Clients ignore them, but a response must not
+// have them.
+func refuseUnknownMembers(node any) {
 	switch n := node.(type) {
 	case map[string]any:
 		for name, value := range n {
 			switch name {
 			case "schema", "items":
-				refuseUnknown(value)
+				setUnevaluated(value)
 			case "properties":
 				for _, property := range value.(map[string]any) {
-					refuseUnknown(property)
+					setUnevaluated(property)
 				}
 			}
-			seal(value)
+			refuseUnknownMembers(value)
 		}
 	case []any:
 		for _, element := range n {
-			seal(element)
+			refuseUnknownMembers(element)
 		}
 	}
 }
 
-func refuseUnknown(schema any) { schema.(map[string]any)["unevaluatedProperties"] = false }
+func setUnevaluated(schema any) { schema.(map[string]any)["unevaluatedProperties"] = false }
 
 // checkTime accepts RFC 3339 in UTC.
 func checkTime(value any) error {
@@ -148,7 +149,7 @@ func checkTime(value any) error {
 	return err
 }
 
-// checkUUID accepts the form in lower case with dashes alone.
+// checkUUID accepts UUIDs in lower case with dashes.
 func checkUUID(value any) error {
 	text, ok := value.(string)
 	if !ok {

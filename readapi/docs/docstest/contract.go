@@ -1,5 +1,5 @@
-// Package docstest holds answers against the contract, more strictly than clients may: what the contract does not document is
-// an error here.
+// Package docstest checks responses against the OpenAPI description. It is stricter than clients: anything undocumented is an
+// error.
 package docstest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"callboard/readapi/docs"
 )
 
-// Response is what was answered to a request.
+// Response is the response to a request.
 type Response struct {
 	Method string
 	Path   string // below the base URL, as in the request line
@@ -25,15 +25,14 @@ type Response struct {
 	Body   []byte
 }
 
-// Contract is the description of all approved operations. Its methods may be called from several goroutines.
+// Contract is the compiled description of all approved operations. It is safe for concurrent use.
 type Contract struct {
 	operations []operation
 	problem    *jsonschema.Schema
 }
 
-// operation is a documented operation.
 type operation struct {
-	path      []string // segments; those in braces are variables
+	path      []string // segments; a segment in braces is a variable
 	responses map[string]*documentedResponse
 }
 
@@ -41,7 +40,7 @@ type operation struct {
 type documentedResponse struct {
 	headers map[string]headerRule
 	content map[string]*jsonschema.Schema
-	codes   []string // of its problem documents
+	codes   []string // problem codes that the response can have
 }
 
 type headerRule struct {
@@ -50,7 +49,7 @@ type headerRule struct {
 	schema   *jsonschema.Schema
 }
 
-// New compiles the contract.
+// New compiles the description of all approved operations.
 func New() (*Contract, error) {
 	approvals, err := docs.LoadApprovals()
 	if err != nil {
@@ -63,37 +62,37 @@ func New() (*Contract, error) {
 	return compile(description)
 }
 
-// Check is everything about the answer that the contract does not allow.
-func (c *Contract) Check(a Response) error {
-	o, ok := c.operation(a.Path)
+// Check returns an error that lists everything in the response that the contract does not allow.
+func (c *Contract) Check(got Response) error {
+	o, ok := c.operation(got.Path)
 	switch {
-	case a.Method != http.MethodGet && a.Method != http.MethodHead, !ok:
-		return c.checkOutside(a)
+	case got.Method != http.MethodGet && got.Method != http.MethodHead, !ok:
+		return c.checkNoOperation(got)
 	}
-	r, ok := o.responses[strconv.Itoa(a.Status)]
+	r, ok := o.responses[strconv.Itoa(got.Status)]
 	if !ok {
-		return fmt.Errorf("%d is not documented", a.Status)
+		return fmt.Errorf("status %d is not documented", got.Status)
 	}
-	problems := r.checkHeaders(a.Header)
-	if a.Method == http.MethodHead {
+	problems := r.checkHeaders(got.Header)
+	if got.Method == http.MethodHead {
 		return errors.Join(problems...)
 	}
-	return errors.Join(append(problems, r.checkBody(a))...)
+	return errors.Join(append(problems, r.checkBody(got))...)
 }
 
-// checkOutside checks an answer to what is no operation. Errors there are problem documents as well.
-func (c *Contract) checkOutside(a Response) error {
-	if a.Status < http.StatusBadRequest || a.Method == http.MethodHead {
+// checkNoOperation checks the response to a request that matches no operation. Errors must be problem documents there too.
+func (c *Contract) checkNoOperation(got Response) error {
+	if got.Status < http.StatusBadRequest || got.Method == http.MethodHead {
 		return nil
 	}
-	if a.Header.Get("Content-Type") != problemType {
-		return fmt.Errorf("content type %q", a.Header.Get("Content-Type"))
+	if got.Header.Get("Content-Type") != problemType {
+		return fmt.Errorf("content type is %q, want %q", got.Header.Get("Content-Type"), problemType)
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body))
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(got.Body))
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.problem.Validate(value), checkProblem(a, value))
+	return errors.Join(c.problem.Validate(value), checkProblem(got, value))
 }
 
 func (c *Contract) operation(path string) (operation, bool) {

@@ -10,8 +10,8 @@ import (
 
 const system = "0b9e6a52-4f67-4a0e-9d0c-6d5b3b7f1c11"
 
-// answer is a good one, as discovery gives it.
-func answer(changes ...func(*docstest.Response)) docstest.Response {
+// discovery is a valid response of listAccessiblePhoneSystems with changes.
+func discovery(changes ...func(*docstest.Response)) docstest.Response {
 	a := docstest.Response{
 		Method: http.MethodGet,
 		Path:   "/customer/phone-systems",
@@ -38,7 +38,7 @@ func header(name, value string) func(*docstest.Response) {
 	return func(a *docstest.Response) { a.Header.Set(name, value) }
 }
 
-// problem is a problem document with the members given besides those that all have.
+// problem changes a response into a problem document. more are members beside those that all problems have.
 func problem(status int, code, more string) func(*docstest.Response) {
 	return func(a *docstest.Response) {
 		a.Status = status
@@ -54,39 +54,39 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noMember := func(a *docstest.Response) { a.Header.Del("ETag") }
+	noETag := func(a *docstest.Response) { a.Header.Del("ETag") }
 	head := func(a *docstest.Response) { a.Method, a.Body = http.MethodHead, nil }
 	for name, c := range map[string]struct {
-		answer docstest.Response
-		want   string // part of the error; empty: none
+		response docstest.Response
+		want     string // part of the error; empty: no error
 	}{
-		"good":                      {answer(), ""},
-		"with a query":              {answer(path("/customer/phone-systems?x=1")), ""},
-		"HEAD":                      {answer(head), ""},
-		"HEAD without its header":   {answer(head, noMember), "Etag is missing"},
-		"unknown member":            {answer(body(`{"data":[],"more":1}`)), "more"},
-		"unknown member of a row":   {answer(body(`{"data":[{"id":"` + system + `","name":"x","more":1}]}`)), "more"},
-		"missing member":            {answer(body(`{"data":[{"id":"` + system + `"}]}`)), "name"},
-		"null where none may be":    {answer(body(`{"data":[{"id":"` + system + `","name":null}]}`)), "/data/0/name"},
-		"a UUID in upper case":      {answer(body(`{"data":[{"id":"` + strings.ToUpper(system) + `","name":""}]}`)), "lower case"},
-		"no JSON":                   {answer(body(`{"data":[]`)), "EOF"},
-		"undocumented header":       {answer(header("X-Powered-By", "x")), "X-Powered-By is not documented"},
-		"malformed header":          {answer(header("ETag", "abc")), "Etag"},
-		"undocumented status":       {answer(func(a *docstest.Response) { a.Status = 206 }), "206 is not documented"},
-		"undocumented content type": {answer(header("Content-Type", "text/plain")), "text/plain"},
-		"a problem":                 {answer(problem(401, "UNAUTHENTICATED", `,"status":401`), header("WWW-Authenticate", "Bearer")), ""},
-		"a problem elsewhere":       {answer(problem(404, "NOT_FOUND", `,"status":404`), path("/nothing")), ""},
-		"another code":              {answer(problem(401, "NOT_FOUND", `,"status":401`), header("WWW-Authenticate", "Bearer")), "NOT_FOUND is not documented"},
-		"another status":            {answer(problem(400, "VALIDATION_FAILED", `,"status":401`)), `status is "401"`},
-		"a wait that is not said":   {answer(problem(429, "RATE_LIMITED", `,"status":429,"retry_after":7`)), `retry_after is "7"`},
-		"a wait that is":            {answer(problem(429, "RATE_LIMITED", `,"status":429,"retry_after":7`), header("Retry-After", "7")), ""},
-		"plain text elsewhere":      {answer(problem(404, "NOT_FOUND", `,"status":404`), path("/nothing"), header("Content-Type", "text/plain")), "text/plain"},
-		"unknown in a problem":      {answer(problem(404, "NOT_FOUND", `,"status":404,"more":1`), path("/nothing")), "more"},
-		"a method that is not GET":  {answer(problem(405, "METHOD_NOT_ALLOWED", `,"status":405`), func(a *docstest.Response) { a.Method = http.MethodPost }), ""},
+		"valid":                       {discovery(), ""},
+		"with a query":                {discovery(path("/customer/phone-systems?x=1")), ""},
+		"HEAD":                        {discovery(head), ""},
+		"HEAD without its header":     {discovery(head, noETag), "Etag is missing"},
+		"unknown member":              {discovery(body(`{"data":[],"more":1}`)), "more"},
+		"unknown member of a row":     {discovery(body(`{"data":[{"id":"` + system + `","name":"x","more":1}]}`)), "more"},
+		"missing member":              {discovery(body(`{"data":[{"id":"` + system + `"}]}`)), "name"},
+		"null in a required string":   {discovery(body(`{"data":[{"id":"` + system + `","name":null}]}`)), "/data/0/name"},
+		"a UUID in upper case":        {discovery(body(`{"data":[{"id":"` + strings.ToUpper(system) + `","name":""}]}`)), "lower case"},
+		"cut JSON":                    {discovery(body(`{"data":[]`)), "EOF"},
+		"undocumented header":         {discovery(header("X-Powered-By", "x")), "X-Powered-By is not documented"},
+		"malformed header":            {discovery(header("ETag", "abc")), "Etag"},
+		"undocumented status":         {discovery(func(a *docstest.Response) { a.Status = 206 }), "status 206 is not documented"},
+		"undocumented content type":   {discovery(header("Content-Type", "text/plain")), "text/plain"},
+		"a problem":                   {discovery(problem(401, "UNAUTHENTICATED", `,"status":401`), header("WWW-Authenticate", "Bearer")), ""},
+		"a problem for no operation":  {discovery(problem(404, "NOT_FOUND", `,"status":404`), path("/nothing")), ""},
+		"another code":                {discovery(problem(401, "NOT_FOUND", `,"status":401`), header("WWW-Authenticate", "Bearer")), "NOT_FOUND is not documented"},
+		"another status":              {discovery(problem(400, "VALIDATION_FAILED", `,"status":401`)), `status is "401"`},
+		"retry_after without header":  {discovery(problem(429, "RATE_LIMITED", `,"status":429,"retry_after":7`)), `retry_after is "7"`},
+		"retry_after with header":     {discovery(problem(429, "RATE_LIMITED", `,"status":429,"retry_after":7`), header("Retry-After", "7")), ""},
+		"plain text for no operation": {discovery(problem(404, "NOT_FOUND", `,"status":404`), path("/nothing"), header("Content-Type", "text/plain")), "text/plain"},
+		"unknown in a problem":        {discovery(problem(404, "NOT_FOUND", `,"status":404,"more":1`), path("/nothing")), "more"},
+		"a method that is not GET":    {discovery(problem(405, "METHOD_NOT_ALLOWED", `,"status":405`), func(a *docstest.Response) { a.Method = http.MethodPost }), ""},
 	} {
-		err := contract.Check(c.answer)
+		err := contract.Check(c.response)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+			t.Errorf("%s: error = %v, want %q", name, err, c.want)
 		}
 	}
 }

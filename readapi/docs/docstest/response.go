@@ -13,8 +13,8 @@ import (
 
 const problemType = "application/problem+json"
 
-// plainHeaders are those of any answer over HTTP, which the contract does not speak of.
-func plainHeaders() []string {
+// commonHeaders lists HTTP headers that any response may have and the contract does not document.
+func commonHeaders() []string {
 	return []string{"Content-Length", "Content-Type", "Date", "Vary", "X-Content-Type-Options"}
 }
 
@@ -28,7 +28,7 @@ func (r *documentedResponse) checkHeaders(header http.Header) []error {
 	for name, values := range header {
 		rule, documented := r.headers[name]
 		switch {
-		case slices.Contains(plainHeaders(), name):
+		case slices.Contains(commonHeaders(), name):
 		case !documented:
 			problems = append(problems, fmt.Errorf("header %s is not documented", name))
 		case len(values) != 1:
@@ -42,7 +42,7 @@ func (r *documentedResponse) checkHeaders(header http.Header) []error {
 	return problems
 }
 
-// check reads a value as JSON where the contract says that it is a number.
+// check validates a header value. The schema of an integer applies to the parsed number.
 func (h headerRule) check(value string) error {
 	if !h.integer {
 		return h.schema.Validate(value)
@@ -54,22 +54,22 @@ func (h headerRule) check(value string) error {
 	return h.schema.Validate(number)
 }
 
-func (r *documentedResponse) checkBody(a Response) error {
-	contentType := a.Header.Get("Content-Type")
+func (r *documentedResponse) checkBody(got Response) error {
+	contentType := got.Header.Get("Content-Type")
 	schema, ok := r.content[contentType]
 	switch {
-	case !ok && len(r.content) == 0 && len(a.Body) == 0:
+	case !ok && len(r.content) == 0 && len(got.Body) == 0:
 		return nil
 	case !ok:
 		return fmt.Errorf("content type %q is not documented", contentType)
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body))
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(got.Body))
 	if err != nil {
 		return err
 	}
 	err = schema.Validate(value)
 	if contentType == problemType {
-		return errors.Join(err, checkProblem(a, value), r.checkCode(value))
+		return errors.Join(err, checkProblem(got, value), r.checkCode(value))
 	}
 	return err
 }
@@ -81,20 +81,20 @@ func (r *documentedResponse) checkCode(problem any) error {
 	return nil
 }
 
-// checkProblem checks what a problem document repeats of its answer.
-func checkProblem(a Response, problem any) error {
+// checkProblem compares a problem document with the status and headers that it repeats.
+func checkProblem(got Response, problem any) error {
 	var problems []error
 	for name, want := range map[string]string{
-		"status":        strconv.Itoa(a.Status),
-		"correlationId": a.Header.Get("X-Request-Id"),
-		"retry_after":   a.Header.Get("Retry-After"),
+		"status":        strconv.Itoa(got.Status),
+		"correlationId": got.Header.Get("X-Request-Id"),
+		"retry_after":   got.Header.Get("Retry-After"),
 	} {
-		got := ""
+		repeated := ""
 		if value := member(problem, name); value != nil {
-			got = fmt.Sprint(value)
+			repeated = fmt.Sprint(value)
 		}
-		if got != want {
-			problems = append(problems, fmt.Errorf("%s is %q, the answer's is %q", name, got, want))
+		if repeated != want {
+			problems = append(problems, fmt.Errorf("problem member %s is %q, the response has %q", name, repeated, want))
 		}
 	}
 	return errors.Join(problems...)

@@ -1,29 +1,29 @@
 "use strict";
 
-// The page shows the contract and nothing else: it sends no request of its own, and has no place for a key.
+// The page renders the description. It sends no API requests and has no input for a key.
 const contract = document.getElementById("contract");
 
-const nothing = () => () => null;
+const renderNothing = () => () => null;
 
-// Swagger UI's own filter matches tags alone; here it matches whatever an operation says of itself.
-const matching = (groups, phrase) => {
-  const wanted = phrase.toLowerCase();
+// Swagger UI's own filter matches only tags. This one matches the tag, path, id, summary and description of an operation.
+const filterOperations = (groups, phrase) => {
+  const searched = phrase.toLowerCase();
   return groups
     .map((group, name) => group.update("operations", operations => operations.filter(operation =>
       [name, operation.get("path"), ...["operationId", "summary", "description"].map(key => operation.getIn(["operation", key]))]
-        .some(text => String(text).toLowerCase().includes(wanted)))))
+        .some(text => String(text).toLowerCase().includes(searched)))))
     .filter(group => group.get("operations").size > 0);
 };
 
 const readOnly = system => {
   const element = system.React.createElement;
   return {
-    fn: { opsFilter: matching },
+    fn: { opsFilter: filterOperations },
     wrapComponents: {
-      authorizeBtn: nothing,
-      authorizeOperationBtn: nothing,
-      auths: nothing,
-      JsonSchemaForm: nothing, // a parameter's input
+      authorizeBtn: renderNothing,
+      authorizeOperationBtn: renderNothing,
+      auths: renderNothing,
+      JsonSchemaForm: renderNothing, // the input of a parameter
       contentType: () => ({ contentTypes }) => element("code", null, contentTypes.join(", ")),
       ServersContainer: () => () =>
         element("p", { className: "base-url" }, "Base URL ", element("code", null, system.specSelectors.servers().first().get("url"))),
