@@ -125,7 +125,7 @@ func BenchmarkDeepPage(b *testing.B) {
 		p := query.New(r.config.Primary)
 		for _, list := range []struct {
 			name   string
-			answer answer
+			handle handler
 		}{
 			{"call logs", datedList(p.CallLogs(), callLog(), nil)},
 			{"recordings", datedList(p.CallRecordings(), callRecording(), nil)},
@@ -136,7 +136,7 @@ func BenchmarkDeepPage(b *testing.B) {
 					for b.Loop() {
 						q := &request{identifiers: identifiers{system: system}, parameters: parseParameters(fmt.Sprintf("page=%d", page))}
 						var out reply
-						if err := list.answer(b.Context(), q, &out); err != nil || len(out.body) < 25*100 {
+						if err := list.handle(b.Context(), q, &out); err != nil || len(out.body) < 25*100 {
 							b.Fatal(err, string(out.body))
 						}
 					}

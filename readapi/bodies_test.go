@@ -167,7 +167,7 @@ func (r *reader) put(system uuid.UUID, b body) string {
 	}
 	maps.Copy(columns, b.columns)
 	r.exec("truncate projection." + b.table)
-	querytest.Put(r, r.pool, b.table, columns)
+	querytest.Insert(r, r.pool, b.table, columns)
 	for column, text := range b.stored {
 		r.exec("update projection."+b.table+" set "+column+" = $1::json", text)
 	}
@@ -244,7 +244,7 @@ func TestBodies_Hidden(t *testing.T) {
 	} {
 		r.exec("truncate projection." + c.table)
 		maps.Copy(c.row, querytest.Row{"system_id": system, "id": id})
-		querytest.Put(t, r.pool, c.table, c.row)
+		querytest.Insert(t, r.pool, c.table, c.row)
 		path := operationNamed(t, c.operation).examplePath(system.String()) + "/"
 		if c.table == "recording" {
 			path += "RE1"
@@ -305,12 +305,12 @@ func TestBodies_Transcript(t *testing.T) {
 			row := querytest.Row{"system_id": system, "id": id}
 			path := "/customer/phone-systems/" + system.String() + "/voicemails/" + id.String()
 			if owner == "voicemail" {
-				querytest.Put(t, r.pool, "voicemail", row)
+				querytest.Insert(t, r.pool, "voicemail", row)
 			} else {
 				if path = "/customer/phone-systems/" + system.String() + "/call-logs/" + id.String(); c.stored != "" {
 					row["transcription_status"] = c.stored
 				}
-				querytest.Put(t, r.pool, "call_log", row)
+				querytest.Insert(t, r.pool, "call_log", row)
 			}
 			r.transcript(system, id, other, "completed", &text)
 			if c.stored != "" {
@@ -330,9 +330,9 @@ func TestBodies_Transcript(t *testing.T) {
 
 func (r *reader) transcript(system, id uuid.UUID, owner, status string, text *string) {
 	r.Helper()
-	querytest.Put(r, r.pool, "transcript", querytest.Row{"system_id": system, "owner": owner, "owner_id": id, "status": status})
+	querytest.Insert(r, r.pool, "transcript", querytest.Row{"system_id": system, "owner": owner, "owner_id": id, "status": status})
 	if text != nil {
-		querytest.Put(r, r.pool, "transcript_text",
+		querytest.Insert(r, r.pool, "transcript_text",
 			querytest.Row{"system_id": system, "owner": owner, "owner_id": id, "text": *text, "turns": []any{}})
 	}
 }

@@ -12,7 +12,7 @@ import (
 // full is a call with a value in every column that is answered.
 func (r *reader) full(system, id uuid.UUID) {
 	r.Helper()
-	querytest.Put(r, r.pool, "call_log", querytest.Row{
+	querytest.Insert(r, r.pool, "call_log", querytest.Row{
 		"system_id": system, "id": id, "parent_call_sid": "CA0", "outcome": "answered", "from_party": "+15550001", "from_name": nasty,
 		"to_party": "+15550002", "start_time": created, "end_time": changed, "duration": 1, "recording_sid": "RE1", "recording_duration": 1,
 	})
@@ -29,7 +29,7 @@ func TestCallLogs_Narrowed(t *testing.T) {
 	calls := []call{answered, placed, foreign}
 	r.calls(system, calls...)
 	for _, c := range calls { // an analysis with the call's own id
-		querytest.Put(t, r.pool, "analysis", querytest.Row{"system_id": system, "id": c.id, "call_id": c.id, "created_at": watermark})
+		querytest.Insert(t, r.pool, "analysis", querytest.Row{"system_id": system, "id": c.id, "call_id": c.id, "created_at": watermark})
 	}
 	querytest.Count(t, r.pool)
 	key := r.key(system, narrowedTo(extension))

@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,59 +22,56 @@ import (
 	"callboard/readapi/query"
 )
 
-// Config is what the reader is made of. The pools stay the caller's to close, after the handler's last request.
+// Config configures the reader. The caller closes the pools, after the handler's last request.
 type Config struct {
-	// Primary is a pool of role callboard_reader on the primary. Every request's key and coverage are decided here, and what a
-	// key covers is listed from here.
+	// Primary is a pool of role callboard_reader on the primary. Every request's key, grant and coverage are checked there, and
+	// the accessible phone systems are listed from there.
 	Primary *pgxpool.Pool
 
-	// Projection is where all else is read from, a replica for example. Nil means Primary.
+	// Projection is a pool that everything else is read from, on a replica for example. Nil means Primary.
 	Projection *pgxpool.Pool
 
-	// Peppers are those under which keys are accepted, the current one first. There is at least one.
+	// Peppers are those under which keys are accepted, the current one first. At least one is required.
 	Peppers []access.Pepper
 
-	// Limiter says whether a key's budget allows a request.
+	// Limiter takes a permit from a key's quota for every request.
 	Limiter *limit.Limiter
 
-	// AuditQueue takes the audit entries. It must run longer than the handler.
+	// AuditQueue receives the audit entries. It must run until the handler's last request has ended.
 	AuditQueue *audit.Queue
 
-	// Secret is what cursors and links to audio are sealed with, the same for all readers of a service. At least
-	// [seal.MinSecret] bytes.
+	// Secret seals cursors and audio links. All readers of a service need the same one. It has at least [seal.MinSecret] bytes.
 	Secret []byte
 
-	// Audio is where the recordings' audio is.
+	// Audio is where the audio of recordings is stored.
 	Audio audio.Location
 
-	// BaseURL is the public address of the service. It ends in /v1, and the operations are mounted under its path.
+	// BaseURL is the public URL of the service. It ends in /v1, and the operations are served below its path.
 	BaseURL string
 
-	// TrustedProxies are the networks whose X-Forwarded-For is believed.
+	// TrustedProxies are the networks whose X-Forwarded-For header is trusted.
 	TrustedProxies []netip.Prefix
 
-	// Timeout is the longest that a request may take. Zero means 5 seconds.
+	// Timeout is the longest duration of a request. Zero means 5 seconds.
 	Timeout time.Duration
 
-	// DimensionsBudget is the longest that the snapshot of report dimensions may take. Zero means 3 seconds.
-	DimensionsBudget time.Duration
-
-	// Log gets one line a request.
+	// Log receives one line per request.
 	Log zerolog.Logger
 
-	// Metrics is where the reader's metrics are registered. Nil means nowhere.
+	// Metrics registers the reader's metrics. Nil means that they are not exported.
 	Metrics prometheus.Registerer
 
-	watermarkWait time.Duration // zero: a second
+	dimensionsTimeout time.Duration // of a snapshot of report dimensions; zero: 3 seconds
+	watermarkWait     time.Duration // of a provisional report page; zero: 1 second
 }
 
 const (
-	defaultTimeout          = 5 * time.Second
-	defaultDimensionsBudget = 3 * time.Second
-	defaultWatermarkWait    = time.Second
+	defaultTimeout           = 5 * time.Second
+	defaultDimensionsTimeout = 3 * time.Second
+	defaultWatermarkWait     = time.Second
 )
 
-// New is the reader. The error says what in the configuration can't be served with.
+// New returns the reader's HTTP handler. The error says what is wrong with the configuration.
 func New(c Config) (http.Handler, error) {
 	approvals, err := docs.LoadApprovals()
 	if err != nil {
@@ -87,11 +85,8 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Primary == nil {
-		return nil, errors.New("no pool on the primary")
-	}
-	if c.Limiter == nil || c.AuditQueue == nil {
-		return nil, errors.New("no limiter or no audit queue")
+	if c.Primary == nil || c.Limiter == nil || c.AuditQueue == nil {
+		return nil, errors.New("primary pool, limiter or audit queue is missing")
 	}
 	if c.Projection == nil {
 		c.Projection = c.Primary
@@ -99,12 +94,8 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
 	}
-	if c.DimensionsBudget <= 0 {
-		c.DimensionsBudget = defaultDimensionsBudget
-	}
-	if c.watermarkWait == 0 {
-		c.watermarkWait = defaultWatermarkWait
-	}
+	c.dimensionsTimeout = cmp.Or(c.dimensionsTimeout, defaultDimensionsTimeout)
+	c.watermarkWait = cmp.Or(c.watermarkWait, defaultWatermarkWait)
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
@@ -120,11 +111,11 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	resources := make(map[string]resource)
+	endpoints := make(map[string]endpoint)
 	if folder, ok := store.(*audio.Folder); ok {
-		resources[audioPath(base.EscapedPath())] = audioFiles(folder)
+		endpoints[audioPath(base.EscapedPath())] = audioEndpoint(folder)
 	}
-	if err := addDescription(resources, base.String(), strings.TrimSuffix(base.EscapedPath(), "/v1"), approvals); err != nil {
+	if err := addDescription(endpoints, base.String(), strings.TrimSuffix(base.EscapedPath(), "/v1"), approvals); err != nil {
 		return nil, err
 	}
 	projection := query.New(c.Projection)
@@ -132,13 +123,13 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	register, err := published(operations(query.New(c.Primary), projection, store, reports), approvals)
+	served, err := approved(operations(query.New(c.Primary), projection, store, reports), approvals)
 	if err != nil {
 		return nil, err
 	}
 	return &service{
-		routes:     newRoutes(base.EscapedPath(), register),
-		resources:  resources,
+		routes:     newRoutes(base.EscapedPath(), served),
+		endpoints:  endpoints,
 		authorizer: authorizer,
 		limiter:    c.Limiter,
 		auditQueue: c.AuditQueue,
@@ -157,9 +148,9 @@ func parseBaseURL(text string) (*url.URL, error) {
 		base.Scheme != "http" && base.Scheme != "https",
 		base.Host == "", base.User != nil,
 		base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || base.RawPath != "",
-		strings.ContainsAny(base.Path, "{}"), // would be variables of the routes
+		strings.ContainsAny(base.Path, "{}"), // they would be variables of the routes
 		!strings.HasSuffix(base.Path, "/v1"):
-		return nil, errors.New("the base URL is an http or https URL that ends in /v1")
+		return nil, errors.New("invalid base URL: use an http or https URL that ends in /v1, without credentials, query and fragment")
 	}
 	return base, nil
 }

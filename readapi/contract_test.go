@@ -279,7 +279,7 @@ func TestContract_ApprovedWithoutOperation(t *testing.T) {
 	if _, err := newService(config, docs.Approvals{{Operation: "listMessages", Stage: docs.Beta}}); err == nil {
 		t.Error("it started")
 	}
-	_, err := published(register(), docs.Approvals{{Operation: "listPhones"}, {Operation: "listMessages"}})
+	_, err := approved(register(), docs.Approvals{{Operation: "listPhones"}, {Operation: "listMessages"}})
 	if err == nil || !strings.Contains(err.Error(), "listMessages") || strings.Contains(err.Error(), "listPhones") {
 		t.Errorf("error %v", err)
 	}

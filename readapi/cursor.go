@@ -13,17 +13,17 @@ import (
 	"callboard/readapi/seal"
 )
 
-// cursor is where a walk through a report's window stands. It travels sealed, with the binding of its window.
+// cursor is how far a walk through a report window has come. Clients carry it sealed, together with its window's digest.
 type cursor struct {
-	early bool // made before the window's end had come
-	after query.Position
+	early bool // issued before the window's end
+	after query.ReportKey
 }
 
-// binding identifies a window: a cursor goes with the one that it was made for.
-type binding [16]byte
+// windowDigest identifies a report window. A cursor is valid only for the window that it was issued for.
+type windowDigest [16]byte
 
-// bind derives the binding from the instants and not from how they are spelled.
-func bind(system uuid.UUID, field query.TimeField, from, to instant) binding {
+// digestWindow depends on the instants, not on their spelling.
+func digestWindow(system uuid.UUID, field query.TimeField, from, to instant) windowDigest {
 	b := append(system[:], field...)
 	for _, i := range []instant{from, to} {
 		b = append(b, ' ')
@@ -32,10 +32,10 @@ func bind(system uuid.UUID, field query.TimeField, from, to instant) binding {
 		b = append(b, i.rest...)
 	}
 	digest := sha256.Sum256(b)
-	return binding(digest[:16])
+	return windowDigest(digest[:16])
 }
 
-// The message that is sealed: version, flags, milliseconds, id, binding.
+// The sealed message: version, flags, milliseconds, id, window digest.
 const (
 	cursorVersion = 1
 	cursorEarly   = 1 // a flag
@@ -43,7 +43,7 @@ const (
 	cursorLength  = cursorHead + 16
 )
 
-func (c cursor) seal(s *seal.Sealer, window binding) string {
+func (c cursor) seal(s *seal.Sealer, window windowDigest) string {
 	message := make([]byte, 2, cursorLength)
 	message[0] = cursorVersion
 	if c.early {
@@ -54,8 +54,8 @@ func (c cursor) seal(s *seal.Sealer, window binding) string {
 	return s.Seal(append(message, window[:]...))
 }
 
-// openCursor is the cursor in a text. What is wrong with it, if anything, is the code.
-func openCursor(s *seal.Sealer, text string, window binding) (cursor, fieldCode) {
+// openCursor opens a sealed cursor. The code is empty, cursorInvalid or cursorMismatch.
+func openCursor(s *seal.Sealer, text string, window windowDigest) (cursor, fieldCode) {
 	message, err := s.Open(text)
 	if err != nil || len(message) != cursorLength || message[0] != cursorVersion {
 		return cursor{}, cursorInvalid
@@ -65,7 +65,7 @@ func openCursor(s *seal.Sealer, text string, window binding) (cursor, fieldCode)
 	}
 	return cursor{
 		early: message[1]&cursorEarly != 0,
-		after: query.Position{
+		after: query.ReportKey{
 			Time: time.UnixMilli(int64(binary.BigEndian.Uint64(message[2:]))),
 			ID:   uuid.UUID(message[cursorHead-16 : cursorHead]),
 		},

@@ -144,7 +144,7 @@ func TestCursor_Window(t *testing.T) {
 		"a space before":         {key, system, []string{"cursor", " " + given}, "/cursor CURSOR_INVALID"},
 		"one character less":     {key, system, []string{"cursor", given[1:]}, "/cursor CURSOR_INVALID"},
 		"of another case":        {key, system, []string{"cursor", strings.ToUpper(given)}, "/cursor CURSOR_INVALID"},
-		"sealed by another":      {key, system, []string{"cursor", cursor{}.seal(testSealer(t, strings.Repeat("another", 32), "cursor"), binding{})}, "/cursor CURSOR_INVALID"},
+		"sealed by another":      {key, system, []string{"cursor", cursor{}.seal(testSealer(t, strings.Repeat("another", 32), "cursor"), windowDigest{})}, "/cursor CURSOR_INVALID"},
 		"a link, not a cursor":   {key, system, []string{"cursor", r.sealed("another purpose", make([]byte, cursorLength))}, "/cursor CURSOR_INVALID"},
 		"of a later version":     {key, system, []string{"cursor", r.sealed("cursor", append([]byte{cursorVersion + 1}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_INVALID"},
 		"sealed, but empty":      {key, system, []string{"cursor", r.sealed("cursor", nil)}, "/cursor CURSOR_INVALID"},
@@ -175,10 +175,10 @@ func TestCursor_UpperCase(t *testing.T) {
 func TestCursor_Sealed(t *testing.T) {
 	s := testSealer(t, "secret of thirty-two bytes or so", "cursor")
 	rapid.Check(t, func(t *rapid.T) {
-		var window, other binding
+		var window, other windowDigest
 		copy(window[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "window"))
 		copy(other[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "other"))
-		c := cursor{early: rapid.Bool().Draw(t, "early"), after: query.Position{
+		c := cursor{early: rapid.Bool().Draw(t, "early"), after: query.ReportKey{
 			Time: time.UnixMilli(rapid.Int64Range(-62167219200001, 253402300800000).Draw(t, "time")),
 		}}
 		copy(c.after.ID[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))

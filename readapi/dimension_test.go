@@ -159,7 +159,7 @@ func TestGetCallLogReportDimensions_Parameters(t *testing.T) {
 
 // A snapshot that takes too long is none.
 func TestGetCallLogReportDimensions_Timeout(t *testing.T) {
-	r := newReader(t, func(c *Config) { c.DimensionsBudget = time.Second })
+	r := newReader(t, func(c *Config) { c.dimensionsTimeout = time.Second })
 	system := r.system("one")
 	key := r.key(system)
 	release := r.held("reference_count")

@@ -1,33 +1,32 @@
-// Package readapi answers the 24 read operations of the phone system API, and nothing else.
+// Package readapi serves the 24 read operations of the phone system API over HTTP.
 //
-// A request goes one way, and every operation goes the same:
+// Every request passes the same steps, in this order:
 //
 //	route ── 404, 405
 //	  │ credential ── 401, 403 ┐
 //	  │ address ────────── 403 │ one statement
 //	  │ identifiers ────── 400 │ on the primary
 //	  │ scope ──────────── 403 │ (access)
-//	  │ rate ───────────── 429 │
+//	  │ quota ──────────── 429 │
 //	  │ coverage ───────── 404 ┘
 //	  │ parameters ─────── 400
 //	  └ data ───────────── 200, 304, 404: one statement on the projection (query)
 //
-// The laws:
+// The rules:
 //
-//   - The register in operations.go is the list of operations. A resource is a query, its fields and its filters, put together
-//     by topologyList, datedList or detail. There are no handler bodies that could drift apart.
-//   - What of it is served is what the approval record (docs) lists. The OpenAPI description is checked against both, and every
-//     answer in the tests against the description.
-//   - Operations return errors; one table maps errors to problem documents, and one function writes answers. Nothing is written
-//     before the answer is whole, so a fault at any point is still a problem document.
-//   - Absent, deleted, another tenant's, not covered, outside the contract: one code, one body, the same headers.
-//   - All that is wrong with a request's parameters is reported at once. A parameter that is not known is an error, never
-//     ignored: a mistyped filter must not answer with unfiltered data.
-//   - Bodies are appended to pooled buffers. Times have three decimals, nulls are there, text is escaped and otherwise as stored.
-//   - The cause of a 5xx is logged, once, in the request's one line, and never sent. Keys, headers and query strings are not
-//     logged.
+//   - The table in operations.go lists the operations. Most of them are a query, its fields and its filters, which topologyList,
+//     datedList or detail make into a handler.
+//   - The reader serves the operations that the approval record (docs) lists. Tests check the OpenAPI description against both,
+//     and every response against the description.
+//   - Handlers return errors. One function maps errors to problem documents, and one function writes responses. Nothing is written
+//     before the response is complete, so every failure is answered with a problem document.
+//   - A resource that does not exist, was deleted, belongs to another tenant, is not covered or is not in the contract: all have
+//     the same status, headers and body.
+//   - All problems of a request's parameters are reported together. An unknown parameter is an error: a mistyped filter must not
+//     return unfiltered data.
+//   - Bodies are appended to pooled buffers. Times have three decimals, null members are present, and stored text is only escaped.
+//   - The cause of a 5xx is logged once, in the request's line, and never sent. Keys, headers and query strings are not logged.
 //
-// What net/http itself refuses never comes here and is no problem document: a request that is not HTTP, a missing or malformed
-// Host (400), an Expect that it does not know (417), headers beyond the server's limit (431), a Transfer-Encoding that it does
-// not know (501).
+// net/http itself refuses some requests without a problem document: a request that is not HTTP, a missing or malformed Host (400),
+// an unknown Expect (417), headers above the server's limit (431) and an unknown Transfer-Encoding (501).
 package readapi

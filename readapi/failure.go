@@ -15,31 +15,31 @@ import (
 	"callboard/readapi/query"
 )
 
-// panicError is a fault of this program, caught.
+// panicError is a recovered panic.
 type panicError struct {
 	value any
 	stack []byte
 }
 
-// Error is what was panicked with.
+// Error implements error.
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// unavailableRetry is how long clients are asked to wait while the database can't answer, in seconds.
-const unavailableRetry = 2
+// unavailableRetryAfter is sent while the database is unavailable, in seconds.
+const unavailableRetryAfter = 2
 
-// problemOf is the one place where errors get their meaning for clients.
+// problemOf maps every error to what the client is told.
 func problemOf(err error) *problem {
 	var known *problem
-	var denial *access.DeniedError
+	var denied *access.DeniedError
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &denial):
-		return &problem{code: denialCode(denial.Verdict)}
+	case errors.As(err, &denied):
+		return &problem{code: denialCode(denied.Verdict)}
 	case errors.Is(err, query.ErrNotFound):
 		return &problem{code: notFound}
 	case unavailable(err):
-		return &problem{code: serviceUnavailable, retryAfter: unavailableRetry, cause: err}
+		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: err}
 	}
 	return &problem{code: internalError, cause: err}
 }
@@ -55,23 +55,22 @@ func denialCode(v access.Verdict) code {
 	}
 }
 
-// unavailable reports whether the database could not be asked or was too slow, as opposed to having refused what it was asked.
+// unavailable reports whether the database could not be reached or was too slow, as opposed to having refused a statement.
 func unavailable(err error) bool {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
-		return transient(refused.Code)
+		return temporary(refused.Code)
 	}
-	var unreachable *pgconn.ConnectError
+	var connect *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &unreachable) || errors.As(err, &network) ||
+	return errors.As(err, &connect) || errors.As(err, &network) ||
 		errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// transient reports whether a SQLSTATE is about the server's state: connections (08), resources (53), shutdown and
-// cancellation (57), a conflict with a replica's recovery (40001), a system error such as I/O (58). A table or column that isn't there
-// (42P01, 42703) is an earlier release's projection, until that is built anew.
-func transient(state string) bool {
+// temporary reports whether a SQLSTATE is about the server's state and not about the statement. A replica's recovery fails
+// statements with serialization_failure. A table or column is missing while the projection is that of an earlier release.
+func temporary(state string) bool {
 	switch state {
 	case pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.SerializationFailure:
 		return true
@@ -80,10 +79,10 @@ func transient(state string) bool {
 		pgerrcode.IsOperatorIntervention(state) || pgerrcode.IsSystemError(state)
 }
 
-// statusClientGone is logged for a client that did not wait for its answer. It is never sent.
+// statusClientGone is logged if the client closed the connection before the response. It is never sent.
 const statusClientGone = 499
 
-// gone reports whether the request failed because its client went away.
-func gone(r *http.Request, err error) bool {
+// clientGone reports whether the request failed because its client closed the connection.
+func clientGone(r *http.Request, err error) bool {
 	return err != nil && errors.Is(r.Context().Err(), context.Canceled) && problemOf(err).cause != nil
 }

@@ -141,7 +141,7 @@ func TestFailure_Panic(t *testing.T) {
 	key := r.key(system)
 	s := r.handler.(*service)
 	o := s.routes.byID["listPhones"]
-	o.answer = func(context.Context, *request, *reply) error { panic("canary in a panic") }
+	o.handle = func(context.Context, *request, *reply) error { panic("canary in a panic") }
 	s.routes.byID[o.ID] = o
 	w := r.get("/customer/phone-systems/"+system.String()+"/phones", withKey(key))
 	if got := problemIn(t, w); w.Code != 500 || got.Code != "INTERNAL_ERROR" || strings.Contains(w.Body.String(), "canary") {

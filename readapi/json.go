@@ -13,8 +13,8 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendString writes text as a JSON string: escaped are the quote, the backslash and control characters, and nothing else.
-// Text that isn't UTF-8 has its bad bytes replaced; the database holds none.
+// appendString appends text as a JSON string. It escapes the quote, the backslash and control characters, and nothing else. It
+// replaces bytes that aren't UTF-8; the database has none.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0
@@ -69,8 +69,8 @@ func appendNullInt(b []byte, n pgtype.Int4) []byte {
 	return strconv.AppendInt(b, int64(n.Int32), 10)
 }
 
-// appendNullFloat writes the shortest decimal that reads back as the number, in the form of encoding/json. JSON has no words for
-// what is not a number.
+// appendNullFloat appends the shortest decimal that parses to the number, as encoding/json does. NaN and infinities, which JSON
+// doesn't have, become null.
 func appendNullFloat(b []byte, n pgtype.Float8) []byte {
 	size := math.Abs(n.Float64)
 	if !n.Valid || math.IsNaN(size) || math.IsInf(size, 0) {
@@ -114,7 +114,7 @@ func appendNullTime(b []byte, t pgtype.Timestamptz) []byte {
 	return append(b, '"')
 }
 
-// appendTime writes RFC 3339 in UTC with three decimals. [time.Time.AppendFormat] takes four times as long.
+// appendTime appends RFC 3339 in UTC with three decimals. [time.Time.AppendFormat] takes four times as long.
 func appendTime(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -138,10 +138,10 @@ func appendTime(b []byte, t time.Time) []byte {
 	return append(b, 'Z')
 }
 
-// appendDigits writes a number below 100 with two digits.
+// appendDigits appends a number below 100 as two digits.
 func appendDigits(b []byte, n int) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }
 
-// appendUUID writes an identifier in lower case, as a JSON string.
+// appendUUID appends an identifier in lower case, as a JSON string.
 func appendUUID(b []byte, id uuid.UUID) []byte {
 	b = append(b, '"')
 	for i, c := range id {

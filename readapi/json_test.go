@@ -65,11 +65,11 @@ func TestProblem(t *testing.T) {
 			t.Fatalf("%s: %v", body, err)
 		}
 		_ = json.Unmarshal(body, &params)
-		if got.Code != string(c) || got.Retryable != retryable[c] || got.RetryAfter != 7 || len(got.Errors) != 2 || got.Status != c.meaning().status ||
+		if got.Code != string(c) || got.Retryable != retryable[c] || got.RetryAfter != 7 || len(got.Errors) != 2 || got.Status != c.info().status ||
 			params.Params["guard"] != "x\ny" || params.Params["maxBytes"] != 5.5e6 || strings.ContainsAny(got.Type, "_ABC") {
 			t.Errorf("%s: %s", c, body)
 		}
-		if c != internalError && c.meaning().status == 500 {
+		if c != internalError && c.info().status == 500 {
 			t.Errorf("%s has no row in the table", c)
 		}
 		var bare map[string]any

@@ -187,8 +187,8 @@ func TestLists(t *testing.T) {
 		if s.table == "call_log" {
 			ids = calls
 		}
-		querytest.Put(t, r.pool, s.table, s.rows(random, system, ids)...)
-		querytest.Put(t, r.pool, s.table, s.rows(random, other, someIDs(20))...)
+		querytest.Insert(t, r.pool, s.table, s.rows(random, system, ids)...)
+		querytest.Insert(t, r.pool, s.table, s.rows(random, other, someIDs(20))...)
 	}
 	querytest.Count(t, r.pool)
 	every := r.key(system)
@@ -292,7 +292,7 @@ func TestLists_Link(t *testing.T) {
 		for i := range 3 {
 			row := querytest.Row{"system_id": system, "id": uuid.New(), "recording_sid": fmt.Sprint("RE", i),
 				"created_at": at(fmt.Sprintf("2026-03-01T00:00:0%d.5Z", i))}
-			querytest.Put(t, r.pool, s.table, row)
+			querytest.Insert(t, r.pool, s.table, row)
 		}
 		querytest.Count(t, r.pool)
 		path := operationNamed(t, s.operation).examplePath(system.String())

@@ -1,35 +1,68 @@
 package readapi
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gorilla/mux"
+
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
+	"callboard/readapi/docs"
 	"callboard/readapi/query"
 )
 
-// operation is one row of the register. Its ID is the operation's name in the contract, in logs and in metrics, and never
-// changes once published.
+// operation is one row of the operations table. Its ID is the operation's name in the contract, in logs and in metrics. It never
+// changes once it is published.
 type operation struct {
 	ID     string
 	Path   string       // below the base URL
 	Scope  access.Scope // empty: any tenant key
-	Report bool         // needs its scope across the whole phone system
-	answer answer
+	Report bool         // refused to narrowed keys: it needs the scope for the whole phone system
+	handle handler
 }
 
-// operations are the register, in the contract's order. Discovery is coverage: it asks the primary.
+// handler fills the reply to an admitted request. It returns errors that problemOf maps to problem documents.
+type handler func(context.Context, *request, *reply) error
+
+// request is an admitted request.
+type request struct {
+	identifiers
+	auth       access.Authorization
+	narrowing  query.Narrowing // the key's, where it applies to the operation
+	parameters *parameters
+	url        string // of the operation, without a query
+}
+
+// reply is a successful response before it is written.
+type reply struct {
+	body            []byte
+	completeThrough time.Time // zero: no header
+	next            string    // URL of the next page; empty: none
+	hasETag         bool      // a strong one
+	etagSkip        int       // bytes at the body's beginning that the ETag leaves out
+	noStore         bool      // Cache-Control: no-store
+}
+
+// operations is the table of all operations, in the contract's order. The accessible phone systems are read from the primary,
+// where coverage is decided too.
 func operations(primary, p *query.Projection, store audio.Store, r *reports) []operation {
 	const system = "/customer/phone-systems/{phoneSystemId}"
 	return []operation{
-		{"listAccessiblePhoneSystems", "/customer/phone-systems", "", false, discovery(primary)},
+		{"listAccessiblePhoneSystems", "/customer/phone-systems", "", false, phoneSystems(primary)},
 		{"listPhones", system + "/phones", access.ScopePhones, false, topologyList(p.Phones(), phone(), phoneFilters())},
 		{"getPhone", system + "/phones/{phoneId}", access.ScopePhones, false, detail(p.Phone(), phoneDetail())},
 		{"listPhoneNumbers", system + "/phone-numbers", access.ScopePhoneNumbers, false, topologyList(p.PhoneNumbers(), phoneNumber(), phoneNumberFilters())},
 		{"getPhoneNumber", system + "/phone-numbers/{phoneNumberId}", access.ScopePhoneNumbers, false, detail(p.PhoneNumber(), phoneNumberDetail())},
-		{"listExtensions", system + "/extensions", access.ScopeExtensions, false, topologyList(p.Extensions(), extension(), extensionFilters())},
+		{"listExtensions", system + "/extensions", access.ScopeExtensions, false, topologyList(p.Extensions(), extension(), numberFilters())},
 		{"getExtension", system + "/extensions/{extensionId}", access.ScopeExtensions, false, detail(p.Extension(), extensionDetail())},
 		{"listAgentConfigs", system + "/agent-configs", access.ScopeAgentConfigs, false, topologyList(p.AgentConfigs(), agentConfig(), agentConfigFilters())},
 		{"getAgentConfig", system + "/agent-configs/{agentConfigId}", access.ScopeAgentConfigs, false, detail(p.AgentConfig(), agentConfig())},
-		{"listCallGroups", system + "/call-groups", access.ScopeCallGroups, false, topologyList(p.CallGroups(), callGroup(), callGroupFilters())},
+		{"listCallGroups", system + "/call-groups", access.ScopeCallGroups, false, topologyList(p.CallGroups(), callGroup(), numberFilters())},
 		{"getCallGroup", system + "/call-groups/{callGroupId}", access.ScopeCallGroups, false, detail(p.CallGroup(), callGroupDetail())},
 		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, false, topologyList(p.CallMenus(), callMenu(), callMenuFilters())},
 		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, false, detail(p.CallMenu(), callMenuDetail())},
@@ -47,21 +80,64 @@ func operations(primary, p *query.Projection, store audio.Store, r *reports) []o
 	}
 }
 
-// allows reports whether the permit carries what the operation needs.
-func (o operation) allows(p access.Authorization) bool {
+// allowedFor reports whether the key has the scope that the operation needs.
+func (o operation) allowedFor(a access.Authorization) bool {
 	switch {
 	case o.Scope == "":
 		return true
-	case o.Report && p.Narrowing.On:
+	case o.Report && a.Narrowing.On:
 		return false
 	}
-	return p.Allows(o.Scope)
+	return a.Allows(o.Scope)
 }
 
-// narrowing is the permit's where it concerns the operation: calls:read alone can be narrowed.
-func (o operation) narrowing(p access.Authorization) query.Narrowing {
+// narrowing is the key's narrowing where it applies to the operation: only calls:read can be narrowed.
+func (o operation) narrowing(a access.Authorization) query.Narrowing {
 	if o.Scope != access.ScopeCalls {
 		return query.Narrowing{}
 	}
-	return query.Narrowing(p.Narrowing)
+	return query.Narrowing(a.Narrowing)
+}
+
+// approved are the operations that the approval record lists. An approval without an operation is an error.
+func approved(all []operation, approvals docs.Approvals) ([]operation, error) {
+	var problems []error
+	for _, a := range approvals {
+		if !slices.ContainsFunc(all, func(o operation) bool { return o.ID == a.Operation }) {
+			problems = append(problems, fmt.Errorf("approval of %q: no such operation", a.Operation))
+		}
+	}
+	served := slices.DeleteFunc(slices.Clone(all), func(o operation) bool {
+		_, listed := approvals.Stage(o.ID)
+		return !listed
+	})
+	return served, errors.Join(problems...)
+}
+
+// routes find a request's operation. The router only matches and never serves: its redirects and plain-text responses, for which
+// it skips middleware, are not used.
+type routes struct {
+	router *mux.Router
+	byID   map[string]operation
+}
+
+func newRoutes(base string, served []operation) *routes {
+	t := &routes{router: mux.NewRouter().SkipClean(true).UseEncodedPath(), byID: make(map[string]operation)}
+	for _, o := range served {
+		t.router.Path(base+o.Path).Methods(http.MethodGet, http.MethodHead).Name(o.ID)
+		t.byID[o.ID] = o
+	}
+	return t
+}
+
+// find is the request's operation and the path's variables, still encoded. The error is a [*problem].
+func (t *routes) find(r *http.Request) (operation, map[string]string, error) {
+	var match mux.RouteMatch
+	switch {
+	case t.router.Match(r, &match):
+		return t.byID[match.Route.GetName()], match.Vars, nil
+	case errors.Is(match.MatchErr, mux.ErrMethodMismatch):
+		return operation{}, nil, &problem{code: methodNotAllowed}
+	}
+	return operation{}, nil, &problem{code: notFound}
 }

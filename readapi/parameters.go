@@ -1,18 +1,25 @@
 package readapi
 
 import (
+	"cmp"
 	"math"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"callboard/readapi/query"
+	"callboard/readapi/seal"
 )
 
-// parameters are a request's query, read strictly. An operation asks for those it knows, in the contract's order; what it did
-// not ask for is unknown. Problems are collected, and reported together by problem.
+// parameters are a request's query parameters. An operation reads the parameters that it knows, in the contract's order; the
+// others are unknown. Each problem is collected, and err reports all of them.
 type parameters struct {
 	given    []parameter
-	places   map[string]int // in given
+	index    map[string]int // in given, by name
 	problems []fieldProblem
 }
 
@@ -20,13 +27,13 @@ type parameter struct {
 	name, value string
 	malformed   bool
 	times       int
-	known       bool
+	known       bool // the operation has read it
 }
 
-// parseParameters splits a query string. A bad escape or a semicolon, which some servers take for a separator, makes the
-// parameter malformed.
+// parseParameters splits a query string. A parameter with a bad escape is malformed. So is one with a semicolon, since some
+// servers take it for a separator.
 func parseParameters(query string) *parameters {
-	p := &parameters{places: make(map[string]int)}
+	p := &parameters{index: make(map[string]int)}
 	for pair := range strings.SplitSeq(query, "&") {
 		if pair != "" {
 			p.add(pair)
@@ -39,84 +46,25 @@ func (p *parameters) add(pair string) {
 	rawName, rawValue, _ := strings.Cut(pair, "=")
 	name, err := url.QueryUnescape(rawName)
 	if err != nil || strings.Contains(rawName, ";") {
-		p.problems = append(p.problems, fieldProblem{"", invalidFormat, "The query string is malformed."})
+		p.problems = append(p.problems, fieldProblem{"", invalidFormat, "The query string is malformed; percent-encode the names of parameters."})
 		return
 	}
-	if i, ok := p.places[name]; ok {
+	if i, ok := p.index[name]; ok {
 		p.given[i].times++
 		return
 	}
-	p.places[name] = len(p.given)
+	p.index[name] = len(p.given)
 	value, err := url.QueryUnescape(rawValue)
 	malformed := err != nil || strings.Contains(rawValue, ";") || !utf8.ValidString(value) || strings.ContainsRune(value, 0)
 	p.given = append(p.given, parameter{name: name, value: value, malformed: malformed, times: 1})
 }
 
-// text is a parameter's value as given, if it is there once and has one.
-func (p *parameters) text(name string) (string, bool) {
-	i, ok := p.places[name]
-	if !ok {
-		return "", false
-	}
-	g := &p.given[i]
-	g.known = true
-	switch {
-	case g.times > 1:
-		p.refuse(name, repeated, "The parameter is given more than once.")
-	case g.malformed:
-		p.refuse(name, invalidFormat, "The value is malformed.")
-	case g.value == "":
-		p.refuse(name, invalidFormat, "The value is empty.")
-	default:
-		return g.value, true
-	}
-	return "", false
-}
-
-// short is a text of at most limit characters.
-func (p *parameters) short(name string, limit int) string {
-	value, ok := p.text(name)
-	if ok && utf8.RuneCountInString(value) > limit {
-		p.refuse(name, tooLong, "The value has more than "+strconv.Itoa(limit)+" characters.")
-		return ""
-	}
-	return value
-}
-
-// integer is a number of plain decimal digits, from 1 on.
-func (p *parameters) integer(name string, fallback, most int64) int64 {
-	value, ok := p.text(name)
-	if !ok {
-		return fallback
-	}
-	digits, negative := strings.CutPrefix(value, "-")
-	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		p.refuse(name, invalidFormat, "The value is not a whole number.")
-		return fallback
-	}
-	n, err := strconv.ParseInt(value, 10, 64)
-	switch {
-	case err != nil && negative:
-		p.refuse(name, tooSmall, "The value is below 1.")
-	case err != nil || n > most:
-		p.refuse(name, tooLarge, "The value is above "+strconv.FormatInt(most, 10)+".")
-	case n < 1:
-		p.refuse(name, tooSmall, "The value is below 1.")
-	default:
-		return n
-	}
-	return fallback
-}
-
-func (p *parameters) refuse(name string, code fieldCode, detail string) {
-	p.problems = append(p.problems, fieldProblem{pointer(name), code, detail})
-}
-
-// problem is all that is wrong with the query, once the operation has asked for every parameter it knows.
-func (p *parameters) problem() error {
+// err is a [*problem] with everything that is wrong with the query, or nil. The operation must have read every parameter that it
+// knows.
+func (p *parameters) err() error {
 	for _, g := range p.given {
 		if !g.known {
-			p.refuse(g.name, unknownParameter, "The operation has no such parameter.")
+			p.reject(g.name, unknownParameter, "The operation has no such parameter; remove it.")
 		}
 	}
 	if len(p.problems) > 0 {
@@ -125,9 +73,125 @@ func (p *parameters) problem() error {
 	return nil
 }
 
-// page is which part of a list is asked for.
-type page struct {
-	number, size int64
+func (p *parameters) reject(name string, code fieldCode, detail string) {
+	p.problems = append(p.problems, fieldProblem{pointer(name), code, detail})
+}
+
+// text is a parameter's value. It is false if the parameter is not given, repeated, malformed or empty.
+func (p *parameters) text(name string) (string, bool) {
+	i, ok := p.index[name]
+	if !ok {
+		return "", false
+	}
+	g := &p.given[i]
+	g.known = true
+	switch {
+	case g.times > 1:
+		p.reject(name, repeated, "The parameter is given more than once; give it once.")
+	case g.malformed:
+		p.reject(name, invalidFormat, "The value is malformed; percent-encode it as UTF-8 without NUL.")
+	case g.value == "":
+		p.reject(name, invalidFormat, "The value is empty; give one or omit the parameter.")
+	default:
+		return g.value, true
+	}
+	return "", false
+}
+
+// The longest text that a filter accepts, in characters.
+const (
+	maxText    = 255
+	maxCallSid = 64
+)
+
+// The methods from limitedText to identifier, and those that oneOf makes, read a filter's value. It is empty if the parameter is
+// not given or not valid.
+
+func (p *parameters) limitedText(name string, limit int) string {
+	value, ok := p.text(name)
+	if ok && utf8.RuneCountInString(value) > limit {
+		p.reject(name, tooLong, "The value must have at most "+strconv.Itoa(limit)+" characters.")
+		return ""
+	}
+	return value
+}
+
+func (p *parameters) freeText(name string) string { return p.limitedText(name, maxText) }
+
+func (p *parameters) callSid(name string) string { return p.limitedText(name, maxCallSid) }
+
+// phoneNumber is a number as it is stored, with its +. In a URL, an unescaped + is a space.
+func (p *parameters) phoneNumber(name string) string {
+	value := p.limitedText(name, maxText)
+	if strings.HasPrefix(value, " ") {
+		p.reject(name, invalidFormat, "The value begins with a space; encode + as %2B.")
+		return ""
+	}
+	return value
+}
+
+// agentNumber is a whole number from 1 to 9.
+func (p *parameters) agentNumber(name string) string {
+	if n := p.integer(name, 0, 9); n != 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return ""
+}
+
+func (p *parameters) identifier(name string) string {
+	value, ok := p.text(name)
+	if !ok {
+		return ""
+	}
+	id, ok := parseUUID(value)
+	if !ok {
+		p.reject(name, invalidFormat, malformedIdentifier)
+		return ""
+	}
+	return id.String()
+}
+
+func oneOf(values ...string) func(*parameters, string) string {
+	return func(p *parameters, name string) string {
+		value, ok := p.text(name)
+		if ok && !slices.Contains(values, value) {
+			p.reject(name, notAllowed, "The value must be one of: "+strings.Join(values, ", ")+".")
+			return ""
+		}
+		return value
+	}
+}
+
+// integer is a number of plain decimal digits, from 1 to limit. It is fallback if the parameter is not given or not valid.
+func (p *parameters) integer(name string, fallback, limit int64) int64 {
+	value, ok := p.text(name)
+	if !ok {
+		return fallback
+	}
+	digits, negative := strings.CutPrefix(value, "-")
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		p.reject(name, invalidFormat, "The value must be a whole number.")
+		return fallback
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case err != nil && negative, err == nil && n < 1:
+		p.reject(name, tooSmall, "The value must be at least 1.")
+	case err != nil || n > limit:
+		p.reject(name, tooLarge, "The value must be at most "+strconv.FormatInt(limit, 10)+".")
+	default:
+		return n
+	}
+	return fallback
+}
+
+// flag is false if the parameter is not given.
+func (p *parameters) flag(name string) bool {
+	value, ok := p.text(name)
+	if ok && value != "true" && value != "false" {
+		p.reject(name, invalidFormat, "The value must be true or false.")
+	}
+	return value == "true"
 }
 
 const (
@@ -135,7 +199,7 @@ const (
 	maxPageSize     = 100
 )
 
-// page reads the parameters of every list.
+// page reads the parameters that every list has.
 func (p *parameters) page() page {
 	return page{
 		number: p.integer("page", 1, math.MaxInt64),
@@ -143,13 +207,99 @@ func (p *parameters) page() page {
 	}
 }
 
-// offset is the number of rows before the page, and the largest number where that is larger still.
-func (g page) offset() int64 {
-	if g.number-1 > math.MaxInt64/g.size {
-		return math.MaxInt64
+// window reads dateFrom and dateTo, both inclusive. Stored times have whole milliseconds: a dateFrom between two of them begins at
+// the later one, a dateTo between two of them ends with the earlier one.
+func (p *parameters) window() query.Window {
+	w := query.Always()
+	from, hasFrom := p.instant("dateFrom")
+	to, hasTo := p.instant("dateTo")
+	if hasFrom {
+		w.From = from.roundUp()
 	}
-	return (g.number - 1) * g.size
+	if hasTo {
+		w.Until = to.millisecond.Add(time.Millisecond)
+	}
+	if hasFrom && hasTo {
+		p.expectOrder(from, to)
+	}
+	return w
 }
 
-// of is the number of pages that total rows fill.
-func (g page) of(total int64) int64 { return (total + g.size - 1) / g.size }
+func (p *parameters) expectOrder(from, to instant) {
+	if from.compare(to) > 0 {
+		p.reject("dateTo", tooSmall, "dateTo must not be before dateFrom.")
+	}
+}
+
+func (p *parameters) instant(name string) (instant, bool) {
+	text, ok := p.text(name)
+	if !ok {
+		return instant{}, false
+	}
+	i, ok := parseInstant(text)
+	if !ok {
+		p.reject(name, invalidFormat, "The value must be an RFC 3339 date-time in UTC, such as 2026-03-01T00:00:00Z; encode + as %2B.")
+	}
+	return i, ok
+}
+
+func (p *parameters) requiredInstant(name string) (instant, bool) {
+	if _, ok := p.index[name]; !ok {
+		p.reject(name, required, "The parameter is required.")
+		return instant{}, false
+	}
+	return p.instant(name)
+}
+
+// timeField is the timestamp that a report's window applies to.
+func (p *parameters) timeField() query.TimeField {
+	field := oneOf(string(query.CreatedAt), string(query.UpdatedAt))(p, "timeField")
+	return query.TimeField(cmp.Or(field, string(query.CreatedAt)))
+}
+
+// cursor opens the cursor for a window; without the parameter it is start. A mismatch is reported only for a valid window.
+func (p *parameters) cursor(s *seal.Sealer, window windowDigest, start cursor) cursor {
+	validWindow := len(p.problems) == 0
+	text, ok := p.text("cursor")
+	if !ok {
+		return start
+	}
+	c, wrong := openCursor(s, text, window)
+	switch {
+	case wrong == cursorInvalid:
+		p.reject("cursor", wrong, "The cursor is not valid; start the window again without a cursor.")
+	case wrong == cursorMismatch && validWindow:
+		p.reject("cursor", wrong, "The cursor belongs to another phone system, timeField, dateFrom or dateTo; start this window without a cursor.")
+	}
+	return c
+}
+
+// instant is a time as a request gives it, to any precision.
+type instant struct {
+	millisecond time.Time
+	rest        string // decimals of a millisecond, without trailing zeros
+}
+
+var instantForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(?:Z|\+00:00)$`)
+
+func parseInstant(text string) (instant, bool) {
+	parts := instantForm.FindStringSubmatch(text)
+	if parts == nil {
+		return instant{}, false
+	}
+	decimals := parts[2] + "000"
+	t, err := time.Parse("2006-01-02T15:04:05.000", parts[1]+"."+decimals[:3])
+	return instant{millisecond: t, rest: strings.TrimRight(decimals[3:], "0")}, err == nil
+}
+
+func (i instant) compare(other instant) int {
+	return cmp.Or(i.millisecond.Compare(other.millisecond), strings.Compare(i.rest, other.rest))
+}
+
+// roundUp is the first whole millisecond that is not before the instant.
+func (i instant) roundUp() time.Time {
+	if i.rest != "" {
+		return i.millisecond.Add(time.Millisecond)
+	}
+	return i.millisecond
+}

@@ -203,7 +203,7 @@ func TestParameters_Window(t *testing.T) {
 		slices.SortFunc(texts, func(a, b string) int { return at(a).Compare(at(b)) })
 		p := parseParameters("dateFrom=" + texts[0] + "&dateTo=" + texts[1])
 		w := p.window()
-		if p.problem() != nil {
+		if p.err() != nil {
 			t.Fatal(p.problems)
 		}
 		for stored := at("2026-03-01T09:29:59.999Z"); stored.Before(at("2026-03-01T09:30:00.006Z")); stored = stored.Add(time.Millisecond) {

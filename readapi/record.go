@@ -15,7 +15,7 @@ import (
 	"callboard/readapi/access"
 )
 
-// metrics are counted for every request. A request for no operation is counted as the operation "none".
+// metrics count every request. One for no operation is counted as the operation "none".
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -25,21 +25,21 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "callboard_readapi_requests_total",
-			Help: "Requests answered, by operation and status. 499: the client did not wait.",
+			Help: "Requests answered, by operation and status; 499 if the client closed the connection first.",
 		}, []string{"operation", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "callboard_readapi_request_duration_seconds",
-			Help:    "From the request's headers to the answer's last byte handed over, by operation.",
+			Help:    "Seconds from a request's headers to the last byte of its response, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"operation"}),
 	}
 	return m, errors.Join(registerer.Register(m.requests), registerer.Register(m.duration))
 }
 
-// record counts the request, writes its line in the log and fills its place in the audit.
+// record counts the request, logs it and writes the audit entry that was reserved for it.
 func (s *service) record(r *http.Request, x *exchange, status int, err error) {
-	if x.entry {
-		s.auditQueue.Record(x.audited(status, err))
+	if x.reserved {
+		s.auditQueue.Record(x.auditEntry(status, err))
 	}
 	elapsed := time.Since(x.start)
 	operation := cmp.Or(x.operation, "none")
@@ -52,21 +52,20 @@ func (s *service) record(r *http.Request, x *exchange, status int, err error) {
 		Str("method", r.Method).
 		Int("status", status).
 		Dur("duration", elapsed)
-	var denial *access.DeniedError
-	if errors.As(err, &denial) {
-		line.Str("denial", denial.Reason)
+	var denied *access.DeniedError
+	if errors.As(err, &denied) {
+		line.Str("denial", denied.Reason)
 	}
-	if x.key != uuid.Nil {
-		line.Stringer("key", x.key)
+	if x.keyID != uuid.Nil {
+		line.Stringer("key_id", x.keyID)
 	}
-	describeCause(line, err)
-	line.Msg("request")
+	addCause(line, err)
+	line.Msg("request finished")
 }
 
-// audited is the request's entry in the audit.
-func (x *exchange) audited(status int, err error) audit.Entry {
+func (x *exchange) auditEntry(status int, err error) audit.Entry {
 	entry := audit.Entry{
-		At: x.start, KeyID: x.key, Operation: x.operation, System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
+		At: x.start, KeyID: x.keyID, Operation: x.operation, System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
 		Status: status, Address: x.client, RequestID: x.requestID,
 	}
 	if err != nil && status != statusClientGone {
@@ -75,8 +74,8 @@ func (x *exchange) audited(status int, err error) audit.Entry {
 	return entry
 }
 
-// describeCause adds what only the log may know of an error.
-func describeCause(line *zerolog.Event, err error) {
+// addCause adds what is logged of an error and never sent.
+func addCause(line *zerolog.Event, err error) {
 	if err == nil {
 		return
 	}

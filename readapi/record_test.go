@@ -30,7 +30,7 @@ func TestLog(t *testing.T) {
 	r.get(path, withKey(key), with("X-Request-Id", "abc"))
 	line := r.log.last(t)
 	for field, want := range map[string]any{
-		"request_id": "abc", "operation": "listCallLogs", "method": "GET", "status": 200.0, "key": key.ID.String(), "level": "info",
+		"request_id": "abc", "operation": "listCallLogs", "method": "GET", "status": 200.0, "key_id": key.ID.String(), "level": "info",
 	} {
 		if line[field] != want {
 			t.Errorf("%s: %v, want %v", field, line[field], want)
@@ -40,7 +40,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("%d lines of 7 requests", got)
 	}
 	r.get(path, with("X-API-Key", forged(key.Key)))
-	if line := r.log.last(t); line["denial"] != "wrong secret" || line["key"] != key.ID.String() {
+	if line := r.log.last(t); line["denial"] != "wrong secret" || line["key_id"] != key.ID.String() {
 		t.Errorf("denied: %v", line)
 	}
 }
@@ -52,7 +52,7 @@ func TestMetrics(t *testing.T) {
 	r.get("/customer/phone-systems")
 	r.get("/nothing")
 	want := `
-		# HELP callboard_readapi_requests_total Requests answered, by operation and status. 499: the client did not wait.
+		# HELP callboard_readapi_requests_total Requests answered, by operation and status; 499 if the client closed the connection first.
 		# TYPE callboard_readapi_requests_total counter
 		callboard_readapi_requests_total{operation="listAccessiblePhoneSystems",status="200"} 1
 		callboard_readapi_requests_total{operation="listAccessiblePhoneSystems",status="401"} 1

@@ -46,12 +46,12 @@ func (r *reader) recording(system uuid.UUID, sid, owner, status string, arrived 
 	}
 	switch {
 	case arrived && owner == "call":
-		querytest.Put(r, r.pool, "call_log", querytest.Row{"system_id": system, "id": id, "call_sid": "CA1"})
+		querytest.Insert(r, r.pool, "call_log", querytest.Row{"system_id": system, "id": id, "call_sid": "CA1"})
 		row["call_sid"] = "CA1"
 	case arrived:
-		querytest.Put(r, r.pool, "voicemail", querytest.Row{"system_id": system, "id": id, "recording_sid": sid})
+		querytest.Insert(r, r.pool, "voicemail", querytest.Row{"system_id": system, "id": id, "recording_sid": sid})
 	}
-	querytest.Put(r, r.pool, "recording", row)
+	querytest.Insert(r, r.pool, "recording", row)
 }
 
 func urlPath(system uuid.UUID, sid string) string {

@@ -6,7 +6,6 @@ import (
 	"callboard/readapi/query"
 )
 
-// appendReport writes a report row.
 func appendReport(b []byte, q reportRequest, r *query.Report) []byte {
 	b = append(b, `{"id":`...)
 	b = appendUUID(b, r.ID)
@@ -139,7 +138,7 @@ func appendSentiment(b []byte, c *query.Code) []byte {
 	return append(b, '}')
 }
 
-// appendCode writes an object of a code and its label and leaves it open.
+// appendCode writes a code and its label as an object that the caller closes.
 func appendCode(b []byte, c *query.Code) []byte {
 	b = append(b, `{"code":`...)
 	b = appendString(b, c.Code.String)
@@ -147,7 +146,7 @@ func appendCode(b []byte, c *query.Code) []byte {
 	return appendString(b, label(c.Code.String, c.Label))
 }
 
-// appendRepresentative writes whom the call is attributed to: null where that is somebody who is gone.
+// appendRepresentative writes null if the call is attributed to a representative who was deleted.
 func appendRepresentative(b []byte, r *query.Representative) []byte {
 	identified := r.State == "identified"
 	switch {

@@ -7,62 +7,62 @@ import (
 	"callboard/readapi/query"
 )
 
-// A walk through a window must see every row that the window will ever have. While the watermark is behind the window's end,
-// rows can still appear behind a cursor that has gone on: by createdAt anywhere, by updatedAt at equal milliseconds. So:
+// A walk must see every row that its window will ever have. While the watermark is before the window's end, rows can still appear
+// before the cursor: by createdAt anywhere, by updatedAt at equal milliseconds. Therefore a page is one of three:
 //
-//   - Watermark at or past the end: the page is final, and its cursor goes on.
-//   - The end has come, the watermark has not: the page waits a moment for it. In vain: it is provisional. It has rows, but its
-//     cursor stays where the request came from, so that the walk goes on only once it can't miss anything.
-//   - The end is yet to come: the page is served as it stands. Its cursor goes on and is marked early; handed in after the end
-//     has come, it begins the window anew.
+//   - Final: the watermark has reached the window's end. The page's cursor advances.
+//   - Provisional: the window's end has passed, but the watermark has not reached it, even after a short wait. The page has rows,
+//     but its cursor stays at that of the request. The walk advances only when it can't miss a row.
+//   - Early: the window's end is in the future. The page's cursor advances and is marked early. Used after the window's end, an
+//     early cursor starts the window again.
 //
-// Rows can repeat, none is missed.
+// Rows can repeat, but none is missed.
 
-// watermarkEvery is how often a page that waits for the watermark looks.
-const watermarkEvery = 25 * time.Millisecond
+// watermarkInterval is how often a page that waits for the watermark reads it.
+const watermarkInterval = 25 * time.Millisecond
 
-// walked is a page with where the walk stands behind it.
-type walked struct {
+// walkedPage is a page and the cursor that follows it.
+type walkedPage struct {
 	query.ReportPage
 	next cursor
 	more bool
 }
 
-// walk takes a walk's next step.
-func (r *reports) walk(ctx context.Context, q reportRequest) (walked, error) {
-	at := q.at
+// walk reads the request's page.
+func (r *reports) walk(ctx context.Context, q reportRequest) (walkedPage, error) {
+	at := q.cursor
 	page, err := r.rows.Page(ctx, q.filter(at))
 	if err == nil && at.early && q.ended(page) {
 		at = q.start()
 		page, err = r.rows.Page(ctx, q.filter(at))
 	}
 	if err == nil && q.ended(page) && !q.final(page.CompleteThrough) {
-		page, err = r.again(ctx, q, at, page)
+		page, err = r.awaitWatermark(ctx, q, at, page)
 	}
 	switch {
 	case err != nil:
-		return walked{}, err
+		return walkedPage{}, err
 	case q.final(page.CompleteThrough):
-		return walked{page, cursor{after: q.behind(page, at)}, page.More}, nil
+		return walkedPage{page, cursor{after: q.lastKey(page, at)}, page.More}, nil
 	case q.ended(page):
-		return walked{page, at, true}, nil
+		return walkedPage{page, at, true}, nil
 	default:
-		return walked{page, cursor{early: true, after: q.behind(page, at)}, page.More}, nil
+		return walkedPage{page, cursor{early: true, after: q.lastKey(page, at)}, page.More}, nil
 	}
 }
 
-// again is the page once the watermark is final, and the page as it was where that takes too long.
-func (r *reports) again(ctx context.Context, q reportRequest, at cursor, page query.ReportPage) (query.ReportPage, error) {
-	enough, look := time.NewTimer(r.wait), time.NewTicker(watermarkEvery)
-	defer enough.Stop()
-	defer look.Stop()
+// awaitWatermark reads the page again as soon as the watermark makes it final. If that takes too long, it returns the given page.
+func (r *reports) awaitWatermark(ctx context.Context, q reportRequest, at cursor, page query.ReportPage) (query.ReportPage, error) {
+	timeout, tick := time.NewTimer(r.watermarkWait), time.NewTicker(watermarkInterval)
+	defer timeout.Stop()
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return page, ctx.Err()
-		case <-enough.C:
+		case <-timeout.C:
 			return page, nil
-		case <-look.C:
+		case <-tick.C:
 		}
 		watermark, err := r.rows.Watermark(ctx, q.system)
 		if err != nil {
@@ -74,20 +74,20 @@ func (r *reports) again(ctx context.Context, q reportRequest, at cursor, page qu
 	}
 }
 
-// final reports whether nothing can be added to the window any more, or nothing ever could.
+// final reports whether no row can be added to the window. An empty window is always final.
 func (q reportRequest) final(watermark time.Time) bool {
 	return !watermark.Before(q.until) || !q.from.Before(q.until)
 }
 
-// ended reports whether the window's end has come, by whichever clock is ahead: the reader's, the database's or the stream's.
+// ended reports whether the window's end has passed, by the reader's, the database's or the stream's clock.
 func (q reportRequest) ended(page query.ReportPage) bool {
 	return !q.until.After(time.Now()) || !q.until.After(page.Now) || q.final(page.CompleteThrough)
 }
 
-// behind is the place behind a page that was read from a cursor on.
-func (q reportRequest) behind(page query.ReportPage, at cursor) query.Position {
+// lastKey is the key of the page's last row. A page without rows has the cursor's.
+func (q reportRequest) lastKey(page query.ReportPage, at cursor) query.ReportKey {
 	if n := len(page.Rows); n > 0 {
-		return page.Rows[n-1].Position(q.field)
+		return page.Rows[n-1].Key(q.field)
 	}
 	return at.after
 }

@@ -234,7 +234,7 @@ func TestWalk_EarlyProvisional(t *testing.T) {
 	q := reportRequest{field: "createdAt", from: from.roundUp()}
 	early := cursor{early: true, after: q.start().after}
 	early.after.Time = early.after.Time.Add(time.Hour)
-	sealed := early.seal(testSealer(t, string(r.config.Secret), "cursor"), bind(system, q.field, from, to))
+	sealed := early.seal(testSealer(t, string(r.config.Secret), "cursor"), digestWindow(system, q.field, from, to))
 	r.standing(at(windowFrom))
 	rows, next := r.seen(reportPath(system, reportQuery("limit", "1", "cursor", sealed)), key)
 	if rows != "0+" {

@@ -1,20 +1,18 @@
 package readapi
 
-import (
-	"github.com/jackc/pgx/v5/pgtype"
-)
+import "github.com/jackc/pgx/v5/pgtype"
 
-// field is a member of a body's rows: its name and the kind of its column. A resource is a list of them, in the order of its
+// field is a member of a body's rows: its name and the kind of its column. An operation's fields are in the order of its
 // statement's columns.
 type field struct {
 	name string
 	kind kind
 }
 
-// kind makes the place that a column is read into, and what writes it from there. A null is written as null.
+// kind returns the variable that a column is scanned into, and the function that appends it as JSON. NULL becomes null.
 type kind func(*request) (target any, write func([]byte) []byte)
 
-// row is an object of a body, filled and written again for each row.
+// row is a JSON object that is scanned and appended again for each row.
 type row struct {
 	fields  []field
 	targets []any
@@ -66,13 +64,13 @@ func identifier(*request) (any, func([]byte) []byte) {
 	return v, func(b []byte) []byte { return appendNullUUID(b, *v) }
 }
 
-// stored is JSON as the projection holds it, to the byte.
-func stored(*request) (any, func([]byte) []byte) {
+// storedJSON is appended byte for byte as it is stored.
+func storedJSON(*request) (any, func([]byte) []byte) {
 	v := new([]byte)
 	return v, func(b []byte) []byte { return appendNullJSON(b, *v) }
 }
 
-// reference is a typed reference to what lies in the same phone system. Its column is the identifier.
+// reference is a typed reference within the phone system. Its column is the identifier.
 func reference(to string) kind {
 	return func(q *request) (any, func([]byte) []byte) {
 		v := new(pgtype.UUID)

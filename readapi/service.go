@@ -4,7 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
-	"runtime/debug"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,10 +17,10 @@ import (
 	"callboard/readapi/limit"
 )
 
-// service is the handler.
+// service is the HTTP handler.
 type service struct {
 	routes     *routes
-	resources  map[string]resource // by path
+	endpoints  map[string]endpoint // by path
 	authorizer *access.Authorizer
 	limiter    *limit.Limiter
 	auditQueue *audit.Queue
@@ -31,48 +32,45 @@ type service struct {
 	replies    sync.Pool
 }
 
-// exchange is what is known of a request while it is answered, for its headers, its line in the log and its audit entry.
+// exchange is what is known of a request while it is served: for its headers, its log line and its audit entry.
 type exchange struct {
 	start     time.Time
 	requestID string
 	operation string
 	client    netip.Addr
-	system    uuid.UUID // the path's; zero where there is none
-	key       uuid.UUID // where one was found
-	entry     bool      // a slot in the audit queue is reserved
-	budget    *limit.Decision
+	system    uuid.UUID       // the path's; zero: none
+	keyID     uuid.UUID       // zero: no key was found
+	reserved  bool            // the audit queue has reserved a slot for the entry
+	quota     *limit.Decision // nil: not checked
 }
 
-// ServeHTTP answers a request. Nothing is written before the whole answer is known.
+// ServeHTTP serves a request. It writes nothing before the whole response is known.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{start: time.Now(), requestID: requestID(r.Header)}
 	out := s.reply()
 	defer s.release(out)
-	if res, ok := s.resource(r); ok {
-		s.serve(w, r, x, out, res)
+	if e, ok := s.endpoint(r); ok {
+		s.serveEndpoint(w, r, x, out, e)
 		return
 	}
-	err := s.answer(r, x, out)
+	err := s.handle(r, x, out)
 	status := http.StatusInternalServerError
-	defer func() { s.record(r, x, status, err) }() // whatever becomes of the writing
+	defer func() { s.record(r, x, status, err) }() // also if the write panics
 	status = s.write(w, r, x, out, err)
 	abortIfGone(status)
 }
 
-// abortIfGone ends a connection without an answer. A client that only closed its own side would otherwise be sent an empty 200.
+// abortIfGone closes the connection without a response. Otherwise net/http would send an empty 200, which a client that has closed
+// only its sending side receives.
 func abortIfGone(status int) {
 	if status == statusClientGone {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// answer fills the reply, within the time that a request may take.
-func (s *service) answer(r *http.Request, x *exchange, out *reply) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &panicError{value: value, stack: debug.Stack()}
-		}
-	}()
+// handle fills the reply, within the request's timeout.
+func (s *service) handle(r *http.Request, x *exchange, out *reply) (err error) {
+	defer recovered(&err)
 	ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
 	defer cancel()
 	o, variables, err := s.routes.find(r)
@@ -84,11 +82,10 @@ func (s *service) answer(r *http.Request, x *exchange, out *reply) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.answer(ctx, q, out)
+	return o.handle(ctx, q, out)
 }
 
-// maxPooled is the size above which a body's buffer is left to the garbage collector, so that one huge transcript does not
-// stay in memory for good.
+// maxPooled is the largest body buffer that is pooled, so that one large transcript doesn't occupy memory from then on.
 const maxPooled = 1 << 20
 
 func (s *service) reply() *reply {
@@ -103,4 +100,17 @@ func (s *service) release(out *reply) {
 		*out = reply{body: out.body[:0]}
 		s.replies.Put(out)
 	}
+}
+
+const requestIDHeader = "X-Request-Id"
+
+var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// requestID is the inbound request id if it is well formed, otherwise a new one. Request ids are logged and sent back, so an
+// inbound one that contains a key, sent in the wrong header by mistake, is replaced.
+func requestID(header http.Header) string {
+	if id := header.Get(requestIDHeader); requestIDForm.MatchString(id) && !strings.Contains(id, access.KeyPrefix) {
+		return id
+	}
+	return uuid.NewString()
 }

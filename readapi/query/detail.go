@@ -11,42 +11,51 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Detail is one row, found by its key.
+// Detail reads one row by its key.
 type Detail struct {
 	projection *Projection
 	name       string
-	every, own string // statements; own is empty for what doesn't belong to calls
+	sql        string
+	narrowed   string // the statement for narrowed keys; empty: the detail can't be narrowed
 }
 
-// Key names one row.
+// Key identifies a row.
 type Key struct {
-	System uuid.UUID
-	ID     string
-	Own    Narrowing // of what belongs to calls
+	System    uuid.UUID
+	ID        string
+	Narrowing Narrowing // of details that can be narrowed
 }
 
 //go:embed detail.sql
 var detailSQL string
 
-// detail composes the statement for the row whose key column equals the key's ID.
-func (p *Projection) detail(name, rows string, id Column) *Detail {
+// detail composes the statement for the row whose id column equals the key's ID. In the detail's rows, {{columns}} stands for the
+// columns of the list's.
+func (p *Projection) detail(name, rows, list string, id Column) *Detail {
+	rows = strings.ReplaceAll(rows, "{{columns}}", columns(list))
 	sql := strings.ReplaceAll(detailSQL, "{{rows}}", equals(id).and(rows, "$2"))
-	return &Detail{projection: p, name: name, every: sql}
+	return &Detail{projection: p, name: name, sql: sql}
 }
 
-// ownDetail is a detail of what belongs to calls.
-func (p *Projection) ownDetail(name, rows string, own condition) *Detail {
-	d := p.detail(name, rows, "id")
-	d.own = p.detail(name, own.and(rows, "$3"), "id").every
+// columns are what a list's statement selects.
+func columns(list string) string {
+	_, list, _ = strings.Cut(list, "select\n  ")
+	list, _, _ = strings.Cut(list, "\nfrom ")
+	return list
+}
+
+func (p *Projection) narrowableDetail(name, rows, list string, ofExtension condition) *Detail {
+	d := p.detail(name, rows, list, "id")
+	d.narrowed = p.detail(name, ofExtension.and(rows, "$3"), list, "id").sql
 	return d
 }
 
-// Find reads the row into the targets and returns the watermark. The error is [ErrNotFound] where the row is not there.
+// Find scans the row into the targets and returns the watermark. It returns [ErrNotFound] if there is no such row.
 func (d *Detail) Find(ctx context.Context, k Key, targets []any) (completeThrough time.Time, err error) {
 	sql, arguments := d.statement(k)
 	err = d.projection.query(ctx, sql, arguments, func(rows pgx.Rows) error {
 		if !rows.Next() {
-			return absent(rows)
+			return noRow(rows)
 		}
 		return rows.Scan(append([]any{&completeThrough}, targets...)...)
 	})
@@ -57,9 +66,9 @@ func (d *Detail) Find(ctx context.Context, k Key, targets []any) (completeThroug
 }
 
 func (d *Detail) statement(k Key) (sql string, arguments []any) {
-	arguments = []any{key(k.System), k.ID}
-	if k.Own.On {
-		return d.own, append(arguments, k.Own.argument())
+	arguments = []any{pgUUID(k.System), k.ID}
+	if k.Narrowing.On {
+		return d.narrowed, append(arguments, k.Narrowing.argument())
 	}
-	return d.every, arguments
+	return d.sql, arguments
 }

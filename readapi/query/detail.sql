@@ -1,4 +1,4 @@
--- One row. $1 system, $2 the row's key, $3 the extension that a key is narrowed to.
+-- One row. $1 system, $2 the row's id, $3 the extension that the API key is narrowed to.
 select
   coalesce(w.watermark, 'epoch') as watermark,
   p.*

@@ -1,26 +1,28 @@
 package query
 
 import (
+	"time"
+
 	"github.com/google/uuid"
 )
 
-// Filter says which rows of a list are asked for.
+// Filter says which rows of a list are requested.
 type Filter struct {
-	System uuid.UUID
-	Window Window
-	Exact  []Exact   // each at most once, and only those that the list has
-	Own    Narrowing // of lists of what belongs to calls
-	Offset int64
-	Limit  int64
+	System    uuid.UUID
+	Window    Window
+	Exact     []Exact   // each column at most once, and only columns that the list can be filtered by
+	Narrowing Narrowing // of lists that can be narrowed
+	Offset    int64
+	Limit     int64
 }
 
-// Exact is a filter on rows whose column equals the value, which is the column's in text.
+// Exact selects rows whose column equals the value, given as text.
 type Exact struct {
 	Column Column
 	Value  string
 }
 
-// Column is what a list can be filtered by.
+// Column is a column that lists can be filtered by.
 type Column string
 
 // The columns.
@@ -34,14 +36,13 @@ const (
 	CallLogID   Column = "call_id"
 )
 
-// own stands for the extension that a key is narrowed to.
-const own Column = "own"
+// narrowedExtension stands for the extension that a key is narrowed to. It is no column of a table.
+const narrowedExtension Column = "narrowed_extension"
 
-// exact is the filter's value for a column. It is nil where a key is narrowed to an extension that is not there: null equals
-// nothing.
-func (f Filter) exact(column Column) (value any, given bool) {
-	if column == own {
-		return f.Own.argument(), f.Own.On
+// exact is the filter's value for a column, and whether it has one.
+func (f Filter) exact(column Column) (value any, ok bool) {
+	if column == narrowedExtension {
+		return f.Narrowing.argument(), f.Narrowing.On
 	}
 	for _, e := range f.Exact {
 		if e.Column == column {
@@ -51,15 +52,52 @@ func (f Filter) exact(column Column) (value any, given bool) {
 	return nil, false
 }
 
-// Narrowing limits what is read of calls to one extension's own. An extension that is not valid has none.
+// Narrowing limits calls and analyses to those of one extension. An extension that is not valid has none.
 type Narrowing struct {
 	On        bool
 	Extension uuid.NullUUID
 }
 
+// argument is nil if the extension is gone: NULL equals nothing.
 func (n Narrowing) argument() any {
 	if !n.Extension.Valid {
 		return nil
 	}
 	return n.Extension.UUID.String()
+}
+
+// Window is a half-open interval of a list's createdAt. Its ends are whole milliseconds, like stored times.
+type Window struct {
+	From, Until time.Time
+}
+
+// Always is the window of a list without dates: all times that RFC 3339 can express.
+func Always() Window {
+	return Window{
+		From:  time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC),
+		Until: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+}
+
+const day = 24 * time.Hour
+
+// wholeDays are the bounds of the whole days in the window, whose rows the projector has counted. The rest before and after them
+// is less than a day each, and its rows are counted from the index. Without a whole day, the bounds are equal.
+func (w Window) wholeDays() (from, until time.Time) {
+	from, until = w.From.Truncate(day), w.Until.Truncate(day)
+	if from.Before(w.From) {
+		from = from.AddDate(0, 0, 1)
+	}
+	if from.After(until) {
+		return w.From, w.From
+	}
+	return from, until
+}
+
+// ordered is the window, made empty if it ends before it begins.
+func (w Window) ordered() Window {
+	if w.Until.Before(w.From) {
+		w.Until = w.From
+	}
+	return w
 }

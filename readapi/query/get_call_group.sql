@@ -1,11 +1,5 @@
 select
-  r.id,
-  r.system_id,
-  r.name,
-  r.number,
-  r.status,
-  r.created_at,
-  r.updated_at,
+  {{columns}},
   r.members,
   r.ring_pattern,
   r.unanswered_action,

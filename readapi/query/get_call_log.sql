@@ -1,21 +1,6 @@
--- Text is served exactly where the status is completed, which means that text can be read now.
+-- The text is null unless the status is completed. A completed transcript without text is unavailable.
 select
-  r.id,
-  r.system_id,
-  r.call_sid,
-  r.parent_call_sid,
-  r.direction,
-  r.status,
-  r.outcome,
-  r.from_party,
-  r.from_name,
-  r.to_party,
-  r.created_at,
-  r.start_time,
-  r.end_time,
-  r.duration,
-  r.recording_sid,
-  r.recording_duration,
+  {{columns}},
   case when r.transcription_status = 'completed' then t.text end as transcribed_text,
   case
     when r.transcription_status = 'completed' and t.text is null then 'unavailable'

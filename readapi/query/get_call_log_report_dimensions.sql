@@ -1,4 +1,4 @@
--- Everything that a retained call refers to. What is named by an id shows where it is there; a code always shows.
+-- Everything that a retained call refers to. A reference by id is listed if its target exists, a code always.
 with
   member as (
     select m.family, m.key
@@ -60,7 +60,7 @@ with
       case when m.family <> 'category' then d.score end,
       d.updated_at
     from member m
-    -- The system's own definition, and the global one where it has none.
+    -- The system's classification or, if it has none, the global one.
     left join lateral (
       select c.system_id, c.code, c.label, c.status, c.score, c.updated_at
       from projection.classification c

@@ -1,10 +1,5 @@
 select
-  r.id,
-  r.system_id,
-  r.name,
-  r.status,
-  r.created_at,
-  r.updated_at,
+  {{columns}},
   r.prompt,
   r.choices,
   r.direct_extension_dialing,

@@ -1,4 +1,4 @@
--- Where a recording's audio is: that of a call that is there, or of a voicemail that is there.
+-- The audio of a recording whose call or voicemail exists. A recording has a call_sid once its call exists.
 select
   coalesce(w.watermark, 'epoch') as watermark,
   r.owner = 'voicemail' as of_voicemail,

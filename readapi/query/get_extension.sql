@@ -1,11 +1,5 @@
 select
-  r.id,
-  r.system_id,
-  r.name,
-  r.number,
-  r.status,
-  r.created_at,
-  r.updated_at,
+  {{columns}},
   r.assigned_phones,
   r.unanswered_action,
   r.voicemail_greeting

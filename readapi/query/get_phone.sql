@@ -1,10 +1,5 @@
 select
-  r.id,
-  r.system_id,
-  r.name,
-  r.status,
-  r.created_at,
-  r.updated_at,
+  {{columns}},
   r.hardware,
   r.device_role,
   r.parent_phone_id,

@@ -1,11 +1,5 @@
 select
-  r.id,
-  r.system_id,
-  r.phone_number,
-  r.label,
-  r.status,
-  r.created_at,
-  r.updated_at,
+  {{columns}},
   r.origin,
   r.country,
   r.is_primary

@@ -1,17 +1,6 @@
--- Text is served exactly where the status is completed, which means that text can be read now.
+-- The text is null unless the status is completed. A completed transcript without text is unavailable.
 select
-  r.id,
-  r.system_id,
-  r.call_sid,
-  r.from_party,
-  r.from_name,
-  r.duration,
-  r.extension_id,
-  r.call_group_id,
-  r.listened,
-  r.archived,
-  r.recording_sid,
-  r.created_at,
+  {{columns}},
   case when a.status = 'completed' then t.text end as transcribed_text,
   case
     when a.status = 'completed' and t.text is null then 'unavailable'

@@ -1,9 +1,9 @@
--- A page of report rows in ascending order of {{time}}, which is created_at or updated_at, with the names of what they refer to.
--- $1 system, $2 and $3 the time and id to go on behind, $4 until, $5 rows to return, $6 whether transcripts are wanted, $7 the
--- most bytes of stored transcripts that a page may have.
+-- A page of report rows in ascending order of {{time}}, which is created_at or updated_at, with the names of their references.
+-- $1 system, $2 and $3 the time and id of the last row before the page, $4 until, $5 rows to return, $6 whether to return
+-- transcripts, $7 the limit of a page's stored transcripts in bytes.
 with
-  -- One row more than asked for tells whether there are more. The inner limit is the most that can be asked for: a plan made
-  -- without the arguments knows by it how few rows these are, and is kept. Without it every execution would be planned anew.
+  -- One row more than requested tells whether there are more. The inner limit is the largest that can be requested: from it the
+  -- planner knows how few rows a generic plan reads, and uses that plan. Without it every execution would be planned again.
   page as (
     select
       m.id, m.call_sid, m.parent_call_sid, m.direction, m.start_time, m.end_time, m.duration, m.created_at, m.updated_at,
@@ -40,9 +40,9 @@ with
     from page
     where place <= $5
   ),
-  -- Names and labels, each looked up once a page: what is asked for comes as an array, so that it is a few probes of an index and
-  -- can't be planned as a join that reads all that the system has.
-  named as (
+  -- Names and labels, each looked up once per page. The keys are an array, so that the plan probes an index a few times. A join
+  -- could be planned to read all of the system's rows.
+  names as (
     select
       array_agg(n.family) as families, array_agg(n.id) as ids, array_agg(n.name) as names, array_agg(n.number) as numbers
     from (
@@ -59,8 +59,8 @@ with
       where e.system_id = $1 and e.id = any (array(select distinct representative_id from page))
     ) n
   ),
-  -- The global definitions first: the system's own come after them and count.
-  defined as (
+  -- The global classifications first: those of the system come after them and override them.
+  labels as (
     select
       array_agg(n.kind) as kinds, array_agg(n.code) as codes, array_agg(n.label) as labels, array_agg(n.score) as scores
     from (
@@ -90,15 +90,15 @@ select
   coalesce(w.watermark, 'epoch') as watermark,
   now() as now,
   (select bytes from stored) as stored_bytes,
-  -- Once, with the first row.
-  case when p.place = 1 then (select families from named) end as families,
-  case when p.place = 1 then (select ids from named) end as ids,
-  case when p.place = 1 then (select names from named) end as names,
-  case when p.place = 1 then (select numbers from named) end as numbers,
-  case when p.place = 1 then (select kinds from defined) end as kinds,
-  case when p.place = 1 then (select codes from defined) end as codes,
-  case when p.place = 1 then (select labels from defined) end as labels,
-  case when p.place = 1 then (select scores from defined) end as scores,
+  -- Only in the first row.
+  case when p.place = 1 then (select families from names) end as families,
+  case when p.place = 1 then (select ids from names) end as ids,
+  case when p.place = 1 then (select names from names) end as names,
+  case when p.place = 1 then (select numbers from names) end as numbers,
+  case when p.place = 1 then (select kinds from labels) end as kinds,
+  case when p.place = 1 then (select codes from labels) end as codes,
+  case when p.place = 1 then (select labels from labels) end as labels,
+  case when p.place = 1 then (select scores from labels) end as scores,
   p.id, p.call_sid, p.parent_call_sid, p.direction, p.start_time, p.end_time, p.duration, p.created_at, p.updated_at,
   p.from_party, p.from_display, p.from_number, p.from_name, p.to_party, p.to_display, p.to_number, p.forwarded_from,
   p.status, p.outcome, p.call_outcome_code, p.is_converted, p.conversion_value, p.outcome_source,
@@ -117,7 +117,7 @@ select
 from projection.phone_system s
 left join projection.position w on w.partition = s.partition
 left join page p on true
--- What doesn't hang on the row is decided before the first text is touched, so that none is where it is false.
+-- PostgreSQL checks the conditions that don't depend on the row first, and reads no text if they are false.
 left join lateral (
   select x.text, x.turns
   from projection.transcript_text x

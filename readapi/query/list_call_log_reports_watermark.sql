@@ -1,4 +1,4 @@
--- How far the projection has come, for a page that waits for it.
+-- The watermark, for a page that waits for it.
 select coalesce(w.watermark, 'epoch') as watermark
 from projection.phone_system s
 left join projection.position w on w.partition = s.partition

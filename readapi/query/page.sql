@@ -1,9 +1,9 @@
--- A page of a list, newest first, cut by the numbers of rows per day that the projector keeps. The keys are the list's rows, or
--- what of an index names them.
+-- A page of a list, newest first, found by the counts per day of the projector. The keys are the list's rows, or their keys in an
+-- index table.
 -- $1 system, $2 from, $3 until, $4 rows to skip, $5 rows to return, $6 and $7 the bounds of the whole days in the window,
--- $8 the subset that is counted.
+-- $8 the subset in day_count.
 with
-  -- The window in parts, each with its number of rows: whole days as counted by the projector, the rest from the index.
+  -- The window in parts, each with its number of rows: whole days from day_count, the rest from the index.
   part as (
     select
       d.day::timestamp at time zone 'UTC' as start,
@@ -32,7 +32,7 @@ with
     where k.created_at >= $2
       and k.created_at < $6
   ),
-  -- How many of the window's rows there are, newest first, up to the end of each part.
+  -- The number of the window's rows, newest first, up to the end of each part.
   reach as (
     select
       start,
@@ -42,7 +42,7 @@ with
     from part
     where count > 0
   ),
-  -- The parts that the page lies in. Both bounds matter: without the lower one, a plan that sorts would read the whole window.
+  -- The parts that contain the page. Both bounds matter: without the lower one, a plan with a sort would read the whole window.
   span as (
     select
       min(start) as start,

@@ -12,36 +12,35 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrNotFound is returned for what is not there, whatever the reason: absent, deleted, another system's, or not to be seen by
-// a narrowed key.
+// ErrNotFound is returned for a row that doesn't exist, was deleted, belongs to another system, or is outside a key's narrowing.
 var ErrNotFound = errors.New("not found")
 
-// Projection reads the projection. Its methods may be called from several goroutines.
+// Projection reads the projection. It is safe for concurrent use.
 type Projection struct {
 	pool *pgxpool.Pool
 }
 
-// New is a projection read through the pool, which stays the caller's to close.
+// New returns a Projection that reads through the pool. The caller closes the pool.
 func New(pool *pgxpool.Pool) *Projection { return &Projection{pool: pool} }
 
-// key is an identifier as an argument. The driver encodes it directly, and a [uuid.UUID] by way of text.
-func key(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
+// pgUUID is an identifier as an argument. The driver encodes it directly, but a [uuid.UUID] as text.
+func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
-// stalePlan: a prepared statement's columns have changed their types, as they may where a new generation of
-// the projection has just been switched in. The driver has forgotten the statement by the time it reports this.
+// stalePlan says that the types of a prepared statement's columns have changed, as they may when a rebuild switches
+// generations. The driver has discarded the statement by the time it returns this error.
 const stalePlan = pgerrcode.FeatureNotSupported
 
-// query runs a statement and reads its rows, once more where its plan turns out to be of an older generation.
+// query runs a statement and reads its rows. It does so twice if the plan was made for an older generation.
 func (p *Projection) query(ctx context.Context, sql string, arguments []any, read func(pgx.Rows) error) error {
-	err := p.attempt(ctx, sql, arguments, read)
+	err := p.queryOnce(ctx, sql, arguments, read)
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == stalePlan {
-		err = p.attempt(ctx, sql, arguments, read)
+		err = p.queryOnce(ctx, sql, arguments, read)
 	}
 	return err
 }
 
-func (p *Projection) attempt(ctx context.Context, sql string, arguments []any, read func(pgx.Rows) error) error {
+func (p *Projection) queryOnce(ctx context.Context, sql string, arguments []any, read func(pgx.Rows) error) error {
 	rows, err := p.pool.Query(ctx, sql, arguments...)
 	if err != nil {
 		return err
@@ -53,8 +52,8 @@ func (p *Projection) attempt(ctx context.Context, sql string, arguments []any, r
 	return rows.Err()
 }
 
-// absent is why there is no row.
-func absent(rows pgx.Rows) error {
+// noRow is the error for a statement without a row.
+func noRow(rows pgx.Rows) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}

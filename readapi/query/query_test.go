@@ -70,7 +70,7 @@ func fill(tb testing.TB, pool *pgxpool.Pool) {
 		 select system_id, owner, owner_id, 1, 'completed' from projection.transcript_text`,
 	}
 	for _, table := range []string{"phone", "phone_number", "extension", "agent_config", "call_group", "call_menu"} {
-		querytest.Put(tb, pool, table, querytest.Row{"system_id": busyID, "status": "released"})
+		querytest.Insert(tb, pool, table, querytest.Row{"system_id": busyID, "status": "released"})
 		name := "projection." + table
 		statements = append(statements, `insert into `+name+`
 			select r.*
@@ -119,7 +119,7 @@ type statement struct {
 // statements are every statement of the package: those of lists and details are named by what they ask for, the others by file.
 func statements(tb testing.TB) map[string]statement {
 	tb.Helper()
-	system, other := key(uuid.MustParse(busyID)), key(uuid.MustParse(groupID))
+	system, other := pgUUID(uuid.MustParse(busyID)), pgUUID(uuid.MustParse(groupID))
 	named := map[string]statement{
 		"list_accessible_phone_systems_of_system":       {phoneSystemsOfSystemSQL, []any{system}},
 		"list_accessible_phone_systems_of_group":        {phoneSystemsOfGroupSQL, []any{other}},
@@ -138,9 +138,9 @@ func statements(tb testing.TB) map[string]statement {
 	}
 	for _, d := range details(New(nil)) {
 		k := Key{System: uuid.MustParse(busyID), ID: groupID}
-		named[d.name] = statement{d.every, arguments(d.statement(k))}
-		if k.Own = ownExtension(); d.own != "" {
-			named[d.name+" by own"] = statement{d.own, arguments(d.statement(k))}
+		named[d.name] = statement{d.sql, arguments(d.statement(k))}
+		if k.Narrowing = ownExtension(); d.narrowed != "" {
+			named[d.name+" by own"] = statement{d.narrowed, arguments(d.statement(k))}
 		}
 	}
 	return named
@@ -154,8 +154,8 @@ func (p path) filter() Filter {
 	f.Window = Window{From: at("2025-01-10T07:00:00Z"), Until: at("2026-02-20T15:00:00.001Z")}
 	for _, c := range p.columns {
 		switch c {
-		case own:
-			f.Own = ownExtension()
+		case narrowedExtension:
+			f.Narrowing = ownExtension()
 		case ExtensionID, CallLogID:
 			f.Exact = append(f.Exact, Exact{c, groupID})
 		case Status:
@@ -240,7 +240,7 @@ func TestList_NoPath(t *testing.T) {
 		"a column of another list": {p.Phones(), Filter{Exact: []Exact{{Number, "1"}}}},
 		"one of two":               {p.Phones(), Filter{Exact: []Exact{{Status, "active"}, {Number, "1"}}}},
 		"the same twice":           {p.Phones(), Filter{Exact: []Exact{{Status, "active"}, {Status, "inactive"}}}},
-		"narrowed":                 {p.Phones(), Filter{Own: ownExtension()}},
+		"narrowed":                 {p.Phones(), Filter{Narrowing: ownExtension()}},
 	} {
 		if sql, _, err := c.list.statement(c.filter); err == nil {
 			t.Errorf("%s: %s", name, sql)
@@ -330,7 +330,7 @@ func TestList_DeepPage(t *testing.T) {
 	defer func() { _ = conn.Close(context.Background()) }()
 	for _, l := range lists(New(nil)) {
 		for _, p := range l.paths {
-			if !p.paged {
+			if !p.counted {
 				continue
 			}
 			f := p.filter()

@@ -6,21 +6,21 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// readReports reads a report's statement: columns that are the same in every row, the dictionary of names in the first, and
-// the row's own, which are null in the single row that is left of a page without any.
+// readReports reads a report page's statement. Every row begins with common columns; the first row also has the directory. A page
+// without rows is returned as one row whose other columns are null.
 func readReports(rows pgx.Rows, limit int64) (ReportPage, error) {
 	var page ReportPage
 	var row Report
-	var d dictionary
+	var d directory
 	into := append([]any{&page.CompleteThrough, &page.Now, &page.StoredBytes}, d.targets()...)
 	common := len(into)
 	into = append(into, row.targets()...)
 	page.Rows = make([]Report, 0, limit)
 	if !rows.Next() {
-		return page, absent(rows)
+		return page, noRow(rows)
 	}
 	if rows.RawValues()[common] == nil {
-		clear(into[common:]) // a nil target is passed over
+		clear(into[common:]) // Scan skips nil targets
 		return page, rows.Scan(into...)
 	}
 	for more := true; more; more = rows.Next() {
@@ -31,14 +31,14 @@ func readReports(rows pgx.Rows, limit int64) (ReportPage, error) {
 		if err := rows.Scan(into...); err != nil {
 			return page, err
 		}
-		clear(into[3:common]) // the dictionary comes once
+		clear(into[3:common]) // only the first row has the directory
 		page.Rows = append(page.Rows, row)
 	}
 	d.resolve(page.Rows)
 	return page, nil
 }
 
-// targets are where the columns of a row go.
+// targets are the variables that a row's columns are scanned into.
 func (r *Report) targets() []any {
 	return []any{
 		(*[16]byte)(&r.ID), &r.CallSid, &r.ParentCallSid, &r.Direction, &r.StartTime, &r.EndTime, &r.Duration, &r.CreatedAt, &r.UpdatedAt,
@@ -53,8 +53,8 @@ func (r *Report) targets() []any {
 	}
 }
 
-// dictionary is what a page's rows refer to, each once: columns of arrays.
-type dictionary struct {
+// directory has the names and labels that a page's rows refer to, each once. Every field is an array column.
+type directory struct {
 	families []string
 	ids      [][16]byte
 	names    []string
@@ -66,48 +66,48 @@ type dictionary struct {
 	scores []pgtype.Float8
 }
 
-func (d *dictionary) targets() []any {
+func (d *directory) targets() []any {
 	return []any{&d.families, &d.ids, &d.names, &d.numbers, &d.kinds, &d.codes, &d.labels, &d.scores}
 }
 
-// resolve completes rows with the dictionary's names and labels.
-func (d *dictionary) resolve(rows []Report) {
-	entities := make(map[entity]Reference, len(d.ids))
+// resolve sets the names and labels of the rows' references.
+func (d *directory) resolve(rows []Report) {
+	references := make(map[referenceKey]Reference, len(d.ids))
 	for i, id := range d.ids {
-		entities[entity{d.families[i], id}] = Reference{
+		references[referenceKey{d.families[i], id}] = Reference{
 			ID: pgtype.UUID{Bytes: id, Valid: true}, Name: d.names[i], Number: d.numbers[i].String,
 		}
 	}
-	definitions := make(map[definition]int, len(d.codes))
+	codes := make(map[codeKey]int, len(d.codes))
 	for i, code := range d.codes {
-		definitions[definition{d.kinds[i], code}] = i
+		codes[codeKey{d.kinds[i], code}] = i
 	}
 	for i := range rows {
 		r := &rows[i]
-		r.CallGroup = entities[entity{"call_group", r.CallGroup.ID.Bytes}]
-		r.AnsweredByExtension = entities[entity{"extension", r.AnsweredByExtension.ID.Bytes}]
-		r.FromExtension = entities[entity{"extension", r.FromExtension.ID.Bytes}]
-		r.Representative.Reference = entities[entity{"representative", r.Representative.ID.Bytes}]
-		d.define(definitions, "category", &r.Category)
-		d.define(definitions, "overall_sentiment", &r.OverallSentiment)
-		d.define(definitions, "employee_sentiment", &r.EmployeeSentiment)
-		d.define(definitions, "customer_sentiment", &r.CustomerSentiment)
+		r.CallGroup = references[referenceKey{"call_group", r.CallGroup.ID.Bytes}]
+		r.AnsweredByExtension = references[referenceKey{"extension", r.AnsweredByExtension.ID.Bytes}]
+		r.FromExtension = references[referenceKey{"extension", r.FromExtension.ID.Bytes}]
+		r.Representative.Reference = references[referenceKey{"representative", r.Representative.ID.Bytes}]
+		d.setLabel(codes, "category", &r.Category)
+		d.setLabel(codes, "overall_sentiment", &r.OverallSentiment)
+		d.setLabel(codes, "employee_sentiment", &r.EmployeeSentiment)
+		d.setLabel(codes, "customer_sentiment", &r.CustomerSentiment)
 	}
 }
 
-// entity and definition are the keys of what a dictionary holds.
+// The keys of a directory.
 type (
-	entity struct {
+	referenceKey struct {
 		family string
 		id     uuid.UUID
 	}
-	definition struct {
+	codeKey struct {
 		kind, code string
 	}
 )
 
-func (d *dictionary) define(definitions map[definition]int, kind string, c *Code) {
-	i, ok := definitions[definition{kind, c.Code.String}]
+func (d *directory) setLabel(codes map[codeKey]int, kind string, c *Code) {
+	i, ok := codes[codeKey{kind, c.Code.String}]
 	if !ok || !c.Code.Valid {
 		return
 	}

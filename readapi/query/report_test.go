@@ -16,7 +16,7 @@ import (
 
 // reportStatements are those of the report operations.
 func reportStatements() map[string]statement {
-	system := key(uuid.MustParse(busyID))
+	system := pgUUID(uuid.MustParse(busyID))
 	r := New(nil).CallLogReports()
 	named := map[string]statement{
 		"list_call_log_reports watermark": {listCallLogReportsWatermarkSQL, []any{system}},
@@ -24,7 +24,7 @@ func reportStatements() map[string]statement {
 	}
 	for _, field := range []TimeField{CreatedAt, UpdatedAt} {
 		f := ReportFilter{
-			System: uuid.MustParse(busyID), TimeField: field, After: Before(at("2025-06-01T07:00:00Z")), Until: at("2026-02-20T15:00:00.001Z"),
+			System: uuid.MustParse(busyID), TimeField: field, After: ReportKeyBefore(at("2025-06-01T07:00:00Z")), Until: at("2026-02-20T15:00:00.001Z"),
 			Limit: 100, Transcripts: true, MaxStored: 1 << 20,
 		}
 		sql, arguments := r.statement(f)

@@ -13,7 +13,7 @@ func TestWindow_WholeDays(t *testing.T) {
 			rapid.Map(rapid.Int64Range(-5*86400e3, 5*86400e3), time.UnixMilli),
 			rapid.Map(rapid.Int64Range(-5, 5), func(days int64) time.Time { return time.Unix(days*86400, 0) }),
 		)
-		w := Window{From: instant.Draw(t, "from").UTC(), Until: instant.Draw(t, "until").UTC()}.normal()
+		w := Window{From: instant.Draw(t, "from").UTC(), Until: instant.Draw(t, "until").UTC()}.ordered()
 		from, until := w.wholeDays()
 		if from.Before(w.From) || until.After(w.Until) || until.Before(from) {
 			t.Fatalf("%v: whole days from %v until %v", w, from, until)

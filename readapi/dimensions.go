@@ -3,16 +3,20 @@ package readapi
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"callboard/readapi/query"
 )
 
-// dimensions answers with everything that retained calls refer to, or with nothing: a snapshot is whole.
+// dimensions answers with a snapshot of everything that retained calls refer to. It is complete, or the request fails.
 func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error {
-	if err := q.parameters.problem(); err != nil {
+	if err := q.parameters.err(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.budget)
+	ctx, cancel := context.WithTimeout(ctx, r.dimensionsTimeout)
 	defer cancel()
 	found, err := r.projection.GetCallLogReportDimensions(ctx, q.system)
 	switch {
@@ -23,21 +27,21 @@ func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error 
 	}
 	b := append(out.body, `{"generatedAt":"`...)
 	b = appendTime(b, found.GeneratedAt)
-	out.untagged = len(b)
+	out.etagSkip = len(b)
 	b = append(b, '"')
 	for _, f := range dimensionFamilies() {
 		b = f.append(b, found.Rows)
 	}
 	out.body = append(b, '}')
 	out.completeThrough = found.CompleteThrough
-	out.tagged = true
-	return reportSize(out)
+	out.hasETag = true
+	return checkReportSize(out)
 }
 
 // dimensionFamily is one array of the snapshot.
 type dimensionFamily struct {
 	member string
-	family string // the projection's name
+	family string // in the projection
 	entry  func([]byte, *query.Dimension) []byte
 }
 
@@ -53,7 +57,7 @@ func dimensionFamilies() []dimensionFamily {
 	}
 }
 
-// append writes the family's member, in the order of the rows.
+// append writes the family's array, in the order of the rows.
 func (f dimensionFamily) append(b []byte, rows []query.Dimension) []byte {
 	b = append(b, `,"`...)
 	b = append(b, f.member...)
@@ -106,4 +110,27 @@ func appendCodeDimension(b []byte, d *query.Dimension) []byte {
 	b = appendNullFloat(b, d.Score)
 	b = append(b, `,"updatedAt":`...)
 	return append(appendNullTime(b, d.UpdatedAt), '}')
+}
+
+// label is the name of a classification's code. It is the label that the phone system has for it or, if that is blank or missing,
+// made of the words in the code. A code without letters and digits is its own label, quoted if it is blank.
+func label(code, known string) string {
+	switch {
+	case !blank(known):
+		return known
+	case blank(code):
+		return strconv.QuoteToASCII(code)
+	case !strings.ContainsFunc(code, func(r rune) bool { return unicode.In(r, unicode.Letter, unicode.Digit) }):
+		return code
+	}
+	words := strings.Join(strings.FieldsFunc(code, func(r rune) bool {
+		return !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Digit)
+	}), " ")
+	first, size := utf8.DecodeRuneInString(words)
+	return string(unicode.ToUpper(first)) + words[size:]
+}
+
+// blank reports whether a text has no visible character.
+func blank(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
 }

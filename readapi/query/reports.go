@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Report is a row of the call log report with the names of what it refers to, as they are now.
+// Report is a row of the call log report with the current names of its references.
 type Report struct {
 	ID                  uuid.UUID
 	CallSid             string
@@ -54,25 +54,24 @@ type Report struct {
 	Tags                []byte // JSON
 	RouteSummary        pgtype.Text
 	TranscriptionStatus string
-	Text                pgtype.Text // null where the status isn't completed, or transcripts were not asked for
+	Text                pgtype.Text // null: the status isn't completed, or transcripts were not requested
 	Turns               []byte      // JSON
 }
 
-// Reference names something by its id. It is not valid where there is none, or where what it named is gone.
+// Reference is a reference by id. Its ID is not valid if there is none, or if its target was deleted.
 type Reference struct {
 	ID           pgtype.UUID
 	Name, Number string
 }
 
-// Code is a classification's code with its present definition.
+// Code is a classification's code with its current label.
 type Code struct {
 	Code  pgtype.Text
-	Score pgtype.Float8 // the analysis's own, else the definition's
-	Label string        // empty where the code has no definition
+	Score pgtype.Float8 // the analysis's or, if that is null, the classification's
+	Label string        // empty: the code has no classification
 }
 
-// Representative is whom a call is attributed to. Its reference is valid where the state is identified and the representative
-// is there.
+// Representative is whom a call is attributed to. Its ID is valid if the state is identified and the representative exists.
 type Representative struct {
 	Reference
 	State      string // identified, unknown, not_analyzed
@@ -80,18 +79,18 @@ type Representative struct {
 	Source     pgtype.Text
 }
 
-// ReportFilter says which report rows are asked for: those behind a position, with a timestamp before Until.
+// ReportFilter says which report rows are requested: those after a key, with a timestamp before Until.
 type ReportFilter struct {
 	System      uuid.UUID
 	TimeField   TimeField
-	After       Position
+	After       ReportKey
 	Until       time.Time
 	Limit       int64 // at most 100
 	Transcripts bool
-	MaxStored   int64 // bytes of stored transcripts; above it no text is read
+	MaxStored   int64 // bytes of stored transcripts; above them, no text is read
 }
 
-// TimeField is the timestamp by which report rows are chosen and ordered.
+// TimeField is the timestamp by which report rows are selected and ordered.
 type TimeField string
 
 // The time fields.
@@ -100,35 +99,35 @@ const (
 	UpdatedAt TimeField = "updatedAt"
 )
 
-// Position is a place in the order of report rows: behind the row of that timestamp and id, whether or not there is one.
-type Position struct {
+// ReportKey is a report row's key in the order of a time field. A row with this key need not exist.
+type ReportKey struct {
 	Time time.Time
 	ID   uuid.UUID
 }
 
-// Before is the position in front of every row from a time on. Stored times have whole milliseconds.
-func Before(from time.Time) Position {
-	return Position{Time: from.Add(-time.Millisecond), ID: uuid.Max}
+// ReportKeyBefore is the last key before a time. Stored times have whole milliseconds.
+func ReportKeyBefore(from time.Time) ReportKey {
+	return ReportKey{Time: from.Add(-time.Millisecond), ID: uuid.Max}
 }
 
-// Position is where a row stands in the order by the time field.
-func (r *Report) Position(field TimeField) Position {
+// Key is the row's key in the order of the time field.
+func (r *Report) Key(field TimeField) ReportKey {
 	if field == UpdatedAt {
-		return Position{Time: r.UpdatedAt.Time, ID: r.ID}
+		return ReportKey{Time: r.UpdatedAt.Time, ID: r.ID}
 	}
-	return Position{Time: r.CreatedAt.Time, ID: r.ID}
+	return ReportKey{Time: r.CreatedAt.Time, ID: r.ID}
 }
 
 // ReportPage is a page of report rows in ascending order.
 type ReportPage struct {
-	CompleteThrough time.Time // every event stored before this instant is in the answer
+	CompleteThrough time.Time // every event stored before it is in the answer
 	Now             time.Time // by the database's clock
-	StoredBytes     int64     // of the transcripts of the page's rows
-	More            bool      // there are rows behind the page
+	StoredBytes     int64     // of the transcripts of all the page's rows
+	More            bool      // there are rows after the page
 	Rows            []Report
 }
 
-// Reports are a phone system's report rows, in ascending order by either time field.
+// Reports reads pages of report rows, in ascending order of either time field.
 type Reports struct {
 	projection                 *Projection
 	createdAtSQL, updatedAtSQL string
@@ -137,13 +136,13 @@ type Reports struct {
 //go:embed list_call_log_reports.sql
 var listCallLogReportsSQL string
 
-// CallLogReports are the call logs as the reports show them.
+// CallLogReports reads calls as report rows.
 func (p *Projection) CallLogReports() *Reports {
 	by := func(column string) string { return strings.ReplaceAll(listCallLogReportsSQL, "{{time}}", column) }
 	return &Reports{projection: p, createdAtSQL: by("created_at"), updatedAtSQL: by("updated_at")}
 }
 
-// Page reads a page. The error is [ErrNotFound] where the phone system is not there.
+// Page reads a page. It returns [ErrNotFound] if the phone system doesn't exist.
 func (r *Reports) Page(ctx context.Context, f ReportFilter) (ReportPage, error) {
 	var page ReportPage
 	sql, arguments := r.statement(f)
@@ -162,19 +161,18 @@ func (r *Reports) statement(f ReportFilter) (sql string, arguments []any) {
 	if f.TimeField == UpdatedAt {
 		sql = r.updatedAtSQL
 	}
-	return sql, []any{key(f.System), f.After.Time, key(f.After.ID), f.Until, f.Limit, f.Transcripts, f.MaxStored}
+	return sql, []any{pgUUID(f.System), f.After.Time, pgUUID(f.After.ID), f.Until, f.Limit, f.Transcripts, f.MaxStored}
 }
 
 //go:embed list_call_log_reports_watermark.sql
 var listCallLogReportsWatermarkSQL string
 
-// Watermark is the instant before which every event is in the tables. The error is [ErrNotFound] where the phone system is
-// not there.
+// Watermark is the instant before which every event is in the tables. It returns [ErrNotFound] if the phone system doesn't exist.
 func (r *Reports) Watermark(ctx context.Context, system uuid.UUID) (time.Time, error) {
 	var watermark time.Time
-	err := r.projection.query(ctx, listCallLogReportsWatermarkSQL, []any{key(system)}, func(rows pgx.Rows) error {
+	err := r.projection.query(ctx, listCallLogReportsWatermarkSQL, []any{pgUUID(system)}, func(rows pgx.Rows) error {
 		if !rows.Next() {
-			return absent(rows)
+			return noRow(rows)
 		}
 		return rows.Scan(&watermark)
 	})

@@ -1,4 +1,4 @@
--- The analyses of extension $8's calls, of which the rows are looked up once the page is cut.
+-- The keys of the analyses of extension $8's calls. page.sql looks up the rows of one page.
 select
   e.created_at,
   e.analysis_id as id

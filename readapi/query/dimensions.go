@@ -11,21 +11,21 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Dimension is one of the things that retained calls refer to.
+// Dimension is something that retained calls refer to.
 type Dimension struct {
 	Family    string      // call_group, extension, representative, or a classification's kind
-	Key       string      // an id, or a code
-	Name      pgtype.Text // or label; null where a code has no definition
+	Key       string      // an id or a code
+	Name      pgtype.Text // or label; null: the code has no classification
 	Number    pgtype.Text
 	Status    pgtype.Text
-	Source    pgtype.Text // of a code's definition: phone_system_override, global_default or fallback
+	Source    pgtype.Text // of a code's label: phone_system_override, global_default or fallback
 	Score     pgtype.Float8
 	UpdatedAt pgtype.Timestamptz
 }
 
-// Dimensions are all that a phone system's retained calls refer to, by family and then by key.
+// Dimensions is everything that a phone system's retained calls refer to, by family and then by key.
 type Dimensions struct {
-	CompleteThrough time.Time // every event stored before this instant is in the answer
+	CompleteThrough time.Time // every event stored before it is in the answer
 	GeneratedAt     time.Time
 	Rows            []Dimension
 }
@@ -33,10 +33,10 @@ type Dimensions struct {
 //go:embed get_call_log_report_dimensions.sql
 var getCallLogReportDimensionsSQL string
 
-// GetCallLogReportDimensions is the whole snapshot. The error is [ErrNotFound] where the phone system is not there.
+// GetCallLogReportDimensions reads a complete snapshot. It returns [ErrNotFound] if the phone system doesn't exist.
 func (p *Projection) GetCallLogReportDimensions(ctx context.Context, system uuid.UUID) (Dimensions, error) {
 	var result Dimensions
-	err := p.query(ctx, getCallLogReportDimensionsSQL, []any{key(system)}, func(rows pgx.Rows) (err error) {
+	err := p.query(ctx, getCallLogReportDimensionsSQL, []any{pgUUID(system)}, func(rows pgx.Rows) (err error) {
 		result, err = readDimensions(rows)
 		return err
 	})
@@ -53,9 +53,9 @@ func readDimensions(rows pgx.Rows) (Dimensions, error) {
 		&result.CompleteThrough, &result.GeneratedAt, &d.Family, &d.Key, &d.Name, &d.Number, &d.Status, &d.Source, &d.Score, &d.UpdatedAt,
 	}
 	if !rows.Next() {
-		return result, absent(rows)
+		return result, noRow(rows)
 	}
-	if rows.RawValues()[2] == nil { // nothing is referred to
+	if rows.RawValues()[2] == nil { // there are no dimensions
 		clear(into[2:])
 		return result, rows.Scan(into...)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PhoneSystem is a row of discovery.
+// PhoneSystem is an accessible phone system.
 type PhoneSystem struct {
 	ID   uuid.UUID
 	Name string
@@ -18,7 +18,7 @@ type PhoneSystem struct {
 //go:embed list_accessible_phone_systems_of_system.sql
 var phoneSystemsOfSystemSQL string
 
-// PhoneSystemsOfSystem is the one system of that id, if it is there.
+// PhoneSystemsOfSystem lists the one system of that id, if it exists.
 func (p *Projection) PhoneSystemsOfSystem(ctx context.Context, system uuid.UUID) ([]PhoneSystem, error) {
 	return p.phoneSystems(ctx, phoneSystemsOfSystemSQL, system)
 }
@@ -26,7 +26,7 @@ func (p *Projection) PhoneSystemsOfSystem(ctx context.Context, system uuid.UUID)
 //go:embed list_accessible_phone_systems_of_group.sql
 var phoneSystemsOfGroupSQL string
 
-// PhoneSystemsOfGroup are the group's current members, by name and then by id.
+// PhoneSystemsOfGroup lists the group's current members, by name and then by id.
 func (p *Projection) PhoneSystemsOfGroup(ctx context.Context, group uuid.UUID) ([]PhoneSystem, error) {
 	return p.phoneSystems(ctx, phoneSystemsOfGroupSQL, group)
 }
@@ -34,14 +34,14 @@ func (p *Projection) PhoneSystemsOfGroup(ctx context.Context, group uuid.UUID) (
 //go:embed list_accessible_phone_systems_of_organization.sql
 var phoneSystemsOfOrganizationSQL string
 
-// PhoneSystemsOfOrganization are the systems directly attached to the organization, by name and then by id.
+// PhoneSystemsOfOrganization lists the systems that belong directly to the organization, by name and then by id.
 func (p *Projection) PhoneSystemsOfOrganization(ctx context.Context, organization uuid.UUID) ([]PhoneSystem, error) {
 	return p.phoneSystems(ctx, phoneSystemsOfOrganizationSQL, organization)
 }
 
 func (p *Projection) phoneSystems(ctx context.Context, sql string, target uuid.UUID) ([]PhoneSystem, error) {
 	systems := []PhoneSystem{}
-	err := p.query(ctx, sql, []any{key(target)}, func(rows pgx.Rows) error {
+	err := p.query(ctx, sql, []any{pgUUID(target)}, func(rows pgx.Rows) error {
 		var s PhoneSystem
 		systems = systems[:0]
 		for rows.Next() {

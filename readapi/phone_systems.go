@@ -7,13 +7,13 @@ import (
 	"callboard/readapi/query"
 )
 
-// discovery answers with the phone systems that the key covers at this moment.
-func discovery(p *query.Projection) answer {
+// phoneSystems answers with the phone systems that the key's grant covers now.
+func phoneSystems(p *query.Projection) handler {
 	return func(ctx context.Context, q *request, out *reply) error {
-		if err := q.parameters.problem(); err != nil {
+		if err := q.parameters.err(); err != nil {
 			return err
 		}
-		systems, err := accessible(ctx, p, q.permit.Grant)
+		systems, err := covered(ctx, p, q.auth.Grant)
 		if err != nil {
 			return err
 		}
@@ -27,12 +27,12 @@ func discovery(p *query.Projection) answer {
 			b = append(b, '}')
 		}
 		out.body = append(b, `]}`...)
-		out.tagged = true
+		out.hasETag = true
 		return nil
 	}
 }
 
-func accessible(ctx context.Context, p *query.Projection, g access.Grant) ([]query.PhoneSystem, error) {
+func covered(ctx context.Context, p *query.Projection, g access.Grant) ([]query.PhoneSystem, error) {
 	switch g.Kind {
 	case access.GrantSystem:
 		return p.PhoneSystemsOfSystem(ctx, g.ID)

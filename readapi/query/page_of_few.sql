@@ -1,7 +1,7 @@
--- A page of the few rows that exact filters pick out, newest first. They are counted.
--- $1 system, $2 from, $3 until, $4 rows to skip, $5 rows to return, from $6 on what picks.
+-- A page of the few rows that filters select, newest first. The statement counts them.
+-- $1 system, $2 from, $3 until, $4 rows to skip, $5 rows to return, $6 and above the filters' values.
 with
-  picked as (
+  selected as (
     select r.*
     from ({{rows}}) r
     where r.created_at >= $2
@@ -9,15 +9,15 @@ with
   ),
   page as (
     select r.*
-    from picked r
+    from selected r
     order by r.created_at desc, r.id desc
     offset $4
     limit $5
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
-  (select count(*) from picked) as total,
-  (select max(created_at) from picked) as newest,
+  (select count(*) from selected) as total,
+  (select max(created_at) from selected) as newest,
   p.*
 from projection.phone_system s
 left join projection.position w on w.partition = s.partition

@@ -1,4 +1,4 @@
--- The calls of extension $8, of which the rows are looked up once the page is cut.
+-- The keys of the calls of extension $8. page.sql looks up the rows of one page.
 select
   e.created_at,
   e.call_id as id

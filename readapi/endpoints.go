@@ -1,0 +1,159 @@
+package readapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"callboard/readapi/docs"
+)
+
+// endpoint is served without a key, beside the operations: the API's description, its page, and audio behind a signed link. Its
+// serve method either responds and returns nil, or returns an error before it has written anything.
+type endpoint struct {
+	name  string // in logs and metrics
+	serve func(http.ResponseWriter, *http.Request) error
+}
+
+// endpoint finds the endpoint for the request's path, or for its folder if that is an endpoint.
+func (s *service) endpoint(r *http.Request) (endpoint, bool) {
+	path := r.URL.EscapedPath()
+	if e, ok := s.endpoints[path]; ok {
+		return e, true
+	}
+	folder := path[:strings.LastIndexByte(path, '/')+1]
+	e, ok := s.endpoints[folder]
+	return e, ok && folder != path
+}
+
+func (s *service) serveEndpoint(w http.ResponseWriter, r *http.Request, x *exchange, out *reply, e endpoint) {
+	x.operation = e.name
+	header := w.Header()
+	header.Set(requestIDHeader, x.requestID)
+	header.Set("X-Content-Type-Options", "nosniff")
+	served := &statusWriter{ResponseWriter: w}
+	err := func() (err error) {
+		defer recovered(&err)
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return &problem{code: methodNotAllowed}
+		}
+		return e.serve(served, r)
+	}()
+	if err != nil && served.status == 0 {
+		served.status = s.write(w, r, x, out, err)
+	}
+	s.record(r, x, served.status, err)
+	abortIfGone(served.status)
+}
+
+// recovered sets err to the panic that is in progress, if there is one. It must be deferred.
+func recovered(err *error) {
+	if value := recover(); value != nil {
+		*err = &panicError{value: value, stack: debug.Stack()}
+	}
+}
+
+// statusWriter records the status that is written.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (w *statusWriter) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// addDescription adds the OpenAPI description, the page that renders it, and the page's assets.
+func addDescription(endpoints map[string]endpoint, baseURL, prefix string, approvals docs.Approvals) error {
+	files, err := docs.Files(baseURL, prefix, approvals)
+	if err != nil {
+		return err
+	}
+	tags := make(map[string]string, len(files))
+	for path, file := range files {
+		tags[path] = entityTag(file.Body)
+	}
+	serve := func(w http.ResponseWriter, r *http.Request) error {
+		path := r.URL.EscapedPath()
+		file, ok := files[path]
+		if !ok {
+			return &problem{code: notFound}
+		}
+		return writeFile(w, r, file, tags[path])
+	}
+	for name, path := range map[string]string{"openapi": "/openapi.json", "docs": "/docs", "docs assets": "/docs/"} {
+		endpoints[prefix+path] = endpoint{name, serve}
+	}
+	return nil
+}
+
+// writeFile sends a file as it is stored, or decompressed to a client that doesn't accept gzip. The two have different ETags.
+func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag string) error {
+	decompress := file.Gzipped && !acceptsGzip(r.Header)
+	if decompress {
+		var err error
+		if file.Body, err = gunzip(file.Body); err != nil {
+			return err
+		}
+		tag = strings.TrimSuffix(tag, `"`) + `-plain"`
+	}
+	header := w.Header()
+	header.Set("Cache-Control", file.CacheControl)
+	header.Set("Content-Security-Policy", docs.PagePolicy)
+	header.Set("ETag", tag)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Vary", "Accept-Encoding")
+	if matches(r.Header["If-None-Match"], tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if file.Gzipped && !decompress {
+		header.Set("Content-Encoding", "gzip")
+	}
+	header.Set("Content-Type", file.ContentType)
+	header.Set("Content-Length", strconv.Itoa(len(file.Body)))
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(file.Body) // fails only if the client is gone
+	}
+	return nil
+}
+
+func gunzip(body []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
+}
+
+// acceptsGzip reports whether the client names gzip, with a weight that is not zero.
+func acceptsGzip(header http.Header) bool {
+	for coding := range strings.SplitSeq(strings.Join(header["Accept-Encoding"], ","), ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			_, value, weighed := strings.Cut(weight, "=")
+			return !weighed || strings.Trim(value, " 0.") != ""
+		}
+	}
+	return false
+}

@@ -1,0 +1,138 @@
+package readapi
+
+import (
+	"context"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"callboard/readapi/query"
+)
+
+// page says which part of a list is requested.
+type page struct {
+	number, size int64
+}
+
+// offset is the number of rows before the page, at most [math.MaxInt64].
+func (g page) offset() int64 {
+	if g.number-1 > math.MaxInt64/g.size {
+		return math.MaxInt64
+	}
+	return (g.number - 1) * g.size
+}
+
+// count is the number of pages that total rows fill.
+func (g page) count(total int64) int64 { return (total + g.size - 1) / g.size }
+
+// append writes the members that follow a list's rows.
+func (g page) append(b []byte, total int64) []byte {
+	b = append(b, `,"total":`...)
+	b = strconv.AppendInt(b, total, 10)
+	b = append(b, `,"page":`...)
+	b = strconv.AppendInt(b, g.number, 10)
+	b = append(b, `,"pageSize":`...)
+	b = strconv.AppendInt(b, g.size, 10)
+	b = append(b, `,"totalPages":`...)
+	b = strconv.AppendInt(b, g.count(total), 10)
+	return append(b, '}')
+}
+
+// filter is a query parameter whose value a list's rows must have in a column.
+type filter struct {
+	name   string
+	column query.Column
+	read   func(p *parameters, name string) string // the column's value; empty: not given, or invalid
+}
+
+// topologyList answers with a page of the phone system's topology, newest first.
+func topologyList(list *query.List, fields []field, filters []filter) handler {
+	return func(ctx context.Context, q *request, out *reply) error {
+		page := q.parameters.page()
+		f := q.filter(page, query.Always(), filters)
+		found, err := q.list(ctx, out, list, fields, page, f)
+		if err != nil {
+			return err
+		}
+		if page.number < page.count(found.Total) {
+			out.next = q.next(page)
+		}
+		out.hasETag = true
+		return nil
+	}
+}
+
+// datedList answers with a page of dated rows, newest first. The link to the next page sets dateTo to the newest row's date if
+// the request has none, so that new rows don't move the later pages. A row that is added with an earlier date still moves them.
+func datedList(list *query.List, fields []field, filters []filter) handler {
+	return func(ctx context.Context, q *request, out *reply) error {
+		page := q.parameters.page()
+		f := q.filter(page, q.parameters.window(), filters)
+		found, err := q.list(ctx, out, list, fields, page, f)
+		if err != nil {
+			return err
+		}
+		if page.number < page.count(found.Total) {
+			out.next = q.next(page, parameter{name: "dateTo", value: string(appendTime(nil, found.Newest))})
+		}
+		return nil
+	}
+}
+
+// filter reads a list's filters. Invalid values are added to the parameters' problems.
+func (q *request) filter(g page, w query.Window, filters []filter) query.Filter {
+	f := query.Filter{System: q.system, Window: w, Narrowing: q.narrowing, Offset: g.offset(), Limit: g.size}
+	for _, parameter := range filters {
+		if value := parameter.read(q.parameters, parameter.name); value != "" {
+			f.Exact = append(f.Exact, query.Exact{Column: parameter.column, Value: value})
+		}
+	}
+	return f
+}
+
+// list fills the reply with a page.
+func (q *request) list(
+	ctx context.Context, out *reply, list *query.List, fields []field, g page, f query.Filter,
+) (query.Page, error) {
+	if err := q.parameters.err(); err != nil {
+		return query.Page{}, err
+	}
+	row, count := newRow(q, fields), 0
+	out.body = append(out.body, `{"data":[`...)
+	found, err := list.Page(ctx, f, row.targets, func() {
+		out.body = row.append(append(out.body, separator(count, "")...))
+		count++
+	})
+	out.body = g.append(append(out.body, ']'), found.Total)
+	out.completeThrough = found.CompleteThrough
+	return found, err
+}
+
+// next is the URL of the next page with the request's parameters. Those in defaults are set where the request has none.
+func (q *request) next(g page, defaults ...parameter) string {
+	values := make(url.Values)
+	for _, p := range slices.Concat(defaults, q.parameters.given) {
+		values.Set(p.name, p.value)
+	}
+	values.Set("page", strconv.FormatInt(g.number+1, 10))
+	return q.url + "?" + values.Encode()
+}
+
+// detail answers with one row.
+func detail(one *query.Detail, fields []field) handler {
+	return func(ctx context.Context, q *request, out *reply) error {
+		if err := q.parameters.err(); err != nil {
+			return err
+		}
+		row := newRow(q, fields)
+		var err error
+		key := query.Key{System: q.system, ID: q.id, Narrowing: q.narrowing}
+		if out.completeThrough, err = one.Find(ctx, key, row.targets); err != nil {
+			return err
+		}
+		out.body = row.append(out.body)
+		out.hasETag = true
+		return nil
+	}
+}

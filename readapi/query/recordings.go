@@ -1,0 +1,53 @@
+package query
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+//go:embed list_call_recordings.sql
+var listCallRecordingsSQL string
+
+// CallRecordings lists the recordings of a system's calls, without those whose audio is unavailable.
+func (p *Projection) CallRecordings() *List {
+	return p.list("call recordings", listSource{
+		list: "recording", rows: listCallRecordingsSQL, selective: []condition{equals(CallSid)}, counted: equals(Status),
+	})
+}
+
+// CallRecording is a recording with the columns of the list.
+func (p *Projection) CallRecording() *Detail {
+	return p.detail("call recording", listCallRecordingsSQL, listCallRecordingsSQL, "recording_sid")
+}
+
+// RecordingAudio says where a recording's audio is stored.
+type RecordingAudio struct {
+	CompleteThrough time.Time // every event stored before it is in the answer
+	OfVoicemail     bool
+	Ready           bool   // false: the audio is being processed; key and content type are empty
+	Key             string // in the audio store
+	ContentType     string
+}
+
+//go:embed get_call_recording_url.sql
+var getCallRecordingURLSQL string
+
+// GetRecordingAudio finds the audio of a call's or a voicemail's recording. It returns [ErrNotFound] if there is none.
+func (p *Projection) GetRecordingAudio(ctx context.Context, system uuid.UUID, recordingSid string) (RecordingAudio, error) {
+	var a RecordingAudio
+	err := p.query(ctx, getCallRecordingURLSQL, []any{pgUUID(system), recordingSid}, func(rows pgx.Rows) error {
+		if !rows.Next() {
+			return noRow(rows)
+		}
+		return rows.Scan(&a.CompleteThrough, &a.OfVoicemail, &a.Ready, &a.Key, &a.ContentType)
+	})
+	if err != nil {
+		return RecordingAudio{}, fmt.Errorf("get recording audio: %w", err)
+	}
+	return a, nil
+}

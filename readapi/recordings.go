@@ -1,0 +1,87 @@
+package readapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"callboard/readapi/access"
+	"callboard/readapi/audio"
+	"callboard/readapi/query"
+)
+
+// callRecording is the list's row and the detail.
+func callRecording() []field {
+	return []field{
+		{"recordingSid", text},
+		{"phoneSystemId", identifier},
+		{"callLogId", identifier},
+		{"callSid", text},
+		{"status", text},
+		{"durationSeconds", integer},
+		{"createdAt", dateTime},
+	}
+}
+
+func callRecordingFilters() []filter {
+	return []filter{
+		{"status", query.Status, oneOf("ready", "processing")},
+		{"callSid", query.CallSid, (*parameters).callSid},
+	}
+}
+
+// processingRetryAfter is sent with a recording that is being processed, in seconds.
+const processingRetryAfter = 5
+
+// recordingURL answers with a signed link to a recording's audio. A key's narrowing doesn't apply: it limits calls and analyses.
+func recordingURL(p *query.Projection, store audio.Store) handler {
+	return func(ctx context.Context, q *request, out *reply) error {
+		if err := q.parameters.err(); err != nil {
+			return err
+		}
+		found, err := p.GetRecordingAudio(ctx, q.system, q.id)
+		switch {
+		case err != nil:
+			return err
+		case found.OfVoicemail && !q.auth.Allows(access.ScopeVoicemails):
+			return &problem{code: insufficientScope}
+		case !found.Ready:
+			return &problem{code: recordingNotReady, retryAfter: processingRetryAfter}
+		}
+		link, err := store.Sign(ctx, audio.Object{Key: found.Key, ContentType: found.ContentType})
+		if err != nil {
+			return err
+		}
+		b := append(out.body, `{"url":`...)
+		b = appendString(b, link.URL)
+		b = append(b, `,"expiresAt":"`...)
+		b = appendTime(b, link.Expires)
+		out.body = append(b, `"}`...)
+		out.completeThrough = found.CompleteThrough
+		out.noStore = true
+		return nil
+	}
+}
+
+// audioPath is the path of the audio that the reader serves itself. It lies beside the base path's last segment, since audio is
+// not an operation.
+func audioPath(base string) string { return strings.TrimSuffix(base, "v1") + "audio/" }
+
+// audioEndpoint serves the audio that signed links lead to.
+func audioEndpoint(folder *audio.Folder) endpoint {
+	return endpoint{name: "audio", serve: func(w http.ResponseWriter, r *http.Request) error {
+		path := r.URL.EscapedPath()
+		err := folder.Serve(w, r, path[strings.LastIndexByte(path, '/')+1:])
+		var refused *audio.ConditionError
+		switch {
+		case errors.Is(err, audio.ErrNotFound):
+			return &problem{code: notFound}
+		case errors.As(err, &refused) && refused.Status == http.StatusRequestedRangeNotSatisfiable:
+			return &problem{code: rangeNotSatisfiable}
+		case errors.As(err, &refused) && refused.Status == http.StatusPreconditionFailed:
+			return &problem{code: preconditionFailed}
+		}
+		return err
+	}}
+}

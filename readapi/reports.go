@@ -1,0 +1,129 @@
+package readapi
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/readapi/query"
+	"callboard/readapi/seal"
+)
+
+// The size limits of a report operation's response.
+const (
+	maxReportBody        = 5_500_000 // bytes as sent
+	maxStoredTranscripts = 8_000_000 // bytes as stored, of all transcripts of a page
+)
+
+// The row limits of a report page.
+const (
+	defaultReportLimit  = 25
+	maxReportLimit      = 100
+	maxTranscribedLimit = 25 // with transcripts
+)
+
+// reports are the two operations that reproduce the dashboard's export.
+type reports struct {
+	projection        *query.Projection
+	rows              *query.Reports
+	cursors           *seal.Sealer
+	dimensionsTimeout time.Duration
+	watermarkWait     time.Duration
+}
+
+func newReports(p *query.Projection, c Config) (*reports, error) {
+	cursors, err := seal.New(c.Secret, "cursor")
+	if err != nil {
+		return nil, err
+	}
+	return &reports{
+		projection: p, rows: p.CallLogReports(), cursors: cursors,
+		dimensionsTimeout: c.dimensionsTimeout, watermarkWait: c.watermarkWait,
+	}, nil
+}
+
+// list answers with the next page of a window's report rows.
+func (r *reports) list(ctx context.Context, q *request, out *reply) error {
+	w := q.parameters.reportRequest(q.system, r.cursors)
+	if err := q.parameters.err(); err != nil {
+		return err
+	}
+	page, err := r.walk(ctx, w)
+	if err != nil {
+		return err
+	}
+	if w.transcripts && page.StoredBytes > maxStoredTranscripts {
+		return &problem{code: exportTooLarge, params: []param{
+			{"guard", "stored_transcripts"},
+			{"storedBytes", page.StoredBytes},
+			{"limitBytes", int64(maxStoredTranscripts)},
+			{"rowCount", int64(len(page.Rows))},
+		}}
+	}
+	b := append(out.body, `{"data":[`...)
+	for i := range page.Rows {
+		b = append(b, separator(i, "")...)
+		b = appendReport(b, w, &page.Rows[i])
+	}
+	b = append(b, `],"nextCursor":`...)
+	b = appendString(b, page.next.seal(r.cursors, w.window))
+	b = append(b, `,"hasMore":`...)
+	b = strconv.AppendBool(b, page.more)
+	out.body = append(b, '}')
+	out.completeThrough = page.CompleteThrough
+	out.noStore = true
+	return checkReportSize(out)
+}
+
+// checkReportSize fails for a body above the size limit. A body is never truncated.
+func checkReportSize(out *reply) error {
+	if len(out.body) <= maxReportBody {
+		return nil
+	}
+	return &problem{code: exportTooLarge, params: []param{
+		{"actualBytes", int64(len(out.body))},
+		{"maxBytes", int64(maxReportBody)},
+	}}
+}
+
+// reportRequest is a request for a page of a report window.
+type reportRequest struct {
+	system      uuid.UUID
+	field       query.TimeField
+	from, until time.Time // the window's ends, at whole milliseconds
+	window      windowDigest
+	cursor      cursor
+	limit       int64
+	transcripts bool
+}
+
+// reportRequest reads the parameters of the report list. The window is half open. Stored times have whole milliseconds, so both
+// of its ends are rounded up.
+func (p *parameters) reportRequest(system uuid.UUID, cursors *seal.Sealer) reportRequest {
+	q := reportRequest{system: system, field: p.timeField()}
+	from, hasFrom := p.requiredInstant("dateFrom")
+	to, hasTo := p.requiredInstant("dateTo")
+	if hasFrom && hasTo {
+		p.expectOrder(from, to)
+	}
+	q.from, q.until, q.window = from.roundUp(), to.roundUp(), digestWindow(system, q.field, from, to)
+	q.cursor = p.cursor(cursors, q.window, q.start())
+	limit := int64(maxReportLimit)
+	if q.transcripts = p.flag("includeTranscripts"); q.transcripts {
+		limit = maxTranscribedLimit
+	}
+	q.limit = p.integer("limit", defaultReportLimit, limit)
+	return q
+}
+
+// start is the cursor before the window's first row.
+func (q reportRequest) start() cursor { return cursor{after: query.ReportKeyBefore(q.from)} }
+
+func (q reportRequest) filter(c cursor) query.ReportFilter {
+	return query.ReportFilter{
+		System: q.system, TimeField: q.field, After: c.after, Until: q.until,
+		Limit: q.limit, Transcripts: q.transcripts, MaxStored: maxStoredTranscripts,
+	}
+}

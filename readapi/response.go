@@ -1,0 +1,116 @@
+package readapi
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"callboard/readapi/limit"
+)
+
+// write sends the response and returns its status. The response to HEAD is that to GET without the body.
+func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out *reply, err error) int {
+	if clientGone(r, err) {
+		return statusClientGone
+	}
+	header := w.Header()
+	header.Set(requestIDHeader, x.requestID)
+	header.Set("Vary", "X-API-Key, Authorization")
+	header.Set("X-Content-Type-Options", "nosniff")
+	setQuotaHeaders(header, x.quota)
+	status := http.StatusOK
+	if err != nil {
+		p := problemOf(err)
+		status = p.code.info().status
+		out.body = p.append(out.body[:0], x.requestID)
+		setProblemHeaders(header, p)
+	} else if setReplyHeaders(header, out); out.hasETag && matches(r.Header["If-None-Match"], header.Get("ETag")) {
+		w.WriteHeader(http.StatusNotModified)
+		return http.StatusNotModified
+	} else {
+		header.Set("Content-Type", "application/json")
+	}
+	header.Set("Content-Length", strconv.Itoa(len(out.body)))
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(out.body) // fails only if the client is gone
+	}
+	return status
+}
+
+func setReplyHeaders(header http.Header, out *reply) {
+	header.Set("Cache-Control", "private, no-cache")
+	if out.noStore {
+		header.Set("Cache-Control", "no-store")
+	}
+	if !out.completeThrough.IsZero() {
+		header.Set("Data-Complete-Through", string(appendTime(nil, out.completeThrough)))
+	}
+	if out.next != "" {
+		header.Set("Link", "<"+out.next+`>; rel="next"`)
+	}
+	if out.hasETag {
+		header.Set("ETag", entityTag(out.body[out.etagSkip:]))
+	}
+}
+
+// setQuotaHeaders does nothing if the request failed before its quota was checked.
+func setQuotaHeaders(header http.Header, decision *limit.Decision) {
+	if decision == nil {
+		return
+	}
+	header.Set("RateLimit-Policy", decision.RateLimitPolicy())
+	if quota, known := decision.RateLimit(); known {
+		header.Set("RateLimit", quota)
+	}
+}
+
+func setProblemHeaders(header http.Header, p *problem) {
+	header.Set("Content-Type", "application/problem+json")
+	header.Set("Cache-Control", "no-store")
+	if p.code == unauthenticated {
+		header.Set("WWW-Authenticate", `Bearer realm="callboard"`)
+	}
+	if p.code == methodNotAllowed {
+		header.Set("Allow", "GET, HEAD")
+	}
+	if p.retryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(p.retryAfter))
+	}
+}
+
+// entityTag is a strong ETag: bodies with equal tags are equal.
+func entityTag(body []byte) string {
+	digest := sha256.Sum256(body)
+	return `"` + base64.RawURLEncoding.EncodeToString(digest[:16]) + `"`
+}
+
+// matches reports whether the values of If-None-Match contain the tag, in the weak comparison. A value that is not a list of tags
+// is read up to its first fault.
+func matches(values []string, tag string) bool {
+	for _, value := range values {
+		if strings.TrimSpace(value) == "*" || listContains(value, tag) {
+			return true
+		}
+	}
+	return false
+}
+
+func listContains(list, tag string) bool {
+	for {
+		list = strings.TrimPrefix(strings.TrimLeft(list, " \t,"), "W/")
+		if !strings.HasPrefix(list, `"`) {
+			return false
+		}
+		end := strings.IndexByte(list[1:], '"')
+		if end < 0 {
+			return false
+		}
+		if list[:end+2] == tag {
+			return true
+		}
+		list = list[end+2:]
+	}
+}
