@@ -55,15 +55,19 @@ func denialCode(v access.Verdict) code {
 	}
 }
 
-// unavailable reports whether the database could not be reached or was too slow, as opposed to having refused a statement.
+// unavailable reports whether the database could not be reached or was too slow, as opposed to having refused a statement. A
+// server that refuses a connection may give any SQLSTATE, XX000 on a full disk for example, so the connection is checked first.
 func unavailable(err error) bool {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return true
+	}
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
 		return temporary(refused.Code)
 	}
-	var connect *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &connect) || errors.As(err, &network) ||
+	return errors.As(err, &network) ||
 		errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }

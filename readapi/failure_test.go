@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/readapi/access"
@@ -175,31 +177,69 @@ func TestFailure_Internal(t *testing.T) {
 }
 
 func TestProblemOf(t *testing.T) {
+	t.Parallel()
 	refused := func(state string) error { return &pgconn.PgError{Code: state} }
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		err  error
 		want code
 	}{
-		{refused(pgerrcode.QueryCanceled), serviceUnavailable},
-		{refused(pgerrcode.AdminShutdown), serviceUnavailable},
-		{refused(pgerrcode.TooManyConnections), serviceUnavailable},
-		{refused(pgerrcode.ConnectionFailure), serviceUnavailable},
-		{refused(pgerrcode.SerializationFailure), serviceUnavailable}, // a replica's recovery
-		{refused(pgerrcode.UndefinedColumn), serviceUnavailable},      // an earlier release's projection
-		{refused(pgerrcode.InsufficientPrivilege), internalError},
-		{refused(pgerrcode.InvalidTextRepresentation), internalError},
-		{context.DeadlineExceeded, serviceUnavailable},
-		{query.ErrNotFound, notFound},
-		{&access.DeniedError{Verdict: access.CredentialNotAccepted}, credentialNotAccepted},
-		{&access.DeniedError{}, unauthenticated},
-		{&problem{code: rateLimited}, rateLimited},
-		{errors.New("anything else"), internalError},
-		{pgx.ErrTxClosed, internalError},
+		"statement timeout":                    {refused(pgerrcode.QueryCanceled), serviceUnavailable},
+		"shutdown":                             {refused(pgerrcode.AdminShutdown), serviceUnavailable},
+		"too many connections":                 {refused(pgerrcode.TooManyConnections), serviceUnavailable},
+		"disk full":                            {refused(pgerrcode.DiskFull), serviceUnavailable},
+		"I/O error":                            {refused(pgerrcode.IOError), serviceUnavailable},
+		"connection failure":                   {refused(pgerrcode.ConnectionFailure), serviceUnavailable},
+		"a replica's recovery":                 {refused(pgerrcode.SerializationFailure), serviceUnavailable},
+		"missing column":                       {refused(pgerrcode.UndefinedColumn), serviceUnavailable},
+		"missing privilege":                    {refused(pgerrcode.InsufficientPrivilege), internalError},
+		"invalid text":                         {refused(pgerrcode.InvalidTextRepresentation), internalError},
+		"internal error":                       {refused(pgerrcode.InternalError), internalError},
+		"internal error instead of connection": {connectError(t, pgerrcode.InternalError), serviceUnavailable},
+		"wrong password":                       {connectError(t, pgerrcode.InvalidPassword), serviceUnavailable},
+		"too many connections at connect":      {connectError(t, pgerrcode.TooManyConnections), serviceUnavailable},
+		"deadline exceeded":                    {context.DeadlineExceeded, serviceUnavailable},
+		"no row":                               {query.ErrNotFound, notFound},
+		"credential not accepted":              {&access.DeniedError{Verdict: access.CredentialNotAccepted}, credentialNotAccepted},
+		"denied":                               {&access.DeniedError{}, unauthenticated},
+		"problem":                              {&problem{code: rateLimited}, rateLimited},
+		"any other error":                      {errors.New("other"), internalError},
+		"closed transaction":                   {pgx.ErrTxClosed, internalError},
 	} {
 		if got := problemOf(errors.Join(errors.New("outer"), c.err)).code; got != c.want {
-			t.Errorf("%v: %s, want %s", c.err, got, c.want)
+			t.Errorf("%s: code = %s, want %s: %v", name, got, c.want, c.err)
 		}
 	}
+}
+
+// connectError is the error of a connection that the server refuses with a SQLSTATE.
+func connectError(tb testing.TB, state string) error {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	var server sync.WaitGroup
+	defer server.Wait()
+	server.Go(func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		backend := pgproto3.NewBackend(conn, conn)
+		_, err = backend.ReceiveStartupMessage()
+		backend.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: state, Message: "could not write init file"})
+		if err = errors.Join(err, backend.Flush()); err != nil {
+			tb.Error(err)
+		}
+	})
+	_, err = pgconn.Connect(tb.Context(), "postgres://any@"+listener.Addr().String()+"/any?sslmode=disable")
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || refused.Code != state {
+		tb.Fatalf("connect: %v, want SQLSTATE %s", err, state)
+	}
+	return err
 }
 
 // The reader's role can select, and nothing else.
