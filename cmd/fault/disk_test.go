@@ -12,18 +12,23 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"callboard/events/eventstest"
+	"callboard/projector/rebuild"
 )
 
-// disk is a file system of its own, which has room for what a server writes there or none at all.
+// disk is a file system that the test can fill.
 type disk struct {
 	tb  testing.TB
 	dir string
 }
 
-// newDisk mounts a disk on a new folder, for the owner of another one. It is nil where nothing may be mounted.
-func newDisk(tb testing.TB, dir, like string) *disk {
+const diskSize = "4g"
+
+// newDisk mounts a disk on a new folder, with the owner of another folder. It returns nil if the test may not mount one.
+func newDisk(tb testing.TB, dir, ownedAs string) *disk {
 	tb.Helper()
-	info, err := os.Stat(like)
+	info, err := os.Stat(ownedAs)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -33,9 +38,9 @@ func newDisk(tb testing.TB, dir, like string) *disk {
 	}
 	owner := info.Sys().(*syscall.Stat_t)
 	out, err := exec.CommandContext(tb.Context(), "mount", "-t", "tmpfs",
-		"-o", fmt.Sprintf("size=%s,mode=0700,uid=%d,gid=%d", roomy, owner.Uid, owner.Gid), "callboard", d.dir).CombinedOutput()
+		"-o", fmt.Sprintf("size=%s,mode=0700,uid=%d,gid=%d", diskSize, owner.Uid, owner.Gid), "callboard", d.dir).CombinedOutput()
 	if err != nil {
-		tb.Logf("no disk will be full: mount: %v: %s", err, bytes.TrimSpace(out))
+		tb.Logf("disk faults are left out: mount: %v: %s", err, bytes.TrimSpace(out))
 		if err := os.Remove(d.dir); err != nil {
 			tb.Fatal(err)
 		}
@@ -49,25 +54,23 @@ func newDisk(tb testing.TB, dir, like string) *disk {
 	return d
 }
 
-const roomy = "4g"
-
-// fill leaves the disk no room.
+// fill leaves no free space.
 func (d *disk) fill() {
 	d.tb.Helper()
-	await(d.tb, "a disk without room", func() bool {
-		var at syscall.Statfs_t
-		if err := syscall.Statfs(d.dir, &at); err != nil {
+	eventstest.Eventually(d.tb, "the disk is full", func() bool {
+		var stat syscall.Statfs_t
+		if err := syscall.Statfs(d.dir, &stat); err != nil {
 			d.tb.Fatal(err)
 		}
-		// It is refused where more has been written since.
-		return d.resize(strconv.FormatUint((at.Blocks-at.Bfree)*uint64(at.Bsize), 10)) == nil
+		// The kernel refuses a size below what has been written meanwhile.
+		return d.resize(strconv.FormatUint((stat.Blocks-stat.Bfree)*uint64(stat.Bsize), 10)) == nil
 	})
 }
 
-// free makes room.
+// free ends [disk.fill].
 func (d *disk) free() {
 	d.tb.Helper()
-	if err := d.resize(roomy); err != nil {
+	if err := d.resize(diskSize); err != nil {
 		d.tb.Fatal(err)
 	}
 }
@@ -76,11 +79,11 @@ func (d *disk) resize(size string) error {
 	return exec.CommandContext(d.tb.Context(), "mount", "-o", "remount,size="+size, d.dir).Run()
 }
 
-// noRoom is what servers say when there was no room for what they would write.
-const noRoom = "(?i)no space left on device"
+// diskFull matches what servers log when the disk is full.
+const diskFull = "(?i)no space left on device"
 
-// count is how often a log matches.
-func count(tb testing.TB, log, pattern string) int {
+// matches returns how often a log matches a pattern.
+func matches(tb testing.TB, log, pattern string) int {
 	tb.Helper()
 	text, err := os.ReadFile(log)
 	if err != nil {
@@ -89,60 +92,82 @@ func count(tb testing.TB, log, pattern string) int {
 	return len(regexp.MustCompile(pattern).FindAllIndex(text, -1))
 }
 
-// fillDisk leaves the live database no room, until a projector has felt it and for a while after.
-func (s *stage) fillDisk() {
-	before := count(s.tb, s.postgres.Log(), noRoom)
-	s.postgres.disk.fill()
-	defer s.postgres.disk.free()
-	await(s.tb, "a write without room", func() bool { return count(s.tb, s.postgres.Log(), noRoom) > before })
-	s.linger()
-}
-
-// fillWAL leaves PostgreSQL no room for its log, of which it dies; who makes room starts it again.
-func (s *stage) fillWAL() {
-	const panics = "PANIC: .*No space left on device"
-	before := count(s.tb, s.postgres.Log(), panics)
-	s.postgres.wal.fill()
-	defer s.postgres.wal.free()
-	await(s.tb, "a server that can't log what it does", func() bool {
-		_, _ = s.pool.Exec(s.tb.Context(), "select pg_switch_wal()") // the sooner it needs room; it may be dying
-		return count(s.tb, s.postgres.Log(), panics) > before
-	})
-	s.linger()
-	s.postgres.wal.free()
-	s.stopPostgres()
-}
-
-// fillNATS leaves NATS no room. A stream that couldn't store a message stores no other one until the server is started again, and
-// gives what it has to whoever reads.
-func (s *stage) fillNATS() {
-	s.nats.disk.fill()
-	defer s.nats.disk.free()
-	await(s.tb, "a message without room", func() bool { return count(s.tb, s.nats.log(), noRoom) > 0 })
-	s.linger()
-	s.caughtUp()
-	s.nats.disk.free()
-	s.killNATS()
-}
-
-// fillRebuild leaves no room in the middle of a rebuild, which gives back what it has taken.
-func (s *stage) fillRebuild() {
-	c := s.building()
-	s.comesTo(c, s.somewhere())
-	s.postgres.disk.fill()
-	free := sync.OnceFunc(s.postgres.disk.free)
-	defer free()
-	code := c.finish()
-	free()
-	if code != 0 {
-		if said := tail(c.log()); !strings.Contains(said, "PostgreSQL's disk is full, so what was built was dropped") {
-			s.tb.Errorf("exit %d:\n%s", code, said)
-		}
-		if s.number("select count(*) from control.generation where state = 'building'") > 0 {
-			s.tb.Error("what was built is still there")
-		}
+func (h *harness) diskKinds() []kind {
+	if h.postgres.disk == nil || h.postgres.wal == nil || h.nats.disk == nil {
+		return nil
 	}
-	s.tb.Logf("exit %d", code)
-	s.hang()
-	s.verify()
+	return []kind{
+		{"NATS's disk full", (*harness).fillNATS},
+		{"PostgreSQL's WAL disk full", (*harness).fillWAL},
+		{"PostgreSQL's disk full", (*harness).fillPostgres},
+		{"PostgreSQL's disk full in a rebuild", (*harness).fillPostgresInRebuild},
+	}
+}
+
+// fillPostgres fills the disk of the live database until PostgreSQL has refused a write, and for a random time after.
+func (h *harness) fillPostgres() {
+	before := matches(h.tb, h.postgres.Log(), diskFull)
+	h.postgres.disk.fill()
+	defer h.postgres.disk.free()
+	eventstest.Eventually(h.tb, "PostgreSQL refuses a write", func() bool { return matches(h.tb, h.postgres.Log(), diskFull) > before })
+	h.hold()
+}
+
+// fillWAL fills the disk of the write-ahead log. PostgreSQL panics, and an operator starts it again when there is space.
+func (h *harness) fillWAL() {
+	const panics = "PANIC: .*No space left on device"
+	before := matches(h.tb, h.postgres.Log(), panics)
+	h.postgres.wal.fill()
+	defer h.postgres.wal.free()
+	eventstest.Eventually(h.tb, "PostgreSQL panics", func() bool {
+		_, _ = h.pool.Exec(h.tb.Context(), "select pg_switch_wal()") // it needs space then; the server may be down
+		return matches(h.tb, h.postgres.Log(), panics) > before
+	})
+	h.hold()
+	h.postgres.wal.free()
+	h.killPostgres()
+}
+
+// fillNATS fills NATS's disk. A stream that couldn't store a message stores no other one until the server is restarted, but delivers
+// those that it has.
+func (h *harness) fillNATS() {
+	h.nats.disk.fill()
+	defer h.nats.disk.free()
+	eventstest.Eventually(h.tb, "NATS refuses a message", func() bool { return matches(h.tb, h.nats.log(), diskFull) > 0 })
+	h.hold()
+	h.awaitCaughtUp()
+	h.nats.disk.free()
+	h.killNATS()
+}
+
+// fillPostgresInRebuild fills the disk at a random step of a rebuild, which drops what it has built.
+func (h *harness) fillPostgresInRebuild() {
+	c := h.startRebuild()
+	h.awaitStep(c, h.randomStep())
+	h.postgres.disk.fill()
+	free := sync.OnceFunc(h.postgres.disk.free)
+	defer free()
+	code := c.wait()
+	free()
+	h.tb.Logf("exit code %d", code)
+	if code != 0 {
+		h.checkRebuildDropped(c)
+	}
+	h.installFailpoints()
+	h.verify()
+}
+
+// checkRebuildDropped checks a rebuild that failed on a full disk.
+func (h *harness) checkRebuildDropped(c command) {
+	h.tb.Helper()
+	output := c.logTail()
+	if strings.Contains(output, "could not write init file") {
+		return // PostgreSQL accepted no connection; the next rebuild resumes
+	}
+	if !strings.Contains(output, rebuild.ErrDiskFull.Error()) {
+		h.tb.Errorf("rebuild on a full disk:\n%s", output)
+	}
+	if n := h.queryInt("select count(*) from control.generation where state = 'building'"); n > 0 {
+		h.tb.Errorf("generations in state building = %d, want 0", n)
+	}
 }

@@ -1,12 +1,11 @@
-// Package fault holds the tests that break things: projectors, readers, NATS and PostgreSQL run as processes of their own, with
-// lines between them that can be cut, and are killed, stopped and cut off at random while events keep coming. It has no code of its own.
+// Package fault holds the fault injection tests. Projectors, readers, NATS and PostgreSQL run as processes of their own, connected
+// through proxies. The tests kill and freeze the processes, cut connections and fill disks at random while events are published and
+// clients read.
 //
-//	feed ──> NATS ──line──> projectors ──line──> PostgreSQL ──line──> readers ──> clients
-//	  │                                              │
-//	  └──────────────── the verdict ─────────────────┘
+//	load ──> NATS ──proxy──> projectors ──proxy──> PostgreSQL <──proxy── readers <── clients
+//	  │                                                │
+//	  └─────────────────── check ──────────────────────┘
 //
-// Another test rebuilds the projection while events come without a pause and a crowd asks, which must not notice.
-//
-// Whatever happened, what is there in the end must be what an undisturbed projector makes of the same stream, what a pure fold of it
-// makes, and what clients were promised on the way. Faults and load come from a seed that every run prints.
+// The check compares the tables and the answers with an undisturbed replay of the same stream, with a fold of it in memory, and with
+// what the clients were promised. The seed of faults and load is random, and every run logs it.
 package fault

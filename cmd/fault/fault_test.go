@@ -1,8 +1,11 @@
 package fault_test
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"testing"
 
@@ -10,85 +13,88 @@ import (
 	"github.com/rs/zerolog/log"
 )
 
-func TestMain(m *testing.M) {
-	log.Logger = zerolog.Nop() // which one of the toxics uses
-	m.Run()
-}
-
 //nolint:gochecknoglobals // flags are
 var (
-	soakFaults = flag.Int("soak", 0, "how many faults TestSoak injects; 0: it is skipped")
-	givenSeed  = flag.Uint64("seed", 0, "what faults and load are drawn from; 0: another one each time")
-	wanted     = flag.String("kinds", "", "a regular expression of the kinds of faults that are drawn; empty: all")
+	soakFaults = flag.Int("soak", 0, "how many faults TestSoak injects; 0 skips it")
+	seedFlag   = flag.Uint64("seed", 0, "the seed of faults and load; 0 draws one")
+	kindsFlag  = flag.String("kinds", "", "a regular expression that selects kinds of faults; empty selects all")
 )
 
-// Ten faults, and everything is as if there had been none.
-func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a minute")
+func TestMain(m *testing.M) {
+	log.Logger = zerolog.Nop() // one of the proxies' toxics logs there
+	code := m.Run()
+	if err := errors.Join(callboardPrograms.remove(), natsProgram.remove()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
-	run(t, plan{faults: 10, each: 10, kinds: *wanted})
+	os.Exit(code)
 }
 
-// As many faults as are asked for, with a verdict now and then and figures in the end.
+// After ten faults, tables and answers are those of a system without faults.
+func TestFaults(t *testing.T) {
+	run(t, runConfig{faults: 10, checkEvery: 10, kinds: *kindsFlag})
+}
+
+// The same after as many faults as -soak says, with a check after every 50.
 func TestSoak(t *testing.T) {
 	if *soakFaults == 0 {
-		t.Skip("it is for -soak")
+		t.Skip("set -soak to the number of faults")
 	}
-	run(t, plan{faults: *soakFaults, each: 50, kinds: *wanted, long: true})
+	run(t, runConfig{faults: *soakFaults, checkEvery: 50, kinds: *kindsFlag, soak: true})
 }
 
-// A full disk stops commits and nothing else, and ends the rebuild that has filled it.
+// A full disk stops writes and nothing else. A rebuild that filled it ends and drops what it built.
 func TestDiskFull(t *testing.T) {
+	run(t, runConfig{faults: 4, checkEvery: 4, kinds: "disk full"})
+}
+
+// seed returns the test's seed, which it logs.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	n := *seedFlag
+	if n == 0 {
+		n = rand.Uint64()
+	}
+	t.Logf("-seed %d", n)
+	return n
+}
+
+// runConfig describes a run of faults.
+type runConfig struct {
+	faults     int
+	checkEvery int    // faults between two checks
+	kinds      string // a regular expression; empty selects all
+	soak       bool   // some faults last longer than connections tolerate
+}
+
+// eventsAtFullRate is the number of events after which the load decays, so that checks of a long run stay short.
+const eventsAtFullRate = 20_000
+
+// run injects faults while events are published and clients read. It ends at the first failed check.
+func run(t *testing.T, c runConfig) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	run(t, plan{faults: 4, each: 4, kinds: "disk full"})
-}
-
-// drawn is the seed of a test, which it prints.
-func drawn(t *testing.T) uint64 {
-	t.Helper()
-	seed := *givenSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed %d", seed)
-	return seed
-}
-
-// enough events are as many as a long run needs.
-const enough = 20_000
-
-// plan is how a run is to be.
-type plan struct {
-	faults int
-	each   int    // faults until the next verdict
-	kinds  string // a regular expression; empty: all
-	long   bool   // some of what lasts does so until everybody has noticed
-}
-
-// run injects faults while events come and clients read. It ends early where something is wrong.
-func run(t *testing.T, p plan) {
-	t.Helper()
-	s := newStage(t, drawn(t), tiring(stroll, enough))
-	s.long = p.long
-	clients := s.attend()
-	deck := deck{dice: s.dice, kinds: s.kinds(regexp.MustCompile(p.kinds))}
-	if len(deck.kinds) == 0 {
-		t.Skip("there is no such fault here")
+	t.Parallel()
+	h := newHarness(t, seed(t), decaying(bursty, eventsAtFullRate))
+	h.soak = c.soak
+	clients := h.startClients()
+	picker := kindPicker{random: h.random, kinds: h.kinds(regexp.MustCompile(c.kinds))}
+	if len(picker.kinds) == 0 {
+		t.Skip("no fault of these kinds can be injected on this machine")
 	}
 	number := 0
-	for number < p.faults && !t.Failed() {
+	for number < c.faults && !t.Failed() {
 		number++
-		s.suffer(deck.draw(), number)
-		if number%p.each == 0 && number < p.faults {
-			s.judge(number, false)
+		h.inject(picker.next(), number)
+		if number%c.checkEvery == 0 && number < c.faults {
+			h.check(number, false)
 		}
 	}
-	s.feed.stop()
-	clients.leave()
-	s.judge(number, true)
-	s.leavesNothing(p.long)
-	s.report()
+	h.load.stop()
+	clients.finish()
+	h.check(number, true)
+	h.checkNothingLeft(c.soak)
+	h.logSummary()
 }

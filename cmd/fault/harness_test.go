@@ -1,0 +1,218 @@
+package fault_test
+
+import (
+	"encoding/base64"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/readapi/access"
+)
+
+const (
+	liveDatabase = "live" // the one that the programs use
+	partitions   = 8
+	premium      = 6000 // requests per minute, more than the clients make
+	baseURL      = "https://phones.example.com/v1"
+)
+
+// harness runs callboard as operators do: NATS, PostgreSQL, two projectors and two readers as processes, connected through proxies.
+type harness struct {
+	tb     testing.TB
+	random *rand.Rand // draws the faults
+	soak   bool       // some faults last longer than connections tolerate
+
+	nats     *natsServer
+	postgres *postgresServer
+	js       jetstream.JetStream // a direct connection, as the pool has
+	pool     *pgxpool.Pool
+
+	natsProxies, postgresProxies proxies
+
+	projectors []*process
+	readers    []*reader
+	operator   *process // callboard
+
+	secret  []byte // the pepper of keys, and the key of cursors and links
+	audio   string // the folder of the recordings' audio
+	keys    *keySet
+	load    *load
+	summary *summary
+
+	rebuildTime   time.Duration // how long the last complete rebuild took
+	postgresStops int
+}
+
+// proxies are those of the projectors and of the readers to one server.
+type proxies struct {
+	projectors, readers *proxy
+}
+
+func newHarness(t *testing.T, seed uint64, r rate) *harness {
+	t.Helper()
+	h := &harness{
+		tb: t, random: rand.New(rand.NewPCG(seed, 1)), secret: []byte(strings.Repeat("s", 32)), audio: t.TempDir(),
+		summary: newSummary(), rebuildTime: 2 * time.Second,
+	}
+	logs := t.TempDir()
+	h.nats, h.postgres = newNATSServer(t, logs), newPostgresServer(t)
+	h.js = h.nats.connect()
+	h.postgres.createDatabase(liveDatabase)
+	h.postgres.exec(liveDatabase, failpointSQL)
+	h.installFailpoints()
+	h.pool = h.postgres.pool(h.postgres.URL(liveDatabase))
+	postgres := net.JoinHostPort("127.0.0.1", strconv.Itoa(h.postgres.Port()))
+	h.natsProxies = proxies{newProxy(t, "projectors-NATS", h.nats.address), newProxy(t, "readers-NATS", h.nats.address)}
+	h.postgresProxies = proxies{newProxy(t, "projectors-PostgreSQL", postgres), newProxy(t, "readers-PostgreSQL", postgres)}
+	h.operator = newProcess(t, callboardPrograms, "callboard", "callboard", logs)
+	h.operator.env = map[string]string{
+		"CALLBOARD_NATS_URL": "nats://" + h.nats.address, "CALLBOARD_POSTGRES_URL": h.postgres.URL(liveDatabase),
+		"CALLBOARD_PREMIUM_PER_MINUTE": strconv.Itoa(premium),
+	}
+	h.createStream()
+	h.load = h.startLoad(seed, r)
+	h.keys = h.issueKeys()
+	h.startPrograms(logs)
+	h.awaitCaughtUp()
+	return h
+}
+
+func (h *harness) createStream() {
+	h.tb.Helper()
+	var created any
+	h.command(&created, "stream", "create", "--partitions", strconv.Itoa(partitions))
+}
+
+// startPrograms starts two projectors, of which the second is the standby, and two readers.
+func (h *harness) startPrograms(logs string) {
+	h.tb.Helper()
+	for _, number := range []string{"1", "2"} {
+		p := newProcess(h.tb, callboardPrograms, "projector", "projector-"+number, logs)
+		p.env = h.env(h.natsProxies.projectors, h.postgresProxies.projectors, projectorRole)
+		p.start()
+		h.projectors = append(h.projectors, p)
+		r := &reader{process: newProcess(h.tb, callboardPrograms, "readapi", "reader-"+number, logs)}
+		r.env = h.readerEnv()
+		r.start()
+		h.readers = append(h.readers, r)
+	}
+}
+
+func (h *harness) env(nats, postgres *proxy, role string) map[string]string {
+	return map[string]string{
+		"CALLBOARD_NATS_URL": "nats://" + nats.address(), "CALLBOARD_POSTGRES_URL": h.postgres.proxyURL(postgres, role, liveDatabase),
+		"CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+	}
+}
+
+func (h *harness) readerEnv() map[string]string {
+	env := h.env(h.natsProxies.readers, h.postgresProxies.readers, readerRole)
+	env["CALLBOARD_BASE_URL"] = baseURL
+	env["CALLBOARD_LISTEN"] = "127.0.0.1:0"
+	env["CALLBOARD_PREMIUM_PER_MINUTE"] = strconv.Itoa(premium)
+	env["CALLBOARD_AUDIO_URL"] = "file://" + h.audio
+	env["CALLBOARD_KEY_PEPPER"] = base64.StdEncoding.EncodeToString(h.secret)
+	env["CALLBOARD_CURSOR_KEY"] = base64.StdEncoding.EncodeToString(h.secret)
+	return env
+}
+
+func (h *harness) pepper() access.Pepper {
+	h.tb.Helper()
+	pepper, err := access.NewPepper(h.secret)
+	if err != nil {
+		h.tb.Fatal(err)
+	}
+	return pepper
+}
+
+// keySet holds the clients' API keys.
+type keySet struct {
+	systems      map[uuid.UUID]access.Key // with every scope
+	narrowed     map[uuid.UUID]access.Key // to the calls of one extension
+	group        access.Key
+	organization access.Key
+	reports      map[uuid.UUID][]access.Key // for the report clients: several each, because a key's report budget is small
+}
+
+// reportKeys is the number of keys that a report client uses in turn.
+const reportKeys = 24
+
+func (h *harness) issueKeys() *keySet {
+	h.tb.Helper()
+	registry := access.NewRegistry(h.pool, h.pepper())
+	issue := func(kind access.GrantKind, id uuid.UUID, extension uuid.NullUUID) access.Key {
+		issued, err := registry.Issue(h.tb.Context(), access.Request{
+			Name: "fault", Grant: access.Grant{Kind: kind, ID: id}, Scopes: access.Scopes(), Tier: access.TierPremium, OwnExtension: extension,
+		})
+		if err != nil {
+			h.tb.Fatal(err)
+		}
+		return issued.Key
+	}
+	all := uuid.NullUUID{}
+	k := &keySet{
+		systems: map[uuid.UUID]access.Key{}, narrowed: map[uuid.UUID]access.Key{}, reports: map[uuid.UUID][]access.Key{},
+		group:        issue(access.GrantGroup, h.load.company.Groups()[0].ID, all),
+		organization: issue(access.GrantOrganization, h.load.company.Organizations()[0].ID, all),
+	}
+	for _, system := range h.load.systems() {
+		k.systems[system] = issue(access.GrantSystem, system, all)
+		k.narrowed[system] = issue(access.GrantSystem, system, uuid.NullUUID{UUID: h.load.extension(system), Valid: true})
+		for range reportKeys {
+			k.reports[system] = append(k.reports[system], issue(access.GrantSystem, system, all))
+		}
+	}
+	return k
+}
+
+// queryInt returns the first column of a query's only row.
+func (h *harness) queryInt(query string, parameters ...any) (n int64) {
+	h.tb.Helper()
+	if err := h.pool.QueryRow(h.tb.Context(), query, parameters...).Scan(&n); err != nil {
+		h.tb.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// stream returns the stream of events as it is now. A server that has just started may not know it yet.
+func (h *harness) stream() (stream jetstream.Stream) {
+	h.tb.Helper()
+	eventstest.Eventually(h.tb, "the stream is available", func() bool {
+		var err error
+		stream, err = h.js.Stream(h.tb.Context(), events.StreamName)
+		return err == nil
+	})
+	return stream
+}
+
+// streamCreated returns the stream's creation time in PostgreSQL's precision.
+func (h *harness) streamCreated() time.Time {
+	h.tb.Helper()
+	return h.stream().CachedInfo().Created.Truncate(time.Microsecond)
+}
+
+// awaitCaughtUp waits until every partition is at the sequence that the stream ends with now.
+func (h *harness) awaitCaughtUp() {
+	h.tb.Helper()
+	last := int64(h.stream().CachedInfo().State.LastSeq)
+	eventstest.Eventually(h.tb, "every partition is at the stream's end", func() bool {
+		return h.queryInt("select count(*) from projection.position where sequence >= $1", last) == partitions
+	})
+}
+
+// awaitApplied waits until the projectors have read more messages.
+func (h *harness) awaitApplied(more int64) {
+	h.tb.Helper()
+	const read = "select coalesce(sum(read), 0)::bigint from projection.message_count"
+	target := h.queryInt(read) + more
+	eventstest.Eventually(h.tb, strconv.FormatInt(more, 10)+" more messages are applied", func() bool { return h.queryInt(read) >= target })
+}

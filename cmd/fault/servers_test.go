@@ -1,0 +1,239 @@
+package fault_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events/eventstest"
+	"callboard/schema"
+	"callboard/schema/cluster"
+)
+
+// natsServer is a NATS server that runs as a process. It keeps its store and its port when it is restarted.
+type natsServer struct {
+	*process
+	address string
+	disk    *disk // of the store; nil if the test can't mount one
+}
+
+func newNATSServer(tb testing.TB, logs string) *natsServer {
+	tb.Helper()
+	port, folder := freePort(tb), tb.TempDir()
+	store := filepath.Join(folder, "store")
+	s := &natsServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), disk: newDisk(tb, store, folder)}
+	s.process = newProcess(tb, natsProgram, "nats-server", "nats", logs)
+	s.args = []string{"-a", "127.0.0.1", "-p", strconv.Itoa(port), "-js", "-sd", store}
+	s.start()
+	return s
+}
+
+// start starts the server and waits until it accepts connections.
+func (s *natsServer) start() {
+	s.tb.Helper()
+	s.process.start()
+	dialer := net.Dialer{Timeout: time.Second}
+	eventstest.Eventually(s.tb, "NATS accepts connections", func() bool {
+		s.checkRunning()
+		conn, err := dialer.DialContext(s.tb.Context(), "tcp", s.address)
+		if err != nil {
+			return false
+		}
+		return conn.Close() == nil
+	})
+}
+
+//nolint:gochecknoglobals // tests of this process never get the same port twice
+var portsTried atomic.Int64
+
+// freePort returns a port on which no process listens. It is below the range of ports that the kernel gives to outgoing connections:
+// none of them takes the port while the server is down.
+func freePort(tb testing.TB) int {
+	tb.Helper()
+	const lowest, ports = 20_000, 10_000
+	for {
+		port := lowest + (16*os.Getpid()+int(portsTried.Add(1)))%ports
+		listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			_ = listener.Close()
+			return port
+		}
+	}
+}
+
+// connect connects to the server directly.
+func (s *natsServer) connect() jetstream.JetStream {
+	s.tb.Helper()
+	return eventstest.JetStream(s.tb, "nats://"+s.address)
+}
+
+// The roles that the programs connect as.
+const (
+	projectorRole = "callboard_projector"
+	readerRole    = "callboard_reader"
+	operatorRole  = "callboard_operator"
+)
+
+const tablespace = "disk"
+
+// postgresServer is a PostgreSQL server that the test may kill.
+type postgresServer struct {
+	*cluster.Cluster
+	tb        testing.TB
+	disk, wal *disk  // of databases and of the write-ahead log; nil if the test can't mount them
+	password  string // of the roles
+}
+
+func newPostgresServer(tb testing.TB) *postgresServer {
+	tb.Helper()
+	dir := filepath.Join(tb.TempDir(), "postgres")
+	c, err := cluster.Start(tb.Context(), cluster.Config{
+		DataDir: dir, Download: true, Settings: map[string]string{"max_connections": "200", "max_wal_size": "1GB"},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &postgresServer{Cluster: c, tb: tb, password: rand.Text()}
+	data := s.dataDirectory()
+	s.disk = newDisk(tb, filepath.Dir(data)+"-disk", data)
+	s.wal = newDisk(tb, filepath.Dir(data)+"-wal", data)
+	tb.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			tb.Error(err)
+		}
+		if tb.Failed() {
+			tb.Logf("deadlocks in PostgreSQL's log:\n%s", deadlocks(c.Log()))
+		}
+		if err := cluster.Remove(dir); err != nil {
+			tb.Error(err)
+		}
+	})
+	if s.disk != nil {
+		s.exec("postgres", fmt.Sprintf("create tablespace %s location '%s'", tablespace, s.disk.dir))
+	}
+	if s.wal != nil {
+		s.moveWAL(data)
+	}
+	return s
+}
+
+// moveWAL moves the write-ahead log to its disk.
+func (s *postgresServer) moveWAL(data string) {
+	s.tb.Helper()
+	s.Kill()
+	wal := filepath.Join(data, "pg_wal")
+	if out, err := exec.CommandContext(s.tb.Context(), "cp", "-a", wal+"/.", s.wal.dir).CombinedOutput(); err != nil {
+		s.tb.Fatalf("%v: %s", err, out)
+	}
+	err := errors.Join(os.RemoveAll(wal), os.Symlink(s.wal.dir, wal), s.Restart(s.tb.Context()))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+func (s *postgresServer) dataDirectory() (path string) {
+	s.tb.Helper()
+	conn := s.connect("postgres")
+	defer closeConn(conn)
+	if err := conn.QueryRow(s.tb.Context(), "show data_directory").Scan(&path); err != nil {
+		s.tb.Fatal(err)
+	}
+	return path
+}
+
+// deadlocks returns what a log of PostgreSQL has about deadlocks.
+func deadlocks(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(regexp.MustCompile(`(?m)^.*deadlock detected.*(\n.*){0,60}`).FindAllString(string(text), -1), "\n")
+}
+
+// createDatabase creates a database with callboard's schema.
+func (s *postgresServer) createDatabase(name string) {
+	s.tb.Helper()
+	statement := "create database " + name
+	if s.disk != nil {
+		statement += " tablespace " + tablespace
+	}
+	s.exec("postgres", statement)
+	if _, err := schema.Migrate(s.tb.Context(), s.URL(name)); err != nil {
+		s.tb.Fatalf("migrate: %v", err)
+	}
+	for _, role := range []string{projectorRole, readerRole, operatorRole} {
+		s.exec(name, fmt.Sprintf("alter role %s password '%s'", role, s.password))
+	}
+}
+
+func (s *postgresServer) dropDatabase(name string) {
+	s.tb.Helper()
+	s.exec("postgres", "drop database "+name+" with (force)")
+}
+
+// exec executes a statement as the superuser.
+func (s *postgresServer) exec(database, statement string) {
+	s.tb.Helper()
+	conn := s.connect(database)
+	defer closeConn(conn)
+	if _, err := conn.Exec(s.tb.Context(), statement); err != nil {
+		s.tb.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// connect returns a direct connection of the superuser.
+func (s *postgresServer) connect(database string) *pgx.Conn {
+	s.tb.Helper()
+	conn, err := pgx.Connect(s.tb.Context(), s.URL(database))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return conn
+}
+
+func closeConn(conn *pgx.Conn) {
+	_ = conn.Close(context.Background()) // the server may be down
+}
+
+// roleURL returns the URL of a role's direct connection.
+func (s *postgresServer) roleURL(role, database string) string {
+	return s.UserURL(role, s.password, database)
+}
+
+// proxyURL returns the URL of a role's connection through a proxy.
+func (s *postgresServer) proxyURL(p *proxy, role, database string) string {
+	s.tb.Helper()
+	u, err := url.Parse(s.roleURL(role, database))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	u.Host = p.address()
+	return u.String()
+}
+
+// pool returns a pool of direct connections, which is closed when the test ends.
+func (s *postgresServer) pool(url string) *pgxpool.Pool {
+	s.tb.Helper()
+	pool, err := pgxpool.New(s.tb.Context(), url)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	s.tb.Cleanup(pool.Close)
+	return pool
+}
