@@ -1,14 +1,12 @@
 package fold
 
 import (
-	"slices"
-
-	"github.com/google/uuid"
+	"bytes"
 
 	"callboard/events"
 )
 
-// The states of a representative. A call without an analysis is not analyzed.
+// The representative states that the fold itself uses. A call without an analysis is not analyzed.
 const (
 	representativeIdentified  = "identified"
 	representativeNotAnalyzed = "not_analyzed"
@@ -16,23 +14,22 @@ const (
 
 func (a Analysis) version() int64 { return a.Version }
 
-func (a Analysis) owner() events.OwnerRow {
+func (a Analysis) ownerRow() events.OwnerRow {
 	return events.OwnerRow{Entity: events.EntityCall, ID: a.CallID}
 }
 
-func (s *State) analyses() facets[Key, Analysis] {
-	return facets[Key, Analysis]{&s.Analyses, &s.analysesOf, s.listAnalysis}
+func (s *State) analyses() facetTable[Key, Analysis] {
+	return facetTable[Key, Analysis]{&s.Analyses, &s.analysesOf, s.countAnalysis}
 }
 
-// LoadAnalysis adds an analysis as it stands in the database.
+// LoadAnalysis adds an analysis as the database has it.
 func (s *State) LoadAnalysis(row Analysis) {
 	s.Analyses.Load(row.Key, row)
-	s.analysesOf.own(OwnerRowKey{row.System, row.owner()}, row.Key)
+	s.analysesOf.add(OwnerRowKey{row.System, row.ownerRow()}, row.Key)
 }
 
-// foldAnalysis applies an event of an analysis.
 func (s *State) foldAnalysis(e events.Event, at events.Time) (Outcome, error) {
-	return attach(s, s.analyses(), keyOf(e), e, at, func() Analysis { return s.analysis(e.State.(*events.Analysis)) })
+	return foldFacet(s, s.analyses(), keyOf(e), e, at, func() Analysis { return s.analysis(e.State.(*events.Analysis)) })
 }
 
 func (s *State) analysis(a *events.Analysis) Analysis {
@@ -43,7 +40,7 @@ func (s *State) analysis(a *events.Analysis) Analysis {
 		CallSid:      a.CallSid,
 		Status:       a.Status,
 		CreatedAt:    a.CreatedAt,
-		CoachingTips: array(a.CoachingTips),
+		CoachingTips: jsonArray(a.CoachingTips),
 		Findings:     findings(a),
 	}
 	if a.Status == events.AnalysisCompleted {
@@ -79,23 +76,22 @@ func sentiment(s *events.Sentiment) Sentiment {
 	return Sentiment{Code: events.Some(s.Code), Score: s.Score}
 }
 
-// listAnalysis counts an analysis, once its call has arrived, in the lists of the call's extensions too.
-func (s *State) listAnalysis(row Analysis, by int64) {
+// countAnalysis changes the counters of an analysis whose call has arrived, those of the call's extensions included.
+func (s *State) countAnalysis(row Analysis, by int64) {
 	if row.Listed {
 		call, _ := s.CallLogs.Get(Key{row.System, row.CallID})
-		s.listOwn(own{ListAnalysis, &s.ExtensionAnalyses}, row.Key, row.CreatedAt, call.parties(), by)
+		s.countPerExtension(perExtension{ListAnalysis, &s.ExtensionAnalyses}, row.Key, row.CreatedAt, call.extensions(), by)
 	}
 }
 
-// newestFindings are those that a call shows: of the newest completed analysis by (createdAt, id).
+// newestFindings returns the findings that a call shows: of the newest completed analysis by (createdAt, id).
 func (s *State) newestFindings(call OwnerRowKey) Findings {
 	newest, found := Analysis{}, false
-	for _, key := range s.analysesOf[call] {
-		row, live := s.Analyses.Get(key)
-		if !live || row.Status != events.AnalysisCompleted {
+	for _, row := range s.Analyses.existing(s.analysesOf[call]) {
+		if row.Status != events.AnalysisCompleted {
 			continue
 		}
-		if !found || row.CreatedAt > newest.CreatedAt || row.CreatedAt == newest.CreatedAt && follows(row.ID, newest.ID) {
+		if !found || row.CreatedAt > newest.CreatedAt || row.CreatedAt == newest.CreatedAt && bytes.Compare(row.ID[:], newest.ID[:]) > 0 {
 			newest, found = row, true
 		}
 	}
@@ -103,26 +99,4 @@ func (s *State) newestFindings(call OwnerRowKey) Findings {
 		return Findings{RepresentativeState: representativeNotAnalyzed}
 	}
 	return newest.Findings
-}
-
-func follows(a, b uuid.UUID) bool { return slices.Compare(a[:], b[:]) > 0 }
-
-// hideAnalyses takes a call's analyses out of their lists, and showAnalyses puts them in: between the two the call may change
-// the extensions that it belongs to.
-func (s *State) hideAnalyses(call OwnerRowKey) {
-	for _, key := range s.analysesOf[call] {
-		if row, live := s.Analyses.Get(key); live {
-			s.listAnalysis(row, -1)
-		}
-	}
-}
-
-func (s *State) showAnalyses(call OwnerRowKey) {
-	for _, key := range s.analysesOf[call] {
-		if row, live := s.Analyses.Get(key); live {
-			row.Listed = true
-			s.Analyses.Put(key, row)
-			s.listAnalysis(row, +1)
-		}
-	}
 }

@@ -8,7 +8,7 @@ import (
 	"callboard/events"
 )
 
-// CallLog is a row of call_log: everything reported of one call, save display names and transcript text.
+// CallLog is a row of call_log: everything that a report shows of one call, except display names and transcript text.
 type CallLog struct {
 	Key
 	Version   int64
@@ -20,7 +20,7 @@ type CallLog struct {
 	Findings
 }
 
-// CallFacet is what the call's own event says.
+// CallFacet is the part of a call's row that comes from the call's own events.
 type CallFacet struct {
 	CallSid               string
 	ParentCallSid         events.Null[string]
@@ -81,12 +81,12 @@ func callFacet(c *events.Call) CallFacet {
 		ConversionValue:       c.ConversionValue,
 		OutcomeSource:         c.OutcomeSource,
 		IsEdited:              c.IsEdited,
-		Tags:                  array(c.Tags),
+		Tags:                  jsonArray(c.Tags),
 	}
 }
 
-// parties are the extensions whose narrowed keys see the call, each once.
-func (c CallFacet) parties() []uuid.UUID {
+// extensions returns the extensions whose narrowed keys read the call, each once.
+func (c CallFacet) extensions() []uuid.UUID {
 	answered, from := c.AnsweredByExtensionID, c.FromExtensionID
 	switch {
 	case answered.Valid && from.Valid && answered != from:
@@ -102,7 +102,7 @@ func (c CallFacet) parties() []uuid.UUID {
 // foldCall applies an event of the call itself.
 func (s *State) foldCall(e events.Event, at events.Time) Outcome {
 	key := keyOf(e)
-	if s.final(e.System, key.ID) {
+	if s.callDeleted(e.System, key.ID) {
 		return Ignored
 	}
 	before, existed := s.CallLogs.Get(key)
@@ -110,46 +110,56 @@ func (s *State) foldCall(e events.Event, at events.Time) Outcome {
 		return Stale
 	}
 	if e.Deleted() {
-		s.endCall(key, before, existed, e)
+		s.removeCall(key, before, existed, e)
 		return Applied
 	}
 	next := before
 	next.Key, next.Version, next.CallFacet = key, e.Version, callFacet(e.State.(*events.Call))
-	owner := callOwner(key)
-	moved := !existed || !slices.Equal(before.parties(), next.parties())
-	if moved {
-		s.hideAnalyses(owner)
-	}
-	s.settleCall(next, at)
-	if moved {
-		s.showAnalyses(owner)
-	}
-	s.showRecordings(owner, next.CallSid)
+	s.replaceCall(before, existed, next, at)
+	s.setCallSid(callOwnerRow(key), next.CallSid)
 	return Applied
 }
 
-func callOwner(call Key) OwnerRowKey {
+func callOwnerRow(call Key) OwnerRowKey {
 	return OwnerRowKey{call.System, events.OwnerRow{Entity: events.EntityCall, ID: call.ID}}
 }
 
-// endCall removes a call with all that hangs on it, for good.
-func (s *State) endCall(key Key, before CallLog, existed bool, e events.Event) {
-	s.endFacets(callOwner(key))
+// removeCall removes a call and all its facets. The deletion is final.
+func (s *State) removeCall(key Key, before CallLog, existed bool, e events.Event) {
+	s.removeFacets(callOwnerRow(key))
 	if existed {
-		s.listCall(before, -1)
+		s.countCall(before, -1)
 		s.References.add(-1, before.references()...)
 		s.CallLogs.Delete(key)
 	}
-	s.bury(e.Identity, events.OwnerRow{})
+	s.addTombstone(e.Identity, events.OwnerRow{})
 }
 
-// settleCall writes a call's row with its facets as they are now. UpdatedAt moves if a reported value does.
-func (s *State) settleCall(next CallLog, at events.Time) {
-	owner := callOwner(next.Key)
+// replaceCall writes a call's row. Where its extensions change, it counts the call's analyses under the new ones.
+func (s *State) replaceCall(before CallLog, existed bool, next CallLog, at events.Time) {
+	if existed && slices.Equal(before.extensions(), next.extensions()) {
+		s.recomputeCall(next, at)
+		return
+	}
+	analyses := s.analysesOf[callOwnerRow(next.Key)]
+	for _, row := range s.Analyses.existing(analyses) {
+		s.countAnalysis(row, -1)
+	}
+	s.recomputeCall(next, at)
+	for key, row := range s.Analyses.existing(analyses) {
+		row.Listed = true
+		s.Analyses.Put(key, row)
+		s.countAnalysis(row, +1)
+	}
+}
+
+// recomputeCall writes a call's row with the current values of its facets. UpdatedAt changes if a reported value does.
+func (s *State) recomputeCall(next CallLog, at events.Time) {
+	owner := callOwnerRow(next.Key)
 	transcript, _ := s.Transcripts.Get(owner)
 	next.Transcription = transcript.orUnavailable()
-	recording, _ := s.newestRecording(owner)
-	next.RecordingSid = events.Null[string]{Value: recording.Sid, Valid: recording.Sid != ""}
+	recording, ok := s.newestRecording(owner)
+	next.RecordingSid = events.Null[string]{Value: recording.Sid, Valid: ok}
 	next.RecordingDuration = recording.Duration
 	next.Findings = s.newestFindings(owner)
 
@@ -157,41 +167,42 @@ func (s *State) settleCall(next CallLog, at events.Time) {
 	if !existed || s.reported(next) != s.reported(before) {
 		next.UpdatedAt = at
 	}
-	s.place(before, existed, next)
+	s.updateIndexes(before, existed, next)
 	s.CallLogs.Put(next.Key, next)
 }
 
-// place keeps a call in the lists that it belongs to, and counts what it refers to.
-func (s *State) place(before CallLog, existed bool, next CallLog) {
+// updateIndexes brings the counters, the index by extension and the references of a call to its next row.
+func (s *State) updateIndexes(before CallLog, existed bool, next CallLog) {
 	if existed {
 		s.References.add(-1, before.references()...)
 	}
 	s.References.add(+1, next.references()...)
-	if existed && before.CreatedAt == next.CreatedAt && slices.Equal(before.parties(), next.parties()) {
+	if existed && before.CreatedAt == next.CreatedAt && slices.Equal(before.extensions(), next.extensions()) {
 		return
 	}
 	if existed {
-		s.listCall(before, -1)
+		s.countCall(before, -1)
 	}
-	s.listCall(next, +1)
+	s.countCall(next, +1)
 }
 
-func (s *State) listCall(row CallLog, by int64) {
-	s.listOwn(own{ListCallLog, &s.ExtensionCalls}, row.Key, row.CreatedAt, row.parties(), by)
+func (s *State) countCall(row CallLog, by int64) {
+	s.countPerExtension(perExtension{ListCallLog, &s.ExtensionCalls}, row.Key, row.CreatedAt, row.extensions(), by)
 }
 
-// settleOwner brings a facet's change to the call it hangs on, if that has arrived.
-func (s *State) settleOwner(owner OwnerRowKey, at events.Time) {
+// recomputeOwner recomputes the call to which a changed facet belongs, if the call has arrived. A voicemail's row has no values of
+// its facets.
+func (s *State) recomputeOwner(owner OwnerRowKey, at events.Time) {
 	if owner.Entity != events.EntityCall {
 		return
 	}
 	if row, ok := s.CallLogs.Get(Key{owner.System, owner.ID}); ok {
-		s.settleCall(row, at)
+		s.recomputeCall(row, at)
 	}
 }
 
-// reported is the row with only what a report shows of it: a reference to what is not there is null, whatever the row holds,
-// so that a publisher clearing references to a deleted extension moves nothing.
+// reported returns the row with only the values that a report shows. A reference to a row that does not exist is null, so that a
+// publisher that clears references to a deleted extension does not change UpdatedAt.
 func (s *State) reported(row CallLog) CallLog {
 	row.Version, row.UpdatedAt = 0, 0
 	if _, live := s.CallGroups.Get(Key{row.System, row.CallGroupID.Value}); !live {

@@ -1,15 +1,16 @@
-// Package fold is what an event means: rows × event → rows. It knows no clock, context, database or logger, and is the same
-// code live, in a replay and under any batch size.
+// Package fold turns rows and an event into the next rows. It uses no clock, context, database or logger, and the same code runs
+// live, in a replay and for any batch size.
 //
-// A [State] holds the rows that a batch of events touches. Rows are the state: what is served is what the next event is folded
-// into. The laws that every entity shares:
+// A [State] holds the rows that a batch of events touches. The rows that are served are also the state into which the next event
+// is folded. Every entity follows these rules:
 //
 //   - An event whose version is not above the one last applied to its entity is stale and changes nothing.
-//   - A deletion leaves a [Tombstone] with its version. A "changed" above it makes the entity anew, save for a call: a deleted
-//     call is final, for itself and for all that hangs on it.
-//   - A facet (transcript, recording) is kept from its arrival and shows once its call has arrived. What it hangs on never changes.
+//   - A deletion leaves a [Tombstone] with its version. A "changed" event above that version creates the entity again, except a
+//     call: the deletion of a call is final for the call and for all its facets.
+//   - A facet (transcript, recording, analysis) is stored when it arrives and becomes visible when its call has arrived. The call or
+//     voicemail that it belongs to never changes.
 //
-// The transcription status of a call moves like this; only a stored text leaves failed and unavailable:
+// The transcription status of a call changes as follows. Only a stored text leaves failed and unavailable:
 //
 //	(none) ── queued, running ──> processing ── failed ──> failed
 //	   │                              │                      │
@@ -18,5 +19,5 @@
 //	   └── completed ──> completed <───────────┴─────────────┘
 //	                         └── removed, deleted ──> unavailable
 //
-// A row's UpdatedAt is the partition's [Clock] at the event that last changed a value which the row reports.
+// UpdatedAt of a call's row is the partition's [Clock] at the event that last changed a value which the row reports.
 package fold

@@ -6,96 +6,92 @@ import (
 	"callboard/events"
 )
 
-// facet is a row that hangs on one call or voicemail, always the same, and has an identity of its own.
+// facet is a row with an identity of its own that belongs to one call or voicemail, which never changes.
 type facet interface {
 	comparable
 	version() int64
-	owner() events.OwnerRow
+	ownerRow() events.OwnerRow
 }
 
-// owned are the facets of a kind by what they hang on.
-type owned[K comparable] map[OwnerRowKey][]K
+// facetIndex holds the keys of a kind of facet by the call or voicemail that they belong to.
+type facetIndex[K comparable] map[OwnerRowKey][]K
 
-func (o *owned[K]) own(owner OwnerRowKey, key K) {
-	if *o == nil {
-		*o = make(owned[K])
+func (x *facetIndex[K]) add(owner OwnerRowKey, key K) {
+	if *x == nil {
+		*x = make(facetIndex[K])
 	}
-	if !slices.Contains((*o)[owner], key) {
-		(*o)[owner] = append((*o)[owner], key)
+	if !slices.Contains((*x)[owner], key) {
+		(*x)[owner] = append((*x)[owner], key)
 	}
 }
 
-// facets are all of one kind: their rows, what they hang on, and how one is counted into its lists and out of them.
-type facets[K, R comparable] struct {
-	rows *Table[K, R]
-	of   *owned[K]
-	list func(row R, by int64)
+// facetTable is the rows of a kind of facet, their index, and the function that changes a row's counters by +1 or -1.
+type facetTable[K, R comparable] struct {
+	rows  *Table[K, R]
+	index *facetIndex[K]
+	count func(row R, by int64)
 }
 
-// attach applies an event of a facet. read is its row as the event has it.
-func attach[K comparable, R facet](
-	s *State, f facets[K, R], key K, e events.Event, at events.Time, read func() R,
+// foldFacet applies an event of a facet. read returns the row that the event's state gives.
+func foldFacet[K comparable, R facet](
+	s *State, f facetTable[K, R], key K, e events.Event, at events.Time, read func() R,
 ) (Outcome, error) {
 	before, existed := f.rows.Get(key)
-	tomb := s.tombstone(e.Identity)
-	if e.Version <= max(before.version(), tomb.Version) {
+	tombstone := s.tombstone(e.Identity)
+	if e.Version <= max(before.version(), tombstone.Version) {
 		return Stale, nil
 	}
-	known := tomb.OwnerRow
+	known := tombstone.OwnerRow
 	if existed {
-		known = before.owner()
+		known = before.ownerRow()
 	}
 	if e.Deleted() {
 		if existed {
-			f.list(before, -1)
+			f.count(before, -1)
 		}
 		f.rows.Delete(key)
-		s.bury(e.Identity, known)
-		s.settleOwner(OwnerRowKey{e.System, known}, at)
+		s.addTombstone(e.Identity, known)
+		s.recomputeOwner(OwnerRowKey{e.System, known}, at)
 		return Applied, nil
 	}
 	next := read()
-	if known.Entity != "" && known != next.owner() {
-		return 0, errOwnerChanged
+	if known.Entity != "" && known != next.ownerRow() {
+		return 0, errOwnerRowChanged
 	}
-	owner := OwnerRowKey{e.System, next.owner()}
-	if s.finalOwner(owner) {
-		s.bury(e.Identity, next.owner())
+	owner := OwnerRowKey{e.System, next.ownerRow()}
+	if s.ownerRowDeleted(owner) {
+		s.addTombstone(e.Identity, next.ownerRow())
 		return Ignored, nil
 	}
-	s.unbury(e.Identity)
+	s.clearTombstone(e.Identity)
 	if existed {
-		f.list(before, -1)
+		f.count(before, -1)
 	}
-	f.of.own(owner, key)
+	f.index.add(owner, key)
 	f.rows.Put(key, next)
-	f.list(next, +1)
-	s.settleOwner(owner, at)
+	f.count(next, +1)
+	s.recomputeOwner(owner, at)
 	return Applied, nil
 }
 
-// end removes the facets of an owner. The tombstones keep what they hung on: that never changes.
-func end[K comparable, R facet](s *State, f facets[K, R], owner OwnerRowKey, identity func(K) events.Identity) {
-	for _, key := range (*f.of)[owner] {
-		row, live := f.rows.Get(key)
-		if !live {
-			continue
-		}
-		f.list(row, -1)
+// removeFacetRows removes an owner row's facets of one kind. Their tombstones keep the owner row, which must never change.
+func removeFacetRows[K comparable, R facet](s *State, f facetTable[K, R], owner OwnerRowKey, identity func(K) events.Identity) {
+	for key, row := range f.rows.existing((*f.index)[owner]) {
+		f.count(row, -1)
 		f.rows.Delete(key)
 		id := identity(key)
 		id.Version = row.version()
-		s.bury(id, row.owner())
+		s.addTombstone(id, row.ownerRow())
 	}
 }
 
-// endFacets removes what hangs on an owner.
-func (s *State) endFacets(owner OwnerRowKey) {
-	s.endTranscript(owner)
-	end(s, s.recordings(), owner, func(key RecordingKey) events.Identity {
+// removeFacets removes all facets of a deleted call or voicemail.
+func (s *State) removeFacets(owner OwnerRowKey) {
+	s.removeTranscript(owner)
+	removeFacetRows(s, s.recordings(), owner, func(key RecordingKey) events.Identity {
 		return events.Identity{Entity: events.EntityRecording, System: key.System, Key: key.Sid}
 	})
-	end(s, s.analyses(), owner, func(key Key) events.Identity {
+	removeFacetRows(s, s.analyses(), owner, func(key Key) events.Identity {
 		return events.Identity{Entity: events.EntityAnalysis, System: key.System, Key: key.ID.String()}
 	})
 }

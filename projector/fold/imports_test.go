@@ -18,7 +18,7 @@ func TestPurity(t *testing.T) {
 		t.Fatal(err)
 	}
 	allowed := []string{
-		"callboard/events", "crypto/sha256", "errors", "slices", "strings", "github.com/google/uuid",
+		"callboard/events", "bytes", "crypto/sha256", "errors", "slices", "strings", "github.com/google/uuid",
 		"github.com/go-json-experiment/json",
 	}
 	for _, path := range strings.Fields(string(out)) {

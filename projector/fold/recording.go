@@ -1,26 +1,23 @@
 package fold
 
-import (
-	"callboard/events"
-)
+import "callboard/events"
 
-func (r Recording) version() int64         { return r.Version }
-func (r Recording) owner() events.OwnerRow { return r.OwnerRow }
+func (r Recording) version() int64            { return r.Version }
+func (r Recording) ownerRow() events.OwnerRow { return r.OwnerRow }
 
-func (s *State) recordings() facets[RecordingKey, Recording] {
-	return facets[RecordingKey, Recording]{&s.Recordings, &s.recordingsOf, s.listRecording}
+func (s *State) recordings() facetTable[RecordingKey, Recording] {
+	return facetTable[RecordingKey, Recording]{&s.Recordings, &s.recordingsOf, s.countRecording}
 }
 
-// LoadRecording adds a recording as it stands in the database.
+// LoadRecording adds a recording as the database has it.
 func (s *State) LoadRecording(row Recording) {
 	s.Recordings.Load(row.RecordingKey, row)
-	s.recordingsOf.own(OwnerRowKey{row.System, row.OwnerRow}, row.RecordingKey)
+	s.recordingsOf.add(OwnerRowKey{row.System, row.OwnerRow}, row.RecordingKey)
 }
 
-// foldRecording applies an event of a recording.
 func (s *State) foldRecording(e events.Event, at events.Time) (Outcome, error) {
 	key := RecordingKey{e.System, e.Key}
-	return attach(s, s.recordings(), key, e, at, func() Recording { return s.recording(key, e.State.(*events.Recording)) })
+	return foldFacet(s, s.recordings(), key, e, at, func() Recording { return s.recording(key, e.State.(*events.Recording)) })
 }
 
 func (s *State) recording(key RecordingKey, r *events.Recording) Recording {
@@ -43,18 +40,17 @@ func (s *State) recording(key RecordingKey, r *events.Recording) Recording {
 	return row
 }
 
-// listRecording counts a call's recording, once the call has arrived and as long as the audio can be had.
-func (s *State) listRecording(row Recording, by int64) {
+// countRecording changes the counters of a recording whose call has arrived and whose audio is not unavailable.
+func (s *State) countRecording(row Recording, by int64) {
 	if row.CallSid.Valid && row.Status != events.RecordingUnavailable {
-		s.Counts.add(by, byStatus(row.System, ListRecording, row.Status, row.CreatedAt)...)
+		s.Counts.add(by, statusCountKeys(row.System, ListRecording, row.Status, row.CreatedAt)...)
 	}
 }
 
-// newestRecording is the one that an owner shows: the newest by (createdAt, recordingSid) that is not unavailable.
+// newestRecording returns the recording that a call shows: the newest by (createdAt, recordingSid) that is not unavailable.
 func (s *State) newestRecording(owner OwnerRowKey) (newest Recording, ok bool) {
-	for _, key := range s.recordingsOf[owner] {
-		row, live := s.Recordings.Get(key)
-		if !live || row.Status == events.RecordingUnavailable {
+	for _, row := range s.Recordings.existing(s.recordingsOf[owner]) {
+		if row.Status == events.RecordingUnavailable {
 			continue
 		}
 		if !ok || row.CreatedAt > newest.CreatedAt || row.CreatedAt == newest.CreatedAt && row.Sid > newest.Sid {
@@ -64,16 +60,12 @@ func (s *State) newestRecording(owner OwnerRowKey) (newest Recording, ok bool) {
 	return newest, ok
 }
 
-// showRecordings gives a call's recordings the sid under which they are listed.
-func (s *State) showRecordings(call OwnerRowKey, callSid string) {
-	for _, key := range s.recordingsOf[call] {
-		row, live := s.Recordings.Get(key)
-		if !live {
-			continue
-		}
-		s.listRecording(row, -1)
-		row.CallSid = events.Some(callSid)
+// setCallSid sets the sid by which the recordings of a call are found, and counts them.
+func (s *State) setCallSid(call OwnerRowKey, sid string) {
+	for key, row := range s.Recordings.existing(s.recordingsOf[call]) {
+		s.countRecording(row, -1)
+		row.CallSid = events.Some(sid)
 		s.Recordings.Put(key, row)
-		s.listRecording(row, +1)
+		s.countRecording(row, +1)
 	}
 }

@@ -8,18 +8,18 @@ import (
 
 // Key is an entity's identity: the same id in two phone systems is two entities.
 type Key struct {
-	System uuid.UUID // [uuid.Nil]: belongs to no single system
+	System uuid.UUID // [uuid.Nil] for an entity of no single system
 	ID     uuid.UUID
 }
 
-// Tombstone is the version at which an entity ended and, for a facet, what it hung on.
+// Tombstone is a row of tombstone: the version at which an entity was deleted and, for a facet, its owner row.
 type Tombstone struct {
 	TombstoneKey
 	Version  int64
 	OwnerRow events.OwnerRow
 }
 
-// TombstoneKey is the identity of an entity that ended.
+// TombstoneKey is the identity of a deleted entity.
 type TombstoneKey struct {
 	System uuid.UUID
 	Entity events.Entity
@@ -147,7 +147,7 @@ type Classification struct {
 	UpdatedAt events.Time
 }
 
-// ClassificationKey is a definition's identity: System is [uuid.Nil] for the global default.
+// ClassificationKey is a classification's identity. System is [uuid.Nil] for a global default.
 type ClassificationKey struct {
 	System uuid.UUID
 	Kind   string
@@ -166,10 +166,10 @@ type Analysis struct {
 	CreatedAt    events.Time
 	CoachingTips string
 	Findings
-	Listed bool // its call has arrived
+	Listed bool // the call has arrived
 }
 
-// Findings are what a report row shows of an analysis.
+// Findings is the part of an analysis that a call shows.
 type Findings struct {
 	Category                 events.Null[string]
 	OverallSentiment         Sentiment
@@ -183,7 +183,7 @@ type Findings struct {
 	RepresentativeSource     events.Null[string]
 }
 
-// Sentiment is a code, null where there is none, and the score that the analysis gave it.
+// Sentiment is a classification code and the score that the analysis gave it. A null code means no sentiment.
 type Sentiment struct {
 	Code  events.Null[string]
 	Score events.Null[float64]
@@ -205,13 +205,13 @@ type Voicemail struct {
 	CreatedAt    events.Time
 }
 
-// OwnerRowKey names a call or voicemail of a system.
+// OwnerRowKey is the identity of a call or voicemail, as its facets name it.
 type OwnerRowKey struct {
 	System uuid.UUID
 	events.OwnerRow
 }
 
-// Recording is a row of recording. CallSid is that of its call, once that has arrived.
+// Recording is a row of recording. CallSid is null until the recording's call has arrived.
 type Recording struct {
 	RecordingKey
 	Version          int64
@@ -231,7 +231,8 @@ type RecordingKey struct {
 	Sid    string
 }
 
-// ExtensionEntry is a row of extension_call or extension_analysis: a call or an analysis that a key narrowed to the extension may see.
+// ExtensionEntry is a row of extension_call or extension_analysis: a call or an analysis that a key narrowed to the extension may
+// read.
 type ExtensionEntry struct {
 	System    uuid.UUID
 	Extension uuid.UUID
@@ -239,15 +240,15 @@ type ExtensionEntry struct {
 	ID        uuid.UUID
 }
 
-// CountKey names a row of day_count.
+// CountKey is the key of a row of day_count.
 type CountKey struct {
 	System uuid.UUID
 	List   string // the table's name
-	Subset string // empty: every row; else those of a status, or those of a key narrowed to an extension
+	Subset string // empty for all rows, else a status or an extension
 	Day    events.Time
 }
 
-// ReferenceKey names a row of reference_count.
+// ReferenceKey is the key of a row of reference_count.
 type ReferenceKey struct {
 	System uuid.UUID
 	Family string // call_group, extension, representative, or a classification's kind

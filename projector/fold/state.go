@@ -8,9 +8,9 @@ import (
 	"callboard/events"
 )
 
-// State is the part of the projection that a batch of events touches. Whoever folds loads into it every row that the events
-// name, the rows of what they hang on with all that hangs on those, and the call groups, extensions and representatives that
-// those calls and their analyses refer to.
+// State is the part of the projection that a batch of events touches. Before it folds, the caller loads three groups of rows: the
+// rows that the events name, the calls and voicemails of the facets among them with all their facets, and the call groups,
+// extensions and representatives to which those calls and their analyses refer.
 type State struct {
 	Partition int16
 
@@ -35,52 +35,53 @@ type State struct {
 	Voicemails        Table[Key, Voicemail]
 	Tombstones        Table[TombstoneKey, Tombstone]
 
-	// Counts and References are the changes of day_count and reference_count; zeros are among them.
+	// Counts and References are the changes to day_count and reference_count. Some of them can be zero.
 	Counts     Deltas[CountKey]
 	References Deltas[ReferenceKey]
 
-	recordingsOf owned[RecordingKey]
-	analysesOf   owned[Key]
+	recordingsOf facetIndex[RecordingKey]
+	analysesOf   facetIndex[Key]
 }
 
-// Outcome is what became of an event that could be read.
+// Outcome is the result of folding an event.
 type Outcome int
 
 // The outcomes.
 const (
 	Applied Outcome = iota + 1
-	Stale           // its version was not above the one applied last
-	Ignored         // it is of a deleted call
+	Stale           // the version is not above the one last applied
+	Ignored         // the event belongs to a deleted call
 )
 
-var errUnknownEntity = errors.New("the entity is unknown")
+var (
+	errUnknownEntity   = errors.New("the entity is unknown")
+	errOwnerRowChanged = errors.New("callId or voicemailId differs from that of the facet's earlier events and must not change")
+)
 
-var errOwnerChanged = errors.New("callId or voicemailId differs from what the facet's earlier events said, and may never change")
-
-// Fold applies one event; at is the partition's clock at it. An error is an event that contradicts what is known: it changes
-// nothing and is a dead letter.
+// Fold applies one event; at is the partition's clock at the event. An error means that the event contradicts earlier ones: it
+// changes nothing, and the caller stores it as a dead letter.
 func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
 	switch e.Entity {
 	case events.EntityPhoneSystem:
-		return define(s, &s.PhoneSystems, keyOf(e), e, s.phoneSystem), nil
+		return replaceRow(s, &s.PhoneSystems, keyOf(e), e, s.phoneSystem), nil
 	case events.EntityGroup:
-		return define(s, &s.Groups, keyOf(e), e, group), nil
+		return replaceRow(s, &s.Groups, keyOf(e), e, group), nil
 	case events.EntityExtension:
-		return define(s, &s.Extensions, keyOf(e), e, extension), nil
+		return replaceRow(s, &s.Extensions, keyOf(e), e, extension), nil
 	case events.EntityPhone:
-		return define(s, &s.Phones, keyOf(e), e, phone), nil
+		return replaceRow(s, &s.Phones, keyOf(e), e, phone), nil
 	case events.EntityPhoneNumber:
-		return define(s, &s.PhoneNumbers, keyOf(e), e, phoneNumber), nil
+		return replaceRow(s, &s.PhoneNumbers, keyOf(e), e, phoneNumber), nil
 	case events.EntityAgentConfig:
-		return define(s, &s.AgentConfigs, keyOf(e), e, agentConfig), nil
+		return replaceRow(s, &s.AgentConfigs, keyOf(e), e, agentConfig), nil
 	case events.EntityCallGroup:
-		return define(s, &s.CallGroups, keyOf(e), e, callGroup), nil
+		return replaceRow(s, &s.CallGroups, keyOf(e), e, callGroup), nil
 	case events.EntityCallMenu:
-		return define(s, &s.CallMenus, keyOf(e), e, callMenu), nil
+		return replaceRow(s, &s.CallMenus, keyOf(e), e, callMenu), nil
 	case events.EntityRepresentative:
-		return define(s, &s.Representatives, keyOf(e), e, representative), nil
+		return replaceRow(s, &s.Representatives, keyOf(e), e, representative), nil
 	case events.EntityClassification:
-		return define(s, &s.Classifications, ClassificationKeyOf(e), e, classification), nil
+		return replaceRow(s, &s.Classifications, ClassificationKeyOf(e), e, classification), nil
 	case events.EntityCall:
 		return s.foldCall(e, at), nil
 	case events.EntityTranscript:
@@ -97,35 +98,36 @@ func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
 
 func tombstoneKey(id events.Identity) TombstoneKey { return TombstoneKey{id.System, id.Entity, id.Key} }
 
+// tombstone returns the zero Tombstone, whose version is 0, where there is none.
 func (s *State) tombstone(id events.Identity) Tombstone {
-	tomb, _ := s.Tombstones.Get(tombstoneKey(id))
-	return tomb
+	row, _ := s.Tombstones.Get(tombstoneKey(id))
+	return row
 }
 
-func (s *State) bury(id events.Identity, owner events.OwnerRow) {
+// addTombstone records the deletion of an entity at the version of id. owner is zero unless the entity is a facet.
+func (s *State) addTombstone(id events.Identity, owner events.OwnerRow) {
 	key := tombstoneKey(id)
 	s.Tombstones.Put(key, Tombstone{TombstoneKey: key, Version: id.Version, OwnerRow: owner})
 }
 
-// unbury takes a tombstone away: the entity is there again.
-func (s *State) unbury(id events.Identity) {
+func (s *State) clearTombstone(id events.Identity) {
 	key := tombstoneKey(id)
 	if _, ok := s.Tombstones.Get(key); ok {
 		s.Tombstones.Delete(key)
 	}
 }
 
-// final tells whether a call was deleted: for good.
-func (s *State) final(system, call uuid.UUID) bool {
+func (s *State) callDeleted(system, call uuid.UUID) bool {
 	_, ok := s.Tombstones.Get(TombstoneKey{system, events.EntityCall, call.String()})
 	return ok
 }
 
-func (s *State) finalOwner(owner OwnerRowKey) bool {
-	return owner.Entity == events.EntityCall && s.final(owner.System, owner.ID)
+// ownerRowDeleted is always false for a voicemail: its deletion is not final.
+func (s *State) ownerRowDeleted(owner OwnerRowKey) bool {
+	return owner.Entity == events.EntityCall && s.callDeleted(owner.System, owner.ID)
 }
 
-// String is the outcome in one lower-case word.
+// String returns the outcome as one lower-case word.
 func (o Outcome) String() string {
 	switch o {
 	case Applied:

@@ -1,28 +1,28 @@
 package fold
 
-// Table is the part of one database table that a batch of events touches: the rows as they were loaded and as they are now.
-// The zero Table is empty and ready.
+// Table is the part of one database table that a batch of events touches: its rows as loaded and as they are now. The zero Table
+// is empty and ready to use.
 type Table[K, R comparable] struct {
 	entries map[K]*entry[K, R]
-	order   []*entry[K, R] // of first touch, so that writes are deterministic
+	order   []*entry[K, R] // in order of first use, so that writes are deterministic
 }
 
-// entry is a row as it is now. What was loaded lies beside it, so that a fold that starts from nothing holds each row once.
+// entry holds the loaded row by pointer, so that a fold that loads nothing holds each row once.
 type entry[K, R comparable] struct {
 	key     K
 	row     R
-	loaded  *R // nil: it wasn't
+	loaded  *R // nil if the row was not loaded
 	live    bool
 	written bool
 }
 
-// Load adds a row as it stands in the database.
+// Load adds a row as the database has it.
 func (t *Table[K, R]) Load(key K, row R) {
 	e := t.at(key)
 	e.row, e.loaded, e.live = row, &row, true
 }
 
-// Get is the row as it is now; ok is false where there is none.
+// Get returns the row as it is now; ok is false if there is none.
 func (t *Table[K, R]) Get(key K) (row R, ok bool) {
 	if e := t.entries[key]; e != nil && e.live {
 		return e.row, true
@@ -30,7 +30,7 @@ func (t *Table[K, R]) Get(key K) (row R, ok bool) {
 	return row, false
 }
 
-// Rows are the rows as they are now, in the order of first touch. They are not to be changed.
+// Rows iterates over the rows as they are now, in order of first use. The caller must not change them.
 func (t *Table[K, R]) Rows() func(yield func(*R) bool) {
 	return func(yield func(*R) bool) {
 		for _, e := range t.order {
@@ -41,21 +41,32 @@ func (t *Table[K, R]) Rows() func(yield func(*R) bool) {
 	}
 }
 
-// Put writes a row.
+// existing iterates over those of the keys that have a row.
+func (t *Table[K, R]) existing(keys []K) func(yield func(K, R) bool) {
+	return func(yield func(K, R) bool) {
+		for _, key := range keys {
+			if row, ok := t.Get(key); ok && !yield(key, row) {
+				return
+			}
+		}
+	}
+}
+
+// Put adds or replaces a row.
 func (t *Table[K, R]) Put(key K, row R) {
 	e := t.at(key)
 	e.row, e.live, e.written = row, true, true
 }
 
-// Delete removes a row, loaded or not.
+// Delete removes a row, whether it was loaded or not.
 func (t *Table[K, R]) Delete(key K) {
 	var none R
 	e := t.at(key)
 	e.row, e.live, e.written = none, false, true
 }
 
-// Changes are the rows to write and the keys to delete so that the database stands as the table does. A row that ended as it
-// was loaded is in neither. Deletions of rows that were never loaded are included.
+// Changes returns the rows to write and the keys to delete that bring the database to the table's state. A row that equals its
+// loaded state is in neither. Deletions of rows that were not loaded are included.
 func (t *Table[K, R]) Changes() (upserts []R, deletes []K) {
 	for _, e := range t.order {
 		switch {

@@ -6,7 +6,7 @@ import (
 	"callboard/events"
 )
 
-// Transcription statuses as served.
+// The transcription statuses that a call or voicemail shows.
 const (
 	TranscriptionCompleted   = "completed"
 	TranscriptionProcessing  = "processing"
@@ -14,10 +14,10 @@ const (
 	TranscriptionUnavailable = "unavailable"
 )
 
-// Transcription is what a call or voicemail shows of its transcript: whether text can be had now, and which.
+// Transcription is the part of a transcript that its call or voicemail shows: the status, and the identity of the stored text.
 type Transcription struct {
 	Status     string
-	Digest     events.Null[[sha256.Size]byte] // of text and turns, where a text is stored
+	Digest     events.Null[[sha256.Size]byte] // of text and turns; null without a stored text
 	TextBytes  events.Null[int64]
 	TurnsBytes events.Null[int64]
 }
@@ -29,18 +29,17 @@ type Transcript struct {
 	Transcription
 }
 
-// TranscriptText is a row of transcript_text: the stored text and its turns as JSON text. It is written and never loaded.
+// TranscriptText is a row of transcript_text: the stored text, and its turns as JSON text. It is written but never loaded.
 type TranscriptText struct {
 	OwnerRowKey
 	Text  string
 	Turns string
 }
 
-// foldTranscript applies an event of a transcript.
 func (s *State) foldTranscript(e events.Event, at events.Time) Outcome {
 	parsed, _ := events.ParseOwnerRow(e.Key)
 	owner := OwnerRowKey{e.System, parsed}
-	if s.finalOwner(owner) {
+	if s.ownerRowDeleted(owner) {
 		return Ignored
 	}
 	row, _ := s.Transcripts.Get(owner)
@@ -48,15 +47,15 @@ func (s *State) foldTranscript(e events.Event, at events.Time) Outcome {
 		return Stale
 	}
 	row.OwnerRowKey, row.Version = owner, e.Version
-	row.Transcription = s.transcribe(owner, row.Transcription, e)
-	s.unbury(e.Identity)
+	row.Transcription = s.nextTranscription(owner, row.Transcription, e)
+	s.clearTombstone(e.Identity)
 	s.Transcripts.Put(owner, row)
-	s.settleOwner(owner, at)
+	s.recomputeOwner(owner, at)
 	return Applied
 }
 
-// transcribe is the transcription after an event, and writes or removes the text with it.
-func (s *State) transcribe(owner OwnerRowKey, now Transcription, e events.Event) Transcription {
+// nextTranscription returns the transcription after an event, and writes or deletes the stored text.
+func (s *State) nextTranscription(owner OwnerRowKey, now Transcription, e events.Event) Transcription {
 	status := events.TranscriptRemoved
 	if !e.Deleted() {
 		status = e.State.(*events.Transcript).Status
@@ -69,15 +68,15 @@ func (s *State) transcribe(owner OwnerRowKey, now Transcription, e events.Event)
 		}
 		return next
 	}
-	next := now.attempted(status)
+	next := now.withoutText(status)
 	if now.Digest.Valid && !next.Digest.Valid {
 		s.TranscriptTexts.Delete(owner)
 	}
 	return next
 }
 
-// attempted is the transcription after an attempt that left no text.
-func (t Transcription) attempted(status string) Transcription {
+// withoutText returns the transcription after an event with this status that stores no text.
+func (t Transcription) withoutText(status string) Transcription {
 	switch t.Status {
 	case TranscriptionCompleted:
 		if status == events.TranscriptRemoved {
@@ -96,7 +95,7 @@ func (t Transcription) attempted(status string) Transcription {
 	return Transcription{Status: TranscriptionUnavailable}
 }
 
-// orUnavailable is the transcription as served where none was ever attempted.
+// orUnavailable returns the transcription, or unavailable where there was no attempt.
 func (t Transcription) orUnavailable() Transcription {
 	if t.Status == "" {
 		t.Status = TranscriptionUnavailable
@@ -104,19 +103,19 @@ func (t Transcription) orUnavailable() Transcription {
 	return t
 }
 
-// transcriptText is what a completed transcript stores: its text, "" where it has none, and turns only beside a text.
+// transcriptText returns the row that a completed transcript stores. Without a text, the row has an empty text and no turns.
 func transcriptText(owner OwnerRowKey, t *events.Transcript) TranscriptText {
 	turns := t.Turns
 	if !t.Text.Valid {
 		turns = nil
 	}
-	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: array(turns)}
+	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: jsonArray(turns)}
 }
 
 func (t TranscriptText) transcription() Transcription {
 	h := sha256.New()
 	h.Write([]byte(t.Text))
-	h.Write([]byte{0}) // no text holds NUL
+	h.Write([]byte{0}) // separates the two: a text cannot contain NUL
 	h.Write([]byte(t.Turns))
 	return Transcription{
 		Status:     TranscriptionCompleted,
@@ -126,8 +125,9 @@ func (t TranscriptText) transcription() Transcription {
 	}
 }
 
-// endTranscript removes an owner's transcript. That of a call can't come back; for one of a voicemail, which can, the version stays.
-func (s *State) endTranscript(owner OwnerRowKey) {
+// removeTranscript removes the transcript of a deleted call or voicemail. Only a voicemail's leaves a tombstone, because a deleted
+// voicemail can be created again.
+func (s *State) removeTranscript(owner OwnerRowKey) {
 	transcript, ok := s.Transcripts.Get(owner)
 	if !ok {
 		return
@@ -137,7 +137,7 @@ func (s *State) endTranscript(owner OwnerRowKey) {
 		s.TranscriptTexts.Delete(owner)
 	}
 	if owner.Entity == events.EntityVoicemail {
-		s.bury(events.Identity{
+		s.addTombstone(events.Identity{
 			Entity: events.EntityTranscript, System: owner.System, Key: owner.Key(), Version: transcript.Version,
 		}, events.OwnerRow{})
 	}

@@ -3,10 +3,13 @@ package fold
 import (
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"callboard/events"
 )
+
+// The functions below return the row for the state of an event. Nested values become JSON text in the contract's form.
 
 func (s *State) phoneSystem(p *events.PhoneSystem) PhoneSystem {
 	return PhoneSystem{ID: p.ID, Version: p.Version, Name: p.Name, OrganizationID: p.OrganizationID, Partition: s.Partition}
@@ -29,9 +32,9 @@ func extension(e *events.Extension) Extension {
 		Status:            e.Status,
 		CreatedAt:         e.CreatedAt,
 		UpdatedAt:         e.UpdatedAt,
-		AssignedPhones:    array(references("phone", e.PhoneSystemID, e.AssignedPhoneIDs)),
-		UnansweredAction:  object(e.UnansweredAction),
-		VoicemailGreeting: object(e.VoicemailGreeting),
+		AssignedPhones:    jsonArray(references("phone", e.PhoneSystemID, e.AssignedPhoneIDs)),
+		UnansweredAction:  jsonObject(e.UnansweredAction),
+		VoicemailGreeting: jsonObject(e.VoicemailGreeting),
 	}
 }
 
@@ -44,10 +47,10 @@ func callGroup(g *events.CallGroup) CallGroup {
 		Status:            g.Status,
 		CreatedAt:         g.CreatedAt,
 		UpdatedAt:         g.UpdatedAt,
-		Members:           array(g.Members),
+		Members:           jsonArray(g.Members),
 		RingPattern:       g.RingPattern,
-		UnansweredAction:  object(g.UnansweredAction),
-		VoicemailGreeting: object(g.VoicemailGreeting),
+		UnansweredAction:  jsonObject(g.UnansweredAction),
+		VoicemailGreeting: jsonObject(g.VoicemailGreeting),
 	}
 }
 
@@ -104,10 +107,10 @@ func callMenu(m *events.CallMenu) CallMenu {
 		Status:                 m.Status,
 		CreatedAt:              m.CreatedAt,
 		UpdatedAt:              m.UpdatedAt,
-		Prompt:                 object(m.Prompt),
-		Choices:                array(m.Choices),
+		Prompt:                 jsonObject(m.Prompt),
+		Choices:                jsonArray(m.Choices),
 		DirectExtensionDialing: m.DirectExtensionDialing,
-		NoInputAction:          object(m.NoInputAction),
+		NoInputAction:          jsonObject(m.NoInputAction),
 	}
 }
 
@@ -117,4 +120,67 @@ func references(kind string, system uuid.UUID, ids []uuid.UUID) []events.Referen
 		refs[i] = events.Reference{Type: kind, ID: id, PhoneSystemID: system}
 	}
 	return refs
+}
+
+func classification(c *events.Classification) Classification {
+	return Classification{
+		ClassificationKey: ClassificationKey{c.PhoneSystemID.Value, c.Kind, c.Code},
+		Version:           c.Version,
+		Label:             c.Label,
+		Status:            c.Status,
+		Score:             c.Score,
+		UpdatedAt:         c.UpdatedAt,
+	}
+}
+
+func representative(r *events.Representative) Representative {
+	return Representative{
+		Key:       Key{r.PhoneSystemID, r.ID},
+		Version:   r.Version,
+		Name:      r.Name,
+		Status:    r.Status,
+		UpdatedAt: r.UpdatedAt,
+	}
+}
+
+func voicemail(v *events.Voicemail) Voicemail {
+	return Voicemail{
+		Key:          Key{v.PhoneSystemID, v.ID},
+		Version:      v.Version,
+		CallSid:      v.CallSid,
+		From:         v.From,
+		FromName:     v.FromName,
+		Duration:     v.Duration,
+		ExtensionID:  v.ExtensionID,
+		CallGroupID:  v.CallGroupID,
+		Listened:     v.Listened,
+		Archived:     v.Archived,
+		RecordingSid: v.RecordingSid,
+		CreatedAt:    v.CreatedAt,
+	}
+}
+
+// jsonArray encodes a list as JSON text in the contract's form; an empty list is "[]".
+func jsonArray[T any](list []T) string {
+	if len(list) == 0 {
+		return "[]"
+	}
+	return jsonText(list)
+}
+
+// jsonObject encodes a value as JSON text in the contract's form, or null.
+func jsonObject[T any](value *T) events.Null[string] {
+	if value == nil {
+		return events.Null[string]{}
+	}
+	return events.Some(jsonText(value))
+}
+
+// jsonText panics where a value cannot be encoded. That does not happen: Decode refuses what JSON cannot represent.
+func jsonText(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic("fold: encode a decoded value: " + err.Error())
+	}
+	return string(text)
 }

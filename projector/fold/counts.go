@@ -1,0 +1,96 @@
+package fold
+
+import (
+	"github.com/google/uuid"
+
+	"callboard/events"
+)
+
+// The lists in day_count, named after their tables.
+const (
+	ListExtension   = "extension"
+	ListPhone       = "phone"
+	ListPhoneNumber = "phone_number"
+	ListAgentConfig = "agent_config"
+	ListCallGroup   = "call_group"
+	ListCallMenu    = "call_menu"
+	ListCallLog     = "call_log"
+	ListRecording   = "recording"
+	ListAnalysis    = "analysis"
+	ListVoicemail   = "voicemail"
+)
+
+// The families of reference_count that are not kinds of classification.
+const (
+	FamilyCallGroup      = "call_group"
+	FamilyExtension      = "extension"
+	FamilyRepresentative = "representative"
+)
+
+// Deltas holds the changes to counters by key.
+type Deltas[K comparable] map[K]int64
+
+func (d *Deltas[K]) add(by int64, keys ...K) {
+	if *d == nil {
+		*d = make(Deltas[K])
+	}
+	for _, key := range keys {
+		(*d)[key] += by
+	}
+}
+
+// statusCountKeys returns the counters of a row in a list that can be filtered by status.
+func statusCountKeys(system uuid.UUID, list, status string, createdAt events.Time) []CountKey {
+	keys := []CountKey{{System: system, List: list, Day: createdAt.Day()}}
+	if status != "" {
+		keys = append(keys, CountKey{System: system, List: list, Subset: status, Day: createdAt.Day()})
+	}
+	return keys
+}
+
+// perExtension is a list that a key narrowed to an extension reads in part: its name, and its index by extension.
+type perExtension struct {
+	list  string
+	index *Table[ExtensionEntry, ExtensionEntry]
+}
+
+// countPerExtension changes the counters of a row by +1 or -1, both in the whole list and for each of the extensions, and adds
+// the row to the index or deletes it there.
+func (s *State) countPerExtension(p perExtension, key Key, createdAt events.Time, extensions []uuid.UUID, by int64) {
+	day := createdAt.Day()
+	s.Counts.add(by, CountKey{System: key.System, List: p.list, Day: day})
+	for _, extension := range extensions {
+		s.Counts.add(by, CountKey{System: key.System, List: p.list, Subset: extension.String(), Day: day})
+		entry := ExtensionEntry{key.System, extension, createdAt, key.ID}
+		if by > 0 {
+			p.index.Put(entry, entry)
+		} else {
+			p.index.Delete(entry)
+		}
+	}
+}
+
+// references returns each thing that a call refers to once, whether it exists or not.
+func (c CallLog) references() []ReferenceKey {
+	keys := make([]ReferenceKey, 0, 8)
+	addID := func(family string, id events.Null[uuid.UUID]) {
+		if id.Valid {
+			keys = append(keys, ReferenceKey{c.System, family, id.Value.String()})
+		}
+	}
+	addCode := func(kind string, code events.Null[string]) {
+		if code.Valid {
+			keys = append(keys, ReferenceKey{c.System, kind, code.Value})
+		}
+	}
+	addID(FamilyCallGroup, c.CallGroupID)
+	for _, extension := range c.extensions() {
+		addID(FamilyExtension, events.Some(extension))
+	}
+	addID(FamilyRepresentative, c.RepresentativeID)
+	addCode("category", c.Category)
+	addCode("overall_sentiment", c.OverallSentiment.Code)
+	addCode("employee_sentiment", c.EmployeeSentiment.Code)
+	addCode("customer_sentiment", c.CustomerSentiment.Code)
+	return keys
+}
