@@ -7,39 +7,28 @@ import (
 	"callboard/projector/fold"
 )
 
-func analysis(n int, createdAt events.Time, version int64) *events.Analysis {
-	return &events.Analysis{
-		ID: id(n), PhoneSystemID: id(1), Version: version, CallID: id(30), CallSid: "CA1", Status: events.AnalysisCompleted, CreatedAt: createdAt,
-		OverallScore: events.Some[int64](80), AnalyzedAt: events.Some[events.Time](5), ScorecardScore: events.Some(float64(n)),
-	}
-}
-
-func theCall(w *world) fold.CallLog { return w.callLogs[fold.Key{System: id(1), ID: id(30)}] }
-
-func TestAnalysis_BeforeItsCall(t *testing.T) {
-	w := newWorld()
+func TestAnalysis_IsListedWhenItsCallArrives(t *testing.T) {
+	f := newFixture()
 	answered := call(1)
 	answered.AnsweredByExtensionID = events.Some(id(10))
-	w.apply(at(1, events.Changed(analysis(80, 3, 1))))
-	if row := w.analyses[fold.Key{System: id(1), ID: id(80)}]; row.Listed || len(w.counts)+len(w.ownAnalyses) > 0 {
-		t.Errorf("listed before its call: %+v, %v", row, w.counts)
+	f.apply(at(1, events.Changed(analysis(80, 3, 1))))
+	if row := f.Analyses[key(80)]; row.Listed || len(f.Counts)+len(f.ExtensionAnalyses) > 0 {
+		t.Errorf("before its call: analysis = %+v, counters = %v, want it not listed", row, f.Counts)
 	}
-	w.apply(at(2, events.Changed(answered)))
-	if row := w.analyses[fold.Key{System: id(1), ID: id(80)}]; !row.Listed || len(w.ownAnalyses) != 1 {
-		t.Errorf("not listed with its call: %+v, %v", row, w.ownAnalyses)
+	f.apply(at(2, events.Changed(answered)))
+	if row := f.Analyses[key(80)]; !row.Listed || len(f.ExtensionAnalyses) != 1 {
+		t.Errorf("with its call: analysis = %+v, entries by extension = %v, want it listed once", row, f.ExtensionAnalyses)
 	}
-	if row := theCall(w); row.ScorecardScore != events.Some(80.0) || row.UpdatedAt != 2 {
-		t.Errorf("the call shows %+v", row)
+	if row := f.call(); row.ScorecardScore != events.Some(80.0) || row.UpdatedAt != 2 {
+		t.Errorf("scorecardScore = %v, updatedAt = %d, want 80 and 2", row.ScorecardScore, row.UpdatedAt)
 	}
 }
 
-func TestAnalysis_TheNewestCompletedShows(t *testing.T) {
+func TestAnalysis_CallShowsTheNewestCompleted(t *testing.T) {
 	pending := analysis(83, 9, 1)
 	pending.Status = "processing"
 	failed := analysis(82, 8, 2)
 	failed.Status = "failed"
-	removed := events.Changed(analysis(81, 7, 2))
-	removed.State = nil
 	steps := []struct {
 		name      string
 		event     events.Event
@@ -47,66 +36,62 @@ func TestAnalysis_TheNewestCompletedShows(t *testing.T) {
 		updatedAt events.Time
 	}{
 		{"none", events.Changed(call(1)), events.Null[float64]{}, 1},
-		{"the first", events.Changed(analysis(80, 7, 1)), events.Some(80.0), 2},
-		{"of one instant the one with the greater id", events.Changed(analysis(81, 7, 1)), events.Some(81.0), 3},
+		{"the first one", events.Changed(analysis(80, 7, 1)), events.Some(80.0), 2},
+		{"at equal createdAt the greater id wins", events.Changed(analysis(81, 7, 1)), events.Some(81.0), 3},
 		{"a newer one", events.Changed(analysis(82, 8, 1)), events.Some(82.0), 4},
 		{"one that is not completed is passed over", events.Changed(pending), events.Some(82.0), 4},
-		{"one that failed later on too", events.Changed(failed), events.Some(81.0), 6},
-		{"a deleted one too", removed, events.Some(80.0), 7},
+		{"a completed one that becomes failed is passed over", events.Changed(failed), events.Some(81.0), 6},
+		{"a deleted one is passed over", deleted(analysis(81, 7, 2)), events.Some(80.0), 7},
 	}
-	w := newWorld()
+	f := newFixture()
 	for i, step := range steps {
-		w.apply(at(events.Time(i+1), step.event))
-		if row := theCall(w); row.ScorecardScore != step.want || row.UpdatedAt != step.updatedAt {
-			t.Errorf("%s: shows %v since %d, want %v since %d", step.name, row.ScorecardScore, row.UpdatedAt, step.want, step.updatedAt)
+		f.apply(at(events.Time(i+1), step.event))
+		if row := f.call(); row.ScorecardScore != step.want || row.UpdatedAt != step.updatedAt {
+			t.Errorf("%s: scorecardScore = %v, updatedAt = %d, want %v and %d", step.name, row.ScorecardScore, row.UpdatedAt, step.want, step.updatedAt)
 		}
 	}
 }
 
-func TestAnalysis_MembersThatNoReportShowsMoveNothing(t *testing.T) {
-	w := newWorld()
+func TestAnalysis_UnreportedMembersDoNotChangeUpdatedAt(t *testing.T) {
+	f := newFixture()
 	next := analysis(80, 3, 2)
 	next.OverallScore, next.CoachingTips = events.Some[int64](1), []string{"Smile."}
-	w.apply(at(1, events.Changed(call(1))), at(2, events.Changed(analysis(80, 3, 1))), at(3, events.Changed(next)))
-	if row := theCall(w); row.UpdatedAt != 2 {
-		t.Errorf("updatedAt %d, want 2", row.UpdatedAt)
+	f.apply(at(1, events.Changed(call(1))), at(2, events.Changed(analysis(80, 3, 1))), at(3, events.Changed(next)))
+	if row := f.call(); row.UpdatedAt != 2 {
+		t.Errorf("updatedAt = %d, want 2", row.UpdatedAt)
 	}
-	if row := w.analyses[fold.Key{System: id(1), ID: id(80)}]; row.OverallScore != events.Some[int64](1) || row.CoachingTips != `["Smile."]` {
-		t.Errorf("analysis %+v", row)
+	if row := f.Analyses[key(80)]; row.OverallScore != events.Some[int64](1) || row.CoachingTips != `["Smile."]` {
+		t.Errorf("overallScore = %v, coachingTips = %s, want 1 and the new tip", row.OverallScore, row.CoachingTips)
 	}
 }
 
 func TestAnalysis_HasNoScoreUntilCompleted(t *testing.T) {
-	w := newWorld()
+	f := newFixture()
 	a := analysis(80, 3, 1)
 	a.Status = "processing"
-	w.apply(at(1, events.Changed(a)))
-	if row := w.analyses[fold.Key{System: id(1), ID: id(80)}]; row.OverallScore.Valid || row.AnalyzedAt.Valid {
-		t.Errorf("score %v at %v", row.OverallScore, row.AnalyzedAt)
+	f.apply(at(1, events.Changed(a)))
+	if row := f.Analyses[key(80)]; row.OverallScore.Valid || row.AnalyzedAt.Valid {
+		t.Errorf("overallScore = %v, analyzedAt = %v, want null", row.OverallScore, row.AnalyzedAt)
 	}
 }
 
-func TestAnalysis_CallNeverChanges(t *testing.T) {
-	w := newWorld()
+func TestAnalysis_ForAnotherCallIsADeadLetter(t *testing.T) {
+	f := newFixture()
 	moved := analysis(80, 3, 2)
 	moved.CallID = id(31)
-	w.apply(at(1, events.Changed(analysis(80, 3, 1))), at(2, events.Changed(moved)))
-	if row := w.analyses[fold.Key{System: id(1), ID: id(80)}]; w.dead != 1 || row.CallID != id(30) {
-		t.Errorf("%d dead letters, row %+v", w.dead, row)
+	f.apply(at(1, events.Changed(analysis(80, 3, 1))), at(2, events.Changed(moved)))
+	if row := f.Analyses[key(80)]; f.DeadLetters != 1 || row.CallID != id(30) {
+		t.Errorf("dead letters = %d, call = %s, want 1 and %s", f.DeadLetters, row.CallID, id(30))
 	}
 }
 
-func TestAnalysis_EndsWithItsCall(t *testing.T) {
-	w := newWorld()
-	gone := events.Changed(call(2))
-	gone.State = nil
-	mustOutcomes(t, w.apply(
-		at(1, events.Changed(call(1))), at(2, events.Changed(analysis(80, 3, 1))), at(3, gone), at(4, events.Changed(analysis(80, 3, 9))),
+func TestAnalysis_IsRemovedWithItsCall(t *testing.T) {
+	f := newFixture()
+	checkOutcomes(t, f.apply(
+		at(1, events.Changed(call(1))), at(2, events.Changed(analysis(80, 3, 1))), at(3, deleted(call(2))), at(4, events.Changed(analysis(80, 3, 9))),
 		at(5, events.Changed(analysis(81, 3, 1))),
 	), fold.Applied, fold.Applied, fold.Applied, fold.Ignored, fold.Ignored)
-	if n := len(w.analyses) + len(w.counts) + len(w.references) + len(w.ownAnalyses); n > 0 {
-		t.Errorf("%d rows are left", n)
-	}
+	checkNoRows(t, f)
 }
 
 func TestAnalysis_Representative(t *testing.T) {
@@ -130,27 +115,28 @@ func TestAnalysis_Representative(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld()
+			f := newFixture()
 			a := analysis(80, 3, 1)
 			a.Representative = test.role
-			w.apply(at(1, events.Changed(call(1))), at(2, events.Changed(a)))
-			if row := theCall(w); row.RepresentativeState != test.state || row.RepresentativeID.Valid != test.id {
-				t.Errorf("state %q id %v", row.RepresentativeState, row.RepresentativeID)
+			f.apply(at(1, events.Changed(call(1))), at(2, events.Changed(a)))
+			if row := f.call(); row.RepresentativeState != test.state || row.RepresentativeID.Valid != test.id {
+				t.Errorf("representative = %q %v, want %q, id: %t", row.RepresentativeState, row.RepresentativeID, test.state, test.id)
 			}
 		})
 	}
 }
 
-func TestAnalysis_ADeletedRepresentativeMovesNothing(t *testing.T) {
-	w := newWorld()
-	representative := events.Changed(&events.Representative{ID: id(70), PhoneSystemID: id(1), Version: 1})
-	deleted := representative
-	deleted.State, deleted.Version = nil, 2
-	named, unnamed := analysis(80, 3, 1), analysis(80, 3, 2)
-	named.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(id(70)), Confidence: events.Some(0.5)}
-	unnamed.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(id(70)), Confidence: events.Some(0.25)}
-	w.apply(at(1, representative), at(2, events.Changed(call(1))), at(3, events.Changed(named)), at(4, deleted), at(5, events.Changed(unnamed)))
-	if row := theCall(w); row.UpdatedAt != 3 {
-		t.Errorf("updatedAt %d, want 3", row.UpdatedAt)
+func TestAnalysis_OfADeletedRepresentativeDoesNotChangeUpdatedAt(t *testing.T) {
+	f := newFixture()
+	representative := func(version int64) events.State {
+		return &events.Representative{ID: id(70), PhoneSystemID: id(1), Version: version}
+	}
+	before, after := analysis(80, 3, 1), analysis(80, 3, 2)
+	before.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(id(70)), Confidence: events.Some(0.5)}
+	after.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(id(70)), Confidence: events.Some(0.25)}
+	f.apply(at(1, events.Changed(representative(1))), at(2, events.Changed(call(1))), at(3, events.Changed(before)),
+		at(4, deleted(representative(2))), at(5, events.Changed(after)))
+	if row := f.call(); row.UpdatedAt != 3 {
+		t.Errorf("updatedAt = %d, want 3", row.UpdatedAt)
 	}
 }

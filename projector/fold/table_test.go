@@ -7,16 +7,16 @@ import (
 	"callboard/projector/fold"
 )
 
-func TestTable_RowsAreThoseThatAreThereNow(t *testing.T) {
+func TestTable_RowsAreInOrderOfFirstUse(t *testing.T) {
 	var table fold.Table[string, int]
 	table.Load("loaded", 1)
 	table.Load("changed", 2)
 	table.Load("deleted", 3)
 	table.Put("new", 4)
-	table.Put("brief", 5)
+	table.Put("new and deleted", 5)
 	table.Put("changed", 6)
 	table.Delete("deleted")
-	table.Delete("brief")
+	table.Delete("new and deleted")
 	table.Delete("unknown")
 
 	var rows []int
@@ -24,17 +24,17 @@ func TestTable_RowsAreThoseThatAreThereNow(t *testing.T) {
 		rows = append(rows, *row)
 	}
 	if want := []int{1, 6, 4}; !slices.Equal(rows, want) {
-		t.Errorf("rows %v, want %v", rows, want)
+		t.Errorf("rows = %v, want %v", rows, want)
 	}
 	for row := range table.Rows() {
 		if *row != 1 {
-			t.Errorf("first row %d, want 1", *row)
+			t.Errorf("first row = %d, want 1", *row)
 		}
 		break
 	}
 }
 
-func TestTable_ARowThatEndsAsItWasLoadedIsNotWritten(t *testing.T) {
+func TestTable_ChangesOmitRowsThatEqualTheirLoadedState(t *testing.T) {
 	var table fold.Table[string, int]
 	table.Load("same", 1)
 	table.Load("changed", 2)
@@ -46,9 +46,9 @@ func TestTable_ARowThatEndsAsItWasLoadedIsNotWritten(t *testing.T) {
 
 	upserts, deletes := table.Changes()
 	if want := []int{9}; !slices.Equal(upserts, want) {
-		t.Errorf("upserts %v, want %v", upserts, want)
+		t.Errorf("upserts = %v, want %v", upserts, want)
 	}
 	if want := []string{"unknown"}; !slices.Equal(deletes, want) {
-		t.Errorf("deletes %v, want %v", deletes, want)
+		t.Errorf("deletes = %v, want %v", deletes, want)
 	}
 }

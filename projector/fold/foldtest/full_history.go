@@ -6,7 +6,8 @@ import (
 	"callboard/events"
 )
 
-// FullHistory is a short history that leaves a row in every table with every nullable column filled in one row and null in another.
+// FullHistory returns a short history that leaves rows in every table. Each nullable column has a value in one row and is null in
+// another.
 func FullHistory() []TimedEvent {
 	system, organization := ID(1), ID(2)
 	action := &events.Action{Type: "hangup", Literal: events.Some("bye")}

@@ -1,0 +1,285 @@
+package fold_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/projector/fold"
+	"callboard/projector/fold/foldtest"
+)
+
+// fixture is the projection in memory: the rows that a database has between batches.
+type fixture struct {
+	PhoneSystems      map[fold.Key]fold.PhoneSystem
+	Groups            map[fold.Key]fold.Group
+	Extensions        map[fold.Key]fold.Extension
+	Phones            map[fold.Key]fold.Phone
+	CallGroups        map[fold.Key]fold.CallGroup
+	Representatives   map[fold.Key]fold.Representative
+	Classifications   map[fold.ClassificationKey]fold.Classification
+	CallLogs          map[fold.Key]fold.CallLog
+	ExtensionCalls    map[fold.ExtensionEntry]fold.ExtensionEntry
+	Analyses          map[fold.Key]fold.Analysis
+	ExtensionAnalyses map[fold.ExtensionEntry]fold.ExtensionEntry
+	Voicemails        map[fold.Key]fold.Voicemail
+	Transcripts       map[fold.OwnerRowKey]fold.Transcript
+	TranscriptTexts   map[fold.OwnerRowKey]fold.TranscriptText
+	Recordings        map[fold.RecordingKey]fold.Recording
+	Tombstones        map[fold.TombstoneKey]fold.Tombstone
+	Counts            map[fold.CountKey]int64
+	References        map[fold.ReferenceKey]int64
+	DeadLetters       int
+}
+
+func newFixture() *fixture {
+	f := new(fixture)
+	for _, table := range reflect.ValueOf(f).Elem().Fields() {
+		if table.Kind() == reflect.Map {
+			table.Set(reflect.MakeMap(table.Type()))
+		}
+	}
+	return f
+}
+
+// apply folds a batch into loaded rows, saves the changes and returns the outcomes.
+func (f *fixture) apply(batch ...foldtest.TimedEvent) []fold.Outcome {
+	s := f.state()
+	outcomes := make([]fold.Outcome, len(batch))
+	for i, e := range batch {
+		outcome, err := s.Fold(e.Event, e.At)
+		if err != nil {
+			f.DeadLetters++
+		}
+		outcomes[i] = outcome
+	}
+	save(f.PhoneSystems, &s.PhoneSystems, func(r fold.PhoneSystem) fold.Key { return fold.Key{System: r.ID, ID: r.ID} })
+	save(f.Groups, &s.Groups, func(r fold.Group) fold.Key { return fold.Key{ID: r.ID} })
+	save(f.Extensions, &s.Extensions, func(r fold.Extension) fold.Key { return r.Key })
+	save(f.CallGroups, &s.CallGroups, func(r fold.CallGroup) fold.Key { return r.Key })
+	save(f.CallLogs, &s.CallLogs, func(r fold.CallLog) fold.Key { return r.Key })
+	save(f.Phones, &s.Phones, func(r fold.Phone) fold.Key { return r.Key })
+	save(f.Representatives, &s.Representatives, func(r fold.Representative) fold.Key { return r.Key })
+	save(f.Classifications, &s.Classifications, func(r fold.Classification) fold.ClassificationKey { return r.ClassificationKey })
+	save(f.ExtensionCalls, &s.ExtensionCalls, func(r fold.ExtensionEntry) fold.ExtensionEntry { return r })
+	save(f.Analyses, &s.Analyses, func(r fold.Analysis) fold.Key { return r.Key })
+	save(f.ExtensionAnalyses, &s.ExtensionAnalyses, func(r fold.ExtensionEntry) fold.ExtensionEntry { return r })
+	save(f.Voicemails, &s.Voicemails, func(r fold.Voicemail) fold.Key { return r.Key })
+	save(f.Transcripts, &s.Transcripts, func(r fold.Transcript) fold.OwnerRowKey { return r.OwnerRowKey })
+	save(f.TranscriptTexts, &s.TranscriptTexts, func(r fold.TranscriptText) fold.OwnerRowKey { return r.OwnerRowKey })
+	save(f.Recordings, &s.Recordings, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
+	save(f.Tombstones, &s.Tombstones, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
+	addDeltas(f.Counts, s.Counts)
+	addDeltas(f.References, s.References)
+	return outcomes
+}
+
+// state loads every row.
+func (f *fixture) state() *fold.State {
+	s := new(fold.State)
+	load(f.PhoneSystems, s.PhoneSystems.Load)
+	load(f.Groups, s.Groups.Load)
+	load(f.Extensions, s.Extensions.Load)
+	load(f.CallGroups, s.CallGroups.Load)
+	load(f.Phones, s.Phones.Load)
+	load(f.Representatives, s.Representatives.Load)
+	load(f.Classifications, s.Classifications.Load)
+	load(f.CallLogs, s.CallLogs.Load)
+	load(f.Analyses, func(_ fold.Key, row fold.Analysis) { s.LoadAnalysis(row) })
+	load(f.Voicemails, s.Voicemails.Load)
+	load(f.Transcripts, s.Transcripts.Load)
+	load(f.Recordings, func(_ fold.RecordingKey, row fold.Recording) { s.LoadRecording(row) })
+	load(f.Tombstones, s.Tombstones.Load)
+	return s
+}
+
+func load[K comparable, R any](rows map[K]R, load func(K, R)) {
+	for key, row := range rows {
+		load(key, row)
+	}
+}
+
+func save[K, R comparable](rows map[K]R, table *fold.Table[K, R], key func(R) K) {
+	upserts, deletes := table.Changes()
+	for _, k := range deletes {
+		delete(rows, k)
+	}
+	for _, row := range upserts {
+		rows[key(row)] = row
+	}
+}
+
+func addDeltas[K comparable](counts map[K]int64, deltas fold.Deltas[K]) {
+	for key, by := range deltas {
+		if counts[key] += by; counts[key] == 0 {
+			delete(counts, key)
+		}
+	}
+}
+
+// differences returns one line for each table in which two fixtures differ.
+func (f *fixture) differences(want *fixture) []string {
+	var lines []string
+	tables := reflect.ValueOf(*want)
+	for field, got := range reflect.ValueOf(*f).Fields() {
+		if got, want := got.Interface(), tables.FieldByIndex(field.Index).Interface(); !reflect.DeepEqual(got, want) {
+			lines = append(lines, fmt.Sprintf("%s = %+v, want %+v", field.Name, got, want))
+		}
+	}
+	return lines
+}
+
+// recount returns a fixture with only the counters and indexes, computed from the rows.
+func (f *fixture) recount() *fixture {
+	r := newFixture()
+	for _, row := range f.CallLogs {
+		r.countPerExtension(fold.ListCallLog, r.ExtensionCalls, row.Key, row.CreatedAt, row)
+		refer := func(family, key string) {
+			r.References[fold.ReferenceKey{System: row.System, Family: family, Key: key}]++
+		}
+		for id := range extensionsOf(row) {
+			refer("extension", id.String())
+		}
+		for family, id := range map[string]events.Null[uuid.UUID]{"call_group": row.CallGroupID, "representative": row.RepresentativeID} {
+			if id.Valid {
+				refer(family, id.Value.String())
+			}
+		}
+		for kind, code := range map[string]events.Null[string]{
+			"category": row.Category, "overall_sentiment": row.OverallSentiment.Code, "employee_sentiment": row.EmployeeSentiment.Code,
+			"customer_sentiment": row.CustomerSentiment.Code,
+		} {
+			if code.Valid {
+				refer(kind, code.Value)
+			}
+		}
+	}
+	for _, row := range f.Analyses {
+		if call, ok := f.CallLogs[fold.Key{System: row.System, ID: row.CallID}]; ok {
+			r.countPerExtension(fold.ListAnalysis, r.ExtensionAnalyses, row.Key, row.CreatedAt, call)
+		}
+	}
+	for _, row := range f.Recordings {
+		_, arrived := f.CallLogs[fold.Key{System: row.System, ID: row.OwnerRow.ID}]
+		if arrived && row.OwnerRow.Entity == events.EntityCall && row.Status != "unavailable" {
+			r.count(row.System, fold.ListRecording, row.CreatedAt, "", row.Status)
+		}
+	}
+	for _, row := range f.Voicemails {
+		r.count(row.System, fold.ListVoicemail, row.CreatedAt, "")
+	}
+	for _, row := range f.Phones {
+		r.count(row.System, fold.ListPhone, row.CreatedAt, "")
+		if row.Status != "" {
+			r.count(row.System, fold.ListPhone, row.CreatedAt, row.Status)
+		}
+	}
+	for _, row := range f.Extensions {
+		r.count(row.System, fold.ListExtension, row.CreatedAt, "")
+	}
+	for _, row := range f.CallGroups {
+		r.count(row.System, fold.ListCallGroup, row.CreatedAt, "")
+	}
+	return r
+}
+
+func (f *fixture) count(system uuid.UUID, list string, createdAt events.Time, subsets ...string) {
+	day := events.TimeOf(createdAt.Std().Truncate(24 * 3600e9))
+	for _, subset := range subsets {
+		f.Counts[fold.CountKey{System: system, List: list, Subset: subset, Day: day}]++
+	}
+}
+
+func (f *fixture) countPerExtension(
+	list string, index map[fold.ExtensionEntry]fold.ExtensionEntry, key fold.Key, createdAt events.Time, call fold.CallLog,
+) {
+	f.count(key.System, list, createdAt, "")
+	for id := range extensionsOf(call) {
+		f.count(key.System, list, createdAt, id.String())
+		entry := fold.ExtensionEntry{System: key.System, Extension: id, CreatedAt: createdAt, ID: key.ID}
+		index[entry] = entry
+	}
+}
+
+func extensionsOf(call fold.CallLog) map[uuid.UUID]bool {
+	found := map[uuid.UUID]bool{}
+	for _, id := range []events.Null[uuid.UUID]{call.AnsweredByExtensionID, call.FromExtensionID} {
+		if id.Valid {
+			found[id.Value] = true
+		}
+	}
+	return found
+}
+
+// The tests use phone system 1, call 30 and voicemail 40.
+
+func at(clock events.Time, e events.Event) foldtest.TimedEvent {
+	return foldtest.TimedEvent{Event: e, At: clock}
+}
+
+func id(n int) uuid.UUID { return foldtest.ID(n) }
+
+func key(n int) fold.Key { return fold.Key{System: id(1), ID: id(n)} }
+
+func (f *fixture) call() fold.CallLog { return f.CallLogs[key(30)] }
+
+func callOwnerRow() fold.OwnerRowKey {
+	return fold.OwnerRowKey{System: id(1), OwnerRow: events.OwnerRow{Entity: events.EntityCall, ID: id(30)}}
+}
+
+func call(version int64) *events.Call {
+	return &events.Call{ID: id(30), PhoneSystemID: id(1), Version: version, CallSid: "CA1", Direction: "inbound", Status: "completed"}
+}
+
+func voicemail(version int64) *events.Voicemail {
+	return &events.Voicemail{ID: id(40), PhoneSystemID: id(1), Version: version, CallSid: "CA1", RecordingSid: "RE1"}
+}
+
+func recording(sid string, call int, version int64) *events.Recording {
+	return &events.Recording{
+		RecordingSid: sid, PhoneSystemID: id(1), CallID: events.Some(id(call)), Version: version, Status: events.RecordingReady,
+	}
+}
+
+func analysis(n int, createdAt events.Time, version int64) *events.Analysis {
+	return &events.Analysis{
+		ID: id(n), PhoneSystemID: id(1), Version: version, CallID: id(30), CallSid: "CA1", Status: events.AnalysisCompleted, CreatedAt: createdAt,
+		OverallScore: events.Some[int64](80), AnalyzedAt: events.Some[events.Time](5), ScorecardScore: events.Some(float64(n)),
+	}
+}
+
+// transcriptEvent is an event of the call's transcript: a status, "completed:<text>" or "deleted".
+func transcriptEvent(status string, version int64) events.Event {
+	t := &events.Transcript{PhoneSystemID: id(1), CallID: events.Some(id(30)), Version: version, Status: status}
+	if len(status) >= 10 && status[:10] == "completed:" {
+		t.Status, t.Text = "completed", events.Some(status[10:])
+	}
+	if status == "deleted" {
+		return deleted(t)
+	}
+	return events.Changed(t)
+}
+
+// deleted is the deletion of an entity at the version of the state.
+func deleted(state events.State) events.Event { return events.Deleted(state.Identity()) }
+
+func checkOutcomes(t *testing.T, got []fold.Outcome, want ...fold.Outcome) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Fatalf("outcomes = %v, want %v", got, want)
+	}
+}
+
+// checkNoRows fails if a table other than that of tombstones has rows, or there is a dead letter.
+func checkNoRows(t *testing.T, f *fixture) {
+	t.Helper()
+	rest := *f
+	rest.Tombstones = map[fold.TombstoneKey]fold.Tombstone{}
+	for _, line := range rest.differences(newFixture()) {
+		t.Error(line)
+	}
+}
