@@ -20,32 +20,32 @@ const (
 	benchmarkPage  = 251
 )
 
-func benchmarkReader(b *testing.B) (*reader, uuid.UUID) {
+func benchmarkHarness(b *testing.B) (*harness, uuid.UUID) {
 	b.Helper()
-	r := newReader(b, func(c *Config) { c.Log = zerolog.Nop() })
-	system := r.system("one")
+	h := newHarness(b, func(c *Config) { c.Log = zerolog.Nop() })
+	system := h.system("one")
 	calls := make([]call, benchmarkCalls)
 	for i := range calls {
 		created := at("2026-01-01T00:00:00Z").Add(time.Duration(i) * 5 * time.Minute)
 		calls[i] = call{id: uuid.New(), sid: fmt.Sprintf("CA%032d", i), createdAt: created}
 	}
-	r.calls(system, calls...)
-	r.exec(`update projection.call_log set start_time = created_at, end_time = created_at, duration = 60, outcome = 'answered',
+	h.calls(system, calls...)
+	h.exec(`update projection.call_log set start_time = created_at, end_time = created_at, duration = 60, outcome = 'answered',
 		from_name = 'Somebody', recording_sid = 'RE' || md5(call_sid), recording_duration = 58`)
-	r.exec("vacuum analyze")
-	return r, system
+	h.exec("vacuum analyze")
+	return h, system
 }
 
 func BenchmarkListCallLogs(b *testing.B) {
-	r, system := benchmarkReader(b)
+	h, system := benchmarkHarness(b)
 	q := httptest.NewRequestWithContext(b.Context(), "GET", fmt.Sprintf("%s/customer/phone-systems/%s/call-logs?page=%d&pageSize=100", baseURL, system, benchmarkPage), nil)
-	withKey(r.key(system))(q.Header)
+	withKey(h.key(system))(q.Header)
 	b.ReportAllocs()
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			w := httptest.NewRecorder()
-			r.handler.ServeHTTP(w, q)
+			h.handler.ServeHTTP(w, q)
 			if w.Code != 200 || w.Body.Len() < 30_000 {
 				b.Fatal(w.Code, w.Body)
 			}
@@ -55,8 +55,8 @@ func BenchmarkListCallLogs(b *testing.B) {
 
 // BenchmarkListCallLogs_Query is the same page without HTTP, key and JSON.
 func BenchmarkListCallLogs_Query(b *testing.B) {
-	r, system := benchmarkReader(b)
-	list := query.New(r.config.Primary).CallLogs()
+	h, system := benchmarkHarness(b)
+	list := query.New(h.config.Primary).CallLogs()
 	f := query.Filter{System: system, Window: query.Always(), Offset: (benchmarkPage - 1) * 100, Limit: 100}
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -73,7 +73,7 @@ func BenchmarkListCallLogs_Query(b *testing.B) {
 
 // BenchmarkListCallLogs_SQL is the page's rows alone, as the plainest statement gets them, unread.
 func BenchmarkListCallLogs_SQL(b *testing.B) {
-	r, system := benchmarkReader(b)
+	h, system := benchmarkHarness(b)
 	const sql = `select id, call_sid, parent_call_sid, direction, status, outcome, from_party, from_name, to_party, created_at,
 		start_time, end_time, duration, recording_sid, recording_duration
 		from projection.call_log where system_id = $1 and created_at < $2 order by created_at desc, id desc limit 100`
@@ -82,7 +82,7 @@ func BenchmarkListCallLogs_SQL(b *testing.B) {
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			rows, err := r.config.Primary.Query(context.Background(), sql, system, until)
+			rows, err := h.config.Primary.Query(context.Background(), sql, system, until)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -98,10 +98,10 @@ func BenchmarkListCallLogs_SQL(b *testing.B) {
 
 // BenchmarkRow is the encoder alone, for 100 calls.
 func BenchmarkRow(b *testing.B) {
-	r, system := benchmarkReader(b)
+	h, system := benchmarkHarness(b)
 	row := newRow(&request{}, callLog())
 	f := query.Filter{System: system, Window: query.Always(), Limit: 1}
-	if _, err := query.New(r.config.Primary).CallLogs().Page(context.Background(), f, row.targets, func() {}); err != nil {
+	if _, err := query.New(h.config.Primary).CallLogs().Page(context.Background(), f, row.targets, func() {}); err != nil {
 		b.Fatal(err)
 	}
 	var body []byte
@@ -119,10 +119,10 @@ func BenchmarkRow(b *testing.B) {
 // and HTTP: the four of a list cost the same.
 func BenchmarkDeepPage(b *testing.B) {
 	for _, count := range []int{10_000, 1_000_000} {
-		r := newReader(b)
-		system := r.system("one")
-		r.fillYears(system, count)
-		p := query.New(r.config.Primary)
+		h := newHarness(b)
+		system := h.system("one")
+		h.fillYears(system, count)
+		p := query.New(h.config.Primary)
 		for _, list := range []struct {
 			name   string
 			handle handler
@@ -147,21 +147,21 @@ func BenchmarkDeepPage(b *testing.B) {
 }
 
 // fillYears makes calls with recordings, and phones, evenly over two years.
-func (r *reader) fillYears(system uuid.UUID, count int) {
-	r.Helper()
+func (h *harness) fillYears(system uuid.UUID, count int) {
+	h.Helper()
 	const created = "'2024-03-01Z'::timestamptz + n * interval '730 days' / $2"
-	r.exec(`insert into projection.call_log (
+	h.exec(`insert into projection.call_log (
 		  system_id, id, version, updated_at, call_sid, direction, status, from_party, to_party, created_at,
 		  is_emergency, is_converted, is_edited, tags, transcription_status, representative_state)
 		select $1, gen_random_uuid(), 1, 'epoch', 'CA' || n, 'inbound', 'completed', '+15550001', '+15550002', `+created+`,
 		  false, false, false, '[]', 'unavailable', 'not_analyzed'
 		from generate_series(0, $2::integer - 1) n`, system, count)
-	r.exec(`insert into projection.recording (system_id, recording_sid, version, owner, owner_id, status, created_at, call_sid)
+	h.exec(`insert into projection.recording (system_id, recording_sid, version, owner, owner_id, status, created_at, call_sid)
 		select system_id, 'RE' || md5(call_sid), 1, 'call', id, 'ready', created_at, call_sid
 		from projection.call_log`)
-	r.exec(`insert into projection.phone (system_id, id, version, name, status, created_at, updated_at, hardware)
+	h.exec(`insert into projection.phone (system_id, id, version, name, status, created_at, updated_at, hardware)
 		select system_id, id, 1, call_sid, 'active', created_at, created_at, '{}'
 		from projection.call_log`)
-	querytest.Count(r, r.pool)
-	r.exec("vacuum analyze")
+	querytest.Count(h, h.pool)
+	h.exec("vacuum analyze")
 }

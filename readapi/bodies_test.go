@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/readapi/access"
 	"callboard/readapi/query/querytest"
 )
 
@@ -159,35 +160,35 @@ func bodies(system uuid.UUID) []body {
 }
 
 // put makes the row the only one of its table, and returns its key.
-func (r *reader) put(system uuid.UUID, b body) string {
-	r.Helper()
+func (h *harness) put(system uuid.UUID, b body) string {
+	h.Helper()
 	columns := querytest.Row{"system_id": system, "id": uuid.New(), "created_at": created, "updated_at": changed}
 	if b.key == "recording_sid" {
 		columns[b.key] = "REone"
 	}
 	maps.Copy(columns, b.columns)
-	r.exec("truncate projection." + b.table)
-	querytest.Insert(r, r.pool, b.table, columns)
+	h.exec("truncate projection." + b.table)
+	querytest.Insert(h, h.pool, b.table, columns)
 	for column, text := range b.stored {
-		r.exec("update projection."+b.table+" set "+column+" = $1::json", text)
+		h.exec("update projection."+b.table+" set "+column+" = $1::json", text)
 	}
-	querytest.Count(r, r.pool)
+	querytest.Count(h, h.pool)
 	return fmt.Sprint(columns[b.key])
 }
 
 // Every field of every resource, filled and bare, in lists and details.
 func TestBodies(t *testing.T) {
-	r := newReader(t)
-	system, other := r.system("one"), r.system("two")
-	mine, theirs := r.key(system), r.key(other)
+	h := newHarness(t)
+	system, other := h.system("one"), h.system("two")
+	mine, theirs := h.key(system), h.key(other)
 	for _, b := range bodies(system) {
-		id := r.put(system, b)
+		id := h.put(system, b)
 		name := "id"
 		if b.key == "recording_sid" {
 			name = "recordingSid"
 		}
 		row := fmt.Sprintf(`{"%s":"%s","phoneSystemId":"%s",%s`, name, id, system, b.row)
-		list := r.get(operationNamed(t, b.list).examplePath(system.String()), withKey(mine))
+		list := h.get(operationNamed(t, b.list).examplePath(system.String()), withKey(mine))
 		if want := `{"data":[` + row + `}],"total":1,"page":1,"pageSize":25,"totalPages":1}`; list.Code != 200 || list.Body.String() != want {
 			t.Errorf("%s: %d %s\nwant %s", b.list, list.Code, list.Body, want)
 		}
@@ -197,29 +198,29 @@ func TestBodies(t *testing.T) {
 		path := func(system uuid.UUID, id string) string {
 			return operationNamed(t, b.list).examplePath(system.String()) + "/" + id
 		}
-		detail := r.get(path(system, id), withKey(mine))
+		detail := h.get(path(system, id), withKey(mine))
 		if detail.Code != 200 || detail.Body.String() != row+"}" || detail.Header().Get("ETag") == "" ||
 			detail.Header().Get("Data-Complete-Through") != watermark {
 			t.Errorf("%s: %d %s\nwant %s\n%v", b.detail, detail.Code, detail.Body, row, detail.Header())
 		}
 		tag := detail.Header().Get("ETag")
-		if again := r.get(path(system, id), withKey(mine), with("If-None-Match", tag)); again.Code != 304 || again.Body.Len() > 0 {
+		if again := h.get(path(system, id), withKey(mine), with("If-None-Match", tag)); again.Code != 304 || again.Body.Len() > 0 {
 			t.Errorf("%s with its tag: %d %s", b.detail, again.Code, again.Body)
 		}
 		absent := "REtwo"
 		if b.key == "id" {
 			absent = uuid.NewString()
-			if upper := r.get(path(system, strings.ToUpper(id)), withKey(mine)); upper.Body.String() != detail.Body.String() {
+			if upper := h.get(path(system, strings.ToUpper(id)), withKey(mine)); upper.Body.String() != detail.Body.String() {
 				t.Errorf("%s in upper case: %d %s", b.detail, upper.Code, upper.Body)
 			}
 		}
-		if w := r.get(path(system, absent), withKey(mine)); w.Code != 404 {
+		if w := h.get(path(system, absent), withKey(mine)); w.Code != 404 {
 			t.Errorf("%s of what is absent: %d", b.detail, w.Code)
 		}
-		if w := r.get(path(other, id), withKey(theirs)); w.Code != 404 {
+		if w := h.get(path(other, id), withKey(theirs)); w.Code != 404 {
 			t.Errorf("%s under another system: %d", b.detail, w.Code)
 		}
-		if w := r.get(path(system, id), withKey(theirs)); w.Code != 404 {
+		if w := h.get(path(system, id), withKey(theirs)); w.Code != 404 {
 			t.Errorf("%s with another system's key: %d", b.detail, w.Code)
 		}
 	}
@@ -227,9 +228,9 @@ func TestBodies(t *testing.T) {
 
 // What is not in a list is not found by its key either.
 func TestBodies_Hidden(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	id := uuid.New()
 	for i, c := range []struct {
 		operation, table string
@@ -242,16 +243,16 @@ func TestBodies_Hidden(t *testing.T) {
 		{"listCallRecordings", "recording", querytest.Row{"status": "unavailable"}, 404},
 		{"listCallRecordings", "recording", querytest.Row{"owner": "voicemail", "call_sid": nil}, 404},
 	} {
-		r.exec("truncate projection." + c.table)
+		h.exec("truncate projection." + c.table)
 		maps.Copy(c.row, querytest.Row{"system_id": system, "id": id})
-		querytest.Insert(t, r.pool, c.table, c.row)
+		querytest.Insert(t, h.pool, c.table, c.row)
 		path := operationNamed(t, c.operation).examplePath(system.String()) + "/"
 		if c.table == "recording" {
 			path += "RE1"
 		} else {
 			path += id.String()
 		}
-		if w := r.get(path, withKey(key)); w.Code != c.status {
+		if w := h.get(path, withKey(key)); w.Code != c.status {
 			t.Errorf("%d, %s: %d %s", i, c.table, w.Code, w.Body)
 		}
 	}
@@ -259,21 +260,21 @@ func TestBodies_Hidden(t *testing.T) {
 
 // An unchanged list of topology is not sent again, a changed one is.
 func TestBodies_ListTag(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	for _, b := range bodies(system) {
-		r.put(system, b)
+		h.put(system, b)
 		path := operationNamed(t, b.list).examplePath(system.String())
-		tag := r.get(path, withKey(key)).Header().Get("ETag")
+		tag := h.get(path, withKey(key)).Header().Get("ETag")
 		if tag == "" { // what happened has none
 			continue
 		}
-		if w := r.get(path, withKey(key), with("If-None-Match", tag)); w.Code != 304 {
+		if w := h.get(path, withKey(key), with("If-None-Match", tag)); w.Code != 304 {
 			t.Errorf("%s: %d", b.list, w.Code)
 		}
-		r.exec("update projection." + b.table + " set updated_at = updated_at + interval '1 second'")
-		if w := r.get(path, withKey(key), with("If-None-Match", tag)); w.Code != 200 {
+		h.exec("update projection." + b.table + " set updated_at = updated_at + interval '1 second'")
+		if w := h.get(path, withKey(key), with("If-None-Match", tag)); w.Code != 200 {
 			t.Errorf("%s, changed: %d", b.list, w.Code)
 		}
 	}
@@ -281,9 +282,9 @@ func TestBodies_ListTag(t *testing.T) {
 
 // Text is served exactly where the status is completed, of calls and of voicemails, and never another's with the same id.
 func TestBodies_Transcript(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	text, empty := nasty, ""
 	for _, c := range []struct {
 		stored string  // the status; empty: there is none
@@ -305,22 +306,22 @@ func TestBodies_Transcript(t *testing.T) {
 			row := querytest.Row{"system_id": system, "id": id}
 			path := "/customer/phone-systems/" + system.String() + "/voicemails/" + id.String()
 			if owner == "voicemail" {
-				querytest.Insert(t, r.pool, "voicemail", row)
+				querytest.Insert(t, h.pool, "voicemail", row)
 			} else {
 				if path = "/customer/phone-systems/" + system.String() + "/call-logs/" + id.String(); c.stored != "" {
 					row["transcription_status"] = c.stored
 				}
-				querytest.Insert(t, r.pool, "call_log", row)
+				querytest.Insert(t, h.pool, "call_log", row)
 			}
-			r.transcript(system, id, other, "completed", &text)
+			h.transcript(system, id, other, "completed", &text)
 			if c.stored != "" {
-				r.transcript(system, id, owner, c.stored, c.text)
+				h.transcript(system, id, owner, c.stored, c.text)
 			}
 			var got struct {
 				TranscribedText     *string
 				TranscriptionStatus string
 			}
-			decode(t, r.get(path, withKey(key)), &got)
+			decode(t, h.get(path, withKey(key)), &got)
 			if got.TranscriptionStatus != c.status || (got.TranscribedText == nil) != (c.want == nil) || c.want != nil && *got.TranscribedText != *c.want {
 				t.Errorf("%s, %q with text %v: %+v", owner, c.stored, c.text, got)
 			}
@@ -328,11 +329,78 @@ func TestBodies_Transcript(t *testing.T) {
 	}
 }
 
-func (r *reader) transcript(system, id uuid.UUID, owner, status string, text *string) {
-	r.Helper()
-	querytest.Insert(r, r.pool, "transcript", querytest.Row{"system_id": system, "owner": owner, "owner_id": id, "status": status})
+func (h *harness) transcript(system, id uuid.UUID, owner, status string, text *string) {
+	h.Helper()
+	querytest.Insert(h, h.pool, "transcript", querytest.Row{"system_id": system, "owner": owner, "owner_id": id, "status": status})
 	if text != nil {
-		querytest.Insert(r, r.pool, "transcript_text",
+		querytest.Insert(h, h.pool, "transcript_text",
 			querytest.Row{"system_id": system, "owner": owner, "owner_id": id, "text": *text, "turns": []any{}})
 	}
+}
+
+// full is a call with a value in every column that is answered.
+func (h *harness) full(system, id uuid.UUID) {
+	h.Helper()
+	querytest.Insert(h, h.pool, "call_log", querytest.Row{
+		"system_id": system, "id": id, "parent_call_sid": "CA0", "outcome": "answered", "from_party": "+15550001", "from_name": nasty,
+		"to_party": "+15550002", "start_time": created, "end_time": changed, "duration": 1, "recording_sid": "RE1", "recording_duration": 1,
+	})
+}
+
+// A narrowed key sees its extension's calls and their analyses and, once that is gone, nothing.
+func TestCallLogs_Narrowed(t *testing.T) {
+	h := newHarness(t)
+	system := h.system("one")
+	extension, other := h.extension(system), h.extension(system)
+	answered := call{id: uuid.New(), sid: "CA1", createdAt: at(watermark), answeredBy: &extension}
+	placed := call{id: uuid.New(), sid: "CA1", createdAt: at(watermark), from: &extension, answeredBy: &other}
+	foreign := call{id: uuid.New(), sid: "CA1", createdAt: at(watermark), from: &other}
+	calls := []call{answered, placed, foreign}
+	h.calls(system, calls...)
+	for _, c := range calls { // an analysis with the call's own id
+		querytest.Insert(t, h.pool, "analysis", querytest.Row{"system_id": system, "id": c.id, "call_id": c.id, "created_at": watermark})
+	}
+	querytest.Count(t, h.pool)
+	key := h.key(system, narrowedTo(extension))
+	expect := func(when string, want map[uuid.UUID]int) {
+		for _, list := range []string{"/call-logs", "/call-analyses"} {
+			got := h.narrowed("/customer/phone-systems/"+system.String()+list, key, calls)
+			for id, status := range want {
+				if got[id] != status {
+					t.Errorf("%s, %s: %v, want %v", when, list, got, want)
+				}
+			}
+		}
+	}
+	expect("alive", map[uuid.UUID]int{answered.id: 203, placed.id: 203, foreign.id: 404})
+	for _, c := range calls {
+		w := h.get("/customer/phone-systems/"+system.String()+"/call-analyses?callLogId="+c.id.String()+"&callSid=CA1", withKey(key))
+		var list listing
+		if decode(t, w, &list); list.Total != len(list.Data) || (list.Total == 1) != (c.id != foreign.id) {
+			t.Errorf("analyses of a call: %d %s", w.Code, w.Body)
+		}
+	}
+	h.exec("delete from projection.extension where id = $1", extension)
+	expect("gone", map[uuid.UUID]int{answered.id: 404, placed.id: 404, foreign.id: 404})
+}
+
+// narrowed is for each call the status of the detail and the number of lists that it is in.
+func (h *harness) narrowed(path string, key access.IssuedKey, calls []call) map[uuid.UUID]int {
+	h.Helper()
+	seen := make(map[uuid.UUID]int)
+	for _, c := range calls {
+		seen[c.id] = h.get(path+"/"+c.id.String(), withKey(key)).Code
+	}
+	for _, query := range []string{"", "?callSid=CA1", "?dateFrom=2026-01-01T00:00:00Z"} {
+		w := h.get(path+query, withKey(key))
+		var list listing
+		decode(h, w, &list)
+		if list.Total != len(list.Data) || w.Header().Get("Data-Complete-Through") != watermark {
+			h.Errorf("%s: %d of %d, %v", query, len(list.Data), list.Total, w.Header())
+		}
+		for _, id := range list.keys() {
+			seen[uuid.MustParse(id)]++
+		}
+	}
+	return seen
 }

@@ -31,15 +31,15 @@ func contract(tb testing.TB) *docstest.Contract {
 var compiledContract = sync.OnceValues(docstest.New) //nolint:gochecknoglobals // as constant as what it is compiled from
 
 // conform fails the test if the contract does not allow the answer.
-func (r *reader) conform(method, url string, w *httptest.ResponseRecorder) {
-	r.Helper()
+func (h *harness) conform(method, url string, w *httptest.ResponseRecorder) {
+	h.Helper()
 	path, ok := strings.CutPrefix(url, baseURL)
-	if r.contract == nil || !ok {
+	if h.contract == nil || !ok {
 		return
 	}
 	answer := docstest.Response{Method: method, Path: path, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
-	if err := r.contract.Check(answer); err != nil {
-		r.Errorf("%s %.300s: %d is outside the contract: %v\n%.2000s", method, url, w.Code, err, w.Body)
+	if err := h.contract.Check(answer); err != nil {
+		h.Errorf("%s %.300s: %d is outside the contract: %v\n%.2000s", method, url, w.Code, err, w.Body)
 	}
 }
 
@@ -65,15 +65,15 @@ type describedParameter struct {
 }
 
 // described are the operations by path, as /openapi.json has them.
-func (r *reader) described() map[string]described {
-	r.Helper()
+func (h *harness) described() map[string]described {
+	h.Helper()
 	var document struct {
 		Paths      map[string]struct{ Get described }
 		Components struct {
 			Parameters map[string]describedParameter
 		}
 	}
-	decode(r, r.get("https://phones.example.com/api/openapi.json"), &document)
+	decode(h, h.get("https://phones.example.com/api/openapi.json"), &document)
 	operations := make(map[string]described)
 	for path, item := range document.Paths {
 		for i, p := range item.Get.Parameters {
@@ -88,7 +88,7 @@ func (r *reader) described() map[string]described {
 
 // The description and the register are one list of operations.
 func TestContract_Register(t *testing.T) {
-	operations := newReader(t).described()
+	operations := newHarness(t).described()
 	if len(operations) != len(register()) {
 		t.Errorf("%d operations are described, %d are in the register", len(operations), len(register()))
 	}
@@ -114,10 +114,10 @@ func TestContract_Register(t *testing.T) {
 
 // Operations accept the query parameters that are described, within the bounds that are described, and no other.
 func TestContract_Parameters(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
-	operations := r.described()
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
+	operations := h.described()
 	every := make(documentedQuery)
 	for _, d := range operations {
 		maps.Copy(every, d.query())
@@ -129,7 +129,7 @@ func TestContract_Parameters(t *testing.T) {
 			for _, change := range changes {
 				change(values)
 			}
-			return r.refused(o.examplePath(system.String())+"?"+values.Encode(), key)
+			return h.refused(o.examplePath(system.String())+"?"+values.Encode(), key)
 		}
 		for name := range every {
 			got := ask(func(v url.Values) { v.Set(name, "x") })[pointer(name)]
@@ -152,11 +152,11 @@ func TestContract_Parameters(t *testing.T) {
 }
 
 // refused are the field codes of a request, by pointer.
-func (r *reader) refused(path string, key access.IssuedKey) map[string]fieldCode {
-	r.Helper()
+func (h *harness) refused(path string, key access.IssuedKey) map[string]fieldCode {
+	h.Helper()
 	codes := make(map[string]fieldCode)
-	if w := r.get(path, withKey(key)); w.Code == 400 {
-		for _, e := range problemIn(r, w).Errors {
+	if w := h.get(path, withKey(key)); w.Code == 400 {
+		for _, e := range problemIn(h, w).Errors {
 			codes[e.Pointer] = fieldCode(e.Code)
 		}
 	}
@@ -237,44 +237,44 @@ func (q documentedQuery) bad() []badParameter {
 
 // An operation that the record does not list answers as a path that never was, and is not described.
 func TestContract_Unapproved(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	path := "/customer/phone-systems/" + system.String() + "/call-logs"
-	if w := r.get(path, withKey(key)); w.Code != 200 {
+	if w := h.get(path, withKey(key)); w.Code != 200 {
 		t.Fatalf("while it is approved: %d", w.Code)
 	}
-	r.approve(func(a docs.Approvals) docs.Approvals {
+	h.approve(func(a docs.Approvals) docs.Approvals {
 		return slices.DeleteFunc(a, func(a docs.Approval) bool { return a.Operation == "listCallLogs" })
 	})
 	same := with("X-Request-Id", "same")
-	gone, never := r.get(path, withKey(key), same), r.get("/nothing", withKey(key), same)
+	gone, never := h.get(path, withKey(key), same), h.get("/nothing", withKey(key), same)
 	if gone.Code != 404 || masked(gone) != masked(never) || headerText(gone.Header()) != headerText(never.Header()) {
 		t.Errorf("%d %s, want %s", gone.Code, gone.Body, never.Body)
 	}
-	operations := r.described()
+	operations := h.described()
 	if _, ok := operations["/customer/phone-systems/{phoneSystemId}/call-logs"]; ok || len(operations) != len(register())-1 {
 		t.Errorf("%d operations are described, listCallLogs: %v", len(operations), ok)
 	}
 }
 
 // approve makes the handler anew, under a changed record.
-func (r *reader) approve(change func(docs.Approvals) docs.Approvals) {
-	r.Helper()
+func (h *harness) approve(change func(docs.Approvals) docs.Approvals) {
+	h.Helper()
 	approvals, err := docs.LoadApprovals()
 	if err != nil {
-		r.Fatal(err)
+		h.Fatal(err)
 	}
-	config := r.config
+	config := h.config
 	config.Metrics = nil
-	if r.handler, err = newService(config, change(approvals)); err != nil {
-		r.Fatal(err)
+	if h.handler, err = newService(config, change(approvals)); err != nil {
+		h.Fatal(err)
 	}
 }
 
 // The reader does not start under a record that approves what it does not have.
 func TestContract_ApprovedWithoutOperation(t *testing.T) {
-	config := newReader(t).config
+	config := newHarness(t).config
 	config.Metrics = nil
 	if _, err := newService(config, docs.Approvals{{Operation: "listMessages", Stage: docs.Beta}}); err == nil {
 		t.Error("it started")

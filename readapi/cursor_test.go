@@ -17,8 +17,8 @@ import (
 )
 
 // walkReports follows the cursors of a window from its start and returns the rows' identifiers. Each page has its own limit.
-func (r *reader) walkReports(path string, key access.IssuedKey, limit func(page int) int) []uuid.UUID {
-	r.Helper()
+func (h *harness) walkReports(path string, key access.IssuedKey, limit func(page int) int) []uuid.UUID {
+	h.Helper()
 	var seen []uuid.UUID
 	cursor := ""
 	for page := 0; ; page++ {
@@ -26,17 +26,17 @@ func (r *reader) walkReports(path string, key access.IssuedKey, limit func(page 
 		if cursor != "" {
 			next += "&cursor=" + cursor
 		}
-		w := r.get(next, withKey(key))
+		w := h.get(next, withKey(key))
 		if w.Code != 200 {
-			r.Fatalf("%s: %d %s", next, w.Code, w.Body)
+			h.Fatalf("%s: %d %s", next, w.Code, w.Body)
 		}
 		var got reportPage
-		decode(r, w, &got)
+		decode(h, w, &got)
 		for _, row := range got.Data {
 			seen = append(seen, row.ID)
 		}
 		if got.NextCursor == nil || *got.NextCursor == "" || len(got.Data) > limit(page) || got.HasMore && len(got.Data) < limit(page) {
-			r.Fatalf("%s: %d rows, more: %t, cursor %v", next, len(got.Data), got.HasMore, got.NextCursor)
+			h.Fatalf("%s: %d rows, more: %t, cursor %v", next, len(got.Data), got.HasMore, got.NextCursor)
 		}
 		if cursor = *got.NextCursor; !got.HasMore {
 			return seen
@@ -46,25 +46,25 @@ func (r *reader) walkReports(path string, key access.IssuedKey, limit func(page 
 
 // Walks at every limit, fixed or changing on the way, see each row once and in order, however many have the same timestamp.
 func TestCursor_Walk(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	var calls []call
 	var want []uuid.UUID
 	for i := range 150 {
 		calls = append(calls, call{id: nth(i), sid: "CA1", createdAt: at("2026-03-01T09:30:00Z").Add(time.Duration(i/60) * time.Millisecond)})
 		want = append(want, nth(i))
 	}
-	r.calls(system, calls...)
+	h.calls(system, calls...)
 	for _, field := range []string{"createdAt", "updatedAt"} {
 		path := reportPath(system, reportQuery("timeField", field))
 		for _, size := range []int{1, 2, 7, 24, 25, 30, 49, 50, 59, 60, 61, 75, 99, 100} {
-			if got := r.walkReports(path, key, func(int) int { return size }); !slices.Equal(got, want) {
+			if got := h.walkReports(path, key, func(int) int { return size }); !slices.Equal(got, want) {
 				t.Errorf("%s, limit %d: %d rows", field, size, len(got))
 			}
 		}
 		changing := func(page int) int { return 1 + page*37%100 }
-		if got := r.walkReports(path, key, changing); !slices.Equal(got, want) {
+		if got := h.walkReports(path, key, changing); !slices.Equal(got, want) {
 			t.Errorf("%s, changing limits: %d rows", field, len(got))
 		}
 	}
@@ -72,23 +72,23 @@ func TestCursor_Walk(t *testing.T) {
 
 // Whatever the rows and the window, a walk is what one select gives.
 func TestCursor_Property(t *testing.T) {
-	r := newReader(t)
+	h := newHarness(t)
 	rapid.Check(t, func(t *rapid.T) {
-		system := r.system("one")
+		system := h.system("one")
 		instants := rapid.Map(rapid.IntRange(0, 12), func(ms int) time.Time { return at(windowFrom).Add(time.Duration(ms) * time.Millisecond) })
 		var calls []call
 		for range rapid.IntRange(0, 40).Draw(t, "calls") {
 			calls = append(calls, call{id: uuid.New(), sid: "CA1", createdAt: instants.Draw(t, "createdAt")})
 		}
-		r.calls(system, calls...)
-		r.exec("update projection.call_log set updated_at = created_at + (get_byte(uuid_send(id), 0) % 5) * interval '1 ms' where system_id = $1", system)
+		h.calls(system, calls...)
+		h.exec("update projection.call_log set updated_at = created_at + (get_byte(uuid_send(id), 0) % 5) * interval '1 ms' where system_id = $1", system)
 		from, to := instants.Draw(t, "from"), instants.Draw(t, "to")
 		if to.Before(from) {
 			from, to = to, from
 		}
 		column := rapid.SampledFrom([]string{"created_at", "updated_at"}).Draw(t, "column")
 		var want []uuid.UUID
-		err := r.pool.QueryRow(r.Context(), "select array_agg(id order by "+column+", id) from projection.call_log where system_id = $1 and "+
+		err := h.pool.QueryRow(h.Context(), "select array_agg(id order by "+column+", id) from projection.call_log where system_id = $1 and "+
 			column+" >= $2 and "+column+" < $3", system, from, to).Scan(&want)
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestCursor_Property(t *testing.T) {
 		limits := rapid.SliceOfN(rapid.IntRange(1, 100), 1, 4).Draw(t, "limits")
 		query := reportQuery("timeField", map[string]string{"created_at": "createdAt", "updated_at": "updatedAt"}[column],
 			"dateFrom", from.Format(time.RFC3339Nano), "dateTo", to.Format(time.RFC3339Nano))
-		got := r.walkReports(reportPath(system, query), r.key(system), func(page int) int { return limits[page%len(limits)] })
+		got := h.walkReports(reportPath(system, query), h.key(system), func(page int) int { return limits[page%len(limits)] })
 		if !slices.Equal(got, want) {
 			t.Errorf("walked %v, want %v", got, want)
 		}
@@ -104,22 +104,22 @@ func TestCursor_Property(t *testing.T) {
 }
 
 // cursorOf is the first page's cursor.
-func (r *reader) cursorOf(path string, key access.IssuedKey) string {
-	r.Helper()
+func (h *harness) cursorOf(path string, key access.IssuedKey) string {
+	h.Helper()
 	var page reportPage
-	decode(r, r.get(path, withKey(key)), &page)
+	decode(h, h.get(path, withKey(key)), &page)
 	if page.NextCursor == nil {
-		r.Fatalf("%s: no cursor", path)
+		h.Fatalf("%s: no cursor", path)
 	}
 	return *page.NextCursor
 }
 
 // A cursor goes with the window that it was made for, however that is spelled, and with no other.
 func TestCursor_Window(t *testing.T) {
-	r := newReader(t)
-	system, other := r.system("one"), r.system("two")
-	key := r.key(system)
-	given := r.cursorOf(reportPath(system, reportQuery("dateFrom", "2026-03-01T00:00:00.0005Z")), key)
+	h := newHarness(t)
+	system, other := h.system("one"), h.system("two")
+	key := h.key(system)
+	given := h.cursorOf(reportPath(system, reportQuery("dateFrom", "2026-03-01T00:00:00.0005Z")), key)
 	same := []string{"dateFrom", "2026-03-01T00:00:00.0005Z", "cursor", given}
 	for name, c := range map[string]struct {
 		key    access.IssuedKey
@@ -131,26 +131,26 @@ func TestCursor_Window(t *testing.T) {
 		"createdAt given":        {key, system, []string{"timeField", "createdAt"}, ""},
 		"another limit":          {key, system, []string{"limit", "100"}, ""},
 		"with transcripts":       {key, system, []string{"includeTranscripts", "true"}, ""},
-		"another key":            {r.key(system), system, nil, ""},
+		"another key":            {h.key(system), system, nil, ""},
 		"from spelled longer":    {key, system, []string{"dateFrom", "2026-03-01T00:00:00.000500Z"}, ""},
 		"to spelled otherwise":   {key, system, []string{"dateTo", "2026-03-02T00:00:00.000+00:00"}, ""},
 		"from below a ms away":   {key, system, []string{"dateFrom", "2026-03-01T00:00:00.0006Z"}, "/cursor CURSOR_MISMATCH"},
 		"from rounded up":        {key, system, []string{"dateFrom", "2026-03-01T00:00:00.001Z"}, "/cursor CURSOR_MISMATCH"},
 		"to moved":               {key, system, []string{"dateTo", "2026-03-01T23:59:59.999Z"}, "/cursor CURSOR_MISMATCH"},
 		"updatedAt":              {key, system, []string{"timeField", "updatedAt"}, "/cursor CURSOR_MISMATCH"},
-		"another system":         {r.key(other), other, nil, "/cursor CURSOR_MISMATCH"},
+		"another system":         {h.key(other), other, nil, "/cursor CURSOR_MISMATCH"},
 		"a bad limit":            {key, system, []string{"limit", "101"}, "/limit TOO_LARGE"},
 		"a bad window":           {key, system, []string{"dateTo", "x"}, "/dateTo INVALID_FORMAT"},
 		"a space before":         {key, system, []string{"cursor", " " + given}, "/cursor CURSOR_INVALID"},
 		"one character less":     {key, system, []string{"cursor", given[1:]}, "/cursor CURSOR_INVALID"},
 		"of another case":        {key, system, []string{"cursor", strings.ToUpper(given)}, "/cursor CURSOR_INVALID"},
 		"sealed by another":      {key, system, []string{"cursor", cursor{}.seal(testSealer(t, strings.Repeat("another", 32), "cursor"), windowDigest{})}, "/cursor CURSOR_INVALID"},
-		"a link, not a cursor":   {key, system, []string{"cursor", r.sealed("another purpose", make([]byte, cursorLength))}, "/cursor CURSOR_INVALID"},
-		"of a later version":     {key, system, []string{"cursor", r.sealed("cursor", append([]byte{cursorVersion + 1}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_INVALID"},
-		"sealed, but empty":      {key, system, []string{"cursor", r.sealed("cursor", nil)}, "/cursor CURSOR_INVALID"},
-		"sealed, of other bytes": {key, system, []string{"cursor", r.sealed("cursor", append([]byte{cursorVersion}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_MISMATCH"},
+		"a link, not a cursor":   {key, system, []string{"cursor", h.sealed("another purpose", make([]byte, cursorLength))}, "/cursor CURSOR_INVALID"},
+		"of a later version":     {key, system, []string{"cursor", h.sealed("cursor", append([]byte{cursorVersion + 1}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_INVALID"},
+		"sealed, but empty":      {key, system, []string{"cursor", h.sealed("cursor", nil)}, "/cursor CURSOR_INVALID"},
+		"sealed, of other bytes": {key, system, []string{"cursor", h.sealed("cursor", append([]byte{cursorVersion}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_MISMATCH"},
 	} {
-		w := r.get(reportPath(c.system, reportQuery(append(slices.Clone(same), c.more...)...)), withKey(c.key))
+		w := h.get(reportPath(c.system, reportQuery(append(slices.Clone(same), c.more...)...)), withKey(c.key))
 		if c.want == "" && w.Code == 200 {
 			continue
 		}
@@ -162,12 +162,12 @@ func TestCursor_Window(t *testing.T) {
 
 // The system's identifier is one in either case.
 func TestCursor_UpperCase(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
-	cursor := r.cursorOf(reportPath(system, reportQuery()), key)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
+	cursor := h.cursorOf(reportPath(system, reportQuery()), key)
 	upper := strings.Replace(reportPath(system, reportQuery("cursor", cursor)), system.String(), strings.ToUpper(system.String()), 1)
-	if w := r.get(upper, withKey(key)); w.Code != 200 {
+	if w := h.get(upper, withKey(key)); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -194,19 +194,19 @@ func TestCursor_Sealed(t *testing.T) {
 
 // FuzzCursor: whatever is sent as a cursor, the answer is the page or a 400 at /cursor.
 func FuzzCursor(f *testing.F) {
-	r := newReader(f)
-	system := r.system("one")
-	r.calls(system, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)}, call{id: nth(2), sid: "CA1", createdAt: at(windowFrom)})
-	key := r.key(system)
-	good := r.cursorOf(reportPath(system, reportQuery("limit", "1")), key)
-	for _, seed := range []string{good, good[:40], good + "A", "", "\x00", "%", strings.Repeat("A", 500), r.sealed("cursor", make([]byte, cursorLength))} {
+	h := newHarness(f)
+	system := h.system("one")
+	h.calls(system, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)}, call{id: nth(2), sid: "CA1", createdAt: at(windowFrom)})
+	key := h.key(system)
+	good := h.cursorOf(reportPath(system, reportQuery("limit", "1")), key)
+	for _, seed := range []string{good, good[:40], good + "A", "", "\x00", "%", strings.Repeat("A", 500), h.sealed("cursor", make([]byte, cursorLength))} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, cursor string) {
 		q := httptest.NewRequestWithContext(t.Context(), "GET", baseURL+reportPath(system, reportQuery("cursor", cursor)), nil)
 		withKey(key)(q.Header)
 		w := httptest.NewRecorder()
-		r.handler.ServeHTTP(w, q)
+		h.handler.ServeHTTP(w, q)
 		if w.Code == 200 {
 			return
 		}
@@ -227,15 +227,15 @@ func testSealer(tb testing.TB, secret, purpose string) *seal.Sealer {
 }
 
 // sealed is a message sealed with the reader's own secret.
-func (r *reader) sealed(purpose string, message []byte) string {
-	r.Helper()
-	return testSealer(r, string(r.config.Secret), purpose).Seal(message)
+func (h *harness) sealed(purpose string, message []byte) string {
+	h.Helper()
+	return testSealer(h, string(h.config.Secret), purpose).Seal(message)
 }
 
 func TestNew_ShortSecret(t *testing.T) {
-	r := newReader(t)
-	r.config.Secret, r.config.Metrics = make([]byte, seal.MinSecret-1), nil
-	if _, err := New(r.config); err == nil {
+	h := newHarness(t)
+	h.config.Secret, h.config.Metrics = make([]byte, seal.MinSecret-1), nil
+	if _, err := New(h.config); err == nil {
 		t.Error("taken")
 	}
 }

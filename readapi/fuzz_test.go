@@ -20,8 +20,8 @@ import (
 // FuzzService asks what nobody would ask. Whatever it is, nothing panics, nothing is a 5xx, every error is a whole problem
 // document, and every answer is one that the contract allows.
 func FuzzService(f *testing.F) {
-	r := newReader(f, func(c *Config) { c.Log = zerolog.Nop() })
-	town := r.town()
+	h := newHarness(f, func(c *Config) { c.Log = zerolog.Nop() })
+	town := h.town()
 	for i, target := range town.targets {
 		f.Add("GET", target, "", "", byte(0))
 		f.Add("HEAD", target, "page=2&pageSize=1", "If-None-Match: W/\"x\", *", byte(i))
@@ -49,13 +49,13 @@ func FuzzService(f *testing.F) {
 			t.Skip("not HTTP: the server itself refuses it")
 		}
 		w := httptest.NewRecorder()
-		r.handler.ServeHTTP(w, request.WithContext(t.Context()))
+		h.handler.ServeHTTP(w, request.WithContext(t.Context()))
 		path, within := strings.CutPrefix(request.URL.EscapedPath(), "/api/v1")
 		if !within {
 			path = ""
 		}
 		answer := docstest.Response{Method: request.Method, Path: path, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
-		if err := r.contract.Check(answer); err != nil {
+		if err := h.contract.Check(answer); err != nil {
 			t.Errorf("%d is outside the contract: %v\n%.2000s", w.Code, err, w.Body)
 		}
 		if w.Code >= http.StatusInternalServerError || w.Header().Get("X-Request-Id") == "" {
@@ -71,33 +71,33 @@ type town struct {
 	credentials []string
 }
 
-func (r *reader) town() town {
-	r.Helper()
-	system := r.system("one")
+func (h *harness) town() town {
+	h.Helper()
+	system := h.system("one")
 	ids := make(map[string]string)
 	for _, b := range bodies(system) {
 		if ids[b.detail] == "" && b.table != "call_log" {
-			ids[b.detail] = r.put(system, b)
+			ids[b.detail] = h.put(system, b)
 		}
 	}
-	r.named(system)
+	h.named(system)
 	calls := make([]call, 5)
 	for i := range calls {
 		calls[i] = call{id: uuid.New(), sid: fmt.Sprint("CA", i), createdAt: at(created).Add(time.Duration(i) * time.Hour)}
 	}
-	r.calls(system, calls...)
-	r.reported(calls[0].id)
+	h.calls(system, calls...)
+	h.reported(calls[0].id)
 	ids["getCallLog"] = calls[0].id.String()
-	r.recording(system, "REready", "call", "ready", true)
-	r.define(uuid.Nil, "category", "new_lead", "Lead", nil)
-	r.refers(system, "category", "new_lead", "gone")
-	r.refers(system, "call_group", groupID)
-	querytest.Count(r, r.pool)
-	r.standing(at("2200-01-01T00:00:00Z")) // so that no window waits
-	whole := r.key(system)
+	h.recording(system, "REready", "call", "ready", true)
+	h.define(uuid.Nil, "category", "new_lead", "Lead", nil)
+	h.refers(system, "category", "new_lead", "gone")
+	h.refers(system, "call_group", groupID)
+	querytest.Count(h, h.pool)
+	h.standing(at("2200-01-01T00:00:00Z")) // so that no window waits
+	whole := h.key(system)
 	t := town{credentials: []string{
-		whole.Key.Reveal(), r.key(system, narrowedTo(uuid.MustParse(answeredID))).Key.Reveal(),
-		r.key(system, withScopes(access.ScopePhones)).Key.Reveal(), r.key(r.system("two")).Key.Reveal(),
+		whole.Key.Reveal(), h.key(system, narrowedTo(uuid.MustParse(answeredID))).Key.Reveal(),
+		h.key(system, withScopes(access.ScopePhones)).Key.Reveal(), h.key(h.system("two")).Key.Reveal(),
 		"", "pk_phones_x", "sk_phones_x_y", "a.b.c",
 	}}
 	for _, o := range register() {
@@ -107,7 +107,7 @@ func (r *reader) town() town {
 		}
 		t.targets = append(t.targets, "/api/v1"+strings.ReplaceAll(path, "REabc_-1", "REready"))
 	}
-	t.cursor = r.cursorOf(reportPath(system, reportQuery("limit", "1")), whole)
+	t.cursor = h.cursorOf(reportPath(system, reportQuery("limit", "1")), whole)
 	return t
 }
 

@@ -29,7 +29,7 @@ func headerText(h http.Header) string {
 }
 
 func TestRequestID(t *testing.T) {
-	r := newReader(t)
+	h := newHarness(t)
 	for inbound, kept := range map[string]bool{
 		"abc.DEF_1-2":            true,
 		strings.Repeat("a", 128): true,
@@ -41,7 +41,7 @@ func TestRequestID(t *testing.T) {
 		"a\"b":                   false,
 		"ä":                      false,
 	} {
-		w := r.get("/nothing", with("X-Request-Id", inbound))
+		w := h.get("/nothing", with("X-Request-Id", inbound))
 		id := w.Header().Get("X-Request-Id")
 		if (id == inbound) != kept {
 			t.Errorf("%q became %q", inbound, id)
@@ -55,11 +55,11 @@ func TestRequestID(t *testing.T) {
 
 // The same answer is sent to GET and HEAD, save the body.
 func TestHead(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
+	h := newHarness(t)
+	system := h.system("one")
 	c := call{id: uuid.New(), sid: "CA1", createdAt: at(watermark)}
-	r.calls(system, c)
-	key := r.key(system)
+	h.calls(system, c)
+	key := h.key(system)
 	for _, path := range []string{
 		"/customer/phone-systems",
 		"/customer/phone-systems/" + system.String() + "/call-logs",
@@ -69,7 +69,7 @@ func TestHead(t *testing.T) {
 		"/customer/phone-systems/x/phones",
 		"/nothing",
 	} {
-		get, head := r.get(path, withKey(key), with("X-Request-Id", "same")), r.do("HEAD", path, withKey(key), with("X-Request-Id", "same"))
+		get, head := h.get(path, withKey(key), with("X-Request-Id", "same")), h.do("HEAD", path, withKey(key), with("X-Request-Id", "same"))
 		if get.Code != head.Code || headerText(get.Header()) != headerText(head.Header()) || head.Body.Len() != 0 {
 			t.Errorf("%s: GET %d %s, HEAD %d %s", path, get.Code, headerText(get.Header()), head.Code, headerText(head.Header()))
 		}
@@ -80,12 +80,12 @@ func TestHead(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	unplaced := r.system("of a partition without a position")
-	r.exec("update projection.phone_system set partition = 9 where id = $1", unplaced)
-	key := r.key(system)
-	list := r.get("/customer/phone-systems/"+system.String()+"/call-logs", withKey(key)).Header()
+	h := newHarness(t)
+	system := h.system("one")
+	unplaced := h.system("of a partition without a position")
+	h.exec("update projection.phone_system set partition = 9 where id = $1", unplaced)
+	key := h.key(system)
+	list := h.get("/customer/phone-systems/"+system.String()+"/call-logs", withKey(key)).Header()
 	for name, want := range map[string]string{
 		"Content-Type":           "application/json",
 		"Cache-Control":          "private, no-cache",
@@ -99,20 +99,20 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	w := r.get("/customer/phone-systems/"+unplaced.String()+"/call-logs", withKey(r.key(unplaced)))
+	w := h.get("/customer/phone-systems/"+unplaced.String()+"/call-logs", withKey(h.key(unplaced)))
 	if got := w.Header().Get("Data-Complete-Through"); got != "1970-01-01T00:00:00.000Z" {
 		t.Errorf("without a position: %q", got)
 	}
 }
 
 func TestETag(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
+	h := newHarness(t)
+	system := h.system("one")
 	c := call{id: uuid.New(), sid: "CA1", createdAt: at(watermark)}
-	r.calls(system, c)
-	key := r.key(system)
+	h.calls(system, c)
+	key := h.key(system)
 	for _, path := range []string{"/customer/phone-systems", "/customer/phone-systems/" + system.String() + "/call-logs/" + c.id.String()} {
-		fresh := r.get(path, withKey(key))
+		fresh := h.get(path, withKey(key))
 		tag := fresh.Header().Get("ETag")
 		if !strings.HasPrefix(tag, `"`) {
 			t.Fatalf("%s: tag %q", path, tag)
@@ -127,7 +127,7 @@ func TestETag(t *testing.T) {
 			`"unclosed`:             200,
 			"":                      200,
 		} {
-			w := r.get(path, withKey(key), with("If-None-Match", value))
+			w := h.get(path, withKey(key), with("If-None-Match", value))
 			if w.Code != want {
 				t.Errorf("%s, If-None-Match %s: %d, want %d", path, value, w.Code, want)
 			}
@@ -137,27 +137,27 @@ func TestETag(t *testing.T) {
 			}
 		}
 	}
-	r.exec("update projection.phone_system set name = 'renamed'")
-	stale := r.get("/customer/phone-systems", withKey(key)).Header().Get("ETag")
-	r.exec("update projection.phone_system set name = 'again'")
-	if w := r.get("/customer/phone-systems", withKey(key), with("If-None-Match", stale)); w.Code != 200 {
+	h.exec("update projection.phone_system set name = 'renamed'")
+	stale := h.get("/customer/phone-systems", withKey(key)).Header().Get("ETag")
+	h.exec("update projection.phone_system set name = 'again'")
+	if w := h.get("/customer/phone-systems", withKey(key), with("If-None-Match", stale)); w.Code != 200 {
 		t.Errorf("after a rename: %d", w.Code)
 	}
-	if w := r.get("/nothing", with("If-None-Match", "*")); w.Code != 404 {
+	if w := h.get("/nothing", with("If-None-Match", "*")); w.Code != 404 {
 		t.Errorf("a problem with If-None-Match: %d", w.Code)
 	}
 }
 
 // Walking the links sees every call that was there at the first page exactly once, whatever arrives meanwhile.
 func TestLink_Walk(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	var calls []call
 	for i := range 95 {
 		calls = append(calls, call{id: uuid.New(), sid: "CA same&sid", createdAt: at("2026-03-01T23:59:00Z").Add(time.Duration(i) * time.Second)})
 	}
-	r.calls(system, calls...)
+	h.calls(system, calls...)
 	for query, skipped := range map[string]int{
 		"pageSize=10":                                      0,
 		"pageSize=10&callSid=CA+same%26sid":                0,
@@ -167,7 +167,7 @@ func TestLink_Walk(t *testing.T) {
 		"dateFrom=2026-03-01T00:00:00Z&pageSize=20&page=1": 0,
 	} {
 		path := "/customer/phone-systems/" + strings.ToUpper(system.String()) + "/call-logs?" + query
-		seen, total := r.walk(path, key, func() { arriving(r, system) })
+		seen, total := h.walk(path, key, func() { arriving(h, system) })
 		slices.Sort(seen)
 		if distinct := slices.Compact(slices.Clone(seen)); len(distinct) != len(seen) || len(seen) != total-skipped {
 			t.Errorf("%s: saw %d, %d distinct, of %d", query, len(seen), len(distinct), total)
@@ -176,30 +176,30 @@ func TestLink_Walk(t *testing.T) {
 }
 
 // arriving adds a call that is newer than all others.
-func arriving(r *reader, system uuid.UUID) {
-	r.calls(system, call{id: uuid.New(), sid: "CA same&sid", createdAt: time.Now().Truncate(time.Millisecond)})
+func arriving(h *harness, system uuid.UUID) {
+	h.calls(system, call{id: uuid.New(), sid: "CA same&sid", createdAt: time.Now().Truncate(time.Millisecond)})
 }
 
 // walk follows the links from a path on, and returns what it saw and the first page's total.
-func (r *reader) walk(path string, key access.IssuedKey, between func()) ([]string, int) {
-	r.Helper()
+func (h *harness) walk(path string, key access.IssuedKey, between func()) ([]string, int) {
+	h.Helper()
 	var seen []string
 	total := -1
 	for path != "" {
-		w := r.get(path, withKey(key))
+		w := h.get(path, withKey(key))
 		if w.Code != 200 {
-			r.Fatalf("%s: %d %s", path, w.Code, w.Body)
+			h.Fatalf("%s: %d %s", path, w.Code, w.Body)
 		}
 		var page listing
-		decode(r, w, &page)
+		decode(h, w, &page)
 		if total < 0 {
 			total = page.Total
 		}
 		if page.Total != total {
-			r.Errorf("%s: total %d, at first %d", path, page.Total, total)
+			h.Errorf("%s: total %d, at first %d", path, page.Total, total)
 		}
 		seen = append(seen, page.keys()...)
-		path = nextOf(r, w.Header())
+		path = nextOf(h, w.Header())
 		between()
 	}
 	return seen, total

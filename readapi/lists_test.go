@@ -160,26 +160,26 @@ func (s source) question(random *rand.Rand, system uuid.UUID) question {
 }
 
 // naive is the answer that sorting the table gives.
-func (r *reader) naive(s source, q question) []string {
-	r.Helper()
-	rows, err := r.pool.Query(context.Background(),
+func (h *harness) naive(s source, q question) []string {
+	h.Helper()
+	rows, err := h.pool.Query(context.Background(),
 		"select "+s.key+"::text from projection."+s.table+" where "+q.condition+" order by created_at desc, "+s.key+" desc", q.arguments...)
 	if err != nil {
-		r.Fatal(err)
+		h.Fatal(err)
 	}
 	keys, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		r.Fatal(err)
+		h.Fatal(err)
 	}
 	return keys
 }
 
 // Every page of every list is the one that sorting the table gives, under every filter, to every key.
 func TestLists(t *testing.T) {
-	r := newReader(t)
+	h := newHarness(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	system, other := r.system("one"), r.system("two")
-	extensions := []any{r.extension(system), r.extension(system), r.extension(system)}
+	system, other := h.system("one"), h.system("two")
+	extensions := []any{h.extension(system), h.extension(system), h.extension(system)}
 	calls := someIDs(300)
 	all := sources(calls, extensions)
 	for _, s := range all {
@@ -187,53 +187,53 @@ func TestLists(t *testing.T) {
 		if s.table == "call_log" {
 			ids = calls
 		}
-		querytest.Insert(t, r.pool, s.table, s.rows(random, system, ids)...)
-		querytest.Insert(t, r.pool, s.table, s.rows(random, other, someIDs(20))...)
+		querytest.Insert(t, h.pool, s.table, s.rows(random, system, ids)...)
+		querytest.Insert(t, h.pool, s.table, s.rows(random, other, someIDs(20))...)
 	}
-	querytest.Count(t, r.pool)
-	every := r.key(system)
+	querytest.Count(t, h.pool)
+	every := h.key(system)
 	for _, s := range all {
 		for range 60 {
-			r.comparePages(s, system, every, s.question(random, system), 1+random.IntN(100))
+			h.comparePages(s, system, every, s.question(random, system), 1+random.IntN(100))
 		}
 		for _, extension := range extensions {
-			narrowed := r.key(system, narrowedTo(extension.(uuid.UUID)))
+			narrowed := h.key(system, narrowedTo(extension.(uuid.UUID)))
 			for range 20 {
 				q := s.question(random, system)
 				if s.own != "" {
 					q.condition += " and " + fmt.Sprintf(s.own, extension)
 				}
-				r.comparePages(s, system, narrowed, q, 1+random.IntN(100))
+				h.comparePages(s, system, narrowed, q, 1+random.IntN(100))
 			}
 		}
 	}
 }
 
 // comparePages walks a list by number to the page after the last.
-func (r *reader) comparePages(s source, system uuid.UUID, key access.IssuedKey, q question, size int) {
-	r.Helper()
-	want := r.naive(s, q)
+func (h *harness) comparePages(s source, system uuid.UUID, key access.IssuedKey, q question, size int) {
+	h.Helper()
+	want := h.naive(s, q)
 	pages := (len(want) + size - 1) / size
 	for page := 1; page <= pages+1; page++ {
 		q.values.Set("page", strconv.Itoa(page))
 		q.values.Set("pageSize", strconv.Itoa(size))
-		path := operationNamed(r, s.operation).examplePath(system.String()) + "?" + q.values.Encode()
-		w := r.get(path, withKey(key))
+		path := operationNamed(h, s.operation).examplePath(system.String()) + "?" + q.values.Encode()
+		w := h.get(path, withKey(key))
 		if w.Code != 200 || w.Header().Get("Data-Complete-Through") != watermark {
-			r.Fatalf("%s: %d %s", path, w.Code, w.Body)
+			h.Fatalf("%s: %d %s", path, w.Code, w.Body)
 		}
 		var got listing
-		decode(r, w, &got)
+		decode(h, w, &got)
 		first := min((page-1)*size, len(want))
 		expected := want[first:min(first+size, len(want))]
 		if !slices.Equal(got.keys(), expected) || got.Total != len(want) || got.TotalPages != pages || got.Page != page || got.PageSize != size {
-			r.Fatalf("%s: page %d of %d, %d rows of %d; want %d rows of %d", path, got.Page, got.TotalPages, len(got.Data), got.Total, len(expected), len(want))
+			h.Fatalf("%s: page %d of %d, %d rows of %d; want %d rows of %d", path, got.Page, got.TotalPages, len(got.Data), got.Total, len(expected), len(want))
 		}
 		if hasNext := w.Header().Get("Link") != ""; hasNext != (page < pages) {
-			r.Fatalf("%s: link %q", path, w.Header().Get("Link"))
+			h.Fatalf("%s: link %q", path, w.Header().Get("Link"))
 		}
 		if tagged := w.Header().Get("ETag") != ""; tagged == s.dated {
-			r.Fatalf("%s: tag %q", path, w.Header().Get("ETag"))
+			h.Fatalf("%s: tag %q", path, w.Header().Get("ETag"))
 		}
 	}
 }
@@ -267,12 +267,12 @@ func TestLists_Whole(t *testing.T) {
 
 // A list of nothing is an empty list.
 func TestLists_Empty(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	for _, s := range sources(nil, nil) {
 		for _, query := range []string{"?page=7&pageSize=3", "?page=9223372036854775807&pageSize=100"} {
-			w := r.get(operationNamed(t, s.operation).examplePath(system.String())+query, withKey(key))
+			w := h.get(operationNamed(t, s.operation).examplePath(system.String())+query, withKey(key))
 			var got listing
 			decode(t, w, &got)
 			if w.Code != 200 || !strings.HasPrefix(w.Body.String(), `{"data":[],"total":0,"page":`) ||
@@ -285,31 +285,31 @@ func TestLists_Empty(t *testing.T) {
 
 // Links keep the filters. Those of what happened have their end pinned at the newest row, those of topology have none.
 func TestLists_Link(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	for _, s := range sources(nil, nil) {
 		for i := range 3 {
 			row := querytest.Row{"system_id": system, "id": uuid.New(), "recording_sid": fmt.Sprint("RE", i),
 				"created_at": at(fmt.Sprintf("2026-03-01T00:00:0%d.5Z", i))}
-			querytest.Insert(t, r.pool, s.table, row)
+			querytest.Insert(t, h.pool, s.table, row)
 		}
-		querytest.Count(t, r.pool)
+		querytest.Count(t, h.pool)
 		path := operationNamed(t, s.operation).examplePath(system.String())
 		want := "?page=2&pageSize=2"
 		if s.dated {
 			want = "?dateTo=2026-03-01T00%3A00%3A02.500Z&page=2&pageSize=2"
 		}
-		next := nextOf(t, r.get(path+"?pageSize=2", withKey(key)).Header())
+		next := nextOf(t, h.get(path+"?pageSize=2", withKey(key)).Header())
 		if next != baseURL+path+want {
 			t.Errorf("%s: next is %s", s.operation, next)
 		}
-		if last := r.get(next, withKey(key)); last.Code != 200 || last.Header().Get("Link") != "" {
+		if last := h.get(next, withKey(key)); last.Code != 200 || last.Header().Get("Link") != "" {
 			t.Errorf("%s: %d %v", next, last.Code, last.Header())
 		}
 		if statuses := s.values["status"]; statuses != nil {
 			filtered := fmt.Sprintf("&pageSize=1&status=%s", statuses[0])
-			if next := nextOf(t, r.get(path+"?"+filtered, withKey(key)).Header()); !strings.HasSuffix(next, "page=2"+filtered) {
+			if next := nextOf(t, h.get(path+"?"+filtered, withKey(key)).Header()); !strings.HasSuffix(next, "page=2"+filtered) {
 				t.Errorf("%s: next is %s", s.operation, next)
 			}
 		}

@@ -101,26 +101,26 @@ func TestParameters_Dates(t *testing.T) {
 
 func expectProblems(t *testing.T, table map[string]string) {
 	t.Helper()
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	for query, want := range table {
-		r.expectProblems("/customer/phone-systems/"+system.String()+"/call-logs?"+query, key, want)
+		h.expectProblems("/customer/phone-systems/"+system.String()+"/call-logs?"+query, key, want)
 	}
 }
 
-func (r *reader) expectProblems(path string, key access.IssuedKey, want string) {
-	r.Helper()
-	w := r.get(path, withKey(key))
+func (h *harness) expectProblems(path string, key access.IssuedKey, want string) {
+	h.Helper()
+	w := h.get(path, withKey(key))
 	if want == "" {
 		if w.Code != 200 {
-			r.Errorf("%s: %d %s", path, w.Code, w.Body)
+			h.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 		return
 	}
-	problem := problemIn(r, w)
+	problem := problemIn(h, w)
 	if w.Code != 400 || problem.Code != "VALIDATION_FAILED" || summary(problem.Errors) != want {
-		r.Errorf("%s: %d %s, want %s", path, w.Code, summary(problem.Errors), want)
+		h.Errorf("%s: %d %s, want %s", path, w.Code, summary(problem.Errors), want)
 	}
 }
 
@@ -134,25 +134,25 @@ func summary(errors []fieldError) string {
 
 // No parameter is known to details and discovery.
 func TestParameters_None(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
+	h := newHarness(t)
+	system := h.system("one")
 	c := call{id: uuid.New(), sid: "CA1", createdAt: at(watermark)}
-	r.calls(system, c)
-	key := r.key(system)
+	h.calls(system, c)
+	key := h.key(system)
 	for _, path := range []string{"/customer/phone-systems", "/customer/phone-systems/" + system.String() + "/call-logs/" + c.id.String()} {
-		if got := summary(problemIn(t, r.get(path+"?page=1&page=2&x", withKey(key))).Errors); got != "/page UNKNOWN_PARAMETER, /x UNKNOWN_PARAMETER" {
+		if got := summary(problemIn(t, h.get(path+"?page=1&page=2&x", withKey(key))).Errors); got != "/page UNKNOWN_PARAMETER, /x UNKNOWN_PARAMETER" {
 			t.Errorf("%s: %s", path, got)
 		}
-		if w := r.get(path+"?", withKey(key)); w.Code != 200 {
+		if w := h.get(path+"?", withKey(key)); w.Code != 200 {
 			t.Errorf("%s with an empty query: %d", path, w.Code)
 		}
 	}
 }
 
 func TestIdentifiers(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	const good = "7d9f4c1e-0000-4000-8000-000000000001"
 	for path, want := range map[string]string{
 		"x/phones":                     "/phoneSystemId INVALID_FORMAT",
@@ -176,7 +176,7 @@ func TestIdentifiers(t *testing.T) {
 		system.String() + "/recordings/%52E1":                                 "",
 		strings.ToUpper(system.String()) + "/phones/" + strings.ToUpper(good): "",
 	} {
-		w := r.get("/customer/phone-systems/"+path, withKey(key))
+		w := h.get("/customer/phone-systems/"+path, withKey(key))
 		got := problemIn(t, w)
 		if want == "" && w.Code != 404 || want != "" && (w.Code != 400 || summary(got.Errors) != want) {
 			t.Errorf("%.60s: %d %s, want %s", path, w.Code, summary(got.Errors), want)
@@ -215,5 +215,96 @@ func TestParameters_Window(t *testing.T) {
 	})
 	if w := parseParameters("").window(); w != query.Always() {
 		t.Errorf("without dates: %v", w)
+	}
+}
+
+// Every filter of every list, as the problems that its values make.
+func TestFilters(t *testing.T) {
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
+	free := func(name string) map[string]string {
+		return map[string]string{
+			name + "=" + strings.Repeat("%C3%A4", 255): "",
+			name + "=" + strings.Repeat("a", 256):      "/" + name + " TOO_LONG",
+			name + "=":                                 "/" + name + " INVALID_FORMAT",
+			name + "=%00":                              "/" + name + " INVALID_FORMAT",
+			name + "=%FF":                              "/" + name + " INVALID_FORMAT",
+			name + "=a&" + name + "=b":                 "/" + name + " REPEATED",
+			name + "=%27%3B%20--%25_%5C":               "",
+		}
+	}
+	identifier := func(name string) map[string]string {
+		return map[string]string{
+			name + "=7D9F4C1E-0000-4000-8000-00000000000F":   "",
+			name + "=7d9f4c1e000040008000000000000001":       "/" + name + " INVALID_FORMAT",
+			name + "=%7B7d9f4c1e-0000-4000-8000-00000001%7D": "/" + name + " INVALID_FORMAT",
+			name + "=x": "/" + name + " INVALID_FORMAT",
+			name + "=":  "/" + name + " INVALID_FORMAT",
+		}
+	}
+	callSid := map[string]string{
+		"callSid=" + strings.Repeat("a", 64): "",
+		"callSid=" + strings.Repeat("a", 65): "/callSid TOO_LONG",
+		"callSid=":                           "/callSid INVALID_FORMAT",
+	}
+	dates := map[string]string{
+		"dateFrom=2026-03-01": "/dateFrom INVALID_FORMAT",
+		"dateFrom=2026-03-01T00:00:00Z&dateTo=2026-02-01T00:00:00Z": "/dateTo TOO_SMALL",
+		"dateFrom=2026-03-01T00:00:00Z&dateTo=2126-02-01T00:00:00Z": "",
+	}
+	noDates := map[string]string{"dateTo=2026-02-01T00:00:00Z": "/dateTo UNKNOWN_PARAMETER"}
+	for operation, tables := range map[string][]map[string]string{
+		"listPhones": {free("status"), identifier("extensionId"), noDates, {
+			"extensionId=x&status=&number=1": "/status INVALID_FORMAT, /extensionId INVALID_FORMAT, /number UNKNOWN_PARAMETER",
+		}},
+		"listPhoneNumbers": {free("status"), free("phoneNumber"), noDates, {
+			"phoneNumber=%2B15550001": "",
+			"phoneNumber=+15550001":   "/phoneNumber INVALID_FORMAT",
+			"phoneNumber=15550001":    "",
+			"number=1":                "/number UNKNOWN_PARAMETER",
+		}},
+		"listExtensions": {free("status"), free("number"), noDates},
+		"listAgentConfigs": {noDates, {
+			"status=active": "", "status=inactive": "", "status=paused": "", "status=archived": "", "status=testing": "",
+			"status=Active":   "/status NOT_ALLOWED",
+			"status=released": "/status NOT_ALLOWED",
+			"status=":         "/status INVALID_FORMAT",
+			"agentNumber=1":   "", "agentNumber=9": "",
+			"agentNumber=0":            "/agentNumber TOO_SMALL",
+			"agentNumber=10":           "/agentNumber TOO_LARGE",
+			"agentNumber=1.0":          "/agentNumber INVALID_FORMAT",
+			"agentNumber=x&status=y&z": "/status NOT_ALLOWED, /agentNumber INVALID_FORMAT, /z UNKNOWN_PARAMETER",
+		}},
+		"listCallGroups":   {free("status"), free("number"), noDates},
+		"listCallMenus":    {free("status"), noDates, {"number=1": "/number UNKNOWN_PARAMETER"}},
+		"listCallLogs":     {callSid, dates, {"status=completed": "/status UNKNOWN_PARAMETER"}},
+		"listCallAnalyses": {callSid, identifier("callLogId"), dates, {"status=completed": "/status UNKNOWN_PARAMETER"}},
+		"listVoicemails":   {dates, {"callSid=CA1": "/callSid UNKNOWN_PARAMETER"}},
+		"listCallRecordings": {callSid, dates, {
+			"status=ready": "", "status=processing": "",
+			"status=unavailable": "/status NOT_ALLOWED",
+			"status=READY":       "/status NOT_ALLOWED",
+			"callLogId=7d9f4c1e-0000-4000-8000-000000000001": "/callLogId UNKNOWN_PARAMETER",
+		}},
+	} {
+		path := operationNamed(t, operation).examplePath(system.String())
+		for _, table := range append(tables, map[string]string{"page=0": "/page TOO_SMALL", "pageSize=101": "/pageSize TOO_LARGE"}) {
+			for query, want := range table {
+				h.expectProblems(path+"?"+query, key, want)
+			}
+		}
+	}
+}
+
+// No detail has parameters.
+func TestFilters_Details(t *testing.T) {
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
+	for _, o := range register() {
+		if strings.HasPrefix(o.ID, "get") && !o.Report {
+			h.expectProblems(o.examplePath(system.String())+"?page=1", key, "/page UNKNOWN_PARAMETER")
+		}
 	}
 }

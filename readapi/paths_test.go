@@ -13,8 +13,8 @@ import (
 
 // Every path outside the contract is a 404 problem document, without a redirect and without asking for a key.
 func TestPaths_Outside(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one").String()
+	h := newHarness(t)
+	system := h.system("one").String()
 	for _, path := range []string{
 		"", "/", "/customer", "/customer/phone-systems/", "/customer//phone-systems", "//customer/phone-systems",
 		"/customer/phone-systems/" + system, "/customer/phone-systems/" + system + "/", "/customer/phone-systems/" + system + "/phones/",
@@ -23,36 +23,36 @@ func TestPaths_Outside(t *testing.T) {
 		"/customer%2Fphone-systems", "/Customer/phone-systems", "/customer/phone-systems/" + system + "/call-logs/x/y",
 		"/customer/phone-systems/" + system + "/messages", "/customer/phone-systems;x=1", "/" + strings.Repeat("a/", 50_000),
 	} {
-		w := r.get(path)
+		w := h.get(path)
 		if w.Code != 404 || problemIn(t, w).Code != "NOT_FOUND" || w.Header().Get("Location") != "" {
 			t.Errorf("%.60s: %d", path, w.Code)
 		}
 	}
-	if w := r.get("https://phones.example.com/customer/phone-systems"); w.Code != 404 {
+	if w := h.get("https://phones.example.com/customer/phone-systems"); w.Code != 404 {
 		t.Errorf("outside the base path: %d", w.Code)
 	}
 }
 
 func TestPaths_Methods(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one").String()
+	h := newHarness(t)
+	system := h.system("one").String()
 	for _, o := range register() {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"} {
-			w := r.do(method, o.examplePath(system))
+			w := h.do(method, o.examplePath(system))
 			if w.Code != 405 || problemIn(t, w).Code != "METHOD_NOT_ALLOWED" || w.Header().Get("Allow") != "GET, HEAD" {
 				t.Errorf("%s %s: %d", method, o.ID, w.Code)
 			}
 		}
 	}
-	if w := r.do("POST", "/nothing"); w.Code != 404 {
+	if w := h.do("POST", "/nothing"); w.Code != 404 {
 		t.Errorf("POST to no operation: %d", w.Code)
 	}
 }
 
 // The same over a real connection, where the request line is the client's to write.
 func TestPaths_Wire(t *testing.T) {
-	r := newReader(t)
-	server := httptest.NewServer(r.handler)
+	h := newHarness(t)
+	server := httptest.NewServer(h.handler)
 	defer server.Close()
 	for line, want := range map[string]int{
 		"GET /api/v1/customer/phone-systems HTTP/1.1":                                       401,

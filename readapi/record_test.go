@@ -10,25 +10,25 @@ import (
 
 // No secret and no query string is in the log, in an error or in a printed configuration.
 func TestLog(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
 	text := key.Key.Reveal()
 	secret := strings.Split(text, "_")[3]
 	path := "/customer/phone-systems/" + system.String() + "/call-logs"
-	r.get(path+"?callSid=canary&api_key="+text, withKey(key), with("Cookie", "canary"), with("User-Agent", "canary"))
-	r.get(path, with("Authorization", "Bearer "+text))
-	r.get(path, with("X-API-Key", text+"canary"))
-	r.get("/"+text, withKey(key))
-	r.get("/customer/phone-systems/"+text+"/phones/canary", withKey(key))
-	r.get(path, with("X-API-Key", forged(key.Key)), with("X-Forwarded-For", "canary"))
+	h.get(path+"?callSid=canary&api_key="+text, withKey(key), with("Cookie", "canary"), with("User-Agent", "canary"))
+	h.get(path, with("Authorization", "Bearer "+text))
+	h.get(path, with("X-API-Key", text+"canary"))
+	h.get("/"+text, withKey(key))
+	h.get("/customer/phone-systems/"+text+"/phones/canary", withKey(key))
+	h.get(path, with("X-API-Key", forged(key.Key)), with("X-Forwarded-For", "canary"))
 	for _, forbidden := range []string{secret, "canary", "pppp"} {
-		if strings.Contains(r.log.String(), forbidden) {
-			t.Errorf("%q is in the log: %s", forbidden, r.log)
+		if strings.Contains(h.log.String(), forbidden) {
+			t.Errorf("%q is in the log: %s", forbidden, h.log)
 		}
 	}
-	r.get(path, withKey(key), with("X-Request-Id", "abc"))
-	line := r.log.last(t)
+	h.get(path, withKey(key), with("X-Request-Id", "abc"))
+	line := h.log.last(t)
 	for field, want := range map[string]any{
 		"request_id": "abc", "operation": "listCallLogs", "method": "GET", "status": 200.0, "key_id": key.ID.String(), "level": "info",
 	} {
@@ -36,21 +36,21 @@ func TestLog(t *testing.T) {
 			t.Errorf("%s: %v, want %v", field, line[field], want)
 		}
 	}
-	if got := strings.Count(r.log.String(), "\n"); got != 7 {
+	if got := strings.Count(h.log.String(), "\n"); got != 7 {
 		t.Errorf("%d lines of 7 requests", got)
 	}
-	r.get(path, with("X-API-Key", forged(key.Key)))
-	if line := r.log.last(t); line["denial"] != "wrong secret" || line["key_id"] != key.ID.String() {
+	h.get(path, with("X-API-Key", forged(key.Key)))
+	if line := h.log.last(t); line["denial"] != "wrong secret" || line["key_id"] != key.ID.String() {
 		t.Errorf("denied: %v", line)
 	}
 }
 
 func TestMetrics(t *testing.T) {
-	r := newReader(t)
-	key := r.key(r.system("one"))
-	r.get("/customer/phone-systems", withKey(key))
-	r.get("/customer/phone-systems")
-	r.get("/nothing")
+	h := newHarness(t)
+	key := h.key(h.system("one"))
+	h.get("/customer/phone-systems", withKey(key))
+	h.get("/customer/phone-systems")
+	h.get("/nothing")
 	want := `
 		# HELP callboard_readapi_requests_total Requests answered, by operation and status; 499 if the client closed the connection first.
 		# TYPE callboard_readapi_requests_total counter
@@ -58,7 +58,7 @@ func TestMetrics(t *testing.T) {
 		callboard_readapi_requests_total{operation="listAccessiblePhoneSystems",status="401"} 1
 		callboard_readapi_requests_total{operation="none",status="404"} 1
 	`
-	registry := r.config.Metrics.(*prometheus.Registry)
+	registry := h.config.Metrics.(*prometheus.Registry)
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "callboard_readapi_requests_total"); err != nil {
 		t.Error(err)
 	}

@@ -16,17 +16,17 @@ import (
 )
 
 // benchmarkReports are 50 thousand calls in five-minute steps, each with an analysis, references and a transcript.
-func benchmarkReports(b *testing.B, option func(*Config)) (*reader, uuid.UUID) {
+func benchmarkReports(b *testing.B, option func(*Config)) (*harness, uuid.UUID) {
 	b.Helper()
-	r := newReader(b, func(c *Config) { c.Log = zerolog.Nop() }, option)
-	system := r.system("one")
-	r.standing(at("2030-01-01T00:00:00Z"))
+	h := newHarness(b, func(c *Config) { c.Log = zerolog.Nop() }, option)
+	system := h.system("one")
+	h.standing(at("2030-01-01T00:00:00Z"))
 	calls := make([]call, benchmarkCalls)
 	for i := range calls {
 		created := at("2026-01-01T00:00:00Z").Add(time.Duration(i) * 5 * time.Minute)
 		calls[i] = call{id: uuid.New(), sid: fmt.Sprintf("CA%032d", i), createdAt: created}
 	}
-	r.calls(system, calls...)
+	h.calls(system, calls...)
 	for _, sql := range []string{
 		`insert into projection.call_group (system_id, id, version, name, number, status, created_at, updated_at, members, ring_pattern)
 		 select $1, md5('g' || n)::uuid, 1, 'Group ' || n, 600 + n, 'active', now(), now(), '[]', 'all' from generate_series(0, 39) n`,
@@ -55,19 +55,19 @@ func benchmarkReports(b *testing.B, option func(*Config)) (*reader, uuid.UUID) {
 		   '{"text":"","speaker":{"kind":"unattributed"},"startSeconds":null,"endSeconds":null,"confidence":null}]')::json
 		 from (select *, abs(hashtext(id::text)) % 100 as h from projection.call_log where system_id = $1) c`,
 	} {
-		r.exec(sql, system)
+		h.exec(sql, system)
 	}
-	r.exec("vacuum full projection.call_log")
-	r.exec("vacuum analyze")
-	return r, system
+	h.exec("vacuum full projection.call_log")
+	h.exec("vacuum analyze")
+	return h, system
 }
 
 // BenchmarkCallLogReports compares a page from the middle, from the request to the last byte, with its statement alone, whose
 // rows are thrown away unread: what the reader adds to the database's work.
 func BenchmarkCallLogReports(b *testing.B) {
 	seen := new(spy)
-	r, system := benchmarkReports(b, tracedBy(b, seen))
-	key := r.key(system)
+	h, system := benchmarkReports(b, tracedBy(b, seen))
+	key := h.key(system)
 	for name, more := range map[string][]string{
 		"createdAt":      {"limit", "100"},
 		"updatedAt":      {"limit", "100", "timeField", "updatedAt"},
@@ -81,9 +81,9 @@ func BenchmarkCallLogReports(b *testing.B) {
 			for b.Loop() {
 				start := time.Now()
 				w := httptest.NewRecorder()
-				r.handler.ServeHTTP(w, q)
+				h.handler.ServeHTTP(w, q)
 				between := time.Now()
-				seen.again(b, r.config.Primary)
+				seen.again(b, h.config.Primary)
 				handler, sql = append(handler, between.Sub(start)), append(sql, time.Since(between))
 				if w.Code != 200 || strings.Count(w.Body.String(), `"callSid"`) < 25 {
 					b.Fatal(w.Code, w.Body)

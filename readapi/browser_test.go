@@ -100,8 +100,8 @@ func evaluated[T any](b *browser, expression string) T {
 // no place for a key.
 func TestPage(t *testing.T) {
 	b := newBrowser(t)
-	r := newReader(t)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { r.handler.ServeHTTP(w, q) }))
+	h := newHarness(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { h.handler.ServeHTTP(w, q) }))
 	t.Cleanup(server.Close)
 
 	b.do(chromedp.Navigate(server.URL+"/api/docs"), chromedp.WaitVisible(chromedp.CSS(".opblock")))

@@ -28,9 +28,9 @@ func perMinute(tb testing.TB, permits int) func(*Config) {
 
 // The rate is asked after the scope and before coverage; what a scope forbids costs nothing, what a grant doesn't cover does.
 func TestBudget_Order(t *testing.T) {
-	r := newReader(t, perMinute(t, 2))
-	system, other := r.system("one"), r.system("two")
-	key, scopeless := r.key(system), r.key(system, withScopes(access.ScopePhones))
+	h := newHarness(t, perMinute(t, 2))
+	system, other := h.system("one"), h.system("two")
+	key, scopeless := h.key(system), h.key(system, withScopes(access.ScopePhones))
 	base := "/customer/phone-systems/"
 	for _, c := range []struct {
 		name, path string
@@ -48,7 +48,7 @@ func TestBudget_Order(t *testing.T) {
 		{"over the budget, malformed", base + "x/call-logs", key, validationFailed, ""},
 		{"within the scopes", base + system.String() + "/phones?z=1", scopeless, validationFailed, "1"},
 	} {
-		w := r.get(c.path, withKey(c.key))
+		w := h.get(c.path, withKey(c.key))
 		if got := problemIn(t, w).Code; got != string(c.code) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.code)
 		}
@@ -65,12 +65,12 @@ func TestBudget_Order(t *testing.T) {
 
 // A refusal says when to come back, in the body and in the header alike.
 func TestBudget_RetryAfter(t *testing.T) {
-	r := newReader(t, perMinute(t, 1))
-	key := r.key(r.system("one"))
-	if w := r.get("/customer/phone-systems", withKey(key)); w.Code != 200 {
+	h := newHarness(t, perMinute(t, 1))
+	key := h.key(h.system("one"))
+	if w := h.get("/customer/phone-systems", withKey(key)); w.Code != 200 {
 		t.Fatal(w.Code)
 	}
-	w := r.get("/customer/phone-systems", withKey(key))
+	w := h.get("/customer/phone-systems", withKey(key))
 	d := problemIn(t, w)
 	if w.Code != 429 || !d.Retryable || d.RetryAfter < 1 || d.RetryAfter > 60 || w.Header().Get("Retry-After") != strconv.Itoa(d.RetryAfter) {
 		t.Errorf("%d %+v, Retry-After %q", w.Code, d, w.Header().Get("Retry-After"))
@@ -79,15 +79,15 @@ func TestBudget_RetryAfter(t *testing.T) {
 
 // Keys of one lineage share a budget; others don't.
 func TestBudget_Lineage(t *testing.T) {
-	r := newReader(t, perMinute(t, 1))
-	system := r.system("one")
-	old, next, other := r.key(system), r.key(system), r.key(system)
-	r.exec("update access.key set lineage = $1 where id = $2", old.ID, next.ID)
+	h := newHarness(t, perMinute(t, 1))
+	system := h.system("one")
+	old, next, other := h.key(system), h.key(system), h.key(system)
+	h.exec("update access.key set lineage = $1 where id = $2", old.ID, next.ID)
 	for _, c := range []struct {
 		key    access.IssuedKey
 		status int
 	}{{old, 200}, {next, 429}, {other, 200}} {
-		if w := r.get("/customer/phone-systems", withKey(c.key)); w.Code != c.status {
+		if w := h.get("/customer/phone-systems", withKey(c.key)); w.Code != c.status {
 			t.Errorf("%d, want %d", w.Code, c.status)
 		}
 	}
@@ -95,20 +95,20 @@ func TestBudget_Lineage(t *testing.T) {
 
 // Whoever may not read reports is refused without a statement on the projection, which is out of reach here.
 func TestReports_RefusedBeforeTheyAreRead(t *testing.T) {
-	r := newReader(t, func(c *Config) { c.Projection = openPool(t, "postgres://nobody@127.0.0.1:1/nowhere") })
-	system := r.system("one")
+	h := newHarness(t, func(c *Config) { c.Projection = openPool(t, "postgres://nobody@127.0.0.1:1/nowhere") })
+	system := h.system("one")
 	for name, c := range map[string]struct {
 		key    access.IssuedKey
 		status int
 	}{
-		"may":       {r.key(system), 503},
-		"narrowed":  {r.key(system, narrowedTo(r.extension(system))), 403},
-		"no scope":  {r.key(system, withScopes(access.ScopePhones)), 403},
-		"not its":   {r.key(r.system("two")), 404},
-		"not alive": {r.key(uuid.New()), 404},
+		"may":       {h.key(system), 503},
+		"narrowed":  {h.key(system, narrowedTo(h.extension(system))), 403},
+		"no scope":  {h.key(system, withScopes(access.ScopePhones)), 403},
+		"not its":   {h.key(h.system("two")), 404},
+		"not alive": {h.key(uuid.New()), 404},
 	} {
 		for _, path := range []string{"/call-log-reports?dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-02T00:00:00Z", "/call-log-reports/dimensions"} {
-			if w := r.get("/customer/phone-systems/"+system.String()+path, withKey(c.key)); w.Code != c.status {
+			if w := h.get("/customer/phone-systems/"+system.String()+path, withKey(c.key)); w.Code != c.status {
 				t.Errorf("%s, %s: %d, want %d", name, path, w.Code, c.status)
 			}
 		}
@@ -118,22 +118,22 @@ func TestReports_RefusedBeforeTheyAreRead(t *testing.T) {
 // While the audit can take no entry, whoever holds a key is refused, and whoever doesn't hears what it always hears.
 func TestAudit_Full(t *testing.T) {
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	r := newReader(t, func(c *Config) { c.AuditQueue = newAuditQueue(t, js, 2) })
-	key := r.key(r.system("one"))
+	h := newHarness(t, func(c *Config) { c.AuditQueue = newAuditQueue(t, js, 2) })
+	key := h.key(h.system("one"))
 	for _, want := range []int{200, 200, 503} {
-		if w := r.get("/customer/phone-systems", withKey(key)); w.Code != want {
+		if w := h.get("/customer/phone-systems", withKey(key)); w.Code != want {
 			t.Errorf("%d, want %d", w.Code, want)
 		} else if want == 503 && problemIn(t, w).RetryAfter == 0 {
 			t.Error("no retry_after")
 		}
 	}
-	if err := r.registry.Revoke(t.Context(), key.ID); err != nil {
+	if err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
-	if w := r.get("/customer/phone-systems", withKey(key)); w.Code != 503 {
+	if w := h.get("/customer/phone-systems", withKey(key)); w.Code != 503 {
 		t.Errorf("revoked: %d", w.Code)
 	}
-	if w := r.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))); w.Code != 401 {
+	if w := h.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))); w.Code != 401 {
 		t.Errorf("forged: %d", w.Code)
 	}
 	if _, err := js.CreateStream(t.Context(), trail.StreamConfig(1)); err != nil {
@@ -142,7 +142,7 @@ func TestAudit_Full(t *testing.T) {
 	deadline := time.After(30 * time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for w := r.get("/customer/phone-systems", withKey(key)); w.Code != 401; w = r.get("/customer/phone-systems", withKey(key)) {
+	for w := h.get("/customer/phone-systems", withKey(key)); w.Code != 401; w = h.get("/customer/phone-systems", withKey(key)) {
 		select {
 		case <-deadline:
 			t.Fatalf("still %d", w.Code)
@@ -154,23 +154,23 @@ func TestAudit_Full(t *testing.T) {
 // What is said of a request is what was answered, whatever that was.
 func TestAudit_Entries(t *testing.T) {
 	js := messages(t)
-	r := newReader(t, perMinute(t, 5), func(c *Config) {
+	h := newHarness(t, perMinute(t, 5), func(c *Config) {
 		c.AuditQueue, c.Projection = newAuditQueue(t, js, 0), openPool(t, "postgres://nobody@127.0.0.1:1/nowhere")
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // httptest's address is within
 	})
-	system := r.system("one")
-	key := r.key(system)
+	system := h.system("one")
+	key := h.key(system)
 	path := "/customer/phone-systems"
-	tag := r.get(path, withKey(key), with("X-Request-Id", "read")).Header().Get("ETag")
-	r.get(path, withKey(key), with("If-None-Match", tag), with("X-Request-Id", "unchanged"))
-	r.do("HEAD", path, withKey(key), with("X-Request-Id", "head"))
-	r.get(path+"/"+system.String()+"/phones", withKey(key), with("X-Request-Id", "unavailable"))
-	r.get(path, with("X-API-Key", forged(key.Key)), with("X-Request-Id", "forged"))
-	r.get(path, with("X-Request-Id", "anonymous"))
-	r.do("POST", path, withKey(key), with("X-Request-Id", "method"))
-	r.get("/elsewhere", withKey(key), with("X-Request-Id", "elsewhere"))
-	r.get(path, withKey(key), with("X-Forwarded-For", "203.0.113.7, 192.0.2.9"), with("X-Request-Id", "proxied"))
-	r.get(path, withKey(key), with("X-Request-Id", "limited"))
+	tag := h.get(path, withKey(key), with("X-Request-Id", "read")).Header().Get("ETag")
+	h.get(path, withKey(key), with("If-None-Match", tag), with("X-Request-Id", "unchanged"))
+	h.do("HEAD", path, withKey(key), with("X-Request-Id", "head"))
+	h.get(path+"/"+system.String()+"/phones", withKey(key), with("X-Request-Id", "unavailable"))
+	h.get(path, with("X-API-Key", forged(key.Key)), with("X-Request-Id", "forged"))
+	h.get(path, with("X-Request-Id", "anonymous"))
+	h.do("POST", path, withKey(key), with("X-Request-Id", "method"))
+	h.get("/elsewhere", withKey(key), with("X-Request-Id", "elsewhere"))
+	h.get(path, withKey(key), with("X-Forwarded-For", "203.0.113.7, 192.0.2.9"), with("X-Request-Id", "proxied"))
+	h.get(path, withKey(key), with("X-Request-Id", "limited"))
 	want := []string{
 		"read listAccessiblePhoneSystems 200  192.0.2.1", "unchanged listAccessiblePhoneSystems 304  192.0.2.1",
 		"head listAccessiblePhoneSystems 200  192.0.2.1", "unavailable listPhones 503 SERVICE_UNAVAILABLE 192.0.2.1",
@@ -215,17 +215,17 @@ func TestBudget_EndedMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newReader(t, func(c *Config) { c.Limiter, c.Timeout, c.AuditQueue = silent, time.Second, newAuditQueue(t, js, 0) })
-	key := r.key(r.system("one"))
-	r.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))) // the pool's first connection takes its time
-	r.expectUnavailable(r.get("/customer/phone-systems", withKey(key)))
+	h := newHarness(t, func(c *Config) { c.Limiter, c.Timeout, c.AuditQueue = silent, time.Second, newAuditQueue(t, js, 0) })
+	key := h.key(h.system("one"))
+	h.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))) // the pool's first connection takes its time
+	h.expectUnavailable(h.get("/customer/phone-systems", withKey(key)))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	q := httptest.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/customer/phone-systems", nil)
 	withKey(key)(q.Header)
 	w := httptest.NewRecorder()
-	r.abandoned(w, q)
-	if line := r.log.last(t); line["status"] != 499.0 || len(w.Header()) > 0 {
+	h.abandoned(w, q)
+	if line := h.log.last(t); line["status"] != 499.0 || len(w.Header()) > 0 {
 		t.Errorf("logged %v, sent %v", line, w.Header())
 	}
 	if e := entries(t, js, 1)[0]; e.Status != 503 || e.Code != "SERVICE_UNAVAILABLE" {

@@ -14,8 +14,8 @@ import (
 const site = "https://phones.example.com/api"
 
 func TestDescription(t *testing.T) {
-	r := newReader(t)
-	w := r.get(site + "/openapi.json")
+	h := newHarness(t)
+	w := h.get(site + "/openapi.json")
 	for name, want := range map[string]string{
 		"Content-Type": "application/json", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "Content-Encoding": "",
 	} {
@@ -29,17 +29,17 @@ func TestDescription(t *testing.T) {
 		t.Errorf("servers %v, want one, %s", document.Servers, baseURL)
 	}
 	tag := w.Header().Get("ETag")
-	if again := r.get(site+"/openapi.json", with("If-None-Match", tag)); again.Code != 304 || again.Body.Len() > 0 || again.Header().Get("ETag") != tag {
+	if again := h.get(site+"/openapi.json", with("If-None-Match", tag)); again.Code != 304 || again.Body.Len() > 0 || again.Header().Get("ETag") != tag {
 		t.Errorf("with its tag: %d, tag %s, %d bytes", again.Code, again.Header().Get("ETag"), again.Body.Len())
 	}
-	if other := r.get(site+"/openapi.json", with("If-None-Match", `"other"`)); other.Code != 200 {
+	if other := h.get(site+"/openapi.json", with("If-None-Match", `"other"`)); other.Code != 200 {
 		t.Errorf("with another tag: %d", other.Code)
 	}
-	head := r.do(http.MethodHead, site+"/openapi.json")
+	head := h.do(http.MethodHead, site+"/openapi.json")
 	if head.Code != 200 || head.Body.Len() > 0 || head.Header().Get("Content-Length") != w.Header().Get("Content-Length") {
 		t.Errorf("HEAD: %d %v", head.Code, head.Header())
 	}
-	if post := r.do(http.MethodPost, site+"/openapi.json"); post.Code != 405 || problemIn(t, post).Code != "METHOD_NOT_ALLOWED" {
+	if post := h.do(http.MethodPost, site+"/openapi.json"); post.Code != 405 || problemIn(t, post).Code != "METHOD_NOT_ALLOWED" {
 		t.Errorf("POST: %d", post.Code)
 	}
 }
@@ -48,9 +48,9 @@ var assetForm = regexp.MustCompile(`(?:href|src)="(/api/docs/[^"]+)"`)
 
 // The page's assets are all there, under a path that changes with their content.
 func TestPage_Assets(t *testing.T) {
-	r := newReader(t)
-	page := r.get(site + "/docs")
-	if again := r.get(site + "/docs/"); page.Code != 200 || again.Body.String() != page.Body.String() {
+	h := newHarness(t)
+	page := h.get(site + "/docs")
+	if again := h.get(site + "/docs/"); page.Code != 200 || again.Body.String() != page.Body.String() {
 		t.Errorf("with a slash: %d", again.Code)
 	}
 	for _, directive := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"} {
@@ -64,11 +64,11 @@ func TestPage_Assets(t *testing.T) {
 	}
 	for _, asset := range assets {
 		url := "https://phones.example.com" + asset[1]
-		w := r.get(url)
+		w := h.get(url)
 		if w.Code != 200 || w.Body.Len() == 0 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
 			t.Errorf("%s: %d, %d bytes, %s", url, w.Code, w.Body.Len(), w.Header().Get("Cache-Control"))
 		}
-		if again := r.get(url, with("If-None-Match", w.Header().Get("ETag"))); again.Code != 304 {
+		if again := h.get(url, with("If-None-Match", w.Header().Get("ETag"))); again.Code != 304 {
 			t.Errorf("%s with its tag: %d", url, again.Code)
 		}
 	}
@@ -76,13 +76,13 @@ func TestPage_Assets(t *testing.T) {
 
 // A client that reads gzip gets what the library packed, another the same unpacked, and the two are not taken for each other.
 func TestPage_Gzip(t *testing.T) {
-	r := newReader(t)
-	script := regexp.MustCompile(`/api/docs/swagger-ui-bundle-[^"]+`).FindString(r.get(site + "/docs").Body.String())
-	plain := r.get("https://phones.example.com" + script)
+	h := newHarness(t)
+	script := regexp.MustCompile(`/api/docs/swagger-ui-bundle-[^"]+`).FindString(h.get(site + "/docs").Body.String())
+	plain := h.get("https://phones.example.com" + script)
 	for accepted, zipped := range map[string]bool{
 		"gzip": true, "br, GZIP;q=0.5": true, "gzip;q=1": true, "gzip;q=0": false, "gzip; q=0.0": false, "br": false, "x-gzip": false, "identity": false,
 	} {
-		w := r.get("https://phones.example.com"+script, with("Accept-Encoding", accepted))
+		w := h.get("https://phones.example.com"+script, with("Accept-Encoding", accepted))
 		body := w.Body.Bytes()
 		if zipped != (w.Header().Get("Content-Encoding") == "gzip") || zipped == (w.Header().Get("ETag") == plain.Header().Get("ETag")) {
 			t.Errorf("%s: %v", accepted, w.Header())
@@ -104,9 +104,9 @@ func TestPage_Gzip(t *testing.T) {
 }
 
 func TestPage_NotFound(t *testing.T) {
-	r := newReader(t)
+	h := newHarness(t)
 	for _, path := range []string{"/docs/nothing", "/docs/page.js", "/docs/nothing/x", "/openapi.json/", "/docs/%2e%2e/openapi.json", "/docs/index.html"} {
-		if w := r.get(site + path); w.Code != 404 || problemIn(t, w).Code != "NOT_FOUND" {
+		if w := h.get(site + path); w.Code != 404 || problemIn(t, w).Code != "NOT_FOUND" {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}

@@ -14,23 +14,23 @@ func dimensionsPath(system uuid.UUID) string {
 }
 
 // refers adds to what retained calls refer to.
-func (r *reader) refers(system uuid.UUID, family string, keys ...string) {
-	r.Helper()
+func (h *harness) refers(system uuid.UUID, family string, keys ...string) {
+	h.Helper()
 	for _, key := range keys {
-		r.exec("insert into projection.reference_count (system_id, family, key, count) values ($1, $2, $3, 1)", system, family, key)
+		h.exec("insert into projection.reference_count (system_id, family, key, count) values ($1, $2, $3, 1)", system, family, key)
 	}
 }
 
 // held locks tables until released, so that whoever reads them waits.
-func (r *reader) held(tables ...string) (release func()) {
-	r.Helper()
-	tx, err := r.pool.Begin(context.Background())
+func (h *harness) held(tables ...string) (release func()) {
+	h.Helper()
+	tx, err := h.pool.Begin(context.Background())
 	if err != nil {
-		r.Fatal(err)
+		h.Fatal(err)
 	}
 	for _, table := range tables {
 		if _, err := tx.Exec(context.Background(), "lock table projection."+table+" in access exclusive mode"); err != nil {
-			r.Fatal(err)
+			h.Fatal(err)
 		}
 	}
 	return func() { _ = tx.Rollback(context.Background()) }
@@ -39,27 +39,27 @@ func (r *reader) held(tables ...string) (release func()) {
 const emptyDimensions = `,"callGroups":[],"extensions":[],"handlerEntries":[],"categories":[],"overallSentiments":[],"employeeSentiments":[],"customerSentiments":[]}`
 
 // snapshot is the dimensions' body from the member after generatedAt on.
-func (r *reader) snapshot(path string, headers ...header) string {
-	r.Helper()
-	w := r.get(path, headers...)
+func (h *harness) snapshot(path string, headers ...header) string {
+	h.Helper()
+	w := h.get(path, headers...)
 	generated, rest, _ := strings.Cut(strings.TrimPrefix(w.Body.String(), `{"generatedAt":"`), `"`)
 	if _, err := time.Parse("2006-01-02T15:04:05.000Z", generated); err != nil || w.Code != 200 {
-		r.Fatalf("%d %s", w.Code, w.Body)
+		h.Fatalf("%d %s", w.Code, w.Body)
 	}
 	return rest
 }
 
 // The snapshot has everything that is referred to and nothing else, in the contract's shape and order.
 func TestGetCallLogReportDimensions_Body(t *testing.T) {
-	r := newReader(t)
-	system, other := r.system("one"), r.system("two")
-	key := r.key(system)
-	if got := r.snapshot(dimensionsPath(system), withKey(key)); got != emptyDimensions {
+	h := newHarness(t)
+	system, other := h.system("one"), h.system("two")
+	key := h.key(system)
+	if got := h.snapshot(dimensionsPath(system), withKey(key)); got != emptyDimensions {
 		t.Errorf("of nothing: %s", got)
 	}
-	r.named(system)
-	r.named(other)
-	r.refers(other, "call_group", groupID)
+	h.named(system)
+	h.named(other)
+	h.refers(other, "call_group", groupID)
 	score := 0.5
 	for _, d := range []struct {
 		system            uuid.UUID
@@ -75,16 +75,16 @@ func TestGetCallLogReportDimensions_Body(t *testing.T) {
 		{uuid.Nil, "overall_sentiment", "blank_label", "Global", nil},
 		{uuid.Nil, "customer_sentiment", "good", "Good", &score},
 	} {
-		r.define(d.system, d.kind, d.code, d.label, d.score)
+		h.define(d.system, d.kind, d.code, d.label, d.score)
 	}
-	r.refers(system, "call_group", groupID, uuid.NewString())
-	r.refers(system, "extension", fromID, answeredID, uuid.NewString())
-	r.refers(system, "representative", representativeID)
-	r.refers(system, "category", "b", "a", "c_d", "Z")
-	r.refers(system, "overall_sentiment", "blank_label")
-	r.refers(system, "employee_sentiment", "good")
-	r.refers(system, "customer_sentiment", "good", "--")
-	r.exec("insert into projection.reference_count (system_id, family, key, count) values ($1, 'category', 'no longer', 0)", system)
+	h.refers(system, "call_group", groupID, uuid.NewString())
+	h.refers(system, "extension", fromID, answeredID, uuid.NewString())
+	h.refers(system, "representative", representativeID)
+	h.refers(system, "category", "b", "a", "c_d", "Z")
+	h.refers(system, "overall_sentiment", "blank_label")
+	h.refers(system, "employee_sentiment", "good")
+	h.refers(system, "customer_sentiment", "good", "--")
+	h.exec("insert into projection.reference_count (system_id, family, key, count) values ($1, 'category', 'no longer', 0)", system)
 	want := strings.NewReplacer("\n", "", "\t", "").Replace(`,
 		"callGroups":[{"id":"` + groupID + `","name":"Sales","number":"600","status":"active","updatedAt":"2026-01-01T00:00:00.000Z"}],
 		"extensions":[{"id":"` + answeredID + `","name":"Zoë \"Z\" \\ Ångström","number":"101","status":"active","updatedAt":"2026-01-02T00:00:00.000Z"},
@@ -98,21 +98,21 @@ func TestGetCallLogReportDimensions_Body(t *testing.T) {
 		"employeeSentiments":[{"code":"good","label":"Good","source":"fallback","status":null,"score":null,"updatedAt":null}],
 		"customerSentiments":[{"code":"--","label":"--","source":"fallback","status":null,"score":null,"updatedAt":null},
 		{"code":"good","label":"Good","source":"global_default","status":"active","score":0.5,"updatedAt":"2026-01-05T00:00:00.000Z"}]}`)
-	if got := r.snapshot(dimensionsPath(system), withKey(key)); got != want {
+	if got := h.snapshot(dimensionsPath(system), withKey(key)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
 
 // Members are in the order of code points, whatever the database's collation is.
 func TestGetCallLogReportDimensions_Order(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
+	h := newHarness(t)
+	system := h.system("one")
 	codes := []string{"B", "Z", "_", "a", "a-b", "a_b", "ab", "b", "\u00e4", "\uffff", "\U0001F4DE"}
 	for i := range codes {
-		r.refers(system, "category", codes[(i*7+3)%len(codes)])
+		h.refers(system, "category", codes[(i*7+3)%len(codes)])
 	}
 	var got struct{ Categories []struct{ Code string } }
-	decode(t, r.get(dimensionsPath(system), withKey(r.key(system))), &got)
+	decode(t, h.get(dimensionsPath(system), withKey(h.key(system))), &got)
 	for i, c := range got.Categories {
 		if c.Code != codes[i] {
 			t.Errorf("%d: %q, want %q", i, c.Code, codes[i])
@@ -125,33 +125,33 @@ func TestGetCallLogReportDimensions_Order(t *testing.T) {
 
 // While nothing but generatedAt differs, the answer is 304; a rename shows at once.
 func TestGetCallLogReportDimensions_ETag(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
-	r.named(system)
-	r.refers(system, "call_group", groupID)
-	first := r.get(dimensionsPath(system), withKey(key))
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
+	h.named(system)
+	h.refers(system, "call_group", groupID)
+	first := h.get(dimensionsPath(system), withKey(key))
 	tag := first.Header().Get("ETag")
 	if tag == "" || first.Header().Get("Data-Complete-Through") != watermark || first.Header().Get("Cache-Control") != "private, no-cache" {
 		t.Fatalf("%v", first.Header())
 	}
-	if w := r.get(dimensionsPath(system), withKey(key), with("If-None-Match", tag)); w.Code != 304 || w.Body.Len() > 0 {
+	if w := h.get(dimensionsPath(system), withKey(key), with("If-None-Match", tag)); w.Code != 304 || w.Body.Len() > 0 {
 		t.Errorf("unchanged: %d", w.Code)
 	}
-	if w := r.get(dimensionsPath(system), withKey(key)); w.Body.String() == first.Body.String() || w.Header().Get("ETag") != tag {
+	if w := h.get(dimensionsPath(system), withKey(key)); w.Body.String() == first.Body.String() || w.Header().Get("ETag") != tag {
 		t.Errorf("later: %s", w.Body)
 	}
-	r.exec("update projection.call_group set name = 'Verkauf'")
-	w := r.get(dimensionsPath(system), withKey(key), with("If-None-Match", tag))
+	h.exec("update projection.call_group set name = 'Verkauf'")
+	w := h.get(dimensionsPath(system), withKey(key), with("If-None-Match", tag))
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"name":"Verkauf"`) || w.Header().Get("ETag") == tag {
 		t.Errorf("renamed: %d %s", w.Code, w.Body)
 	}
 }
 
 func TestGetCallLogReportDimensions_Parameters(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	w := r.get(dimensionsPath(system)+"?generatedAt=1&timeField=createdAt", withKey(r.key(system)))
+	h := newHarness(t)
+	system := h.system("one")
+	w := h.get(dimensionsPath(system)+"?generatedAt=1&timeField=createdAt", withKey(h.key(system)))
 	if got := summary(problemIn(t, w).Errors); w.Code != 400 || got != "/generatedAt UNKNOWN_PARAMETER, /timeField UNKNOWN_PARAMETER" {
 		t.Errorf("%d %s", w.Code, got)
 	}
@@ -159,38 +159,38 @@ func TestGetCallLogReportDimensions_Parameters(t *testing.T) {
 
 // A snapshot that takes too long is none.
 func TestGetCallLogReportDimensions_Timeout(t *testing.T) {
-	r := newReader(t, func(c *Config) { c.dimensionsTimeout = time.Second })
-	system := r.system("one")
-	key := r.key(system)
-	release := r.held("reference_count")
-	w := r.get(dimensionsPath(system), withKey(key))
+	h := newHarness(t, func(c *Config) { c.dimensionsTimeout = time.Second })
+	system := h.system("one")
+	key := h.key(system)
+	release := h.held("reference_count")
+	w := h.get(dimensionsPath(system), withKey(key))
 	if got := problemIn(t, w); w.Code != 503 || got.Code != "EXTERNAL_SERVICE_TIMEOUT" || !got.Retryable {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if line := r.log.last(t); line["level"] != "warn" || line["cause"] == nil {
+	if line := h.log.last(t); line["level"] != "warn" || line["cause"] == nil {
 		t.Errorf("logged %v", line)
 	}
 	release()
-	if w := r.get(dimensionsPath(system), withKey(key)); w.Code != 200 {
+	if w := h.get(dimensionsPath(system), withKey(key)); w.Code != 200 {
 		t.Errorf("afterwards: %d %s", w.Code, w.Body)
 	}
 }
 
 // A snapshot that is too large to be sent is refused, never cut.
 func TestGetCallLogReportDimensions_Size(t *testing.T) {
-	r := newReader(t)
-	system := r.system("one")
-	key := r.key(system)
-	r.named(system)
-	r.refers(system, "call_group", groupID)
-	r.exec("update projection.call_group set name = ''")
-	rest := maxReportBody - r.get(dimensionsPath(system), withKey(key)).Body.Len()
-	r.exec("update projection.call_group set name = repeat('\"', $1) || repeat('x', $2)", rest/2, rest%2)
-	if w := r.get(dimensionsPath(system), withKey(key)); w.Code != 200 || w.Body.Len() != maxReportBody {
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
+	h.named(system)
+	h.refers(system, "call_group", groupID)
+	h.exec("update projection.call_group set name = ''")
+	rest := maxReportBody - h.get(dimensionsPath(system), withKey(key)).Body.Len()
+	h.exec("update projection.call_group set name = repeat('\"', $1) || repeat('x', $2)", rest/2, rest%2)
+	if w := h.get(dimensionsPath(system), withKey(key)); w.Code != 200 || w.Body.Len() != maxReportBody {
 		t.Errorf("at the limit: %d, %d bytes", w.Code, w.Body.Len())
 	}
-	r.exec("update projection.call_group set name = name || 'x'")
-	params := tooLargeIn(t, r.get(dimensionsPath(system), withKey(key)))
+	h.exec("update projection.call_group set name = name || 'x'")
+	params := tooLargeIn(t, h.get(dimensionsPath(system), withKey(key)))
 	if len(params) != 2 || params["actualBytes"] != float64(maxReportBody+1) || params["maxBytes"] != float64(maxReportBody) {
 		t.Errorf("above the limit: %v", params)
 	}
