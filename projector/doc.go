@@ -1,20 +1,20 @@
-// Package projector keeps the projection: it consumes the stream, folds its events and commits rows and position together.
+// Package projector writes the projection: it consumes the stream, folds its events, and commits rows and position together.
 //
-// A projector owns partitions by advisory lock; a second one stands by and takes over what the first lets go. Each owned
-// partition runs by itself:
+// A projector owns partitions by advisory locks; a second projector stands by and takes over the partitions that the first one loses. A
+// supervisor runs one worker per owned partition:
 //
-//	claim the position ──> make the durable consumer at position + 1  ──┐
+//	claim the position ──> create the durable consumer at position + 1 ─┐
 //	      ▲                                                             ▼
-//	      │                                take what is there, up to a batch
+//	      │                                take the messages that are there, up to a batch
 //	      │                                   decode, fetch claim checks
 //	  any error:                       begin, load, fold, write, position, commit
 //	 back off, start                               acknowledge
 //	 from the position                                  │
 //	      └─────────────────────────────────────────────┘
 //
-// The position row is the only place to resume from. Acknowledgements are for people and autoscalers to see the lag.
-// Every failure ends in the same way: the partition starts again from its position, so there is one recovery path, and it is
-// the one that every start takes.
+// A worker resumes from the position row only. Acknowledgements show people and autoscalers the lag of a consumer.
+// Every failure ends in the same way: the partition starts again from its position. So the path of recovery is the path of every
+// start.
 //
-// What can never be applied is a dead letter. What Postgres refuses is bisected to the event at fault.
+// A message that can't be applied is a dead letter. A batch that PostgreSQL refuses is bisected down to the event at fault.
 package projector

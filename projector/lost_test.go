@@ -7,6 +7,7 @@ import (
 
 	"callboard/events/eventstest"
 	"callboard/projector"
+	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 )
 
@@ -36,12 +37,12 @@ func TestProjector_StopsWhereTheStreamHasGrownAnotherEnd(t *testing.T) {
 			}
 			resume()
 			if running {
-				says(t, log, projector.StreamRegressed)
+				says(t, log, ingest.StreamRegressed)
 				stop()
 			}
 			log = new(eventstest.LogBuffer)
 			s.StartProjector(projectortest.LogTo(log))
-			says(t, log, projector.StreamRegressed)
+			says(t, log, ingest.StreamRegressed)
 			if n := s.QueryInt("select count(*) from projection.call_log where system_id = $1", idle); n != 0 {
 				t.Errorf("%d of 30 calls, and the partition goes on", n)
 			}
@@ -62,11 +63,11 @@ func TestProjector_StopsAtAnotherNumberOfPartitions(t *testing.T) {
 	s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
 	s.WaitUntilCaughtUp()
 	s.SetPartitions(2 * projectortest.Partitions)
-	says(t, log, projector.StreamRepartitioned)
+	says(t, log, ingest.StreamRepartitioned)
 	stop()
 	log = new(eventstest.LogBuffer)
 	stop = s.StartProjector(projectortest.LogTo(log))
-	says(t, log, projector.StreamRepartitioned)
+	says(t, log, ingest.StreamRepartitioned)
 	stop()
 	s.SetPartitions(projectortest.Partitions)
 	s.StartProjector()

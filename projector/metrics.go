@@ -29,16 +29,16 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "callboard_projector_" + name, Help: help}, labels)
 	}
 	m := &metrics{
-		events:      counter("events_total", "Events read and committed, by what became of them.", "entity", "outcome"),
+		events:      counter("events_total", "Events committed, by entity and outcome.", "entity", "outcome"),
 		deadLetters: counter("dead_letters_total", "Messages that could not be applied.", "partition"),
 		commits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "callboard_projector_commit_seconds", Help: "Time from claim checks to the last commit of a batch.",
+			Name: "callboard_projector_commit_seconds", Help: "Time to apply a batch, from fetching claim checks to the last commit.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}, []string{"partition"}),
-		position:  gauge("position", "Stream sequence up to which the partition is in the tables.", "partition"),
-		watermark: gauge("watermark_seconds", "Instant before which everything stored is in the tables.", "partition"),
-		owned:     gauge("owned", "Whether this projector runs the partition.", "partition"),
-		stopped:   gauge("stopped", "Whether the partition is stopped for a reason that needs an operator.", "partition", "reason"),
+		position:  gauge("position", "Stream sequence up to which the messages of the partition are in the tables.", "partition"),
+		watermark: gauge("watermark_seconds", "Unix time before which every stored event of the partition is in the tables.", "partition"),
+		owned:     gauge("owned", "1 if this projector owns the partition, else 0.", "partition"),
+		stopped:   gauge("stopped", "1 if the partition is stopped until an operator acts.", "partition", "reason"),
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{m.events, m.deadLetters, m.commits, m.position, m.watermark, m.owned, m.stopped} {
@@ -50,21 +50,26 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// own notes that the partition runs here, whatever stopped it before.
-func (m *metrics) own(partition int) {
+// started shows that the partition runs here. Why it was stopped before is over.
+func (m *metrics) started(partition int) {
 	m.owned.WithLabelValues(label(partition)).Set(1)
 	m.stopped.DeletePartialMatch(prometheus.Labels{"partition": label(partition)})
 }
 
-// release takes away what only the partition's owner can tell.
-func (m *metrics) release(partition int) {
+// exited removes the values that only the partition's owner knows.
+func (m *metrics) exited(partition int) {
 	m.owned.WithLabelValues(label(partition)).Set(0)
 	m.position.DeleteLabelValues(label(partition))
 	m.watermark.DeleteLabelValues(label(partition))
 }
 
-// cover counts what became of messages.
-func (m *metrics) cover(c store.MessageCounts) {
+func (m *metrics) moved(p store.Position) {
+	m.position.WithLabelValues(label(int(p.Partition))).Set(float64(p.Sequence))
+	m.watermark.WithLabelValues(label(int(p.Partition))).Set(float64(p.Clock.Watermark) / 1000)
+}
+
+// count adds message counts, without dead letters, which have their own counter.
+func (m *metrics) count(c store.MessageCounts) {
 	for entity, n := range c {
 		for outcome, count := range map[fold.Outcome]int64{fold.Applied: n.Applied, fold.Stale: n.Stale, fold.Ignored: n.Ignored} {
 			if count > 0 {

@@ -8,30 +8,30 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"callboard/events"
+	"callboard/projector/retry"
 	"callboard/projector/store"
 )
 
-// Config is what a projector works with.
+// Config configures a projector.
 type Config struct {
-	JetStream    jetstream.JetStream // of a connection that reconnects for ever
+	JetStream    jetstream.JetStream // of a connection that never stops reconnecting
 	Stream       string
-	Database     *pgxpool.Pool // the primary, as callboard_projector, with the projection on its search path
-	Partitions   []int         // this projector's share; nil: all of the stream's
-	BatchSize    int           // messages in one transaction at most; 0: 2000
-	Tick         time.Duration // how often an idle partition moves its watermark; 0: 500 ms
-	OwnerTimeout time.Duration // after which an owner that does nothing loses its partitions; 0: 10 s
+	Database     *pgxpool.Pool // of the primary, as callboard_projector, with the projection on its search path
+	Partitions   []int         // that this projector may own; nil: all of the stream's
+	BatchSize    int           // the most messages in one transaction; 0: 2000
+	Tick         time.Duration // the interval at which an idle partition's watermark advances; 0: 500 ms
+	OwnerTimeout time.Duration // after which an owner that sends no statement loses its partitions; 0: 10 s
 	Log          zerolog.Logger
 	Metrics      prometheus.Registerer
 }
 
-// Projector keeps one projection.
+// Projector writes one projection.
 type Projector struct {
 	config  Config
 	store   *store.Store
@@ -39,7 +39,7 @@ type Projector struct {
 	ready   atomic.Bool
 }
 
-// New is a projector that has not started. Its metrics are registered with config.Metrics.
+// New returns a projector that has not started. It registers its metrics with config.Metrics.
 func New(config Config) (*Projector, error) {
 	if config.BatchSize == 0 {
 		config.BatchSize = 2000
@@ -57,32 +57,29 @@ func New(config Config) (*Projector, error) {
 	return &Projector{config: config, store: store.New(config.Database), metrics: metrics}, nil
 }
 
-// Ready tells whether the projector reaches the stream and the database, owning partitions or standing by.
+// Ready tells whether the projector reaches the stream and the database. It may own partitions or stand by.
 func (p *Projector) Ready() bool { return p.ready.Load() }
 
-// Run owns what it can of its share and keeps it, until ctx ends; then it finishes its transactions and returns nil.
-// Whatever fails is logged and tried again.
+// Run owns the partitions that no other projector owns, until ctx ends; then it finishes its transactions and returns nil.
+// It logs and retries whatever fails.
 func (p *Projector) Run(ctx context.Context) error {
-	for retry := newRetry(); ; {
+	for backOff := retry.NewBackOff(); ; {
 		began := time.Now()
 		err := p.session(ctx)
 		p.ready.Store(false)
 		if ctx.Err() != nil {
-			p.config.Log.Info().AnErr("session", err).Msg("projector ended")
-			return nil //nolint:nilerr // the end was asked for, and what it cut short is logged
+			p.config.Log.Info().AnErr("session", err).Msg("projector stopped")
+			return nil //nolint:nilerr // the stop was requested, and what it interrupted is logged
 		}
-		if time.Since(began) > maxRetry {
-			retry.Reset()
-		}
-		wait := retry.NextBackOff()
+		wait := backOff.Next(time.Since(began))
 		p.config.Log.Error().Err(err).Dur("retry_in", wait).Msg("session lost")
-		pause(ctx, wait)
+		retry.Pause(ctx, wait)
 	}
 }
 
-// session holds partitions on one database connection for as long as that lasts.
+// session owns partitions by the locks of one database connection, for as long as that lasts.
 func (p *Projector) session(ctx context.Context) (err error) {
-	share, err := p.share(ctx)
+	partitions, err := p.partitions(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,29 +88,29 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	crew := newCrew(p, share)
-	// Partitions end before their locks do, so that whoever takes over finds the last transaction finished.
+	supervisor := newSupervisor(p, partitions)
+	// Workers end before their locks are released, so that the next owner finds the last transaction finished.
 	defer func() {
 		cancel()
-		crew.wait()
+		supervisor.wait()
 		err = errors.Join(err, locks.Close())
 	}()
 	p.ready.Store(true)
 	tick := time.NewTicker(p.config.Tick)
 	defer tick.Stop()
 	for {
-		if err := p.acquire(ctx, locks, crew); err != nil {
+		if err := p.acquire(ctx, locks, supervisor); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case end := <-crew.ended:
+		case e := <-supervisor.exits:
 			if ctx.Err() != nil {
-				return nil // all were asked to end, and this one was the first
+				return nil
 			}
-			crew.end(end)
-			if err := locks.Unlock(ctx, end.partition); err != nil {
+			supervisor.exited(e)
+			if err := locks.Unlock(ctx, e.partition); err != nil {
 				return err
 			}
 		case <-tick.C:
@@ -121,15 +118,15 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	}
 }
 
-// acquire starts what partitions are to be had.
-func (p *Projector) acquire(ctx context.Context, locks *store.PartitionLocks, crew *crew) error {
-	idle := crew.idle()
-	taken, err := locks.TryLock(ctx, idle)
+// acquire locks the partitions that are free, and starts their workers. Where others own some, it terminates unresponsive owners.
+func (p *Projector) acquire(ctx context.Context, locks *store.PartitionLocks, supervisor *supervisor) error {
+	startable := supervisor.startable()
+	locked, err := locks.TryLock(ctx, startable)
 	if err != nil {
 		return err
 	}
-	crew.start(ctx, taken)
-	if len(taken) == len(idle) {
+	supervisor.start(ctx, locked)
+	if len(locked) == len(startable) {
 		return nil
 	}
 	terminated, err := locks.TerminateUnresponsive(ctx, p.config.OwnerTimeout)
@@ -137,13 +134,13 @@ func (p *Projector) acquire(ctx context.Context, locks *store.PartitionLocks, cr
 		p.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive projector")
 	}
 	if errors.Is(err, store.ErrNotMigrated) {
-		return nil // each partition reports it
+		return nil // the workers report it
 	}
 	return err
 }
 
-// share are the partitions that this projector may own.
-func (p *Projector) share(ctx context.Context) ([]int, error) {
+// partitions returns those that this projector may own.
+func (p *Projector) partitions(ctx context.Context) ([]int, error) {
 	stream, err := p.config.JetStream.Stream(ctx, p.config.Stream)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", p.config.Stream, err)
@@ -152,30 +149,11 @@ func (p *Projector) share(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", p.config.Stream, err)
 	}
-	var all []int
+	var list []int
 	for partition := range count {
 		if p.config.Partitions == nil || slices.Contains(p.config.Partitions, partition) {
-			all = append(all, partition)
+			list = append(list, partition)
 		}
 	}
-	return all, nil
-}
-
-const maxRetry = 10 * time.Second
-
-// newRetry waits from a tenth of a second up to maxRetry, for ever.
-func newRetry() *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond),
-		backoff.WithMaxInterval(maxRetry),
-		backoff.WithMaxElapsedTime(0))
-}
-
-func pause(ctx context.Context, wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+	return list, nil
 }

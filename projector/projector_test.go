@@ -1,7 +1,6 @@
 package projector_test
 
 import (
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
+	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 )
 
@@ -239,12 +239,12 @@ func TestProjector_StopsAtAnotherStream(t *testing.T) {
 	for range 10 {
 		s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
 	}
-	eventstest.Eventually(t, "the running projector says so", func() bool { return log.Contains(projector.StreamIdentityChanged) })
+	eventstest.Eventually(t, "the running projector says so", func() bool { return log.Contains(ingest.StreamIdentityChanged) })
 	stop()
 
 	log = new(eventstest.LogBuffer)
 	s.StartProjector(projectortest.LogTo(log))
-	eventstest.Eventually(t, "a new projector says so", func() bool { return log.Contains(projector.StreamIdentityChanged) })
+	eventstest.Eventually(t, "a new projector says so", func() bool { return log.Contains(ingest.StreamIdentityChanged) })
 	if n := s.QueryInt("select count(*) from projection.call_log"); n != 1 {
 		t.Errorf("%d rows, want the 1 of the old stream", n)
 	}
@@ -261,7 +261,7 @@ func TestProjector_StopsAtAStreamThatLostItsEnd(t *testing.T) {
 	}
 	log := new(eventstest.LogBuffer)
 	s.StartProjector(projectortest.LogTo(log))
-	eventstest.Eventually(t, "it says so", func() bool { return log.Contains(projector.StreamRegressed) })
+	eventstest.Eventually(t, "it says so", func() bool { return log.Contains(ingest.StreamRegressed) })
 }
 
 // Where any replica may answer, the leader's answer that nothing waits can't be had.
@@ -272,7 +272,7 @@ func TestProjector_StopsWhereReplicasAnswer(t *testing.T) {
 	s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
 	s.WaitUntilCaughtUp()
 	s.SetAllowDirect(true)
-	eventstest.Eventually(t, "the running projector says so", func() bool { return log.Contains(projector.StreamDirect) })
+	eventstest.Eventually(t, "the running projector says so", func() bool { return log.Contains(ingest.StreamDirect) })
 	s.SetAllowDirect(false)
 	s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
 	s.WaitUntilCaughtUp()
@@ -285,7 +285,7 @@ func TestProjector_StopsBeforeItsMigrations(t *testing.T) {
 	log := new(eventstest.LogBuffer)
 	stop := s.StartProjector(projectortest.LogTo(log))
 	s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
-	says(t, log, projector.MigrationMissing)
+	says(t, log, ingest.MigrationMissing)
 	stop()
 	s.Exec("update control.migration set version_id = version_id + 1")
 	s.StartProjector()
@@ -341,17 +341,7 @@ func TestProjector_AcknowledgesForPeopleToSee(t *testing.T) {
 	})
 }
 
-func TestImports(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range strings.Fields(string(out)) {
-		if strings.HasPrefix(path, "callboard/readapi") || strings.HasPrefix(path, "callboard/cmd") {
-			t.Errorf("the projector reaches %s; the two programs meet only in tables", path)
-		}
-	}
-}
+func TestImports(t *testing.T) { eventstest.Imports(t) }
 
 // A consumer that stops delivering without an error is noticed, and made anew.
 func TestProjector_NoticesAStalledConsumer(t *testing.T) {

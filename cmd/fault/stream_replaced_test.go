@@ -6,7 +6,7 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/projector"
+	"callboard/projector/ingest"
 	"callboard/projector/status"
 	"callboard/schema/schematest"
 )
@@ -28,7 +28,7 @@ func TestStreamReplaced(t *testing.T) {
 	}
 	h.createStream()
 	h.load = h.startLoad(seed, bursty)
-	h.awaitStopReason(projector.StreamIdentityChanged)
+	h.awaitStopReason(ingest.StreamIdentityChanged)
 	h.awaitReaders()
 	if diff := before.Diff(schematest.ReadProjection(t, h.postgres.URL(liveDatabase))); len(diff) > 0 {
 		t.Errorf("the tables before (here) and after the new stream (there) differ:\n%s", strings.Join(diff, "\n"))

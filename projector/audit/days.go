@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"time"
+
+	"callboard/projector/retry"
 )
 
 var (
@@ -65,7 +67,7 @@ func (f *Writer) forget(ctx context.Context) {
 			f.config.Log.Error().Err(err).Dur("retry_in", dropRetry).Msg("audit days can't be dropped")
 			wait = dropRetry
 		}
-		pause(ctx, wait)
+		retry.Pause(ctx, wait)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -63,10 +62,10 @@ func (s *session) insert(ctx context.Context, entries []entry) error {
 func columns(entries []entry) []any {
 	return []any{
 		column(entries, func(e entry) time.Time { return e.At }),
-		column(entries, func(e entry) pgtype.UUID { return pgUUID(e.ID, true) }),
-		column(entries, func(e entry) pgtype.UUID { return pgUUID(e.KeyID, true) }),
+		column(entries, func(e entry) pgtype.UUID { return pgtype.UUID{Bytes: e.ID, Valid: true} }),
+		column(entries, func(e entry) pgtype.UUID { return pgtype.UUID{Bytes: e.KeyID, Valid: true} }),
 		column(entries, func(e entry) string { return e.Operation }),
-		column(entries, func(e entry) pgtype.UUID { return pgUUID(e.System.UUID, e.System.Valid) }),
+		column(entries, func(e entry) pgtype.UUID { return pgtype.UUID{Bytes: e.System.UUID, Valid: e.System.Valid} }),
 		column(entries, func(e entry) int64 { return int64(e.Status) }),
 		column(entries, func(e entry) string { return e.Code }),
 		column(entries, func(e entry) netip.Addr { return e.Address }),
@@ -81,5 +80,3 @@ func column[T any](entries []entry, value func(entry) T) []T {
 	}
 	return values
 }
-
-func pgUUID(id uuid.UUID, valid bool) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: valid} }

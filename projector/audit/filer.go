@@ -6,11 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+
+	"callboard/projector/retry"
 )
 
 // Config is what a filer works with.
@@ -49,7 +50,7 @@ func (f *Writer) Run(ctx context.Context) error {
 	var forgetting sync.WaitGroup
 	forgetting.Go(func() { f.forget(ctx) })
 	defer forgetting.Wait()
-	for retry := newRetry(); ; {
+	for backOff := retry.NewBackOff(); ; {
 		began := time.Now()
 		err := f.session(ctx)
 		if err != nil {
@@ -58,10 +59,7 @@ func (f *Writer) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if time.Since(began) > maxRetry {
-			retry.Reset()
-		}
-		pause(ctx, retry.NextBackOff())
+		retry.Pause(ctx, backOff.Next(time.Since(began)))
 	}
 }
 
@@ -80,23 +78,4 @@ func (f *Writer) worked() {
 		f.config.Log.Info().Msg("audit entries are filed again")
 	}
 	f.failure = ""
-}
-
-const maxRetry = 10 * time.Second
-
-// newRetry waits from a tenth of a second up to maxRetry, for ever.
-func newRetry() *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond),
-		backoff.WithMaxInterval(maxRetry),
-		backoff.WithMaxElapsedTime(0))
-}
-
-func pause(ctx context.Context, wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

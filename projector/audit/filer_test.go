@@ -3,7 +3,6 @@ package audit_test
 import (
 	"fmt"
 	"net/netip"
-	"os/exec"
 	"reflect"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events/audit"
+	"callboard/events/eventstest"
 	filer "callboard/projector/audit"
 )
 
@@ -383,16 +383,4 @@ func line(t *testing.T, e audit.Entry) string {
 	return string(message)
 }
 
-// Of callboard, the filer knows the entries of the stream, and how a refusal of PostgreSQL reads.
-func TestImports(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{join .Imports "\n"}}`, ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	allowed := []string{"callboard/events/audit", "callboard/projector/store"}
-	for _, path := range strings.Fields(string(out)) {
-		if strings.HasPrefix(path, "callboard/") && !slices.Contains(allowed, path) {
-			t.Errorf("imports %s", path)
-		}
-	}
-}
+func TestImports(t *testing.T) { eventstest.Imports(t) }

@@ -9,7 +9,7 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/projector"
+	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
@@ -32,7 +32,7 @@ func TestRun_AnotherRelease(t *testing.T) {
 	s.mustBeForeign(missing)
 	log := new(eventstest.LogBuffer)
 	s.StartProjector(projectortest.LogTo(log))
-	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(projector.ProjectionForeign) >= projectortest.Partitions })
+	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(ingest.ProjectionForeign) >= projectortest.Partitions })
 	s.goesOver(systemsOf(history), history[len(history)/2:], missing)
 	s.WaitUntilCaughtUp()
 	s.mustVerify("goes on")
@@ -47,7 +47,7 @@ func TestRun_FirstRelease(t *testing.T) {
 	s.mustBeForeign(nil)
 	log := new(eventstest.LogBuffer)
 	stop := s.StartProjector(projectortest.LogTo(log))
-	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(projector.ProjectionForeign) >= projectortest.Partitions })
+	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(ingest.ProjectionForeign) >= projectortest.Partitions })
 	stop()
 	s.goesOver(systemsOf(history), history[len(history)/2:], nil)
 	s.StartProjector()

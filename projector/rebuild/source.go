@@ -50,16 +50,12 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 	if err := schema.CheckMigrated(ctx, c.Database); err != nil {
 		return nil, nil, err
 	}
-	now, err := events.Partitions(info.Config)
+	registered, err := store.RegisteredPartitions(ctx, c.Database, ingest.StreamOf(info))
+	if err == nil {
+		err = ingest.CheckPartitions(info, registered)
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	switch first, err := store.RegisteredPartitions(ctx, c.Database, ingest.StreamOf(info)); {
-	case err != nil:
-		return nil, nil, err
-	case first != 0 && first != now:
-		return nil, nil, fmt.Errorf("stream %s has %d partitions and had %d when it was read first, so a phone system's events would lie in two of them: "+
-			"give it back those that it had, or publish all into a new stream", c.Stream, now, first)
 	}
 	if info.State.FirstSeq > 1 {
 		return nil, nil, fmt.Errorf("stream %s begins at sequence %d: what came before is gone, and a projection built from the rest would lack it",

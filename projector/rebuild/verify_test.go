@@ -13,7 +13,7 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/projector"
+	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
@@ -183,7 +183,7 @@ func TestRun_StreamCreatedAnew(t *testing.T) {
 	if _, err := rebuild.Repair(t.Context(), s.config(), history[0].System); err == nil || !strings.Contains(err.Error(), "another stream") {
 		t.Errorf("repair: %v", err)
 	}
-	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(projector.StreamIdentityChanged) > 0 })
+	eventstest.Eventually(t, "the projector has noticed", func() bool { return log.Count(ingest.StreamIdentityChanged) > 0 })
 	s.rebuild()
 	s.Publish(history[len(history)/2:]...)
 	s.WaitUntilCaughtUp()

@@ -21,6 +21,7 @@ type Partition struct {
 	Watermark  *time.Time `json:"watermark"`  // everything stored before is in the tables
 	Owner      *string    `json:"owner"`      // the application name of the projector that has it
 	StopReason string     `json:"stopReason,omitempty"`
+	stopDetail string     // what happened, and what to do
 
 	// Messages is how many the stream holds up to the position. It is null where that can't be held against the ledger: of a
 	// faulty partition, and of a generation that keeps none.

@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/projector"
 	"callboard/projector/ingest"
 	"callboard/projector/store"
 )
@@ -72,34 +71,20 @@ type position struct {
 	MessageCounts []MessageCount // nil: the generation keeps no ledger
 }
 
-// fault is why the partition can't go on; empty: it can. The stream had so many partitions when it was read first, 0: nobody has.
-func (p position) fault(ctx context.Context, stream jetstream.Stream, first int) (string, error) {
-	at := store.Position{
+// stop is why the partition can't go on; nil: it can. The stream had registered partitions when it was first read; 0: it never was.
+func (p position) stop(ctx context.Context, stream jetstream.Stream, registered int) (*ingest.StopError, error) {
+	err := ingest.CheckPosition(ctx, stream, store.Position{
 		Stream: store.Stream{Name: p.Stream, Created: p.StreamCreated}, Sequence: uint64(p.Sequence),
 		LastMessage: uint64(p.LastMessage), LastMessageAt: events.TimeOf(p.LastMessageAt),
+	}, registered)
+	var stop *ingest.StopError
+	if errors.As(err, &stop) {
+		return stop, nil
 	}
-	info := stream.CachedInfo()
-	now, err := events.Partitions(info.Config)
-	switch {
-	case err != nil:
-		return "", err
-	case !at.Stream.Same(ingest.StreamOf(info)):
-		return projector.StreamIdentityChanged, nil
-	case info.Config.AllowDirect:
-		return projector.StreamDirect, nil
-	case first != 0 && first != now:
-		return projector.StreamRepartitioned, nil
+	if err != nil {
+		return nil, fmt.Errorf("partition %d: %w", p.Partition, err)
 	}
-	holds, err := ingest.IntactUpTo(ctx, stream, at)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("partition %d: %w", p.Partition, err)
-	case !holds:
-		return projector.StreamRegressed, nil
-	case at.Sequence+1 < info.State.FirstSeq:
-		return projector.StreamTruncated, nil
-	}
-	return "", nil
+	return nil, nil
 }
 
 func readPositions(ctx context.Context, pool *pgxpool.Pool) (map[int]position, error) {

@@ -3,7 +3,7 @@ package status
 import (
 	"fmt"
 
-	"callboard/projector"
+	"callboard/projector/ingest"
 	"callboard/schema"
 )
 
@@ -11,7 +11,7 @@ import (
 func (r Report) Problems() []string {
 	var list []string
 	if !r.Migrated {
-		list = append(list, fmt.Sprintf("%s: %s", projector.MigrationMissing, schema.ErrNotMigrated))
+		list = append(list, fmt.Sprintf("%s: %s", ingest.MigrationMissing, schema.ErrNotMigrated))
 	}
 	for _, p := range r.Partitions {
 		list = append(list, p.problems()...)
@@ -25,7 +25,7 @@ func (r Report) Problems() []string {
 func (p Partition) problems() []string {
 	var list []string
 	if p.StopReason != "" {
-		list = append(list, fmt.Sprintf("partition %d can't go on: %s: %s", p.Partition, p.StopReason, Advice(p.StopReason)))
+		list = append(list, fmt.Sprintf("partition %d can't go on: %s: %s", p.Partition, p.StopReason, p.stopDetail))
 	}
 	switch {
 	case p.Missing == 1:
@@ -43,23 +43,6 @@ func (p Partition) problems() []string {
 		}
 	}
 	return list
-}
-
-// Advice is what a fault means, and what to do about it.
-func Advice(fault string) string {
-	switch fault {
-	case projector.StreamIdentityChanged:
-		return "the stream was deleted and created anew; restore it, or run 'callboard rebuild', which builds from the new one"
-	case projector.StreamRegressed:
-		return "the stream lost its end; restore it, or run 'callboard rebuild'"
-	case projector.StreamTruncated:
-		return "messages above the position are gone; restore them: nothing else brings them back"
-	case projector.StreamRepartitioned:
-		return "the stream has another number of partitions than it had, so a phone system's events would lie in two of them; give it back those that it had, or publish all into a new stream"
-	case projector.StreamDirect:
-		return "allow_direct is on, so a replica that lags may answer for the stream; turn it off: nats stream edit --no-allow-direct"
-	}
-	return "the projector's log says why"
 }
 
 // balanced tells whether there is a ledger, every line of it adds up, and no message is without one.

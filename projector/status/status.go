@@ -91,8 +91,12 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 		}
 		if at, known := positions[number]; known {
 			p.stand(at)
-			if p.StopReason, err = at.fault(ctx, stream, first); err != nil {
+			stop, err := at.stop(ctx, stream, first)
+			if err != nil {
 				return report, err
+			}
+			if stop != nil {
+				p.StopReason, p.stopDetail = stop.Reason, stop.Detail
 			}
 		}
 		report.Partitions = append(report.Partitions, p)
@@ -118,12 +122,12 @@ func (s Source) StopReasons(ctx context.Context) (map[int]string, error) {
 	}
 	faults := make(map[int]string)
 	for partition, at := range positions {
-		fault, err := at.fault(ctx, stream, first)
+		stop, err := at.stop(ctx, stream, first)
 		if err != nil {
 			return nil, err
 		}
-		if fault != "" {
-			faults[partition] = fault
+		if stop != nil {
+			faults[partition] = stop.Reason
 		}
 	}
 	return faults, nil

@@ -15,7 +15,7 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/projector"
+	"callboard/projector/ingest"
 	"callboard/projector/status"
 	"callboard/projector/store"
 	"callboard/schema"
@@ -168,7 +168,7 @@ func TestRead_Faults(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := b.read(t)
-	want := map[int]string{0: projector.StreamIdentityChanged, 1: projector.StreamRegressed, 2: projector.StreamRegressed}
+	want := map[int]string{0: ingest.StreamIdentityChanged, 1: ingest.StreamRegressed, 2: ingest.StreamRegressed}
 	for i, p := range report.Partitions {
 		if p.StopReason != want[i] {
 			t.Errorf("%+v, want %q", p, want[i])
@@ -178,7 +178,7 @@ func TestRead_Faults(t *testing.T) {
 	if err != nil || !maps.Equal(faults, want) {
 		t.Errorf("%v, %v", faults, err)
 	}
-	if list := report.Problems(); len(list) != 3 || !strings.HasSuffix(list[2], ": STREAM_REGRESSED: the stream lost its end; restore it, or run 'callboard rebuild'") {
+	if list := report.Problems(); len(list) != 3 || !strings.Contains(list[2], ": STREAM_REGRESSED: stream PHONES ") || !strings.HasSuffix(list[2], "restore the stream, or run 'callboard rebuild'") {
 		t.Errorf("%q", list)
 	}
 }
@@ -193,7 +193,7 @@ func TestRead_Direct(t *testing.T) {
 	if _, err := b.js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], projector.StreamDirect+": allow_direct is on") {
+	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], ingest.StreamDirect+": stream PHONES has allow_direct on") {
 		t.Errorf("%q", list)
 	}
 }
@@ -206,7 +206,7 @@ func TestRead_Repartitioned(t *testing.T) {
 	if _, err := b.admin.Exec(t.Context(), "insert into control.stream values ('PHONES', $1, $2)", b.created(), partitions-1); err != nil {
 		t.Fatal(err)
 	}
-	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], projector.StreamRepartitioned+": the stream has another number") {
+	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], ingest.StreamRepartitioned+": stream PHONES has ") {
 		t.Errorf("%q", list)
 	}
 }
@@ -216,7 +216,7 @@ func TestRead_NotMigrated(t *testing.T) {
 	if _, err := b.admin.Exec(t.Context(), "update control.migration set version_id = version_id - 1"); err != nil {
 		t.Fatal(err)
 	}
-	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], projector.MigrationMissing+": ") || !strings.Contains(list[0], "'callboard migrate'") {
+	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], ingest.MigrationMissing+": ") || !strings.Contains(list[0], "'callboard migrate'") {
 		t.Errorf("%q", list)
 	}
 }

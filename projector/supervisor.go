@@ -1,0 +1,92 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"callboard/projector/ingest"
+	"callboard/projector/retry"
+	"callboard/projector/store"
+)
+
+// supervisor runs one worker per partition that the session owns. Only the session's goroutine uses it.
+type supervisor struct {
+	projector *Projector
+	exits     chan exit
+	workers   sync.WaitGroup
+	slots     map[int]*slot
+}
+
+// slot is the state of a partition that the projector may own.
+type slot struct {
+	running   bool
+	startedAt time.Time
+	notBefore time.Time // of the next start
+	backOff   retry.BackOff
+}
+
+// exit is the end of a worker. err is nil where its context ended.
+type exit struct {
+	partition int
+	err       error
+}
+
+func newSupervisor(p *Projector, partitions []int) *supervisor {
+	// Every worker can exit although nobody receives.
+	s := &supervisor{projector: p, exits: make(chan exit, len(partitions)), slots: make(map[int]*slot)}
+	for _, partition := range partitions {
+		s.slots[partition] = &slot{backOff: retry.NewBackOff()}
+	}
+	return s
+}
+
+// startable returns the partitions that don't run and whose back-off is over.
+func (s *supervisor) startable() []int {
+	var list []int
+	for partition, slot := range s.slots {
+		if !slot.running && time.Now().After(slot.notBefore) {
+			list = append(list, partition)
+		}
+	}
+	return list
+}
+
+func (s *supervisor) start(ctx context.Context, partitions []int) {
+	for _, partition := range partitions {
+		slot := s.slots[partition]
+		slot.running, slot.startedAt = true, time.Now()
+		s.projector.metrics.started(partition)
+		s.workers.Go(func() { s.exits <- exit{partition, runWorker(ctx, s.projector, partition)} })
+	}
+}
+
+// exited records the exit of a worker, and when its partition may start again.
+func (s *supervisor) exited(e exit) {
+	slot := s.slots[e.partition]
+	slot.running = false
+	s.projector.metrics.exited(e.partition)
+	wait := slot.backOff.Next(time.Since(slot.startedAt))
+	var stop *ingest.StopError
+	if errors.As(e.err, &stop) {
+		s.projector.metrics.stopped.WithLabelValues(label(e.partition), stop.Reason).Set(1)
+		wait = retry.MaxInterval
+	}
+	slot.notBefore = time.Now().Add(wait)
+	level := zerolog.ErrorLevel
+	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, errReconnected) {
+		level = zerolog.InfoLevel // nothing is wrong: another projector or an operator took over, or NATS is back
+	}
+	s.projector.config.Log.WithLevel(level).Err(e.err).Int("partition", e.partition).Time("not_before", slot.notBefore).Msg("partition stopped")
+}
+
+// wait returns once every worker has exited.
+func (s *supervisor) wait() {
+	s.workers.Wait()
+	for partition := range s.slots {
+		s.projector.metrics.exited(partition)
+	}
+}
