@@ -13,13 +13,15 @@ import (
 	"callboard/events/eventstest"
 )
 
-// endless gives the premium tier's weights to budgets that no benchmark spends.
-func endless(c *Config) { c.Report, c.Standard, c.Premium = 120_000_000, 120_000_000, 600_000_000 }
+// unlimitedBudgets has the premium tier's weights and budgets that no benchmark uses up.
+func unlimitedBudgets(c *Config) {
+	c.Report, c.Standard, c.Premium = 120_000_000, 120_000_000, 600_000_000
+}
 
-// BenchmarkTake is decisions of one reader for 100 keys, beside a bare question and answer on the same connection.
+// BenchmarkTake measures decisions of one reader for 100 keys, beside a plain request and reply on the same connection.
 func BenchmarkTake(b *testing.B) {
-	l := run(b, eventstest.NewServer(b).URL(), endless)
-	echo, err := l.wire.conn.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(nil) })
+	l := startLimiter(b, eventstest.NewServer(b).URL(), unlimitedBudgets)
+	echo, err := l.client.conn.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(nil) })
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -29,15 +31,15 @@ func BenchmarkTake(b *testing.B) {
 		keys[i] = uuid.New()
 	}
 	full := uuid.New()
-	l.gates.close([]standing{{bucket: l.standard.buckets(Request{Lineage: full})[0], opens: time.Now().Add(time.Hour)}}, time.Now(), time.Hour)
-	take := func(a Request) func(int) {
+	l.blocked.add([]quota{{bucket: l.standard.buckets(Request{Lineage: full})[0], next: time.Now().Add(time.Hour)}}, time.Now(), time.Hour)
+	take := func(r Request) func(int) {
 		return func(i int) {
-			a := a
-			if a.Lineage == uuid.Nil {
-				a.Lineage = keys[i%len(keys)]
+			r := r
+			if r.Lineage == uuid.Nil {
+				r.Lineage = keys[i%len(keys)]
 			}
-			if d := l.Take(b.Context(), a); d.Allowed != (a.Lineage != full) {
-				b.Error("decided otherwise")
+			if d := l.Take(b.Context(), r); d.Allowed != (r.Lineage != full) {
+				b.Errorf("allowed = %t, want %t", d.Allowed, !d.Allowed)
 			}
 		}
 	}
@@ -46,7 +48,7 @@ func BenchmarkTake(b *testing.B) {
 		once func(int)
 	}{
 		{"request", func(int) {
-			if _, err := l.wire.conn.Request("echo", nil, patience); err != nil {
+			if _, err := l.client.conn.Request("echo", nil, patience); err != nil {
 				b.Error(err)
 			}
 		}},
@@ -54,14 +56,14 @@ func BenchmarkTake(b *testing.B) {
 		{"report", take(Request{Premium: true, Report: listReports})},
 		{"refused", take(Request{Lineage: full})},
 	} {
-		for _, askers := range []int{1, 64} {
-			b.Run(c.name+"/askers="+strconv.Itoa(askers), func(b *testing.B) { measure(b, askers, c.once) })
+		for _, clients := range []int{1, 64} {
+			b.Run(c.name+"/clients="+strconv.Itoa(clients), func(b *testing.B) { measure(b, clients, c.once) })
 		}
 	}
 }
 
-// measure does something so many times at once, and reports how often a second and how long half and nearly all of them took.
-func measure(b *testing.B, askers int, once func(int)) {
+// measure calls once b.N times from concurrent clients and reports the rate and the percentiles of the duration.
+func measure(b *testing.B, clients int, once func(int)) {
 	b.Helper()
 	took := make([]time.Duration, b.N)
 	next := make(chan int, b.N)
@@ -71,7 +73,7 @@ func measure(b *testing.B, askers int, once func(int)) {
 	close(next)
 	b.ResetTimer()
 	var all sync.WaitGroup
-	for range askers {
+	for range clients {
 		all.Go(func() {
 			for i := range next {
 				began := time.Now()

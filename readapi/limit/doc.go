@@ -1,19 +1,20 @@
-// Package limit meters requests, exactly, across all readers.
+// Package limit meters requests exactly, across all readers.
 //
-// A permit is messages on a subject of a JetStream stream that forgets them after a minute and refuses more than so many a
-// subject: a log that slides. Whether a request is over its budget is decided by the server, where it stores the permit, so
-// readers need not know of each other. The stream lies in memory: after a restart of NATS it is made again, empty.
+// A permit is one or more messages on a subject of a JetStream stream. The stream drops messages after a minute and refuses a
+// message once its subject is full, so it is a sliding log: the server decides, when it stores a permit, whether a request is over
+// its budget, and readers do not need to know of each other. The stream is in memory; after a restart of NATS a reader creates it
+// again, empty.
 //
-// A key has a bucket for its tier's allowance and one for each report operation. A request for a report takes from two of
-// them in one atomic batch, so a refused request costs nothing anywhere. A stream has one size for all its subjects, so
-// buckets of different size differ in what a permit weighs (see [weigh]).
+// A key has a bucket for its tier's allowance and one for each report operation. A request for a report takes a permit from both
+// in one atomic batch, so a refused request costs nothing. A stream has one limit for all its subjects, so permits of different
+// buckets take a different number of messages (see [computeWeights]).
 //
 // A decision takes 50 ms at most:
 //
-//	a permit was stored          allowed
-//	a bucket is full             refused; until a permit comes back, other requests are refused without asking
-//	no answer, a report          refused
-//	no answer, anything else     allowed up to the tier's allowance on this reader alone
+//	a permit was stored           allowed
+//	a bucket is full              refused; until a permit returns, this reader refuses such requests without asking NATS
+//	no reply, a report            refused
+//	no reply, any other request   allowed up to the tier's allowance, counted by this reader alone
 //
-// A stream whose settings don't count permits is as good as no answer.
+// A stream whose settings do not count permits is treated like a stream that does not reply.
 package limit

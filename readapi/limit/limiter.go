@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Config is what a limiter is made of.
+// Config configures a limiter.
 type Config struct {
-	// JetStream is that of a connection which reconnects for ever.
+	// JetStream belongs to a connection that reconnects without limit.
 	JetStream jetstream.JetStream
 
-	// Permits a minute of a key: for each report operation, and for all operations together by its tier.
+	// A key's permits a minute: for each report operation, and for all operations together by its tier.
 	Report, Standard, Premium int
 
-	// DecisionTimeout is how long a decision may take. Zero means 50 ms.
+	// DecisionTimeout is the longest time for a decision. Zero means 50 ms.
 	DecisionTimeout time.Duration
 
 	Log zerolog.Logger
@@ -36,23 +36,23 @@ const (
 	defaultDecisionTimeout = 50 * time.Millisecond
 )
 
-// Limiter takes permits from keys' budgets. Its methods may be called from several goroutines.
+// Limiter takes permits from keys' budgets. It is safe for concurrent use.
 type Limiter struct {
-	standard, premium *ledger
-	wire              *wire
-	gates             *gates
-	local             *local
+	standard, premium *tierStream
+	client            *client
+	blocked           *blocked
+	local             *localCounter
 	metrics           *metrics
-	trouble           *outage // of asking
+	outage            *outage // of decisions by NATS
 	window            time.Duration
 	decisionTimeout   time.Duration
-	missing           chan struct{} // a nudge: there may be no stream
+	lookup            chan struct{} // has an element if a stream may be missing
 }
 
-// New is a limiter; it asks nobody before it runs. The error says what in the configuration can't be metered.
+// New returns a limiter, which sends nothing before [Limiter.Run]. The error says what in the configuration cannot be metered.
 func New(c Config) (*Limiter, error) {
 	if c.JetStream == nil || min(c.Report, c.Standard, c.Premium) < 1 {
-		return nil, errors.New("no JetStream, or no permits")
+		return nil, errors.New("JetStream is missing, or an allowance is below 1")
 	}
 	if c.window == 0 {
 		c.window = defaultWindow
@@ -63,11 +63,11 @@ func New(c Config) (*Limiter, error) {
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
-	standard, err := newLedger(c, c.Standard)
+	standard, err := newTierStream(c, c.Standard)
 	if err != nil {
 		return nil, err
 	}
-	premium, err := newLedger(c, c.Premium)
+	premium, err := newTierStream(c, c.Premium)
 	if err != nil {
 		return nil, err
 	}
@@ -77,79 +77,131 @@ func New(c Config) (*Limiter, error) {
 	}
 	return &Limiter{
 		standard: standard, premium: premium,
-		wire: newWire(c.JetStream.Conn()), gates: newGates(), local: newLocal(c.window),
-		metrics: metrics, trouble: newOutage(c.Log, "rate limits"),
-		window: c.window, decisionTimeout: c.DecisionTimeout, missing: make(chan struct{}, 1),
+		client: newClient(c.JetStream.Conn()), blocked: newBlocked(), local: newLocalCounter(c.window),
+		metrics: metrics, outage: newOutage(c.Log, "rate limits"),
+		window: c.window, decisionTimeout: c.DecisionTimeout, lookup: make(chan struct{}, 1),
 	}, nil
 }
 
-// Run serves the decisions until ctx ends. While it doesn't run, NATS is out of their reach. The error is a connection that was
-// closed.
+// Run connects decisions to NATS until ctx ends. Without it every decision is made as if NATS did not reply. It returns an error if
+// the connection is closed.
 func (l *Limiter) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return l.wire.run(ctx) })
-	group.Go(func() error { l.keep(ctx); return nil })
+	group.Go(func() error { return l.client.run(ctx) })
+	group.Go(func() error { l.maintain(ctx); return nil })
 	return group.Wait()
 }
 
-// Request is a request for a permit.
+// Request is a request that needs permits.
 type Request struct {
 	Lineage uuid.UUID // of the key: keys that replace each other share a budget
 	Premium bool
-	Report  string // the ID of the report operation, a token of a subject; empty for other operations
+	Report  string // the id of the report operation, which is a token of a subject; empty for other operations
 }
 
-// Take takes a permit from each budget that the request is counted in, or from none. It decides within the limiter's patience whatever NATS does.
-// Should ctx end before, the request is refused, since nobody waits for it.
-func (l *Limiter) Take(ctx context.Context, a Request) *Decision {
+// Take takes a permit from each budget that the request is counted in, or from none. It decides within the decision timeout whatever
+// NATS does. If ctx ends first, it refuses the request.
+func (l *Limiter) Take(ctx context.Context, r Request) *Decision {
 	began := time.Now()
-	d, o := l.decide(ctx, a, began)
+	d, o := l.decide(ctx, r, began)
 	l.metrics.count(o, began)
 	return d
 }
 
-func (l *Limiter) decide(ctx context.Context, a Request, began time.Time) (*Decision, outcome) {
-	ledger := l.standard
-	if a.Premium {
-		ledger = l.premium
+func (l *Limiter) decide(ctx context.Context, r Request, began time.Time) (*Decision, outcome) {
+	stream := l.standard
+	if r.Premium {
+		stream = l.premium
 	}
-	r := &request{Limiter: l, ledger: ledger, buckets: ledger.buckets(a), deadline: began.Add(l.decisionTimeout)}
-	if full := l.gates.closed(r.buckets, began); len(full) > 0 {
-		return refuse(r.policy(), full...), refusedLocally
+	a := &attempt{Limiter: l, stream: stream, buckets: stream.buckets(r), deadline: began.Add(l.decisionTimeout)}
+	if full := l.blocked.find(a.buckets, began); len(full) > 0 {
+		return refuse(a.policy(), full...), refusedLocally
 	}
-	if ledger.unfit.Load() {
-		return l.alone(a, r)
+	if stream.misconfigured.Load() {
+		return l.decideLocally(r, a)
 	}
-	d, err := r.take(ctx)
+	d, err := a.take(ctx)
 	switch {
 	case err == nil && d.Allowed:
 		return d, allowed
 	case err == nil:
 		return d, refused
 	case ctx.Err() != nil:
-		return refuse(r.policy()), abandoned
+		return refuse(a.policy()), abandoned
 	}
-	l.trouble.begin(err)
-	l.nudge() // silence too may mean that there is no stream: whoever listens in on its subjects hides that from the server
-	return l.alone(a, r)
+	l.outage.begin(err)
+	// The stream may be missing although the server did not say so: a subscriber to its subjects hides that.
+	l.triggerLookup()
+	return l.decideLocally(r, a)
 }
 
-// alone decides where NATS can't be asked, or can't say.
-func (l *Limiter) alone(a Request, r *request) (*Decision, outcome) {
-	if a.Report != "" {
-		return refuse(r.policy()), unreachableRefused
+// decideLocally decides when NATS does not.
+func (l *Limiter) decideLocally(r Request, a *attempt) (*Decision, outcome) {
+	if r.Report != "" {
+		return refuse(a.policy()), unreachableRefused
 	}
-	left, ok := l.local.take(a.Lineage, r.buckets[0], time.Now())
+	left, ok := l.local.take(r.Lineage, a.buckets[0], time.Now())
 	if !ok {
-		return refuse(r.policy(), left), unreachableRefused
+		return refuse(a.policy(), left), unreachableRefused
 	}
-	return allow(r.policy(), func() []standing { return []standing{left} }), unreachableAllowed
+	return allow(a.policy(), func() []quota { return []quota{left} }), unreachableAllowed
 }
 
-// nudge has the streams looked up soon.
-func (l *Limiter) nudge() {
+// triggerLookup makes [Limiter.maintain] look the streams up soon. It does not wait.
+func (l *Limiter) triggerLookup() {
 	select {
-	case l.missing <- struct{}{}:
+	case l.lookup <- struct{}{}:
 	default:
 	}
+}
+
+const (
+	// lookupInterval is how often the streams are looked up: a stream that NATS lost in a restart is created again, and the server's
+	// clock is read again.
+	lookupInterval = 10 * time.Second
+
+	// minLookupPause is the shortest pause between lookups, however many requests find no stream.
+	minLookupPause = 10 * time.Millisecond
+)
+
+// maintain looks the streams up and drops state that has expired, until ctx ends.
+func (l *Limiter) maintain(ctx context.Context) {
+	ticker := time.NewTicker(lookupInterval)
+	defer ticker.Stop()
+	for {
+		l.prune(time.Now())
+		for _, s := range []*tierStream{l.standard, l.premium} {
+			l.ensure(ctx, s)
+		}
+		if !pause(ctx, minLookupPause) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-l.lookup:
+		}
+	}
+}
+
+// ensure ensures a stream. Without a connection it does nothing: the first request that finds no stream triggers a lookup.
+func (l *Limiter) ensure(ctx context.Context, s *tierStream) {
+	if !l.client.conn.IsConnected() {
+		return
+	}
+	err := s.ensure(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		s.outage.begin(err)
+	default:
+		s.outage.end()
+	}
+}
+
+func (l *Limiter) prune(now time.Time) {
+	l.blocked.prune(now)
+	l.local.prune(now)
+	l.client.prune(now)
 }

@@ -7,33 +7,29 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/eventstest"
 )
 
-const (
-	listReports = "listCallLogReports"
-	dimensions  = "getCallLogReportDimensions"
-)
-
-// crowd asks 500 times at once, through limiters in turn, and counts the permits.
-func crowd(t *testing.T, a Request, limiters ...*Limiter) int {
+// takeConcurrently sends 500 requests at once, spread over limiters, and returns how many were allowed.
+func takeConcurrently(t *testing.T, r Request, limiters ...*Limiter) int {
 	t.Helper()
-	var all sync.WaitGroup
-	given := make(chan bool, 500)
+	var requests sync.WaitGroup
+	results := make(chan bool, 500)
 	start := make(chan struct{})
-	for i := range cap(given) {
-		all.Go(func() {
+	for i := range cap(results) {
+		requests.Go(func() {
 			<-start
-			given <- limiters[i%len(limiters)].Take(t.Context(), a).Allowed
+			results <- limiters[i%len(limiters)].Take(t.Context(), r).Allowed
 		})
 	}
 	close(start)
-	all.Wait()
-	close(given)
+	requests.Wait()
+	close(results)
 	count := 0
-	for ok := range given {
+	for ok := range results {
 		if ok {
 			count++
 		}
@@ -41,245 +37,257 @@ func crowd(t *testing.T, a Request, limiters ...*Limiter) int {
 	return count
 }
 
-func TestTake_IsExactAcrossReaders(t *testing.T) {
+func TestTake_ExactAcrossReaders(t *testing.T) {
+	t.Parallel()
 	server := eventstest.NewServer(t)
-	one, other := run(t, server.URL()), run(t, server.URL())
+	first, second := startLimiter(t, server.URL()), startLimiter(t, server.URL())
 	for name, c := range map[string]struct {
 		premium       bool
 		report        string
-		given, burned int // permits; of the tier
+		allowed, tier int // requests allowed; permits of the tier that they took
 	}{
-		"standard":           {given: 120, burned: 120},
-		"standard, a report": {report: listReports, given: 120, burned: 120},
-		"premium, a report":  {premium: true, report: listReports, given: 120, burned: 120},
-		"premium":            {premium: true, given: 500, burned: 500},
+		"standard":           {allowed: 120, tier: 120},
+		"standard, a report": {report: listReports, allowed: 120, tier: 120},
+		"premium, a report":  {premium: true, report: listReports, allowed: 120, tier: 120},
+		"premium":            {premium: true, allowed: 500, tier: 500},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := Request{Lineage: uuid.New(), Premium: c.premium, Report: c.report}
-			if given := crowd(t, a, one, other); given != c.given {
-				t.Errorf("%d permits given, not %d", given, c.given)
+			r := Request{Lineage: uuid.New(), Premium: c.premium, Report: c.report}
+			if got := takeConcurrently(t, r, first, second); got != c.allowed {
+				t.Errorf("allowed = %d, want %d", got, c.allowed)
 			}
-			ledger := one.standard
+			stream := first.standard
 			if c.premium {
-				ledger = one.premium
+				stream = first.premium
 			}
-			if burned := held(t, ledger, a.Lineage, tierPolicy); burned != c.burned {
-				t.Errorf("%d permits of the tier burned, not %d", burned, c.burned)
+			if got := storedMessages(t, stream, r.Lineage, tierPolicy); got != c.tier {
+				t.Errorf("permits of the tier = %d, want %d", got, c.tier)
 			}
-			a.Report = ""
-			if given, left := took(t, other, a, ledger.tier), ledger.tier-c.burned; given != left {
-				t.Errorf("then %d other permits given, not %d", given, left)
+			r.Report = ""
+			if got, want := countAllowed(t, second, r, stream.tier), stream.tier-c.tier; got != want {
+				t.Errorf("other requests allowed afterwards = %d, want %d", got, want)
 			}
 		})
 	}
 }
 
 func TestTake_MetersReportOperationsSeparately(t *testing.T) {
-	l := run(t, eventstest.NewServer(t).URL())
-	a := Request{Lineage: uuid.New(), Premium: true, Report: listReports}
-	if given := took(t, l, a, 130); given != 120 {
-		t.Errorf("%d of one", given)
-	}
-	a.Report = dimensions
-	if given := took(t, l, a, 130); given != 120 {
-		t.Errorf("%d of the other", given)
-	}
-	a.Report = ""
-	if given := took(t, l, a, 400); given != 360 {
-		t.Errorf("%d beside them", given)
-	}
-}
-
-// A standard key's reports and all else share 120.
-func TestTake_CountsReportsIntoTheTier(t *testing.T) {
-	l := run(t, eventstest.NewServer(t).URL())
+	t.Parallel()
+	l := startLimiter(t, eventstest.NewServer(t).URL())
 	key := uuid.New()
-	first := took(t, l, Request{Lineage: key, Report: listReports}, 50)
-	second := took(t, l, Request{Lineage: key, Report: dimensions}, 50)
-	if rest := took(t, l, Request{Lineage: key}, 50); first != 50 || second != 50 || rest != 20 {
-		t.Errorf("%d, %d, %d", first, second, rest)
+	for _, c := range []struct {
+		report         string
+		requests, want int
+	}{{listReports, 130, 120}, {dimensions, 130, 120}, {"", 400, 360}} {
+		if got := countAllowed(t, l, Request{Lineage: key, Premium: true, Report: c.report}, c.requests); got != c.want {
+			t.Errorf("report %q: allowed = %d of %d, want %d", c.report, got, c.requests, c.want)
+		}
 	}
 }
 
-func TestTake_ARefusalBurnsNothing(t *testing.T) {
+// All requests of a standard key share its 120 permits.
+func TestTake_CountsReportsInTier(t *testing.T) {
+	t.Parallel()
+	l := startLimiter(t, eventstest.NewServer(t).URL())
+	key := uuid.New()
+	for _, c := range []struct {
+		report string
+		want   int
+	}{{listReports, 50}, {dimensions, 50}, {"", 20}} {
+		if got := countAllowed(t, l, Request{Lineage: key, Report: c.report}, 50); got != c.want {
+			t.Errorf("report %q: allowed = %d of 50, want %d", c.report, got, c.want)
+		}
+	}
+}
+
+func TestTake_RefusalTakesNoPermit(t *testing.T) {
+	t.Parallel()
 	server := eventstest.NewServer(t)
-	l := run(t, server.URL())
+	l := startLimiter(t, server.URL())
 	key := uuid.New()
-	if given := took(t, l, Request{Lineage: key, Premium: true}, 600); given != 600 {
-		t.Fatalf("%d given", given)
+	if got := countAllowed(t, l, Request{Lineage: key, Premium: true}, 600); got != 600 {
+		t.Fatalf("allowed = %d, want 600", got)
 	}
 	for range 5 {
-		reader := run(t, server.URL()) // that doesn't know the key to be over its budget
-		if given := took(t, reader, Request{Lineage: key, Premium: true, Report: listReports}, 3); given != 0 {
-			t.Errorf("%d reports given", given)
+		reader := startLimiter(t, server.URL()) // does not know yet that the key is over its budget
+		if got := countAllowed(t, reader, Request{Lineage: key, Premium: true, Report: listReports}, 3); got != 0 {
+			t.Errorf("reports allowed = %d, want 0", got)
 		}
-		if asked := counted(reader, refused); asked != 1 {
-			t.Errorf("asked %d times", asked)
+		if got := reader.decisions(refused); got != 1 {
+			t.Errorf("refusals by NATS = %d, want 1", got)
 		}
 	}
-	if burned := held(t, l.premium, key, listReports); burned != 0 {
-		t.Errorf("%d permits of the report burned", burned)
+	if got := storedMessages(t, l.premium, key, listReports); got != 0 {
+		t.Errorf("messages of the report = %d, want 0", got)
 	}
 }
 
-// A full report bucket refuses no other request.
-func TestTake_AFullReportLeavesTheTierOpen(t *testing.T) {
-	l := run(t, eventstest.NewServer(t).URL())
-	a := Request{Lineage: uuid.New(), Premium: true, Report: listReports}
-	took(t, l, a, 125)
-	if counted(l, refusedLocally) != 4 {
-		t.Error("the report was asked for again")
+func TestTake_FullReportBucketAllowsOtherRequests(t *testing.T) {
+	t.Parallel()
+	l := startLimiter(t, eventstest.NewServer(t).URL())
+	r := Request{Lineage: uuid.New(), Premium: true, Report: listReports}
+	countAllowed(t, l, r, 125)
+	if got := l.decisions(refusedLocally); got != 4 {
+		t.Errorf("refused locally = %d, want 4", got)
 	}
-	a.Report = ""
-	if given := took(t, l, a, 10); given != 10 {
-		t.Errorf("%d others given", given)
+	r.Report = ""
+	if got := countAllowed(t, l, r, 10); got != 10 {
+		t.Errorf("other requests allowed = %d, want 10", got)
 	}
 }
 
-func TestTake_LineagesShareNothing(t *testing.T) {
-	l := run(t, eventstest.NewServer(t).URL())
+func TestTake_LineagesHaveSeparateBudgets(t *testing.T) {
+	t.Parallel()
+	l := startLimiter(t, eventstest.NewServer(t).URL())
 	for range 3 {
-		if given := took(t, l, Request{Lineage: uuid.New(), Report: listReports}, 121); given != 120 {
-			t.Errorf("%d given", given)
+		if got := countAllowed(t, l, Request{Lineage: uuid.New(), Report: listReports}, 121); got != 120 {
+			t.Errorf("allowed = %d, want 120", got)
 		}
 	}
 }
 
-func TestTake_DoesNotAskAgainForAKeyOverItsBudget(t *testing.T) {
+func TestTake_RefusesBlockedKeyWithoutAsking(t *testing.T) {
+	t.Parallel()
 	server := eventstest.NewServer(t)
-	l := run(t, server.URL())
-	a := Request{Lineage: uuid.New()}
-	took(t, l, a, 1)
-	seen := watch(t, server.URL())
-	took(t, l, a, 120)
-	asked := seen.count()
-	if asked != 120 {
-		t.Errorf("asked %d times", asked)
+	l := startLimiter(t, server.URL())
+	r := Request{Lineage: uuid.New()}
+	countAllowed(t, l, r, 1)
+	published := newPermitCounter(t, server.URL())
+	countAllowed(t, l, r, 120)
+	before := published.count()
+	if before != 120 {
+		t.Errorf("published = %d, want 120", before)
 	}
 	for range 1000 {
-		if d := l.Take(t.Context(), a); d.Allowed || d.RetryAfter < 1 || d.RetryAfter > 60 {
-			t.Fatalf("%+v", d)
+		if d := l.Take(t.Context(), r); d.Allowed || d.RetryAfter < 1 || d.RetryAfter > 60 {
+			t.Fatalf("allowed = %t, retry after = %d, want a refusal for 1 to 60 s", d.Allowed, d.RetryAfter)
 		}
 	}
-	a.Report = listReports
-	took(t, l, a, 10)
-	if again := seen.count(); again != asked {
-		t.Errorf("asked %d more times", again-asked)
+	r.Report = listReports
+	countAllowed(t, l, r, 10)
+	if after := published.count(); after != before {
+		t.Errorf("published while blocked = %d, want 0", after-before)
 	}
-	if counted(l, refusedLocally) != 1010 {
-		t.Errorf("%d refused without asking", counted(l, refusedLocally))
+	if got := l.decisions(refusedLocally); got != 1010 {
+		t.Errorf("refused locally = %d, want 1010", got)
 	}
 }
 
-func TestTake_OpensWhenAPermitComesBack(t *testing.T) {
+func TestTake_AllowsAgainWhenPermitReturns(t *testing.T) {
+	t.Parallel()
 	server := eventstest.NewServer(t)
-	l, other := run(t, server.URL(), within(5*time.Second)), run(t, server.URL(), within(5*time.Second))
-	a := Request{Lineage: uuid.New()}
+	l, other := startLimiter(t, server.URL(), withWindow(5*time.Second)), startLimiter(t, server.URL(), withWindow(5*time.Second))
+	r := Request{Lineage: uuid.New()}
 	for _, reader := range []*Limiter{l, other} {
-		eventually(t, "full", func() bool { return !reader.Take(t.Context(), a).Allowed })
+		eventstest.Eventually(t, "a refusal", func() bool { return !reader.Take(t.Context(), r).Allowed })
 	}
-	eventually(t, "open", func() bool { return l.Take(t.Context(), a).Allowed })
-	eventually(t, "open on the other reader", func() bool { return other.Take(t.Context(), a).Allowed })
-	eventually(t, "forgotten", func() bool {
-		l.sweep(time.Now())
+	for _, reader := range []*Limiter{l, other} {
+		eventstest.Eventually(t, "an allowed request", func() bool { return reader.Take(t.Context(), r).Allowed })
+	}
+	eventstest.Eventually(t, "no blocked bucket", func() bool {
+		l.prune(time.Now())
 		return l.idle()
 	})
 }
 
-// Somebody else's batch is the only one that the server has room for, until it is complete.
-func TestTake_TriesAgainWhatTheServerCannotDoNow(t *testing.T) {
-	server := eventstest.NewServer(t, oneBatch)
-	l := run(t, server.URL())
-	a := Request{Lineage: uuid.New(), Report: listReports}
-	took(t, l, a, 1)
-	seen := watch(t, server.URL())
+// Another client's batch is the only one that the server accepts until it is complete.
+func TestTake_RetriesWhatServerRefusesTemporarily(t *testing.T) {
+	t.Parallel()
+	server := eventstest.NewServer(t, oneBatchInFlight)
+	l := startLimiter(t, server.URL())
+	r := Request{Lineage: uuid.New(), Report: listReports}
+	countAllowed(t, l, r, 1)
+	published := newPermitCounter(t, server.URL())
 	batch := permits(l.standard.buckets(Request{Lineage: uuid.New(), Report: listReports}))
-	bind(batch, "somebody's")
+	makeBatch(batch, "other")
 	publish := func(i int) {
-		if err := seen.conn.PublishMsg(batch[i]); err != nil {
+		if err := published.conn.PublishMsg(batch[i]); err != nil {
 			t.Error(err)
 		}
 	}
 	publish(0)
-	seen.count()
+	published.count()
 	decided := make(chan *Decision)
-	go func() { decided <- l.Take(t.Context(), a) }()
-	eventually(t, "tried three times", func() bool { return seen.count() >= 1+3*len(batch) })
+	go func() { decided <- l.Take(t.Context(), r) }()
+	eventstest.Eventually(t, "three attempts", func() bool { return published.count() >= 1+3*len(batch) })
 	publish(1)
 	if d := <-decided; !d.Allowed {
-		t.Errorf("%+v", d)
+		t.Error("allowed = false after the other batch was complete")
 	}
-	if burned := held(t, l.standard, a.Lineage, listReports); burned != 2 {
-		t.Errorf("%d permits burned, not 2", burned)
+	if got := storedMessages(t, l.standard, r.Lineage, listReports); got != 2 {
+		t.Errorf("permits = %d, want 2", got)
 	}
 }
 
-// A permit came back before the limiter looked why there was none.
-func TestTake_TriesAgainWhatIsFullNoMore(t *testing.T) {
-	l := run(t, eventstest.NewServer(t).URL())
-	a := Request{Lineage: uuid.New(), Report: listReports}
-	took(t, l, a, 1)
-	r := &request{Limiter: l, ledger: l.standard, buckets: l.standard.buckets(a), deadline: time.Now().Add(patience)}
-	ctx, cancel := context.WithDeadline(t.Context(), r.deadline)
+// A permit can return between the server's refusal and the quotas.
+func TestTake_RetriesWhenNoBucketIsFullAnyMore(t *testing.T) {
+	t.Parallel()
+	l := startLimiter(t, eventstest.NewServer(t).URL())
+	r := Request{Lineage: uuid.New(), Report: listReports}
+	countAllowed(t, l, r, 1)
+	a := &attempt{Limiter: l, stream: l.standard, buckets: l.standard.buckets(r), deadline: time.Now().Add(patience)}
+	ctx, cancel := context.WithDeadline(t.Context(), a.deadline)
 	defer cancel()
-	if d, err := r.decision(ctx, errFull); d != nil || err == nil || !l.idle() {
-		t.Errorf("%+v, %v", d, err)
+	if d, err := a.decision(ctx, errFull); d != nil || err == nil || !l.idle() {
+		t.Errorf("decision = %+v, error = %v, want only an error and no blocked bucket", d, err)
 	}
 }
 
-func TestTake_IsRefusedOnceNobodyWaits(t *testing.T) {
-	var log logged
-	server := eventstest.NewServer(t)
-	l := run(t, server.URL(), logging(log.logger()))
+func TestTake_RefusesWhenClientIsGone(t *testing.T) {
+	t.Parallel()
+	var log eventstest.LogBuffer
+	l := startLimiter(t, eventstest.NewServer(t).URL(), logTo(&log))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 100 { // until the server isn't quicker than the limiter looks
+	for range 100 { // some replies arrive before the limiter looks at the context
 		if d := l.Take(ctx, Request{Lineage: uuid.New(), Report: listReports}); !d.Allowed && d.RetryAfter != 1 {
-			t.Fatalf("%+v", d)
+			t.Fatalf("retry after = %d, want 1", d.RetryAfter)
 		}
 	}
-	if counted(l, abandoned) == 0 {
-		t.Error("never abandoned")
+	if l.decisions(abandoned) == 0 {
+		t.Error("abandoned = 0, want at least 1")
 	}
-	if n := counted(l, unreachableRefused) + counted(l, unreachableAllowed); n != 0 || log.text() != "" {
-		t.Errorf("taken for an outage %d times: %s", n, log.text())
+	if got := l.decisions(unreachableRefused) + l.decisions(unreachableAllowed); got != 0 || log.String() != "" {
+		t.Errorf("local decisions = %d, want 0; log:\n%s", got, log.String())
 	}
 }
 
-func TestNew_RefusesWhatCannotBeMetered(t *testing.T) {
+func TestNew_RefusesInvalidConfig(t *testing.T) {
+	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	for name, change := range map[string]func(*Config){
-		"no JetStream":             func(c *Config) { c.JetStream = nil },
-		"no permits":               func(c *Config) { c.Report = 0 },
-		"less than none":           func(c *Config) { c.Standard = -1 },
-		"more than fit in a batch": func(c *Config) { c.Premium = 1_000_000 },
+		"no JetStream":        func(c *Config) { c.JetStream = nil },
+		"no permits":          func(c *Config) { c.Report = 0 },
+		"negative allowance":  func(c *Config) { c.Standard = -1 },
+		"more than one batch": func(c *Config) { c.Premium = 1_000_000 },
 	} {
-		c := config(js)
+		c := testConfig(js)
 		change(&c)
 		if _, err := New(c); err == nil {
-			t.Errorf("%s: taken", name)
+			t.Errorf("%s: error = nil", name)
 		}
 	}
 }
 
-func TestTake_InADomain(t *testing.T) {
-	server := eventstest.NewServer(t, inDomain("office"))
-	conn := eventstest.Connect(t, server.URL())
-	direct, err := jetstream.NewWithDomain(conn, "office")
+func TestTake_InJetStreamDomain(t *testing.T) {
+	t.Parallel()
+	url := eventstest.NewServer(t, func(o *server.Options) { o.JetStreamDomain = "edge" }).URL()
+	conn := eventstest.Connect(t, url)
+	domain, err := jetstream.NewWithDomain(conn, "edge")
 	if err != nil {
 		t.Fatal(err)
 	}
-	prefixed, err := jetstream.NewWithAPIPrefix(conn, "$JS.office.API")
+	prefix, err := jetstream.NewWithAPIPrefix(conn, "$JS.edge.API")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, js := range map[string]jetstream.JetStream{"domain": direct, "prefix": prefixed} {
-		l := run(t, server.URL(), func(c *Config) { c.JetStream = js })
+	for name, js := range map[string]jetstream.JetStream{"domain": domain, "prefix": prefix} {
+		l := startLimiter(t, url, func(c *Config) { c.JetStream = js })
 		if _, known := l.Take(t.Context(), Request{Lineage: uuid.New()}).RateLimit(); !known {
-			t.Errorf("%s: nothing known", name)
+			t.Errorf("%s: the rate limit is unknown", name)
 		}
-		if want := "$JS.office.API.DIRECT.GET.LIMITS_120_120"; l.standard.direct != want {
-			t.Errorf("%s: asked at %s, not %s", name, l.standard.direct, want)
+		if got, want := l.standard.directSubject, "$JS.edge.API.DIRECT.GET.LIMITS_120_120"; got != want {
+			t.Errorf("%s: subject of quota requests = %s, want %s", name, got, want)
 		}
 	}
 }

@@ -7,46 +7,90 @@ import (
 	"github.com/google/uuid"
 )
 
-// local counts what this reader allows by itself while NATS can't be asked, in windows that begin with a key's first request.
-type local struct {
-	mu     sync.Mutex
-	window time.Duration
-	spent  map[uuid.UUID]spell // by lineage
+// minBlocked is the shortest time for which a bucket is blocked. The server removes old messages only every 250 ms, so a permit
+// that has expired may still count.
+const minBlocked = 100 * time.Millisecond
+
+// blocked remembers the buckets that are known to be full, so that this reader refuses requests without asking NATS.
+type blocked struct {
+	mu    sync.Mutex
+	until map[string]time.Time // by subject
 }
 
-// spell is a key's window.
-type spell struct {
+func newBlocked() *blocked { return &blocked{until: make(map[string]time.Time)} }
+
+// add blocks full buckets until their next permit returns, for one window at most.
+func (b *blocked) add(full []quota, now time.Time, window time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, q := range full {
+		b.until[q.bucket.subject] = now.Add(min(max(q.next.Sub(now), minBlocked), window))
+	}
+}
+
+// find returns the quotas of those buckets that are blocked.
+func (b *blocked) find(buckets []bucket, now time.Time) []quota {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var full []quota
+	for _, bucket := range buckets {
+		if until, ok := b.until[bucket.subject]; ok && now.Before(until) {
+			full = append(full, quota{bucket: bucket, next: until})
+		}
+	}
+	return full
+}
+
+// prune removes buckets that are no longer blocked.
+func (b *blocked) prune(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for subject, until := range b.until {
+		if !now.Before(until) {
+			delete(b.until, subject)
+		}
+	}
+}
+
+// localCounter counts what this reader allows by itself while NATS does not decide. A key's window begins with its first request.
+type localCounter struct {
+	mu      sync.Mutex
+	window  time.Duration
+	windows map[uuid.UUID]localWindow // by lineage
+}
+
+type localWindow struct {
 	permits int
-	ends    time.Time
+	end     time.Time
 }
 
-func newLocal(window time.Duration) *local {
-	return &local{window: window, spent: make(map[uuid.UUID]spell)}
+func newLocalCounter(window time.Duration) *localCounter {
+	return &localCounter{window: window, windows: make(map[uuid.UUID]localWindow)}
 }
 
-// take takes a permit from the bucket's quota. False: there was none.
-func (l *local) take(lineage uuid.UUID, b bucket, now time.Time) (standing, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s, ok := l.spent[lineage]
-	if !ok || !now.Before(s.ends) {
-		s = spell{ends: now.Add(l.window)}
+// take takes one of the bucket's permits and returns the quota that is left. It returns false if there was no permit.
+func (c *localCounter) take(lineage uuid.UUID, b bucket, now time.Time) (quota, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w, ok := c.windows[lineage]
+	if !ok || !now.Before(w.end) {
+		w = localWindow{end: now.Add(c.window)}
 	}
-	taken := s.permits < b.quota
+	taken := w.permits < b.limit
 	if taken {
-		s.permits++
-		l.spent[lineage] = s
+		w.permits++
+		c.windows[lineage] = w
 	}
-	return standing{bucket: b, remaining: max(0, b.quota-s.permits), opens: s.ends}, taken
+	return quota{bucket: b, remaining: max(0, b.limit-w.permits), next: w.end}, taken
 }
 
-// sweep forgets windows that are over.
-func (l *local) sweep(now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for lineage, s := range l.spent {
-		if !now.Before(s.ends) {
-			delete(l.spent, lineage)
+// prune removes windows that have ended.
+func (c *localCounter) prune(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for lineage, w := range c.windows {
+		if !now.Before(w.end) {
+			delete(c.windows, lineage)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package limit
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -17,361 +15,316 @@ import (
 	"callboard/events/eventstest"
 )
 
-// logged is a log that tests read.
-type logged struct {
-	mu    sync.Mutex
-	lines bytes.Buffer
-}
-
-func (l *logged) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lines.Write(line)
-}
-
-func (l *logged) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lines.String()
-}
-
-func (l *logged) logger() zerolog.Logger { return zerolog.New(l) }
-
 func TestTake_WithoutNATS(t *testing.T) {
-	var log logged
+	t.Parallel()
+	var log eventstest.LogBuffer
 	server := eventstest.NewServer(t)
-	l := run(t, server.URL(), logging(log.logger()))
+	l := startLimiter(t, server.URL(), logTo(&log))
 	key := uuid.New()
 	if !l.Take(t.Context(), Request{Lineage: key}).Allowed {
-		t.Fatal("refused")
+		t.Fatal("allowed = false with NATS")
 	}
 	server.Stop()
-	eventually(t, "disconnected", func() bool { return !l.wire.conn.IsConnected() })
+	eventstest.Eventually(t, "a lost connection", func() bool { return !l.client.conn.IsConnected() })
 	for _, premium := range []bool{false, true} {
 		d := l.Take(t.Context(), Request{Lineage: key, Premium: premium, Report: listReports})
 		if d.Allowed || d.RetryAfter != 1 {
-			t.Errorf("a report: %+v", d)
+			t.Errorf("premium = %t: report allowed = %t, retry after = %d, want a refusal for 1 s", premium, d.Allowed, d.RetryAfter)
 		}
 	}
-	if given := took(t, l, Request{Lineage: key}, 200); given != 120 {
-		t.Errorf("%d given", given)
+	if got := countAllowed(t, l, Request{Lineage: key}, 200); got != 120 {
+		t.Errorf("standard requests allowed = %d, want 120", got)
 	}
-	if given := took(t, l, Request{Lineage: uuid.New(), Premium: true}, 700); given != 600 {
-		t.Errorf("%d given to a premium key", given)
+	if got := countAllowed(t, l, Request{Lineage: uuid.New(), Premium: true}, 700); got != 600 {
+		t.Errorf("premium requests allowed = %d, want 600", got)
 	}
 	d := l.Take(t.Context(), Request{Lineage: key})
-	if text, _ := d.RateLimit(); d.Allowed || d.RetryAfter < 1 || !strings.HasPrefix(text, `"tier";r=0;t=`) {
-		t.Errorf("over the reader's own cap: %+v, %s", d, text)
+	if got, _ := d.RateLimit(); d.Allowed || d.RetryAfter < 1 || !strings.HasPrefix(got, `"tier";r=0;t=`) {
+		t.Errorf("over the local limit: allowed = %t, retry after = %d, rate limit = %s", d.Allowed, d.RetryAfter, got)
 	}
-	if refused, allowed := counted(l, unreachableRefused), counted(l, unreachableAllowed); refused != 183 || allowed != 720 {
-		t.Errorf("%d refused, %d allowed", refused, allowed)
+	if refused, allowed := l.decisions(unreachableRefused), l.decisions(unreachableAllowed); refused != 183 || allowed != 720 {
+		t.Errorf("refused = %d, allowed = %d, want 183 and 720", refused, allowed)
 	}
-	if lines := strings.Count(log.text(), "\n"); lines != 1 || !strings.Contains(log.text(), "rate limits not available") {
-		t.Errorf("%d lines: %s", lines, log.text())
+	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "rate limits unavailable") {
+		t.Errorf("log lines = %d, want 1 about the outage:\n%s", lines, log.String())
 	}
 }
 
-// The stream lay in the server's memory.
-func TestTake_AfterARestartOfNATS(t *testing.T) {
-	var log logged
+// The streams are in memory, so a restart of NATS removes them.
+func TestTake_AfterRestartOfNATS(t *testing.T) {
+	t.Parallel()
+	var log eventstest.LogBuffer
 	server := eventstest.NewServer(t)
-	l := run(t, server.URL(), hurried, logging(log.logger()))
-	key := uuid.New()
-	ask := Request{Lineage: key, Report: listReports}
+	l := startLimiter(t, server.URL(), productionTimeout, logTo(&log))
+	report := Request{Lineage: uuid.New(), Report: listReports}
 	for range 2 {
 		server.Stop()
-		eventually(t, "refused a report", func() bool { return !l.Take(t.Context(), ask).Allowed })
+		eventstest.Eventually(t, "a refused report", func() bool { return !l.Take(t.Context(), report).Allowed })
 		server.Start()
-		eventually(t, "given a report again", func() bool { return l.Take(t.Context(), ask).Allowed })
-		eventually(t, "given anything by nats again", func() bool {
-			before := counted(l, allowed)
+		eventstest.Eventually(t, "an allowed report", func() bool { return l.Take(t.Context(), report).Allowed })
+		eventstest.Eventually(t, "a premium request allowed by NATS", func() bool {
+			before := l.decisions(allowed)
 			l.Take(t.Context(), Request{Lineage: uuid.New(), Premium: true})
-			return counted(l, allowed) == before+1
+			return l.decisions(allowed) == before+1
 		})
 	}
-	eventually(t, "logged", func() bool {
+	eventstest.Eventually(t, "the end of the outage in the log", func() bool {
 		l.Take(t.Context(), Request{Lineage: uuid.New()})
-		return strings.Contains(log.text(), "rate limits available again")
+		return strings.Contains(log.String(), "rate limits available again")
 	})
 }
 
-// A reader that starts before NATS does, with its requests.
-func TestTake_MakesAMissingStream(t *testing.T) {
-	server := eventstest.NewServer(t)
-	l := run(t, server.URL(), func(c *Config) { c.DecisionTimeout = keepInterval / 2 }) // in which it isn't made by itself
+func TestTake_CreatesMissingStream(t *testing.T) {
+	t.Parallel()
+	// The timeout is too short for the periodic lookup, so only the requests can trigger one.
+	l := startLimiter(t, eventstest.NewServer(t).URL(), func(c *Config) { c.DecisionTimeout = lookupInterval / 2 })
 	for range 3 {
-		took(t, l, Request{Lineage: uuid.New(), Report: listReports}, 1)
-		if err := l.standard.js.DeleteStream(t.Context(), l.standard.stream.Name); err != nil {
-			t.Fatal(err)
-		}
+		countAllowed(t, l, Request{Lineage: uuid.New(), Report: listReports}, 1)
+		l.deleteStandardStream(t)
 		if !l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
-			t.Error("refused")
+			t.Error("allowed = false after the stream was deleted")
 		}
 	}
 }
 
-func TestTake_BeforeItRuns(t *testing.T) {
-	c := config(eventstest.JetStream(t, eventstest.NewServer(t).URL()))
-	hurried(&c)
-	l, err := New(c)
-	if err != nil {
+func (l *Limiter) deleteStandardStream(t *testing.T) {
+	t.Helper()
+	if err := l.standard.js.DeleteStream(t.Context(), l.standard.config.Name); err != nil {
 		t.Fatal(err)
 	}
-	silence(t, l, uuid.New())
-	if len(l.missing) != 1 {
-		t.Error("nobody is to look for the streams")
+}
+
+func TestTake_BeforeRun(t *testing.T) {
+	t.Parallel()
+	l := newLimiter(t, eventstest.JetStream(t, eventstest.NewServer(t).URL()), productionTimeout)
+	l.checkWithoutReply(t, uuid.New())
+	if got := len(l.lookup); got != 1 {
+		t.Errorf("lookups triggered = %d, want 1", got)
 	}
 }
 
-// Whoever listens to all messages keeps the server from saying that nobody took one.
-func TestTake_MakesAMissingStreamInCompany(t *testing.T) {
+// A subscriber to the permits' subjects keeps the server from replying that nobody received them.
+func TestTake_CreatesMissingStreamDespiteSubscriber(t *testing.T) {
+	t.Parallel()
 	server := eventstest.NewServer(t)
-	watch(t, server.URL())
-	l := run(t, server.URL(), hurried)
+	newPermitCounter(t, server.URL())
+	l := startLimiter(t, server.URL(), productionTimeout)
 	for range 2 {
-		eventually(t, "given a report", func() bool {
+		eventstest.Eventually(t, "an allowed report", func() bool {
 			return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
 		})
-		if err := l.standard.js.DeleteStream(t.Context(), l.standard.stream.Name); err != nil {
-			t.Fatal(err)
-		}
+		l.deleteStandardStream(t)
 	}
 }
 
-// A stream that somebody set up is left as it is, and one that counts otherwise is talked about.
-func TestLimiter_LeavesAStreamAsItIs(t *testing.T) {
-	var log logged
+// An existing stream is not changed. The limiter logs one that does not count permits.
+func TestLimiter_DoesNotChangeStreams(t *testing.T) {
+	t.Parallel()
+	var log eventstest.LogBuffer
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	l, err := New(config(js))
+	l := newLimiter(t, js)
+	described, tooSmall := l.standard.config, l.premium.config
+	described.Description, tooSmall.MaxMsgsPerSubject = "ours", 7
+	for _, config := range []jetstream.StreamConfig{described, tooSmall} {
+		if _, err := js.CreateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l = startLimiter(t, js.Conn().ConnectedUrl(), logTo(&log))
+	eventstest.Eventually(t, "a log line", func() bool { return strings.Contains(log.String(), "its settings do not count permits") })
+	if got := log.String(); strings.Contains(got, l.standard.config.Name) || !strings.Contains(got, l.premium.config.Name) {
+		t.Errorf("log = %s, want only %s in it", got, l.premium.config.Name)
+	}
+	if d := l.Take(t.Context(), Request{Lineage: uuid.New()}); !d.Allowed || l.decisions(allowed) != 1 {
+		t.Errorf("allowed = %t, by NATS %d times, want once", d.Allowed, l.decisions(allowed))
+	}
+	stream, err := js.Stream(t.Context(), l.standard.config.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, odd := l.standard.stream, l.premium.stream
-	kept.Description, odd.MaxMsgsPerSubject = "ours", 7
-	for _, stream := range []jetstream.StreamConfig{kept, odd} {
-		if _, err := js.CreateStream(t.Context(), stream); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l = run(t, js.Conn().ConnectedUrl(), logging(log.logger()))
-	eventually(t, "logged", func() bool { return strings.Contains(log.text(), "its settings are not those of a limiter") })
-	if strings.Contains(log.text(), l.standard.stream.Name) || !strings.Contains(log.text(), l.premium.stream.Name) {
-		t.Error(log.text())
-	}
-	if d := l.Take(t.Context(), Request{Lineage: uuid.New()}); !d.Allowed || counted(l, allowed) != 1 {
-		t.Errorf("%+v", d)
-	}
-	stream, err := js.Stream(t.Context(), l.standard.stream.Name)
-	if err != nil || stream.CachedInfo().Config.Description != "ours" {
-		t.Errorf("changed: %v", err)
+	if got := stream.CachedInfo().Config.Description; got != "ours" {
+		t.Errorf("description = %q, want %q", got, "ours")
 	}
 }
 
-// A stream that holds more permits than there are would give them.
-func TestTake_DoesWithoutAStreamThatDoesNotCount(t *testing.T) {
-	var log logged
-	server := eventstest.NewServer(t)
-	l := run(t, server.URL(), logging(log.logger()))
+// A stream whose subjects hold more messages would allow more requests.
+func TestTake_IgnoresMisconfiguredStream(t *testing.T) {
+	t.Parallel()
+	var log eventstest.LogBuffer
+	l := startLimiter(t, eventstest.NewServer(t).URL(), logTo(&log))
 	key := uuid.New()
-	took(t, l, Request{Lineage: key}, 1)
-	js, odd := l.standard.js, l.standard.stream
-	odd.MaxMsgsPerSubject = 1000
-	if _, err := js.UpdateStream(t.Context(), odd); err != nil {
+	countAllowed(t, l, Request{Lineage: key}, 1)
+	tooLarge := l.standard.config
+	tooLarge.MaxMsgsPerSubject = 1000
+	if _, err := l.standard.js.UpdateStream(t.Context(), tooLarge); err != nil {
 		t.Fatal(err)
 	}
-	l.nudge()
-	eventually(t, "noticed", l.standard.unfit.Load)
-	if given := took(t, l, Request{Lineage: key}, 200); given != 120 {
-		t.Errorf("%d given", given)
+	l.triggerLookup()
+	eventstest.Eventually(t, "a misconfigured stream", l.standard.misconfigured.Load)
+	if got := countAllowed(t, l, Request{Lineage: key}, 200); got != 120 {
+		t.Errorf("allowed = %d, want 120", got)
 	}
 	if d := l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}); d.Allowed || d.RetryAfter != 1 {
-		t.Errorf("a report: %+v", d)
+		t.Errorf("report: allowed = %t, retry after = %d, want a refusal for 1 s", d.Allowed, d.RetryAfter)
 	}
 	if !l.Take(t.Context(), Request{Lineage: uuid.New(), Premium: true, Report: listReports}).Allowed {
-		t.Error("refused where the stream counts")
+		t.Error("premium report: allowed = false although its stream counts permits")
 	}
-	if text := log.text(); strings.Count(text, "\n") != 1 || !strings.Contains(text, odd.Name) {
-		t.Errorf("%s", text)
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, tooLarge.Name) {
+		t.Errorf("log = %s, want one line about %s", got, tooLarge.Name)
 	}
-	if err := js.DeleteStream(t.Context(), odd.Name); err != nil {
-		t.Fatal(err)
-	}
-	l.nudge()
-	eventually(t, "given a report again", func() bool {
+	l.deleteStandardStream(t)
+	l.triggerLookup()
+	eventstest.Eventually(t, "an allowed report", func() bool {
 		return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
 	})
 }
 
-// unkept is a limiter that asks its standard stream, and never looks at it.
-func unkept(t *testing.T) *Limiter {
-	t.Helper()
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	l, err := New(config(js))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.CreateStream(t.Context(), l.standard.stream); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- l.wire.run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return l
-}
-
-// Nobody has looked at the stream yet.
-func TestTake_AsksAStreamThatWasNotCheckedYet(t *testing.T) {
-	if !unkept(t).Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
-		t.Error("refused")
+func TestTake_UsesStreamBeforeItIsChecked(t *testing.T) {
+	t.Parallel()
+	if !startUnmaintained(t).Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
+		t.Error("allowed = false")
 	}
 }
 
-// lag has the standings come from a replica that has not heard of any permit yet.
-func lag(t *testing.T, l *Limiter) {
+// simulateLag makes a replica that has no permits yet answer the quota requests for the standard stream.
+func (l *Limiter) simulateLag(t *testing.T) {
 	t.Helper()
-	l.standard.direct = "lagging"
-	if _, err := l.wire.conn.Subscribe(l.standard.direct, func(m *nats.Msg) {
+	l.standard.directSubject = "lagging"
+	if _, err := l.client.conn.Subscribe(l.standard.directSubject, func(m *nats.Msg) {
 		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"404"}}})
 	}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestTake_BelievesTheServerRatherThanTheStandings(t *testing.T) {
-	var log logged
+func TestTake_RefusesDespiteLaggingReplica(t *testing.T) {
+	t.Parallel()
+	var log eventstest.LogBuffer
 	server := eventstest.NewServer(t)
 	key := uuid.New()
-	took(t, run(t, server.URL()), Request{Lineage: key}, 120)
-	l := run(t, server.URL(), logging(log.logger()), func(c *Config) { c.DecisionTimeout = 2 * time.Second })
-	lag(t, l)
+	countAllowed(t, startLimiter(t, server.URL()), Request{Lineage: key}, 120)
+	l := startLimiter(t, server.URL(), logTo(&log), func(c *Config) { c.DecisionTimeout = 3 * time.Second })
+	l.simulateLag(t)
 	if d := l.Take(t.Context(), Request{Lineage: key}); d.Allowed || d.RetryAfter != 1 {
-		t.Errorf("%+v", d)
+		t.Errorf("allowed = %t, retry after = %d, want a refusal for 1 s", d.Allowed, d.RetryAfter)
 	}
-	if counted(l, refused) != 1 || log.text() != "" {
-		t.Errorf("taken for an outage: %s", log.text())
+	if l.decisions(refused) != 1 || log.String() != "" {
+		t.Errorf("refused = %d, want 1; log:\n%s", l.decisions(refused), log.String())
 	}
 }
 
-// Only a server that said full has decided.
-func TestRequest_Conclude(t *testing.T) {
-	l, err := New(config(eventstest.JetStream(t, eventstest.NewServer(t).URL())))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &request{Limiter: l}
-	for _, word := range []error{nil, nats.ErrNoResponders} {
-		if d, err := r.conclude(word, errSilence); d != nil || !errors.Is(err, errSilence) {
-			t.Errorf("%v, then silence: %+v, %v", word, d, err)
+func TestAttempt_DecideAtDeadline(t *testing.T) {
+	t.Parallel()
+	a := &attempt{Limiter: newLimiter(t, eventstest.JetStream(t, eventstest.NewServer(t).URL()))}
+	for _, lastErr := range []error{nil, nats.ErrNoResponders} {
+		if d, err := a.decideAtDeadline(lastErr, errNoReply); d != nil || !errors.Is(err, errNoReply) {
+			t.Errorf("last error %v: decision = %+v, error = %v, want only errNoReply", lastErr, d, err)
 		}
 	}
-	for _, last := range []error{errFull, errSilence, errDisconnected} {
-		if d, err := r.conclude(errFull, last); err != nil || d.Allowed || d.RetryAfter != 1 {
-			t.Errorf("full, then %v: %+v, %v", last, d, err)
+	for _, err := range []error{errFull, errNoReply, errDisconnected} {
+		if d, err := a.decideAtDeadline(errFull, err); err != nil || d.Allowed || d.RetryAfter != 1 {
+			t.Errorf("full, then %v: decision = %+v, error = %v, want a refusal for 1 s", err, d, err)
 		}
 	}
 }
 
-// What the server said before it went away is remembered.
-func TestTake_RemembersThatItWasFull(t *testing.T) {
-	server := eventstest.NewServer(t)
-	key := uuid.New()
-	took(t, run(t, server.URL()), Request{Lineage: key}, 120)
-	l := run(t, server.URL(), func(c *Config) { c.DecisionTimeout = 5 * time.Second })
-	lag(t, l)
-	seen := watch(t, server.URL())
-	decided := make(chan *Decision)
-	go func() { decided <- l.Take(t.Context(), Request{Lineage: key}) }()
-	eventually(t, "asked twice", func() bool { return seen.count() > 1 })
-	seen.conn.Close()
-	server.Stop()
-	if d := <-decided; d.Allowed || counted(l, refused) != 1 {
-		t.Errorf("%+v", d)
+// A bucket that was full stays full for the decision, even if the server or the stream goes away.
+func TestTake_RemembersFullBucket(t *testing.T) {
+	t.Parallel()
+	serverStops := func(t *testing.T) (*Limiter, Request, func()) {
+		t.Helper()
+		server := eventstest.NewServer(t)
+		r := Request{Lineage: uuid.New()}
+		countAllowed(t, startLimiter(t, server.URL()), r, 120)
+		return startLimiter(t, server.URL()), r, server.Stop
 	}
-}
-
-// A stream that goes away when it was full has nothing to give.
-func TestTake_RemembersThatAStreamWasFull(t *testing.T) {
-	l := unkept(t)
-	ask := Request{Lineage: uuid.New()}
-	took(t, l, ask, 120)
-	lag(t, l)
-	l.decisionTimeout = 2 * time.Second
-	seen := watch(t, l.wire.conn.ConnectedUrl())
-	decided := make(chan *Decision)
-	go func() { decided <- l.Take(t.Context(), ask) }()
-	eventually(t, "asked twice", func() bool { return seen.count() > 1 })
-	seen.conn.Close() // so that the server says that nobody takes permits
-	if err := l.standard.js.DeleteStream(t.Context(), l.standard.stream.Name); err != nil {
-		t.Error(err)
+	streamIsDeleted := func(t *testing.T) (*Limiter, Request, func()) {
+		t.Helper()
+		l := startUnmaintained(t)
+		r := Request{Lineage: uuid.New()}
+		countAllowed(t, l, r, 120)
+		return l, r, func() { l.deleteStandardStream(t) }
 	}
-	if d := <-decided; d.Allowed || counted(l, refused) != 1 {
-		t.Errorf("%+v", d)
+	for name, setup := range map[string]func(*testing.T) (*Limiter, Request, func()){
+		"server stops": serverStops, "stream is deleted": streamIsDeleted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, r, fail := setup(t)
+			l.simulateLag(t)
+			l.decisionTimeout = 3 * time.Second
+			published := newPermitCounter(t, l.client.conn.ConnectedUrl())
+			decided := make(chan *Decision)
+			go func() { decided <- l.Take(t.Context(), r) }()
+			eventstest.Eventually(t, "two attempts", func() bool { return published.count() > 1 })
+			published.conn.Close() // so that the server replies that nobody takes permits
+			fail()
+			if d := <-decided; d.Allowed || l.decisions(refused) != 1 {
+				t.Errorf("allowed = %t, refused = %d, want one refusal", d.Allowed, l.decisions(refused))
+			}
+		})
 	}
 }
 
 func TestOutage_IsLoggedOnce(t *testing.T) {
-	var log logged
-	o := newOutage(log.logger(), "something")
+	t.Parallel()
+	var log eventstest.LogBuffer
+	o := newOutage(zerolog.New(&log), "something")
 	o.end()
 	for range 3 {
-		o.begin(errSilence)
-		o.end() // too early to be believed
+		o.begin(errNoReply)
+		o.end() // too early
 	}
-	if text := log.text(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "something not available") {
-		t.Errorf("begun: %s", text)
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "something unavailable") {
+		t.Errorf("log after the begin = %s, want one line", got)
 	}
 	past := time.Now().Add(-minOutage)
 	o.since.Store(&past)
 	o.end()
 	o.end()
-	if text := log.text(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "something available again") {
-		t.Errorf("ended: %s", text)
+	if got := log.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "something available again") {
+		t.Errorf("log after the end = %s, want one line more", got)
 	}
 }
 
-// A server that is connected and says nothing holds nobody up. Were the requests to wait for NATS, this test would wait for its
-// end.
-func TestTake_WithASilentServer(t *testing.T) {
+// A server that is connected but does not reply blocks no request.
+func TestTake_WithStalledServer(t *testing.T) {
+	t.Parallel()
 	proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
-	l := run(t, "nats://"+proxy.Addr(), hurried)
+	l := startLimiter(t, "nats://"+proxy.Addr(), productionTimeout)
 	key := uuid.New()
-	eventually(t, "asked", func() bool {
-		before := counted(l, allowed)
+	eventstest.Eventually(t, "a request allowed by NATS", func() bool {
+		before := l.decisions(allowed)
 		l.Take(t.Context(), Request{Lineage: key})
-		return counted(l, allowed) > before
+		return l.decisions(allowed) > before
 	})
 	defer proxy.Pause()()
-	silence(t, l, key)
-	if l.sweep(time.Now().Add(time.Hour)); !l.idle() {
-		t.Error("questions without an answer are kept")
+	l.checkWithoutReply(t, key)
+	if l.prune(time.Now().Add(time.Hour)); !l.idle() {
+		t.Error("replies are still pending after pruning")
 	}
 
-	// What is written now fills the line's buffers until the connection takes no more.
+	// These messages fill the buffers between client and server, so that the connection blocks its writers.
 	var filling sync.WaitGroup
 	filling.Go(func() {
 		for range 64 {
-			_ = l.wire.conn.Publish("elsewhere", make([]byte, 1<<19))
+			_ = l.client.conn.Publish("elsewhere", make([]byte, 1<<19))
 		}
 	})
-	t.Cleanup(filling.Wait) // which the line's end makes fail
-	silence(t, l, key)
+	t.Cleanup(filling.Wait) // publishing fails when the proxy closes the connection
+	l.checkWithoutReply(t, key)
 }
 
-func silence(t *testing.T, l *Limiter, key uuid.UUID) {
+func (l *Limiter) checkWithoutReply(t *testing.T, key uuid.UUID) {
 	t.Helper()
 	for range 10 {
 		if d := l.Take(t.Context(), Request{Lineage: key, Report: listReports}); d.Allowed || d.RetryAfter != 1 {
-			t.Errorf("a report: %+v", d)
+			t.Errorf("report: allowed = %t, retry after = %d, want a refusal for 1 s", d.Allowed, d.RetryAfter)
 		}
 		d := l.Take(t.Context(), Request{Lineage: key})
 		if text, known := d.RateLimit(); !d.Allowed || !known {
-			t.Errorf("%+v, %s", d, text)
+			t.Errorf("allowed = %t, rate limit = %q, want an allowed request with a rate limit", d.Allowed, text)
 		}
 	}
 }
