@@ -82,12 +82,12 @@ func (c *rebuildCommand) compare(ctx context.Context, streams process.Streams, w
 }
 
 // unchanged tells whether a projection is as a rebuild makes it.
-func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.Missing) == 0 }
+func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.MissingColumns) == 0 }
 
 func (c *rebuildCommand) abandon(ctx context.Context, streams process.Streams, work rebuilding) error {
 	work.changes = true
 	return dropping{streams.Out, c.output, "No rebuild was left without an end."}.run(ctx, c.Postgres, func(config rebuild.Config) ([]int64, error) {
-		generation, err := rebuild.Abandon(ctx, config)
+		generation, err := rebuild.DropUnfinished(ctx, config)
 		if generation == 0 {
 			return nil, work.refused(err)
 		}
@@ -169,7 +169,7 @@ func (r rebuilt) write(w io.Writer) error {
 		lines = append(lines, fmt.Sprintf("An earlier run had begun it: this one went on behind %d of %d parts.", r.PartsResumed, r.Parts))
 	}
 	lines = append(lines, r.line())
-	if r.Kept {
+	if r.PreviousKept {
 		lines = append(lines, fmt.Sprintf("Generation %d is kept: 'callboard rollback' switches back.", r.Replaced))
 	}
 	return writeLines(w, append(lines, droppedLines(r.Dropped)...))
@@ -184,7 +184,7 @@ func (r rebuilt) line() string {
 	if r.Followed > 0 {
 		line += fmt.Sprintf("; %d messages followed", r.Followed)
 	}
-	return line + fmt.Sprintf("; commits stood still for %s and for %s.", milliseconds(r.Snapshot), milliseconds(r.Standstill))
+	return line + fmt.Sprintf("; commits stood still for %s and for %s.", milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
 }
 
 // droppedLines name the generations that are gone.

@@ -33,8 +33,8 @@ func heldAgainst(sums map[rebuild.Kind]string) comparisonWords {
 func wholly(c rebuild.Comparison) rebuild.Comparison {
 	c.Changes = append([]rebuild.Change{}, c.Changes...)
 	c.Samples = append([]rebuild.Difference{}, c.Samples...)
-	c.Letters = append([]rebuild.Letter{}, c.Letters...)
-	c.Missing = append([]string{}, c.Missing...)
+	c.Unreadable = append([]rebuild.UnreadableMessage{}, c.Unreadable...)
+	c.MissingColumns = append([]string{}, c.MissingColumns...)
 	slices.SortStableFunc(c.Samples, func(a, b rebuild.Difference) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.System.String(), b.System.String()))
 	})
@@ -79,7 +79,7 @@ func sampleLines(c rebuild.Comparison, words comparisonWords) []string {
 			lines = append(lines, row+several(d)+words.surplus)
 		default:
 			for _, v := range d.Values {
-				lines = append(lines, row+v.Column+": "+fmt.Sprintf(words.value, printable(v.Served), printable(v.Should)))
+				lines = append(lines, row+v.Column+": "+fmt.Sprintf(words.value, printable(v.Served), printable(v.Expected)))
 			}
 		}
 	}
@@ -104,11 +104,11 @@ const ledger = "message_count"
 func ledgerLines(d rebuild.Difference, words comparisonWords) []string {
 	names := []string{tableName(d.Table)}
 	for _, v := range d.Key {
-		names = append(names, v.Column+" "+printable(v.Should))
+		names = append(names, v.Column+" "+printable(v.Expected))
 	}
 	var lines []string
 	for _, v := range d.Values {
-		lines = append(lines, strings.Join(names, ", ")+": "+fmt.Sprintf(words.value, counts(v.Served), counts(v.Should)))
+		lines = append(lines, strings.Join(names, ", ")+": "+fmt.Sprintf(words.value, counts(v.Served), counts(v.Expected)))
 	}
 	return lines
 }
@@ -161,8 +161,8 @@ func unlisted(c rebuild.Comparison) string {
 func rowName(d rebuild.Difference) string {
 	names := []string{d.Table, systemName(d.System)}
 	for _, v := range d.Key {
-		if v.Should != d.System.String() {
-			names = append(names, v.Column+" "+printable(v.Should))
+		if v.Expected != d.System.String() {
+			names = append(names, v.Column+" "+printable(v.Expected))
 		}
 	}
 	return strings.Join(names, ", ")
@@ -187,11 +187,11 @@ func changeRows(c rebuild.Comparison, words comparisonWords) [][]string {
 }
 
 func missingLines(c rebuild.Comparison, words comparisonWords) []string {
-	if len(c.Missing) == 0 {
+	if len(c.MissingColumns) == 0 {
 		return nil
 	}
-	line := words.lacks + " " + strings.Join(c.Missing, ", ")
-	if c.Foreign {
+	line := words.lacks + " " + strings.Join(c.MissingColumns, ", ")
+	if c.OtherDefinition {
 		return []string{line + ": another release built it."}
 	}
 	return []string{line + ": another release built it, or somebody changed it."}
@@ -201,14 +201,14 @@ func missingLines(c rebuild.Comparison, words comparisonWords) []string {
 const listedLetters = 20
 
 func letterLines(c rebuild.Comparison) []string {
-	if len(c.Letters) == 0 {
+	if len(c.Unreadable) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("WARNING: messages that could be read once and can't be now: %d. What they said isn't in what is built from the stream now:", len(c.Letters))}
-	for _, l := range c.Letters[:min(len(c.Letters), listedLetters)] {
+	lines := []string{fmt.Sprintf("WARNING: messages that could be read once and can't be now: %d. What they said isn't in what is built from the stream now:", len(c.Unreadable))}
+	for _, l := range c.Unreadable[:min(len(c.Unreadable), listedLetters)] {
 		lines = append(lines, fmt.Sprintf("  message %d (%s): %s", l.Sequence, printable(l.Subject), printable(l.Reason)))
 	}
-	if more := len(c.Letters) - listedLetters; more > 0 {
+	if more := len(c.Unreadable) - listedLetters; more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more", more))
 	}
 	return lines

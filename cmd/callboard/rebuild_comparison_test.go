@@ -40,20 +40,20 @@ func TestWriteComparison(t *testing.T) {
 		Samples: []rebuild.Difference{
 			{Table: "call_analysis", System: system, Kind: rebuild.KindSurplus, Rows: 109},
 			{
-				Table: "message_count", Kind: rebuild.KindChanged, Rows: 1, Key: []rebuild.Value{{Column: "partition", Should: "3"}, {Column: "entity", Should: "call"}},
+				Table: "message_count", Kind: rebuild.KindChanged, Rows: 1, Key: []rebuild.Value{{Column: "partition", Expected: "3"}, {Column: "entity", Expected: "call"}},
 				Values: []rebuild.Value{{
-					Column: "counts", Served: "10 read: 5 applied, 5 stale, 0 ignored, 0 dead", Should: "5 read: 5 applied, 0 stale, 0 ignored, 0 dead",
+					Column: "counts", Served: "10 read: 5 applied, 5 stale, 0 ignored, 0 dead", Expected: "5 read: 5 applied, 0 stale, 0 ignored, 0 dead",
 				}},
 			},
-			{Table: "phone_system_group", Kind: rebuild.KindSurplus, Key: []rebuild.Value{{Column: "id", Should: "x"}}},
+			{Table: "phone_system_group", Kind: rebuild.KindSurplus, Key: []rebuild.Value{{Column: "id", Expected: "x"}}},
 			{
 				Table: "call_log", System: system, Kind: rebuild.KindChanged,
-				Key:    []rebuild.Value{{Column: "system_id", Should: system.String()}, {Column: "id", Should: "0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f"}},
-				Values: []rebuild.Value{{Column: "status", Served: `"a"`, Should: "null"}, {Column: "tags", Served: "[\"\x1b\"]", Should: "[]"}},
+				Key:    []rebuild.Value{{Column: "system_id", Expected: system.String()}, {Column: "id", Expected: "0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f"}},
+				Values: []rebuild.Value{{Column: "status", Served: `"a"`, Expected: "null"}, {Column: "tags", Served: "[\"\x1b\"]", Expected: "[]"}},
 			},
 		},
-		Letters: []rebuild.Letter{{Sequence: 17, Subject: "phones.1.x.call", Reason: "\x1bgone"}},
-		Missing: []string{"call_log.new", "table"},
+		Unreadable:     []rebuild.UnreadableMessage{{Sequence: 17, Subject: "phones.1.x.call", Reason: "\x1bgone"}},
+		MissingColumns: []string{"call_log.new", "table"},
 	})
 	var out strings.Builder
 	words := heldAgainst(map[rebuild.Kind]string{rebuild.KindChanged: "other", rebuild.KindSurplus: "surplus"})

@@ -11,11 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/pace"
 	"callboard/cmd/setting"
 	"callboard/projector/rebuild"
-	"callboard/projector/status"
-	"callboard/schema"
 )
 
 // projectionServers are what a projection is made from, and where it is.
@@ -38,10 +35,9 @@ type rebuilding struct {
 func (r rebuilding) run(ctx context.Context, work func(rebuild.Config) error) error {
 	err := withStream(r.servers.NATS, func(js jetstream.JetStream) error {
 		return withDatabase(ctx, r.servers.Postgres, func(pool *pgxpool.Pool) error {
-			source := status.Source{JetStream: js, Stream: r.servers.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
 			shown := newRebuildProgress(r.errs)
 			defer shown.close()
-			return r.refused(work(r.config(source, pool, shown)))
+			return r.refused(work(r.config(js, pool, shown)))
 		})
 	})
 	if err != nil && ctx.Err() != nil && !roomless(err) {
@@ -50,12 +46,11 @@ func (r rebuilding) run(ctx context.Context, work func(rebuild.Config) error) er
 	return err
 }
 
-func (r rebuilding) config(source status.Source, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
-	brake := &pace.Pace{Source: source, Limit: r.effort.MaxLiveLag, Tell: shown.wait}
+func (r rebuilding) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
 	return rebuild.Config{
-		JetStream: source.JetStream, Stream: source.Stream, Database: pool,
+		JetStream: js, Stream: r.servers.Stream.Name.Get(), Database: pool,
 		Memory: int64(r.effort.Memory), Workers: r.effort.Workers, Batch: r.effort.Batch,
-		Pause: brake.Wait, Progress: shown.hear,
+		MaxLiveLag: r.effort.MaxLiveLag, Throttled: shown.wait, Progress: shown.hear,
 	}
 }
 
@@ -70,7 +65,7 @@ func (r rebuilding) refused(err error) error {
 		return fmt.Errorf("%w\nWait for its end; 'callboard status' shows a generation that is being built", err)
 	case errors.Is(err, rebuild.ErrDiskFull):
 		return fmt.Errorf("%w\nThe live generation is as it was. A rebuild needs room for a second projection beside it, and its indexes: make room, and run it again", err)
-	case errors.Is(err, rebuild.ErrNoRoom):
+	case errors.Is(err, rebuild.ErrNotDropped):
 		return fmt.Errorf("%w\nThe live generation needs the room: 'callboard rebuild --abandon' drops what was built", err)
 	case errors.Is(err, rebuild.ErrUnreadable):
 		return fmt.Errorf("%w\nNothing was changed: what the message said would be lost. Make it readable again, a transcript's object that is gone for example; "+
@@ -81,5 +76,5 @@ func (r rebuilding) refused(err error) error {
 
 // roomless tells whether the disk is full, which is said whatever else has happened.
 func roomless(err error) bool {
-	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNoRoom)
+	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped)
 }

@@ -26,11 +26,11 @@ type difference struct {
 	}
 	Samples []struct {
 		Table, PhoneSystemID, Kind string
-		Values                     []struct{ Column, Served, Should string }
+		Values                     []struct{ Column, Served, Expected string }
 	}
-	Letters []json.RawMessage
-	Missing []string
-	Foreign bool
+	Unreadable      []json.RawMessage
+	MissingColumns  []string
+	OtherDefinition bool
 }
 
 // counts are the changes, a line each.
@@ -47,8 +47,8 @@ type building struct {
 	Generation, Replaced, Messages, Rows int64
 	Parts, PartsResumed                  int64
 	Dropped                              []int64
-	Kept, Resumed                        bool
-	StandstillSeconds                    float64
+	PreviousKept, Resumed                bool
+	WritePauseSeconds                    float64
 	Comparison                           difference
 }
 
@@ -151,8 +151,8 @@ func checkRebuiltLive(f rebuildFleet) {
 	if code := publishing.stop(os.Interrupt); code != 1 {
 		f.Errorf("the publisher ended before the rebuild: exit %d", code)
 	}
-	if len(done.Comparison.Changes)+len(done.Comparison.Letters) > 0 || done.Replaced != 1 || done.Generation != 2 || done.Messages == 0 ||
-		done.Rows == 0 || done.Kept || done.Resumed || done.StandstillSeconds <= 0 || done.Parts == 0 || done.PartsResumed != 0 ||
+	if len(done.Comparison.Changes)+len(done.Comparison.Unreadable) > 0 || done.Replaced != 1 || done.Generation != 2 || done.Messages == 0 ||
+		done.Rows == 0 || done.PreviousKept || done.Resumed || done.WritePauseSeconds <= 0 || done.Parts == 0 || done.PartsResumed != 0 ||
 		!slices.Equal(done.Dropped, []int64{1}) {
 		f.Errorf("%+v", done)
 	}
@@ -192,7 +192,7 @@ func checkDamage(f rebuildFleet) {
 	var would, differs difference
 	f.decode(0, &would, "rebuild", "--dry-run")
 	f.decode(1, &differs, "verify")
-	if would.counts() != counts || !would.DryRun || len(would.Samples) != 3 || differs.counts() != counts || would.Foreign {
+	if would.counts() != counts || !would.DryRun || len(would.Samples) != 3 || differs.counts() != counts || would.OtherDefinition {
 		f.Errorf("%+v\n%+v", would, differs)
 	}
 	f.equal("after a dry run", damaged)
@@ -226,7 +226,7 @@ func checkLacking(f rebuildFleet) {
 	exec("alter table projection.phone rename name to title")
 	var differs difference
 	f.decode(1, &differs, "verify")
-	if !slices.Equal(differs.Missing, []string{"phone.name"}) || differs.Foreign {
+	if !slices.Equal(differs.MissingColumns, []string{"phone.name"}) || differs.OtherDefinition {
 		f.Errorf("%+v", differs)
 	}
 	const lacks = "lacks phone\\.name: another release built it, or somebody changed it"

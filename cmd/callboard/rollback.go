@@ -20,9 +20,9 @@ type rolledBack struct {
 	Generation int64           `json:"generation"` // that is live now
 	Replaced   int64           `json:"replaced"`   // and kept
 	Follow     rebuild.Seconds `json:"followSeconds"`
-	Standstill rebuild.Seconds `json:"standstillSeconds"`
+	WritePause rebuild.Seconds `json:"writePauseSeconds"`
 
-	Letters []rebuild.Letter `json:"letters"` // messages that could be read once
+	Unreadable []rebuild.UnreadableMessage `json:"unreadable"`
 }
 
 // Run puts the kept generation in the live one's place.
@@ -39,17 +39,17 @@ func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) erro
 	if err != nil {
 		return err
 	}
-	shown := rolledBack{Generation: done.Generation, Replaced: done.Replaced, Follow: done.Follow, Standstill: done.Standstill, Letters: append([]rebuild.Letter{}, done.Comparison.Letters...)}
+	shown := rolledBack{Generation: done.Generation, Replaced: done.Replaced, Follow: done.Follow, WritePause: done.WritePause, Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...)}
 	return c.print(streams.Out, shown, func(w io.Writer) error {
 		line := fmt.Sprintf("Generation %d is live again; commits stood still for %s. Generation %d is kept: 'callboard rollback' switches back to it.",
-			shown.Generation, milliseconds(shown.Standstill), shown.Replaced)
+			shown.Generation, milliseconds(shown.WritePause), shown.Replaced)
 		return writeLines(w, append(letterLines(done.Comparison), line))
 	})
 }
 
 func (c *rollbackCommand) forget(ctx context.Context, streams process.Streams, work rebuilding) error {
 	return dropping{streams.Out, c.output, "No generation is kept."}.run(ctx, c.Postgres, func(config rebuild.Config) ([]int64, error) {
-		generations, err := rebuild.Forget(ctx, config)
+		generations, err := rebuild.DropPrevious(ctx, config)
 		return generations, work.refused(err)
 	})
 }

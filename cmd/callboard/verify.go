@@ -41,7 +41,7 @@ func (c *verifyCommand) Run(ctx context.Context, streams process.Streams) error 
 		return err
 	}
 	found = wholly(found)
-	if c.JSON || !found.Foreign {
+	if c.JSON || !found.OtherDefinition {
 		if err := c.print(streams.Out, found, func(w io.Writer) error { return c.write(w, found) }); err != nil {
 			return err
 		}
@@ -83,9 +83,9 @@ func (c *verifyCommand) write(w io.Writer, found rebuild.Comparison) error {
 func remedy(found rebuild.Comparison) string {
 	inLedger := func(d rebuild.Difference) bool { return d.Table == ledger }
 	switch {
-	case len(found.Letters) > 0:
+	case len(found.Unreadable) > 0:
 		return "Make these messages readable again, a transcript's object that is gone for example, and verify again."
-	case len(found.Missing) > 0 || slices.ContainsFunc(found.Samples, inLedger):
+	case len(found.MissingColumns) > 0 || slices.ContainsFunc(found.Samples, inLedger):
 		return "'callboard rebuild' makes it right."
 	}
 	system := found.Samples[0].System
@@ -98,7 +98,7 @@ func remedy(found rebuild.Comparison) string {
 
 func (c *verifyCommand) verdict(found rebuild.Comparison) error {
 	switch {
-	case found.Foreign:
+	case found.OtherDefinition:
 		return errForeign
 	case c.unknown(found):
 		return unknownSystems(c.systems()...)

@@ -32,8 +32,8 @@ func TestRemedy(t *testing.T) {
 		"several":            {rebuild.Comparison{Changes: []rebuild.Change{surplus}, Samples: []rebuild.Difference{one, global}}, each},
 		"perhaps several":    {rebuild.Comparison{Changes: []rebuild.Change{many}, Samples: []rebuild.Difference{one}}, each},
 		"the ledger":         {rebuild.Comparison{Samples: []rebuild.Difference{one, {Table: ledger, Kind: rebuild.KindChanged, Rows: 1}}}, anew},
-		"a column":           {rebuild.Comparison{Missing: []string{"phone.name"}, Samples: []rebuild.Difference{one}}, anew},
-		"unreadable message": {rebuild.Comparison{Letters: []rebuild.Letter{{}}, Samples: []rebuild.Difference{one}}, "Make these messages readable again, a transcript's object that is gone for example, and verify again."},
+		"a column":           {rebuild.Comparison{MissingColumns: []string{"phone.name"}, Samples: []rebuild.Difference{one}}, anew},
+		"unreadable message": {rebuild.Comparison{Unreadable: []rebuild.UnreadableMessage{{}}, Samples: []rebuild.Difference{one}}, "Make these messages readable again, a transcript's object that is gone for example, and verify again."},
 	} {
 		if got := remedy(c.found); got != c.want {
 			t.Errorf("%s: %s", name, got)

@@ -34,7 +34,7 @@ func (h *harness) rebuild() {
 	if n := len(result.Comparison.Changes); n > 0 {
 		h.tb.Errorf("rebuild: %d changes, want none: %+v", n, result.Comparison)
 	}
-	if result.Kept && h.coinFlip() {
+	if result.PreviousKept && h.coinFlip() {
 		h.command(&result, "rollback")
 	}
 	h.installFailpoints()
@@ -136,7 +136,7 @@ func (h *harness) repairSystem() {
 	if n := h.random.IntN(1 + len(h.load.systems())); n > 0 {
 		name = h.load.systems()[n-1].String()
 	}
-	var result rebuild.Repaired
+	var result rebuild.RepairResult
 	if h.command(&result, "repair", "--system", name); result.Rows == 0 {
 		h.tb.Errorf("repair of %s: rows = 0, want more", name)
 	}

@@ -92,7 +92,7 @@ func (s *strictClients) commandUnderLoad(m *lagMonitor, args []string) {
 	h.awaitApplied(settleMessages)
 	h.summary.addTotal("%s: %s (fold %.1fs, index %.1fs, follow %.1fs, compare %.1fs), writes paused for %.0f and %.0f ms; %d messages folded; %d responses; %s",
 		strings.Join(args, " "), round(end.Sub(start)), result.Fold, result.Index, result.Follow, result.Compare,
-		result.Snapshot*1000, result.Standstill*1000, result.Messages, responses, m.between(start, end))
+		result.SnapshotPause*1000, result.WritePause*1000, result.Messages, responses, m.between(start, end))
 	h.summary.addTotal("  after: %s", m.between(end, time.Now()))
 }
 

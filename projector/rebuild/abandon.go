@@ -15,8 +15,8 @@ import (
 
 // A database server without room for another generation. What was built of it has been dropped, or is still there.
 var (
-	ErrDiskFull = errors.New("PostgreSQL's disk is full, so what was built was dropped")
-	ErrNoRoom   = errors.New("PostgreSQL's disk is full, and what was built could not be dropped")
+	ErrDiskFull   = errors.New("PostgreSQL's disk is full, so what was built was dropped")
+	ErrNotDropped = errors.New("PostgreSQL's disk is full, and what was built could not be dropped")
 )
 
 const (
@@ -24,8 +24,8 @@ const (
 	sharedMemory = "dsm_impl.c"
 )
 
-// Abandon drops the generation that a rebuild without an end has left, and returns its number; 0: there is none.
-func Abandon(ctx context.Context, c Config) (generation int64, err error) {
+// DropUnfinished drops the generation that a rebuild without an end has left, and returns its number; 0: there is none.
+func DropUnfinished(ctx context.Context, c Config) (generation int64, err error) {
 	err = exclusively(ctx, c.complete(), false, func(c Config) error {
 		generation, err = abandon(ctx, c)
 		return err
@@ -63,7 +63,7 @@ func (b *building) makeRoom(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), roomTime)
 	defer cancel()
 	if _, failed := abandon(ctx, b.config); failed != nil {
-		return errors.Join(fmt.Errorf("%w: %w", ErrNoRoom, err), failed)
+		return errors.Join(fmt.Errorf("%w: %w", ErrNotDropped, err), failed)
 	}
 	return fmt.Errorf("%w: %w", ErrDiskFull, err)
 }

@@ -12,12 +12,12 @@ import (
 
 // Comparison is how the rows that are served differ from those that should be.
 type Comparison struct {
-	Rows    int64        `json:"rows"`    // that should be
-	Changes []Change     `json:"changes"` // by table and column
-	Samples []Difference `json:"samples"` // some of the rows that differ
-	Letters []Letter     `json:"letters"` // messages that could be read once
-	Missing []string     `json:"missing"` // tables and columns that the served projection doesn't have
-	Foreign bool         `json:"foreign"` // another release built the served projection: differences are to be expected
+	Rows            int64               `json:"rows"`            // that should be
+	Changes         []Change            `json:"changes"`         // by table and column
+	Samples         []Difference        `json:"samples"`         // some of the rows that differ
+	Unreadable      []UnreadableMessage `json:"unreadable"`      // messages that the served projection applied
+	MissingColumns  []string            `json:"missingColumns"`  // tables and columns that the served projection does not have
+	OtherDefinition bool                `json:"otherDefinition"` // another release built the served projection, so differences are expected
 }
 
 // Change is a number of rows that differ in the same way.
@@ -50,13 +50,13 @@ type Difference struct {
 
 // Value is a column's, as people read it.
 type Value struct {
-	Column string `json:"column"`
-	Served string `json:"served,omitempty"`
-	Should string `json:"should"`
+	Column   string `json:"column"`
+	Served   string `json:"served,omitempty"`
+	Expected string `json:"expected"`
 }
 
-// Letter is a message that could be read once, and can't be now.
-type Letter struct {
+// UnreadableMessage is a message that was applied once and can no longer be read.
+type UnreadableMessage struct {
 	Sequence uint64 `json:"sequence"`
 	Subject  string `json:"subject"`
 	Reason   string `json:"reason"`
@@ -64,7 +64,7 @@ type Letter struct {
 
 // Differs tells whether anything does. What another release's projection doesn't have is to be expected.
 func (c Comparison) Differs() bool {
-	return len(c.Changes)+len(c.Letters) > 0 || len(c.Missing) > 0 && !c.Foreign
+	return len(c.Changes)+len(c.Unreadable) > 0 || len(c.MissingColumns) > 0 && !c.OtherDefinition
 }
 
 // maxSamples is how many rows that differ are shown of a table.
@@ -93,7 +93,7 @@ func (c *collector) counted(rows int64) {
 func (c *collector) differs(row store.Row, kind Kind, should [][]byte) {
 	d := Difference{Table: row.Table, System: row.System, Kind: kind, Rows: 1}
 	for i, name := range row.Columns()[:row.KeyColumns()] {
-		d.Key = append(d.Key, Value{Column: name, Should: row.Format(i, row.Fields[i])})
+		d.Key = append(d.Key, Value{Column: name, Expected: row.Format(i, row.Fields[i])})
 	}
 	if kind == KindChanged {
 		d.Values = changed(row, should)
@@ -139,13 +139,13 @@ func changed(served store.Row, should [][]byte) (values []Value) {
 func (c *collector) unreadable(list []store.DeadLetter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.result.Letters = append(c.result.Letters, letters(list)...)
+	c.result.Unreadable = append(c.result.Unreadable, letters(list)...)
 }
 
-func letters(list []store.DeadLetter) []Letter {
-	letters := make([]Letter, len(list))
+func letters(list []store.DeadLetter) []UnreadableMessage {
+	letters := make([]UnreadableMessage, len(list))
 	for i, l := range list {
-		letters[i] = Letter{l.Sequence, l.Subject, l.Reason}
+		letters[i] = UnreadableMessage{l.Sequence, l.Subject, l.Reason}
 	}
 	return letters
 }
@@ -153,7 +153,7 @@ func letters(list []store.DeadLetter) []Letter {
 // comparison is what was found.
 func (c *collector) comparison(missing []store.Column, foreign bool) Comparison {
 	r := c.result
-	r.Foreign = foreign
+	r.OtherDefinition = foreign
 	for change, rows := range c.changes {
 		change.Rows = rows
 		r.Changes = append(r.Changes, change)
@@ -162,7 +162,7 @@ func (c *collector) comparison(missing []store.Column, foreign bool) Comparison 
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Column, b.Column))
 	})
 	for _, column := range missing {
-		r.Missing = append(r.Missing, column.String())
+		r.MissingColumns = append(r.MissingColumns, column.String())
 	}
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"time"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
@@ -18,12 +19,18 @@ import (
 type Config struct {
 	JetStream jetstream.JetStream
 	Stream    string
-	Database  *pgxpool.Pool               // the primary; as the schema's owner, save for a verification
-	Memory    int64                       // for what is folded, in bytes, roughly; 0: 2 GiB
-	Workers   int                         // parts folded, and indexes made, at a time; 0: one a processor
-	Batch     int                         // messages in one portion, and in one transaction behind the live generation; 0: 2000
-	Pause     func(context.Context) error // asked before every portion: it waits while others need the machine; nil: never
-	Progress  func(Progress)              // hears of every step, from several goroutines; nil: nobody does
+	Database  *pgxpool.Pool // the primary; as the schema's owner, save for a verification
+	Memory    int64         // for what is folded, in bytes, roughly; 0: 2 GiB
+	Workers   int           // parts folded, and indexes made, at a time; 0: one a processor
+	Batch     int           // messages in one portion, and in one transaction behind the live generation; 0: 2000
+	// MaxLiveLag is the lag of the live projection above which the work waits, until the lag is at most half of it; 0: it never waits.
+	MaxLiveLag time.Duration
+	// Throttled is called with the reason why the work waits, and with an empty string when it continues; may be nil.
+	Throttled func(reason string)
+	// Progress is called on every step, from several goroutines; may be nil.
+	Progress func(Progress)
+
+	throttle *throttle
 }
 
 // Progress is how far a step has come.
@@ -63,12 +70,13 @@ func (c Config) complete() Config {
 	if c.Batch == 0 {
 		c.Batch = 2000
 	}
-	if c.Pause == nil {
-		c.Pause = func(context.Context) error { return nil }
+	if c.Throttled == nil {
+		c.Throttled = func(string) {}
 	}
 	if c.Progress == nil {
 		c.Progress = func(Progress) {}
 	}
+	c.throttle = newThrottle(c)
 	return c
 }
 

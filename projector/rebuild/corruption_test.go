@@ -92,8 +92,8 @@ func (s *stage) mustBe(what string, found rebuild.Comparison, want []rebuild.Cha
 	s.TB.Helper()
 	slices.SortFunc(want, func(a, b rebuild.Change) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	have := slices.SortedFunc(slices.Values(found.Changes), func(a, b rebuild.Change) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	if !slices.Equal(have, want) || len(found.Letters) > 0 {
-		s.TB.Errorf("%s: found %v and %v, want %v", what, have, found.Letters, want)
+	if !slices.Equal(have, want) || len(found.Unreadable) > 0 {
+		s.TB.Errorf("%s: found %v and %v, want %v", what, have, found.Unreadable, want)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestVerify_EveryColumn(t *testing.T) {
 			if d.Kind != rebuild.KindChanged {
 				continue
 			}
-			if id := d.Key[0].Should; len(d.Values) != 1 || id != systems[d.Table] {
+			if id := d.Key[0].Expected; len(d.Values) != 1 || id != systems[d.Table] {
 				t.Errorf("%+v, want a row of %s", d, systems[d.Table])
 			}
 		}
@@ -239,7 +239,7 @@ func TestVerify_Ledger(t *testing.T) {
 	s.Exec("delete from projection.message_count where entity in ('fax', 'group')")
 	s.mustFind("no line", one)
 	whole := s.verify()
-	if len(whole.Samples) != 1 || whole.Samples[0].Key[1].Should != string(events.EntityGroup) {
+	if len(whole.Samples) != 1 || whole.Samples[0].Key[1].Expected != string(events.EntityGroup) {
 		t.Errorf("%+v", whole.Samples)
 	}
 	s.rebuild()

@@ -187,7 +187,7 @@ func TestAbandon(t *testing.T) {
 	s.WaitUntilCaughtUp()
 	abandon := func() int64 {
 		t.Helper()
-		generation, err := rebuild.Abandon(t.Context(), s.config())
+		generation, err := rebuild.DropUnfinished(t.Context(), s.config())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,8 +27,8 @@ func (b *building) drop(ctx context.Context) error {
 	return nil
 }
 
-// Forget drops the generations that are kept, and returns their numbers, the newest first. There is nothing to roll back to then.
-func Forget(ctx context.Context, c Config) (generations []int64, err error) {
+// DropPrevious drops the generations that are kept, and returns their numbers, the newest first. There is nothing to roll back to then.
+func DropPrevious(ctx context.Context, c Config) (generations []int64, err error) {
 	err = exclusively(ctx, c.complete(), false, func(c Config) error {
 		generations, err = forget(ctx, c, 0)
 		return err

@@ -28,8 +28,8 @@ type filling struct {
 	pool       *pgxpool.Pool  // with the generation's tables on its search path
 	read, rows atomic.Int64
 
-	mu   sync.Mutex // guards what follows
-	lost []Letter   // retries of dead letters that can't be read any more
+	mu   sync.Mutex          // guards what follows
+	lost []UnreadableMessage // retries of dead letters that can't be read any more
 }
 
 // fill folds and copies parts, some at a time.
@@ -55,7 +55,7 @@ func (f *filling) part(ctx context.Context, p part) error {
 	f.mu.Lock()
 	f.lost = append(f.lost, letters(folding.FailedRetries)...)
 	f.mu.Unlock()
-	if err := f.config.Pause(ctx); err != nil {
+	if err := f.config.throttle.wait(ctx); err != nil {
 		return err
 	}
 	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {

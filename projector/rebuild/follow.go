@@ -31,8 +31,8 @@ type follower struct {
 	schema string
 	sound  map[int16]bool // false: the live position isn't one of this stream's, so that nobody is followed there
 
-	mu   sync.Mutex // guards what follows
-	lost []Letter   // messages that the live generation has applied, and that can't be read any more
+	mu   sync.Mutex          // guards what follows
+	lost []UnreadableMessage // messages that the live generation has applied, and that can't be read any more
 }
 
 func newFollower(ctx context.Context, c Config, s *source, g schema.Generation, sound map[int16]bool) (*follower, error) {

@@ -68,7 +68,7 @@ func (s *stage) grown(history []events.Event) {
 // mustBeForeign verifies what another release built, in what both have.
 func (s *stage) mustBeForeign(missing []string) {
 	s.TB.Helper()
-	if found := s.verify(); !found.Foreign || found.Differs() || !slices.Equal(found.Missing, missing) {
+	if found := s.verify(); !found.OtherDefinition || found.Differs() || !slices.Equal(found.MissingColumns, missing) {
 		s.TB.Errorf("%+v; want %v to be missing", found, missing)
 	}
 }
@@ -77,19 +77,19 @@ func (s *stage) mustBeForeign(missing []string) {
 func (s *stage) goesOver(systems []uuid.UUID, rest []events.Event, missing []string) {
 	s.TB.Helper()
 	before := s.Database.Projection(s.TB)
-	if _, err := rebuild.Repair(s.TB.Context(), s.config(), rest[0].System); !errors.Is(err, rebuild.ErrForeign) {
+	if _, err := rebuild.Repair(s.TB.Context(), s.config(), rest[0].System); !errors.Is(err, rebuild.ErrOtherDefinition) {
 		s.TB.Errorf("repair: %v", err)
 	}
 	s.RequireEqualTables("refused repair", before)
 	s.Publish(rest...)
 	stopCrowd := s.crowd(systems...)
 	result := s.rebuild()
-	if !result.Comparison.Foreign || result.Comparison.Differs() || !slices.Equal(result.Comparison.Missing, missing) {
+	if !result.Comparison.OtherDefinition || result.Comparison.Differs() || !slices.Equal(result.Comparison.MissingColumns, missing) {
 		s.TB.Errorf("%+v", result.Comparison)
 	}
 	s.mustVerify("this release's")
 	s.TB.Logf("%d answers", stopCrowd())
-	if _, err := rebuild.Rollback(s.TB.Context(), s.config()); !errors.Is(err, rebuild.ErrForeign) {
+	if _, err := rebuild.Rollback(s.TB.Context(), s.config()); !errors.Is(err, rebuild.ErrOtherDefinition) {
 		s.TB.Errorf("rollback: %v", err)
 	}
 }

@@ -32,7 +32,7 @@ func index(ctx context.Context, c Config, g schema.Generation, pool *pgxpool.Poo
 		group.SetLimit(c.Workers)
 		for _, statement := range list {
 			group.Go(func() error {
-				if err := c.Pause(ctx); err != nil {
+				if err := c.throttle.wait(ctx); err != nil {
 					return err
 				}
 				if err := heavy(ctx, pool, statement); err != nil {

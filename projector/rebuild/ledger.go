@@ -43,7 +43,7 @@ func (c *collector) ledger(partition int16, should, served store.MessageCounts) 
 		}
 		c.add(Difference{
 			Table: ledgerTable, Kind: KindChanged, Rows: 1,
-			Key:    []Value{{Column: "partition", Should: strconv.Itoa(int(partition))}, {Column: "entity", Should: string(entity)}},
+			Key:    []Value{{Column: "partition", Expected: strconv.Itoa(int(partition))}, {Column: "entity", Expected: string(entity)}},
 			Values: []Value{{"counts", served[entity].String(), should[entity].String()}},
 		})
 	}

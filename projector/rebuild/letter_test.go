@@ -152,7 +152,7 @@ func TestRun_Unreadable(t *testing.T) {
 	restore := s.loseBodies()
 	told := func(what string, c rebuild.Comparison) {
 		t.Helper()
-		if len(c.Letters) != 1 || !strings.Contains(c.Letters[0].Reason, "/object") ||
+		if len(c.Unreadable) != 1 || !strings.Contains(c.Unreadable[0].Reason, "/object") ||
 			!slices.Contains(c.Changes, rebuild.Change{Table: "transcript_text", Kind: rebuild.KindSurplus, Rows: 1}) {
 			t.Errorf("%s: %+v", what, c)
 		}
@@ -212,8 +212,8 @@ func TestRun_UnreadableBehindTheComparison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := s.QueryInt("select count(*) from projection.transcript_text"); n != 0 || len(result.Comparison.Letters) != 2 || !result.Comparison.Differs() {
-		t.Errorf("%d texts, told %+v", n, result.Comparison.Letters)
+	if n := s.QueryInt("select count(*) from projection.transcript_text"); n != 0 || len(result.Comparison.Unreadable) != 2 || !result.Comparison.Differs() {
+		t.Errorf("%d texts, told %+v", n, result.Comparison.Unreadable)
 	}
 }
 

@@ -19,20 +19,20 @@ var reopenSQL string
 
 // Result is what a rebuild did.
 type Result struct {
-	Generation int64      `json:"generation"` // that is live now
-	Replaced   int64      `json:"replaced"`
-	Kept       bool       `json:"kept"`     // the replaced one, for a rollback
-	Resumed    bool       `json:"resumed"`  // an earlier run had begun it
-	Messages   int64      `json:"messages"` // folded in this run
-	Rows       int64      `json:"rows"`     // copied in this run
-	Followed   int64      `json:"followed"` // messages behind the live generation
-	Fold       Seconds    `json:"foldSeconds"`
-	Index      Seconds    `json:"indexSeconds"`
-	Follow     Seconds    `json:"followSeconds"`
-	Compare    Seconds    `json:"compareSeconds"`
-	Snapshot   Seconds    `json:"snapshotSeconds"`   // for how long the live generation's commits waited until there was one
-	Standstill Seconds    `json:"standstillSeconds"` // for how long they waited at the switch
-	Comparison Comparison `json:"comparison"`        // with the generation that was replaced
+	Generation    int64      `json:"generation"` // that is live now
+	Replaced      int64      `json:"replaced"`
+	PreviousKept  bool       `json:"previousKept"` // the replaced generation stays, for a rollback
+	Resumed       bool       `json:"resumed"`      // an earlier run had begun it
+	Messages      int64      `json:"messages"`     // folded in this run
+	Rows          int64      `json:"rows"`         // copied in this run
+	Followed      int64      `json:"followed"`     // messages behind the live generation
+	Fold          Seconds    `json:"foldSeconds"`
+	Index         Seconds    `json:"indexSeconds"`
+	Follow        Seconds    `json:"followSeconds"`
+	Compare       Seconds    `json:"compareSeconds"`
+	SnapshotPause Seconds    `json:"snapshotPauseSeconds"` // the write pause in which the comparison's snapshots were taken
+	WritePause    Seconds    `json:"writePauseSeconds"`    // the write pause of the switch
+	Comparison    Comparison `json:"comparison"`           // with the generation that was replaced
 }
 
 // Seconds is a duration as JSON has it.
@@ -65,9 +65,9 @@ type building struct {
 	partitions int
 	live, next schema.Generation
 	parts      []part
-	followed   map[int16]bool // false: the live position isn't one of this stream's
-	shortened  bool           // the stream has lost what the live generation has applied
-	lost       []Letter       // retries of dead letters that can't be read any more
+	followed   map[int16]bool      // false: the live position isn't one of this stream's
+	shortened  bool                // the stream has lost what the live generation has applied
+	lost       []UnreadableMessage // retries of dead letters that can't be read any more
 	result     Result
 }
 
@@ -198,7 +198,7 @@ func (b *building) follow(ctx context.Context, follower *follower) error {
 	defer func() { b.result.Follow += since(began) }()
 	var total int64
 	for range maxRounds {
-		if err := b.config.Pause(ctx); err != nil {
+		if err := b.config.throttle.wait(ctx); err != nil {
 			return err
 		}
 		n, err := b.round(ctx, follower)
@@ -235,16 +235,16 @@ func (b *building) check(ctx context.Context, follower *follower) (err error) {
 	began := time.Now()
 	k := &check{config: b.config, follower: follower, generation: b.next, partitions: b.partitions, collector: newCollector(b.config.Memory)}
 	b.result.Comparison, err = k.run(ctx)
-	b.result.Compare, b.result.Snapshot = since(began), k.standstill
+	b.result.Compare, b.result.SnapshotPause = since(began), k.standstill
 	b.tell(append(b.lost, follower.lost...))
 	return err
 }
 
 // tell adds messages that can't be read any more to those that are known.
-func (b *building) tell(lost []Letter) {
-	known := &b.result.Comparison.Letters
+func (b *building) tell(lost []UnreadableMessage) {
+	known := &b.result.Comparison.Unreadable
 	for _, l := range lost {
-		if !slices.ContainsFunc(*known, func(k Letter) bool { return k.Sequence == l.Sequence }) {
+		if !slices.ContainsFunc(*known, func(k UnreadableMessage) bool { return k.Sequence == l.Sequence }) {
 			*known = append(*known, l)
 		}
 	}
@@ -264,10 +264,10 @@ func (b *building) replace(ctx context.Context, follower *follower) error {
 		}
 		return swap(ctx, tx, b.live, b.next)
 	})
-	b.result.Standstill = Seconds(stood.Seconds())
+	b.result.WritePause = Seconds(stood.Seconds())
 	b.tell(follower.lost)
 	if err == nil {
-		b.result.Generation, b.result.Replaced, b.result.Kept = b.next.ID, b.live.ID, b.keep
+		b.result.Generation, b.result.Replaced, b.result.PreviousKept = b.next.ID, b.live.ID, b.keep
 	}
 	return err
 }

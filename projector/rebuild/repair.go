@@ -13,11 +13,11 @@ import (
 	"callboard/projector/store"
 )
 
-// Repaired is what a repair did.
-type Repaired struct {
+// RepairResult is what a repair did.
+type RepairResult struct {
 	Messages   int64   `json:"messages"` // folded
 	Rows       int64   `json:"rows"`     // that the phone system has now
-	Standstill Seconds `json:"standstillSeconds"`
+	WritePause Seconds `json:"writePauseSeconds"`
 }
 
 // ErrUnreadable is a message that the live projection has applied and that can't be read any more: what it said would be lost.
@@ -26,7 +26,7 @@ var ErrUnreadable = errors.New("can't be read any more")
 // Repair folds one phone system from its first event, and puts the rows that this gives in the place of those that are served, in one
 // transaction. The projector that has the partition waits for it, and starts again from its position. [uuid.Nil] stands for what
 // belongs to no single phone system.
-func Repair(ctx context.Context, c Config, system uuid.UUID) (result Repaired, err error) {
+func Repair(ctx context.Context, c Config, system uuid.UUID) (result RepairResult, err error) {
 	c = c.complete()
 	pool, err := c.pool(ctx, map[string]string{"search_path": live})
 	if err != nil {
@@ -49,7 +49,7 @@ func Repair(ctx context.Context, c Config, system uuid.UUID) (result Repaired, e
 			c.Progress(Progress{Step: StepFold, Done: result.Messages})
 		})}
 		err = withConn(ctx, pool, func(conn *pgx.Conn) error { return r.run(ctx, conn) })
-		result.Rows, result.Standstill = r.rows, r.stood
+		result.Rows, result.WritePause = r.rows, r.stood
 		return err
 	})
 	return result, err
@@ -68,7 +68,7 @@ func (r *repair) run(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	if yes {
-		return fmt.Errorf("the projection: %w: run 'callboard rebuild'", ErrForeign)
+		return fmt.Errorf("the projection: %w: run 'callboard rebuild'", ErrOtherDefinition)
 	}
 	// Most is done while the partition moves on, the rest while it stands still.
 	if err := r.extend(ctx, conn); err != nil {

@@ -21,7 +21,7 @@ func TestRepair_RetryUnreadable(t *testing.T) {
 	s.mustVerify("retried")
 	before := s.Database.Projection(t)
 	s.loseBodies()
-	if found := s.verify(); len(found.Letters) != 1 {
+	if found := s.verify(); len(found.Unreadable) != 1 {
 		t.Errorf("verification: %+v", found)
 	}
 	if _, err := rebuild.Repair(t.Context(), s.config(), system); !errors.Is(err, rebuild.ErrUnreadable) {

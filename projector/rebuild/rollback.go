@@ -14,8 +14,8 @@ import (
 
 // What a rollback is refused for, and a repair of what another release built.
 var (
-	ErrNothingKept = errors.New("no generation is kept: 'callboard rebuild --keep' keeps the one that it replaces")
-	ErrForeign     = errors.New("another release built it")
+	ErrNoPrevious      = errors.New("no generation is kept: 'callboard rebuild --keep' keeps the one that it replaces")
+	ErrOtherDefinition = errors.New("another release built it")
 )
 
 // Rollback puts the generation that was kept in the live one's place, after it has come to where that stands. What was live is kept,
@@ -57,11 +57,11 @@ func (b *building) revive(ctx context.Context) (err error) {
 			Scan(&b.next.ID, &definition)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
-			return ErrNothingKept
+			return ErrNoPrevious
 		case err != nil:
 			return fmt.Errorf("generation: %w", err)
 		case !bytes.Equal(definition, schema.Definition()):
-			return fmt.Errorf("generation %d: %w: only that release's rollback can bring it up to date first", b.next.ID, ErrForeign)
+			return fmt.Errorf("generation %d: %w: only that release's rollback can bring it up to date first", b.next.ID, ErrOtherDefinition)
 		}
 		return b.sameStream(ctx, conn)
 	})

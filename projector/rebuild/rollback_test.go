@@ -78,7 +78,7 @@ func TestRollback(t *testing.T) {
 	s.WaitUntilCaughtUp()
 	before := s.Database.Projection(t)
 	result := s.rollback()
-	if result.Generation != first.Replaced || result.Replaced != first.Generation || !result.Kept {
+	if result.Generation != first.Replaced || result.Replaced != first.Generation || !result.PreviousKept {
 		t.Errorf("%+v behind %+v", result, first)
 	}
 	s.RequireEqualTables("rolled back", before)
@@ -160,19 +160,19 @@ func TestRollback_NothingKept(t *testing.T) {
 	s.StartProjector()
 	s.Publish(company(23, 20)...)
 	s.WaitUntilCaughtUp()
-	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrNothingKept) {
+	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrNoPrevious) {
 		t.Errorf("%v", err)
 	}
 	if _, err := rebuild.Run(t.Context(), s.config(), false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrNothingKept) {
+	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrNoPrevious) {
 		t.Errorf("after a rebuild that keeps nothing: %v", err)
 	}
 	s.rebuild()
 	before := s.Database.Projection(t)
 	s.Exec("update control.generation set definition = '\\x00' where state = 'previous'")
-	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrForeign) {
+	if _, err := rebuild.Rollback(t.Context(), s.config()); !errors.Is(err, rebuild.ErrOtherDefinition) {
 		t.Errorf("another release's: %v", err)
 	}
 	s.RequireEqualTables("untouched", before)

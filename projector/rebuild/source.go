@@ -61,7 +61,7 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 		return nil, nil, fmt.Errorf("stream %s begins at sequence %d: what came before is gone, and a projection built from the rest would lack it",
 			c.Stream, info.State.FirstSeq)
 	}
-	return &source{js: c.JetStream, identity: ingest.StreamOf(info), batch: c.Batch, pause: c.Pause}, info, nil
+	return &source{js: c.JetStream, identity: ingest.StreamOf(info), batch: c.Batch, pause: c.throttle.wait}, info, nil
 }
 
 // mustHold is an error where some positions don't stand for what the stream has.
