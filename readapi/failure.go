@@ -35,7 +35,7 @@ func problemOf(err error) *problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &denied):
-		return &problem{code: denialCode(denied.Verdict)}
+		return &problem{code: denialCode(denied.Code)}
 	case errors.Is(err, query.ErrNotFound):
 		return &problem{code: notFound}
 	case unavailable(err):
@@ -44,8 +44,8 @@ func problemOf(err error) *problem {
 	return &problem{code: internalError, cause: err}
 }
 
-func denialCode(v access.Verdict) code {
-	switch v {
+func denialCode(c access.DenialCode) code {
+	switch c {
 	case access.CredentialNotAccepted:
 		return credentialNotAccepted
 	case access.AddressNotAllowed:

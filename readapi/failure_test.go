@@ -202,7 +202,7 @@ func TestProblemOf(t *testing.T) {
 		"too many connections at connect":      {connectError(t, pgerrcode.TooManyConnections), serviceUnavailable},
 		"deadline exceeded":                    {context.DeadlineExceeded, serviceUnavailable},
 		"no row":                               {query.ErrNotFound, notFound},
-		"credential not accepted":              {&access.DeniedError{Verdict: access.CredentialNotAccepted}, credentialNotAccepted},
+		"credential not accepted":              {&access.DeniedError{Code: access.CredentialNotAccepted}, credentialNotAccepted},
 		"denied":                               {&access.DeniedError{}, unauthenticated},
 		"problem":                              {&problem{code: rateLimited}, rateLimited},
 		"any other error":                      {errors.New("other"), internalError},

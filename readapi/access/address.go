@@ -1,29 +1,28 @@
 package access
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
 )
 
-// Proxies are the networks whose X-Forwarded-For is believed.
+// Proxies are the networks whose X-Forwarded-For headers are trusted.
 type Proxies []netip.Prefix
 
-// Client is the address that a request came from: the rightmost X-Forwarded-For entry that is not a trusted proxy, and the
-// peer's where no trusted proxy is the peer. Where every entry is a trusted proxy it is the farthest of them. It is the zero
-// address, which no allowlist contains, where the entry that decides is not an address.
+// Client returns the address that a request came from. If the peer is no trusted proxy, this is the peer. Otherwise it is the
+// rightmost X-Forwarded-For entry that is no trusted proxy, or the leftmost entry if all of them are. If the deciding entry is not
+// an address, Client returns the zero address, which no allowlist contains.
 func (p Proxies) Client(peer string, header http.Header) netip.Addr {
 	client := parseAddress(peer)
 	hops := strings.Split(strings.Join(header["X-Forwarded-For"], ","), ",")
-	for i := len(hops) - 1; i >= 0 && p.trust(client); i-- {
+	for i := len(hops) - 1; i >= 0 && contains(p, client); i-- {
 		if hop := strings.TrimSpace(hops[i]); hop != "" {
 			client = parseAddress(hop)
 		}
 	}
 	return client
 }
-
-func (p Proxies) trust(address netip.Addr) bool { return contains(p, address) }
 
 func contains(networks []netip.Prefix, address netip.Addr) bool {
 	for _, network := range networks {
@@ -34,7 +33,7 @@ func contains(networks []netip.Prefix, address netip.Addr) bool {
 	return false
 }
 
-// parseAddress reads an address with or without a port: some proxies add one.
+// parseAddress parses an address with or without a port, because some proxies add one.
 func parseAddress(text string) netip.Addr {
 	if withPort, err := netip.ParseAddrPort(text); err == nil {
 		return withPort.Addr().Unmap().WithZone("")
@@ -44,4 +43,21 @@ func parseAddress(text string) netip.Addr {
 		return netip.Addr{}
 	}
 	return address.Unmap().WithZone("")
+}
+
+// ParseNetwork parses an address or a CIDR. It refuses a CIDR whose address has bits set after its prefix, because that is more
+// often a mistake than a shorthand.
+func ParseNetwork(text string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(text); err == nil && address.Zone() == "" {
+		address = address.Unmap()
+		return netip.PrefixFrom(address, address.BitLen()), nil
+	}
+	network, err := netip.ParsePrefix(text)
+	if err != nil || network.Addr().Is4In6() {
+		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a CIDR: write it like 192.0.2.7 or 192.0.2.0/24", text)
+	}
+	if network != network.Masked() {
+		return netip.Prefix{}, fmt.Errorf("%q has bits set after its prefix: write %s", text, network.Masked())
+	}
+	return network, nil
 }

@@ -1,5 +1,5 @@
--- A key's ($1) newest requests. That the key is compared and ordered as half of a pair, and not as being equal, leaves one index
--- to walk: the one by key and time. Left the choice, the planner walks a busy key's days by time alone, past all other keys.
+-- The newest requests of a key ($1). The key is compared and ordered as half of a row, not with =, so that only the index by key and
+-- time fits. With =, the planner scans the days of a busy key by time, across the entries of all other keys.
 select
   id,
   at,

@@ -1,4 +1,4 @@
--- Everything that decides about a key and the path's phone system ($2; null where the path names none), in one snapshot.
+-- Everything that decides about a key and the phone system in the path ($2; null if the path has none), in one snapshot.
 select
   k.id,
   k.lineage,

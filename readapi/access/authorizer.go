@@ -16,40 +16,61 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Attempt is what a request brings to be admitted.
+// Attempt is what the authorization of a request depends on.
 type Attempt struct {
 	Credential Credential
-	Client     netip.Addr // the zero address: not known, and on no allowlist
-	System     uuid.UUID  // the path's phone system; zero where the path names none
+	Client     netip.Addr // the zero address if it is unknown; no allowlist contains it
+	System     uuid.UUID  // the phone system in the path; zero if the path has none
 }
 
-// Authorization is what an admitted key may do, at the instant of its request.
+// Authorization is what a key allows at the time of its request.
 type Authorization struct {
 	KeyID     uuid.UUID
-	Lineage   uuid.UUID // shared by a key and what it was rolled into, and with it the budget
+	Lineage   uuid.UUID // shared by a key and the keys that it was rolled into, which share one budget
 	Grant     Grant
 	Tier      Tier
 	Narrowing Narrowing
-	Covered   bool // the path's phone system exists and the grant covers it
+	Covered   bool // the phone system in the path exists and the grant covers it
 	scopes    []string
 }
 
-// Allows reports whether the key carries the scope.
+// Allows reports whether the key has the scope.
 func (p Authorization) Allows(s Scope) bool { return slices.Contains(p.scopes, string(s)) }
 
-// Narrowing limits what calls:read shows to one extension's own calls.
+// Narrowing limits calls:read to one extension's own calls.
 type Narrowing struct {
 	On        bool
-	Extension uuid.NullUUID // not valid where the extension is not alive: then nothing is shown
+	Extension uuid.NullUUID // not valid if the extension does not exist: then the key sees no calls
 }
 
-// Authorizer admits requests. It holds no state between them.
+// DenialCode is the reason for which a request is denied before its data is read.
+type DenialCode int
+
+// The denial codes.
+const (
+	Unauthenticated       DenialCode = iota + 1 // no live key
+	CredentialNotAccepted                       // a credential of another kind than a tenant's key
+	AddressNotAllowed                           // a live key, from an address outside its allowlist
+)
+
+// DeniedError is returned by [Authorizer.Authorize] for a request that is denied.
+type DeniedError struct {
+	Code          DenialCode
+	Reason        string    // for the log; never sent to clients
+	KeyID         uuid.UUID // of the key's row, if one was found
+	Authenticated bool      // the request has the key's right secret
+}
+
+func (d *DeniedError) Error() string { return "denied: " + d.Reason }
+
+// Authorizer authorizes requests. It has no state and is safe for concurrent use.
 type Authorizer struct {
 	primary *pgxpool.Pool
 	peppers []Pepper
 }
 
-// NewAuthorizer is an authority that asks the primary. Keys are accepted under any of the peppers, of which there is at least one.
+// NewAuthorizer returns an authorizer that reads keys from the primary. It accepts keys under any of the peppers. It returns an
+// error if there is none.
 func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper) (*Authorizer, error) {
 	if len(peppers) == 0 || slices.ContainsFunc(peppers, func(p Pepper) bool { return p.secret == nil }) {
 		return nil, errPepper
@@ -57,32 +78,33 @@ func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper) (*Authorizer, error)
 	return &Authorizer{primary: primary, peppers: peppers}, nil
 }
 
-// Authorize decides about an attempt. The error is a [*DeniedError] where the credential or the address is refused; what the path and
-// the operation ask of the Authorization is for the caller to check, in the contract's order.
+// Authorize checks the credential and the client's address. The error is a [*DeniedError] if one of them is refused. The caller
+// checks the scope and the coverage of the phone system, in the contract's order.
 func (a *Authorizer) Authorize(ctx context.Context, t Attempt) (Authorization, error) {
 	switch t.Credential.Kind {
 	case OtherCredential:
-		return Authorization{}, &DeniedError{Verdict: CredentialNotAccepted, Reason: "not a tenant key"}
+		return Authorization{}, &DeniedError{Code: CredentialNotAccepted, Reason: "not a tenant key"}
 	case Malformed:
-		return Authorization{}, &DeniedError{Verdict: Unauthenticated, Reason: "missing or malformed"}
+		return Authorization{}, &DeniedError{Code: Unauthenticated, Reason: "missing or malformed"}
 	case TenantKey:
 	}
 	found, err := a.find(ctx, t)
 	if err != nil {
 		return Authorization{}, err
 	}
-	if doubt := a.doubt(t.Credential.Key, found); doubt != "" {
-		return Authorization{}, &DeniedError{Verdict: Unauthenticated, Reason: doubt, KeyID: found.permit.KeyID}
+	keyID := found.authorization.KeyID
+	if reason := a.verifySecret(t.Credential.Key, found); reason != "" {
+		return Authorization{}, &DeniedError{Code: Unauthenticated, Reason: reason, KeyID: keyID}
 	}
-	if verdict, reason := found.bars(t.Client); verdict != 0 {
-		return Authorization{}, &DeniedError{Verdict: verdict, Reason: reason, KeyID: found.permit.KeyID, Authenticated: true}
+	if code, reason := found.denialFor(t.Client); code != 0 {
+		return Authorization{}, &DeniedError{Code: code, Reason: reason, KeyID: keyID, Authenticated: true}
 	}
-	return found.permit, nil
+	return found.authorization, nil
 }
 
-// candidate is the row that a key's short part finds. Its zero value is that of a key that was never issued.
+// candidate is the row of a key's short part. Its zero value stands for a key that was never issued.
 type candidate struct {
-	permit           Authorization
+	authorization    Authorization
 	hash             []byte
 	pepperID         string
 	networks         []netip.Prefix
@@ -94,8 +116,8 @@ var authorizeSQL string
 
 func (a *Authorizer) find(ctx context.Context, t Attempt) (candidate, error) {
 	var c candidate
-	p := &c.permit
-	// The driver encodes this type directly, and a uuid.UUID by way of text.
+	p := &c.authorization
+	// pgx encodes a pgtype.UUID directly and a uuid.UUID through its text.
 	system := pgtype.UUID{Bytes: t.System, Valid: t.System != uuid.Nil}
 	err := a.primary.QueryRow(ctx, authorizeSQL, t.Credential.Key.Short(), system).Scan(
 		(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
@@ -107,28 +129,28 @@ func (a *Authorizer) find(ctx context.Context, t Attempt) (candidate, error) {
 	return c, nil
 }
 
-// doubt is why the request does not prove that it holds the key, empty where it does. A hash is computed and compared whatever
-// was found, so that the time taken does not tell an unknown key from a wrong secret.
-func (a *Authorizer) doubt(key Key, c candidate) string {
-	pepper, held := a.pepper(c.pepperID)
+// verifySecret returns the reason why the key does not match the row, and an empty string if it matches. It computes and compares a
+// hash in every case, so that the duration does not tell an unknown key from a wrong secret.
+func (a *Authorizer) verifySecret(key Key, c candidate) string {
+	pepper, known := a.pepper(c.pepperID)
 	stored := c.hash
 	if len(stored) != sha256.Size {
 		stored = make([]byte, sha256.Size)
 	}
-	same := hmac.Equal(pepper.hash(key), stored)
+	equal := hmac.Equal(pepper.hash(key), stored)
 	switch {
 	case c.hash == nil:
 		return "unknown key"
-	case !held:
-		return "hashed under a pepper that is not held: " + c.pepperID
-	case !same:
+	case !known:
+		return "hashed under a pepper that is not configured: " + c.pepperID
+	case !equal:
 		return "wrong secret"
 	}
 	return ""
 }
 
-// bars is the verdict on a key that is held and of no use, zero where there is none, and why.
-func (c candidate) bars(client netip.Addr) (Verdict, string) {
+// denialFor returns why a key with the right secret is denied, and zero if it is not.
+func (c candidate) denialFor(client netip.Addr) (DenialCode, string) {
 	switch {
 	case c.revoked:
 		return Unauthenticated, "revoked"
@@ -140,7 +162,7 @@ func (c candidate) bars(client netip.Addr) (Verdict, string) {
 	return 0, ""
 }
 
-// pepper is the one of that id, and the current one where it is not held.
+// pepper returns the pepper of an id. If it is not configured, it returns the current one and false.
 func (a *Authorizer) pepper(id string) (Pepper, bool) {
 	for _, p := range a.peppers {
 		if p.id == id {

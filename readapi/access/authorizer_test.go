@@ -9,190 +9,195 @@ import (
 	"github.com/google/uuid"
 )
 
-func (d *desk) authority(peppers ...Pepper) *Authorizer {
-	d.Helper()
-	authority, err := NewAuthorizer(d.reader, peppers)
+func (h *harness) authorizer(peppers ...Pepper) *Authorizer {
+	h.Helper()
+	authorizer, err := NewAuthorizer(h.reader, peppers)
 	if err != nil {
-		d.Fatal(err)
+		h.Fatal(err)
 	}
-	return authority
+	return authorizer
 }
 
-func (d *desk) admit(a *Authorizer, key Key, system uuid.UUID) Authorization {
-	d.Helper()
-	permit, err := a.Authorize(d.Context(), Attempt{Credential: Parse(key.Reveal()), System: system})
+func (h *harness) authorize(a *Authorizer, key Key, system uuid.UUID) Authorization {
+	h.Helper()
+	authorization, err := a.Authorize(h.Context(), Attempt{Credential: Parse(key.Reveal()), System: system})
 	if err != nil {
-		d.Fatal(err)
+		h.Fatal(err)
 	}
-	return permit
+	return authorization
 }
 
-func (d *desk) denied(a *Authorizer, t Attempt) DeniedError {
-	d.Helper()
-	_, err := a.Authorize(d.Context(), t)
+func (h *harness) denied(a *Authorizer, t Attempt) DeniedError {
+	h.Helper()
+	_, err := a.Authorize(h.Context(), t)
 	var denial *DeniedError
 	if !errors.As(err, &denial) {
-		d.Fatalf("not denied: %v", err)
+		h.Fatalf("error = %v, want a DeniedError", err)
 	}
 	return *denial
 }
 
-func (d *desk) system(organization uuid.UUID) uuid.UUID {
-	d.Helper()
+func (h *harness) system(organization uuid.UUID) uuid.UUID {
+	h.Helper()
 	id := uuid.New()
-	d.exec("insert into projection.phone_system (id, version, name, organization_id, partition) values ($1, 1, 'one', $2, 0)", id, organization)
+	h.exec("insert into projection.phone_system (id, version, name, organization_id, partition) values ($1, 1, 'one', $2, 0)", id, organization)
 	return id
 }
 
 func TestAuthorizer_Authorization(t *testing.T) {
-	d := newDesk(t)
-	a := d.authority(d.pepper)
-	system := d.system(uuid.New())
-	request := plain()
+	t.Parallel()
+	h := newHarness(t)
+	a := h.authorizer(h.pepper)
+	system := h.system(uuid.New())
+	request := minimalRequest()
 	request.Grant.ID, request.Tier = system, TierPremium
-	key := d.issue(request)
-	permit := d.admit(a, key.Key, system)
-	if permit.KeyID != key.ID || permit.Lineage != key.Lineage || permit.Grant != request.Grant || permit.Tier != TierPremium ||
-		!permit.Covered || permit.Narrowing.On || !permit.Allows(ScopeCalls) || permit.Allows(ScopePhones) {
-		t.Errorf("%+v", permit)
+	key := h.issue(request)
+	got := h.authorize(a, key.Key, system)
+	if got.KeyID != key.ID || got.Lineage != key.Lineage || got.Grant != request.Grant || got.Tier != TierPremium ||
+		!got.Covered || got.Narrowing.On || !got.Allows(ScopeCalls) || got.Allows(ScopePhones) {
+		t.Errorf("authorization = %+v, want that of %+v", got, key.Record)
 	}
-	if d.admit(a, key.Key, uuid.Nil).Covered {
-		t.Error("a path without a system is covered")
+	if h.authorize(a, key.Key, uuid.Nil).Covered {
+		t.Error("covered = true for a path without a system")
 	}
 }
 
-// Coverage follows the projection from one request to the next.
+// Coverage is read from the projection for every request.
 func TestAuthorizer_Coverage(t *testing.T) {
-	d := newDesk(t)
-	a := d.authority(d.pepper)
+	t.Parallel()
+	h := newHarness(t)
+	a := h.authorizer(h.pepper)
 	organization := uuid.New()
-	mine, other := d.system(organization), d.system(uuid.New())
+	mine, other := h.system(organization), h.system(uuid.New())
 	group := uuid.New()
-	d.exec("insert into projection.phone_system_group (id, version, name, phone_system_ids) values ($1, 1, 'g', $2)", group, []uuid.UUID{mine})
+	h.exec("insert into projection.phone_system_group (id, version, name, phone_system_ids) values ($1, 1, 'g', $2)", group, []uuid.UUID{mine})
 	for _, grant := range []Grant{{GrantSystem, mine}, {GrantGroup, group}, {GrantOrganization, organization}} {
-		request := plain()
+		request := minimalRequest()
 		request.Grant = grant
-		key := d.issue(request).Key
-		if !d.admit(a, key, mine).Covered || d.admit(a, key, other).Covered || d.admit(a, key, uuid.New()).Covered {
-			t.Errorf("%s does not cover its system alone", grant.Kind)
+		key := h.issue(request).Key
+		if !h.authorize(a, key, mine).Covered || h.authorize(a, key, other).Covered || h.authorize(a, key, uuid.New()).Covered {
+			t.Errorf("the grant of a %s does not cover exactly its system", grant.Kind)
 		}
 	}
-	// The same identifier under another kind of grant covers nothing.
+	// The same id in another kind of grant covers nothing.
 	for _, grant := range []Grant{{GrantGroup, mine}, {GrantOrganization, mine}, {GrantSystem, group}, {GrantSystem, organization}} {
-		request := plain()
+		request := minimalRequest()
 		request.Grant = grant
-		if d.admit(a, d.issue(request).Key, mine).Covered {
-			t.Errorf("%s covers what is not its own", grant.Kind)
+		if h.authorize(a, h.issue(request).Key, mine).Covered {
+			t.Errorf("the grant of a %s covers a system of another grant", grant.Kind)
 		}
 	}
-	request := plain()
+	request := minimalRequest()
 	request.Grant = Grant{GrantGroup, group}
-	key := d.issue(request).Key
-	d.exec("update projection.phone_system_group set phone_system_ids = $1", []uuid.UUID{other})
-	if d.admit(a, key, mine).Covered || !d.admit(a, key, other).Covered {
-		t.Error("a group's change is not seen")
+	key := h.issue(request).Key
+	h.exec("update projection.phone_system_group set phone_system_ids = $1", []uuid.UUID{other})
+	if h.authorize(a, key, mine).Covered || !h.authorize(a, key, other).Covered {
+		t.Error("coverage does not follow a change of the group")
 	}
-	d.exec("delete from projection.phone_system where id = $1", other)
-	if d.admit(a, key, other).Covered {
-		t.Error("a deleted system is covered")
+	h.exec("delete from projection.phone_system where id = $1", other)
+	if h.authorize(a, key, other).Covered {
+		t.Error("covered = true for a deleted system")
 	}
 }
 
 func TestAuthorizer_Narrowing(t *testing.T) {
-	d := newDesk(t)
-	a := d.authority(d.pepper)
-	system, other, extension := d.system(uuid.New()), d.system(uuid.New()), uuid.New()
-	d.exec(`insert into projection.extension (system_id, id, version, number, name, status, created_at, updated_at, assigned_phones)
+	t.Parallel()
+	h := newHarness(t)
+	a := h.authorizer(h.pepper)
+	system, other, extension := h.system(uuid.New()), h.system(uuid.New()), uuid.New()
+	h.exec(`insert into projection.extension (system_id, id, version, number, name, status, created_at, updated_at, assigned_phones)
 		values ($1, $2, 1, '1', 'one', 'active', now(), now(), '[]')`, system, extension)
-	request := plain()
+	request := minimalRequest()
 	request.OwnExtension = uuid.NullUUID{UUID: extension, Valid: true}
-	key := d.issue(request).Key
-	if n := d.admit(a, key, system).Narrowing; !n.On || n.Extension != request.OwnExtension {
-		t.Errorf("alive: %+v", n)
+	key := h.issue(request).Key
+	if n := h.authorize(a, key, system).Narrowing; !n.On || n.Extension != request.OwnExtension {
+		t.Errorf("existing extension: narrowing = %+v, want %v", n, request.OwnExtension)
 	}
-	if n := d.admit(a, key, other).Narrowing; !n.On || n.Extension.Valid {
-		t.Errorf("in another system: %+v", n)
+	if n := h.authorize(a, key, other).Narrowing; !n.On || n.Extension.Valid {
+		t.Errorf("another system: narrowing = %+v, want one without an extension", n)
 	}
-	d.exec("delete from projection.extension")
-	if n := d.admit(a, key, system).Narrowing; !n.On || n.Extension.Valid {
-		t.Errorf("gone: %+v", n)
+	h.exec("delete from projection.extension")
+	if n := h.authorize(a, key, system).Narrowing; !n.On || n.Extension.Valid {
+		t.Errorf("deleted extension: narrowing = %+v, want one without an extension", n)
 	}
 }
 
-// A key is live until it is revoked or expires, and then no more.
-func TestAuthorizer_Live(t *testing.T) {
-	d := newDesk(t)
-	a := d.authority(d.pepper)
-	key := d.issue(plain())
+func TestAuthorizer_DeniesDeadKeys(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	a := h.authorizer(h.pepper)
+	key := h.issue(minimalRequest())
 	attempt := Attempt{Credential: Parse(key.Key.Reveal())}
-	d.admit(a, key.Key, uuid.Nil)
-	d.exec("update access.key set expires_at = now() + interval '1 hour'")
-	d.admit(a, key.Key, uuid.Nil)
-	d.exec("update access.key set expires_at = now() - interval '1 second', revoked_at = null")
-	if got := d.denied(a, attempt); got != (DeniedError{Unauthenticated, "expired", key.ID, true}) {
-		t.Errorf("expired: %+v", got)
+	h.authorize(a, key.Key, uuid.Nil)
+	h.exec("update access.key set expires_at = now() + interval '1 hour'")
+	h.authorize(a, key.Key, uuid.Nil)
+	h.exec("update access.key set expires_at = now() - interval '1 second', revoked_at = null")
+	if got := h.denied(a, attempt); got != (DeniedError{Unauthenticated, "expired", key.ID, true}) {
+		t.Errorf("expired key: denial = %+v", got)
 	}
-	d.exec("update access.key set expires_at = null")
-	d.admit(a, key.Key, uuid.Nil)
-	if err := d.registry.Revoke(t.Context(), key.ID); err != nil {
+	h.exec("update access.key set expires_at = null")
+	h.authorize(a, key.Key, uuid.Nil)
+	if err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.denied(a, attempt); got != (DeniedError{Unauthenticated, "revoked", key.ID, true}) {
-		t.Errorf("revoked: %+v", got)
+	if got := h.denied(a, attempt); got != (DeniedError{Unauthenticated, "revoked", key.ID, true}) {
+		t.Errorf("revoked key: denial = %+v", got)
 	}
-	if got := d.denied(a, Attempt{Credential: Parse(NewKey().Reveal())}); got != (DeniedError{Verdict: Unauthenticated, Reason: "unknown key"}) {
-		t.Errorf("unknown: %+v", got)
+	if got := h.denied(a, Attempt{Credential: Parse(NewKey().Reveal())}); got != (DeniedError{Code: Unauthenticated, Reason: "unknown key"}) {
+		t.Errorf("unknown key: denial = %+v", got)
 	}
 }
 
-// Peppers are rotated by accepting both for a while.
+// During the rotation of a pepper, keys are accepted under both.
 func TestAuthorizer_Peppers(t *testing.T) {
-	d := newDesk(t)
+	t.Parallel()
+	h := newHarness(t)
 	next := pepperOf(t, 'b')
-	old := d.issue(plain())
-	fresh, err := NewRegistry(d.registry.pool, next).Issue(t.Context(), plain())
+	old := h.issue(minimalRequest())
+	fresh, err := NewRegistry(h.registry.pool, next).Issue(t.Context(), minimalRequest())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range []*Authorizer{d.authority(next, d.pepper), d.authority(d.pepper, next)} {
-		d.admit(a, old.Key, uuid.Nil)
-		d.admit(a, fresh.Key, uuid.Nil)
+	for _, a := range []*Authorizer{h.authorizer(next, h.pepper), h.authorizer(h.pepper, next)} {
+		h.authorize(a, old.Key, uuid.Nil)
+		h.authorize(a, fresh.Key, uuid.Nil)
 	}
-	only := d.authority(next)
-	d.admit(only, fresh.Key, uuid.Nil)
-	if got := d.denied(only, Attempt{Credential: Parse(old.Key.Reveal())}); got.Verdict != Unauthenticated || got.KeyID != old.ID {
-		t.Errorf("%+v", got)
+	only := h.authorizer(next)
+	h.authorize(only, fresh.Key, uuid.Nil)
+	if got := h.denied(only, Attempt{Credential: Parse(old.Key.Reveal())}); got.Code != Unauthenticated || got.KeyID != old.ID {
+		t.Errorf("unknown pepper: denial = %+v, want unauthenticated", got)
 	}
-	d.exec("update access.key set pepper_id = $1 where id = $2", next.ID(), old.ID)
-	if got := d.denied(only, Attempt{Credential: Parse(old.Key.Reveal())}); got.Reason != "wrong secret" {
-		t.Errorf("a hash under another pepper: %+v", got)
+	h.exec("update access.key set pepper_id = $1 where id = $2", next.ID(), old.ID)
+	if got := h.denied(only, Attempt{Credential: Parse(old.Key.Reveal())}); got.Reason != "wrong secret" {
+		t.Errorf("hash under another pepper: reason = %q, want \"wrong secret\"", got.Reason)
 	}
-	if _, err := NewAuthorizer(d.reader, nil); err == nil {
-		t.Error("an authority without a pepper")
+	if _, err := NewAuthorizer(h.reader, nil); err == nil {
+		t.Error("error = nil without a pepper")
 	}
-	if _, err := NewAuthorizer(d.reader, []Pepper{{}}); err == nil {
-		t.Error("an authority with the zero pepper")
+	if _, err := NewAuthorizer(h.reader, []Pepper{{}}); err == nil {
+		t.Error("error = nil with the zero pepper")
 	}
 }
 
 func TestAuthorizer_Networks(t *testing.T) {
-	d := newDesk(t)
-	a := d.authority(d.pepper)
-	request := plain()
+	t.Parallel()
+	h := newHarness(t)
+	a := h.authorizer(h.pepper)
+	request := minimalRequest()
 	request.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}
 	request.Expires = time.Now().Add(time.Hour)
-	limited, open := d.issue(request), d.issue(plain())
+	limited, open := h.issue(request), h.issue(minimalRequest())
 	for text, inside := range map[string]bool{"192.0.2.7": true, "2001:db8::7": true, "192.0.3.7": false, "2001:db9::7": false, "": false} {
 		client, _ := netip.ParseAddr(text)
 		_, err := a.Authorize(t.Context(), Attempt{Credential: Parse(limited.Key.Reveal()), Client: client})
 		if (err == nil) != inside {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("address %q: error = %v, want authorized: %t", text, err, inside)
 		}
 		if _, err := a.Authorize(t.Context(), Attempt{Credential: Parse(open.Key.Reveal()), Client: client}); err != nil {
-			t.Errorf("%q without an allowlist: %v", text, err)
+			t.Errorf("address %q without an allowlist: error = %v", text, err)
 		}
 	}
-	if got := d.denied(a, Attempt{Credential: Parse(limited.Key.Reveal())}); got != (DeniedError{AddressNotAllowed, "address", limited.ID, true}) {
-		t.Errorf("%+v", got)
+	if got := h.denied(a, Attempt{Credential: Parse(limited.Key.Reveal())}); got != (DeniedError{AddressNotAllowed, "address", limited.ID, true}) {
+		t.Errorf("denial = %+v, want AddressNotAllowed", got)
 	}
 }

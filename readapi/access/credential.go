@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Kind is what a credential is, as far as its text tells.
+// Kind classifies a credential by its text alone.
 type Kind int
 
 // The kinds of credential.
 const (
-	Malformed       Kind = iota // nothing, or no key that was ever issued
-	TenantKey                   // well formed; whether it is live, [Authorizer.Authorize] decides
+	Malformed       Kind = iota // no credential, or a text that was never issued as a key
+	TenantKey                   // a well-formed key; [Authorizer.Authorize] decides whether it is live
 	OtherCredential             // a session token, a publishable key, a key of another family
 )
 
-// Credential is what a request presents. Like the key in it, it does not print.
+// Credential is the credential of a request. It does not print its key.
 type Credential struct {
 	Kind Kind
 	Key  Key // of a TenantKey
 }
 
-// CredentialOf finds the credential in a request's headers. X-API-Key, where present, wins over Authorization: Bearer. A
-// header that is there twice is malformed, whatever its values: which of them a proxy in between has looked at can't be known.
+// CredentialOf returns the credential in a request's headers. X-API-Key takes precedence over Authorization: Bearer. A header that is
+// sent twice is malformed, because a proxy may have checked only one of the values.
 func CredentialOf(header http.Header) Credential {
 	switch values := header["X-Api-Key"]; len(values) {
 	case 0:
@@ -33,7 +33,7 @@ func CredentialOf(header http.Header) Credential {
 	return Credential{}
 }
 
-// bearer is the token of an Authorization header with the scheme Bearer, and empty for any other.
+// bearer returns the token of an Authorization header with the scheme Bearer, and an empty string for any other.
 func bearer(values []string) string {
 	if len(values) != 1 {
 		return ""
@@ -45,7 +45,7 @@ func bearer(values []string) string {
 	return strings.TrimLeft(token, " ")
 }
 
-// Parse tells what text is.
+// Parse classifies a credential's text.
 func Parse(text string) Credential {
 	switch {
 	case strings.HasPrefix(text, KeyPrefix):

@@ -1,18 +1,18 @@
-// Package access decides what a credential may read, and issues the keys that it decides about.
+// Package access authorizes requests by their API key, and issues, rolls and revokes keys.
 //
-// A key is sk_phones_<short>_<secret>. The short part is public and finds the row; the secret is 43 base62 characters, 256
-// bits, followed by a checksum, so that a mistyped key is refused without asking the database and a scanner can tell a leaked
-// key from noise. Stored is only HMAC-SHA-256 of the whole key under a pepper that the database never sees.
+// A key is sk_phones_<short>_<secret>. The short part is public and identifies the row. The secret has 43 base62 characters, 256
+// bits, and a checksum: a mistyped key is refused without a query, and scanners recognize leaked keys. Only the HMAC-SHA-256 of the
+// whole key is stored, under a pepper that is never in the database.
 //
-// The laws:
+// Rules:
 //
-//   - One statement against the primary decides on every request: the key, its expiry and revocation, the coverage of the
-//     path's phone system, and whether the extension that narrows the key is alive. Nothing is cached, so a revocation holds
-//     for the next request.
-//   - A phone system that is absent, deleted, another tenant's or outside the grant is one and the same: not covered.
-//   - Every credential that is no live key is refused alike. Why it was refused is for the log.
-//   - A roll makes a new key of the same lineage, with the same rights, and both share one budget. Only the newest live key of a
+//   - One statement on the primary decides about each request: the key, its expiry and revocation, the coverage of the phone system
+//     in the path, and whether the extension that narrows the key exists. Nothing is cached, so a revocation takes effect with the
+//     next request.
+//   - A phone system that is absent, deleted, another tenant's or outside the grant is not covered. These cases cannot be told apart.
+//   - Every credential that is not a live key is denied in the same way. Only the log has the reason.
+//   - Rolling a key creates a new key of the same lineage with the same rights. Both share one budget. Only the newest live key of a
 //     lineage can be rolled.
-//   - The reader's role can only select. Keys are written by [Registry], under the operator's role.
-//   - Keys and peppers do not print: not through fmt, not through encoding/json, not inside another struct.
+//   - The reader's role can only select. [Registry] writes keys, as the operator's role.
+//   - Keys and peppers do not print, neither with fmt nor with encoding/json, nor inside another struct.
 package access

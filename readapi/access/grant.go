@@ -1,18 +1,22 @@
 package access
 
-import "github.com/google/uuid"
+import (
+	"slices"
 
-// GrantKind is what a key is issued for.
+	"github.com/google/uuid"
+)
+
+// GrantKind is the kind of resource that a key is issued for.
 type GrantKind string
 
 // The kinds of grant.
 const (
 	GrantSystem       GrantKind = "system"       // one phone system
 	GrantGroup        GrantKind = "group"        // the current members of a phone system group
-	GrantOrganization GrantKind = "organization" // the systems directly attached to an organization
+	GrantOrganization GrantKind = "organization" // the phone systems that are directly attached to an organization
 )
 
-// Grant is the one target of a key. Which phone systems it covers is looked up on every request.
+// Grant names what a key is issued for. Which phone systems it covers is looked up for every request.
 type Grant struct {
 	Kind GrantKind `json:"kind"`
 	ID   uuid.UUID `json:"id"`
@@ -22,7 +26,7 @@ func (g Grant) known() bool {
 	return g.Kind == GrantSystem || g.Kind == GrantGroup || g.Kind == GrantOrganization
 }
 
-// Tier is a key's rate tier.
+// Tier selects a key's budget.
 type Tier string
 
 // The tiers.
@@ -30,3 +34,29 @@ const (
 	TierStandard Tier = "standard"
 	TierPremium  Tier = "premium"
 )
+
+// Scope is a right of a key, written as resource:action.
+type Scope string
+
+// The scopes that keys can have.
+const (
+	ScopeCalls        Scope = "calls:read"
+	ScopeRecordings   Scope = "recordings:read"
+	ScopeVoicemails   Scope = "voicemails:read"
+	ScopePhones       Scope = "phones:read"
+	ScopePhoneNumbers Scope = "phone-numbers:read"
+	ScopeExtensions   Scope = "extensions:read"
+	ScopeAgentConfigs Scope = "agent-configs:read"
+	ScopeCallGroups   Scope = "call-groups:read"
+	ScopeCallMenus    Scope = "call-menus:read"
+)
+
+// Scopes returns all scopes in the contract's order.
+func Scopes() []Scope {
+	return []Scope{
+		ScopeCalls, ScopeRecordings, ScopeVoicemails, ScopePhones, ScopePhoneNumbers,
+		ScopeExtensions, ScopeAgentConfigs, ScopeCallGroups, ScopeCallMenus,
+	}
+}
+
+func (s Scope) known() bool { return slices.Contains(Scopes(), s) }

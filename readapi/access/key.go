@@ -1,17 +1,22 @@
 package access
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math/big"
 	"strings"
 )
 
-// KeyPrefix is what every key begins with.
+// KeyPrefix is the prefix of every key.
 const KeyPrefix = "sk_phones_"
 
-// A key's parts, in characters.
+// The lengths of a key's parts in characters.
 const (
 	shortLength    = 12
 	secretLength   = 43 // 62^43 is just above 2^256
@@ -19,28 +24,28 @@ const (
 	keyLength      = len(KeyPrefix) + shortLength + 1 + secretLength + checksumLength
 )
 
-// Key is a secret API key. It prints as its public part; [Key.Reveal] is the one way to the whole. The zero Key is none.
+// Key is a secret API key. It prints only its public part; [Key.Reveal] returns the whole key. The zero Key is not a key.
 type Key struct {
 	short string
-	text  *string // behind a pointer, which is all that shows of it in a printed struct that holds a Key
+	text  *string // a pointer, so that printing a struct that contains a Key shows only an address
 }
 
-// NewKey makes a key from the system's randomness.
+// NewKey returns a new random key.
 func NewKey() Key {
 	text := KeyPrefix + randomDigits(shortLength) + "_" + randomDigits(secretLength)
 	text += checksum(text)
 	return keyOf(text)
 }
 
-// keyOf takes a well-formed key apart.
+// keyOf returns the key of a well-formed text.
 func keyOf(text string) Key {
 	return Key{short: text[len(KeyPrefix) : len(KeyPrefix)+shortLength], text: &text}
 }
 
-// Short is the part that finds the key's row, and is no secret.
+// Short returns the public part, which identifies the key's row.
 func (k Key) Short() string { return k.short }
 
-// Reveal is the whole key, to be shown once to whom it is issued.
+// Reveal returns the whole key. It is shown once, to the person it is issued to.
 func (k Key) Reveal() string {
 	if k.text == nil {
 		return ""
@@ -48,16 +53,16 @@ func (k Key) Reveal() string {
 	return *k.text
 }
 
-// String is the key without its secret.
+// String returns the key without its secret.
 func (k Key) String() string { return KeyPrefix + k.short + "_..." }
 
-// Format prints [Key.String] whatever the verb, so that no verb shows the secret.
+// Format prints [Key.String] for every verb, so that no verb shows the secret.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.String())) }
 
-// MarshalText writes [Key.String].
+// MarshalText returns [Key.String].
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// wellFormed reports whether text has a key's shape and its checksum is right.
+// wellFormed reports whether text has the form of a key and the right checksum.
 func wellFormed(text string) bool {
 	if len(text) != keyLength || !strings.HasPrefix(text, KeyPrefix) {
 		return false
@@ -85,12 +90,12 @@ func checksum(body string) string {
 	return digits(big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))), checksumLength)
 }
 
-// randomDigits are base62 digits, each text of that length as likely as any other.
+// randomDigits returns base62 digits, uniformly distributed over all texts of that length.
 func randomDigits(width int) string {
 	limit := new(big.Int).Exp(big.NewInt(62), big.NewInt(int64(width)), nil)
 	n, err := rand.Int(rand.Reader, limit)
 	if err != nil {
-		panic(err) // crypto/rand ends the program before it returns an error
+		panic(err) // never happens: crypto/rand terminates the program instead
 	}
 	return digits(n, width)
 }
@@ -98,4 +103,60 @@ func randomDigits(width int) string {
 func digits(n *big.Int, width int) string {
 	text := n.Text(62)
 	return strings.Repeat("0", width-len(text)) + text
+}
+
+// Pepper is the secret under which keys are hashed. It is a setting of the programs and never in the database, so a copy of the
+// table alone verifies no key. Each hash is stored with its pepper's id, so that peppers can be rotated. A Pepper prints as its id.
+// The zero Pepper is not a pepper.
+type Pepper struct {
+	id     string
+	secret *string // a pointer, so that printing a struct that contains a Pepper shows only an address
+}
+
+const pepperLength = 32
+
+var errPepper = errors.New("a key pepper needs at least 32 bytes in base64")
+
+// NewPepper returns a pepper of 32 bytes or more.
+func NewPepper(secret []byte) (Pepper, error) {
+	if len(secret) < pepperLength {
+		return Pepper{}, errPepper
+	}
+	text := string(secret)
+	digest := sha256.Sum256(secret)
+	return Pepper{id: hex.EncodeToString(digest[:4]), secret: &text}, nil
+}
+
+// ParsePepper parses a pepper in the encodings of [DecodeSecret]. The error never contains any of the text.
+func ParsePepper(text string) (Pepper, error) {
+	secret, err := DecodeSecret(text)
+	if err != nil {
+		return Pepper{}, errPepper
+	}
+	return NewPepper(secret)
+}
+
+// DecodeSecret decodes base64 in the standard or the URL alphabet, with or without padding.
+func DecodeSecret(text string) ([]byte, error) {
+	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(strings.TrimSpace(text), "="))
+	return base64.RawStdEncoding.DecodeString(text)
+}
+
+// ID returns the first 8 hexadecimal digits of the pepper's SHA-256.
+func (p Pepper) ID() string { return p.id }
+
+// String returns the pepper's id with a label.
+func (p Pepper) String() string { return "pepper " + p.id }
+
+// Format prints [Pepper.String] for every verb, so that no verb shows the secret.
+func (p Pepper) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(p.String())) }
+
+// MarshalText returns [Pepper.String].
+func (p Pepper) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// hash returns the hash that is stored of a key.
+func (p Pepper) hash(k Key) []byte {
+	mac := hmac.New(sha256.New, []byte(*p.secret))
+	mac.Write([]byte(k.Reveal()))
+	return mac.Sum(nil)
 }

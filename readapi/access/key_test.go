@@ -17,25 +17,27 @@ import (
 var keyForm = regexp.MustCompile(`^sk_phones_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$`)
 
 func TestNewKey(t *testing.T) {
+	t.Parallel()
 	seen := make(map[string]bool)
 	for range 1000 {
 		key := NewKey()
 		text := key.Reveal()
 		if !keyForm.MatchString(text) || seen[text] || seen[key.Short()] {
-			t.Fatalf("%s", text)
+			t.Fatalf("key %s is malformed or not unique", text)
 		}
 		seen[text], seen[key.Short()] = true, true
 		if c := Parse(text); c.Kind != TenantKey || c.Key.Reveal() != text || c.Key.Short() != text[10:22] {
-			t.Errorf("%s is read as %v", text, c)
+			t.Errorf("Parse(%s) = %v, want the key", text, c)
 		}
 	}
 }
 
-// A key with one character wrong, two swapped, one left out or one too many is malformed, without asking anyone.
+// A key with a wrong, swapped, missing or additional character is malformed.
 func TestParse_Typos(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := NewKey().Reveal()
-		i := rapid.IntRange(len(KeyPrefix), len(text)-2).Draw(t, "place")
+		i := rapid.IntRange(len(KeyPrefix), len(text)-2).Draw(t, "index")
 		c := rapid.StringMatching(`[ -~]`).Draw(t, "character")
 		for _, typo := range []string{
 			text[:i] + c + text[i+1:],
@@ -44,13 +46,14 @@ func TestParse_Typos(t *testing.T) {
 			text[:i] + c + text[i:],
 		} {
 			if typo != text && Parse(typo).Kind != Malformed {
-				t.Errorf("%s is accepted for %s", typo, text)
+				t.Errorf("Parse(%s) accepts a typo of %s", typo, text)
 			}
 		}
 	})
 }
 
 func TestCredentialOf(t *testing.T) {
+	t.Parallel()
 	key := NewKey().Reveal()
 	for _, c := range []struct {
 		name                  string
@@ -76,8 +79,8 @@ func TestCredentialOf(t *testing.T) {
 		{"a publishable key", []string{"pk_phones_" + key[10:]}, nil, OtherCredential},
 		{"a publishable key of another family", []string{"pk_live_1"}, nil, OtherCredential},
 		{"a platform key", []string{"sk_platform_1"}, nil, OtherCredential},
-		{"our family, no key", []string{"sk_phones_"}, nil, Malformed},
-		{"our family with dots", []string{"sk_phones_a.b.c"}, nil, Malformed},
+		{"only the prefix", []string{"sk_phones_"}, nil, Malformed},
+		{"the prefix with dots", []string{"sk_phones_a.b.c"}, nil, Malformed},
 		{"a family in upper case", []string{"SK_PHONES_" + key[10:]}, nil, Malformed},
 	} {
 		header := http.Header{}
@@ -88,12 +91,12 @@ func TestCredentialOf(t *testing.T) {
 			header.Add("Authorization", value)
 		}
 		if got := CredentialOf(header); got.Kind != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got.Kind, c.want)
+			t.Errorf("%s: kind = %v, want %v", c.name, got.Kind, c.want)
 		}
 	}
 }
 
-// printed is a value in every way that programs print values.
+// printed returns a value as printed with every verb, as JSON and in a log.
 func printed(tb testing.TB, value any) string {
 	tb.Helper()
 	type holder struct {
@@ -117,10 +120,11 @@ func printed(tb testing.TB, value any) string {
 	return all.String()
 }
 
-// byteList is how fmt prints a text's bytes, without the brackets.
+// byteList formats the bytes of a text like fmt, without the brackets.
 func byteList(text string) string { return strings.Trim(fmt.Sprintf("%d", []byte(text)), "[]") }
 
 func TestSecretsDoNotPrint(t *testing.T) {
+	t.Parallel()
 	key := NewKey()
 	secret := bytes.Repeat([]byte("pepper! "), 4)
 	pepper, err := NewPepper(secret)
@@ -139,7 +143,7 @@ func TestSecretsDoNotPrint(t *testing.T) {
 		"pepper! ", fmt.Sprintf("%x", "pepper! "), byteList("pepper! "), base64.StdEncoding.EncodeToString(secret[:6]),
 	} {
 		if strings.Contains(whole, forbidden) {
-			t.Errorf("%q is printed", forbidden)
+			t.Errorf("a secret is printed as %q", forbidden)
 		}
 	}
 	if !strings.Contains(whole, key.Short()) || !strings.Contains(whole, pepper.ID()) {
@@ -148,8 +152,9 @@ func TestSecretsDoNotPrint(t *testing.T) {
 }
 
 func TestPepper(t *testing.T) {
+	t.Parallel()
 	secret := bytes.Repeat([]byte{0xfb, 0xff}, 16)
-	for text, good := range map[string]bool{
+	for text, valid := range map[string]bool{
 		base64.StdEncoding.EncodeToString(secret):        true,
 		base64.RawStdEncoding.EncodeToString(secret):     true,
 		base64.URLEncoding.EncodeToString(secret) + "\n": true,
@@ -158,11 +163,11 @@ func TestPepper(t *testing.T) {
 		"not base 64": false,
 	} {
 		pepper, err := ParsePepper(text)
-		if (err == nil) != good {
-			t.Errorf("%q: %v", text, err)
+		if (err == nil) != valid {
+			t.Errorf("ParsePepper(%q): error = %v, want valid: %t", text, err, valid)
 		}
-		if good && len(pepper.ID()) != 8 {
-			t.Errorf("id %q", pepper.ID())
+		if valid && len(pepper.ID()) != 8 {
+			t.Errorf("id = %q, want 8 digits", pepper.ID())
 		}
 	}
 }

@@ -1,4 +1,5 @@
--- Keys and their last use, newest first. Their state is the statement's: a transaction that has waited began before it.
+-- Keys and their last use, newest first. The state is that at the start of the statement, because a transaction may have waited for
+-- a lock since its start.
 select
   k.id,
   k.lineage,
@@ -23,5 +24,5 @@ select
   u.address
 from access.key k
 left join access.key_use u on u.key_id = k.id
-where {{which}}
+where {{condition}}
 order by k.created_at desc, k.id desc

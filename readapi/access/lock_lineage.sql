@@ -1,4 +1,4 @@
--- Whoever rolls any key of a lineage waits here for whoever else does.
+-- Serializes rolls of the keys of one lineage.
 select
 from access.key
 where lineage = (select lineage from access.key where id = $1)

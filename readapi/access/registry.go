@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -17,19 +18,19 @@ import (
 // ErrUnknownKey is returned for an id that no key has.
 var ErrUnknownKey = errors.New("no key has this id")
 
-// IssuedKey is a key at the one moment when it can be shown.
+// IssuedKey is a new key. Its secret can be shown only now.
 type IssuedKey struct {
 	Record
 	Key Key
 }
 
-// Registry is the operator's side: it issues, rolls and revokes keys, and tells of them.
+// Registry issues, lists, rolls and revokes keys for operators.
 type Registry struct {
 	pool   *pgxpool.Pool
 	pepper Pepper
 }
 
-// NewRegistry is a registry on a pool of the role callboard_operator. It hashes new keys under the pepper.
+// NewRegistry returns a registry. The pool connects as callboard_operator. New keys are hashed under the pepper.
 func NewRegistry(pool *pgxpool.Pool, pepper Pepper) *Registry {
 	return &Registry{pool: pool, pepper: pepper}
 }
@@ -37,7 +38,7 @@ func NewRegistry(pool *pgxpool.Pool, pepper Pepper) *Registry {
 //go:embed insert_key.sql
 var insertKeySQL string
 
-// Issue makes a key and keeps its hash. The error is an [*RequestError] where the request can't be a key.
+// Issue creates a key and stores its hash. The error is a [*RequestError] if the request is invalid.
 func (g *Registry) Issue(ctx context.Context, r Request) (IssuedKey, error) {
 	r = r.withDefaults()
 	if err := r.validate(time.Now()); err != nil {
@@ -58,7 +59,7 @@ func (g *Registry) Issue(ctx context.Context, r Request) (IssuedKey, error) {
 	return issued, nil
 }
 
-// The keys that keys.sql is about.
+// Conditions for keys.sql.
 const (
 	everyKey  = "true"
 	ofLineage = "k.lineage = (select lineage from access.key where id = $1)"
@@ -72,15 +73,15 @@ type querier interface {
 	Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error)
 }
 
-func collect(ctx context.Context, q querier, which string, arguments ...any) ([]Record, error) {
-	rows, err := q.Query(ctx, strings.Replace(keysSQL, "{{which}}", which, 1), arguments...)
+func collect(ctx context.Context, q querier, condition string, arguments ...any) ([]Record, error) {
+	rows, err := q.Query(ctx, strings.Replace(keysSQL, "{{condition}}", condition, 1), arguments...)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, scanRecord)
 }
 
-// List is every key, newest first.
+// List returns every key, newest first.
 func (g *Registry) List(ctx context.Context) ([]Record, error) {
 	records, err := collect(ctx, g.pool, everyKey)
 	if err != nil {
@@ -89,7 +90,7 @@ func (g *Registry) List(ctx context.Context) ([]Record, error) {
 	return records, nil
 }
 
-// Show is one key with its lineage. The error is [ErrUnknownKey] where there is none of that id.
+// Show returns a key with its lineage. The error is [ErrUnknownKey] if no key has the id.
 func (g *Registry) Show(ctx context.Context, id uuid.UUID) (KeyWithLineage, error) {
 	return show(ctx, g.pool, id)
 }
@@ -109,8 +110,8 @@ func show(ctx context.Context, q querier, id uuid.UUID) (KeyWithLineage, error) 
 //go:embed revoke_key.sql
 var revokeKeySQL string
 
-// Revoke ends a key at once: the next request with it is refused. Revoking twice is no error. The error is [ErrUnknownKey]
-// where there is no key of that id.
+// Revoke revokes a key: the next request with it is denied. Revoking a key twice is no error. The error is [ErrUnknownKey] if no
+// key has the id.
 func (g *Registry) Revoke(ctx context.Context, id uuid.UUID) error {
 	tag, err := g.pool.Exec(ctx, revokeKeySQL, id)
 	if err != nil {
@@ -120,4 +121,100 @@ func (g *Registry) Revoke(ctx context.Context, id uuid.UUID) error {
 		return ErrUnknownKey
 	}
 	return nil
+}
+
+// AuditEntry is one request of a key, answered or denied.
+type AuditEntry struct {
+	ID        uuid.UUID     `json:"id"`
+	At        time.Time     `json:"at"`
+	Operation string        `json:"operation"`
+	System    uuid.NullUUID `json:"phoneSystemId"` // the phone system in the path, covered or not
+	Status    int           `json:"status"`
+	Code      *string       `json:"code"`    // of the problem document; nil if the request was answered
+	Address   *netip.Addr   `json:"address"` // nil if unknown
+	RequestID string        `json:"requestId"`
+}
+
+//go:embed audit_key.sql
+var auditKeySQL string
+
+// Audit returns a key's requests since an instant, newest first: at most limit entries, and whether there are more. It returns none
+// for an id that no key has.
+func (g *Registry) Audit(ctx context.Context, id uuid.UUID, since time.Time, limit int) (entries []AuditEntry, more bool, err error) {
+	rows, err := g.pool.Query(ctx, auditKeySQL, id, since, limit+1)
+	if err != nil {
+		return nil, false, fmt.Errorf("audit key: %w", err)
+	}
+	entries, err = pgx.CollectRows(rows, scanAuditEntry)
+	if err != nil {
+		return nil, false, fmt.Errorf("audit key: %w", err)
+	}
+	if more = len(entries) > limit; more {
+		entries = entries[:limit]
+	}
+	return entries, more, nil
+}
+
+func scanAuditEntry(row pgx.CollectableRow) (AuditEntry, error) {
+	var e AuditEntry
+	err := row.Scan(&e.ID, &e.At, &e.Operation, &e.System, &e.Status, &e.Code, &e.Address, &e.RequestID)
+	return e, err
+}
+
+// State says whether a key is live.
+type State string
+
+// The states.
+const (
+	StateActive  State = "active"
+	StateExpired State = "expired"
+	StateRevoked State = "revoked"
+)
+
+// Record is everything that is stored about a key, except its hash.
+type Record struct {
+	ID              uuid.UUID      `json:"id"`
+	Lineage         uuid.UUID      `json:"lineage"`
+	Pepper          string         `json:"pepper"` // the id of the pepper that the key is hashed under
+	Name            string         `json:"name"`
+	Short           string         `json:"short"`
+	Grant           Grant          `json:"grant"`
+	Scopes          []Scope        `json:"scopes"`
+	OwnExtension    uuid.NullUUID  `json:"ownExtension"`
+	Networks        []netip.Prefix `json:"allow"`
+	Tier            Tier           `json:"tier"`
+	CreatedAt       time.Time      `json:"createdAt"`
+	ExpiresAt       *time.Time     `json:"expiresAt"`
+	RevokedAt       *time.Time     `json:"revokedAt"`
+	State           State          `json:"state"`
+	LastUsedAt      *time.Time     `json:"lastUsedAt"`      // nil if never used
+	LastUsedAddress *netip.Addr    `json:"lastUsedAddress"` // nil if never used or unknown
+}
+
+// KeyWithLineage is a key with all keys of its lineage.
+type KeyWithLineage struct {
+	Record
+	LineageKeys []Record `json:"lineageKeys"` // newest first, including the key itself
+}
+
+// Successor returns the newest live key that the key was rolled into, or nil.
+func (k KeyWithLineage) Successor() *Record {
+	for i, other := range k.LineageKeys {
+		if other.ID == k.ID {
+			break
+		}
+		if other.State == StateActive {
+			return &k.LineageKeys[i]
+		}
+	}
+	return nil
+}
+
+func scanRecord(row pgx.CollectableRow) (Record, error) {
+	var r Record
+	err := row.Scan(
+		&r.ID, &r.Lineage, &r.Pepper, &r.Name, &r.Short, &r.Grant.Kind, &r.Grant.ID, &r.Scopes, &r.OwnExtension, &r.Networks, &r.Tier,
+		&r.CreatedAt, &r.ExpiresAt, &r.RevokedAt, &r.State, &r.LastUsedAt, &r.LastUsedAddress,
+	)
+	return r, err
 }

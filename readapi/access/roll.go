@@ -10,39 +10,38 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// maxOverlap keeps an overlap short: two keys that open the same are a risk for as long as both do.
+// maxOverlap bounds the time in which two keys with the same rights are live.
 const maxOverlap = 30 * 24 * time.Hour
 
-// Roll is how a key is replaced by another of its lineage.
+// Roll describes how a key is replaced by a new key of its lineage.
 type Roll struct {
-	Overlap  time.Duration // how long the old key is still accepted, 30 days at most; zero: no longer
-	Lifetime time.Duration // how long the new key lives; zero: as long as the newest of the lineage was issued for
+	Overlap  time.Duration // how long the old key stays live, 30 days at most; zero: it ends immediately
+	Lifetime time.Duration // how long the new key is live; zero: the lifetime of the newest key of the lineage
 }
 
-// RolledKey is the key that replaces another, at the one moment when it can be shown.
+// RolledKey is the new key that replaces an old one. Its secret can be shown only now.
 type RolledKey struct {
 	IssuedKey
-	Old Record // as it is from now on
+	Old Record // after the roll
 }
 
-// RollError is a key that can't be rolled.
+// RollError is returned for a key that cannot be rolled.
 type RollError struct {
 	State     State     // of the key
-	Successor uuid.UUID // the live key that it was rolled into, where that is the reason
+	Successor uuid.UUID // the live key that it was rolled into, if that is the reason
 }
 
-// Error is the reason, and what to do.
 func (e *RollError) Error() string {
 	if e.Successor != uuid.Nil {
-		return fmt.Sprintf("the key was rolled already: roll the key that it was rolled into, %s", e.Successor)
+		return fmt.Sprintf("the key was rolled already: roll its successor %s", e.Successor)
 	}
-	return fmt.Sprintf("the key is %s, and can't be rolled: issue a new one", e.State)
+	return fmt.Sprintf("the key is %s and cannot be rolled: issue a new one", e.State)
 }
 
 func (r Roll) validate() error {
 	var problems []string
 	if r.Overlap < 0 || r.Overlap > maxOverlap {
-		problems = append(problems, fmt.Sprintf("an overlap is between 0s and %gh", maxOverlap.Hours()))
+		problems = append(problems, fmt.Sprintf("the overlap is not between 0s and %gh", maxOverlap.Hours()))
 	}
 	if r.Lifetime < 0 {
 		problems = append(problems, "the expiry is not in the future")
@@ -59,9 +58,9 @@ var lockLineageSQL string
 //go:embed roll_key.sql
 var rollKeySQL string
 
-// Roll replaces a key by a new one with the same rights and of the same lineage, and lets the old one end after the overlap, or
-// when it would have, if that is sooner. The error is a [*RequestError] where the roll is none, [ErrUnknownKey] where there is no
-// key of that id, and a [*RollError] where the key is not live, or where one that it was rolled into is.
+// Roll replaces a key by a new key of the same lineage with the same rights. The old key ends after the overlap, or at its own expiry
+// if that is earlier. The error is a [*RequestError] if the roll is invalid, [ErrUnknownKey] if no key has the id, and a
+// [*RollError] if the key is not live or was rolled into a key that is live.
 func (g *Registry) Roll(ctx context.Context, id uuid.UUID, r Roll) (RolledKey, error) {
 	if err := r.validate(); err != nil {
 		return RolledKey{}, err
@@ -70,7 +69,7 @@ func (g *Registry) Roll(ctx context.Context, id uuid.UUID, r Roll) (RolledKey, e
 		return RolledKey{}, errPepper
 	}
 	var rolled RolledKey
-	// What is read after the lock must be what the one before has left.
+	// The reads after the lock must see what the previous holder of the lock has committed.
 	options := pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 	err := pgx.BeginTxFunc(ctx, g.pool, options, func(tx pgx.Tx) (err error) {
 		rolled, err = g.roll(ctx, tx, id, r)
@@ -94,7 +93,7 @@ func (g *Registry) roll(ctx context.Context, tx pgx.Tx, id uuid.UUID, r Roll) (R
 		return RolledKey{}, err
 	}
 	key, newID := NewKey(), uuid.New()
-	_, err = tx.Exec(ctx, rollKeySQL, id, newID, key.Short(), g.pepper.hash(key), g.pepper.id, r.Overlap, r.life(old))
+	_, err = tx.Exec(ctx, rollKeySQL, id, newID, key.Short(), g.pepper.hash(key), g.pepper.id, r.Overlap, r.lifetime(old))
 	if err != nil {
 		return RolledKey{}, fmt.Errorf("roll key: %w", err)
 	}
@@ -105,18 +104,19 @@ func (g *Registry) roll(ctx context.Context, tx pgx.Tx, id uuid.UUID, r Roll) (R
 	return RolledKey{IssuedKey: IssuedKey{Record: issued.Record, Key: key}, Old: old.Record}, err
 }
 
-func (f KeyWithLineage) rollable() error {
-	if f.State != StateActive {
-		return &RollError{State: f.State}
+func (k KeyWithLineage) rollable() error {
+	if k.State != StateActive {
+		return &RollError{State: k.State}
 	}
-	if successor := f.Successor(); successor != nil {
-		return &RollError{State: f.State, Successor: successor.ID}
+	if successor := k.Successor(); successor != nil {
+		return &RollError{State: k.State, Successor: successor.ID}
 	}
 	return nil
 }
 
-// life is how long the new key lives, nil for ever. The newest of a lineage is the one whose end no roll has moved.
-func (r Roll) life(old KeyWithLineage) *time.Duration {
+// lifetime returns how long the new key is live, nil for a key without an expiry. It is taken from the newest key of the lineage,
+// because a roll has shortened the others.
+func (r Roll) lifetime(old KeyWithLineage) *time.Duration {
 	if r.Lifetime > 0 {
 		return &r.Lifetime
 	}
@@ -124,6 +124,6 @@ func (r Roll) life(old KeyWithLineage) *time.Duration {
 	if newest.ExpiresAt == nil {
 		return nil
 	}
-	life := newest.ExpiresAt.Sub(newest.CreatedAt)
-	return &life
+	lifetime := newest.ExpiresAt.Sub(newest.CreatedAt)
+	return &lifetime
 }

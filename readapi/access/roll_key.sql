@@ -1,4 +1,5 @@
--- A key ($2) like another ($1), of its lineage. The other ends with the overlap, or when it would have, if that is sooner.
+-- Copies a key ($1) to a new key ($2) of the same lineage. The old key ends after the overlap ($6), or at its own expiry if that is
+-- earlier.
 with old as (
   update access.key
   set expires_at = least(expires_at, now() + $6::interval)

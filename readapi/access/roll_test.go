@@ -11,34 +11,36 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"callboard/events/eventstest"
 )
 
-func (d *desk) roll(id uuid.UUID, r Roll) RolledKey {
-	d.Helper()
-	rolled, err := d.registry.Roll(context.Background(), id, r)
+func (h *harness) roll(id uuid.UUID, r Roll) RolledKey {
+	h.Helper()
+	rolled, err := h.registry.Roll(context.Background(), id, r)
 	if err != nil {
-		d.Fatal(err)
+		h.Fatal(err)
 	}
 	return rolled
 }
 
-// unrolled is why a key can't be rolled.
-func (d *desk) unrolled(id uuid.UUID) RollError {
-	d.Helper()
-	_, err := d.registry.Roll(context.Background(), id, Roll{})
+// rollRefusal rolls a key and returns the refusal.
+func (h *harness) rollRefusal(id uuid.UUID) RollError {
+	h.Helper()
+	_, err := h.registry.Roll(context.Background(), id, Roll{})
 	var refusal *RollError
 	if !errors.As(err, &refusal) {
-		d.Fatalf("not refused: %v", err)
+		h.Fatalf("error = %v, want a RollError", err)
 	}
 	return *refusal
 }
 
-// remaining is how long the database says that a key has, and zero where it has for ever.
-func (d *desk) remaining(id uuid.UUID) time.Duration {
-	d.Helper()
+// remaining returns how long a key is live by the database's clock, and zero for a key without an expiry.
+func (h *harness) remaining(id uuid.UUID) time.Duration {
+	h.Helper()
 	var left *time.Duration
-	if err := d.super.QueryRow(context.Background(), "select expires_at - now() from access.key where id = $1", id).Scan(&left); err != nil {
-		d.Fatal(err)
+	if err := h.super.QueryRow(context.Background(), "select expires_at - now() from access.key where id = $1", id).Scan(&left); err != nil {
+		h.Fatal(err)
 	}
 	if left == nil {
 		return 0
@@ -46,14 +48,14 @@ func (d *desk) remaining(id uuid.UUID) time.Duration {
 	return *left
 }
 
-// about tells whether a key that had the whole of a time at the start of the test has what is left of it.
-func (d *desk) about(id uuid.UUID, whole time.Duration) bool {
-	d.Helper()
-	left := d.remaining(id)
+// expiresIn reports whether a key has the given lifetime, less at most half an hour since the start of the test.
+func (h *harness) expiresIn(id uuid.UUID, whole time.Duration) bool {
+	h.Helper()
+	left := h.remaining(id)
 	return left <= whole && left > whole-30*time.Minute
 }
 
-func everything() Request {
+func fullRequest() Request {
 	return Request{
 		Name:         "Everything",
 		Grant:        Grant{Kind: GrantOrganization, ID: uuid.New()},
@@ -64,138 +66,143 @@ func everything() Request {
 	}
 }
 
-// The new key has all rights of the old, and what is the key's own is new.
+// The new key has all rights of the old one, and its own id, secret and dates.
 func TestRegistry_Roll(t *testing.T) {
-	d := newDesk(t)
-	old := d.issue(everything())
-	rolled := d.roll(old.ID, Roll{Overlap: time.Hour})
+	t.Parallel()
+	h := newHarness(t)
+	old := h.issue(fullRequest())
+	rolled := h.roll(old.ID, Roll{Overlap: time.Hour})
 	if rolled.ID == old.ID || rolled.Short != rolled.Key.Short() || rolled.Key.Short() == old.Short || rolled.State != StateActive {
-		t.Errorf("%+v", rolled)
+		t.Errorf("rolled = %+v, want a new active key", rolled)
 	}
 	expected := rolled.Record
 	expected.ID, expected.Short, expected.CreatedAt = old.ID, old.Short, old.CreatedAt
 	if !reflect.DeepEqual(expected, old.Record) {
-		t.Errorf("rolled %+v\nfrom   %+v", rolled.Record, old.Record)
+		t.Errorf("rolled = %+v,\nwant the rights of %+v", rolled.Record, old.Record)
 	}
-	if rolled.Old.ID != old.ID || rolled.Old.State != StateActive || !d.about(old.ID, time.Hour) {
-		t.Errorf("the old one: %+v", rolled.Old)
+	if rolled.Old.ID != old.ID || rolled.Old.State != StateActive || !h.expiresIn(old.ID, time.Hour) {
+		t.Errorf("old = %+v, want it active for the overlap", rolled.Old)
 	}
 	for _, id := range []uuid.UUID{old.ID, rolled.ID} {
-		family := d.show(id)
-		if family.ID != id || len(family.LineageKeys) != 2 || family.LineageKeys[0].ID != rolled.ID || family.LineageKeys[1].ID != old.ID {
-			t.Errorf("%+v", family)
+		shown := h.show(id)
+		if shown.ID != id || len(shown.LineageKeys) != 2 || shown.LineageKeys[0].ID != rolled.ID || shown.LineageKeys[1].ID != old.ID {
+			t.Errorf("shown = %+v, want a lineage of two keys, the new one first", shown)
 		}
 	}
-	if successor := d.show(old.ID).Successor(); successor == nil || successor.ID != rolled.ID || d.show(rolled.ID).Successor() != nil {
-		t.Errorf("successor %+v", successor)
+	if successor := h.show(old.ID).Successor(); successor == nil || successor.ID != rolled.ID || h.show(rolled.ID).Successor() != nil {
+		t.Errorf("successor = %+v, want only that of the old key", successor)
 	}
 }
 
-// During the overlap both keys are admitted, on one budget; the end of the old one is no end of the new.
-func TestRegistry_RollAdmits(t *testing.T) {
-	d := newDesk(t)
-	a := d.authority(d.pepper)
-	old := d.issue(plain())
-	rolled := d.roll(old.ID, Roll{Overlap: time.Hour})
-	before, after := d.admit(a, old.Key, uuid.Nil), d.admit(a, rolled.Key, uuid.Nil)
+// During the overlap both keys are authorized and share one lineage. The new key outlives the old one.
+func TestRegistry_RollOverlap(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	a := h.authorizer(h.pepper)
+	old := h.issue(minimalRequest())
+	rolled := h.roll(old.ID, Roll{Overlap: time.Hour})
+	before, after := h.authorize(a, old.Key, uuid.Nil), h.authorize(a, rolled.Key, uuid.Nil)
 	if before.Lineage != after.Lineage || before.KeyID == after.KeyID {
-		t.Errorf("%+v and %+v", before, after)
+		t.Errorf("old = %+v, new = %+v, want two keys of one lineage", before, after)
 	}
-	d.exec("update access.key set expires_at = expires_at - interval '1 hour' where id = $1", old.ID)
-	if got := d.denied(a, Attempt{Credential: Parse(old.Key.Reveal())}); got.Reason != "expired" {
-		t.Errorf("%+v", got)
+	h.exec("update access.key set expires_at = expires_at - interval '1 hour' where id = $1", old.ID)
+	if got := h.denied(a, Attempt{Credential: Parse(old.Key.Reveal())}); got.Reason != "expired" {
+		t.Errorf("old key after the overlap: denial = %+v, want expired", got)
 	}
-	d.admit(a, rolled.Key, uuid.Nil)
-	last := d.roll(rolled.ID, Roll{})
-	if got := d.denied(a, Attempt{Credential: Parse(rolled.Key.Reveal())}); got.Reason != "expired" || last.Old.State != StateExpired {
-		t.Errorf("without an overlap: %+v, %+v", got, last.Old)
+	h.authorize(a, rolled.Key, uuid.Nil)
+	last := h.roll(rolled.ID, Roll{})
+	if got := h.denied(a, Attempt{Credential: Parse(rolled.Key.Reveal())}); got.Reason != "expired" || last.Old.State != StateExpired {
+		t.Errorf("old key without an overlap: denial = %+v, record = %+v, want expired", got, last.Old)
 	}
-	if permit := d.admit(a, last.Key, uuid.Nil); permit.Lineage != before.Lineage {
-		t.Errorf("%+v", permit)
+	if got := h.authorize(a, last.Key, uuid.Nil); got.Lineage != before.Lineage {
+		t.Errorf("authorization = %+v, want lineage %s", got, before.Lineage)
 	}
 }
 
 func TestRegistry_RollExpiry(t *testing.T) {
-	d := newDesk(t)
+	t.Parallel()
+	h := newHarness(t)
 	const day = 24 * time.Hour
-	month := plain()
+	month := minimalRequest()
 	month.Expires = time.Now().Add(30 * day)
 	for name, c := range map[string]struct {
 		aged     time.Duration // how long ago the key was issued
 		roll     Roll
 		old, new time.Duration
 	}{
-		"as long again":               {10 * day, Roll{Overlap: day}, day, 30 * day},
-		"ends before the overlap":     {29 * day, Roll{Overlap: 2 * day}, day, 30 * day},
-		"another life":                {0, Roll{Overlap: 2 * day, Lifetime: 90 * day}, 2 * day, 90 * day},
-		"a shorter life than overlap": {0, Roll{Overlap: 2 * day, Lifetime: day}, 2 * day, day},
+		"the same lifetime":                   {10 * day, Roll{Overlap: day}, day, 30 * day},
+		"ends before the overlap":             {29 * day, Roll{Overlap: 2 * day}, day, 30 * day},
+		"another lifetime":                    {0, Roll{Overlap: 2 * day, Lifetime: 90 * day}, 2 * day, 90 * day},
+		"a lifetime shorter than the overlap": {0, Roll{Overlap: 2 * day, Lifetime: day}, 2 * day, day},
 	} {
-		key := d.issue(month)
-		d.exec("update access.key set created_at = created_at - $2::interval, expires_at = expires_at - $2::interval where id = $1", key.ID, c.aged)
-		rolled := d.roll(key.ID, c.roll)
-		if !d.about(key.ID, c.old) || !d.about(rolled.ID, c.new) {
-			t.Errorf("%s: the old one has %s, the new one %s", name, d.remaining(key.ID), d.remaining(rolled.ID))
+		key := h.issue(month)
+		h.exec("update access.key set created_at = created_at - $2::interval, expires_at = expires_at - $2::interval where id = $1", key.ID, c.aged)
+		rolled := h.roll(key.ID, c.roll)
+		if !h.expiresIn(key.ID, c.old) || !h.expiresIn(rolled.ID, c.new) {
+			t.Errorf("%s: remaining: old = %s, new = %s, want %s and %s", name, h.remaining(key.ID), h.remaining(rolled.ID), c.old, c.new)
 		}
 	}
-	// The end that a roll has given to a key is not what the key was issued for.
-	old := d.issue(plain())
-	first := d.roll(old.ID, Roll{Overlap: day})
-	d.revoke(first.ID)
-	if second := d.roll(old.ID, Roll{Overlap: 2 * day}); d.remaining(second.ID) != 0 || !d.about(old.ID, day) {
-		t.Errorf("the old one has %s, the new one %s", d.remaining(old.ID), d.remaining(second.ID))
+	// An expiry that was set by a roll is not the lifetime for the next roll.
+	old := h.issue(minimalRequest())
+	first := h.roll(old.ID, Roll{Overlap: day})
+	h.revoke(first.ID)
+	if second := h.roll(old.ID, Roll{Overlap: 2 * day}); h.remaining(second.ID) != 0 || !h.expiresIn(old.ID, day) {
+		t.Errorf("remaining: old = %s, new = %s, want a day and no expiry", h.remaining(old.ID), h.remaining(second.ID))
 	}
 }
 
-func (d *desk) revoke(id uuid.UUID) {
-	d.Helper()
-	if err := d.registry.Revoke(context.Background(), id); err != nil {
-		d.Fatal(err)
+func (h *harness) revoke(id uuid.UUID) {
+	h.Helper()
+	if err := h.registry.Revoke(context.Background(), id); err != nil {
+		h.Fatal(err)
 	}
 }
 
-func TestRegistry_RollRefused(t *testing.T) {
-	d := newDesk(t)
-	old := d.issue(plain())
-	middle := d.roll(old.ID, Roll{Overlap: time.Hour})
-	newest := d.roll(middle.ID, Roll{Overlap: time.Hour})
+func TestRegistry_RefusesRolls(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	old := h.issue(minimalRequest())
+	middle := h.roll(old.ID, Roll{Overlap: time.Hour})
+	newest := h.roll(middle.ID, Roll{Overlap: time.Hour})
 	for _, id := range []uuid.UUID{old.ID, middle.ID} {
-		if got := d.unrolled(id); got != (RollError{StateActive, newest.ID}) || !strings.Contains(got.Error(), newest.ID.String()) {
-			t.Errorf("%+v", got)
+		if got := h.rollRefusal(id); got != (RollError{StateActive, newest.ID}) || !strings.Contains(got.Error(), newest.ID.String()) {
+			t.Errorf("rolled key: refusal = %+v, want successor %s", got, newest.ID)
 		}
 	}
-	d.revoke(newest.ID)
-	if got := d.unrolled(newest.ID); got != (RollError{State: StateRevoked}) || !strings.Contains(got.Error(), "issue a new one") {
-		t.Errorf("revoked: %+v", got)
+	h.revoke(newest.ID)
+	if got := h.rollRefusal(newest.ID); got != (RollError{State: StateRevoked}) || !strings.Contains(got.Error(), "issue a new one") {
+		t.Errorf("revoked key: refusal = %+v", got)
 	}
-	if got := d.unrolled(old.ID); got != (RollError{StateActive, middle.ID}) {
-		t.Errorf("with a dead successor of a live one: %+v", got)
+	if got := h.rollRefusal(old.ID); got != (RollError{StateActive, middle.ID}) {
+		t.Errorf("revoked successor of a live key: refusal = %+v, want successor %s", got, middle.ID)
 	}
-	d.exec("update access.key set expires_at = now() where id = $1", middle.ID)
-	if got := d.unrolled(middle.ID); got != (RollError{State: StateExpired}) {
-		t.Errorf("expired: %+v", got)
+	h.exec("update access.key set expires_at = now() where id = $1", middle.ID)
+	if got := h.rollRefusal(middle.ID); got != (RollError{State: StateExpired}) {
+		t.Errorf("expired key: refusal = %+v", got)
 	}
-	d.roll(old.ID, Roll{})
-	if _, err := d.registry.Roll(t.Context(), uuid.New(), Roll{}); !errors.Is(err, ErrUnknownKey) {
-		t.Errorf("an unknown key: %v", err)
+	h.roll(old.ID, Roll{})
+	if _, err := h.registry.Roll(t.Context(), uuid.New(), Roll{}); !errors.Is(err, ErrUnknownKey) {
+		t.Errorf("unknown key: error = %v, want ErrUnknownKey", err)
 	}
 	for name, r := range map[string]Roll{"overlap": {Overlap: -1}, "overlap ": {Overlap: 30*24*time.Hour + 1}, "expiry": {Lifetime: -1}} {
 		var invalid *RequestError
-		if _, err := d.registry.Roll(t.Context(), newest.ID, r); !errors.As(err, &invalid) || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
-			t.Errorf("%+v: %v", r, err)
+		if _, err := h.registry.Roll(t.Context(), newest.ID, r); !errors.As(err, &invalid) || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
+			t.Errorf("%+v: error = %v, want a RequestError with %q", r, err, name)
 		}
 	}
-	if _, err := NewRegistry(d.registry.pool, Pepper{}).Roll(t.Context(), old.ID, Roll{}); !errors.Is(err, errPepper) {
-		t.Errorf("without a pepper: %v", err)
+	if _, err := NewRegistry(h.registry.pool, Pepper{}).Roll(t.Context(), old.ID, Roll{}); !errors.Is(err, errPepper) {
+		t.Errorf("without a pepper: error = %v, want errPepper", err)
 	}
 }
 
-// Of those who roll one key at once, one does, and the others are told of its key.
-func TestRegistry_RollAtOnce(t *testing.T) {
-	d := newDesk(t)
-	old := d.issue(plain())
-	const hands = 4
-	rolled, errs := make(chan uuid.UUID, hands), make(chan error, hands)
-	hold, err := d.super.Begin(t.Context())
+// Of several concurrent rolls of a key, one succeeds and the others are refused with its successor.
+func TestRegistry_ConcurrentRolls(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	old := h.issue(minimalRequest())
+	const rolls = 4
+	rolled, errs := make(chan uuid.UUID, rolls), make(chan error, rolls)
+	hold, err := h.super.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,9 +210,9 @@ func TestRegistry_RollAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
-	for range hands {
+	for range rolls {
 		group.Go(func() {
-			key, err := d.registry.Roll(t.Context(), old.ID, Roll{Overlap: time.Hour})
+			key, err := h.registry.Roll(t.Context(), old.ID, Roll{Overlap: time.Hour})
 			if err != nil {
 				errs <- err
 				return
@@ -213,31 +220,32 @@ func TestRegistry_RollAtOnce(t *testing.T) {
 			rolled <- key.ID
 		})
 	}
-	d.waiting(hands)
+	h.waitForLocks(rolls)
 	if err := hold.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	group.Wait()
-	if len(rolled) != 1 || len(errs) != hands-1 {
-		t.Fatalf("%d rolled, %d did not", len(rolled), len(errs))
+	if len(rolled) != 1 || len(errs) != rolls-1 {
+		t.Fatalf("rolled = %d, refused = %d, want 1 and %d", len(rolled), len(errs), rolls-1)
 	}
 	winner := <-rolled
-	for range hands - 1 {
+	for range rolls - 1 {
 		var refusal *RollError
 		if err := <-errs; !errors.As(err, &refusal) || refusal.Successor != winner {
-			t.Errorf("%v", err)
+			t.Errorf("error = %v, want a refusal with successor %s", err, winner)
 		}
 	}
-	if family := d.show(old.ID); len(family.LineageKeys) != 2 {
-		t.Errorf("%+v", family)
+	if shown := h.show(old.ID); len(shown.LineageKeys) != 2 {
+		t.Errorf("lineage = %+v, want two keys", shown.LineageKeys)
 	}
 }
 
-// A roll that has waited for a revocation sees it, though it began before.
+// A roll that waits for a revocation sees it, although the roll began first.
 func TestRegistry_RollDuringRevocation(t *testing.T) {
-	d := newDesk(t)
-	key := d.issue(plain())
-	revocation, err := d.super.Begin(t.Context())
+	t.Parallel()
+	h := newHarness(t)
+	key := h.issue(minimalRequest())
+	revocation, err := h.super.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,10 +254,10 @@ func TestRegistry_RollDuringRevocation(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := d.registry.Roll(t.Context(), key.ID, Roll{})
+		_, err := h.registry.Roll(t.Context(), key.ID, Roll{})
 		ended <- err
 	}()
-	d.waiting(1)
+	h.waitForLocks(1)
 	if _, err := revocation.Exec(t.Context(), "update access.key set revoked_at = clock_timestamp()"); err != nil {
 		t.Fatal(err)
 	}
@@ -258,57 +266,58 @@ func TestRegistry_RollDuringRevocation(t *testing.T) {
 	}
 	var refusal *RollError
 	if err := <-ended; !errors.As(err, &refusal) || refusal.State != StateRevoked {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want a refusal of a revoked key", err)
 	}
 }
 
-// waiting waits until so many statements on the database wait for a lock.
-func (d *desk) waiting(want int) {
-	d.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for n := 0; n < want; <-tick.C {
-		err := d.super.QueryRow(d.Context(),
-			"select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n)
-		if err != nil {
-			d.Fatal(err)
+// waitForLocks waits until a number of statements in the database wait for a lock.
+func (h *harness) waitForLocks(statements int) {
+	h.Helper()
+	eventstest.Eventually(h.TB, "statements that wait for a lock", func() bool {
+		var n int
+		if err := h.super.QueryRow(h.Context(),
+			"select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n); err != nil {
+			h.Fatal(err)
 		}
-	}
+		return n >= statements
+	})
 }
 
-// A roll moves a key to the current pepper: once no old key is live, the old pepper can go.
-func TestRegistry_RollRenewsPepper(t *testing.T) {
-	d := newDesk(t)
+// A roll hashes the new key under the current pepper.
+func TestRegistry_RollUsesCurrentPepper(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
 	next := pepperOf(t, 'b')
-	old := d.issue(plain())
-	both, only := d.authority(next, d.pepper), d.authority(next)
-	d.admit(both, old.Key, uuid.Nil)
-	rolled, err := NewRegistry(d.registry.pool, next).Roll(t.Context(), old.ID, Roll{Overlap: time.Hour})
+	old := h.issue(minimalRequest())
+	both, only := h.authorizer(next, h.pepper), h.authorizer(next)
+	h.authorize(both, old.Key, uuid.Nil)
+	rolled, err := NewRegistry(h.registry.pool, next).Roll(t.Context(), old.ID, Roll{Overlap: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []Key{old.Key, rolled.Key} {
-		d.admit(both, key, uuid.Nil)
+		h.authorize(both, key, uuid.Nil)
 	}
-	d.admit(only, rolled.Key, uuid.Nil)
-	if got := d.denied(only, Attempt{Credential: Parse(old.Key.Reveal())}); !strings.Contains(got.Reason, "not held: "+d.pepper.ID()) {
-		t.Errorf("%+v", got)
+	h.authorize(only, rolled.Key, uuid.Nil)
+	if got := h.denied(only, Attempt{Credential: Parse(old.Key.Reveal())}); !strings.Contains(got.Reason, "not configured: "+h.pepper.ID()) {
+		t.Errorf("denial = %+v, want a pepper that is not configured", got)
 	}
 }
 
-// A revocation is felt by the very next request, whoever answers it.
-func TestRegistry_RevokeAtOnce(t *testing.T) {
-	d := newDesk(t)
-	readers := []*Authorizer{d.authority(d.pepper), d.authority(d.pepper)}
+// A revocation takes effect with the next request, on every reader.
+func TestRegistry_RevokeTakesEffectImmediately(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	readers := []*Authorizer{h.authorizer(h.pepper), h.authorizer(h.pepper)}
 	for range 20 {
-		key := d.issue(plain())
+		key := h.issue(minimalRequest())
 		for _, a := range readers {
-			d.admit(a, key.Key, uuid.Nil)
+			h.authorize(a, key.Key, uuid.Nil)
 		}
-		d.revoke(key.ID)
+		h.revoke(key.ID)
 		for _, a := range readers {
-			if got := d.denied(a, Attempt{Credential: Parse(key.Key.Reveal())}); got.Reason != "revoked" {
-				t.Errorf("%+v", got)
+			if got := h.denied(a, Attempt{Credential: Parse(key.Key.Reveal())}); got.Reason != "revoked" {
+				t.Errorf("denial = %+v, want revoked", got)
 			}
 		}
 	}

@@ -1,0 +1,81 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+
+// harness has a database, an operator's registry and a reader's pool.
+type harness struct {
+	testing.TB
+	super    *pgxpool.Pool
+	registry *Registry
+	reader   *pgxpool.Pool
+	pepper   Pepper
+}
+
+func newHarness(tb testing.TB) *harness {
+	tb.Helper()
+	database := schematest.New(tb)
+	h := &harness{TB: tb, super: database.Pool(tb), pepper: pepperOf(tb, 'a')}
+	h.registry = NewRegistry(openPool(tb, database.RoleURL("callboard_operator")), h.pepper)
+	h.reader = openPool(tb, database.RoleURL("callboard_reader"))
+	return h
+}
+
+func openPool(tb testing.TB, url string) *pgxpool.Pool {
+	tb.Helper()
+	pool, err := pgxpool.New(context.Background(), url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(pool.Close)
+	return pool
+}
+
+func pepperOf(tb testing.TB, c byte) Pepper {
+	tb.Helper()
+	pepper, err := NewPepper(bytes.Repeat([]byte{c}, 32))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return pepper
+}
+
+func (h *harness) issue(r Request) IssuedKey {
+	h.Helper()
+	issued, err := h.registry.Issue(context.Background(), r)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return issued
+}
+
+func (h *harness) show(id uuid.UUID) KeyWithLineage {
+	h.Helper()
+	shown, err := h.registry.Show(context.Background(), id)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return shown
+}
+
+func (h *harness) exec(sql string, arguments ...any) {
+	h.Helper()
+	if _, err := h.super.Exec(context.Background(), sql, arguments...); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func minimalRequest() Request {
+	return Request{Name: "test", Grant: Grant{Kind: GrantSystem, ID: uuid.New()}, Scopes: []Scope{ScopeCalls}}
+}
