@@ -1,24 +1,20 @@
-// Package cluster runs a private PostgreSQL server on this machine, for
-// callboard dev and for tests.
+// Package cluster runs a private PostgreSQL server on this machine, for callboard dev and for tests.
 //
-// It knows where PostgreSQL's programs are usually installed, how to make a
-// cluster out of an empty folder, and how to tie a server's life to the program
-// that started it. It knows nothing of callboard's schema.
+// It finds or downloads PostgreSQL's programs, initializes a cluster in an empty folder, and stops the server when the
+// process that started it ends. It does not know callboard's schema.
 //
-// A cluster lives in one folder:
+// A cluster has one folder:
 //
-//	data/         PostgreSQL's own data directory
-//	password      the superuser's password, readable by its owner only
-//	postgres.log  what the server said since its last start
+//	data/         PostgreSQL's data directory
+//	password      the superuser's password
+//	postgres.log  the server's output since its last start
 //
-// The program that runs the cluster holds a lock on the folder, so whoever gets
-// the lock knows that a server still found there has lost its program and may be
-// stopped. On Linux the kernel stops the server when the program dies, by
-// whatever means; elsewhere the next Start or Remove does.
+// The process that runs the cluster holds a lock on the folder. A process that gets the lock and finds a running server
+// knows that the server's parent has died, and stops the server. On Linux the kernel stops the server when its parent
+// dies; on other systems the next Start or Remove does.
 //
-// PostgreSQL refuses to run as root. Under root the server runs as the user
-// postgres or nobody, and where that user can't enter the folder that the
-// caller named, the cluster lies under /var/tmp and the folder is a link to it.
+// PostgreSQL refuses to run as root. A root process therefore runs the server as the user postgres or nobody. Where that
+// user cannot reach the configured folder, the cluster is stored under /var/tmp and the configured folder is a link to it.
 package cluster
 
 import (
@@ -32,96 +28,91 @@ import (
 	"sync/atomic"
 )
 
-// Config says which PostgreSQL to run and where its cluster lies.
+// Config says which PostgreSQL to run and where its cluster is stored.
 type Config struct {
-	// BinDir is the folder that holds postgres and initdb. When empty they are
-	// looked for on PATH and in the usual places.
+	// BinDir is the folder of the programs postgres and initdb. If it is empty, Start looks for them on PATH and in the
+	// usual places.
 	BinDir string
 
-	// DataDir is the cluster's folder; it is made when absent. It may hold nothing but a cluster.
+	// DataDir is the cluster's folder. Start creates it. It may hold nothing but a cluster.
 	DataDir string
 
-	// Durable makes commits survive a crash of the machine. Without it they
-	// survive a crash of the server only, and are much faster.
-	Durable bool
-
-	// Download allows PostgreSQL's programs to be downloaded when none are installed.
+	// Download allows Start to download PostgreSQL's programs if none are installed.
 	Download bool
 
-	// FetchDir is where downloaded programs are kept; empty means the user's cache folder.
-	FetchDir string
+	// InitdbCache is an existing folder that keeps a copy of what initdb creates. Later clusters are copies of it and have
+	// the same superuser password: this is for tests. If it is empty, initdb runs for every new cluster.
+	InitdbCache string
 
-	// Progress is told what Start is doing, from the goroutine that called Start
-	// or one that ends before Start does. It may be nil.
+	// Progress is called with each step of Start. It may be nil.
 	Progress func(step string)
 
-	// Settings are further server settings. They override this package's choices
-	// except for the address, the port and the absence of Unix sockets.
+	// Settings are further server settings. They override this package's settings except for the address, the port and the
+	// absence of Unix sockets.
 	Settings map[string]string
 }
 
-// ErrInUse is returned when another running program holds the cluster's folder.
-var ErrInUse = errors.New("in use by another running program")
+// ErrInUse is returned if another running process holds the cluster's folder.
+var ErrInUse = errors.New("in use by another running process")
 
 // A Cluster is a running PostgreSQL server. Its methods may be called from several goroutines.
 type Cluster struct {
 	config   Config
-	install  install
-	home     *home
+	programs programs
+	dir      *directory
 	password string
-	port     int // the same for the Cluster's whole life
+	port     int // never changes
 
 	mu      sync.Mutex // held while the server is stopped or restarted
 	stopped bool
 	server  atomic.Pointer[process]
 }
 
-// Start runs the cluster in config.DataDir, making it first when there is none,
-// and returns once the server answers. A server left there by a program that was
-// killed is stopped before. The caller must Stop the cluster.
+// Start runs the cluster in config.DataDir, initializes it if there is none, and returns once the server answers. It stops
+// a server whose parent was killed. The caller must Stop the cluster.
 //
-// It fails with ErrInUse when another program runs the cluster, and ends early
-// when ctx does; ctx has no bearing on the server once Start has returned.
+// Start returns ErrInUse if another process runs the cluster, and returns early if ctx ends. A later end of ctx does not
+// stop the server.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if config.Progress == nil {
 		config.Progress = func(string) {}
 	}
-	owner, err := serverAccount()
+	user, err := serverAccount()
 	if err != nil {
 		return nil, err
 	}
-	pg, err := findInstall(ctx, config, owner)
+	pg, err := findPrograms(ctx, config, user)
 	if err != nil {
 		return nil, err
 	}
-	h, err := openHome(config.DataDir, owner)
+	dir, err := openDirectory(config.DataDir, user)
 	if err != nil {
 		return nil, fmt.Errorf("data folder %s: %w", config.DataDir, err)
 	}
-	c := &Cluster{config: config, install: pg, home: h}
+	c := &Cluster{config: config, programs: pg, dir: dir}
 	if err := c.start(ctx); err != nil {
-		return nil, errors.Join(err, h.close())
+		return nil, errors.Join(err, dir.close())
 	}
 	return c, nil
 }
 
 func (c *Cluster) start(ctx context.Context) error {
-	if err := stopOrphan(ctx, c.home.data()); err != nil {
-		return fmt.Errorf("server left behind: %w", err)
+	if err := stopRunningServer(ctx, c.dir.data()); err != nil {
+		return fmt.Errorf("stop the server that still runs in %s: %w", c.dir.path, err)
 	}
-	if !c.home.initialized() {
-		c.config.Progress(fmt.Sprintf("creating a PostgreSQL %d cluster", c.install.major))
-		if err := c.home.initialize(ctx, c.install, c.config.Durable); err != nil {
+	if !c.dir.initialized() {
+		c.config.Progress(fmt.Sprintf("creating a PostgreSQL %d cluster", c.programs.major))
+		if err := c.dir.initialize(ctx, c.programs, c.config.InitdbCache); err != nil {
 			return fmt.Errorf("initdb: %w", err)
 		}
 	}
-	password, err := c.home.open(c.install)
+	password, err := c.dir.readPassword(c.programs)
 	if err != nil {
 		return err
 	}
 	c.password = password
-	c.config.Progress(fmt.Sprintf("starting PostgreSQL %d", c.install.major))
-	return c.launchAnywhere(ctx)
+	c.config.Progress(fmt.Sprintf("starting PostgreSQL %d", c.programs.major))
+	return c.startOnFreePort(ctx)
 }
 
 // URL connects the superuser to database. It contains the password.
@@ -141,24 +132,20 @@ func (c *Cluster) UserURL(user, password, database string) string {
 	return u.String()
 }
 
-// Password is the superuser's.
-func (c *Cluster) Password() string { return c.password }
-
-// Port is the one on 127.0.0.1 that the server listens on.
+// Port is the server's port on 127.0.0.1.
 func (c *Cluster) Port() int { return c.port }
 
 // Major is the server's major version, 17 for example.
-func (c *Cluster) Major() int { return c.install.major }
+func (c *Cluster) Major() int { return c.programs.major }
 
-// Log is the path of the file that the server writes its log to.
-func (c *Cluster) Log() string { return c.home.log() }
+// Log is the path of the server's log file.
+func (c *Cluster) Log() string { return c.dir.log() }
 
-// Done is closed when the server that was started last has ended, whether it was asked to or not.
+// Done is closed when the server that was started last has ended, for whatever reason.
 func (c *Cluster) Done() <-chan struct{} { return c.server.Load().done }
 
-// Stop shuts the server down, rolling open transactions back, waits for its end
-// and lets go of the folder. It returns an error when the server had ended by
-// itself before, or can't be stopped. Further calls do nothing.
+// Stop rolls back open transactions, shuts the server down, waits for its end and unlocks the folder. It returns an error
+// if the server had ended without being asked to, or cannot be stopped. Further calls do nothing.
 func (c *Cluster) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,22 +155,22 @@ func (c *Cluster) Stop() error {
 	c.stopped = true
 	p := c.server.Load()
 	var crash error
-	if p.endedByItself() {
-		crash = c.postMortem(p)
+	if p.crashed() {
+		crash = c.exitError(p)
 	}
-	return errors.Join(crash, p.stop(), c.home.close())
+	return errors.Join(crash, p.stop(), c.dir.close())
 }
 
-// Kill ends the server at once, as a crash would, and waits for its end. It is
-// for tests of faults: Restart brings the server back, and Stop must still be called.
+// Kill ends the server at once, as a crash does, and waits for its end. It is for fault tests: Restart starts the server
+// again, and Stop must still be called.
 func (c *Cluster) Kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.server.Load().kill()
 }
 
-// Restart starts the server again after Kill or a crash, on the port it had
-// before, so that every URL stays good. A server that still runs is stopped first.
+// Restart starts the server again after Kill or a crash, on the same port, so that URLs stay valid. It stops a server that
+// still runs.
 func (c *Cluster) Restart(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +180,7 @@ func (c *Cluster) Restart(ctx context.Context) error {
 	if err := c.server.Load().stop(); err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}
-	p, err := c.launch(ctx, c.port)
+	p, err := c.startServer(ctx)
 	if err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}

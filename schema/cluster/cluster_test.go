@@ -1,37 +1,60 @@
-package cluster_test
+package cluster
 
 import (
 	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"callboard/schema/cluster"
+	"callboard/events/eventstest"
 )
 
-// Under this the test binary runs a cluster in the folder that it names, until it is killed.
-const childFolder = "CALLBOARD_TEST_CLUSTER"
+const (
+	// If it is set, the test binary runs a cluster in the folder that it names, until it is killed.
+	childFolder = "CALLBOARD_TEST_CLUSTER"
+	// The cache that the tests' clusters share.
+	cacheFolder = "CALLBOARD_TEST_INITDB_CACHE"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		os.Exit(runChild(dir))
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	cache, err := os.MkdirTemp("", "callboard-test-initdb-")
+	if err == nil {
+		err = os.Setenv(cacheFolder, cache)
+	}
+	code := 1
+	if err == nil {
+		code = m.Run()
+		err = errors.Join(os.RemoveAll(cache), goleak.Find())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
 }
 
 func runChild(dir string) int {
-	c, err := cluster.Start(context.Background(), cluster.Config{DataDir: dir})
+	c, err := Start(context.Background(), Config{DataDir: dir})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -41,26 +64,38 @@ func runChild(dir string) int {
 	return 0
 }
 
-func start(t *testing.T, dir string) *cluster.Cluster {
+// newFolder names a cluster's folder. After the test, the cluster must have been stopped and can be removed.
+func newFolder(t *testing.T) string {
 	t.Helper()
-	c, err := cluster.Start(t.Context(), cluster.Config{DataDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := filepath.Join(t.TempDir(), "postgres")
 	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-		if err := cluster.Remove(dir); err != nil {
+		if err := Remove(dir); err != nil {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+// start starts a cluster. The test stops it.
+func start(t *testing.T, dir string) *Cluster {
+	t.Helper()
+	c, err := Start(t.Context(), Config{DataDir: dir, InitdbCache: os.Getenv(cacheFolder)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 
-func execute(t *testing.T, url, statement string) {
+func stop(t *testing.T, c *Cluster) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	if err := c.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func execute(t *testing.T, c *Cluster, statement string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), c.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,69 +107,159 @@ func execute(t *testing.T, url, statement string) {
 	}
 }
 
-func TestCluster_KeepsItsDataAndItsPassword(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "postgres")
-	first := start(t, dir)
-	execute(t, first.URL("postgres"), "create table kept ()")
-	if err := first.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	second := start(t, dir)
-	execute(t, second.URL("postgres"), "drop table kept")
-	if first.Password() != second.Password() {
-		t.Error("the password changed")
+// mustContain checks what an error says.
+func mustContain(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want one that contains %q", err, want)
 	}
 }
 
-func TestCluster_ComesBackAfterACrash(t *testing.T) {
-	c := start(t, filepath.Join(t.TempDir(), "postgres"))
-	execute(t, c.URL("postgres"), "create table kept ()")
-	c.Kill()
-	if err := c.Restart(t.Context()); err != nil {
-		t.Fatal(err)
+// mustHideSecrets checks that an error shows neither the password nor the port.
+func mustHideSecrets(t *testing.T, err error, c *Cluster) {
+	t.Helper()
+	if text := err.Error(); strings.Contains(text, c.password) || strings.Contains(text, strconv.Itoa(c.Port())) {
+		t.Errorf("error = %q, want one without the password and the port", text)
 	}
-	execute(t, c.URL("postgres"), "drop table kept")
 }
 
-// A folder that only its owner may enter, as mktemp makes them, is no obstacle, and neither is being root.
-func TestCluster_InAPrivateFolder(t *testing.T) {
-	parent := t.TempDir()
-	if err := os.Chmod(parent, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(parent, "postgres")
-	c := start(t, dir)
-	execute(t, c.URL("postgres"), "select 1")
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	home, err := filepath.EvalSymlinks(dir)
+func TestStart_KeepsDataAndPassword(t *testing.T) {
+	t.Parallel()
+	dir := newFolder(t)
+	first, err := Start(t.Context(), Config{DataDir: dir}) // without a cache
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.Remove(dir); err != nil {
-		t.Fatal(err)
+	execute(t, first, "create table survivor ()")
+	stop(t, first)
+	second := start(t, dir)
+	execute(t, second, "drop table survivor")
+	if first.password != second.password {
+		t.Error("the second start has another password")
 	}
-	for _, left := range []string{dir, home} {
-		if _, err := os.Lstat(left); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", left, err)
+	stop(t, second)
+}
+
+func TestStart_PrivateData(t *testing.T) {
+	t.Parallel()
+	c := start(t, newFolder(t))
+	defer stop(t, c)
+	for path, want := range map[string]fs.FileMode{c.dir.data(): 0o700, c.dir.passwordFile(): 0o600, c.dir.log(): 0o600} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("mode of %s = %o, want %o", path, got, want)
 		}
 	}
 }
 
-func TestCluster_OneProgramAtATime(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "postgres")
-	start(t, dir)
-	if _, err := cluster.Start(t.Context(), cluster.Config{DataDir: dir}); !errors.Is(err, cluster.ErrInUse) {
-		t.Errorf("a second program: %v, want ErrInUse", err)
+func TestRestart_AfterCrash(t *testing.T) {
+	t.Parallel()
+	c := start(t, newFolder(t))
+	execute(t, c, "create table survivor ()")
+	c.Kill()
+	if err := c.Restart(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if err := cluster.Remove(dir); !errors.Is(err, cluster.ErrInUse) {
-		t.Errorf("removal: %v, want ErrInUse", err)
+	execute(t, c, "drop table survivor")
+	stop(t, c)
+}
+
+func TestRestart_PortInUse(t *testing.T) {
+	t.Parallel()
+	c := start(t, newFolder(t))
+	c.Kill()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(address, strconv.Itoa(c.Port())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Restart(t.Context())
+	if !errors.Is(err, errPortInUse) {
+		t.Fatalf("error = %v, want %v", err, errPortInUse)
+	}
+	mustHideSecrets(t, err, c)
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Restart(t.Context()); err != nil {
+		t.Error(err)
+	}
+	stop(t, c)
+}
+
+func TestStop_ReportsCrash(t *testing.T) {
+	t.Parallel()
+	c := start(t, newFolder(t))
+	if err := c.server.Load().cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Done()
+	err := c.Stop()
+	mustContain(t, err, "immediate shutdown")
+	mustHideSecrets(t, err, c)
+	stop(t, c) // a second call does nothing
+}
+
+// A folder that only its owner can search, as mktemp creates them, works for every user, root included.
+func TestStart_InPrivateFolder(t *testing.T) {
+	t.Parallel()
+	dir := newFolder(t)
+	if err := os.Chmod(filepath.Dir(dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, dir)
+	execute(t, c, "select 1")
+	stop(t, c)
+	if err := Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, c.dir.path} {
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("after Remove, %s exists: %v", path, err)
+		}
 	}
 }
 
-func TestCluster_EndsWithItsProgram(t *testing.T) {
+func TestStart_RejectsFallbackFolderOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root's clusters have a fallback folder")
+	}
 	dir := filepath.Join(t.TempDir(), "postgres")
+	fallback := fallbackDir(dir)
+	if err := os.Mkdir(fallback, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(fallback); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chown(fallback, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Config{DataDir: dir})
+	mustContain(t, err, "another user")
+}
+
+func TestStart_OneProcessAtATime(t *testing.T) {
+	t.Parallel()
+	dir := newFolder(t)
+	c := start(t, dir)
+	if _, err := Start(t.Context(), Config{DataDir: dir}); !errors.Is(err, ErrInUse) {
+		t.Errorf("second start: error = %v, want %v", err, ErrInUse)
+	}
+	if err := Remove(dir); !errors.Is(err, ErrInUse) {
+		t.Errorf("removal: error = %v, want %v", err, ErrInUse)
+	}
+	stop(t, c)
+}
+
+func TestServer_EndsWithKilledParent(t *testing.T) {
+	t.Parallel()
+	dir := newFolder(t)
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childFolder+"="+dir)
 	child.Stderr = os.Stderr
@@ -148,74 +273,142 @@ func TestCluster_EndsWithItsProgram(t *testing.T) {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	pid := postmaster(t, dir)
+	path, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(path, dataName)
+	pid, err := readPID(filepath.Join(data, "postmaster.pid"))
+	if err != nil || !servesData(t.Context(), pid, data) {
+		t.Fatalf("process %d does not serve %s: %v", pid, data, err)
+	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = child.Wait() // "signal: killed" is what was asked for
+	_ = child.Wait() // its error is the kill
 	if runtime.GOOS == "linux" {
-		// What is left of the process may stay until init waits for it; its command line doesn't.
-		await(t, "the server's end", func() bool {
-			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			return err != nil || len(line) == 0
-		})
+		eventstest.Eventually(t, "the server has ended", func() bool { return !servesData(t.Context(), pid, data) })
 	}
-	execute(t, start(t, dir).URL("postgres"), "select 1")
+	c := start(t, dir)
+	execute(t, c, "select 1")
+	stop(t, c)
 }
 
-// postmaster is the pid of the server in a cluster's folder.
-func postmaster(t *testing.T, dir string) int {
-	t.Helper()
-	file, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
-	if err != nil {
+// An unlocked folder with a running server is what a killed process leaves where the kernel does not end the server.
+func TestStart_StopsServerOfKilledParent(t *testing.T) {
+	t.Parallel()
+	dir := newFolder(t)
+	first := start(t, dir)
+	if err := first.dir.close(); err != nil {
 		t.Fatal(err)
 	}
-	first, _, _ := strings.Cut(string(file), "\n")
-	pid, err := strconv.Atoi(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pid
+	second := start(t, dir)
+	<-first.Done()
+	stop(t, second)
 }
 
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !condition(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within half a minute: %s", what)
+func TestRemove_StopsServerOfKilledParent(t *testing.T) {
+	t.Parallel()
+	dir := newFolder(t)
+	c := start(t, dir)
+	if err := c.dir.close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Done()
+}
+
+// After a restart of the machine, the pid in postmaster.pid can belong to any process.
+func TestStart_SparesForeignProcess(t *testing.T) {
+	t.Parallel()
+	dir := newFolder(t)
+	first := start(t, dir)
+	stop(t, first)
+	pidFile := filepath.Join(first.dir.data(), "postmaster.pid")
+	if err := os.WriteFile(pidFile, []byte(strconv.Itoa(os.Getppid())+"\n"+first.dir.data()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stop(t, start(t, dir))
+}
+
+func TestStart_RejectsAnotherMajorVersion(t *testing.T) {
+	t.Parallel()
+	dir := newFolder(t)
+	c := start(t, dir)
+	stop(t, c)
+	if err := os.WriteFile(filepath.Join(c.dir.data(), versionFile), []byte("13\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Config{DataDir: dir})
+	mustContain(t, err, "--fresh")
+}
+
+func TestStart_EndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := Start(ctx, Config{DataDir: newFolder(t), Progress: func(step string) {
+		if strings.HasPrefix(step, "creating") {
+			cancel()
 		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want %v", err, context.Canceled)
 	}
 }
 
-func TestStart_SaysWhatIsWrong(t *testing.T) {
+func TestStart_Errors(t *testing.T) {
+	t.Parallel()
 	occupied := t.TempDir()
-	if err := os.WriteFile(filepath.Join(occupied, "letter.txt"), []byte("mine"), 0o600); err != nil {
+	other := filepath.Join(occupied, "notes.txt")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct {
 		name   string
-		config cluster.Config
+		config Config
 		want   string
 	}{
-		{"no programs there", cluster.Config{BinDir: t.TempDir(), DataDir: filepath.Join(t.TempDir(), "p")}, "postgres-bin"},
-		{"a folder with other things", cluster.Config{DataDir: occupied}, occupied},
-		{"no folder", cluster.Config{}, "no folder is named"},
+		{"no programs", Config{BinDir: t.TempDir(), DataDir: newFolder(t)}, "postgres-bin"},
+		{"folder with other files", Config{DataDir: occupied}, occupied},
+		{"no folder", Config{}, "no folder is named"},
+		{"bad setting", Config{
+			DataDir: newFolder(t), InitdbCache: os.Getenv(cacheFolder), Settings: map[string]string{"shared_buffers": "plenty"},
+		}, `invalid value for parameter "shared_buffers"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c, err := cluster.Start(t.Context(), test.config)
-			if err == nil {
-				t.Error(c.Stop())
-				t.Fatal("it starts")
-			}
-			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%q doesn't say %q", err, test.want)
-			}
+			_, err := Start(t.Context(), test.config)
+			mustContain(t, err, test.want)
 		})
 	}
-	if _, err := os.Stat(filepath.Join(occupied, "letter.txt")); err != nil {
-		t.Errorf("what was there is gone: %v", err)
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("a file that was there before: %v", err)
 	}
+}
+
+func TestInitdbCache(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir()
+	// A process that was killed while it filled the cache.
+	if err := os.MkdirAll(filepath.Join(cache, "incomplete", stagingName, versionFile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var clusters []*Cluster
+	for range 2 {
+		c, err := Start(t.Context(), Config{DataDir: newFolder(t), InitdbCache: cache})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop(t, c)
+		execute(t, c, "create table mine ()")
+		clusters = append(clusters, c)
+	}
+	if entries, err := os.ReadDir(cache); err != nil || len(entries) != 1 {
+		t.Errorf("entries of the cache = %v, %v, want 1", entries, err)
+	}
+	// Both have the same password, but do not take each other's server for their own.
+	confused := &Cluster{dir: clusters[0].dir, password: clusters[0].password, port: clusters[1].port}
+	mustContain(t, confused.ping(t.Context()), "another cluster")
 }

@@ -4,75 +4,112 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 )
 
-// versionFile is in every data directory and holds the major version that made it.
+// versionFile is in every data directory and holds the major version that created it.
 const versionFile = "PG_VERSION"
 
-func (h *home) initialized() bool {
-	_, err := os.Stat(filepath.Join(h.data(), versionFile))
+func (d *directory) initialized() bool {
+	_, err := os.Stat(filepath.Join(d.data(), versionFile))
 	return err == nil
 }
 
-// initialize makes the data directory. It gets its name when it is complete, so
-// an interruption leaves nothing that looks like a cluster.
-func (h *home) initialize(ctx context.Context, pg install, durable bool) error {
-	staging := filepath.Join(h.dir, stagingName)
-	if err := h.stage(staging); err != nil {
+// initialize creates the data directory under another name and renames it when it is complete, so that Start repeats an
+// interrupted initialization.
+func (d *directory) initialize(ctx context.Context, pg programs, cache string) error {
+	err := errors.Join(os.RemoveAll(d.staging()), os.RemoveAll(d.passwordFile()))
+	switch {
+	case err != nil:
+	case cache == "":
+		err = d.initdb(ctx, pg)
+	default:
+		err = d.copyFromCache(ctx, pg, cache)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(d.staging()))
+	}
+	return os.Rename(d.staging(), d.data())
+}
+
+// initdb runs PostgreSQL's program of that name with a new password.
+func (d *directory) initdb(ctx context.Context, pg programs) error {
+	if err := os.Mkdir(d.staging(), 0o700); err != nil {
 		return err
 	}
-	args := []string{
-		"--pgdata", staging, "--username", "postgres", "--pwfile", h.password(),
-		"--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-instructions",
+	if err := os.WriteFile(d.passwordFile(), []byte(rand.Text()+"\n"), 0o600); err != nil {
+		return err
 	}
-	if !durable {
-		args = append(args, "--no-sync")
+	if err := errors.Join(d.account.chown(d.staging()), d.account.chown(d.passwordFile())); err != nil {
+		return err
 	}
 	var output bytes.Buffer
-	cmd := h.command(pg, "initdb", args...)
+	cmd := d.command(pg, "initdb",
+		"--pgdata", d.staging(), "--username", "postgres", "--pwfile", d.passwordFile(), "--auth", "scram-sha-256",
+		"--encoding", "UTF8", "--locale", "C", "--no-instructions", "--no-sync")
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := run(ctx, cmd); err != nil {
-		return errors.Join(fmt.Errorf("%w\n%s", err, lastLines(output.String())), os.RemoveAll(staging))
+		return fmt.Errorf("%w\n%s", err, lastLines(output.String()))
 	}
-	return os.Rename(staging, h.data())
+	return nil
 }
 
-// stage prepares what initdb needs: an empty directory and a password of its user's.
-func (h *home) stage(staging string) error {
-	if err := os.RemoveAll(staging); err != nil {
+// copyFromCache copies an initialized folder from the cache. If the cache has none of this PostgreSQL, it runs initdb and
+// puts a copy into the cache.
+func (d *directory) copyFromCache(ctx context.Context, pg programs, cache string) error {
+	lock, err := waitLock(ctx, cache)
+	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(staging, 0o700); err != nil {
+	defer lock.Close()
+	key := sha256.Sum256([]byte(pg.version + runtime.GOOS + runtime.GOARCH))
+	cached := filepath.Join(cache, hex.EncodeToString(key[:8]))
+	if _, err := os.Stat(cached); err != nil {
+		if err := d.initdb(ctx, pg); err != nil {
+			return err
+		}
+		incomplete := filepath.Join(cache, "incomplete")
+		if err := os.RemoveAll(incomplete); err != nil { // a killed process leaves it
+			return err
+		}
+		if err := os.CopyFS(incomplete, os.DirFS(d.path)); err != nil {
+			return err
+		}
+		return os.Rename(incomplete, cached)
+	}
+	if err := os.CopyFS(d.path, os.DirFS(cached)); err != nil {
 		return err
 	}
-	if err := h.owner.own(staging); err != nil {
+	if err := errors.Join(os.Chmod(d.staging(), 0o700), os.Chmod(d.passwordFile(), 0o600), d.account.chown(d.passwordFile())); err != nil {
 		return err
 	}
-	if err := os.WriteFile(h.password(), []byte(rand.Text()+"\n"), 0o600); err != nil {
-		return err
-	}
-	return h.owner.own(h.password())
+	return filepath.WalkDir(d.staging(), func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, d.account.chown(path))
+	})
 }
 
-// open checks that this PostgreSQL can run the cluster and returns its superuser's password.
-func (h *home) open(pg install) (string, error) {
-	made, err := os.ReadFile(filepath.Join(h.data(), versionFile))
+// readPassword returns the superuser's password, if this PostgreSQL can run the cluster.
+func (d *directory) readPassword(pg programs) (string, error) {
+	version, err := os.ReadFile(filepath.Join(d.data(), versionFile))
 	if err != nil {
 		return "", fmt.Errorf("cluster's version: %w", err)
 	}
-	if major := strings.TrimSpace(string(made)); major != strconv.Itoa(pg.major) {
-		return "", fmt.Errorf("the cluster in %s was made by PostgreSQL %s, and %s holds PostgreSQL %d: "+
-			"make a new cluster with --fresh, or name the folder of PostgreSQL %[2]s with --postgres-bin",
-			h.dir, major, pg.dir, pg.major)
+	if major := strings.TrimSpace(string(version)); major != strconv.Itoa(pg.major) {
+		return "", fmt.Errorf("the cluster in %s was created by PostgreSQL %s, but %s holds PostgreSQL %d: "+
+			"create a new cluster with --fresh, or name the folder of PostgreSQL %[2]s with --postgres-bin",
+			d.path, major, pg.dir, pg.major)
 	}
-	password, err := os.ReadFile(h.password())
+	password, err := os.ReadFile(d.passwordFile())
 	if err != nil {
 		return "", fmt.Errorf("cluster's password: %w", err)
 	}
@@ -80,17 +117,17 @@ func (h *home) open(pg install) (string, error) {
 }
 
 // command is one of PostgreSQL's programs, run as the server's user in the cluster's folder.
-func (h *home) command(pg install, program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(pg.dir, program), args...) //nolint:noctx // it ends by signals, which let PostgreSQL shut down
-	cmd.Dir = h.dir
-	cmd.Env = bareEnvironment()
-	h.owner.assume(cmd)
+func (d *directory) command(pg programs, program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(pg.dir, program), args...) //nolint:noctx // signals end it, so that PostgreSQL can shut down
+	cmd.Dir = d.path
+	cmd.Env = minimalEnvironment()
+	d.account.runAs(cmd)
 	return cmd
 }
 
-// bareEnvironment is all that PostgreSQL's programs get to see of this program's
-// environment: it may hold secrets, and PG* variables that would change what they do.
-func bareEnvironment() []string {
+// minimalEnvironment is what PostgreSQL's programs see of this process's environment, which may hold secrets, and PG*
+// variables that change what the programs do.
+func minimalEnvironment() []string {
 	env := []string{"LC_ALL=C"}
 	for _, name := range []string{"PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"} {
 		if value, ok := os.LookupEnv(name); ok {

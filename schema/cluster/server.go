@@ -18,28 +18,27 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// address is the only one that the server listens on.
+// address is the only address that the server listens on.
 const address = "127.0.0.1"
 
-// startWait bounds a start. Only the recovery after a crash takes longer than a second.
-const startWait = 2 * time.Minute
+// startTimeout bounds a start. Only recovery after a crash takes longer than a second.
+const startTimeout = 2 * time.Minute
 
-var errPortTaken = errors.New("the port is taken")
+var errPortInUse = errors.New("port already in use")
 
-// launchAnywhere starts the server on a free port. Another program can take the
-// port before the server does.
-func (c *Cluster) launchAnywhere(ctx context.Context) error {
+// startOnFreePort starts the server on a free port. It tries again if another program takes the port first.
+func (c *Cluster) startOnFreePort(ctx context.Context) error {
 	var err error
 	for range 5 {
 		if c.port, err = freePort(ctx); err != nil {
 			return fmt.Errorf("free port: %w", err)
 		}
 		var p *process
-		if p, err = c.launch(ctx, c.port); err == nil {
+		if p, err = c.startServer(ctx); err == nil {
 			c.server.Store(p)
 			return nil
 		}
-		if !errors.Is(err, errPortTaken) {
+		if !errors.Is(err, errPortInUse) {
 			break
 		}
 	}
@@ -54,135 +53,130 @@ func freePort(ctx context.Context) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// launch starts the server on the port and waits until it answers.
-func (c *Cluster) launch(ctx context.Context, port int) (*process, error) {
-	log, err := os.OpenFile(c.home.log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+// startServer starts the server on the cluster's port and waits until it answers.
+func (c *Cluster) startServer(ctx context.Context) (*process, error) {
+	log, err := os.OpenFile(c.dir.log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	defer log.Close() // the server has its own handle
-	cmd := c.home.command(c.install, "postgres", c.arguments(port)...)
+	cmd := c.dir.command(c.programs, "postgres", c.arguments()...)
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := startProcess(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	if err := c.await(ctx, p); err != nil {
+	if err := c.waitReady(ctx, p); err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
 	return p, nil
 }
 
-// arguments are those of the postgres program. Of settings named twice the last holds.
-func (c *Cluster) arguments(port int) []string {
+// arguments are those of the postgres program.
+func (c *Cluster) arguments() []string {
 	settings := map[string]string{
-		"log_timezone":    "UTC",
-		"max_connections": "100",
-		"shared_buffers":  "64MB",
-		"timezone":        "UTC",
-	}
-	if !c.config.Durable {
-		maps.Copy(settings, map[string]string{"fsync": "off", "full_page_writes": "off"})
+		// Commits survive a crash of the server, but not of the machine.
+		"fsync":            "off",
+		"full_page_writes": "off",
+		"log_timezone":     "UTC",
+		"max_connections":  "100",
+		"shared_buffers":   "64MB",
+		"timezone":         "UTC",
 	}
 	maps.Copy(settings, c.config.Settings)
 	maps.Copy(settings, map[string]string{
 		"listen_addresses":        address,
 		"logging_collector":       "off",
-		"port":                    strconv.Itoa(port),
+		"port":                    strconv.Itoa(c.port),
 		"unix_socket_directories": "",
 	})
-	args := []string{"-D", c.home.data()}
+	args := []string{"-D", c.dir.data()}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "-c", name+"="+settings[name])
 	}
 	return args
 }
 
-// await returns once the server answers, or has ended, or has had its time.
-func (c *Cluster) await(ctx context.Context, p *process) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startWait, errors.New("start takes too long"))
+// waitReady returns once the server answers, or with an error if it has ended or takes too long.
+func (c *Cluster) waitReady(ctx context.Context, p *process) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
 	defer cancel()
-	// Who has taken the port may leave a ping waiting, which then ends with the server.
-	running, end := context.WithCancel(ctx)
-	defer end()
-	go func() {
-		select {
-		case <-p.done:
-			end()
-		case <-running.Done():
-		}
-	}()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := c.ping(running)
+		err := c.ping(ctx)
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-p.done:
-			return c.postMortem(p)
+			return c.exitError(p)
 		case <-ctx.Done():
-			return fmt.Errorf("postgres: %w, its last answer was: %s", context.Cause(ctx), answer(err))
+			return fmt.Errorf("postgres: %w; last answer: %s", context.Cause(ctx), serverMessage(err))
 		case <-tick.C:
 		}
 	}
 }
 
-// ping proves both ways: SCRAM, which it insists on, shows that who answers on
-// the port knows the password too, hence is this cluster and no other program.
+// ping checks that this cluster's server answers on the port, and not another program. SCRAM proves that the server knows
+// the password; the data directory tells apart clusters that were copied from one InitdbCache.
 func (c *Cluster) ping(ctx context.Context) error {
 	config, err := pgx.ParseConfig(c.URL("postgres"))
 	if err != nil {
 		return err
 	}
-	config.ConnectTimeout = 5 * time.Second
+	config.ConnectTimeout = time.Second // another program that has taken the port may never answer
 	config.RequireAuth = "scram-sha-256"
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err
 	}
-	return conn.Close(ctx)
+	var data string
+	err = conn.QueryRow(ctx, "show data_directory").Scan(&data)
+	if err == nil && data != c.dir.data() {
+		err = errors.New("another cluster answers on the port")
+	}
+	return errors.Join(err, conn.Close(ctx))
 }
 
-// answer is what the server said; the driver's own words would show the port.
-func answer(err error) string {
+// serverMessage is the server's own message. The driver's text would show the port.
+func serverMessage(err error) string {
 	if refusal := (*pgconn.PgError)(nil); errors.As(err, &refusal) {
 		return refusal.Message
 	}
 	return "none"
 }
 
-// postMortem is the error that tells why the server has ended.
-func (c *Cluster) postMortem(p *process) error {
-	said := c.lastWords()
-	if strings.Contains(said, "could not create any TCP/IP sockets") {
-		return fmt.Errorf("postgres: %w", errPortTaken)
+// exitError says why the server has ended.
+func (c *Cluster) exitError(p *process) error {
+	log := c.logTail()
+	if strings.Contains(log, "could not create any TCP/IP sockets") {
+		return fmt.Errorf("postgres: %w", errPortInUse)
 	}
-	how := "with success"
+	status := "exit status 0"
 	if p.err != nil {
-		how = p.err.Error()
+		status = p.err.Error()
 	}
-	return fmt.Errorf("postgres ended: %s; its log %s ends with\n%s", how, c.home.log(), said)
+	return fmt.Errorf("postgres ended: %s; the end of its log %s:\n%s", status, c.dir.log(), log)
 }
 
-// lastWords is the end of the log, without the port.
-func (c *Cluster) lastWords() string {
-	f, err := os.Open(c.home.log())
+// logTail is the end of the log, without the port.
+func (c *Cluster) logTail() string {
+	f, err := os.Open(c.dir.log())
 	if err != nil {
 		return err.Error()
 	}
 	defer f.Close()
-	// The end of a file shorter than that is the whole file, where Seek has refused and moved nothing.
+	// In a file that is shorter, Seek fails and moves nothing.
 	_, _ = f.Seek(-8<<10, io.SeekEnd)
-	said, err := io.ReadAll(f)
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return err.Error()
 	}
-	return regexp.MustCompile(`port \d+`).ReplaceAllString(lastLines(string(said)), "port ...")
+	return regexp.MustCompile(`port \d+`).ReplaceAllString(lastLines(string(text)), "port ...")
 }
 
-// lastLines is enough of a program's output to see what ended it.
+// lastLines returns the lines of a program's output that usually say why it ended.
 func lastLines(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return strings.Join(lines[max(0, len(lines)-12):], "\n")

@@ -1,7 +1,6 @@
 package schematest
 
 import (
-	"context"
 	"crypto/rand"
 	"strings"
 	"testing"
@@ -11,19 +10,19 @@ import (
 	"callboard/schema/cluster"
 )
 
-// Database is one test's database, dropped when the test ends.
+// Database is one test's database. It is dropped when the test ends.
 type Database struct {
 	server *server
 	name   string
 }
 
-// New copies a database from the template. The test fails with the reason where no PostgreSQL can be had.
+// New creates a database with callboard's schema. The test fails if no PostgreSQL is available.
 func New(tb testing.TB) *Database {
 	tb.Helper()
 	return create(tb, template)
 }
 
-// NewEmpty is a database without callboard's schema.
+// NewEmpty creates a database without callboard's schema.
 func NewEmpty(tb testing.TB) *Database {
 	tb.Helper()
 	return create(tb, "template1")
@@ -31,19 +30,15 @@ func NewEmpty(tb testing.TB) *Database {
 
 func create(tb testing.TB, template string) *Database {
 	tb.Helper()
-	s, err := shared()
+	s, err := sharedServer()
 	if err != nil {
 		tb.Fatalf("PostgreSQL: %v", err)
 	}
 	d := &Database{server: s, name: "test_" + strings.ToLower(rand.Text())}
-	if err := s.exec(tb.Context(), "create database "+d.name+" template "+template+s.strategy); err != nil {
+	if _, err := s.admin.Exec(tb.Context(), "create database "+d.name+" template "+template+s.strategy); err != nil {
 		tb.Fatalf("create database: %v", err)
 	}
-	tb.Cleanup(func() {
-		if err := s.exec(context.Background(), "drop database "+d.name+" with (force)"); err != nil {
-			tb.Errorf("drop database: %v", err)
-		}
-	})
+	tb.Cleanup(func() { s.drop(d.name) })
 	return d
 }
 
@@ -55,10 +50,10 @@ func (d *Database) RoleURL(role string) string {
 	return d.server.cluster.UserURL(role, d.server.password, d.name)
 }
 
-// Cluster is the server that the process's tests share: for tests of faults, which must leave it running.
+// Cluster is the server that all tests of the process share. Fault tests that stop it must start it again.
 func (d *Database) Cluster() *cluster.Cluster { return d.server.cluster }
 
-// Pool is a pool of superuser connections, closed when the test ends.
+// Pool returns a pool of superuser connections. It is closed when the test ends.
 func (d *Database) Pool(tb testing.TB) *pgxpool.Pool {
 	tb.Helper()
 	pool, err := pgxpool.New(tb.Context(), d.URL())

@@ -1,6 +1,7 @@
 package schematest_test
 
 import (
+	"slices"
 	"testing"
 
 	"callboard/schema/schematest"
@@ -8,14 +9,70 @@ import (
 
 func TestMain(m *testing.M) { schematest.Run(m) }
 
-func TestNew_DatabasesAreApart(t *testing.T) {
-	first, second := schematest.New(t).Pool(t), schematest.New(t).Pool(t)
-	if _, err := first.Exec(t.Context(), "insert into control.generation (definition, state) values ('x', 'dropped')"); err != nil {
+const countGenerations = "select count(*) from control.generation"
+
+func count(t *testing.T, d *schematest.Database) int {
+	t.Helper()
+	var n int
+	if err := d.Pool(t).QueryRow(t.Context(), countGenerations).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
-	var n int
-	if err := second.QueryRow(t.Context(), "select count(*) from control.generation").Scan(&n); err != nil || n != 1 {
-		t.Errorf("%d generations, %v; want the template's one", n, err)
+	return n
+}
+
+func TestNew_SeparateDatabases(t *testing.T) {
+	first, second := schematest.New(t), schematest.New(t)
+	const insert = "insert into control.generation (definition, state) values ('x', 'dropped')"
+	if _, err := first.Pool(t).Exec(t.Context(), insert); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, first); n != 2 {
+		t.Errorf("generations in the first database = %d, want 2", n)
+	}
+	if n := count(t, second); n != 1 {
+		t.Errorf("generations in the second database = %d, want 1", n)
+	}
+}
+
+func TestNew_AfterRestartOfTheServer(t *testing.T) {
+	c := schematest.New(t).Cluster()
+	c.Kill()
+	if err := c.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, schematest.New(t)); n != 1 {
+		t.Errorf("generations = %d, want 1", n)
+	}
+}
+
+func TestTables(t *testing.T) {
+	d := schematest.New(t)
+	empty := d.Projection(t)
+	const insert = "insert into projection.phone_system_group values (gen_random_uuid(), 1, 'Pilot', '{}')"
+	if _, err := d.Pool(t).Exec(t.Context(), insert); err != nil {
+		t.Fatal(err)
+	}
+	filled := d.Projection(t)
+	if got := filled.RowCount() - empty.RowCount(); got != 1 {
+		t.Errorf("rows more = %d, want 1", got)
+	}
+	d.TruncateProjection(t)
+	if list := d.Projection(t).Diff(empty); len(list) > 0 {
+		t.Errorf("differences after truncation = %v, want none", list)
+	}
+}
+
+func TestTables_Diff(t *testing.T) {
+	first := schematest.Tables{"a": {"1", "2", "4"}, "b": {"1"}}
+	second := schematest.Tables{"a": {"2", "3", "4"}, "c": {"5", "6"}}
+	want := []string{
+		"a: 1 only in the first: 1", "a: 1 only in the second: 3", "b: 1 only in the first: 1", "c: 2 only in the second: 5",
+	}
+	if got := first.Diff(second); !slices.Equal(got, want) {
+		t.Errorf("differences = %q, want %q", got, want)
+	}
+	if got := first.Diff(first); len(got) > 0 {
+		t.Errorf("differences from itself = %q, want none", got)
 	}
 }
 

@@ -2,5 +2,5 @@
 
 package schematest
 
-// free is none: a file system in memory has a customary place on Linux only.
-func free(string) uint64 { return 0 }
+// freeSpace is 0: other systems have no memoryDir.
+func freeSpace(string) uint64 { return 0 }

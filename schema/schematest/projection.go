@@ -2,6 +2,7 @@ package schematest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,17 +10,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Tables are the rows of a projection as text, sorted, by table: all that a replay of the stream must give again. The positions
-// are not among them, since who owned a partition how often is no part of the meaning.
+// Tables are a projection's rows by table, as sorted text: what every replay of the stream must produce. The positions are
+// missing, because they also say how often a partition changed its owner.
 type Tables map[string][]string
 
-// Projection reads every row of the live projection.
+// Projection reads all rows of the live projection.
 func (d *Database) Projection(tb testing.TB) Tables {
 	tb.Helper()
 	return ReadProjection(tb, d.URL())
 }
 
-// ReadProjection reads every row of the live projection of any database, as the superuser's URL reaches it.
+// ReadProjection reads all rows of the live projection of the database at a superuser's URL.
 func ReadProjection(tb testing.TB, url string) Tables {
 	tb.Helper()
 	tables := Tables{}
@@ -38,7 +39,8 @@ func ReadProjection(tb testing.TB, url string) Tables {
 	return tables
 }
 
-// TruncateProjection empties the live projection, positions included: the next projector replays the stream from its first event.
+// TruncateProjection empties the live projection and its positions, so that the next projector replays the stream from its
+// first event.
 func (d *Database) TruncateProjection(tb testing.TB) {
 	tb.Helper()
 	withConn(tb, d.URL(), func(conn *pgx.Conn) {
@@ -61,7 +63,7 @@ func withConn(tb testing.TB, url string, work func(*pgx.Conn)) {
 	}
 }
 
-// projectionTables are asked for, so that one added later is compared without being named anywhere.
+// projectionTables lists the tables from the catalog, so that a new table is compared too.
 func projectionTables(tb testing.TB, conn *pgx.Conn) []string {
 	tb.Helper()
 	rows, err := conn.Query(tb.Context(),
@@ -76,23 +78,24 @@ func projectionTables(tb testing.TB, conn *pgx.Conn) []string {
 	return names
 }
 
-// Diff returns the rows that only one side has, the first of each table: "call_log: only here: (...)". None: the two are equal.
+// Diff returns how many rows of each table only one side has, with the first of them: "call_log: 3 only in the first: (...)".
+// It returns nothing if both are equal.
 func (t Tables) Diff(other Tables) []string {
+	names := slices.Concat(slices.Collect(maps.Keys(t)), slices.Collect(maps.Keys(other)))
+	slices.Sort(names)
 	var list []string
-	for name, rows := range t {
-		here, there := missing(rows, other[name]), missing(other[name], rows)
-		if len(here) > 0 {
-			list = append(list, fmt.Sprintf("%s: %d only here: %s", name, len(here), here[0]))
+	for _, name := range slices.Compact(names) {
+		if first := missing(t[name], other[name]); len(first) > 0 {
+			list = append(list, fmt.Sprintf("%s: %d only in the first: %s", name, len(first), first[0]))
 		}
-		if len(there) > 0 {
-			list = append(list, fmt.Sprintf("%s: %d only there: %s", name, len(there), there[0]))
+		if second := missing(other[name], t[name]); len(second) > 0 {
+			list = append(list, fmt.Sprintf("%s: %d only in the second: %s", name, len(second), second[0]))
 		}
 	}
-	slices.Sort(list)
 	return list
 }
 
-// missing are the sorted rows that are not among the sorted others.
+// missing returns the rows that are not among the others, which are sorted.
 func missing(rows, others []string) []string {
 	var list []string
 	for _, row := range rows {
@@ -103,7 +106,7 @@ func missing(rows, others []string) []string {
 	return list
 }
 
-// RowCount is how many rows all tables hold.
+// RowCount is the number of rows in all tables.
 func (t Tables) RowCount() int {
 	n := 0
 	for _, rows := range t {

@@ -1,7 +1,8 @@
 // Package schematest gives every test a PostgreSQL database of its own, with callboard's schema in it.
 //
-// One server runs per test process. The schema is applied once, to a template from which each test's database is copied. The
-// server ends with the process, killed or not; what a killed process leaves on disk, a later one removes.
+// One server runs per test process. The schema is migrated once, in a template database of which each test's database is a
+// copy. The server ends with the process, even if the process is killed. The folder of a killed process is removed by a later
+// one.
 package schematest
 
 import (
@@ -13,43 +14,49 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/schema"
 	"callboard/schema/cluster"
 )
 
 const (
-	template  = "callboard_template"
-	folder    = "callboard-test-postgres-"
-	startTime = 2 * time.Minute
+	template     = "callboard_template"
+	folderPrefix = "callboard-test-postgres-"
+	startTimeout = 2 * time.Minute
 
-	memory = "/dev/shm"
-	plenty = 4 << 30
+	memoryDir     = "/dev/shm"
+	minFreeMemory = 4 << 30 // bytes
 )
 
-// server is the process's PostgreSQL, with the roles' password.
+// server is the process's PostgreSQL server.
 type server struct {
 	cluster  *cluster.Cluster
 	dir      string
-	password string // of every role but the superuser
-	strategy string // the clause that makes a copy of the template fastest
+	password string        // of every role but the superuser
+	strategy string        // the clause of create database that is fastest here
+	admin    *pgxpool.Pool // of the superuser, to create and drop databases
+
+	drops    sync.WaitGroup
+	dropping sync.Mutex // one drop at a time, so that most connections are left for New
+	stopping atomic.Bool
 }
 
 // The process has one server, started by its first test.
 //
-//nolint:gochecknoglobals // a test binary has no main to build it in
+//nolint:gochecknoglobals // a test binary has no main that could create it
 var process struct {
 	once   sync.Once
 	server *server
 	err    error
 }
 
-// Run runs a package's tests, stops the server and exits; it is all that TestMain does. The checks come after, if the tests
-// passed: a leaked goroutine, say.
+// Run runs a package's tests, stops the server and exits; TestMain calls nothing else. If the tests have passed, Run also
+// runs the checks, for leaked goroutines for example.
 func Run(m *testing.M, checks ...func() error) {
 	code := m.Run()
 	if err := Stop(); err != nil {
@@ -79,30 +86,32 @@ func Stop() error {
 	return nil
 }
 
-// shared is the process's server.
-func shared() (*server, error) {
+// sharedServer starts the process's server unless it runs.
+func sharedServer() (*server, error) {
 	process.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), startTime)
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
 		process.server, process.err = start(ctx)
 	})
 	return process.server, process.err
 }
 
-func start(ctx context.Context) (_ *server, err error) {
-	base := base()
-	sweep(base)
-	s := &server{dir: filepath.Join(base, folder+strings.ToLower(rand.Text())), password: rand.Text()}
+func start(ctx context.Context) (*server, error) {
+	base := baseDir()
+	removeAbandoned(base)
+	s := &server{dir: filepath.Join(base, folderPrefix+strings.ToLower(rand.Text())), password: rand.Text()}
+	var err error
 	s.cluster, err = cluster.Start(ctx, cluster.Config{
-		DataDir:  s.dir,
-		Download: true,
-		Settings: map[string]string{"max_connections": "200", "max_wal_size": "1GB"},
+		DataDir:     s.dir,
+		Download:    true,
+		InitdbCache: initdbCache(),
+		Settings:    map[string]string{"max_connections": "200", "max_wal_size": "1GB"},
 	})
 	if err != nil {
 		return nil, errors.Join(err, cluster.Remove(s.dir))
 	}
-	// The default, through the log, is the faster one on a disk.
-	if base == memory && s.cluster.Major() >= 15 {
+	// The default strategy, through the write-ahead log, is the faster one on a disk.
+	if base == memoryDir && s.cluster.Major() >= 15 {
 		s.strategy = " strategy file_copy"
 	}
 	if err := s.prepare(ctx); err != nil {
@@ -111,54 +120,82 @@ func start(ctx context.Context) (_ *server, err error) {
 	return s, nil
 }
 
-// prepare makes the template and gives the roles a password.
+// prepare creates the template and sets the roles' password.
 func (s *server) prepare(ctx context.Context) error {
-	if err := s.exec(ctx, "create database "+template); err != nil {
+	config, err := pgxpool.ParseConfig(s.cluster.URL("postgres"))
+	if err != nil {
 		return err
+	}
+	// Connections of before a restart of the server are replaced.
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return true }
+	if s.admin, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return err
+	}
+	if _, err := s.admin.Exec(ctx, "create database "+template+s.strategy); err != nil {
+		return fmt.Errorf("create template: %w", err)
 	}
 	if _, err := schema.Migrate(ctx, s.cluster.URL(template)); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	for _, role := range []string{"callboard_projector", "callboard_reader", "callboard_operator"} {
-		if err := s.exec(ctx, fmt.Sprintf("alter role %s password '%s'", role, s.password)); err != nil {
-			return err
+		if _, err := s.admin.Exec(ctx, fmt.Sprintf("alter role %s password '%s'", role, s.password)); err != nil {
+			return fmt.Errorf("password of %s: %w", role, err)
 		}
 	}
 	return nil
 }
 
-// exec runs a statement that concerns the whole server.
-func (s *server) exec(ctx context.Context, statement string) error {
-	conn, err := pgx.Connect(ctx, s.cluster.URL("postgres"))
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	_, err = conn.Exec(ctx, statement)
-	return errors.Join(err, conn.Close(ctx))
+// drop drops a database in the background, because PostgreSQL waits 100 ms if a session has ended just before.
+func (s *server) drop(name string) {
+	s.drops.Go(func() {
+		s.dropping.Lock()
+		defer s.dropping.Unlock()
+		if !s.stopping.Load() {
+			// A database that is not dropped needs space only until the server's folder is removed.
+			_, _ = s.admin.Exec(context.Background(), "drop database "+name+" with (force)")
+		}
+	})
 }
 
 func (s *server) stop() error {
+	s.stopping.Store(true)
+	s.drops.Wait()
+	if s.admin != nil {
+		s.admin.Close()
+	}
 	return errors.Join(s.cluster.Stop(), cluster.Remove(s.dir))
 }
 
-// base is where the server's folder goes: into memory if there is plenty, because a copy of the template is some 300 files,
-// which a disk takes up to ten times as long for.
-func base() string {
-	if free(memory) >= plenty {
-		return memory
+// baseDir is where the server's folder is created: in memory if enough is free. A copy of the template is some 300 files,
+// for which a disk needs up to ten times as long.
+func baseDir() string {
+	if freeSpace(memoryDir) >= minFreeMemory {
+		return memoryDir
 	}
 	return os.TempDir()
 }
 
-// sweep removes what killed processes left. A process that still runs holds its cluster, which is left alone then; one that has
-// just made its folder would be kept from holding it.
-func sweep(base string) {
-	// The pattern is well-formed, and what can't be removed is somebody else's.
-	left, _ := filepath.Glob(filepath.Join(base, folder+"*"))
-	for _, dir := range left {
-		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) < time.Minute {
-			continue
+// initdbCache is where all test processes of this user share initdb's result; empty where there is no such folder.
+func initdbCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	dir = filepath.Join(dir, "callboard", "test-initdb")
+	if os.MkdirAll(dir, 0o700) != nil {
+		return ""
+	}
+	return dir
+}
+
+// removeAbandoned removes the folders of killed processes. A running process has its folder locked; one that has created its
+// folder less than a minute ago may not have locked it yet.
+func removeAbandoned(base string) {
+	// The pattern is well-formed. Folders that cannot be removed belong to running processes or other users.
+	dirs, _ := filepath.Glob(filepath.Join(base, folderPrefix+"*"))
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) >= time.Minute {
+			_ = cluster.Remove(dir)
 		}
-		_ = cluster.Remove(dir)
 	}
 }

@@ -9,28 +9,30 @@ import (
 )
 
 func TestParseMajor(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
-		said string
-		want int
+		version string
+		want    int // 0: an error
 	}{
-		{"postgres (PostgreSQL) 17.5\n", 17},
-		{"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n", 15},
-		{"postgres (PostgreSQL) 19beta1\n", 19},
-		{"postgres (EnterpriseDB) 17.5\n", 0},
+		{"postgres (PostgreSQL) 17.5", 17},
+		{"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", 15},
+		{"postgres (PostgreSQL) 19beta1", 19},
+		{"postgres (EnterpriseDB) 17.5", 0},
 	}
 	for _, test := range tests {
-		got, err := parseMajor(test.said)
+		got, err := parseMajor(test.version)
 		if got != test.want || (err == nil) != (test.want != 0) {
-			t.Errorf("%q: %d, %v; want %d", test.said, got, err, test.want)
+			t.Errorf("parseMajor(%q) = %d, %v, want %d", test.version, got, err, test.want)
 		}
 	}
 }
 
-func TestInspect_SaysWhatIsUnfit(t *testing.T) {
+func TestCheckPrograms_Errors(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, postgres, want string }{
-		{"too old", "#!/bin/sh\necho 'postgres (PostgreSQL) 12.3'\n", "it holds PostgreSQL 12, and 14 or newer is needed"},
-		{"another program", "#!/bin/sh\necho hello\n", `calls itself "hello"`},
-		{"one that can't run", "#!/no/such/shell\n", "can't run its programs"},
+		{"too old", "#!/bin/sh\necho 'postgres (PostgreSQL) 12.3'\n", "PostgreSQL 12 is too old, 14 or newer is required"},
+		{"another program", "#!/bin/sh\necho hello\n", `unexpected output of postgres --version: "hello"`},
+		{"not executable", "#!/no/such/shell\n", "cannot run postgres --version"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -40,15 +42,14 @@ func TestInspect_SaysWhatIsUnfit(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := inspect(t.Context(), dir, account{name: "this user"})
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want %q", err, test.want)
-			}
+			_, err := checkPrograms(t.Context(), dir, account{name: "this user"})
+			mustContain(t, err, test.want)
 		})
 	}
 }
 
-func TestErrNoInstall_NamesOneCommand(t *testing.T) {
+func TestErrNotInstalled_NamesOneCommand(t *testing.T) {
+	t.Parallel()
 	only := func(manager string) func(string) (string, error) {
 		return func(name string) (string, error) {
 			if name == manager {
@@ -64,13 +65,13 @@ func TestErrNoInstall_NamesOneCommand(t *testing.T) {
 	}
 	for _, test := range tests {
 		if got := installCommand(test.system, only(test.manager)); got != test.want {
-			t.Errorf("%s with %s: %s, want %s", test.system, test.manager, got, test.want)
+			t.Errorf("installCommand(%s) with %s = %s, want %s", test.system, test.manager, got, test.want)
 		}
 	}
-	message := errNoInstall([]string{"/opt/pg12: too old"}).Error()
+	message := errNotInstalled([]string{"/opt/pg12: too old"}).Error()
 	for _, want := range []string{"install it with", "--postgres-bin", "/opt/pg12: too old"} {
 		if !strings.Contains(message, want) {
-			t.Errorf("%q doesn't say %q", message, want)
+			t.Errorf("message = %q, want one that contains %q", message, want)
 		}
 	}
 }

@@ -18,10 +18,10 @@ import (
 type account struct {
 	name     string
 	uid, gid uint32
-	switched bool // it is not the user of this program
+	switched bool // it is not this process's user
 }
 
-// serverAccount is this program's own user, except for root, whom PostgreSQL refuses.
+// serverAccount is this process's user, or an unprivileged one if that is root, because PostgreSQL refuses to run as root.
 func serverAccount() (account, error) {
 	if uid := os.Geteuid(); uid != 0 {
 		return account{name: "uid " + strconv.Itoa(uid), uid: uint32(uid), gid: uint32(os.Getegid())}, nil
@@ -31,7 +31,7 @@ func serverAccount() (account, error) {
 		if err != nil {
 			continue
 		}
-		// Some systems write nobody's ids as negative numbers.
+		// Some systems have negative ids for nobody.
 		uid, err1 := strconv.ParseInt(u.Uid, 10, 64)
 		gid, err2 := strconv.ParseInt(u.Gid, 10, 64)
 		if err := errors.Join(err1, err2); err != nil {
@@ -42,24 +42,24 @@ func serverAccount() (account, error) {
 	return account{}, errors.New("PostgreSQL does not run as root, and this machine has neither a user postgres nor a user nobody")
 }
 
-// assume makes cmd run as the account.
-func (a account) assume(cmd *exec.Cmd) {
+// runAs makes cmd run as the account.
+func (a account) runAs(cmd *exec.Cmd) {
 	if a.switched {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid}}
 	}
 }
 
-// own gives path to the account.
-func (a account) own(path string) error {
+// chown makes the account the owner of path.
+func (a account) chown(path string) error {
 	if !a.switched {
 		return nil
 	}
 	return os.Lchown(path, int(a.uid), int(a.gid))
 }
 
-// canEnter tells whether the account can reach dir, an absolute path without
-// links, and go through it. Only root asks on behalf of another, and root can stat everything.
-func (a account) canEnter(dir string) bool {
+// canReach reports whether the account can search dir, an absolute path without links, and all its parents. Only root asks
+// this for another user, and root can stat everything.
+func (a account) canReach(dir string) bool {
 	if !a.switched {
 		return true
 	}
@@ -75,7 +75,7 @@ func (a account) canEnter(dir string) bool {
 	}
 }
 
-// searchBit is the permission bit that decides whether the account may enter the folder.
+// searchBit is the permission bit that applies when the account searches the folder.
 func (a account) searchBit(info fs.FileInfo) fs.FileMode {
 	stat := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -88,8 +88,8 @@ func (a account) searchBit(info fs.FileInfo) fs.FileMode {
 	}
 }
 
-// isOwn tells whether the file belongs to this program's user.
-func isOwn(info fs.FileInfo) bool {
+// ownedByProcess reports whether the file belongs to this process's user.
+func ownedByProcess(info fs.FileInfo) bool {
 	return info.Sys().(*syscall.Stat_t).Uid == uint32(os.Geteuid())
 }
 
@@ -99,13 +99,12 @@ func detach(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
-	dieWithParent(cmd.SysProcAttr)
+	endWithParent(cmd.SysProcAttr)
 }
 
-// lockDir locks the folder for as long as the file that it returns is open, and
-// fails with ErrInUse when it is locked, or with fs.ErrNotExist when it has gone
-// meanwhile. The folder itself is locked, rather than a file in it, because
-// systemd's cleaner of /var/tmp leaves locked folders alone.
+// lockDir locks the folder until the returned file is closed. It returns ErrInUse if the folder is locked, and
+// fs.ErrNotExist if it was removed in the meantime. It locks the folder itself and not a file in it, because
+// systemd-tmpfiles spares locked folders when it cleans /var/tmp.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -117,7 +116,7 @@ func lockDir(dir string) (*os.File, error) {
 		}
 		return nil, errors.Join(err, f.Close())
 	}
-	// Between the opening and the locking, Remove may have put the folder away.
+	// A concurrent Remove may have deleted the folder between the opening and the locking.
 	locked, err1 := f.Stat()
 	named, err2 := os.Stat(dir)
 	if err := errors.Join(err1, err2); err != nil {

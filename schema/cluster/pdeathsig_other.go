@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package cluster
+
+import "syscall"
+
+// endWithParent does nothing: the next Start or Remove stops a server whose parent was killed.
+func endWithParent(*syscall.SysProcAttr) {}
