@@ -23,7 +23,7 @@ type Analysis struct {
 	Representative    *RepresentativeRole `json:"representative"`
 }
 
-// AnalysisCompleted is the status at which an analysis counts.
+// AnalysisCompleted is the status of an analysis whose findings a call can show.
 const AnalysisCompleted = "completed"
 
 // Sentiment is a classification code with the score that the analysis gave it.
@@ -32,7 +32,7 @@ type Sentiment struct {
 	Score Null[float64] `json:"score"`
 }
 
-// RepresentativeRole is what an analysis found of who handled the call.
+// RepresentativeRole is what an analysis found about the person who handled the call.
 type RepresentativeRole struct {
 	State      string          `json:"state"` // identified, unknown, not_analyzed
 	ID         Null[uuid.UUID] `json:"id"`    // required when identified
@@ -83,3 +83,81 @@ func readRepresentativeRole(o *object) RepresentativeRole {
 	}
 	return r
 }
+
+// Representative is a person to whom calls are attributed.
+type Representative struct {
+	ID            uuid.UUID `json:"id"`
+	PhoneSystemID uuid.UUID `json:"phoneSystemId"`
+	Version       int64     `json:"version"`
+	Name          string    `json:"name"`
+	Status        string    `json:"status"`
+	UpdatedAt     Time      `json:"updatedAt"`
+}
+
+// Identity implements [State].
+func (r *Representative) Identity() Identity {
+	return Identity{EntityRepresentative, r.PhoneSystemID, r.ID.String(), r.Version}
+}
+
+func readRepresentative(o *object) State {
+	return &Representative{
+		ID:            required(o, "id", identifier),
+		PhoneSystemID: required(o, "phoneSystemId", identifier),
+		Version:       readVersion(o),
+		Name:          required(o, "name", text),
+		Status:        required(o, "status", text),
+		UpdatedAt:     required(o, "updatedAt", instant),
+	}
+}
+
+// Classification defines a code of one kind: for one phone system, or globally where PhoneSystemID is null.
+type Classification struct {
+	PhoneSystemID Null[uuid.UUID] `json:"phoneSystemId"`
+	Version       int64           `json:"version"`
+	Kind          string          `json:"kind"` // category, overall_sentiment, employee_sentiment, customer_sentiment
+	Code          string          `json:"code"`
+	Label         string          `json:"label"`
+	Status        string          `json:"status"`
+	Score         Null[float64]   `json:"score"` // null for a category
+	UpdatedAt     Time            `json:"updatedAt"`
+}
+
+// KindCategory is the kind of classification that has no score.
+const KindCategory = "category"
+
+// Identity implements [State].
+func (c *Classification) Identity() Identity {
+	return Identity{EntityClassification, c.PhoneSystemID.Value, classificationKey(c.Kind, c.Code), c.Version}
+}
+
+func readClassification(o *object) State {
+	c := &Classification{
+		PhoneSystemID: nullable(o, "phoneSystemId", systemOrGlobal),
+		Version:       readVersion(o),
+		Kind:          required(o, "kind", classificationKind),
+		Code:          required(o, "code", indexed(name)),
+		Label:         required(o, "label", text),
+		Status:        required(o, "status", text),
+		Score:         nullable(o, "score", number),
+		UpdatedAt:     required(o, "updatedAt", instant),
+	}
+	if c.Kind == KindCategory && c.Score.Valid {
+		o.problem("score", "must be null for a category")
+	}
+	return c
+}
+
+func classificationKind(v value) (string, string) {
+	return oneOf(KindCategory, "overall_sentiment", "employee_sentiment", "customer_sentiment")(v)
+}
+
+// systemOrGlobal parses an optional phone system. It refuses the nil UUID, which would be a second form of global.
+func systemOrGlobal(v value) (uuid.UUID, string) {
+	system, problem := identifier(v)
+	if problem == "" && system == uuid.Nil {
+		problem = "must not be the nil UUID"
+	}
+	return system, problem
+}
+
+func classificationKey(kind, code string) string { return kind + "/" + code }

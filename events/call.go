@@ -38,10 +38,10 @@ type Call struct {
 	ConversionValue       Null[string]    `json:"conversionValue"` // decimal
 	OutcomeSource         Null[string]    `json:"outcomeSource"`
 	IsEdited              bool            `json:"isEdited"`
-	Tags                  []Tag           `json:"tags"` // the snapshot as applied
+	Tags                  []Tag           `json:"tags"` // as they were when they were applied
 }
 
-// Tag is a tag as it read when it was applied to a call.
+// Tag is a tag as it was when it was applied to a call.
 type Tag struct {
 	ID         uuid.UUID     `json:"id"`
 	Name       string        `json:"name"`
@@ -107,4 +107,44 @@ var decimalShape = regexp.MustCompile(`^-?[0-9]{1,30}(\.[0-9]{1,30})?$`)
 
 func decimal(v value) (string, string) {
 	return matching(decimalShape, `must be a decimal number in a string, such as "149.90"`)(v)
+}
+
+// Voicemail is one message left by a caller.
+type Voicemail struct {
+	ID            uuid.UUID       `json:"id"`
+	PhoneSystemID uuid.UUID       `json:"phoneSystemId"`
+	Version       int64           `json:"version"`
+	CallSid       string          `json:"callSid"`
+	From          string          `json:"from"`
+	FromName      Null[string]    `json:"fromName"`
+	Duration      int64           `json:"duration"` // seconds
+	ExtensionID   Null[uuid.UUID] `json:"extensionId"`
+	CallGroupID   Null[uuid.UUID] `json:"callGroupId"`
+	Listened      bool            `json:"listened"`
+	Archived      bool            `json:"archived"`
+	RecordingSid  string          `json:"recordingSid"`
+	CreatedAt     Time            `json:"createdAt"`
+}
+
+// Identity implements [State].
+func (v *Voicemail) Identity() Identity {
+	return Identity{EntityVoicemail, v.PhoneSystemID, v.ID.String(), v.Version}
+}
+
+func readVoicemail(o *object) State {
+	return &Voicemail{
+		ID:            required(o, "id", identifier),
+		PhoneSystemID: required(o, "phoneSystemId", identifier),
+		Version:       readVersion(o),
+		CallSid:       required(o, "callSid", indexed(name)),
+		From:          required(o, "from", text),
+		FromName:      nullable(o, "fromName", text),
+		Duration:      required(o, "duration", seconds),
+		ExtensionID:   nullable(o, "extensionId", identifier),
+		CallGroupID:   nullable(o, "callGroupId", identifier),
+		Listened:      required(o, "listened", boolean),
+		Archived:      required(o, "archived", boolean),
+		RecordingSid:  required(o, "recordingSid", recordingSid),
+		CreatedAt:     required(o, "createdAt", instant),
+	}
 }

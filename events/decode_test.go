@@ -2,7 +2,9 @@ package events_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -22,19 +24,19 @@ func checkProblems(t *testing.T, m events.Message, want string) {
 	_, err := events.Decode(m)
 	var invalid *events.InvalidError
 	if !errors.As(err, &invalid) {
-		t.Fatalf("not refused: %v", err)
+		t.Fatalf("error = %v, want an InvalidError", err)
 	}
 	if err.Error() != want {
-		t.Errorf("\n got %s\nwant %s", err, want)
+		t.Errorf("error = %s\nwant    %s", err, want)
 	}
 }
 
-func TestDecode_RefusesWhatIsNoObject(t *testing.T) {
+func TestDecode_RefusesBodiesThatAreNoObject(t *testing.T) {
 	for body, want := range map[string]string{
-		"":          "not JSON: it ends too early",
-		" \n":       "not JSON: it ends too early",
-		"{":         "not JSON: it ends too early",
-		`{"id":`:    "/id: not JSON: it ends too early",
+		"":          "not JSON: unexpected end of data",
+		" \n":       "not JSON: unexpected end of data",
+		"{":         "not JSON: unexpected end of data",
+		`{"id":`:    "/id: not JSON: unexpected end of data",
 		"null":      "must be an object",
 		`"call"`:    "must be an object",
 		"[]":        "must be an object",
@@ -69,9 +71,9 @@ func TestDecode_RefusesSubjects(t *testing.T) {
 		m.Subject = c.subject
 		checkProblems(t, m, c.want)
 	}
-	nobody := refusal{"", "representative.changed", "5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10", "00000000-0000-0000-0000-000000000000", "", false}.message(t)
-	nobody.Subject = "phones.global.representative"
-	checkProblems(t, nobody, "subject: only groups and classifications are global")
+	global := refusal{"", "representative.changed", "5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10", "00000000-0000-0000-0000-000000000000", "", false}.message(t)
+	global.Subject = "phones.global.representative"
+	checkProblems(t, global, "subject: only groups and classifications are global")
 }
 
 func TestDecode_RefusesHeaders(t *testing.T) {
@@ -114,25 +116,24 @@ func TestDecode_AcceptsHeadersInAnyCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.ID != want.ID || got.Source != want.Source || !got.Time.Equal(want.Time) || got.Identity != want.Identity {
-		t.Errorf("got %+v", got)
+		t.Errorf("event = %+v, want %+v", got, want)
 	}
 }
 
-// Two zeros that compare as equal must be stored as one.
-func TestDecode_ZeroHasNoSign(t *testing.T) {
+func TestDecode_NegativeZeroBecomesZero(t *testing.T) {
 	e, err := events.Decode(refusal{"-0", "analysis.changed", `91.5`, `-0.0`, "", false}.message(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if score := e.State.(*events.Analysis).ScorecardScore; score.Value != 0 || !score.Valid || math.Signbit(score.Value) {
-		t.Errorf("-0.0 is read as %v", score)
+		t.Errorf("-0.0 = %v, want 0", score)
 	}
 }
 
-func TestDecode_Indexed(t *testing.T) {
+func TestDecode_AcceptsTheLongestIndexedText(t *testing.T) {
 	e, err := events.Decode(refusal{"255 characters", "extension.changed", `"204"`, `"` + long(255) + `"`, "", false}.message(t))
 	if err != nil || e.State.(*events.Extension).Number != long(255) {
-		t.Errorf("255 characters: %v", err)
+		t.Errorf("text of 255 characters: %v", err)
 	}
 }
 
@@ -143,17 +144,71 @@ func TestDecode_Accepts(t *testing.T) {
 		{"unknown members", "phone-system.changed", `"version"`, `"colour": {"of": ["the", {"wall": null}]}, "version"`},
 		{"a UUID in capitals", "phone-system.changed", `9c1f0f0e-6a83`, `9C1F0F0E-6A83`},
 		{"the zone written out", "call.changed", `09:30:00.000Z`, `09:30:00.000+00:00`},
-		{"a fraction finer than kept", "call.changed", `09:30:00.000Z`, `09:30:00.000999999Z`},
+		{"a fraction finer than milliseconds", "call.changed", `09:30:00.000Z`, `09:30:00.000999999Z`},
 		{"a time without fraction", "call.changed", `09:30:00.000Z`, `09:30:00Z`},
 		{"an absent nullable", "phone.changed", `"serialNumber": null`, `"serial": 7`},
 		{"an escaped string", "phone-system.changed", `Harbor Dental`, `\u0048arbor\u0020Dental`},
-		{"a speaker with more", "transcript.changed", `"kind": "unattributed"`, `"kind": "unattributed", "role": "agent", "ordinal": "x"`},
+		{"a speaker with unused members", "transcript.changed", `"kind": "unattributed"`, `"kind": "unattributed", "role": "agent", "ordinal": "x"`},
 	} {
 		got, err := events.Decode(refusal{c.name, c.fixture, c.old, c.new, "", false}.message(t))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if want := decoded(t, c.fixture); !sameEvent(got, want) {
-			t.Errorf("%s:\n got %+v\nwant %+v", c.name, got.State, want.State)
+			t.Errorf("%s: state = %+v\nwant %+v", c.name, got.State, want.State)
 		}
 	}
+}
+
+// sameEvent compares events; times compare as instants.
+func sameEvent(a, b events.Event) bool {
+	sameTime := a.Time.Equal(b.Time)
+	a.Time = b.Time
+	return sameTime && reflect.DeepEqual(a, b)
+}
+
+// structured returns a fixture in structured mode.
+func structured(tb testing.TB, name string) events.Message {
+	tb.Helper()
+	m := fixture(tb, name)
+	m.Data = fmt.Appendf(nil, `{"specversion": "1.0", "id": %q, "source": %q, "type": %q, "time": %q, "datacontenttype": "application/json", "data": %s}`,
+		m.Header.Get("ce-id"), m.Header.Get("ce-source"), m.Header.Get("ce-type"), m.Header.Get("ce-time"), m.Data)
+	m.Header = nats.Header{"Content-Type": {"application/cloudevents+json; charset=UTF-8"}}
+	return m
+}
+
+func TestDecode_AcceptsStructuredMode(t *testing.T) {
+	for _, name := range fixtureNames(t) {
+		got, err := events.Decode(structured(t, name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if want := decoded(t, name); !sameEvent(got, want) {
+			t.Errorf("%s: event = %+v\nwant %+v", name, got, want)
+		}
+	}
+}
+
+func TestDecode_RefusesStructuredMode(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{`"data":`, `"data_base64":`, "/data: is required"},
+		{`"data": {`, `"data": "x", "was": {`, "/data: must be an object"},
+		{`"specversion": "1.0"`, `"specversion": "0.3"`, `/specversion: must be "1.0"`},
+		{`"specversion": "1.0"`, `"specversion": 1.0`, `/specversion: must be a string`},
+		{`"id": "01J5Y7Q4M8-call.changed"`, `"id": ""`, "/id: must not be empty"},
+		{`"id": "01J5Y7Q4M8-call.changed"`, `"id": "a\nb"`, "/id: must be UTF-8 without control characters or spaces around it"},
+		{`"source": "/platform/test"`, `"from": 1`, "/source: is required"},
+		{`callboard.call.changed",`, `call",`, "/type: must be callboard.<entity>.changed or callboard.<entity>.deleted of a known entity"},
+		{`"time": "2026-`, `"time": "`, "/time: must be an RFC 3339 time"},
+		{`"version": 1740907800456001`, `"version": "x"`, "/data/version: must be an integer"},
+		{`"name": "New patient"`, `"name": 1`, "/data/tags/0/name: must be a string"},
+	} {
+		m := structured(t, "call.changed")
+		if !strings.Contains(string(m.Data), c.old) {
+			t.Fatalf("%s is not in %s", c.old, m.Data)
+		}
+		m.Data = []byte(strings.Replace(string(m.Data), c.old, c.new, 1))
+		checkProblems(t, m, c.want)
+	}
+	m := structured(t, "call.changed")
+	m.Data = []byte("[]")
+	checkProblems(t, m, "must be an object")
 }

@@ -9,16 +9,20 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 )
 
-// fixtureNames are the recorded bodies: <entity>.changed, <entity>.deleted and <entity>.<shape>.changed.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.IgnoreObjectStoreWatcher()) }
+
+// fixtureNames returns the names of the recorded bodies: <entity>.changed, <entity>.deleted and <entity>.<variant>.changed.
 func fixtureNames(tb testing.TB) []string {
 	tb.Helper()
 	paths, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(paths) == 0 {
-		tb.Fatalf("no fixtures: %v", err)
+		tb.Fatalf("fixtures in testdata = %d, %v", len(paths), err)
 	}
 	names := make([]string, len(paths))
 	for i, path := range paths {
@@ -36,21 +40,21 @@ func fixtureBody(tb testing.TB, name string) []byte {
 	return body
 }
 
-// fixture is a recorded body with the subject and headers that it travels with.
+// fixture returns a recorded body as a message with its subject and headers.
 func fixture(tb testing.TB, name string) events.Message {
 	tb.Helper()
 	entity, _, _ := strings.Cut(name, ".")
 	body := fixtureBody(tb, name)
-	var at struct{ ID, PhoneSystemID uuid.UUID }
-	if err := json.Unmarshal(body, &at); err != nil {
+	var key struct{ ID, PhoneSystemID uuid.UUID }
+	if err := json.Unmarshal(body, &key); err != nil {
 		tb.Fatal(err)
 	}
 	if entity == string(events.EntityPhoneSystem) {
-		at.PhoneSystemID = at.ID
+		key.PhoneSystemID = key.ID
 	}
 	ceType := "callboard." + entity + name[strings.LastIndexByte(name, '.'):]
 	return events.Message{
-		Subject: events.Subject(at.PhoneSystemID, events.Entity(entity)),
+		Subject: events.Subject(key.PhoneSystemID, events.Entity(entity)),
 		Header: nats.Header{
 			"ce-specversion": {"1.0"},
 			"ce-id":          {"01J5Y7Q4M8-" + name},
@@ -75,15 +79,15 @@ func decoded(tb testing.TB, name string) events.Event {
 func TestFixtures_CoverEveryEntity(t *testing.T) {
 	for _, entity := range events.Entities() {
 		if e := decoded(t, string(entity)+".changed"); e.Entity != entity || e.Deleted() {
-			t.Errorf("%s.changed is a %s", entity, e.Type())
+			t.Errorf("type of %s.changed = %s", entity, e.Type())
 		}
 		d := decoded(t, string(entity)+".deleted")
 		if d.Entity != entity || !d.Deleted() {
-			t.Errorf("%s.deleted is a %s", entity, d.Type())
+			t.Errorf("type of %s.deleted = %s", entity, d.Type())
 		}
 		changed := decoded(t, string(entity)+".changed").Identity
 		if changed.Version++; changed != d.Identity {
-			t.Errorf("%s: the deletion is of %+v, the change of %+v", entity, d.Identity, changed)
+			t.Errorf("%s: identity of the deletion = %+v, want %+v", entity, d.Identity, changed)
 		}
 	}
 }

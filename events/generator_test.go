@@ -12,11 +12,11 @@ import (
 	"callboard/events"
 )
 
-// anyEvent generates events that a publisher may send: any entity, changed or deleted.
+// anyEvent generates valid events: any entity, changed or deleted.
 func anyEvent() *rapid.Generator[events.Event] {
 	return rapid.Custom(func(t *rapid.T) events.Event {
 		e := events.Changed(anyState(rapid.SampledFrom(events.Entities()).Draw(t, "entity")).Draw(t, "state"))
-		if rapid.IntRange(0, 9).Draw(t, "end") == 0 {
+		if rapid.IntRange(0, 9).Draw(t, "deleted") == 0 {
 			e = events.Deleted(e.Identity)
 		}
 		e.ID = attribute().Draw(t, "id")
@@ -28,7 +28,7 @@ func anyEvent() *rapid.Generator[events.Event] {
 
 func attribute() *rapid.Generator[string] { return rapid.StringMatching(`[!-~][ -~]{0,60}[!-~]`) }
 
-// anyState generates an entity's state: every member at random, within what its type and the tables below allow.
+// anyState generates an entity's state. Each member is random within what its type and the tables below allow.
 func anyState(entity events.Entity) *rapid.Generator[events.State] {
 	return rapid.Custom(func(t *rapid.T) events.State {
 		state := newState(entity)
@@ -57,13 +57,13 @@ func newState(entity events.Entity) events.State {
 	}[entity]()
 }
 
-// anyText is text as people and machines write it: everything but NUL.
+// anyText generates any text without NUL.
 func anyText() *rapid.Generator[string] {
 	return rapid.StringOf(rapid.Rune().Filter(func(r rune) bool { return r != 0 }))
 }
 
-// shapes are the strings that are not free text, by type and member.
-func shapes() map[string]*rapid.Generator[string] {
+// patterns returns the generators of strings that are not free text, by type and member.
+func patterns() map[string]*rapid.Generator[string] {
 	sid := rapid.StringMatching(`RE[A-Za-z0-9_-]{1,62}`)
 	word := rapid.StringMatching(`[a-z_]{1,12}`)
 	of := func(words ...string) *rapid.Generator[string] { return rapid.SampledFrom(words) }
@@ -103,7 +103,7 @@ func fetchable() []string {
 	return []string{"phone", "extension", "extension-voicemail", "agent-config", "call-group", "call-group-voicemail", "call-menu"}
 }
 
-// ranges are the bounds of whole numbers, by type and member.
+// ranges returns the bounds of integers, by type and member.
 func ranges() map[string][2]int64 {
 	return map[string][2]int64{
 		"AgentConfig.AgentNumber":   {1, 9},
@@ -122,7 +122,7 @@ func fill(t *rapid.T, v reflect.Value) {
 	for i := range v.NumField() {
 		fillMember(t, v.Type().Name()+"."+v.Type().Field(i).Name, v.Field(i))
 	}
-	settle(t, v.Addr().Interface())
+	makeConsistent(t, v.Addr().Interface())
 }
 
 func fillMember(t *rapid.T, at string, v reflect.Value) {
@@ -139,8 +139,8 @@ func fillMember(t *rapid.T, at string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		generator := anyText()
-		if shaped, ok := shapes()[at]; ok {
-			generator = shaped
+		if pattern, ok := patterns()[at]; ok {
+			generator = pattern
 		}
 		v.SetString(generator.Draw(t, at))
 	case reflect.Int64:
@@ -181,25 +181,25 @@ func fillComposite(t *rapid.T, at string, v reflect.Value) {
 	}
 }
 
-// settle makes members agree with each other.
-func settle(t *rapid.T, state any) {
+// makeConsistent changes members that contradict each other.
+func makeConsistent(t *rapid.T, state any) {
 	switch s := state.(type) {
 	case *events.Action:
-		settleAction(s)
+		makeActionConsistent(s)
 	case *events.Classification:
 		s.Score.Valid = s.Score.Valid && s.Kind != events.KindCategory
 		if !s.Score.Valid {
 			s.Score.Value = 0
 		}
 	case *events.Transcript:
-		settleOwner(t, &s.CallID, &s.VoicemailID)
+		fillOwnerRow(t, &s.CallID, &s.VoicemailID)
 		if s.Object != nil {
 			s.Text, s.Turns = events.Null[string]{}, nil
 		}
 	case *events.Speaker:
-		settleSpeaker(t, s)
+		fillSpeaker(t, s)
 	case *events.Recording:
-		settleOwner(t, &s.CallID, &s.VoicemailID)
+		fillOwnerRow(t, &s.CallID, &s.VoicemailID)
 		if s.Status == events.RecordingReady && s.Audio == nil {
 			s.Status = events.RecordingProcessing
 		}
@@ -210,7 +210,7 @@ func settle(t *rapid.T, state any) {
 	}
 }
 
-func settleAction(a *events.Action) {
+func makeActionConsistent(a *events.Action) {
 	a.Reference = nil
 	for _, of := range fetchable() {
 		if of == a.Type {
@@ -219,7 +219,7 @@ func settleAction(a *events.Action) {
 	}
 }
 
-func settleOwner(t *rapid.T, call, voicemail *events.Null[uuid.UUID]) {
+func fillOwnerRow(t *rapid.T, call, voicemail *events.Null[uuid.UUID]) {
 	id := events.Some(uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "owner")))
 	*call, *voicemail = id, events.Null[uuid.UUID]{}
 	if rapid.Bool().Draw(t, "of a voicemail") {
@@ -227,7 +227,7 @@ func settleOwner(t *rapid.T, call, voicemail *events.Null[uuid.UUID]) {
 	}
 }
 
-func settleSpeaker(t *rapid.T, s *events.Speaker) {
+func fillSpeaker(t *rapid.T, s *events.Speaker) {
 	number := rapid.Int64Range(math.MinInt32, math.MaxInt32).Draw(t, "ordinal")
 	*s = rapid.SampledFrom([]events.Speaker{
 		{Kind: "role", Role: "agent"}, {Kind: "role", Role: "customer"}, {Kind: "numbered", Ordinal: events.Some(number)}, {Kind: "unattributed"},

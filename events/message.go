@@ -2,9 +2,12 @@ package events
 
 import (
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 )
 
@@ -23,7 +26,7 @@ const (
 	maxAttribute = 1024
 )
 
-// Message is what travels: a subject, headers and a body.
+// Message is a NATS message: a subject, headers and a body.
 type Message struct {
 	Subject string
 	Header  nats.Header
@@ -46,7 +49,7 @@ func headerAttributes(h nats.Header) attributes {
 	}
 }
 
-// header looks a header up as it is written by most and then, since HTTP gateways change case, in any case.
+// header looks a header up in its usual case, then in any case, because HTTP gateways change it.
 func header(h nats.Header, name string) string {
 	if v, ok := h[name]; ok && len(v) > 0 {
 		return v[0]
@@ -64,7 +67,7 @@ func mediaType(contentType string) string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// check reports what is wrong with the attributes. at names an attribute's place.
+// check adds the attributes' problems to p and sets them in e. at returns the pointer to an attribute.
 func (a attributes) check(e *Event, p *problems, at func(attribute string) string) {
 	if a.specVersion != specVersion {
 		p.add(at("specversion"), `must be "1.0"`)
@@ -90,7 +93,153 @@ func (a attributes) check(e *Event, p *problems, at func(attribute string) strin
 	e.Time = t
 }
 
-// headerSafe tells whether a value comes out of a header as it went in.
+// headerSafe reports whether a header carries a value unchanged.
 func headerSafe(value string) bool {
 	return utf8.ValidString(value) && strings.TrimSpace(value) == value && !strings.ContainsFunc(value, unicode.IsControl)
+}
+
+// Encode returns an event as a message in binary mode. An event that [Decode] would refuse is an error.
+func Encode(e Event) (Message, error) {
+	data, err := encodeData(e)
+	if err != nil {
+		return Message{}, err
+	}
+	m := Message{
+		Subject: Subject(e.System, e.Entity),
+		Header: nats.Header{
+			headerSpecVersion: {specVersion},
+			headerID:          {e.ID},
+			headerSource:      {e.Source},
+			headerType:        {e.Type()},
+			headerContentType: {contentJSON},
+			nats.MsgIdHdr:     {e.ID},
+		},
+		Data: data,
+	}
+	if !e.Time.IsZero() {
+		m.Header[headerTime] = []string{e.Time.UTC().Format(time.RFC3339Nano)}
+	}
+	_, err = Decode(m)
+	return m, err
+}
+
+// deletion is the data of a "deleted" event. Of the key's members, only those of the entity are written.
+type deletion struct {
+	ID            Null[uuid.UUID] `json:"id,omitzero"`
+	RecordingSid  string          `json:"recordingSid,omitempty"`
+	CallID        Null[uuid.UUID] `json:"callId,omitzero"`
+	VoicemailID   Null[uuid.UUID] `json:"voicemailId,omitzero"`
+	Kind          string          `json:"kind,omitempty"`
+	Code          string          `json:"code,omitempty"`
+	PhoneSystemID Null[uuid.UUID] `json:"phoneSystemId,omitzero"`
+	Version       int64           `json:"version"`
+}
+
+func encodeData(e Event) ([]byte, error) {
+	if !e.Deleted() {
+		return json.Marshal(e.State, json.Deterministic(true))
+	}
+	d := deletion{Version: e.Version, PhoneSystemID: Null[uuid.UUID]{e.System, e.System != uuid.Nil}}
+	switch e.Entity {
+	case EntityTranscript:
+		owner, _ := ParseOwnerRow(e.Key)
+		d.CallID = Null[uuid.UUID]{owner.ID, owner.Entity == EntityCall}
+		d.VoicemailID = Null[uuid.UUID]{owner.ID, owner.Entity == EntityVoicemail}
+	case EntityRecording:
+		d.RecordingSid = e.Key
+	case EntityClassification:
+		d.Kind, d.Code, _ = strings.Cut(e.Key, "/")
+	default:
+		id, err := uuid.Parse(e.Key)
+		if err != nil {
+			return nil, err
+		}
+		d.ID = Some(id)
+	}
+	return json.Marshal(d)
+}
+
+// Decode parses a message, as published or as stored. The error, if any, is an [*InvalidError] with every problem found.
+func Decode(m Message) (Event, error) {
+	d := decoding{message: m}
+	d.run()
+	return d.event, d.problems.err()
+}
+
+// decoding is the state of one call of [Decode].
+type decoding struct {
+	message  Message
+	event    Event
+	problems problems
+}
+
+func (d *decoding) run() {
+	a := headerAttributes(d.message.Header)
+	switch mediaType(a.contentType) {
+	case contentEvent:
+		d.structured()
+	case contentJSON, "":
+		a.check(&d.event, &d.problems, func(attribute string) string { return "header:ce-" + attribute })
+		if o := rootObject(d.message.Data, &d.problems); o != nil {
+			d.data(a.ceType, "header:"+headerType, o)
+		}
+	default:
+		d.problems.add("header:"+headerContentType, "must be application/json or application/cloudevents+json")
+	}
+}
+
+// structured reads structured mode, where attributes and data are members of the body.
+func (d *decoding) structured() {
+	o := rootObject(d.message.Data, &d.problems)
+	if o == nil {
+		return
+	}
+	a := attributes{
+		specVersion: required(o, "specversion", text),
+		id:          required(o, "id", name),
+		source:      required(o, "source", name),
+		ceType:      required(o, "type", text),
+		time:        nullable(o, "time", text).Value,
+	}
+	if len(d.problems) > 0 {
+		return
+	}
+	a.check(&d.event, &d.problems, func(attribute string) string { return "/" + attribute })
+	requiredNested(o, "data", func(data *object) struct{} {
+		d.data(a.ceType, "/type", data)
+		return struct{}{}
+	})
+}
+
+// data reads the entity's state or deletion. typeAt is the pointer to the type.
+func (d *decoding) data(ceType, typeAt string, o *object) {
+	entity, deleted, ok := parseType(ceType)
+	if !ok {
+		d.problems.add(typeAt, "must be callboard.<entity>.changed or callboard.<entity>.deleted of a known entity")
+		return
+	}
+	if deleted {
+		d.event.Identity = readDeletion(entity, o)
+	} else {
+		d.event.State = readState(entity, o)
+		d.event.Identity = d.event.State.Identity()
+	}
+	if len(d.problems) == 0 {
+		d.checkSubject()
+	}
+}
+
+// checkSubject compares the subject with the body. Where they disagree, neither is trusted.
+func (d *decoding) checkSubject() {
+	system, entity, ok := subjectParts(d.message.Subject)
+	switch {
+	case !ok:
+		d.problems.add("subject", "must be phones.<system>.<entity>")
+	case entity != string(d.event.Entity):
+		d.problems.add("subject", "names another entity than the event's type")
+	case system != systemToken(d.event.System):
+		d.problems.add("subject", "names another phone system than the data")
+	case d.event.System == uuid.Nil && d.event.Entity != EntityGroup && d.event.Entity != EntityClassification:
+		d.problems.add("subject", "only groups and classifications are global")
+	}
 }

@@ -13,10 +13,10 @@ type Null[T comparable] struct {
 	Valid bool
 }
 
-// Some is the Null that holds v.
+// Some returns the Null that holds v.
 func Some[T comparable](v T) Null[T] { return Null[T]{Value: v, Valid: true} }
 
-// MarshalJSON writes the value, or null.
+// MarshalJSON implements [json.Marshaler].
 func (n Null[T]) MarshalJSON() ([]byte, error) {
 	if !n.Valid {
 		return []byte("null"), nil
@@ -24,7 +24,7 @@ func (n Null[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(n.Value)
 }
 
-// MarshalJSONTo does what MarshalJSON does, without a buffer for each value.
+// MarshalJSONTo implements [json.MarshalerTo]. Unlike MarshalJSON, it needs no buffer for each value.
 func (n Null[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if !n.Valid {
 		return enc.WriteToken(jsontext.Null)
@@ -32,7 +32,7 @@ func (n Null[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return json.MarshalEncode(enc, &n.Value)
 }
 
-// UnmarshalJSON reads a T, or null.
+// UnmarshalJSON implements [json.Unmarshaler].
 func (n *Null[T]) UnmarshalJSON(data []byte) error {
 	*n = Null[T]{}
 	if bytes.Equal(data, []byte("null")) {

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// object reads the members of one JSON object by name and adds what is wrong with them to problems.
-// Members are usually read in the order in which they stand, so the search starts where the last one ended.
+// object reads the members of one JSON object by name and adds their problems. Callers mostly read members in the order of the
+// message, so a search starts behind the last member found.
 type object struct {
 	members  []member
 	next     int
 	problems *problems
 
-	// Where the object stands; a pointer is written only where there is a problem.
+	// The position of the object. Its JSON pointer is written only if there is a problem.
 	outer   *object
-	name    string // the member of outer that holds it, or the array that it is an element of
-	element int    // its place in the array, from 1; 0 where it is in none
+	name    string // the member of outer that holds the object, or the array of which it is an element
+	element int    // the index in that array plus 1, or 0
 }
 
-// rootObject is the object that data is; nil, and a problem, where it is none.
+// rootObject parses data as an object. It returns nil and adds a problem if data is none.
 func rootObject(data []byte, p *problems) *object {
 	members, err := parse(data)
 	switch {
@@ -32,7 +32,7 @@ func rootObject(data []byte, p *problems) *object {
 	return &object{members: members[1:], problems: p}
 }
 
-// inner is the object with these members that stands in o under a name; with an element, in the array of that name.
+// inner returns the object with these members in the member called name of o. element is its index plus 1 if that is an array.
 func (o *object) inner(name string, element int, members []member) object {
 	return object{members: members, problems: o.problems, outer: o, name: name, element: element}
 }
@@ -56,7 +56,7 @@ func (o *object) elementProblem(name string, i int, detail string) {
 	o.problems.add(o.pointer()+"/"+escapePointer(name)+"/"+strconv.Itoa(i), detail)
 }
 
-// find returns the member and what stands within it; nothing where there is none of that name.
+// find returns a member and the members within it, or nil.
 func (o *object) find(name string) []member {
 	if found := o.search(name, o.next, len(o.members)); found != nil {
 		return found
@@ -76,7 +76,7 @@ func (o *object) search(name string, from, to int) []member {
 	return nil
 }
 
-// findValue is find for a member that counts only if it isn't null.
+// findValue returns a member that is not null and the members within it, or nil.
 func (o *object) findValue(name string) []member {
 	if m := o.find(name); m != nil && m[0].kind != 'n' {
 		return m
@@ -84,7 +84,7 @@ func (o *object) findValue(name string) []member {
 	return nil
 }
 
-// has tells whether a member is there and not null.
+// has reports whether a member is present and not null.
 func (o *object) has(name string) bool { return o.findValue(name) != nil }
 
 func escapePointer(name string) string {
@@ -92,4 +92,110 @@ func escapePointer(name string) string {
 		return name
 	}
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// scalar parses a value that is no object or array. problem, if not empty, says what the value must be.
+type scalar[T any] func(v value) (t T, problem string)
+
+// required reads a member that must be present and not null.
+func required[T any](o *object, name string, read scalar[T]) T {
+	m := o.findValue(name)
+	if m == nil {
+		o.problem(name, "is required")
+		var zero T
+		return zero
+	}
+	return parseScalar(o, name, m[0].value, read)
+}
+
+// nullable reads a member that may be null or absent.
+func nullable[T comparable](o *object, name string, read scalar[T]) Null[T] {
+	m := o.findValue(name)
+	if m == nil {
+		return Null[T]{}
+	}
+	return Some(parseScalar(o, name, m[0].value, read))
+}
+
+func parseScalar[T any](o *object, name string, v value, read scalar[T]) T {
+	t, problem := read(v)
+	if problem != "" {
+		o.problem(name, problem)
+	}
+	return t
+}
+
+// nested reads a member that is an object. It returns nil if the member is null or absent.
+func nested[T any](o *object, name string, read func(*object) T) *T {
+	m := o.findValue(name)
+	if m == nil {
+		return nil
+	}
+	if m[0].kind != '{' {
+		o.problem(name, "must be an object")
+		return nil
+	}
+	inner := o.inner(name, 0, m[1:])
+	t := read(&inner)
+	return &t
+}
+
+// requiredNested reads a member that must be an object.
+func requiredNested[T any](o *object, name string, read func(*object) T) T {
+	if !o.has(name) {
+		o.problem(name, "is required")
+	} else if t := nested(o, name, read); t != nil {
+		return *t
+	}
+	var zero T
+	return zero
+}
+
+// list reads an array of objects.
+func list[T any](o *object, name string, read func(*object) T) []T {
+	elements, ok := o.array(name)
+	if !ok {
+		return nil
+	}
+	ts := []T{}
+	var inner object
+	for i, element := range each(elements) {
+		if element[0].kind != '{' {
+			o.elementProblem(name, i, "must be an object")
+			continue
+		}
+		inner = o.inner(name, i+1, element[1:])
+		ts = append(ts, read(&inner))
+	}
+	return ts
+}
+
+// values reads an array of scalars.
+func values[T any](o *object, name string, read scalar[T]) []T {
+	elements, ok := o.array(name)
+	if !ok {
+		return nil
+	}
+	ts := make([]T, 0, len(elements))
+	for i, element := range each(elements) {
+		t, problem := read(element[0].value)
+		if problem != "" {
+			o.elementProblem(name, i, problem)
+		}
+		ts = append(ts, t)
+	}
+	return ts
+}
+
+func (o *object) array(name string) (elements []member, ok bool) {
+	m := o.findValue(name)
+	switch {
+	case m == nil:
+		o.problem(name, "is required")
+	case m[0].kind != '[':
+		o.problem(name, "must be an array")
+	default:
+		return m[1:], true
+	}
+	return nil, false
 }

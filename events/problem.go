@@ -2,15 +2,15 @@ package events
 
 import "strings"
 
-// Problem is one thing wrong with a message. Pointer is the JSON pointer (RFC 6901) of the member at fault, empty for the
-// message as a whole; header problems point to "header:<name>" and subject problems to "subject".
+// Problem is one reason why a message is refused. Pointer is the JSON pointer (RFC 6901) of the member, empty for the whole message.
+// It is "header:<name>" for a header and "subject" for the subject.
 type Problem struct {
 	Pointer string `json:"pointer"`
 	Detail  string `json:"detail"`
 }
 
-// InvalidError is a message that can't be read, with every problem found in it, up to a hundred. The details never quote the
-// data; the pointers name its members.
+// InvalidError means that a message is refused. It has every problem found, up to a hundred. The details never quote the data; the
+// pointers name its members.
 type InvalidError struct {
 	Problems []Problem
 }
@@ -31,10 +31,10 @@ func (e *InvalidError) Error() string {
 	return b.String()
 }
 
-// maxProblems bounds what a hostile message can make its reader keep: an array of a megabyte can hold half a million of them.
+// maxProblems limits the memory that a hostile message costs: an array of one megabyte can have half a million problems.
 const maxProblems = 100
 
-// problems gathers what is wrong with one message.
+// problems collects the problems of one message.
 type problems []Problem
 
 func (p *problems) add(pointer, detail string) {
@@ -42,7 +42,7 @@ func (p *problems) add(pointer, detail string) {
 	case len(*p) < maxProblems:
 		*p = append(*p, Problem{Pointer: pointer, Detail: detail})
 	case len(*p) == maxProblems:
-		*p = append(*p, Problem{Detail: "and more"})
+		*p = append(*p, Problem{Detail: "more problems are not listed"})
 	}
 }
 

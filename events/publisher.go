@@ -12,41 +12,41 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Publisher publishes events and waits for the stream's word that it has them. It is safe for concurrent use.
+// Publisher publishes events and waits until the stream has acknowledged them. It is safe for concurrent use.
 type Publisher struct {
 	js         jetstream.JetStream
 	source     string
 	inFlight   int
-	maxMessage int // 0: by the connection's max_payload
-	pause      func() backoff.BackOff
+	maxMessage int // bytes; 0 to derive it from the connection's max_payload
+	newBackOff func() backoff.BackOff
 }
 
-// PublisherOption changes a Publisher's settings.
+// PublisherOption changes a setting of a Publisher.
 type PublisherOption func(*Publisher)
 
-// InFlight bounds how many events of one call to Publish wait for their acknowledgement at a time; 512 without it.
+// InFlight limits how many events of one call to Publish wait for their acknowledgement at a time. The default is 512.
 func InFlight(events int) PublisherOption {
 	return func(p *Publisher) { p.inFlight = max(events, 1) }
 }
 
-// MaxMessage sets the size, headers included, above which a transcript travels as a claim check and any other event is refused.
-// Without it the limit is what the server accepts, less a sixteenth for what gateways add on the way.
+// MaxMessage sets the message size in bytes, headers included, above which a transcript is published as a claim check and any other
+// event is refused. The default is the server's max_payload less one sixteenth, because gateways add headers.
 func MaxMessage(bytes int) PublisherOption {
 	return func(p *Publisher) { p.maxMessage = bytes }
 }
 
-// NewPublisher returns a Publisher over a connection's JetStream. source is the ce-source of events that name none: a URI
-// reference that tells the publishing service from all others.
+// NewPublisher returns a Publisher over a connection's JetStream. source is the ce-source of events that name none: a URI reference that
+// identifies the publishing service.
 func NewPublisher(js jetstream.JetStream, source string, options ...PublisherOption) *Publisher {
-	p := &Publisher{js: js, source: source, inFlight: 512, pause: patientBackOff}
+	p := &Publisher{js: js, source: source, inFlight: 512, newBackOff: newBackOff}
 	for _, option := range options {
 		option(p)
 	}
 	return p
 }
 
-// patientBackOff never gives up: how long to try is the caller's decision, and ctx says it.
-func patientBackOff() backoff.BackOff {
+// newBackOff has no time limit: the caller's context limits how long a Publisher retries.
+func newBackOff() backoff.BackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),
 		backoff.WithMaxInterval(5*time.Second),
@@ -54,29 +54,29 @@ func patientBackOff() backoff.BackOff {
 	)
 }
 
-// Publish returns nil once the server has acknowledged all events. An event without ID, Source or Time gets them here; the
-// caller's events are not changed. All are checked before the first is sent, so an event that readers would refuse, or that is
-// too large, means that none was sent. The body of a large transcript is stored before its event is sent.
+// Publish returns nil when the server has acknowledged all events. It sets ID, Source and Time where an event has none, without
+// changing the caller's events. It checks all events before it sends the first: if one is invalid or too large, it sends none. It
+// stores the body of a large transcript before it sends the event.
 //
-// Events are sent in the order given, without waiting for each other. What the server does not acknowledge is sent again while
-// ctx lives, under the same ID, so that the stream stores it once. Such a retry can come behind a later event of the same
-// entity; that is harmless, since readers ignore what is not above the version that they have. Calls running at the same time
-// have no order among them.
+// Publish sends the events in the order given, without waiting for each acknowledgement. It sends an event that is not acknowledged
+// again, under the same ID, until ctx ends, and the stream stores it once. A retry can be stored behind a later event of the same
+// entity; that is harmless, because consumers ignore an event whose version is not above the one that they have. Concurrent calls
+// have no defined order.
 //
-// An [*UnacknowledgedError] names what is left when ctx ends or the server refuses an event for good.
+// An [*UnacknowledgedError] has the events that are left when ctx ends or when the server refuses an event permanently.
 func (p *Publisher) Publish(ctx context.Context, events ...Event) error {
 	batch := make([]outgoing, 0, len(events))
 	for i, e := range events {
 		o, err := p.prepare(ctx, e)
 		if err != nil {
-			return fmt.Errorf("event %d of %d, %s %s: %w", i+1, len(events), e.Type(), e.Key, err)
+			return fmt.Errorf("event %d of %d (%s %s): %w", i+1, len(events), e.Type(), e.Key, err)
 		}
 		batch = append(batch, o)
 	}
 	return p.deliver(ctx, batch)
 }
 
-// outgoing is an event and the message that carries it.
+// outgoing is an event and its message.
 type outgoing struct {
 	event   Event
 	message *nats.Msg
@@ -93,7 +93,7 @@ func (p *Publisher) prepare(ctx context.Context, e Event) (outgoing, error) {
 		return o, err
 	}
 	if t, ok := e.State.(*Transcript); ok && t.Object == nil {
-		if e.State, err = p.checkIn(ctx, t); err != nil {
+		if e.State, err = p.storeBody(ctx, t); err != nil {
 			return outgoing{}, err
 		}
 		if o, err = encodeOutgoing(e); err != nil {
@@ -101,7 +101,7 @@ func (p *Publisher) prepare(ctx context.Context, e Event) (outgoing, error) {
 		}
 	}
 	if size := o.message.Size(); size > p.limit() {
-		return outgoing{}, fmt.Errorf("a message of %d bytes is over the limit of %d", size, p.limit())
+		return outgoing{}, fmt.Errorf("message of %d bytes is over the limit of %d", size, p.limit())
 	}
 	return o, nil
 }
@@ -115,6 +115,6 @@ func (p *Publisher) limit() int {
 	if p.maxMessage > 0 {
 		return p.maxMessage
 	}
-	most := int(p.js.Conn().MaxPayload())
-	return most - most/16
+	maxPayload := int(p.js.Conn().MaxPayload())
+	return maxPayload - maxPayload/16
 }

@@ -15,35 +15,52 @@ import (
 	"callboard/events/eventstest"
 )
 
-// published starts a server with the stream and returns a function that reads back what the stream holds, in order.
-func published(t *testing.T, options ...eventstest.Option) (*eventstest.Server, jetstream.JetStream, func() []events.Event) {
+// harness is a NATS server with the stream and the bucket of production, and 4 partitions.
+type harness struct {
+	*testing.T
+	server *eventstest.Server
+	js     jetstream.JetStream
+	stream jetstream.Stream
+}
+
+func newHarness(t *testing.T, options ...eventstest.Option) *harness {
 	t.Helper()
 	server := eventstest.NewServer(t, options...)
 	js := eventstest.JetStream(t, server.URL())
-	stream := eventstest.CreateStream(t, js, 4)
-	return server, js, func() []events.Event {
-		t.Helper()
-		info, err := stream.Info(t.Context())
+	return &harness{T: t, server: server, js: js, stream: eventstest.CreateStream(t, js, 4)}
+}
+
+// stored returns the events in the stream, in order.
+func (h *harness) stored() []events.Event {
+	h.Helper()
+	info, err := h.stream.Info(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	stored := make([]events.Event, 0, info.State.Msgs)
+	for sequence := uint64(1); sequence <= info.State.LastSeq; sequence++ {
+		m, err := h.stream.GetMsg(h.Context(), sequence)
 		if err != nil {
-			t.Fatal(err)
+			h.Fatal(err)
 		}
-		stored := make([]events.Event, 0, info.State.Msgs)
-		for seq := uint64(1); seq <= info.State.LastSeq; seq++ {
-			m, err := stream.GetMsg(t.Context(), seq)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := events.Decode(events.Message{Subject: m.Subject, Header: m.Header, Data: m.Data})
-			if err != nil {
-				t.Fatalf("sequence %d: %v", seq, err)
-			}
-			stored = append(stored, e)
+		e, err := events.Decode(events.Message{Subject: m.Subject, Header: m.Header, Data: m.Data})
+		if err != nil {
+			h.Fatalf("sequence %d: %v", sequence, err)
 		}
-		return stored
+		stored = append(stored, e)
+	}
+	return stored
+}
+
+// publish publishes with these options and fails the test on an error.
+func (h *harness) publish(e events.Event, options ...events.PublisherOption) {
+	h.Helper()
+	if err := events.NewPublisher(h.js, "/pbx", options...).Publish(h.Context(), e); err != nil {
+		h.Fatal(err)
 	}
 }
 
-// representatives are n versions of each of a few entities, interleaved.
+// representatives returns n versions each of three entities, interleaved.
 func representatives(n int) []events.Event {
 	system := uuid.New()
 	ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
@@ -58,169 +75,173 @@ func representatives(n int) []events.Event {
 	return batch
 }
 
-func TestPublisher_FillsInAttributes(t *testing.T) {
-	_, js, stored := published(t)
+// checkUnacknowledged fails the test unless err is an UnacknowledgedError with n events.
+func checkUnacknowledged(t *testing.T, err error, n int) *events.UnacknowledgedError {
+	t.Helper()
+	var unacknowledged *events.UnacknowledgedError
+	if !errors.As(err, &unacknowledged) || len(unacknowledged.Events) != n {
+		t.Fatalf("error = %v, want %d unacknowledged events", err, n)
+	}
+	return unacknowledged
+}
+
+func TestPublisher_SetsMissingAttributes(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
 	e := decoded(t, "call.changed")
 	e.ID, e.Source, e.Time = "", "", time.Time{}
-	if err := events.NewPublisher(js, "/pbx/7").Publish(t.Context(), e); err != nil {
-		t.Fatal(err)
+	h.publish(e)
+	stored := h.stored()
+	if len(stored) != 1 {
+		t.Fatalf("stored events = %d, want 1", len(stored))
 	}
-	got := stored()
-	if len(got) != 1 {
-		t.Fatalf("%d events stored", len(got))
+	got := stored[0]
+	if _, err := uuid.Parse(got.ID); err != nil || got.Source != "/pbx" || time.Since(got.Time) > time.Minute {
+		t.Errorf("id = %q, source = %q, time = %s, want a UUID, /pbx and now", got.ID, got.Source, got.Time)
 	}
-	if _, err := uuid.Parse(got[0].ID); err != nil || got[0].Source != "/pbx/7" || time.Since(got[0].Time) > time.Minute {
-		t.Errorf("stored with id %q, source %q, time %s", got[0].ID, got[0].Source, got[0].Time)
-	}
-	if got[0].Identity != e.Identity {
-		t.Errorf("stored %+v", got[0].Identity)
+	if got.Identity != e.Identity {
+		t.Errorf("identity = %+v, want %+v", got.Identity, e.Identity)
 	}
 	if e.ID != "" {
-		t.Error("the caller's event was changed")
+		t.Errorf("id of the caller's event = %q, want it unchanged", e.ID)
 	}
 }
 
 func TestPublisher_StoresARetryOnce(t *testing.T) {
-	_, js, stored := published(t)
-	publisher := events.NewPublisher(js, "/pbx")
+	t.Parallel()
+	h := newHarness(t)
 	e := decoded(t, "call.changed")
 	for range 3 {
-		if err := publisher.Publish(t.Context(), e, e); err != nil {
+		if err := events.NewPublisher(h.js, "/pbx").Publish(t.Context(), e, e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := stored(); len(got) != 1 || got[0].ID != e.ID || got[0].Source != e.Source || !got[0].Time.Equal(e.Time) {
-		t.Errorf("stored %+v", got)
+	if got := h.stored(); len(got) != 1 || got[0].ID != e.ID || got[0].Source != e.Source || !got[0].Time.Equal(e.Time) {
+		t.Errorf("stored events = %+v, want only %+v", got, e)
 	}
 }
 
-func TestPublisher_KeepsOrderPerSubject(t *testing.T) {
-	_, js, stored := published(t)
+func TestPublisher_KeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
 	batch := representatives(300)
-	if err := events.NewPublisher(js, "/pbx", events.InFlight(64)).Publish(t.Context(), batch...); err != nil {
+	if err := events.NewPublisher(h.js, "/pbx", events.InFlight(64)).Publish(t.Context(), batch...); err != nil {
 		t.Fatal(err)
 	}
-	got := stored()
+	got := h.stored()
 	if len(got) != len(batch) {
-		t.Fatalf("%d events stored, want %d", len(got), len(batch))
+		t.Fatalf("stored events = %d, want %d", len(got), len(batch))
 	}
 	for i := range got {
 		if got[i].Identity != batch[i].Identity {
-			t.Fatalf("event %d is %+v, want %+v", i, got[i].Identity, batch[i].Identity)
+			t.Fatalf("event %d = %+v, want %+v", i, got[i].Identity, batch[i].Identity)
 		}
 	}
 }
 
-func TestPublisher_SurvivesRestart(t *testing.T) {
-	server, js, stored := published(t)
+func TestPublisher_SurvivesARestartOfTheServer(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
 	batch := representatives(2000)
 	done := make(chan error, 1)
-	go func() { done <- events.NewPublisher(js, "/pbx", events.InFlight(32)).Publish(t.Context(), batch...) }()
-	for js.Conn().Stats().OutMsgs < 500 {
-		if err := js.Conn().Flush(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	server.Restart()
+	go func() {
+		done <- events.NewPublisher(h.js, "/pbx", events.InFlight(32)).Publish(t.Context(), batch...)
+	}()
+	eventstest.Eventually(t, "500 messages sent", func() bool { return h.js.Conn().Stats().OutMsgs >= 500 })
+	h.server.Restart()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	counts := map[events.Identity]int{}
-	for _, e := range stored() {
+	for _, e := range h.stored() {
 		counts[e.Identity]++
 	}
 	for _, e := range batch {
 		if counts[e.Identity] != 1 {
-			t.Fatalf("%+v is stored %d times", e.Identity, counts[e.Identity])
+			t.Fatalf("%+v is stored %d times, want once", e.Identity, counts[e.Identity])
 		}
 	}
 }
 
-func TestPublisher_SaysWhatIsNotAcknowledged(t *testing.T) {
-	server := eventstest.NewServer(t)
-	js := eventstest.JetStream(t, server.URL())
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+func TestPublisher_ReportsUnacknowledgedEvents(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL()) // without a stream
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	batch := representatives(1)
 	batch[1].ID = "second"
-	err := events.NewPublisher(js, "/pbx").Publish(ctx, batch...)
-	var unacknowledged *events.UnacknowledgedError
-	if !errors.As(err, &unacknowledged) || len(unacknowledged.Events) != 3 {
-		t.Fatalf("without a stream: %v", err)
+	done := make(chan error, 1)
+	go func() { done <- events.NewPublisher(js, "/pbx").Publish(ctx, batch...) }()
+	eventstest.Eventually(t, "a second attempt", func() bool { return js.Conn().Stats().OutMsgs > uint64(len(batch)) })
+	cancel()
+	err := <-done
+	unacknowledged := checkUnacknowledged(t, err, len(batch))
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, jetstream.ErrNoStreamResponse) {
+		t.Errorf("error = %v, want it to wrap %v and %v", err, context.Canceled, jetstream.ErrNoStreamResponse)
 	}
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, jetstream.ErrNoStreamResponse) {
-		t.Errorf("the cause is lost: %v", err)
-	}
-	subject := events.Subject(batch[1].System, batch[1].Entity)
-	if !strings.Contains(err.Error(), "second callboard.representative.changed "+subject+",") {
-		t.Errorf("the text names no event: %v", err)
+	if want := "second callboard.representative.changed " + events.Subject(batch[1].System, batch[1].Entity) + ","; !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want it to contain %q", err, want)
 	}
 	if unacknowledged.Events[0].ID == "" {
-		t.Error("the events have no IDs to publish them again under")
+		t.Error("id of an unacknowledged event is empty, want the one under which it was sent")
 	}
 }
 
-func TestPublisher_NamesOnlyTheRefused(t *testing.T) {
-	_, js, stored := published(t)
-	cfg := events.StreamConfig(events.StreamName, 4, 1)
-	cfg.MaxMsgSize = 1500
-	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+func TestPublisher_ReportsOnlyRefusedEvents(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	config := events.StreamConfig(events.StreamName, 4, 1)
+	config.MaxMsgSize = 1500
+	if _, err := h.js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	batch := representatives(1)
 	large := *batch[1].State.(*events.Representative)
 	large.Name = strings.Repeat("n", 2000)
 	batch[1] = events.Changed(&large)
-	err := events.NewPublisher(js, "/pbx").Publish(t.Context(), batch...)
-	var unacknowledged *events.UnacknowledgedError
-	if !errors.As(err, &unacknowledged) || len(unacknowledged.Events) != 1 || unacknowledged.Events[0].Identity != batch[1].Identity {
-		t.Fatalf("error %v", err)
+	err := events.NewPublisher(h.js, "/pbx").Publish(t.Context(), batch...)
+	if got := checkUnacknowledged(t, err, 1).Events[0].Identity; got != batch[1].Identity {
+		t.Errorf("unacknowledged event = %+v, want %+v", got, batch[1].Identity)
 	}
-	if got := stored(); len(got) != 2 {
-		t.Errorf("%d events stored", len(got))
+	if got := len(h.stored()); got != 2 {
+		t.Errorf("stored events = %d, want 2", got)
 	}
 }
 
-func TestPublisher_RefusesBeforeSending(t *testing.T) {
-	_, js, stored := published(t, eventstest.MaxPayload(64<<10))
+func TestPublisher_ChecksAllEventsBeforeItSends(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, eventstest.MaxPayload(64<<10))
 	good := decoded(t, "call.changed")
-	huge := *good.State.(*events.Call)
-	huge.To = strings.Repeat("5", 70<<10)
-	nul := huge
-	nul.To = "a\x00b"
-	elsewhere := *decoded(t, "transcript.changed").State.(*events.Transcript)
-	elsewhere.Text = events.Some(strings.Repeat("long ", 14<<10))
-	for name, c := range map[string]struct {
-		state events.State
-		says  string
-	}{
-		"too large":  {&huge, "over the limit of 61440"},
-		"unreadable": {&nul, "/to: must not contain NUL"},
-	} {
-		err := events.NewPublisher(js, "/pbx").Publish(t.Context(), good, events.Changed(c.state))
-		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "event 2 of 2") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if got := stored(); len(got) != 0 {
-		t.Errorf("%d events stored", len(got))
-	}
-	if err := js.DeleteObjectStore(t.Context(), events.TranscriptBucket); err != nil {
+	large := *good.State.(*events.Call)
+	large.To = strings.Repeat("5", 70<<10)
+	invalid := large
+	invalid.To = "a\x00b"
+	transcript := *decoded(t, "transcript.changed").State.(*events.Transcript)
+	transcript.Text = events.Some(strings.Repeat("long ", 14<<10))
+	if err := h.js.DeleteObjectStore(t.Context(), events.TranscriptBucket); err != nil {
 		t.Fatal(err)
 	}
-	err := events.NewPublisher(js, "/pbx").Publish(t.Context(), good, events.Changed(&elsewhere))
-	if !errors.Is(err, jetstream.ErrBucketNotFound) || len(stored()) != 0 {
-		t.Errorf("without a bucket: %v", err)
+	for name, c := range map[string]struct {
+		state events.State
+		want  string
+	}{
+		"too large":                        {&large, "over the limit of 61440"},
+		"invalid":                          {&invalid, "/to: must not contain NUL"},
+		"a claim check without its bucket": {&transcript, jetstream.ErrBucketNotFound.Error()},
+	} {
+		err := events.NewPublisher(h.js, "/pbx").Publish(t.Context(), good, events.Changed(c.state))
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "event 2 of 2") {
+			t.Errorf("%s: error = %v, want it to contain %q and event 2 of 2", name, err, c.want)
+		}
+	}
+	if got := len(h.stored()); got != 0 {
+		t.Errorf("stored events = %d, want 0", got)
 	}
 }
 
-func TestPublisher_GivesUpOnClosedConnection(t *testing.T) {
-	s := eventstest.NewServer(t)
-	js := eventstest.JetStream(t, s.URL())
+func TestPublisher_ReturnsOnAClosedConnection(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	js.Conn().Close()
-	err := events.NewPublisher(js, "/pbx").Publish(t.Context(), representatives(2)...)
-	var unacknowledged *events.UnacknowledgedError
-	if !errors.As(err, &unacknowledged) || len(unacknowledged.Events) != 6 {
-		t.Errorf("error %v", err)
-	}
+	checkUnacknowledged(t, events.NewPublisher(js, "/pbx").Publish(t.Context(), representatives(2)...), 6)
 }

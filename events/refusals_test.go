@@ -8,8 +8,8 @@ import (
 	"callboard/events"
 )
 
-// refusals are fixtures with one stretch of text replaced, and what is then wrong. A structural one breaks the shape that the
-// JSON Schemas describe, so they must refuse it too.
+// refusals returns fixtures in which one text is replaced, and the problems that follow. The JSON Schemas must refuse the structural
+// ones too.
 func refusals() []refusal {
 	return slices.Concat(typeRefusals(), timeRefusals(), ruleRefusals(), textRefusals())
 }
@@ -25,7 +25,7 @@ func typeRefusals() []refusal {
 		{"version 2^63", "phone.changed", `"version": 7`, `"version": 9223372036854775808`, "/version: must be an integer", true},
 		{"deletion without version", "phone.deleted", `,` + "\n" + `  "version": 8`, ``, "/version: is required", true},
 		{"deletion without key", "phone.deleted", `"id"`, `"ID"`, "/id: is required", true},
-		{"deletion of no code", "classification.deleted", `"positive"`, `""`, "/code: must not be empty", true},
+		{"deletion with an empty code", "classification.deleted", `"positive"`, `""`, "/code: must not be empty", true},
 		{"string for a boolean", "call.changed", `"isEmergency": false`, `"isEmergency": "false"`, "/isEmergency: must be true or false", true},
 		{"number for a string", "call.changed", `"+14155550177",` + "\n" + `  "fromDisplay"`, `14155550177, "fromDisplay"`, "/from: must be a string", true},
 		{"array for an object", "phone.changed", `"hardware": {`, `"hardware": [], "was": {`, "/hardware: must be an object", true},
@@ -40,22 +40,22 @@ func typeRefusals() []refusal {
 		{"nil UUID for global", "classification.changed", `5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10`, `00000000-0000-0000-0000-000000000000`,
 			"/phoneSystemId: must not be the nil UUID", true},
 		{"unknown direction", "call.changed", `"inbound"`, `"sideways"`, "/direction: must be one of inbound, outbound, internal", true},
-		{"no E.164", "phone-number.changed", `"+14155550123"`, `"4155550123"`, "/phoneNumber: must be an E.164 number, such as +14155550123", true},
+		{"number not in E.164", "phone-number.changed", `"+14155550123"`, `"4155550123"`, "/phoneNumber: must be an E.164 number, such as +14155550123", true},
 		{"country in words", "phone-number.changed", `"US"`, `"us"`, "/country: must be two capital letters (ISO 3166-1 alpha-2)", true},
 		{"amount as a number", "call.changed", `"149.90"`, `149.90`, "/conversionValue: must be a string", true},
 		{"amount in words", "call.changed", `"149.90"`, `"149,90"`, `/conversionValue: must be a decimal number in a string, such as "149.90"`, true},
 		{"negative duration", "voicemail.changed", `"duration": 31`, `"duration": -31`, "/duration: must be from 0 to 2147483647", true},
 		{"duration over 32 bits", "voicemail.changed", `"duration": 31`, `"duration": 2147483648`, "/duration: must be from 0 to 2147483647", true},
 		{"score over 100", "analysis.changed", `"overallScore": 87`, `"overallScore": 101`, "/overallScore: must be from 0 to 100", true},
-		{"score of no float", "analysis.changed", `91.5`, `1e400`, "/scorecardScore: must be a number that a 64-bit float can hold", false},
+		{"score beyond float64", "analysis.changed", `91.5`, `1e400`, "/scorecardScore: must be a number that a 64-bit float can hold", false},
 		{"agent number 10", "agent-config.changed", `"agentNumber": 2`, `"agentNumber": 10`, "/agentNumber: must be from 1 to 9", true},
 		{"empty callSid", "voicemail.changed", `"CA77aa1d0c9b7e6f5a4d3c2b1a09f8e7d6"`, `""`, "/callSid: must not be empty", true},
-		{"foreign recording sid", "voicemail.changed", `"RE9988`, `"XX9988`, "/recordingSid: must be RE and 1 to 62 letters, digits, - or _", true},
-		{"digit of two", "call-menu.changed", `"digit": "1"`, `"digit": "10"`, "/choices/0/digit: must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, *, #", true},
+		{"recording sid of another prefix", "voicemail.changed", `"RE9988`, `"XX9988`, "/recordingSid: must be RE and 1 to 62 letters, digits, - or _", true},
+		{"digit of two characters", "call-menu.changed", `"digit": "1"`, `"digit": "10"`, "/choices/0/digit: must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, *, #", true},
 		{"choice without action", "call-menu.changed", `"action": {` + "\n" + `        "type": "hangup"` + "\n      }", `"does": {}`, "/choices/2/action: is required", true},
 		{"unknown speaker", "transcript.changed", `"kind": "unattributed"`, `"kind": "ghost"`, "/turns/3/speaker/kind: must be one of role, numbered, unattributed", true},
-		{"role of no side", "transcript.changed", `"role": "customer"`, `"role": "referee"`, "/turns/1/speaker/role: must be one of agent, customer", true},
-		{"number of no speaker", "transcript.changed", `"ordinal": 1`, `"ordinal": null`, "/turns/2/speaker/ordinal: is required", true},
+		{"unknown role", "transcript.changed", `"role": "customer"`, `"role": "referee"`, "/turns/1/speaker/role: must be one of agent, customer", true},
+		{"numbered speaker without ordinal", "transcript.changed", `"ordinal": 1`, `"ordinal": null`, "/turns/2/speaker/ordinal: is required", true},
 	}
 }
 
@@ -72,27 +72,27 @@ func timeRefusals() []refusal {
 	}
 }
 
-// long is a text of so many characters, each of them two bytes.
+// long returns a text of n characters, each of two bytes.
 func long(n int) string { return strings.Repeat("ä", n) }
 
 func ruleRefusals() []refusal {
 	return []refusal{
-		{"a long callSid", "analysis.changed", `"callSid": "`, `"callSid": "` + long(256), "/callSid: must have at most 255 characters", true},
-		{"a long status", "phone.changed", `"status": "`, `"status": "` + long(256), "/status: must have at most 255 characters", true},
-		{"a long number", "extension.changed", `"204"`, `"` + long(256) + `"`, "/number: must have at most 255 characters", true},
-		{"a long code", "classification.changed", `"positive"`, `"` + long(256) + `"`, "/code: must have at most 255 characters", true},
-		{"deletion of a long code", "classification.deleted", `"positive"`, `"` + long(256) + `"`, "/code: must have at most 255 characters", true},
+		{"long callSid", "analysis.changed", `"callSid": "`, `"callSid": "` + long(256), "/callSid: must have at most 255 characters", true},
+		{"long status", "phone.changed", `"status": "`, `"status": "` + long(256), "/status: must have at most 255 characters", true},
+		{"long number", "extension.changed", `"204"`, `"` + long(256) + `"`, "/number: must have at most 255 characters", true},
+		{"long code", "classification.changed", `"positive"`, `"` + long(256) + `"`, "/code: must have at most 255 characters", true},
+		{"deletion with a long code", "classification.deleted", `"positive"`, `"` + long(256) + `"`, "/code: must have at most 255 characters", true},
 		{"ready without audio", "recording.changed", `"audio"`, `"sound"`, "/audio: is required when status is ready", true},
 		{"ready with a word for audio", "recording.changed", `"audio": {`, `"audio": "mp3", "was": {`, "/audio: must be an object", true},
-		{"both owners", "recording.changed", `"voicemailId": null`, `"voicemailId": "6a7b8c9d-0e1f-4203-9415-263748596aee"`, badOwner, true},
-		{"no owner", "recording.changed", `"callId"`, `"callID"`, badOwner, true},
-		{"deletion of no owner", "transcript.deleted", `"callId"`, `"callID"`, badOwner, true},
+		{"both callId and voicemailId", "recording.changed", `"voicemailId": null`, `"voicemailId": "6a7b8c9d-0e1f-4203-9415-263748596aee"`, badOwnerRow, true},
+		{"neither callId nor voicemailId", "recording.changed", `"callId"`, `"callID"`, badOwnerRow, true},
+		{"deletion without callId and voicemailId", "transcript.deleted", `"callId"`, `"callID"`, badOwnerRow, true},
 		{"text beside an object", "transcript.claim-check.changed", `"object"`, `"text": "hi", "object"`, "/object: must be absent where text or turns are present", true},
 		{"digest of another kind", "transcript.claim-check.changed", `SHA-256=`, `MD5=`, "/object/digest: must be SHA-256= and the digest in URL-safe base64", true},
 		{"score of a category", "classification.changed", `"overall_sentiment"`, `"category"`, "/score: must be null for a category", true},
 		{"identified without an ID", "analysis.changed", `"state": "identified",` + "\n" + `    "id"`, `"state": "identified", "ID"`, "/representative/id: is required when state is identified", true},
 
-		{"action of no type", "extension.changed", `"type": "call-group",` + "\n" + `    "reference"`, `"type": "teleport", "reference"`, "/unansweredAction/type: must be one of phone, extension, " +
+		{"unknown action type", "extension.changed", `"type": "call-group",` + "\n" + `    "reference"`, `"type": "teleport", "reference"`, "/unansweredAction/type: must be one of phone, extension, " +
 			"extension-voicemail, agent-config, call-group, call-group-voicemail, call-menu, forward, play-audio, voicemail, directory, messaging, hangup", true},
 		{"action of another type than its reference", "extension.changed", `"type": "call-group",` + "\n" + `    "reference"`, `"type": "call-menu", "reference"`,
 			"/unansweredAction/reference: must be of the action's own type", true},
@@ -111,7 +111,7 @@ func textRefusals() []refusal {
 		{"escaped NUL", "call.changed", `Main line >`, `Main\u0000line >`, "/routeSummary: must not contain NUL", true},
 		{"raw NUL", "call.changed", `Main line >`, "Main\x00line >", "/routeSummary: not JSON: invalid character", false},
 		{"lone surrogate", "call.changed", `Main line >`, `Main\ud800 line >`, "/routeSummary: not JSON: invalid surrogate pair", false},
-		{"turned surrogates", "call.changed", `Main line >`, `Main\udc00\ud800 line >`, "/routeSummary: not JSON: invalid surrogate pair", false},
+		{"surrogates in reverse order", "call.changed", `Main line >`, `Main\udc00\ud800 line >`, "/routeSummary: not JSON: invalid surrogate pair", false},
 		{"bad UTF-8", "call.changed", `Main line >`, "Main\xff line >", "/routeSummary: not JSON: invalid UTF-8", false},
 		{"Latin-1", "call.changed", `María Núñez`, "Mar\xeda N\xfa\xf1ez", "/fromName: not JSON: invalid UTF-8", false},
 		{"duplicate member", "phone.changed", `"slot": 1`, `"slot": 1, "slot": 2`, "/slot: not JSON: duplicate object member name", false},
@@ -126,16 +126,16 @@ type refusal struct {
 }
 
 const (
-	badTime  = "/startTime: must be an RFC 3339 time in UTC, such as 2026-03-01T09:30:00.000Z"
-	badOwner = "/callId: exactly one of callId and voicemailId is required"
+	badTime     = "/startTime: must be an RFC 3339 time in UTC, such as 2026-03-01T09:30:00.000Z"
+	badOwnerRow = "/callId: exactly one of callId and voicemailId is required"
 )
 
-// message is the refused message.
+// message returns the refused message.
 func (r refusal) message(tb testing.TB) events.Message {
 	tb.Helper()
 	m := fixture(tb, r.fixture)
 	if strings.Count(string(m.Data), r.old) == 0 {
-		tb.Fatalf("%s: %s has no %s", r.name, r.fixture, r.old)
+		tb.Fatalf("%s: %s is not in %s", r.name, r.old, r.fixture)
 	}
 	m.Data = []byte(strings.Replace(string(m.Data), r.old, r.new, 1))
 	return m

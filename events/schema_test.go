@@ -4,17 +4,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"path"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
 	"callboard/events"
 )
 
-// schemas compiles the documents' JSON Schemas; the function returned finds the one of a fixture's data.
+// schemas compiles the JSON Schemas. The function returned finds the schema for the data of a fixture.
 func schemas(tb testing.TB) func(name string) *jsonschema.Schema {
 	tb.Helper()
 	const root = "file:///"
@@ -74,7 +78,7 @@ func TestSchema_RefusesWhatDecodeRefuses(t *testing.T) {
 			continue
 		}
 		if of(r.fixture).Validate(jsonValue(t, r.message(t).Data)) == nil {
-			t.Errorf("%s: accepted", r.name)
+			t.Errorf("%s: the schema accepts it, want a refusal", r.name)
 		}
 	}
 }
@@ -97,12 +101,12 @@ func TestSchema_AcceptsWhatIsPublished(t *testing.T) {
 	})
 }
 
-// Decode and the schema agree on every member of every fixture left out, nulled, or of another type.
+// Each member of each fixture is left out, set to null and set to values of other types. Decode and the schema must agree on all of them.
 func TestSchema_AgreesWithDecode(t *testing.T) {
 	of := schemas(t)
 	for _, name := range fixtureNames(t) {
 		schema := of(name)
-		eachMutation(t, fixtureBody(t, name), func(what string, body []byte) {
+		eachMutation(t, fixtureBody(t, name), func(change string, body []byte) {
 			m := fixture(t, name)
 			m.Data = body
 			_, decodeErr := events.Decode(m)
@@ -111,21 +115,21 @@ func TestSchema_AgreesWithDecode(t *testing.T) {
 			}
 			schemaErr := schema.Validate(jsonValue(t, body))
 			if (decodeErr == nil) != (schemaErr == nil) {
-				t.Errorf("%s, %s: Decode says %v, the schema %v", name, what, decodeErr, schemaErr)
+				t.Errorf("%s, %s: Decode = %v, schema = %v, want both to agree", name, change, decodeErr, schemaErr)
 			}
 		})
 	}
 }
 
-// eachMutation calls check with the body once per place in it and per value put there.
-func eachMutation(t *testing.T, body []byte, check func(what string, body []byte)) {
+// eachMutation calls check with the body once per member and per value of that member. change describes the mutation.
+func eachMutation(t *testing.T, body []byte, check func(change string, body []byte)) {
 	t.Helper()
 	var root any
 	if err := json.Unmarshal(body, &root); err != nil {
 		t.Fatal(err)
 	}
 	values := map[string]any{
-		"null": nil, "a number": 7.0, "a fraction": 0.5, "a word": "word", "no word": "", "NUL": "\x00", "a boolean": true, "an array": []any{}, "an object": map[string]any{},
+		"null": nil, "a number": 7.0, "a fraction": 0.5, "a string": "word", "an empty string": "", "NUL": "\x00", "a boolean": true, "an array": []any{}, "an object": map[string]any{},
 	}
 	var walk func(at string, v any, put func(any), remove func())
 	walk = func(at string, v any, put func(any), remove func()) {
@@ -159,16 +163,267 @@ func eachMutation(t *testing.T, body []byte, check func(what string, body []byte
 	walk("/", root, func(to any) { root = to }, nil)
 }
 
-func TestSchema_OfNoEntity(t *testing.T) {
-	if events.Schema("../asyncapi") != nil || events.Schema("defs") != nil {
-		t.Error("a schema of no entity")
+func TestSchema_OfEveryEntityAndNoOther(t *testing.T) {
+	for _, unknown := range []events.Entity{"../asyncapi", "defs"} {
+		if got := events.Schema(unknown); got != nil {
+			t.Errorf("schema of %s = %.100s, want none", unknown, got)
+		}
 	}
 	for _, entity := range events.Entities() {
 		if !json.Valid(events.Schema(entity)) {
-			t.Errorf("%s: no JSON", entity)
+			t.Errorf("schema of %s is not JSON", entity)
 		}
 	}
 	if !json.Valid(events.DeletionSchema()) {
-		t.Error("deletions: no JSON")
+		t.Error("schema of deletions is not JSON")
 	}
+}
+
+// node is the part of a JSON Schema that defines members.
+type node struct {
+	Ref        string          `json:"$ref"`
+	Required   []string        `json:"required"`
+	Properties map[string]node `json:"properties"`
+	Items      *node           `json:"items"`
+	AnyOf      []node          `json:"anyOf"`
+	Defs       map[string]node `json:"$defs"`
+}
+
+func TestSchema_HasTheMembersOfTheGoTypes(t *testing.T) {
+	defs := readNode(t, "schemas/defs.schema.json").Defs
+	for _, entity := range events.Entities() {
+		root := readNode(t, "schemas/"+string(entity)+".schema.json")
+		c := memberCheck{t: t, defs: maps.Clone(defs)}
+		maps.Copy(c.defs, root.Defs)
+		c.compare(string(entity), root, reflect.TypeOf(newState(entity)).Elem())
+	}
+}
+
+func readNode(t *testing.T, path string) node {
+	t.Helper()
+	var n node
+	data, err := fs.ReadFile(events.Documents(), path)
+	if err == nil {
+		err = json.Unmarshal(data, &n)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+type memberCheck struct {
+	t    *testing.T
+	defs map[string]node // those of defs.schema.json and of the entity's schema
+}
+
+// compare holds a schema against the Go type of the same value, members of members included.
+func (c memberCheck) compare(at string, n node, typ reflect.Type) {
+	c.t.Helper()
+	n = c.resolve(n)
+	switch {
+	case typ.Kind() == reflect.Pointer:
+		c.compare(at, n, typ.Elem())
+	case typ.Kind() == reflect.Slice && n.Items != nil:
+		c.compare(at, *n.Items, typ.Elem())
+	case typ.Kind() == reflect.Struct && !strings.HasPrefix(typ.Name(), "Null["):
+		c.compareMembers(at, n, typ)
+	case len(n.Properties) > 0:
+		c.t.Errorf("%s: Go type = %s, want a struct, as the schema has members", at, typ)
+	}
+}
+
+func (c memberCheck) compareMembers(at string, n node, typ reflect.Type) {
+	c.t.Helper()
+	var required, members []string
+	for i := range typ.NumField() {
+		field := typ.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		members = append(members, name)
+		nullable := field.Type.Kind() == reflect.Pointer || strings.HasPrefix(field.Type.Name(), "Null[")
+		if !nullable && options == "" {
+			required = append(required, name)
+		}
+		if property, ok := n.Properties[name]; ok {
+			c.compare(at+"/"+name, property, field.Type)
+		} else {
+			c.t.Errorf("%s/%s is in the Go type but not in the schema", at, name)
+		}
+	}
+	for name := range n.Properties {
+		if !slices.Contains(members, name) {
+			c.t.Errorf("%s/%s is in the schema but not in the Go type %s", at, name, typ)
+		}
+	}
+	slices.Sort(required)
+	slices.Sort(n.Required)
+	if !slices.Equal(required, n.Required) {
+		c.t.Errorf("%s: required members = %q, want those that %s cannot leave out: %q", at, n.Required, typ, required)
+	}
+}
+
+// resolve follows references, and takes the first part of "anyOf: [x, null]".
+func (c memberCheck) resolve(n node) node {
+	c.t.Helper()
+	if n.Ref != "" {
+		_, name, _ := strings.Cut(n.Ref, "#/$defs/")
+		target, ok := c.defs[name]
+		if !ok {
+			c.t.Errorf("%s has no target", n.Ref)
+		}
+		return c.resolve(target)
+	}
+	if len(n.AnyOf) == 2 && n.AnyOf[1].Ref == "" && n.AnyOf[1].Properties == nil {
+		return c.resolve(n.AnyOf[0])
+	}
+	return n
+}
+
+type asyncRef struct {
+	Ref string `yaml:"$ref"`
+}
+
+// asyncAPI is the part of the document that lists channels, operations and messages.
+type asyncAPI struct {
+	AsyncAPI string `yaml:"asyncapi"`
+	Channels map[string]struct {
+		Address    string              `yaml:"address"`
+		Parameters map[string]asyncRef `yaml:"parameters"`
+		Messages   map[string]asyncRef `yaml:"messages"`
+	} `yaml:"channels"`
+	Operations map[string]struct {
+		Action  string   `yaml:"action"`
+		Channel asyncRef `yaml:"channel"`
+	} `yaml:"operations"`
+	Components struct {
+		Messages map[string]struct {
+			Name    string     `yaml:"name"`
+			Traits  []asyncRef `yaml:"traits"`
+			Payload struct {
+				Schema asyncRef `yaml:"schema"`
+			} `yaml:"payload"`
+		} `yaml:"messages"`
+	} `yaml:"components"`
+}
+
+func TestAsyncAPI_HasEveryEntity(t *testing.T) {
+	var doc asyncAPI
+	if err := yaml.Unmarshal(events.AsyncAPI(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(doc.AsyncAPI, "3.") {
+		t.Errorf("asyncapi = %q, want 3.x", doc.AsyncAPI)
+	}
+	if n := len(events.Entities()); len(doc.Channels) != n || len(doc.Operations) != n || len(doc.Components.Messages) != 2*n {
+		t.Errorf("channels = %d, operations = %d, messages = %d, want %d, %d and %d",
+			len(doc.Channels), len(doc.Operations), len(doc.Components.Messages), n, n, 2*n)
+	}
+	for _, entity := range events.Entities() {
+		name := camelCase(string(entity))
+		channel := doc.Channels[name]
+		system := "{system}"
+		if entity == events.EntityGroup {
+			system = events.Global
+		}
+		if want := "phones." + system + "." + string(entity); channel.Address != want {
+			t.Errorf("address of %s = %q, want %q", entity, channel.Address, want)
+		}
+		if got, want := slices.Sorted(maps.Keys(channel.Messages)), []string{"changed", "deleted"}; !slices.Equal(got, want) {
+			t.Errorf("messages of %s = %q, want %q", entity, got, want)
+		}
+		operation := doc.Operations["receive"+strings.ToUpper(name[:1])+name[1:]]
+		if operation.Action != "receive" || operation.Channel.Ref != "#/channels/"+name {
+			t.Errorf("operation of %s = %+v, want receive from #/channels/%s", entity, operation, name)
+		}
+		for kind, schema := range map[string]string{
+			"Changed": "./schemas/" + string(entity) + ".schema.json",
+			"Deleted": "./schemas/deletion.schema.json#/$defs/" + string(entity),
+		} {
+			message := doc.Components.Messages[name+kind]
+			if want := "callboard." + string(entity) + "." + strings.ToLower(kind); message.Name != want {
+				t.Errorf("message = %q, want %q", message.Name, want)
+			}
+			if message.Payload.Schema.Ref != schema || len(message.Traits) != 1 {
+				t.Errorf("message %s = %+v, want the schema %s and one trait", message.Name, message, schema)
+			}
+			if ref := channel.Messages[strings.ToLower(kind)].Ref; ref != "#/components/messages/"+name+kind {
+				t.Errorf("reference of the channel to %s = %s", message.Name, ref)
+			}
+		}
+	}
+}
+
+func camelCase(entity string) string {
+	words := strings.Split(entity, "-")
+	for i, word := range words[1:] {
+		words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	return strings.Join(words, "")
+}
+
+func TestDocuments_ReferencesHaveTargets(t *testing.T) {
+	documents := map[string]any{}
+	err := fs.WalkDir(events.Documents(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(events.Documents(), name)
+		if err != nil {
+			return err
+		}
+		var v any
+		if path.Ext(name) == ".json" {
+			err = json.Unmarshal(data, &v)
+		} else {
+			err = yaml.Unmarshal(data, &v)
+		}
+		documents[name] = v
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range documents {
+		eachReference(v, func(ref string) {
+			file, pointer, _ := strings.Cut(ref, "#")
+			target := documents[name]
+			if file != "" {
+				target = documents[path.Join(path.Dir(name), file)]
+			}
+			if !hasTarget(target, pointer) {
+				t.Errorf("%s: reference %s has no target", name, ref)
+			}
+		})
+	}
+}
+
+func eachReference(v any, check func(ref string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if ref, ok := member.(string); ok && name == "$ref" {
+				check(ref)
+			}
+			eachReference(member, check)
+		}
+	case []any:
+		for _, element := range v {
+			eachReference(element, check)
+		}
+	}
+}
+
+// hasTarget reports whether a JSON pointer into v has a value.
+func hasTarget(v any, pointer string) bool {
+	for name := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if name == "" {
+			continue
+		}
+		members, ok := v.(map[string]any)
+		if !ok {
+			return false
+		}
+		v = members[name]
+	}
+	return v != nil
 }

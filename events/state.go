@@ -6,22 +6,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// State is an entity's whole state, the data of a "changed" event: a pointer to one of this package's entity types.
+// State is an entity's whole state, the data of a "changed" event: a pointer to one of this package's entity types, such as [*Call].
 type State interface {
-	// Identity is the entity's kind, its phone system ([uuid.Nil] for what belongs to no single one), its key within the two,
-	// and the state's version.
+	// Identity returns the entity, its phone system, its key and the state's version.
 	Identity() Identity
 }
 
-// Identity names one state of one entity.
+// Identity identifies one state of one entity.
 type Identity struct {
 	Entity  Entity
-	System  uuid.UUID
-	Key     string
+	System  uuid.UUID // [uuid.Nil] for an entity of no single phone system
+	Key     string    // within the entity and the system
 	Version int64
 }
 
-// readState reads an entity's state from the data of a "changed" event.
+// readState reads the data of a "changed" event.
 func readState(entity Entity, o *object) State {
 	switch entity {
 	case EntityPhoneSystem:
@@ -58,7 +57,7 @@ func readState(entity Entity, o *object) State {
 	return nil
 }
 
-// readDeletion reads the data of a "deleted" event: the entity's key and the version of its end.
+// readDeletion reads the data of a "deleted" event: the entity's key and the version of the deletion.
 func readDeletion(entity Entity, o *object) Identity {
 	d := Identity{Entity: entity}
 	switch entity {
@@ -72,7 +71,7 @@ func readDeletion(entity Entity, o *object) Identity {
 		d.Key = classificationKey(required(o, "kind", classificationKind), required(o, "code", indexed(name)))
 	case EntityTranscript:
 		d.System = required(o, "phoneSystemId", identifier)
-		d.Key = readOwner(o).Key()
+		d.Key = readOwnerRow(o).Key()
 	case EntityRecording:
 		d.System = required(o, "phoneSystemId", identifier)
 		d.Key = required(o, "recordingSid", recordingSid)

@@ -12,8 +12,8 @@ import (
 	"callboard/events/eventstest"
 )
 
-// The server's own partition, read from where it stored each event, is the one that Partition computes.
-func TestPartition_AgreesWithServer(t *testing.T) {
+func TestPartition_AgreesWithTheServer(t *testing.T) {
+	t.Parallel()
 	for _, partitions := range []int{1, 3, events.DefaultPartitions} {
 		server := eventstest.NewServer(t)
 		js := eventstest.JetStream(t, server.URL())
@@ -34,22 +34,23 @@ func TestPartition_AgreesWithServer(t *testing.T) {
 			}
 			prefix := strings.TrimSuffix(events.PartitionFilter(events.Partition(system, partitions)), ">")
 			if want := prefix + strings.TrimPrefix(subject, "phones."); stored.Subject != want {
-				t.Fatalf("%d partitions, event %d: stored as %s, want %s", partitions, i, stored.Subject, want)
+				t.Fatalf("%d partitions: stored subject of event %d = %s, want %s", partitions, i, stored.Subject, want)
 			}
 		}
 	}
 }
 
-func TestPartitions_ReadsRunningStream(t *testing.T) {
+func TestPartitions_OfARunningStream(t *testing.T) {
+	t.Parallel()
 	server := eventstest.NewServer(t)
 	js := eventstest.JetStream(t, server.URL())
 	stream := eventstest.CreateStream(t, js, 7)
-	cfg := stream.CachedInfo().Config
-	if n, err := events.Partitions(cfg); n != 7 || err != nil {
-		t.Errorf("partitions: %d, %v", n, err)
+	config := stream.CachedInfo().Config
+	if n, err := events.Partitions(config); n != 7 || err != nil {
+		t.Errorf("partitions = %d, %v, want 7", n, err)
 	}
-	if faults := events.CheckStream(cfg); len(faults) != 0 {
-		t.Errorf("faults of a stream as made: %q", faults)
+	if faults := events.CheckStream(config); len(faults) != 0 {
+		t.Errorf("faults of a new stream = %q, want none", faults)
 	}
 	mirror, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
 		Name: "COPY", Mirror: &jetstream.StreamSource{Name: events.StreamName},
@@ -59,36 +60,36 @@ func TestPartitions_ReadsRunningStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	if faults := events.CheckStream(mirror.CachedInfo().Config); len(faults) != 0 {
-		t.Errorf("faults of a mirror: %q", faults)
+		t.Errorf("faults of a mirror = %q, want none", faults)
 	}
 }
 
 func TestPartitions_RefusesOtherTransforms(t *testing.T) {
 	good := events.StreamConfig("S", 5, 1).SubjectTransform.Destination
 	for name, c := range map[string]struct{ source, destination string }{
-		"by entity":             {"phones.*.*", strings.Replace(good, "(5,1)", "(5,2)", 1)},
-		"by both":               {"phones.*.*", strings.Replace(good, "(5,1)", "(5,1,2)", 1)},
-		"none":                  {"phones.*.*", "phones.{{wildcard(1)}}.{{wildcard(2)}}"},
-		"zero partitions":       {"phones.*.*", strings.Replace(good, "(5,1)", "(0,1)", 1)},
-		"turned tokens":         {"phones.*.*", "phones.{{partition(5,1)}}.{{wildcard(2)}}.{{wildcard(1)}}"},
-		"of other subjects":     {"phones.*.call", good},
-		"more partitions later": {"phones.*.*", good + ".x"},
+		"by entity":               {"phones.*.*", strings.Replace(good, "(5,1)", "(5,2)", 1)},
+		"by both":                 {"phones.*.*", strings.Replace(good, "(5,1)", "(5,1,2)", 1)},
+		"no partition":            {"phones.*.*", "phones.{{wildcard(1)}}.{{wildcard(2)}}"},
+		"zero partitions":         {"phones.*.*", strings.Replace(good, "(5,1)", "(0,1)", 1)},
+		"tokens in another order": {"phones.*.*", "phones.{{partition(5,1)}}.{{wildcard(2)}}.{{wildcard(1)}}"},
+		"of other subjects":       {"phones.*.call", good},
+		"a longer destination":    {"phones.*.*", good + ".x"},
 	} {
 		cfg := events.StreamConfig("S", 5, 1)
 		cfg.SubjectTransform = &jetstream.SubjectTransformConfig{Source: c.source, Destination: c.destination}
 		if n, err := events.Partitions(cfg); err == nil {
-			t.Errorf("%s: read as %d partitions", name, n)
+			t.Errorf("%s: partitions = %d, want an error", name, n)
 		}
 	}
 	cfg := events.StreamConfig("S", 5, 1)
 	cfg.SubjectTransform.Destination = "phones.{{ Partition( 5, 1 ) }}.{{wildcard(1)}}.{{wildcard(2)}}"
 	if n, err := events.Partitions(cfg); n != 5 || err != nil {
-		t.Errorf("spaced: %d, %v", n, err)
+		t.Errorf("with spaces and capitals: partitions = %d, %v, want 5", n, err)
 	}
 }
 
 func TestCheckStream(t *testing.T) {
-	for word, spoil := range map[string]func(*jetstream.StreamConfig){
+	for want, change := range map[string]func(*jetstream.StreamConfig){
 		"max_age":              func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
 		"max_bytes":            func(c *jetstream.StreamConfig) { c.MaxBytes = 1 },
 		"max_msgs ":            func(c *jetstream.StreamConfig) { c.MaxMsgs = 1 },
@@ -112,7 +113,7 @@ func TestCheckStream(t *testing.T) {
 			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "phones.*.*", Destination: "phones.$1.$2"}
 		},
 		"sources": func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: "O"}} },
-		"mirror begins late": func(c *jetstream.StreamConfig) {
+		"mirror starts late": func(c *jetstream.StreamConfig) {
 			c.Subjects, c.SubjectTransform, c.Mirror = nil, nil, &jetstream.StreamSource{Name: "O", OptStartSeq: 7}
 		},
 		"mirror transforms": func(c *jetstream.StreamConfig) {
@@ -121,9 +122,9 @@ func TestCheckStream(t *testing.T) {
 		},
 	} {
 		cfg := events.StreamConfig(events.StreamName, 4, 1)
-		spoil(&cfg)
-		if faults := events.CheckStream(cfg); len(faults) != 1 || !strings.Contains(faults[0], word) {
-			t.Errorf("%s: %q", word, faults)
+		change(&cfg)
+		if faults := events.CheckStream(cfg); len(faults) != 1 || !strings.Contains(faults[0], want) {
+			t.Errorf("faults = %q, want one that contains %q", faults, want)
 		}
 	}
 }

@@ -8,30 +8,30 @@ import (
 	"github.com/google/uuid"
 )
 
-// Global is the subject token of what belongs to no single phone system.
+// Global is the subject token of entities that belong to no single phone system.
 const Global = "global"
 
 const subjectRoot = "phones"
 
-// Subject is the subject to which an entity's events are published: phones.<system>.<entity>.
+// Subject returns the subject to which an entity's events are published: phones.<system>.<entity>.
 func Subject(system uuid.UUID, entity Entity) string {
 	return subjectRoot + "." + systemToken(system) + "." + string(entity)
 }
 
-// Partition is the partition, from 0 to partitions-1, in which the stream stores a system's events. It is the hash of NATS'
-// partition() subject transform (FNV-1a over the system token).
+// Partition returns the partition, from 0 to partitions-1, in which the stream stores a system's events. It is the hash of NATS'
+// partition() subject transform: FNV-1a over the system token.
 func Partition(system uuid.UUID, partitions int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(systemToken(system)))
 	return int(h.Sum32() % uint32(partitions))
 }
 
-// PartitionFilter is the filter subject of everything stored in a partition.
+// PartitionFilter returns the filter subject of all messages that are stored in a partition.
 func PartitionFilter(partition int) string {
 	return subjectRoot + "." + strconv.Itoa(partition) + ".>"
 }
 
-// subjectParts reads phones.<system>.<entity>, or phones.<partition>.<system>.<entity> as stored.
+// subjectParts splits phones.<system>.<entity>, or the stored form phones.<partition>.<system>.<entity>.
 func subjectParts(subject string) (system, entity string, ok bool) {
 	tokens := strings.Split(subject, ".")
 	if len(tokens) < 3 || len(tokens) > 4 || tokens[0] != subjectRoot {
@@ -40,7 +40,7 @@ func subjectParts(subject string) (system, entity string, ok bool) {
 	return tokens[len(tokens)-2], tokens[len(tokens)-1], true
 }
 
-// SubjectSystem is the phone system that a subject names: [uuid.Nil] for what belongs to no single one, or to nobody.
+// SubjectSystem returns the phone system that a subject names, or [uuid.Nil] if it names none.
 func SubjectSystem(subject string) uuid.UUID {
 	token, _, _ := subjectParts(subject)
 	system, err := uuid.Parse(token)
@@ -50,8 +50,16 @@ func SubjectSystem(subject string) uuid.UUID {
 	return system
 }
 
-// SubjectEntity is the entity that a subject names; ok is false where it names none.
+// SubjectEntity returns the entity that a subject names; ok is false if it names no known one.
 func SubjectEntity(subject string) (entity Entity, ok bool) {
 	_, token, ok := subjectParts(subject)
 	return Entity(token), ok && known(Entity(token))
+}
+
+// systemToken returns the subject token of a system: its UUID in lower case, or "global" for [uuid.Nil].
+func systemToken(system uuid.UUID) string {
+	if system == uuid.Nil {
+		return Global
+	}
+	return system.String()
 }

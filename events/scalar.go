@@ -21,7 +21,7 @@ func text(v value) (string, string) {
 	return v.text, ""
 }
 
-// name reads a string that is not empty.
+// name parses a string that is not empty.
 func name(v value) (string, string) {
 	s, problem := text(v)
 	if problem == "" && s == "" {
@@ -30,12 +30,12 @@ func name(v value) (string, string) {
 	return s, problem
 }
 
-// maxIndexed is how many characters a text can have by which rows are found. PostgreSQL's indexes refuse long ones, but only
-// those that get there: an event that the next one overtakes in its batch would do, and alone would not.
+// maxIndexed is the largest number of characters in a text that a database index holds. PostgreSQL refuses longer ones, but only when
+// they are written: without this limit, a batch whose next event replaces the text would succeed where the event alone fails.
 const maxIndexed = 255
 
-// indexed reads a string by which rows are found.
-func indexed(read kind[string]) kind[string] {
+// indexed parses a string that a database index holds.
+func indexed(read scalar[string]) scalar[string] {
 	return func(v value) (string, string) {
 		s, problem := read(v)
 		if problem == "" && utf8.RuneCountInString(s) > maxIndexed {
@@ -45,7 +45,7 @@ func indexed(read kind[string]) kind[string] {
 	}
 }
 
-func oneOf(allowed ...string) kind[string] {
+func oneOf(allowed ...string) scalar[string] {
 	return func(v value) (string, string) {
 		s, problem := text(v)
 		if problem == "" && !slices.Contains(allowed, s) {
@@ -55,7 +55,7 @@ func oneOf(allowed ...string) kind[string] {
 	}
 }
 
-func matching(shape *regexp.Regexp, problem string) kind[string] {
+func matching(shape *regexp.Regexp, problem string) scalar[string] {
 	return func(v value) (string, string) {
 		s, wrong := text(v)
 		if wrong == "" && !shape.MatchString(s) {
@@ -72,7 +72,7 @@ func boolean(v value) (bool, string) {
 	return v.kind == 't', ""
 }
 
-func integer(low, high int64) kind[int64] {
+func integer(low, high int64) scalar[int64] {
 	return func(v value) (int64, string) {
 		if v.kind != '0' {
 			return 0, "must be an integer"
@@ -88,7 +88,7 @@ func integer(low, high int64) kind[int64] {
 	}
 }
 
-// seconds reads a duration in whole seconds.
+// seconds parses a duration in whole seconds.
 func seconds(v value) (int64, string) { return integer(0, math.MaxInt32)(v) }
 
 func number(v value) (float64, string) {
@@ -99,7 +99,7 @@ func number(v value) (float64, string) {
 	if err != nil {
 		return 0, "must be a number that a 64-bit float can hold"
 	}
-	return f + 0, "" // -0 becomes 0: the two compare as equal, but would be stored and served as two values
+	return f + 0, "" // turns -0 into 0: they compare as equal, but are stored and served as different values
 }
 
 func identifier(v value) (uuid.UUID, string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// The scanner, which trusts its input, reads what a parser that doesn't reads.
+// The scanner does not check its input, so it is compared with a parser that does.
 func FuzzParse(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.json")
 	if err != nil {
@@ -34,20 +34,20 @@ func FuzzParse(f *testing.F) {
 		var want any
 		if wantErr := json.Unmarshal(data, &want); err != nil || wantErr != nil {
 			if err == nil && !beyondFloat(members) {
-				t.Fatalf("accepted, but %v", wantErr)
+				t.Fatalf("parse accepts data, want %v", wantErr)
 			}
 			if err != nil && wantErr == nil {
-				t.Fatalf("refused: %v", err)
+				t.Fatalf("parse refuses valid data: %v", err)
 			}
 			return
 		}
 		if got := plainValue(members); !reflect.DeepEqual(got, want) {
-			t.Fatalf("\n got %#v\nwant %#v", got, want)
+			t.Fatalf("value = %#v\nwant %#v", got, want)
 		}
 	})
 }
 
-// beyondFloat tells whether a number is too large for a float: valid JSON that a parser into floats refuses.
+// beyondFloat reports whether a number is too large for a float64. Such a number is valid JSON, but a decoder into float64 refuses it.
 func beyondFloat(members []member) bool {
 	for _, m := range members {
 		if _, err := strconv.ParseFloat(m.text, 64); m.kind == '0' && err != nil {
@@ -57,7 +57,7 @@ func beyondFloat(members []member) bool {
 	return false
 }
 
-// plainValue is the first member's value as encoding/json has it.
+// plainValue returns the first member's value in the types that json.Unmarshal uses.
 func plainValue(members []member) any {
 	switch m := members[0]; m.kind {
 	case '{':

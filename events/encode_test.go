@@ -26,12 +26,12 @@ func TestEncode_RoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !sameEvent(got, e) {
-			t.Fatalf("\n got %+v\nwant %+v\n%s", got.State, e.State, m.Data)
+			t.Fatalf("state = %+v\nwant %+v\n%s", got.State, e.State, m.Data)
 		}
 	})
 }
 
-func TestEncode_WritesWhatTravels(t *testing.T) {
+func TestEncode_ClaimCheck(t *testing.T) {
 	e := decoded(t, "transcript.claim-check.changed")
 	m, err := events.Encode(e)
 	if err != nil {
@@ -42,37 +42,37 @@ func TestEncode_WritesWhatTravels(t *testing.T) {
 		"ce-time": {"2026-03-02T09:34:06.25Z"}, "Content-Type": {"application/json"}, "Nats-Msg-Id": {e.ID},
 	}
 	if !reflect.DeepEqual(m.Header, want) {
-		t.Errorf("headers %v", m.Header)
+		t.Errorf("headers = %v, want %v", m.Header, want)
 	}
-	if m.Subject != "phones.5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10.transcript" {
-		t.Errorf("subject %s", m.Subject)
+	if want := "phones.5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10.transcript"; m.Subject != want {
+		t.Errorf("subject = %s, want %s", m.Subject, want)
 	}
 	if strings.Contains(string(m.Data), `"text"`) || strings.Contains(string(m.Data), `"turns"`) {
-		t.Errorf("a claim check has no text and no turns: %s", m.Data)
+		t.Errorf("data = %s, want neither text nor turns", m.Data)
 	}
 }
 
 func TestEncode_RefusesWhatDecodeRefuses(t *testing.T) {
 	call := *decoded(t, "call.changed").State.(*events.Call)
 	call.FromName = events.Some("bad \xff text")
-	unnamed := decoded(t, "call.changed")
-	unnamed.ID = ""
-	stray := decoded(t, "call.deleted")
-	stray.Key = "not a UUID"
-	orphan := decoded(t, "transcript.deleted")
-	orphan.Key = "fax/5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10"
-	misfiled := decoded(t, "call.changed")
-	misfiled.Entity = events.EntityVoicemail
+	noID := decoded(t, "call.changed")
+	noID.ID = ""
+	badKey := decoded(t, "call.deleted")
+	badKey.Key = "not a UUID"
+	badOwnerRow := decoded(t, "transcript.deleted")
+	badOwnerRow.Key = "fax/5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10"
+	otherEntity := decoded(t, "call.changed")
+	otherEntity.Entity = events.EntityVoicemail
 	for name, e := range map[string]events.Event{
-		"bad UTF-8": events.Changed(&call), "no ID": unnamed, "no key": stray, "no owner": orphan, "another entity": misfiled, "nothing": {},
+		"bad UTF-8": events.Changed(&call), "no ID": noID, "bad key": badKey, "bad owner row": badOwnerRow, "another entity": otherEntity,
+		"zero event": {},
 	} {
 		if m, err := events.Encode(e); err == nil {
-			t.Errorf("%s: encoded as %s", name, m.Data)
+			t.Errorf("%s: message = %s, want an error", name, m.Data)
 		}
 	}
 }
 
-// What is wrong with a message is told without telling what is in it.
 func TestDecode_ProblemsNeverQuoteData(t *testing.T) {
 	const canary = "sk-canary-9d41"
 	for _, name := range fixtureNames(t) {
@@ -85,24 +85,24 @@ func TestDecode_ProblemsNeverQuoteData(t *testing.T) {
 				m := fixture(t, name)
 				m.Data = fmt.Append(nil, body[:at+3], wrong, body[at+3+strings.IndexAny(body[at+3:], ",\n"):])
 				if _, err := events.Decode(m); err != nil && strings.Contains(err.Error(), "canary") {
-					t.Fatalf("%s: %v", name, err)
+					t.Fatalf("%s: error = %v, want no quotation of the data", name, err)
 				}
 			}
 		}
 	}
 }
 
-func TestDecode_BoundsProblems(t *testing.T) {
+func TestDecode_LimitsProblems(t *testing.T) {
 	m := fixture(t, "group.changed")
 	m.Data = []byte(`{"id":1,"version":1,"name":"x","phoneSystemIds":[` + strings.Repeat("1,", 100_000) + "1]}")
 	_, err := events.Decode(m)
 	var invalid *events.InvalidError
-	if !errors.As(err, &invalid) || len(invalid.Problems) != 101 || invalid.Problems[100].Detail != "and more" {
-		t.Fatalf("error of %d bytes", len(err.Error()))
+	if !errors.As(err, &invalid) || len(invalid.Problems) != 101 || invalid.Problems[100].Detail != "more problems are not listed" {
+		t.Fatalf("error has %d bytes, want 101 problems", len(err.Error()))
 	}
 	m.Data = []byte(`{"a\u0000b":{"x":tru}}`)
 	if _, err := events.Decode(m); strings.ContainsRune(err.Error(), 0) {
-		t.Errorf("NUL in %q", err)
+		t.Errorf("error = %q, want no NUL", err)
 	}
 }
 
@@ -128,21 +128,21 @@ func FuzzDecode(f *testing.F) {
 		checkText(t, reflect.ValueOf(e))
 		again, err := events.Encode(e)
 		if err != nil {
-			t.Fatalf("accepted, but not encoded: %v", err)
+			t.Fatalf("Encode refuses a decoded event: %v", err)
 		}
 		if got, err := events.Decode(again); err != nil || !sameEvent(got, e) {
-			t.Fatalf("%v\n got %+v\nwant %+v\n%s", err, got.State, e.State, again.Data)
+			t.Fatalf("state = %+v, %v\nwant %+v\n%s", got.State, err, e.State, again.Data)
 		}
 	})
 }
 
-// checkText finds every string that a reader would store.
+// checkText fails if a string within v cannot be stored in PostgreSQL.
 func checkText(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {
 	case reflect.String:
 		if !utf8.ValidString(v.String()) || strings.ContainsRune(v.String(), 0) {
-			t.Fatalf("text that no database keeps: %q", v.String())
+			t.Fatalf("text %q cannot be stored", v.String())
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
@@ -159,5 +159,34 @@ func checkText(t *testing.T, v reflect.Value) {
 			}
 		}
 	default:
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, name := range []string{"call.changed", "transcript.changed", "phone.deleted"} {
+		b.Run(name, func(b *testing.B) {
+			m := fixture(b, name)
+			b.SetBytes(int64(len(m.Data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := events.Decode(m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	for _, name := range []string{"call.changed", "transcript.changed"} {
+		b.Run(name, func(b *testing.B) {
+			e := decoded(b, name)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := events.Encode(e); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

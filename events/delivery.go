@@ -1,0 +1,182 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ackWait is how long a Publisher waits for an acknowledgement before it sends the event again. It is long enough for a server that
+// syncs every write to a busy disk.
+const ackWait = 10 * time.Second
+
+// UnacknowledgedError has the events that the server did not acknowledge. The server may have stored them. Publish them again as they
+// are here, under their IDs: within the [DuplicateWindow] the stream stores no event twice.
+type UnacknowledgedError struct {
+	Events []Event // in the order given to Publish, with the IDs under which they were sent
+	Err    error   // the last error
+}
+
+// Error names the first events by ID, type and subject.
+func (e *UnacknowledgedError) Error() string {
+	const maxNamed = 10
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d events not acknowledged:", len(e.Events))
+	for i, event := range e.Events {
+		if i == maxNamed {
+			fmt.Fprintf(&b, " and %d more,", len(e.Events)-maxNamed)
+			break
+		}
+		fmt.Fprintf(&b, " %s %s %s,", event.ID, event.Type(), Subject(event.System, event.Entity))
+	}
+	return strings.TrimSuffix(b.String(), ",") + ": " + e.Err.Error()
+}
+
+// Unwrap returns the last error.
+func (e *UnacknowledgedError) Unwrap() error { return e.Err }
+
+// deliver sends the batch until every event is acknowledged or permanently refused, or ctx ends.
+func (p *Publisher) deliver(ctx context.Context, batch []outgoing) error {
+	d := delivery{pending: batch}
+	err := backoff.Retry(func() error { return d.attempt(ctx, p) }, backoff.WithContext(p.newBackOff(), ctx))
+	if err == nil && len(d.refused) == 0 {
+		return nil
+	}
+	return unacknowledged(batch, append(d.refused, d.pending...), d.cause(ctx.Err()))
+}
+
+// delivery is the progress of a batch.
+type delivery struct {
+	pending []outgoing // not acknowledged; to be sent again
+	refused []outgoing // permanently
+	lastErr error
+}
+
+// attempt sends the pending events. It returns an error if some are still pending.
+func (d *delivery) attempt(ctx context.Context, p *Publisher) error {
+	var pending []outgoing
+	var ctxErr error
+	for i, err := range p.send(ctx, d.pending) {
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, ctx.Err()):
+			ctxErr = err
+		default:
+			d.lastErr = err
+		}
+		if permanent(err) {
+			d.refused = append(d.refused, d.pending[i])
+		} else {
+			pending = append(pending, d.pending[i])
+		}
+	}
+	if d.pending = pending; len(pending) == 0 {
+		return nil
+	}
+	return cmp.Or(ctxErr, d.lastErr)
+}
+
+// cause returns why a delivery ended: the context's error, if it has one, and the last error of the server.
+func (d *delivery) cause(ctxErr error) error {
+	if ctxErr == nil || d.lastErr == nil {
+		return cmp.Or(d.lastErr, ctxErr)
+	}
+	return fmt.Errorf("%w; last error: %w", ctxErr, d.lastErr)
+}
+
+// unacknowledged returns the error for the events left, in the order of the batch.
+func unacknowledged(batch, left []outgoing, err error) error {
+	missing := make(map[*nats.Msg]bool, len(left))
+	for _, o := range left {
+		missing[o.message] = true
+	}
+	e := &UnacknowledgedError{Err: err}
+	for _, o := range batch {
+		if missing[o.message] {
+			e.Events = append(e.Events, o.event)
+		}
+	}
+	return e
+}
+
+// send sends the batch once, with at most inFlight events unacknowledged, and returns the error of each event.
+func (p *Publisher) send(ctx context.Context, batch []outgoing) []error {
+	errs := make([]error, len(batch))
+	futures := make([]jetstream.PubAckFuture, len(batch))
+	sent := 0
+	for ; sent < len(batch) && canContinue(errs[:sent]); sent++ {
+		if oldest := sent - p.inFlight; oldest >= 0 && futures[oldest] != nil {
+			errs[oldest] = acknowledged(ctx, futures[oldest])
+			futures[oldest] = nil
+		}
+		futures[sent], errs[sent] = p.sendOne(ctx, batch[sent].message)
+	}
+	for i := range errs {
+		switch {
+		case i >= sent:
+			errs[i] = errs[sent-1]
+		case futures[i] != nil:
+			errs[i] = acknowledged(ctx, futures[i])
+		}
+	}
+	return errs
+}
+
+// canContinue reports whether the next message can succeed after the last one failed, which is so only if that one was too large. Any
+// other error would meet every message, each after a timeout of its own.
+func canContinue(errs []error) bool {
+	if len(errs) == 0 {
+		return true
+	}
+	last := errs[len(errs)-1]
+	return last == nil || errors.Is(last, nats.ErrMaxPayload)
+}
+
+// sendOne does not wait for the acknowledgement. PublishMsgAsync waits 200 ms by default if other publishers use up the connection's
+// limit of messages in flight; WithStallWait extends that.
+func (p *Publisher) sendOne(ctx context.Context, m *nats.Msg) (jetstream.PubAckFuture, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if p.js.Conn().IsClosed() {
+		return nil, nats.ErrConnectionClosed // PublishMsgAsync has it only in another error's text
+	}
+	return p.js.PublishMsgAsync(m, jetstream.WithStallWait(ackWait), jetstream.WithRetryAttempts(0))
+}
+
+func acknowledged(ctx context.Context, future jetstream.PubAckFuture) error {
+	timeout := time.NewTimer(ackWait)
+	defer timeout.Stop()
+	select {
+	case <-future.Ok():
+		return nil
+	case err := <-future.Err():
+		return err
+	case <-timeout.C:
+		return nats.ErrTimeout
+	case <-ctx.Done():
+	}
+	select {
+	case <-future.Ok():
+		return nil
+	default:
+		return ctx.Err()
+	}
+}
+
+// permanent reports whether no retry can succeed. JetStream answers 400 to an invalid message.
+func permanent(err error) bool {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.Code == 400
+	}
+	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
+}

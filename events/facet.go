@@ -1,0 +1,243 @@
+package events
+
+import (
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// OwnerRow identifies the call or the voicemail to which a facet (transcript, recording, analysis) belongs.
+type OwnerRow struct {
+	Entity Entity // EntityCall, EntityVoicemail, or empty if unknown
+	ID     uuid.UUID
+}
+
+// Key returns "call/<id>" or "voicemail/<id>".
+func (o OwnerRow) Key() string { return string(o.Entity) + "/" + o.ID.String() }
+
+// OwnerRowOf returns the OwnerRow that a state's callId and voicemailId name.
+func OwnerRowOf(callID, voicemailID Null[uuid.UUID]) OwnerRow {
+	switch {
+	case callID.Valid:
+		return OwnerRow{EntityCall, callID.Value}
+	case voicemailID.Valid:
+		return OwnerRow{EntityVoicemail, voicemailID.Value}
+	}
+	return OwnerRow{}
+}
+
+// ParseOwnerRow parses the form of [OwnerRow.Key]; ok is false for any other text.
+func ParseOwnerRow(key string) (owner OwnerRow, ok bool) {
+	entity, id, _ := strings.Cut(key, "/")
+	parsed, err := uuid.Parse(id)
+	owner = OwnerRow{Entity(entity), parsed}
+	return owner, err == nil && owner.Key() == key
+}
+
+func readOwnerRow(o *object) OwnerRow {
+	call, voicemail := nullable(o, "callId", identifier), nullable(o, "voicemailId", identifier)
+	checkOwnerRow(o, call, voicemail)
+	return OwnerRowOf(call, voicemail)
+}
+
+func checkOwnerRow(o *object, callID, voicemailID Null[uuid.UUID]) {
+	if callID.Valid == voicemailID.Valid {
+		o.problem("callId", "exactly one of callId and voicemailId is required")
+	}
+}
+
+// Transcript is the transcription of one call or one voicemail, which is its key.
+type Transcript struct {
+	PhoneSystemID uuid.UUID       `json:"phoneSystemId"`
+	CallID        Null[uuid.UUID] `json:"callId"`      // exactly one of CallID
+	VoicemailID   Null[uuid.UUID] `json:"voicemailId"` // and VoicemailID
+	Version       int64           `json:"version"`
+	Status        string          `json:"status"` // queued, running, completed, failed, skipped, removed
+	Text          Null[string]    `json:"text,omitzero"`
+	Turns         []Turn          `json:"turns,omitzero"`
+	Object        *Object         `json:"object,omitzero"` // the claim check that replaces Text and Turns
+}
+
+// Transcript statuses.
+const (
+	TranscriptQueued    = "queued"
+	TranscriptRunning   = "running"
+	TranscriptCompleted = "completed"
+	TranscriptFailed    = "failed"
+	TranscriptSkipped   = "skipped"
+	TranscriptRemoved   = "removed"
+)
+
+// Turn is an uninterrupted part of the transcript by one speaker. Times are in seconds from the start, or null if unknown.
+type Turn struct {
+	Text         string        `json:"text"`
+	Speaker      Speaker       `json:"speaker"`
+	StartSeconds Null[float64] `json:"startSeconds"`
+	EndSeconds   Null[float64] `json:"endSeconds"`
+	Confidence   Null[float64] `json:"confidence"`
+}
+
+// Speaker is one of {kind: role, role: agent or customer}, {kind: numbered, ordinal} and {kind: unattributed}.
+type Speaker struct {
+	Kind    string      `json:"kind"`
+	Role    string      `json:"role,omitempty"`
+	Ordinal Null[int64] `json:"ordinal,omitzero"`
+}
+
+// Object is a claim check: it names the entry of a JetStream Object Store that holds a body too large for a message.
+type Object struct {
+	Bucket string `json:"bucket"`
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	Digest string `json:"digest"` // SHA-256=<URL-safe base64>
+}
+
+// OwnerRow returns the call or voicemail that was transcribed.
+func (t *Transcript) OwnerRow() OwnerRow { return OwnerRowOf(t.CallID, t.VoicemailID) }
+
+// Identity implements [State].
+func (t *Transcript) Identity() Identity {
+	return Identity{EntityTranscript, t.PhoneSystemID, t.OwnerRow().Key(), t.Version}
+}
+
+func readTranscript(o *object) State {
+	t := &Transcript{
+		PhoneSystemID: required(o, "phoneSystemId", identifier),
+		CallID:        nullable(o, "callId", identifier),
+		VoicemailID:   nullable(o, "voicemailId", identifier),
+		Version:       readVersion(o),
+		Status: required(o, "status", oneOf(TranscriptQueued, TranscriptRunning, TranscriptCompleted,
+			TranscriptFailed, TranscriptSkipped, TranscriptRemoved)),
+		Object: nested(o, "object", readObject),
+	}
+	checkOwnerRow(o, t.CallID, t.VoicemailID)
+	t.readBody(o)
+	if t.Object != nil && (t.Text.Valid || len(t.Turns) > 0) {
+		o.problem("object", "must be absent where text or turns are present")
+	}
+	return t
+}
+
+func (t *Transcript) readBody(o *object) {
+	t.Text = nullable(o, "text", text)
+	if o.has("turns") {
+		t.Turns = list(o, "turns", readTurn)
+	}
+}
+
+// ReadBody sets Text and Turns from the body of the entry that Object names, and clears Object. An error is an [*InvalidError] with
+// every problem, and leaves the transcript unchanged.
+func (t *Transcript) ReadBody(data []byte) error {
+	var p problems
+	read := *t
+	read.Object = nil
+	if o := rootObject(data, &p); o != nil {
+		read.readBody(o)
+	}
+	if len(p) == 0 {
+		*t = read
+	}
+	return p.err()
+}
+
+func readTurn(o *object) Turn {
+	return Turn{
+		Text:         required(o, "text", text),
+		Speaker:      requiredNested(o, "speaker", readSpeaker),
+		StartSeconds: nullable(o, "startSeconds", number),
+		EndSeconds:   nullable(o, "endSeconds", number),
+		Confidence:   nullable(o, "confidence", number),
+	}
+}
+
+func readSpeaker(o *object) Speaker {
+	s := Speaker{Kind: required(o, "kind", oneOf("role", "numbered", "unattributed"))}
+	switch s.Kind {
+	case "role":
+		s.Role = required(o, "role", oneOf("agent", "customer"))
+	case "numbered":
+		s.Ordinal = Some(required(o, "ordinal", integer(math.MinInt32, math.MaxInt32)))
+	}
+	return s
+}
+
+var digestShape = regexp.MustCompile(`^SHA-256=[A-Za-z0-9_-]{43}=?$`)
+
+func readObject(o *object) Object {
+	return Object{
+		Bucket: required(o, "bucket", name),
+		Name:   required(o, "name", name),
+		Bytes:  required(o, "bytes", integer(0, math.MaxInt64)),
+		Digest: required(o, "digest", matching(digestShape, "must be SHA-256= and the digest in URL-safe base64")),
+	}
+}
+
+// Recording is the audio of one call or one voicemail.
+type Recording struct {
+	RecordingSid    string          `json:"recordingSid"` // RE...
+	PhoneSystemID   uuid.UUID       `json:"phoneSystemId"`
+	CallID          Null[uuid.UUID] `json:"callId"`      // exactly one of CallID
+	VoicemailID     Null[uuid.UUID] `json:"voicemailId"` // and VoicemailID
+	Version         int64           `json:"version"`
+	Status          string          `json:"status"` // processing, ready, unavailable
+	DurationSeconds Null[int64]     `json:"durationSeconds"`
+	CreatedAt       Time            `json:"createdAt"`
+	Audio           *Audio          `json:"audio"` // required when ready
+}
+
+// Recording statuses.
+const (
+	RecordingProcessing  = "processing"
+	RecordingReady       = "ready"
+	RecordingUnavailable = "unavailable"
+)
+
+// Audio is an object of the audio store.
+type Audio struct {
+	Key         string `json:"key"`
+	ContentType string `json:"contentType"`
+	Bytes       int64  `json:"bytes"`
+}
+
+// OwnerRow returns the call or voicemail that was recorded.
+func (r *Recording) OwnerRow() OwnerRow { return OwnerRowOf(r.CallID, r.VoicemailID) }
+
+// Identity implements [State].
+func (r *Recording) Identity() Identity {
+	return Identity{EntityRecording, r.PhoneSystemID, r.RecordingSid, r.Version}
+}
+
+func readRecording(o *object) State {
+	r := &Recording{
+		RecordingSid:    required(o, "recordingSid", recordingSid),
+		PhoneSystemID:   required(o, "phoneSystemId", identifier),
+		CallID:          nullable(o, "callId", identifier),
+		VoicemailID:     nullable(o, "voicemailId", identifier),
+		Version:         readVersion(o),
+		Status:          required(o, "status", oneOf(RecordingProcessing, RecordingReady, RecordingUnavailable)),
+		DurationSeconds: nullable(o, "durationSeconds", seconds),
+		CreatedAt:       required(o, "createdAt", instant),
+		Audio:           nested(o, "audio", readAudio),
+	}
+	checkOwnerRow(o, r.CallID, r.VoicemailID)
+	if r.Status == RecordingReady && !o.has("audio") {
+		o.problem("audio", "is required when status is ready")
+	}
+	return r
+}
+
+func readAudio(o *object) Audio {
+	return Audio{
+		Key:         required(o, "key", name),
+		ContentType: required(o, "contentType", name),
+		Bytes:       required(o, "bytes", integer(0, math.MaxInt64)),
+	}
+}
+
+var recordingSidShape = regexp.MustCompile(`^RE[A-Za-z0-9_-]{1,62}$`)
+
+func recordingSid(v value) (string, string) {
+	return matching(recordingSidShape, "must be RE and 1 to 62 letters, digits, - or _")(v)
+}
