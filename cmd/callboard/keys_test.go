@@ -138,16 +138,16 @@ func checkRollRefused(t *testing.T, i *instance) {
 	nobody := uuid.NewString()
 	refused(t, i, 1, "no key has the id "+nobody, "keys", "roll", nobody)
 	refused(t, i, 1, "no key has the id "+nobody, "keys", "audit", nobody)
-	refused(t, i, 2, "an overlap is between 0s and 720h", "keys", "roll", old.ID, "--overlap=-1s")
-	refused(t, i, 2, "an overlap is between 0s and 720h", "keys", "roll", old.ID, "--overlap", "721h")
+	refused(t, i, 2, "the overlap is not between 0s and 720h", "keys", "roll", old.ID, "--overlap=-1s")
+	refused(t, i, 2, "the overlap is not between 0s and 720h", "keys", "roll", old.ID, "--overlap", "721h")
 	refused(t, i, 2, "--expires", "keys", "roll", old.ID, "--expires", "0s")
 	refused(t, i, 2, "--expires", "keys", "issue", "--name", "x", "--system", system, "--scopes", "calls:read", "--expires", "0s")
 	refused(t, i, 2, "--since", "keys", "audit", old.ID, "--since", "0s")
 	refused(t, i, 2, "--limit", "keys", "audit", old.ID, "--limit", "10001")
 	successor := answered[keyRecord](t, i, "keys", "roll", old.ID)
-	refused(t, i, 1, "was rolled already: roll the key that it was rolled into, "+successor.ID, "keys", "roll", old.ID)
+	refused(t, i, 1, "was rolled already: roll its successor "+successor.ID, "keys", "roll", old.ID)
 	succeed(t, i.Env, "", "keys", "revoke", successor.ID)
-	refused(t, i, 1, "the key is revoked, and can't be rolled: issue a new one", "keys", "roll", successor.ID)
+	refused(t, i, 1, "the key is revoked and cannot be rolled: issue a new one", "keys", "roll", successor.ID)
 }
 
 // write changes the instance's database as its projector would.
