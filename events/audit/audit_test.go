@@ -33,33 +33,32 @@ func TestEncode_RoundTrip(t *testing.T) {
 	}
 	got, err := audit.Decode(message)
 	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%v, %v; want %v", got, err, want)
+		t.Errorf("decoded = %v, error = %v, want %v", got, err, want)
 	}
 }
 
-func TestDecode_Refuses(t *testing.T) {
-	good, err := audit.Encode(entries())
+func TestDecode_RefusesInvalidMessages(t *testing.T) {
+	valid, err := audit.Encode(entries())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, message := range map[string]string{
-		"nothing":        "",
+		"empty":          "",
 		"an empty line":  "\n",
 		"not JSON":       "hello",
-		"half a line":    string(good[:len(good)-5]),
-		"without an id":  strings.Replace(string(good), `"id"`, `"no"`, 1),
-		"without a time": strings.Replace(string(good), `"at"`, `"no"`, 1),
-		"without a key":  strings.Replace(string(good), `"keyId"`, `"no"`, 1),
-		"of the year 0":  strings.Replace(string(good), `"2026-`, `"0000-`, 1),
+		"half a line":    string(valid[:len(valid)-5]),
+		"without an id":  strings.Replace(string(valid), `"id"`, `"no"`, 1),
+		"without a time": strings.Replace(string(valid), `"at"`, `"no"`, 1),
+		"without a key":  strings.Replace(string(valid), `"keyId"`, `"no"`, 1),
+		"the year 0":     strings.Replace(string(valid), `"2026-`, `"0000-`, 1),
 	} {
 		if got, err := audit.Decode([]byte(message)); err == nil {
-			t.Errorf("%s is read as %v", name, got)
+			t.Errorf("%s: decoded = %v, want an error", name, got)
 		}
 	}
 }
 
-// The server takes the settings as they are.
-func TestStreamConfig(t *testing.T) {
+func TestStreamConfig_IsAcceptedByServer(t *testing.T) {
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	stream, err := js.CreateStream(t.Context(), audit.StreamConfig(1))
 	if err != nil {
@@ -72,19 +71,19 @@ func TestStreamConfig(t *testing.T) {
 
 func TestCheckStream(t *testing.T) {
 	if faults := audit.CheckStream(audit.StreamConfig(1)); len(faults) > 0 {
-		t.Errorf("as made: %v", faults)
+		t.Errorf("faults of StreamConfig = %v, want none", faults)
 	}
-	for says, change := range map[string]func(*jetstream.StreamConfig){
-		"not in files":         func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
-		"forgets after 1h":     func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
-		"by forgetting":        func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1000, jetstream.DiscardOld },
-		"keeps what is filed":  func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy },
-		"acknowledges nothing": func(c *jetstream.StreamConfig) { c.NoAck = true },
+	for want, change := range map[string]func(*jetstream.StreamConfig){
+		"not stored in files":         func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
+		"drops messages after 1h":     func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
+		"drops old messages":          func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1000, jetstream.DiscardOld },
+		"keeps acknowledged messages": func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy },
+		"does not acknowledge":        func(c *jetstream.StreamConfig) { c.NoAck = true },
 	} {
 		running := audit.StreamConfig(1)
 		change(&running)
-		if faults := audit.CheckStream(running); len(faults) != 1 || !strings.Contains(faults[0], says) {
-			t.Errorf("%v, want %q", faults, says)
+		if faults := audit.CheckStream(running); len(faults) != 1 || !strings.Contains(faults[0], want) {
+			t.Errorf("faults = %v, want %q", faults, want)
 		}
 	}
 }

@@ -1,3 +1,3 @@
-// Package audit is the record of who asked for what: one [Entry] per request with a known key, allowed or denied. Readers put
-// entries on a stream of their own, many in a message, and the projector files them.
+// Package audit defines the audit entries that travel between readers and projectors, and the stream that carries them. A reader
+// publishes one [Entry] per request with a known key, allowed or denied, many in a message. A projector writes them to PostgreSQL.
 package audit

@@ -13,18 +13,18 @@ import (
 
 // Entry is one request of a key.
 type Entry struct {
-	ID        uuid.UUID     `json:"id"` // of the entry: filed once, however often it is delivered
-	At        time.Time     `json:"at"` // when the request came, to the microsecond
+	ID        uuid.UUID     `json:"id"` // an entry with this id is stored once, however often it is delivered
+	At        time.Time     `json:"at"` // when the request arrived, in microseconds
 	KeyID     uuid.UUID     `json:"keyId"`
 	Operation string        `json:"operation"`
-	System    uuid.NullUUID `json:"phoneSystemId"` // the path's, whether the key covers it or not
+	System    uuid.NullUUID `json:"phoneSystemId"` // the phone system in the path, covered or not
 	Status    int           `json:"status"`
-	Code      string        `json:"code,omitempty"` // of the problem document; empty: answered
-	Address   netip.Addr    `json:"address"`        // the zero address: not known
+	Code      string        `json:"code,omitempty"` // of the problem document; empty if the request was answered
+	Address   netip.Addr    `json:"address"`        // the zero address if unknown
 	RequestID string        `json:"requestId"`
 }
 
-// Encode writes entries as lines of JSON.
+// Encode encodes entries as lines of JSON.
 func Encode(entries []Entry) ([]byte, error) {
 	var b bytes.Buffer
 	lines := json.NewEncoder(&b)
@@ -36,7 +36,7 @@ func Encode(entries []Entry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode reads what [Encode] writes, one entry at least. A message is read whole or not at all.
+// Decode decodes the lines of [Encode]. It returns an error if any line is invalid or if there is none.
 func Decode(message []byte) ([]Entry, error) {
 	var entries []Entry
 	for line := range bytes.Lines(message) {
@@ -44,14 +44,14 @@ func Decode(message []byte) ([]Entry, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("audit entry: %w", err)
 		}
-		// A day before the Christian era has the name of one after it, and would be filed nowhere.
+		// The name of a partition has no era: a time before the year 1 would have the partition of another year.
 		if e.ID == uuid.Nil || e.KeyID == uuid.Nil || e.At.Before(time.Unix(0, 0)) {
-			return nil, errors.New("audit entry: without an id, a key or a time")
+			return nil, errors.New("audit entry: the id, the key or the time is missing or invalid")
 		}
 		entries = append(entries, e)
 	}
 	if len(entries) == 0 {
-		return nil, errors.New("audit message: without an entry")
+		return nil, errors.New("audit message: no entries")
 	}
 	return entries, nil
 }

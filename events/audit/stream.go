@@ -1,23 +1,24 @@
 package audit
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The stream's name, its one subject, and the durable consumer that all projectors share.
+// The stream, its only subject, and the durable consumer that all projectors share.
 const (
 	StreamName = "AUDIT"
 	Subject    = "callboard.audit"
 	Consumer   = "projector"
 
-	// MaxEntries is how many entries a message holds at most.
+	// MaxEntries is the largest number of entries in a message.
 	MaxEntries = 500
 )
 
-// StreamConfig is the configuration of the stream. It keeps a message until it is filed, for however long that takes, and
-// refuses new ones rather than forget: a reader whose entries are refused refuses requests.
+// StreamConfig returns the configuration of the stream. The stream keeps a message until it is acknowledged, without a time limit,
+// and refuses new messages when it is full: a reader whose entries are refused refuses requests.
 func StreamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:       StreamName,
@@ -32,8 +33,8 @@ func StreamConfig(replicas int) jetstream.StreamConfig {
 	}
 }
 
-// ConsumerConfig is the configuration of the consumer. A message that is not acknowledged, because its projector was killed for
-// example, is delivered again, and for ever.
+// ConsumerConfig returns the configuration of the consumer. A message that is not acknowledged, for example because its projector
+// was killed, is delivered again without limit.
 func ConsumerConfig() jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable:       Consumer,
@@ -42,4 +43,21 @@ func ConsumerConfig() jetstream.ConsumerConfig {
 		MaxDeliver:    -1,
 		MaxAckPending: 200,
 	}
+}
+
+// CheckStream returns one sentence for each setting of a running stream that can lose entries.
+func CheckStream(running jetstream.StreamConfig) []string {
+	var faults []string
+	unsafe := func(is bool, format string, values ...any) {
+		if is {
+			faults = append(faults, "stream "+running.Name+" "+fmt.Sprintf(format, values...))
+		}
+	}
+	unsafe(running.Storage != jetstream.FileStorage, "is not stored in files: a restart loses entries that are not in PostgreSQL yet.")
+	unsafe(running.MaxAge > 0, "drops messages after %s: entries that no projector has stored by then are lost.", running.MaxAge)
+	limited := running.MaxMsgs > 0 || running.MaxBytes > 0 || running.MaxMsgsPerSubject > 0
+	unsafe(limited && running.Discard != jetstream.DiscardNew, "drops old messages when it is full: set its discard policy to new.")
+	unsafe(running.Retention != jetstream.WorkQueuePolicy, "keeps acknowledged messages: set its retention to work queue.")
+	unsafe(running.NoAck, "does not acknowledge messages: readers will refuse all requests once their queues are full.")
+	return faults
 }

@@ -1,12 +1,12 @@
-// Package audit is the reader's journal: a bounded queue between requests and the stream of audit entries.
+// Package audit is the reader's audit queue: a bounded queue between requests and the stream of audit entries.
 //
-//	request ── Reserve ── answered ── Record ──> queue ── Run ──> stream AUDIT
-//	                │                                                  │
-//	            ErrFull: refused                       acknowledged: the place is free again
+//	request ── Reserve ── response ── Record ──> queue ── Run ──> stream AUDIT
+//	              │                                                    │
+//	          ErrFull: refused                          acknowledged: the slot is free again
 //
-// A place is taken before a request is answered, and free again only when the server has acknowledged the entry that fills it.
-// So a request whose entry could find no room is refused before it is answered, rather than left unrecorded.
+// A request reserves a slot before it is answered. The slot is free again only when the stream has acknowledged its entry. So a
+// request whose entry has no slot is refused instead of being answered without an audit entry.
 //
-// A reader killed with SIGKILL loses what was not yet acknowledged; anything gentler loses nothing, unless the stream can't be
-// reached for as long as [Queue.Run] waits at its end, and then the number lost is told.
+// A reader that is killed with SIGKILL loses the entries that were not acknowledged. A reader that is stopped loses none, unless the
+// stream is unreachable for as long as [Queue.Run] waits at the end; Run then reports the number of lost entries.
 package audit

@@ -2,119 +2,120 @@ package audit_test
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
 
 	"callboard/events/audit"
 	"callboard/events/eventstest"
-	journal "callboard/readapi/audit"
+	queue "callboard/readapi/audit"
 )
 
-// stage is a server and a journal for one test.
-type stage struct {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// harness has a NATS server and a queue.
+type harness struct {
 	*testing.T
 	server   *eventstest.Server
 	js       jetstream.JetStream
 	registry *prometheus.Registry
-	journal  *journal.Queue
-	log      lines
+	queue    *queue.Queue
+	log      eventstest.LogBuffer
 }
 
-func newStage(t *testing.T, capacity int, options ...eventstest.Option) *stage {
+func newHarness(t *testing.T, capacity int, options ...eventstest.Option) *harness {
 	t.Helper()
-	s := &stage{T: t, server: eventstest.NewServer(t, options...), registry: prometheus.NewRegistry()}
-	s.js = eventstest.JetStream(t, s.server.URL())
+	h := &harness{T: t, server: eventstest.NewServer(t, options...), registry: prometheus.NewRegistry()}
+	h.js = eventstest.JetStream(t, h.server.URL())
 	var err error
-	s.journal, err = journal.NewQueue(journal.Config{
-		JetStream: s.js, Capacity: capacity, Log: zerolog.New(&s.log), Metrics: s.registry,
+	h.queue, err = queue.NewQueue(queue.Config{
+		JetStream: h.js, Capacity: capacity, Log: zerolog.New(&h.log), Metrics: h.registry,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return h
 }
 
-func (s *stage) createStream() {
-	s.Helper()
-	if _, err := s.js.CreateStream(s.Context(), audit.StreamConfig(1)); err != nil {
-		s.Fatal(err)
+func (h *harness) createStream() {
+	h.Helper()
+	if _, err := h.js.CreateStream(h.Context(), audit.StreamConfig(1)); err != nil {
+		h.Fatal(err)
 	}
 }
 
-// start runs the journal; stop asks it to end and returns its error.
-func (s *stage) start() (stop func() error) {
+// start runs the queue; stop ends it and returns Run's error.
+func (h *harness) start() (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.journal.Run(ctx) }()
+	go func() { done <- h.queue.Run(ctx) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-done
 	})
-	s.Cleanup(func() { _ = stop() }) // a test that cares has looked
+	h.Cleanup(func() { _ = stop() }) // tests that expect an error call stop themselves
 	return stop
 }
 
-func (s *stage) reserve() {
-	s.Helper()
-	if err := s.journal.Reserve(); err != nil {
-		s.Fatal(err)
+func (h *harness) reserve() {
+	h.Helper()
+	if err := h.queue.Reserve(); err != nil {
+		h.Fatal(err)
 	}
 }
 
-func (s *stage) record(e audit.Entry) {
-	s.Helper()
-	s.reserve()
-	s.journal.Record(e)
+func (h *harness) record(e audit.Entry) {
+	h.Helper()
+	h.reserve()
+	h.queue.Record(e)
 }
 
-// messages are the stream's, decoded, in order.
-func (s *stage) messages() [][]audit.Entry {
-	s.Helper()
-	stream, err := s.js.Stream(s.Context(), audit.StreamName)
+// messages returns the entries of each message of the stream.
+func (h *harness) messages() [][]audit.Entry {
+	h.Helper()
+	stream, err := h.js.Stream(h.Context(), audit.StreamName)
 	if err != nil {
-		s.Fatal(err)
+		h.Fatal(err)
 	}
 	var list [][]audit.Entry
-	for sequence := range stream.CachedInfo().State.LastSeq {
-		m, err := stream.GetMsg(s.Context(), sequence+1)
+	for i := range stream.CachedInfo().State.LastSeq {
+		m, err := stream.GetMsg(h.Context(), i+1)
 		if err != nil {
-			s.Fatal(err)
+			h.Fatal(err)
 		}
 		entries, err := audit.Decode(m.Data)
 		if err != nil || len(entries) == 0 || len(entries) > audit.MaxEntries {
-			s.Fatalf("message %d: %d entries, %v", sequence+1, len(entries), err)
+			h.Fatalf("message %d: entries = %d, error = %v, want 1 to %d", i+1, len(entries), err, audit.MaxEntries)
 		}
-		if id := m.Header.Get(jetstream.MsgIDHeader); id != entries[0].ID.String() {
-			s.Errorf("message %d has the id %q", sequence+1, id)
+		if got, want := m.Header.Get(jetstream.MsgIDHeader), entries[0].ID.String(); got != want {
+			h.Errorf("message %d: id = %q, want that of its first entry, %s", i+1, got, want)
 		}
 		list = append(list, entries)
 	}
 	return list
 }
 
-// entries are those of all messages.
-func (s *stage) entries() []audit.Entry {
-	s.Helper()
+// entries returns the entries of all messages.
+func (h *harness) entries() []audit.Entry {
+	h.Helper()
 	var all []audit.Entry
-	for _, message := range s.messages() {
+	for _, message := range h.messages() {
 		all = append(all, message...)
 	}
 	return all
 }
 
-// metric is the value of one of the journal's metrics.
-func (s *stage) metric(name string) float64 {
-	s.Helper()
-	families, err := s.registry.Gather()
+// metric returns the value of one of the queue's metrics.
+func (h *harness) metric(name string) float64 {
+	h.Helper()
+	families, err := h.registry.Gather()
 	if err != nil {
-		s.Fatal(err)
+		h.Fatal(err)
 	}
 	for _, family := range families {
 		if family.GetName() == "callboard_readapi_audit_"+name {
@@ -122,42 +123,10 @@ func (s *stage) metric(name string) float64 {
 			return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
-	s.Fatalf("no metric %s", name)
+	h.Fatalf("metric %s does not exist", name)
 	return 0
 }
 
-func (s *stage) await(what string, condition func() bool) {
-	s.Helper()
-	deadline := time.Now().Add(time.Minute)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		if time.Now().After(deadline) {
-			s.Fatalf("not within a minute: %s", what)
-		}
-		<-tick.C
-	}
-}
-
-func entry() audit.Entry {
+func newEntry() audit.Entry {
 	return audit.Entry{KeyID: uuid.New(), Operation: "listCallLogs", Status: 200, RequestID: uuid.NewString()}
-}
-
-// lines keeps what a journal logs.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements [io.Writer].
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *lines) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
 }

@@ -16,142 +16,145 @@ import (
 )
 
 const (
-	// grace is how long Run goes on after its end was asked for.
-	grace = 5 * time.Second
-	// ackWait is how long an acknowledgement may take before the message is sent again, which costs little: the ID is the same.
+	// flushTimeout is how long Run continues after the end of its context.
+	flushTimeout = 5 * time.Second
+	// ackWait is how long Run waits for an acknowledgement before it publishes the message again. The stream drops the duplicate by
+	// its ID.
 	ackWait = 2 * time.Second
 )
 
-// Run publishes until ctx ends. From then on no place can be reserved, and it publishes what is queued and what places still
-// reserved are filled with, for 5 seconds at most. The error says how many entries are lost, if any.
-func (j *Queue) Run(ctx context.Context) error {
-	extended, cancel := extend(ctx, grace)
+// Run publishes entries until ctx ends. Then Reserve fails, and Run publishes the pending entries and those of slots that are still
+// reserved, for 5 seconds at most. The error says how many entries are lost.
+func (q *Queue) Run(ctx context.Context) error {
+	flush, cancel := withFlushTime(ctx)
 	defer cancel()
-	for most := audit.MaxEntries; ; {
-		entries := j.next(ctx, extended, most)
+	for limit := audit.MaxEntries; ; {
+		entries := q.next(ctx, flush, limit)
 		if len(entries) == 0 {
-			return j.close(context.Cause(extended))
+			return q.close(context.Cause(flush))
 		}
-		err := j.publish(extended, entries)
+		err := q.publish(flush, entries)
 		switch {
 		case err == nil:
-			j.acknowledge(len(entries))
+			q.acknowledge(len(entries))
 		case errors.Is(err, nats.ErrMaxPayload) && len(entries) > 1:
-			most = len(entries) / 2
+			limit = len(entries) / 2
 		default:
-			return j.close(err)
+			return q.close(err)
 		}
 	}
 }
 
-// extend is a context that ends a while after ctx does.
-func extend(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
-	extended, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+// withFlushTime returns a context that ends the flush timeout after ctx.
+func withFlushTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	flush, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(while, func() { cancel(errors.New("not recorded in time")) })
+		time.AfterFunc(flushTimeout, func() { cancel(errors.New("not recorded in time")) })
 	})
-	return extended, func() {
+	return flush, func() {
 		stop()
 		cancel(nil)
 	}
 }
 
-// next is what waits, up to most entries; they stay in the queue. It waits for an entry, and returns none once ctx has ended and
-// every place is free, or extended has ended.
-func (j *Queue) next(ctx, extended context.Context, most int) []audit.Entry {
-	for ended := ctx.Done(); ; {
-		ending := ctx.Err() != nil
-		entries, free := j.look(most, ending)
-		if len(entries) > 0 || free && ending {
+// next waits for entries and returns up to limit of them, which stay in the queue. It returns none if ctx has ended and no slot is
+// taken, or if flush has ended.
+func (q *Queue) next(ctx, flush context.Context, limit int) []audit.Entry {
+	for done := ctx.Done(); ; {
+		stopping := ctx.Err() != nil
+		entries, idle := q.peek(limit, stopping)
+		if len(entries) > 0 || idle && stopping {
 			return entries
 		}
 		select {
-		case <-j.changed:
-		case <-ended:
-			ended = nil
-		case <-extended.Done():
+		case <-q.changed:
+		case <-done:
+			done = nil
+		case <-flush.Done():
 			return nil
 		}
 	}
 }
 
-// look also ends reserving where the journal is ending, so that what is free then stays free.
-func (j *Queue) look(most int, ending bool) (entries []audit.Entry, free bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if ending {
-		j.capacity = 0
+// peek returns up to limit pending entries, and whether no slot is taken. If Run is stopping, it also ends reserving, so that no slot
+// is taken afterwards.
+func (q *Queue) peek(limit int, stopping bool) (entries []audit.Entry, idle bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if stopping {
+		q.capacity = 0
 	}
-	return j.waiting[:min(len(j.waiting), most)], j.taken == 0
+	return q.pending[:min(len(q.pending), limit)], q.taken == 0
 }
 
-// acknowledge frees the places of the first n entries.
-func (j *Queue) acknowledge(n int) {
-	j.mu.Lock()
-	j.waiting = j.waiting[n:]
-	j.taken -= n
-	j.mu.Unlock()
-	j.metrics.acknowledged.Add(float64(n))
+// acknowledge removes the first n entries and frees their slots.
+func (q *Queue) acknowledge(n int) {
+	q.mu.Lock()
+	q.pending = q.pending[n:]
+	q.taken -= n
+	q.mu.Unlock()
+	q.metrics.acknowledged.Add(float64(n))
 }
 
-// close ends the journal. What is lost, for that reason, is what its places held, or were to hold.
-func (j *Queue) close(reason error) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.capacity = 0
-	if j.taken == 0 {
+// close ends reserving. It returns an error if a slot is taken, because its entry is lost.
+func (q *Queue) close(reason error) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.capacity = 0
+	if q.taken == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d audit entries are lost: %w", j.taken, reason)
+	return fmt.Errorf("%d audit entries lost: %w", q.taken, reason)
 }
 
-// publish sends entries as one message until the stream has acknowledged it or ctx ends. The message is the same each time, under
-// the same ID, so the stream stores it once. The error is the last that it met; [nats.ErrMaxPayload] means fewer entries at once.
-func (j *Queue) publish(ctx context.Context, entries []audit.Entry) error {
+// publish publishes entries as one message until the stream has acknowledged it or ctx ends. Each attempt publishes the same message
+// under the same ID, so the stream stores it once. The error is the last failure; [nats.ErrMaxPayload] means that the message needs
+// fewer entries.
+func (q *Queue) publish(ctx context.Context, entries []audit.Entry) error {
 	message, err := audit.Encode(entries)
 	if err != nil {
 		return err
 	}
 	attempt := func() error {
-		err := j.send(ctx, entries[0].ID, message)
+		err := q.send(ctx, entries[0].ID, message)
 		if errors.Is(err, nats.ErrMaxPayload) && len(entries) > 1 {
 			return backoff.Permanent(err)
 		}
 		return err
 	}
-	var met error
-	err = backoff.RetryNotify(attempt, backoff.WithContext(newRetry(), ctx), func(err error, _ time.Duration) {
-		if met == nil || met.Error() != err.Error() {
-			j.log.Error().Err(err).Msg("audit entries can't be published")
+	var lastErr error
+	err = backoff.RetryNotify(attempt, backoff.WithContext(newBackOff(), ctx), func(err error, _ time.Duration) {
+		if lastErr == nil || lastErr.Error() != err.Error() {
+			q.log.Error().Err(err).Msg("publishing audit entries failed")
 		}
-		met = err
+		lastErr = err
 	})
 	if err != nil {
-		return cmp.Or(met, err)
+		return cmp.Or(lastErr, err)
 	}
-	if met != nil {
-		j.log.Info().Msg("audit entries are published again")
+	if lastErr != nil {
+		q.log.Info().Msg("publishing audit entries resumed")
 	}
 	return nil
 }
 
-func (j *Queue) send(ctx context.Context, id uuid.UUID, message []byte) error {
-	// Messages sent while there is no connection would pile up in its buffer, one for each attempt.
-	if status := j.js.Conn().Status(); status != nats.CONNECTED {
+func (q *Queue) send(ctx context.Context, id uuid.UUID, message []byte) error {
+	// Without a connection, each attempt would leave a copy of the message in the connection's buffer.
+	if status := q.js.Conn().Status(); status != nats.CONNECTED {
 		return fmt.Errorf("NATS: %s", status)
 	}
 	ctx, cancel := context.WithTimeout(ctx, ackWait)
 	defer cancel()
-	_, err := j.js.Publish(ctx, audit.Subject, message,
+	_, err := q.js.Publish(ctx, audit.Subject, message,
 		jetstream.WithMsgID(id.String()), jetstream.WithExpectStream(audit.StreamName), jetstream.WithRetryAttempts(0))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return fmt.Errorf("no stream %s answers, and if there is none, 'callboard stream create' makes it: %w", audit.StreamName, err)
+		return fmt.Errorf("stream %s does not reply: %w: if it does not exist, run 'callboard stream create'", audit.StreamName, err)
 	}
 	return err
 }
 
-// newRetry waits from a twentieth of a second up to two, for ever.
-func newRetry() backoff.BackOff {
+// newBackOff waits from 50 ms up to 2 s, without limit.
+func newBackOff() backoff.BackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),
 		backoff.WithMaxInterval(2*time.Second),

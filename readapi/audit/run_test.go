@@ -14,178 +14,189 @@ import (
 	"callboard/events/eventstest"
 )
 
-// Whatever the server does meanwhile, all that many record is stored once, and what is recorded of one key is stored in order.
+// Entries that are recorded concurrently during restarts of the server are stored once each, those of one key in their order.
 func TestRun_LosesNothingOverRestarts(t *testing.T) {
-	s := newStage(t, 0)
-	s.createStream()
-	stop := s.start()
-	const keys, each, restarts = 8, 1500, 3
+	t.Parallel()
+	h := newHarness(t, 0)
+	h.createStream()
+	stop := h.start()
+	const keys, perKey, restarts = 8, 1500, 3
 	ids := make([]uuid.UUID, keys)
 	var recording sync.WaitGroup
-	turn := make([]chan struct{}, restarts) // closed at each restart, so that entries come before, during and after it
-	for i := range turn {
-		turn[i] = make(chan struct{})
+	restarting := make([]chan struct{}, restarts) // closed during each restart, so that entries are recorded before, during and after it
+	for i := range restarting {
+		restarting[i] = make(chan struct{})
 	}
 	for k := range ids {
 		ids[k] = uuid.New()
 		recording.Go(func() {
-			for i := range each {
-				if part := each / restarts; i%part == part/2 {
-					<-turn[i/part]
+			for i := range perKey {
+				if part := perKey / restarts; i%part == part/2 {
+					<-restarting[i/part]
 				}
-				s.record(audit.Entry{KeyID: ids[k], Operation: "listCallLogs", Status: 200, RequestID: strconv.Itoa(i)})
+				if err := h.queue.Reserve(); err != nil {
+					t.Error(err)
+					return
+				}
+				h.queue.Record(audit.Entry{KeyID: ids[k], Operation: "listCallLogs", Status: 200, RequestID: strconv.Itoa(i)})
 			}
 		})
 	}
-	for i := range turn {
-		s.await("an acknowledged entry", func() bool { return s.metric("acknowledged_total") > float64(i*keys*each/restarts) })
-		s.server.Stop()
-		close(turn[i])
-		s.server.Start()
+	for i := range restarting {
+		eventstest.Eventually(t, "an acknowledged entry", func() bool {
+			return h.metric("acknowledged_total") > float64(i*keys*perKey/restarts)
+		})
+		h.server.Stop()
+		close(restarting[i])
+		h.server.Start()
 	}
 	recording.Wait()
-	s.await("all acknowledged", func() bool { return s.metric("acknowledged_total") == keys*each })
+	eventstest.Eventually(t, "all entries acknowledged", func() bool { return h.metric("acknowledged_total") == keys*perKey })
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
 	next := make(map[uuid.UUID]int)
 	stored := make(map[uuid.UUID]bool)
-	for _, e := range s.entries() {
+	for _, e := range h.entries() {
 		if e.RequestID != strconv.Itoa(next[e.KeyID]) || stored[e.ID] {
-			t.Fatalf("%s of key %s comes where %d is due", e.RequestID, e.KeyID, next[e.KeyID])
+			t.Fatalf("key %s: request = %s, want %d, stored once", e.KeyID, e.RequestID, next[e.KeyID])
 		}
 		next[e.KeyID]++
 		stored[e.ID] = true
 	}
-	if len(stored) != keys*each {
-		t.Errorf("%d entries stored of %d", len(stored), keys*each)
+	if len(stored) != keys*perKey {
+		t.Errorf("stored = %d, want %d", len(stored), keys*perKey)
 	}
 }
 
-// A message whose acknowledgement got lost is sent again under its ID, which the stream has, and that counts.
+// A message whose acknowledgement was lost is published again under its ID, and the duplicate counts as acknowledged.
 func TestRun_RetryIsStoredOnce(t *testing.T) {
-	s := newStage(t, 0)
-	s.createStream()
-	sent := entry()
+	t.Parallel()
+	h := newHarness(t, 0)
+	h.createStream()
+	sent := newEntry()
 	sent.ID, sent.At = uuid.New(), time.Now()
 	message, err := audit.Encode([]audit.Entry{sent})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.js.Publish(t.Context(), audit.Subject, message, jetstream.WithMsgID(sent.ID.String())); err != nil {
+	if _, err := h.js.Publish(t.Context(), audit.Subject, message, jetstream.WithMsgID(sent.ID.String())); err != nil {
 		t.Fatal(err)
 	}
-	s.record(sent)
-	if err := s.start()(); err != nil {
+	h.record(sent)
+	if err := h.start()(); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.entries(); len(got) != 1 || s.metric("acknowledged_total") != 1 {
-		t.Errorf("stored: %v", got)
+	if stored, acknowledged := len(h.entries()), h.metric("acknowledged_total"); stored != 1 || acknowledged != 1 {
+		t.Errorf("stored = %d, acknowledged = %v, want 1 and 1", stored, acknowledged)
 	}
 }
 
-// The end waits for requests under way, lets no more in, and publishes everything.
-func TestRun_EndFlushes(t *testing.T) {
-	s := newStage(t, 0)
-	s.createStream()
+// A stopped queue accepts no new requests, waits for the reserved slots, and publishes everything.
+func TestRun_FlushesAtEnd(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 0)
+	h.createStream()
 	const queued = 3*audit.MaxEntries + 1
 	for range queued {
-		s.record(entry())
+		h.record(newEntry())
 	}
-	s.reserve()
-	stop := s.start()
+	h.reserve()
+	stop := h.start()
 	ended := make(chan error)
 	go func() { ended <- stop() }()
-	s.await("the end is asked for", s.journal.Full)
-	s.journal.Record(entry())
+	eventstest.Eventually(t, "a queue that reserves no more slots", h.queue.Full)
+	h.queue.Record(newEntry())
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	messages := s.messages()
-	if len(s.entries()) != queued+1 || len(messages[0]) != audit.MaxEntries {
-		t.Errorf("%d entries in %d messages", len(s.entries()), len(messages))
+	messages := h.messages()
+	if got := len(h.entries()); got != queued+1 || len(messages[0]) != audit.MaxEntries {
+		t.Errorf("stored = %d, first message = %d entries, want %d and %d", got, len(messages[0]), queued+1, audit.MaxEntries)
 	}
 }
 
-// The end without a server says how many entries are lost, and why: those recorded, and those of requests under way.
-func TestRun_EndTellsLosses(t *testing.T) {
-	s := newStage(t, 0)
-	s.createStream()
-	s.server.Stop()
+// Without a server, Run's error has the number of lost entries, including those of reserved slots, and the reason.
+func TestRun_ReportsLostEntries(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 0)
+	h.createStream()
+	h.server.Stop()
 	for range 3 {
-		s.record(entry())
+		h.record(newEntry())
 	}
-	s.reserve()
-	if err := s.start()(); err == nil || !strings.Contains(err.Error(), "4 audit entries are lost: NATS: RECONNECTING") {
-		t.Error(err)
+	h.reserve()
+	const want = "4 audit entries lost: NATS: RECONNECTING"
+	if err := h.start()(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want %q", err, want)
 	}
-	if !s.journal.Full() {
-		t.Error("a journal that ended takes entries")
-	}
-}
-
-// A request that never ends is told of, too.
-func TestRun_EndTellsUnfilledPlaces(t *testing.T) {
-	s := newStage(t, 0)
-	s.reserve()
-	if err := s.start()(); err == nil || !strings.Contains(err.Error(), "1 audit entries are lost: not recorded in time") {
-		t.Error(err)
+	if !h.queue.Full() {
+		t.Error("full = false after the end")
 	}
 }
 
-// A missing stream is logged once, with the remedy, and so is its return.
+func TestRun_ReportsSlotsThatAreNeverFilled(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 0)
+	h.reserve()
+	const want = "1 audit entries lost: not recorded in time"
+	if err := h.start()(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want %q", err, want)
+	}
+}
+
+// A missing stream is logged once with the command that creates it, and so is its return.
 func TestRun_WithoutStream(t *testing.T) {
-	s := newStage(t, 0)
-	stop := s.start()
-	s.record(entry())
-	s.await("a remedy", func() bool { return s.log.count("callboard stream create") > 0 })
-	sent := s.js.Conn().Stats().OutMsgs
-	s.await("more attempts", func() bool { return s.js.Conn().Stats().OutMsgs >= sent+3 })
-	s.record(entry())
-	s.createStream()
-	s.await("all acknowledged", func() bool { return s.metric("acknowledged_total") == 2 })
+	t.Parallel()
+	h := newHarness(t, 0)
+	stop := h.start()
+	h.record(newEntry())
+	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream create") > 0 })
+	sent := h.js.Conn().Stats().OutMsgs
+	eventstest.Eventually(t, "three more attempts", func() bool { return h.js.Conn().Stats().OutMsgs >= sent+3 })
+	h.record(newEntry())
+	h.createStream()
+	eventstest.Eventually(t, "both entries acknowledged", func() bool { return h.metric("acknowledged_total") == 2 })
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	if down, up := s.log.count("can't be published"), s.log.count("published again"); down != 1 || up != 1 {
-		t.Errorf("%d and %d lines:\n%s", down, up, s.log.text.String())
+	if failed, resumed := h.log.Count("publishing audit entries failed"), h.log.Count("publishing audit entries resumed"); failed != 1 || resumed != 1 {
+		t.Errorf("log lines: failed = %d, resumed = %d, want 1 and 1:\n%s", failed, resumed, h.log.String())
 	}
 }
 
-// Each way of failing is logged, so that the remedy is, whatever failed before.
+// Another failure of the same outage is logged too, so that the log has the command that helps.
 func TestRun_WithoutStreamAfterOutage(t *testing.T) {
-	s := newStage(t, 0)
-	s.server.Stop()
-	s.await("an outage", func() bool { return !s.js.Conn().IsConnected() })
-	s.record(entry())
-	stop := s.start()
-	s.await("a word", func() bool { return s.log.count("NATS: RECONNECTING") > 0 })
-	s.server.Start()
-	s.await("the remedy", func() bool { return s.log.count("callboard stream create") > 0 })
-	s.createStream()
+	t.Parallel()
+	h := newHarness(t, 0)
+	h.server.Stop()
+	eventstest.Eventually(t, "a lost connection", func() bool { return !h.js.Conn().IsConnected() })
+	h.record(newEntry())
+	stop := h.start()
+	eventstest.Eventually(t, "the lost connection in the log", func() bool { return h.log.Count("NATS: RECONNECTING") > 0 })
+	h.server.Start()
+	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream create") > 0 })
+	h.createStream()
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	if again := s.log.count("published again"); again != 1 {
-		t.Errorf("%d ends of one outage:\n%s", again, s.log.text.String())
+	if resumed := h.log.Count("publishing audit entries resumed"); resumed != 1 {
+		t.Errorf("log lines: resumed = %d, want 1:\n%s", resumed, h.log.String())
 	}
 }
 
-// Where the server takes small messages only, entries travel in smaller ones.
-func TestRun_FitsMaxPayload(t *testing.T) {
-	const limit = 4096
-	s := newStage(t, 0, eventstest.MaxPayload(limit))
-	s.createStream()
+// If the server accepts only small messages, entries travel in smaller messages.
+func TestRun_SplitsMessagesForMaxPayload(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 0, eventstest.MaxPayload(4096))
+	h.createStream()
 	for range 200 {
-		s.record(entry())
+		h.record(newEntry())
 	}
-	if err := s.start()(); err != nil {
+	if err := h.start()(); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.entries(); len(got) != 200 {
-		t.Errorf("%d entries", len(got))
-	}
-	if n := len(s.messages()); n > 40 {
-		t.Errorf("%d messages", n)
+	if got, messages := len(h.entries()), len(h.messages()); got != 200 || messages > 40 {
+		t.Errorf("stored = %d in %d messages, want 200 in at most 40", got, messages)
 	}
 }

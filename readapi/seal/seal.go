@@ -1,4 +1,4 @@
-// Package seal makes short messages that travel through clients' hands opaque and unforgeable.
+// Package seal encrypts and authenticates short messages that clients carry, such as cursors and links.
 package seal
 
 import (
@@ -12,19 +12,20 @@ import (
 	"strings"
 )
 
-// MinSecret is how many bytes a secret has at least.
+// MinSecret is the smallest length of a secret in bytes.
 const MinSecret = 32
 
-// Sealer seals messages of one purpose with AES-256-GCM. What is sealed for one purpose can't be opened for another. Its
-// methods may be called from several goroutines.
+// Sealer seals messages of one purpose with AES-256-GCM. A message that is sealed for one purpose cannot be opened for another. It is
+// safe for concurrent use.
 type Sealer struct {
 	aead cipher.AEAD
 }
 
-// New is the Sealer of a purpose; its key is derived from the secret (HKDF, RFC 5869). The error is a secret that is too short.
+// New returns the Sealer of a purpose. Its key is derived from the secret (HKDF, RFC 5869). It returns an error if the secret is too
+// short.
 func New(secret []byte, purpose string) (*Sealer, error) {
 	if len(secret) < MinSecret {
-		return nil, fmt.Errorf("a secret of %d bytes or more is needed", MinSecret)
+		return nil, fmt.Errorf("the secret has %d bytes: use at least %d", len(secret), MinSecret)
 	}
 	key, err := hkdf.Key(sha256.New, secret, nil, "callboard "+purpose, 32)
 	if err != nil {
@@ -41,26 +42,26 @@ func New(secret []byte, purpose string) (*Sealer, error) {
 	return &Sealer{aead: aead}, nil
 }
 
-// Seal is the message in a form that fits into a URL. Sealing twice gives two texts.
+// Seal returns the sealed message as a text that is safe in URLs. Sealing a message twice returns different texts.
 func (s *Sealer) Seal(message []byte) string {
 	return encoding().EncodeToString(s.aead.Seal(nil, nil, message, nil))
 }
 
-// ErrForeign is a text that was not sealed by a Sealer of the same secret and purpose, or was altered since.
-var ErrForeign = errors.New("not sealed here")
+// ErrInvalid is returned for a text that was changed, or was not sealed with the same secret for the same purpose.
+var ErrInvalid = errors.New("the text was changed or not sealed with this secret")
 
-// Open is the message in a sealed text. The error is [ErrForeign].
+// Open returns the message of a sealed text. The only error is [ErrInvalid].
 func (s *Sealer) Open(sealed string) ([]byte, error) {
-	if strings.ContainsAny(sealed, "\r\n") { // which the decoder would pass over
-		return nil, ErrForeign
+	if strings.ContainsAny(sealed, "\r\n") { // the decoder would ignore them
+		return nil, ErrInvalid
 	}
 	data, err := encoding().DecodeString(sealed)
 	if err != nil {
-		return nil, ErrForeign
+		return nil, ErrInvalid
 	}
 	message, err := s.aead.Open(nil, nil, data, nil)
 	if err != nil {
-		return nil, ErrForeign
+		return nil, ErrInvalid
 	}
 	return message, nil
 }

@@ -17,46 +17,46 @@ func newSealer(t *testing.T, secret byte, purpose string) *Sealer {
 	return s
 }
 
-func TestSealer_OpensWhatItSealed(t *testing.T) {
+func TestSealer_OpensSealedMessages(t *testing.T) {
 	s := newSealer(t, 1, "test")
 	rapid.Check(t, func(t *rapid.T) {
 		message := rapid.SliceOf(rapid.Byte()).Draw(t, "message")
 		first, second := s.Seal(message), s.Seal(message)
 		if first == second {
-			t.Fatal("sealed twice alike")
+			t.Fatal("sealing twice returned the same text")
 		}
 		if opened, err := s.Open(first); err != nil || !bytes.Equal(opened, message) {
-			t.Fatalf("%x opened as %x, %v", message, opened, err)
+			t.Fatalf("opened = %x, error = %v, want %x", opened, err, message)
 		}
 	})
 }
 
-func TestSealer_RefusesWhatItDidNotSeal(t *testing.T) {
+func TestSealer_RefusesInvalidTexts(t *testing.T) {
 	s := newSealer(t, 1, "test")
 	sealed := s.Seal([]byte("message"))
 	for i := range sealed {
-		altered := []byte(sealed)
-		if altered[i]++; altered[i] == '{' {
-			altered[i] = 'a'
+		changed := []byte(sealed)
+		if changed[i]++; changed[i] == '{' {
+			changed[i] = 'a'
 		}
-		if _, err := s.Open(string(altered)); !errors.Is(err, ErrForeign) {
-			t.Fatalf("byte %d altered: %v", i, err)
+		if _, err := s.Open(string(changed)); !errors.Is(err, ErrInvalid) {
+			t.Fatalf("byte %d changed: error = %v, want ErrInvalid", i, err)
 		}
 	}
 	for _, text := range []string{"", "a", "====", sealed + "\n", "\n" + sealed, sealed + "=", sealed[:len(sealed)-1], sealed + sealed} {
-		if _, err := s.Open(text); !errors.Is(err, ErrForeign) {
-			t.Errorf("%q: %v", text, err)
+		if _, err := s.Open(text); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q: error = %v, want ErrInvalid", text, err)
 		}
 	}
 	for name, other := range map[string]*Sealer{"secret": newSealer(t, 2, "test"), "purpose": newSealer(t, 1, "other")} {
-		if _, err := other.Open(sealed); !errors.Is(err, ErrForeign) {
-			t.Errorf("another %s: %v", name, err)
+		if _, err := other.Open(sealed); !errors.Is(err, ErrInvalid) {
+			t.Errorf("another %s: error = %v, want ErrInvalid", name, err)
 		}
 	}
 }
 
 func TestNew_RefusesAShortSecret(t *testing.T) {
 	if _, err := New(make([]byte, MinSecret-1), "test"); err == nil {
-		t.Error("taken")
+		t.Error("error = nil")
 	}
 }

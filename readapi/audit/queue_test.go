@@ -1,0 +1,80 @@
+package audit_test
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/events/audit"
+	"callboard/events/eventstest"
+	queue "callboard/readapi/audit"
+)
+
+// A slot is free again once its entry is acknowledged, and not before.
+func TestQueue_Reserve(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 2)
+	refused := func() bool { return errors.Is(h.queue.Reserve(), queue.ErrFull) }
+	h.reserve()
+	h.reserve()
+	if !h.queue.Full() || !refused() {
+		t.Error("a third slot of two is free")
+	}
+	h.queue.Record(newEntry())
+	h.queue.Record(newEntry())
+	h.start()
+	eventstest.Eventually(t, "an attempt to publish", func() bool { return h.log.Count("publishing audit entries failed") > 0 })
+	if !h.queue.Full() || !refused() {
+		t.Error("a slot is free before its entry is acknowledged")
+	}
+	if recorded, waiting := h.metric("recorded_total"), h.metric("waiting"); recorded != 2 || waiting != 2 {
+		t.Errorf("recorded = %v, waiting = %v, want 2 and 2", recorded, waiting)
+	}
+	h.createStream()
+	eventstest.Eventually(t, "a free slot", func() bool { return !h.queue.Full() })
+	h.reserve()
+	h.reserve()
+	if !refused() {
+		t.Error("a third slot of two is free after the acknowledgement")
+	}
+	if refused, acknowledged := h.metric("refused_total"), h.metric("acknowledged_total"); refused != 3 || acknowledged != 2 {
+		t.Errorf("refused = %v, acknowledged = %v, want 3 and 2", refused, acknowledged)
+	}
+	h.queue.Record(newEntry())
+	h.queue.Record(newEntry())
+}
+
+// Record removes what PostgreSQL cannot store, and sets a missing ID and time.
+func TestQueue_RecordNormalizesEntries(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 0)
+	h.createStream()
+	recorded := audit.Entry{
+		ID: uuid.New(), At: time.Date(2026, 3, 2, 10, 30, 0, 123456789, time.FixedZone("", 3600)), KeyID: uuid.New(),
+		Operation: "list\x00Phones", Status: 404, Code: "\xffNOT_FOUND", Address: netip.MustParseAddr("fe80::1%eth0"), RequestID: "a\xc3\x28b\x00",
+	}
+	h.record(recorded)
+	began := time.Now()
+	h.record(newEntry())
+	if err := h.start()(); err != nil {
+		t.Fatal(err)
+	}
+	got := h.entries()
+	want := recorded
+	want.At = time.Date(2026, 3, 2, 9, 30, 0, 123456000, time.UTC)
+	want.Operation, want.Code, want.RequestID, want.Address = "listPhones", "NOT_FOUND", "a(b", netip.MustParseAddr("fe80::1")
+	if got[0] != want {
+		t.Errorf("entry = %+v, want %+v", got[0], want)
+	}
+	if e := got[1]; e.ID.Version() != 7 || e.At.Sub(began).Abs() > time.Minute || e.At != e.At.Truncate(time.Microsecond) {
+		t.Errorf("entry = %+v, want a UUID of version 7 and a time in microseconds", e)
+	}
+}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	eventstest.Imports(t)
+}
