@@ -150,7 +150,7 @@ func TestFetchBody_TemporaryErrors(t *testing.T) {
 	h := newHarness(t)
 	h.publish(events.Changed(longTranscript(t, 20)), events.MaxMessage(4000))
 	transcript := h.stored()[0].State.(*events.Transcript)
-	check := func(name string, ctx context.Context, js jetstream.JetStream) { //nolint:revive // name comes first
+	check := func(name string, ctx context.Context, js jetstream.JetStream) {
 		err := events.FetchBody(ctx, js, transcript)
 		var invalid *events.InvalidError
 		if err == nil || errors.As(err, &invalid) || transcript.Object == nil {

@@ -75,14 +75,14 @@ func representatives(n int) []events.Event {
 	return batch
 }
 
-// checkUnacknowledged fails the test unless err is an UnacknowledgedError with n events.
-func checkUnacknowledged(t *testing.T, err error, n int) *events.UnacknowledgedError {
+// unacknowledged returns the events of an UnacknowledgedError. It fails the test unless err is one with n events.
+func unacknowledged(t *testing.T, err error, n int) []events.Event {
 	t.Helper()
 	var unacknowledged *events.UnacknowledgedError
 	if !errors.As(err, &unacknowledged) || len(unacknowledged.Events) != n {
 		t.Fatalf("error = %v, want %d unacknowledged events", err, n)
 	}
-	return unacknowledged
+	return unacknowledged.Events
 }
 
 func TestPublisher_SetsMissingAttributes(t *testing.T) {
@@ -175,14 +175,14 @@ func TestPublisher_ReportsUnacknowledgedEvents(t *testing.T) {
 	eventstest.Eventually(t, "a second attempt", func() bool { return js.Conn().Stats().OutMsgs > uint64(len(batch)) })
 	cancel()
 	err := <-done
-	unacknowledged := checkUnacknowledged(t, err, len(batch))
+	left := unacknowledged(t, err, len(batch))
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, jetstream.ErrNoStreamResponse) {
 		t.Errorf("error = %v, want it to wrap %v and %v", err, context.Canceled, jetstream.ErrNoStreamResponse)
 	}
 	if want := "second callboard.representative.changed " + events.Subject(batch[1].System, batch[1].Entity) + ","; !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want it to contain %q", err, want)
 	}
-	if unacknowledged.Events[0].ID == "" {
+	if left[0].ID == "" {
 		t.Error("id of an unacknowledged event is empty, want the one under which it was sent")
 	}
 }
@@ -200,7 +200,7 @@ func TestPublisher_ReportsOnlyRefusedEvents(t *testing.T) {
 	large.Name = strings.Repeat("n", 2000)
 	batch[1] = events.Changed(&large)
 	err := events.NewPublisher(h.js, "/pbx").Publish(t.Context(), batch...)
-	if got := checkUnacknowledged(t, err, 1).Events[0].Identity; got != batch[1].Identity {
+	if got := unacknowledged(t, err, 1)[0].Identity; got != batch[1].Identity {
 		t.Errorf("unacknowledged event = %+v, want %+v", got, batch[1].Identity)
 	}
 	if got := len(h.stored()); got != 2 {
@@ -243,5 +243,5 @@ func TestPublisher_ReturnsOnAClosedConnection(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	js.Conn().Close()
-	checkUnacknowledged(t, events.NewPublisher(js, "/pbx").Publish(t.Context(), representatives(2)...), 6)
+	_ = unacknowledged(t, events.NewPublisher(js, "/pbx").Publish(t.Context(), representatives(2)...), 6)
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Eventually polls until check returns true. After a minute it fails the test with what it waited for, which names the condition:
-// "partition 3 at sequence 17".
+// Eventually polls until check returns true. After a minute it fails the test. what names the condition, such as "partition 3 at
+// sequence 17".
 func Eventually(tb testing.TB, what string, check func() bool) {
 	tb.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -14,7 +14,7 @@ func Eventually(tb testing.TB, what string, check func() bool) {
 	defer tick.Stop()
 	for !check() {
 		if time.Now().After(deadline) {
-			tb.Fatalf("not within a minute: %s", what)
+			tb.Fatalf("condition not met within a minute: %s", what)
 		}
 		<-tick.C
 	}

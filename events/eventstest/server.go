@@ -1,7 +1,7 @@
-// Package eventstest gives tests a real NATS server with JetStream, one per test, and the streams that callboard reads.
 package eventstest
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -11,28 +11,32 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"callboard/events"
 )
 
-// patience is how long a server may take to start or a condition to come true, on a machine busy with other tests.
-const patience = 30 * time.Second
+// startTimeout is how long a server may take to start or to answer, on a machine that runs other tests too.
+const startTimeout = 30 * time.Second
 
-// Server is a NATS server with JetStream. Its store and its port outlive [Server.Stop], so a test can take it away and bring it
-// back. It is stopped when the test ends. Its methods must be called from the test's own goroutine.
+// Server is a NATS server with JetStream. It keeps its store and its port when it is stopped, so a test can start it again. It stops
+// when the test ends. Its methods must be called from the test's own goroutine.
 type Server struct {
 	tb      testing.TB
 	options server.Options
 	running *server.Server
 }
 
-// Option changes a server's settings before its first start.
+// Option changes a setting of a server before its first start.
 type Option func(*server.Options)
 
-// MaxPayload sets the largest message, headers included, that the server accepts.
+// MaxPayload sets the size in bytes, headers included, of the largest message that the server accepts.
 func MaxPayload(bytes int32) Option {
 	return func(o *server.Options) { o.MaxPayload = bytes }
 }
 
-// NewServer starts a server with a store in a directory of the test's own.
+// NewServer starts a server with a store in a temporary directory of the test.
 func NewServer(tb testing.TB, options ...Option) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, options: server.Options{
@@ -51,7 +55,7 @@ func NewServer(tb testing.TB, options ...Option) *Server {
 	return s
 }
 
-// Start starts a stopped server, with the store and on the port that it had. A running server is left alone.
+// Start starts a stopped server with its former store and port. It does nothing if the server runs.
 func (s *Server) Start() {
 	s.tb.Helper()
 	if s.running != nil {
@@ -63,14 +67,15 @@ func (s *Server) Start() {
 		s.tb.Fatalf("nats server: %v", err)
 	}
 	go running.Start()
-	if !running.ReadyForConnections(patience) {
-		s.tb.Fatalf("nats server: not ready after %s", patience)
+	if !running.ReadyForConnections(startTimeout) {
+		s.tb.Fatalf("nats server: not ready after %s", startTimeout)
 	}
 	s.running = running
 	s.options.Port = running.Addr().(*net.TCPAddr).Port
 }
 
-// Stop stops the server, as a crash would for its clients: connections break and nobody answers. Stopping twice is harmless.
+// Stop stops the server. Clients see what they see in a crash: closed connections and no answer. It does nothing if the server is
+// stopped.
 func (s *Server) Stop() {
 	if s.running == nil {
 		return
@@ -87,33 +92,33 @@ func (s *Server) Restart() {
 	s.Start()
 }
 
-// Backup keeps the store as it is. restore starts the server with it, which has lost what came since.
+// Backup restarts the server and copies its store. restore restarts the server with the copy: what was stored in between is lost.
 func (s *Server) Backup() (restore func()) {
 	s.tb.Helper()
-	kept := filepath.Join(s.tb.TempDir(), "store")
-	s.exchange(kept, s.options.StoreDir)
+	backup := filepath.Join(s.tb.TempDir(), "store")
+	s.copyStore(backup, s.options.StoreDir)
 	return func() {
 		s.tb.Helper()
-		s.exchange(s.options.StoreDir, kept)
+		s.copyStore(s.options.StoreDir, backup)
 	}
 }
 
-// exchange makes one folder what another one is, while the server is away.
-func (s *Server) exchange(folder, by string) {
+// copyStore replaces a folder with a copy of another while the server is stopped.
+func (s *Server) copyStore(to, from string) {
 	s.tb.Helper()
 	s.Stop()
-	if err := errors.Join(os.RemoveAll(folder), os.CopyFS(folder, os.DirFS(by))); err != nil {
+	if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from))); err != nil {
 		s.tb.Fatal(err)
 	}
 	s.Start()
 }
 
-// URL is where clients connect, the same before and after a restart.
+// URL returns the URL for clients. A restart does not change it.
 func (s *Server) URL() string {
 	return "nats://" + (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: s.options.Port}).String()
 }
 
-// Connect connects to a server; the connection never gives up reconnecting and is closed when the test ends.
+// Connect connects to a server. The connection reconnects without limit and is closed when the test ends.
 func Connect(tb testing.TB, url string, options ...nats.Option) *nats.Conn {
 	tb.Helper()
 	options = append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}, options...)
@@ -125,7 +130,7 @@ func Connect(tb testing.TB, url string, options ...nats.Option) *nats.Conn {
 	return nc
 }
 
-// disconnect waits until the connection is closed, so that a leak check after the test finds nothing of it.
+// disconnect waits until the connection is closed, so that a leak check after the test does not find its goroutines.
 func disconnect(tb testing.TB, nc *nats.Conn) {
 	tb.Helper()
 	if nc.IsClosed() {
@@ -135,7 +140,38 @@ func disconnect(tb testing.TB, nc *nats.Conn) {
 	nc.Close()
 	select {
 	case <-closed:
-	case <-time.After(patience):
-		tb.Errorf("connection: not closed after %s", patience)
+	case <-time.After(startTimeout):
+		tb.Errorf("connection: not closed after %s", startTimeout)
 	}
+}
+
+// JetStream connects to a server and returns its JetStream. The connection is closed when the test ends.
+func JetStream(tb testing.TB, url string) jetstream.JetStream {
+	tb.Helper()
+	js, err := jetstream.New(Connect(tb, url))
+	if err != nil {
+		tb.Fatalf("jetstream: %v", err)
+	}
+	return js
+}
+
+// CreateStream creates the stream of events and the bucket of transcripts with the settings of production.
+func CreateStream(tb testing.TB, js jetstream.JetStream, partitions int) jetstream.Stream {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	stream, err := js.CreateStream(ctx, events.StreamConfig(events.StreamName, partitions, 1))
+	if err != nil {
+		tb.Fatalf("stream: %v", err)
+	}
+	if _, err := js.CreateObjectStore(ctx, events.BucketConfig(1)); err != nil {
+		tb.Fatalf("bucket: %v", err)
+	}
+	return stream
+}
+
+// IgnoreObjectStoreWatcher exempts one goroutine of nats.go from a leak check. Storing an object starts a watcher of the connection and
+// stops it again. A watcher that was not scheduled in between misses the stop and never ends.
+func IgnoreObjectStoreWatcher() goleak.Option {
+	return goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect")
 }

@@ -24,12 +24,12 @@ const (
 func TestDecode(t *testing.T) {
 	for _, c := range []struct{ name, line, subject, ceType string }{
 		{
-			"a phone system is its own",
+			"a phone system belongs to itself",
 			`{"type":"callboard.phone-system.changed","data":{"id":"` + system + `","version":1,"name":"A"}}`,
 			"phones." + system + ".phone-system", "callboard.phone-system.changed",
 		},
 		{
-			"upper case",
+			"an id in upper case",
 			`{"type":"callboard.phone-system.changed","data":{"id":"` + strings.ToUpper(system) + `","version":1,"name":"A"}}`,
 			"phones." + system + ".phone-system", "callboard.phone-system.changed",
 		},
@@ -39,17 +39,17 @@ func TestDecode(t *testing.T) {
 			"phones.global.group", "callboard.group.changed",
 		},
 		{
-			"a classification of a system",
+			"a classification of a phone system",
 			`{"type":"callboard.classification.deleted","data":{"kind":"category","code":"x","version":2,"phoneSystemId":"` + system + `"}}`,
 			"phones." + system + ".classification", "callboard.classification.deleted",
 		},
 		{
-			"a classification of all",
+			"a global classification",
 			`{"type":"callboard.classification.deleted","data":{"kind":"category","code":"x","version":2,"phoneSystemId":null}}`,
 			"phones.global.classification", "callboard.classification.deleted",
 		},
 		{
-			"a system that is named",
+			"a line that names its system",
 			`{"type":"callboard.call.deleted","system":"` + strings.ToUpper(system) + `","data":{"id":"` + group + `","phoneSystemId":"` + system + `","version":2}}`,
 			"phones." + system + ".call", "callboard.call.deleted",
 		},
@@ -60,56 +60,56 @@ func TestDecode(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := events.Subject(e.System, e.Entity); got != c.subject || e.Type() != c.ceType || e.Source != "test" || e.ID == "" {
-				t.Errorf("%s %s %s %s", got, e.Type(), e.Source, e.ID)
+				t.Errorf("subject = %s, type = %s, source = %s, id = %q, want %s, %s, test and an id", got, e.Type(), e.Source, e.ID, c.subject, c.ceType)
 			}
 		})
 	}
 }
 
 func TestDecode_IDAndTime(t *testing.T) {
-	e, err := ndjson.Decode([]byte(`{"type":"callboard.group.deleted","id":"mine","time":"2026-03-01T10:00:00.5Z","data":{"id":"`+group+`","version":2}}`), "test")
+	e, err := ndjson.Decode([]byte(`{"type":"callboard.group.deleted","id":"one","time":"2026-03-01T10:00:00.5Z","data":{"id":"`+group+`","version":2}}`), "test")
 	want := time.Date(2026, time.March, 1, 10, 0, 0, 5e8, time.UTC)
-	if err != nil || e.ID != "mine" || !e.Time.Equal(want) {
-		t.Errorf("%q %s, %v", e.ID, e.Time, err)
+	if err != nil || e.ID != "one" || !e.Time.Equal(want) {
+		t.Errorf("id = %q, time = %s, %v, want one, %s", e.ID, e.Time, err, want)
 	}
 }
 
-func TestDecode_Faults(t *testing.T) {
+func TestDecode_ReportsTheFirstProblem(t *testing.T) {
 	deletion := `{"id":"` + group + `","phoneSystemId":"` + system + `","version":2}`
-	for _, c := range []struct{ name, line, pointer, says string }{
-		{"no JSON", `hello`, "", "is not JSON"},
-		{"cut short", `{"type":"x"`, "", "is not JSON"},
+	for _, c := range []struct{ name, line, pointer, want string }{
+		{"not JSON", `hello`, "", "is not JSON"},
+		{"incomplete JSON", `{"type":"x"`, "", "is not JSON"},
 		{"an array", `[]`, "", "wrong type"},
-		{"a member too many", `{"type":"callboard.call.deleted","data":` + deletion + `,"sistem":"x"}`, "/sistem", "no such member"},
+		{"an unknown member", `{"type":"callboard.call.deleted","data":` + deletion + `,"sistem":"x"}`, "/sistem", "unknown member"},
 		{"a member of the wrong type", `{"type":7,"data":{}}`, "/type", "wrong type"},
 		{"a member twice", `{"type":"callboard.call.deleted","type":"y","data":{}}`, "/type", "duplicate"},
 		{"a member twice in the data", `{"type":"callboard.group.deleted","data":{"id":"` + group + `","version":1,"version":2}}`, "/data/version", "duplicate"},
 		{"no type", `{"data":` + deletion + `}`, "/type", "must be callboard.<entity>"},
 		{"an unknown type", `{"type":"callboard.cal.changed","data":` + deletion + `}`, "/type", "must be callboard.<entity>"},
 		{"no data", `{"type":"callboard.call.deleted"}`, "/data", "is required"},
-		{"data that is none", `{"type":"callboard.call.deleted","data":7}`, "/data", "must be an object"},
+		{"data of the wrong type", `{"type":"callboard.call.deleted","data":7}`, "/data", "must be an object"},
 		{"no version", `{"type":"callboard.group.deleted","data":{"id":"` + group + `"}}`, "/data/version", "is required"},
-		{"no system anywhere", `{"type":"callboard.call.deleted","data":{"id":"` + group + `","version":2}}`, "/data/phoneSystemId", "is required"},
-		{"two systems", `{"type":"callboard.call.deleted","system":"` + group + `","data":` + deletion + `}`, "/system", "another phone system than the data"},
-		{"a system that is none", `{"type":"callboard.call.deleted","system":"a.b c","data":` + deletion + `}`, "/system", ""},
+		{"no system", `{"type":"callboard.call.deleted","data":{"id":"` + group + `","version":2}}`, "/data/phoneSystemId", "is required"},
+		{"two different systems", `{"type":"callboard.call.deleted","system":"` + group + `","data":` + deletion + `}`, "/system", "another phone system than the data"},
+		{"an invalid system", `{"type":"callboard.call.deleted","system":"a.b c","data":` + deletion + `}`, "/system", ""},
 		{"an empty id", `{"type":"callboard.call.deleted","id":"","data":` + deletion + `}`, "/id", ""},
-		{"a time that is none", `{"type":"callboard.call.deleted","time":"noon","data":` + deletion + `}`, "/time", "RFC 3339"},
+		{"an invalid time", `{"type":"callboard.call.deleted","time":"noon","data":` + deletion + `}`, "/time", "RFC 3339"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ndjson.Decode([]byte(c.line), "test")
 			var invalid *events.InvalidError
 			if !errors.As(err, &invalid) {
-				t.Fatalf("%v", err)
+				t.Fatalf("error = %v, want an InvalidError", err)
 			}
 			first := invalid.Problems[0]
-			if first.Pointer != c.pointer || !strings.Contains(first.Detail, c.says) {
-				t.Errorf("%+v, want %q %q", first, c.pointer, c.says)
+			if first.Pointer != c.pointer || !strings.Contains(first.Detail, c.want) {
+				t.Errorf("first problem = %+v, want %q at %q", first, c.want, c.pointer)
 			}
 		})
 	}
 }
 
-func TestRead_StopsAtTheFirstBadLine(t *testing.T) {
+func TestRead_StopsAtTheFirstInvalidLine(t *testing.T) {
 	good := `{"type":"callboard.group.deleted","data":{"id":"` + group + `","version":2}}`
 	input := strings.NewReader(good + "\n\n  \n" + good + "\nbad\n" + good + "\n")
 	var numbers []int
@@ -119,41 +119,37 @@ func TestRead_StopsAtTheFirstBadLine(t *testing.T) {
 		last = line.Err
 	}
 	if len(numbers) != 3 || numbers[1] != 4 || numbers[2] != 5 || last == nil {
-		t.Errorf("lines %v, %v", numbers, last)
+		t.Errorf("lines = %v, last error = %v, want lines 1, 4 and 5 and an error", numbers, last)
 	}
 }
 
-func TestRead_LastLineWithoutBreak(t *testing.T) {
-	n := 0
-	for line := range ndjson.Read(t.Context(), strings.NewReader(`{"type":"callboard.group.deleted","data":{"id":"`+group+`","version":2}}`), "test") {
-		if line.Err != nil {
-			t.Error(line.Err)
-		}
-		n++
+func TestRead_LastLineWithoutLineBreak(t *testing.T) {
+	input := strings.NewReader(`{"type":"callboard.group.deleted","data":{"id":"` + group + `","version":2}}`)
+	var got []ndjson.Line
+	for line := range ndjson.Read(t.Context(), input, "test") {
+		got = append(got, line)
 	}
-	if n != 1 {
-		t.Errorf("%d lines", n)
+	if len(got) != 1 || got[0].Err != nil {
+		t.Errorf("lines = %+v, want one without an error", got)
 	}
 }
 
-func TestRead_BrokenInput(t *testing.T) {
+func TestRead_ReportsAReadError(t *testing.T) {
 	broken := errors.New("broken")
 	r, w := io.Pipe()
 	w.CloseWithError(broken)
-	for line := range ndjson.Read(t.Context(), r, "test") {
-		if !errors.Is(line.Err, broken) {
-			t.Errorf("%v", line.Err)
-		}
+	if line := <-ndjson.Read(t.Context(), r, "test"); !errors.Is(line.Err, broken) {
+		t.Errorf("error = %v, want %v", line.Err, broken)
 	}
 }
 
-// Nobody takes the lines, so only the end of the context ends the reading.
+// No receiver takes the lines, so only the end of the context can end Read.
 func TestRead_EndsWithItsContext(t *testing.T) {
 	good := `{"type":"callboard.group.deleted","data":{"id":"` + group + `","version":2}}` + "\n"
 	ctx, cancel := context.WithCancel(t.Context())
 	lines := ndjson.Read(ctx, strings.NewReader(strings.Repeat(good, 1000)), "test")
 	cancel()
 	for range lines {
-		continue // what was read before
+		continue // lines that were read before
 	}
 }
