@@ -3,6 +3,7 @@ package events_test
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,24 +38,14 @@ func anyState(entity events.Entity) *rapid.Generator[events.State] {
 	})
 }
 
+// newState returns a pointer to the zero state of an entity.
 func newState(entity events.Entity) events.State {
-	return map[events.Entity]func() events.State{
-		events.EntityPhoneSystem:    func() events.State { return new(events.PhoneSystem) },
-		events.EntityGroup:          func() events.State { return new(events.Group) },
-		events.EntityAgentConfig:    func() events.State { return new(events.AgentConfig) },
-		events.EntityExtension:      func() events.State { return new(events.Extension) },
-		events.EntityPhone:          func() events.State { return new(events.Phone) },
-		events.EntityPhoneNumber:    func() events.State { return new(events.PhoneNumber) },
-		events.EntityCallGroup:      func() events.State { return new(events.CallGroup) },
-		events.EntityCallMenu:       func() events.State { return new(events.CallMenu) },
-		events.EntityRepresentative: func() events.State { return new(events.Representative) },
-		events.EntityClassification: func() events.State { return new(events.Classification) },
-		events.EntityCall:           func() events.State { return new(events.Call) },
-		events.EntityTranscript:     func() events.State { return new(events.Transcript) },
-		events.EntityRecording:      func() events.State { return new(events.Recording) },
-		events.EntityAnalysis:       func() events.State { return new(events.Analysis) },
-		events.EntityVoicemail:      func() events.State { return new(events.Voicemail) },
-	}[entity]()
+	states := []events.State{
+		new(events.PhoneSystem), new(events.Group), new(events.AgentConfig), new(events.Extension), new(events.Phone), new(events.PhoneNumber),
+		new(events.CallGroup), new(events.CallMenu), new(events.Representative), new(events.Classification), new(events.Call),
+		new(events.Transcript), new(events.Recording), new(events.Analysis), new(events.Voicemail),
+	}
+	return states[slices.IndexFunc(states, func(s events.State) bool { return s.Identity().Entity == entity })]
 }
 
 // anyText generates any text without NUL.
@@ -212,10 +203,8 @@ func makeConsistent(t *rapid.T, state any) {
 
 func makeActionConsistent(a *events.Action) {
 	a.Reference = nil
-	for _, of := range fetchable() {
-		if of == a.Type {
-			a.Reference = &events.Reference{Type: of, ID: uuid.Max, PhoneSystemID: uuid.Max}
-		}
+	if slices.Contains(fetchable(), a.Type) {
+		a.Reference = &events.Reference{Type: a.Type, ID: uuid.Max, PhoneSystemID: uuid.Max}
 	}
 }
 
