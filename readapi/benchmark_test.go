@@ -14,7 +14,7 @@ import (
 	"callboard/readapi/query/querytest"
 )
 
-// The page of 100 rows that both benchmarks read lies in the middle of 50 thousand calls.
+// Both benchmarks read a page of 100 rows in the middle of 50,000 calls.
 const (
 	benchmarkCalls = 50_000
 	benchmarkPage  = 251
@@ -53,7 +53,7 @@ func BenchmarkListCallLogs(b *testing.B) {
 	})
 }
 
-// BenchmarkListCallLogs_Query is the same page without HTTP, key and JSON.
+// BenchmarkListCallLogs_Query reads the same page without HTTP, key and JSON.
 func BenchmarkListCallLogs_Query(b *testing.B) {
 	h, system := benchmarkHarness(b)
 	list := query.New(h.config.Primary).CallLogs()
@@ -71,7 +71,7 @@ func BenchmarkListCallLogs_Query(b *testing.B) {
 	})
 }
 
-// BenchmarkListCallLogs_SQL is the page's rows alone, as the plainest statement gets them, unread.
+// BenchmarkListCallLogs_SQL reads the page's rows with the simplest statement and does not decode them.
 func BenchmarkListCallLogs_SQL(b *testing.B) {
 	h, system := benchmarkHarness(b)
 	const sql = `select id, call_sid, parent_call_sid, direction, status, outcome, from_party, from_name, to_party, created_at,
@@ -96,7 +96,7 @@ func BenchmarkListCallLogs_SQL(b *testing.B) {
 	})
 }
 
-// BenchmarkRow is the encoder alone, for 100 calls.
+// BenchmarkRow encodes 100 calls.
 func BenchmarkRow(b *testing.B) {
 	h, system := benchmarkHarness(b)
 	row := newRow(&request{}, callLog())
@@ -115,8 +115,8 @@ func BenchmarkRow(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 }
 
-// BenchmarkDeepPage is the first and the last page of short and of long lists over two years, as they are answered, without key
-// and HTTP: the four of a list cost the same.
+// BenchmarkDeepPage reads the first and the last page of short and long lists over two years, without key and HTTP. The four of a
+// list should cost the same.
 func BenchmarkDeepPage(b *testing.B) {
 	for _, count := range []int{10_000, 1_000_000} {
 		h := newHarness(b)
@@ -146,7 +146,7 @@ func BenchmarkDeepPage(b *testing.B) {
 	}
 }
 
-// fillYears makes calls with recordings, and phones, evenly over two years.
+// fillYears adds calls with recordings, and phones, evenly over two years.
 func (h *harness) fillYears(system uuid.UUID, count int) {
 	h.Helper()
 	const created = "'2024-03-01Z'::timestamptz + n * interval '730 days' / $2"

@@ -15,14 +15,14 @@ import (
 
 const nasty = "Zoë \"q\" \\ \n\t\x01\x7f </script> \u2028 \U0001F4DE"
 
-// body is one row of a table and what is answered for it, to the byte.
+// body is a row of a table and the JSON that is returned for it.
 type body struct {
 	list, detail string
 	table, key   string
 	columns      querytest.Row
-	stored       map[string]string // columns of JSON, which keep their bytes
-	row          string            // after the identifiers, up to the end of the list's row
-	more         string            // what the detail adds
+	stored       map[string]string // JSON columns, which are returned byte for byte
+	row          string            // the list's row after its identifiers
+	more         string            // the members that the detail adds
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 	changed = "2026-03-01T09:30:01.05Z"
 )
 
-// bodies are a filled and a bare row of each resource.
+// bodies are a row with every value and one with only the required values, of each resource.
 func bodies(system uuid.UUID) []body {
 	text, _ := json.Marshal(nasty)
 	name := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u2028`, "\u2028").Replace(string(text))
@@ -39,7 +39,7 @@ func bodies(system uuid.UUID) []body {
 		return `{"type":"` + to + `","id":"` + otherID + `","phoneSystemId":"` + system.String() + `"}`
 	}
 	const times = `"createdAt":"2026-03-01T09:30:00.000Z","updatedAt":"2026-03-01T09:30:01.050Z"`
-	const kept = `{"type" : "forward", "literal":"+1555\u00e9",  "reference":null}`
+	const action = `{"type" : "forward", "literal":"+1555\u00e9",  "reference":null}`
 	return []body{
 		{
 			"listPhones", "getPhone", "phone", "id",
@@ -68,9 +68,9 @@ func bodies(system uuid.UUID) []body {
 		},
 		{
 			"listExtensions", "getExtension", "extension", "id", querytest.Row{"name": nasty, "number": "101"},
-			map[string]string{"assigned_phones": "[" + reference("phone") + " ]", "unanswered_action": kept, "voicemail_greeting": `{"kind":"tts" ,"url":null}`},
+			map[string]string{"assigned_phones": "[" + reference("phone") + " ]", "unanswered_action": action, "voicemail_greeting": `{"kind":"tts" ,"url":null}`},
 			`"name":` + name + `,"number":"101","status":"active",` + times,
-			`"assignedPhones":[` + reference("phone") + ` ],"unansweredAction":` + kept + `,"voicemailGreeting":{"kind":"tts" ,"url":null}`,
+			`"assignedPhones":[` + reference("phone") + ` ],"unansweredAction":` + action + `,"voicemailGreeting":{"kind":"tts" ,"url":null}`,
 		},
 		{
 			"listExtensions", "getExtension", "extension", "id", querytest.Row{"number": "102"}, nil,
@@ -87,9 +87,9 @@ func bodies(system uuid.UUID) []body {
 		},
 		{
 			"listCallGroups", "getCallGroup", "call_group", "id", querytest.Row{"name": nasty, "number": "600", "ring_pattern": "simultaneous"},
-			map[string]string{"members": "[ " + reference("extension") + "]", "unanswered_action": kept, "voicemail_greeting": `{"kind":"x","url" :"u"}`},
+			map[string]string{"members": "[ " + reference("extension") + "]", "unanswered_action": action, "voicemail_greeting": `{"kind":"x","url" :"u"}`},
 			`"name":` + name + `,"number":"600","status":"active",` + times,
-			`"members":[ ` + reference("extension") + `],"ringPattern":"simultaneous","unansweredAction":` + kept + `,"voicemailGreeting":{"kind":"x","url" :"u"}`,
+			`"members":[ ` + reference("extension") + `],"ringPattern":"simultaneous","unansweredAction":` + action + `,"voicemailGreeting":{"kind":"x","url" :"u"}`,
 		},
 		{
 			"listCallGroups", "getCallGroup", "call_group", "id", querytest.Row{"number": "601"}, nil,
@@ -98,9 +98,9 @@ func bodies(system uuid.UUID) []body {
 		},
 		{
 			"listCallMenus", "getCallMenu", "call_menu", "id", querytest.Row{"name": nasty, "direct_extension_dialing": true},
-			map[string]string{"prompt": `{"kind":"x", "url":null}`, "choices": `[{"digit":"*","label":null, "action":` + kept + `}]`, "no_input_action": kept},
+			map[string]string{"prompt": `{"kind":"x", "url":null}`, "choices": `[{"digit":"*","label":null, "action":` + action + `}]`, "no_input_action": action},
 			`"name":` + name + `,"status":"active",` + times,
-			`"prompt":{"kind":"x", "url":null},"choices":[{"digit":"*","label":null, "action":` + kept + `}],"directExtensionDialing":true,"noInputAction":` + kept,
+			`"prompt":{"kind":"x", "url":null},"choices":[{"digit":"*","label":null, "action":` + action + `}],"directExtensionDialing":true,"noInputAction":` + action,
 		},
 		{
 			"listCallMenus", "getCallMenu", "call_menu", "id", querytest.Row{}, nil, `"name":"","status":"active",` + times,
@@ -159,8 +159,8 @@ func bodies(system uuid.UUID) []body {
 	}
 }
 
-// put makes the row the only one of its table, and returns its key.
-func (h *harness) put(system uuid.UUID, b body) string {
+// insert makes the row the only one of its table, and returns its key.
+func (h *harness) insert(system uuid.UUID, b body) string {
 	h.Helper()
 	columns := querytest.Row{"system_id": system, "id": uuid.New(), "created_at": created, "updated_at": changed}
 	if b.key == "recording_sid" {
@@ -176,118 +176,89 @@ func (h *harness) put(system uuid.UUID, b body) string {
 	return fmt.Sprint(columns[b.key])
 }
 
-// Every field of every resource, filled and bare, in lists and details.
+// Every field of every resource in its list and in its detail, and the ETags of both.
 func TestBodies(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system, other := h.system("one"), h.system("two")
 	mine, theirs := h.key(system), h.key(other)
 	for _, b := range bodies(system) {
-		id := h.put(system, b)
-		name := "id"
+		id := h.insert(system, b)
+		name, absent := "id", uuid.NewString()
 		if b.key == "recording_sid" {
-			name = "recordingSid"
+			name, absent = "recordingSid", "REtwo"
 		}
 		row := fmt.Sprintf(`{"%s":"%s","phoneSystemId":"%s",%s`, name, id, system, b.row)
-		list := h.get(operationNamed(t, b.list).examplePath(system.String()), withKey(mine))
-		if want := `{"data":[` + row + `}],"total":1,"page":1,"pageSize":25,"totalPages":1}`; list.Code != 200 || list.Body.String() != want {
-			t.Errorf("%s: %d %s\nwant %s", b.list, list.Code, list.Body, want)
+		path := func(system uuid.UUID) string { return operationNamed(t, b.list).examplePath(system.String()) }
+		list := h.get(path(system), withKey(mine))
+		if got, want := list.Body.String(), `{"data":[`+row+`}],"total":1,"page":1,"pageSize":25,"totalPages":1}`; got != want {
+			t.Errorf("%s: body = %s, want %s", b.list, got, want)
 		}
 		if b.more != "" {
 			row += "," + b.more
 		}
-		path := func(system uuid.UUID, id string) string {
-			return operationNamed(t, b.list).examplePath(system.String()) + "/" + id
+		detail := h.get(path(system)+"/"+id, withKey(mine))
+		if got, want := detail.Body.String(), row+"}"; got != want {
+			t.Errorf("%s: body = %s, want %s", b.detail, got, want)
 		}
-		detail := h.get(path(system, id), withKey(mine))
-		if detail.Code != 200 || detail.Body.String() != row+"}" || detail.Header().Get("ETag") == "" ||
-			detail.Header().Get("Data-Complete-Through") != watermark {
-			t.Errorf("%s: %d %s\nwant %s\n%v", b.detail, detail.Code, detail.Body, row, detail.Header())
+		h.expectHeaders(b.detail, detail, map[string]string{"Data-Complete-Through": watermark})
+		if upper := h.get(path(system)+"/"+strings.ToUpper(id), withKey(mine)); b.key == "id" && upper.Body.String() != detail.Body.String() {
+			t.Errorf("%s in upper case: body = %s, want %s", b.detail, upper.Body, detail.Body)
 		}
-		tag := detail.Header().Get("ETag")
-		if again := h.get(path(system, id), withKey(mine), with("If-None-Match", tag)); again.Code != 304 || again.Body.Len() > 0 {
-			t.Errorf("%s with its tag: %d %s", b.detail, again.Code, again.Body)
-		}
-		absent := "REtwo"
-		if b.key == "id" {
-			absent = uuid.NewString()
-			if upper := h.get(path(system, strings.ToUpper(id)), withKey(mine)); upper.Body.String() != detail.Body.String() {
-				t.Errorf("%s in upper case: %d %s", b.detail, upper.Code, upper.Body)
-			}
-		}
-		if w := h.get(path(system, absent), withKey(mine)); w.Code != 404 {
-			t.Errorf("%s of what is absent: %d", b.detail, w.Code)
-		}
-		if w := h.get(path(other, id), withKey(theirs)); w.Code != 404 {
-			t.Errorf("%s under another system: %d", b.detail, w.Code)
-		}
-		if w := h.get(path(system, id), withKey(theirs)); w.Code != 404 {
-			t.Errorf("%s with another system's key: %d", b.detail, w.Code)
+		h.expectCode(b.detail+" of a missing row", h.get(path(system)+"/"+absent, withKey(mine)), notFound)
+		h.expectCode(b.detail+" of another system's row", h.get(path(other)+"/"+id, withKey(theirs)), notFound)
+		h.expectCode(b.detail+" with another system's key", h.get(path(system)+"/"+id, withKey(theirs)), notFound)
+		h.expectNotModified(path(system)+"/"+id, mine, detail.Header().Get("ETag"))
+		if tag := list.Header().Get("ETag"); tag != "" { // dated lists have none
+			h.expectNotModified(path(system), mine, tag)
+			h.exec("update projection." + b.table + " set updated_at = updated_at + interval '1 second'")
+			h.expectCode(b.list+", changed", h.get(path(system), withKey(mine), with("If-None-Match", tag)), "")
 		}
 	}
 }
 
-// What is not in a list is not found by its key either.
-func TestBodies_Hidden(t *testing.T) {
+func (h *harness) expectNotModified(path string, key access.IssuedKey, tag string) {
+	h.Helper()
+	if w := h.get(path, withKey(key), with("If-None-Match", tag)); tag == "" || w.Code != 304 || w.Body.Len() > 0 {
+		h.Errorf("%s with ETag %q: response = %d %s, want 304 without a body", path, tag, w.Code, w.Body)
+	}
+}
+
+// A row that is not in its list is not found by its key.
+func TestBodies_Unlisted(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
-	key := h.key(system)
-	id := uuid.New()
-	for i, c := range []struct {
-		operation, table string
-		row              querytest.Row
-		status           int
+	key, id := h.key(system), uuid.New()
+	analysis, recording := systemPath(system, "/call-analyses/"+id.String()), systemPath(system, "/recordings/RE1")
+	for _, c := range []struct {
+		name, table, path string
+		row               querytest.Row
+		want              code
 	}{
-		{"listCallAnalyses", "analysis", querytest.Row{}, 200},
-		{"listCallAnalyses", "analysis", querytest.Row{"listed": false}, 404},
-		{"listCallRecordings", "recording", querytest.Row{"status": "processing"}, 200},
-		{"listCallRecordings", "recording", querytest.Row{"status": "unavailable"}, 404},
-		{"listCallRecordings", "recording", querytest.Row{"owner": "voicemail", "call_sid": nil}, 404},
+		{"listed analysis", "analysis", analysis, querytest.Row{}, ""},
+		{"unlisted analysis", "analysis", analysis, querytest.Row{"listed": false}, notFound},
+		{"recording that is being processed", "recording", recording, querytest.Row{"status": "processing"}, ""},
+		{"unavailable recording", "recording", recording, querytest.Row{"status": "unavailable"}, notFound},
+		{"voicemail's recording", "recording", recording, querytest.Row{"owner": "voicemail", "call_sid": nil}, notFound},
 	} {
 		h.exec("truncate projection." + c.table)
 		maps.Copy(c.row, querytest.Row{"system_id": system, "id": id})
 		querytest.Insert(t, h.pool, c.table, c.row)
-		path := operationNamed(t, c.operation).examplePath(system.String()) + "/"
-		if c.table == "recording" {
-			path += "RE1"
-		} else {
-			path += id.String()
-		}
-		if w := h.get(path, withKey(key)); w.Code != c.status {
-			t.Errorf("%d, %s: %d %s", i, c.table, w.Code, w.Body)
-		}
+		h.expectCode(c.name, h.get(c.path, withKey(key)), c.want)
 	}
 }
 
-// An unchanged list of topology is not sent again, a changed one is.
-func TestBodies_ListTag(t *testing.T) {
-	h := newHarness(t)
-	system := h.system("one")
-	key := h.key(system)
-	for _, b := range bodies(system) {
-		h.put(system, b)
-		path := operationNamed(t, b.list).examplePath(system.String())
-		tag := h.get(path, withKey(key)).Header().Get("ETag")
-		if tag == "" { // what happened has none
-			continue
-		}
-		if w := h.get(path, withKey(key), with("If-None-Match", tag)); w.Code != 304 {
-			t.Errorf("%s: %d", b.list, w.Code)
-		}
-		h.exec("update projection." + b.table + " set updated_at = updated_at + interval '1 second'")
-		if w := h.get(path, withKey(key), with("If-None-Match", tag)); w.Code != 200 {
-			t.Errorf("%s, changed: %d", b.list, w.Code)
-		}
-	}
-}
-
-// Text is served exactly where the status is completed, of calls and of voicemails, and never another's with the same id.
+// A transcript's text is returned if the status is completed, for calls and for voicemails, and never that of another owner row
+// with the same id.
 func TestBodies_Transcript(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
 	text, empty := nasty, ""
 	for _, c := range []struct {
-		stored string  // the status; empty: there is none
+		stored string  // status; empty: no transcript
 		text   *string // stored
 		status string
 		want   *string
@@ -303,16 +274,14 @@ func TestBodies_Transcript(t *testing.T) {
 	} {
 		for owner, other := range map[string]string{"call": "voicemail", "voicemail": "call"} {
 			id := uuid.New()
-			row := querytest.Row{"system_id": system, "id": id}
-			path := "/customer/phone-systems/" + system.String() + "/voicemails/" + id.String()
-			if owner == "voicemail" {
-				querytest.Insert(t, h.pool, "voicemail", row)
-			} else {
-				if path = "/customer/phone-systems/" + system.String() + "/call-logs/" + id.String(); c.stored != "" {
+			row, table, path := querytest.Row{"system_id": system, "id": id}, "voicemail", systemPath(system, "/voicemails/"+id.String())
+			if owner == "call" {
+				table, path = "call_log", systemPath(system, "/call-logs/"+id.String())
+				if c.stored != "" {
 					row["transcription_status"] = c.stored
 				}
-				querytest.Insert(t, h.pool, "call_log", row)
 			}
+			querytest.Insert(t, h.pool, table, row)
 			h.transcript(system, id, other, "completed", &text)
 			if c.stored != "" {
 				h.transcript(system, id, owner, c.stored, c.text)
@@ -323,7 +292,7 @@ func TestBodies_Transcript(t *testing.T) {
 			}
 			decode(t, h.get(path, withKey(key)), &got)
 			if got.TranscriptionStatus != c.status || (got.TranscribedText == nil) != (c.want == nil) || c.want != nil && *got.TranscribedText != *c.want {
-				t.Errorf("%s, %q with text %v: %+v", owner, c.stored, c.text, got)
+				t.Errorf("%s's transcript, stored as %q: %+v, want %s, %v", owner, c.stored, got, c.status, c.want)
 			}
 		}
 	}
@@ -338,8 +307,8 @@ func (h *harness) transcript(system, id uuid.UUID, owner, status string, text *s
 	}
 }
 
-// full is a call with a value in every column that is answered.
-func (h *harness) full(system, id uuid.UUID) {
+// fullCall adds a call with a value in every column of the detail.
+func (h *harness) fullCall(system, id uuid.UUID) {
 	h.Helper()
 	querytest.Insert(h, h.pool, "call_log", querytest.Row{
 		"system_id": system, "id": id, "parent_call_sid": "CA0", "outcome": "answered", "from_party": "+15550001", "from_name": nasty,
@@ -347,60 +316,37 @@ func (h *harness) full(system, id uuid.UUID) {
 	})
 }
 
-// A narrowed key sees its extension's calls and their analyses and, once that is gone, nothing.
-func TestCallLogs_Narrowed(t *testing.T) {
+// A narrowed key reads the calls of its extension and their analyses and, once the extension is deleted, none.
+func TestBodies_Narrowed(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	extension, other := h.extension(system), h.extension(system)
+	key := h.key(system, narrowedTo(extension))
 	answered := call{id: uuid.New(), sid: "CA1", createdAt: at(watermark), answeredBy: &extension}
 	placed := call{id: uuid.New(), sid: "CA1", createdAt: at(watermark), from: &extension, answeredBy: &other}
 	foreign := call{id: uuid.New(), sid: "CA1", createdAt: at(watermark), from: &other}
 	calls := []call{answered, placed, foreign}
 	h.calls(system, calls...)
-	for _, c := range calls { // an analysis with the call's own id
+	for _, c := range calls { // an analysis with the call's id
 		querytest.Insert(t, h.pool, "analysis", querytest.Row{"system_id": system, "id": c.id, "call_id": c.id, "created_at": watermark})
 	}
 	querytest.Count(t, h.pool)
-	key := h.key(system, narrowedTo(extension))
-	expect := func(when string, want map[uuid.UUID]int) {
+	expect := func(when string, total int, want map[uuid.UUID]code) {
+		t.Helper()
 		for _, list := range []string{"/call-logs", "/call-analyses"} {
-			got := h.narrowed("/customer/phone-systems/"+system.String()+list, key, calls)
-			for id, status := range want {
-				if got[id] != status {
-					t.Errorf("%s, %s: %v, want %v", when, list, got, want)
+			for id, code := range want {
+				h.expectCode(when+", "+list, h.get(systemPath(system, list+"/"+id.String()), withKey(key)), code)
+			}
+			for _, query := range []string{"", "?callSid=CA1", "?dateFrom=2026-01-01T00:00:00Z"} {
+				var got listing
+				if decode(t, h.get(systemPath(system, list+query), withKey(key)), &got); got.Total != total || len(got.Data) != total {
+					t.Errorf("%s: total of %s%s = %d, rows = %d, want %d", when, list, query, got.Total, len(got.Data), total)
 				}
 			}
 		}
 	}
-	expect("alive", map[uuid.UUID]int{answered.id: 203, placed.id: 203, foreign.id: 404})
-	for _, c := range calls {
-		w := h.get("/customer/phone-systems/"+system.String()+"/call-analyses?callLogId="+c.id.String()+"&callSid=CA1", withKey(key))
-		var list listing
-		if decode(t, w, &list); list.Total != len(list.Data) || (list.Total == 1) != (c.id != foreign.id) {
-			t.Errorf("analyses of a call: %d %s", w.Code, w.Body)
-		}
-	}
+	expect("live extension", 2, map[uuid.UUID]code{answered.id: "", placed.id: "", foreign.id: notFound})
 	h.exec("delete from projection.extension where id = $1", extension)
-	expect("gone", map[uuid.UUID]int{answered.id: 404, placed.id: 404, foreign.id: 404})
-}
-
-// narrowed is for each call the status of the detail and the number of lists that it is in.
-func (h *harness) narrowed(path string, key access.IssuedKey, calls []call) map[uuid.UUID]int {
-	h.Helper()
-	seen := make(map[uuid.UUID]int)
-	for _, c := range calls {
-		seen[c.id] = h.get(path+"/"+c.id.String(), withKey(key)).Code
-	}
-	for _, query := range []string{"", "?callSid=CA1", "?dateFrom=2026-01-01T00:00:00Z"} {
-		w := h.get(path+query, withKey(key))
-		var list listing
-		decode(h, w, &list)
-		if list.Total != len(list.Data) || w.Header().Get("Data-Complete-Through") != watermark {
-			h.Errorf("%s: %d of %d, %v", query, len(list.Data), list.Total, w.Header())
-		}
-		for _, id := range list.keys() {
-			seen[uuid.MustParse(id)]++
-		}
-	}
-	return seen
+	expect("deleted extension", 0, map[uuid.UUID]code{answered.id: notFound, placed.id: notFound, foreign.id: notFound})
 }

@@ -18,23 +18,23 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is a page in a real browser, and what happened in it.
+// browser is a page in a browser, with its requests and errors.
 type browser struct {
 	testing.TB
-	ctx      context.Context //nolint:containedctx // it is the browser: the library keeps it there
+	ctx      context.Context //nolint:containedctx // the library keeps the browser in it
 	mu       sync.Mutex
 	requests []string // URLs
-	faults   []string // errors, warnings and violations of the policy, as the console has them
+	errors   []string // errors, warnings and policy violations in the console
 }
 
-// newBrowser starts a browser, where there is one.
+// newBrowser starts a browser. It skips the test if there is none.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	if !slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool {
 		_, err := exec.LookPath(name)
 		return err == nil
 	}) {
-		t.Skip("no chromium on PATH: the page is not tested")
+		t.Skip("no chromium on PATH")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(2*time.Minute),
@@ -47,7 +47,7 @@ func newBrowser(t *testing.T) *browser {
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
 	b := &browser{TB: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.note); err != nil {
+	if err := chromedp.Listen(ctx, b.record); err != nil {
 		t.Fatal(err)
 	}
 	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
@@ -59,18 +59,18 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-func (b *browser) note(event any) {
+func (b *browser) record(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		b.requests = append(b.requests, e.Request.URL)
 	case *runtime.EventExceptionThrown:
-		b.faults = append(b.faults, e.ExceptionDetails.Text)
+		b.errors = append(b.errors, e.ExceptionDetails.Text)
 	case *runtime.EventConsoleAPICalled:
-		b.faults = append(b.faults, string(e.Type))
+		b.errors = append(b.errors, string(e.Type))
 	case *log.EventEntryAdded:
-		b.faults = append(b.faults, e.Entry.Text)
+		b.errors = append(b.errors, e.Entry.Text)
 	}
 }
 
@@ -81,7 +81,7 @@ func (b *browser) must(err error) {
 	}
 }
 
-// do performs steps that end when the page is as they want it.
+// do runs steps within a minute.
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
@@ -96,9 +96,9 @@ func evaluated[T any](b *browser, expression string) T {
 	return value
 }
 
-// The page shows every operation and its fields in a browser that can reach nothing but this server, without a fault, and has
-// no place for a key.
-func TestPage(t *testing.T) {
+// The page shows every operation and its fields, without errors, requests to other servers and an input for a key.
+func TestPage_InBrowser(t *testing.T) {
+	t.Parallel()
 	b := newBrowser(t)
 	h := newHarness(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { h.handler.ServeHTTP(w, q) }))
@@ -106,15 +106,15 @@ func TestPage(t *testing.T) {
 
 	b.do(chromedp.Navigate(server.URL+"/api/docs"), chromedp.WaitVisible(chromedp.CSS(".opblock")))
 	if title := evaluated[string](b, "document.title"); title != "callboard" {
-		t.Errorf("title %q", title)
+		t.Errorf("title = %q, want callboard", title)
 	}
 	shown := evaluated[[]string](b, "[...document.querySelectorAll('.opblock-summary-operation-id')].map(e => e.textContent)")
 	var ids []string
-	for _, o := range register() {
+	for _, o := range allOperations() {
 		ids = append(ids, o.ID)
 	}
 	if !slices.Equal(slices.Sorted(slices.Values(shown)), slices.Sorted(slices.Values(ids))) {
-		t.Errorf("shown are %v", shown)
+		t.Errorf("operations = %v, want %v", shown, ids)
 	}
 
 	const detail = "#operations-Call_logs-getCallLog"
@@ -123,39 +123,39 @@ func TestPage(t *testing.T) {
 	text := evaluated[string](b, "document.querySelector('"+detail+"').innerText")
 	for _, want := range []string{"callLogId", "calls:read", "transcriptionStatus", "unavailable", "parentCallSid", "Data-Complete-Through", "NOT_FOUND"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the operation does not show %s: %s", want, text)
+			t.Errorf("operation = %s, want it to show %s", text, want)
 		}
 	}
 
 	const fields = "[...document.querySelectorAll('input, textarea, select, [contenteditable]')].map(e => e.type)"
-	if places := evaluated[[]string](b, fields); !slices.Equal(places, []string{"search"}) {
-		t.Errorf("what can be typed into: %v, want the filter alone", places)
+	if inputs := evaluated[[]string](b, fields); !slices.Equal(inputs, []string{"search"}) {
+		t.Errorf("inputs = %v, want only the filter", inputs)
 	}
 	if buttons := evaluated[int](b, "document.querySelectorAll('.authorize, .authorization__btn, .try-out').length"); buttons != 0 {
-		t.Errorf("%d buttons to authorize or try out", buttons)
+		t.Errorf("buttons to authorize or try out = %d, want 0", buttons)
 	}
 
 	b.do(chromedp.SendKeys(chromedp.CSS(".filter-operations"), "signed"), chromedp.WaitNotPresent(chromedp.CSS(detail)))
 	if left := evaluated[int](b, "document.querySelectorAll('.opblock').length"); left != 1 {
-		t.Errorf("%d operations are about something signed", left)
+		t.Errorf("operations for the filter \"signed\" = %d, want 1", left)
 	}
-	b.quiet(server.URL)
+	b.expectNoErrors(server.URL)
 }
 
-// quiet fails the test for a fault, and for a request to anything but the server.
-func (b *browser) quiet(server string) {
+// expectNoErrors checks that the console has no errors, and that all requests went to the server.
+func (b *browser) expectNoErrors(server string) {
 	b.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.faults) > 0 {
-		b.Errorf("the console has %q", b.faults)
+	if len(b.errors) > 0 {
+		b.Errorf("console = %q, want nothing", b.errors)
 	}
 	if len(b.requests) < 6 {
-		b.Errorf("only %q were asked for", b.requests)
+		b.Errorf("requests = %q, want at least 6", b.requests)
 	}
 	for _, url := range b.requests {
 		if !strings.HasPrefix(url, server+"/") && !strings.HasPrefix(url, "data:") {
-			b.Errorf("asked for %s", url)
+			b.Errorf("request = %s, want one to %s", url, server)
 		}
 	}
 }

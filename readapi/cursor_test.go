@@ -16,7 +16,7 @@ import (
 	"callboard/readapi/seal"
 )
 
-// walkReports follows the cursors of a window from its start and returns the rows' identifiers. Each page has its own limit.
+// walkReports walks through a window and returns the rows' identifiers. Each page has its own limit.
 func (h *harness) walkReports(path string, key access.IssuedKey, limit func(page int) int) []uuid.UUID {
 	h.Helper()
 	var seen []uuid.UUID
@@ -27,16 +27,14 @@ func (h *harness) walkReports(path string, key access.IssuedKey, limit func(page
 			next += "&cursor=" + cursor
 		}
 		w := h.get(next, withKey(key))
-		if w.Code != 200 {
-			h.Fatalf("%s: %d %s", next, w.Code, w.Body)
-		}
+		h.expectCode(next, w, "")
 		var got reportPage
 		decode(h, w, &got)
 		for _, row := range got.Data {
 			seen = append(seen, row.ID)
 		}
 		if got.NextCursor == nil || *got.NextCursor == "" || len(got.Data) > limit(page) || got.HasMore && len(got.Data) < limit(page) {
-			h.Fatalf("%s: %d rows, more: %t, cursor %v", next, len(got.Data), got.HasMore, got.NextCursor)
+			h.Fatalf("%s: rows = %d, hasMore = %t, nextCursor = %v, want a full page or the last one, with a cursor", next, len(got.Data), got.HasMore, got.NextCursor)
 		}
 		if cursor = *got.NextCursor; !got.HasMore {
 			return seen
@@ -44,8 +42,9 @@ func (h *harness) walkReports(path string, key access.IssuedKey, limit func(page
 	}
 }
 
-// Walks at every limit, fixed or changing on the way, see each row once and in order, however many have the same timestamp.
+// Walks with every limit, fixed or changing, read each row once and in order, even if many have the same timestamp.
 func TestCursor_Walk(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
@@ -60,18 +59,19 @@ func TestCursor_Walk(t *testing.T) {
 		path := reportPath(system, reportQuery("timeField", field))
 		for _, size := range []int{1, 2, 7, 24, 25, 30, 49, 50, 59, 60, 61, 75, 99, 100} {
 			if got := h.walkReports(path, key, func(int) int { return size }); !slices.Equal(got, want) {
-				t.Errorf("%s, limit %d: %d rows", field, size, len(got))
+				t.Errorf("%s, limit %d: rows = %v, want %v", field, size, got, want)
 			}
 		}
 		changing := func(page int) int { return 1 + page*37%100 }
 		if got := h.walkReports(path, key, changing); !slices.Equal(got, want) {
-			t.Errorf("%s, changing limits: %d rows", field, len(got))
+			t.Errorf("%s, changing limits: rows = %v, want %v", field, got, want)
 		}
 	}
 }
 
-// Whatever the rows and the window, a walk is what one select gives.
+// A walk returns the rows that one select returns, whatever the rows and the window.
 func TestCursor_Property(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	rapid.Check(t, func(t *rapid.T) {
 		system := h.system("one")
@@ -98,7 +98,7 @@ func TestCursor_Property(t *testing.T) {
 			"dateFrom", from.Format(time.RFC3339Nano), "dateTo", to.Format(time.RFC3339Nano))
 		got := h.walkReports(reportPath(system, query), h.key(system), func(page int) int { return limits[page%len(limits)] })
 		if !slices.Equal(got, want) {
-			t.Errorf("walked %v, want %v", got, want)
+			t.Errorf("rows = %v, want %v", got, want)
 		}
 	})
 }
@@ -109,13 +109,14 @@ func (h *harness) cursorOf(path string, key access.IssuedKey) string {
 	var page reportPage
 	decode(h, h.get(path, withKey(key)), &page)
 	if page.NextCursor == nil {
-		h.Fatalf("%s: no cursor", path)
+		h.Fatalf("%s: nextCursor = null, want a cursor", path)
 	}
 	return *page.NextCursor
 }
 
-// A cursor goes with the window that it was made for, however that is spelled, and with no other.
+// A cursor is valid for the window that it was issued for, however that is spelled, and for no other.
 func TestCursor_Window(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system, other := h.system("one"), h.system("two")
 	key := h.key(system)
@@ -127,52 +128,45 @@ func TestCursor_Window(t *testing.T) {
 		more   []string
 		want   string
 	}{
-		"the same":               {key, system, nil, ""},
-		"createdAt given":        {key, system, []string{"timeField", "createdAt"}, ""},
-		"another limit":          {key, system, []string{"limit", "100"}, ""},
-		"with transcripts":       {key, system, []string{"includeTranscripts", "true"}, ""},
-		"another key":            {h.key(system), system, nil, ""},
-		"from spelled longer":    {key, system, []string{"dateFrom", "2026-03-01T00:00:00.000500Z"}, ""},
-		"to spelled otherwise":   {key, system, []string{"dateTo", "2026-03-02T00:00:00.000+00:00"}, ""},
-		"from below a ms away":   {key, system, []string{"dateFrom", "2026-03-01T00:00:00.0006Z"}, "/cursor CURSOR_MISMATCH"},
-		"from rounded up":        {key, system, []string{"dateFrom", "2026-03-01T00:00:00.001Z"}, "/cursor CURSOR_MISMATCH"},
-		"to moved":               {key, system, []string{"dateTo", "2026-03-01T23:59:59.999Z"}, "/cursor CURSOR_MISMATCH"},
-		"updatedAt":              {key, system, []string{"timeField", "updatedAt"}, "/cursor CURSOR_MISMATCH"},
-		"another system":         {h.key(other), other, nil, "/cursor CURSOR_MISMATCH"},
-		"a bad limit":            {key, system, []string{"limit", "101"}, "/limit TOO_LARGE"},
-		"a bad window":           {key, system, []string{"dateTo", "x"}, "/dateTo INVALID_FORMAT"},
-		"a space before":         {key, system, []string{"cursor", " " + given}, "/cursor CURSOR_INVALID"},
-		"one character less":     {key, system, []string{"cursor", given[1:]}, "/cursor CURSOR_INVALID"},
-		"of another case":        {key, system, []string{"cursor", strings.ToUpper(given)}, "/cursor CURSOR_INVALID"},
-		"sealed by another":      {key, system, []string{"cursor", cursor{}.seal(testSealer(t, strings.Repeat("another", 32), "cursor"), windowDigest{})}, "/cursor CURSOR_INVALID"},
-		"a link, not a cursor":   {key, system, []string{"cursor", h.sealed("another purpose", make([]byte, cursorLength))}, "/cursor CURSOR_INVALID"},
-		"of a later version":     {key, system, []string{"cursor", h.sealed("cursor", append([]byte{cursorVersion + 1}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_INVALID"},
-		"sealed, but empty":      {key, system, []string{"cursor", h.sealed("cursor", nil)}, "/cursor CURSOR_INVALID"},
-		"sealed, of other bytes": {key, system, []string{"cursor", h.sealed("cursor", append([]byte{cursorVersion}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_MISMATCH"},
+		"the same":                   {key, system, nil, ""},
+		"explicit createdAt":         {key, system, []string{"timeField", "createdAt"}, ""},
+		"another limit":              {key, system, []string{"limit", "100"}, ""},
+		"with transcripts":           {key, system, []string{"includeTranscripts", "true"}, ""},
+		"another key":                {h.key(system), system, nil, ""},
+		"from spelled longer":        {key, system, []string{"dateFrom", "2026-03-01T00:00:00.000500Z"}, ""},
+		"to spelled differently":     {key, system, []string{"dateTo", "2026-03-02T00:00:00.000+00:00"}, ""},
+		"from 100 ns later":          {key, system, []string{"dateFrom", "2026-03-01T00:00:00.0006Z"}, "/cursor CURSOR_MISMATCH"},
+		"from rounded up":            {key, system, []string{"dateFrom", "2026-03-01T00:00:00.001Z"}, "/cursor CURSOR_MISMATCH"},
+		"to moved":                   {key, system, []string{"dateTo", "2026-03-01T23:59:59.999Z"}, "/cursor CURSOR_MISMATCH"},
+		"updatedAt":                  {key, system, []string{"timeField", "updatedAt"}, "/cursor CURSOR_MISMATCH"},
+		"another system":             {h.key(other), other, nil, "/cursor CURSOR_MISMATCH"},
+		"a bad limit":                {key, system, []string{"limit", "101"}, "/limit TOO_LARGE"},
+		"a bad window":               {key, system, []string{"dateTo", "x"}, "/dateTo INVALID_FORMAT"},
+		"a space before":             {key, system, []string{"cursor", " " + given}, "/cursor CURSOR_INVALID"},
+		"one character less":         {key, system, []string{"cursor", given[1:]}, "/cursor CURSOR_INVALID"},
+		"in upper case":              {key, system, []string{"cursor", strings.ToUpper(given)}, "/cursor CURSOR_INVALID"},
+		"sealed with another secret": {key, system, []string{"cursor", cursor{}.seal(testSealer(t, strings.Repeat("another", 32), "cursor"), windowDigest{})}, "/cursor CURSOR_INVALID"},
+		"sealed for another purpose": {key, system, []string{"cursor", h.sealed("another purpose", make([]byte, cursorLength))}, "/cursor CURSOR_INVALID"},
+		"of a later version":         {key, system, []string{"cursor", h.sealed("cursor", append([]byte{cursorVersion + 1}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_INVALID"},
+		"sealed, but empty":          {key, system, []string{"cursor", h.sealed("cursor", nil)}, "/cursor CURSOR_INVALID"},
+		"sealed, with other bytes":   {key, system, []string{"cursor", h.sealed("cursor", append([]byte{cursorVersion}, make([]byte, cursorLength-1)...))}, "/cursor CURSOR_MISMATCH"},
 	} {
 		w := h.get(reportPath(c.system, reportQuery(append(slices.Clone(same), c.more...)...)), withKey(c.key))
-		if c.want == "" && w.Code == 200 {
+		if c.want == "" {
+			h.expectCode(name, w, "")
 			continue
 		}
-		if got := summary(problemIn(t, w).Errors); w.Code != 400 || got != c.want {
-			t.Errorf("%s: %d %s, want %s", name, w.Code, got, c.want)
+		h.expectCode(name, w, validationFailed)
+		if got := problemIn(t, w).fields(); got != c.want {
+			t.Errorf("%s: errors = %s, want %s", name, got, c.want)
 		}
 	}
+	upper := strings.Replace(reportPath(system, reportQuery(same...)), system.String(), strings.ToUpper(system.String()), 1)
+	h.expectCode("system in upper case", h.get(upper, withKey(key)), "")
 }
 
-// The system's identifier is one in either case.
-func TestCursor_UpperCase(t *testing.T) {
-	h := newHarness(t)
-	system := h.system("one")
-	key := h.key(system)
-	cursor := h.cursorOf(reportPath(system, reportQuery()), key)
-	upper := strings.Replace(reportPath(system, reportQuery("cursor", cursor)), system.String(), strings.ToUpper(system.String()), 1)
-	if w := h.get(upper, withKey(key)); w.Code != 200 {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}
-
-func TestCursor_Sealed(t *testing.T) {
+func TestCursor_SealAndOpen(t *testing.T) {
+	t.Parallel()
 	s := testSealer(t, "secret of thirty-two bytes or so", "cursor")
 	rapid.Check(t, func(t *rapid.T) {
 		var window, other windowDigest
@@ -184,15 +178,15 @@ func TestCursor_Sealed(t *testing.T) {
 		copy(c.after.ID[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
 		sealed := c.seal(s, window)
 		if got, wrong := openCursor(s, sealed, window); wrong != "" || got != c {
-			t.Fatalf("%+v opened as %+v %s", c, got, wrong)
+			t.Fatalf("opened cursor = %+v, %q, want %+v", got, wrong, c)
 		}
 		if _, wrong := openCursor(s, sealed, other); window != other && wrong != cursorMismatch {
-			t.Fatalf("another window: %q", wrong)
+			t.Fatalf("code for another window = %q, want %s", wrong, cursorMismatch)
 		}
 	})
 }
 
-// FuzzCursor: whatever is sent as a cursor, the answer is the page or a 400 at /cursor.
+// FuzzCursor sends any text as a cursor. The answer is the page or a 400 at /cursor.
 func FuzzCursor(f *testing.F) {
 	h := newHarness(f)
 	system := h.system("one")
@@ -212,7 +206,7 @@ func FuzzCursor(f *testing.F) {
 		}
 		problem := problemIn(t, w)
 		if w.Code != 400 || len(problem.Errors) != 1 || problem.Errors[0].Pointer != "/cursor" {
-			t.Errorf("%q: %d %s", cursor, w.Code, w.Body)
+			t.Errorf("%q: response = %d %s, want 200, or 400 at /cursor", cursor, w.Code, w.Body)
 		}
 	})
 }
@@ -226,16 +220,17 @@ func testSealer(tb testing.TB, secret, purpose string) *seal.Sealer {
 	return s
 }
 
-// sealed is a message sealed with the reader's own secret.
+// sealed is a message sealed with the reader's secret.
 func (h *harness) sealed(purpose string, message []byte) string {
 	h.Helper()
 	return testSealer(h, string(h.config.Secret), purpose).Seal(message)
 }
 
 func TestNew_ShortSecret(t *testing.T) {
-	h := newHarness(t)
-	h.config.Secret, h.config.Metrics = make([]byte, seal.MinSecret-1), nil
-	if _, err := New(h.config); err == nil {
-		t.Error("taken")
+	t.Parallel()
+	config := newHarness(t).config
+	config.Secret, config.Metrics = make([]byte, seal.MinSecret-1), nil
+	if _, err := New(config); err == nil {
+		t.Errorf("error for a secret of %d bytes = nil, want one", len(config.Secret))
 	}
 }

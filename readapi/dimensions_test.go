@@ -1,7 +1,7 @@
 package readapi
 
 import (
-	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,10 +10,10 @@ import (
 )
 
 func dimensionsPath(system uuid.UUID) string {
-	return "/customer/phone-systems/" + system.String() + "/call-log-reports/dimensions"
+	return systemPath(system, "/call-log-reports/dimensions")
 }
 
-// refers adds to what retained calls refer to.
+// refers makes retained calls refer to the keys of a family.
 func (h *harness) refers(system uuid.UUID, family string, keys ...string) {
 	h.Helper()
 	for _, key := range keys {
@@ -21,44 +21,30 @@ func (h *harness) refers(system uuid.UUID, family string, keys ...string) {
 	}
 }
 
-// held locks tables until released, so that whoever reads them waits.
-func (h *harness) held(tables ...string) (release func()) {
-	h.Helper()
-	tx, err := h.pool.Begin(context.Background())
-	if err != nil {
-		h.Fatal(err)
-	}
-	for _, table := range tables {
-		if _, err := tx.Exec(context.Background(), "lock table projection."+table+" in access exclusive mode"); err != nil {
-			h.Fatal(err)
-		}
-	}
-	return func() { _ = tx.Rollback(context.Background()) }
-}
-
 const emptyDimensions = `,"callGroups":[],"extensions":[],"handlerEntries":[],"categories":[],"overallSentiments":[],"employeeSentiments":[],"customerSentiments":[]}`
 
-// snapshot is the dimensions' body from the member after generatedAt on.
+// snapshot is the body from the member after generatedAt.
 func (h *harness) snapshot(path string, headers ...header) string {
 	h.Helper()
 	w := h.get(path, headers...)
 	generated, rest, _ := strings.Cut(strings.TrimPrefix(w.Body.String(), `{"generatedAt":"`), `"`)
 	if _, err := time.Parse("2006-01-02T15:04:05.000Z", generated); err != nil || w.Code != 200 {
-		h.Fatalf("%d %s", w.Code, w.Body)
+		h.Fatalf("snapshot = %d %s, want a 200 with generatedAt", w.Code, w.Body)
 	}
 	return rest
 }
 
-// The snapshot has everything that is referred to and nothing else, in the contract's shape and order.
+// The snapshot has everything that retained calls refer to and nothing else, in the contract's form and order.
 func TestGetCallLogReportDimensions_Body(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system, other := h.system("one"), h.system("two")
 	key := h.key(system)
 	if got := h.snapshot(dimensionsPath(system), withKey(key)); got != emptyDimensions {
-		t.Errorf("of nothing: %s", got)
+		t.Errorf("snapshot without references = %s, want %s", got, emptyDimensions)
 	}
-	h.named(system)
-	h.named(other)
+	h.directory(system)
+	h.directory(other)
 	h.refers(other, "call_group", groupID)
 	score := 0.5
 	for _, d := range []struct {
@@ -75,7 +61,7 @@ func TestGetCallLogReportDimensions_Body(t *testing.T) {
 		{uuid.Nil, "overall_sentiment", "blank_label", "Global", nil},
 		{uuid.Nil, "customer_sentiment", "good", "Good", &score},
 	} {
-		h.define(d.system, d.kind, d.code, d.label, d.score)
+		h.classify(d.system, d.kind, d.code, d.label, d.score)
 	}
 	h.refers(system, "call_group", groupID, uuid.NewString())
 	h.refers(system, "extension", fromID, answeredID, uuid.NewString())
@@ -99,12 +85,13 @@ func TestGetCallLogReportDimensions_Body(t *testing.T) {
 		"customerSentiments":[{"code":"--","label":"--","source":"fallback","status":null,"score":null,"updatedAt":null},
 		{"code":"good","label":"Good","source":"global_default","status":"active","score":0.5,"updatedAt":"2026-01-05T00:00:00.000Z"}]}`)
 	if got := h.snapshot(dimensionsPath(system), withKey(key)); got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
+		t.Errorf("snapshot = %s\nwant\n%s", got, want)
 	}
 }
 
-// Members are in the order of code points, whatever the database's collation is.
+// Members are in the order of code points, whatever the database's collation.
 func TestGetCallLogReportDimensions_Order(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	codes := []string{"B", "Z", "_", "a", "a-b", "a_b", "ab", "b", "\u00e4", "\uffff", "\U0001F4DE"}
@@ -113,95 +100,80 @@ func TestGetCallLogReportDimensions_Order(t *testing.T) {
 	}
 	var got struct{ Categories []struct{ Code string } }
 	decode(t, h.get(dimensionsPath(system), withKey(h.key(system))), &got)
-	for i, c := range got.Categories {
-		if c.Code != codes[i] {
-			t.Errorf("%d: %q, want %q", i, c.Code, codes[i])
-		}
+	var order []string
+	for _, c := range got.Categories {
+		order = append(order, c.Code)
 	}
-	if len(got.Categories) != len(codes) {
-		t.Errorf("%d of %d", len(got.Categories), len(codes))
+	if !slices.Equal(order, codes) {
+		t.Errorf("categories = %q, want %q", order, codes)
 	}
 }
 
-// While nothing but generatedAt differs, the answer is 304; a rename shows at once.
+// While only generatedAt differs, the response is a 304. A rename changes the ETag at once.
 func TestGetCallLogReportDimensions_ETag(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
-	key := h.key(system)
-	h.named(system)
+	key, path := h.key(system), dimensionsPath(system)
+	h.directory(system)
 	h.refers(system, "call_group", groupID)
-	first := h.get(dimensionsPath(system), withKey(key))
+	first := h.get(path, withKey(key))
+	h.expectHeaders("first", first, map[string]string{"Data-Complete-Through": watermark, "Cache-Control": "private, no-cache"})
 	tag := first.Header().Get("ETag")
-	if tag == "" || first.Header().Get("Data-Complete-Through") != watermark || first.Header().Get("Cache-Control") != "private, no-cache" {
-		t.Fatalf("%v", first.Header())
-	}
-	if w := h.get(dimensionsPath(system), withKey(key), with("If-None-Match", tag)); w.Code != 304 || w.Body.Len() > 0 {
-		t.Errorf("unchanged: %d", w.Code)
-	}
-	if w := h.get(dimensionsPath(system), withKey(key)); w.Body.String() == first.Body.String() || w.Header().Get("ETag") != tag {
-		t.Errorf("later: %s", w.Body)
+	h.expectNotModified(path, key, tag)
+	later := h.get(path, withKey(key))
+	h.expectHeaders("later", later, map[string]string{"ETag": tag})
+	if later.Body.String() == first.Body.String() {
+		t.Errorf("later body = %s, want another generatedAt", later.Body)
 	}
 	h.exec("update projection.call_group set name = 'Verkauf'")
-	w := h.get(dimensionsPath(system), withKey(key), with("If-None-Match", tag))
+	w := h.get(path, withKey(key), with("If-None-Match", tag))
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"name":"Verkauf"`) || w.Header().Get("ETag") == tag {
-		t.Errorf("renamed: %d %s", w.Code, w.Body)
+		t.Errorf("renamed: response = %d %s with ETag %s, want the new name and another ETag", w.Code, w.Body, w.Header().Get("ETag"))
 	}
 }
 
-func TestGetCallLogReportDimensions_Parameters(t *testing.T) {
-	h := newHarness(t)
-	system := h.system("one")
-	w := h.get(dimensionsPath(system)+"?generatedAt=1&timeField=createdAt", withKey(h.key(system)))
-	if got := summary(problemIn(t, w).Errors); w.Code != 400 || got != "/generatedAt UNKNOWN_PARAMETER, /timeField UNKNOWN_PARAMETER" {
-		t.Errorf("%d %s", w.Code, got)
-	}
-}
-
-// A snapshot that takes too long is none.
 func TestGetCallLogReportDimensions_Timeout(t *testing.T) {
-	h := newHarness(t, func(c *Config) { c.dimensionsTimeout = time.Second })
+	t.Parallel()
+	h := newHarness(t, func(c *Config) { c.dimensionsTimeout = 100 * time.Millisecond })
 	system := h.system("one")
 	key := h.key(system)
-	release := h.held("reference_count")
+	defer h.lock("reference_count")()
 	w := h.get(dimensionsPath(system), withKey(key))
-	if got := problemIn(t, w); w.Code != 503 || got.Code != "EXTERNAL_SERVICE_TIMEOUT" || !got.Retryable {
-		t.Errorf("%d %s", w.Code, w.Body)
+	h.expectCode("locked", w, externalServiceTimeout)
+	if !problemIn(t, w).Retryable {
+		t.Errorf("retryable = false, want true")
 	}
-	if line := h.log.last(t); line["level"] != "warn" || line["cause"] == nil {
-		t.Errorf("logged %v", line)
-	}
-	release()
-	if w := h.get(dimensionsPath(system), withKey(key)); w.Code != 200 {
-		t.Errorf("afterwards: %d %s", w.Code, w.Body)
-	}
+	h.expectLogged(map[string]any{"level": "warn", "cause": "any"})
 }
 
-// A snapshot that is too large to be sent is refused, never cut.
+// A snapshot above the size limit is refused, never truncated.
 func TestGetCallLogReportDimensions_Size(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
-	key := h.key(system)
-	h.named(system)
+	key, path := h.key(system), dimensionsPath(system)
+	h.directory(system)
 	h.refers(system, "call_group", groupID)
 	h.exec("update projection.call_group set name = ''")
-	rest := maxReportBody - h.get(dimensionsPath(system), withKey(key)).Body.Len()
+	rest := maxReportBody - h.get(path, withKey(key)).Body.Len()
 	h.exec("update projection.call_group set name = repeat('\"', $1) || repeat('x', $2)", rest/2, rest%2)
-	if w := h.get(dimensionsPath(system), withKey(key)); w.Code != 200 || w.Body.Len() != maxReportBody {
-		t.Errorf("at the limit: %d, %d bytes", w.Code, w.Body.Len())
+	w := h.get(path, withKey(key))
+	h.expectCode("at the limit", w, "")
+	if got := w.Body.Len(); got != maxReportBody {
+		t.Errorf("body = %d bytes, want %d", got, maxReportBody)
 	}
 	h.exec("update projection.call_group set name = name || 'x'")
-	params := tooLargeIn(t, h.get(dimensionsPath(system), withKey(key)))
-	if len(params) != 2 || params["actualBytes"] != float64(maxReportBody+1) || params["maxBytes"] != float64(maxReportBody) {
-		t.Errorf("above the limit: %v", params)
-	}
+	h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxReportBody + 1.0, "maxBytes": maxReportBody + 0.0})
 }
 
 func TestLabel(t *testing.T) {
+	t.Parallel()
 	for given, want := range map[[2]string]string{
 		{"very_positive", "Very positive"}: "Very positive",
 		{"very_positive", ""}:              "Very positive",
 		{"very_positive", " \t\u2003"}:     "Very positive",
-		{"x", " Kept as it is "}:           " Kept as it is ",
+		{"x", " Label with spaces "}:       " Label with spaces ",
 		{"__new--lead.2__", ""}:            "New lead 2",
 		{"2nd_call", ""}:                   "2nd call",
 		{"VIP", ""}:                        "VIP",
@@ -215,7 +187,7 @@ func TestLabel(t *testing.T) {
 		{"\u200b", "\u200b"}:               `"\u200b"`,
 	} {
 		if got := label(given[0], given[1]); got != want {
-			t.Errorf("%q defined as %q: %q, want %q", given[0], given[1], got, want)
+			t.Errorf("label of %q with %q = %q, want %q", given[0], given[1], got, want)
 		}
 	}
 }

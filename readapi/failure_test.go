@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,108 +19,87 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/prometheus/client_golang/prometheus"
 
+	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/query"
 )
 
-// locked holds the call log until released, so that whoever reads it waits.
-func (h *harness) locked() (release func()) {
-	h.Helper()
-	tx, err := h.pool.Begin(context.Background())
-	if err == nil {
-		_, err = tx.Exec(context.Background(), "lock table projection.call_log in access exclusive mode")
-	}
-	if err != nil {
-		h.Fatal(err)
-	}
-	return func() { _ = tx.Rollback(context.Background()) }
-}
-
-func TestFailure_Timeout(t *testing.T) {
-	h := newHarness(t, func(c *Config) { c.Timeout = 500 * time.Millisecond })
-	system := h.system("one")
-	key := h.key(system)
-	h.get("/customer/phone-systems", withKey(key)) // the first connections take their time
-	defer h.locked()()
-	h.expectUnavailable(h.get("/customer/phone-systems/"+system.String()+"/call-logs", withKey(key)))
-}
+// unreachable is the URL of a database that can't be connected to.
+const unreachable = "postgres://callboard_reader@127.0.0.1:1/none"
 
 func (h *harness) expectUnavailable(w *httptest.ResponseRecorder) {
 	h.Helper()
-	got := problemIn(h, w)
-	if w.Code != 503 || got.Code != "SERVICE_UNAVAILABLE" || !got.Retryable || got.RetryAfter == 0 || w.Header().Get("Retry-After") == "" {
-		h.Errorf("%d %+v %v", w.Code, got, w.Header())
+	h.expectCode("response", w, serviceUnavailable)
+	if got := problemIn(h, w); !got.Retryable || got.RetryAfter == 0 || w.Header().Get("Retry-After") == "" {
+		h.Errorf("retryable = %t, retry_after = %d, Retry-After = %q, want a delay", got.Retryable, got.RetryAfter, w.Header().Get("Retry-After"))
 	}
-	if line := h.log.last(h); line["level"] != "warn" || line["cause"] == nil {
-		h.Errorf("logged %v", line)
-	}
+	h.expectLogged(map[string]any{"level": "warn", "cause": "any"})
 }
 
-func TestFailure_Unreachable(t *testing.T) {
-	unreachable := openPool(t, "postgres://callboard_reader@127.0.0.1:1/none?connect_timeout=1")
+func TestFailure_Timeout(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, func(c *Config) { c.Timeout = 200 * time.Millisecond })
+	system := h.system("one")
+	key := h.key(system)
+	defer h.lock("call_log")()
+	h.expectUnavailable(h.get(systemPath(system, "/call-logs"), withKey(key)))
+}
+
+func TestFailure_DatabaseUnreachable(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
-	path := "/customer/phone-systems/" + system.String() + "/call-logs"
-	for _, change := range []func(*Config){
-		func(c *Config) { c.Primary = unreachable },
-		func(c *Config) { c.Projection = unreachable },
-	} {
-		config := h.config
-		config.Metrics = prometheus.NewRegistry()
-		change(&config)
-		var err error
-		if h.handler, err = New(config); err != nil {
-			t.Fatal(err)
-		}
-		h.expectUnavailable(h.get(path, withKey(key)))
-		if w := h.get(path, with("X-API-Key", "noise")); w.Code != 401 {
-			t.Errorf("a malformed key without a database: %d", w.Code)
-		}
-	}
+	path, pool := systemPath(system, "/call-logs"), openPool(t, unreachable)
+	h.config.Projection = pool
+	h.restart()
+	h.expectUnavailable(h.get(path, withKey(key)))
+	h.config.Primary = pool
+	h.restart()
+	h.expectUnavailable(h.get(path, withKey(key)))
+	h.expectCode("malformed key", h.get(path, with("X-API-Key", "noise")), unauthenticated)
 }
 
-// A client that goes away is sent nothing and is no server error.
 func TestFailure_ClientGone(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
-	defer h.locked()()
-	ctx, cancel := context.WithCancel(context.Background())
-	q := httptest.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/customer/phone-systems/"+system.String()+"/call-logs", nil)
+	defer h.lock("call_log")()
+	ctx, cancel := context.WithCancel(t.Context())
+	h.expectClientGone(ctx, systemPath(system, "/call-logs"), key, cancel)
+}
+
+// expectClientGone serves a request that fails because its context ends, and checks that it is logged as 499 and not answered.
+// It calls during while the request is served.
+func (h *harness) expectClientGone(ctx context.Context, path string, key access.IssuedKey, during func()) {
+	h.Helper()
+	q := httptest.NewRequestWithContext(ctx, http.MethodGet, baseURL+path, nil)
 	withKey(key)(q.Header)
 	w := httptest.NewRecorder()
-	done := make(chan struct{})
+	aborted := make(chan any, 1)
 	go func() {
-		defer close(done)
-		h.abandoned(w, q)
+		defer func() { aborted <- recover() }()
+		h.handler.ServeHTTP(w, q)
 	}()
-	cancel()
-	<-done
-	if line := h.log.last(t); line["status"] != 499.0 || line["level"] != "info" || len(w.Header()) > 0 {
-		t.Errorf("logged %v, sent %v", line, w.Header())
+	during()
+	if value := <-aborted; value != http.ErrAbortHandler { //nolint:errorlint // the handler panics with this value
+		h.Errorf("panic value = %v, want %v", value, http.ErrAbortHandler)
+	}
+	h.expectLogged(map[string]any{"status": 499.0, "level": "info"})
+	if len(w.Header()) > 0 {
+		h.Errorf("headers = %v, want none", w.Header())
 	}
 }
 
-// abandoned serves a request whose client goes away, which ends in an abort.
-func (h *harness) abandoned(w http.ResponseWriter, q *http.Request) {
-	defer func() {
-		if value := recover(); value != http.ErrAbortHandler { //nolint:errorlint // what is panicked with is that very value
-			h.Errorf("ended with %v", value)
-		}
-	}()
-	h.handler.ServeHTTP(w, q)
-}
-
-// A client that closes its side of the connection, and still listens, is not sent an answer that is none.
-func TestFailure_HalfClosed(t *testing.T) {
+// A client that closes only its sending side is sent nothing. net/http would send it an empty 200.
+func TestFailure_ClientHalfClosed(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
-	unlock := h.locked()
+	unlock := h.lock("call_log")
 	server := httptest.NewServer(h.handler)
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String()) //nolint:noctx // closed by the test
@@ -129,18 +107,19 @@ func TestFailure_HalfClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	fmt.Fprintf(conn, "GET /api/v1/customer/phone-systems/%s/call-logs HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", system, key.Key.Reveal())
+	fmt.Fprintf(conn, "GET /api/v1%s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", systemPath(system, "/call-logs"), key.Key.Reveal())
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
 	sent, err := io.ReadAll(conn)
 	unlock()
 	if len(sent) > 0 {
-		t.Errorf("%q, %v", sent, err)
+		t.Errorf("response = %q, %v, want none", sent, err)
 	}
 }
 
 func TestFailure_Panic(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
@@ -148,34 +127,34 @@ func TestFailure_Panic(t *testing.T) {
 	o := s.routes.byID["listPhones"]
 	o.handle = func(context.Context, *request, *reply) error { panic("canary in a panic") }
 	s.routes.byID[o.ID] = o
-	w := h.get("/customer/phone-systems/"+system.String()+"/phones", withKey(key))
-	if got := problemIn(t, w); w.Code != 500 || got.Code != "INTERNAL_ERROR" || strings.Contains(w.Body.String(), "canary") {
-		t.Errorf("%d %s", w.Code, w.Body)
+	w := h.get(systemPath(system, "/phones"), withKey(key))
+	h.expectCode("panic", w, internalError)
+	if strings.Contains(w.Body.String(), "canary") {
+		t.Errorf("body has the panic's value: %s", w.Body)
 	}
-	line := h.log.last(t)
-	if line["level"] != "error" || line["cause"] != "panic: canary in a panic" || !strings.Contains(line["stack"].(string), "failure_test.go") {
-		t.Errorf("logged %v", line)
+	h.expectLogged(map[string]any{"level": "error", "cause": "panic: canary in a panic"})
+	if stack, _ := h.lastLine()["stack"].(string); !strings.Contains(stack, "failure_test.go") {
+		t.Errorf("logged stack = %s, want it to name failure_test.go", stack)
 	}
-	if strings.Count(h.log.String(), "canary in a panic") != 1 {
-		t.Errorf("logged more than once: %s", h.log)
+	if got := h.log.Count("canary in a panic"); got != 1 {
+		t.Errorf("log lines with the panic = %d, want 1: %s", got, h.log)
 	}
-	if w := h.get("/customer/phone-systems", withKey(key)); w.Code != 200 {
-		t.Errorf("after the panic: %d", w.Code)
-	}
+	h.expectCode("request after the panic", h.get("/customer/phone-systems", withKey(key)), "")
 }
 
-// What the database refuses is the reader's fault, and its text stays in the log.
-func TestFailure_Internal(t *testing.T) {
+// A statement that PostgreSQL refuses is an internal error. Its text is logged and not sent.
+func TestFailure_StatementRefused(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
 	h.exec("alter table projection.day_count rename column count to canary")
-	w := h.get("/customer/phone-systems/"+system.String()+"/call-logs", withKey(key))
+	w := h.get(systemPath(system, "/call-logs"), withKey(key))
 	if got := problemIn(t, w); w.Code != 500 || got.Retryable || strings.Contains(w.Body.String(), "count") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("response = %d %s, want a 500 that is not retryable, without the cause", w.Code, w.Body)
 	}
-	if cause, _ := h.log.last(t)["cause"].(string); !strings.Contains(cause, "SQLSTATE 42") {
-		t.Errorf("cause %q", cause)
+	if cause, _ := h.lastLine()["cause"].(string); !strings.Contains(cause, "SQLSTATE 42") {
+		t.Errorf("logged cause = %q, want the SQLSTATE", cause)
 	}
 }
 
@@ -245,8 +224,8 @@ func connectError(tb testing.TB, state string) error {
 	return err
 }
 
-// The reader's role can select, and nothing else.
-func TestReaderRole(t *testing.T) {
+func TestReaderRole_CanOnlySelect(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	h.key(h.system("one"))
 	for _, sql := range []string{
@@ -257,74 +236,68 @@ func TestReaderRole(t *testing.T) {
 		"insert into access.key (id) values ($1)",
 		"select count(*) from control.generation where $1::uuid is not null",
 	} {
-		_, err := h.config.Primary.Exec(context.Background(), "set default_transaction_read_only to off")
+		_, err := h.config.Primary.Exec(t.Context(), "set default_transaction_read_only to off")
 		if err == nil {
-			_, err = h.config.Primary.Exec(context.Background(), sql, uuid.New())
+			_, err = h.config.Primary.Exec(t.Context(), sql, uuid.New())
 		}
 		var refused *pgconn.PgError
 		if !errors.As(err, &refused) || refused.Code != pgerrcode.InsufficientPrivilege {
-			t.Errorf("%s: %v", sql, err)
+			t.Errorf("%s: error = %v, want SQLSTATE %s", sql, err, pgerrcode.InsufficientPrivilege)
 		}
 	}
 }
 
-// A new generation's columns may have other types: what was prepared for the old one is prepared anew, within the request.
-func TestGeneration_OtherTypes(t *testing.T) {
-	h := newHarness(t)
-	system := h.system("one")
-	id := uuid.New()
-	h.full(system, id)
-	key := h.key(system)
-	config := h.config.Primary.Config()
-	config.MaxConns = 1 // one connection, whose statements are prepared for the old generation
-	single, err := pgxpool.NewWithConfig(context.Background(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(single.Close)
-	h.config.Primary, h.config.Metrics = single, prometheus.NewRegistry()
-	if h.handler, err = New(h.config); err != nil {
-		t.Fatal(err)
-	}
-	path := "/customer/phone-systems/" + system.String() + "/call-logs/" + id.String()
+// The columns of a new generation may have other types. A statement that was prepared for the old one is prepared again.
+func TestGeneration_OtherColumnTypes(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, func(c *Config) {
+		config := c.Primary.Config()
+		config.MaxConns = 1 // one connection, which prepares its statements for the old generation
+		c.Primary = openPoolWith(t, config)
+	})
+	system, id := h.system("one"), uuid.New()
+	h.fullCall(system, id)
+	key, path := h.key(system), systemPath(system, "/call-logs/"+id.String())
 	before := h.get(path, withKey(key))
 	h.exec("alter table projection.call_log alter column outcome type varchar(40), alter column recording_sid type varchar(70)")
 	after := h.get(path, withKey(key))
-	if before.Code != http.StatusOK || after.Code != http.StatusOK || before.Body.String() != after.Body.String() {
-		t.Errorf("before: %d, after: %d %s, %v", before.Code, after.Code, after.Body, h.log.last(t)["cause"])
+	h.expectCode("before", before, "")
+	h.expectCode("after", after, "")
+	if got, want := after.Body.String(), before.Body.String(); got != want {
+		t.Errorf("body = %s, want %s", got, want)
 	}
 }
 
-// Generations are switched by renaming schemas while requests go on, and none of them notices.
+// Requests are not disturbed by a switch, which renames the generations' schemas.
 func TestGeneration_Switch(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system, id := h.system("one"), uuid.New()
-	h.full(system, id)
-	key := h.key(system)
+	h.fullCall(system, id)
+	key, path := h.key(system), systemPath(system, "/call-logs/"+id.String())
 	h.copyGeneration("next")
-	path := "/customer/phone-systems/" + system.String() + "/call-logs/" + id.String()
 	want := h.get(path, withKey(key)).Body.String()
 	stop := make(chan struct{})
-	var readers sync.WaitGroup
-	var answers atomic.Int64
+	var clients sync.WaitGroup
+	var responses atomic.Int64
 	for range 4 {
-		readers.Go(func() {
-			for answers.Add(1); ; answers.Add(1) {
+		clients.Go(func() {
+			for {
 				select {
 				case <-stop:
 					return
 				default:
 				}
 				if w := h.get(path, withKey(key)); w.Code != http.StatusOK || w.Body.String() != want {
-					t.Errorf("%d %s", w.Code, w.Body)
+					t.Errorf("response = %d %s, want %s", w.Code, w.Body, want)
 				}
+				responses.Add(1)
 			}
 		})
 	}
 	for range 20 {
-		for seen := answers.Load(); answers.Load() < seen+8; {
-			runtime.Gosched()
-		}
+		seen := responses.Load()
+		eventstest.Eventually(t, "8 more responses", func() bool { return responses.Load() >= seen+8 })
 		h.exec(`begin;
 			alter schema projection rename to previous;
 			alter schema next rename to projection;
@@ -332,10 +305,10 @@ func TestGeneration_Switch(t *testing.T) {
 			commit`)
 	}
 	close(stop)
-	readers.Wait()
+	clients.Wait()
 }
 
-// copyGeneration makes a copy of the projection in another schema.
+// copyGeneration copies the projection to another schema.
 func (h *harness) copyGeneration(name string) {
 	h.Helper()
 	h.exec(`do $$

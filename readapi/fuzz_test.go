@@ -17,22 +17,21 @@ import (
 	"callboard/readapi/query/querytest"
 )
 
-// FuzzService asks what nobody would ask. Whatever it is, nothing panics, nothing is a 5xx, every error is a whole problem
-// document, and every answer is one that the contract allows.
+// FuzzService sends any request. None panics or is answered with a 5xx, and the contract allows every response.
 func FuzzService(f *testing.F) {
 	h := newHarness(f, func(c *Config) { c.Log = zerolog.Nop() })
-	town := h.town()
-	for i, target := range town.targets {
+	fixture := h.fuzzFixture()
+	for i, target := range fixture.targets {
 		f.Add("GET", target, "", "", byte(0))
 		f.Add("HEAD", target, "page=2&pageSize=1", "If-None-Match: W/\"x\", *", byte(i))
 	}
 	for _, query := range []string{
 		"dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-02T00:00:00%2B00:00&includeTranscripts=true&limit=1&timeField=updatedAt",
-		"cursor=" + town.cursor + "&dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-02T00:00:00Z",
+		"cursor=" + fixture.cursor + "&dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-02T00:00:00Z",
 		"callSid=CA1&dateFrom=2026-03-01T00:00:00.0000001Z", "status=ready&status=ready", "agentNumber=9&status=active", "=&&;=%zz",
 		"extensionId=" + otherID, "callLogId={" + otherID + "}", "phoneNumber=+15550001", "number=101&status=active", "page=9223372036854775807",
 	} {
-		for _, target := range town.targets {
+		for _, target := range fixture.targets {
 			f.Add("GET", target, query, "", byte(0))
 		}
 	}
@@ -44,9 +43,9 @@ func FuzzService(f *testing.F) {
 		f.Add("POST", target, "", "Authorization: Bearer x.y.z", byte(7))
 	}
 	f.Fuzz(func(t *testing.T, method, target, query, header string, credential byte) {
-		request := town.request(method, target, query, header, credential)
+		request := fixture.request(method, target, query, header, credential)
 		if request == nil {
-			t.Skip("not HTTP: the server itself refuses it")
+			t.Skip("not HTTP: net/http refuses it")
 		}
 		w := httptest.NewRecorder()
 		h.handler.ServeHTTP(w, request.WithContext(t.Context()))
@@ -56,51 +55,51 @@ func FuzzService(f *testing.F) {
 		}
 		answer := docstest.Response{Method: request.Method, Path: path, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
 		if err := h.contract.Check(answer); err != nil {
-			t.Errorf("%d is outside the contract: %v\n%.2000s", w.Code, err, w.Body)
+			t.Errorf("status %d is outside the contract: %v\n%.2000s", w.Code, err, w.Body)
 		}
 		if w.Code >= http.StatusInternalServerError || w.Header().Get("X-Request-Id") == "" {
-			t.Errorf("%d, request id %q\n%s", w.Code, w.Header().Get("X-Request-Id"), w.Body)
+			t.Errorf("status = %d, X-Request-Id = %q, want no 5xx and an id: %s", w.Code, w.Header().Get("X-Request-Id"), w.Body)
 		}
 	})
 }
 
-// town is a phone system with a row of everything, and who asks for it.
-type town struct {
-	targets     []string // a path of every operation, with identifiers that are there
+// fuzzFixture is a phone system with a row of every resource.
+type fuzzFixture struct {
+	targets     []string // a path of every operation, with identifiers that exist
 	cursor      string
 	credentials []string
 }
 
-func (h *harness) town() town {
+func (h *harness) fuzzFixture() fuzzFixture {
 	h.Helper()
 	system := h.system("one")
 	ids := make(map[string]string)
 	for _, b := range bodies(system) {
 		if ids[b.detail] == "" && b.table != "call_log" {
-			ids[b.detail] = h.put(system, b)
+			ids[b.detail] = h.insert(system, b)
 		}
 	}
-	h.named(system)
+	h.directory(system)
 	calls := make([]call, 5)
 	for i := range calls {
 		calls[i] = call{id: uuid.New(), sid: fmt.Sprint("CA", i), createdAt: at(created).Add(time.Duration(i) * time.Hour)}
 	}
 	h.calls(system, calls...)
-	h.reported(calls[0].id)
+	h.fullReport(calls[0].id)
 	ids["getCallLog"] = calls[0].id.String()
 	h.recording(system, "REready", "call", "ready", true)
-	h.define(uuid.Nil, "category", "new_lead", "Lead", nil)
+	h.classify(uuid.Nil, "category", "new_lead", "Lead", nil)
 	h.refers(system, "category", "new_lead", "gone")
 	h.refers(system, "call_group", groupID)
 	querytest.Count(h, h.pool)
-	h.standing(at("2200-01-01T00:00:00Z")) // so that no window waits
+	h.setWatermark(at("2200-01-01T00:00:00Z")) // every window is final
 	whole := h.key(system)
-	t := town{credentials: []string{
+	t := fuzzFixture{credentials: []string{
 		whole.Key.Reveal(), h.key(system, narrowedTo(uuid.MustParse(answeredID))).Key.Reveal(),
 		h.key(system, withScopes(access.ScopePhones)).Key.Reveal(), h.key(h.system("two")).Key.Reveal(),
 		"", "pk_phones_x", "sk_phones_x_y", "a.b.c",
 	}}
-	for _, o := range register() {
+	for _, o := range allOperations() {
 		path := o.examplePath(system.String())
 		if id := ids[o.ID]; id != "" {
 			path = path[:strings.LastIndexByte(path, '/')+1] + id
@@ -111,8 +110,8 @@ func (h *harness) town() town {
 	return t
 }
 
-// request is what a server makes of a request's text, nil where it makes nothing of it.
-func (t town) request(method, target, query, header string, credential byte) *http.Request {
+// request parses a request as net/http does. It is nil if it is not HTTP.
+func (t fuzzFixture) request(method, target, query, header string, credential byte) *http.Request {
 	if query != "" {
 		target += "?" + query
 	}

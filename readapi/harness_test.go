@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
-	trail "callboard/events/audit"
+	auditstream "callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
@@ -33,20 +32,29 @@ import (
 
 func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
 
-const baseURL = "https://phones.example.com/api/v1"
+const (
+	siteURL = "https://phones.example.com/api"
+	baseURL = siteURL + "/v1"
+)
 
-// reader is the handler over a database of its own, with everything that a test needs to fill and question it.
+// watermark is that of every partition.
+const watermark = "2026-03-02T08:00:00.125Z"
+
+// unlimited is a quota that a test can't use up.
+const unlimited = 1_000_000
+
+// harness is the handler over its own database and NATS server, with what a test needs to fill and query it.
 type harness struct {
 	testing.TB
-	*projection
+	*fixture
 	handler  http.Handler
 	config   Config
 	registry *access.Registry
-	log      *logBuffer
-	contract *docstest.Contract
+	log      *eventstest.LogBuffer
+	contract *docstest.Contract // nil: responses are not checked
 }
 
-// newReader is a reader under the reader's own role. Options change its configuration.
+// newHarness connects as the reader's role. Options change the reader's configuration.
 func newHarness(tb testing.TB, options ...func(*Config)) *harness {
 	tb.Helper()
 	database := schematest.New(tb)
@@ -54,14 +62,14 @@ func newHarness(tb testing.TB, options ...func(*Config)) *harness {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h := &harness{TB: tb, log: new(logBuffer), contract: contract(tb)}
-	h.projection = &projection{TB: tb, pool: openPool(tb, database.URL())}
+	h := &harness{TB: tb, log: new(eventstest.LogBuffer), contract: contract(tb)}
+	h.fixture = &fixture{TB: tb, pool: openPool(tb, database.URL())}
 	h.registry = access.NewRegistry(openPool(tb, database.RoleURL("callboard_operator")), pepper)
-	js := messages(tb)
+	js := newJetStream(tb)
 	h.config = Config{
 		Primary:    openPool(tb, database.RoleURL("callboard_reader")),
 		Peppers:    []access.Pepper{pepper},
-		Limiter:    newLimiter(tb, js, plenty),
+		Limiter:    newLimiter(tb, js, unlimited),
 		AuditQueue: newAuditQueue(tb, js, 0),
 		Secret:     bytes.Repeat([]byte("s"), seal.MinSecret),
 		Audio:      audioIn(tb, tb.TempDir()),
@@ -72,24 +80,86 @@ func newHarness(tb testing.TB, options ...func(*Config)) *harness {
 	for _, option := range options {
 		option(&h.config)
 	}
+	h.restart()
+	return h
+}
+
+// restart makes the handler again, after a change of the configuration.
+func (h *harness) restart() {
+	h.Helper()
+	h.config.Metrics = prometheus.NewRegistry()
+	var err error
 	if h.handler, err = New(h.config); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// newJetStream is a NATS server with the audit stream.
+func newJetStream(tb testing.TB) jetstream.JetStream {
+	tb.Helper()
+	js := eventstest.JetStream(tb, eventstest.NewServer(tb).URL())
+	if _, err := js.CreateStream(tb.Context(), auditstream.StreamConfig(1)); err != nil {
 		tb.Fatal(err)
 	}
-	return h
+	return js
+}
+
+func newLimiter(tb testing.TB, js jetstream.JetStream, perMinute int) *limit.Limiter {
+	tb.Helper()
+	l, err := limit.New(limit.Config{
+		JetStream: js, Report: perMinute, Standard: perMinute, Premium: perMinute, DecisionTimeout: time.Minute, Log: zerolog.Nop(),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	runUntilCleanup(tb, l.Run)
+	return l
+}
+
+func newAuditQueue(tb testing.TB, js jetstream.JetStream, capacity int) *audit.Queue {
+	tb.Helper()
+	q, err := audit.NewQueue(audit.Config{JetStream: js, Capacity: capacity, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	runUntilCleanup(tb, q.Run)
+	return q
+}
+
+func runUntilCleanup(tb testing.TB, run func(context.Context) error) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	tb.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			tb.Error(err)
+		}
+	})
 }
 
 func audioIn(tb testing.TB, dir string) audio.Location {
 	tb.Helper()
-	at, err := audio.ParseLocation("file://" + dir)
+	location, err := audio.ParseLocation("file://" + dir)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return at
+	return location
 }
 
 func openPool(tb testing.TB, url string) *pgxpool.Pool {
 	tb.Helper()
-	pool, err := pgxpool.New(context.Background(), url)
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return openPoolWith(tb, config)
+}
+
+func openPoolWith(tb testing.TB, config *pgxpool.Config) *pgxpool.Pool {
+	tb.Helper()
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -134,6 +204,11 @@ func with(name, value string) header { return func(h http.Header) { h.Add(name, 
 
 func withKey(k access.IssuedKey) header { return with("X-API-Key", k.Key.Reveal()) }
 
+// systemPath is a path below a phone system's.
+func systemPath(system uuid.UUID, rest string) string {
+	return "/customer/phone-systems/" + system.String() + rest
+}
+
 // do sends a request for a path below the base URL, or for a whole URL.
 func (h *harness) do(method, path string, headers ...header) *httptest.ResponseRecorder {
 	h.Helper()
@@ -157,39 +232,74 @@ func (h *harness) get(path string, headers ...header) *httptest.ResponseRecorder
 
 // document is a problem document.
 type document struct {
-	Type          string       `json:"type"`
-	Title         string       `json:"title"`
-	Status        int          `json:"status"`
-	Code          string       `json:"code"`
-	Detail        string       `json:"detail"`
-	CorrelationID string       `json:"correlationId"`
-	Retryable     bool         `json:"retryable"`
-	Errors        []fieldError `json:"errors"`
-	RetryAfter    int          `json:"retry_after"`
+	Type          string         `json:"type"`
+	Title         string         `json:"title"`
+	Status        int            `json:"status"`
+	Code          code           `json:"code"`
+	Detail        string         `json:"detail"`
+	CorrelationID string         `json:"correlationId"`
+	Retryable     bool           `json:"retryable"`
+	Errors        []fieldError   `json:"errors"`
+	Params        map[string]any `json:"params"`
+	RetryAfter    int            `json:"retry_after"`
 }
 
 type fieldError struct{ Pointer, Code, Detail string }
 
-// problem checks that the answer is a whole problem document and returns it.
+// fields are the pointers and codes of the errors, in order.
+func (d document) fields() string {
+	var all []string
+	for _, e := range d.Errors {
+		all = append(all, e.Pointer+" "+e.Code)
+	}
+	return strings.Join(all, ", ")
+}
+
+// problemIn checks that the response is a complete problem document and returns it.
 func problemIn(tb testing.TB, w *httptest.ResponseRecorder) document {
 	tb.Helper()
 	var d document
 	decode(tb, w, &d)
-	switch {
-	case w.Header().Get("Content-Type") != "application/problem+json":
-		tb.Errorf("%d has content type %q", w.Code, w.Header().Get("Content-Type"))
-	case d.Status != w.Code, d.Title == "", d.Detail == "", !strings.HasPrefix(d.Type, "https://"):
-		tb.Errorf("%d has problem document %+v", w.Code, d)
-	case d.CorrelationID == "" || d.CorrelationID != w.Header().Get("X-Request-Id"):
-		tb.Errorf("correlation id %q, request id %q", d.CorrelationID, w.Header().Get("X-Request-Id"))
+	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
+		tb.Errorf("Content-Type of a %d = %q, want application/problem+json", w.Code, got)
+	}
+	if d.Status != w.Code || d.Title == "" || d.Detail == "" || !strings.HasPrefix(d.Type, "https://") {
+		tb.Errorf("problem document of a %d = %+v, want status, title, detail and type", w.Code, d)
+	}
+	if id := w.Header().Get("X-Request-Id"); d.CorrelationID == "" || d.CorrelationID != id {
+		tb.Errorf("correlationId = %q, want the request id %q", d.CorrelationID, id)
 	}
 	return d
+}
+
+// expectCode checks a response's status and problem code. The empty code is that of a 200.
+func (h *harness) expectCode(what string, w *httptest.ResponseRecorder, want code) {
+	h.Helper()
+	if want == "" {
+		if w.Code != http.StatusOK {
+			h.Errorf("%.200s: status = %d, want 200: %.500s", what, w.Code, w.Body)
+		}
+		return
+	}
+	if got := problemIn(h, w).Code; got != want || w.Code != want.info().status {
+		h.Errorf("%.200s: status = %d, code = %s, want %d, %s", what, w.Code, got, want.info().status, want)
+	}
+}
+
+// expectHeaders checks a response's headers. An empty value is a header that must be absent.
+func (h *harness) expectHeaders(what string, w *httptest.ResponseRecorder, want map[string]string) {
+	h.Helper()
+	for name, value := range want {
+		if got := w.Header().Get(name); got != value {
+			h.Errorf("%s: %s = %q, want %q", what, name, got, value)
+		}
+	}
 }
 
 func decode(tb testing.TB, w *httptest.ResponseRecorder, into any) {
 	tb.Helper()
 	if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
-		tb.Fatalf("%d %q: %v", w.Code, w.Body, err)
+		tb.Fatalf("decode a %d %.500q: %v", w.Code, w.Body, err)
 	}
 }
 
@@ -198,33 +308,26 @@ func masked(w *httptest.ResponseRecorder) string {
 	return strings.ReplaceAll(w.Body.String(), w.Header().Get("X-Request-Id"), "#")
 }
 
-// logBuffer keeps what is logged. Lines are written by requests that may run at once.
-type logBuffer struct {
-	mu    sync.Mutex
-	bytes bytes.Buffer
-}
-
-func (b *logBuffer) Write(line []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.bytes.Write(line)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.bytes.String()
-}
-
-// last is the newest line's fields.
-func (b *logBuffer) last(tb testing.TB) map[string]any {
-	tb.Helper()
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+// lastLine is the fields of the newest log line.
+func (h *harness) lastLine() map[string]any {
+	h.Helper()
+	lines := strings.Split(strings.TrimSpace(h.log.String()), "\n")
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &fields); err != nil {
-		tb.Fatal(err)
+		h.Fatal(err)
 	}
 	return fields
+}
+
+// expectLogged checks fields of the newest log line. The value any stands for every value but nil.
+func (h *harness) expectLogged(want map[string]any) {
+	h.Helper()
+	line := h.lastLine()
+	for field, value := range want {
+		if got := line[field]; got != value && (value != "any" || got == nil) {
+			h.Errorf("logged %s = %v, want %v", field, got, value)
+		}
+	}
 }
 
 func at(text string) time.Time {
@@ -235,53 +338,70 @@ func at(text string) time.Time {
 	return t
 }
 
-// projection fills the tables that the projector would.
-type projection struct {
+// fixture fills the tables that the projector fills in production.
+type fixture struct {
 	testing.TB
 	pool *pgxpool.Pool
 }
 
-// watermark is that of every partition.
-const watermark = "2026-03-02T08:00:00.125Z"
-
-func (p *projection) exec(sql string, arguments ...any) {
-	p.Helper()
-	if _, err := p.pool.Exec(context.Background(), sql, arguments...); err != nil {
-		p.Fatal(err)
+func (f *fixture) exec(sql string, arguments ...any) {
+	f.Helper()
+	if _, err := f.pool.Exec(context.Background(), sql, arguments...); err != nil {
+		f.Fatal(err)
 	}
 }
 
-// system adds a phone system in a partition that stands at the watermark.
-func (p *projection) system(name string) uuid.UUID {
-	p.Helper()
+// lock locks tables of the projection until unlock, so that statements on them wait.
+func (f *fixture) lock(tables ...string) (unlock func()) {
+	f.Helper()
+	tx, err := f.pool.Begin(context.Background())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, table := range tables {
+		if _, err := tx.Exec(context.Background(), "lock table projection."+table+" in access exclusive mode"); err != nil {
+			f.Fatal(err)
+		}
+	}
+	return func() { _ = tx.Rollback(context.Background()) }
+}
+
+// system adds a phone system in a partition with the watermark.
+func (f *fixture) system(name string) uuid.UUID {
+	f.Helper()
 	id := uuid.New()
-	p.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+	f.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
 		values (3, 'PHONES', 'epoch', 1, 1, $1, $1) on conflict do nothing`, at(watermark))
-	p.exec("insert into projection.phone_system (id, version, name, partition) values ($1, 1, $2, 3)", id, name)
+	f.exec("insert into projection.phone_system (id, version, name, partition) values ($1, 1, $2, 3)", id, name)
 	return id
 }
 
-func (p *projection) attach(system, organization uuid.UUID) {
-	p.Helper()
-	p.exec("update projection.phone_system set organization_id = $2 where id = $1", system, organization)
+// setWatermark sets every partition's watermark.
+func (f *fixture) setWatermark(watermark time.Time) {
+	f.Helper()
+	f.exec("update projection.position set watermark = $1", watermark)
 }
 
-func (p *projection) group(members ...uuid.UUID) uuid.UUID {
-	p.Helper()
+func (f *fixture) attach(system, organization uuid.UUID) {
+	f.Helper()
+	f.exec("update projection.phone_system set organization_id = $2 where id = $1", system, organization)
+}
+
+func (f *fixture) group(members ...uuid.UUID) uuid.UUID {
+	f.Helper()
 	id := uuid.New()
-	p.exec("insert into projection.phone_system_group (id, version, name, phone_system_ids) values ($1, 1, 'group', $2)", id, members)
+	f.exec("insert into projection.phone_system_group (id, version, name, phone_system_ids) values ($1, 1, 'group', $2)", id, members)
 	return id
 }
 
-func (p *projection) extension(system uuid.UUID) uuid.UUID {
-	p.Helper()
+func (f *fixture) extension(system uuid.UUID) uuid.UUID {
+	f.Helper()
 	id := uuid.New()
-	p.exec(`insert into projection.extension (system_id, id, version, number, name, status, created_at, updated_at, assigned_phones)
-		values ($1, $2, 1, '101', 'Front desk', 'active', now(), now(), '[]')`, system, id)
+	querytest.Insert(f, f.pool, "extension", querytest.Row{"system_id": system, "id": id, "number": "101"})
 	return id
 }
 
-// call is a row of the call log as a test sees it.
+// call is a row of the call log.
 type call struct {
 	id         uuid.UUID
 	sid        string
@@ -290,9 +410,9 @@ type call struct {
 	from       *uuid.UUID
 }
 
-// calls adds calls with their counts.
-func (p *projection) calls(system uuid.UUID, calls ...call) {
-	p.Helper()
+// calls adds calls and counts them.
+func (f *fixture) calls(system uuid.UUID, calls ...call) {
+	f.Helper()
 	columns := []string{
 		"system_id", "id", "version", "updated_at", "call_sid", "direction", "status", "from_party", "to_party", "created_at",
 		"answered_by_extension_id", "from_extension_id", "is_emergency", "is_converted", "is_edited", "tags", "transcription_status",
@@ -305,58 +425,16 @@ func (p *projection) calls(system uuid.UUID, calls ...call) {
 			c.answeredBy, c.from, false, false, false, "[]", "unavailable", "not_analyzed",
 		}, nil
 	})
-	if _, err := p.pool.CopyFrom(context.Background(), pgx.Identifier{"projection", "call_log"}, columns, rows); err != nil {
-		p.Fatal(err)
+	if _, err := f.pool.CopyFrom(context.Background(), pgx.Identifier{"projection", "call_log"}, columns, rows); err != nil {
+		f.Fatal(err)
 	}
-	querytest.Count(p, p.pool)
+	querytest.Count(f, f.pool)
 }
 
-// plenty is a budget that no test uses up, save those that are about budgets.
-const plenty = 1_000_000
-
-// messages is a NATS with the audit's stream.
-func messages(tb testing.TB) jetstream.JetStream {
-	tb.Helper()
-	js := eventstest.JetStream(tb, eventstest.NewServer(tb).URL())
-	if _, err := js.CreateStream(tb.Context(), trail.StreamConfig(1)); err != nil {
-		tb.Fatal(err)
-	}
-	return js
-}
-
-// newLimiter is a limiter that runs as long as the test.
-func newLimiter(tb testing.TB, js jetstream.JetStream, perMinute int) *limit.Limiter {
-	tb.Helper()
-	l, err := limit.New(limit.Config{
-		JetStream: js, Report: perMinute, Standard: perMinute, Premium: perMinute, DecisionTimeout: time.Minute, Log: zerolog.Nop(),
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	hold(tb, l.Run)
-	return l
-}
-
-// newAuditQueue is an audit queue that runs as long as the test.
-func newAuditQueue(tb testing.TB, js jetstream.JetStream, capacity int) *audit.Queue {
-	tb.Helper()
-	j, err := audit.NewQueue(audit.Config{JetStream: js, Capacity: capacity, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	hold(tb, j.Run)
-	return j
-}
-
-func hold(tb testing.TB, run func(context.Context) error) {
-	tb.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx) }()
-	tb.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			tb.Error(err)
-		}
-	})
+// oneCall adds a call at the watermark and returns its id.
+func (f *fixture) oneCall(system uuid.UUID) uuid.UUID {
+	f.Helper()
+	id := uuid.New()
+	f.calls(system, call{id: id, sid: "CA1", createdAt: at(watermark)})
+	return id
 }

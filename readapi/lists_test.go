@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 	"callboard/readapi/query/querytest"
 )
 
-// listing is a list as its clients see it.
+// listing is a list's body.
 type listing struct {
 	Data []struct {
 		ID           string `json:"id"`
@@ -27,7 +28,7 @@ type listing struct {
 	Total, Page, PageSize, TotalPages int
 }
 
-// keys are what the rows are known by. Calls and voicemails have recordings too, and ids of their own.
+// keys identify the rows. Calls and voicemails have a recordingSid too, but also an id.
 func (l listing) keys() []string {
 	keys := []string{}
 	for _, row := range l.Data {
@@ -39,23 +40,23 @@ func (l listing) keys() []string {
 	return keys
 }
 
-// source is a list operation's table and what can be asked of it, for a naive reader.
-type source struct {
+// listModel is a list operation's table and how to query it directly.
+type listModel struct {
 	operation, table string
 	key              string
 	dated            bool
-	shown            string            // which of the rows are in the list
-	own              string            // which of them a key narrowed to extension %s sees
+	listed           string            // condition of the rows in the list
+	narrowed         string            // condition of those that a key narrowed to extension %s reads
 	filters          map[string]string // parameter → column
-	values           map[string][]any  // column → what rows have in it
+	values           map[string][]any  // column → values of the rows
 }
 
-func sources(calls, extensions []any) []source {
+func listModels(calls, extensions []any) []listModel {
 	const everywhere = "true"
 	statuses := []any{"active", "inactive", "released"}
 	numbers := []any{"101", "102", "#1 & more", "+15550001"}
 	sids := []any{"CA1", "CA2", "CA same&sid", "CA3"}
-	return []source{
+	return []listModel{
 		{"listPhones", "phone", "id", false, everywhere, "", map[string]string{"status": "status", "extensionId": "extension_id"},
 			map[string][]any{"status": statuses, "extension_id": append(extensions, nil)}},
 		{"listPhoneNumbers", "phone_number", "id", false, everywhere, "", map[string]string{"status": "status", "phoneNumber": "phone_number"},
@@ -82,11 +83,11 @@ func sources(calls, extensions []any) []source {
 	}
 }
 
-// rows are some of the source's over a few days, many at the same instant, many at a day's edge.
-func (s source) rows(random *rand.Rand, system uuid.UUID, ids []any) []querytest.Row {
+// rows are random rows over a few days, many of them at the same instant or at a day's bounds.
+func (s listModel) rows(random *rand.Rand, system uuid.UUID, ids []any) []querytest.Row {
 	rows := make([]querytest.Row, len(ids))
 	for i, id := range ids {
-		rows[i] = querytest.Row{"system_id": system, "created_at": someInstant(random), "id": id}
+		rows[i] = querytest.Row{"system_id": system, "created_at": randomInstant(random), "id": id}
 		if s.key == "recording_sid" {
 			rows[i][s.key] = "RE" + fmt.Sprint(id)[:8]
 		}
@@ -97,7 +98,7 @@ func (s source) rows(random *rand.Rand, system uuid.UUID, ids []any) []querytest
 	return rows
 }
 
-func someIDs(count int) []any {
+func randomIDs(count int) []any {
 	ids := make([]any, count)
 	for i := range ids {
 		ids[i] = uuid.New()
@@ -105,7 +106,7 @@ func someIDs(count int) []any {
 	return ids
 }
 
-func someInstant(random *rand.Rand) time.Time {
+func randomInstant(random *rand.Rand) time.Time {
 	day := at("2026-02-26T00:00:00Z").AddDate(0, 0, random.IntN(7))
 	switch random.IntN(4) {
 	case 0:
@@ -118,20 +119,20 @@ func someInstant(random *rand.Rand) time.Time {
 	return day.Add(time.Duration(random.IntN(24*60*60*1000)) * time.Millisecond)
 }
 
-// question is what a request asks for, as its query and as the condition that a naive reader has.
-type question struct {
+// listQuery is a request's query string and the equivalent SQL condition.
+type listQuery struct {
 	values    url.Values
 	condition string
 	arguments []any
 }
 
-func (q *question) where(condition string, argument any) {
+func (q *listQuery) where(condition string, argument any) {
 	q.arguments = append(q.arguments, argument)
 	q.condition += fmt.Sprintf(" and "+condition, len(q.arguments))
 }
 
-func (s source) question(random *rand.Rand, system uuid.UUID) question {
-	q := question{values: url.Values{}, condition: s.shown}
+func (s listModel) query(random *rand.Rand, system uuid.UUID) listQuery {
+	q := listQuery{values: url.Values{}, condition: s.listed}
 	q.where("system_id = $%d", system)
 	for parameter, column := range s.filters {
 		value := s.values[column][random.IntN(len(s.values[column]))]
@@ -144,7 +145,7 @@ func (s source) question(random *rand.Rand, system uuid.UUID) question {
 	if !s.dated {
 		return q
 	}
-	from, to := someInstant(random), someInstant(random)
+	from, to := randomInstant(random), randomInstant(random)
 	if to.Before(from) {
 		from, to = to, from
 	}
@@ -159,8 +160,8 @@ func (s source) question(random *rand.Rand, system uuid.UUID) question {
 	return q
 }
 
-// naive is the answer that sorting the table gives.
-func (h *harness) naive(s source, q question) []string {
+// sorted are the keys that sorting the table returns.
+func (h *harness) sorted(s listModel, q listQuery) []string {
 	h.Helper()
 	rows, err := h.pool.Query(context.Background(),
 		"select "+s.key+"::text from projection."+s.table+" where "+q.condition+" order by created_at desc, "+s.key+" desc", q.arguments...)
@@ -174,121 +175,116 @@ func (h *harness) naive(s source, q question) []string {
 	return keys
 }
 
-// Every page of every list is the one that sorting the table gives, under every filter, to every key.
-func TestLists(t *testing.T) {
+// Every page of every list has the rows that sorting the table returns, for every filter and key.
+func TestLists_Pages(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	system, other := h.system("one"), h.system("two")
 	extensions := []any{h.extension(system), h.extension(system), h.extension(system)}
-	calls := someIDs(300)
-	all := sources(calls, extensions)
+	calls := randomIDs(300)
+	all := listModels(calls, extensions)
 	for _, s := range all {
-		ids := someIDs(300)
+		ids := randomIDs(300)
 		if s.table == "call_log" {
 			ids = calls
 		}
 		querytest.Insert(t, h.pool, s.table, s.rows(random, system, ids)...)
-		querytest.Insert(t, h.pool, s.table, s.rows(random, other, someIDs(20))...)
+		querytest.Insert(t, h.pool, s.table, s.rows(random, other, randomIDs(20))...)
 	}
 	querytest.Count(t, h.pool)
-	every := h.key(system)
+	key := h.key(system)
+	narrowed := make([]access.IssuedKey, len(extensions))
+	for i, extension := range extensions {
+		narrowed[i] = h.key(system, narrowedTo(extension.(uuid.UUID)))
+	}
 	for _, s := range all {
-		for range 60 {
-			h.comparePages(s, system, every, s.question(random, system), 1+random.IntN(100))
+		for range 30 {
+			h.comparePages(s, system, key, s.query(random, system), 5+random.IntN(96))
 		}
-		for _, extension := range extensions {
-			narrowed := h.key(system, narrowedTo(extension.(uuid.UUID)))
-			for range 20 {
-				q := s.question(random, system)
-				if s.own != "" {
-					q.condition += " and " + fmt.Sprintf(s.own, extension)
+		for i, extension := range extensions {
+			for range 10 {
+				q := s.query(random, system)
+				if s.narrowed != "" {
+					q.condition += " and " + fmt.Sprintf(s.narrowed, extension)
 				}
-				h.comparePages(s, system, narrowed, q, 1+random.IntN(100))
+				h.comparePages(s, system, narrowed[i], q, 5+random.IntN(96))
 			}
 		}
 	}
 }
 
-// comparePages walks a list by number to the page after the last.
-func (h *harness) comparePages(s source, system uuid.UUID, key access.IssuedKey, q question, size int) {
+// comparePages reads every page of a list and the page after the last.
+func (h *harness) comparePages(s listModel, system uuid.UUID, key access.IssuedKey, q listQuery, size int) {
 	h.Helper()
-	want := h.naive(s, q)
-	pages := (len(want) + size - 1) / size
+	all := h.sorted(s, q)
+	pages := (len(all) + size - 1) / size
 	for page := 1; page <= pages+1; page++ {
 		q.values.Set("page", strconv.Itoa(page))
 		q.values.Set("pageSize", strconv.Itoa(size))
 		path := operationNamed(h, s.operation).examplePath(system.String()) + "?" + q.values.Encode()
 		w := h.get(path, withKey(key))
-		if w.Code != 200 || w.Header().Get("Data-Complete-Through") != watermark {
-			h.Fatalf("%s: %d %s", path, w.Code, w.Body)
-		}
+		h.expectCode(path, w, "")
+		h.expectHeaders(path, w, map[string]string{"Data-Complete-Through": watermark})
 		var got listing
 		decode(h, w, &got)
-		first := min((page-1)*size, len(want))
-		expected := want[first:min(first+size, len(want))]
-		if !slices.Equal(got.keys(), expected) || got.Total != len(want) || got.TotalPages != pages || got.Page != page || got.PageSize != size {
-			h.Fatalf("%s: page %d of %d, %d rows of %d; want %d rows of %d", path, got.Page, got.TotalPages, len(got.Data), got.Total, len(expected), len(want))
+		first := min((page-1)*size, len(all))
+		if want := all[first:min(first+size, len(all))]; !slices.Equal(got.keys(), want) {
+			h.Fatalf("%s: rows = %v, want %v", path, got.keys(), want)
 		}
-		if hasNext := w.Header().Get("Link") != ""; hasNext != (page < pages) {
-			h.Fatalf("%s: link %q", path, w.Header().Get("Link"))
+		if got.Total != len(all) || got.TotalPages != pages || got.Page != page || got.PageSize != size {
+			h.Fatalf("%s: total, totalPages, page, pageSize = %d, %d, %d, %d, want %d, %d, %d, %d",
+				path, got.Total, got.TotalPages, got.Page, got.PageSize, len(all), pages, page, size)
 		}
-		if tagged := w.Header().Get("ETag") != ""; tagged == s.dated {
-			h.Fatalf("%s: tag %q", path, w.Header().Get("ETag"))
+		if link := w.Header().Get("Link"); (link != "") != (page < pages) {
+			h.Fatalf("%s: Link = %q on page %d of %d", path, link, page, pages)
+		}
+		if tag := w.Header().Get("ETag"); (tag == "") != s.dated {
+			h.Fatalf("%s: ETag = %q, want none only if the list is dated", path, tag)
 		}
 	}
 }
 
-func operationNamed(tb testing.TB, id string) operation {
-	tb.Helper()
-	for _, o := range register() {
-		if o.ID == id {
-			return o
-		}
-	}
-	tb.Fatalf("no operation %s", id)
-	return operation{}
-}
-
-// Every list has its source in these tests.
-func TestLists_Whole(t *testing.T) {
-	var lists, tried []string
-	for _, o := range register() {
+func TestLists_AllAreCompared(t *testing.T) {
+	t.Parallel()
+	var lists, compared []string
+	for _, o := range allOperations() {
 		if strings.HasPrefix(o.ID, "list") && o.ID != "listAccessiblePhoneSystems" && !o.Report {
 			lists = append(lists, o.ID)
 		}
 	}
-	for _, s := range sources(nil, nil) {
-		tried = append(tried, s.operation)
+	for _, s := range listModels(nil, nil) {
+		compared = append(compared, s.operation)
 	}
-	if !slices.Equal(lists, tried) {
-		t.Errorf("lists %v, tried %v", lists, tried)
+	if !slices.Equal(compared, lists) {
+		t.Errorf("compared lists = %v, want %v", compared, lists)
 	}
 }
 
-// A list of nothing is an empty list.
 func TestLists_Empty(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
-	for _, s := range sources(nil, nil) {
+	for _, s := range listModels(nil, nil) {
 		for _, query := range []string{"?page=7&pageSize=3", "?page=9223372036854775807&pageSize=100"} {
 			w := h.get(operationNamed(t, s.operation).examplePath(system.String())+query, withKey(key))
-			var got listing
-			decode(t, w, &got)
-			if w.Code != 200 || !strings.HasPrefix(w.Body.String(), `{"data":[],"total":0,"page":`) ||
-				!strings.HasSuffix(w.Body.String(), `,"totalPages":0}`) || w.Header().Get("Link") != "" {
-				t.Errorf("%s: %d %s %v", s.operation, w.Code, w.Body, w.Header())
+			h.expectCode(s.operation+query, w, "")
+			h.expectHeaders(s.operation+query, w, map[string]string{"Link": ""})
+			if got := w.Body.String(); !strings.HasPrefix(got, `{"data":[],"total":0,"page":`) || !strings.HasSuffix(got, `,"totalPages":0}`) {
+				t.Errorf("%s: body = %s, want no rows and no pages", s.operation, got)
 			}
 		}
 	}
 }
 
-// Links keep the filters. Those of what happened have their end pinned at the newest row, those of topology have none.
+// Links keep the filters. Those of dated lists have dateTo at the newest row, those of topology have none.
 func TestLists_Link(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
-	for _, s := range sources(nil, nil) {
+	for _, s := range listModels(nil, nil) {
 		for i := range 3 {
 			row := querytest.Row{"system_id": system, "id": uuid.New(), "recording_sid": fmt.Sprint("RE", i),
 				"created_at": at(fmt.Sprintf("2026-03-01T00:00:0%d.5Z", i))}
@@ -296,22 +292,80 @@ func TestLists_Link(t *testing.T) {
 		}
 		querytest.Count(t, h.pool)
 		path := operationNamed(t, s.operation).examplePath(system.String())
-		want := "?page=2&pageSize=2"
+		want := baseURL + path + "?page=2&pageSize=2"
 		if s.dated {
-			want = "?dateTo=2026-03-01T00%3A00%3A02.500Z&page=2&pageSize=2"
+			want = baseURL + path + "?dateTo=2026-03-01T00%3A00%3A02.500Z&page=2&pageSize=2"
 		}
-		next := nextOf(t, h.get(path+"?pageSize=2", withKey(key)).Header())
-		if next != baseURL+path+want {
-			t.Errorf("%s: next is %s", s.operation, next)
+		next := nextLink(t, h.get(path+"?pageSize=2", withKey(key)))
+		if next != want {
+			t.Errorf("%s: next = %s, want %s", s.operation, next, want)
 		}
-		if last := h.get(next, withKey(key)); last.Code != 200 || last.Header().Get("Link") != "" {
-			t.Errorf("%s: %d %v", next, last.Code, last.Header())
-		}
+		last := h.get(next, withKey(key))
+		h.expectCode(next, last, "")
+		h.expectHeaders(next, last, map[string]string{"Link": ""})
 		if statuses := s.values["status"]; statuses != nil {
 			filtered := fmt.Sprintf("&pageSize=1&status=%s", statuses[0])
-			if next := nextOf(t, h.get(path+"?"+filtered, withKey(key)).Header()); !strings.HasSuffix(next, "page=2"+filtered) {
-				t.Errorf("%s: next is %s", s.operation, next)
+			if next := nextLink(t, h.get(path+"?"+filtered, withKey(key))); !strings.HasSuffix(next, "page=2"+filtered) {
+				t.Errorf("%s: next = %s, want the suffix page=2%s", s.operation, next, filtered)
 			}
 		}
 	}
+}
+
+// A walk along the links reads every call that existed at its first page exactly once, whatever is added during the walk.
+func TestLists_Walk(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
+	var calls []call
+	for i := range 95 {
+		calls = append(calls, call{id: uuid.New(), sid: "CA same&sid", createdAt: at("2026-03-01T23:59:00Z").Add(time.Duration(i) * time.Second)})
+	}
+	h.calls(system, calls...)
+	for query, skipped := range map[string]int{
+		"pageSize=10":                                      0,
+		"pageSize=10&callSid=CA+same%26sid":                0,
+		"pageSize=7&dateFrom=2026-03-01T23:59:10.5Z":       0,
+		"pageSize=50&dateTo=2026-03-02T00:00:00%2B00:00":   0,
+		"page=2&pageSize=30":                               30,
+		"dateFrom=2026-03-01T00:00:00Z&pageSize=20&page=1": 0,
+	} {
+		path := strings.Replace(systemPath(system, "/call-logs?"+query), system.String(), strings.ToUpper(system.String()), 1)
+		var seen []string
+		total := -1
+		for path != "" {
+			w := h.get(path, withKey(key))
+			h.expectCode(path, w, "")
+			var page listing
+			decode(t, w, &page)
+			if total < 0 {
+				total = page.Total
+			}
+			if page.Total != total {
+				t.Errorf("%s: total = %d, want that of the first page, %d", path, page.Total, total)
+			}
+			seen = append(seen, page.keys()...)
+			path = nextLink(t, w)
+			h.calls(system, call{id: uuid.New(), sid: "CA same&sid", createdAt: time.Now().Truncate(time.Millisecond)})
+		}
+		slices.Sort(seen)
+		if distinct := len(slices.Compact(slices.Clone(seen))); distinct != len(seen) || len(seen) != total-skipped {
+			t.Errorf("%s: rows = %d, distinct = %d, want %d of both", query, len(seen), distinct, total-skipped)
+		}
+	}
+}
+
+// nextLink is the URL of the next page, empty on the last.
+func nextLink(tb testing.TB, w *httptest.ResponseRecorder) string {
+	tb.Helper()
+	link := w.Header().Get("Link")
+	if link == "" {
+		return ""
+	}
+	target, ok := strings.CutSuffix(strings.TrimPrefix(link, "<"), `>; rel="next"`)
+	if _, err := url.Parse(target); err != nil || !ok || !strings.HasPrefix(target, baseURL+"/customer/phone-systems/") {
+		tb.Fatalf("Link = %q, want an operation's URL with rel=next", link)
+	}
+	return target
 }

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// Every path outside the contract is a 404 problem document, without a redirect and without asking for a key.
-func TestPaths_Outside(t *testing.T) {
+// Every path outside the contract is answered with a 404 problem document, without a redirect and without a key.
+func TestPaths_OutsideTheContract(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one").String()
 	for _, path := range []string{
@@ -24,33 +25,29 @@ func TestPaths_Outside(t *testing.T) {
 		"/customer/phone-systems/" + system + "/messages", "/customer/phone-systems;x=1", "/" + strings.Repeat("a/", 50_000),
 	} {
 		w := h.get(path)
-		if w.Code != 404 || problemIn(t, w).Code != "NOT_FOUND" || w.Header().Get("Location") != "" {
-			t.Errorf("%.60s: %d", path, w.Code)
-		}
+		h.expectCode(path, w, notFound)
+		h.expectHeaders(path, w, map[string]string{"Location": ""})
 	}
-	if w := h.get("https://phones.example.com/customer/phone-systems"); w.Code != 404 {
-		t.Errorf("outside the base path: %d", w.Code)
-	}
+	h.expectCode("outside the base path", h.get("https://phones.example.com/customer/phone-systems"), notFound)
 }
 
 func TestPaths_Methods(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one").String()
-	for _, o := range register() {
+	for _, o := range allOperations() {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"} {
 			w := h.do(method, o.examplePath(system))
-			if w.Code != 405 || problemIn(t, w).Code != "METHOD_NOT_ALLOWED" || w.Header().Get("Allow") != "GET, HEAD" {
-				t.Errorf("%s %s: %d", method, o.ID, w.Code)
-			}
+			h.expectCode(method+" "+o.ID, w, methodNotAllowed)
+			h.expectHeaders(method+" "+o.ID, w, map[string]string{"Allow": "GET, HEAD"})
 		}
 	}
-	if w := h.do("POST", "/nothing"); w.Code != 404 {
-		t.Errorf("POST to no operation: %d", w.Code)
-	}
+	h.expectCode("POST to no operation", h.do("POST", "/nothing"), notFound)
 }
 
-// The same over a real connection, where the request line is the client's to write.
-func TestPaths_Wire(t *testing.T) {
+// Request lines as they are sent over a connection, which net/http parses first.
+func TestPaths_RequestLines(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	server := httptest.NewServer(h.handler)
 	defer server.Close()
@@ -72,14 +69,14 @@ func TestPaths_Wire(t *testing.T) {
 		"BREW /api/v1/customer/phone-systems HTTP/1.1":                                      405,
 		"GET /api/v1/customer/phone-systems?" + strings.Repeat("a=b&", 9_999) + " HTTP/1.1": 401,
 	} {
-		status, contentType := exchangeLine(t, server.Listener.Addr(), line)
+		status, contentType := sendLine(t, server.Listener.Addr(), line)
 		if status != want || contentType != "application/problem+json" {
-			t.Errorf("%.70s: %d %s, want %d", line, status, contentType, want)
+			t.Errorf("%.70s: status = %d, Content-Type = %s, want %d, application/problem+json", line, status, contentType, want)
 		}
 	}
 }
 
-func exchangeLine(tb testing.TB, address net.Addr, line string) (status int, contentType string) {
+func sendLine(tb testing.TB, address net.Addr, line string) (status int, contentType string) {
 	tb.Helper()
 	conn, err := new(net.Dialer).DialContext(tb.Context(), "tcp", address.String())
 	if err != nil {
@@ -99,7 +96,8 @@ func exchangeLine(tb testing.TB, address net.Addr, line string) (status int, con
 	return response.StatusCode, response.Header.Get("Content-Type")
 }
 
-func TestBaseURL(t *testing.T) {
+func TestParseBaseURL(t *testing.T) {
+	t.Parallel()
 	for text, good := range map[string]bool{
 		"http://127.0.0.1:8080/v1":   true,
 		"https://x.example/a%20b/v1": true,
@@ -117,7 +115,7 @@ func TestBaseURL(t *testing.T) {
 		"https://x.example/%zz/v1":   false,
 	} {
 		if _, err := parseBaseURL(text); (err == nil) != good {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: error = %v, want none: %t", text, err, good)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package readapi
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -14,149 +13,141 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
-	trail "callboard/events/audit"
+	auditstream "callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/limit"
 )
 
-// perMinute is a reader whose keys have a budget of their own size.
-func perMinute(tb testing.TB, permits int) func(*Config) {
+// withQuota limits every key to a number of permits a minute.
+func withQuota(tb testing.TB, permits int) func(*Config) {
 	tb.Helper()
-	return func(c *Config) { c.Limiter = newLimiter(tb, messages(tb), permits) }
+	return func(c *Config) { c.Limiter = newLimiter(tb, newJetStream(tb), permits) }
 }
 
-// The rate is asked after the scope and before coverage; what a scope forbids costs nothing, what a grant doesn't cover does.
-func TestBudget_Order(t *testing.T) {
-	h := newHarness(t, perMinute(t, 2))
-	system, other := h.system("one"), h.system("two")
+// Checks are made in the contract's order. The quota is checked after the scope and before coverage: a request without the scope
+// takes no permit, one for a system that is not covered does.
+func TestChecks_Order(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, withQuota(t, 2))
+	system, uncovered := h.system("one"), h.system("two")
 	key, scopeless := h.key(system), h.key(system, withScopes(access.ScopePhones))
-	base := "/customer/phone-systems/"
+	elsewhere := h.key(system, withScopes(access.ScopePhones), fromNetwork(otherNetwork))
+	bad, far, near := "/customer/phone-systems/x/call-logs/y?z=1", systemPath(uncovered, "/call-logs?z=1"), systemPath(system, "/call-logs?z=1")
 	for _, c := range []struct {
 		name, path string
-		key        access.IssuedKey
+		headers    []header
 		code       code
-		left       string // empty: the budget was not asked
+		remaining  string // empty: the quota was not checked
 	}{
-		{"scope", base + system.String() + "/call-logs", scopeless, insufficientScope, ""},
-		{"scope again", base + system.String() + "/call-logs", scopeless, insufficientScope, ""},
-		{"malformed", base + "x/call-logs", key, validationFailed, ""},
-		{"not covered", base + other.String() + "/call-logs", key, notFound, "1"},
-		{"parameters", base + system.String() + "/call-logs?z=1", key, validationFailed, "0"},
-		{"over the budget, not covered", base + other.String() + "/call-logs", key, rateLimited, "0"},
-		{"over the budget, parameters", base + system.String() + "/call-logs?z=1", key, rateLimited, "0"},
-		{"over the budget, malformed", base + "x/call-logs", key, validationFailed, ""},
-		{"within the scopes", base + system.String() + "/phones?z=1", scopeless, validationFailed, "1"},
+		{"path", "/nothing?z=1", nil, notFound, ""},
+		{"credential", bad, nil, unauthenticated, ""},
+		{"address", bad, []header{withKey(elsewhere)}, addressNotAllowed, ""},
+		{"identifiers", bad, []header{withKey(scopeless)}, validationFailed, ""},
+		{"scope", far, []header{withKey(scopeless)}, insufficientScope, ""},
+		{"scope again", far, []header{withKey(scopeless)}, insufficientScope, ""},
+		{"coverage", far, []header{withKey(key)}, notFound, "1"},
+		{"parameters", near, []header{withKey(key)}, validationFailed, "0"},
+		{"quota before coverage", far, []header{withKey(key)}, rateLimited, "0"},
+		{"quota before parameters", near, []header{withKey(key)}, rateLimited, "0"},
+		{"identifiers before quota", bad, []header{withKey(key)}, validationFailed, ""},
+		{"quota untouched by missing scopes", systemPath(system, "/phones?z=1"), []header{withKey(scopeless)}, validationFailed, "1"},
 	} {
-		w := h.get(c.path, withKey(c.key))
-		if got := problemIn(t, w).Code; got != string(c.code) {
-			t.Errorf("%s: %s, want %s", c.name, got, c.code)
-		}
-		policy, standing := w.Header().Get("RateLimit-Policy"), w.Header().Get("RateLimit")
-		if c.left == "" {
-			if policy+standing != "" {
-				t.Errorf("%s: %s, %s", c.name, policy, standing)
-			}
-		} else if policy != `"tier";q=2;w=60` || !strings.HasPrefix(standing, `"tier";r=`+c.left+`;t=`) {
-			t.Errorf("%s: %s, %s", c.name, policy, standing)
+		w := h.get(c.path, c.headers...)
+		h.expectCode(c.name, w, c.code)
+		policy, quota := w.Header().Get("RateLimit-Policy"), w.Header().Get("RateLimit")
+		switch {
+		case c.remaining == "" && policy+quota != "":
+			t.Errorf("%s: RateLimit-Policy = %q, RateLimit = %q, want none", c.name, policy, quota)
+		case c.remaining != "" && (policy != `"tier";q=2;w=60` || !strings.HasPrefix(quota, `"tier";r=`+c.remaining+`;t=`)):
+			t.Errorf("%s: RateLimit-Policy = %q, RateLimit = %q, want %s of 2 remaining", c.name, policy, quota, c.remaining)
 		}
 	}
+	h.expectCode("method", h.do("POST", bad), methodNotAllowed)
 }
 
-// A refusal says when to come back, in the body and in the header alike.
-func TestBudget_RetryAfter(t *testing.T) {
-	h := newHarness(t, perMinute(t, 1))
+func TestQuota_RetryAfter(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, withQuota(t, 1))
 	key := h.key(h.system("one"))
-	if w := h.get("/customer/phone-systems", withKey(key)); w.Code != 200 {
-		t.Fatal(w.Code)
-	}
+	h.expectCode("first request", h.get("/customer/phone-systems", withKey(key)), "")
 	w := h.get("/customer/phone-systems", withKey(key))
+	h.expectCode("second request", w, rateLimited)
 	d := problemIn(t, w)
-	if w.Code != 429 || !d.Retryable || d.RetryAfter < 1 || d.RetryAfter > 60 || w.Header().Get("Retry-After") != strconv.Itoa(d.RetryAfter) {
-		t.Errorf("%d %+v, Retry-After %q", w.Code, d, w.Header().Get("Retry-After"))
+	if got := w.Header().Get("Retry-After"); !d.Retryable || d.RetryAfter < 1 || d.RetryAfter > 60 || got != strconv.Itoa(d.RetryAfter) {
+		t.Errorf("retryable = %t, retry_after = %d, Retry-After = %q, want 1 to 60 in both", d.Retryable, d.RetryAfter, got)
 	}
 }
 
-// Keys of one lineage share a budget; others don't.
-func TestBudget_Lineage(t *testing.T) {
-	h := newHarness(t, perMinute(t, 1))
+func TestQuota_SharedByLineage(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, withQuota(t, 1))
 	system := h.system("one")
-	old, next, other := h.key(system), h.key(system), h.key(system)
-	h.exec("update access.key set lineage = $1 where id = $2", old.ID, next.ID)
+	old, successor, other := h.key(system), h.key(system), h.key(system)
+	h.exec("update access.key set lineage = $1 where id = $2", old.ID, successor.ID)
 	for _, c := range []struct {
-		key    access.IssuedKey
-		status int
-	}{{old, 200}, {next, 429}, {other, 200}} {
-		if w := h.get("/customer/phone-systems", withKey(c.key)); w.Code != c.status {
-			t.Errorf("%d, want %d", w.Code, c.status)
-		}
+		name string
+		key  access.IssuedKey
+		code code
+	}{{"first key", old, ""}, {"key of the same lineage", successor, rateLimited}, {"other key", other, ""}} {
+		h.expectCode(c.name, h.get("/customer/phone-systems", withKey(c.key)), c.code)
 	}
 }
 
-// Whoever may not read reports is refused without a statement on the projection, which is out of reach here.
-func TestReports_RefusedBeforeTheyAreRead(t *testing.T) {
-	h := newHarness(t, func(c *Config) { c.Projection = openPool(t, "postgres://nobody@127.0.0.1:1/nowhere") })
+// The projection is unreachable here, so every other code than SERVICE_UNAVAILABLE is decided without it.
+func TestReports_DeniedBeforeTheProjectionIsRead(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, func(c *Config) { c.Projection = openPool(t, unreachable) })
 	system := h.system("one")
 	for name, c := range map[string]struct {
-		key    access.IssuedKey
-		status int
+		key  access.IssuedKey
+		code code
 	}{
-		"may":       {h.key(system), 503},
-		"narrowed":  {h.key(system, narrowedTo(h.extension(system))), 403},
-		"no scope":  {h.key(system, withScopes(access.ScopePhones)), 403},
-		"not its":   {h.key(h.system("two")), 404},
-		"not alive": {h.key(uuid.New()), 404},
+		"permitted":      {h.key(system), serviceUnavailable},
+		"narrowed":       {h.key(system, narrowedTo(h.extension(system))), insufficientScope},
+		"without scope":  {h.key(system, withScopes(access.ScopePhones)), insufficientScope},
+		"not covered":    {h.key(h.system("two")), notFound},
+		"unknown system": {h.key(uuid.New()), notFound},
 	} {
-		for _, path := range []string{"/call-log-reports?dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-02T00:00:00Z", "/call-log-reports/dimensions"} {
-			if w := h.get("/customer/phone-systems/"+system.String()+path, withKey(c.key)); w.Code != c.status {
-				t.Errorf("%s, %s: %d, want %d", name, path, w.Code, c.status)
-			}
+		for _, path := range []string{reportPath(system, reportQuery()), dimensionsPath(system)} {
+			h.expectCode(name+", "+path, h.get(path, withKey(c.key)), c.code)
 		}
 	}
 }
 
-// While the audit can take no entry, whoever holds a key is refused, and whoever doesn't hears what it always hears.
-func TestAudit_Full(t *testing.T) {
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+// While the audit queue is full, requests with a key are refused. Requests without one are answered as always.
+func TestAudit_QueueFull(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL()) // without the audit stream
 	h := newHarness(t, func(c *Config) { c.AuditQueue = newAuditQueue(t, js, 2) })
 	key := h.key(h.system("one"))
-	for _, want := range []int{200, 200, 503} {
-		if w := h.get("/customer/phone-systems", withKey(key)); w.Code != want {
-			t.Errorf("%d, want %d", w.Code, want)
-		} else if want == 503 && problemIn(t, w).RetryAfter == 0 {
-			t.Error("no retry_after")
+	for i, want := range []code{"", "", serviceUnavailable} {
+		w := h.get("/customer/phone-systems", withKey(key))
+		h.expectCode("request "+strconv.Itoa(i), w, want)
+		if want != "" && problemIn(t, w).RetryAfter == 0 {
+			t.Errorf("retry_after = 0, want a delay")
 		}
 	}
 	if err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
-	if w := h.get("/customer/phone-systems", withKey(key)); w.Code != 503 {
-		t.Errorf("revoked: %d", w.Code)
-	}
-	if w := h.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))); w.Code != 401 {
-		t.Errorf("forged: %d", w.Code)
-	}
-	if _, err := js.CreateStream(t.Context(), trail.StreamConfig(1)); err != nil {
+	h.expectCode("revoked key", h.get("/customer/phone-systems", withKey(key)), serviceUnavailable)
+	h.expectCode("forged key", h.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))), unauthenticated)
+	if _, err := js.CreateStream(t.Context(), auditstream.StreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for w := h.get("/customer/phone-systems", withKey(key)); w.Code != 401; w = h.get("/customer/phone-systems", withKey(key)) {
-		select {
-		case <-deadline:
-			t.Fatalf("still %d", w.Code)
-		case <-tick.C:
-		}
-	}
+	eventstest.Eventually(t, "a request that the audit queue accepts", func() bool {
+		return h.get("/customer/phone-systems", withKey(key)).Code == http.StatusUnauthorized
+	})
 }
 
-// What is said of a request is what was answered, whatever that was.
+// Every response to a key's request has an entry that says what was answered.
 func TestAudit_Entries(t *testing.T) {
-	js := messages(t)
-	h := newHarness(t, perMinute(t, 5), func(c *Config) {
-		c.AuditQueue, c.Projection = newAuditQueue(t, js, 0), openPool(t, "postgres://nobody@127.0.0.1:1/nowhere")
-		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // httptest's address is within
+	t.Parallel()
+	js := newJetStream(t)
+	h := newHarness(t, withQuota(t, 5), func(c *Config) {
+		c.AuditQueue, c.Projection = newAuditQueue(t, js, 0), openPool(t, unreachable)
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(ownNetwork)}
 	})
 	system := h.system("one")
 	key := h.key(system)
@@ -164,7 +155,7 @@ func TestAudit_Entries(t *testing.T) {
 	tag := h.get(path, withKey(key), with("X-Request-Id", "read")).Header().Get("ETag")
 	h.get(path, withKey(key), with("If-None-Match", tag), with("X-Request-Id", "unchanged"))
 	h.do("HEAD", path, withKey(key), with("X-Request-Id", "head"))
-	h.get(path+"/"+system.String()+"/phones", withKey(key), with("X-Request-Id", "unavailable"))
+	h.get(systemPath(system, "/phones"), withKey(key), with("X-Request-Id", "unavailable"))
 	h.get(path, with("X-API-Key", forged(key.Key)), with("X-Request-Id", "forged"))
 	h.get(path, with("X-Request-Id", "anonymous"))
 	h.do("POST", path, withKey(key), with("X-Request-Id", "method"))
@@ -176,30 +167,37 @@ func TestAudit_Entries(t *testing.T) {
 		"head listAccessiblePhoneSystems 200  192.0.2.1", "unavailable listPhones 503 SERVICE_UNAVAILABLE 192.0.2.1",
 		"proxied listAccessiblePhoneSystems 200  203.0.113.7", "limited listAccessiblePhoneSystems 429 RATE_LIMITED 192.0.2.1",
 	}
-	got := entries(t, js, len(want))
+	got := auditEntries(t, js, len(want))
+	if len(got) != len(want) {
+		t.Fatalf("entries = %d, want %d", len(got), len(want))
+	}
 	for i, e := range got {
-		if text := strings.Join([]string{e.RequestID, e.Operation, strconv.Itoa(e.Status), e.Code, e.Address.String()}, " "); i >= len(want) || text != want[i] {
-			t.Errorf("entry %d: %s", i, text)
+		if text := strings.Join([]string{e.RequestID, e.Operation, strconv.Itoa(e.Status), e.Code, e.Address.String()}, " "); text != want[i] {
+			t.Errorf("entry %d = %s, want %s", i, text, want[i])
 		}
-		if e.KeyID != key.ID || e.System.Valid != (e.Operation == "listPhones") || e.System.Valid && e.System.UUID != system {
-			t.Errorf("entry %d: key %s, system %v", i, e.KeyID, e.System)
+		wantSystem := uuid.NullUUID{UUID: system, Valid: true}
+		if e.Operation != "listPhones" {
+			wantSystem = uuid.NullUUID{}
+		}
+		if e.KeyID != key.ID || e.System != wantSystem {
+			t.Errorf("entry %d: key id = %s, system = %v, want %s, %v", i, e.KeyID, e.System, key.ID, wantSystem)
 		}
 	}
 }
 
-// entries are the audit's, once there are as many.
-func entries(t *testing.T, js jetstream.JetStream, least int) (all []trail.Entry) {
+// auditEntries reads messages of the audit stream until there are at least so many entries.
+func auditEntries(t *testing.T, js jetstream.JetStream, atLeast int) (all []auditstream.Entry) {
 	t.Helper()
-	consumer, err := js.CreateConsumer(t.Context(), trail.StreamName, trail.ConsumerConfig())
+	consumer, err := js.CreateConsumer(t.Context(), auditstream.StreamName, auditstream.ConsumerConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for len(all) < least {
-		m, err := consumer.Next(jetstream.FetchMaxWait(30 * time.Second))
+	for len(all) < atLeast {
+		m, err := consumer.Next(jetstream.FetchMaxWait(time.Minute))
 		if err != nil {
-			t.Fatalf("%d entries, %v", len(all), err)
+			t.Fatalf("entries = %d, want %d: %v", len(all), atLeast, err)
 		}
-		list, err := trail.Decode(m.Data())
+		list, err := auditstream.Decode(m.Data())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,27 +206,22 @@ func entries(t *testing.T, js jetstream.JetStream, least int) (all []trail.Entry
 	return all
 }
 
-// A request that ends while its budget is asked for was not over it: it is unavailable, or gone.
-func TestBudget_EndedMeanwhile(t *testing.T) {
-	js := messages(t)
-	silent, err := limit.New(limit.Config{JetStream: js, Report: 1, Standard: 1, Premium: 1, DecisionTimeout: time.Hour, Log: zerolog.Nop()})
+// A request that ends while its quota is being checked is not rate limited: it times out, or its client is gone.
+func TestQuota_RequestEndsDuringTheCheck(t *testing.T) {
+	t.Parallel()
+	js := newJetStream(t)
+	stopped, err := limit.New(limit.Config{JetStream: js, Report: 1, Standard: 1, Premium: 1, DecisionTimeout: time.Hour, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHarness(t, func(c *Config) { c.Limiter, c.Timeout, c.AuditQueue = silent, time.Second, newAuditQueue(t, js, 0) })
+	h := newHarness(t, func(c *Config) { c.Limiter, c.Timeout, c.AuditQueue = stopped, 2*time.Second, newAuditQueue(t, js, 0) })
 	key := h.key(h.system("one"))
-	h.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))) // the pool's first connection takes its time
+	h.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))) // opens the first connection
 	h.expectUnavailable(h.get("/customer/phone-systems", withKey(key)))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	q := httptest.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/customer/phone-systems", nil)
-	withKey(key)(q.Header)
-	w := httptest.NewRecorder()
-	h.abandoned(w, q)
-	if line := h.log.last(t); line["status"] != 499.0 || len(w.Header()) > 0 {
-		t.Errorf("logged %v, sent %v", line, w.Header())
-	}
-	if e := entries(t, js, 1)[0]; e.Status != 503 || e.Code != "SERVICE_UNAVAILABLE" {
-		t.Errorf("%+v", e)
+	h.expectClientGone(ctx, "/customer/phone-systems", key, func() {})
+	if e := auditEntries(t, js, 1)[0]; e.Status != http.StatusServiceUnavailable || e.Code != string(serviceUnavailable) {
+		t.Errorf("entry: status = %d, code = %s, want 503, %s", e.Status, e.Code, serviceUnavailable)
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// No secret and no query string is in the log, in an error or in a printed configuration.
+// The log has no secrets, headers and query strings.
 func TestLog(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
 	text := key.Key.Reveal()
 	secret := strings.Split(text, "_")[3]
-	path := "/customer/phone-systems/" + system.String() + "/call-logs"
+	path := systemPath(system, "/call-logs")
 	h.get(path+"?callSid=canary&api_key="+text, withKey(key), with("Cookie", "canary"), with("User-Agent", "canary"))
 	h.get(path, with("Authorization", "Bearer "+text))
 	h.get(path, with("X-API-Key", text+"canary"))
@@ -23,29 +24,23 @@ func TestLog(t *testing.T) {
 	h.get("/customer/phone-systems/"+text+"/phones/canary", withKey(key))
 	h.get(path, with("X-API-Key", forged(key.Key)), with("X-Forwarded-For", "canary"))
 	for _, forbidden := range []string{secret, "canary", "pppp"} {
-		if strings.Contains(h.log.String(), forbidden) {
-			t.Errorf("%q is in the log: %s", forbidden, h.log)
+		if h.log.Contains(forbidden) {
+			t.Errorf("the log has %q: %s", forbidden, h.log)
 		}
 	}
 	h.get(path, withKey(key), with("X-Request-Id", "abc"))
-	line := h.log.last(t)
-	for field, want := range map[string]any{
+	h.expectLogged(map[string]any{
 		"request_id": "abc", "operation": "listCallLogs", "method": "GET", "status": 200.0, "key_id": key.ID.String(), "level": "info",
-	} {
-		if line[field] != want {
-			t.Errorf("%s: %v, want %v", field, line[field], want)
-		}
-	}
-	if got := strings.Count(h.log.String(), "\n"); got != 7 {
-		t.Errorf("%d lines of 7 requests", got)
+	})
+	if got := h.log.Count("\n"); got != 7 {
+		t.Errorf("lines = %d, want 7", got)
 	}
 	h.get(path, with("X-API-Key", forged(key.Key)))
-	if line := h.log.last(t); line["denial"] != "wrong secret" || line["key_id"] != key.ID.String() {
-		t.Errorf("denied: %v", line)
-	}
+	h.expectLogged(map[string]any{"denial": "wrong secret", "key_id": key.ID.String()})
 }
 
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	key := h.key(h.system("one"))
 	h.get("/customer/phone-systems", withKey(key))
@@ -63,6 +58,6 @@ func TestMetrics(t *testing.T) {
 		t.Error(err)
 	}
 	if count, err := testutil.GatherAndCount(registry, "callboard_readapi_request_duration_seconds"); count != 2 || err != nil {
-		t.Errorf("%d histograms, %v", count, err)
+		t.Errorf("histograms = %d, %v, want 2", count, err)
 	}
 }

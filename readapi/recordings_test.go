@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	audioURL = "https://phones.example.com/api/audio/"
+	audioURL = siteURL + "/audio/"
 	clip     = "RIFF....WAVEfmt "
 )
 
@@ -34,8 +34,8 @@ func newAudioHarness(t *testing.T) (h *harness, dir string) {
 	return newHarness(t, func(c *Config) { c.Audio = audioIn(t, dir) }), dir
 }
 
-// recording adds one of an owner, a call or a voicemail, that has arrived or has not.
-func (h *harness) recording(system uuid.UUID, sid, owner, status string, arrived bool) {
+// recording adds a recording. Its owner row is a call or a voicemail, and exists or not.
+func (h *harness) recording(system uuid.UUID, sid, owner, status string, ownerExists bool) {
 	h.Helper()
 	id := uuid.New()
 	row := querytest.Row{
@@ -45,54 +45,54 @@ func (h *harness) recording(system uuid.UUID, sid, owner, status string, arrived
 		row["audio_key"], row["audio_content_type"], row["audio_bytes"] = "clip.wav", "audio/wav", len(clip)
 	}
 	switch {
-	case arrived && owner == "call":
+	case ownerExists && owner == "call":
 		querytest.Insert(h, h.pool, "call_log", querytest.Row{"system_id": system, "id": id, "call_sid": "CA1"})
 		row["call_sid"] = "CA1"
-	case arrived:
+	case ownerExists:
 		querytest.Insert(h, h.pool, "voicemail", querytest.Row{"system_id": system, "id": id, "recording_sid": sid})
 	}
 	querytest.Insert(h, h.pool, "recording", row)
 }
 
 func urlPath(system uuid.UUID, sid string) string {
-	return "/customer/phone-systems/" + system.String() + "/recordings/" + sid + "/url"
+	return systemPath(system, "/recordings/"+sid+"/url")
 }
 
-// signed is the answer with a link.
+// signed is the body with a link.
 type signed struct{ URL, ExpiresAt string }
 
 func (h *harness) sign(system uuid.UUID, sid string, key access.IssuedKey) signed {
 	h.Helper()
 	w := h.get(urlPath(system, sid), withKey(key))
-	if w.Code != http.StatusOK {
-		h.Fatalf("%s: %d %s", sid, w.Code, w.Body)
-	}
+	h.expectCode(sid, w, "")
 	var s signed
 	decode(h, w, &s)
 	return s
 }
 
-func TestRecordingURL(t *testing.T) {
+// Every owner, status and scope.
+func TestRecordingURL_Access(t *testing.T) {
+	t.Parallel()
 	h, _ := newAudioHarness(t)
 	system, other := h.system("one"), h.system("two")
 	for _, owner := range []string{"call", "voicemail"} {
 		for _, status := range []string{"ready", "processing", "unavailable"} {
 			h.recording(system, "RE-"+owner+"-"+status, owner, status, true)
-			h.recording(system, "RE-early-"+owner+"-"+status, owner, status, false)
+			h.recording(system, "RE-ownerless-"+owner+"-"+status, owner, status, false)
 			h.recording(other, "RE-elsewhere-"+owner+"-"+status, owner, status, true)
 		}
 	}
 	absent := h.get(urlPath(system, "RE-absent"), withKey(h.key(system)), with("X-Request-Id", "same"))
 	keys := map[string]access.IssuedKey{
 		"every scope":           h.key(system),
-		"recordings alone":      h.key(system, withScopes(access.ScopeRecordings)),
+		"only recordings":       h.key(system, withScopes(access.ScopeRecordings)),
 		"without voicemails":    h.key(system, withScopes(access.ScopeRecordings, access.ScopeCalls)),
 		"without recordings":    h.key(system, withScopes(access.ScopeVoicemails, access.ScopeCalls)),
 		"calls:read narrowed":   h.key(system, narrowedTo(h.extension(system))),
 		"recordings, voicemail": h.key(system, withScopes(access.ScopeRecordings, access.ScopeVoicemails)),
 	}
 	const both = "every scope, calls:read narrowed, recordings, voicemail"
-	for _, place := range []string{"", "early-", "elsewhere-"} {
+	for _, place := range []string{"", "ownerless-", "elsewhere-"} {
 		for _, owner := range []string{"call", "voicemail"} {
 			for _, status := range []string{"ready", "processing", "unavailable"} {
 				for name, key := range keys {
@@ -106,7 +106,7 @@ func TestRecordingURL(t *testing.T) {
 						want = insufficientScope
 					}
 					sid := "RE-" + place + owner + "-" + status
-					h.checkURL(fmt.Sprintf("%s with %s", sid, name), want, absent,
+					h.expectURL(fmt.Sprintf("%s with %s", sid, name), want, absent,
 						h.get(urlPath(system, sid), withKey(key), with("X-Request-Id", "same")))
 				}
 			}
@@ -114,46 +114,36 @@ func TestRecordingURL(t *testing.T) {
 	}
 }
 
-func (h *harness) checkURL(name string, want code, absent, w *httptest.ResponseRecorder) {
+// expectURL checks the response with a link, or that with a code. A 404 must equal that of a missing recording.
+func (h *harness) expectURL(name string, want code, absent, w *httptest.ResponseRecorder) {
 	h.Helper()
 	switch want {
 	case "":
-		headers := w.Header()
-		if w.Code != http.StatusOK || headers.Get("Cache-Control") != "no-store" || headers.Get("ETag") != "" ||
-			headers.Get("Data-Complete-Through") != watermark || headers.Get("Content-Type") != "application/json" {
-			h.Errorf("%s: %d %v", name, w.Code, headers)
-		}
+		h.expectCode(name, w, "")
+		h.expectHeaders(name, w, map[string]string{
+			"Cache-Control": "no-store", "ETag": "", "Data-Complete-Through": watermark, "Content-Type": "application/json",
+		})
 		var members map[string]string
 		if decode(h, w, &members); len(members) != 2 || !strings.HasPrefix(members["url"], audioURL) || members["expiresAt"] == "" {
-			h.Errorf("%s: %s", name, w.Body)
+			h.Errorf("%s: body = %s, want url and expiresAt", name, w.Body)
 		}
 	case notFound:
-		if got := masked(w) + headerText(w.Header()); got != masked(absent)+headerText(absent.Header()) {
-			h.Errorf("%s: %s, unlike an absent one's %s", name, got, absent.Body)
+		if got, want := whole(w), whole(absent); got != want {
+			h.Errorf("%s: response = %s, want that of a missing recording, %s", name, got, want)
 		}
 	case recordingNotReady:
-		d := problemIn(h, w)
-		if w.Code != http.StatusConflict || d.Code != string(want) || !d.Retryable || d.RetryAfter < 1 || w.Header().Get("Retry-After") == "" {
-			h.Errorf("%s: %+v", name, d)
+		h.expectCode(name, w, want)
+		if d := problemIn(h, w); !d.Retryable || d.RetryAfter < 1 || w.Header().Get("Retry-After") == "" {
+			h.Errorf("%s: retryable = %t, retry_after = %d, Retry-After = %q, want a delay", name, d.Retryable, d.RetryAfter, w.Header().Get("Retry-After"))
 		}
 	default:
-		if d := problemIn(h, w); d.Code != string(want) {
-			h.Errorf("%s: %s, want %s", name, d.Code, want)
-		}
+		h.expectCode(name, w, want)
 	}
 }
 
-func TestRecordingURL_Parameters(t *testing.T) {
-	h, _ := newAudioHarness(t)
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	if w := h.get(urlPath(system, "RE1")+"?expires=1h", withKey(h.key(system))); problemIn(t, w).Code != "VALIDATION_FAILED" {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}
-
-// The link is valid for 15 minutes from issue, and plays without a key.
+// The link is valid for 15 minutes and needs no key.
 func TestRecordingURL_Plays(t *testing.T) {
+	t.Parallel()
 	h, _ := newAudioHarness(t)
 	system := h.system("one")
 	key := h.key(system)
@@ -163,17 +153,18 @@ func TestRecordingURL_Plays(t *testing.T) {
 		s := h.sign(system, "RE"+owner, key)
 		issued := at(s.ExpiresAt).Add(-15 * time.Minute)
 		if issued.Before(before) || issued.After(time.Now()) || !strings.HasSuffix(s.ExpiresAt, ".000Z") {
-			t.Errorf("expires at %s, issued after %s", s.ExpiresAt, before)
+			t.Errorf("expiresAt = %s, want 15 minutes after %s, in whole seconds", s.ExpiresAt, before)
 		}
 		w := h.get(s.URL)
 		if w.Code != http.StatusOK || w.Body.String() != clip || w.Header().Get("Content-Type") != "audio/wav" {
-			t.Errorf("%s: %d %v %s", owner, w.Code, w.Header(), w.Body)
+			t.Errorf("%s: response = %d %v %s, want the clip", owner, w.Code, w.Header(), w.Body)
 		}
 	}
 }
 
-// Whatever a request for audio asks, it is answered with audio or with a problem document.
-func TestAudio(t *testing.T) {
+// Every request for audio is answered with audio or with a problem document.
+func TestAudio_Requests(t *testing.T) {
+	t.Parallel()
 	h, _ := newAudioHarness(t)
 	system := h.system("one")
 	h.recording(system, "RE1", "call", "ready", true)
@@ -185,35 +176,34 @@ func TestAudio(t *testing.T) {
 		status       int
 		code         code
 	}{
-		{"a range", "GET", with("Range", "bytes=0-3"), 206, ""},
+		{"range", "GET", with("Range", "bytes=0-3"), 206, ""},
 		{"head", "HEAD", with("Accept", "*/*"), 200, ""},
-		{"held already", "GET", with("If-None-Match", tag), 304, ""},
-		{"no such range", "GET", with("Range", "bytes=99-"), 416, rangeNotSatisfiable},
-		{"no range at all", "GET", with("Range", "bytes=99-1"), 416, rangeNotSatisfiable},
+		{"unchanged", "GET", with("If-None-Match", tag), 304, ""},
+		{"range beyond the end", "GET", with("Range", "bytes=99-"), 416, rangeNotSatisfiable},
+		{"reversed range", "GET", with("Range", "bytes=99-1"), 416, rangeNotSatisfiable},
 		{"another file", "GET", with("If-Match", `"other"`), 412, preconditionFailed},
 		{"another method", "POST", with("Accept", "*/*"), 405, methodNotAllowed},
 	} {
 		w := h.do(c.method, link, c.header)
 		if w.Code != c.status || w.Header().Get("X-Request-Id") == "" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %d %v", c.name, w.Code, w.Header())
+			t.Errorf("%s: response = %d %v, want %d with a request id and nosniff", c.name, w.Code, w.Header(), c.status)
 		}
-		if c.code == "" {
-			continue
-		}
-		if d := problemIn(t, w); d.Code != string(c.code) || w.Header().Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: %s %v", c.name, d.Code, w.Header())
+		if c.code != "" {
+			h.expectCode(c.name, w, c.code)
+			h.expectHeaders(c.name, w, map[string]string{"Cache-Control": "no-store"})
 		}
 	}
-	if w := h.get(link, with("Range", "bytes=99-")); w.Header().Get("Content-Range") != "bytes */16" {
-		t.Errorf("%v", w.Header())
-	}
-	if w := h.get(link, with("Range", "bytes=0-3")); w.Body.String() != "RIFF" || w.Header().Get("Content-Range") != "bytes 0-3/16" {
-		t.Errorf("%s %v", w.Body, w.Header())
+	h.expectHeaders("range beyond the end", h.get(link, with("Range", "bytes=99-")), map[string]string{"Content-Range": "bytes */16"})
+	w := h.get(link, with("Range", "bytes=0-3"))
+	h.expectHeaders("range", w, map[string]string{"Content-Range": "bytes 0-3/16"})
+	if got := w.Body.String(); got != "RIFF" {
+		t.Errorf("range = %q, want RIFF", got)
 	}
 }
 
-// A link that grants nothing is answered like a path that isn't there.
+// A link that is not valid is answered like a path that is not in the contract.
 func TestAudio_NotFound(t *testing.T) {
+	t.Parallel()
 	h, dir := newAudioHarness(t)
 	system := h.system("one")
 	h.recording(system, "RE1", "call", "ready", true)
@@ -222,21 +212,19 @@ func TestAudio_NotFound(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "clip.wav")); err != nil {
 		t.Fatal(err)
 	}
-	nothing := h.get("/nothing", with("X-Request-Id", "same"))
-	want := masked(nothing) + headerText(nothing.Header())
+	want := whole(h.get("/nothing", with("X-Request-Id", "same")))
 	for name, address := range map[string]string{
 		"a missing file": link, "an expired link": old, "an altered link": link + "A", "no token": audioURL, "noise": audioURL + "noise",
-		"a path": audioURL + "clip.wav", "a way up": audioURL + "..%2fclip.wav", "a folder": audioURL + "a/b", "no folder": strings.TrimSuffix(audioURL, "/"),
-		"an operation's place": baseURL + "/audio/" + strings.TrimPrefix(link, audioURL),
+		"a path": audioURL + "clip.wav", "a parent folder": audioURL + "..%2fclip.wav", "a folder": audioURL + "a/b", "no folder": strings.TrimSuffix(audioURL, "/"),
+		"below the base URL": baseURL + "/audio/" + strings.TrimPrefix(link, audioURL),
 	} {
-		w := h.get(address, with("X-Request-Id", "same"))
-		if got := masked(w) + headerText(w.Header()); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
+		if got := whole(h.get(address, with("X-Request-Id", "same"))); got != want {
+			t.Errorf("%s: response = %s, want %s", name, got, want)
 		}
 	}
 }
 
-// signLongAgo is a link that the reader would have signed in the year 2000.
+// signLongAgo is a link that was signed in the year 2000.
 func (h *harness) signLongAgo(t *testing.T) string {
 	t.Helper()
 	store, err := audio.Open(h.config.Audio, audioURL, h.config.Secret)
@@ -252,8 +240,9 @@ func (h *harness) signLongAgo(t *testing.T) string {
 	return link.URL
 }
 
-// A link is a secret: neither the log nor the metrics have any part of one, whatever becomes of it.
+// A link is a secret: neither the log nor the metrics have a part of it, whatever the request for it.
 func TestAudio_Secret(t *testing.T) {
+	t.Parallel()
 	h, dir := newAudioHarness(t)
 	system := h.system("one")
 	h.recording(system, "RE1", "call", "ready", true)
@@ -269,26 +258,26 @@ func TestAudio_Secret(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if w := h.get(link); problemIn(t, w).Code != "SERVICE_UNAVAILABLE" || strings.Contains(w.Body.String(), dir) {
-		t.Errorf("without its folder: %d %s", w.Code, w.Body)
+	w := h.get(link)
+	h.expectCode("without the folder", w, serviceUnavailable)
+	if strings.Contains(w.Body.String(), dir) {
+		t.Errorf("body has the folder: %s", w.Body)
 	}
-	if line := h.log.last(t); line["operation"] != "audio" || line["cause"] == nil {
-		t.Errorf("without its folder: %v", line)
-	}
+	h.expectLogged(map[string]any{"operation": "audio", "cause": "any"})
 	families, err := h.config.Metrics.(*prometheus.Registry).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for where, text := range map[string]string{"the log": h.log.String(), "the metrics": fmt.Sprint(families)} {
+	for where, text := range map[string]string{"the log lines": h.log.String(), "the metrics": fmt.Sprint(families)} {
 		for _, part := range []string{token[:16], token[len(token)-16:], "/audio/", "clip.wav", "canary"} {
 			if strings.Contains(text, part) {
-				t.Errorf("%s has %q: %s", where, part, text)
+				t.Errorf("%s have %q: %s", where, part, text)
 			}
 		}
 	}
 }
 
-// Links to a bucket lead there, and the reader serves none.
+// The reader signs links to a bucket, and serves no audio then.
 func TestRecordingURL_Bucket(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -301,12 +290,10 @@ func TestRecordingURL_Bucket(t *testing.T) {
 	h.recording(system, "RE1", "call", "ready", true)
 	s := h.sign(system, "RE1", h.key(system))
 	if !strings.HasPrefix(s.URL, "https://store.example.com/calls/2026/clip.wav?") || !strings.Contains(s.URL, "&X-Amz-Expires=900&") {
-		t.Errorf("%+v", s)
+		t.Errorf("link = %+v, want one to the bucket for 900 seconds", s)
 	}
-	if w := h.get(audioURL + "token"); w.Code != http.StatusNotFound {
-		t.Errorf("%d", w.Code)
-	}
-	if strings.Contains(h.log.String(), "X-Amz") {
-		t.Errorf("%s", h.log)
+	h.expectCode("audio path", h.get(audioURL+"token"), notFound)
+	if h.log.Contains("X-Amz") {
+		t.Errorf("the log has the link: %s", h.log)
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// benchmarkReports are 50 thousand calls in five-minute steps, each with an analysis, references and a transcript.
+// benchmarkReports adds 50,000 calls in steps of five minutes, each with an analysis, references and a transcript.
 func benchmarkReports(b *testing.B, option func(*Config)) (*harness, uuid.UUID) {
 	b.Helper()
 	h := newHarness(b, func(c *Config) { c.Log = zerolog.Nop() }, option)
 	system := h.system("one")
-	h.standing(at("2030-01-01T00:00:00Z"))
+	h.setWatermark(at("2030-01-01T00:00:00Z"))
 	calls := make([]call, benchmarkCalls)
 	for i := range calls {
 		created := at("2026-01-01T00:00:00Z").Add(time.Duration(i) * 5 * time.Minute)
@@ -62,11 +62,11 @@ func benchmarkReports(b *testing.B, option func(*Config)) (*harness, uuid.UUID) 
 	return h, system
 }
 
-// BenchmarkCallLogReports compares a page from the middle, from the request to the last byte, with its statement alone, whose
-// rows are thrown away unread: what the reader adds to the database's work.
+// BenchmarkCallLogReports compares a request for a page with its statement alone, whose rows are not decoded. The difference is the
+// reader's share.
 func BenchmarkCallLogReports(b *testing.B) {
-	seen := new(spy)
-	h, system := benchmarkReports(b, tracedBy(b, seen))
+	tracer := new(statementTracer)
+	h, system := benchmarkReports(b, withTracer(b, tracer))
 	key := h.key(system)
 	for name, more := range map[string][]string{
 		"createdAt":      {"limit", "100"},
@@ -83,7 +83,7 @@ func BenchmarkCallLogReports(b *testing.B) {
 				w := httptest.NewRecorder()
 				h.handler.ServeHTTP(w, q)
 				between := time.Now()
-				seen.again(b, h.config.Primary)
+				tracer.repeat(b, h.config.Primary)
 				handler, sql = append(handler, between.Sub(start)), append(sql, time.Since(between))
 				if w.Code != 200 || strings.Count(w.Body.String(), `"callSid"`) < 25 {
 					b.Fatal(w.Code, w.Body)
@@ -98,14 +98,14 @@ func BenchmarkCallLogReports(b *testing.B) {
 	}
 }
 
-// spy remembers the last statement on report rows.
-type spy struct {
+// statementTracer keeps the last statement on report rows.
+type statementTracer struct {
 	sql       string
 	arguments []any
 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
-func (s *spy) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+func (s *statementTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	if strings.Contains(data.SQL, "call_log") {
 		s.sql, s.arguments = data.SQL, data.Args
 	}
@@ -113,10 +113,10 @@ func (s *spy) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQu
 }
 
 // TraceQueryEnd implements [pgx.QueryTracer].
-func (*spy) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (*statementTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// again runs the statement and throws its rows away.
-func (s *spy) again(b *testing.B, pool *pgxpool.Pool) {
+// repeat runs the statement and does not decode its rows.
+func (s *statementTracer) repeat(b *testing.B, pool *pgxpool.Pool) {
 	b.Helper()
 	rows, err := pool.Query(context.Background(), s.sql, s.arguments...)
 	if err != nil {

@@ -9,110 +9,99 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/readapi/access"
 )
 
-// standing moves every partition's watermark.
-func (h *harness) standing(watermark time.Time) {
-	h.Helper()
-	h.exec("update projection.position set watermark = $1", watermark)
-}
+// shortWait makes provisional pages wait less.
+func shortWait(c *Config) { c.watermarkWait = 50 * time.Millisecond }
 
-// seen is what a page of a window says: its rows' last digits, and + where there is more.
-func (h *harness) seen(path string, key access.IssuedKey) (rows, cursor string) {
+// page reads a report page and returns the last digits of its rows, with + if there are more, and its cursor.
+func (h *harness) page(path string, key access.IssuedKey) (rows, cursor string) {
 	h.Helper()
 	w := h.get(path, withKey(key))
-	if w.Code != 200 {
-		h.Fatalf("%s: %d %s", path, w.Code, w.Body)
-	}
-	return summarized(h, w)
+	h.expectCode(path, w, "")
+	return digits(h, w)
 }
 
-func summarized(tb testing.TB, w *httptest.ResponseRecorder) (rows, cursor string) {
+func digits(tb testing.TB, w *httptest.ResponseRecorder) (rows, cursor string) {
 	tb.Helper()
 	var page reportPage
 	decode(tb, w, &page)
-	var digits strings.Builder
+	var text strings.Builder
 	for _, row := range page.Data {
-		digits.WriteByte(row.ID.String()[35])
+		text.WriteByte(row.ID.String()[35])
 	}
 	if page.HasMore {
-		digits.WriteByte('+')
+		text.WriteByte('+')
 	}
 	if page.NextCursor == nil {
-		tb.Fatalf("no cursor: %s", w.Body)
+		tb.Fatalf("nextCursor = null, want a cursor: %s", w.Body)
 	}
-	return digits.String(), *page.NextCursor
+	return text.String(), *page.NextCursor
 }
 
-// While the watermark is behind the window's end, pages are provisional: their cursor stays where the request came from.
+// While the watermark is before the window's end, pages are provisional: their cursor stays at that of the request.
 func TestWalk_Provisional(t *testing.T) {
-	h := newHarness(t)
+	t.Parallel()
+	h := newHarness(t, shortWait)
 	system := h.system("one")
 	key := h.key(system)
 	for i := range 4 {
 		h.calls(system, call{id: nth(i), sid: "CA1", createdAt: at(windowFrom).Add(time.Duration(i) * time.Hour)})
 	}
 	page := func(more ...string) (rows, cursor string) {
-		return h.seen(reportPath(system, reportQuery(append(more, "limit", "2")...)), key)
+		return h.page(reportPath(system, reportQuery(append(more, "limit", "2")...)), key)
 	}
 	end := at(windowTo)
-	h.standing(end.Add(-time.Millisecond))
+	h.setWatermark(end.Add(-time.Millisecond))
 	rows, first := page()
 	if rows != "01+" {
-		t.Errorf("the first page, behind: %s", rows)
+		t.Errorf("provisional first page = %s, want 01+", rows)
 	}
-	h.standing(end)
+	h.setWatermark(end)
 	rows, again := page("cursor", first)
 	if rows != "01+" {
-		t.Errorf("its cursor, caught up: %s", rows)
+		t.Errorf("final first page = %s, want 01+", rows)
 	}
-	h.standing(end.Add(-time.Millisecond))
+	h.setWatermark(end.Add(-time.Millisecond))
 	rows, second := page("cursor", again)
 	if rows != "23+" {
-		t.Errorf("the second page, behind: %s", rows)
+		t.Errorf("provisional second page = %s, want 23+", rows)
 	}
-	h.standing(end)
+	h.setWatermark(end)
 	if rows, _ = page("cursor", second); rows != "23" {
-		t.Errorf("its cursor, caught up: %s", rows)
+		t.Errorf("final second page = %s, want 23", rows)
 	}
 	if rows, _ = page("cursor", first); rows != "01+" {
-		t.Errorf("the first page's cursor: %s", rows)
+		t.Errorf("page of the first cursor = %s, want 01+", rows)
 	}
 }
 
-// waiting is a channel of the reader's looks at the watermark.
-func waiting(tb testing.TB) (looks looker, option func(*Config)) {
+// notifyWatermarkReads returns a channel that is notified of reads of the watermark alone.
+func notifyWatermarkReads(tb testing.TB) (reads watermarkReads, option func(*Config)) {
 	tb.Helper()
-	looks = make(looker, 1)
-	return looks, tracedBy(tb, looks)
+	reads = make(watermarkReads, 1)
+	return reads, withTracer(tb, reads)
 }
 
-// tracedBy has the tracer told of every statement on the projection.
-func tracedBy(tb testing.TB, tracer pgx.QueryTracer) func(*Config) {
+// withTracer traces the statements on the projection.
+func withTracer(tb testing.TB, tracer pgx.QueryTracer) func(*Config) {
 	tb.Helper()
 	return func(c *Config) {
 		config := c.Primary.Config()
 		config.ConnConfig.Tracer = tracer
-		pool, err := pgxpool.NewWithConfig(context.Background(), config)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(pool.Close)
-		c.Projection = pool
+		c.Projection = openPoolWith(tb, config)
 	}
 }
 
-// looker tells of statements that read the watermark and nothing else.
-type looker chan struct{}
+type watermarkReads chan struct{}
 
 // TraceQueryStart implements [pgx.QueryTracer].
-func (l looker) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+func (r watermarkReads) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	if !strings.Contains(data.SQL, "call_log") {
 		select {
-		case l <- struct{}{}:
+		case r <- struct{}{}:
 		default:
 		}
 	}
@@ -120,73 +109,67 @@ func (l looker) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Trace
 }
 
 // TraceQueryEnd implements [pgx.QueryTracer].
-func (looker) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (watermarkReads) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A watermark that comes while the request waits makes the page final, with what came with it.
-func TestWalk_Waits(t *testing.T) {
-	looks, option := waiting(t)
+// A watermark that reaches the window's end during the wait makes the page final. It has the rows that were added meanwhile.
+func TestWalk_WaitsForTheWatermark(t *testing.T) {
+	t.Parallel()
+	reads, option := notifyWatermarkReads(t)
 	h := newHarness(t, option, func(c *Config) { c.Timeout, c.watermarkWait = time.Minute, time.Minute })
 	system := h.system("one")
 	key := h.key(system)
 	h.calls(system, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)})
-	h.standing(at(windowFrom))
+	h.setWatermark(at(windowFrom))
 	answers := make(chan *httptest.ResponseRecorder)
 	go func() { answers <- h.get(reportPath(system, reportQuery()), withKey(key)) }()
-	<-looks
+	<-reads
 	h.calls(system, call{id: nth(0), sid: "CA1", createdAt: at(windowFrom)})
-	h.standing(at(windowTo))
+	h.setWatermark(at(windowTo))
 	w := <-answers
-	if rows, _ := summarized(t, w); rows != "01" || w.Header().Get("Data-Complete-Through") != "2026-03-02T00:00:00.000Z" {
-		t.Errorf("%s, complete through %s", rows, w.Header().Get("Data-Complete-Through"))
+	if rows, _ := digits(t, w); rows != "01" {
+		t.Errorf("rows = %s, want 01", rows)
 	}
+	h.expectHeaders("final page", w, map[string]string{"Data-Complete-Through": "2026-03-02T00:00:00.000Z"})
 }
 
-// A request that is given up while it waits stops waiting.
-func TestWalk_GivenUp(t *testing.T) {
-	looks, option := waiting(t)
-	h := newHarness(t, option)
+func TestWalk_ClientGoneDuringTheWait(t *testing.T) {
+	t.Parallel()
+	reads, option := notifyWatermarkReads(t)
+	h := newHarness(t, option, func(c *Config) { c.Timeout, c.watermarkWait = time.Minute, time.Minute })
 	system := h.system("one")
 	key := h.key(system)
-	h.standing(at(windowFrom))
+	h.setWatermark(at(windowFrom))
 	ctx, cancel := context.WithCancel(t.Context())
-	q := httptest.NewRequestWithContext(ctx, "GET", baseURL+reportPath(system, reportQuery()), nil)
-	withKey(key)(q.Header)
-	w := httptest.NewRecorder()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		h.abandoned(w, q)
-	}()
-	<-looks
-	cancel()
-	<-done
-	if line := h.log.last(t); line["status"] != 499.0 || len(w.Header()) > 0 {
-		t.Errorf("logged %v, sent %v", line, w.Header())
-	}
+	h.expectClientGone(ctx, reportPath(system, reportQuery()), key, func() {
+		<-reads
+		cancel()
+	})
 }
 
-// A request's time ends the wait, too, if it is the shorter.
-func TestWalk_Timeout(t *testing.T) {
-	h := newHarness(t, func(c *Config) { c.Timeout = 300 * time.Millisecond })
+// The request's timeout ends the wait, too.
+func TestWalk_RequestTimeout(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, func(c *Config) { c.Timeout = 200 * time.Millisecond })
 	system := h.system("one")
 	key := h.key(system)
-	h.standing(at(windowFrom))
+	h.setWatermark(at(windowFrom))
 	h.expectUnavailable(h.get(reportPath(system, reportQuery()), withKey(key)))
 }
 
-// A window that holds no instant is final at once.
-func TestWalk_Empty(t *testing.T) {
+func TestWalk_EmptyWindowIsFinal(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
-	h.standing(at(windowFrom).Add(-time.Hour))
-	if rows, _ := h.seen(reportPath(system, reportQuery("dateTo", windowFrom)), h.key(system)); rows != "" {
-		t.Errorf("%q", rows)
+	h.setWatermark(at(windowFrom).Add(-time.Hour))
+	if rows, _ := h.page(reportPath(system, reportQuery("dateTo", windowFrom)), h.key(system)); rows != "" {
+		t.Errorf("rows = %q, want none and no more", rows)
 	}
 }
 
-// A window whose end is yet to come is served as it stands. Its cursors go on until the end has come, and then begin anew, so
-// that what came in behind them is seen.
+// In a window whose end is in the future, cursors advance. Used after the end, they start the window again, so that the walk reads
+// the rows that were added before them.
 func TestWalk_Early(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
@@ -195,37 +178,38 @@ func TestWalk_Early(t *testing.T) {
 	for i := range 3 {
 		h.calls(system, call{id: nth(i + 1), sid: "CA1", createdAt: at(windowFrom).Add(time.Duration(i) * time.Minute)})
 	}
-	rows, first := h.seen(path, key)
+	rows, first := h.page(path, key)
 	if rows != "12+" {
-		t.Errorf("the first page: %s", rows)
+		t.Errorf("first page = %s, want 12+", rows)
 	}
-	rows, second := h.seen(path+"&cursor="+first, key)
+	rows, second := h.page(path+"&cursor="+first, key)
 	if rows != "3" {
-		t.Errorf("the second page: %s", rows)
+		t.Errorf("second page = %s, want 3", rows)
 	}
 	h.calls(system, call{id: nth(0), sid: "CA1", createdAt: at(windowFrom)}, call{id: nth(4), sid: "CA1", createdAt: at(windowFrom).Add(time.Hour)})
-	rows, third := h.seen(path+"&cursor="+second, key)
+	rows, third := h.page(path+"&cursor="+second, key)
 	if rows != "4" {
-		t.Errorf("the third page: %s", rows)
+		t.Errorf("third page = %s, want 4", rows)
 	}
-	h.standing(end.Add(time.Millisecond))
+	h.setWatermark(end.Add(time.Millisecond))
 	for _, early := range []string{first, second, third} {
-		rows, cursor := h.seen(path+"&cursor="+early, key)
+		rows, cursor := h.page(path+"&cursor="+early, key)
 		if rows != "01+" {
-			t.Errorf("an early cursor after the end: %s", rows)
+			t.Errorf("page of an early cursor after the end = %s, want 01+", rows)
 		}
-		if rows, cursor = h.seen(path+"&cursor="+cursor, key); rows != "23+" {
-			t.Errorf("the page behind: %s", rows)
+		if rows, cursor = h.page(path+"&cursor="+cursor, key); rows != "23+" {
+			t.Errorf("next page = %s, want 23+", rows)
 		}
-		if rows, _ = h.seen(path+"&cursor="+cursor, key); rows != "4" {
-			t.Errorf("the last page: %s", rows)
+		if rows, _ = h.page(path+"&cursor="+cursor, key); rows != "4" {
+			t.Errorf("last page = %s, want 4", rows)
 		}
 	}
 }
 
-// An early cursor whose end has come by the clock begins anew even while the watermark is behind.
+// An early cursor starts the window again after its end, even while the watermark is before it.
 func TestWalk_EarlyProvisional(t *testing.T) {
-	h := newHarness(t)
+	t.Parallel()
+	h := newHarness(t, shortWait)
 	system := h.system("one")
 	key := h.key(system)
 	h.calls(system, call{id: nth(0), sid: "CA1", createdAt: at(windowFrom)}, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)})
@@ -235,31 +219,32 @@ func TestWalk_EarlyProvisional(t *testing.T) {
 	early := cursor{early: true, after: q.start().after}
 	early.after.Time = early.after.Time.Add(time.Hour)
 	sealed := early.seal(testSealer(t, string(h.config.Secret), "cursor"), digestWindow(system, q.field, from, to))
-	h.standing(at(windowFrom))
-	rows, next := h.seen(reportPath(system, reportQuery("limit", "1", "cursor", sealed)), key)
+	h.setWatermark(at(windowFrom))
+	rows, next := h.page(reportPath(system, reportQuery("limit", "1", "cursor", sealed)), key)
 	if rows != "0+" {
-		t.Errorf("behind: %s", rows)
+		t.Errorf("provisional page = %s, want 0+", rows)
 	}
-	h.standing(at(windowTo))
-	rows, next = h.seen(reportPath(system, reportQuery("limit", "1", "cursor", next)), key)
+	h.setWatermark(at(windowTo))
+	rows, next = h.page(reportPath(system, reportQuery("limit", "1", "cursor", next)), key)
 	if rows != "0+" {
-		t.Errorf("caught up: %s", rows)
+		t.Errorf("final page = %s, want 0+", rows)
 	}
-	if rows, _ = h.seen(reportPath(system, reportQuery("limit", "1", "cursor", next)), key); rows != "1" {
-		t.Errorf("behind it: %s", rows)
+	if rows, _ = h.page(reportPath(system, reportQuery("limit", "1", "cursor", next)), key); rows != "1" {
+		t.Errorf("last page = %s, want 1", rows)
 	}
 }
 
-// Another system's partition standing still holds nobody up.
-func TestWalk_OwnPartition(t *testing.T) {
-	h := newHarness(t)
+// Only the watermark of the system's own partition matters.
+func TestWalk_WatermarkOfTheSystemsPartition(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, shortWait)
 	system, other := h.system("one"), h.system("two")
 	h.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
 		values (4, 'PHONES', 'epoch', 1, 1, 'epoch', 'epoch')`)
 	h.exec("update projection.phone_system set partition = 4 where id = $1", other)
 	for id, want := range map[uuid.UUID]string{system: "", other: "+"} {
-		if rows, _ := h.seen(reportPath(id, reportQuery()), h.key(id)); rows != want {
-			t.Errorf("%q, want %q", rows, want)
+		if rows, _ := h.page(reportPath(id, reportQuery()), h.key(id)); rows != want {
+			t.Errorf("rows = %q, want %q", rows, want)
 		}
 	}
 }
