@@ -3,36 +3,34 @@ package query
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
+	"callboard/events/eventstest"
 	"callboard/readapi/query/querytest"
 	"callboard/schema/schematest"
 )
 
 func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
 
-// Those that the statements ask for.
+// The identifiers that the statements' arguments have.
 const (
 	busyID      = "b0000000-0000-4000-8000-000000000001"
 	extensionID = "e0000000-0000-4000-8000-000000000001"
 	groupID     = "a0000000-0000-4000-8000-000000000001"
 )
 
-// fill makes six phone systems; the busy one has 40 thousand calls over 400 days, a tenth of them the extension's own, each with a
-// recording, an analysis and a voicemail, and 10 thousand of everything else over the same time.
+// fill adds six phone systems. The busy one has 40,000 calls over 400 days, a tenth of them the extension's, each with a recording,
+// an analysis and a voicemail. It has 10,000 rows of every other resource over the same time.
 func fill(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
 	statements := []string{
@@ -110,13 +108,13 @@ func details(p *Projection) []*Detail {
 	}
 }
 
-// statement is one of the package's, with arguments.
+// statement is a statement of the package with arguments.
 type statement struct {
 	sql       string
 	arguments []any
 }
 
-// statements are every statement of the package: those of lists and details are named by what they ask for, the others by file.
+// statements are all statements of the package. Those of lists and details are named by what they read, the others by their file.
 func statements(tb testing.TB) map[string]statement {
 	tb.Helper()
 	system, other := pgUUID(uuid.MustParse(busyID)), pgUUID(uuid.MustParse(groupID))
@@ -125,13 +123,17 @@ func statements(tb testing.TB) map[string]statement {
 		"list_accessible_phone_systems_of_group":        {phoneSystemsOfGroupSQL, []any{other}},
 		"list_accessible_phone_systems_of_organization": {phoneSystemsOfOrganizationSQL, []any{other}},
 		"get_call_recording_url":                        {getCallRecordingURLSQL, []any{system, "RE1"}},
+		"list_call_log_reports_watermark":               {listCallLogReportsWatermarkSQL, []any{system}},
+		"get_call_log_report_dimensions":                {getCallLogReportDimensionsSQL, []any{system}},
 	}
-	maps.Copy(named, reportStatements())
+	for field, s := range reportStatements() {
+		named["list_call_log_reports by "+string(field)] = s
+	}
 	for _, l := range lists(New(nil)) {
 		for _, p := range l.paths {
 			sql, arguments, err := l.statement(p.filter())
 			if err != nil || sql != p.sql {
-				tb.Fatalf("%s by %v: %v", l.name, p.columns, err)
+				tb.Fatalf("%s by %v: error = %v, or another path's statement", l.name, p.columns, err)
 			}
 			named[fmt.Sprint(l.name, " by ", p.columns)] = statement{sql, arguments}
 		}
@@ -139,8 +141,8 @@ func statements(tb testing.TB) map[string]statement {
 	for _, d := range details(New(nil)) {
 		k := Key{System: uuid.MustParse(busyID), ID: groupID}
 		named[d.name] = statement{d.sql, arguments(d.statement(k))}
-		if k.Narrowing = ownExtension(); d.narrowed != "" {
-			named[d.name+" by own"] = statement{d.narrowed, arguments(d.statement(k))}
+		if k.Narrowing = narrowed(); d.narrowed != "" {
+			named[d.name+", narrowed"] = statement{d.narrowed, arguments(d.statement(k))}
 		}
 	}
 	return named
@@ -148,14 +150,14 @@ func statements(tb testing.TB) map[string]statement {
 
 func arguments(_ string, arguments []any) []any { return arguments }
 
-// filter is one that takes the path, deep in the list.
+// filter is a filter for the path, with a page deep in the list.
 func (p path) filter() Filter {
 	f := Filter{System: uuid.MustParse(busyID), Offset: 3_000, Limit: 100}
 	f.Window = Window{From: at("2025-01-10T07:00:00Z"), Until: at("2026-02-20T15:00:00.001Z")}
 	for _, c := range p.columns {
 		switch c {
 		case narrowedExtension:
-			f.Narrowing = ownExtension()
+			f.Narrowing = narrowed()
 		case ExtensionID, CallLogID:
 			f.Exact = append(f.Exact, Exact{c, groupID})
 		case Status:
@@ -167,7 +169,7 @@ func (p path) filter() Filter {
 	return f
 }
 
-func ownExtension() Narrowing {
+func narrowed() Narrowing {
 	return Narrowing{On: true, Extension: uuid.NullUUID{UUID: uuid.MustParse(extensionID), Valid: true}}
 }
 
@@ -179,12 +181,12 @@ func at(text string) time.Time {
 	return t
 }
 
-// files are the package's SQL, by name.
+// files are the package's SQL files by name.
 func files(tb testing.TB) map[string]string {
 	tb.Helper()
 	paths, err := filepath.Glob("*.sql")
 	if err != nil || len(paths) == 0 {
-		tb.Fatalf("%d files, %v", len(paths), err)
+		tb.Fatalf("SQL files = %d, %v, want some", len(paths), err)
 	}
 	texts := make(map[string]string)
 	for _, path := range paths {
@@ -197,160 +199,63 @@ func files(tb testing.TB) map[string]string {
 	return texts
 }
 
-var place = regexp.MustCompile(`\{\{\w+\}\}`)
+var placeholder = regexp.MustCompile(`\{\{\w+\}\}`)
 
-// Every file is a statement or part of one, all statements can be prepared by the reader's role, and rows name their columns.
+// Every file is a statement or a part of one, the reader's role can prepare all statements, and rows name their columns.
 func TestSQL(t *testing.T) {
-	conn, err := pgx.Connect(t.Context(), schematest.New(t).RoleURL("callboard_reader"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
+	t.Parallel()
+	conn := connect(t, schematest.New(t))
 	var all strings.Builder
 	for name, s := range statements(t) {
 		if _, err := conn.Prepare(t.Context(), name, s.sql); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, s.sql)
 		}
-		if left := place.FindString(s.sql); left != "" {
-			t.Errorf("%s: %s is left", name, left)
+		if left := placeholder.FindString(s.sql); left != "" {
+			t.Errorf("%s has the placeholder %s, want none", name, left)
 		}
 		all.WriteString(s.sql)
 	}
 	for name, text := range files(t) {
-		parts := place.Split(text, -1)
+		parts := placeholder.Split(text, -1)
 		for _, part := range parts {
 			if !strings.Contains(all.String(), part) {
-				t.Errorf("%s is in no statement that is tried", name)
+				t.Errorf("%s is not a part of any statement", name)
 				break
 			}
 		}
 		if star := strings.Contains(text, "select *") || strings.Contains(text, ".*"); star && len(parts) == 1 {
-			t.Errorf("%s selects a star", name)
+			t.Errorf("%s selects *, want columns", name)
 		}
 	}
 }
 
-// What a list can't be filtered by is an error, never ignored.
-func TestList_NoPath(t *testing.T) {
+// A filter that a list does not have is an error, never ignored.
+func TestList_UnknownFilter(t *testing.T) {
+	t.Parallel()
 	p := New(nil)
 	for name, c := range map[string]struct {
 		list   *List
 		filter Filter
 	}{
-		"a column of another list": {p.Phones(), Filter{Exact: []Exact{{Number, "1"}}}},
-		"one of two":               {p.Phones(), Filter{Exact: []Exact{{Status, "active"}, {Number, "1"}}}},
-		"the same twice":           {p.Phones(), Filter{Exact: []Exact{{Status, "active"}, {Status, "inactive"}}}},
-		"narrowed":                 {p.Phones(), Filter{Narrowing: ownExtension()}},
+		"column of another list": {p.Phones(), Filter{Exact: []Exact{{Number, "1"}}}},
+		"one known, one not":     {p.Phones(), Filter{Exact: []Exact{{Status, "active"}, {Number, "1"}}}},
+		"the same column twice":  {p.Phones(), Filter{Exact: []Exact{{Status, "active"}, {Status, "inactive"}}}},
+		"narrowed":               {p.Phones(), Filter{Narrowing: narrowed()}},
 	} {
 		if sql, _, err := c.list.statement(c.filter); err == nil {
-			t.Errorf("%s: %s", name, sql)
+			t.Errorf("%s: statement = %s, want an error", name, sql)
 		}
 	}
 }
 
-var sequential = regexp.MustCompile(`Seq Scan on (day_count|` + largeTables + `)\b`)
+func TestImports(t *testing.T) { eventstest.Imports(t) }
 
-const largeTables = "call_log|extension_call|extension_analysis|transcript|transcript_text|recording|analysis|voicemail|" +
-	"phone|phone_number|extension|agent_config|call_group|call_menu"
-
-// wasteful is a plan that reads thousands of rows to throw them away.
-var wasteful = regexp.MustCompile(`Rows Removed by [\w ]+: \d{4,}`)
-
-// No plan, custom or generic, reads one of the large tables from end to end, by way of an index neither.
-func TestSQL_Plans(t *testing.T) {
-	database := schematest.New(t)
-	fill(t, database.Pool(t))
+func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
+	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database.RoleURL("callboard_reader"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	for name, s := range statements(t) {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-			plan := explain(t, conn, mode, s.sql, s.arguments)
-			scan := sequential.FindString(plan) + wasteful.FindString(plan)
-			if scan != "" {
-				t.Errorf("%s, %s: %s\n%s", name, mode, scan, plan)
-			}
-			if testing.Verbose() {
-				t.Logf("%s, %s\n%s", name, mode, plan)
-			}
-		}
-	}
-}
-
-// explain runs a statement and returns its plan with what it really read.
-func explain(tb testing.TB, conn *pgx.Conn, mode, sql string, arguments []any) string {
-	tb.Helper()
-	var literals []string
-	for _, argument := range arguments {
-		literals = append(literals, literal(argument))
-	}
-	setup := fmt.Sprintf("deallocate all; set plan_cache_mode = %s; prepare tried as %s", mode, sql)
-	if _, err := conn.Exec(tb.Context(), setup, pgx.QueryExecModeSimpleProtocol); err != nil {
-		tb.Fatal(err)
-	}
-	rows, err := conn.Query(tb.Context(), "explain (analyze, timing off, summary off) execute tried ("+strings.Join(literals, ", ")+")",
-		pgx.QueryExecModeSimpleProtocol)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return strings.Join(lines, "\n")
-}
-
-func literal(argument any) string {
-	switch v := argument.(type) {
-	case time.Time:
-		if v.Year() < 1 {
-			return "'0001-01-01 00:00:00Z BC'"
-		}
-		return "'" + v.Format(time.RFC3339Nano) + "'"
-	case pgtype.UUID:
-		return "'" + uuid.UUID(v.Bytes).String() + "'"
-	case nil:
-		return "null"
-	}
-	return fmt.Sprintf("'%v'", argument)
-}
-
-var rowsRead = regexp.MustCompile(`(?:` + largeTables + `)\b.*\(actual rows=(\d+)(?:\.\d+)? loops=(\d+)\)`)
-
-// The last page costs what the first costs, whichever plan is chosen: no scan reads more than the days that the page lies in.
-func TestList_DeepPage(t *testing.T) {
-	database := schematest.New(t)
-	fill(t, database.Pool(t))
-	conn, err := pgx.Connect(t.Context(), database.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	for _, l := range lists(New(nil)) {
-		for _, p := range l.paths {
-			if !p.counted {
-				continue
-			}
-			f := p.filter()
-			f.Window, f.Limit = Always(), 50
-			for _, f.Offset = range []int64{0, 500, 3_950, 20_000, 39_950, 1 << 62, 1<<63 - 1} {
-				for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-					_, arguments, err := l.statement(f)
-					if err != nil {
-						t.Fatal(err)
-					}
-					plan := explain(t, conn, mode, p.sql, arguments)
-					for _, match := range rowsRead.FindAllStringSubmatch(plan, -1) {
-						rows, _ := strconv.Atoi(match[1])
-						loops, _ := strconv.Atoi(match[2])
-						if rows*loops > 200 { // two days of 100 calls
-							t.Errorf("%s by %v, offset %d, %s: %d rows read\n%s", l.name, p.columns, f.Offset, mode, rows*loops, plan)
-						}
-					}
-				}
-			}
-		}
-	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
 }
