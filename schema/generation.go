@@ -7,15 +7,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Generation is one building of the projection. The live one is in the schema "projection", every other in one of its own.
+// Generation is one build of the projection. The live one is in the schema "projection", every other one in its own schema.
 type Generation struct {
 	ID int64
 }
 
-// Schema is where the generation is while it is not live.
+// Schema returns the name of the generation's schema while it is not live.
 func (g Generation) Schema() string { return fmt.Sprintf("generation_%d", g.ID) }
 
-// NewGeneration begins a generation of this release: empty tables with their indexes, in a schema beside the live one.
+// NewGeneration creates a generation with this release's definition: empty tables and their indexes.
 func NewGeneration(ctx context.Context, tx pgx.Tx) (Generation, error) {
 	var g Generation
 	err := tx.QueryRow(ctx, "insert into control.generation (definition) values ($1) returning id", Definition()).Scan(&g.ID)
@@ -32,23 +32,23 @@ func NewGeneration(ctx context.Context, tx pgx.Tx) (Generation, error) {
 	return g, execute(ctx, tx, steps)
 }
 
-// GoLive makes a generation the live one where there is none.
-func (g Generation) GoLive(ctx context.Context, tx pgx.Tx) error {
+// MakeLive makes the generation the live one. There must be no live generation.
+func (g Generation) MakeLive(ctx context.Context, tx pgx.Tx) error {
 	return execute(ctx, tx, []string{
 		fmt.Sprintf("alter schema %s rename to projection", g.Schema()),
 		fmt.Sprintf("update control.generation set state = 'live', switched_at = now() where id = %d", g.ID),
 	})
 }
 
-// StepDown takes the live generation away. Its state is then kept, or whatever else is to come of it.
-func (g Generation) StepDown(ctx context.Context, tx pgx.Tx, state string) error {
+// MakePrevious makes the live generation the previous one, for a rollback.
+func (g Generation) MakePrevious(ctx context.Context, tx pgx.Tx) error {
 	return execute(ctx, tx, []string{
 		"alter schema projection rename to " + g.Schema(),
-		fmt.Sprintf("update control.generation set state = '%s' where id = %d", state, g.ID),
+		fmt.Sprintf("update control.generation set state = 'previous' where id = %d", g.ID),
 	})
 }
 
-// Drop removes a generation that isn't live, with the dead letters that only it knows of.
+// Drop drops a generation that is not live. If it never was, its dead letters are dropped too: no other generation knows them.
 func (g Generation) Drop(ctx context.Context, tx pgx.Tx) error {
 	return execute(ctx, tx, []string{
 		fmt.Sprintf("drop schema if exists %s cascade", g.Schema()),

@@ -55,12 +55,12 @@ func TestGeneration(t *testing.T) {
 		if next, err = schema.NewGeneration(t.Context(), tx); err != nil {
 			return err
 		}
-		return next.Strip(t.Context(), tx)
+		return next.DropIndexes(t.Context(), tx)
 	})
 	if stripped := described(t, conn, next.Schema()); len(stripped) > len(whole)-30 {
 		t.Errorf("%d facts left of %d", len(stripped), len(whole))
 	}
-	statements, err := next.Indexes(t.Context(), conn)
+	statements, err := next.MissingIndexes(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestGeneration(t *testing.T) {
 	}
 	for i, statement := range statements {
 		if i == len(statements)/2 { // as after an interruption
-			left, err := next.Indexes(t.Context(), conn)
+			left, err := next.MissingIndexes(t.Context(), conn)
 			if err != nil || !slices.Equal(left, statements[i:]) {
 				t.Errorf("left: %v, %v", left, err)
 			}
@@ -83,10 +83,10 @@ func TestGeneration(t *testing.T) {
 	}
 	first := schema.Generation{ID: next.ID - 1}
 	begin(t, conn, func(tx pgx.Tx) error {
-		if err := first.StepDown(t.Context(), tx, "previous"); err != nil {
+		if err := first.MakePrevious(t.Context(), tx); err != nil {
 			return err
 		}
-		return next.GoLive(t.Context(), tx)
+		return next.MakeLive(t.Context(), tx)
 	})
 	var id int64
 	if err := conn.QueryRow(t.Context(), "select id from projection.generation").Scan(&id); err != nil || id != next.ID {

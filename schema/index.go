@@ -7,11 +7,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// keepIndexes are the tables that are small, and written by key while a generation is filled.
-const keepIndexes = "'generation', 'position', 'message_count'"
+// indexedTables keep their indexes: they are small, and written by key while a generation is filled.
+const indexedTables = "'generation', 'position', 'message_count'"
 
-// Strip takes the keys and indexes of the large tables away: rows that are copied in bulk come faster without.
-func (g Generation) Strip(ctx context.Context, tx pgx.Tx) error {
+// DropIndexes drops the keys and indexes of the large tables: rows are copied faster without them.
+func (g Generation) DropIndexes(ctx context.Context, tx pgx.Tx) error {
 	statements, err := lines(ctx, tx, fmt.Sprintf(`
 		select format('alter table %%s drop constraint %%I', conrelid::regclass, conname)
 		from pg_constraint c
@@ -22,21 +22,21 @@ func (g Generation) Strip(ctx context.Context, tx pgx.Tx) error {
 		from pg_index i
 		join pg_class t on t.oid = indrelid
 		where relnamespace = '%[1]s'::regnamespace and relname not in (%[2]s)
-		  and not exists (select from pg_constraint where conindid = indexrelid)`, g.Schema(), keepIndexes))
+		  and not exists (select from pg_constraint where conindid = indexrelid)`, g.Schema(), indexedTables))
 	if err != nil {
 		return err
 	}
 	return execute(ctx, tx, statements)
 }
 
-// Indexes are the statements that make what of the keys and indexes is missing, each to be executed with the generation's schema on the
-// search path.
-func (g Generation) Indexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
+// MissingIndexes returns the statements that create the missing keys and indexes. Each must be executed with the generation's schema on
+// the search path.
+func (g Generation) MissingIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("indexes: %w", err)
 	}
-	// What the tables should have is read off ones that are made for it and never seen by anybody.
+	// The wanted indexes are those of a temporary copy of the tables, which is rolled back.
 	defer func() { _ = tx.Rollback(ctx) }()
 	pattern := g.Schema() + "_pattern"
 	err = execute(ctx, tx, []string{"create schema " + pattern, "set local search_path to " + pattern, projectionDDL()})

@@ -196,7 +196,7 @@ func buildProjection(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	return g.GoLive(ctx, tx)
+	return g.MakeLive(ctx, tx)
 }
 
 // projectionDDL is the projection's files in order. Their names are unqualified: whoever applies them sets the search path.

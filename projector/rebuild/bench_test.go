@@ -55,10 +55,10 @@ func (s *stage) copyAndIndex() time.Duration {
 		if g, err = schema.NewGeneration(ctx, tx); err != nil {
 			return err
 		}
-		return g.Strip(ctx, tx)
+		return g.DropIndexes(ctx, tx)
 	})
 	if err == nil {
-		indexes, err = g.Indexes(ctx, conn)
+		indexes, err = g.MissingIndexes(ctx, conn)
 	}
 	rows := make(map[string]*bytes.Buffer)
 	for _, table := range store.Tables() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgerrcode"
@@ -15,14 +16,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Config is what there is to work with.
+// Config is what all operations need.
 type Config struct {
 	JetStream jetstream.JetStream
 	Stream    string
-	Database  *pgxpool.Pool // the primary; as the schema's owner, save for a verification
-	Memory    int64         // for what is folded, in bytes, roughly; 0: 2 GiB
-	Workers   int           // parts folded, and indexes made, at a time; 0: one a processor
-	Batch     int           // messages in one portion, and in one transaction behind the live generation; 0: 2000
+	Database  *pgxpool.Pool // of the primary, as the schema's owner; a verification only reads
+	Memory    int64         // bytes for folded rows, about; 0: 2 GiB
+	Workers   int           // parts folded, and indexes created, at a time; 0: one per processor
+	Batch     int           // messages read at a time, and applied in one transaction while following; 0: 2000
+
 	// MaxLiveLag is the lag of the live projection above which the work waits, until the lag is at most half of it; 0: it never waits.
 	MaxLiveLag time.Duration
 	// Throttled is called with the reason why the work waits, and with an empty string when it continues; may be nil.
@@ -32,33 +34,6 @@ type Config struct {
 
 	throttle *throttle
 }
-
-// Progress is how far a step has come.
-type Progress struct {
-	Step        Step
-	Done, Total int64 // of the step; 0: not known
-	Part        Part  // of StepFold: what was gone on with
-}
-
-// Part is a part of a partition that is being folded.
-type Part struct {
-	Partition, Number int
-	Done, Total       int64 // messages
-}
-
-// Step is a stretch of the work.
-type Step string
-
-// The steps, in order.
-const (
-	StepPlan    Step = "plan"
-	StepFold    Step = "fold"    // messages
-	StepIndex   Step = "index"   // statements
-	StepFollow  Step = "follow"  // messages
-	StepCompare Step = "compare" // rows
-	StepSwitch  Step = "switch"
-	StepDrop    Step = "drop"
-)
 
 func (c Config) complete() Config {
 	if c.Memory == 0 {
@@ -80,11 +55,11 @@ func (c Config) complete() Config {
 	return c
 }
 
-// live is the schema that is served.
-const live = "projection"
+// liveSchema is the schema of the live generation.
+const liveSchema = "projection"
 
-// pool is a pool like Database with further settings of its sessions. It has a connection for all that holds one while it asks for
-// another.
+// pool opens a pool like Database, with additional session settings. It is large enough for the goroutines that hold one connection
+// while they wait for another.
 func (c Config) pool(ctx context.Context, session map[string]string) (*pgxpool.Pool, error) {
 	config := c.Database.Config()
 	config.MaxConns = max(config.MaxConns, int32(2*c.Workers+followers+4))
@@ -100,33 +75,33 @@ func withConn(ctx context.Context, pool *pgxpool.Pool, work func(*pgx.Conn) erro
 	return pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return work(c.Conn()) })
 }
 
-// ErrBusy is work that another program is in the middle of.
-var ErrBusy = errors.New("another rebuild, rollback, repair or verification is under way")
+// ErrBusy means that another process holds the lock of these operations.
+var ErrBusy = errors.New("another operation is in progress: a rebuild, rollback, repair or verification")
 
-// lock is the advisory lock that lets one rebuild, rollback or repair work at a time, or several verifications: "rebuild" in ASCII.
-const lock = 0x72656275696c64
+const (
+	// operationLock is the key of the advisory lock of all operations: "rebuild" in ASCII.
+	operationLock = 0x72656275696c64
+	// operationLockTimeout is long enough for the lock of a process that has just ended to be released.
+	operationLockTimeout = "2s"
+)
 
-// patience is how long the lock is waited for: one whose program has just ended is let go in a moment.
-const patience = "2s"
-
-// exclusively does work that nobody else may do at the same time, with a pool of its own. Beside others' sharing it is shared.
-func exclusively(ctx context.Context, c Config, shared bool, work func(Config) error) (err error) {
+// withLock does work under the advisory lock of all operations, with a pool for the work alone. Verifications share the lock.
+func withLock(ctx context.Context, c Config, shared bool, work func(Config) error) (err error) {
 	conn, err := pgx.ConnectConfig(ctx, c.Database.Config().ConnConfig)
 	if err != nil {
 		return fmt.Errorf("PostgreSQL: %w", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	statement := "set lock_timeout = '" + patience + "'; select pg_advisory_lock(%d)"
+	function := "pg_advisory_lock"
 	if shared {
-		statement = "set lock_timeout = '" + patience + "'; select pg_advisory_lock_shared(%d)"
+		function = "pg_advisory_lock_shared"
 	}
-	_, err = conn.Exec(ctx, fmt.Sprintf(statement, int64(lock)))
-	var refusal *pgconn.PgError
+	_, err = conn.Exec(ctx, fmt.Sprintf("set lock_timeout = '%s'; select %s(%d)", operationLockTimeout, function, int64(operationLock)))
 	switch {
-	case errors.As(err, &refusal) && refusal.Code == pgerrcode.LockNotAvailable:
+	case hasCode(err, pgerrcode.LockNotAvailable):
 		return ErrBusy
 	case err != nil:
-		return fmt.Errorf("lock: %w", err)
+		return fmt.Errorf("operation lock: %w", err)
 	}
 	pool, err := c.pool(ctx, nil)
 	if err != nil {
@@ -135,4 +110,67 @@ func exclusively(ctx context.Context, c Config, shared bool, work func(Config) e
 	defer pool.Close()
 	c.Database = pool
 	return work(c)
+}
+
+// hasCode reports whether PostgreSQL refused a statement with a SQLSTATE.
+func hasCode(err error, code string) bool {
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) && refusal.Code == code
+}
+
+// Progress is how far a step has come.
+type Progress struct {
+	Step        Step
+	Done, Total int64 // of the step; a Total of 0 is not known
+	Part        Part  // of StepFold: the part whose messages were read
+}
+
+// Part is a part of a partition that is being folded.
+type Part struct {
+	Partition, Number int
+	Done, Total       int64 // messages
+}
+
+// Step is a step of an operation.
+type Step string
+
+// The steps, in order.
+const (
+	StepPlan    Step = "plan"
+	StepFold    Step = "fold"    // counts messages
+	StepIndex   Step = "index"   // counts statements
+	StepFollow  Step = "follow"  // counts messages
+	StepCompare Step = "compare" // counts rows
+	StepSwitch  Step = "switch"
+	StepDrop    Step = "drop"
+)
+
+// foldProgress reports the progress of all parts that are folded.
+type foldProgress struct {
+	report func(Progress)
+	total  int64
+	done   atomic.Int64
+}
+
+func newFoldProgress(c Config, parts []part) *foldProgress {
+	p := &foldProgress{report: c.Progress}
+	for _, part := range parts {
+		p.total += part.events
+	}
+	if p.total > 0 {
+		p.report(Progress{Step: StepFold, Total: p.total})
+	}
+	return p
+}
+
+// of returns a function that adds messages of one part.
+func (p *foldProgress) of(part part) func(messages int64) {
+	now := Part{Partition: int(part.target.Partition), Number: part.number, Total: part.events}
+	return func(messages int64) {
+		if messages == 0 {
+			return
+		}
+		now.Done += messages
+		p.report(Progress{Step: StepFold, Done: p.done.Add(messages), Total: p.total, Part: now})
+	}
 }

@@ -3,11 +3,13 @@ package rebuild
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
@@ -15,30 +17,34 @@ import (
 	"callboard/schema"
 )
 
-//go:embed lost.sql
-var lostSQL string
+var (
+	//go:embed part_done.sql
+	partDoneSQL string
 
-// filling puts parts into a generation.
-type filling struct {
+	//go:embed drop_lost_dead_letters.sql
+	dropLostDeadLettersSQL string
+)
+
+// filler folds parts and copies their rows into a generation.
+type filler struct {
 	config     Config
-	progress   *progress
+	progress   *foldProgress
 	source     *source
 	generation schema.Generation
-	followed   map[int16]bool // false: the live position isn't one of this stream's, which has lost messages
-	pool       *pgxpool.Pool  // with the generation's tables on its search path
+	intact     intactPositions
+	pool       *pgxpool.Pool // with the generation's tables on its search path
 	read, rows atomic.Int64
 
-	mu   sync.Mutex          // guards what follows
-	lost []UnreadableMessage // retries of dead letters that can't be read any more
+	mu         sync.Mutex          // guards what follows
+	unreadable []UnreadableMessage // retries of dead letters that can no longer be read
 }
 
-// fill folds and copies parts, some at a time.
-func (f *filling) fill(ctx context.Context, parts []part) error {
+func (f *filler) fill(ctx context.Context, parts []part) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(f.config.Workers)
 	for _, p := range parts {
 		group.Go(func() error {
-			if err := f.part(ctx, p); err != nil {
+			if err := f.fillPart(ctx, p); err != nil {
 				return fmt.Errorf("partition %d: %w", p.target.Partition, err)
 			}
 			return nil
@@ -47,46 +53,106 @@ func (f *filling) fill(ctx context.Context, parts []part) error {
 	return group.Wait()
 }
 
-func (f *filling) part(ctx context.Context, p part) error {
-	folding := newFolding(f.source, store.New(f.pool), p, f.progress.of(p))
-	if err := folding.extend(ctx, p.target); err != nil {
+// fillPart folds a part in memory. Then one transaction copies its rows and records that it is done.
+func (f *filler) fillPart(ctx context.Context, p part) error {
+	folder := newPartFolder(f.source, store.New(f.pool), p, f.progress.of(p))
+	if err := folder.foldUpTo(ctx, p.target); err != nil {
 		return err
 	}
 	f.mu.Lock()
-	f.lost = append(f.lost, letters(folding.FailedRetries)...)
+	f.unreadable = append(f.unreadable, unreadableMessages(folder.FailedRetries)...)
 	f.mu.Unlock()
 	if err := f.config.throttle.wait(ctx); err != nil {
 		return err
 	}
 	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {
-		rows, err := store.WithTx(tx).CopyInto(ctx, folding.Changes)
+		rows, err := store.WithTx(tx).CopyInto(ctx, folder.Changes)
 		if err != nil {
 			return err
 		}
-		if err := f.forget(ctx, tx, folding); err != nil {
+		if err := f.dropLostDeadLetters(ctx, tx, folder); err != nil {
 			return err
 		}
+		read := folder.Changes.MessageCounts.TotalRead()
 		f.rows.Add(rows)
-		f.read.Add(folding.Changes.MessageCounts.TotalRead())
-		tag, err := tx.Exec(ctx, doneSQL, f.generation.ID, p.target.Partition, p.number, folding.Changes.MessageCounts.TotalRead())
+		f.read.Add(read)
+		tag, err := tx.Exec(ctx, partDoneSQL, f.generation.ID, p.target.Partition, p.number, read)
 		if err == nil && tag.RowsAffected() != 1 {
-			err = ErrBusy // it was done meanwhile
+			err = ErrBusy // another run has done the part
 		}
 		return err
 	})
 }
 
-// forget drops the dead letters of a partition whose stream has lost its end, as far as it has lost them. Nobody adds any meanwhile: its
-// projector has stopped.
-func (f *filling) forget(ctx context.Context, tx pgx.Tx, folding *folding) error {
-	to := folding.Changes.To
-	if followed, known := f.followed[to.Partition]; followed || !known {
+// dropLostDeadLetters resolves the dead letters whose messages the stream has lost. No dead letter is added meanwhile, because the
+// partition's projector has stopped.
+func (f *filler) dropLostDeadLetters(ctx context.Context, tx pgx.Tx, folder *partFolder) error {
+	to := folder.Changes.To
+	if !f.intact.lost(to.Partition) {
 		return nil
 	}
-	for _, stamp := range folding.Reader.UnseenDeadLetters() {
-		if _, err := tx.Exec(ctx, lostSQL, to.Stream.Name, to.Stream.Created, int64(stamp.Sequence), stamp.StoredAt.Std()); err != nil {
+	for _, id := range folder.Reader.UnseenDeadLetters() {
+		if _, err := tx.Exec(ctx, dropLostDeadLettersSQL, to.Stream.Name, to.Stream.Created, int64(id.Sequence), id.StoredAt.Std()); err != nil {
 			return fmt.Errorf("lost dead letters: %w", err)
 		}
 	}
 	return nil
+}
+
+// createIndexes creates the keys and indexes of a filled generation, then collects statistics for the planner.
+func createIndexes(ctx context.Context, c Config, g schema.Generation, pool *pgxpool.Pool) error {
+	var statements []string
+	err := withConn(ctx, c.Database, func(conn *pgx.Conn) (err error) {
+		statements, err = g.MissingIndexes(ctx, conn)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var vacuums []string
+	for _, table := range store.Tables() {
+		// A parallel vacuum needs shared memory, of which containers have little.
+		vacuums = append(vacuums, "vacuum (analyze, parallel 0) "+table)
+	}
+	var done atomic.Int64
+	total := int64(len(statements) + len(vacuums))
+	for _, list := range [][]string{statements, vacuums} {
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(c.Workers)
+		for _, statement := range list {
+			group.Go(func() error {
+				if err := c.throttle.wait(ctx); err != nil {
+					return err
+				}
+				if err := execMaintenance(ctx, pool, statement); err != nil {
+					return err
+				}
+				c.Progress(Progress{Step: StepIndex, Done: done.Add(1), Total: total})
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execMaintenance executes a statement that needs memory and time. The next run needs the index's name if this process is killed, so
+// the server is asked to notice a lost client, where its operating system can.
+func execMaintenance(ctx context.Context, pool *pgxpool.Pool, statement string) error {
+	return withConn(ctx, pool, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "set client_connection_check_interval = '1s'")
+		var refusal *pgconn.PgError
+		if err != nil && !errors.As(err, &refusal) {
+			return fmt.Errorf("index: %w", err)
+		}
+		if _, err := conn.Exec(ctx, "set maintenance_work_mem = '256MB'; set lock_timeout = 0"); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+		return nil
+	})
 }

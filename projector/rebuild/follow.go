@@ -3,12 +3,15 @@ package rebuild
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,35 +22,43 @@ import (
 	"callboard/schema"
 )
 
-//go:embed adopt.sql
-var adoptSQL string
+var (
+	//go:embed take_over_dead_letters.sql
+	takeOverDeadLettersSQL string
 
-// follower brings a generation that isn't live to where the live one stands, and never further: what the live one decides about a
-// message (a lift of the clock, a dead letter) is on record before the follower comes to it.
+	//go:embed write_pause.sql
+	writePauseSQL string
+)
+
+// followers is how many partitions follow at a time.
+const followers = 8
+
+// follower brings a generation to the positions of the live one, and never further: what the live one decides about a message, such as
+// a clock adjustment or a dead letter, is recorded before the follower reads the message.
 type follower struct {
 	source *source
 	pool   *pgxpool.Pool // with the generation's tables on its search path
 	store  *store.Store
 	schema string
-	sound  map[int16]bool // false: the live position isn't one of this stream's, so that nobody is followed there
+	intact intactPositions
 
-	mu   sync.Mutex          // guards what follows
-	lost []UnreadableMessage // messages that the live generation has applied, and that can't be read any more
+	mu         sync.Mutex          // guards what follows
+	unreadable []UnreadableMessage // messages that the live generation applied
 }
 
-func newFollower(ctx context.Context, c Config, s *source, g schema.Generation, sound map[int16]bool) (*follower, error) {
-	// A projector may hold a dead letter that it tries again, and wait for the standstill that waits for the follower.
+func newFollower(ctx context.Context, c Config, s *source, g schema.Generation, intact intactPositions) (*follower, error) {
+	// A projector that holds the row of a dead letter, to retry it, may wait for the write pause, which waits for the follower.
 	pool, err := c.pool(ctx, map[string]string{"search_path": g.Schema(), "lock_timeout": "2s"})
 	if err != nil {
 		return nil, err
 	}
-	// Nobody is waited for while the live generation stands still.
-	hurried := *s
-	hurried.pause = func(context.Context) error { return nil }
-	return &follower{source: &hurried, pool: pool, store: store.New(pool), schema: g.Schema(), sound: sound}, nil
+	// A throttle would make a write pause longer.
+	unthrottled := *s
+	unthrottled.throttle = func(context.Context) error { return nil }
+	return &follower{source: &unthrottled, pool: pool, store: store.New(pool), schema: g.Schema(), intact: intact}, nil
 }
 
-// follow comes to where the positions stand, and returns how many messages that took.
+// follow applies messages up to the positions, except in partitions whose live position the stream has lost. It returns their number.
 func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int64, error) {
 	var from map[int16]store.Position
 	err := withConn(ctx, f.pool, func(conn *pgx.Conn) (err error) {
@@ -62,11 +73,11 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 	group.SetLimit(followers)
 	for partition, target := range to {
 		at := from[partition]
-		if !f.follows(partition) || f.there(at, target) {
+		if f.intact.lost(partition) || caughtUp(at, target) {
 			continue
 		}
 		group.Go(func() error {
-			n, err := f.partition(ctx, at, target)
+			n, err := f.followPartition(ctx, at, target)
 			applied.Add(n)
 			return err
 		})
@@ -75,53 +86,38 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 	return applied.Load(), err
 }
 
-// follows tells whether the live position is one to come to.
-func (f *follower) follows(partition int16) bool {
-	sound, known := f.sound[partition]
-	return sound || !known
-}
-
-// holds is an error where the stream has lost what the live generation has applied: it was found to be sound.
-func (f *follower) holds(ctx context.Context, positions map[int16]store.Position) error {
-	followed := maps.Clone(positions)
-	maps.DeleteFunc(followed, func(partition int16, _ store.Position) bool { return !f.follows(partition) })
-	return f.source.mustHold(ctx, followed)
-}
-
-// there tells whether a position needs to go no further. A partition that nobody had claimed at first may have gone further than its
-// projector, which then publishes no watermark but the clock of what it has applied: nothing has come behind one.
-func (f *follower) there(at, target store.Position) bool {
+// caughtUp reports whether a position has reached the target. A partition without a live position is folded to the stream's end, so it
+// can be above the position of the projector that claims it later. That projector publishes no watermark but the clock of what it has
+// applied, so no event is applied after a watermark that promises it.
+func caughtUp(at, target store.Position) bool {
 	if at.Sequence > target.Sequence {
-		return at.RetrySeq >= target.RetrySeq // a retry belongs behind what is there
+		return at.RetrySeq >= target.RetrySeq // a later retry is applied after the messages
 	}
 	return at.Sequence == target.Sequence && at.RetrySeq == target.RetrySeq && at.Clock == target.Clock
 }
 
-// followers is how many partitions are brought on at a time.
-const followers = 8
-
-func (f *follower) partition(ctx context.Context, at, target store.Position) (applied int64, err error) {
+func (f *follower) followPartition(ctx context.Context, at, target store.Position) (applied int64, err error) {
 	if at.Stream.Name == "" {
 		at = store.Position{Partition: target.Partition, Stream: f.source.identity}
 		if err := f.store.InsertPosition(ctx, at); err != nil {
 			return 0, err
 		}
 	}
-	if err := f.adopt(ctx, at); err != nil {
+	if err := f.takeOverDeadLetters(ctx, at); err != nil {
 		return 0, err
 	}
-	record, err := f.store.Decisions(ctx, at)
+	decisions, err := f.store.Decisions(ctx, at)
 	if err != nil {
 		return 0, err
 	}
 	applier := ingest.Applier{
 		JetStream: f.source.js,
 		Store:     f.store,
-		Reader:    ingest.Reader{Decisions: record.Until(target.RetrySeq)},
+		Reader:    ingest.Reader{Decisions: decisions.Until(target.RetrySeq)},
 		Position:  at,
 		OnCommit: func(c store.ChangeSet) {
 			applied += c.MessageCounts.TotalRead()
-			f.note(c)
+			f.addUnreadable(c)
 		},
 	}
 	err = f.source.read(ctx, at.Partition, at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
@@ -137,28 +133,27 @@ func (f *follower) partition(ctx context.Context, at, target store.Position) (ap
 	if err := applier.Apply(ctx, applier.Reader.TakeRetries(target.Sequence)); err != nil {
 		return applied, err
 	}
-	return applied, applier.Advance(ctx, stand(applier.Position, target))
+	return applied, applier.Advance(ctx, advanceTo(applier.Position, target))
 }
 
-// note keeps what couldn't be read.
-func (f *follower) note(c store.ChangeSet) {
+func (f *follower) addUnreadable(c store.ChangeSet) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lost = append(f.lost, letters(slices.Concat(c.DeadLetters, c.FailedRetries()))...)
+	f.unreadable = append(f.unreadable, unreadableMessages(slices.Concat(c.DeadLetters, c.FailedRetries()))...)
 }
 
-// adopt makes the live generation's dead letters above a position this one's, which is older than they are where it comes back. It
-// could perhaps read them, but its rows would appear behind watermarks that were published.
-func (f *follower) adopt(ctx context.Context, at store.Position) error {
-	_, err := f.pool.Exec(ctx, adoptSQL, at.Stream.Name, at.Stream.Created, at.Partition, int64(at.Sequence))
+// takeOverDeadLetters makes dead letters of newer generations, above a position, those of this generation. This generation may be able
+// to read them, but their rows would appear behind published watermarks.
+func (f *follower) takeOverDeadLetters(ctx context.Context, at store.Position) error {
+	_, err := f.pool.Exec(ctx, takeOverDeadLettersSQL, at.Stream.Name, at.Stream.Created, at.Partition, int64(at.Sequence))
 	if err != nil {
 		return fmt.Errorf("dead letters: %w", err)
 	}
 	return nil
 }
 
-// stand is a position that has come to the target's. It can be ahead already: of a partition that had no position when it was filled.
-func stand(at, target store.Position) store.Position {
+// advanceTo returns a position that has reached the target. See [caughtUp] for why it may be above the target already.
+func advanceTo(at, target store.Position) store.Position {
 	if target.LastMessage > at.LastMessage {
 		at.LastMessage, at.LastMessageAt = target.LastMessage, target.LastMessageAt
 	}
@@ -166,4 +161,56 @@ func stand(at, target store.Position) store.Position {
 	at.Clock.Now = max(at.Clock.Now, target.Clock.Now)
 	at.Clock.Watermark = max(at.Clock.Watermark, target.Clock.Watermark)
 	return at
+}
+
+const (
+	// maxWritePause is how long a write pause may wait for the follower.
+	maxWritePause = 10 * time.Second
+	// maxPauseTries is how often a write pause is tried.
+	maxPauseTries = 20
+)
+
+// pauseWrites makes the live generation's commits wait, brings the follower to its positions, and does work, all in one transaction. It
+// returns the length of the pause.
+func pauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(pgx.Tx) error) (pause time.Duration, err error) {
+	for range maxPauseTries {
+		pause, err = tryPauseWrites(ctx, pool, f, work)
+		commitHangs := hasCode(err, pgerrcode.LockNotAvailable)
+		tooLong := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+		if !commitHangs && !tooLong {
+			return pause, err
+		}
+	}
+	return 0, fmt.Errorf("write pause: a projector does not finish its commit, or the new generation does not catch up: %w", err)
+}
+
+func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(pgx.Tx) error) (pause time.Duration, err error) {
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, writePauseSQL); err != nil {
+			return fmt.Errorf("write pause: %w", err)
+		}
+		start := time.Now()
+		defer func() { pause = time.Since(start) }()
+		positions, err := store.Positions(ctx, tx.Conn(), liveSchema)
+		if err != nil {
+			return err
+		}
+		if err := f.catchUp(ctx, positions); err != nil {
+			return err
+		}
+		return work(tx)
+	})
+	return pause, err
+}
+
+// catchUp follows to the positions of the paused live generation. It is an error if the stream has lost messages since they were intact.
+func (f *follower) catchUp(ctx context.Context, positions map[int16]store.Position) error {
+	ctx, cancel := context.WithTimeout(ctx, maxWritePause)
+	defer cancel()
+	if _, err := f.follow(ctx, positions); err != nil {
+		return err
+	}
+	followed := maps.Clone(positions)
+	maps.DeleteFunc(followed, func(partition int16, _ store.Position) bool { return f.intact.lost(partition) })
+	return f.source.verifyPositions(ctx, followed)
 }

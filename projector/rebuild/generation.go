@@ -5,7 +5,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/cenkalti/backoff/v4"
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 
 	"callboard/projector/store"
@@ -13,23 +16,24 @@ import (
 )
 
 var (
-	//go:embed building.sql
-	buildingSQL string
+	//go:embed unfinished.sql
+	unfinishedSQL string
 
-	//go:embed parts.sql
-	partsSQL string
+	//go:embed insert_part.sql
+	insertPartSQL string
 
-	//go:embed part.sql
-	partSQL string
+	//go:embed open_parts.sql
+	openPartsSQL string
 
-	//go:embed done.sql
-	doneSQL string
+	//go:embed raise_positions.sql
+	raisePositionsSQL string
+
+	//go:embed drop_skipped_dead_letters.sql
+	dropSkippedDeadLettersSQL string
 )
 
-// errNoLive is a database without a live generation.
-var errNoLive = errors.New("there is no projection: run 'callboard migrate'")
+var errNoLive = errors.New("no live generation: run 'callboard migrate'")
 
-// liveGeneration is the one that is served.
 func liveGeneration(ctx context.Context, conn *pgx.Conn) (g schema.Generation, err error) {
 	err = conn.QueryRow(ctx, "select id from control.generation where state = 'live'").Scan(&g.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -41,19 +45,18 @@ func liveGeneration(ctx context.Context, conn *pgx.Conn) (g schema.Generation, e
 	return g, nil
 }
 
-// foreign tells whether another release built what is served.
-func foreign(ctx context.Context, conn *pgx.Conn) (yes bool, err error) {
-	err = conn.QueryRow(ctx, "select definition <> $1 from control.generation where state = 'live'", schema.Definition()).Scan(&yes)
+// hasOtherDefinition reports whether another release built the live generation.
+func hasOtherDefinition(ctx context.Context, conn *pgx.Conn) (other bool, err error) {
+	err = conn.QueryRow(ctx, "select definition <> $1 from control.generation where state = 'live'", schema.Definition()).Scan(&other)
 	if err != nil {
 		return false, fmt.Errorf("generation: %w", err)
 	}
-	return yes, nil
+	return other, nil
 }
 
-// unfinished is a generation that an earlier run began and that this one can go on with. One that it can't go on with is dropped: it
-// is another release's, or of another stream.
-func unfinished(ctx context.Context, tx pgx.Tx, stream store.Stream) (g schema.Generation, usable bool, err error) {
-	err = tx.QueryRow(ctx, buildingSQL, schema.Definition(), stream.Name, stream.Created).Scan(&g.ID, &usable)
+// findUnfinished returns the generation of an earlier run if this run can continue it. It drops one of another release or stream.
+func findUnfinished(ctx context.Context, tx pgx.Tx, stream store.Stream) (g schema.Generation, usable bool, err error) {
+	err = tx.QueryRow(ctx, unfinishedSQL, schema.Definition(), stream.Name, stream.Created).Scan(&g.ID, &usable)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return g, false, nil
@@ -65,30 +68,30 @@ func unfinished(ctx context.Context, tx pgx.Tx, stream store.Stream) (g schema.G
 	return g, true, nil
 }
 
-// begin makes a generation with its plan.
-func begin(ctx context.Context, tx pgx.Tx, stream store.Stream, parts []part) (g schema.Generation, err error) {
+// createGeneration creates an empty generation without indexes, and records its parts.
+func createGeneration(ctx context.Context, tx pgx.Tx, stream store.Stream, parts []part) (g schema.Generation, err error) {
 	if g, err = schema.NewGeneration(ctx, tx); err != nil {
 		return g, err
 	}
-	if err := g.Strip(ctx, tx); err != nil {
+	if err := g.DropIndexes(ctx, tx); err != nil {
 		return g, err
 	}
 	batch := new(pgx.Batch)
 	batch.Queue("update control.generation set stream = $2, stream_created = $3 where id = $1", g.ID, stream.Name, stream.Created)
 	for _, p := range parts {
-		batch.Queue(partSQL, g.ID, p.target.Partition, p.number, p.systems, int64(p.target.Sequence), p.target.RetrySeq)
+		batch.Queue(insertPartSQL, g.ID, p.target.Partition, p.number, p.systems, int64(p.target.Sequence), p.target.RetrySeq)
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return g, fmt.Errorf("plan: %w", err)
+		return g, fmt.Errorf("parts: %w", err)
 	}
 	return g, nil
 }
 
-// planned are a generation's parts that are not done.
-func planned(ctx context.Context, tx pgx.Tx, g schema.Generation, stream store.Stream) (parts []part, err error) {
-	rows, err := tx.Query(ctx, partsSQL, g.ID)
+// openParts returns the recorded parts that are not done.
+func openParts(ctx context.Context, tx pgx.Tx, g schema.Generation, stream store.Stream) (parts []part, err error) {
+	rows, err := tx.Query(ctx, openPartsSQL, g.ID)
 	if err != nil {
-		return nil, fmt.Errorf("plan: %w", err)
+		return nil, fmt.Errorf("parts: %w", err)
 	}
 	parts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p part, err error) {
 		p.target.Stream = stream
@@ -96,7 +99,102 @@ func planned(ctx context.Context, tx pgx.Tx, g schema.Generation, stream store.S
 		return p, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("plan: %w", err)
+		return nil, fmt.Errorf("parts: %w", err)
 	}
 	return parts, nil
+}
+
+// switchGenerations makes a generation live during a write pause, and the live one the previous. Readers continue; projectors find
+// their epochs outdated and start again from the positions.
+func switchGenerations(ctx context.Context, tx pgx.Tx, from, to schema.Generation) error {
+	now, err := liveGeneration(ctx, tx.Conn())
+	if err != nil {
+		return err
+	}
+	if now != from {
+		return ErrBusy // another operation has switched meanwhile
+	}
+	if _, err := tx.Exec(ctx, dropSkippedDeadLettersSQL, from.ID, to.ID); err != nil {
+		return fmt.Errorf("switch: %w", err)
+	}
+	if _, err := tx.Exec(ctx, fmt.Sprintf(raisePositionsSQL, to.Schema())); err != nil {
+		return fmt.Errorf("switch: %w", err)
+	}
+	if err := from.MakePrevious(ctx, tx); err != nil {
+		return err
+	}
+	return to.MakeLive(ctx, tx)
+}
+
+// State is the state of a generation that can be dropped.
+type State string
+
+// The states.
+const (
+	Unfinished State = "building" // a rebuild has not finished it
+	Previous   State = "previous" // a rollback would make it live
+)
+
+const (
+	// readTablesTimeout is the lock timeout for tables that a transaction may still read. It is shorter than PostgreSQL's
+	// deadlock_timeout: the transaction may wait for another of the tables.
+	readTablesTimeout = "200ms"
+	// ownTablesTimeout is the lock timeout for tables that nobody reads. It is long enough for autovacuum to give way.
+	ownTablesTimeout = "5s"
+	// dropInterval is the time between two attempts to drop a generation.
+	dropInterval = 200 * time.Millisecond
+	// maxDropRetries allows a minute or two.
+	maxDropRetries = 300
+)
+
+// Drop drops the generations of a state, and returns their numbers, the newest first.
+func Drop(ctx context.Context, c Config, state State) (dropped []int64, err error) {
+	err = withLock(ctx, c.complete(), false, func(c Config) error {
+		dropped, err = dropGenerations(ctx, c, state, 0)
+		return err
+	})
+	return dropped, err
+}
+
+// dropGenerations drops the generations of a state, except one.
+func dropGenerations(ctx context.Context, c Config, state State, except int64) (dropped []int64, err error) {
+	timeout := readTablesTimeout
+	if state == Unfinished {
+		timeout = ownTablesTimeout
+	}
+	err = withConn(ctx, c.Database, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, "select id from control.generation where state = $1 and id <> $2 order by id desc", state, except)
+		if err != nil {
+			return fmt.Errorf("drop: %w", err)
+		}
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil {
+			return fmt.Errorf("drop: %w", err)
+		}
+		for _, id := range ids {
+			if err := dropWithRetries(ctx, conn, schema.Generation{ID: id}, timeout); err != nil {
+				return fmt.Errorf("generation %d: %w", id, err)
+			}
+			dropped = append(dropped, id)
+		}
+		return nil
+	})
+	return dropped, err
+}
+
+// dropWithRetries drops a generation. Between attempts, a transaction that has read one of the tables can lock the others.
+func dropWithRetries(ctx context.Context, conn *pgx.Conn, g schema.Generation, lockTimeout string) error {
+	retries := backoff.WithMaxRetries(backoff.NewConstantBackOff(dropInterval), maxDropRetries)
+	return backoff.Retry(func() error {
+		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "set local lock_timeout = '"+lockTimeout+"'"); err != nil {
+				return fmt.Errorf("drop: %w", err)
+			}
+			return g.Drop(ctx, tx)
+		})
+		if err != nil && !hasCode(err, pgerrcode.LockNotAvailable) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(retries, ctx))
 }

@@ -13,25 +13,38 @@ import (
 
 // part is some phone systems of a partition, which are folded together.
 type part struct {
-	number  int
-	target  store.Position      // where the partition is to stand
-	systems []uuid.UUID         // nil: all of the partition's
-	about   []uuid.UUID         // whose messages the stream has, of these
-	events  int64               // of these, as the stream counts them
-	sizes   map[uuid.UUID]int64 // of all of the partition's
+	number   int
+	target   store.Position      // where folding ends
+	systems  []uuid.UUID         // nil: all of the partition
+	compared []uuid.UUID         // the phone systems whose rows a verification compares
+	events   int64               // messages of the part
+	sizes    map[uuid.UUID]int64 // messages of every phone system of the partition
 }
 
-// folding folds a part in memory.
-type folding struct {
+// size returns the number of the part's messages.
+func (p part) size() (messages int64) {
+	if p.systems == nil {
+		for _, n := range p.sizes {
+			messages += n
+		}
+	}
+	for _, system := range p.systems {
+		messages += p.sizes[system]
+	}
+	return messages
+}
+
+// partFolder folds a part in memory.
+type partFolder struct {
 	ingest.Folder
 	source *source
-	store  *store.Store // whose record of the first time counts
+	store  *store.Store // has the decisions of the first fold
 	read   func(messages int64)
 }
 
-func newFolding(s *source, st *store.Store, p part, read func(int64)) *folding {
+func newPartFolder(s *source, st *store.Store, p part, read func(messages int64)) *partFolder {
 	from := store.Position{Partition: p.target.Partition, Stream: s.identity}
-	return &folding{
+	return &partFolder{
 		Folder: ingest.Folder{
 			JetStream: s.js,
 			Reader:    ingest.Reader{Systems: setOf(p.systems)},
@@ -54,13 +67,13 @@ func setOf(systems []uuid.UUID) ingest.Systems {
 	return set
 }
 
-// extend folds on to where the target stands.
-func (f *folding) extend(ctx context.Context, target store.Position) error {
-	record, err := f.store.Decisions(ctx, f.Changes.To)
+// foldUpTo folds the messages after those that were folded before, up to a position.
+func (f *partFolder) foldUpTo(ctx context.Context, target store.Position) error {
+	decisions, err := f.store.Decisions(ctx, f.Changes.To)
 	if err != nil {
 		return err
 	}
-	f.Reader.Decisions = record.Until(target.RetrySeq)
+	f.Reader.Decisions = decisions.Until(target.RetrySeq)
 	at := f.Changes.To
 	err = f.source.read(ctx, at.Partition, at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
 		items, err := f.Reader.Read(messages)

@@ -18,26 +18,26 @@ import (
 	"callboard/schema"
 )
 
-// source reads the stream again.
+// source reads the stream from its beginning.
 type source struct {
 	js       jetstream.JetStream
 	identity store.Stream
 	batch    int
-	pause    func(context.Context) error // asked before every portion; it waits while others need the machine
+	throttle func(context.Context) error // called before every portion; may wait
 }
 
 const (
-	// silence is how long a consumer may say nothing although there are messages.
-	silence = 30 * time.Second
-	// idle is how long the server keeps a consumer that nobody reads from.
-	idle = time.Minute
-	// maxTries is how often reading begins anew without having come further.
-	maxTries = 8
+	// deliveryTimeout is how long a consumer may deliver nothing while its partition has messages.
+	deliveryTimeout = 30 * time.Second
+	// consumerExpiry is how long the server keeps a consumer that nobody reads from.
+	consumerExpiry = time.Minute
+	// maxReadRetries is how often reading is retried without progress.
+	maxReadRetries = 8
 )
 
-var errSilent = errors.New("the consumer stopped delivering while its partition has messages")
+var errNotDelivering = errors.New("the consumer stopped delivering while its partition has messages")
 
-// newSource is the stream as it is now. One whose beginning is gone can't give a projection again.
+// newSource checks that the stream can be read from its first event.
 func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, error) {
 	stream, err := c.JetStream.Stream(ctx, c.Stream)
 	if err != nil {
@@ -45,7 +45,7 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 	}
 	info := stream.CachedInfo()
 	if info.Config.AllowDirect {
-		return nil, nil, fmt.Errorf("stream %s has allow_direct on: a replica that lags could hide events that it holds; turn it off", c.Stream)
+		return nil, nil, fmt.Errorf("stream %s has allow_direct on, so a replica that lags could hide events: turn it off", c.Stream)
 	}
 	if err := schema.CheckMigrated(ctx, c.Database); err != nil {
 		return nil, nil, err
@@ -58,35 +58,35 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 		return nil, nil, err
 	}
 	if info.State.FirstSeq > 1 {
-		return nil, nil, fmt.Errorf("stream %s begins at sequence %d: what came before is gone, and a projection built from the rest would lack it",
+		return nil, nil, fmt.Errorf("stream %s begins at sequence %d, so a projection built from it would lack the events before: restore the stream",
 			c.Stream, info.State.FirstSeq)
 	}
-	return &source{js: c.JetStream, identity: ingest.StreamOf(info), batch: c.Batch, pause: c.throttle.wait}, info, nil
+	return &source{js: c.JetStream, identity: ingest.StreamOf(info), batch: c.Batch, throttle: c.throttle.wait}, info, nil
 }
 
-// mustHold is an error where some positions don't stand for what the stream has.
-func (s *source) mustHold(ctx context.Context, positions map[int16]store.Position) error {
-	sound, err := s.sound(ctx, positions)
+// verifyPositions is an error if a position is not a valid one of the stream.
+func (s *source) verifyPositions(ctx context.Context, positions map[int16]store.Position) error {
+	valid, err := s.validPositions(ctx, positions)
 	if err != nil {
 		return err
 	}
 	for partition := range positions {
-		if _, ok := sound[partition]; !ok {
-			return fmt.Errorf("partition %d was built from another stream than %s is now, or that has lost its end: run 'callboard rebuild'",
+		if _, ok := valid[partition]; !ok {
+			return fmt.Errorf("partition %d was built from another stream than %s, or the stream has lost its last messages: run 'callboard rebuild'",
 				partition, s.identity.Name)
 		}
 	}
 	return nil
 }
 
-// sound are the positions that stand for what the stream has. The others are of another stream, or of one that has lost its end.
-func (s *source) sound(ctx context.Context, positions map[int16]store.Position) (map[int16]store.Position, error) {
+// validPositions returns the positions whose messages the stream holds. The others are of another stream, or of messages that it has lost.
+func (s *source) validPositions(ctx context.Context, positions map[int16]store.Position) (map[int16]store.Position, error) {
 	stream, err := s.js.Stream(ctx, s.identity.Name)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", s.identity.Name, err)
 	}
 	var mu sync.Mutex
-	sound := make(map[int16]store.Position, len(positions))
+	valid := make(map[int16]store.Position, len(positions))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(followers)
 	for partition, p := range positions {
@@ -94,22 +94,22 @@ func (s *source) sound(ctx context.Context, positions map[int16]store.Position) 
 			continue
 		}
 		group.Go(func() error {
-			holds, err := ingest.IntactUpTo(ctx, stream, p)
-			if holds {
+			intact, err := ingest.IntactUpTo(ctx, stream, p)
+			if intact {
 				mu.Lock()
 				defer mu.Unlock()
-				sound[partition] = p
+				valid[partition] = p
 			}
 			return err
 		})
 	}
-	return sound, group.Wait()
+	return valid, group.Wait()
 }
 
-// read hands on the partition's messages above one sequence up to another, in portions. It begins again behind the last portion
-// where reading fails; what take returns ends it.
+// read passes the partition's messages above one sequence, up to another, to take, in portions. After an error of the stream it continues
+// behind the last portion; an error of take ends it.
 func (s *source) read(ctx context.Context, partition int16, above, upTo uint64, take func([]jetstream.Msg) error) error {
-	retry := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), maxTries)
+	retry := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), maxReadRetries)
 	at := above
 	return backoff.Retry(func() error {
 		r := reading{source: s, partition: partition, at: at, upTo: upTo, take: take}
@@ -122,13 +122,13 @@ func (s *source) read(ctx context.Context, partition int16, above, upTo uint64, 
 	}, backoff.WithContext(retry, ctx))
 }
 
-// reading is one consumer's worth of messages.
+// reading is one attempt to read, with one consumer.
 type reading struct {
 	*source
 	partition int16
-	at        uint64 // the last message that was taken
+	at        uint64 // the last message that take has
 	upTo      uint64
-	end       uint64 // where the partition ends, at least
+	end       uint64 // the partition's last message when the consumer was created
 	take      func([]jetstream.Msg) error
 }
 
@@ -138,7 +138,7 @@ func (r *reading) run(ctx context.Context) error {
 		return fmt.Errorf("stream %s: %w", r.identity.Name, err)
 	}
 	if now := ingest.StreamOf(stream.CachedInfo()); !now.Same(r.identity) {
-		return backoff.Permanent(fmt.Errorf("stream %s was created anew meanwhile", r.identity.Name))
+		return backoff.Permanent(fmt.Errorf("stream %s was replaced meanwhile", r.identity.Name))
 	}
 	filter := events.PartitionFilter(int(r.partition))
 	last, err := stream.GetLastMsgForSubject(ctx, filter)
@@ -157,7 +157,7 @@ func (r *reading) run(ctx context.Context) error {
 		OptStartSeq:       r.at + 1,
 		AckPolicy:         jetstream.AckNonePolicy,
 		MemoryStorage:     true,
-		InactiveThreshold: idle,
+		InactiveThreshold: consumerExpiry,
 	})
 	if err != nil {
 		return fmt.Errorf("consumer: %w", err)
@@ -168,24 +168,24 @@ func (r *reading) run(ctx context.Context) error {
 	}
 	err = r.consume(ctx, f)
 	f.Close()
-	// The server removes it in a while by itself.
+	// If this fails, the server removes the consumer when it expires.
 	_ = stream.DeleteConsumer(ctx, consumer.CachedInfo().Name)
 	return err
 }
 
 func (r *reading) consume(ctx context.Context, f *feed.Feed) error {
-	quiet := time.NewTimer(silence)
-	defer quiet.Stop()
+	silent := time.NewTimer(deliveryTimeout)
+	defer silent.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return backoff.Permanent(ctx.Err())
-		case <-quiet.C:
-			return errSilent
+		case <-silent.C:
+			return errNotDelivering
 		case err := <-f.Failed:
 			return err
 		case first := <-f.Messages:
-			quiet.Reset(silence)
+			silent.Reset(deliveryTimeout)
 			done, err := r.portion(ctx, f.Take(first, r.batch))
 			if done || err != nil {
 				return err
@@ -194,9 +194,9 @@ func (r *reading) consume(ctx context.Context, f *feed.Feed) error {
 	}
 }
 
-// portion takes messages, and tells whether they were the last.
+// portion passes messages to take, and reports whether they were the last.
 func (r *reading) portion(ctx context.Context, messages []jetstream.Msg) (done bool, err error) {
-	if err := r.pause(ctx); err != nil {
+	if err := r.throttle(ctx); err != nil {
 		return false, backoff.Permanent(err)
 	}
 	n := 0

@@ -1,4 +1,4 @@
--- Messages below the live positions that are dead letters for this generation alone.
+-- Messages at or below the live positions that are dead letters of generation $1 only.
 select d.sequence, d.subject, d.reason
 from control.dead_letter d
 join projection.position p using (partition, stream, stream_created)

@@ -14,40 +14,40 @@ import (
 	"callboard/projector/store"
 )
 
-// Verify folds the stream in memory and compares the rows that this gives with those that are served, as one snapshot for each part
-// has them. With systems, only these are looked at. It writes nothing and stops nobody. What another release built is compared in the
-// columns that both have; Missing says which it has not.
+// Verify folds the stream in memory and compares the rows with the served ones, in one snapshot for each part. With systems, it
+// compares only these. It writes nothing and pauses no writes. A projection that another release built is compared in the columns that
+// both releases have.
 func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Comparison, err error) {
 	c = c.complete()
-	pool, err := c.pool(ctx, map[string]string{"search_path": live})
+	pool, err := c.pool(ctx, map[string]string{"search_path": liveSchema})
 	if err != nil {
 		return result, err
 	}
 	defer pool.Close()
-	err = exclusively(ctx, c, true, func(c Config) error {
-		v := &verification{config: c, pool: pool, store: store.New(pool), collector: newCollector(c.Memory / int64(c.Workers))}
+	err = withLock(ctx, c, true, func(c Config) error {
+		v := &verifier{config: c, pool: pool, store: store.New(pool), collector: newCollector(c.Memory / int64(c.Workers))}
 		result, err = v.run(ctx, systems)
 		return err
 	})
 	return result, err
 }
 
-// verification compares the live generation with the stream.
-type verification struct {
-	config     Config
-	pool       *pgxpool.Pool
-	store      *store.Store
-	source     *source
-	shape      store.Catalog
-	partitions int
-	collector  *collector
-	progress   *progress
-	rowed      []uuid.UUID // phone systems that have rows
-	counted    bool        // it has a ledger; an earlier release's has none
-	foreign    bool        // another release built it
+// verifier compares the live generation with the stream.
+type verifier struct {
+	config           Config
+	pool             *pgxpool.Pool
+	store            *store.Store
+	source           *source
+	catalog          store.Catalog
+	partitions       int
+	collector        *collector
+	progress         *foldProgress
+	systems          []uuid.UUID // phone systems that have rows
+	hasMessageCounts bool        // false: the live generation is an earlier release's, which did not count messages
+	otherDefinition  bool
 }
 
-func (v *verification) run(ctx context.Context, systems []uuid.UUID) (result Comparison, err error) {
+func (v *verifier) run(ctx context.Context, systems []uuid.UUID) (result Comparison, err error) {
 	source, info, err := newSource(ctx, v.config)
 	if err != nil {
 		return result, err
@@ -56,7 +56,7 @@ func (v *verification) run(ctx context.Context, systems []uuid.UUID) (result Com
 	if v.partitions, err = events.Partitions(info.Config); err != nil {
 		return result, err
 	}
-	positions, err := v.look(ctx)
+	positions, err := v.readLive(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -64,12 +64,12 @@ func (v *verification) run(ctx context.Context, systems []uuid.UUID) (result Com
 	if err != nil {
 		return result, err
 	}
-	v.progress = newProgress(v.config, parts)
+	v.progress = newFoldProgress(v.config, parts)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(v.config.Workers)
 	for _, p := range parts {
 		group.Go(func() error {
-			if err := v.part(ctx, p); err != nil {
+			if err := v.verifyPart(ctx, p); err != nil {
 				return fmt.Errorf("partition %d: %w", p.target.Partition, err)
 			}
 			return nil
@@ -78,39 +78,41 @@ func (v *verification) run(ctx context.Context, systems []uuid.UUID) (result Com
 	if err := group.Wait(); err != nil {
 		return result, err
 	}
-	return v.collector.comparison(v.shape.Missing(), v.foreign), nil
+	return v.collector.comparison(v.catalog.Missing(), v.otherDefinition), nil
 }
 
-// look reads where the live generation stands, what its tables are like and whose rows they have.
-func (v *verification) look(ctx context.Context) (positions map[int16]store.Position, err error) {
+// readLive reads what is known of the live generation before the snapshots, and checks its positions.
+func (v *verifier) readLive(ctx context.Context) (positions map[int16]store.Position, err error) {
 	err = withConn(ctx, v.pool, func(conn *pgx.Conn) error {
-		if positions, err = store.Positions(ctx, conn, live); err != nil {
+		if positions, err = store.Positions(ctx, conn, liveSchema); err != nil {
 			return err
 		}
-		if v.shape, err = store.ReadCatalog(ctx, conn, live); err != nil {
+		if v.catalog, err = store.ReadCatalog(ctx, conn, liveSchema); err != nil {
 			return err
 		}
-		if v.foreign, err = foreign(ctx, conn); err != nil {
+		if v.otherDefinition, err = hasOtherDefinition(ctx, conn); err != nil {
 			return err
 		}
-		if v.rowed, err = store.PhoneSystemIDs(ctx, conn, v.shape); err != nil {
+		if v.systems, err = store.PhoneSystemIDs(ctx, conn, v.catalog); err != nil {
 			return err
 		}
-		return conn.QueryRow(ctx, "select to_regclass($1) is not null", live+"."+ledgerTable).Scan(&v.counted)
+		v.hasMessageCounts, err = hasMessageCounts(ctx, conn)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return positions, v.source.mustHold(ctx, positions)
+	return positions, v.source.verifyPositions(ctx, positions)
 }
 
-// parts are what is folded together. Rows of phone systems that the stream doesn't know go with the first part of their partition.
-func (v *verification) parts(ctx context.Context, positions map[int16]store.Position, systems []uuid.UUID) ([]part, error) {
+// parts returns a part for each of the systems, or all parts. A phone system that has rows and no messages is compared with the first
+// part of its partition.
+func (v *verifier) parts(ctx context.Context, positions map[int16]store.Position, systems []uuid.UUID) ([]part, error) {
 	var parts []part
 	for _, system := range systems {
 		target := positions[int16(events.Partition(system, v.partitions))]
 		only := []uuid.UUID{system}
-		parts = append(parts, part{number: len(parts), target: target, systems: only, about: only})
+		parts = append(parts, part{number: len(parts), target: target, systems: only, compared: only})
 	}
 	if len(systems) > 0 {
 		return parts, nil
@@ -119,62 +121,61 @@ func (v *verification) parts(ctx context.Context, positions map[int16]store.Posi
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[uuid.UUID]bool)
+	compared := make(map[uuid.UUID]bool)
 	for _, p := range parts {
-		for _, system := range p.about {
-			known[system] = true
+		for _, system := range p.compared {
+			compared[system] = true
 		}
 	}
-	for _, system := range v.rowed {
-		if known[system] {
+	for _, system := range v.systems {
+		if compared[system] {
 			continue
 		}
 		partition := int16(events.Partition(system, v.partitions))
 		first := slices.IndexFunc(parts, func(p part) bool { return p.target.Partition == partition })
-		parts[first].about = append(parts[first].about, system)
+		parts[first].compared = append(parts[first].compared, system)
 	}
 	return parts, nil
 }
 
-// part folds a part up to where a snapshot stands, and compares it with the snapshot's rows. Most is folded before there is one: it
-// keeps the server from cleaning up.
-func (v *verification) part(ctx context.Context, p part) error {
-	f := newFolding(v.source, v.store, p, v.progress.of(p))
-	if p.target.Clock.Now != 0 { // it has a position
-		if err := f.extend(ctx, p.target); err != nil {
+// verifyPart folds a part up to the position of a snapshot, and compares it with the snapshot's rows. It folds most messages before it
+// takes the snapshot, because a snapshot prevents the server from removing dead rows.
+func (v *verifier) verifyPart(ctx context.Context, p part) error {
+	f := newPartFolder(v.source, v.store, p, v.progress.of(p))
+	if p.target.Clock.Now != 0 { // the partition has a position
+		if err := f.foldUpTo(ctx, p.target); err != nil {
 			return err
 		}
 	}
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, v.pool, options, func(tx pgx.Tx) error {
-		positions, err := store.Positions(ctx, tx.Conn(), live)
+		positions, err := store.Positions(ctx, tx.Conn(), liveSchema)
 		if err != nil {
 			return err
 		}
-		if err := f.extend(ctx, positions[p.target.Partition]); err != nil {
+		if err := f.foldUpTo(ctx, positions[p.target.Partition]); err != nil {
 			return err
 		}
-		v.collector.unreadable(f.Unreadable())
-		if p.systems == nil {
-			if err := v.ledger(ctx, tx, f.Changes); err != nil {
-				return err
+		v.collector.addUnreadable(unreadableMessages(f.Unreadable()))
+		if p.systems == nil && v.hasMessageCounts {
+			served, err := store.ReadMessageCounts(ctx, tx.Conn(), liveSchema, p.target.Partition)
+			if err != nil {
+				return fmt.Errorf("message counts: %w", err)
 			}
+			v.collector.diffMessageCounts(p.target.Partition, f.Changes.MessageCounts, served)
 		}
-		return v.compare(folded(f.Changes.State, v.shape), stored(ctx, tx.Conn(), v.shape), p.about)
+		return v.compare(foldedRows(f.Changes.State, v.catalog), storedRows(ctx, tx.Conn(), v.catalog), p.compared)
 	})
 }
 
-func (v *verification) compare(should, served side, systems []uuid.UUID) error {
-	want, err := digests(should(store.Tables(), systems))
+func (v *verifier) compare(expected, served rowSource, systems []uuid.UUID) error {
+	want, err := digests(expected(store.Tables(), systems))
 	if err != nil {
 		return err
 	}
-	for _, d := range want {
-		v.collector.counted(d.Rows)
-	}
-	have, err := digests(served(store.Tables(), systems))
+	got, err := digests(served(store.Tables(), systems))
 	if err != nil {
 		return err
 	}
-	return v.collector.differences(suspects(want, have), should, served)
+	return v.collector.diff(want, got, expected, served)
 }

@@ -1,4 +1,4 @@
--- What a retry did is done again, behind what is there then: the stream goes on with other messages than it did.
+-- Requests every retry of a partition again, because the stream continues with other messages: the retry is applied after these.
 update control.dead_letter
 set resolution = null, resolved_at = null, retry_requested_at = now(), retry_position = null, retry_clock = null, retry_seq = null
 where stream = $1

@@ -1,4 +1,4 @@
--- The stream has lost the message: nothing is left to try again, and what a retry did is not done again.
+-- Resolves a dead letter whose message the stream has lost: there is nothing to retry, and what a retry did is not repeated.
 update control.dead_letter
 set resolution = coalesce(resolution, 'dropped'), resolved_at = coalesce(resolved_at, now()),
     retry_requested_at = null, retry_position = null, retry_clock = null, retry_seq = null

@@ -1,0 +1,361 @@
+package rebuild
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"callboard/events"
+	"callboard/projector/store"
+	"callboard/schema"
+)
+
+//go:embed reopen_retries.sql
+var reopenRetriesSQL string
+
+// builder is one run of a rebuild or a rollback.
+type builder struct {
+	config     Config
+	keep       bool // the replaced generation
+	source     *source
+	partitions int
+	live, next schema.Generation
+	parts      []part
+	intact     intactPositions
+	streamLost bool                // the stream has lost messages that the live generation applied
+	unreadable []UnreadableMessage // retries of dead letters that can no longer be read
+	result     Result
+}
+
+// intactPositions says by partition whether the stream still holds what the live position stands for. It lacks partitions that have no
+// live position.
+type intactPositions map[int16]bool
+
+// lost reports whether the live position is of another stream, or of messages that the stream has lost.
+func (p intactPositions) lost(partition int16) bool {
+	intact, known := p[partition]
+	return known && !intact
+}
+
+func (b *builder) run(ctx context.Context) error {
+	if err := b.plan(ctx); err != nil {
+		return err
+	}
+	f, err := newFollower(ctx, b.config, b.source, b.next, b.intact)
+	if err != nil {
+		return err
+	}
+	defer f.pool.Close()
+	for _, step := range []func(context.Context, *follower) error{b.fill, b.index, b.follow, b.compare, b.replace} {
+		if err := step(ctx, f); err != nil {
+			return err
+		}
+	}
+	return b.dropPrevious(ctx)
+}
+
+// plan continues the generation of an earlier run, or creates one.
+func (b *builder) plan(ctx context.Context) error {
+	b.config.Progress(Progress{Step: StepPlan})
+	source, info, err := newSource(ctx, b.config)
+	if err != nil {
+		return err
+	}
+	b.source = source
+	if b.partitions, err = events.Partitions(info.Config); err != nil {
+		return err
+	}
+	var positions map[int16]store.Position
+	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
+		if b.live, err = liveGeneration(ctx, conn); err != nil {
+			return err
+		}
+		positions, err = store.Positions(ctx, conn, liveSchema)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	valid, err := source.validPositions(ctx, positions)
+	if err != nil {
+		return err
+	}
+	b.intact = make(intactPositions)
+	for partition, p := range positions {
+		_, b.intact[partition] = valid[partition]
+		b.streamLost = b.streamLost || !b.intact[partition] && p.Stream.Same(source.identity)
+	}
+	parts, err := plan(ctx, b.config, source, valid)
+	if err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, b.config.Database, func(tx pgx.Tx) error { return b.resumeOrCreate(ctx, tx, parts, info.State.LastSeq) })
+}
+
+// resumeOrCreate takes the open parts of an unfinished generation, or creates a generation of new parts.
+func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx, parts []part, last uint64) (err error) {
+	if b.next, b.result.Resumed, err = findUnfinished(ctx, tx, b.source.identity); err != nil {
+		return err
+	}
+	if b.result.Resumed {
+		if b.result.Resumed, err = b.resume(ctx, tx, last); err != nil {
+			return err
+		}
+	}
+	if b.result.Resumed {
+		b.countEvents(parts)
+		return nil
+	}
+	b.parts = parts
+	b.next, err = createGeneration(ctx, tx, b.source.identity, parts)
+	return err
+}
+
+// resume takes the open parts of a generation. It drops one that may contain messages that the stream has lost since.
+func (b *builder) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable bool, err error) {
+	if b.parts, err = openParts(ctx, tx, b.next, b.source.identity); err != nil {
+		return false, err
+	}
+	positions, err := store.Positions(ctx, tx.Conn(), b.next.Schema())
+	if err != nil {
+		return false, err
+	}
+	valid, err := b.source.validPositions(ctx, positions)
+	if err != nil {
+		return false, err
+	}
+	beyondEnd := slices.ContainsFunc(b.parts, func(p part) bool { return p.target.Sequence > last })
+	if len(valid) == len(positions) && !beyondEnd && !b.streamLost {
+		return true, nil
+	}
+	return false, b.next.Drop(ctx, tx)
+}
+
+// countEvents sets the message counts of resumed parts by those of new parts.
+func (b *builder) countEvents(parts []part) {
+	for i, p := range b.parts {
+		same := slices.IndexFunc(parts, func(q part) bool { return q.target.Partition == p.target.Partition })
+		p.sizes = parts[same].sizes
+		b.parts[i].events = p.size()
+	}
+}
+
+func (b *builder) fill(ctx context.Context, follower *follower) error {
+	start := time.Now()
+	f := &filler{
+		config: b.config, progress: newFoldProgress(b.config, b.parts), source: b.source, generation: b.next, intact: b.intact, pool: follower.pool,
+	}
+	err := f.fill(ctx, b.parts)
+	b.unreadable = f.unreadable
+	b.result.Messages, b.result.Rows, b.result.Fold = f.read.Load(), f.rows.Load(), since(start)
+	return err
+}
+
+func (b *builder) index(ctx context.Context, follower *follower) error {
+	start := time.Now()
+	err := createIndexes(ctx, b.config, b.next, follower.pool)
+	b.result.Index = since(start)
+	return err
+}
+
+const (
+	// maxPauseMessages is how many messages may remain to be applied during a write pause.
+	maxPauseMessages = 500
+	// maxFollowRounds is how often a generation comes to where the live one was a moment ago.
+	maxFollowRounds = 100
+)
+
+// follow applies messages until few remain between the generation and the live one, which moves on meanwhile.
+func (b *builder) follow(ctx context.Context, follower *follower) error {
+	start := time.Now()
+	defer func() { b.result.Follow += since(start) }()
+	var total int64
+	for range maxFollowRounds {
+		if err := b.config.throttle.wait(ctx); err != nil {
+			return err
+		}
+		n, err := b.followRound(ctx, follower)
+		if err != nil {
+			return err
+		}
+		total += n
+		b.result.Followed += n
+		b.config.Progress(Progress{Step: StepFollow, Done: total})
+		if n < maxPauseMessages {
+			return nil
+		}
+	}
+	return fmt.Errorf("after %d rounds the live generation is still ahead, because events arrive faster than a second writer can follow: "+
+		"try again when fewer arrive", maxFollowRounds)
+}
+
+func (b *builder) followRound(ctx context.Context, follower *follower) (messages int64, err error) {
+	var positions map[int16]store.Position
+	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
+		positions, err = store.Positions(ctx, conn, liveSchema)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return follower.follow(ctx, positions)
+}
+
+func (b *builder) compare(ctx context.Context, follower *follower) (err error) {
+	start := time.Now()
+	c := &comparer{config: b.config, follower: follower, generation: b.next, partitions: b.partitions, collector: newCollector(b.config.Memory)}
+	b.result.Comparison, err = c.run(ctx)
+	b.result.Compare, b.result.SnapshotPause = since(start), c.pause
+	b.addUnreadable(append(b.unreadable, follower.unreadable...))
+	return err
+}
+
+// addUnreadable adds messages to the result, each once.
+func (b *builder) addUnreadable(messages []UnreadableMessage) {
+	found := &b.result.Comparison.Unreadable
+	for _, m := range messages {
+		if !slices.ContainsFunc(*found, func(f UnreadableMessage) bool { return f.Sequence == m.Sequence }) {
+			*found = append(*found, m)
+		}
+	}
+}
+
+func (b *builder) replace(ctx context.Context, follower *follower) error {
+	if err := b.follow(ctx, follower); err != nil {
+		return err
+	}
+	b.config.Progress(Progress{Step: StepSwitch})
+	if err := b.verifyNext(ctx); err != nil {
+		return err
+	}
+	pause, err := pauseWrites(ctx, b.config.Database, follower, func(tx pgx.Tx) error {
+		if err := b.reopenRetries(ctx, tx); err != nil {
+			return err
+		}
+		return switchGenerations(ctx, tx, b.live, b.next)
+	})
+	b.result.WritePause = Seconds(pause.Seconds())
+	b.addUnreadable(follower.unreadable)
+	if err == nil {
+		b.result.Generation, b.result.Replaced, b.result.PreviousKept = b.next.ID, b.live.ID, b.keep
+	}
+	return err
+}
+
+// verifyNext is an error if the stream has lost messages of which the new generation was built.
+func (b *builder) verifyNext(ctx context.Context) error {
+	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
+		positions, err := store.Positions(ctx, conn, b.next.Schema())
+		if err != nil {
+			return err
+		}
+		return b.source.verifyPositions(ctx, positions)
+	})
+}
+
+// reopenRetries requests retries again that were applied after messages that the stream has lost.
+func (b *builder) reopenRetries(ctx context.Context, tx pgx.Tx) error {
+	stream := b.source.identity
+	for partition := range b.intact {
+		if !b.intact.lost(partition) {
+			continue
+		}
+		if _, err := tx.Exec(ctx, reopenRetriesSQL, stream.Name, stream.Created, partition); err != nil {
+			return fmt.Errorf("retries: %w", err)
+		}
+	}
+	return nil
+}
+
+// dropPrevious drops the previous generations, except the one that was just replaced if it is to be kept.
+func (b *builder) dropPrevious(ctx context.Context) error {
+	b.config.Progress(Progress{Step: StepDrop})
+	var except int64
+	if b.keep {
+		except = b.live.ID
+	}
+	if _, err := dropGenerations(ctx, b.config, Previous, except); err != nil {
+		return fmt.Errorf("generation %d is live, and a previous one was not dropped: %w", b.next.ID, err)
+	}
+	return nil
+}
+
+const (
+	// sharedMemoryFile is where PostgreSQL reports a full file system of its shared memory, with the same code as for a full disk.
+	sharedMemoryFile = "dsm_impl.c"
+	// diskFullTimeout limits dropping, which does not end with the run's context.
+	diskFullTimeout = 2 * time.Minute
+)
+
+// dropOnDiskFull drops the unfinished generation if err is a full disk: the live generation needs the room first.
+func (b *builder) dropOnDiskFull(ctx context.Context, err error) error {
+	var refusal *pgconn.PgError
+	if b.result.Generation != 0 || !errors.As(err, &refusal) || refusal.Code != pgerrcode.DiskFull || refusal.File == sharedMemoryFile {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diskFullTimeout)
+	defer cancel()
+	if _, dropErr := dropGenerations(ctx, b.config, Unfinished, 0); dropErr != nil {
+		return errors.Join(fmt.Errorf("%w: %w", ErrNotDropped, err), dropErr)
+	}
+	return fmt.Errorf("%w: %w", ErrDiskFull, err)
+}
+
+func (b *builder) rollback(ctx context.Context) (err error) {
+	if b.source, _, err = newSource(ctx, b.config); err != nil {
+		return err
+	}
+	if err := withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return b.findPrevious(ctx, conn) }); err != nil {
+		return err
+	}
+	// Its dead letters are not those of the previous generation.
+	if _, err := dropGenerations(ctx, b.config, Unfinished, 0); err != nil {
+		return err
+	}
+	f, err := newFollower(ctx, b.config, b.source, b.next, nil)
+	if err != nil {
+		return err
+	}
+	defer f.pool.Close()
+	return b.replace(ctx, f)
+}
+
+// findPrevious finds the newest previous generation. It and the live one must be of the stream as it is now, because the previous one
+// continues with the messages after its position.
+func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) {
+	if b.live, err = liveGeneration(ctx, conn); err != nil {
+		return err
+	}
+	var definition []byte
+	err = conn.QueryRow(ctx, "select id, definition from control.generation where state = 'previous' order by switched_at desc, id desc limit 1").
+		Scan(&b.next.ID, &definition)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return ErrNoPrevious
+	case err != nil:
+		return fmt.Errorf("generation: %w", err)
+	case !bytes.Equal(definition, schema.Definition()):
+		return fmt.Errorf("generation %d: %w: run 'callboard rollback' of that release", b.next.ID, ErrOtherDefinition)
+	}
+	for _, g := range []struct{ name, schema string }{
+		{fmt.Sprintf("generation %d", b.next.ID), b.next.Schema()},
+		{"live generation", liveSchema},
+	} {
+		positions, err := store.Positions(ctx, conn, g.schema)
+		if err != nil {
+			return err
+		}
+		if err := b.source.verifyPositions(ctx, positions); err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package rebuild
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"callboard/projector/store"
+	"callboard/schema"
+)
+
+//go:embed unreadable.sql
+var unreadableSQL string
+
+// comparer compares the rows of a new generation with those of the live one. The live one's writes pause only until there is a snapshot
+// of both, in which they have the same positions.
+type comparer struct {
+	config      Config
+	follower    *follower
+	generation  schema.Generation
+	partitions  int
+	collector   *collector
+	next, live  pgx.Tx // the snapshots
+	nextCatalog store.Catalog
+	liveCatalog store.Catalog
+	pause       Seconds
+}
+
+func (c *comparer) run(ctx context.Context) (result Comparison, err error) {
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, c.config.Database, options, func(next pgx.Tx) error {
+		return pgx.BeginTxFunc(ctx, c.config.Database, options, func(live pgx.Tx) error {
+			c.next, c.live = next, live
+			result, err = c.compare(ctx)
+			return err
+		})
+	})
+	return result, err
+}
+
+func (c *comparer) compare(ctx context.Context) (result Comparison, err error) {
+	pause, err := pauseWrites(ctx, c.config.Database, c.follower, func(pgx.Tx) error { return c.takeSnapshots(ctx) })
+	if err != nil {
+		return result, err
+	}
+	c.pause = Seconds(pause.Seconds())
+	otherDefinition, err := hasOtherDefinition(ctx, c.live.Conn())
+	if err != nil {
+		return result, err
+	}
+	missing := c.liveCatalog.Missing()
+	c.nextCatalog = c.nextCatalog.Intersect(c.liveCatalog)
+	if err := c.compareRows(ctx); err != nil {
+		return result, err
+	}
+	if err := c.compareMessageCounts(ctx); err != nil {
+		return result, fmt.Errorf("message counts: %w", err)
+	}
+	if err := c.readUnreadable(ctx); err != nil {
+		return result, fmt.Errorf("dead letters: %w", err)
+	}
+	return c.collector.comparison(missing, otherDefinition), nil
+}
+
+// takeSnapshots reads the catalogs: the first statement of a transaction takes its snapshot.
+func (c *comparer) takeSnapshots(ctx context.Context) (err error) {
+	if c.nextCatalog, err = store.ReadCatalog(ctx, c.next.Conn(), c.follower.schema); err != nil {
+		return fmt.Errorf("generation: %w", err)
+	}
+	c.liveCatalog, err = store.ReadCatalog(ctx, c.live.Conn(), liveSchema)
+	return err
+}
+
+func (c *comparer) compareRows(ctx context.Context) error {
+	systems, err := store.PhoneSystemIDs(ctx, c.next.Conn(), c.nextCatalog)
+	if err != nil {
+		return err
+	}
+	more, err := store.PhoneSystemIDs(ctx, c.live.Conn(), c.liveCatalog)
+	if err != nil {
+		return err
+	}
+	systems = append(systems, more...)
+	expected, served := storedRows(ctx, c.next.Conn(), c.nextCatalog), storedRows(ctx, c.live.Conn(), c.liveCatalog)
+	want, got, err := c.digests(expected, served, systems)
+	if err != nil {
+		return err
+	}
+	return c.collector.diff(want, got, expected, served)
+}
+
+// digests reads both sides at the same time.
+func (c *comparer) digests(expected, served rowSource, systems []uuid.UUID) (want, got map[digestKey]store.Digest, err error) {
+	counted := func(yield func(store.Row, error) bool) {
+		var rows int64
+		for row, err := range expected(store.Tables(), systems) {
+			if rows++; rows%10_000 == 0 {
+				c.config.Progress(Progress{Step: StepCompare, Done: rows})
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		want, err = digests(counted)
+		return err
+	})
+	group.Go(func() (err error) {
+		got, err = digests(served(store.Tables(), systems))
+		return err
+	})
+	return want, got, group.Wait()
+}
+
+// compareMessageCounts compares the message counts of both generations. A live generation of an earlier release can lack them.
+func (c *comparer) compareMessageCounts(ctx context.Context) error {
+	exist, err := hasMessageCounts(ctx, c.live.Conn())
+	if err != nil || !exist {
+		return err
+	}
+	for partition := range int16(c.partitions) {
+		expected, err := store.ReadMessageCounts(ctx, c.next.Conn(), c.follower.schema, partition)
+		if err != nil {
+			return err
+		}
+		served, err := store.ReadMessageCounts(ctx, c.live.Conn(), liveSchema, partition)
+		if err != nil {
+			return err
+		}
+		c.collector.diffMessageCounts(partition, expected, served)
+	}
+	return nil
+}
+
+// hasMessageCounts reports whether the live generation counts messages.
+func hasMessageCounts(ctx context.Context, conn *pgx.Conn) (exist bool, err error) {
+	err = conn.QueryRow(ctx, "select to_regclass($1) is not null", liveSchema+"."+messageCountTable).Scan(&exist)
+	return exist, err
+}
+
+// readUnreadable collects the dead letters of the new generation alone. They include those that an earlier run found.
+func (c *comparer) readUnreadable(ctx context.Context) error {
+	rows, err := c.live.Query(ctx, unreadableSQL, c.generation.ID)
+	if err != nil {
+		return err
+	}
+	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[UnreadableMessage])
+	if err != nil {
+		return err
+	}
+	c.collector.addUnreadable(messages)
+	return nil
+}

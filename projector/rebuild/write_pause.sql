@@ -1,0 +1,6 @@
+-- Commits of the live generation write its positions, so they wait for this lock; reads do not. A commit that has begun is waited for,
+-- but not for long, in case its projector hangs. Should this process be frozen, the pause ends with its session.
+set local lock_timeout = '2s';
+lock table projection.position in share row exclusive mode;
+set local lock_timeout = 0;
+set local idle_in_transaction_session_timeout = '15s'
