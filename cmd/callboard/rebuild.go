@@ -87,11 +87,8 @@ func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.MissingC
 func (c *rebuildCommand) abandon(ctx context.Context, streams process.Streams, work rebuilding) error {
 	work.changes = true
 	return dropping{streams.Out, c.output, "No rebuild was left without an end."}.run(ctx, c.Postgres, func(config rebuild.Config) ([]int64, error) {
-		generation, err := rebuild.DropUnfinished(ctx, config)
-		if generation == 0 {
-			return nil, work.refused(err)
-		}
-		return []int64{generation}, work.refused(err)
+		generations, err := rebuild.Drop(ctx, config, rebuild.Unfinished)
+		return generations, work.refused(err)
 	})
 }
 

@@ -249,7 +249,7 @@ func checkRollback(f rebuildFleet) {
 		f.Errorf("%+v", back)
 	}
 	f.says(f.owner(), 0, `^Nothing changed: \d+ rows are as they were\.\nGeneration 4 is live: .*\nGenerations 3 and 2 were dropped\.\n$`, "rebuild")
-	f.says(f.owner(), 1, `(^|\n)error: no generation is kept: 'callboard rebuild --keep' keeps `, "rollback")
+	f.says(f.owner(), 1, `(^|\n)error: no previous generation: 'callboard rebuild --keep' keeps `, "rollback")
 }
 
 func checkRebuildRefused(f rebuildFleet) {
@@ -300,7 +300,7 @@ func TestRebuild_WaitsAndGoesOn(t *testing.T) {
 	}
 	succeed(t, f.env("callboard_operator"), "", "simulate", "--systems", "1", "--calls", "20", "--seed", "5")
 	interrupted := f.waiting()
-	f.says(f.owner(), 1, `(^|\n)error: another rebuild, .* is under way\nWait for its end; `, "verify")
+	f.says(f.owner(), 1, `(^|\n)error: another operation is in progress: .*\nWait for its end; `, "verify")
 	f.says(f.env("callboard_operator"), 0, `\ngeneration 2: building since `, "status")
 	if code := interrupted.stop(os.Interrupt); code != 1 || !strings.HasSuffix(interrupted.err.String(),
 		"\nerror: interrupted\nThe live generation is as it was. Run it again: it goes on where it was\n") {
@@ -334,7 +334,7 @@ func TestRebuild_Abandon(t *testing.T) {
 	}
 	succeed(t, f.env("callboard_operator"), "", "simulate", "--systems", "1", "--calls", "5", "--seed", "5")
 	waiting := f.waiting()
-	f.says(f.owner(), 1, `(^|\n)error: another rebuild, `, "rebuild", "--abandon")
+	f.says(f.owner(), 1, `(^|\n)error: another operation is in progress`, "rebuild", "--abandon")
 	if code := waiting.stop(os.Interrupt); code != 1 {
 		t.Errorf("exit %d: %s", code, waiting.err)
 	}
@@ -368,7 +368,7 @@ func TestRebuild_AnotherRelease(t *testing.T) {
 	f.says(f.owner(), 1, `(^|\n)error: the projection was built by another release, .*\n'callboard rebuild --dry-run' shows what would change`, "verify")
 	f.says(f.owner(), 0, `^Nothing would change: `, "rebuild", "--dry-run")
 	f.says(f.owner(), 0, `Generation 2 is live: `, "rebuild", "--keep")
-	f.says(f.owner(), 1, `another release built it: only that release's rollback`, "rollback")
+	f.says(f.owner(), 1, `another release built it: run 'callboard rollback' of that release`, "rollback")
 	f.says(f.owner(), 0, `"rebuild":false`, "migrate", "--json")
 	f.says(f.owner(), 0, ` are as they should be\.\n$`, "verify")
 }

@@ -49,7 +49,7 @@ func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) erro
 
 func (c *rollbackCommand) forget(ctx context.Context, streams process.Streams, work rebuilding) error {
 	return dropping{streams.Out, c.output, "No generation is kept."}.run(ctx, c.Postgres, func(config rebuild.Config) ([]int64, error) {
-		generations, err := rebuild.DropPrevious(ctx, config)
+		generations, err := rebuild.Drop(ctx, config, rebuild.Previous)
 		return generations, work.refused(err)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -179,29 +180,27 @@ func TestRun_KilledAtEveryStep(t *testing.T) {
 	s.mustVerify("after all that")
 }
 
-// What a killed rebuild has built can be given up, and then there is nothing to go on with.
-func TestAbandon(t *testing.T) {
+// An unfinished generation can be dropped. The next rebuild then has nothing to resume.
+func TestDrop_Unfinished(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.StartProjector()
 	s.Publish(company(37, 60)...)
 	s.WaitUntilCaughtUp()
-	abandon := func() int64 {
+	drop := func(want []int64) {
 		t.Helper()
-		generation, err := rebuild.DropUnfinished(t.Context(), s.config())
-		if err != nil {
-			t.Fatal(err)
+		if got, err := rebuild.Drop(t.Context(), s.config(), rebuild.Unfinished); err != nil || !slices.Equal(got, want) {
+			t.Errorf("dropped = %v, error = %v, want %v", got, err, want)
 		}
-		return generation
 	}
-	if generation := abandon(); generation != 0 {
-		t.Errorf("generation %d was dropped, and there is none", generation)
-	}
+	drop(nil)
 	s.ended(s.spawn(rebuild.StepFold, 50))
-	if generation := abandon(); generation != 2 || s.QueryInt("select count(*) from pg_namespace where nspname like 'generation%'") != 0 {
-		t.Errorf("generation %d was dropped, or what it had was not", generation)
+	drop([]int64{2})
+	if n := s.QueryInt("select count(*) from pg_namespace where nspname like 'generation%'"); n != 0 {
+		t.Errorf("schemas of generations = %d, want 0", n)
 	}
 	if result := s.rebuild(small); result.Resumed || result.Generation != 3 || result.Comparison.Differs() {
-		t.Errorf("%+v", result)
+		t.Errorf("result = %+v, want generation 3, not resumed, without differences", result)
 	}
 }
 

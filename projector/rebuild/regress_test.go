@@ -83,7 +83,7 @@ func TestRun_ResumedBeyondTheStream(t *testing.T) {
 
 // A generation that has what the stream has lost is none to roll back to.
 func TestRollback_StreamRegressed(t *testing.T) {
-	for schema, name := range map[string]string{"generation_1": "generation 1: ", "projection": "the live generation: "} {
+	for schema, name := range map[string]string{"generation_1": "generation 1: ", "projection": "live generation: "} {
 		t.Run(schema, func(t *testing.T) {
 			s := newStage(t)
 			stop := s.StartProjector()
@@ -93,7 +93,7 @@ func TestRollback_StreamRegressed(t *testing.T) {
 			stop()
 			s.loses(schema)
 			_, err := rebuild.Rollback(t.Context(), s.config())
-			if err == nil || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), "has lost its end") {
+			if err == nil || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), "that the stream has lost") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -109,7 +109,7 @@ func TestRepair_StreamRegressed(t *testing.T) {
 	stop()
 	s.loses("projection")
 	before := s.Database.Projection(t)
-	if _, err := rebuild.Repair(t.Context(), s.config(), systemsOf(history)[0]); err == nil || !strings.Contains(err.Error(), "has lost its end") {
+	if _, err := rebuild.Repair(t.Context(), s.config(), systemsOf(history)[0]); err == nil || !strings.Contains(err.Error(), "that the stream has lost") {
 		t.Errorf("%v", err)
 	}
 	s.RequireEqualTables("refused repair", before)
@@ -135,7 +135,7 @@ func TestRun_StreamRegressesMeanwhile(t *testing.T) {
 			lose()
 		}
 	}), false)
-	if err == nil || !strings.Contains(err.Error(), "has lost its end") {
+	if err == nil || !strings.Contains(err.Error(), "that the stream has lost") {
 		t.Fatalf("%v", err)
 	}
 	if result := s.rebuild(); result.Resumed {

@@ -72,7 +72,7 @@ func (s *source) verifyPositions(ctx context.Context, positions map[int16]store.
 	}
 	for partition := range positions {
 		if _, ok := valid[partition]; !ok {
-			return fmt.Errorf("partition %d was built from another stream than %s, or the stream has lost its last messages: run 'callboard rebuild'",
+			return fmt.Errorf("partition %d was built from another stream than %s, or from messages that the stream has lost: run 'callboard rebuild'",
 				partition, s.identity.Name)
 		}
 	}
