@@ -1,15 +1,12 @@
 package projector_test
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"syscall"
 	"testing"
@@ -18,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/events/sample"
 	"callboard/projector"
 	"callboard/projector/projectortest"
@@ -43,32 +41,13 @@ func runChild() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	fmt.Println("running")
-	if err := p.Run(ctx); err != nil {
-		return 1
-	}
-	return 0
+	return eventstest.RunChild(p.Run)
 }
 
 // spawn starts a projector as a process of its own and returns once it runs.
 func (s *stage) spawn() *exec.Cmd {
 	s.TB.Helper()
-	child := exec.CommandContext(s.TB.Context(), os.Args[0])
-	child.Env = append(os.Environ(), childNATS+"="+s.Server.URL(), childDatabase+"="+s.Database.RoleURL("callboard_projector"))
-	child.Stderr = os.Stderr
-	out, err := child.StdoutPipe()
-	if err != nil {
-		s.TB.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		s.TB.Fatal(err)
-	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		s.TB.Fatalf("projector process: %v", err)
-	}
-	return child
+	return eventstest.StartChild(s.TB, childNATS+"="+s.Server.URL(), childDatabase+"="+s.Database.RoleURL("callboard_projector"))
 }
 
 //nolint:gochecknoglobals // flags are
@@ -95,10 +74,7 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 		// The moment of the kill is what is random; nothing is waited for.
 		moment := time.NewTimer(time.Duration(dice.Int64N(int64(life))))
 		<-moment.C
-		if err := child.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = child.Wait() // "signal: killed" is what was asked for
+		eventstest.KillChild(t, child)
 		if s.applied() > before {
 			advanced++
 		}
@@ -134,10 +110,7 @@ func (s *stage) life(few []events.Event) time.Duration {
 	began := time.Now()
 	s.WaitUntilCaughtUp()
 	took := time.Since(began)
-	if err := child.Process.Kill(); err != nil {
-		s.TB.Fatal(err)
-	}
-	_ = child.Wait() // "signal: killed" is what was asked for
+	eventstest.KillChild(s.TB, child)
 	return took
 }
 
