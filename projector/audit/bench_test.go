@@ -14,64 +14,64 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events/audit"
-	filer "callboard/projector/audit"
-	journal "callboard/readapi/audit"
+	writer "callboard/projector/audit"
+	queue "callboard/readapi/audit"
 )
 
 //nolint:gochecknoglobals // flags are
-var records = flag.Int("records", 200_000, "entries in BenchmarkAudit")
+var records = flag.Int("records", 200_000, "entries in BenchmarkWriter")
 
-// BenchmarkAudit is how many entries a second go from Record to their rows, with one journal and one filer, beside the bare inserts
-// of the same rows.
-func BenchmarkAudit(b *testing.B) {
+// BenchmarkWriter measures how many entries a second get from a reader's queue to their rows, with one queue and one writer, beside plain
+// inserts of the same rows.
+func BenchmarkWriter(b *testing.B) {
 	for range b.N {
 		b.StopTimer()
-		s := newStage(b)
-		list := benchmarkEntries(s.noon)
-		j, err := journal.NewQueue(journal.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+		h := newHarness(b)
+		list := benchmarkEntries(h.noon)
+		q, err := queue.NewQueue(queue.Config{JetStream: h.JetStream, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 		if err != nil {
 			b.Fatal(err)
 		}
-		stop := s.start()
+		stop := h.start()
 		ctx, cancel := context.WithCancel(b.Context())
 		var running sync.WaitGroup
 		running.Go(func() {
-			if err := j.Run(ctx); err != nil {
+			if err := q.Run(ctx); err != nil {
 				b.Error(err)
 			}
 		})
 		b.StartTimer()
 		began := time.Now()
 		for _, e := range list {
-			if errors.Is(j.Reserve(), journal.ErrFull) {
-				s.await("a place", func() bool { return j.Reserve() == nil })
+			if errors.Is(q.Reserve(), queue.ErrFull) {
+				h.eventually("a free slot", func() bool { return q.Reserve() == nil })
 			}
-			j.Record(e)
+			q.Record(e)
 		}
-		handed := time.Since(began)
+		recorded := time.Since(began)
 		cancel()
 		running.Wait()
 		published := time.Since(began)
-		s.drained()
+		h.waitUntilEmpty()
 		took := time.Since(began)
 		b.StopTimer()
 		stop()
-		if n := s.filed(); n != len(list) {
-			b.Fatalf("%d entries filed", n)
+		if got := h.storedCount(); got != int64(len(list)) {
+			b.Fatalf("stored = %d, want %d", got, len(list))
 		}
-		s.exec("truncate access.audit")
-		bare, err := filer.BareInserts(b.Context(), s.pool, list)
+		h.Exec("truncate access.audit")
+		plain, err := writer.PlainInserts(b.Context(), h.Pool, list)
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Logf("all recorded after %s, on the stream after %s", handed, published)
+		b.Logf("all recorded after %s, published after %s", recorded, published)
 		b.ReportMetric(float64(len(list))/took.Seconds(), "records/s")
-		b.ReportMetric(float64(len(list))/bare.Seconds(), "bare-rows/s")
+		b.ReportMetric(float64(len(list))/plain.Seconds(), "plain-rows/s")
 		b.ReportMetric(0, "ns/op")
 	}
 }
 
-// benchmarkEntries are those of a few hundred keys, of one day.
+// benchmarkEntries returns entries of 300 keys within one day.
 func benchmarkEntries(from time.Time) []audit.Entry {
 	keys := make([]uuid.UUID, 300)
 	for i := range keys {
@@ -79,7 +79,7 @@ func benchmarkEntries(from time.Time) []audit.Entry {
 	}
 	list := make([]audit.Entry, *records)
 	for i := range list {
-		list[i] = entry(keys[i*7%len(keys)], from.Add(time.Duration(i)*time.Millisecond/10))
+		list[i] = newEntry(keys[i*7%len(keys)], from.Add(time.Duration(i)*time.Millisecond/10))
 		list[i].ID = uuid.Must(uuid.NewV7())
 		list[i].System = uuid.NullUUID{UUID: keys[i%len(keys)], Valid: true}
 		list[i].Address = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})

@@ -1,17 +1,14 @@
 package audit_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,189 +17,150 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events/audit"
-	filer "callboard/projector/audit"
-	journal "callboard/readapi/audit"
+	"callboard/events/eventstest"
+	writer "callboard/projector/audit"
+	"callboard/projector/projectortest"
+	queue "callboard/readapi/audit"
 )
 
-// Under these the test binary is a filer and nothing else.
+// With these variables the test binary runs as a writer.
 const (
 	childNATS     = "CALLBOARD_TEST_NATS"
 	childDatabase = "CALLBOARD_TEST_DATABASE"
 )
 
-// runChild is a filer process: it says a line once it runs, and ends when it is told to or killed.
 func runChild() int {
-	config, closing, err := connect(os.Getenv(childNATS), os.Getenv(childDatabase))
+	w, disconnect, err := newWriter(os.Getenv(childNATS), os.Getenv(childDatabase))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer closing()
-	f, err := filer.New(config)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	fmt.Println("running")
-	if err := f.Run(ctx); err != nil {
-		return 1
-	}
-	return 0
+	defer disconnect()
+	return eventstest.RunChild(w.Run)
 }
 
-// spawn starts a filer as a process of its own and returns once it runs.
-func (s *stage) spawn() *exec.Cmd {
-	s.Helper()
-	child := exec.CommandContext(s.Context(), os.Args[0])
-	child.Env = append(os.Environ(), childNATS+"="+s.server.URL(), childDatabase+"="+s.database.RoleURL("callboard_projector"))
-	child.Stderr = os.Stderr
-	out, err := child.StdoutPipe()
+func newWriter(natsURL, databaseURL string) (*writer.Writer, func(), error) {
+	config, disconnect, err := connect(natsURL, databaseURL)
 	if err != nil {
-		s.Fatal(err)
+		return nil, nil, err
 	}
-	if err := child.Start(); err != nil {
-		s.Fatal(err)
-	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		s.Fatalf("filer process: %v", err)
-	}
-	return child
+	w, err := writer.New(config)
+	return w, disconnect, err
 }
 
-// From a journal to the rows, while filers are killed without warning and others begin: every entry has one row.
+// startChild starts a writer as a child process.
+func (h *harness) startChild() *exec.Cmd {
+	h.Helper()
+	return eventstest.StartChild(h.TB, childNATS+"="+h.Server.URL(), childDatabase+"="+h.databaseURL())
+}
+
+// Every entry is stored once although writers are killed at random moments.
 func TestWriter_KilledAtRandom(t *testing.T) {
-	s := newStage(t)
-	s.impatient()
-	r := s.record()
-	life := s.life()
-	const kills = 10
-	advanced, interrupted, lives := 0, 0, 0
-	// On a slow machine most kills come before any work.
-	for ; lives < kills || lives < 8*kills && (advanced == 0 || interrupted == 0); lives++ {
-		before := s.filed()
-		child := s.spawn()
-		// The moment of the kill is what is random; nothing is waited for.
-		moment := time.NewTimer(rand.N(2 * life))
-		<-moment.C
-		if err := child.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = child.Wait() // "signal: killed" is what was asked for
-		if s.filed() > before {
+	t.Parallel()
+	h := newHarness(t)
+	h.shortenAckWait()
+	stopRecording := h.record()
+	startup := h.measureStartup()
+	const minRuns = 10
+	advanced, interrupted, runs := 0, 0, 0
+	// On a slow machine most writers are killed before they store anything, so there can be more runs.
+	for ; runs < minRuns || runs < 8*minRuns && (advanced == 0 || interrupted == 0); runs++ {
+		before := h.storedCount()
+		child := h.startChild()
+		<-time.After(rand.N(2 * startup)) // the random moment of the kill, not a wait for a condition
+		eventstest.KillChild(t, child)
+		if h.storedCount() > before {
 			advanced++
 		}
-		if !s.empty() {
+		if !h.streamIsEmpty() {
 			interrupted++
 		}
 	}
-	recorded := r.end()
-	t.Logf("%d entries, %d lives: %d filed some, %d left some undone", len(recorded), lives, advanced, interrupted)
+	recorded := stopRecording()
+	t.Logf("entries = %d, runs = %d, with entries stored = %d, with messages left = %d", len(recorded), runs, advanced, interrupted)
 	if advanced == 0 || interrupted == 0 {
-		t.Error("the kills came too early or too late to prove anything")
+		t.Error("the writers were killed too early or too late to prove anything")
 	}
-	child := s.spawn()
-	s.drained()
-	if err := child.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Wait(); err != nil {
-		t.Errorf("a graceful stop: %v", err)
-	}
-	s.mustHold(recorded)
+	child := h.startChild()
+	h.waitUntilEmpty()
+	eventstest.StopChild(t, child)
+	h.requireStored(recorded)
 }
 
-// life is how long a process takes on this machine to start and to file something: a kill within twice that comes at any point.
-func (s *stage) life() time.Duration {
-	s.Helper()
+// measureStartup returns how long a child process takes to start and to store an entry.
+func (h *harness) measureStartup() time.Duration {
+	h.Helper()
 	began := time.Now()
-	child := s.spawn()
-	s.await("an entry filed", func() bool { return s.filed() > 0 })
+	child := h.startChild()
+	h.eventually("a stored entry", func() bool { return h.storedCount() > 0 })
 	took := time.Since(began)
-	if err := child.Process.Kill(); err != nil {
-		s.Fatal(err)
-	}
-	_ = child.Wait() // "signal: killed" is what was asked for
+	eventstest.KillChild(h.TB, child)
 	return took
 }
 
-// Two filers at once, ended at random points again and again, file everything once.
+// Two writers that are stopped and started at random moments store every entry once.
 func TestWriter_StoppedAtRandom(t *testing.T) {
-	s := newStage(t)
-	r := s.record()
+	t.Parallel()
+	h := newHarness(t)
+	stopRecording := h.record()
 	var running sync.WaitGroup
 	for range 2 {
 		running.Go(func() {
 			for range 12 {
-				s.live(rand.N(300 * time.Millisecond))
+				if err := h.runFor(rand.N(300 * time.Millisecond)); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
 	running.Wait()
-	recorded := r.end()
-	t.Logf("%d entries, %d filed before the last life", len(recorded), s.filed())
-	s.start()
-	s.drained()
-	s.mustHold(recorded)
+	recorded := stopRecording()
+	t.Logf("entries = %d, stored before the last run = %d", len(recorded), h.storedCount())
+	h.start()
+	h.waitUntilEmpty()
+	h.requireStored(recorded)
 }
 
-// live runs a filer for a while.
-func (s *stage) live(moment time.Duration) {
-	config, closing, err := connect(s.server.URL(), s.database.RoleURL("callboard_projector"))
+func (h *harness) runFor(d time.Duration) error {
+	w, disconnect, err := newWriter(h.Server.URL(), h.databaseURL())
 	if err != nil {
-		s.Error(err)
-		return
+		return err
 	}
-	defer closing()
-	f, err := filer.New(config)
-	if err != nil {
-		s.Error(err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), moment)
+	defer disconnect()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	if err := f.Run(ctx); err != nil {
-		s.Error(err)
-	}
+	return w.Run(ctx)
 }
 
-// recording is a journal into which entries are recorded as fast as they come.
-type recording struct {
-	end func() []audit.Entry // stops, and is what was recorded
-}
-
-// record starts a recording from a few goroutines.
-func (s *stage) record() recording {
-	s.Helper()
-	j, err := journal.NewQueue(journal.Config{JetStream: s.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+// record starts a reader's audit queue and clients that record entries in it. stop ends both and returns the recorded entries.
+func (h *harness) record() (stop func() []audit.Entry) {
+	h.Helper()
+	q, err := queue.NewQueue(queue.Config{JetStream: h.JetStream, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 	if err != nil {
-		s.Fatal(err)
+		h.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- j.Run(ctx) }()
-	var requests sync.WaitGroup
-	const clients = 2
-	recorded := make([][]audit.Entry, clients)
+	go func() { done <- q.Run(ctx) }()
+	var clients sync.WaitGroup
+	recorded := make([][]audit.Entry, 2)
 	for i := range recorded {
-		requests.Go(func() { recorded[i] = record(ctx, j) })
+		clients.Go(func() { recorded[i] = recordEntries(ctx, q) })
 	}
-	end := sync.OnceValue(func() []audit.Entry {
+	stop = sync.OnceValue(func() []audit.Entry {
 		cancel()
-		requests.Wait()
+		clients.Wait()
 		if err := <-done; err != nil {
-			s.Error(err)
+			h.Error(err)
 		}
 		return slices.Concat(recorded...)
 	})
-	s.Cleanup(func() { end() })
-	return recording{end}
+	h.Cleanup(func() { stop() })
+	return stop
 }
 
-// record keeps a client's requests coming, a few in a moment, until ctx ends or there are as many as can be filed in time
-// however slow the machine is.
-func record(ctx context.Context, j *journal.Queue) []audit.Entry {
+// recordEntries records a few entries every millisecond until ctx ends, but not more than a slow machine can store in time.
+func recordEntries(ctx context.Context, q *queue.Queue) []audit.Entry {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	var recorded []audit.Entry
@@ -214,20 +172,20 @@ func record(ctx context.Context, j *journal.Queue) []audit.Entry {
 		case <-tick.C:
 		}
 		for i := range 5 {
-			e := entry(keys[i%len(keys)], time.Now())
-			if j.Reserve() != nil {
-				continue // full, or ending: a request that is refused leaves nothing
+			e := newEntry(keys[i%len(keys)], time.Now())
+			if q.Reserve() != nil {
+				continue // a refused request leaves no entry
 			}
-			j.Record(e)
+			q.Record(e)
 			recorded = append(recorded, e)
 		}
 	}
 	return recorded
 }
 
-// mustHold holds the tables against what was recorded.
-func (s *stage) mustHold(recorded []audit.Entry) {
-	s.Helper()
+// requireStored compares the tables with the recorded entries.
+func (h *harness) requireStored(recorded []audit.Entry) {
+	h.Helper()
 	newest := make(map[uuid.UUID]time.Time)
 	want := make([]uuid.UUID, len(recorded))
 	for i, e := range recorded {
@@ -236,19 +194,20 @@ func (s *stage) mustHold(recorded []audit.Entry) {
 			newest[e.KeyID] = e.At
 		}
 	}
-	got := s.ids()
+	got := h.storedIDs()
 	compare := func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 	slices.SortFunc(want, compare)
 	slices.SortFunc(got, compare)
 	if !slices.Equal(got, want) {
-		s.Errorf("%d entries filed, %d recorded", len(got), len(want))
+		h.Errorf("stored entries = %d, want the %d recorded ones", len(got), len(want))
 	}
-	for key, at := range newest {
-		if use := query[time.Time](s, "select at from access.key_use where key_id = $1", key); len(use) != 1 || !use[0].Equal(at) {
-			s.Errorf("key %s was used last at %v, not %v", key, at, use)
+	for key, want := range newest {
+		used := projectortest.Query[time.Time](h.Harness, "select at from access.key_use where key_id = $1", key)
+		if len(used) != 1 || !used[0].Equal(want) {
+			h.Errorf("key %s: last use = %v, want %v", key, used, want)
 		}
 	}
-	if n := s.deadLetters(); n != 0 {
-		s.Errorf("%d dead letters", n)
+	if got := h.deadLetters(); got != 0 {
+		h.Errorf("dead letters = %d, want 0", got)
 	}
 }

@@ -17,10 +17,10 @@ var (
 	dropDaysSQL string
 )
 
-// placed are the entries whose day has a place. Days that are new to the session are opened, each by itself; an entry whose day
-// can't be opened is noted with its message.
-func (s *session) placed(ctx context.Context, entries []entry) ([]entry, error) {
-	placed := make([]entry, 0, len(entries))
+// openDays returns the entries whose day has a partition. It creates the partitions of days that this session has not seen. If a day
+// cannot be opened, the deliveries of its entries get the reason.
+func (s *session) openDays(ctx context.Context, entries []entry) ([]entry, error) {
+	storable := make([]entry, 0, len(entries))
 	closed := make(map[time.Time]bool)
 	for _, e := range entries {
 		day := dayOf(e.At)
@@ -32,12 +32,12 @@ func (s *session) placed(ctx context.Context, entries []entry) ([]entry, error) 
 			s.opened[day], closed[day] = open, !open
 		}
 		if closed[day] {
-			e.of.reason = fmt.Sprintf("entry %s: the audit has no place for %s, whose table was detached", e.ID, day.Format(time.DateOnly))
+			e.delivery.reason = fmt.Sprintf("entry %s: the partition of its day %s was detached", e.ID, day.Format(time.DateOnly))
 			continue
 		}
-		placed = append(placed, e)
+		storable = append(storable, e)
 	}
-	return placed, nil
+	return storable, nil
 }
 
 func (s *session) openDay(ctx context.Context, day time.Time) (open bool, err error) {
@@ -47,7 +47,7 @@ func (s *session) openDay(ctx context.Context, day time.Time) (open bool, err er
 	return open, nil
 }
 
-// dayOf is the day of UTC that an instant lies in.
+// dayOf returns the beginning of the UTC day of an instant.
 func dayOf(at time.Time) time.Time {
 	year, month, day := at.UTC().Date()
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
@@ -58,30 +58,30 @@ const (
 	dropRetry    = time.Minute
 )
 
-// forget drops the days that are over, at once and then every hour, until ctx ends.
-func (f *Writer) forget(ctx context.Context) {
+// dropOldDays drops the days older than the retention, immediately and then every hour, until ctx ends.
+func (w *Writer) dropOldDays(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := dropInterval
-		if err := f.dropDays(ctx, dayOf(time.Now()).AddDate(0, 0, -f.config.Retention)); unlessDone(ctx, err) != nil {
-			f.metrics.failures.Inc()
-			f.config.Log.Error().Err(err).Dur("retry_in", dropRetry).Msg("audit days can't be dropped")
+		if err := w.dropDays(ctx, dayOf(time.Now()).AddDate(0, 0, -w.config.Retention)); unlessEnded(ctx, err) != nil {
+			w.metrics.failures.Inc()
+			w.config.Log.Error().Err(err).Dur("retry_in", dropRetry).Msg("dropping audit days failed")
 			wait = dropRetry
 		}
 		retry.Pause(ctx, wait)
 	}
 }
 
-// dropDays drops the days before first, some at a time.
-func (f *Writer) dropDays(ctx context.Context, first time.Time) error {
+// dropDays drops all days before first. Each statement drops a limited number of them.
+func (w *Writer) dropDays(ctx context.Context, first time.Time) error {
 	for {
 		var dropped int
-		if err := f.config.Database.QueryRow(ctx, dropDaysSQL, first).Scan(&dropped); err != nil {
+		if err := w.config.Database.QueryRow(ctx, dropDaysSQL, first).Scan(&dropped); err != nil {
 			return fmt.Errorf("drop days: %w", err)
 		}
 		if dropped == 0 {
 			return nil
 		}
-		f.config.Log.Info().Int("days", dropped).Str("before", first.Format(time.DateOnly)).Msg("audit days dropped")
-		f.metrics.dropped.Add(float64(dropped))
+		w.config.Log.Info().Int("days", dropped).Str("before", first.Format(time.DateOnly)).Msg("audit days dropped")
+		w.metrics.dropped.Add(float64(dropped))
 	}
 }

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"slices"
 	"time"
@@ -9,23 +10,24 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/audit"
+	"callboard/projector/store"
 )
 
-// delivery is one message in hand.
+// delivery is a message with its decoded entries.
 type delivery struct {
 	jetstream.Msg
 	meta    *jetstream.MsgMetadata
 	entries []audit.Entry
-	reason  string // why not all of it could be filed; empty: filed
+	reason  string // why it becomes a dead letter; empty if all entries are stored
 }
 
-// entry is one entry and the message that brought it.
+// entry is an entry and the delivery that it belongs to.
 type entry struct {
 	audit.Entry
-	of *delivery
+	delivery *delivery
 }
 
-func read(messages []jetstream.Msg) ([]delivery, error) {
+func decode(messages []jetstream.Msg) ([]delivery, error) {
 	deliveries := make([]delivery, len(messages))
 	for i, m := range messages {
 		meta, err := m.Metadata()
@@ -36,47 +38,46 @@ func read(messages []jetstream.Msg) ([]delivery, error) {
 		if deliveries[i].entries, err = audit.Decode(m.Data()); err != nil {
 			deliveries[i].reason = err.Error()
 		}
-		deliveries[i].keepTimely()
+		deliveries[i].removeImplausibleTimes()
 	}
 	return deliveries, nil
 }
 
-// How far an entry's time may lie from the moment that the stream took its message. An entry waits in its reader for as long as
-// NATS is away, and a reader's clock may be wrong.
+// The range of an entry's time around the time at which the stream stored its message. An entry waits in its reader while NATS is
+// unavailable, and the reader's clock may be wrong.
 const (
-	maxWait  = 7 * 24 * time.Hour
-	maxAhead = 24 * time.Hour
+	maxBefore = 7 * 24 * time.Hour
+	maxAfter  = 24 * time.Hour
 )
 
-// keepTimely leaves out the entries of any other time, and notes it. Each day that is filed takes a table, so what a message claims
-// must not make them by the thousand.
-func (d *delivery) keepTimely() {
+// removeImplausibleTimes removes entries with a time outside the range. Every day of an entry becomes a table, so a message must not be
+// able to create thousands of them.
+func (d *delivery) removeImplausibleTimes() {
 	d.entries = slices.DeleteFunc(d.entries, func(e audit.Entry) bool {
-		ahead := e.At.Sub(d.meta.Timestamp)
-		if ahead >= -maxWait && ahead <= maxAhead {
+		offset := e.At.Sub(d.meta.Timestamp)
+		if offset >= -maxBefore && offset <= maxAfter {
 			return false
 		}
-		d.reason = fmt.Sprintf("entry %s: its time is more than %s before that of its message, or %s after", e.ID, maxWait, maxAhead)
+		d.reason = fmt.Sprintf("entry %s: its time is more than %s before or %s after that of its message", e.ID, maxBefore, maxAfter)
 		return true
 	})
 }
 
-// portionEntries is how many entries one transaction files at most, if it isn't one message alone. Larger ones are no faster.
-const portionEntries = 5000
+// batchEntries is the largest number of entries in a transaction, unless a single message has more. Larger transactions are not faster.
+const batchEntries = 5000
 
-// fitting is how many of the deliveries, at least one, are filed together.
-func fitting(deliveries []delivery) int {
+// batchLength returns how many of the deliveries, at least one, are stored in one transaction.
+func batchLength(deliveries []delivery) int {
 	count := 0
 	for i, d := range deliveries {
-		if count += len(d.entries); count > portionEntries && i > 0 {
+		if count += len(d.entries); count > batchEntries && i > 0 {
 			return i
 		}
 	}
 	return len(deliveries)
 }
 
-// entries are those of all deliveries.
-func entries(deliveries []delivery) []entry {
+func entriesOf(deliveries []delivery) []entry {
 	var list []entry
 	for i := range deliveries {
 		for _, e := range deliveries[i].entries {
@@ -86,20 +87,33 @@ func entries(deliveries []delivery) []entry {
 	return list
 }
 
-// settle acknowledges what is filed and sets the rest aside.
+// settle acknowledges the deliveries whose entries are all stored. The others become dead letters.
 func (s *session) settle(ctx context.Context, deliveries []delivery) error {
 	for _, d := range deliveries {
 		end := d.Ack
 		if d.reason != "" {
-			if err := s.setAside(ctx, d); err != nil {
+			if err := s.insertDeadLetter(ctx, d); err != nil {
 				return err
 			}
 			end = func() error { return d.TermWithReason(d.reason) }
 		}
 		if err := end(); err != nil {
-			// It is delivered again and found filed, or set aside.
-			s.config.Log.Debug().Err(err).Msg("acknowledge")
+			// The message is delivered again, and its entries or its dead letter are found stored.
+			s.config.Log.Debug().Err(err).Msg("acknowledging an audit message failed")
 		}
 	}
+	return nil
+}
+
+//go:embed insert_dead_letter.sql
+var insertDeadLetterSQL string
+
+func (s *session) insertDeadLetter(ctx context.Context, d delivery) error {
+	if _, err := s.config.Database.Exec(ctx, insertDeadLetterSQL, d.meta.Stream, s.created, int64(d.meta.Sequence.Stream),
+		d.Subject(), store.EncodeHeader(d.Headers()), d.Data(), d.reason, d.meta.Timestamp); err != nil {
+		return fmt.Errorf("dead letter: %w", err)
+	}
+	s.metrics.deadLetters.Inc()
+	s.config.Log.Error().Uint64("sequence", d.meta.Sequence.Stream).Str("reason", d.reason).Msg("audit message became a dead letter")
 	return nil
 }

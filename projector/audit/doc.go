@@ -1,14 +1,15 @@
-// Package audit files what readers say about requests: it takes audit entries from their stream and writes them to access.audit,
-// each once, and the newest use of every key to access.key_use.
+// Package audit writes the readers' audit entries from their stream to access.audit, each entry once, and the newest use of every key
+// to access.key_use.
 //
-//	find the stream, its consumer ──> take what is there, for a moment ──> open the days it is about
-//	      ▲                                        ▲                                 │
-//	      │                                        │                     one statement: entries, uses
-//	  any error:                                   │                                 │
-//	 give the messages back,                       └──────────────── acknowledge ◄───┘
-//	 back off
+//	find the stream, its consumer ──> fetch messages for a moment ──> open the days of their entries
+//	      ▲                                     ▲                              │
+//	      │                                     │               one statement: entries, last uses
+//	  any error:                                │                              │
+//	  return the messages (NAK),                └──────── acknowledge ◄────────┘
+//	  back off
 //
-// All projectors share one consumer, and what one of them doesn't acknowledge another gets, so nothing here is owned and nothing
-// is remembered: a message that is delivered twice finds its entries filed. An entry that PostgreSQL refuses, whose time
-// can't be, or whose day was detached costs only itself; its message, and one that can't be read, is kept whole as a dead letter.
+// All projectors share one consumer, and what one of them does not acknowledge is delivered to another. So writers own nothing and
+// remember nothing: a message that is delivered twice finds its entries stored. An entry that PostgreSQL refuses, whose time is
+// implausible, or whose day was detached does not hold up the others; its message becomes a dead letter, and so does a message that
+// cannot be decoded.
 package audit

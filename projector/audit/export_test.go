@@ -10,15 +10,15 @@ import (
 	"callboard/events/audit"
 )
 
-// BareInserts is how long the plainest statement takes for the rows of entries, in transactions of the filer's size.
-func BareInserts(ctx context.Context, pool *pgxpool.Pool, list []audit.Entry) (time.Duration, error) {
+// PlainInserts returns how long a plain insert of the entries' rows takes, in transactions of the writer's size.
+func PlainInserts(ctx context.Context, pool *pgxpool.Pool, list []audit.Entry) (time.Duration, error) {
 	const insert = `insert into access.audit
 		select at, id, key_id, operation, system_id, status, code, address, request_id
 		from unnest($1::timestamptz[], $2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::smallint[], $7::text[], $8::inet[], $9::text[])
 		  as entry (at, id, key_id, operation, system_id, status, code, address, request_id)`
 	began := time.Now()
-	for portion := range slices.Chunk(entries([]delivery{{entries: list}}), portionEntries) {
-		if _, err := pool.Exec(ctx, insert, columns(portion)...); err != nil {
+	for batch := range slices.Chunk(entriesOf([]delivery{{entries: list}}), batchEntries) {
+		if _, err := pool.Exec(ctx, insert, columns(batch)...); err != nil {
 			return 0, err
 		}
 	}

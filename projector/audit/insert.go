@@ -15,50 +15,50 @@ import (
 	"callboard/projector/store"
 )
 
-//go:embed file.sql
-var fileSQL string
+//go:embed insert_entries.sql
+var insertEntriesSQL string
 
-// file writes entries whose days are open. Where PostgreSQL refuses the data, it halves them until the one at fault is alone, and notes why with its
-// message.
-func (s *session) file(ctx context.Context, entries []entry) error {
+// insert stores entries whose days are open. If PostgreSQL refuses the data, insert bisects the entries until the refused one is alone,
+// and gives its delivery the reason.
+func (s *session) insert(ctx context.Context, entries []entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	err := s.insert(ctx, entries)
+	err := s.insertAll(ctx, entries)
 	switch {
 	case err == nil:
 		return nil
-	case !store.IsDataError(err) || withoutDay(err):
+	case !store.IsDataError(err) || isMissingDay(err):
 		return err
 	case len(entries) == 1:
-		entries[0].of.reason = fmt.Sprintf("entry %s: %s", entries[0].ID, store.DataErrorReason(err))
+		entries[0].delivery.reason = fmt.Sprintf("entry %s: %s", entries[0].ID, store.DataErrorReason(err))
 		return nil
 	}
 	half := len(entries) / 2
-	if err := s.file(ctx, entries[:half]); err != nil {
+	if err := s.insert(ctx, entries[:half]); err != nil {
 		return err
 	}
-	return s.file(ctx, entries[half:])
+	return s.insert(ctx, entries[half:])
 }
 
-// withoutDay tells whether an entry found no place since its day was dropped after this session opened it. Another session opens it
+// isMissingDay reports whether the partition of an entry's day was dropped after this session opened it. The next session opens it
 // again.
-func withoutDay(err error) bool {
-	var refusal *pgconn.PgError
-	return errors.As(err, &refusal) && refusal.Code == pgerrcode.CheckViolation
+func isMissingDay(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == pgerrcode.CheckViolation
 }
 
-func (s *session) insert(ctx context.Context, entries []entry) error {
-	tag, err := s.config.Database.Exec(ctx, fileSQL, columns(entries)...)
+func (s *session) insertAll(ctx context.Context, entries []entry) error {
+	tag, err := s.config.Database.Exec(ctx, insertEntriesSQL, columns(entries)...)
 	if err != nil {
-		return fmt.Errorf("file: %w", err)
+		return fmt.Errorf("insert audit entries: %w", err)
 	}
 	s.metrics.filed.Add(float64(tag.RowsAffected()))
 	s.metrics.batches.Inc()
 	return nil
 }
 
-// columns are the statement's parameters. uuid.UUID would be encoded by way of text.
+// columns returns the statement's parameters, one array per column. pgx would encode uuid.UUID through its text.
 func columns(entries []entry) []any {
 	return []any{
 		column(entries, func(e entry) time.Time { return e.At }),

@@ -1,7 +1,7 @@
--- Files entries, those that are filed already excepted, and the newest use of every key. One statement, so the two stand or fall
--- together. Both go in the order of their keys, so that projectors with the same messages in hand wait for each other in one order.
--- A key can't have been used in the future, which a reader whose clock is ahead claims, and which would hide the uses until then.
--- The conflict names no columns: that would take the right to read the audit.
+-- Inserts the entries that are not stored yet, and updates the newest use of every key, in one statement and so in one transaction.
+-- Rows are written in the order of their keys, so that projectors with the same messages lock them in the same order.
+-- least(at, now()) limits the last use to the present: with the time of a reader whose clock is ahead, later uses would be ignored.
+-- The conflict clause of the last insert names no columns, because naming them needs the right to read access.audit.
 with entry as materialized (
   select *
   from unnest($1::timestamptz[], $2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::bigint[], $7::text[], $8::inet[], $9::text[])

@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -9,92 +8,90 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/audit"
-	filer "callboard/projector/audit"
+	writer "callboard/projector/audit"
 )
 
-// What is published while the database is away is filed once it is back, and the outage is one line.
-func TestWriter_DatabaseAway(t *testing.T) {
-	s := newStage(t)
-	s.start()
-	first := entry(uuid.New(), s.noon)
-	s.publish(first)
-	s.drained()
-	s.exec("alter role callboard_projector nologin")
-	t.Cleanup(func() { // the role is the server's, and other tests' too
-		if _, err := s.pool.Exec(context.Background(), "alter role callboard_projector login"); err != nil {
-			t.Error(err)
-		}
-	})
-	s.exec("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'callboard_projector'")
-	second := entry(uuid.New(), s.noon.AddDate(0, 0, 1))
-	s.publish(second)
-	s.await("a failure", func() bool { return s.log.count("can't be filed") > 0 })
-	if got := s.ids(); !slices.Equal(got, []uuid.UUID{first.ID}) {
-		t.Errorf("filed while away: %v", got)
+// Entries that are published while the database is unavailable are stored afterwards, and the outage is logged once.
+func TestWriter_WithoutDatabase(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.start()
+	first := newEntry(uuid.New(), h.noon)
+	h.publish(first)
+	h.waitUntilEmpty()
+	h.Exec("do $$ begin execute format('revoke connect on database %I from public', current_database()); end $$")
+	h.Exec("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'callboard_projector' and datname = current_database()")
+	second := newEntry(uuid.New(), h.noon.AddDate(0, 0, 1))
+	h.publish(second)
+	h.eventually("a failure in the log", func() bool { return h.log.Contains("storing audit entries failed") })
+	if got, want := h.storedIDs(), []uuid.UUID{first.ID}; !slices.Equal(got, want) {
+		t.Errorf("stored during the outage = %v, want %v", got, want)
 	}
-	s.exec("alter role callboard_projector login")
-	s.drained()
-	if got := s.ids(); !slices.Equal(got, []uuid.UUID{first.ID, second.ID}) {
-		t.Errorf("filed: %v", got)
+	h.Exec("do $$ begin execute format('grant connect on database %I to public', current_database()); end $$")
+	h.waitUntilEmpty()
+	if got, want := h.storedIDs(), []uuid.UUID{first.ID, second.ID}; !slices.Equal(got, want) {
+		t.Errorf("stored = %v, want %v", got, want)
 	}
-	s.await("the end of the failure", func() bool { return s.log.count("are filed again") == 1 })
+	h.eventually("the end of the outage in the log", func() bool { return h.log.Count("storing audit entries resumed") == 1 })
 }
 
-// A missing stream is logged once, with the remedy, and found once it is there.
+// A missing stream is logged once with the command that creates it, and is used once it exists.
 func TestWriter_WithoutStream(t *testing.T) {
-	s := newStage(t)
-	if err := s.js.DeleteStream(t.Context(), audit.StreamName); err != nil {
+	t.Parallel()
+	h := newHarness(t)
+	if err := h.JetStream.DeleteStream(t.Context(), audit.StreamName); err != nil {
 		t.Fatal(err)
 	}
 	var js jetstream.JetStream
-	s.start(func(c *filer.Config) { js = c.JetStream })
-	s.await("a remedy", func() bool { return s.log.count("callboard stream create") > 0 })
+	h.start(func(c *writer.Config) { js = c.JetStream })
+	h.eventually("the command in the log", func() bool { return h.log.Contains("callboard stream create") })
 	sent := js.Conn().Stats().OutMsgs
-	s.await("more attempts", func() bool { return js.Conn().Stats().OutMsgs >= sent+3 })
-	e := entry(uuid.New(), s.noon)
-	s.createStream()
-	s.publish(e)
-	s.drained()
-	if got := s.ids(); !slices.Equal(got, []uuid.UUID{e.ID}) || s.log.count("can't be filed") != 1 {
-		t.Errorf("filed: %v; logged:\n%s", got, s.log.all())
+	h.eventually("three more attempts", func() bool { return js.Conn().Stats().OutMsgs >= sent+3 })
+	e := newEntry(uuid.New(), h.noon)
+	h.createStream()
+	h.publish(e)
+	h.waitUntilEmpty()
+	if got, want := h.storedIDs(), []uuid.UUID{e.ID}; !slices.Equal(got, want) {
+		t.Errorf("stored = %v, want %v", got, want)
+	}
+	if got := h.log.Count("storing audit entries failed"); got != 1 {
+		t.Errorf("failures in the log = %d, want 1:\n%s", got, h.log.String())
 	}
 }
 
-// A consumer that vanished is made again, with what nobody had acknowledged.
-func TestWriter_ConsumerVanishes(t *testing.T) {
-	s := newStage(t)
-	s.start()
-	first := entry(uuid.New(), s.noon)
-	s.publish(first)
-	s.drained()
-	if err := s.stream.DeleteConsumer(t.Context(), audit.Consumer); err != nil {
+// A deleted consumer is created again, and delivers what was not acknowledged.
+func TestWriter_ConsumerIsDeleted(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.start()
+	h.publish(newEntry(uuid.New(), h.noon))
+	h.waitUntilEmpty()
+	if err := h.auditStream.DeleteConsumer(t.Context(), audit.Consumer); err != nil {
 		t.Fatal(err)
 	}
-	second := entry(uuid.New(), s.noon)
-	second.At = second.At.Add(1)
-	s.publish(second)
-	s.drained()
-	if got := s.ids(); len(got) != 2 {
-		t.Errorf("filed: %v", got)
+	h.publish(newEntry(uuid.New(), h.noon))
+	h.waitUntilEmpty()
+	if got := h.storedCount(); got != 2 {
+		t.Errorf("stored = %d, want 2", got)
 	}
 }
 
-// The server may stop and start under a filer.
 func TestWriter_ServerRestarts(t *testing.T) {
-	s := newStage(t)
-	s.start()
-	first := entry(uuid.New(), s.noon)
-	s.publish(first)
-	s.drained()
-	s.server.Restart()
-	second := entry(uuid.New(), s.noon.AddDate(0, 0, 1))
-	s.await("the server", func() bool {
-		_, err := s.stream.Info(t.Context())
+	t.Parallel()
+	h := newHarness(t)
+	h.start()
+	first := newEntry(uuid.New(), h.noon)
+	h.publish(first)
+	h.waitUntilEmpty()
+	h.Server.Restart()
+	second := newEntry(uuid.New(), h.noon.AddDate(0, 0, 1))
+	h.eventually("the stream", func() bool {
+		_, err := h.auditStream.Info(t.Context())
 		return err == nil
 	})
-	s.publish(second)
-	s.drained()
-	if got := s.ids(); !slices.Equal(got, []uuid.UUID{first.ID, second.ID}) {
-		t.Errorf("filed: %v", got)
+	h.publish(second)
+	h.waitUntilEmpty()
+	if got, want := h.storedIDs(), []uuid.UUID{first.ID, second.ID}; !slices.Equal(got, want) {
+		t.Errorf("stored = %v, want %v", got, want)
 	}
 }

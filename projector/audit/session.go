@@ -12,49 +12,49 @@ import (
 )
 
 const (
-	// fetchMessages is how many messages are in hand at most.
+	// fetchMessages is the largest number of messages per fetch.
 	fetchMessages = 100
-	// fetchWait is how long they are gathered. Each pull ends by itself, so a delivery that stalled is asked for anew.
+	// fetchWait is how long a fetch collects messages. Every pull ends by itself, so a delivery that stalls is requested again.
 	fetchWait = 250 * time.Millisecond
-	// workTimeout bounds the work on what was fetched, a stop of the filer included.
-	workTimeout = time.Minute
+	// batchTimeout bounds the work on fetched messages, also while the writer stops.
+	batchTimeout = time.Minute
 )
 
-// session is a filer at work, until something fails.
+// session is the work of a writer between two errors.
 type session struct {
 	*Writer
 	created  time.Time // of the stream
 	consumer jetstream.Consumer
-	opened   map[time.Time]bool // days that have a place in the tables
+	opened   map[time.Time]bool // days that have a partition
 }
 
-// session files entries until ctx ends (nil) or something fails.
-func (f *Writer) session(ctx context.Context) error {
-	s := &session{Writer: f, opened: make(map[time.Time]bool)}
+// runSession writes entries until ctx ends or something fails. It returns nil if ctx ends.
+func (w *Writer) runSession(ctx context.Context) error {
+	s := &session{Writer: w, opened: make(map[time.Time]bool)}
 	if err := s.open(ctx); err != nil {
-		return unlessDone(ctx, err)
+		return unlessEnded(ctx, err)
 	}
 	for ctx.Err() == nil {
 		messages, err := s.fetch()
 		if err != nil {
 			return err
 		}
-		if err := s.work(ctx, messages); err != nil {
+		if err := s.process(ctx, messages); err != nil {
 			return err
 		}
-		if len(messages) > 0 { // what failed may be on its way back
-			s.worked()
+		if len(messages) > 0 { // without messages nothing has succeeded yet
+			s.noteSuccess()
 		}
 	}
 	return nil
 }
 
-// open finds the stream, and the consumer or makes it.
+// open looks up the stream and its consumer, and creates the consumer if it is missing.
 func (s *session) open(ctx context.Context) error {
 	stream, err := s.config.JetStream.Stream(ctx, audit.StreamName)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return fmt.Errorf("there is no stream %s: 'callboard stream create' makes it", audit.StreamName)
+		return fmt.Errorf("stream %s does not exist: run 'callboard stream create'", audit.StreamName)
 	case err != nil:
 		return fmt.Errorf("stream %s: %w", audit.StreamName, err)
 	}
@@ -69,8 +69,8 @@ func (s *session) open(ctx context.Context) error {
 	return nil
 }
 
-// fetch takes what is there and what comes in a moment. It isn't cut short where the filer ends, since messages under way to it
-// would be lost until they are delivered again.
+// fetch takes the messages that are there or arrive within fetchWait. The end of the writer's context does not interrupt it, because
+// messages on their way to it would wait for their redelivery.
 func (s *session) fetch() ([]jetstream.Msg, error) {
 	batch, err := s.consumer.Fetch(fetchMessages, jetstream.FetchMaxWait(fetchWait))
 	if err != nil {
@@ -80,47 +80,46 @@ func (s *session) fetch() ([]jetstream.Msg, error) {
 	for m := range batch.Messages() {
 		messages = append(messages, m)
 	}
-	if err := batch.Error(); err != nil && len(messages) == 0 { // behind messages, the next pull meets it again
+	if err := batch.Error(); err != nil && len(messages) == 0 { // after messages, the next fetch returns the error
 		return nil, fmt.Errorf("fetch: %w", err)
 	}
 	return messages, nil
 }
 
-// work files messages and settles them, a portion at a time, and gives back what it fails at. Work that was begun is finished
-// although ctx ends.
-func (s *session) work(ctx context.Context, messages []jetstream.Msg) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), workTimeout)
+// process stores and settles messages in batches. If it fails, it returns all of them to the stream. The end of ctx does not
+// interrupt it.
+func (s *session) process(ctx context.Context, messages []jetstream.Msg) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchTimeout)
 	defer cancel()
-	deliveries, err := read(messages)
+	deliveries, err := decode(messages)
 	for err == nil && len(deliveries) > 0 {
-		portion := deliveries[:fitting(deliveries)]
-		err = s.finish(ctx, portion)
-		deliveries = deliveries[len(portion):]
+		batch := deliveries[:batchLength(deliveries)]
+		err = s.processBatch(ctx, batch)
+		deliveries = deliveries[len(batch):]
 	}
 	if err != nil {
 		for _, m := range messages {
-			_ = m.Nak() // settled before, or delivered again later
+			_ = m.Nak() // if this fails, the message is settled already or is delivered again after its ack wait
 		}
 	}
 	return err
 }
 
-// finish files a portion and settles it.
-func (s *session) finish(ctx context.Context, portion []delivery) error {
-	placed, err := s.placed(ctx, entries(portion))
+func (s *session) processBatch(ctx context.Context, batch []delivery) error {
+	stored, err := s.openDays(ctx, entriesOf(batch))
 	if err != nil {
 		return err
 	}
-	if err := s.file(ctx, placed); err != nil {
+	if err := s.insert(ctx, stored); err != nil {
 		return err
 	}
-	return s.settle(ctx, portion)
+	return s.settle(ctx, batch)
 }
 
-// unlessDone is err, or nil where it only says that ctx ended.
-func unlessDone(ctx context.Context, err error) error {
+// unlessEnded returns err, or nil if ctx has ended, because the end of ctx is no failure.
+func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // the end was asked for
+		return nil //nolint:nilerr // the error is that of the context
 	}
 	return err
 }

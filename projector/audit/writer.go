@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,25 +15,25 @@ import (
 	"callboard/projector/retry"
 )
 
-// Config is what a filer works with.
+// Config configures a writer.
 type Config struct {
-	JetStream jetstream.JetStream // of a connection that reconnects for ever
+	JetStream jetstream.JetStream // of a connection that reconnects without limit
 	Database  *pgxpool.Pool       // the primary, as callboard_projector
-	Retention int                 // whole days that are kept before today's; 0: 90
+	Retention int                 // whole days to keep before today; zero means 90
 	Log       zerolog.Logger
 	Metrics   prometheus.Registerer
 }
 
 const defaultRetention = 90
 
-// Writer files audit entries.
+// Writer writes audit entries to PostgreSQL.
 type Writer struct {
-	config  Config
-	metrics *metrics
-	failure string // what the latest failure said; empty: all is well
+	config    Config
+	metrics   *metrics
+	lastError string // the text of the latest error; empty after a success
 }
 
-// New is a filer that has not started. Its metrics are registered with config.Metrics.
+// New returns a writer and registers its metrics with config.Metrics.
 func New(config Config) (*Writer, error) {
 	if config.Retention == 0 {
 		config.Retention = defaultRetention
@@ -44,17 +45,16 @@ func New(config Config) (*Writer, error) {
 	return &Writer{config: config, metrics: metrics}, nil
 }
 
-// Run files entries, and forgets the days that are over, until ctx ends; then it finishes the messages in hand and returns nil.
-// Whatever fails is logged, once for as long as it is the same, and tried again.
-func (f *Writer) Run(ctx context.Context) error {
-	var forgetting sync.WaitGroup
-	forgetting.Go(func() { f.forget(ctx) })
-	defer forgetting.Wait()
+// Run writes entries and drops days older than the retention until ctx ends. Then it finishes the messages that it has fetched and
+// returns nil. It retries after every error, and logs an error once for as long as its text does not change.
+func (w *Writer) Run(ctx context.Context) error {
+	var dropping sync.WaitGroup
+	dropping.Go(func() { w.dropOldDays(ctx) })
+	defer dropping.Wait()
 	for backOff := retry.NewBackOff(); ; {
 		began := time.Now()
-		err := f.session(ctx)
-		if err != nil {
-			f.failed(err)
+		if err := w.runSession(ctx); err != nil {
+			w.noteError(err)
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -63,19 +63,43 @@ func (f *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// failed notes and counts a failure.
-func (f *Writer) failed(err error) {
-	f.metrics.failures.Inc()
-	if f.failure != err.Error() {
-		f.config.Log.Error().Err(err).Msg("audit entries can't be filed")
+func (w *Writer) noteError(err error) {
+	w.metrics.failures.Inc()
+	if w.lastError != err.Error() {
+		w.config.Log.Error().Err(err).Msg("storing audit entries failed")
 	}
-	f.failure = err.Error()
+	w.lastError = err.Error()
 }
 
-// worked notes that messages were filed.
-func (f *Writer) worked() {
-	if f.failure != "" {
-		f.config.Log.Info().Msg("audit entries are filed again")
+func (w *Writer) noteSuccess() {
+	if w.lastError != "" {
+		w.config.Log.Info().Msg("storing audit entries resumed")
 	}
-	f.failure = ""
+	w.lastError = ""
+}
+
+type metrics struct {
+	filed       prometheus.Counter
+	batches     prometheus.Counter
+	failures    prometheus.Counter
+	deadLetters prometheus.Counter
+	dropped     prometheus.Counter
+}
+
+func newMetrics() *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "callboard_projector_audit_" + name, Help: help})
+	}
+	return &metrics{
+		filed:       counter("filed_total", "Audit entries stored."),
+		batches:     counter("batches_total", "Transactions that stored audit entries."),
+		failures:    counter("failures_total", "Failed attempts to store audit entries or to drop old days."),
+		deadLetters: counter("dead_letters_total", "Audit messages that became dead letters."),
+		dropped:     counter("days_dropped_total", "Days of the audit that were dropped."),
+	}
+}
+
+func (m *metrics) register(registry prometheus.Registerer) error {
+	return errors.Join(registry.Register(m.filed), registry.Register(m.batches), registry.Register(m.failures),
+		registry.Register(m.deadLetters), registry.Register(m.dropped))
 }

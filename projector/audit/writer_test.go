@@ -16,23 +16,25 @@ import (
 
 	"callboard/events/audit"
 	"callboard/events/eventstest"
-	filer "callboard/projector/audit"
+	writer "callboard/projector/audit"
+	"callboard/projector/projectortest"
 )
 
-// An entry's row says all that the entry says, and one that is delivered twice has one row.
-func TestWriter_EntriesBecomeRows(t *testing.T) {
-	s := newStage(t)
-	full := entry(uuid.New(), s.noon)
+// A row has every field of its entry. An entry that is delivered twice has one row.
+func TestWriter_StoresEntriesOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	full := newEntry(uuid.New(), h.noon)
 	full.System, full.Status, full.Code = uuid.NullUUID{UUID: uuid.New(), Valid: true}, 403, "INSUFFICIENT_SCOPE"
 	full.Address = netip.MustParseAddr("2001:db8::7")
-	bare := entry(uuid.New(), s.noon.Add(time.Second))
-	s.publish(full, bare)
-	s.publish(bare)
+	bare := newEntry(uuid.New(), h.noon.Add(time.Second))
+	h.publish(full, bare)
+	h.publish(bare)
 	metrics := prometheus.NewRegistry()
-	s.start(func(c *filer.Config) { c.Metrics = metrics })
-	s.drained()
-	s.publish(full)
-	s.drained()
+	h.start(func(c *writer.Config) { c.Metrics = metrics })
+	h.waitUntilEmpty()
+	h.publish(full)
+	h.waitUntilEmpty()
 
 	type row struct {
 		ID, KeyID uuid.UUID
@@ -44,7 +46,7 @@ func TestWriter_EntriesBecomeRows(t *testing.T) {
 		Address   *netip.Addr
 		RequestID string
 	}
-	rows, err := s.pool.Query(t.Context(), "select id, key_id, at, operation, system_id, status, code, address, request_id from access.audit order by at")
+	rows, err := h.Pool.Query(t.Context(), "select id, key_id, at, operation, system_id, status, code, address, request_id from access.audit order by at")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,261 +62,257 @@ func TestWriter_EntriesBecomeRows(t *testing.T) {
 		{bare.ID, bare.KeyID, bare.At, bare.Operation, uuid.NullUUID{}, bare.Status, nil, nil, bare.RequestID},
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v\nwant %+v", got, want)
+		t.Errorf("rows = %+v,\nwant %+v", got, want)
 	}
-	if n := count(t, metrics, "filed_total"); n != 2 {
-		t.Errorf("%v entries counted", n)
+	if got := h.metric(metrics, "filed_total"); got != 2 {
+		t.Errorf("filed_total = %v, want 2", got)
 	}
-	if n := s.deadLetters(); n != 0 {
-		t.Errorf("%d dead letters", n)
+	if got := h.deadLetters(); got != 0 {
+		t.Errorf("dead letters = %d, want 0", got)
 	}
 }
 
-// What waits is filed in portions, and nothing of it is delivered twice.
-func TestWriter_Backlog(t *testing.T) {
-	s := newStage(t)
+// A backlog is stored in several batches, and no message is delivered twice.
+func TestWriter_StoresBacklogInBatches(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
 	const messages = 12
 	for range messages {
 		list := make([]audit.Entry, audit.MaxEntries)
 		for i := range list {
-			list[i] = entry(uuid.New(), s.noon)
+			list[i] = newEntry(uuid.New(), h.noon)
 		}
-		s.publish(list...)
+		h.publish(list...)
 	}
 	metrics := prometheus.NewRegistry()
-	s.start(func(c *filer.Config) { c.Metrics = metrics })
-	s.drained()
-	consumer, err := s.stream.Consumer(t.Context(), audit.Consumer)
+	h.start(func(c *writer.Config) { c.Metrics = metrics })
+	h.waitUntilEmpty()
+	consumer, err := h.auditStream.Consumer(t.Context(), audit.Consumer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := consumer.CachedInfo().Delivered.Consumer; n != messages {
-		t.Errorf("%d deliveries", n)
+	if got := consumer.CachedInfo().Delivered.Consumer; got != messages {
+		t.Errorf("deliveries = %d, want %d", got, messages)
 	}
-	if filed, batches := count(t, metrics, "filed_total"), count(t, metrics, "batches_total"); filed != messages*audit.MaxEntries || batches < 2 {
-		t.Errorf("%v entries in %v batches", filed, batches)
+	if stored, batches := h.metric(metrics, "filed_total"), h.metric(metrics, "batches_total"); stored != messages*audit.MaxEntries || batches < 2 {
+		t.Errorf("stored = %v in %v batches, want %d in at least 2", stored, batches, messages*audit.MaxEntries)
 	}
 }
 
-// count is the value of one of a filer's metrics.
-func count(t *testing.T, registry *prometheus.Registry, name string) float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == "callboard_projector_audit_"+name {
-			return family.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	t.Fatalf("no metric %s", name)
-	return 0
-}
-
-// A key's last use is its newest, in whatever order entries come: within a message, within a batch, and afterwards.
+// A key's last use is the newest one, whatever the order of entries within a message, within a batch and between batches.
 func TestWriter_LastUseIsTheNewest(t *testing.T) {
-	s := newStage(t)
+	t.Parallel()
+	h := newHarness(t)
 	key, other := uuid.New(), uuid.New()
 	at := func(key uuid.UUID, second int) audit.Entry {
-		e := entry(key, s.noon.Add(time.Duration(second)*time.Second))
+		e := newEntry(key, h.noon.Add(time.Duration(second)*time.Second))
 		e.Address = netip.AddrFrom4([4]byte{192, 0, 2, byte(second)})
 		return e
 	}
 	use := func(key uuid.UUID) string {
 		t.Helper()
-		return query[string](s, "select to_char(at at time zone 'UTC', 'SS') || ' ' || host(address) from access.key_use where key_id = $1", key)[0]
+		return projectortest.Query[string](h.Harness, "select to_char(at at time zone 'UTC', 'SS') || ' ' || host(address) from access.key_use where key_id = $1", key)[0]
 	}
-	s.publish(at(key, 10), at(key, 30), at(other, 5), at(key, 20))
-	s.publish(at(key, 15))
-	s.start()
-	s.drained()
+	h.publish(at(key, 10), at(key, 30), at(other, 5), at(key, 20))
+	h.publish(at(key, 15))
+	h.start()
+	h.waitUntilEmpty()
 	if got := use(key) + ", " + use(other); got != "30 192.0.2.30, 05 192.0.2.5" {
-		t.Error(got)
+		t.Errorf("last uses = %s", got)
 	}
-	s.publish(at(key, 29), at(other, 6))
-	s.drained()
+	h.publish(at(key, 29), at(other, 6))
+	h.waitUntilEmpty()
 	if got := use(key) + ", " + use(other); got != "30 192.0.2.30, 06 192.0.2.6" {
-		t.Errorf("later: %s", got)
+		t.Errorf("last uses after the second batch = %s", got)
 	}
 }
 
-// A reader whose clock is ahead doesn't hide what a key is used for until then.
-func TestWriter_LastUseIsNotAhead(t *testing.T) {
-	s := newStage(t)
+// The clock of a reader that is ahead does not hide later uses.
+func TestWriter_LastUseIsNotInTheFuture(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
 	key := uuid.New()
-	ahead := entry(key, time.Now().Add(20*time.Hour))
-	s.publish(ahead)
-	s.start()
-	s.drained()
+	ahead := newEntry(key, time.Now().Add(20*time.Hour))
+	h.publish(ahead)
+	h.start()
+	h.waitUntilEmpty()
 	use := func() time.Time {
 		t.Helper()
-		return query[time.Time](s, "select at from access.key_use where key_id = $1", key)[0]
+		return projectortest.Query[time.Time](h.Harness, "select at from access.key_use where key_id = $1", key)[0]
 	}
 	if got := use(); got.After(time.Now()) {
-		t.Errorf("used last at %s", got)
+		t.Errorf("last use = %s, want no time in the future", got)
 	}
-	later := entry(key, time.Now())
-	s.publish(later)
-	s.drained()
+	later := newEntry(key, time.Now())
+	h.publish(later)
+	h.waitUntilEmpty()
 	if got := use(); !got.Equal(later.At) {
-		t.Errorf("used last at %s, not %s", got, later.At)
+		t.Errorf("last use = %s, want %s", got, later.At)
 	}
-	if got := s.ids(); !slices.Equal(got, []uuid.UUID{later.ID, ahead.ID}) {
-		t.Errorf("filed: %v", got)
+	if got := h.storedIDs(); !slices.Equal(got, []uuid.UUID{later.ID, ahead.ID}) {
+		t.Errorf("stored = %v, want %v and %v", got, later.ID, ahead.ID)
 	}
 }
 
-// Every day of UTC has a partition of its own, wherever the database and the entry think they are.
-func TestWriter_DaysAreOfUTC(t *testing.T) {
-	s := newStage(t)
-	s.exec("do $$ begin execute format('alter database %I set timezone = ''Pacific/Auckland''', current_database()); end $$")
+// Partitions are days in UTC, whatever the time zones of the database and of the entry.
+func TestWriter_PartitionsAreDaysInUTC(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.Exec("do $$ begin execute format('alter database %I set timezone = ''Pacific/Auckland''', current_database()); end $$")
 	today := midnight()
-	last, first := entry(uuid.New(), today.Add(-time.Microsecond)), entry(uuid.New(), today)
+	last, first := newEntry(uuid.New(), today.Add(-time.Microsecond)), newEntry(uuid.New(), today)
 	last.At, first.At = last.At.In(time.FixedZone("", 3*3600)), first.At.In(time.FixedZone("", 3*3600))
-	s.publish(last, first)
-	s.start()
-	s.drained()
-	if got := s.days(); !slices.Equal(got, []string{partition(last.At.UTC()), partition(today)}) {
-		t.Errorf("days: %v", got)
+	h.publish(last, first)
+	h.start()
+	h.waitUntilEmpty()
+	if got, want := h.partitions(), []string{partition(last.At.UTC()), partition(today)}; !slices.Equal(got, want) {
+		t.Errorf("partitions = %v, want %v", got, want)
 	}
-	if got := query[uuid.UUID](s, "select id from "+partition(last.At.UTC())); !slices.Equal(got, []uuid.UUID{last.ID}) {
-		t.Errorf("the day before: %v", got)
+	if got := projectortest.Query[uuid.UUID](h.Harness, "select id from "+partition(last.At.UTC())); !slices.Equal(got, []uuid.UUID{last.ID}) {
+		t.Errorf("entries of yesterday = %v, want %v", got, last.ID)
 	}
 }
 
-// Days older than the retention are dropped, and no others, however many projectors do it at once.
-func TestWriter_ForgetsOldDays(t *testing.T) {
-	s := newStage(t)
+// Days older than the retention are dropped, and no others, also by several writers at once.
+func TestWriter_DropsOldDays(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
 	today := time.Now().UTC()
 	ages := []int{0, 89, 90, 91, 92, 400}
 	for _, age := range ages {
-		s.openDay(today.AddDate(0, 0, -age))
+		h.openDay(today.AddDate(0, 0, -age))
 	}
-	if got := s.days(); len(got) != len(ages) {
-		t.Fatalf("days: %v", got)
+	if got := h.partitions(); len(got) != len(ages) {
+		t.Fatalf("partitions = %v, want one per age of %v", got, ages)
 	}
 	metrics := []*prometheus.Registry{prometheus.NewRegistry(), prometheus.NewRegistry(), prometheus.NewRegistry()}
-	for _, own := range metrics {
-		s.start(func(c *filer.Config) { c.Metrics = own })
+	for _, registry := range metrics {
+		h.start(func(c *writer.Config) { c.Metrics = registry })
 	}
 	dropped := func() (n float64) {
-		for _, own := range metrics {
-			n += count(t, own, "days_dropped_total")
+		for _, registry := range metrics {
+			n += h.metric(registry, "days_dropped_total")
 		}
 		return n
 	}
-	s.await("days dropped", func() bool { return dropped() > 0 })
+	h.eventually("dropped days", func() bool { return dropped() >= 3 })
 	if today.Day() != time.Now().UTC().Day() {
-		t.Skip("midnight passed meanwhile")
+		t.Skip("midnight passed during the test")
 	}
 	var want []string
 	for _, age := range []int{90, 89, 0} {
 		want = append(want, partition(today.AddDate(0, 0, -age)))
 	}
-	if got := s.days(); !slices.Equal(got, want) || dropped() != 3 || s.log.count("can't be dropped") > 0 {
-		t.Errorf("days: %v, want %v; %v dropped\n%s", got, want, dropped(), s.log.all())
+	if got := h.partitions(); !slices.Equal(got, want) || h.log.Contains("dropping audit days failed") {
+		t.Errorf("partitions = %v, want %v; log:\n%s", got, want, h.log.String())
 	}
 }
 
-// More days than are dropped at a time are dropped all the same.
-func TestWriter_ForgetsManyDays(t *testing.T) {
-	s := newStage(t)
-	s.exec("select access.open_audit_day(date '2001-01-01' + i) from generate_series(0, 149) i")
-	s.openDay(s.noon)
+// Several statements drop more days than one statement can.
+func TestWriter_DropsManyDays(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.Exec("select access.open_audit_day(date '2001-01-01' + i) from generate_series(0, 149) i")
+	h.openDay(h.noon)
 	metrics := prometheus.NewRegistry()
-	s.start(func(c *filer.Config) { c.Metrics = metrics })
-	s.await("days dropped", func() bool { return count(t, metrics, "days_dropped_total") == 150 })
-	if got := s.days(); !slices.Equal(got, []string{partition(s.noon)}) {
-		t.Errorf("days: %v", got)
+	h.start(func(c *writer.Config) { c.Metrics = metrics })
+	h.eventually("150 dropped days", func() bool { return h.metric(metrics, "days_dropped_total") == 150 })
+	if got, want := h.partitions(), []string{partition(h.noon)}; !slices.Equal(got, want) {
+		t.Errorf("partitions = %v, want %v", got, want)
 	}
 }
 
-// The entries of a day that was detached are set aside, and those of other days are filed.
+// An entry of a detached day becomes a dead letter, and entries of other days are stored. After the day is attached again, its entries are
+// stored.
 func TestWriter_DetachedDay(t *testing.T) {
-	s := newStage(t)
-	archived, other := entry(uuid.New(), s.noon), entry(uuid.New(), s.noon.AddDate(0, 0, -1))
-	s.start()
-	s.publish(archived)
-	s.drained()
-	s.exec("alter table access.audit detach partition " + partition(s.noon))
-	late := entry(uuid.New(), s.noon.Add(time.Hour))
-	s.publish(late, other)
-	s.drained()
-	if got := s.ids(); !slices.Equal(got, []uuid.UUID{other.ID}) {
-		t.Errorf("filed: %v", got)
+	t.Parallel()
+	h := newHarness(t)
+	archived, other := newEntry(uuid.New(), h.noon), newEntry(uuid.New(), h.noon.AddDate(0, 0, -1))
+	h.start()
+	h.publish(archived)
+	h.waitUntilEmpty()
+	h.Exec("alter table access.audit detach partition " + partition(h.noon))
+	late := newEntry(uuid.New(), h.noon.Add(time.Hour))
+	h.publish(late, other)
+	h.waitUntilEmpty()
+	if got := h.storedIDs(); !slices.Equal(got, []uuid.UUID{other.ID}) {
+		t.Errorf("stored = %v, want %v", got, other.ID)
 	}
-	if got := query[uuid.UUID](s, "select id from "+partition(s.noon)); !slices.Equal(got, []uuid.UUID{archived.ID}) {
-		t.Errorf("the archive has %v", got)
+	if got := projectortest.Query[uuid.UUID](h.Harness, "select id from "+partition(h.noon)); !slices.Equal(got, []uuid.UUID{archived.ID}) {
+		t.Errorf("entries of the detached day = %v, want %v", got, archived.ID)
 	}
-	reasons := query[string](s, "select reason from control.dead_letter where position($1 in convert_from(data, 'UTF8')) > 0", late.ID.String())
-	if len(reasons) != 1 || !strings.Contains(reasons[0], late.ID.String()) || !strings.Contains(reasons[0], s.noon.Format(time.DateOnly)) {
-		t.Errorf("reasons: %v", reasons)
+	reasons := projectortest.Query[string](h.Harness, "select reason from control.dead_letter where position($1 in convert_from(data, 'UTF8')) > 0", late.ID.String())
+	if len(reasons) != 1 || !strings.Contains(reasons[0], late.ID.String()) || !strings.Contains(reasons[0], h.noon.Format(time.DateOnly)) {
+		t.Errorf("reasons = %v, want one with the entry and its day", reasons)
 	}
-	s.exec(fmt.Sprintf("alter table access.audit attach partition %s for values from ('%s') to ('%s')",
-		partition(s.noon), midnight().AddDate(0, 0, -1).Format(time.RFC3339), midnight().Format(time.RFC3339)))
-	again := entry(uuid.New(), s.noon.Add(2*time.Hour))
-	s.publish(again)
-	s.drained()
-	if got := s.ids(); !slices.Equal(got, []uuid.UUID{other.ID, archived.ID, again.ID}) {
-		t.Errorf("filed once it is back: %v", got)
-	}
-}
-
-// A day that is dropped while a filer believes it open is opened again.
-func TestWriter_DayDroppedMeanwhile(t *testing.T) {
-	s := newStage(t)
-	before, after := entry(uuid.New(), s.noon), entry(uuid.New(), s.noon)
-	s.start()
-	s.publish(before)
-	s.drained()
-	s.exec("drop table " + partition(s.noon))
-	s.publish(after)
-	s.drained()
-	if got := s.ids(); !slices.Equal(got, []uuid.UUID{after.ID}) {
-		t.Errorf("filed: %v", got)
-	}
-	if n := s.deadLetters(); n != 0 {
-		t.Errorf("%d dead letters", n)
+	h.Exec(fmt.Sprintf("alter table access.audit attach partition %s for values from ('%s') to ('%s')",
+		partition(h.noon), h.noon.Add(-12*time.Hour).Format(time.RFC3339), h.noon.Add(12*time.Hour).Format(time.RFC3339)))
+	again := newEntry(uuid.New(), h.noon.Add(2*time.Hour))
+	h.publish(again)
+	h.waitUntilEmpty()
+	if got := h.storedIDs(); !slices.Equal(got, []uuid.UUID{other.ID, archived.ID, again.ID}) {
+		t.Errorf("stored after the day is attached = %v, want three entries", got)
 	}
 }
 
-// A message that can't be read is kept whole, and said, and those beside it are filed.
+// A day that is dropped after a writer opened it is opened again.
+func TestWriter_ReopensDroppedDay(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	before, after := newEntry(uuid.New(), h.noon), newEntry(uuid.New(), h.noon)
+	h.start()
+	h.publish(before)
+	h.waitUntilEmpty()
+	h.Exec("drop table " + partition(h.noon))
+	h.publish(after)
+	h.waitUntilEmpty()
+	if got := h.storedIDs(); !slices.Equal(got, []uuid.UUID{after.ID}) {
+		t.Errorf("stored = %v, want %v", got, after.ID)
+	}
+	if got := h.deadLetters(); got != 0 {
+		t.Errorf("dead letters = %d, want 0", got)
+	}
+}
+
+// A message that cannot be decoded becomes a dead letter and is logged. The other messages are stored.
 func TestWriter_UnreadableMessages(t *testing.T) {
-	s := newStage(t)
-	good := []audit.Entry{entry(uuid.New(), s.noon), entry(uuid.New(), s.noon.Add(time.Second))}
-	s.publish(good[0])
-	empty := s.raw("")
-	sequence := s.raw("hello\x00\xff")
-	s.publish(good[1])
-	s.start()
-	s.drained()
-	if got := s.ids(); !slices.Equal(got, []uuid.UUID{good[0].ID, good[1].ID}) {
-		t.Errorf("filed: %v", got)
+	t.Parallel()
+	h := newHarness(t)
+	valid := []audit.Entry{newEntry(uuid.New(), h.noon), newEntry(uuid.New(), h.noon.Add(time.Second))}
+	h.publish(valid[0])
+	empty := h.PublishRaw(audit.Subject, nil, "")
+	sequence := h.PublishRaw(audit.Subject, nil, "hello\x00\xff")
+	h.publish(valid[1])
+	h.start()
+	h.waitUntilEmpty()
+	if got, want := h.storedIDs(), []uuid.UUID{valid[0].ID, valid[1].ID}; !slices.Equal(got, want) {
+		t.Errorf("stored = %v, want %v", got, want)
 	}
-	got := query[string](s, `select format('%s %s %s %s %s', stream, sequence, partition, subject, encode(data, 'hex')) from control.dead_letter order by sequence`)
+	got := projectortest.Query[string](h.Harness, `select format('%s %s %s %s %s', stream, sequence, partition, subject, encode(data, 'hex')) from control.dead_letter order by sequence`)
 	want := []string{fmt.Sprintf("AUDIT %d 0 callboard.audit ", empty), fmt.Sprintf("AUDIT %d 0 callboard.audit 68656c6c6f00ff", sequence)}
 	if !slices.Equal(got, want) {
-		t.Errorf("dead letters: %q, want %q", got, want)
+		t.Errorf("dead letters = %q, want %q", got, want)
 	}
-	if !strings.Contains(s.log.all(), fmt.Sprintf(`"sequence":%d,`, sequence)) {
-		t.Errorf("logged:\n%s", s.log.all())
+	if !strings.Contains(h.log.String(), fmt.Sprintf(`"sequence":%d,`, sequence)) {
+		t.Errorf("the log does not have sequence %d:\n%s", sequence, h.log.String())
 	}
 }
 
-// An entry that PostgreSQL refuses costs itself: the others of its message and of its batch are filed, and its message is kept.
+// If PostgreSQL refuses an entry, its message becomes a dead letter, and the other entries of the message and the batch are stored.
 func TestWriter_RefusedEntries(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(*audit.Entry){
-		"a status":    func(e *audit.Entry) { e.Status = 1 << 40 },
-		"NUL":         func(e *audit.Entry) { e.RequestID = "a\x00b" },
-		"another NUL": func(e *audit.Entry) { e.Code = "\x00" },
+		"status":      func(e *audit.Entry) { e.Status = 1 << 40 },
+		"NUL in id":   func(e *audit.Entry) { e.RequestID = "a\x00b" },
+		"NUL in code": func(e *audit.Entry) { e.Code = "\x00" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			t.Parallel()
+			h := newHarness(t)
 			var want []uuid.UUID
 			messages := make([][]audit.Entry, 3)
 			for i := range 9 {
-				e := entry(uuid.New(), s.noon.Add(time.Duration(i)*time.Second))
+				e := newEntry(uuid.New(), h.noon.Add(time.Duration(i)*time.Second))
 				if i == 4 {
 					spoil(&e)
 				} else {
@@ -323,64 +321,57 @@ func TestWriter_RefusedEntries(t *testing.T) {
 				messages[i/3] = append(messages[i/3], e)
 			}
 			for _, entries := range messages {
-				s.publish(entries...)
+				h.publish(entries...)
 			}
-			s.start()
-			s.drained()
-			if got := s.ids(); !slices.Equal(got, want) {
-				t.Errorf("filed: %v, want %v", got, want)
+			h.start()
+			h.waitUntilEmpty()
+			if got := h.storedIDs(); !slices.Equal(got, want) {
+				t.Errorf("stored = %v, want %v", got, want)
 			}
-			got := query[string](s, "select reason from control.dead_letter where sequence = 2")
+			got := projectortest.Query[string](h.Harness, "select reason from control.dead_letter where sequence = 2")
 			if len(got) != 1 || !strings.Contains(got[0], messages[1][1].ID.String()) || !strings.Contains(got[0], "SQLSTATE 22") {
-				t.Errorf("reasons: %v", got)
+				t.Errorf("reasons = %v, want one with the entry and SQLSTATE 22...", got)
 			}
 		})
 	}
 }
 
-// Entries of times that can't be are set aside, thousands of days at once too, and make no tables; those beside them are filed.
-func TestWriter_Times(t *testing.T) {
-	s := newStage(t)
+// Entries with implausible times, even thousands in one message, create no partitions. Their messages become dead letters, and the other
+// entries are stored.
+func TestWriter_ImplausibleTimes(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
 	now := time.Now()
-	good := []audit.Entry{entry(uuid.New(), now.Add(-6*24*time.Hour)), entry(uuid.New(), now.Add(23*time.Hour))}
-	s.publish(good...)
+	valid := []audit.Entry{newEntry(uuid.New(), now.Add(-6*24*time.Hour)), newEntry(uuid.New(), now.Add(23*time.Hour))}
+	h.publish(valid...)
 	var want []string
 	refused := func(sequence uint64) { want = append(want, strconv.FormatUint(sequence, 10)) }
 	for _, year := range []int{1, 0, 1969, 1970, 9999} {
-		e := line(t, entry(uuid.New(), time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)))
-		refused(s.raw(e))
+		e := h.line(newEntry(uuid.New(), time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)))
+		refused(h.PublishRaw(audit.Subject, nil, e))
 	}
-	refused(s.raw(strings.Replace(line(t, entry(uuid.New(), s.noon)), s.noon.Format(time.RFC3339), "9999-12-31T23:00:00-12:00", 1)))
-	refused(s.raw(line(t, entry(uuid.New(), now.Add(-8*24*time.Hour)))))
-	beside := entry(uuid.New(), s.noon)
-	many := []string{line(t, beside)}
+	refused(h.PublishRaw(audit.Subject, nil, strings.Replace(h.line(newEntry(uuid.New(), h.noon)), h.noon.Format(time.RFC3339), "9999-12-31T23:00:00-12:00", 1)))
+	refused(h.PublishRaw(audit.Subject, nil, h.line(newEntry(uuid.New(), now.Add(-8*24*time.Hour)))))
+	beside := newEntry(uuid.New(), h.noon)
+	many := []string{h.line(beside)}
 	for day := range 3000 {
-		many = append(many, line(t, entry(uuid.New(), now.AddDate(0, 0, day+2))))
+		many = append(many, h.line(newEntry(uuid.New(), now.AddDate(0, 0, day+2))))
 	}
-	refused(s.raw(strings.Join(many, "")))
-	s.start()
-	s.drained()
-	if got := s.ids(); !slices.Equal(got, []uuid.UUID{good[0].ID, beside.ID, good[1].ID}) {
-		t.Errorf("filed: %v", got)
+	refused(h.PublishRaw(audit.Subject, nil, strings.Join(many, "")))
+	h.start()
+	h.waitUntilEmpty()
+	if got, want := h.storedIDs(), []uuid.UUID{valid[0].ID, beside.ID, valid[1].ID}; !slices.Equal(got, want) {
+		t.Errorf("stored = %v, want %v", got, want)
 	}
-	if got := query[string](s, "select sequence::text from control.dead_letter order by sequence"); !slices.Equal(got, want) {
-		t.Errorf("set aside: %v, want %v", got, want)
+	if got := projectortest.Query[string](h.Harness, "select sequence::text from control.dead_letter order by sequence"); !slices.Equal(got, want) {
+		t.Errorf("dead letters = %v, want %v", got, want)
 	}
-	if got := s.days(); len(got) != 3 {
-		t.Errorf("days: %v", got)
+	if got := h.partitions(); len(got) != 3 {
+		t.Errorf("partitions = %v, want 3", got)
 	}
-	if reasons := query[string](s, "select reason from control.dead_letter where sequence::text = $1", want[len(want)-1]); !strings.Contains(reasons[0], "its time") {
-		t.Errorf("reasons: %v", reasons)
+	if reasons := projectortest.Query[string](h.Harness, "select reason from control.dead_letter where sequence::text = $1", want[len(want)-1]); !strings.Contains(reasons[0], "its time") {
+		t.Errorf("reasons = %v, want one about the time", reasons)
 	}
-}
-
-func line(t *testing.T, e audit.Entry) string {
-	t.Helper()
-	message, err := audit.Encode([]audit.Entry{e})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(message)
 }
 
 func TestImports(t *testing.T) { eventstest.Imports(t) }
