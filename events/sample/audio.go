@@ -2,23 +2,20 @@ package sample
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strconv"
 )
 
-// clip is a recording: two voices that take turns without saying a word. Recordings share a few of them.
+// clip is the audio that recordings of about its length share: synthetic voices without words.
 type clip struct {
-	number  int
 	seconds int
 }
 
-func clips() []clip {
-	return []clip{{1, 4}, {2, 7}, {3, 11}, {4, 15}, {5, 20}, {6, 26}, {7, 34}, {8, 45}}
-}
+func clips() []clip { return []clip{{4}, {7}, {11}, {15}, {20}, {26}, {34}, {45}} }
 
 func nearestClip(seconds int) clip {
-	all := clips()
-	best := all[0]
-	for _, c := range all {
+	best := clips()[0]
+	for _, c := range clips() {
 		if abs(c.seconds-seconds) < abs(best.seconds-seconds) {
 			best = c
 		}
@@ -28,17 +25,16 @@ func nearestClip(seconds int) clip {
 
 func abs(n int) int { return max(n, -n) }
 
+// The format of all clips: WAV, 8000 samples per second as in telephony, 16 bit, mono.
 const (
-	rate      = 8000 // samples per second, as telephones have it
-	headSize  = 44
-	keyPrefix = "clips/voices-"
-	keySuffix = "s.wav"
+	wavHeader      = 44 // bytes
+	bytesPerSecond = 2 * 8000
 )
 
-func (c clip) key() string { return keyPrefix + strconv.Itoa(c.seconds) + keySuffix }
+func (c clip) key() string { return "clips/voices-" + strconv.Itoa(c.seconds) + "s.wav" }
 
 // bytes is the length of the WAV file.
-func (c clip) bytes() int { return headSize + 2*rate*c.seconds }
+func (c clip) bytes() int { return wavHeader + bytesPerSecond*c.seconds }
 
 // AudioKeys are the keys of all clips.
 func AudioKeys() []string {
@@ -49,7 +45,7 @@ func AudioKeys() []string {
 	return keys
 }
 
-// Audio is the WAV file (8 kHz, 16 bit, mono) that a recording's audio key names; ok is false for a key that none has.
+// Audio returns the WAV file of a recording's audio key; ok is false for an unknown key.
 func Audio(key string) (wav []byte, ok bool) {
 	for _, c := range clips() {
 		if c.key() == key {
@@ -59,22 +55,16 @@ func Audio(key string) (wav []byte, ok bool) {
 	return nil, false
 }
 
+// wav repeats the embedded phrases up to the clip's length.
 func (c clip) wav() []byte {
-	b := make([]byte, 0, c.bytes())
-	b = append(b, "RIFF"...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(c.bytes()-8))
-	b = append(b, "WAVEfmt "...)
-	b = binary.LittleEndian.AppendUint32(b, 16)
-	b = binary.LittleEndian.AppendUint16(b, 1) // PCM
-	b = binary.LittleEndian.AppendUint16(b, 1) // mono
-	b = binary.LittleEndian.AppendUint32(b, rate)
-	b = binary.LittleEndian.AppendUint32(b, 2*rate)
-	b = binary.LittleEndian.AppendUint16(b, 2)
-	b = binary.LittleEndian.AppendUint16(b, 16)
-	b = append(b, "data"...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(2*rate*c.seconds))
-	for _, sample := range c.babble() {
-		b = binary.LittleEndian.AppendUint16(b, uint16(sample))
+	const phrases = 3
+	wav := read("data/audio/phrases-1.wav")[:wavHeader:wavHeader]
+	for i := c.seconds; len(wav) < c.bytes(); i++ {
+		wav = append(wav, read(fmt.Sprintf("data/audio/phrases-%d.wav", i%phrases+1))[wavHeader:]...)
 	}
-	return b
+	wav = wav[:c.bytes()]
+	// The lengths of the file and of its samples.
+	binary.LittleEndian.PutUint32(wav[4:], uint32(len(wav)-8))
+	binary.LittleEndian.PutUint32(wav[40:], uint32(len(wav)-wavHeader))
+	return wav
 }

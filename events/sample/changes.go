@@ -10,59 +10,59 @@ import (
 	"callboard/events"
 )
 
-// change is something that happens to the directory during the window.
+// change is a change of the directory during History.
 type change struct {
 	at    events.Time
 	event events.Event
 }
 
-// planner plans what happens to one system's directory. The first two extensions and the first call group are left alone, so that
-// there is always somebody to answer.
-type planner struct {
+// changePlanner plans the changes of one system's directory. The first two extensions and the first call group never change,
+// so that there is always someone who answers.
+type changePlanner struct {
 	*system
 	company *Company
-	dice    dice
+	rng     random
 }
 
-// planChanges plans all systems' changes and sets the terms within which calls may use what changes.
+// planChanges plans the changes of all systems and limits the terms of what changes.
 func (b *builder) planChanges() {
 	for _, s := range b.company.systems {
-		p := planner{s, b.company, newDice(s.seed, changePath, s.index)}
-		p.marry()
-		p.leave()
-		p.pause()
-		p.reorganize()
-		p.attribute()
-		p.maintain()
-		p.reclassify()
+		p := changePlanner{s, b.company, newRandom(s.seed, changePath, s.index)}
+		p.renamePerson()
+		p.removeExtension()
+		p.replacePerson()
+		p.changeDepartment()
+		p.changeRepresentatives()
+		p.changeDevices()
+		p.changeClassifications()
 	}
-	b.growGroup()
+	b.extendGroup()
 	slices.SortStableFunc(b.company.changes, func(x, y change) int { return cmp.Compare(x.at, y.at) })
 }
 
-// when is a time in the window, between so many hundredths of it.
-func (p *planner) when(low, high int) events.Time {
+// timeBetween returns a time in History, between two hundredths of its length.
+func (p *changePlanner) timeBetween(low, high int) events.Time {
 	length := p.company.until - p.company.from
-	return p.company.from + length*events.Time(p.dice.between(low*100, high*100))/10000
+	return p.company.from + length*events.Time(p.rng.between(low*100, high*100))/10000
 }
 
-func (p *planner) change(at events.Time, state events.State) {
-	p.company.changes = append(p.company.changes, change{at, publish(events.Changed(state), at)})
+func (p *changePlanner) change(at events.Time, state events.State) {
+	p.company.changes = append(p.company.changes, change{at, envelope(events.Changed(state), at)})
 }
 
-func (p *planner) delete(at events.Time, last events.Identity) {
+func (p *changePlanner) delete(at events.Time, last events.Identity) {
 	last.Version++
-	p.company.changes = append(p.company.changes, change{at, publish(events.Deleted(last), at)})
+	p.company.changes = append(p.company.changes, change{at, envelope(events.Deleted(last), at)})
 }
 
-// marry gives somebody another last name, and the person's representative too.
-func (p *planner) marry() {
-	x, at := p.extensions[2], p.when(20, 45)
+// renamePerson changes a person's last name, and the representative's too.
+func (p *changePlanner) renamePerson() {
+	x, at := p.extensions[2], p.timeBetween(20, 45)
 	next := x.Extension
 	next.Version, next.UpdatedAt = 2, at
-	next.Name = person{x.person.first, pick(&p.dice, p.library.last)}.name()
+	next.Name = person{x.person.first, pick(&p.rng, p.library.last)}.name()
 	p.change(at, &next)
-	for _, r := range p.people {
+	for _, r := range p.representatives {
 		if r.extension == x {
 			renamed := r.Representative
 			renamed.Version, renamed.UpdatedAt, renamed.Name = 2, at, next.Name
@@ -71,24 +71,24 @@ func (p *planner) marry() {
 	}
 }
 
-// leave has somebody quit: first the phones go, then the places in call groups, then the extension.
-func (p *planner) leave() {
-	x, at := p.extensions[3], p.when(50, 70)
+// removeExtension unassigns an extension's phones, removes it from call groups and deletes it.
+func (p *changePlanner) removeExtension() {
+	x, at := p.extensions[3], p.timeBetween(50, 70)
 	x.until = at - hour
 	for _, phone := range p.phones {
 		if phone.ExtensionID.Value == x.ID {
-			freed := *phone
-			freed.Version, freed.UpdatedAt, freed.Status = 2, at, "inactive"
-			freed.ExtensionID = events.Null[uuid.UUID]{}
-			p.change(at, &freed)
+			next := *phone
+			next.Version, next.UpdatedAt, next.Status = 2, at, "inactive"
+			next.ExtensionID = events.Null[uuid.UUID]{}
+			p.change(at, &next)
 		}
 	}
-	gone := func(r events.Reference) bool { return r.ID == x.ID }
+	removed := func(r events.Reference) bool { return r.ID == x.ID }
 	for _, g := range p.groups {
-		if slices.ContainsFunc(g.Members, gone) {
+		if slices.ContainsFunc(g.Members, removed) {
 			next := g.CallGroup
 			next.Version, next.UpdatedAt = 2, at+minute
-			next.Members = slices.DeleteFunc(slices.Clone(g.Members), gone)
+			next.Members = slices.DeleteFunc(slices.Clone(g.Members), removed)
 			p.change(at+minute, &next)
 			g.latest = &next
 		}
@@ -96,24 +96,24 @@ func (p *planner) leave() {
 	p.delete(at+2*minute, x.Identity())
 }
 
-// pause has somebody go on leave; the extension stays, inactive, and a new colleague starts.
-func (p *planner) pause() {
-	x, at := p.extensions[4], p.when(35, 60)
+// replacePerson deactivates an extension and adds one for a new colleague.
+func (p *changePlanner) replacePerson() {
+	x, at := p.extensions[4], p.timeBetween(35, 60)
 	x.until = at - hour
-	idle := x.Extension
-	idle.Version, idle.Status, idle.UpdatedAt = 2, "inactive", at
-	p.change(at, &idle)
+	inactive := x.Extension
+	inactive.Version, inactive.Status, inactive.UpdatedAt = 2, "inactive", at
+	p.change(at, &inactive)
 
-	colleague := p.library.person(&p.dice)
-	hired := p.addExtension(&p.dice, "130", colleague.name())
-	hired.CreatedAt, hired.UpdatedAt = at+hour, at+hour
-	hired.person, hired.from = colleague, at+2*hour
-	p.change(at+hour, &hired.Extension)
+	colleague := p.library.person(&p.rng)
+	added := p.addExtension(&p.rng, "130", colleague.name())
+	added.CreatedAt, added.UpdatedAt = at+hour, at+hour
+	added.person, added.from = colleague, at+2*hour
+	p.change(at+hour, &added.Extension)
 }
 
-// reorganize renames or dissolves a department, and gives some businesses a new name.
-func (p *planner) reorganize() {
-	g, at := p.groups[len(p.groups)-1], p.when(72, 85)
+// changeDepartment renames or deletes a call group, and renames some businesses.
+func (p *changePlanner) changeDepartment() {
+	g, at := p.groups[len(p.groups)-1], p.timeBetween(72, 85)
 	state := g.CallGroup
 	if g.latest != nil {
 		state = *g.latest
@@ -129,61 +129,62 @@ func (p *planner) reorganize() {
 	if p.index%3 == 1 {
 		next := p.state()
 		next.Version, next.Name = 2, strings.TrimPrefix(p.name, "The ")+" "+p.exchange.place
-		p.change(p.when(40, 60), &next)
+		p.change(p.timeBetween(40, 60), &next)
 	}
 }
 
-// attribute stops attributing calls to one person and removes another.
-func (p *planner) attribute() {
-	if len(p.people) < 4 {
+// changeRepresentatives deactivates one representative and deletes another. The renamed person's one is left out.
+func (p *changePlanner) changeRepresentatives() {
+	if len(p.representatives) < 4 {
 		return
 	}
-	idle, gone, at := p.people[len(p.people)-1], p.people[len(p.people)-2], p.when(55, 80)
-	idle.until, gone.until = at-hour, at-hour
-	if idle.extension != p.extensions[2] {
-		next := idle.Representative
+	last := len(p.representatives) - 1
+	inactive, deleted, at := p.representatives[last], p.representatives[last-1], p.timeBetween(55, 80)
+	inactive.until, deleted.until = at-hour, at-hour
+	if inactive.extension != p.extensions[2] {
+		next := inactive.Representative
 		next.Version, next.Status, next.UpdatedAt = 2, "inactive", at
 		p.change(at, &next)
 	}
-	if gone.extension != p.extensions[2] {
-		p.delete(at+hour, gone.Identity())
+	if deleted.extension != p.extensions[2] {
+		p.delete(at+hour, deleted.Identity())
 	}
 }
 
-// maintain updates a phone's firmware, releases a number and switches an assistant on.
-func (p *planner) maintain() {
+// changeDevices updates a phone's firmware, releases a number and deactivates an assistant.
+func (p *changePlanner) changeDevices() {
 	for _, phone := range p.phones {
 		if phone.ExtensionID.Value == p.extensions[0].ID {
-			next, at := *phone, p.when(10, 90)
+			next, at := *phone, p.timeBetween(10, 90)
 			next.Version, next.UpdatedAt, next.Firmware = 2, at, events.Some("99.1.0")
 			p.change(at, &next)
 		}
 	}
-	number, at := *p.numbers[len(p.numbers)-1], p.when(15, 95)
+	number, at := *p.numbers[len(p.numbers)-1], p.timeBetween(15, 95)
 	if !number.IsPrimary && number.Status == "active" {
 		number.Version, number.Status, number.UpdatedAt = 2, "released", at
 		p.change(at, &number)
 	}
-	agent, at := *p.agents[len(p.agents)-1], p.when(25, 50)
+	agent, at := *p.agents[len(p.agents)-1], p.timeBetween(25, 50)
 	agent.Version, agent.UpdatedAt, agent.Status = 2, at, "inactive"
 	if len(p.agents) > 1 {
 		p.change(at, &agent)
 	}
 }
 
-// reclassify rewords one of the business's own classifications and gives another up.
-func (p *planner) reclassify() {
+// changeClassifications changes the label of one of the business's own classifications and deletes another.
+func (p *changePlanner) changeClassifications() {
 	if len(p.classes) == 0 {
 		return
 	}
-	next, at := *p.classes[0], p.when(30, 70)
+	next, at := *p.classes[0], p.timeBetween(30, 70)
 	next.Version, next.Label, next.UpdatedAt = 2, "Question", at
 	p.change(at, &next)
-	p.delete(p.when(60, 90), p.classes[1].Identity())
+	p.delete(p.timeBetween(60, 90), p.classes[1].Identity())
 }
 
-// growGroup lets one more system into the second group.
-func (b *builder) growGroup() {
+// extendGroup adds a system to the second group.
+func (b *builder) extendGroup() {
 	c := b.company
 	if len(c.systems) < 2 {
 		return
@@ -191,5 +192,5 @@ func (b *builder) growGroup() {
 	next, at := c.groups[1], c.from+(c.until-c.from)/2
 	next.Version = 2
 	next.PhoneSystemIDs = append(slices.Clone(next.PhoneSystemIDs), c.systems[1].id)
-	c.changes = append(c.changes, change{at, publish(events.Changed(&next), at)})
+	c.changes = append(c.changes, change{at, envelope(events.Changed(&next), at)})
 }

@@ -8,29 +8,21 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/goleak"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 )
 
-// stream yields what a company publishes, the directory first.
-func stream(c *Company, yield func(events.Event) bool) {
-	for e := range c.Directory() {
-		if !yield(e) {
-			return
-		}
-	}
-	for e := range c.History() {
-		if !yield(e) {
-			return
-		}
-	}
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// digest is the SHA-256 of everything that a company publishes, as it travels.
+func TestImports(t *testing.T) { eventstest.Imports(t) }
+
+// digest is the SHA-256 of all messages that a company publishes.
 func digest(t *testing.T, config Config) string {
 	t.Helper()
 	h := sha256.New()
-	for e := range func(yield func(events.Event) bool) { stream(New(config), yield) } {
+	for e := range New(config).all() {
 		m, err := events.Encode(e)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", e.ID, err, m.Data)
@@ -43,57 +35,58 @@ func digest(t *testing.T, config Config) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// The digest changes with the sample's contents and with the way in which events are written. Where neither was meant to change,
+// The digest changes with the sample's texts and rules and with the encoding of events. If none of these has changed,
 // something depends on the machine, on the order of a map or on a clock.
-func TestCompany_Golden(t *testing.T) {
+func TestCompany_Digest(t *testing.T) {
+	t.Parallel()
 	const want = "540d9c7e40f738bb852cf0712666e57ff3e360df70ba57c642c648b0118a77e8"
 	if got := digest(t, Config{Seed: 42, Systems: 7, Calls: 400}); got != want {
-		t.Errorf("digest %s, want %s", got, want)
+		t.Errorf("digest = %s, want %s", got, want)
 	}
 }
 
-// Nothing is shared: not between two things of a company, and not between companies of neighbouring seeds.
-func TestCompany_IdentifiersAreUnique(t *testing.T) {
+// No identifier is used twice, within a company or by companies of neighbouring seeds.
+func TestCompany_UniqueIdentifiers(t *testing.T) {
+	t.Parallel()
 	seen := map[uuid.UUID]uint64{}
 	for seed := range uint64(50) {
 		c := New(Config{Seed: seed, Systems: 12})
 		for _, target := range slices.Concat(c.Systems(), c.Groups(), c.Organizations()) {
 			if other, taken := seen[target.ID]; taken {
-				t.Errorf("seeds %d and %d: both have %s", other, seed, target.ID)
+				t.Errorf("seeds %d and %d both have %s", other, seed, target.ID)
 			}
 			seen[target.ID] = seed
 		}
 	}
 }
 
-func TestCompany_Deterministic(t *testing.T) {
+func TestCompany_FollowsFromSeed(t *testing.T) {
+	t.Parallel()
 	config := Config{Seed: 7, Systems: 5, Calls: 1500, Days: 9}
-	once := digest(t, config)
-	if again := digest(t, config); again != once {
-		t.Error("the same seed gave another stream")
+	first := digest(t, config)
+	if second := digest(t, config); second != first {
+		t.Error("the same seed gives other events")
 	}
 	config.Seed++
-	if other := digest(t, config); other == once {
-		t.Error("another seed gave the same stream")
+	if other := digest(t, config); other == first {
+		t.Error("another seed gives the same events")
 	}
 }
 
-func TestCompany_SharedByGoroutines(t *testing.T) {
+func TestCompany_ConcurrentUse(t *testing.T) {
+	t.Parallel()
 	c := New(Config{Seed: 3, Systems: 3, Calls: 300})
-	counts := make(chan int)
+	counts := make(chan Counts)
 	for range 2 {
-		go func() {
-			n := 0
-			stream(c, func(events.Event) bool { n++; return true })
-			counts <- n
-		}()
+		go func() { counts <- Count(c) }()
 	}
-	if a, b := <-counts, <-counts; a != b || a == 0 {
-		t.Errorf("two readers saw %d and %d events", a, b)
+	if first, second := <-counts, <-counts; first != second || first.Calls != 300 {
+		t.Errorf("counts = %+v and %+v, want the same with 300 calls", first, second)
 	}
 }
 
-func TestCompany_ExactCalls(t *testing.T) {
+func TestHistory_ExactCalls(t *testing.T) {
+	t.Parallel()
 	for _, config := range []Config{
 		{Systems: 4, Calls: -1}, {Systems: 1, Calls: 1}, {Systems: 3, Calls: 2}, {Systems: 1, Calls: 997, Days: 1},
 		{Systems: 13, Calls: 5000}, {Systems: 40, Calls: 40}, {Systems: 2, Calls: 12000, Days: 2},
@@ -107,13 +100,14 @@ func TestCompany_ExactCalls(t *testing.T) {
 				}
 			}
 			if len(ids) != max(config.Calls, 0) {
-				t.Errorf("%+v: %d calls", config, len(ids))
+				t.Errorf("%+v: calls = %d, want %d", config, len(ids), max(config.Calls, 0))
 			}
 		}
 	}
 }
 
-func TestCompany_StopsEarly(t *testing.T) {
+func TestHistory_StopsEarly(t *testing.T) {
+	t.Parallel()
 	c := New(Config{Calls: 100})
 	for n := range 3 {
 		seen := 0
@@ -123,33 +117,36 @@ func TestCompany_StopsEarly(t *testing.T) {
 			}
 		}
 		if seen != n+1 {
-			t.Errorf("saw %d events, want %d", seen, n+1)
+			t.Errorf("events = %d, want %d", seen, n+1)
 		}
 	}
 }
 
-func TestCompany_Window(t *testing.T) {
+func TestHistory_Period(t *testing.T) {
+	t.Parallel()
 	until := time.Date(2025, time.June, 15, 13, 37, 11, 0, time.UTC)
 	c := New(Config{Calls: 2000, Until: until, Days: 3})
 	from, last := until.AddDate(0, 0, -3), time.Time{}
 	for e := range c.History() {
 		if e.Time.Before(last) || e.Time.After(until) {
-			t.Fatalf("%s at %s, after %s", e.ID, e.Time, last)
+			t.Fatalf("%s: time = %s, want one from %s to %s", e.ID, e.Time, last, until)
 		}
 		last = e.Time
 		if call, ok := e.State.(*events.Call); ok && (call.CreatedAt.Std().Before(from) || call.EndTime.Value.Std().After(e.Time)) {
-			t.Fatalf("call from %s to %s, published %s", call.CreatedAt, call.EndTime.Value, e.Time)
+			t.Fatalf("call = %s to %s, want one from %s until its publication at %s", call.CreatedAt, call.EndTime.Value, from, e.Time)
 		}
 	}
 	if until.Sub(last) > time.Hour {
-		t.Errorf("the last event is of %s", last)
+		t.Errorf("time of the last event = %s, want one in the hour before %s", last, until)
 	}
 }
 
 func TestCompany_Targets(t *testing.T) {
+	t.Parallel()
 	c := New(Config{Seed: 1, Systems: 6})
 	if len(c.Systems()) != 6 || len(c.Groups()) != 2 || len(c.Organizations()) != 2 {
-		t.Fatalf("%d systems, %d groups, %d organizations", len(c.Systems()), len(c.Groups()), len(c.Organizations()))
+		t.Fatalf("targets = %d systems, %d groups, %d organizations, want 6, 2, 2",
+			len(c.Systems()), len(c.Groups()), len(c.Organizations()))
 	}
 	systems, organizations := map[string]string{}, map[string]bool{}
 	for e := range c.Directory() {
@@ -160,12 +157,18 @@ func TestCompany_Targets(t *testing.T) {
 	}
 	for _, s := range c.Systems() {
 		if systems[s.ID.String()] != s.Name {
-			t.Errorf("system %s is %q in the directory, not %q", s.ID, systems[s.ID.String()], s.Name)
+			t.Errorf("name of system %s = %q, want %q as in the directory", s.ID, s.Name, systems[s.ID.String()])
 		}
 	}
 	for _, o := range c.Organizations() {
 		if !organizations[o.ID.String()] || o.Name == "" {
-			t.Errorf("organization %v has no system or no name", o)
+			t.Errorf("organization = %v, want one with a name and a system", o)
 		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		New(Config{Seed: 1, Systems: 100})
 	}
 }

@@ -1,125 +1,132 @@
 package sample
 
-import "strings"
+import (
+	"strconv"
+	"strings"
 
-// conversation puts words into people's mouths. A slot keeps its value to the end: who is called Rosie stays Rosie.
+	"callboard/events"
+)
+
+// conversation generates what people say. A placeholder keeps its value to the end.
 type conversation struct {
-	dice  *dice
-	trade *trade
-	sys   *system
-	agent string
-	other person
-	slots map[string]string
-	turns []spoken
-	words int
+	rng        *random
+	trade      *trade
+	sys        *system
+	agent      string
+	other      person
+	values     map[string]string // of placeholders
+	utterances []utterance
+	words      int
 }
 
-// spoken is one turn.
-type spoken struct {
+// utterance is what one person says without interruption.
+type utterance struct {
 	text  string
 	agent bool
 	words int
 }
 
-// wordsPerMinute is quick talk; what doesn't fit a call's length at this pace is left out. A call may have fewer words, but not
-// so few that it seems empty.
+// A conversation has at most maxWordsPerMinute, so that it fits into the call, and long ones have at least
+// minWordsPerMinute.
 const (
-	wordsPerMinute  = 190
-	fewestPerMinute = 75
+	maxWordsPerMinute = 190
+	minWordsPerMinute = 75
 )
 
-// converse is what a call of so many seconds about a topic sounds like.
-func (l *leg) converse() []spoken {
+// utterances generates the leg's conversation.
+func (l *leg) utterances() []utterance {
 	c := &conversation{
-		dice: &l.dice, trade: l.sys.trade, sys: l.sys, agent: l.agent, other: l.other,
-		slots: make(map[string]string, 16), turns: make([]spoken, 0, 24),
+		rng: &l.rng, trade: l.sys.trade, sys: l.sys, agent: l.agent, other: l.other,
+		values: make(map[string]string, 16), utterances: make([]utterance, 0, 24),
 	}
-	budget := int(l.talk)*wordsPerMinute/60 + 12
+	maxWords := int(l.duration)*maxWordsPerMinute/60 + 12
 	switch l.script {
 	case "inbound", "brief":
-		c.say(c.one("opening"), budget)
-		c.discuss(l.topic, "inbound", budget)
-		c.say(c.one("closing"), budget+10)
+		c.add(c.topic("opening"), maxWords)
+		c.fill(l.topic, "inbound", maxWords)
+		c.add(c.topic("closing"), maxWords+10)
 	case "outbound":
-		c.say(c.one("greeting"), budget)
-		c.discuss(l.topic, "outbound", budget)
-		c.say(c.one("closing"), budget+10)
+		c.add(c.topic("greeting"), maxWords)
+		c.fill(l.topic, "outbound", maxWords)
+		c.add(c.topic("closing"), maxWords+10)
 	default:
-		c.say(l.topic, budget)
+		c.add(l.topic, maxWords)
 	}
-	return c.turns
+	return c.utterances
 }
 
-// discuss fills a long call with what is said while somebody looks something up and, if it is very long, with one more topic.
-func (c *conversation) discuss(first *topic, kind string, budget int) {
-	c.say(first, budget)
-	enough := budget * fewestPerMinute / wordsPerMinute
-	fillers := c.trade.topics["filler"]
-	start := c.dice.below(len(fillers))
-	for i := range fillers {
-		if c.words > enough {
-			return
-		}
-		// A step that has no divisor in common with any likely count visits every filler once.
-		c.say(fillers[(start+i*fillerStep)%len(fillers)], budget)
-		if i == 1 || i == 6 {
-			c.change(first, kind, budget)
-		}
-	}
-}
+func (c *conversation) topic(kind string) *topic { return pick(c.rng, c.trade.topics[kind]) }
 
+// fillerStep has no divisor in common with the number of fillers, so that every filler is used once.
 const fillerStep = 7
 
-// change turns to another of the trade's own topics, one that nobody would have kept for the end.
-func (c *conversation) change(first *topic, kind string, budget int) {
-	next := pick(c.dice, c.trade.script.topics[kind])
-	if next == first || next.mood == bad {
+// fill adds a topic and, in long calls, small talk and further topics.
+func (c *conversation) fill(first *topic, kind string, maxWords int) {
+	c.add(first, maxWords)
+	minWords := maxWords * minWordsPerMinute / maxWordsPerMinute
+	fillers := c.trade.topics["filler"]
+	start := c.rng.below(len(fillers))
+	for i := range fillers {
+		if c.words > minWords {
+			return
+		}
+		c.add(fillers[(start+i*fillerStep)%len(fillers)], maxWords)
+		if i == 1 || i == 6 {
+			c.changeTopic(first, kind, maxWords)
+		}
+	}
+}
+
+// changeTopic adds another of the trade's own topics, unless that is an urgent one.
+func (c *conversation) changeTopic(first *topic, kind string, maxWords int) {
+	next := pick(c.rng, c.trade.script.topics[kind])
+	if next == first || next.tone == bad {
 		return
 	}
 	for _, name := range []string{"day", "day2", "time", "time2", "date", "price", "price2", "service", "minutes", "count"} {
-		delete(c.slots, name)
+		delete(c.values, name)
 	}
-	c.say(c.one("more"), budget)
-	c.say(next, budget)
+	c.add(c.topic("more"), maxWords)
+	c.add(next, maxWords)
 }
 
-func (c *conversation) one(kind string) *topic { return pick(c.dice, c.trade.topics[kind]) }
-
-func (c *conversation) say(t *topic, budget int) {
-	choice, left, skipped := 0, false, false
-	for _, b := range t.beats {
-		if c.words > budget {
+// add adds a topic's lines until there are more than maxWords.
+func (c *conversation) add(t *topic, maxWords int) {
+	variant, wasOptional, skipped := 0, false, false
+	for _, l := range t.lines {
+		if c.words > maxWords {
 			return
 		}
-		if b.optional && !left {
-			skipped = c.dice.chance(400)
+		if l.optional && !wasOptional {
+			skipped = c.rng.chance(400)
 		}
-		if left = b.optional; b.optional && skipped {
+		if wasOptional = l.optional; l.optional && skipped {
 			continue
 		}
-		if !b.aligned {
-			choice = c.dice.below(len(b.wordings))
+		if !l.aligned {
+			variant = c.rng.below(len(l.variants))
 		}
-		text := c.expand(b.wordings[choice])
+		text := c.expand(l.variants[variant])
 		words := strings.Count(text, " ") + 1
 		c.words += words
-		c.turns = append(c.turns, spoken{text, b.agent, words})
+		c.utterances = append(c.utterances, utterance{text, l.agent, words})
 	}
 }
 
-func (c *conversation) expand(w wording) string {
-	if len(w) == 1 {
-		return w[0]
+// expand fills the placeholders. A value at the beginning of a sentence gets a capital letter.
+func (c *conversation) expand(p pattern) string {
+	if len(p) == 1 {
+		return p[0]
 	}
 	var b strings.Builder
 	b.Grow(160)
-	for i, piece := range w {
+	for i, piece := range p {
 		if i%2 == 0 {
 			b.WriteString(piece)
 			continue
 		}
-		value := c.slot(piece)
-		if first := value[0]; 'a' <= first && first <= 'z' && beginsSentence(w[i-1], i == 1) {
+		value := c.value(piece)
+		if first := value[0]; 'a' <= first && first <= 'z' && beginsSentence(p[i-1], i == 1) {
 			b.WriteByte(first - 'a' + 'A')
 			value = value[1:]
 		}
@@ -128,7 +135,7 @@ func (c *conversation) expand(w wording) string {
 	return b.String()
 }
 
-// beginsSentence tells whether what follows the text before it should have a capital.
+// beginsSentence reports whether a sentence begins after the given text; first is true if the text begins the utterance.
 func beginsSentence(before string, first bool) bool {
 	before = strings.TrimSuffix(before, " ")
 	if before == "" {
@@ -137,18 +144,18 @@ func beginsSentence(before string, first bool) bool {
 	return strings.IndexByte(".?!", before[len(before)-1]) >= 0
 }
 
-// slot is the value of a slot such as day; day2 is another one from the same list.
-func (c *conversation) slot(name string) string {
-	if value, ok := c.slots[name]; ok {
-		return value
+// value returns the value of a placeholder such as day. day2 is a second value from the same list.
+func (c *conversation) value(name string) string {
+	value, ok := c.values[name]
+	if !ok {
+		value = c.newValue(name)
+		c.values[name] = value
 	}
-	value := c.value(name)
-	c.slots[name] = value
 	return value
 }
 
-func (c *conversation) value(name string) string {
-	switch list := strings.TrimSuffix(name, "2"); name {
+func (c *conversation) newValue(name string) string {
+	switch name {
 	case "business":
 		return c.sys.name
 	case "agent":
@@ -158,14 +165,110 @@ func (c *conversation) value(name string) string {
 	case "first":
 		return c.other.first
 	case "first2":
-		return pick(c.dice, c.sys.library.first)
+		return pick(c.rng, c.sys.library.first)
 	case "last", "last2":
-		return pick(c.dice, c.sys.library.last)
+		return pick(c.rng, c.sys.library.last)
 	case "number":
-		return c.sys.exchange.number(c.dice.below(1000)).display
+		return c.sys.exchange.number(c.rng.below(1000)).display
 	case "price", "price2":
-		return c.sys.exchange.money(c.trade.price(c.dice))
+		return c.sys.exchange.currency + strconv.Itoa(c.trade.price(c.rng))
 	default:
-		return pick(c.dice, c.trade.lists[list])
+		return pick(c.rng, c.trade.lists[strings.TrimSuffix(name, "2")])
+	}
+}
+
+// transcriptStatus publishes the transcript with a status.
+func transcriptStatus(status string) action {
+	return func(l *leg, at events.Time) events.Event {
+		l.transcript.Status = status
+		return publishNext(&l.transcript, &l.transcript.Version, at)
+	}
+}
+
+// removeTranscript deletes the transcript or marks it as removed.
+func (l *leg) removeTranscript(at events.Time) events.Event {
+	if l.rng.chance(300) {
+		return publishDeleted(&l.transcript, &l.transcript.Version, at)
+	}
+	return transcriptStatus(events.TranscriptRemoved)(l, at)
+}
+
+// speakerKind is how a transcript attributes what is said.
+type speakerKind int
+
+const (
+	byRole speakerKind = iota
+	byNumber
+	unattributed
+	textOnly  // no turns
+	emptyText // nothing was understood
+)
+
+// storeTranscript publishes the text. The leg does not store it, because it is long.
+func (l *leg) storeTranscript(at events.Time) events.Event {
+	kind := speakerKind(l.rng.weighted(800, 70, 60, 60, 10))
+	if l.script == "internal" && kind == byRole {
+		kind = byNumber // two colleagues are neither agent nor customer
+	}
+	l.transcript.Version++
+	state := l.transcript
+	state.Status, state.Text = events.TranscriptCompleted, events.Some("")
+	if kind != emptyText {
+		said := l.utterances()
+		var texts []string
+		for _, u := range said {
+			texts = append(texts, u.text)
+		}
+		state.Text = events.Some(strings.Join(texts, "\n"))
+		if kind != textOnly {
+			state.Turns = l.turns(said, kind)
+		}
+	}
+	return envelope(events.Changed(&state), at)
+}
+
+// turns distributes what is said over the call: at a natural speed, or at a higher one if the call is too short for it.
+func (l *leg) turns(said []utterance, kind speakerKind) []events.Turn {
+	const pause, perWord = 60, 38 // hundredths of a second
+	natural := 0
+	for _, u := range said {
+		natural += pause + u.words*perWord
+	}
+	length := int(l.duration) * 100
+	// A call that is long for its words has longer pauses.
+	extra := min(max(length-natural, 0)/len(said), 250)
+	natural += extra * len(said)
+	scaled := func(at int) events.Null[float64] {
+		return events.Some(float64(at*min(length, natural)/natural) / 100)
+	}
+	timed, rated := !l.rng.chance(40), !l.rng.chance(150)
+	turns := make([]events.Turn, len(said))
+	at := 0
+	for i, u := range said {
+		turns[i] = events.Turn{Text: u.text, Speaker: u.speaker(kind)}
+		begin := at + (pause+extra)/2
+		at += pause + extra + u.words*perWord
+		if timed {
+			turns[i].StartSeconds, turns[i].EndSeconds = scaled(begin), scaled(at-(pause+extra)/2)
+		}
+		if rated {
+			turns[i].Confidence = l.rng.hundredths(71, 99)
+		}
+	}
+	return turns
+}
+
+func (u utterance) speaker(kind speakerKind) events.Speaker {
+	role, ordinal := "customer", int64(2)
+	if u.agent {
+		role, ordinal = "agent", 1
+	}
+	switch kind {
+	case byRole:
+		return events.Speaker{Kind: "role", Role: role}
+	case byNumber:
+		return events.Speaker{Kind: "numbered", Ordinal: events.Some(ordinal)}
+	default:
+		return events.Speaker{Kind: "unattributed"}
 	}
 }

@@ -2,117 +2,167 @@ package sample
 
 import (
 	"iter"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
 	"callboard/events"
 )
 
-// Directory yields everything that exists before the first call, what is referred to before what refers to it.
+// Directory yields all entities that exist before the first call, each before those that refer to it.
 func (c *Company) Directory() iter.Seq[events.Event] {
 	return func(yield func(events.Event) bool) {
 		at := c.from - day
-		for state := range c.inventory() {
-			if !yield(publish(events.Changed(state), at)) {
-				return
-			}
-		}
-	}
-}
-
-// inventory is every entity of the directory in its first state.
-func (c *Company) inventory() iter.Seq[events.State] {
-	return func(yield func(events.State) bool) {
-		for _, class := range c.systems[0].library.definitions(c.from - 400*day) {
-			if !yield(class) {
-				return
-			}
-		}
+		states := states(c.systems[0].library.classifications(c.from - 400*day))
 		for _, s := range c.systems {
-			for _, state := range s.inventory() {
-				if !yield(state) {
-					return
-				}
-			}
+			states = append(states, s.entities()...)
 		}
-		for i := range c.groups {
-			if group := c.groups[i]; !yield(&group) {
+		for _, g := range c.groups {
+			states = append(states, &g)
+		}
+		for _, state := range states {
+			if !yield(envelope(events.Changed(state), at)) {
 				return
 			}
 		}
 	}
 }
 
-// inventory is the system's part. The states are copies: whoever gets one may keep it.
-func (s *system) inventory() []events.State {
+// entities are the system's entities in their first state. They are copies, which the receiver of an event may change.
+func (s *system) entities() []events.State {
 	system := s.state()
 	all := []events.State{&system}
 	for _, x := range s.extensions {
-		if x.from == 0 {
-			all = appendCopy(all, x.Extension)
+		if state := x.Extension; x.from == 0 {
+			all = append(all, &state)
 		}
 	}
-	for _, p := range s.phones {
-		all = appendCopy(all, *p)
-	}
-	for _, n := range s.numbers {
-		all = appendCopy(all, *n)
-	}
-	for _, a := range s.agents {
-		all = appendCopy(all, *a)
-	}
+	all = slices.Concat(all, states(s.phones), states(s.numbers), states(s.agents))
 	for _, g := range s.groups {
-		all = appendCopy(all, g.CallGroup)
+		state := g.CallGroup
+		all = append(all, &state)
 	}
-	for _, m := range s.menus {
-		all = appendCopy(all, *m)
+	all = append(all, states(s.menus)...)
+	for _, r := range s.representatives {
+		state := r.Representative
+		all = append(all, &state)
 	}
-	for _, r := range s.people {
-		all = appendCopy(all, r.Representative)
-	}
-	for _, class := range s.classes {
-		all = appendCopy(all, *class)
-	}
-	return all
+	return append(all, states(s.classes)...)
 }
 
 func (s *system) state() events.PhoneSystem {
 	return events.PhoneSystem{ID: s.id, Version: 1, Name: s.name, OrganizationID: s.organization}
 }
 
-// appendCopy appends a copy of an entity's state.
-func appendCopy[T any, P interface {
+// states copies entities.
+func states[T any, P interface {
 	*T
 	events.State
-}](all []events.State, state T) []events.State {
-	return append(all, P(&state))
+}](entities []*T) []events.State {
+	all := make([]events.State, len(entities))
+	for i, entity := range entities {
+		state := *entity
+		all[i] = P(&state)
+	}
+	return all
 }
 
-// publish puts an event into its envelope. The identifier says what the event is, so an event that is published again is recognized.
-func publish(e events.Event, at events.Time) events.Event {
+// envelope completes an event. Its identifier follows from its contents, so that an event that is published again is
+// recognized.
+func envelope(e events.Event, at events.Time) events.Event {
 	system := events.Global
 	if e.System != uuid.Nil {
 		system = e.System.String()
 	}
 	e.ID = system + "/" + string(e.Entity) + "/" + e.Key + "/" + strconv.FormatInt(e.Version, 10)
-	e.Source = source(e.Entity)
+	e.Source = "https://phones.example/" + service(e.Entity)
 	e.Time = at.Std()
 	return e
 }
 
-// source is the service that publishes an entity.
-func source(entity events.Entity) string {
+// service is the service that publishes an entity.
+func service(entity events.Entity) string {
 	switch entity {
 	case events.EntityCall, events.EntityVoicemail:
-		return "https://phones.example/telephony"
+		return "telephony"
 	case events.EntityRecording:
-		return "https://phones.example/media"
+		return "media"
 	case events.EntityTranscript:
-		return "https://phones.example/transcription"
+		return "transcription"
 	case events.EntityAnalysis:
-		return "https://phones.example/insights"
+		return "insights"
 	default:
-		return "https://phones.example/directory"
+		return "directory"
+	}
+}
+
+// The kinds of sentiment.
+const (
+	overall  = "overall_sentiment"
+	employee = "employee_sentiment"
+	customer = "customer_sentiment"
+)
+
+// sentiment is a classification of a call.
+type sentiment struct {
+	kind, code, label string
+	score             int // in hundredths, from -100 to 100
+}
+
+func sentiments() []sentiment {
+	return []sentiment{
+		{overall, "positive", "Positive", 100}, {overall, "neutral", "Neutral", 0},
+		{overall, "mixed", "Mixed", -20}, {overall, "negative", "Negative", -100},
+		{employee, "helpful", "Helpful", 100}, {employee, "neutral", "Neutral", 0}, {employee, "impatient", "Impatient", -60},
+		{customer, "delighted", "Delighted", 100}, {customer, "satisfied", "Satisfied", 60}, {customer, "neutral", "Neutral", 0},
+		{customer, "frustrated", "Frustrated", -60}, {customer, "angry", "Angry", -100},
+	}
+}
+
+// classifications are the global classifications: all sentiments, and most categories of all trades. Four categories are
+// left out: readers make a label from their code.
+func (l *library) classifications(at events.Time) []*events.Classification {
+	var all []*events.Classification
+	for _, s := range sentiments() {
+		all = append(all, &events.Classification{
+			Version: 1, Kind: s.kind, Code: s.code, Label: s.label, Status: "active",
+			Score: events.Some(float64(s.score) / 100), UpdatedAt: at,
+		})
+	}
+	skip := map[string]bool{"": true, "sales": true, "farewell": true, "unclear": true, "job_application": true}
+	for _, t := range l.trades {
+		for _, kind := range []string{"inbound", "outbound", "internal", "brief", "message"} {
+			for _, topic := range t.topics[kind] {
+				if code := topic.category; !skip[code] {
+					skip[code] = true
+					label := strings.ToUpper(code[:1]) + strings.ReplaceAll(code[1:], "_", " ")
+					all = append(all, category(code, label, at))
+				}
+			}
+		}
+	}
+	return all
+}
+
+func category(code, label string, at events.Time) *events.Classification {
+	return &events.Classification{Version: 1, Kind: events.KindCategory, Code: code, Label: label, Status: "active", UpdatedAt: at}
+}
+
+// addClassifications gives most businesses labels of their own.
+func (s *system) addClassifications(rng *random) {
+	if rng.chance(300) {
+		return
+	}
+	at := s.createdAt + 45*day
+	s.classes = append(s.classes, category("information", "Just a question", at), category("complaint", "Escalation", at))
+	if rng.chance(500) {
+		s.classes = append(s.classes, &events.Classification{
+			Kind: overall, Code: "negative", Label: "Needs attention", Score: events.Some(-1.0), Version: 1, Status: "active", UpdatedAt: at,
+		})
+	}
+	for _, class := range s.classes {
+		class.PhoneSystemID = events.Some(s.id)
 	}
 }

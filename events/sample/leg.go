@@ -1,77 +1,79 @@
 package sample
 
 import (
+	"slices"
 	"strconv"
 
 	"callboard/events"
 )
 
-// leg is one leg of a call, with all that is going to be published about it. The entities hold what was published last;
-// one with version 0 hasn't been yet.
+// leg is one leg of a call, with all that is published about it. The entities are as they were published last; version 0 is
+// not published yet.
 type leg struct {
 	sys                  *system
-	dice                 dice
-	begin, answered, end events.Time // answered is 0 where nobody was
-	deadline             events.Time // by which the call itself must be published
+	rng                  random
+	begin, answered, end events.Time // answered is 0 if nobody answered
+	deadline             events.Time // of the publication of the call
 	route                string
 
-	talk    int64 // seconds
-	script  string
-	topic   *topic // nil where nothing is said
-	agent   string // as the people on the phone say it
-	other   person
-	handler *representative
+	duration       int64 // of the conversation, in seconds
+	script         string
+	topic          *topic // nil if nobody talks
+	agent          string // the name that the agent uses
+	other          person
+	representative *representative // nil if the call is not attributed
 
 	call       events.Call
 	transcript events.Transcript
 	recording  events.Recording
 	analysis   events.Analysis
-	voicemail  events.Voicemail // with an id where a message is left
+	voicemail  events.Voicemail // has an ID if a message is left
 }
 
 func (l *leg) ring(seconds int) {
-	l.end += events.Time(seconds)*second + events.Time(l.dice.below(1000))
+	l.end += events.Time(seconds)*second + events.Time(l.rng.below(1000))
 }
 
-// answer is what an extension does.
+func (l *leg) dial(x *extension) {
+	l.call.To, l.call.ToDisplay = x.Number, events.Some(x.Name+" ("+x.Number+")")
+}
+
+func (l *leg) dialNumber(n number) {
+	l.call.To, l.call.ToNumber, l.call.ToDisplay = n.e164, events.Some(n.e164), events.Some(n.display)
+}
+
 func (l *leg) answer(x *extension) {
 	l.call.AnsweredByExtensionID = events.Some(x.ID)
-	l.agent, l.handler = x.person.first, l.sys.represents(x, l.begin)
+	l.agent, l.representative = x.person.first, l.sys.representativeOf(x, l.begin)
 	l.route += " > " + x.Name
 }
 
-// brief is what a call is that's over before anybody can tell a story.
-const brief = 35
+// briefCall is the length, in seconds, below which a call has a topic of its own kind.
+const briefCall = 35
 
-// speak has people talk for so long about something.
-func (l *leg) speak(script string, seconds int) {
-	if script == "inbound" && seconds < brief {
+func (l *leg) talk(script string, seconds int) {
+	if script == "inbound" && seconds < briefCall {
 		script = "brief"
 	}
-	l.script, l.topic = script, pick(&l.dice, l.sys.trade.topics[script])
-	l.answered, l.talk = l.end, int64(seconds)
-	l.end += events.Time(seconds)*second + events.Time(l.dice.below(1000))
+	l.script, l.topic = script, pick(&l.rng, l.sys.trade.topics[script])
+	l.answered, l.duration = l.end, int64(seconds)
+	l.end += events.Time(seconds)*second + events.Time(l.rng.below(1000))
 }
 
-// leaveMessage has the caller talk to the voicemail of an extension or a call group.
+// leaveMessage records a message for an extension, or for a call group if x is nil.
 func (l *leg) leaveMessage(seconds int, x *extension, g *callGroup) {
 	seconds = max(seconds, 3)
-	l.speak("message", seconds)
-	l.voicemail = events.Voicemail{ID: l.dice.uuid(), PhoneSystemID: l.sys.id, Duration: int64(seconds), RecordingSid: l.dice.sid("RE")}
+	l.talk("message", seconds)
+	l.voicemail = events.Voicemail{ID: l.rng.uuid(), PhoneSystemID: l.sys.id, Duration: int64(seconds), RecordingSid: l.rng.sid("RE")}
 	if x != nil {
 		l.voicemail.ExtensionID = events.Some(x.ID)
 	} else {
 		l.voicemail.CallGroupID = events.Some(g.ID)
 	}
-	l.finish("completed", "voicemail")
+	l.setStatus("completed", "voicemail")
 }
 
-func (l *leg) dialExtension(x *extension) {
-	l.call.To, l.call.ToDisplay = x.Number, events.Some(x.Name+" ("+x.Number+")")
-}
-
-// finish ends the leg as it stands. A second time it corrects the first.
-func (l *leg) finish(status, outcome string) {
+func (l *leg) setStatus(status, outcome string) {
 	l.call.Status, l.call.Outcome = status, present(outcome)
 }
 
@@ -83,92 +85,204 @@ func (l *leg) shift(by events.Time) {
 	}
 }
 
-// reportCall publishes the call for the first time.
-func (l *leg) reportCall(at events.Time) events.Event {
+// publishNext publishes the next version of an entity. The event has a copy of the state.
+func publishNext[T any, P interface {
+	*T
+	events.State
+}](state P, version *int64, at events.Time) events.Event {
+	*version++
+	published := *state
+	return envelope(events.Changed(P(&published)), at)
+}
+
+func publishDeleted(state events.State, version *int64, at events.Time) events.Event {
+	*version++
+	return envelope(events.Deleted(state.Identity()), at)
+}
+
+func (l *leg) publishCall(at events.Time) events.Event {
+	return publishNext(&l.call, &l.call.Version, at)
+}
+
+// publishFirst publishes the call for the first time.
+func (l *leg) publishFirst(at events.Time) events.Event {
 	c := &l.call
 	c.CreatedAt, c.EndTime, c.RouteSummary = l.begin, events.Some(l.end), present(l.route)
 	switch {
 	case l.answered != 0:
-		c.StartTime, c.Duration = events.Some(l.answered), events.Some(l.talk)
+		c.StartTime, c.Duration = events.Some(l.answered), events.Some(l.duration)
 	case c.Status == "no-answer":
 		c.Duration = events.Some[int64](0)
 	}
-	if l.answered != 0 && l.dice.chance(180) {
-		l.tag("rule")
+	if l.answered != 0 && l.rng.chance(180) {
+		l.addTag("rule")
 	}
 	return l.publishCall(at)
 }
 
-// publishCall publishes the call's next state.
-func (l *leg) publishCall(at events.Time) events.Event {
-	l.call.Version++
-	state := l.call
-	return publish(events.Changed(&state), at)
-}
-
-// deleteCall is the end of the call and of what hangs on it.
 func (l *leg) deleteCall(at events.Time) events.Event {
-	l.call.Version++
-	return publish(events.Deleted(l.call.Identity()), at)
+	return publishDeleted(&l.call, &l.call.Version, at)
 }
 
-// tag adds a tag that the call doesn't have. What was published keeps the list it has.
-func (l *leg) tag(source string) {
-	t := pick(&l.dice, l.sys.tags)
-	for _, has := range l.call.Tags {
-		if has.ID == t.ID {
-			return
-		}
+// addTag adds a random tag unless the call has it. Published events keep their list.
+func (l *leg) addTag(source string) {
+	t := pick(&l.rng, l.sys.tags)
+	if slices.ContainsFunc(l.call.Tags, func(has events.Tag) bool { return has.ID == t.ID }) {
+		return
 	}
 	if t.Source = source; source != "manual" {
-		t.Confidence = l.dice.hundredths(55, 99)
+		t.Confidence = l.rng.hundredths(55, 99)
 	}
-	l.call.Tags = append(l.call.Tags[:len(l.call.Tags):len(l.call.Tags)], t)
+	l.call.Tags = append(slices.Clip(l.call.Tags), t)
 }
 
-// applyTag is somebody tagging the call, or taking a tag away again.
-func (l *leg) applyTag(at events.Time) events.Event {
-	if n := len(l.call.Tags); n > 0 && l.dice.chance(250) {
+// changeTags adds or removes a tag by hand.
+func (l *leg) changeTags(at events.Time) events.Event {
+	if n := len(l.call.Tags); n > 0 && l.rng.chance(250) {
 		l.call.Tags = l.call.Tags[: n-1 : n-1]
 	} else {
-		l.tag("manual")
+		l.addTag("manual")
 	}
 	return l.publishCall(at)
 }
 
-// learnOutcome takes the call's business outcome over from its analysis.
-func (l *leg) learnOutcome(at events.Time) events.Event {
+// copyOutcome takes the business outcome over from the analysis, unless it was edited by hand.
+func (l *leg) copyOutcome(at events.Time) events.Event {
 	if l.call.IsEdited {
-		return events.Event{} // somebody knew better already
+		return events.Event{}
 	}
-	l.conclude(l.topic.outcome, "analysis")
+	l.setOutcome(l.topic.outcome, "analysis")
 	return l.publishCall(at)
 }
 
-// edit is somebody correcting the outcome by hand.
-func (l *leg) edit(at events.Time) events.Event {
-	outcome := pick(&l.dice, l.sys.trade.topics["inbound"]).outcome
-	l.conclude(outcome, "manual")
+// editOutcome changes the business outcome by hand.
+func (l *leg) editOutcome(at events.Time) events.Event {
+	l.setOutcome(pick(&l.rng, l.sys.trade.topics["inbound"]).outcome, "manual")
 	l.call.IsEdited = true
 	return l.publishCall(at)
 }
 
-func (l *leg) conclude(outcome, source string) {
+func (l *leg) setOutcome(outcome, source string) {
 	c := &l.call
 	c.CallOutcomeCode, c.OutcomeSource = present(outcome), events.Some(source)
-	c.IsConverted, c.ConversionValue = converts(outcome), events.Null[string]{}
+	c.IsConverted, c.ConversionValue = isConversion(outcome), events.Null[string]{}
 	if c.IsConverted {
-		cents := strconv.Itoa(100 + l.dice.below(20)*5)[1:]
-		c.ConversionValue = events.Some(strconv.Itoa(l.sys.trade.price(&l.dice)) + "." + cents)
+		cents := strconv.Itoa(100 + l.rng.below(20)*5)[1:]
+		c.ConversionValue = events.Some(strconv.Itoa(l.sys.trade.price(&l.rng)) + "." + cents)
 	}
 }
 
-// converts tells whether an outcome is business.
-func converts(outcome string) bool {
-	switch outcome {
-	case "appointment_booked", "job_booked", "job_approved", "order_placed", "quote_accepted", "consultation_booked", "payment_taken",
-		"emergency_admitted":
-		return true
+func isConversion(outcome string) bool {
+	return slices.Contains([]string{
+		"appointment_booked", "job_booked", "job_approved", "order_placed", "quote_accepted", "consultation_booked", "payment_taken",
+		"emergency_admitted",
+	}, outcome)
+}
+
+// recordingStatus publishes the recording with a status.
+func recordingStatus(status string) action {
+	return func(l *leg, at events.Time) events.Event {
+		l.recording.Status = status
+		return publishNext(&l.recording, &l.recording.Version, at)
 	}
-	return false
+}
+
+// storeRecording makes the audio available: the clip whose length is nearest to the conversation's.
+func (l *leg) storeRecording(at events.Time) events.Event {
+	l.recording.DurationSeconds = events.Some(l.duration)
+	c := nearestClip(int(l.duration))
+	l.recording.Audio = &events.Audio{Key: c.key(), ContentType: "audio/wav", Bytes: int64(c.bytes())}
+	return recordingStatus(events.RecordingReady)(l, at)
+}
+
+func (l *leg) deleteRecording(at events.Time) events.Event {
+	return publishDeleted(&l.recording, &l.recording.Version, at)
+}
+
+func (l *leg) publishVoicemail(at events.Time) events.Event {
+	return publishNext(&l.voicemail, &l.voicemail.Version, at)
+}
+
+func (l *leg) listen(at events.Time) events.Event {
+	l.voicemail.Listened = true
+	return l.publishVoicemail(at)
+}
+
+func (l *leg) archive(at events.Time) events.Event {
+	l.voicemail.Archived = true
+	return l.publishVoicemail(at)
+}
+
+func (l *leg) deleteVoicemail(at events.Time) events.Event {
+	return publishDeleted(&l.voicemail, &l.voicemail.Version, at)
+}
+
+// analysisStatus publishes the analysis with a status.
+func analysisStatus(status string) action {
+	return func(l *leg, at events.Time) events.Event {
+		l.analysis.Status = status
+		return publishNext(&l.analysis, &l.analysis.Version, at)
+	}
+}
+
+func (l *leg) completeAnalysis(at events.Time) events.Event {
+	a, rng := &l.analysis, &l.rng
+	low, high := 55, 98
+	if l.topic.tone == bad {
+		low, high = 25, 85
+	}
+	a.OverallScore, a.AnalyzedAt = events.Some(int64(rng.between(low, high))), events.Some(at)
+	a.Category = present(l.topic.category)
+	l.setSentiments()
+	a.SentimentSource = events.Some("model")
+	if rng.chance(400) {
+		a.ScorecardScore = events.Some(float64(rng.between(low*2, high*2)) / 2)
+	}
+	tips := l.sys.trade.lists["tip"]
+	for range rng.weighted(40, 30, 20, 10) {
+		a.CoachingTips = append(a.CoachingTips, pick(rng, tips))
+	}
+	a.Representative = l.attribution()
+	return analysisStatus(events.AnalysisCompleted)(l, at)
+}
+
+// setSentiments sets the three sentiments. On most calls they follow from the topic's tone.
+func (l *leg) setSentiments() {
+	t := l.topic.tone
+	if l.rng.chance(250) {
+		t = tone(l.rng.below(3))
+	}
+	codes := map[tone][3][]string{
+		neutral: {{"neutral", "neutral", "positive"}, {"neutral", "helpful"}, {"neutral", "satisfied"}},
+		good:    {{"positive"}, {"helpful"}, {"satisfied", "delighted"}},
+		bad:     {{"negative", "mixed"}, {"helpful", "neutral", "impatient"}, {"frustrated", "frustrated", "angry"}},
+	}[t]
+	a := &l.analysis
+	a.OverallSentiment = l.sentiment(overall, pick(&l.rng, codes[0]))
+	a.EmployeeSentiment = l.sentiment(employee, pick(&l.rng, codes[1]))
+	a.CustomerSentiment = l.sentiment(customer, pick(&l.rng, codes[2]))
+}
+
+// sentiment returns a code with a score near that of its classification.
+func (l *leg) sentiment(kind, code string) *events.Sentiment {
+	for _, s := range sentiments() {
+		if s.kind == kind && s.code == code {
+			return &events.Sentiment{Code: code, Score: l.rng.hundredths(max(s.score-15, -100), min(s.score+15, 100))}
+		}
+	}
+	return &events.Sentiment{Code: code}
+}
+
+// attribution is the representative of the extension, unless the analysis does not recognize the voice.
+func (l *leg) attribution() *events.RepresentativeRole {
+	switch {
+	case l.rng.chance(30):
+		return &events.RepresentativeRole{State: "not_analyzed"}
+	case l.representative == nil || l.rng.chance(80):
+		return &events.RepresentativeRole{State: "unknown", Confidence: l.rng.hundredths(5, 45), Source: events.Some("voice")}
+	}
+	return &events.RepresentativeRole{
+		State: "identified", ID: events.Some(l.representative.ID), Confidence: l.rng.hundredths(70, 99),
+		Source: events.Some(pick(&l.rng, []string{"extension", "voice"})),
+	}
 }

@@ -1,4 +1,4 @@
-package sample_test
+package sample
 
 import (
 	"context"
@@ -6,19 +6,18 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/sample"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func newStream(t *testing.T, partitions int) (jetstream.Stream, *events.Publisher) {
+	t.Helper()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	return eventstest.CreateStream(t, js, partitions), events.NewPublisher(js, "test")
+}
 
-// company is a small one that has more than one batch of events.
-func company() *sample.Company { return sample.New(sample.Config{Seed: 3, Systems: 2, Calls: 900}) }
-
-func stored(t *testing.T, stream jetstream.Stream) int {
+func storedMessages(t *testing.T, stream jetstream.Stream) int {
 	t.Helper()
 	info, err := stream.Info(t.Context())
 	if err != nil {
@@ -27,47 +26,61 @@ func stored(t *testing.T, stream jetstream.Stream) int {
 	return int(info.State.Msgs)
 }
 
+// severalBatches is a company with more than one batch of events.
+func severalBatches() *Company { return New(Config{Seed: 3, Systems: 2, Calls: 900}) }
+
 func TestPublish(t *testing.T) {
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	stream := eventstest.CreateStream(t, js, 4)
-	publisher := events.NewPublisher(js, "test")
-	var told []sample.Counts
-	tell := func(p sample.Counts) { told = append(told, p) }
-	done, err := sample.Publish(t.Context(), publisher, company(), 0, tell)
+	t.Parallel()
+	stream, publisher := newStream(t, 4)
+	var progress []Counts
+	onProgress := func(c Counts) { progress = append(progress, c) }
+	done, err := Publish(t.Context(), publisher, severalBatches(), 0, onProgress)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Calls != 900 || done != sample.Count(company()) || done.Events != stored(t, stream) {
-		t.Errorf("%+v published, %+v expected, %d stored", done, sample.Count(company()), stored(t, stream))
+	if want := Count(severalBatches()); done != want || done.Calls != 900 {
+		t.Errorf("published = %+v, want %+v with 900 calls", done, want)
 	}
-	if len(told) < 2 || told[len(told)-1] != done {
-		t.Errorf("told %+v", told)
+	if stored := storedMessages(t, stream); stored != done.Events {
+		t.Errorf("stored messages = %d, want %d", stored, done.Events)
 	}
-	// The same seed is the same events, which the stream knows by their IDs.
-	if _, err := sample.Publish(t.Context(), publisher, company(), 0, tell); err != nil || stored(t, stream) != done.Events {
-		t.Errorf("%d stored after publishing again, %v", stored(t, stream), err)
+	if len(progress) < 2 || progress[len(progress)-1] != done {
+		t.Errorf("progress = %+v, want several steps up to %+v", progress, done)
+	}
+	// The same seed gives the same event IDs, which the stream deduplicates.
+	if _, err := Publish(t.Context(), publisher, severalBatches(), 0, onProgress); err != nil {
+		t.Error(err)
+	}
+	if stored := storedMessages(t, stream); stored != done.Events {
+		t.Errorf("stored messages after publishing again = %d, want %d", stored, done.Events)
 	}
 }
 
-func TestPublish_AtARate(t *testing.T) {
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	eventstest.CreateStream(t, js, 1)
-	few := sample.New(sample.Config{Seed: 3, Systems: 1})
-	whole := sample.Count(few).Events
+func TestPublish_Rate(t *testing.T) {
+	t.Parallel()
+	_, publisher := newStream(t, 1)
+	company := New(Config{Seed: 3, Systems: 1})
+	total := Count(company).Events
 	const rate = 1000
-	began := time.Now()
-	done, err := sample.Publish(t.Context(), events.NewPublisher(js, "test"), few, rate, func(sample.Counts) {})
-	if least := time.Duration(whole) * time.Second / rate; err != nil || done.Events != whole || time.Since(began) < least {
-		t.Errorf("%d of %d events in %s, at least %s at this rate; %v", done.Events, whole, time.Since(began), least, err)
+	start := time.Now()
+	done, err := Publish(t.Context(), publisher, company, rate, func(Counts) {})
+	if err != nil || done.Events != total {
+		t.Errorf("published events = %d, %v, want %d", done.Events, err, total)
+	}
+	if got, want := time.Since(start), time.Duration(total)*time.Second/rate; got < want {
+		t.Errorf("duration = %s, want at least %s", got, want)
 	}
 }
 
-func TestPublish_Interrupted(t *testing.T) {
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	stream := eventstest.CreateStream(t, js, 1)
+func TestPublish_Cancelled(t *testing.T) {
+	t.Parallel()
+	stream, publisher := newStream(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	done, err := sample.Publish(ctx, events.NewPublisher(js, "test"), company(), 0, func(sample.Counts) { cancel() })
-	if err == nil || done.Events == 0 || done.Events != stored(t, stream) {
-		t.Errorf("%+v published, %d stored, %v", done, stored(t, stream), err)
+	done, err := Publish(ctx, publisher, severalBatches(), 0, func(Counts) { cancel() })
+	if err == nil || done.Events == 0 {
+		t.Errorf("published events = %d, %v, want some and an error", done.Events, err)
+	}
+	if stored := storedMessages(t, stream); stored != done.Events {
+		t.Errorf("stored messages = %d, want %d", stored, done.Events)
 	}
 }
