@@ -142,7 +142,7 @@ func TestPublisher_KeepsTheOrder(t *testing.T) {
 func TestPublisher_SurvivesARestartOfTheServer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	batch := representatives(2000)
+	batch := representatives(1000)
 	done := make(chan error, 1)
 	go func() {
 		done <- events.NewPublisher(h.js, "/pbx", events.InFlight(32)).Publish(t.Context(), batch...)
