@@ -6,10 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgerrcode"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"callboard/cmd/setting"
 	"callboard/schema"
 	"callboard/schema/cluster"
@@ -63,7 +59,7 @@ func (d *database) hold(ctx context.Context) error {
 // prepare brings the schema up to date and, in a cluster of our own, lets the roles in.
 func (d *database) prepare(ctx context.Context, say func(string)) error {
 	if d.cluster != nil {
-		if err := execute(ctx, d.cluster.URL("postgres"), "create database "+databaseName); err != nil && !exists(err) {
+		if err := schema.CreateDatabase(ctx, d.cluster.URL("postgres"), databaseName); err != nil {
 			return fmt.Errorf("database: %w", err)
 		}
 	}
@@ -81,10 +77,8 @@ func (d *database) prepare(ctx context.Context, say func(string)) error {
 	if d.cluster == nil {
 		return nil
 	}
-	for _, role := range []string{"callboard_projector", "callboard_reader", "callboard_operator"} {
-		if err := execute(ctx, d.admin.Reveal(), fmt.Sprintf("alter role %s password '%s'", role, d.password)); err != nil {
-			return fmt.Errorf("role %s: %w", role, err)
-		}
+	if err := schema.SetPasswords(ctx, d.admin.Reveal(), d.password); err != nil {
+		return fmt.Errorf("passwords of the roles: %w", err)
 	}
 	return nil
 }
@@ -97,19 +91,4 @@ func (d *database) role(name string) (url setting.URL, session map[string]string
 	}
 	url, err = setting.NewPostgresURL(d.cluster.UserURL(name, d.password, databaseName))
 	return url, nil, err
-}
-
-func execute(ctx context.Context, url, statement string) error {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, statement)
-	return errors.Join(err, conn.Close(ctx))
-}
-
-// exists tells whether a database was there already.
-func exists(err error) bool {
-	var refusal *pgconn.PgError
-	return errors.As(err, &refusal) && refusal.Code == pgerrcode.DuplicateDatabase
 }

@@ -137,10 +137,8 @@ func (s *server) prepare(ctx context.Context) error {
 	if _, err := schema.Migrate(ctx, s.cluster.URL(template)); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	for _, role := range []string{"callboard_projector", "callboard_reader", "callboard_operator"} {
-		if _, err := s.admin.Exec(ctx, fmt.Sprintf("alter role %s password '%s'", role, s.password)); err != nil {
-			return fmt.Errorf("password of %s: %w", role, err)
-		}
+	if err := schema.SetPasswords(ctx, s.cluster.URL("postgres"), s.password); err != nil {
+		return fmt.Errorf("passwords of the roles: %w", err)
 	}
 	return nil
 }
