@@ -224,29 +224,6 @@ func connectError(tb testing.TB, state string) error {
 	return err
 }
 
-func TestReaderRole_CanOnlySelect(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.key(h.system("one"))
-	for _, sql := range []string{
-		"insert into projection.day_count values ($1, 'call_log', '', '2026-01-01', 1)",
-		"update projection.phone_system set name = $1::text",
-		"delete from access.key where id <> $1",
-		"update access.key set lineage = $1",
-		"insert into access.key (id) values ($1)",
-		"select count(*) from control.generation where $1::uuid is not null",
-	} {
-		_, err := h.config.Primary.Exec(t.Context(), "set default_transaction_read_only to off")
-		if err == nil {
-			_, err = h.config.Primary.Exec(t.Context(), sql, uuid.New())
-		}
-		var refused *pgconn.PgError
-		if !errors.As(err, &refused) || refused.Code != pgerrcode.InsufficientPrivilege {
-			t.Errorf("%s: error = %v, want SQLSTATE %s", sql, err, pgerrcode.InsufficientPrivilege)
-		}
-	}
-}
-
 // The columns of a new generation may have other types. A statement that was prepared for the old one is prepared again.
 func TestGeneration_OtherColumnTypes(t *testing.T) {
 	t.Parallel()

@@ -413,6 +413,12 @@ type call struct {
 // calls adds calls and counts them.
 func (f *fixture) calls(system uuid.UUID, calls ...call) {
 	f.Helper()
+	f.insertCalls(system, calls...)
+	querytest.Count(f, f.pool)
+}
+
+func (f *fixture) insertCalls(system uuid.UUID, calls ...call) {
+	f.Helper()
 	columns := []string{
 		"system_id", "id", "version", "updated_at", "call_sid", "direction", "status", "from_party", "to_party", "created_at",
 		"answered_by_extension_id", "from_extension_id", "is_emergency", "is_converted", "is_edited", "tags", "transcription_status",
@@ -428,7 +434,6 @@ func (f *fixture) calls(system uuid.UUID, calls ...call) {
 	if _, err := f.pool.CopyFrom(context.Background(), pgx.Identifier{"projection", "call_log"}, columns, rows); err != nil {
 		f.Fatal(err)
 	}
-	querytest.Count(f, f.pool)
 }
 
 // oneCall adds a call at the watermark and returns its id.

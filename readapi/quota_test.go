@@ -55,6 +55,9 @@ func TestChecks_Order(t *testing.T) {
 	} {
 		w := h.get(c.path, c.headers...)
 		h.expectCode(c.name, w, c.code)
+		if d := problemIn(t, w); c.code == rateLimited && (!d.Retryable || d.RetryAfter < 1 || d.RetryAfter > 60 || w.Header().Get("Retry-After") != strconv.Itoa(d.RetryAfter)) {
+			t.Errorf("%s: retryable = %t, retry_after = %d, Retry-After = %q, want 1 to 60 s in both", c.name, d.Retryable, d.RetryAfter, w.Header().Get("Retry-After"))
+		}
 		policy, quota := w.Header().Get("RateLimit-Policy"), w.Header().Get("RateLimit")
 		switch {
 		case c.remaining == "" && policy+quota != "":
@@ -64,19 +67,6 @@ func TestChecks_Order(t *testing.T) {
 		}
 	}
 	h.expectCode("method", h.do("POST", bad), methodNotAllowed)
-}
-
-func TestQuota_RetryAfter(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, withQuota(t, 1))
-	key := h.key(h.system("one"))
-	h.expectCode("first request", h.get("/customer/phone-systems", withKey(key)), "")
-	w := h.get("/customer/phone-systems", withKey(key))
-	h.expectCode("second request", w, rateLimited)
-	d := problemIn(t, w)
-	if got := w.Header().Get("Retry-After"); !d.Retryable || d.RetryAfter < 1 || d.RetryAfter > 60 || got != strconv.Itoa(d.RetryAfter) {
-		t.Errorf("retryable = %t, retry_after = %d, Retry-After = %q, want 1 to 60 in both", d.Retryable, d.RetryAfter, got)
-	}
 }
 
 func TestQuota_SharedByLineage(t *testing.T) {
