@@ -2,129 +2,226 @@ package scenario_test
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"callboard/events/eventstest"
 	"callboard/readapi/access"
 )
 
-// No secret is in anything that the programs say: their logs over all outcomes, what they answer, their metrics and profiles, the
-// dump of a dying process, their help, and their complaints about settings.
+// canaries holds secrets by name, and the output of programs that hold them.
+type canaries struct {
+	secrets map[string]string
+	outputs []output
+}
+
+// output is a text that a program has written.
+type output struct{ where, text string }
+
+func newCanaries() *canaries { return &canaries{secrets: map[string]string{}} }
+
+func (c *canaries) addSecret(name, secret string) { c.secrets[name] = secret }
+
+func (c *canaries) record(where, text string) { c.outputs = append(c.outputs, output{where, text}) }
+
+// leaks returns where a secret was written and in which encoding, without the secret.
+func (c *canaries) leaks() []string {
+	var list []string
+	for name, secret := range c.secrets {
+		for form, text := range encodings(secret) {
+			for _, o := range c.outputs {
+				if strings.Contains(o.text, text) {
+					list = append(list, fmt.Sprintf("%s has the %s (%s)", o.where, name, form))
+				}
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+const plain = "plain"
+
+// encodings returns the encodings of a secret that programs may write.
+func encodings(secret string) map[string]string {
+	digits := hex.EncodeToString([]byte(secret))
+	quoted, _ := json.Marshal(secret) // a string always has a JSON form
+	forms := map[string]string{
+		plain:                      secret,
+		"in JSON":                  strings.Trim(string(quoted), `"`),
+		"in Go":                    strings.Trim(fmt.Sprintf("%q", secret), `"`),
+		"as bytes":                 strings.Trim(fmt.Sprintf("%d", []byte(secret)), "[]"),
+		"in hexadecimal":           digits,
+		"in capital hexadecimal":   strings.ToUpper(digits),
+		"escaped for a URL query":  url.QueryEscape(secret),
+		"escaped for a URL path":   url.PathEscape(secret),
+		"escaped for a URL's user": strings.TrimPrefix(url.UserPassword("", secret).String(), ":"),
+	}
+	for before := range 3 {
+		forms[fmt.Sprintf("in base64 behind %d bytes", before)] = inBase64(base64.StdEncoding, secret, before)
+		forms[fmt.Sprintf("in URL base64 behind %d bytes", before)] = inBase64(base64.URLEncoding, secret, before)
+	}
+	maps.DeleteFunc(forms, func(form, text string) bool { return form != plain && text == secret })
+	return forms
+}
+
+// inBase64 returns the part of an encoded secret that doesn't depend on the text around it. before is the number of preceding bytes,
+// modulo 3.
+func inBase64(encoding *base64.Encoding, secret string, before int) string {
+	length := before + len(secret)
+	text := encoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
+	return text[(before*8+5)/6 : length/3*4]
+}
+
+// The search finds a secret in every encoding, and in encoded texts that contain it.
+func TestCanaries_Search(t *testing.T) {
+	const secret = "s3cr/t+\"wörd\"%"
+	texts := map[string]string{"basic": base64.StdEncoding.EncodeToString([]byte("user:" + secret + "@host"))}
+	for form, text := range encodings(secret) {
+		texts[form] = "around " + text + " around"
+	}
+	for _, before := range []string{"", "u", "us", "use"} {
+		texts["raw behind "+before] = base64.RawURLEncoding.EncodeToString([]byte(before + secret))
+	}
+	for form, text := range texts {
+		c := newCanaries()
+		c.addSecret("secret", secret)
+		c.record("a log", "other text")
+		if found := c.leaks(); len(found) > 0 {
+			t.Errorf("%s: leaks = %v, want none", form, found)
+		}
+		c.record("a log", text)
+		if found := c.leaks(); len(found) == 0 || strings.Contains(strings.Join(found, ""), secret) {
+			t.Errorf("%s: leaks = %v, want some without the secret", form, found)
+		}
+	}
+}
+
+// The output of the programs has no secret: logs of all outcomes, answers, metrics, profiles, the dump of a crashing process, help
+// texts, and errors about invalid settings.
 func TestCanaries(t *testing.T) {
-	i := newInstall(t)
-	i.run(0, i.as("operator"), "callboard", "stream", "create")
+	i := newInstallation(t)
+	i.run(0, i.environment("operator"), "callboard", "stream", "create")
 	i.issue()
 	i.publish()
 	reader, projector := i.start("readapi", "reader"), i.start("projector", "projector")
-	i.eventually(func() error { return i.answers(200, "/call-logs") })
-	i.succeeds()
-	i.refuses()
-	i.fails()
-	i.measures()
-	i.operates()
-	projector.end(syscall.SIGTERM)
-	reader.end(syscall.SIGQUIT) // with a dump of all that it does
-	i.complains()
-	// What nobody has said proves nothing.
-	reader.mentions(`"status":200`, `"status":400`, `"status":401`, `"status":403`, `"status":404`, `"status":429`, `"status":500`, `"status":503`,
+	i.awaitStatus(200, "/call-logs")
+	i.successes()
+	i.refusals()
+	i.failures()
+	i.adminEndpoints()
+	i.operatorCommands()
+	projector.stop(syscall.SIGTERM)
+	reader.stop(syscall.SIGQUIT) // dumps all goroutines
+	i.invalidSettings()
+	// The search is worth something only if these were logged.
+	reader.checkLog(`"status":200`, `"status":400`, `"status":401`, `"status":403`, `"status":404`, `"status":429`, `"status":500`, `"status":503`,
 		"wrong secret", "missing or malformed", "nats", "SQLSTATE", "SIGQUIT", "goroutine 1 ")
-	projector.mentions("disconnected from nats", "reconnected to nats", "session lost")
-	for _, leak := range i.found() {
+	projector.checkLog("disconnected from nats", "reconnected to nats", "session lost")
+	for _, leak := range i.leaks() {
 		t.Error(leak)
 	}
 }
 
-// ask asks the reader with a header and hears the answer.
-func (i *install) ask(path string, header http.Header) (status int, body string) {
-	i.t.Helper()
+// request sends a request to the reader and records the answer.
+func (i *installation) request(path string, header http.Header) (status int, body string) {
+	i.Helper()
 	status, body, shown := i.get("http://"+i.public+path, header)
-	i.hear(fmt.Sprintf("an answer of status %d", status), shown)
+	i.record(fmt.Sprintf("an answer of status %d", status), shown)
 	return status, body
 }
 
-// get is an answer's status and body, and all of it as text.
-func (i *install) get(address string, header http.Header) (status int, body, shown string) {
-	i.t.Helper()
-	request, err := http.NewRequestWithContext(i.t.Context(), http.MethodGet, address, nil)
+// get returns an answer's status, its body, and its headers and body as text.
+func (i *installation) get(address string, header http.Header) (status int, body, shown string) {
+	i.Helper()
+	request, err := http.NewRequestWithContext(i.Context(), http.MethodGet, address, nil)
 	if err != nil {
-		i.t.Fatal(err)
+		i.Fatal(err)
 	}
 	request.Header = header
 	response, err := i.client.Do(request)
 	if err != nil {
-		i.t.Fatal(err)
+		i.Fatal(err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		i.t.Fatal(err)
+		i.Fatal(err)
 	}
 	return response.StatusCode, string(text), fmt.Sprint(response.Header, "\n", string(text))
 }
 
-// answers fails unless the reader does so to a path below the phone system's.
-func (i *install) answers(want int, below string) error {
-	if status, body := i.ask(i.path(below), i.header()); status != want {
-		return fmt.Errorf("%s: %d %s", below, status, body)
+// expectStatus requests a path below the phone system's, and returns an error for another status.
+func (i *installation) expectStatus(want int, below string) error {
+	if status, body := i.request(i.path(below), i.header()); status != want {
+		return fmt.Errorf("%s: status = %d, want %d: %s", below, status, want, body)
 	}
 	return nil
 }
 
-// holds is answers, at once.
-func (i *install) holds(want int, below string) {
-	i.t.Helper()
-	if err := i.answers(want, below); err != nil {
-		i.t.Errorf("want %d: %v", want, err)
+// awaitStatus requests a path until the status is the wanted one.
+func (i *installation) awaitStatus(want int, below string) {
+	i.Helper()
+	eventstest.Eventually(i, fmt.Sprintf("status %d of %s", want, below), func() bool { return i.expectStatus(want, below) == nil })
+}
+
+func (i *installation) checkStatus(want int, below string) {
+	i.Helper()
+	if err := i.expectStatus(want, below); err != nil {
+		i.Error(err)
 	}
 }
 
-func (i *install) path(below string) string {
+func (i *installation) path(below string) string {
 	return "/v1/customer/phone-systems/" + i.system.String() + below
 }
 
-func (i *install) header() http.Header { return http.Header{"X-Api-Key": {i.key}} }
+func (i *installation) header() http.Header { return http.Header{"X-Api-Key": {i.key}} }
 
-// succeeds asks for what is there, and follows a link to a sound. The link is in the one answer that is for nobody else to hear.
-func (i *install) succeeds() {
-	i.t.Helper()
-	for _, below := range []string{"/call-logs", "/recordings", "/recordings/" + fullSound, "/call-log-reports?limit=1&" + reportWindow, "/call-log-reports/dimensions"} {
-		i.eventually(func() error { return i.answers(200, below) }) // a report may have to wait for its budget
+// successes sends requests that succeed. The answer with the signed URL is not recorded.
+func (i *installation) successes() {
+	i.Helper()
+	for _, below := range []string{"/call-logs", "/recordings", "/recordings/" + fullRecording, "/call-log-reports?limit=1&" + reportWindow, "/call-log-reports/dimensions"} {
+		i.awaitStatus(200, below) // a report may have to wait for its budget
 	}
-	_, body, _ := i.get("http://"+i.public+i.path("/recordings/"+fullSound+"/url"), i.header())
+	_, body, _ := i.get("http://"+i.public+i.path("/recordings/"+fullRecording+"/url"), i.header())
 	var link struct{ URL string }
 	if err := json.Unmarshal([]byte(body), &link); err != nil || link.URL == "" {
-		i.t.Fatalf("no link: %v", err)
+		i.Fatalf("the answer has no URL: %v", err)
 	}
 	u, err := url.Parse(link.URL)
 	if err != nil {
-		i.t.Fatal(err)
+		i.Fatal(err)
 	}
-	i.hide("signed URL", link.URL)
-	i.hide("signed URL's token", u.Path[strings.LastIndexByte(u.Path, '/')+1:])
-	if status, sound := i.ask(u.Path, http.Header{}); status != 200 || sound != fullAudio {
-		i.t.Errorf("the sound: %d %s", status, sound)
+	i.addSecret("signed URL", link.URL)
+	i.addSecret("signed URL's token", u.Path[strings.LastIndexByte(u.Path, '/')+1:])
+	if status, audio := i.request(u.Path, http.Header{}); status != 200 || audio != fullAudio {
+		i.Errorf("audio: status = %d, want 200: %s", status, audio)
 	}
-	if status, _ := i.ask(u.Path, http.Header{"Range": {"bytes=99999-"}}); status != 416 {
-		i.t.Errorf("a range of the sound: %d", status)
+	if status, _ := i.request(u.Path, http.Header{"Range": {"bytes=99999-"}}); status != 416 {
+		i.Errorf("range of the audio: status = %d, want 416", status)
 	}
-	if status, _ := i.ask(u.Path+"x", http.Header{}); status != 404 {
-		i.t.Errorf("a false link: %d", status)
+	if status, _ := i.request(u.Path+"x", http.Header{}); status != 404 {
+		i.Errorf("altered URL: status = %d, want 404", status)
 	}
 }
 
 const reportWindow = "dateFrom=2026-03-01T00:00:00Z&dateTo=2026-04-01T00:00:00Z"
 
-// refuses presents the key where it has no business to be, and wrongly.
-func (i *install) refuses() {
-	i.t.Helper()
+// refusals sends the key in wrong places and wrong forms.
+func (i *installation) refusals() {
+	i.Helper()
 	logs, key := i.path("/call-logs"), i.key
 	for _, c := range []struct {
 		want   int
@@ -152,43 +249,43 @@ func (i *install) refuses() {
 			"X-Request-Id": {key}, "If-None-Match": {key},
 		}},
 	} {
-		if status, body := i.ask(c.path, c.header); status != c.want {
-			i.t.Errorf("%d %s, want %d", status, body, c.want)
+		if status, body := i.request(c.path, c.header); status != c.want {
+			i.Errorf("%.60s: status = %d, want %d: %s", c.path, status, c.want, body)
 		}
 	}
 }
 
-// fails takes away what the programs stand on, one after the other.
-func (i *install) fails() {
-	i.t.Helper()
-	pool := i.database.Pool(i.t)
+// failures breaks the schema, stops NATS and kills PostgreSQL.
+func (i *installation) failures() {
+	i.Helper()
+	pool := i.database.Pool(i)
 	rename := func(statement string) {
-		if _, err := pool.Exec(i.t.Context(), statement); err != nil {
-			i.t.Fatal(err)
+		if _, err := pool.Exec(i.Context(), statement); err != nil {
+			i.Fatal(err)
 		}
 	}
 	rename("alter table projection.day_count rename count to counted")
-	i.holds(500, "/call-logs")
+	i.checkStatus(500, "/call-logs")
 	rename("alter table projection.day_count rename counted to count")
 
 	i.nats.Stop()
-	i.eventually(func() error { return i.answers(429, "/call-log-reports/dimensions") })
-	i.holds(200, "/call-logs")
+	i.awaitStatus(429, "/call-log-reports/dimensions")
+	i.checkStatus(200, "/call-logs")
 	i.nats.Start()
-	i.eventually(func() error { return i.answers(200, "/call-log-reports/dimensions") })
+	i.awaitStatus(200, "/call-log-reports/dimensions")
 
 	i.database.Cluster().Kill()
-	i.eventually(func() error { return i.answers(503, "/call-logs") })
-	i.measures()
-	if err := i.database.Cluster().Restart(i.t.Context()); err != nil {
-		i.t.Fatal(err)
+	i.awaitStatus(503, "/call-logs")
+	i.adminEndpoints()
+	if err := i.database.Cluster().Restart(i.Context()); err != nil {
+		i.Fatal(err)
 	}
-	i.eventually(func() error { return i.answers(200, "/call-logs") })
+	i.awaitStatus(200, "/call-logs")
 }
 
-// measures hears what the admin listeners show.
-func (i *install) measures() {
-	i.t.Helper()
+// adminEndpoints records the answers of the admin listeners.
+func (i *installation) adminEndpoints() {
+	i.Helper()
 	for name, address := range i.admins {
 		for path, holds := range map[string]string{
 			"/metrics": "go_goroutines", "/readyz": "", "/livez": "", "/debug/pprof/goroutine?debug=2": "goroutine",
@@ -196,51 +293,51 @@ func (i *install) measures() {
 		} {
 			_, body, shown := i.get("http://"+address+path, http.Header{})
 			if !strings.Contains(body, holds) {
-				i.t.Errorf("%s%s: %s", name, path, body)
+				i.Errorf("%s%s lacks %q: %s", name, path, holds, body)
 			}
-			i.hear(name+path, shown)
+			i.record(name+path, shown)
 		}
 	}
 }
 
-// operates runs the operator's commands, with what they need and with passwords that are wrong.
-func (i *install) operates() {
-	i.t.Helper()
+// operatorCommands runs commands with the right and with wrong passwords.
+func (i *installation) operatorCommands() {
+	i.Helper()
 	commands := [][]string{
 		{"keys", "list"}, {"keys", "list", "--json"}, {"keys", "show", i.id}, {"keys", "show", i.id, "--json"}, {"keys", "audit", i.id},
 		{"keys", "audit", i.id, "--json"}, {"status"}, {"status", "--json"}, {"stream", "check"},
 	}
 	const wrong = "wr0ng-p4ssword"
-	i.hide("wrong password", wrong)
+	i.addSecret("wrong password", wrong)
 	database, err := url.Parse(i.database.RoleURL("callboard_operator"))
 	if err != nil {
-		i.t.Fatal(err)
+		i.Fatal(err)
 	}
 	database.User = url.UserPassword("callboard_operator", wrong)
-	mistaken := i.as("operator", "CALLBOARD_POSTGRES_URL="+database.String(), "CALLBOARD_NATS_URL="+strings.Replace(i.nats.URL(), "://", "://callboard:"+wrong+"@", 1))
+	invalid := i.environment("operator", "CALLBOARD_POSTGRES_URL="+database.String(), "CALLBOARD_NATS_URL="+strings.Replace(i.nats.URL(), "://", "://callboard:"+wrong+"@", 1))
 	for _, args := range commands {
-		i.run(0, i.as("operator"), "callboard", args...)
-		i.run(1, mistaken, "callboard", args...)
+		i.run(0, i.environment("operator"), "callboard", args...)
+		i.run(1, invalid, "callboard", args...)
 	}
 }
 
-// complains starts the programs with settings that can't be right, each of which holds a secret, and asks for their help.
-func (i *install) complains() {
-	i.t.Helper()
-	const slip = "m1stak3n/s3tting"
-	i.hide("mistaken setting", slip)
+// invalidSettings starts the programs with invalid settings that contain a secret, and prints their help.
+func (i *installation) invalidSettings() {
+	i.Helper()
+	const invalid = "inv4l1d/s3tting"
+	i.addSecret("invalid setting", invalid)
 	bad := []string{
-		"CALLBOARD_NATS_URL=http://callboard:" + slip + "@127.0.0.1:4222", "CALLBOARD_POSTGRES_URL=postgres://me:" + slip + "@127.0.0.1:x/y",
-		"CALLBOARD_KEY_PEPPER=" + slip, "CALLBOARD_CURSOR_KEY=" + slip, "CALLBOARD_AUDIO_URL=s3://key:" + slip + "@bucket?secret=" + slip,
+		"CALLBOARD_NATS_URL=http://callboard:" + invalid + "@127.0.0.1:4222", "CALLBOARD_POSTGRES_URL=postgres://me:" + invalid + "@127.0.0.1:x/y",
+		"CALLBOARD_KEY_PEPPER=" + invalid, "CALLBOARD_CURSOR_KEY=" + invalid, "CALLBOARD_AUDIO_URL=s3://key:" + invalid + "@bucket?secret=" + invalid,
 	}
 	for program, args := range map[string][]string{"readapi": nil, "projector": nil, "callboard": {"status"}} {
-		i.run(2, i.as("reader", bad...), program, args...)
-		i.run(2, i.as("reader"), program, append(args, "--postgres-url", "mysql://me:"+slip+"@host/x")...)
-		i.run(2, i.as("reader"), program, append(args, "--no-such-flag="+slip)...)
-		i.run(0, i.as("reader"), program, append(args, "--help")...)
+		i.run(2, i.environment("reader", bad...), program, args...)
+		i.run(2, i.environment("reader"), program, append(args, "--postgres-url", "mysql://me:"+invalid+"@host/x")...)
+		i.run(2, i.environment("reader"), program, append(args, "--no-such-flag="+invalid)...)
+		i.run(0, i.environment("reader"), program, append(args, "--help")...)
 	}
 	for _, command := range []string{"keys issue", "keys roll", "stream create", "publish", "migrate", "dev"} {
-		i.run(0, i.as("operator"), "callboard", append(strings.Fields(command), "--help")...)
+		i.run(0, i.environment("operator"), "callboard", append(strings.Fields(command), "--help")...)
 	}
-	i.run(2, i.as("operator", "CALLBOARD_KEY_PEPPER="+slip), "callboard", "keys", "roll", i.id)
+	i.run(2, i.environment("operator", "CALLBOARD_KEY_PEPPER="+invalid), "callboard", "keys", "roll", i.id)
 }

@@ -7,17 +7,17 @@ func resourceSections() []section {
 	return []section{
 		{"What the service does", []rule{
 			{name: "24 operations are published, all GET, all beta", prove: publishedOperations},
-			{name: "no operation creates, updates or deletes anything", prove: nothingIsWritten},
-			{name: "every resource operation is scoped to the one phone system in its path", prove: oneSystemAnAnswer},
-			{name: "a phone system outside the grant answers exactly like one that does not exist", prove: systemsOutsideTheGrant},
-			{name: "an identifier of another phone system answers exactly like one that does not exist", prove: identifiersOfAnotherSystem},
-			{name: "a path that is not listed is not part of the contract", prove: unlistedPaths},
+			{name: "no operation creates, updates or deletes anything", tests: "readapi.TestPaths_Methods, readapi.TestReaderRole_CanOnlySelect"},
+			{name: "every resource operation is scoped to the one phone system in its path", tests: "cmd/scenario.TestIsolation"},
+			{name: "a phone system outside the grant answers exactly like one that does not exist", sameAs: "Authentication/phone system not covered by the grant: 404"},
+			{name: "an identifier of another phone system answers exactly like one that does not exist", sameAs: "Errors/404 for a record that is absent or in another phone system"},
+			{name: "a path that is not listed is not part of the contract", tests: "readapi.TestPaths_OutsideTheContract, readapi.TestAccess_NotFoundOutsideTheContract"},
 		}},
 		{"Conventions", []rule{
 			{name: "uuid is a UUID string", prove: identifiersAreUUIDs},
 			{name: "date-time is ISO 8601 UTC", prove: timesAreUTC},
 			{name: "nullable fields are present with value null", prove: nullsArePresent},
-			{name: "clients ignore response fields they do not recognize", theirs: "it binds clients; additions are recorded by the snapshot of what is published"},
+			{name: "clients ignore response fields they do not recognize", notOurs: "clients keep it; additions are recorded by the snapshot of what is published"},
 		}},
 		{"Phone system", []rule{
 			{name: "id is the phoneSystemId of paths", prove: discoveredSystem},
@@ -68,8 +68,8 @@ func resourceSections() []section {
 			{name: "text without usable structure has an empty turns array", prove: textWithoutTurns},
 			{name: "speaker is a role, a numbered voice or unattributed, and nothing else", prove: speakers},
 			{name: "structured turn detail never creates availability", prove: turnsWithoutText},
-			{name: "representative.state is unknown for an analyzed call that matched nobody", prove: representativeOf(&events.RepresentativeRole{State: "unknown", Source: events.Some("voice")}, nobody("unknown", "voice"))},
-			{name: "representative.state is not_analyzed where attribution never ran", prove: representativeOf(nil, nobody("not_analyzed", nil))},
+			{name: "representative.state is unknown for an analyzed call that matched nobody", prove: representativeOf(&events.RepresentativeRole{State: "unknown", Source: events.Some("voice")}, noRepresentative("unknown", "voice"))},
+			{name: "representative.state is not_analyzed where attribution never ran", prove: representativeOf(nil, noRepresentative("not_analyzed", nil))},
 			{name: "updatedAt advances when an analysis arrives", prove: advances(analysesArrive)},
 			{name: "updatedAt advances when an outcome or a conversion is edited", prove: advances(outcomesEdited)},
 			{name: "updatedAt advances when a scorecard arrives", prove: advances(scorecardsArrive)},
@@ -78,7 +78,7 @@ func resourceSections() []section {
 			{name: "clearing a deleted call group does not advance updatedAt", prove: callGroupCleared},
 			{name: "clearing a deleted extension does not advance updatedAt", prove: extensionCleared},
 			{name: "clearing a deleted representative does not advance updatedAt", prove: representativeCleared},
-			{name: "a rename does not advance updatedAt", prove: stays((*office).renamed)},
+			{name: "a rename does not advance updatedAt", prove: stays((*ownSystem).renames)},
 			{name: "physical deletion of a call log produces no tombstone", prove: noTombstone},
 		}},
 		{"Call log report dimensions snapshot", []rule{
@@ -96,7 +96,7 @@ func resourceSections() []section {
 			{name: "an unreferenced item is missing", prove: unreferenced},
 			{name: "arrays are ordered by id or code", prove: dimensionOrder},
 			{name: "identical snapshots serialize identically but for generatedAt", prove: identicalSnapshots},
-			{name: "consumers replace their lookup rather than merge", theirs: "it binds consumers"},
+			{name: "consumers replace their lookup rather than merge", notOurs: "consumers keep it"},
 		}},
 		{"Call analysis", []rule{
 			{name: "every field", prove: analysisRows},
@@ -117,28 +117,28 @@ func resourceSections() []section {
 		{"Recording", []rule{
 			{name: "is identified by recordingSid", prove: bySid},
 			{name: "rows carry status ready or processing", prove: each(recordingRows, recordingStatuses)},
-			{name: "a voicemail's recordingSid answers 404 at the detail", prove: voicemailSoundIsNoRecording},
+			{name: "a voicemail's recordingSid answers 404 at the detail", prove: voicemailAudioIsNoRecording},
 		}},
 		{"Signed audio URL resource", []rule{
 			{name: "url and expiresAt", prove: linkMembers},
 			{name: "the url is bearer access to the audio", prove: bearerAccess},
 			{name: "is valid for 15 minutes from issue", prove: fifteenMinutes},
-			{name: "serves audio of call recordings", prove: hears(fullSound, fullAudio)},
-			{name: "serves audio of voicemails", prove: hears(voiceSound, messageAudio)},
-			{name: "the url is not stored or handed to untrusted clients", theirs: "it binds consumers"},
+			{name: "serves audio of call recordings", prove: playsAudio(fullRecording, fullAudio)},
+			{name: "serves audio of voicemails", prove: playsAudio(messageRecording, messageAudio)},
+			{name: "the url is not stored or handed to untrusted clients", notOurs: "consumers keep it"},
 			{name: "the url is never logged", prove: linkNotLogged},
 		}},
 		{"Topology resources", []rule{
 			{name: "lists return compact rows", prove: compactRows},
 			{name: "lists hold all retained lifecycle states by default", prove: everyLifecycleState},
 			{name: "filters match exactly", prove: exactFilters},
-			{name: "phone detail adds hardware identity, device role, parent phone, slot, MAC address, firmware, extension", prove: detailsAdd((*world).phones)},
-			{name: "phone number detail adds origin, country, primary-number state", prove: detailsAdd((*world).phoneNumbers)},
-			{name: "extension detail adds assigned phones, unanswered-call behavior, voicemail greeting playback", prove: detailsAdd((*world).extensions)},
-			{name: "call group detail adds ordered members, ring pattern, unanswered-call behavior, voicemail greeting playback", prove: detailsAdd((*world).callGroups)},
-			{name: "call menu detail adds prompt, ordered choices and actions, direct extension dialing, no-input behavior", prove: detailsAdd((*world).callMenus)},
+			{name: "phone detail adds hardware identity, device role, parent phone, slot, MAC address, firmware, extension", prove: detailsAdd((*fixture).phones)},
+			{name: "phone number detail adds origin, country, primary-number state", prove: detailsAdd((*fixture).phoneNumbers)},
+			{name: "extension detail adds assigned phones, unanswered-call behavior, voicemail greeting playback", prove: detailsAdd((*fixture).extensions)},
+			{name: "call group detail adds ordered members, ring pattern, unanswered-call behavior, voicemail greeting playback", prove: detailsAdd((*fixture).callGroups)},
+			{name: "call menu detail adds prompt, ordered choices and actions, direct extension dialing, no-input behavior", prove: detailsAdd((*fixture).callMenus)},
 			{name: "detail shows only directly configured topology", prove: onlyWhatIsConfigured},
-			{name: "playback URLs are unauthenticated and do not expire", theirs: "they are the platform's; they are passed on as they were published"},
+			{name: "playback URLs are unauthenticated and do not expire", notOurs: "they are the platform's; they are passed on as they were published"},
 			{name: "greetings, prompts and playback actions may carry a public URL", prove: playbackURLs},
 		}},
 		{"Typed reference", []rule{
@@ -152,6 +152,43 @@ func resourceSections() []section {
 			{name: "the phoneSystemId of the reference is the one to follow it under", prove: acrossSystems},
 			{name: "the target is not existence-checked", prove: unchecked},
 			{name: "following a reference out of the grant, to another tenant or to what is deleted is one 404", prove: oneNotFoundToFollow},
+		}},
+	}
+}
+
+// stateSections are the rules of "States and transitions".
+func stateSections() []section {
+	return []section{
+		{"Transcription status", []rule{
+			{name: "processing becomes completed when text is stored", prove: textIsStored()},
+			{name: "completed becomes unavailable when the transcript is removed, and no text is returned", sameAs: "Call log, detail/a removed transcript reads unavailable though transcription once finished"},
+			{name: "a removal advances a report row's updatedAt", sameAs: "Call log report row/updatedAt advances when a transcript becomes available or is removed"},
+			{name: "call.transcription.completed is delivered when text is stored", notBuilt: "the webhook channel"},
+			{name: "failed is terminal", prove: terminal("failed", "failed")},
+			{name: "unavailable is terminal", prove: unavailableIsTerminal()},
+			{name: "unavailable means never attempted, skipped or removed", sameAs: "Call log, detail/transcribedText is null when no transcript is stored"},
+			{name: "a queued, running or failed re-transcription over stored text leaves completed", prove: retranscribed()},
+			{name: "a voicemail has the same statuses", prove: voicemailTranscribed},
+			{name: "call log detail and report row agree", sameAs: "Transcription status/processing becomes completed when text is stored"},
+		}},
+		{"Recording status", []rule{
+			{name: "processing becomes ready when the audio has landed, and the signed URL then succeeds", prove: audioLands},
+			{name: "call.recording.available is delivered when the audio has landed", notBuilt: "the webhook channel"},
+			{name: "while processing, the signed URL answers 409 RECORDING_NOT_READY", sameAs: "Errors/409 RECORDING_NOT_READY on the signed-URL operation, retryable"},
+		}},
+		{"Call analysis status", []rule{
+			{name: "overallScore and analyzedAt are null until completed", sameAs: "Call analysis/analyzedAt is null until completed"},
+		}},
+		{"Tags", []rule{
+			{name: "a tag still carried by a retained call cannot be deleted", notOurs: "tags are the platform's; a call keeps the tags it was published with"},
+			{name: "an inactive tag is not applied to new calls and its name stays reserved", notOurs: "tags are the platform's; a call is served with those it was published with"},
+			{name: "an inactive tag stays on existing calls", prove: tagStays},
+		}},
+		{"API key lifecycle", []rule{
+			{name: "keys are issued, rolled, revoked and expired by the operator, never through this API", prove: noOperationOnKeys},
+			{name: "rolling gives the old key a short overlap before it expires", prove: rolledWithOverlap},
+			{name: "revocation is immediate", prove: revocationIsImmediate},
+			{name: "expired and revoked keys fail with 401", sameAs: "Authentication/keys expire automatically"},
 		}},
 	}
 }

@@ -11,13 +11,13 @@ import (
 
 const dimensionsPath = "/call-log-reports/dimensions"
 
-func (o *office) dimensions() map[string]any {
-	o.t.Helper()
-	return o.read(o.key, o.path(dimensionsPath))
+func (o *ownSystem) dimensions() map[string]any {
+	o.Helper()
+	return o.mustGet(o.key, o.path(dimensionsPath))
 }
 
-// dimensions are the world's snapshot, save generatedAt.
-func (w *world) dimensions() fields {
+// dimensions returns the harbour's snapshot without generatedAt.
+func (f *fixture) dimensions() fields {
 	numbered := func(id uuid.UUID, name, number, status string, updated events.Time) fields {
 		return fields{"id": id, "name": name, "number": number, "status": status, "updatedAt": updated}
 	}
@@ -25,9 +25,9 @@ func (w *world) dimensions() fields {
 		return fields{"code": code, "label": label, "source": "fallback", "status": nil, "score": nil, "updatedAt": nil}
 	}
 	return fields{
-		"callGroups":     []fields{numbered(w.desk, "Reception", "200", "active", day(1))},
-		"extensions":     []fields{numbered(w.front, "Front desk", "101", "active", day(2)), numbered(w.back, "Back office", "102", "inactive", day(2))},
-		"handlerEntries": []fields{{"id": w.ana, "name": "Ana Ruiz", "status": "active", "updatedAt": day(1)}},
+		"callGroups":     []fields{numbered(f.desk, "Reception", "200", "active", day(1))},
+		"extensions":     []fields{numbered(f.front, "Front desk", "101", "active", day(2)), numbered(f.back, "Back office", "102", "inactive", day(2))},
+		"handlerEntries": []fields{{"id": f.ana, "name": "Ana Ruiz", "status": "active", "updatedAt": day(1)}},
 		"categories": []fields{{
 			"code": "new_patient", "label": "New patient", "source": "phone_system_override", "status": "active", "score": nil, "updatedAt": day(1),
 		}},
@@ -39,38 +39,38 @@ func (w *world) dimensions() fields {
 	}
 }
 
-// dimensionFamilies proves these arrays of the world's snapshot.
-func dimensionFamilies(names ...string) func(*world) {
-	return func(w *world) {
-		snapshot := w.read(w.key, w.home(dimensionsPath))
+// dimensionFamilies compares arrays of the harbour's snapshot.
+func dimensionFamilies(names ...string) func(*fixture) {
+	return func(f *fixture) {
+		snapshot := f.mustGet(f.key, f.harbourPath(dimensionsPath))
 		for _, name := range names {
-			w.is(name, snapshot[name], w.dimensions()[name])
+			f.equalJSON(name, snapshot[name], f.dimensions()[name])
 		}
 	}
 }
 
-// Beside its arrays, all seven, the snapshot has the time it was made and nothing else.
-func generatedAt(w *world) {
-	snapshot := w.read(w.key, w.home(dimensionsPath))
+// generatedAt also checks that the snapshot has no other members than its arrays.
+func generatedAt(f *fixture) {
+	snapshot := f.mustGet(f.key, f.harbourPath(dimensionsPath))
 	if text, ok := snapshot["generatedAt"].(string); !ok || !dateTimeForm.MatchString(text) {
-		w.t.Errorf("generatedAt is %v", snapshot["generatedAt"])
+		f.Errorf("generatedAt is %v", snapshot["generatedAt"])
 	}
-	w.is("the members", members(snapshot), members(map[string]any(w.dimensions().and(fields{"generatedAt": nil}))))
+	f.equalJSON("the members", memberNames(snapshot), memberNames(map[string]any(f.dimensions().and(fields{"generatedAt": nil}))))
 }
 
-// A definition of the system's own stands before the global one, and that before none: in the snapshot and in rows.
-func dimensionSources(w *world) {
+// dimensionSources checks that a phone system's definition precedes the global one, in the snapshot and in report rows.
+func dimensionSources(f *fixture) {
 	for kind, place := range map[string][2]string{
 		"category": {"categories", "category"}, "overall_sentiment": {"overallSentiments", "overallSentiment"},
 		"employee_sentiment": {"employeeSentiments", "employeeSentiment"}, "customer_sentiment": {"customerSentiments", "customerSentiment"},
 	} {
-		w.office().sources(kind, place[0], place[1])
+		f.ownSystem().checkSources(kind, place[0], place[1])
 	}
 }
 
-// sources publishes and ends definitions of a code of one kind, and holds each against the family's entry and the row's member.
-func (o *office) sources(kind, family, member string) {
-	o.t.Helper()
+// checkSources publishes and deletes definitions of a code, and checks the family's entry and the row's member after each.
+func (o *ownSystem) checkSources(kind, family, member string) {
+	o.Helper()
 	code := "code " + o.call.String()
 	global := &events.Classification{Version: 1, Kind: kind, Code: code, Label: "Global", Status: "retired", UpdatedAt: day(2)}
 	local := *global
@@ -80,48 +80,48 @@ func (o *office) sources(kind, family, member string) {
 		global.Score, local.Score, score = events.Some(0.25), events.Some(0.25), 0.25
 	}
 	s := &events.Sentiment{Code: code}
-	o.happen(o.findings(func(a *events.Analysis) {
+	o.apply(o.analysis(func(a *events.Analysis) {
 		a.Category, a.OverallSentiment, a.EmployeeSentiment, a.CustomerSentiment = events.Some(code), s, s, s
 	}), events.Changed(global), events.Changed(&local))
 	shows := func(label, source string, status, score, updated any) {
-		o.t.Helper()
-		o.is(family, o.dimensions()[family], []fields{{"code": code, "label": label, "source": source, "status": status, "score": score, "updatedAt": updated}})
-		o.is(member, at(o.row(), member+".label"), label)
+		o.Helper()
+		o.equalJSON(family, o.dimensions()[family], []fields{{"code": code, "label": label, "source": source, "status": status, "score": score, "updatedAt": updated}})
+		o.equalJSON(member, jsonAt(o.row(), member+".label"), label)
 	}
 	shows("Own", "phone_system_override", "active", score, day(3))
 	local.Version++
-	o.happen(deleted(&local))
+	o.apply(deleted(&local))
 	shows("Global", "global_default", "retired", score, day(2))
 	global.Version++
-	o.happen(deleted(global))
+	o.apply(deleted(global))
 	shows("Code "+strings.ReplaceAll(o.call.String(), "-", " "), "fallback", nil, nil, nil)
 }
 
-// A kind's definition says nothing of the same code of another kind, nor one system's of another's.
-func fallbacks(w *world) {
-	o, elsewhere := w.office(), w.office()
-	o.happen(o.findings(func(a *events.Analysis) {
+// fallbacks checks that definitions of another kind or of another phone system are not used.
+func fallbacks(f *fixture) {
+	o, elsewhere := f.ownSystem(), f.ownSystem()
+	o.apply(o.analysis(func(a *events.Analysis) {
 		a.Category, a.EmployeeSentiment = events.Some("lost_call"), &events.Sentiment{Code: "lost_call"}
 	}), o.classification("overall_sentiment", "lost_call", "Lost"), elsewhere.classification("category", "lost_call", "Lost"))
 	entry := []fields{{"code": "lost_call", "label": "Lost call", "source": "fallback", "status": nil, "score": nil, "updatedAt": nil}}
-	o.is("the categories", o.dimensions()["categories"], entry)
-	o.is("the sentiments", o.dimensions()["employeeSentiments"], entry)
+	o.equalJSON("the categories", o.dimensions()["categories"], entry)
+	o.equalJSON("the sentiments", o.dimensions()["employeeSentiments"], entry)
 }
 
-// Labels without a definition are the code's own, twice the same, and never blank, a blank definition included.
-func fallbackLabels(w *world) {
+// fallbackLabels checks labels without a definition, and with a blank one.
+func fallbackLabels(f *fixture) {
 	for code, label := range map[string]string{"lapsed_patient": "Lapsed patient", "lost-call.2": "Lost call 2", "Élan": "Élan", "---": "---", "blank": "Blank"} {
-		o := w.office()
-		o.happen(o.findings(func(a *events.Analysis) { a.Category = events.Some(code) }), o.classification("category", "blank", " "))
-		o.is("the label of "+code, at(o.dimensions(), "categories.0.label"), label)
-		o.is("once more", at(o.dimensions(), "categories.0.label"), label)
-		o.is("in the row", at(o.row(), "category"), fields{"code": code, "label": label})
+		o := f.ownSystem()
+		o.apply(o.analysis(func(a *events.Analysis) { a.Category = events.Some(code) }), o.classification("category", "blank", " "))
+		o.equalJSON("the label of "+code, jsonAt(o.dimensions(), "categories.0.label"), label)
+		o.equalJSON("the label in a second snapshot", jsonAt(o.dimensions(), "categories.0.label"), label)
+		o.equalJSON("the category of the row", jsonAt(o.row(), "category"), fields{"code": code, "label": label})
 	}
 }
 
-// members are the ids or codes of all families.
-func (o *office) members() map[string][]any {
-	o.t.Helper()
+// entries returns the ids or codes of every family.
+func (o *ownSystem) entries() map[string][]any {
+	o.Helper()
 	list := map[string][]any{}
 	for family, entries := range o.dimensions() {
 		if entries, ok := entries.([]any); ok {
@@ -147,72 +147,72 @@ func noFamilies() fields {
 	return families(none, none, none, none, none, none, none)
 }
 
-func (o *office) allFamilies() fields {
+func (o *ownSystem) allFamilies() fields {
 	self, fresh, calm := []any{o.call}, []any{"fresh"}, []any{"calm"}
 	return families(self, self, self, fresh, calm, calm, calm)
 }
 
-func (o *office) hasMembers(what string, want fields) {
-	o.t.Helper()
-	o.is(what, o.members(), want)
+func (o *ownSystem) expectEntries(what string, want fields) {
+	o.Helper()
+	o.equalJSON(what, o.entries(), want)
 }
 
-// What nobody refers to is not there; what a retained call refers to is, until the last such call is gone.
-func membership(w *world) {
-	o, other := w.office(), uuid.New()
-	o.happen(o.extension(uuid.New(), "Spare", "active"), o.callGroup(uuid.New(), "Spare", "active"), o.representative(uuid.New(), "Spare", "active"),
+// membership checks that entries appear with the first reference and disappear with the last call that has it.
+func membership(f *fixture) {
+	o, other := f.ownSystem(), uuid.New()
+	o.apply(o.extension(uuid.New(), "Spare", "active"), o.callGroup(uuid.New(), "Spare", "active"), o.representative(uuid.New(), "Spare", "active"),
 		o.classification("category", "spare", "Spare"))
-	o.hasMembers("before any reference", noFamilies())
-	o.involved()
-	o.hasMembers("with references", o.allFamilies())
+	o.expectEntries("before any reference", noFamilies())
+	o.publishReferences()
+	o.expectEntries("with references", o.allFamilies())
 	second := o.latest
 	second.ID, second.Version = other, o.next()
-	o.happen(events.Changed(&second))
-	o.happen(o.gone(o.engaged()))
+	o.apply(events.Changed(&second))
+	o.apply(o.deletion(o.callWithReferences()))
 	self, none := []any{o.call}, []any{}
-	o.hasMembers("with a second call alone", families(self, self, none, none, none, none, none))
-	o.happen(o.gone(events.Changed(&second)))
-	o.hasMembers("without calls", noFamilies())
+	o.expectEntries("with a second call alone", families(self, self, none, none, none, none, none))
+	o.apply(o.deletion(events.Changed(&second)))
+	o.expectEntries("without calls", noFamilies())
 }
 
-func unreferenced(w *world) {
-	o := w.office()
-	o.involved()
-	o.happen(o.edited(func(c *events.Call) {
+func unreferenced(f *fixture) {
+	o := f.ownSystem()
+	o.publishReferences()
+	o.apply(o.editCall(func(c *events.Call) {
 		c.CallGroupID, c.AnsweredByExtensionID, c.FromExtensionID = events.Null[uuid.UUID]{}, events.Null[uuid.UUID]{}, events.Null[uuid.UUID]{}
-	}), o.findings(func(*events.Analysis) {}))
-	o.hasMembers("after its references are gone", noFamilies())
+	}), o.analysis(func(*events.Analysis) {}))
+	o.expectEntries("after its references are gone", noFamilies())
 }
 
-func deactivated(w *world) {
-	o := w.office()
-	o.involved()
-	o.happen(o.extension(o.call, "Front", "inactive"), o.callGroup(o.call, "Sales", "archived"), o.representative(o.call, "Ana", "former"))
+func deactivated(f *fixture) {
+	o := f.ownSystem()
+	o.publishReferences()
+	o.apply(o.extension(o.call, "Front", "inactive"), o.callGroup(o.call, "Sales", "archived"), o.representative(o.call, "Ana", "former"))
 	snapshot := o.dimensions()
 	for family, status := range map[string]string{"extensions": "inactive", "callGroups": "archived", "handlerEntries": "former"} {
-		o.is(family, column(snapshot[family], "id"), []any{o.call})
-		o.is(family, column(snapshot[family], "status"), []any{status})
+		o.equalJSON(family, column(snapshot[family], "id"), []any{o.call})
+		o.equalJSON(family, column(snapshot[family], "status"), []any{status})
 	}
 }
 
-func deletedDimension(w *world) {
-	o := w.office()
-	o.involved()
-	o.happen(endOfExtension(o), endOfCallGroup(o), o.gone(o.representative(o.call, "", "")))
+func deletedDimension(f *fixture) {
+	o := f.ownSystem()
+	o.publishReferences()
+	o.apply(extensionDeletion(o), callGroupDeletion(o), o.deletion(o.representative(o.call, "", "")))
 	calm := []any{"calm"}
-	o.hasMembers("after the deletions", families([]any{}, []any{}, []any{}, []any{"fresh"}, calm, calm, calm))
+	o.expectEntries("after the deletions", families([]any{}, []any{}, []any{}, []any{"fresh"}, calm, calm, calm))
 }
 
-// Identifiers order as they are written, and codes by code point, whatever the order of events.
-func dimensionOrder(w *world) {
-	o := w.office()
+// dimensionOrder checks that ids are sorted as text and codes by code point.
+func dimensionOrder(f *fixture) {
+	o := f.ownSystem()
 	ids := []uuid.UUID{{0xff}, {0x0a}, {0xa0}, {0x01}}
 	codes := []string{"b", "a", "Z", "é", "a_b", "10", "9"}
 	for i, code := range codes {
 		c := o.latest
 		c.ID, c.Version = uuid.New(), o.next()
 		c.CallGroupID, c.AnsweredByExtensionID = events.Some(ids[i%4]), events.Some(ids[(i+1)%4])
-		o.happen(o.extension(ids[i%4], "E", "active"), o.callGroup(ids[i%4], "G", "active"), o.representative(ids[i%4], "R", "active"),
+		o.apply(o.extension(ids[i%4], "E", "active"), o.callGroup(ids[i%4], "G", "active"), o.representative(ids[i%4], "R", "active"),
 			events.Changed(&c), events.Changed(&events.Analysis{
 				ID: c.ID, PhoneSystemID: o.system, Version: 1, CallID: c.ID, CallSid: c.CallSid, Status: "completed", CreatedAt: day(5),
 				Category: events.Some(code), OverallSentiment: &events.Sentiment{Code: code}, EmployeeSentiment: &events.Sentiment{Code: code},
@@ -220,27 +220,51 @@ func dimensionOrder(w *world) {
 			}))
 	}
 	byID, byCode := []any{ids[3], ids[1], ids[2], ids[0]}, []any{"10", "9", "Z", "a", "a_b", "b", "é"}
-	o.hasMembers("in order", families(byID, byID, byID, byCode, byCode, byCode, byCode))
+	o.expectEntries("in order", families(byID, byID, byID, byCode, byCode, byCode, byCode))
 }
 
-// Two snapshots of one state differ in generatedAt, and in no other byte.
-func identicalSnapshots(w *world) {
-	o := w.office()
-	o.involved()
+// identicalSnapshots checks that snapshots of the same data differ in generatedAt only.
+func identicalSnapshots(f *fixture) {
+	o := f.ownSystem()
+	o.publishReferences()
 	front := events.Extension{ID: o.call, PhoneSystemID: o.system, Number: "101", Status: "active", CreatedAt: day(1), UpdatedAt: day(2)}
 	snapshot := func(name string) string {
 		front.Name, front.Version = name, o.next()
 		state := front
-		o.happen(events.Changed(&state))
+		o.apply(events.Changed(&state))
 		a := o.get(o.key, o.path(dimensionsPath))
 		stamp := fmt.Sprintf(`"generatedAt":%q`, a.body["generatedAt"])
 		if !strings.Contains(a.text, stamp) {
-			w.t.Fatalf("no generatedAt in %s", a.text)
+			f.Fatalf("no generatedAt in %s", a.text)
 		}
 		return strings.Replace(a.text, stamp, "", 1)
 	}
 	first, other, again := snapshot("Front"), snapshot("Back"), snapshot("Front")
 	if first == other || first != again {
-		w.t.Errorf("%s\n%s\n%s", first, other, again)
+		f.Errorf("%s\n%s\n%s", first, other, again)
 	}
+}
+
+// wholeSnapshot has more entries than a page of a list may have rows.
+func wholeSnapshot(f *fixture) {
+	o := f.ownSystem()
+	var list []events.Event
+	for i := range 130 {
+		c := o.latest
+		c.ID, c.Version = uuid.New(), o.next()
+		c.CallGroupID = events.Some(c.ID)
+		analysis := &events.Analysis{
+			ID: c.ID, PhoneSystemID: o.system, Version: 1, CallID: c.ID, CallSid: c.CallSid, Status: "completed", CreatedAt: day(5),
+			Category: events.Some(fmt.Sprint("code_", i)),
+		}
+		list = append(list, o.callGroup(c.ID, "G", "active"), events.Changed(&c), events.Changed(analysis))
+	}
+	o.apply(list...)
+	a := o.get(o.key, o.path(dimensionsPath))
+	o.equalStrings("the members", memberNames(a.body), []string{
+		"callGroups", "categories", "customerSentiments", "employeeSentiments", "extensions", "generatedAt", "handlerEntries", "overallSentiments",
+	})
+	o.equalJSON("the call groups", jsonAt(a.body, "callGroups.#"), 130)
+	o.equalJSON("the categories", jsonAt(a.body, "categories.#"), 130)
+	o.equalStrings("the Link header", a.header.Values("Link"), nil)
 }

@@ -1,3 +1,3 @@
-// Package scenario holds the tests that go the whole way: events published to a real stream, folded by a real projector into a
-// real database, read over HTTP with a real key. It has no code of its own.
+// Package scenario holds the end-to-end tests: events are published to a stream, a projector applies them to a database, and a reader
+// answers requests with an API key. TestContract lists every rule of the customers' contract with the test that proves it.
 package scenario

@@ -3,6 +3,7 @@ package scenario_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,169 +12,247 @@ import (
 	"testing"
 )
 
-// Every operation is asked with every kind of credential for everything that anybody has. The answer is what the contract says,
-// nothing of another phone system is in it, and refusals don't tell by how they look what they are about.
+// TestIsolation requests every operation with every kind of credential, for the objects of every tenant. The outcome is what the
+// contract says, answers have rows of one phone system only, and refusals with the same outcome are equal whatever they refuse.
 func TestIsolation(t *testing.T) {
-	r := newRealm(t)
-	var asked atomic.Int64
-	refusals := &sameness{seen: map[string]specimen{}}
-	t.Run("table", func(t *testing.T) {
-		for _, c := range r.credentials() {
+	t.Parallel()
+	f := newIsolationFixture(t)
+	var requests atomic.Int64
+	refusals := &refusalLog{first: map[string]refusal{}}
+	t.Run("targets", func(t *testing.T) {
+		for _, c := range f.credentials() {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				asked.Add(r.within(t).tried(c, refusals))
+				requests.Add(f.forSubtest(t).requestAll(c, refusals))
 			})
 		}
 	})
 	t.Run("filters", func(t *testing.T) {
-		for _, c := range append(r.granted(), r.lessened()[0]) {
+		for _, c := range append(f.grantedKeys(), f.restrictedKeys()[0]) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				asked.Add(r.within(t).filtered(c))
+				requests.Add(f.forSubtest(t).requestFiltered(c))
 			})
 		}
 	})
-	t.Logf("%d requests", asked.Load())
-	r.compareTimes()
+	t.Logf("%d requests", requests.Load())
 }
 
-// within is the realm as one subtest sees it.
-func (r *realm) within(t *testing.T) *realm {
-	t.Helper()
-	mine := *r
-	mine.world = r.in(t)
-	return &mine
-}
-
-// tried asks for everything with a credential, and returns how often it asked.
-func (r *realm) tried(c credential, refusals *sameness) (asked int64) {
-	r.t.Helper()
+// requestFiltered requests every list with every combination of its filters, in every phone system that a key covers, and returns the
+// number of requests. Values match the rows of all tenants, so that only the phone system separates them. Identifiers of another
+// tenant match no row.
+func (f *isolationFixture) requestFiltered(c credential) (requests int64) {
+	f.Helper()
+	description := f.openAPI().body
 	for _, o := range operations() {
-		for _, p := range c.places(o) {
-			want := c.expected(o, p)
-			a := r.ask(c, r.path(o, p))
-			name := fmt.Sprintf("%s of the system %s, object %s, voicemail's %v", o.id, p.system, p.object, p.voice)
-			r.judge(name, a, want)
-			if a.status == http.StatusOK {
-				r.isOwn(name, a, c, o, p)
-			} else if a.status != http.StatusBadRequest {
-				refusals.hold(r.t, want, name, a)
+		if !strings.HasPrefix(o.id, "list") || o.scope == "" || !c.unlocks(o) {
+			continue
+		}
+		sets := filterSets(description, o)
+		for _, of := range c.covers {
+			for _, set := range sets {
+				f.requestFilter(c, o, target{system: of}, f.query(f.tenants[of], o, set), true)
+				requests++
+				if slices.Contains(set, "callLogId") || slices.Contains(set, "extensionId") {
+					f.requestFilter(c, o, target{system: of}, f.query(f.tenants[of].referenced(), o, set), false)
+					requests++
+				}
 			}
-			asked++
 		}
 	}
-	return asked
+	return requests
 }
 
-// ask asks again where the limiter could not: nobody's budget is used up here, and on a busy machine the limiter may be late.
-func (r *realm) ask(c credential, path string) answer {
-	r.t.Helper()
-	a := r.send(http.MethodGet, r.url(path), c.header())
-	for tries := 0; a.status == http.StatusTooManyRequests && tries < 100; tries++ {
-		a = r.send(http.MethodGet, r.url(path), c.header())
-	}
-	return a
-}
-
-var markForm = regexp.MustCompile(`7e4a00[0-9a-f]{2}`)
-
-// isOwn holds a success against whose rows it may be made of: those of the path's phone system, which are there, and no other.
-func (r *realm) isOwn(name string, a answer, c credential, o operation, p place) {
-	r.t.Helper()
-	if o.scope == "" {
-		r.same(name, a.ids(), r.covered(c))
+// requestFilter requests a list with a query that matches its row, or doesn't.
+func (f *isolationFixture) requestFilter(c credential, o operation, at target, query url.Values, matches bool) {
+	f.Helper()
+	path, _, _ := strings.Cut(f.path(o, at), "?")
+	path += "?" + query.Encode()
+	a := f.request(c, path)
+	f.checkOutcome(path, a, "200")
+	if matches {
+		f.checkRows(path, a, c, o, at)
 		return
 	}
-	text, mark := a.text, r.tenants[p.system].mark()
+	f.equalJSON(path, a.body["data"], []any{})
+	f.equalJSON(path, a.body["total"], 0)
+}
+
+// query returns values of filters. Identifiers are those of a tenant's objects.
+func (f *isolationFixture) query(of tenant, o operation, set []string) url.Values {
+	f.Helper()
+	values := map[string]string{
+		"dateFrom": "2026-01-01T00:00:00Z", "dateTo": "2100-01-01T00:00:00Z", "timeField": "updatedAt", "includeTranscripts": "true",
+		"callSid": sharedSid, "callLogId": of.object("{callLogId}", 0), "extensionId": of.object("{extensionId}", 0),
+		"status": "active", "number": "101", "phoneNumber": "+14155550100", "agentNumber": "1",
+	}
+	if o.id == "listCallRecordings" {
+		values["status"] = "ready"
+	}
+	query := url.Values{}
+	for _, filter := range set {
+		if values[filter] == "" {
+			f.Fatalf("%s: the test has no value of %s", o.id, filter)
+		}
+		query.Set(filter, values[filter])
+	}
+	return query
+}
+
+// filterSets returns all combinations of a list's filters, as the OpenAPI document describes them.
+func filterSets(description map[string]any, o operation) [][]string {
+	described, _ := jsonAt(description["paths"].(map[string]any)["/customer/phone-systems"+o.path], "get.parameters").([]any)
+	sets := [][]string{nil}
+	for _, parameter := range described {
+		parameter = resolved(description, parameter)
+		name, _ := jsonStep(parameter, "name").(string)
+		if jsonStep(parameter, "in") != "query" || slices.Contains([]string{"page", "pageSize", "limit", "cursor"}, name) {
+			continue
+		}
+		with := make([][]string, len(sets))
+		for i, set := range sets {
+			with[i] = append(slices.Clone(set), name)
+		}
+		if jsonStep(parameter, "required") != true {
+			with = append(sets, with...)
+		}
+		sets = with
+	}
+	return sets
+}
+
+// forSubtest returns the fixture for a subtest.
+func (f *isolationFixture) forSubtest(t *testing.T) *isolationFixture {
+	t.Helper()
+	copied := *f
+	copied.fixture = f.in(t)
+	return &copied
+}
+
+// requestAll requests every target with a credential, and returns the number of requests.
+func (f *isolationFixture) requestAll(c credential, refusals *refusalLog) (requests int64) {
+	f.Helper()
+	for _, o := range operations() {
+		for _, target := range c.targets(o) {
+			want := c.expected(o, target)
+			a := f.request(c, f.path(o, target))
+			name := fmt.Sprintf("%s: phone system %s, object %s, of a voicemail %v", o.id, target.system, target.object, target.ofVoicemail)
+			f.checkOutcome(name, a, want)
+			if a.status == http.StatusOK {
+				f.checkRows(name, a, c, o, target)
+			} else if a.status != http.StatusBadRequest {
+				refusals.add(f, want, name, a)
+			}
+			requests++
+		}
+	}
+	return requests
+}
+
+// request requests a path with a credential.
+func (f *isolationFixture) request(c credential, path string) answer {
+	f.Helper()
+	return f.send(http.MethodGet, f.url(path), c.header())
+}
+
+// markForm matches the marks of tenants in answers.
+var markForm = regexp.MustCompile(`7e4a00[0-9a-f]{2}`)
+
+// checkRows checks that an answer has data of the path's phone system and of no other.
+func (f *isolationFixture) checkRows(name string, a answer, c credential, o operation, at target) {
+	f.Helper()
+	if o.scope == "" {
+		f.equalStrings(name, a.ids(), f.coveredSystems(c))
+		return
+	}
+	text, mark := a.text, f.tenants[at.system].mark()
 	if strings.HasSuffix(o.path, "/url") {
-		text = r.heard(a.body).text
+		text = f.fetchAudio(a.body).text
 	}
 	marks := markForm.FindAllString(text, -1)
 	if slices.ContainsFunc(marks, func(m string) bool { return m != mark }) {
-		r.t.Errorf("%s holds what is another's: %s", name, text)
+		f.Errorf("%s has data of another phone system: %s", name, text)
 	}
-	if !c.sees(o, p) {
-		r.is(name, a.body["total"], 0)
+	if !c.sees(o, at) {
+		f.equalJSON(name, a.body["total"], 0)
 	} else if len(marks) == 0 {
-		r.t.Errorf("%s holds nothing of its own: %s", name, text)
+		f.Errorf("%s has no data of its phone system: %s", name, text)
 	}
 	if strings.HasPrefix(o.id, "list") {
-		r.isListed(name, a, c, o, p)
+		f.checkList(name, a, c, o, at)
 	}
 }
 
-// covered are the identifiers of the phone systems that a key covers, by name, which is their order by identifier.
-func (r *realm) covered(c credential) []string {
+// coveredSystems returns the identifiers of the phone systems that a key covers, in the order of their names.
+func (f *isolationFixture) coveredSystems(c credential) []string {
 	ids := []string{}
 	for _, of := range c.covers {
-		ids = append(ids, r.tenants[of].system().String())
+		ids = append(ids, f.tenants[of].system().String())
 	}
 	return slices.Sorted(slices.Values(ids))
 }
 
-// isListed holds a list against the one row that it has in every phone system.
-func (r *realm) isListed(name string, a answer, c credential, o operation, p place) {
-	r.t.Helper()
+// checkList compares a list with the only row that it has in a phone system.
+func (f *isolationFixture) checkList(name string, a answer, c credential, o operation, at target) {
+	f.Helper()
 	want := []string{}
-	if c.sees(o, p) {
-		want = append(want, r.tenants[p.system].object(rowVariable(o), 0))
+	if c.sees(o, at) {
+		want = append(want, f.tenants[at.system].object(rowVariable(o), 0))
 	}
-	r.same(name, a.ids(), want)
+	f.equalStrings(name, a.ids(), want)
 	if !isReport(o) {
-		r.is(name+": total", a.body["total"], len(want))
+		f.equalJSON(name+": total", a.body["total"], len(want))
 	}
 	rows, _ := a.body["data"].([]any)
 	for _, row := range rows {
-		r.is(name+": phoneSystemId", step(row, "phoneSystemId"), r.tenants[p.system].system())
+		f.equalJSON(name+": phoneSystemId", jsonStep(row, "phoneSystemId"), f.tenants[at.system].system())
 	}
 }
 
-// rowVariable is the variable that names one of a list's rows.
+// rowVariable returns the path variable of a list's rows.
 func rowVariable(list operation) string {
 	for _, o := range details() {
 		if variable, found := strings.CutPrefix(o.path, list.path+"/"); found {
 			return variable
 		}
 	}
-	return "{callLogId}" // of reports, which have no detail
+	return "{callLogId}" // reports have no detail
 }
 
-// sameness compares refusals of one verdict with each other: whatever they are about, and whoever asked, they look the same.
-type sameness struct {
+// refusalLog compares refusals with the first one of the same outcome.
+type refusalLog struct {
 	mutex sync.Mutex
-	seen  map[string]specimen
+	first map[string]refusal
 }
 
-// specimen is the first refusal of its verdict.
-type specimen struct{ name, look string }
+type refusal struct{ name, text string }
 
-func (s *sameness) hold(t *testing.T, verdict, name string, a answer) {
-	t.Helper()
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	first, known := s.seen[verdict]
+func (l *refusalLog) add(tb testing.TB, outcome, name string, a answer) {
+	tb.Helper()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	first, known := l.first[outcome]
 	if !known {
-		s.seen[verdict] = specimen{name, a.look()}
-	} else if look := a.look(); look != first.look {
-		t.Errorf("%s:\n%s\nand %s:\n%s", name, look, first.name, first.look)
+		l.first[outcome] = refusal{name, a.comparable()}
+	} else if got := a.comparable(); got != first.text {
+		tb.Errorf("%s = %s, want the answer of %s: %s", name, got, first.name, first.text)
 	}
 }
 
-// look is all that a customer sees of an answer, byte for byte, without what every answer has of its own. Whose budget it was
-// is the operation's and the key's to say; that it was asked at all is a part of the look, save that one 403, about a
-// voicemail's sound, comes after the budget and the others before it.
-func (a answer) look() string {
+// comparable returns the bytes of an answer without what every answer has of its own. That a budget applied is compared, except for
+// 403: a voicemail's audio is refused after the budget, all else before it.
+func (a answer) comparable() string {
 	header := a.header.Clone()
-	for _, own := range []string{"Date", "X-Request-Id", "Ratelimit-Policy"} {
-		if header.Get(own) != "" {
-			header.Set(own, "...")
+	for _, name := range []string{"Date", "X-Request-Id", "Ratelimit-Policy"} {
+		if header.Get(name) != "" {
+			header.Set(name, "...")
 		}
 	}
-	header.Del("Ratelimit") // it is left out where the budget's standing is not known in time
+	header.Del("Ratelimit") // absent if the quota is not known in time
 	if a.status == http.StatusForbidden {
 		header.Del("Ratelimit-Policy")
 	}
-	var look strings.Builder
-	_ = header.Write(&look) // a builder takes everything
-	return look.String() + strings.ReplaceAll(a.text, a.header.Get("X-Request-Id"), "...")
+	var text strings.Builder
+	_ = header.Write(&text) // a builder returns no error
+	return text.String() + strings.ReplaceAll(a.text, a.header.Get("X-Request-Id"), "...")
 }

@@ -1,115 +1,215 @@
 package scenario_test
 
 import (
-	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/readapi/access"
 )
 
-func pagesBeginAtOne(w *world) {
-	c := w.crowd(3)
-	for _, list := range standardLists() {
-		want := c.newest(list)
-		first, second := c.path(list+"?pageSize=1"), c.path(list+"?pageSize=1&page=2")
-		w.expect(c.key, first, 200, "page=1", "data.#=1")
-		w.same(first, c.get(c.key, first).ids(), want[:1])
-		w.same(second, c.get(c.key, second).ids(), want[1:2])
-		for value, code := range map[string]string{"0": "TOO_SMALL", "-1": "TOO_SMALL", "one": "INVALID_FORMAT", "1.5": "INVALID_FORMAT", "": "INVALID_FORMAT"} {
-			w.judged(c.key, c.path(list+"?page="+value), "400 VALIDATION_FAILED /page "+code)
-		}
-		w.judged(c.key, c.path(list+"?page=1&page=2"), "400 VALIDATION_FAILED /page REPEATED")
+// expectSystems compares what a key discovers with systems, given as id and name in turn.
+func (f *fixture) expectSystems(key access.Key, systems ...any) {
+	f.Helper()
+	rows := []any{}
+	for i := 0; i < len(systems); i += 2 {
+		rows = append(rows, fields{"id": systems[i], "name": systems[i+1]})
 	}
+	f.expectJSON(key, "", "", fields{"data": rows})
 }
 
-func pageSizes(w *world) {
-	c := w.crowd(101)
-	for _, list := range standardLists() {
-		w.expect(c.key, c.path(list), 200, "pageSize=25", "data.#=25", "total=101", "totalPages=5")
-		w.expect(c.key, c.path(list+"?pageSize=1"), 200, "pageSize=1", "data.#=1", "totalPages=101")
-		w.expect(c.key, c.path(list+"?pageSize=100"), 200, "pageSize=100", "data.#=100", "totalPages=2")
-		for value, code := range map[string]string{"0": "TOO_SMALL", "-1": "TOO_SMALL", "101": "TOO_LARGE", "1000": "TOO_LARGE", "x": "INVALID_FORMAT"} {
-			w.judged(c.key, c.path(list+"?pageSize="+value), "400 VALIDATION_FAILED /pageSize "+code)
-		}
-	}
+func systemOfASystemKey(f *fixture) {
+	f.expectSystems(f.key, f.harbour, "Harbour Dental")
+	f.expectSystems(f.systemKey(f.branch), f.branch, "Branch")
 }
 
-func pagesInFull(w *world) {
-	c := w.crowd(5)
-	for _, list := range standardLists() {
-		a := w.get(c.key, c.path(list+"?pageSize=2&page=3"))
-		w.same(list, members(a.body), []string{"data", "page", "pageSize", "total", "totalPages"})
-		w.same(list, a.ids(), c.newest(list)[4:])
-		w.is(list, a.body, fields{"data": a.body["data"], "total": 5, "page": 3, "pageSize": 2, "totalPages": 3})
+func currentMembersOfAGroup(f *fixture) {
+	f.expectSystems(f.grantKey(access.GrantGroup, f.group), f.annex, "Annex", f.harbour, "Harbour Dental")
+	group, first, second := uuid.New(), uuid.New(), uuid.New()
+	key := f.grantKey(access.GrantGroup, group)
+	with := func(version int64, members ...uuid.UUID) events.State {
+		return &events.Group{ID: group, Version: version, Name: "G", PhoneSystemIDs: members}
 	}
+	f.apply(changed(phoneSystem(first, 1, "First"), phoneSystem(second, 1, "Second"), with(1, first, uuid.New()))...)
+	f.expectSystems(key, first, "First")
+	f.apply(changed(with(2, second))...)
+	f.expectSystems(key, second, "Second")
+	f.apply(deleted(with(3)))
+	f.expectSystems(key)
 }
 
-func emptyLists(w *world) {
-	system, key := w.own()
-	for _, list := range standardLists() {
-		w.shows(key, "/"+system.String()+list, "", fields{"data": []any{}, "total": 0, "page": 1, "pageSize": 25, "totalPages": 0})
-	}
+func systemsOfAnOrganization(f *fixture) {
+	f.expectSystems(f.bothSystemsKey(), f.annex, "Annex", f.harbour, "Harbour Dental")
+	f.expectSystems(f.grantKey(access.GrantOrganization, f.child), f.branch, "Branch")
+	f.expectOutcome(f.bothSystemsKey(), "/"+f.branch.String()+"/phones", "404 NOT_FOUND")
 }
 
-func pagesBeyondTheLast(w *world) {
-	c := w.crowd(2)
-	for _, list := range standardLists() {
-		for _, page := range []int{2, 3, 9_000_000_000} {
-			want := fields{"data": []any{}, "total": 2, "page": page, "pageSize": 25, "totalPages": 1}
-			w.shows(c.key, c.path(fmt.Sprintf("%s?page=%d", list, page)), "", want)
-		}
-	}
-}
-
-// newestFirst holds lists against the order of their rows, at several sizes of pages.
-func newestFirst(lists ...string) func(*world) {
-	return func(w *world) {
-		c := w.crowd(9)
-		for _, list := range lists {
-			for _, size := range []int{1, 2, 4, 100} {
-				w.same(fmt.Sprintf("%s by %d", list, size), c.walk(list, size), c.newest(list))
+// liveCoverage changes what grants cover, and the names of systems, between requests with the same keys.
+func liveCoverage(f *fixture) {
+	system, organization, group := uuid.New(), uuid.New(), uuid.New()
+	direct, attached, member := f.systemKey(system), f.grantKey(access.GrantOrganization, organization), f.grantKey(access.GrantGroup, group)
+	covers := func(name string, keys ...access.Key) {
+		f.Helper()
+		for _, key := range []access.Key{direct, attached, member} {
+			covered, want := []any{}, "404 NOT_FOUND"
+			if slices.Contains(keys, key) {
+				covered, want = []any{system, name}, "200"
 			}
+			f.expectSystems(key, covered...)
+			f.expectOutcome(key, "/"+system.String()+"/phones", want)
+		}
+	}
+	change := func(version int64, name string, organization events.Null[uuid.UUID], members ...uuid.UUID) {
+		f.Helper()
+		f.apply(changed(&events.PhoneSystem{ID: system, Version: version, Name: name, OrganizationID: organization},
+			&events.Group{ID: group, Version: version, Name: "G", PhoneSystemIDs: members})...)
+	}
+	covers("")
+	change(1, "First", events.Null[uuid.UUID]{})
+	covers("First", direct)
+	change(2, "Second", events.Some(organization), system)
+	covers("Second", direct, attached, member)
+	change(3, "Third", events.Some(f.child), uuid.New())
+	covers("Third", direct)
+	f.apply(deleted(phoneSystem(system, 4, "")))
+	covers("")
+}
+
+func nothingToDiscover(f *fixture) {
+	for _, kind := range []access.GrantKind{access.GrantSystem, access.GrantGroup, access.GrantOrganization} {
+		f.expectSystems(f.grantKey(kind, uuid.New()))
+	}
+}
+
+// filters compares the rows of requests with filters, newest first. readapi's tests prove the values that are refused, and filters
+// together with pages.
+func filters(cases func(f *fixture) map[string][]any) func(*fixture) {
+	return func(f *fixture) {
+		for path, want := range cases(f) {
+			a := f.get(f.key, f.harbourPath(path))
+			name := "id"
+			if strings.HasPrefix(path, "/recordings") {
+				name = "recordingSid"
+			}
+			f.equalJSON(path, column(a.body["data"], name), append([]any{}, want...))
+			f.equalJSON(path+": total", a.body["total"], len(want))
 		}
 	}
 }
 
-// everyRowOnce also walks along the links to the next page while newer calls and voicemails arrive.
-func everyRowOnce(w *world) {
-	c := w.crowd(10)
-	for _, list := range standardLists() {
-		w.same(list, c.walk(list, 2), c.newest(list))
-	}
-	for _, list := range []string{"/call-logs", "/voicemails"} {
-		want, got := c.newest(list), []string(nil)
-		for next := w.url(c.path(list + "?pageSize=2")); next != "" && len(got) <= len(want); {
-			a := w.send("GET", next, keyed(c.key))
-			got, next = append(got, a.ids()...), a.next()
-			c.grow(2)
-		}
-		w.same(list+" along its links", got, want)
+func phoneFilters(f *fixture) map[string][]any {
+	return map[string][]any{
+		"/phones?status=active": {f.base}, "/phones?status=inactive": {f.handset},
+		"/phones?extensionId=" + f.front.String(): {f.handset}, "/phones?extensionId=" + f.back.String(): nil,
+		"/phones?status=active&extensionId=" + f.front.String(): nil,
 	}
 }
 
-// totalsAfterDeletions lets one of everything that a list counts come and go.
-func (w *world) totalsAfterDeletions() {
-	o := w.office()
-	extension, phone, message := uuid.New(), uuid.New(), uuid.New()
+func phoneNumberFilters(f *fixture) map[string][]any {
+	return map[string][]any{
+		"/phone-numbers?status=active": {f.mainNumber}, "/phone-numbers?status=released": {f.releasedNumber},
+		"/phone-numbers?phoneNumber=%2B14155550199":                 {f.releasedNumber},
+		"/phone-numbers?status=released&phoneNumber=%2B14155550100": nil,
+	}
+}
+
+func extensionFilters(f *fixture) map[string][]any {
+	return map[string][]any{
+		"/extensions?status=active": {f.front}, "/extensions?status=inactive": {f.back}, "/extensions?number=102": {f.back},
+		"/extensions?status=inactive&number=101": nil,
+	}
+}
+
+func agentConfigFilters(f *fixture) map[string][]any {
+	return map[string][]any{
+		"/agent-configs?status=active": {f.ava}, "/agent-configs?status=testing": {f.spare}, "/agent-configs?status=paused": nil,
+		"/agent-configs?agentNumber=3": {f.ava}, "/agent-configs?agentNumber=1": nil, "/agent-configs?status=testing&agentNumber=3": nil,
+	}
+}
+
+func callGroupFilters(f *fixture) map[string][]any {
+	return map[string][]any{
+		"/call-groups?status=active": {f.desk}, "/call-groups?number=200": {f.desk}, "/call-groups?status=inactive&number=200": nil,
+		"/call-menus?status=active": {f.menu}, "/call-menus?status=inactive": nil,
+	}
+}
+
+func callLogFilters(f *fixture) map[string][]any {
+	return map[string][]any{
+		"/call-logs?callSid=" + fullSid: {f.leg, f.full}, "/call-logs?callSid=" + bareSid: {f.bare}, "/call-logs?callSid=CA": nil,
+		"/call-logs?dateFrom=" + day(4).String() + "&dateTo=" + day(6).String():             {f.leg, f.full, f.bare},
+		"/call-logs?dateFrom=" + (day(4) + 1).String() + "&dateTo=" + (day(6) - 1).String(): {f.full},
+		"/call-logs?callSid=" + fullSid + "&dateTo=" + day(5).String():                      {f.full},
+	}
+}
+
+func voicemailFilters(f *fixture) map[string][]any {
+	return map[string][]any{
+		"/voicemails?dateFrom=" + day(7).String() + "&dateTo=" + day(8).String(): {f.notice, f.message},
+		"/voicemails?dateFrom=" + (day(7) + 1).String():                          {f.notice},
+		"/voicemails?dateTo=" + (day(8) - 1).String():                            {f.message},
+	}
+}
+
+func analysisFilters(f *fixture) map[string][]any {
+	return map[string][]any{
+		"/call-analyses?dateFrom=" + day(4).String() + "&dateTo=" + day(5).String(): {f.analyzed, f.waiting},
+		"/call-analyses?dateFrom=" + (day(4) + 1).String():                          {f.analyzed},
+		"/call-analyses?dateTo=" + (day(5) - 1).String():                            {f.waiting},
+		"/call-analyses?callSid=" + fullSid:                                         {f.analyzed},
+		"/call-analyses?callLogId=" + f.bare.String():                               {f.waiting},
+		"/call-analyses?callLogId=" + f.analyzed.String():                           nil, // an analysis, not its call
+		"/call-analyses?callSid=" + bareSid + "&callLogId=" + f.full.String():       nil,
+	}
+}
+
+// The recording of the leg is unavailable, so it is in no list.
+func recordingFilters(f *fixture) map[string][]any {
+	const created = "2026-03-02T09:33:00.000Z"
+	return map[string][]any{
+		"/recordings?status=ready": {fullRecording}, "/recordings?status=processing": {processingRecording},
+		"/recordings?callSid=" + fullSid: {fullRecording}, "/recordings?status=processing&callSid=" + fullSid: nil,
+		"/recordings?dateFrom=" + created + "&dateTo=" + created: {fullRecording, processingRecording},
+		"/recordings?dateFrom=2026-03-02T09:33:00.001Z":          nil, "/recordings?dateTo=2026-03-02T09:32:59.999Z": nil,
+	}
+}
+
+// singleRows compares details with the rows that lists have of the same entities.
+func singleRows(f *fixture) {
+	for _, o := range details() {
+		end := strings.LastIndexByte(o.path, '/')
+		list, id := f.example(operation{path: o.path[:end]}), f.identifier(o.path[end+1:])
+		rows := f.get(f.key, list)
+		index := slices.Index(rows.ids(), id)
+		if index < 0 {
+			f.Errorf("%s is not in %s", id, rows.text)
+			continue
+		}
+		detail := f.mustGet(f.key, f.example(o))
+		for name, value := range rows.body["data"].([]any)[index].(map[string]any) {
+			f.equalJSON(o.id+": "+name, detail[name], value)
+		}
+	}
+}
+
+// totalsAfterDeletions publishes and deletes an entity of each list.
+func totalsAfterDeletions(f *fixture) {
+	o := f.ownSystem()
 	voicemail := &events.Voicemail{
-		ID: message, PhoneSystemID: o.system, Version: o.next(), CallSid: o.latest.CallSid, From: "101", RecordingSid: "REoffice2", CreatedAt: day(4),
+		ID: uuid.New(), PhoneSystemID: o.system, Version: o.next(), CallSid: o.latest.CallSid, From: "101", RecordingSid: "REvoicemail", CreatedAt: day(4),
 	}
-	handset := &events.Phone{ID: phone, PhoneSystemID: o.system, Version: o.next(), Name: "Handset", Status: "active", CreatedAt: day(4)}
-	o.happen(o.recorded(events.RecordingReady), o.findings(func(*events.Analysis) {}), o.extension(extension, "Front", "active"),
-		events.Changed(voicemail), events.Changed(handset))
+	phone := &events.Phone{ID: uuid.New(), PhoneSystemID: o.system, Version: o.next(), Name: "Handset", Status: "active", CreatedAt: day(4)}
+	extension := o.extension(uuid.New(), "Front", "active")
+	o.apply(o.recording(events.RecordingReady), o.analysis(func(*events.Analysis) {}), extension, events.Changed(voicemail), events.Changed(phone))
 	lists := []string{"/call-logs", "/call-analyses", "/recordings", "/voicemails", "/extensions", "/phones", "/phones?status=active"}
 	for _, list := range lists {
-		o.expect(o.key, o.path(list), 200, "total=1", "data.#=1")
+		o.equalMembers(list, o.mustGet(o.key, o.path(list)), fields{"total": 1, "totalPages": 1})
 	}
-	voicemail.Version, handset.Version = o.next(), o.next()
-	o.latest.Version = o.next()
-	gone := &events.Extension{ID: extension, PhoneSystemID: o.system, Version: o.next()}
-	o.happen(deleted(&o.latest), deleted(voicemail), deleted(handset), deleted(gone))
+	voicemail.Version, phone.Version = o.next(), o.next()
+	o.apply(o.deletion(o.editCall(func(*events.Call) {})), deleted(voicemail), deleted(phone), o.deletion(extension))
 	for _, list := range lists {
-		o.expect(o.key, o.path(list), 200, "total=0", "totalPages=0", "data=[]")
+		o.equalMembers(list, o.mustGet(o.key, o.path(list)), fields{"total": 0, "totalPages": 0, "data": []any{}})
 	}
 }

@@ -8,97 +8,98 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/readapi/access"
 )
 
-func recordingRows(w *world) {
+func recordingRows(f *fixture) {
 	row := func(sid string, call uuid.UUID, callSid, status string, duration any) fields {
 		return fields{
-			"recordingSid": sid, "phoneSystemId": w.harbour, "callLogId": call, "callSid": callSid, "status": status, "durationSeconds": duration,
+			"recordingSid": sid, "phoneSystemId": f.harbour, "callLogId": call, "callSid": callSid, "status": status, "durationSeconds": duration,
 			"createdAt": "2026-03-02T09:33:00.000Z",
 		}
 	}
-	rows := []fields{row(fullSound, w.full, fullSid, "ready", 189), row(bareSound, w.bare, bareSid, "processing", nil)}
-	w.shows(w.key, w.home("/recordings"), "data", rows)
+	rows := []fields{row(fullRecording, f.full, fullSid, "ready", 189), row(processingRecording, f.bare, bareSid, "processing", nil)}
+	f.expectJSON(f.key, f.harbourPath("/recordings"), "data", rows)
 	for _, r := range rows {
-		w.shows(w.key, w.home("/recordings/"+r["recordingSid"].(string)), "", r)
+		f.expectJSON(f.key, f.harbourPath("/recordings/"+r["recordingSid"].(string)), "", r)
 	}
 }
 
-func recordingStatuses(w *world) {
-	o := w.office()
-	list, detail := o.path("/recordings"), o.path("/recordings/REoffice")
+func recordingStatuses(f *fixture) {
+	o := f.ownSystem()
+	list, detail := o.path("/recordings"), o.path("/recordings/REown")
 	for _, status := range []string{events.RecordingProcessing, events.RecordingReady} {
-		o.happen(o.recorded(status))
-		o.shows(o.key, detail, "status", status)
-		o.shows(o.key, list, "data.0.status", status)
+		o.apply(o.recording(status))
+		o.expectJSON(o.key, detail, "status", status)
+		o.expectJSON(o.key, list, "data.0.status", status)
 	}
-	o.happen(o.recorded(events.RecordingUnavailable))
-	o.shows(o.key, list, "data", []any{})
-	o.alike(detail, o.get(o.key, detail), o.get(o.key, o.path("/recordings/REnone")))
+	o.apply(o.recording(events.RecordingUnavailable))
+	o.expectJSON(o.key, list, "data", []any{})
+	o.equalNotFound(detail, o.get(o.key, detail), o.get(o.key, o.path("/recordings/REnone")))
 }
 
-// A recording is found by its sid to the letter.
-func bySid(w *world) {
-	for _, sid := range []string{fullSound, bareSound} {
-		w.shows(w.key, w.home("/recordings/"+sid), "recordingSid", sid)
+// bySid checks that recordings are found by their exact sid.
+func bySid(f *fixture) {
+	for _, sid := range []string{fullRecording, processingRecording} {
+		f.expectJSON(f.key, f.harbourPath("/recordings/"+sid), "recordingSid", sid)
 	}
-	for _, sid := range []string{strings.ToUpper(fullSound), fullSound + "0", lostSound} {
-		w.is(sid, w.get(w.key, w.home("/recordings/"+sid)).status, http.StatusNotFound)
+	for _, sid := range []string{strings.ToUpper(fullRecording), fullRecording + "0", lostRecording} {
+		f.equalJSON(sid, f.get(f.key, f.harbourPath("/recordings/"+sid)).status, http.StatusNotFound)
 	}
-	w.is("the call's id", w.get(w.key, w.home("/recordings/"+w.full.String())).status, http.StatusBadRequest)
+	f.equalJSON("the call's id", f.get(f.key, f.harbourPath("/recordings/"+f.full.String())).status, http.StatusBadRequest)
 }
 
-// A voicemail's sound has a link, but is no recording.
-func voicemailSoundIsNoRecording(w *world) {
-	w.read(w.key, w.home("/recordings/"+voiceSound+"/url"))
-	path := w.home("/recordings/" + voiceSound)
-	w.alike(path, w.get(w.key, path), w.get(w.key, w.home("/recordings/REnone")))
-	for _, sid := range column(w.read(w.key, w.home("/recordings"))["data"], "recordingSid") {
-		if sid == voiceSound {
-			w.t.Error("a voicemail's sound is listed")
+// A voicemail's audio has a signed URL, but no recording.
+func voicemailAudioIsNoRecording(f *fixture) {
+	f.mustGet(f.key, f.harbourPath("/recordings/"+messageRecording+"/url"))
+	path := f.harbourPath("/recordings/" + messageRecording)
+	f.equalNotFound(path, f.get(f.key, path), f.get(f.key, f.harbourPath("/recordings/REnone")))
+	for _, sid := range column(f.mustGet(f.key, f.harbourPath("/recordings"))["data"], "recordingSid") {
+		if sid == messageRecording {
+			f.Error("the list has a voicemail's recording")
 		}
 	}
 }
 
-// link is a link to a sound.
-func (s *stage) link(key access.Key, system uuid.UUID, sid string) map[string]any {
-	s.t.Helper()
-	return s.read(key, "/"+system.String()+"/recordings/"+sid+"/url")
+// signedURL requests the signed URL of a recording.
+func (h *harness) signedURL(key access.Key, system uuid.UUID, sid string) map[string]any {
+	h.Helper()
+	return h.mustGet(key, "/"+system.String()+"/recordings/"+sid+"/url")
 }
 
-// heard is what a link leads to, for somebody who has nothing but it.
-func (s *stage) heard(link map[string]any) answer {
-	s.t.Helper()
+// fetchAudio requests a signed URL without a key.
+func (h *harness) fetchAudio(link map[string]any) answer {
+	h.Helper()
 	url, _ := link["url"].(string)
-	return s.send(http.MethodGet, url, http.Header{})
+	return h.send(http.MethodGet, url, http.Header{})
 }
 
-func linkMembers(w *world) {
-	link := w.link(w.key, w.harbour, fullSound)
+func linkMembers(f *fixture) {
+	link := f.signedURL(f.key, f.harbour, fullRecording)
 	if expires, ok := link["expiresAt"].(string); !ok || !dateTimeForm.MatchString(expires) {
-		w.t.Errorf("expiresAt is %v", link["expiresAt"])
+		f.Errorf("expiresAt is %v", link["expiresAt"])
 	}
-	if url, ok := link["url"].(string); !ok || !strings.HasPrefix(url, w.api.URL+"/") {
-		w.t.Errorf("url is %v", link["url"])
+	if url, ok := link["url"].(string); !ok || !strings.HasPrefix(url, f.api.URL+"/") {
+		f.Errorf("url is %v", link["url"])
 	}
-	w.is("the members", members(link), []string{"expiresAt", "url"})
+	f.equalJSON("the members", memberNames(link), []string{"expiresAt", "url"})
 }
 
-// hears proves that a link leads to a sound, for somebody who has no key.
-func hears(sid, sound string) func(*world) {
-	return func(w *world) {
-		a := w.heard(w.link(w.key, w.harbour, sid))
-		w.is("the answer", []any{a.status, a.header.Get("Content-Type"), a.text}, []any{200, "audio/wav", sound})
+// playsAudio checks the audio at a signed URL.
+func playsAudio(sid, audio string) func(*fixture) {
+	return func(f *fixture) {
+		a := f.fetchAudio(f.signedURL(f.key, f.harbour, sid))
+		f.equalJSON("the answer", []any{a.status, a.header.Get("Content-Type"), a.text}, []any{200, "audio/wav", audio})
 	}
 }
 
-// Whoever has the link hears the sound, whatever has become of the key; whoever has it nearly hears nothing.
-func bearerAccess(w *world) {
-	issued := w.issue(time.Time{})
-	link := w.link(issued.Key, w.harbour, fullSound)
-	w.revoke(issued.ID)
-	w.is("what is heard", w.heard(link).text, fullAudio)
+// A signed URL outlives its key, and an altered one answers 404.
+func bearerAccess(f *fixture) {
+	issued := f.issue(access.Request{Grant: f.harbourGrant()})
+	link := f.signedURL(issued.Key, f.harbour, fullRecording)
+	f.revoke(issued.ID)
+	f.equalJSON("the audio", f.fetchAudio(link).text, fullAudio)
 	url := link["url"].(string)
 	middle := len(url) - 20
 	other := "A"
@@ -106,53 +107,118 @@ func bearerAccess(w *world) {
 		other = "B"
 	}
 	link["url"] = url[:middle] + other + url[middle+1:]
-	w.is("an altered link", w.heard(link).status, http.StatusNotFound)
+	f.equalJSON("an altered URL", f.fetchAudio(link).status, http.StatusNotFound)
 }
 
-// The link expires fifteen minutes from when it was asked for, to the second that it names.
-func fifteenMinutes(w *world) {
+func fifteenMinutes(f *fixture) {
 	before := time.Now()
-	link := w.link(w.key, w.harbour, fullSound)
+	link := f.signedURL(f.key, f.harbour, fullRecording)
 	after := time.Now()
 	expires, err := time.Parse(time.RFC3339, link["expiresAt"].(string))
 	if err != nil {
-		w.t.Fatal(err)
+		f.Fatal(err)
 	}
 	if issued := expires.Add(-15 * time.Minute); issued.Before(before.Truncate(time.Second)) || issued.After(after) {
-		w.t.Errorf("%s is not 15 minutes from between %s and %s", expires, before, after)
+		f.Errorf("expiresAt = %s, want 15 minutes after a time between %s and %s", expires, before, after)
 	}
 }
 
-// Neither handing a link out nor listening leaves it in the log.
-func linkNotLogged(w *world) {
-	link := w.link(w.key, w.harbour, fullSound)
-	a := w.heard(link)
-	w.is("the answer", a.status, http.StatusOK)
+// Neither the request of a signed URL nor that of its audio logs the URL.
+func linkNotLogged(f *fixture) {
+	link := f.signedURL(f.key, f.harbour, fullRecording)
+	a := f.fetchAudio(link)
+	f.equalJSON("the answer", a.status, http.StatusOK)
 	request := a.header.Get("X-Request-Id")
-	for end := time.Now().Add(time.Minute); !w.log.has(request); <-time.After(time.Millisecond) {
-		if request == "" || time.Now().After(end) {
-			w.t.Fatalf("no line about %q", request)
-		}
-	}
+	eventstest.Eventually(f.TB, "the request is logged", func() bool { return request != "" && f.log.Contains(request) })
 	url := link["url"].(string)
-	if w.log.has(url[strings.LastIndexByte(url, '/')+1:]) {
-		w.t.Error("a link is in the log")
+	if f.log.Contains(url[strings.LastIndexByte(url, '/')+1:]) {
+		f.Error("the log has a signed URL")
 	}
 }
 
-func audioLands(w *world) {
-	o := w.office()
-	path := o.path("/recordings/REoffice/url")
-	o.happen(o.recorded(events.RecordingProcessing))
-	o.judged(o.key, path, "409 RECORDING_NOT_READY")
-	o.happen(o.recorded(events.RecordingReady))
-	o.shows(o.key, o.path("/recordings/REoffice"), "status", "ready")
-	o.is("what is heard", o.heard(o.link(o.key, o.system, "REoffice")).text, fullAudio)
+func audioLands(f *fixture) {
+	o := f.ownSystem()
+	path := o.path("/recordings/REown/url")
+	o.apply(o.recording(events.RecordingProcessing))
+	o.expectOutcome(o.key, path, "409 RECORDING_NOT_READY")
+	o.apply(o.recording(events.RecordingReady))
+	o.expectJSON(o.key, o.path("/recordings/REown"), "status", "ready")
+	o.equalJSON("the audio", o.fetchAudio(o.signedURL(o.key, o.system, "REown")).text, fullAudio)
 }
 
-func notReadyYet(w *world) {
-	a := w.get(w.key, w.home("/recordings/"+bareSound+"/url"))
-	w.judge("while processing", a, "409 RECORDING_NOT_READY")
-	w.holds("the problem", a.body, fields{"status": 409, "code": "RECORDING_NOT_READY", "retryable": true})
-	w.shows(w.key, w.home("/recordings/"+bareSound), "status", "processing")
+func notReadyYet(f *fixture) {
+	a := f.get(f.key, f.harbourPath("/recordings/"+processingRecording+"/url"))
+	f.checkOutcome("while processing", a, "409 RECORDING_NOT_READY")
+	f.equalMembers("the problem", a.body, fields{"status": 409, "code": "RECORDING_NOT_READY", "retryable": true})
+	f.expectJSON(f.key, f.harbourPath("/recordings/"+processingRecording), "status", "processing")
+}
+
+// expectNoRecording checks that a recording's detail and signed URL are 404.
+func (o *ownSystem) expectNoRecording(what, sid string) {
+	o.Helper()
+	o.checkOutcome(what, o.get(o.key, o.path("/recordings/"+sid)), "404 NOT_FOUND")
+	o.checkOutcome(what+": its audio", o.get(o.key, o.path("/recordings/"+sid+"/url")), "404 NOT_FOUND")
+}
+
+func absentRecording(f *fixture) {
+	o := f.ownSystem()
+	o.expectNoRecording("without an event", "REunknown")
+	o.apply(events.Changed(recording(o.system, uuid.New(), "REearly", 1, events.RecordingReady)))
+	o.expectNoRecording("without its call", "REearly")
+	f.expectOutcome(f.key, f.harbourPath("/recordings/REnotice/url"), "404 NOT_FOUND") // only a voicemail refers to it
+}
+
+// deletedRecording deletes a recording, its call, and its voicemail.
+func deletedRecording(f *fixture) {
+	o := f.ownSystem()
+	o.apply(o.recording(events.RecordingReady))
+	o.expectOutcome(o.key, o.path("/recordings/REown/url"), "200")
+	o.apply(o.deletion(o.recording(events.RecordingReady)))
+	o.expectNoRecording("deleted", "REown")
+
+	o, message := f.ownSystem(), uuid.New()
+	voicemail := o.voicemail(message)
+	o.apply(append(voicemail, o.recording(events.RecordingReady))...)
+	o.expectOutcome(o.key, o.path("/recordings/REvoice/url"), "200")
+	o.apply(o.deletion(o.editCall(func(*events.Call) {})), o.deletion(voicemail[0]))
+	o.expectNoRecording("deleted with its call", "REown")
+	o.expectNoRecording("deleted with its voicemail", "REvoice")
+}
+
+func unavailableRecording(f *fixture) {
+	f.expectOutcome(f.key, f.harbourPath("/recordings/"+lostRecording), "404 NOT_FOUND")
+	f.expectOutcome(f.key, f.harbourPath("/recordings/"+lostRecording+"/url"), "404 NOT_FOUND")
+	o := f.ownSystem()
+	o.apply(o.recording(events.RecordingReady))
+	o.expectOutcome(o.key, o.path("/recordings/REown/url"), "200")
+	o.apply(o.recording(events.RecordingUnavailable))
+	o.expectNoRecording("no longer available", "REown")
+}
+
+func foreignRecording(f *fixture) {
+	key := f.systemKey(f.annex)
+	f.expectOutcome(key, f.harbourPath("/recordings/"+fullRecording+"/url"), "404 NOT_FOUND")
+	f.expectOutcome(key, "/"+f.annex.String()+"/recordings/"+fullRecording+"/url", "404 NOT_FOUND")
+	f.expectOutcome(f.bothSystemsKey(), "/"+f.annex.String()+"/recordings/"+fullRecording+"/url", "404 NOT_FOUND")
+}
+
+// byCallSid also finds the legs of the call.
+func byCallSid(f *fixture) {
+	f.equalStrings("the calls", f.get(f.key, f.harbourPath("/call-logs?callSid="+fullSid)).ids(), []string{f.leg.String(), f.full.String()})
+	f.equalStrings("the analyses", f.get(f.key, f.harbourPath("/call-analyses?callSid="+fullSid)).ids(), []string{f.analyzed.String()})
+}
+
+func byCallLogID(f *fixture) {
+	f.expectJSON(f.key, f.harbourPath("/call-logs/"+f.full.String()), "id", f.full)
+	f.expectJSON(f.key, f.harbourPath("/call-analyses?callLogId="+f.full.String()), "data.0.id", f.analyzed)
+}
+
+func byVoicemailID(f *fixture) {
+	f.expectJSON(f.key, f.harbourPath("/voicemails/"+f.message.String()), "id", f.message)
+	f.expectOutcome(f.key, f.harbourPath("/call-logs/"+f.message.String()), "404 NOT_FOUND")
+}
+
+func byRecordingSid(f *fixture) {
+	f.expectJSON(f.key, f.harbourPath("/recordings/"+fullRecording), "recordingSid", fullRecording)
+	f.equalJSON("the audio", f.fetchAudio(f.signedURL(f.key, f.harbour, fullRecording)).text, fullAudio)
 }

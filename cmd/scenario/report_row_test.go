@@ -12,10 +12,10 @@ import (
 
 var dateTimeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 
-// reportRow is what the world's call with everything has in its report row, save updatedAt, which is when it was published.
-func (w *world) reportRow() fields {
+// reportRow returns the report row of the full call without updatedAt.
+func (f *fixture) reportRow() fields {
 	return fields{
-		"id": w.full, "phoneSystemId": w.harbour, "callSid": fullSid, "parentCallSid": nil, "direction": "inbound",
+		"id": f.full, "phoneSystemId": f.harbour, "callSid": fullSid, "parentCallSid": nil, "direction": "inbound",
 		"startTime": "2026-03-05T09:00:01.500Z", "endTime": "2026-03-05T09:03:11.500Z", "durationSeconds": 190, "createdAt": day(5),
 		"from": "+14155550123", "fromDisplay": "(415) 555-0123", "fromNumber": "+14155550123", "fromName": "Zoë Marsh",
 		"to": "+14155550100", "toDisplay": "Main line", "toNumber": "+14155550100", "forwardedFrom": "+14155550144",
@@ -26,11 +26,11 @@ func (w *world) reportRow() fields {
 		"employeeSentiment": fields{"code": "very_calm", "label": "Very calm", "score": 0.25},
 		"customerSentiment": fields{"code": "positive", "label": "Positive", "score": -0.125},
 		"sentimentSource":   "model", "scorecardScore": 71.5,
-		"representative": fields{"id": w.ana, "name": "Ana Ruiz", "state": "identified", "confidence": 0.875, "source": "voice"},
-		"hasRecording":   true, "recordingSid": fullSound, "recordingDurationSeconds": 189, "transcriptionStatus": "completed",
-		"callGroup":           fields{"id": w.desk, "name": "Reception", "number": "200"},
-		"answeredByExtension": fields{"id": w.front, "name": "Front desk", "number": "101"},
-		"fromExtension":       fields{"id": w.back, "name": "Back office", "number": "102"},
+		"representative": fields{"id": f.ana, "name": "Ana Ruiz", "state": "identified", "confidence": 0.875, "source": "voice"},
+		"hasRecording":   true, "recordingSid": fullRecording, "recordingDurationSeconds": 189, "transcriptionStatus": "completed",
+		"callGroup":           fields{"id": f.desk, "name": "Reception", "number": "200"},
+		"answeredByExtension": fields{"id": f.front, "name": "Front desk", "number": "101"},
+		"fromExtension":       fields{"id": f.back, "name": "Back office", "number": "102"},
 		"isEmergency":         true, "isEdited": true,
 		"tags": []fields{{
 			"id": "c0000000-0000-4000-8000-00000000007a", "name": "VIP", "group": "care", "color": "#c0ffee", "source": "manual", "confidence": 0.5,
@@ -39,8 +39,8 @@ func (w *world) reportRow() fields {
 	}
 }
 
-// nothingToReport is the report row of an office's call.
-func (o *office) nothingToReport() fields {
+// emptyReportRow returns the report row of the system's call without updatedAt.
+func (o *ownSystem) emptyReportRow() fields {
 	row := fields{
 		"id": o.call, "phoneSystemId": o.system, "callSid": o.latest.CallSid, "direction": "internal", "createdAt": day(4),
 		"from": "101", "to": "102", "status": "no-answer", "isConverted": false, "isEmergency": false, "isEdited": false, "tags": []any{},
@@ -58,99 +58,73 @@ func (o *office) nothingToReport() fields {
 	return row
 }
 
-// isReport compares a report row, of whose updatedAt only the form is expected.
-func (s *stage) isReport(row map[string]any, want fields) {
-	s.t.Helper()
+// equalReportRow compares a report row without updatedAt, which must be a time.
+func (h *harness) equalReportRow(row map[string]any, want fields) {
+	h.Helper()
 	row = maps.Clone(row)
 	if text, ok := row["updatedAt"].(string); !ok || !dateTimeForm.MatchString(text) {
-		s.t.Errorf("updatedAt is %v", row["updatedAt"])
+		h.Errorf("updatedAt = %v, want a time", row["updatedAt"])
 	}
 	delete(row, "updatedAt")
-	s.is("the row", row, want)
+	h.equalJSON("the row", row, want)
 }
 
-// reportMembers proves some members of the world's full report row.
-func reportMembers(names ...string) func(*world) {
-	return func(w *world) {
-		want := w.reportRow()
+// reportMembers compares members of the full call's report row and of an empty one.
+func reportMembers(names ...string) func(*fixture) {
+	return func(f *fixture) {
+		want := f.reportRow()
 		maps.DeleteFunc(want, func(name string, _ any) bool { return !slices.Contains(names, name) })
-		w.holds("the row", w.report(w.key, w.harbour, w.full), want)
-		o := w.office()
-		none := o.nothingToReport()
+		f.equalMembers("the row", f.reportRowOf(f.key, f.harbour, f.full), want)
+		o := f.ownSystem()
+		none := o.emptyReportRow()
 		maps.DeleteFunc(none, func(name string, _ any) bool { return !slices.Contains(names, name) })
-		o.holds("the row of nothing", o.report(o.key, o.system, o.call), none)
+		o.equalMembers("the empty row", o.reportRowOf(o.key, o.system, o.call), none)
 	}
 }
 
-func reportRowInFull(w *world) {
-	w.isReport(w.report(w.key, w.harbour, w.full), w.reportRow())
+func reportRowInFull(f *fixture) {
+	f.equalReportRow(f.reportRowOf(f.key, f.harbour, f.full), f.reportRow())
 }
 
-func reportRowOfNothing(w *world) {
-	o := w.office()
-	o.isReport(o.report(o.key, o.system, o.call), o.nothingToReport())
+func reportRowOfNothing(f *fixture) {
+	o := f.ownSystem()
+	o.equalReportRow(o.reportRowOf(o.key, o.system, o.call), o.emptyReportRow())
 }
 
-// The digits are those that were published, whatever a number would make of them.
-func conversionValues(w *world) {
-	o := w.office()
+// conversionValues checks that the digits are those that were published.
+func conversionValues(f *fixture) {
+	o := f.ownSystem()
 	for _, value := range []string{"0120.50", "10", "0.1000", "12345678901234567890.123456789"} {
-		o.happen(o.edited(func(c *events.Call) { c.ConversionValue = events.Some(value) }))
-		o.holds("the row", o.row(), fields{"conversionValue": value})
+		o.apply(o.editCall(func(c *events.Call) { c.ConversionValue = events.Some(value) }))
+		o.equalMembers("the row", o.row(), fields{"conversionValue": value})
 	}
-	o.happen(o.edited(func(c *events.Call) { c.ConversionValue = events.Null[string]{} }))
-	o.holds("the row", o.row(), fields{"conversionValue": nil})
+	o.apply(o.editCall(func(c *events.Call) { c.ConversionValue = events.Null[string]{} }))
+	o.equalMembers("the row", o.row(), fields{"conversionValue": nil})
 }
 
-func legsInReports(w *world) {
-	rows := w.read(w.key, w.home("/call-log-reports?"+march))["data"]
-	w.is("the rows", column(rows, "id"), []any{w.bare, w.full, w.leg})
-	w.is("their calls", column(rows, "callSid"), []any{bareSid, fullSid, fullSid})
-	w.is("their parents", column(rows, "parentCallSid"), []any{nil, nil, bareSid})
+func legsInReports(f *fixture) {
+	rows := f.mustGet(f.key, f.harbourPath("/call-log-reports?"+wholeWindow))["data"]
+	f.equalJSON("the rows", column(rows, "id"), []any{f.bare, f.full, f.leg})
+	f.equalJSON("their calls", column(rows, "callSid"), []any{bareSid, fullSid, fullSid})
+	f.equalJSON("their parents", column(rows, "parentCallSid"), []any{nil, nil, bareSid})
 }
 
-func recordingInReport(w *world) {
-	o := w.office()
+func recordingInReport(f *fixture) {
+	o := f.ownSystem()
 	for _, c := range []struct {
 		status string
 		want   fields
 	}{
-		{events.RecordingProcessing, fields{"hasRecording": true, "recordingSid": "REoffice", "recordingDurationSeconds": nil}},
-		{events.RecordingReady, fields{"hasRecording": true, "recordingSid": "REoffice", "recordingDurationSeconds": 189}},
+		{events.RecordingProcessing, fields{"hasRecording": true, "recordingSid": "REown", "recordingDurationSeconds": nil}},
+		{events.RecordingReady, fields{"hasRecording": true, "recordingSid": "REown", "recordingDurationSeconds": 189}},
 		{events.RecordingUnavailable, fields{"hasRecording": false, "recordingSid": nil, "recordingDurationSeconds": nil}},
 	} {
-		o.happen(o.recorded(c.status))
-		o.holds(c.status, o.row(), c.want)
+		o.apply(o.recording(c.status))
+		o.equalMembers(c.status, o.row(), c.want)
 	}
 }
 
-// involved lets the office's call have an extension on both ends, a call group and findings that name somebody and codes. All of
-// them go by the call's own identifier.
-func (o *office) involved() {
-	o.t.Helper()
-	o.happen(o.extension(o.call, "Front", "active"), o.callGroup(o.call, "Sales", "active"), o.representative(o.call, "Ana", "active"),
-		o.classification("category", "fresh", "New"), o.classification("overall_sentiment", "calm", "Relaxed"),
-		o.classification("employee_sentiment", "calm", "Patient"), o.classification("customer_sentiment", "calm", "Content"))
-	o.happen(o.engaged(), o.assessed())
-}
-
-// engaged is the call with its references.
-func (o *office) engaged() events.Event {
-	return o.edited(func(c *events.Call) {
-		c.CallGroupID, c.AnsweredByExtensionID, c.FromExtensionID = events.Some(o.call), events.Some(o.call), events.Some(o.call)
-	})
-}
-
-// assessed is an analysis with a category, sentiments and a representative.
-func (o *office) assessed() events.Event {
-	return o.findings(func(a *events.Analysis) {
-		a.Category, a.ScorecardScore = events.Some("fresh"), events.Some(10.0)
-		a.OverallSentiment, a.EmployeeSentiment, a.CustomerSentiment = &events.Sentiment{Code: "calm"}, &events.Sentiment{Code: "calm"}, &events.Sentiment{Code: "calm"}
-		a.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(o.call)}
-	})
-}
-
-func (o *office) names(extension, group, representative, category, overall, employee, customer string) fields {
+func (o *ownSystem) names(extension, group, representative, category, overall, employee, customer string) fields {
 	sentiment := func(label string) fields { return fields{"code": "calm", "label": label, "score": nil} }
 	numbered := func(name, number string) fields { return fields{"id": o.call, "name": name, "number": number} }
 	return fields{
@@ -161,8 +135,8 @@ func (o *office) names(extension, group, representative, category, overall, empl
 	}
 }
 
-// renamed are new names for all that an involved call refers to.
-func (o *office) renamed() []events.Event {
+// renames returns renames of everything that the call refers to.
+func (o *ownSystem) renames() []events.Event {
 	return []events.Event{
 		o.extension(o.call, "Back", "active"), o.callGroup(o.call, "Support", "active"), o.representative(o.call, "Bea", "active"),
 		o.classification("category", "fresh", "Fresh"), o.classification("overall_sentiment", "calm", "A"),
@@ -170,56 +144,155 @@ func (o *office) renamed() []events.Event {
 	}
 }
 
-func renamesReachRows(w *world) {
-	o := w.office()
-	o.involved()
-	o.holds("before", o.row(), o.names("Front", "Sales", "Ana", "New", "Relaxed", "Patient", "Content"))
-	o.happen(o.renamed()...)
-	o.holds("after", o.row(), o.names("Back", "Support", "Bea", "Fresh", "A", "B", "C"))
+func renamesReachRows(f *fixture) {
+	o := f.ownSystem()
+	o.publishReferences()
+	o.equalMembers("before", o.row(), o.names("Front", "Sales", "Ana", "New", "Relaxed", "Patient", "Content"))
+	o.apply(o.renames()...)
+	o.equalMembers("after", o.row(), o.names("Back", "Support", "Bea", "Fresh", "A", "B", "C"))
 }
 
-// Whatever becomes of what a call refers to, short of its deletion, and of the codes' definitions, the identifiers stay.
-func identifiersStay(w *world) {
-	o := w.office()
-	o.involved()
-	o.happen(o.extension(o.call, "Front", "inactive"), o.callGroup(o.call, "Sales", "archived"), o.representative(o.call, "Ana", "inactive"))
+// identifiersStay deactivates what a call refers to and deletes the definitions of its codes.
+func identifiersStay(f *fixture) {
+	o := f.ownSystem()
+	o.publishReferences()
+	o.apply(o.extension(o.call, "Front", "inactive"), o.callGroup(o.call, "Sales", "archived"), o.representative(o.call, "Ana", "inactive"))
 	for _, kind := range []string{"category", "overall_sentiment", "employee_sentiment", "customer_sentiment"} {
-		o.happen(o.gone(o.classification(kind, map[bool]string{true: "fresh", false: "calm"}[kind == "category"], "")))
+		o.apply(o.deletion(o.classification(kind, map[bool]string{true: "fresh", false: "calm"}[kind == "category"], "")))
 	}
 	tag := uuid.New()
-	o.happen(o.edited(func(c *events.Call) {
+	o.apply(o.editCall(func(c *events.Call) {
 		c.Tags = []events.Tag{{ID: tag, Name: "A", Group: "g", Color: "#000", Source: "rule"}}
 	}))
 	row := o.row()
-	o.holds("the row", row, o.names("Front", "Sales", "Ana", "Fresh", "Calm", "Calm", "Calm"))
-	o.is("the tag's id", at(row, "tags.0.id"), tag)
+	o.equalMembers("the row", row, o.names("Front", "Sales", "Ana", "Fresh", "Calm", "Calm", "Calm"))
+	o.equalJSON("the tag's id", jsonAt(row, "tags.0.id"), tag)
 }
 
-func tagsAreSnapshots(w *world) {
-	o, other := w.office(), uuid.New()
+func tagsAreSnapshots(f *fixture) {
+	o, other := f.ownSystem(), uuid.New()
 	tag := events.Tag{ID: uuid.New(), Name: "VIP", Group: "care", Color: "#111111", Source: "manual", Confidence: events.Some(1.0)}
-	o.happen(o.edited(func(c *events.Call) { c.Tags = []events.Tag{tag} }))
+	o.apply(o.editCall(func(c *events.Call) { c.Tags = []events.Tag{tag} }))
 	before := o.row()["tags"]
-	o.is("the tags", before, []fields{{"id": tag.ID, "name": "VIP", "group": "care", "color": "#111111", "source": "manual", "confidence": 1}})
+	o.equalJSON("the tags", before, []fields{{"id": tag.ID, "name": "VIP", "group": "care", "color": "#111111", "source": "manual", "confidence": 1}})
 
 	later := tag
 	later.Name, later.Group, later.Color, later.Confidence = "Very important", "rank", "#222222", events.Null[float64]{}
 	next := o.latest
 	next.ID, next.Version, next.Tags = other, o.next(), []events.Tag{later}
-	o.happen(events.Changed(&next))
-	o.is("the tags of the call before", o.row()["tags"], before)
-	o.is("the tags of the call after", o.report(o.key, o.system, other)["tags"],
+	o.apply(events.Changed(&next))
+	o.equalJSON("the tags of the call before", o.row()["tags"], before)
+	o.equalJSON("the tags of the call after", o.reportRowOf(o.key, o.system, other)["tags"],
 		[]fields{{"id": tag.ID, "name": "Very important", "group": "rank", "color": "#222222", "source": "manual", "confidence": nil}})
 }
 
-func noTombstone(w *world) {
-	o := w.office()
+func noTombstone(f *fixture) {
+	o := f.ownSystem()
 	if o.row() == nil {
-		w.t.Fatal("the call has no report row")
+		f.Fatal("the call has no report row")
 	}
-	o.happen(o.gone(o.edited(func(*events.Call) {})))
-	for _, window := range []string{march, march + "&includeTranscripts=true", "timeField=updatedAt&dateFrom=2026-01-01T00:00:00Z&dateTo=2036-01-01T00:00:00Z"} {
-		o.shows(o.key, o.path("/call-log-reports?"+window), "data", []any{})
+	o.apply(o.deletion(o.editCall(func(*events.Call) {})))
+	for _, window := range []string{wholeWindow, wholeWindow + "&includeTranscripts=true", "timeField=updatedAt&dateFrom=2026-01-01T00:00:00Z&dateTo=2036-01-01T00:00:00Z"} {
+		o.expectJSON(o.key, o.path("/call-log-reports?"+window), "data", []any{})
 	}
-	w.is("the detail", o.get(o.key, o.path("/call-logs/"+o.call.String())).status, 404)
+	f.equalJSON("the detail", o.get(o.key, o.path("/call-logs/"+o.call.String())).status, 404)
+}
+
+func rowsWithoutTranscripts(f *fixture) {
+	for _, parameter := range []string{"", "includeTranscripts=false"} {
+		for _, row := range f.mustGet(f.key, f.harbourPath("/call-log-reports?"+wholeWindow+"&"+parameter))["data"].([]any) {
+			if _, ok := row.(map[string]any)["transcript"]; ok {
+				f.Errorf("%q: the row has a transcript: %v", parameter, row)
+			}
+		}
+	}
+}
+
+func withTranscript(f *fixture) {
+	turn := func(text string, speaker fields, start, end, confidence any) fields {
+		return fields{"text": text, "speaker": speaker, "startSeconds": start, "endSeconds": end, "confidence": confidence}
+	}
+	f.equalReportRow(f.reportRowOf(f.key, f.harbour, f.full, "includeTranscripts=true"), f.reportRow().and(fields{"transcript": fields{
+		"text": "Good morning. \"Hi\", two\nlines.",
+		"turns": []fields{
+			turn("Good morning.", fields{"kind": "role", "role": "agent"}, 0.5, 2.25, 0.98),
+			turn("\"Hi\", two", fields{"kind": "numbered", "ordinal": 2}, nil, nil, nil),
+			turn("lines.", fields{"kind": "unattributed"}, nil, nil, nil),
+		},
+	}}))
+}
+
+// expectTranscript publishes a transcript and checks it in the report row.
+func (o *ownSystem) expectTranscript(edit func(*events.Transcript), status string, want any) {
+	o.Helper()
+	state := transcript(o.system, o.call, o.next(), events.TranscriptCompleted, "Words.")
+	edit(state)
+	o.apply(events.Changed(state))
+	o.equalMembers("the row", o.row(), fields{"transcriptionStatus": status, "transcript": want})
+}
+
+func noTextToReport(f *fixture) {
+	o := f.ownSystem()
+	o.equalMembers("never transcribed", o.row(), fields{"transcriptionStatus": "unavailable", "transcript": nil})
+	for status, shows := range map[string]string{"queued": "processing", "running": "processing", "failed": "failed", "skipped": "unavailable"} {
+		o := f.ownSystem()
+		o.expectTranscript(func(t *events.Transcript) { t.Status, t.Text = status, events.Null[string]{} }, shows, nil)
+	}
+}
+
+func timingsNeverRecorded(f *fixture) {
+	o, voice := f.ownSystem(), events.Speaker{Kind: "unattributed"}
+	unattributed := fields{"kind": "unattributed"}
+	o.expectTranscript(func(t *events.Transcript) {
+		t.Turns = []events.Turn{
+			{Text: "Wor", Speaker: voice}, {Text: "ds.", Speaker: voice, StartSeconds: events.Some(0.0), EndSeconds: events.Some(0.0), Confidence: events.Some(0.0)},
+		}
+	}, "completed", fields{"text": "Words.", "turns": []fields{
+		{"text": "Wor", "speaker": unattributed, "startSeconds": nil, "endSeconds": nil, "confidence": nil},
+		{"text": "ds.", "speaker": unattributed, "startSeconds": 0, "endSeconds": 0, "confidence": 0},
+	}})
+}
+
+func textWithoutTurns(f *fixture) {
+	o := f.ownSystem()
+	o.expectTranscript(func(t *events.Transcript) { t.Turns = nil }, "completed", fields{"text": "Words.", "turns": []any{}})
+	o.expectTranscript(func(t *events.Transcript) { t.Text = events.Some("") }, "completed", fields{"text": "", "turns": []any{}})
+	o.expectTranscript(func(t *events.Transcript) {
+		t.Text = events.Null[string]{}
+		t.Turns = []events.Turn{{Text: "Words.", Speaker: events.Speaker{Kind: "unattributed"}}}
+	}, "completed", fields{"text": "", "turns": []any{}})
+}
+
+func speakers(f *fixture) {
+	o := f.ownSystem()
+	spoken := &events.Transcript{PhoneSystemID: o.system, CallID: events.Some(o.call), Version: o.next(), Status: "completed", Text: events.Some("Words.")}
+	for _, s := range []events.Speaker{
+		{Kind: "role", Role: "agent"}, {Kind: "role", Role: "customer"}, {Kind: "numbered", Ordinal: events.Some[int64](0)}, {Kind: "unattributed"},
+	} {
+		spoken.Turns = append(spoken.Turns, events.Turn{Text: "W", Speaker: s})
+	}
+	want := []any{
+		fields{"kind": "role", "role": "agent"}, fields{"kind": "role", "role": "customer"}, fields{"kind": "numbered", "ordinal": 0},
+		fields{"kind": "unattributed"},
+	}
+	o.apply(events.Changed(spoken))
+	o.equalJSON("the speakers", column(jsonAt(o.row(), "transcript.turns"), "speaker"), want)
+
+	spoken.Version = o.next()
+	for _, other := range []string{`{"kind":"role","role":"robot"}`, `{"kind":"numbered"}`, `{"kind":"narrator"}`, `{"kind":"numbered","ordinal":1.5}`} {
+		o.applyEdited(events.Changed(spoken), `{"kind":"role","role":"customer"}`, other)
+		o.equalJSON("the speakers after "+other, column(jsonAt(o.row(), "transcript.turns"), "speaker"), want)
+	}
+}
+
+// turnsWithoutText checks that turns without a text are not shown.
+func turnsWithoutText(f *fixture) {
+	for status, shows := range map[string]string{"failed": "failed", "skipped": "unavailable", "running": "processing", "removed": "unavailable"} {
+		o := f.ownSystem()
+		o.expectTranscript(func(t *events.Transcript) {
+			t.Status, t.Text = status, events.Null[string]{}
+			t.Turns = []events.Turn{{Text: "Words.", Speaker: events.Speaker{Kind: "unattributed"}}}
+		}, shows, nil)
+		o.equalMembers("the detail", o.detail(), fields{"transcriptionStatus": shows, "transcribedText": nil})
+	}
 }

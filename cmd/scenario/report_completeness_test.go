@@ -20,66 +20,67 @@ import (
 	"callboard/readapi/access"
 )
 
-// While calls arrive and change, and the projector is stopped and started, consumers walk one window after another up to the
-// present. What their finished windows hold together is what there is: no row missing, none outdated.
+// While calls are published and changed, and the projector is stopped and started, consumers read one window after another up to the
+// present. Together, the finished windows have every row in its latest version.
 func TestReports_FinishedWindowsAreComplete(t *testing.T) {
-	s := newStage(t)
-	d := &drama{stage: s, system: uuid.New(), floor: time.Now(), progress: sync.NewCond(new(sync.Mutex))}
-	s.happen(changed(phoneSystem(d.system, 1, "A"))...)
-	d.key = s.systemKey(d.system)
-	began := time.Now().Add(-time.Minute)
-	consumers := []*consumer{newConsumer(d, "updatedAt", began), newConsumer(d, "createdAt", began)}
+	t.Parallel()
+	h := newHarness(t)
+	d := &reportRun{harness: h, system: uuid.New(), floor: time.Now(), progress: sync.NewCond(new(sync.Mutex))}
+	h.apply(changed(phoneSystem(d.system, 1, "A"))...)
+	d.key = h.systemKey(d.system)
+	start := time.Now().Add(-time.Minute)
+	consumers := []*consumer{newConsumer(d, "updatedAt", start), newConsumer(d, "createdAt", start)}
 
 	work, ctx := errgroup.WithContext(t.Context())
 	defer context.AfterFunc(ctx, d.progress.Broadcast)()
-	over := make(chan struct{}) // nothing more will change
-	work.Go(func() error { defer close(over); return d.write(ctx) })
+	finished := make(chan struct{}) // closed after the last change
+	work.Go(func() error { defer close(finished); return d.write(ctx) })
 	work.Go(func() error { return d.interrupt(ctx, consumers) })
 	for _, c := range consumers {
-		work.Go(func() error { return c.follow(ctx, over) })
+		work.Go(func() error { return c.follow(ctx, finished) })
 	}
 	if err := work.Wait(); err != nil {
 		t.Fatal(err)
 	}
 
-	truth := newConsumer(d, "createdAt", began)
-	if err := truth.walk(t.Context(), d.present(), 100); err != nil {
+	want := newConsumer(d, "createdAt", start)
+	if err := want.walk(t.Context(), d.present(), 100); err != nil {
 		t.Fatal(err)
 	}
-	if len(truth.rows) == 0 || len(truth.rows) != len(d.calls) {
-		t.Fatalf("%d rows of %d calls", len(truth.rows), len(d.calls))
+	if len(want.rows) == 0 || len(want.rows) != len(d.calls) {
+		t.Fatalf("rows = %d, want %d", len(want.rows), len(d.calls))
 	}
-	byUpdate, byCreation := consumers[0], consumers[1]
-	for id, row := range truth.rows {
-		if byUpdate.rows[id] != row {
-			t.Errorf("by updatedAt:\n%s, want\n%s", byUpdate.rows[id], row)
+	byUpdated, byCreated := consumers[0], consumers[1]
+	for id, row := range want.rows {
+		if byUpdated.rows[id] != row {
+			t.Errorf("row by updatedAt = %s, want %s", byUpdated.rows[id], row)
 		}
-		if byCreation.rows[id] == "" {
+		if byCreated.rows[id] == "" {
 			t.Errorf("by createdAt: %s is missing", id)
 		}
 	}
 	for _, c := range consumers {
-		t.Logf("%d calls by %s: %d windows, %d pages, %d of them provisional", len(truth.rows), c.timeField, c.windows, c.pages, c.provisional)
+		t.Logf("%d calls by %s: %d windows, %d pages, %d of them provisional", len(want.rows), c.timeField, c.windows, c.pages, c.provisional)
 	}
 }
 
-// drama is what goes on while consumers read.
-type drama struct {
-	*stage
+// reportRun publishes calls and interrupts the projector while consumers read.
+type reportRun struct {
+	*harness
 	system uuid.UUID
 	key    access.Key
 
-	publishing sync.Mutex // held while what was created is on its way into the stream
+	publishing sync.Mutex // held while events are published
 	calls      []*events.Call
-	floor      time.Time // the newest present: what arrives from now on was created after it, in any order
+	floor      time.Time // calls that are published from now on were created after it
 
-	progress *sync.Cond // guards what follows and the consumers' counts
+	progress *sync.Cond // its lock guards the following fields and the consumers' counts
 	pages    int        // read by all consumers
-	over     bool       // the last interruption is past
+	over     bool       // the last interruption is over
 }
 
-// await returns once a condition holds. It is asked again whenever there is progress.
-func (d *drama) await(ctx context.Context, holds func() bool) error {
+// await waits until a condition holds. It is checked after every progress.
+func (d *reportRun) await(ctx context.Context, holds func() bool) error {
 	d.progress.L.Lock()
 	defer d.progress.L.Unlock()
 	for !holds() {
@@ -91,17 +92,17 @@ func (d *drama) await(ctx context.Context, holds func() bool) error {
 	return nil
 }
 
-func (d *drama) advance(change func()) {
+func (d *reportRun) advance(change func()) {
 	d.progress.L.Lock()
 	defer d.progress.L.Unlock()
 	change()
 	d.progress.Broadcast()
 }
 
-// write lets calls arrive and change, a round for every page that is read, until the last interruption is past.
-func (d *drama) write(ctx context.Context) error {
+// write publishes a batch for every page that is read, until the last interruption is over.
+func (d *reportRun) write(ctx context.Context) error {
 	for round, over := 1, false; !over; round++ {
-		if err := d.trickle(ctx); err != nil {
+		if err := d.writeBatch(ctx); err != nil {
 			return err
 		}
 		if err := d.await(ctx, func() bool { over = d.over; return over || d.pages >= round }); err != nil {
@@ -111,15 +112,15 @@ func (d *drama) write(ctx context.Context) error {
 	return nil
 }
 
-func (d *drama) trickle(ctx context.Context) error {
+func (d *reportRun) writeBatch(ctx context.Context) error {
 	d.publishing.Lock()
 	defer d.publishing.Unlock()
 	return d.publish(ctx, 1+rand.IntN(2), time.Now())
 }
 
-// publish lets so many calls arrive that were created before an instant, in no order, and some of all calls change. The caller
-// holds publishing.
-func (d *drama) publish(ctx context.Context, arrivals int, before time.Time) error {
+// publish publishes calls that were created before an instant, in random order, and changes of some calls. The caller holds
+// publishing.
+func (d *reportRun) publish(ctx context.Context, arrivals int, before time.Time) error {
 	var batch []events.Event
 	for range arrivals {
 		c := call(d.system, uuid.New(), 1)
@@ -133,22 +134,21 @@ func (d *drama) publish(ctx context.Context, arrivals int, before time.Time) err
 		c.RouteSummary = events.Some(fmt.Sprint("version ", c.Version))
 		batch = append(batch, events.Changed(&c))
 	}
-	return d.publisher.Publish(ctx, batch...)
+	return d.Publisher.Publish(ctx, batch...)
 }
 
-// interrupt stops the projector until every consumer has been given two provisional pages, and starts it until each has finished
-// a window, three times.
-func (d *drama) interrupt(ctx context.Context, consumers []*consumer) error {
+// interrupt stops the projector until every consumer has read two provisional pages, and starts it until each has finished a window.
+func (d *reportRun) interrupt(ctx context.Context, consumers []*consumer) error {
 	defer d.advance(func() { d.over = true })
 	stop := d.stopProjector
-	for range 3 {
-		if err := d.strand(ctx, stop); err != nil {
+	for range 2 {
+		if err := d.stopBetweenCalls(ctx, stop); err != nil {
 			return err
 		}
 		if err := d.awaitMore(ctx, consumers, 2, func(c *consumer) int { return c.provisional }); err != nil {
 			return err
 		}
-		stop = d.project()
+		stop = d.StartProjector()
 		if err := d.awaitMore(ctx, consumers, 1, func(c *consumer) int { return c.windows }); err != nil {
 			return err
 		}
@@ -156,24 +156,39 @@ func (d *drama) interrupt(ctx context.Context, consumers []*consumer) error {
 	return nil
 }
 
-// strand stops the projector between calls that belong to one window, whichever is walked next: some are in the tables, and
-// others, created before them, are not.
-func (d *drama) strand(ctx context.Context, stop func()) error {
+// stopBetweenCalls stops the projector between calls of one window: some are applied, and others with an earlier createdAt are not.
+func (d *reportRun) stopBetweenCalls(ctx context.Context, stop func()) error {
 	d.publishing.Lock()
 	defer d.publishing.Unlock()
 	now := time.Now()
 	if err := d.publish(ctx, 50, now); err != nil {
 		return err
 	}
-	if err := d.settled(ctx); err != nil {
+	if err := d.awaitApplied(ctx); err != nil {
 		return err
 	}
 	stop()
 	return d.publish(ctx, 50, now)
 }
 
-// awaitMore returns once each consumer's count has risen by so many.
-func (d *drama) awaitMore(ctx context.Context, consumers []*consumer, more int, count func(*consumer) int) error {
+// awaitApplied waits until the projector has applied everything that is in the stream. Unlike [projectortest.Harness.WaitUntilCaughtUp],
+// it may be called from any goroutine.
+func (d *reportRun) awaitApplied(ctx context.Context) error {
+	info, err := d.Stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	for behind := 1; behind > 0; {
+		query := "select $1 - count(*) from projection.position where sequence >= $2"
+		if err := d.Pool.QueryRow(ctx, query, d.Partitions, int64(info.State.LastSeq)).Scan(&behind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitMore waits until each consumer's count has risen by a number.
+func (d *reportRun) awaitMore(ctx context.Context, consumers []*consumer, more int, count func(*consumer) int) error {
 	before := make([]int, len(consumers))
 	d.advance(func() {
 		for i, c := range consumers {
@@ -190,25 +205,25 @@ func (d *drama) awaitMore(ctx context.Context, consumers []*consumer, more int, 
 	})
 }
 
-// consumer follows the reports as their customers do.
+// consumer follows the reports as customers do.
 type consumer struct {
-	*drama
+	*reportRun
 	timeField string
 	from      time.Time
-	rows      map[string]string // by id, upserted
+	rows      map[string]string // by id
 
 	windows, pages, provisional int
 }
 
-func newConsumer(d *drama, timeField string, from time.Time) *consumer {
-	return &consumer{drama: d, timeField: timeField, from: from, rows: make(map[string]string)}
+func newConsumer(d *reportRun, timeField string, from time.Time) *consumer {
+	return &consumer{reportRun: d, timeField: timeField, from: from, rows: make(map[string]string)}
 }
 
-// follow walks windows that end at the present, the last of them after everything was written.
-func (c *consumer) follow(ctx context.Context, over <-chan struct{}) error {
+// follow reads windows that end at the present. The last one ends after the last change.
+func (c *consumer) follow(ctx context.Context, finished <-chan struct{}) error {
 	for last := false; !last; {
 		select {
-		case <-over:
+		case <-finished:
 			last = true
 		default:
 		}
@@ -219,8 +234,8 @@ func (c *consumer) follow(ctx context.Context, over <-chan struct{}) error {
 	return nil
 }
 
-// present is an instant before which all lies that was created by now, and all of that is in the stream.
-func (d *drama) present() time.Time {
+// present returns an instant after the creation of all calls so far, all of which are in the stream.
+func (d *reportRun) present() time.Time {
 	d.publishing.Lock()
 	defer d.publishing.Unlock()
 	next := time.Now().Truncate(time.Millisecond).Add(time.Millisecond)
@@ -229,7 +244,7 @@ func (d *drama) present() time.Time {
 	return next
 }
 
-// walk reads the window that ends at an instant to its end.
+// walk reads a window to its end.
 func (c *consumer) walk(ctx context.Context, until time.Time, limit int) error {
 	values := url.Values{
 		"timeField": {c.timeField}, "dateFrom": {c.from.UTC().Format(time.RFC3339Nano)}, "dateTo": {until.UTC().Format(time.RFC3339Nano)},
@@ -248,7 +263,7 @@ func (c *consumer) walk(ctx context.Context, until time.Time, limit int) error {
 			c.rows[id.ID] = string(row)
 		}
 		c.advance(func() {
-			c.drama.pages++
+			c.reportRun.pages++
 			c.pages++
 			if page.completeThrough.Before(until) {
 				c.provisional++
@@ -264,7 +279,7 @@ func (c *consumer) walk(ctx context.Context, until time.Time, limit int) error {
 	return nil
 }
 
-type reportPage struct {
+type windowPage struct {
 	Data       []json.RawMessage
 	NextCursor string
 	HasMore    bool
@@ -272,7 +287,7 @@ type reportPage struct {
 	completeThrough time.Time
 }
 
-func (c *consumer) page(ctx context.Context, values url.Values) (page reportPage, err error) {
+func (c *consumer) page(ctx context.Context, values url.Values) (page windowPage, err error) {
 	target := c.api.URL + "/v1/customer/phone-systems/" + c.system.String() + "/call-log-reports?" + values.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {

@@ -9,80 +9,80 @@ import (
 	"callboard/events"
 )
 
-// owner is whose phone system something is of, as the key on the realm's organization sees it. As an object's, two more stand
-// beside the systems': what was deleted of one's own, and what is no identifier.
-type owner string
+// tenantKind says how a tenant is related to the organization's key.
+type tenantKind string
 
 const (
-	own         owner = "own"
-	fellow      owner = "of the same group"
-	annexed     owner = "of the same organization"
-	offspring   owner = "of a child organization"
-	stranger    owner = "of another organization"
-	unannounced owner = "that nobody announced" // its rows are there
-	ended       owner = "that was deleted"      // its rows are there
-	never       owner = "that never was"
-	malformed   owner = "that is no identifier"
-	removed     owner = "deleted"
+	tenantOwn               tenantKind = "own"
+	tenantSameGroup         tenantKind = "of the same group"
+	tenantSameOrganization  tenantKind = "of the same organization"
+	tenantChildOrganization tenantKind = "of a child organization"
+	tenantOtherOrganization tenantKind = "of another organization"
+	tenantUnannounced       tenantKind = "without an event" // but with rows
+	tenantDeleted           tenantKind = "deleted"          // but with rows
+	tenantUnknown           tenantKind = "unknown"
+
+	malformedID   tenantKind = "no identifier" // as a phone system or an object
+	deletedObject tenantKind = "deleted object of own"
 )
 
-func systemOwners() []owner {
-	return []owner{own, fellow, annexed, offspring, stranger, unannounced, ended, never, malformed}
+func tenantKinds() []tenantKind {
+	return []tenantKind{tenantOwn, tenantSameGroup, tenantSameOrganization, tenantChildOrganization, tenantOtherOrganization, tenantUnannounced, tenantDeleted, tenantUnknown, malformedID}
 }
 
-// realm is a world of phone systems that have the same of everything, to the letter, save for their mark. It is in every
-// identifier and every name of theirs, so that an answer tells whose rows it was made of.
-type realm struct {
-	*world
-	tenants     map[owner]tenant
-	othersGroup uuid.UUID
-	others      uuid.UUID // the organization of strangers
+// isolationFixture has phone systems whose data differ in a mark only. The mark is in every identifier and name, so an answer shows
+// whose data it has.
+type isolationFixture struct {
+	*fixture
+	tenants                       map[tenantKind]tenant
+	otherGroup, otherOrganization uuid.UUID
 }
 
-func newRealm(t *testing.T) *realm {
+func newIsolationFixture(t *testing.T) *isolationFixture {
 	t.Helper()
-	r := &realm{world: &world{stage: newStage(t)}, tenants: map[owner]tenant{}}
-	r.organization, r.child, r.others, r.group, r.othersGroup = uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New()
-	for i, of := range systemOwners() {
-		r.tenants[of] = tenant(i + 1)
+	f := &isolationFixture{fixture: &fixture{harness: newHarness(t)}, tenants: map[tenantKind]tenant{}}
+	f.organization, f.child, f.otherOrganization, f.group, f.otherGroup = uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New()
+	for i, of := range tenantKinds() {
+		f.tenants[of] = tenant(i + 1)
 	}
-	r.happen(r.announced()...)
-	for _, of := range systemOwners()[:7] {
-		r.keep(r.tenants[of].mark()+".wav", "sound of "+r.tenants[of].mark())
-		r.happen(changed(r.tenants[of].states()...)...)
+	f.apply(f.systemEvents()...)
+	for _, of := range tenantKinds()[:7] {
+		f.storeAudio(f.tenants[of].mark()+".wav", "audio of "+f.tenants[of].mark())
+		f.apply(changed(f.tenants[of].states()...)...)
 	}
-	mine := r.tenants[own]
-	r.happen(changed(mine.doomed(1)...)...)
-	for _, state := range mine.doomed(2) {
-		r.happen(deleted(state))
+	own := f.tenants[tenantOwn]
+	f.apply(changed(own.deletedStates(1)...)...)
+	deletions := []events.Event{deleted(phoneSystem(f.tenants[tenantDeleted].system(), 2, ""))}
+	for _, state := range own.deletedStates(2) {
+		deletions = append(deletions, deleted(state))
 	}
-	r.happen(deleted(phoneSystem(r.tenants[ended].system(), 2, "")))
-	r.stopProjector() // nothing more happens
-	return r
+	f.apply(deletions...)
+	f.stopProjector()
+	return f
 }
 
-// announced are the phone systems and what holds them together. Deleted systems stay in their group and their organization.
-func (r *realm) announced() []events.Event {
-	system := func(of owner, organization uuid.UUID) events.State {
-		state := phoneSystem(r.tenants[of].system(), 1, r.tenants[of].mark())
+// systemEvents returns the events of phone systems and groups. Deleted systems stay in their group and organization.
+func (f *isolationFixture) systemEvents() []events.Event {
+	system := func(of tenantKind, organization uuid.UUID) events.State {
+		state := phoneSystem(f.tenants[of].system(), 1, f.tenants[of].mark())
 		state.OrganizationID = events.Some(organization)
 		return state
 	}
-	group := func(id uuid.UUID, members ...owner) events.State {
+	group := func(id uuid.UUID, members ...tenantKind) events.State {
 		state := &events.Group{ID: id, Version: 1, Name: "Group"}
 		for _, of := range members {
-			state.PhoneSystemIDs = append(state.PhoneSystemIDs, r.tenants[of].system())
+			state.PhoneSystemIDs = append(state.PhoneSystemIDs, f.tenants[of].system())
 		}
 		return state
 	}
 	return changed(
-		system(own, r.organization), system(fellow, r.organization), system(annexed, r.organization), system(ended, r.organization),
-		system(offspring, r.child), system(stranger, r.others),
-		group(r.group, own, fellow, unannounced, ended, never), group(r.othersGroup, stranger, offspring),
+		system(tenantOwn, f.organization), system(tenantSameGroup, f.organization), system(tenantSameOrganization, f.organization), system(tenantDeleted, f.organization),
+		system(tenantChildOrganization, f.child), system(tenantOtherOrganization, f.otherOrganization),
+		group(f.group, tenantOwn, tenantSameGroup, tenantUnannounced, tenantDeleted, tenantUnknown), group(f.otherGroup, tenantOtherOrganization, tenantChildOrganization),
 	)
 }
 
-// tenant is a phone system, by its number.
+// tenant is a phone system by its number.
 type tenant int
 
 func (t tenant) mark() string { return fmt.Sprintf("7e4a00%02x", int(t)) }
@@ -93,10 +93,10 @@ func (t tenant) id(n int) uuid.UUID {
 
 func (t tenant) system() uuid.UUID { return t.id(0) }
 
-// neighbour is another, to which the tenant's call refers.
-func (t tenant) neighbour() tenant { return 1 + t%7 }
+// referenced returns the tenant to which this tenant's call refers.
+func (t tenant) referenced() tenant { return 1 + t%7 }
 
-// The numbers of a tenant's objects. What was deleted has one more than what is there.
+// The numbers of a tenant's objects. The number of a deleted one is one above.
 const (
 	phoneObject = 10 * (iota + 1)
 	phoneNumberObject
@@ -111,7 +111,7 @@ const (
 	tagObject
 )
 
-// object is what a path's variable names of the tenant's.
+// object returns the value of a path variable.
 func (t tenant) object(variable string, more int) string {
 	if variable == "{phoneSystemId}" {
 		return t.system().String()
@@ -125,19 +125,19 @@ func (t tenant) object(variable string, more int) string {
 	}[variable]).String()
 }
 
-// The sids of a tenant's sounds: its call's, one that was deleted, and its voicemail's.
+// The numbers of a tenant's recordings, in their sids.
 const (
-	callSound    = 0
-	goneSound    = 1
-	messageSound = 2
+	callRecording = iota
+	deletedRecordingOfCall
+	voicemailRecording
 )
 
-func (t tenant) sid(sound int) string { return fmt.Sprintf("RE%s%d", t.mark(), sound) }
+func (t tenant) sid(number int) string { return fmt.Sprintf("RE%s%d", t.mark(), number) }
 
-// The same for all tenants, so that filters by them don't tell tenants apart.
+// sharedSid is the callSid of all tenants' calls.
 const sharedSid = "CA00000000000000000000000000005a3e"
 
-// states are the tenant's rows: one in every list, and what is read through it.
+// states returns the tenant's data: one row of every list, and what it refers to.
 func (t tenant) states() []events.State {
 	name := events.Some(t.mark())
 	c, a := t.call(0, 1), t.analysis(0, 1)
@@ -145,27 +145,27 @@ func (t tenant) states() []events.State {
 	c.Tags = []events.Tag{{ID: t.id(tagObject), Name: t.mark(), Group: "g", Color: "#000000", Source: "manual"}}
 	c.AnsweredByExtensionID = events.Some(t.id(extensionObject))
 	a.CoachingTips, a.Category, a.OverallSentiment = []string{t.mark()}, events.Some("shared"), &events.Sentiment{Code: "shared"}
-	a.EmployeeSentiment = &events.Sentiment{Code: t.mark()} // nobody has defined it
-	// Where these lead is another tenant's: nothing of it may be read here.
-	c.CallGroupID, c.FromExtensionID = events.Some(t.neighbour().id(callGroupObject)), events.Some(t.neighbour().id(extensionObject))
-	a.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(t.neighbour().id(representativeObject))}
+	a.EmployeeSentiment = &events.Sentiment{Code: t.mark()} // without a definition
+	// These refer to another tenant's data, which must not be served.
+	c.CallGroupID, c.FromExtensionID = events.Some(t.referenced().id(callGroupObject)), events.Some(t.referenced().id(extensionObject))
+	a.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(t.referenced().id(representativeObject))}
 	words := transcript(t.system(), c.ID, 1, "completed", t.mark())
 	words.Turns = []events.Turn{{Text: t.mark(), Speaker: events.Speaker{Kind: "unattributed"}}}
-	return append(t.directory(0, 1), c, a, words, t.voicemail(0, 1), t.sound(callSound, 1), t.sound(messageSound, 1),
+	return append(t.directory(0, 1), c, a, words, t.voicemail(0, 1), t.recording(callRecording, 1), t.recording(voicemailRecording, 1),
 		&events.Transcript{PhoneSystemID: t.system(), VoicemailID: events.Some(t.id(voicemailObject)), Version: 1, Status: "completed", Text: name},
 		&events.Representative{ID: t.id(representativeObject), PhoneSystemID: t.system(), Version: 1, Name: t.mark(), Status: "active", UpdatedAt: day(1)},
 		t.definition("category"), t.definition("overall_sentiment"))
 }
 
-// doomed are rows that are there at version 1 and deleted at version 2.
-func (t tenant) doomed(version int64) []events.State {
+// deletedStates returns the states of objects that are published at version 1 and deleted at version 2.
+func (t tenant) deletedStates(version int64) []events.State {
 	c := t.call(1, version)
-	sound := t.sound(goneSound, version)
-	sound.CallID = events.Some(c.ID)
-	return append(t.directory(1, version), c, t.analysis(1, version), t.voicemail(1, version), sound)
+	audio := t.recording(deletedRecordingOfCall, version)
+	audio.CallID = events.Some(c.ID)
+	return append(t.directory(1, version), c, t.analysis(1, version), t.voicemail(1, version), audio)
 }
 
-// directory is who and what is there, with identifiers that are more than the objects' numbers.
+// directory returns the topology. more is added to the objects' numbers.
 func (t tenant) directory(more int, version int64) []events.State {
 	id, system, name, created := func(object int) uuid.UUID { return t.id(object + more) }, t.system(), t.mark(), day(1)
 	of := events.Reference{Type: "extension", ID: id(extensionObject), PhoneSystemID: system}
@@ -215,20 +215,20 @@ func (t tenant) analysis(more int, version int64) *events.Analysis {
 func (t tenant) voicemail(more int, version int64) *events.Voicemail {
 	return &events.Voicemail{
 		ID: t.id(voicemailObject + more), PhoneSystemID: t.system(), Version: version, CallSid: sharedSid, From: "101", FromName: events.Some(t.mark()),
-		ExtensionID: events.Some(t.id(extensionObject)), RecordingSid: t.sid(messageSound), CreatedAt: day(1),
+		ExtensionID: events.Some(t.id(extensionObject)), RecordingSid: t.sid(voicemailRecording), CreatedAt: day(1),
 	}
 }
 
-func (t tenant) sound(which int, version int64) *events.Recording {
-	sound := recording(t.system(), t.id(callObject), t.sid(which), version, events.RecordingReady)
-	sound.CreatedAt, sound.Audio.Key = day(1), t.mark()+".wav"
-	if which == messageSound {
-		sound.CallID, sound.VoicemailID = sound.VoicemailID, events.Some(t.id(voicemailObject))
+func (t tenant) recording(number int, version int64) *events.Recording {
+	audio := recording(t.system(), t.id(callObject), t.sid(number), version, events.RecordingReady)
+	audio.CreatedAt, audio.Audio.Key = day(1), t.mark()+".wav"
+	if number == voicemailRecording {
+		audio.CallID, audio.VoicemailID = audio.VoicemailID, events.Some(t.id(voicemailObject))
 	}
-	return sound
+	return audio
 }
 
-// definition is the tenant's own of a code that all tenants have.
+// definition returns the tenant's definition of a code that all tenants use.
 func (t tenant) definition(kind string) *events.Classification {
 	return &events.Classification{
 		PhoneSystemID: events.Some(t.system()), Version: 1, Kind: kind, Code: "shared", Label: t.mark(), Status: "active", UpdatedAt: day(1),

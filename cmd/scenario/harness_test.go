@@ -1,0 +1,196 @@
+package scenario_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"callboard/events"
+	eventsaudit "callboard/events/audit"
+	"callboard/events/eventstest"
+	projectoraudit "callboard/projector/audit"
+	"callboard/projector/projectortest"
+	"callboard/readapi"
+	"callboard/readapi/access"
+	"callboard/readapi/audio"
+	"callboard/readapi/audit"
+	"callboard/readapi/docs/docstest"
+	"callboard/readapi/limit"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m) }
+
+// harness adds a reader and its keys to the stream, the database and the projector.
+type harness struct {
+	*projectortest.Harness
+
+	peppers  []access.Pepper
+	registry *access.Registry
+	api      *httptest.Server
+	audioDir string // of the recordings' audio
+	log      *eventstest.LogBuffer
+	contract *docstest.Contract // every response is checked against it
+
+	stopProjector func()
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	h := &harness{Harness: projectortest.NewHarness(t), peppers: []access.Pepper{newPepper(t)}, audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
+	h.registry = access.NewRegistry(h.RolePool("callboard_operator", nil), h.peppers[0])
+	var err error
+	if h.contract, err = docstest.New(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.JetStream.CreateStream(t.Context(), eventsaudit.StreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	h.stopProjector = h.StartProjector()
+	h.startReader()
+	return h
+}
+
+// unlimited is a budget that no test exhausts. The contract's budgets are tested with a [budgetReader].
+const unlimited = 1_000_000
+
+// startReader starts the reader, and the writer of the audit. The reader's base URL is its own address, so links can be followed.
+func (h *harness) startReader() {
+	h.Helper()
+	limiter, err := limit.New(limit.Config{
+		JetStream: h.JetStream, Report: unlimited, Standard: unlimited, Premium: unlimited, DecisionTimeout: time.Minute,
+		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	queue, err := audit.NewQueue(audit.Config{JetStream: h.JetStream, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	if err != nil {
+		h.Fatal(err)
+	}
+	writer, err := projectoraudit.New(projectoraudit.Config{
+		JetStream: h.JetStream, Database: h.RolePool("callboard_projector", nil), Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Run(limiter.Run)
+	h.Run(queue.Run)
+	h.Run(writer.Run)
+	h.api = httptest.NewUnstartedServer(nil)
+	h.api.Config.Handler, err = readapi.New(readapi.Config{
+		Primary: h.readerPool(), Peppers: h.peppers, Limiter: limiter, AuditQueue: queue, Secret: newSecret(), Audio: h.audioLocation(),
+		BaseURL: "http://" + h.api.Listener.Addr().String() + "/v1", Timeout: time.Minute, Log: zerolog.New(h.log),
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.api.Start()
+	h.Cleanup(h.api.Close)
+}
+
+func (h *harness) readerPool() *pgxpool.Pool { return h.RolePool("callboard_reader", nil) }
+
+func (h *harness) audioLocation() audio.Location {
+	h.Helper()
+	location, err := audio.ParseLocation("file://" + h.audioDir)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return location
+}
+
+// storeAudio stores a recording's audio under a key.
+func (h *harness) storeAudio(key, audio string) {
+	h.Helper()
+	if err := os.WriteFile(filepath.Join(h.audioDir, key), []byte(audio), 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func newSecret() []byte {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	return secret
+}
+
+func newPepper(t *testing.T) access.Pepper {
+	t.Helper()
+	pepper, err := access.NewPepper(newSecret())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pepper
+}
+
+// apply publishes events and waits until they are applied.
+func (h *harness) apply(list ...events.Event) {
+	h.Helper()
+	h.Publish(list...)
+	h.WaitUntilCaughtUp()
+}
+
+// applyEdited publishes an event in whose JSON a text is replaced, without the publisher's checks, and waits until the projector has
+// read it.
+func (h *harness) applyEdited(e events.Event, old, replacement string) {
+	h.Helper()
+	e.ID, e.Source = uuid.NewString(), "elsewhere"
+	m, err := events.Encode(e)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if !bytes.Contains(m.Data, []byte(old)) {
+		h.Fatalf("%s is not in %s", old, m.Data)
+	}
+	data := bytes.ReplaceAll(m.Data, []byte(old), []byte(replacement))
+	if _, err := h.JetStream.PublishMsg(h.Context(), &nats.Msg{Subject: m.Subject, Header: m.Header, Data: data}); err != nil {
+		h.Fatal(err)
+	}
+	h.WaitUntilCaughtUp()
+}
+
+// issue issues a key with all scopes, unless the request names some.
+func (h *harness) issue(request access.Request) access.IssuedKey {
+	h.Helper()
+	request.Name = "scenario"
+	if request.Scopes == nil {
+		request.Scopes = access.Scopes()
+	}
+	issued, err := h.registry.Issue(h.Context(), request)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return issued
+}
+
+func (h *harness) issueKey(request access.Request) access.Key {
+	h.Helper()
+	return h.issue(request).Key
+}
+
+func (h *harness) grantKey(kind access.GrantKind, id uuid.UUID) access.Key {
+	h.Helper()
+	return h.issueKey(access.Request{Grant: access.Grant{Kind: kind, ID: id}})
+}
+
+func (h *harness) systemKey(system uuid.UUID) access.Key {
+	h.Helper()
+	return h.grantKey(access.GrantSystem, system)
+}
+
+func (h *harness) revoke(id uuid.UUID) {
+	h.Helper()
+	if err := h.registry.Revoke(h.Context(), id); err != nil {
+		h.Fatal(err)
+	}
+}
