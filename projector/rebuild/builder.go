@@ -151,7 +151,7 @@ func (b *builder) countEvents(parts []part) {
 func (b *builder) fill(ctx context.Context, follower *follower) error {
 	start := time.Now()
 	f := &filler{
-		config: b.config, progress: newFoldProgress(b.config, b.parts), source: b.source, generation: b.next, intact: b.intact, pool: follower.pool,
+		config: b.config, progress: newFoldProgress(b.config, b.parts), source: b.source, generation: b.next, intact: b.intact, pool: follower.pool, store: follower.store,
 	}
 	err := f.fill(ctx, b.parts)
 	b.unreadable = f.unreadable

@@ -33,6 +33,7 @@ type filler struct {
 	generation schema.Generation
 	intact     intactPositions
 	pool       *pgxpool.Pool // with the generation's tables on its search path
+	store      *store.Store  // of pool
 	read, rows atomic.Int64
 
 	mu         sync.Mutex          // guards what follows
@@ -55,7 +56,7 @@ func (f *filler) fill(ctx context.Context, parts []part) error {
 
 // fillPart folds a part in memory. Then one transaction copies its rows and records that it is done.
 func (f *filler) fillPart(ctx context.Context, p part) error {
-	folder := newPartFolder(f.source, store.New(f.pool), p, f.progress.of(p))
+	folder := newPartFolder(f.source, f.store, p, f.progress.of(p))
 	if err := folder.foldUpTo(ctx, p.target); err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (f *filler) fillPart(ctx context.Context, p part) error {
 		return err
 	}
 	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {
-		rows, err := store.WithTx(tx).CopyInto(ctx, folder.Changes)
+		rows, err := f.store.WithTx(tx).CopyInto(ctx, folder.Changes)
 		if err != nil {
 			return err
 		}

@@ -94,7 +94,7 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 		m := messages[0]
 		return fmt.Errorf("message %d (%s) %w: %s", m.Sequence, m.Subject, ErrUnreadable, m.Reason)
 	}
-	r.rows, err = store.WithTx(tx).ReplaceSystem(ctx, r.system, r.folder.Changes.State)
+	r.rows, err = r.folder.store.WithTx(tx).ReplaceSystem(ctx, r.system, r.folder.Changes.State)
 	return err
 }
 

@@ -30,7 +30,7 @@ func BenchmarkBacklog(b *testing.B) {
 		js := eventstest.JetStream(b, server.URL())
 		stream := eventstest.CreateStream(b, js, events.DefaultPartitions)
 		publish(b, js, *backlog)
-		_, _, pool := open(b)
+		_, _, pool := openStore(b)
 		p, err := projector.New(projector.Config{
 			JetStream: js, Stream: events.StreamName, Database: pool, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 		})
@@ -57,7 +57,7 @@ func BenchmarkBacklog(b *testing.B) {
 		if err := <-done; err != nil {
 			b.Fatal(err)
 		}
-		rows, bare, err := store.BareInserts(b.Context(), pool, 2000)
+		rows, bare, err := store.MeasureInserts(b.Context(), pool, 2000)
 		if err != nil {
 			b.Fatal(err)
 		}

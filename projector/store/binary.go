@@ -13,11 +13,11 @@ import (
 	"callboard/events"
 )
 
-// ErrRange is an integer that its column is too small for.
-var ErrRange = errors.New("the integer is too large for its column")
+// ErrRange is an integer that doesn't fit into its column.
+var ErrRange = errors.New("integer out of the column's range")
 
-// encoder appends a row's value as COPY's binary format has it: its length in four bytes, then itself; a length of -1 is null.
-// width is the column's in the database, in bytes; -1 where values differ in length.
+// encoder appends a value of a row as COPY's binary format has it: its length in four bytes, -1 for null, then the value. width is the
+// column's width in the database, in bytes; -1 for types of variable length.
 type encoder[R any] func(dst []byte, row *R, width int16) ([]byte, error)
 
 const (
@@ -27,12 +27,12 @@ const (
 	uuidOID = 2950
 )
 
-// encodeAs encodes a field whose value always fits.
+// encodeAs encodes a field whose values always fit into the column.
 func encodeAs[R, F any](field func(*R) *F, appendValue func([]byte, F) []byte) encoder[R] {
 	return func(dst []byte, row *R, _ int16) ([]byte, error) { return appendValue(dst, *field(row)), nil }
 }
 
-// orNull lets a value be null.
+// orNull encodes an optional value.
 func orNull[T comparable](appendValue func([]byte, T) []byte) func([]byte, events.Null[T]) []byte {
 	return func(dst []byte, n events.Null[T]) []byte {
 		if !n.Valid {
@@ -85,13 +85,13 @@ func appendInt(dst []byte, i int64, width int16) ([]byte, error) {
 	case width == 2 && i == int64(int16(i)):
 		return binary.BigEndian.AppendUint16(appendLength(dst, 2), uint16(i)), nil
 	}
-	return dst, fmt.Errorf("%w: %d, in %d bytes", ErrRange, i, width)
+	return dst, fmt.Errorf("%w: %d in %d bytes", ErrRange, i, width)
 }
 
 // appendUUIDList appends a uuid[] of one dimension, or of none where the list is empty.
 func appendUUIDList(dst []byte, list string) ([]byte, error) {
 	at := len(dst)
-	dst = appendLength(dst, 0) // not known yet
+	dst = appendLength(dst, 0) // set below
 	if list == "" {
 		dst = appendArray(dst, 0)
 	} else {
@@ -110,7 +110,7 @@ func appendUUIDList(dst []byte, list string) ([]byte, error) {
 	return dst, nil
 }
 
-// appendArray appends an array's beginning: dimensions, whether an element is null, and the elements' type.
+// appendArray appends the header of an array: dimensions, whether an element is null, and the type of the elements.
 func appendArray(dst []byte, dimensions int) []byte {
 	return appendLength(appendLength(appendLength(dst, dimensions), 0), uuidOID)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -11,21 +12,21 @@ import (
 	"callboard/events"
 )
 
-// column is one column of a table whose rows are R: how a batch of rows becomes an array parameter, how a row is scanned and
-// how its value is copied, compared and shown.
+// column is a column of a table whose rows are R: how rows become an array parameter, and how a value is scanned, encoded for COPY,
+// compared and formatted.
 type column[R any] struct {
 	name    string
-	array   string // the parameter's type, without []
-	write   string // an expression over the array's element, where it isn't the element itself; %s stands for it
-	read    string // an expression over the column, likewise
+	array   string // the element type of its array parameter
+	write   string // an expression over the array's element, with the verb %s; empty: the element
+	read    string // an expression over the column, with the verb %s; empty: the column
 	bind    func(rows []R) any
 	scan    func(row *R) any
 	encode  encoder[R]
-	show    func(value []byte) string
+	format  func(value []byte) string
 	compare func(a, b *R) int // nil where the column is in no key
 }
 
-// bindAs makes an array parameter of one field of every row.
+// bindAs turns one field of every row into an array parameter.
 func bindAs[R, F, P any](field func(*R) *F, encode func(F) P) func([]R) any {
 	return func(rows []R) any {
 		values := make([]P, len(rows))
@@ -50,7 +51,7 @@ func textColumn[R any, S ~string](name string, field func(*R) *S) column[R] {
 		bind:    bindAs(field, plain[S]),
 		scan:    func(row *R) any { return field(row) },
 		encode:  encodeAs(field, appendText[S]),
-		show:    showText,
+		format:  formatText,
 		compare: compareAs(field, cmp.Compare[S]),
 	}
 }
@@ -61,13 +62,13 @@ func nullTextColumn[R any](name string, field func(*R) *events.Null[string]) col
 		bind:   bindAs(field, func(n events.Null[string]) pgtype.Text { return pgtype.Text{String: n.Value, Valid: n.Valid} }),
 		scan:   func(row *R) any { return (*nullText)(field(row)) },
 		encode: encodeAs(field, orNull(appendText[string])),
-		show:   showText,
+		format: formatText,
 	}
 }
 
 // asJSON stores a text column as json, byte for byte.
 func asJSON[R any](c column[R]) column[R] {
-	c.write, c.read, c.show = "%s::json", "%s::text", showJSON
+	c.write, c.read, c.format = "%s::json", "%s::text", formatJSON
 	return c
 }
 
@@ -77,7 +78,7 @@ func uuidColumn[R any](name string, field func(*R) *uuid.UUID) column[R] {
 		bind:    bindAs(field, pgUUID),
 		scan:    func(row *R) any { return (*[16]byte)(field(row)) },
 		encode:  encodeAs(field, appendUUID),
-		show:    showUUID,
+		format:  formatUUID,
 		compare: compareAs(field, compareUUID),
 	}
 }
@@ -88,7 +89,7 @@ func nullUUIDColumn[R any](name string, field func(*R) *events.Null[uuid.UUID]) 
 		bind:   bindAs(field, func(n events.Null[uuid.UUID]) pgtype.UUID { return pgtype.UUID{Bytes: n.Value, Valid: n.Valid} }),
 		scan:   func(row *R) any { return (*nullUUID)(field(row)) },
 		encode: encodeAs(field, orNull(appendUUID)),
-		show:   showUUID,
+		format: formatUUID,
 	}
 }
 
@@ -100,7 +101,7 @@ func intColumn[R any, I ~int64 | ~int16](name string, field func(*R) *I) column[
 		encode: func(dst []byte, row *R, width int16) ([]byte, error) {
 			return appendInt(dst, int64(*field(row)), width)
 		},
-		show:    showInt,
+		format:  formatInt,
 		compare: compareAs(field, cmp.Compare[I]),
 	}
 }
@@ -116,7 +117,7 @@ func nullIntColumn[R any](name string, field func(*R) *events.Null[int64]) colum
 			}
 			return appendNull(dst), nil
 		},
-		show: showInt,
+		format: formatInt,
 	}
 }
 
@@ -126,7 +127,7 @@ func nullFloatColumn[R any](name string, field func(*R) *events.Null[float64]) c
 		bind:   bindAs(field, func(n events.Null[float64]) pgtype.Float8 { return pgtype.Float8{Float64: n.Value, Valid: n.Valid} }),
 		scan:   func(row *R) any { return (*nullFloat)(field(row)) },
 		encode: encodeAs(field, orNull(appendFloat)),
-		show:   showFloat,
+		format: formatFloat,
 	}
 }
 
@@ -136,7 +137,7 @@ func boolColumn[R any](name string, field func(*R) *bool) column[R] {
 		bind:   bindAs(field, same[bool]),
 		scan:   func(row *R) any { return field(row) },
 		encode: encodeAs(field, appendBool),
-		show:   showBool,
+		format: formatBool,
 	}
 }
 
@@ -146,7 +147,7 @@ func timeColumn[R any](name string, field func(*R) *events.Time) column[R] {
 		bind:    bindAs(field, timestamp),
 		scan:    func(row *R) any { return (*instant)(field(row)) },
 		encode:  encodeAs(field, appendTime),
-		show:    showTime,
+		format:  formatTime,
 		compare: compareAs(field, cmp.Compare[events.Time]),
 	}
 }
@@ -162,7 +163,7 @@ func nullTimeColumn[R any](name string, field func(*R) *events.Null[events.Time]
 		}),
 		scan:   func(row *R) any { return (*nullInstant)(field(row)) },
 		encode: encodeAs(field, orNull(appendTime)),
-		show:   showTime,
+		format: formatTime,
 	}
 }
 
@@ -177,28 +178,96 @@ func digestColumn[R any](name string, field func(*R) *events.Null[[sha256.Size]b
 		}),
 		scan:   func(row *R) any { return (*nullDigest)(field(row)) },
 		encode: encodeAs(field, orNull(appendDigest)),
-		show:   showBytes,
+		format: formatBytes,
 	}
 }
 
-// dateColumn holds the day of an instant. It is never loaded.
+// dateColumn is the day of an instant. It can't be loaded.
 func dateColumn[R any](name string, field func(*R) *events.Time) column[R] {
 	return column[R]{
 		name: name, array: "date",
 		bind:    bindAs(field, events.Time.Std),
 		encode:  encodeAs(field, appendDate),
-		show:    showDate,
+		format:  formatDate,
 		compare: compareAs(field, cmp.Compare[events.Time]),
 	}
 }
 
-// uuidListColumn stores UUIDs that the row holds as text, separated by commas.
+// uuidListColumn stores UUIDs as an array. The row has them as text, separated by commas.
 func uuidListColumn[R any](name string, field func(*R) *string) column[R] {
 	return column[R]{
 		name: name, array: "text", write: "string_to_array(%s, ',')::uuid[]", read: "array_to_string(%s, ',')",
 		bind:   bindAs(field, same[string]),
 		scan:   func(row *R) any { return field(row) },
 		encode: func(dst []byte, row *R, _ int16) ([]byte, error) { return appendUUIDList(dst, *field(row)) },
-		show:   showUUIDList,
+		format: formatUUIDList,
 	}
 }
+
+// These types scan a nullable column into a row's field.
+type (
+	nullText    events.Null[string]
+	nullUUID    events.Null[uuid.UUID]
+	nullInt     events.Null[int64]
+	nullFloat   events.Null[float64]
+	nullInstant events.Null[events.Time]
+	nullDigest  events.Null[[sha256.Size]byte]
+	instant     events.Time
+)
+
+// ScanText implements [pgtype.TextScanner].
+func (n *nullText) ScanText(v pgtype.Text) error {
+	*n = nullText{Value: v.String, Valid: v.Valid}
+	return nil
+}
+
+// ScanUUID implements [pgtype.UUIDScanner].
+func (n *nullUUID) ScanUUID(v pgtype.UUID) error {
+	*n = nullUUID{Value: v.Bytes, Valid: v.Valid}
+	return nil
+}
+
+// ScanInt64 implements [pgtype.Int64Scanner].
+func (n *nullInt) ScanInt64(v pgtype.Int8) error {
+	*n = nullInt{Value: v.Int64, Valid: v.Valid}
+	return nil
+}
+
+// ScanFloat64 implements [pgtype.Float64Scanner].
+func (n *nullFloat) ScanFloat64(v pgtype.Float8) error {
+	*n = nullFloat{Value: v.Float64, Valid: v.Valid}
+	return nil
+}
+
+// ScanTimestamptz implements [pgtype.TimestamptzScanner].
+func (t *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
+	*t = instant(events.TimeOf(v.Time))
+	return nil
+}
+
+// ScanTimestamptz implements [pgtype.TimestamptzScanner].
+func (n *nullInstant) ScanTimestamptz(v pgtype.Timestamptz) error {
+	*n = nullInstant{Valid: v.Valid}
+	if v.Valid {
+		n.Value = events.TimeOf(v.Time)
+	}
+	return nil
+}
+
+// ScanBytes implements [pgtype.BytesScanner].
+func (n *nullDigest) ScanBytes(v []byte) error {
+	*n = nullDigest{Valid: v != nil}
+	if v != nil && len(v) != sha256.Size {
+		return fmt.Errorf("a digest of %d bytes", len(v))
+	}
+	copy(n.Value[:], v)
+	return nil
+}
+
+func timestamp(t events.Time) pgtype.Timestamptz {
+	return pgtype.Timestamptz{Time: t.Std(), Valid: true}
+}
+
+func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
+
+func plain[S ~string](s S) string { return string(s) }

@@ -1,8 +1,8 @@
-// Package store is the only SQL that writes the projection.
+// Package store is the SQL that writes the projection.
 //
-// A batch is one transaction: [Tx.Load] brings the rows that its events touch, [Tx.Commit] writes what became of them, with
-// counters, dead letters, clock adjustments and the position. The position is compared and swapped: where its epoch or sequence is
-// not the one that the batch started from, the commit is refused with [ErrFenced] and changes nothing.
+// A batch is one transaction: [Tx.Load] reads the rows that its events touch, and [Tx.Write] writes the rows that changed, counters,
+// dead letters, clock adjustments and the position. The position is compared and swapped: where its epoch or sequence is not the one that the
+// batch started from, the write fails with [ErrFenced] and the transaction changes nothing.
 //
-// Each table is one list of columns, from which loading and upserting are made, so that the two can't drift apart.
+// Each table is one list of columns. Loading, writing, copying and comparing rows are derived from it.
 package store

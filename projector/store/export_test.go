@@ -1,25 +1,63 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/projector/fold"
 )
 
-// BareInserts empties the projection's big tables and writes the same rows back with nothing but INSERT .. SELECT unnest .. ON
-// CONFLICT, one statement and transaction a batch: the baseline of a benchmark.
-func BareInserts(ctx context.Context, pool *pgxpool.Pool, batch int) (rows int, took time.Duration, err error) {
+// CopyState exports copyState on a connection without a pool.
+func CopyState(ctx context.Context, conn *pgx.Conn, state *fold.State) (int64, error) {
+	s := &Store{tables: newTables()}
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := s.WithTx(tx).copyState(ctx, state)
+	if err != nil {
+		_ = tx.Rollback(ctx)
+		return 0, err
+	}
+	return rows, tx.Commit(ctx)
+}
+
+// Columns returns the columns of a table, in the order of a [Row]'s fields.
+func Columns(table string) []string { return relationOf(table).columns }
+
+// Format formats a value like [Row.Format].
+func Format(table, column string, value []byte) string {
+	r := relationOf(table)
+	return r.formatValue(slices.Index(r.columns, column), value)
+}
+
+func relationOf(table string) *relation {
+	for _, r := range newTables().relations {
+		if r.name == table {
+			return &r
+		}
+	}
+	return nil
+}
+
+// MeasureInserts empties the largest tables and writes the same rows back by nothing but INSERT .. SELECT unnest .. ON CONFLICT, one
+// statement and transaction a batch: the baseline of a benchmark.
+func MeasureInserts(ctx context.Context, pool *pgxpool.Pool, batch int) (rows int, took time.Duration, err error) {
 	for _, run := range []func() (int, time.Duration, error){
-		func() (int, time.Duration, error) { return bare(ctx, pool, callLogs(), batch) },
-		func() (int, time.Duration, error) { return bare(ctx, pool, extensionCalls(), batch) },
-		func() (int, time.Duration, error) { return bare(ctx, pool, transcripts(), batch) },
-		func() (int, time.Duration, error) { return bare(ctx, pool, transcriptTexts(), batch) },
-		func() (int, time.Duration, error) { return bare(ctx, pool, recordings(), batch) },
-		func() (int, time.Duration, error) { return bare(ctx, pool, analyses(), batch) },
-		func() (int, time.Duration, error) { return bare(ctx, pool, extensionAnalyses(), batch) },
-		func() (int, time.Duration, error) { return bare(ctx, pool, voicemails(), batch) },
+		func() (int, time.Duration, error) { return measureInserts(ctx, pool, callLogs().table, batch) },
+		func() (int, time.Duration, error) { return measureInserts(ctx, pool, extensionCalls().table, batch) },
+		func() (int, time.Duration, error) { return measureInserts(ctx, pool, transcripts().table, batch) },
+		func() (int, time.Duration, error) { return measureInserts(ctx, pool, transcriptTexts().table, batch) },
+		func() (int, time.Duration, error) { return measureInserts(ctx, pool, recordings().table, batch) },
+		func() (int, time.Duration, error) { return measureInserts(ctx, pool, analyses().table, batch) },
+		func() (int, time.Duration, error) { return measureInserts(ctx, pool, extensionAnalyses().table, batch) },
+		func() (int, time.Duration, error) { return measureInserts(ctx, pool, voicemails().table, batch) },
 	} {
 		n, d, err := run()
 		if err != nil {
@@ -30,8 +68,8 @@ func BareInserts(ctx context.Context, pool *pgxpool.Pool, batch int) (rows int, 
 	return rows, took, nil
 }
 
-func bare[R any](ctx context.Context, pool *pgxpool.Pool, t table[R], batch int) (int, time.Duration, error) {
-	result, err := pool.Query(ctx, t.selection())
+func measureInserts[R any](ctx context.Context, pool *pgxpool.Pool, t table[R], batch int) (int, time.Duration, error) {
+	result, err := pool.Query(ctx, t.selectSQL)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -47,9 +85,31 @@ func bare[R any](ctx context.Context, pool *pgxpool.Pool, t table[R], batch int)
 	}
 	began := time.Now()
 	for part := range slices.Chunk(rows, batch) {
-		if _, err := pool.Exec(ctx, t.upsert(), t.bind(t.columns, part)...); err != nil {
+		if _, err := pool.Exec(ctx, t.upsertSQL, t.bind(part)...); err != nil {
 			return 0, 0, err
 		}
 	}
 	return len(rows), time.Since(began), nil
+}
+
+// MeasureCopy copies the bytes that a state is encoded to, and returns their number and the time without the encoding: the baseline of a
+// benchmark.
+func MeasureCopy(ctx context.Context, conn *pgx.Conn, state *fold.State) (size int64, took time.Duration, err error) {
+	c, err := ReadCatalog(ctx, conn, "")
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, r := range c.relations {
+		var encoded bytes.Buffer
+		if err := r.encodeCopy(&encoded, state, c.widths[r.name]); err != nil {
+			return 0, 0, err
+		}
+		size += int64(encoded.Len())
+		began := time.Now()
+		if _, err := conn.PgConn().CopyFrom(ctx, io.Reader(&encoded), c.copyInStatement(r)); err != nil {
+			return 0, 0, err
+		}
+		took += time.Since(began)
+	}
+	return size, took, nil
 }

@@ -13,22 +13,22 @@ import (
 	"callboard/projector/fold"
 )
 
-// MessageCounts is what became of messages, by the entity that their subjects name; "unknown" where one names none.
+// MessageCounts are the messages that were read, by the entity that their subjects name; "unknown" where a subject names none.
 type MessageCounts map[events.Entity]MessageCount
 
-// Count is how many messages were read, and what became of them: Read is the sum of the others.
+// MessageCount is how many messages were read, and their outcomes: Read is the sum of the others.
 type MessageCount struct {
 	Read, Applied, Stale, Ignored, Dead int64
 }
 
-// Message counts a message that was read and had the outcome; 0: it is a dead letter.
+// AddMessage counts a message by its outcome; 0: it is a dead letter.
 func (c MessageCounts) AddMessage(entity events.Entity, outcome fold.Outcome) {
 	count := c[entity]
 	count.Read++
 	c[entity] = count.with(outcome, 1)
 }
 
-// Retry counts a dead letter as what it became.
+// AddRetry counts a dead letter by the outcome of its retry.
 func (c MessageCounts) AddRetry(entity events.Entity, outcome fold.Outcome) {
 	c[entity] = c[entity].with(0, -1).with(outcome, 1)
 }
@@ -47,7 +47,7 @@ func (c MessageCount) with(outcome fold.Outcome, by int64) MessageCount {
 	return c
 }
 
-// Add counts what others counted.
+// Add adds other counts.
 func (c MessageCounts) Add(other MessageCounts) {
 	for entity, n := range other {
 		sum := c[entity]
@@ -60,12 +60,12 @@ func (c MessageCounts) Add(other MessageCounts) {
 	}
 }
 
-// String is the counts in the order in which they add up.
+// String implements [fmt.Stringer].
 func (c MessageCount) String() string {
 	return fmt.Sprintf("%d read (%d applied, %d stale, %d ignored, %d dead)", c.Read, c.Applied, c.Stale, c.Ignored, c.Dead)
 }
 
-// Read is how many messages there were.
+// TotalRead returns how many messages were read.
 func (c MessageCounts) TotalRead() (messages int64) {
 	for _, n := range c {
 		messages += n.Read
@@ -73,14 +73,14 @@ func (c MessageCounts) TotalRead() (messages int64) {
 	return messages
 }
 
-//go:embed message_count.sql
-var coverageSQL string
+//go:embed add_message_counts.sql
+var addMessageCountsSQL string
 
-func (w *writing) messageCounts(partition int16, c MessageCounts) {
+func queueMessageCounts(batch *pgx.Batch, partition int16, c MessageCounts) {
 	if len(c) == 0 {
 		return
 	}
-	entities := slices.Sorted(maps.Keys(c)) // in one order, so that no two transactions wait for each other
+	entities := slices.Sorted(maps.Keys(c)) // all transactions lock the rows in one order, so that they can't deadlock
 	counts := make([][]int64, 5)
 	for _, entity := range entities {
 		n := c[entity]
@@ -88,10 +88,10 @@ func (w *writing) messageCounts(partition int16, c MessageCounts) {
 			counts[i] = append(counts[i], count)
 		}
 	}
-	w.batch.Queue(coverageSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4])
+	batch.Queue(addMessageCountsSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4])
 }
 
-// ReadMessageCounts is what became of a partition's messages, in the schema at hand.
+// ReadMessageCounts reads the counts of a partition in a schema.
 func ReadMessageCounts(ctx context.Context, conn *pgx.Conn, schema string, partition int16) (MessageCounts, error) {
 	rows, err := conn.Query(ctx, fmt.Sprintf("select entity, read, applied, stale, ignored, dead from %s.message_count where partition = $1",
 		pgx.Identifier{schema}.Sanitize()), partition)

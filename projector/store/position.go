@@ -17,10 +17,10 @@ import (
 	"callboard/schema"
 )
 
-// Stream is the identity of a JetStream stream: one deleted and created again is another stream, whatever its name.
+// Stream is the identity of a JetStream stream: one that was deleted and created again is another stream, whatever its name.
 type Stream struct {
 	Name    string
-	Created time.Time // to the microsecond, as PostgreSQL keeps it
+	Created time.Time // to the microsecond, as PostgreSQL stores it
 }
 
 // Same tells whether the two are one stream.
@@ -28,94 +28,99 @@ func (s Stream) Same(other Stream) bool {
 	return s.Name == other.Name && s.Created.Equal(other.Created)
 }
 
-// Position is where a partition stands: every message of the partition up to Sequence is in the tables.
+// Position is a row of position: every message of the partition up to Sequence is in the tables.
 type Position struct {
 	Partition     int16
 	Stream        Stream
 	Sequence      uint64
 	Epoch         int64
 	RetrySeq      int64       // of the last retry of a dead letter that is in the tables
-	LastMessage   uint64      // the last one up to Sequence that is known, of whatever partition; 0: none
+	LastMessage   uint64      // the last known message up to Sequence, of any partition; 0: none
 	LastMessageAt events.Time // when the stream stored it
 	Clock         fold.Clock
 }
 
-var (
-	//go:embed claim.sql
-	claimSQL string
+// targets are the scan targets of the columns of positions.sql.
+func (p *Position) targets() []any {
+	return []any{
+		&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.RetrySeq, &p.LastMessage,
+		(*instant)(&p.LastMessageAt), (*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark),
+	}
+}
 
-	//go:embed advance.sql
-	advanceSQL string
+var (
+	//go:embed claim_position.sql
+	claimPositionSQL string
+
+	//go:embed advance_position.sql
+	advancePositionSQL string
+
+	//go:embed insert_position.sql
+	insertPositionSQL string
 
 	//go:embed positions.sql
 	positionsSQL string
 )
 
-// What a claim can be refused for.
-var (
-	// ErrIdentity is a partition whose rows come from another stream than the one at hand.
-	ErrStreamReplaced = errors.New("the projection was built from another stream")
+const (
+	registerStreamSQL = "insert into control.stream (stream, stream_created, partitions) values ($1, $2, $3) on conflict do nothing"
 
-	// ErrDefinition is a projection whose tables are another release's, or were folded by other rules.
-	ErrDefinitionMismatch = errors.New("the projection was built by another release")
-
-	// ErrMigration is a database in which this release's migrations haven't run.
-	ErrNotMigrated = schema.ErrNotMigrated
+	registeredPartitionsSQL = "select partitions from control.stream where stream = $1 and stream_created = $2"
 )
 
-// Claim takes a partition over: the epoch rises, and whoever held it can commit no more. A partition never seen starts before
-// the stream's first message. The error is [ErrIdentity] where the position is of another stream, [ErrDefinition] where the tables
-// are not this release's.
+// RegisterStream records how many partitions a stream has where it is new, and returns how many it had when it was first read. The error
+// is [ErrNotMigrated] in a database without this release's migrations.
+func (s *Store) RegisterStream(ctx context.Context, stream Stream, partitions int) (registered int, err error) {
+	if err := schema.CheckMigrated(ctx, s.pool); err != nil {
+		return 0, err
+	}
+	if _, err := s.pool.Exec(ctx, registerStreamSQL, stream.Name, stream.Created, partitions); err != nil {
+		return 0, fmt.Errorf("partitions: %w", err)
+	}
+	return RegisteredPartitions(ctx, s.pool, stream)
+}
+
+// RegisteredPartitions returns how many partitions a stream had when it was first read; 0: it was never read.
+func RegisteredPartitions(ctx context.Context, db interface {
+	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
+}, stream Stream) (partitions int, err error) {
+	err = db.QueryRow(ctx, registeredPartitionsSQL, stream.Name, stream.Created).Scan(&partitions)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("partitions: %w", err)
+	}
+	return partitions, nil
+}
+
+// Claim takes a partition over: its epoch rises, so that the previous owner can't commit any more. The position of a new partition is
+// before the stream's first message. The error is [ErrStreamReplaced] where the position is of another stream, and
+// [ErrDefinitionMismatch] where the tables are another release's.
 func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Position, error) {
 	var p Position
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := mine(ctx, tx); err != nil {
+	err := s.BeginFunc(ctx, func(tx *Tx) error {
+		if err := tx.checkDefinition(ctx); err != nil {
 			return err
 		}
-		row := tx.QueryRow(ctx, claimSQL, partition, stream.Name, stream.Created)
-		err := row.Scan(&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.RetrySeq,
-			&p.LastMessage, (*instant)(&p.LastMessageAt), (*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark))
-		if err != nil {
+		if err := tx.tx.QueryRow(ctx, claimPositionSQL, partition, stream.Name, stream.Created).Scan(p.targets()...); err != nil {
 			return fmt.Errorf("claim: %w", err)
 		}
 		if !p.Stream.Same(stream) {
 			return ErrStreamReplaced
 		}
-		// Another generation may have come while the claim waited.
-		return mine(ctx, tx)
+		// Another generation may have gone live while the claim waited for a lock.
+		return tx.checkDefinition(ctx)
 	})
 	return p, err
 }
 
-// Positions are where the partitions of a generation stand, in the schema at hand.
-func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Position, error) {
-	rows, err := conn.Query(ctx, fmt.Sprintf(positionsSQL, pgx.Identifier{schema}.Sanitize()))
-	if err != nil {
-		return nil, fmt.Errorf("positions: %w", err)
-	}
-	all := make(map[int16]Position)
-	var p Position
-	into := []any{
-		&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.RetrySeq, &p.LastMessage, (*instant)(&p.LastMessageAt),
-		(*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark),
-	}
-	_, err = pgx.ForEachRow(rows, into, func() error {
-		all[p.Partition] = p
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("positions: %w", err)
-	}
-	return all, nil
-}
-
-// mine tells whether the tables are this release's.
-func mine(ctx context.Context, tx pgx.Tx) error {
+func (tx *Tx) checkDefinition(ctx context.Context) error {
 	var definition []byte
-	err := tx.QueryRow(ctx, "select definition from generation").Scan(&definition)
-	var refusal *pgconn.PgError
+	err := tx.tx.QueryRow(ctx, "select definition from generation").Scan(&definition)
+	var refused *pgconn.PgError
 	switch {
-	case errors.As(err, &refusal) && refusal.Code == pgerrcode.UndefinedTable:
+	case errors.As(err, &refused) && refused.Code == pgerrcode.UndefinedTable:
 		return ErrDefinitionMismatch
 	case err != nil:
 		return fmt.Errorf("generation: %w", err)
@@ -125,14 +130,32 @@ func mine(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// Advance moves the partition's position and watermark without any rows.
+// Positions returns the positions of the generation in a schema, by partition.
+func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Position, error) {
+	rows, err := conn.Query(ctx, fmt.Sprintf(positionsSQL, pgx.Identifier{schema}.Sanitize()))
+	if err != nil {
+		return nil, fmt.Errorf("positions: %w", err)
+	}
+	all := make(map[int16]Position)
+	var p Position
+	_, err = pgx.ForEachRow(rows, p.targets(), func() error {
+		all[p.Partition] = p
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("positions: %w", err)
+	}
+	return all, nil
+}
+
+// Advance moves a partition's position and watermark without any rows. The error is [ErrFenced] where the position isn't from.
 func (s *Store) Advance(ctx context.Context, from, to Position) error {
 	return s.BeginFunc(ctx, func(tx *Tx) error { return tx.advance(ctx, from, to) })
 }
 
 func (tx *Tx) advance(ctx context.Context, from, to Position) error {
-	tag, err := tx.tx.Exec(ctx, advanceSQL, from.Partition, from.Epoch, int64(from.Sequence),
-		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), to.RetrySeq, int64(to.LastMessage), timestamp(to.LastMessageAt), from.RetrySeq)
+	tag, err := tx.tx.Exec(ctx, advancePositionSQL, from.Partition, from.Epoch, int64(from.Sequence), from.RetrySeq,
+		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), to.RetrySeq, int64(to.LastMessage), timestamp(to.LastMessageAt))
 	if err != nil {
 		return fmt.Errorf("position: %w", err)
 	}
@@ -140,4 +163,21 @@ func (tx *Tx) advance(ctx context.Context, from, to Position) error {
 		return ErrFenced
 	}
 	return nil
+}
+
+// InsertPosition writes the position of a partition that has none.
+func (s *Store) InsertPosition(ctx context.Context, p Position) error {
+	return s.BeginFunc(ctx, func(tx *Tx) error {
+		var batch pgx.Batch
+		queuePosition(&batch, p)
+		if err := tx.send(ctx, &batch); err != nil {
+			return fmt.Errorf("position: %w", err)
+		}
+		return nil
+	})
+}
+
+func queuePosition(batch *pgx.Batch, p Position) {
+	batch.Queue(insertPositionSQL, p.Partition, p.Stream.Name, p.Stream.Created, int64(p.Sequence),
+		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), p.RetrySeq, int64(p.LastMessage), timestamp(p.LastMessageAt))
 }

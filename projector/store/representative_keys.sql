@@ -1,4 +1,4 @@
--- Whom calls are attributed to is said by their analyses alone.
+-- Only analyses attribute calls to representatives.
 select * from unnest($1::uuid[], $2::uuid[])
 union
 select a.system_id, a.representative_id

@@ -5,49 +5,99 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/schema"
 )
 
-//go:embed begin.sql
-var beginSQL string
+//go:embed session.sql
+var sessionSQL string
 
-// ErrFenced is a commit whose partition has another owner, or another position, than the batch started from.
-var ErrFenced = errors.New("the position was moved: another projector has the partition, or its rows were replaced")
+var (
+	// ErrFenced is a write whose partition has another owner, or another position, than the batch started from.
+	ErrFenced = errors.New("the position moved: another projector owns the partition, or its rows were replaced")
+
+	// ErrStreamReplaced is a partition whose rows were built from another stream.
+	ErrStreamReplaced = errors.New("the projection was built from another stream")
+
+	// ErrDefinitionMismatch is a projection with the tables or the fold rules of another release.
+	ErrDefinitionMismatch = errors.New("the projection was built by another release")
+
+	// ErrNotMigrated is a database in which migrations of this release are missing.
+	ErrNotMigrated = schema.ErrNotMigrated
+)
 
 // Store writes one projection.
 type Store struct {
-	pool *pgxpool.Pool
+	pool   *pgxpool.Pool
+	tables *tables
+
+	mu      sync.Mutex // guards what follows
+	catalog *Catalog   // of the pool's search path; nil: not read yet
 }
 
-// New is the store of the projection that pool's connections find on their search path.
-func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
+// New returns the store of the projection on the search path of pool's connections. A connection that runs a batch keeps settings which
+// suit statements that name their rows by key: nothing else that is planned with care may share the pool.
+func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool, tables: newTables()} }
 
-// Tx is one batch's transaction.
+// Tx is the transaction of one batch.
 type Tx struct {
-	tx pgx.Tx
+	store *Store
+	tx    pgx.Tx
 }
 
-// Batch runs work in a transaction of its own, which is rolled back where work fails.
+// BeginFunc runs work in a transaction, which it commits, or rolls back where work fails.
 func (s *Store) BeginFunc(ctx context.Context, work func(*Tx) error) error {
-	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: beginSQL}, func(tx pgx.Tx) error { return work(&Tx{tx: tx}) })
+	return s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		if err := configureSession(ctx, conn.Conn()); err != nil {
+			return err
+		}
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return work(s.WithTx(tx)) })
+	})
+}
+
+// WithTx uses a transaction that the caller has begun. The tables must be on its search path.
+func (s *Store) WithTx(tx pgx.Tx) *Tx { return &Tx{store: s, tx: tx} }
+
+// configureSession applies the settings of batches to a connection, once.
+func configureSession(ctx context.Context, conn *pgx.Conn) error {
+	const configured = "callboard.store.configured"
+	data := conn.PgConn().CustomData()
+	if data[configured] != nil {
+		return nil
+	}
+	if _, err := conn.Exec(ctx, sessionSQL); err != nil {
+		return fmt.Errorf("session settings: %w", err)
+	}
+	data[configured] = true
+	return nil
+}
+
+// send sends a pipeline of statements, in one round trip.
+func (tx *Tx) send(ctx context.Context, batch *pgx.Batch) error {
+	if batch.Len() == 0 {
+		return nil
+	}
+	return tx.tx.SendBatch(ctx, batch).Close()
 }
 
 // IsDataError tells whether PostgreSQL refused a value: an event of the batch is at fault, and a retry fails again.
 func IsDataError(err error) bool {
-	var refusal *pgconn.PgError
-	return errors.As(err, &refusal) && (pgerrcode.IsDataException(refusal.Code) ||
-		pgerrcode.IsIntegrityConstraintViolation(refusal.Code) || pgerrcode.IsProgramLimitExceeded(refusal.Code))
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (pgerrcode.IsDataException(refused.Code) ||
+		pgerrcode.IsIntegrityConstraintViolation(refused.Code) || pgerrcode.IsProgramLimitExceeded(refused.Code))
 }
 
 // DataErrorReason describes an error of PostgreSQL without the data, which its own message can contain.
 func DataErrorReason(err error) string {
-	var refusal *pgconn.PgError
-	if !errors.As(err, &refusal) {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
 		return err.Error()
 	}
-	return fmt.Sprintf("PostgreSQL refused it: SQLSTATE %s (table %s, column %s)", refusal.Code, refusal.TableName, refusal.ColumnName)
+	return fmt.Sprintf("PostgreSQL refused it: SQLSTATE %s (table %s, column %s)", refused.Code, refused.TableName, refused.ColumnName)
 }

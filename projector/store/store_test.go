@@ -7,255 +7,222 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"pgregory.net/rapid"
+	"github.com/jackc/pgx/v5"
 
 	"callboard/events"
 	"callboard/projector/fold"
 	"callboard/projector/fold/foldtest"
 	"callboard/projector/store"
-	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m) }
-
-func stream() store.Stream {
-	return store.Stream{Name: "PHONES", Created: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
-}
-
-// open is a store on a database of its own, under the projector's role.
-func open(tb testing.TB) (*store.Store, *schematest.Database, *pgxpool.Pool) {
-	tb.Helper()
-	database := schematest.New(tb)
-	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_projector"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	config.ConnConfig.RuntimeParams["search_path"] = "projection"
-	pool, err := pgxpool.NewWithConfig(tb.Context(), config)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(pool.Close)
-	return store.New(pool), database, pool
-}
-
-type failer interface {
-	Helper()
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-}
-
-// commit folds a batch and commits it behind from.
-func commit(t failer, s *store.Store, from store.Position, batch []foldtest.TimedEvent) store.Position {
-	t.Helper()
-	to := from
-	to.Sequence += uint64(len(batch))
-	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error {
-		list := make([]events.Event, len(batch))
-		for i, e := range batch {
-			list[i] = e.Event
-		}
-		state, err := tx.Load(context.Background(), from.Partition, list)
-		if err != nil {
-			return err
-		}
-		for _, e := range batch {
-			// What contradicts is a dead letter, which is the projector's to keep.
-			_, _ = state.Fold(e.Event, e.At)
-		}
-		return tx.Write(context.Background(), store.ChangeSet{From: from, To: to, State: state})
-	})
-	if err != nil {
-		t.Fatalf("commit: %v", err)
-	}
-	return to
-}
-
-// However a history is cut into batches, the tables hold what one fold over all of it gives.
-func TestStore_AnyBatchingGivesTheSameTables(t *testing.T) {
-	batched, batchedTables, _ := open(t)
-	whole, wholeTables, _ := open(t)
-	rapid.Check(t, func(r *rapid.T) {
-		batchedTables.TruncateProjection(t)
-		wholeTables.TruncateProjection(t)
-		history := foldtest.RandomHistory(r)
-
-		position, err := batched.Claim(context.Background(), stream(), 3)
-		if err != nil {
-			r.Fatal(err)
-		}
-		for rest := history; len(rest) > 0; {
-			n := rapid.IntRange(1, len(rest)).Draw(r, "batch")
-			position = commit(r, batched, position, rest[:n])
-			rest = rest[n:]
-		}
-		if position, err = whole.Claim(context.Background(), stream(), 3); err != nil {
-			r.Fatal(err)
-		}
-		commit(r, whole, position, history)
-
-		if list := batchedTables.Projection(t).Diff(wholeTables.Projection(t)); len(list) > 0 {
-			r.Fatalf("batched (here) and whole (there) differ:\n%s", strings.Join(list, "\n"))
-		}
-	})
-}
-
-func TestStore_EveryFieldComesBack(t *testing.T) {
-	s, database, _ := open(t)
-	position, err := s.Claim(t.Context(), stream(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestStore_LoadReturnsEveryFieldThatWriteWrote(t *testing.T) {
+	t.Parallel()
+	s, database, _ := openStore(t)
 	full := foldtest.FullHistory()
-	position = commit(t, s, position, full)
+	position := applyBatch(t, s, claim(t, s), full)
 	before := database.Projection(t)
-	// A batch that touches every row and changes none writes nothing that it couldn't read.
+	// A batch that touches every row and changes none writes nothing.
 	for i := range full {
 		full[i].At += 1000
 	}
-	commit(t, s, position, full)
+	applyBatch(t, s, position, full)
 	if list := before.Diff(database.Projection(t)); len(list) > 0 {
-		t.Errorf("changed:\n%s", strings.Join(list, "\n"))
+		t.Errorf("rows changed by a repeated history:\n%s", strings.Join(list, "\n"))
 	}
-	err = s.BeginFunc(t.Context(), func(tx *store.Tx) error {
-		list := make([]events.Event, len(full))
-		for i, e := range full {
-			list[i] = e.Event
+	err := s.BeginFunc(t.Context(), func(tx *store.Tx) error {
+		loaded, err := tx.Load(t.Context(), 3, eventsOf(full))
+		if err == nil {
+			checkLoaded(t, loaded, full)
 		}
-		loaded, err := tx.Load(t.Context(), 3, list)
-		if err != nil {
-			return err
-		}
-		mustHold(t, loaded, full)
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// mustHold checks that folding the newest events anew over what was loaded gives rows equal to those loaded.
-func mustHold(t *testing.T, loaded *fold.State, full []foldtest.TimedEvent) {
+// checkLoaded checks that the loaded rows equal those that the history is folded to from nothing.
+func checkLoaded(t *testing.T, loaded *fold.State, full []foldtest.TimedEvent) {
 	t.Helper()
-	fresh := new(fold.State)
-	fresh.Partition = 3
+	fresh := &fold.State{Partition: 3}
 	for _, e := range full {
 		if _, err := fresh.Fold(e.Event, e.At-1000); err != nil {
 			t.Fatal(err)
 		}
 	}
-	same(t, "phone_system", &fresh.PhoneSystems, loaded.PhoneSystems.Get, func(r fold.PhoneSystem) fold.Key {
-		return fold.Key{System: r.ID, ID: r.ID}
-	})
-	same(t, "phone_system_group", &fresh.Groups, loaded.Groups.Get, func(r fold.Group) fold.Key { return fold.Key{ID: r.ID} })
-	same(t, "extension", &fresh.Extensions, loaded.Extensions.Get, func(r fold.Extension) fold.Key { return r.Key })
-	same(t, "call_group", &fresh.CallGroups, loaded.CallGroups.Get, func(r fold.CallGroup) fold.Key { return r.Key })
-	same(t, "call_log", &fresh.CallLogs, loaded.CallLogs.Get, func(r fold.CallLog) fold.Key { return r.Key })
-	same(t, "transcript", &fresh.Transcripts, loaded.Transcripts.Get, func(r fold.Transcript) fold.OwnerRowKey { return r.OwnerRowKey })
-	same(t, "recording", &fresh.Recordings, loaded.Recordings.Get, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
-	same(t, "phone", &fresh.Phones, loaded.Phones.Get, func(r fold.Phone) fold.Key { return r.Key })
-	same(t, "phone_number", &fresh.PhoneNumbers, loaded.PhoneNumbers.Get, func(r fold.PhoneNumber) fold.Key { return r.Key })
-	same(t, "agent_config", &fresh.AgentConfigs, loaded.AgentConfigs.Get, func(r fold.AgentConfig) fold.Key { return r.Key })
-	same(t, "call_menu", &fresh.CallMenus, loaded.CallMenus.Get, func(r fold.CallMenu) fold.Key { return r.Key })
-	same(t, "representative", &fresh.Representatives, loaded.Representatives.Get, func(r fold.Representative) fold.Key { return r.Key })
-	same(t, "classification", &fresh.Classifications, loaded.Classifications.Get,
-		func(r fold.Classification) fold.ClassificationKey { return r.ClassificationKey })
-	same(t, "analysis", &fresh.Analyses, loaded.Analyses.Get, func(r fold.Analysis) fold.Key { return r.Key })
-	same(t, "voicemail", &fresh.Voicemails, loaded.Voicemails.Get, func(r fold.Voicemail) fold.Key { return r.Key })
-	same(t, "tombstone", &fresh.Tombstones, loaded.Tombstones.Get, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
+	checkRows(t, "phone_system", &fresh.PhoneSystems, &loaded.PhoneSystems, func(r fold.PhoneSystem) fold.Key { return fold.Key{System: r.ID, ID: r.ID} })
+	checkRows(t, "phone_system_group", &fresh.Groups, &loaded.Groups, func(r fold.Group) fold.Key { return fold.Key{ID: r.ID} })
+	checkRows(t, "extension", &fresh.Extensions, &loaded.Extensions, func(r fold.Extension) fold.Key { return r.Key })
+	checkRows(t, "call_group", &fresh.CallGroups, &loaded.CallGroups, func(r fold.CallGroup) fold.Key { return r.Key })
+	checkRows(t, "call_log", &fresh.CallLogs, &loaded.CallLogs, func(r fold.CallLog) fold.Key { return r.Key })
+	checkRows(t, "transcript", &fresh.Transcripts, &loaded.Transcripts, func(r fold.Transcript) fold.OwnerRowKey { return r.OwnerRowKey })
+	checkRows(t, "recording", &fresh.Recordings, &loaded.Recordings, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
+	checkRows(t, "phone", &fresh.Phones, &loaded.Phones, func(r fold.Phone) fold.Key { return r.Key })
+	checkRows(t, "phone_number", &fresh.PhoneNumbers, &loaded.PhoneNumbers, func(r fold.PhoneNumber) fold.Key { return r.Key })
+	checkRows(t, "agent_config", &fresh.AgentConfigs, &loaded.AgentConfigs, func(r fold.AgentConfig) fold.Key { return r.Key })
+	checkRows(t, "call_menu", &fresh.CallMenus, &loaded.CallMenus, func(r fold.CallMenu) fold.Key { return r.Key })
+	checkRows(t, "representative", &fresh.Representatives, &loaded.Representatives, func(r fold.Representative) fold.Key { return r.Key })
+	checkRows(t, "classification", &fresh.Classifications, &loaded.Classifications, func(r fold.Classification) fold.ClassificationKey { return r.ClassificationKey })
+	checkRows(t, "analysis", &fresh.Analyses, &loaded.Analyses, func(r fold.Analysis) fold.Key { return r.Key })
+	checkRows(t, "voicemail", &fresh.Voicemails, &loaded.Voicemails, func(r fold.Voicemail) fold.Key { return r.Key })
+	checkRows(t, "tombstone", &fresh.Tombstones, &loaded.Tombstones, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
 }
 
-func same[K, R comparable](t *testing.T, table string, fresh *fold.Table[K, R], loaded func(K) (R, bool), key func(R) K) {
+func checkRows[K, R comparable](t *testing.T, table string, fresh, loaded *fold.Table[K, R], key func(R) K) {
 	t.Helper()
 	rows, _ := fresh.Changes()
 	if len(rows) == 0 {
-		t.Errorf("%s: the test has no row of it", table)
+		t.Errorf("%s: the full history has no row", table)
 	}
 	for _, want := range rows {
-		if got, ok := loaded(key(want)); !ok || got != want {
-			t.Errorf("%s: loaded\n%+v, want\n%+v", table, got, want)
+		if got, ok := loaded.Get(key(want)); !ok || got != want {
+			t.Errorf("%s: loaded row = %+v, want %+v", table, got, want)
 		}
 	}
 }
 
-func TestStore_Fences(t *testing.T) {
-	s, _, _ := open(t)
-	first, err := s.Claim(t.Context(), stream(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := s.Claim(t.Context(), stream(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := first
-	next.Sequence = 7
-	if err := s.Advance(t.Context(), first, next); !errors.Is(err, store.ErrFenced) {
-		t.Errorf("an older epoch: %v, want ErrFenced", err)
-	}
-	moved := second
+func TestStore_FencesOldEpochsAndPositions(t *testing.T) {
+	t.Parallel()
+	s, _, _ := openStore(t)
+	older := claim(t, s)
+	current := claim(t, s)
+	moved := current
 	moved.Sequence = 7
-	if err := s.Advance(t.Context(), second, moved); err != nil {
+	if err := s.Advance(t.Context(), current, moved); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Advance(t.Context(), second, moved); !errors.Is(err, store.ErrFenced) {
-		t.Errorf("an older position: %v, want ErrFenced", err)
+	olderRetry := moved
+	olderRetry.RetrySeq--
+	for _, test := range []struct {
+		name     string
+		from, to store.Position
+	}{
+		{"an older epoch", older, moved},
+		{"an older position", current, moved},
+		{"backwards", moved, current},
+		{"an older retry number", olderRetry, moved},
+	} {
+		if err := s.Advance(t.Context(), test.from, test.to); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("%s: error = %v, want ErrFenced", test.name, err)
+		}
 	}
-	if err := s.Advance(t.Context(), moved, second); !errors.Is(err, store.ErrFenced) {
-		t.Errorf("backwards: %v, want ErrFenced", err)
-	}
-	older := moved
-	older.RetrySeq--
-	if err := s.Advance(t.Context(), older, moved); !errors.Is(err, store.ErrFenced) {
-		t.Errorf("an older turn: %v, want ErrFenced", err)
-	}
+}
+
+func TestStore_ClaimRefusesAnotherStreamAndAnotherDefinition(t *testing.T) {
+	t.Parallel()
+	s, database, _ := openStore(t)
+	claim(t, s)
 	other := stream()
 	other.Created = other.Created.Add(time.Second)
 	if _, err := s.Claim(t.Context(), other, 3); !errors.Is(err, store.ErrStreamReplaced) {
-		t.Errorf("another stream: %v, want ErrIdentity", err)
+		t.Errorf("another stream: error = %v, want ErrStreamReplaced", err)
+	}
+	exec(t, database, "update projection.generation set definition = 'other'")
+	if _, err := s.Claim(t.Context(), stream(), 3); !errors.Is(err, store.ErrDefinitionMismatch) {
+		t.Errorf("another definition: error = %v, want ErrDefinitionMismatch", err)
+	}
+	exec(t, database, "drop table projection.generation")
+	if _, err := s.Claim(t.Context(), stream(), 3); !errors.Is(err, store.ErrDefinitionMismatch) {
+		t.Errorf("no definition: error = %v, want ErrDefinitionMismatch", err)
 	}
 }
 
-func TestStore_LiftsAndDeadLettersOutliveTheProjection(t *testing.T) {
-	s, _, pool := open(t)
-	from, err := s.Claim(t.Context(), stream(), 3)
-	if err != nil {
-		t.Fatal(err)
+func TestStore_RegisterStreamReturnsTheFirstNumberOfPartitions(t *testing.T) {
+	t.Parallel()
+	s, database, pool := openStore(t)
+	if n, err := store.RegisteredPartitions(t.Context(), pool, stream()); n != 0 || err != nil {
+		t.Errorf("partitions before = %d, %v, want 0", n, err)
 	}
+	for _, partitions := range []int{16, 32} {
+		if n, err := s.RegisterStream(t.Context(), stream(), partitions); n != 16 || err != nil {
+			t.Errorf("registered with %d: partitions = %d, %v, want 16", partitions, n, err)
+		}
+	}
+	exec(t, database, "update control.migration set version_id = version_id - 1")
+	if _, err := s.RegisterStream(t.Context(), stream(), 16); !errors.Is(err, store.ErrNotMigrated) {
+		t.Errorf("without a migration: error = %v, want ErrNotMigrated", err)
+	}
+}
+
+func TestStore_DecisionsAreThoseAboveThePosition(t *testing.T) {
+	t.Parallel()
+	s, _, pool := openStore(t)
+	from := claim(t, s)
 	to := from
 	to.Sequence = 9
 	stored := time.Now()
-	err = s.BeginFunc(t.Context(), func(tx *store.Tx) error {
-		return tx.Write(t.Context(), store.ChangeSet{
-			From: from, To: to, State: new(fold.State),
-			ClockAdjustments: []fold.ClockAdjustment{{Sequence: 8, Time: 1234567}},
-			DeadLetters: []store.DeadLetter{{
-				Sequence: 9, Subject: "phones.3.x.y", Header: []byte("h"), Data: []byte{0, 0xff}, Reason: "no JSON", StoredAt: stored,
-			}},
-		})
+	write(t, s, store.ChangeSet{
+		From: from, To: to, State: new(fold.State),
+		ClockAdjustments: []fold.ClockAdjustment{{Sequence: 8, Time: 1234567}},
+		DeadLetters: []store.DeadLetter{{
+			Sequence: 9, Subject: "phones.3.x.y", Header: []byte("h"), Data: []byte{0, 0xff}, Reason: "not JSON", StoredAt: stored,
+		}},
 	})
+	// The stream lost the message and gave its sequence to others: the latest time counts.
+	for _, at := range []events.Time{1234568, 1234566} {
+		write(t, s, store.ChangeSet{
+			From: to, To: to, State: new(fold.State), ClockAdjustments: []fold.ClockAdjustment{{Sequence: 8, Time: at}},
+		})
+	}
+	d, err := s.Decisions(t.Context(), from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, at := range []events.Time{1234568, 1234566} { // the stream has lost the message, and has given its sequence again
-		err := s.BeginFunc(t.Context(), func(tx *store.Tx) error {
-			return tx.Write(t.Context(), store.ChangeSet{From: to, To: to, State: new(fold.State), ClockAdjustments: []fold.ClockAdjustment{{Sequence: 8, Time: at}}})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	if len(d.ClockAdjustments) != 1 || d.ClockAdjustments[8] != 1234568 {
+		t.Errorf("clock adjustments = %v, want 1234568 at sequence 8", d.ClockAdjustments)
 	}
-	record, err := s.Decisions(t.Context(), from)
-	letter := record.DeadLetters[store.NewMessageID(9, stored)]
-	if err != nil || len(record.ClockAdjustments) != 1 || record.ClockAdjustments[8] != 1234568 || letter == nil || letter.Reason != "no JSON" {
-		t.Errorf("record %v %v", record, err)
+	letter := d.DeadLetters[store.NewMessageID(9, stored)]
+	if len(d.DeadLetters) != 1 || letter == nil || letter.Reason != "not JSON" {
+		t.Errorf("dead letters = %v, want sequence 9", d.DeadLetters)
 	}
-	if record, err := s.Decisions(t.Context(), to); err != nil || len(record.ClockAdjustments)+len(record.DeadLetters) != 0 {
-		t.Errorf("a record above the position: %v %v, want none", record, err)
+	if d, err := s.Decisions(t.Context(), to); err != nil || len(d.ClockAdjustments)+len(d.DeadLetters) != 0 {
+		t.Errorf("decisions above the position = %v, %v, want none", d, err)
 	}
 	var data []byte
 	if err := pool.QueryRow(t.Context(), "select data from control.dead_letter where sequence = 9").Scan(&data); err != nil || len(data) != 2 {
-		t.Errorf("dead letter %v %v, want its 2 bytes", data, err)
+		t.Errorf("data = %v, %v, want 2 bytes", data, err)
+	}
+}
+
+func TestPartitionLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
+	t.Parallel()
+	_, database, pool := openStore(t)
+	locks := func() *store.PartitionLocks {
+		l, err := store.NewPartitionLocks(t.Context(), pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	owner, other := locks(), locks()
+	if locked, err := owner.TryLock(t.Context(), []int{1, 2}); err != nil || len(locked) != 2 {
+		t.Fatalf("locked = %v, %v, want 1 and 2", locked, err)
+	}
+	if locked, err := other.TryLock(t.Context(), []int{2, 3}); err != nil || len(locked) != 1 || locked[0] != 3 {
+		t.Errorf("locked by the other = %v, %v, want 3", locked, err)
+	}
+	if terminated, err := other.TerminateUnresponsive(t.Context(), time.Hour); err != nil || len(terminated) != 0 {
+		t.Errorf("terminated = %v, %v, want none", terminated, err)
+	}
+	// The operator sees who owns what, in sessions of another role.
+	operator, err := pgx.Connect(t.Context(), database.RoleURL("callboard_operator"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = operator.Close(context.Background()) }()
+	var seen int
+	if err := operator.QueryRow(t.Context(), "select count(application_name) from control.partition_owner").Scan(&seen); err != nil || seen != 3 {
+		t.Errorf("partitions with an owner = %d, %v, want 3", seen, err)
+	}
+	terminated, err := other.TerminateUnresponsive(t.Context(), 0)
+	if err != nil || len(terminated) != 1 || terminated[0].PID == 0 {
+		t.Errorf("terminated = %v, %v, want the owner of 1 and 2", terminated, err)
+	}
+	if _, err := owner.TryLock(t.Context(), nil); err == nil {
+		t.Error("the terminated owner's connection works")
+	}
+	if err := other.Unlock(t.Context(), 3); err != nil {
+		t.Error(err)
 	}
 }

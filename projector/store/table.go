@@ -10,82 +10,87 @@ import (
 // table is a database table whose rows are R. Its first columns are its key.
 type table[R any] struct {
 	name    string
-	key     int
+	key     int // how many columns
 	columns []column[R]
+
+	selectSQL           string // all rows
+	selectByKeySQL      string // its parameters are those of bindKeys
+	selectReferencedSQL string // rows named by key, and those that other rows refer to; empty where nothing needs it
+	upsertSQL           string // its parameters are those of bind
+	deleteSQL           string // its parameters are those of bindKeys
 }
 
-// upsert is the statement that writes rows; its parameters are those of bind.
-func (t table[R]) upsert() string {
-	return fmt.Sprintf("insert into %s as t (%s) select %s from unnest(%s) as new (%s) on conflict (%s) do %s",
-		t.name, names(t.columns), t.written(), t.parameters(t.columns), names(t.columns), names(t.columns[:t.key]), t.onConflict())
+func newTable[R any](name string, key int, columns []column[R]) table[R] {
+	t := table[R]{name: name, key: key, columns: columns}
+	keys := columns[:key]
+	t.selectSQL = fmt.Sprintf("select %s from %s as t",
+		list(columns, func(_ int, c column[R]) string { return wrap(c.read, "t."+c.name) }), name)
+	t.selectByKeySQL = t.joined("unnest(" + parameters(keys) + ")")
+	t.upsertSQL = fmt.Sprintf("insert into %s as t (%s) select %s from unnest(%s) as new (%s) on conflict (%s) do %s",
+		name, names(columns), list(columns, func(_ int, c column[R]) string { return wrap(c.write, "new."+c.name) }),
+		parameters(columns), names(columns), names(keys), onConflict(columns[key:]))
+	t.deleteSQL = fmt.Sprintf("delete from %s where (%s) in (select * from unnest(%s))", name, names(keys), parameters(keys))
+	return t
 }
 
-// remove is the statement that deletes rows by key.
-func (t table[R]) remove() string {
-	return fmt.Sprintf("delete from %s where (%s) in (select * from unnest(%s))",
-		t.name, names(t.columns[:t.key]), t.parameters(t.columns[:t.key]))
+// withReferenced adds the selection of rows whose keys a query returns.
+func (t table[R]) withReferenced(keysSQL string) table[R] {
+	t.selectReferencedSQL = t.joined("(" + keysSQL + ")")
+	return t
 }
 
-// selection is the statement that loads rows, up to its condition.
-func (t table[R]) selection() string {
-	read := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		if read[i] = "t." + c.name; c.read != "" {
-			read[i] = fmt.Sprintf(c.read, "t."+c.name)
-		}
-	}
-	return fmt.Sprintf("select %s from %s as t", strings.Join(read, ", "), t.name)
+// joined selects the rows whose keys are in a relation.
+func (t table[R]) joined(keys string) string {
+	columns := names(t.columns[:t.key])
+	return fmt.Sprintf("%s join %s as k (%s) using (%s)", t.selectSQL, keys, columns, columns)
 }
 
-func (t table[R]) onConflict() string {
-	rest := t.columns[t.key:]
-	if len(rest) == 0 {
+func onConflict[R any](columns []column[R]) string {
+	if len(columns) == 0 {
 		return "nothing"
 	}
-	set := make([]string, len(rest))
-	for i, c := range rest {
-		set[i] = c.name + " = excluded." + c.name
-	}
-	return "update set " + strings.Join(set, ", ")
+	return "update set " + list(columns, func(_ int, c column[R]) string { return c.name + " = excluded." + c.name })
 }
 
-func (t table[R]) written() string {
-	written := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		if written[i] = "new." + c.name; c.write != "" {
-			written[i] = fmt.Sprintf(c.write, "new."+c.name)
-		}
-	}
-	return strings.Join(written, ", ")
-}
-
-func (t table[R]) parameters(columns []column[R]) string {
-	parameters := make([]string, len(columns))
-	for i, c := range columns {
-		parameters[i] = fmt.Sprintf("$%d::%s[]", i+1, c.array)
-	}
-	return strings.Join(parameters, ", ")
+func parameters[R any](columns []column[R]) string {
+	return list(columns, func(i int, c column[R]) string { return fmt.Sprintf("$%d::%s[]", i+1, c.array) })
 }
 
 func names[R any](columns []column[R]) string {
-	list := make([]string, len(columns))
-	for i, c := range columns {
-		list[i] = c.name
-	}
-	return strings.Join(list, ", ")
+	return list(columns, func(_ int, c column[R]) string { return c.name })
 }
 
-func (t table[R]) bind(columns []column[R], rows []R) []any { return bindAll(columns, rows) }
-
-func bindAll[R any](columns []column[R], rows []R) []any {
-	parameters := make([]any, len(columns))
+func list[R any](columns []column[R], text func(int, column[R]) string) string {
+	texts := make([]string, len(columns))
 	for i, c := range columns {
-		parameters[i] = c.bind(rows)
+		texts[i] = text(i, c)
 	}
-	return parameters
+	return strings.Join(texts, ", ")
 }
 
-// collect scans every row of a selection.
+// wrap puts a value into an expression; an empty expression is the value itself.
+func wrap(expression, value string) string {
+	if expression == "" {
+		return value
+	}
+	return fmt.Sprintf(expression, value)
+}
+
+// bind returns the rows as one array per column.
+func (t table[R]) bind(rows []R) []any { return bindColumns(t.columns, rows) }
+
+// bindKeys returns the rows' keys as one array per key column.
+func (t table[R]) bindKeys(rows []R) []any { return bindColumns(t.columns[:t.key], rows) }
+
+func bindColumns[R any](columns []column[R], rows []R) []any {
+	arrays := make([]any, len(columns))
+	for i, c := range columns {
+		arrays[i] = c.bind(rows)
+	}
+	return arrays
+}
+
+// collect scans the rows of a selection.
 func (t table[R]) collect(rows pgx.Rows, load func(R)) error {
 	defer rows.Close()
 	targets := make([]any, len(t.columns))

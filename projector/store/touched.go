@@ -7,9 +7,9 @@ import (
 	"callboard/projector/fold"
 )
 
-// touched is what a batch of events needs from the database, each key once.
+// touched are the keys of the rows that a batch of events needs, each key once.
 type touched struct {
-	definitions     map[events.Entity]*set[fold.Key] // and voicemails
+	directory       map[events.Entity]*set[fold.Key] // and voicemails
 	classifications set[fold.ClassificationKey]
 	calls           set[fold.Key]
 	owners          set[fold.OwnerRowKey]
@@ -17,13 +17,13 @@ type touched struct {
 	analyses        set[fold.Key]
 	tombstones      set[fold.TombstoneKey]
 
-	// These don't say what they hung on, being deletions.
-	orphanRecordings set[fold.RecordingKey]
-	orphanAnalyses   set[fold.Key]
+	// Deletions don't name the call or voicemail of the facet.
+	deletedRecordings set[fold.RecordingKey]
+	deletedAnalyses   set[fold.Key]
 }
 
 func touch(batch []events.Event) *touched {
-	t := &touched{definitions: make(map[events.Entity]*set[fold.Key])}
+	t := &touched{directory: make(map[events.Entity]*set[fold.Key])}
 	for _, e := range batch {
 		t.add(e)
 	}
@@ -39,30 +39,30 @@ func (t *touched) add(e events.Event) {
 		t.addCall(e)
 	case events.EntityTranscript:
 		owner, _ := events.ParseOwnerRow(e.Key)
-		t.addOwner(e.System, owner)
+		t.addOwnerRow(e.System, owner)
 	case events.EntityRecording:
 		t.addRecording(e)
 	case events.EntityAnalysis:
 		t.addAnalysis(e)
 	case events.EntityVoicemail:
-		t.define(e.Entity, key(e))
-		t.addOwner(e.System, events.OwnerRow{Entity: e.Entity, ID: key(e).ID})
+		t.addKey(e.Entity, key(e))
+		t.addOwnerRow(e.System, events.OwnerRow{Entity: e.Entity, ID: key(e).ID})
 	default:
-		t.define(e.Entity, key(e))
+		t.addKey(e.Entity, key(e))
 	}
 }
 
-// define adds the row of an entity that nothing else is loaded with.
-func (t *touched) define(entity events.Entity, k fold.Key) {
-	if t.definitions[entity] == nil {
-		t.definitions[entity] = new(set[fold.Key])
+// addKey adds a row of the directory, or a voicemail.
+func (t *touched) addKey(entity events.Entity, k fold.Key) {
+	if t.directory[entity] == nil {
+		t.directory[entity] = new(set[fold.Key])
 	}
-	t.definitions[entity].add(k)
+	t.directory[entity].add(k)
 }
 
-// keys are the rows of such an entity.
+// keys returns what addKey added.
 func (t *touched) keys(entity events.Entity) []fold.Key {
-	if keys := t.definitions[entity]; keys != nil {
+	if keys := t.directory[entity]; keys != nil {
 		return keys.list
 	}
 	return nil
@@ -70,17 +70,17 @@ func (t *touched) keys(entity events.Entity) []fold.Key {
 
 func (t *touched) addCall(e events.Event) {
 	k := key(e)
-	t.addOwner(k.System, events.OwnerRow{Entity: events.EntityCall, ID: k.ID})
+	t.addOwnerRow(k.System, events.OwnerRow{Entity: events.EntityCall, ID: k.ID})
 	call, ok := e.State.(*events.Call)
 	if !ok {
 		return
 	}
 	if call.CallGroupID.Valid {
-		t.define(events.EntityCallGroup, fold.Key{System: k.System, ID: call.CallGroupID.Value})
+		t.addKey(events.EntityCallGroup, fold.Key{System: k.System, ID: call.CallGroupID.Value})
 	}
 	for _, extension := range []events.Null[uuid.UUID]{call.AnsweredByExtensionID, call.FromExtensionID} {
 		if extension.Valid {
-			t.define(events.EntityExtension, fold.Key{System: k.System, ID: extension.Value})
+			t.addKey(events.EntityExtension, fold.Key{System: k.System, ID: extension.Value})
 		}
 	}
 }
@@ -89,9 +89,9 @@ func (t *touched) addRecording(e events.Event) {
 	k := fold.RecordingKey{System: e.System, Sid: e.Key}
 	t.recordings.add(k)
 	if recording, ok := e.State.(*events.Recording); ok {
-		t.addOwner(e.System, recording.OwnerRow())
+		t.addOwnerRow(e.System, recording.OwnerRow())
 	} else {
-		t.orphanRecordings.add(k)
+		t.deletedRecordings.add(k)
 	}
 }
 
@@ -100,17 +100,17 @@ func (t *touched) addAnalysis(e events.Event) {
 	t.analyses.add(k)
 	analysis, ok := e.State.(*events.Analysis)
 	if !ok {
-		t.orphanAnalyses.add(k)
+		t.deletedAnalyses.add(k)
 		return
 	}
-	t.addOwner(k.System, events.OwnerRow{Entity: events.EntityCall, ID: analysis.CallID})
+	t.addOwnerRow(k.System, events.OwnerRow{Entity: events.EntityCall, ID: analysis.CallID})
 	if role := analysis.Representative; role != nil && role.ID.Valid {
-		t.define(events.EntityRepresentative, fold.Key{System: k.System, ID: role.ID.Value})
+		t.addKey(events.EntityRepresentative, fold.Key{System: k.System, ID: role.ID.Value})
 	}
 }
 
-// addOwner adds a call or voicemail, all that hangs on it and, since a deleted call is final, its tombstone.
-func (t *touched) addOwner(system uuid.UUID, owner events.OwnerRow) {
+// addOwnerRow adds a call or voicemail with its facets and, since a deleted call is final, its tombstone.
+func (t *touched) addOwnerRow(system uuid.UUID, owner events.OwnerRow) {
 	t.owners.add(fold.OwnerRowKey{System: system, OwnerRow: owner})
 	if owner.Entity == events.EntityCall {
 		t.calls.add(fold.Key{System: system, ID: owner.ID})
@@ -123,7 +123,7 @@ func key(e events.Event) fold.Key {
 	return fold.Key{System: e.System, ID: id}
 }
 
-// set is the distinct values added to it, in order.
+// set holds distinct values in the order in which they were added.
 type set[T comparable] struct {
 	seen map[T]struct{}
 	list []T

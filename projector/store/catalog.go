@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+var (
+	//go:embed catalog.sql
+	catalogSQL string
+
+	//go:embed phone_system_ids.sql
+	phoneSystemIDsSQL string
+)
+
+// Catalog describes which of the projection's tables and columns a schema has, and how wide the columns are. Another release's schema
+// lacks those that are new in this one.
+type Catalog struct {
+	relations []relation // of this release
+	prefix    string     // of a table's name
+	widths    map[string][]int16
+}
+
+// Column is a column of a table, or with an empty name the whole table.
+type Column struct {
+	Table, Name string
+}
+
+// String implements [fmt.Stringer].
+func (c Column) String() string { return strings.TrimSuffix(c.Table+"."+c.Name, ".") }
+
+// ReadCatalog describes a schema; empty: the schema on the connection's search path. It is an error if the schema has none of the
+// tables.
+func ReadCatalog(ctx context.Context, conn *pgx.Conn, schema string) (Catalog, error) {
+	c := Catalog{relations: newTables().relations, widths: make(map[string][]int16)}
+	if schema != "" {
+		c.prefix = pgx.Identifier{schema}.Sanitize() + "."
+	}
+	rows, err := conn.Query(ctx, catalogSQL, c.prefix, Tables())
+	if err != nil {
+		return c, fmt.Errorf("catalog: %w", err)
+	}
+	found := make(map[Column]int16)
+	var column Column
+	var width int16
+	_, err = pgx.ForEachRow(rows, []any{&column.Table, &column.Name, &width}, func() error {
+		found[column] = width
+		return nil
+	})
+	if err != nil {
+		return c, fmt.Errorf("catalog: %w", err)
+	}
+	for _, r := range c.relations {
+		c.add(r, found)
+	}
+	if len(c.widths) == 0 {
+		return c, fmt.Errorf("catalog: schema %q has none of the projection's tables", schema)
+	}
+	return c, nil
+}
+
+// add adds a table's widths, 0 for a column that isn't there. A table without the column of the phone system can't be read by phone system,
+// and counts as missing.
+func (c *Catalog) add(r relation, found map[Column]int16) {
+	widths := make([]int16, len(r.columns))
+	for i, name := range r.columns {
+		widths[i] = found[Column{r.name, name}]
+	}
+	if widths[0] != 0 {
+		c.widths[r.name] = widths
+	}
+}
+
+// Missing returns the tables and columns that the schema lacks.
+func (c Catalog) Missing() []Column {
+	var missing []Column
+	for _, r := range c.relations {
+		widths, ok := c.widths[r.name]
+		if !ok {
+			missing = append(missing, Column{Table: r.name})
+		}
+		for i, width := range widths {
+			if width == 0 {
+				missing = append(missing, Column{r.name, r.columns[i]})
+			}
+		}
+	}
+	return missing
+}
+
+// Intersect returns the catalog without the tables and columns that the other one lacks.
+func (c Catalog) Intersect(other Catalog) Catalog {
+	both := Catalog{relations: c.relations, prefix: c.prefix, widths: make(map[string][]int16)}
+	for table, widths := range c.widths {
+		others, ok := other.widths[table]
+		if !ok {
+			continue
+		}
+		common := slices.Clone(widths)
+		for i := range common {
+			if others[i] == 0 {
+				common[i] = 0
+			}
+		}
+		both.widths[table] = common
+	}
+	return both
+}
+
+// having returns those of the named tables that the schema has.
+func (c Catalog) having(tables []string) []relation {
+	var list []relation
+	for _, r := range c.relations {
+		if c.widths[r.name] != nil && slices.Contains(tables, r.name) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// columns lists the names of a table's columns that the schema has.
+func (c Catalog) columns(r relation) string {
+	var names []string
+	for i, width := range c.widths[r.name] {
+		if width != 0 {
+			names = append(names, r.columns[i])
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// PhoneSystemIDs returns the phone systems of which any table has rows, in order. [uuid.Nil] is among them if there are rows that belong
+// to no single system. The cost depends on the number of systems, not of rows.
+func PhoneSystemIDs(ctx context.Context, conn *pgx.Conn, c Catalog) ([]uuid.UUID, error) {
+	var selections []string
+	for _, r := range c.having(Tables()) {
+		if r.global() {
+			selections = append(selections, fmt.Sprintf("select '%s'::uuid where exists (select from %s%s)", uuid.Nil, c.prefix, r.name))
+		} else {
+			selections = append(selections, fmt.Sprintf(phoneSystemIDsSQL, c.prefix+r.name, r.columns[0]))
+		}
+	}
+	rows, err := conn.Query(ctx, strings.Join(selections, " union ")+" order by 1")
+	if err != nil {
+		return nil, fmt.Errorf("phone systems: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
+		err = row.Scan((*[16]byte)(&id))
+		return id, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("phone systems: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"callboard/projector/fold"
+)
+
+// copyBuffer is how many bytes of rows are encoded before they are sent: less than one message of COPY takes.
+const copyBuffer = 32 << 10
+
+// CopyInto writes what was folded from nothing, some phone systems of a partition, into tables that have no row of theirs, and the
+// partition's position. It returns the number of rows.
+func (tx *Tx) CopyInto(ctx context.Context, c ChangeSet) (rows int64, err error) {
+	if rows, err = tx.copyState(ctx, c.State); err != nil {
+		return 0, err
+	}
+	var batch pgx.Batch
+	queueMessageCounts(&batch, c.To.Partition, c.MessageCounts)
+	queueDeadLetters(&batch, c)
+	queuePosition(&batch, c.To)
+	if err := tx.send(ctx, &batch); err != nil {
+		return 0, fmt.Errorf("write: %w", err)
+	}
+	return rows, nil
+}
+
+// ReplaceSystem replaces the rows of one phone system by those of a state that started from nothing and holds only that system. It returns
+// the number of rows. [uuid.Nil] stands for the rows of no single system.
+func (tx *Tx) ReplaceSystem(ctx context.Context, system uuid.UUID, state *fold.State) (rows int64, err error) {
+	for _, r := range tx.store.tables.relations {
+		if r.global() {
+			if system == uuid.Nil {
+				_, err = tx.tx.Exec(ctx, "delete from "+r.name)
+			}
+		} else {
+			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1", r.name, r.columns[0]), pgUUID(system))
+		}
+		if err != nil {
+			return 0, fmt.Errorf("delete from %s: %w", r.name, err)
+		}
+	}
+	return tx.copyState(ctx, state)
+}
+
+// copyState copies the rows of a state that started from nothing into the tables, and returns their number. The rows lie in the order in
+// which they are read: by phone system, then by time, then by key. The error is [ErrRange] where an integer doesn't fit, and
+// PostgreSQL's own where it refuses a value.
+func (tx *Tx) copyState(ctx context.Context, state *fold.State) (rows int64, err error) {
+	catalog, err := tx.store.ownCatalog(ctx, tx.tx.Conn())
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range catalog.relations {
+		n, err := r.copyIn(ctx, tx.tx.Conn(), state, catalog)
+		if err != nil {
+			return 0, fmt.Errorf("copy %s: %w", r.name, err)
+		}
+		rows += n
+	}
+	return rows, nil
+}
+
+// ownCatalog describes the schema on the search path. It is read once.
+func (s *Store) ownCatalog(ctx context.Context, conn *pgx.Conn) (Catalog, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.catalog == nil {
+		c, err := ReadCatalog(ctx, conn, "")
+		if err != nil {
+			return c, err
+		}
+		if missing := c.Missing(); len(missing) > 0 {
+			return c, fmt.Errorf("copy: the schema lacks %v", missing)
+		}
+		s.catalog = &c
+	}
+	return *s.catalog, nil
+}
+
+func (r relation) copyIn(ctx context.Context, conn *pgx.Conn, state *fold.State, c Catalog) (int64, error) {
+	from, to := io.Pipe()
+	encoding := make(chan error, 1)
+	go func() {
+		err := r.encodeCopy(to, state, c.widths[r.name])
+		to.CloseWithError(err)
+		encoding <- err
+	}()
+	tag, err := conn.PgConn().CopyFrom(ctx, from, c.copyInStatement(r))
+	from.Close()
+	// A closed pipe means that the copy has failed before.
+	if encodingErr := <-encoding; encodingErr != nil && !errors.Is(encodingErr, io.ErrClosedPipe) {
+		return 0, encodingErr
+	}
+	return tag.RowsAffected(), err
+}
+
+func (c Catalog) copyInStatement(r relation) string {
+	return fmt.Sprintf("copy %s (%s) from stdin (format binary)", r.name, c.columns(r))
+}
+
+// encodeCopy writes the state's rows as a whole COPY.
+func (r relation) encodeCopy(w io.Writer, state *fold.State, widths []int16) error {
+	out := bufio.NewWriterSize(w, copyBuffer)
+	if _, err := out.Write(append([]byte(copySignature), make([]byte, copyHeader-len(copySignature))...)); err != nil {
+		return err
+	}
+	for row, err := range r.encode(state, true, widths, "") {
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	if _, err := out.Write(binary.BigEndian.AppendUint16(nil, copyEnd)); err != nil {
+		return err
+	}
+	return out.Flush()
+}

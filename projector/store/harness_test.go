@@ -1,0 +1,181 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"pgregory.net/rapid"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/events/sample"
+	"callboard/projector/fold"
+	"callboard/projector/fold/foldtest"
+	"callboard/projector/store"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m) }
+
+func TestImports(t *testing.T) { eventstest.Imports(t) }
+
+// failer is the part of [testing.T] that [rapid.T] has, too.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func stream() store.Stream {
+	return store.Stream{Name: "PHONES", Created: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
+}
+
+// openStore opens a store on a new database, as callboard_projector.
+func openStore(tb testing.TB) (*store.Store, *schematest.Database, *pgxpool.Pool) {
+	tb.Helper()
+	database := schematest.New(tb)
+	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_projector"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config.ConnConfig.RuntimeParams["search_path"] = "projection"
+	pool, err := pgxpool.NewWithConfig(tb.Context(), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(pool.Close)
+	return store.New(pool), database, pool
+}
+
+// connect opens a connection as callboard_projector with a schema on its search path.
+func connect(tb testing.TB, database *schematest.Database, schema string) *pgx.Conn {
+	tb.Helper()
+	config, err := pgx.ParseConfig(database.RoleURL("callboard_projector"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config.RuntimeParams["search_path"] = schema
+	conn, err := pgx.ConnectConfig(tb.Context(), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func claim(t failer, s *store.Store) store.Position {
+	t.Helper()
+	position, err := s.Claim(context.Background(), stream(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return position
+}
+
+// write writes a change set in a transaction of its own.
+func write(t failer, s *store.Store, changes store.ChangeSet) {
+	t.Helper()
+	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error { return tx.Write(context.Background(), changes) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// applyBatch folds a batch and writes it, and returns the position behind it.
+func applyBatch(t failer, s *store.Store, from store.Position, batch []foldtest.TimedEvent) store.Position {
+	t.Helper()
+	to := from
+	to.Sequence += uint64(len(batch))
+	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error {
+		state, err := tx.Load(context.Background(), from.Partition, eventsOf(batch))
+		if err != nil {
+			return err
+		}
+		foldInto(state, batch)
+		return tx.Write(context.Background(), store.ChangeSet{From: from, To: to, State: state})
+	})
+	if err != nil {
+		t.Fatalf("batch: %v", err)
+	}
+	return to
+}
+
+// applyInBatches applies a history in batches of random sizes.
+func applyInBatches(r *rapid.T, s *store.Store, position store.Position, history []foldtest.TimedEvent, each func()) {
+	for rest := history; len(rest) > 0; {
+		n := rapid.IntRange(1, len(rest)).Draw(r, "batch")
+		position = applyBatch(r, s, position, rest[:n])
+		rest = rest[n:]
+		each()
+	}
+}
+
+func eventsOf(batch []foldtest.TimedEvent) []events.Event {
+	list := make([]events.Event, len(batch))
+	for i, e := range batch {
+		list[i] = e.Event
+	}
+	return list
+}
+
+// foldInto folds a history. An event that contradicts the state changes nothing; the projector would record a dead letter.
+func foldInto(state *fold.State, history []foldtest.TimedEvent) {
+	for _, e := range history {
+		_, _ = state.Fold(e.Event, e.At)
+	}
+}
+
+// folded folds a history from nothing.
+func folded(history []foldtest.TimedEvent) *fold.State {
+	state := &fold.State{Partition: 3}
+	foldInto(state, history)
+	return state
+}
+
+// foldedCompany folds the history of a simulated phone company.
+func foldedCompany(systems, calls int) *fold.State {
+	company := sample.New(sample.Config{Seed: 1, Systems: systems, Calls: calls})
+	return folded(timed(company, events.Time(1_700_000_000_000)))
+}
+
+// timed gives the events of a company times, a millisecond apart.
+func timed(company *sample.Company, at events.Time) []foldtest.TimedEvent {
+	var history []foldtest.TimedEvent
+	for e := range company.Directory() {
+		at++
+		history = append(history, foldtest.TimedEvent{Event: e, At: at})
+	}
+	for e := range company.History() {
+		at++
+		history = append(history, foldtest.TimedEvent{Event: e, At: at})
+	}
+	return history
+}
+
+func copyState(t failer, conn *pgx.Conn, state *fold.State) int64 {
+	t.Helper()
+	rows, err := store.CopyState(context.Background(), conn, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func readCatalog(t failer, conn *pgx.Conn, schema string) store.Catalog {
+	t.Helper()
+	c, err := store.ReadCatalog(context.Background(), conn, schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func exec(tb testing.TB, database *schematest.Database, sql string) {
+	tb.Helper()
+	if _, err := database.Pool(tb).Exec(tb.Context(), sql); err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,9 +1,0 @@
--- The stream has lost the message that had this sequence, and this letter is of the one that has it now.
-update control.dead_letter
-set partition = $4, subject = $5, header = $6, data = $7, reason = $8, stored_at = $9, recorded_at = now(),
-    generation = (select id from generation),
-    retry_requested_at = null, resolution = null, resolved_at = null, retry_position = null, retry_clock = null, retry_seq = null
-where stream = $1
-  and stream_created = $2
-  and sequence = $3
-  and stored_at <> $9

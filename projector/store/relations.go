@@ -1,0 +1,191 @@
+package store
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events"
+	"callboard/projector/fold"
+)
+
+// tables are the tables whose rows follow from events.
+type tables struct {
+	phoneSystems    entity[fold.Key, fold.PhoneSystem]
+	groups          entity[fold.Key, fold.Group]
+	extensions      entity[fold.Key, fold.Extension]
+	phones          entity[fold.Key, fold.Phone]
+	phoneNumbers    entity[fold.Key, fold.PhoneNumber]
+	agentConfigs    entity[fold.Key, fold.AgentConfig]
+	callGroups      entity[fold.Key, fold.CallGroup]
+	callMenus       entity[fold.Key, fold.CallMenu]
+	representatives entity[fold.Key, fold.Representative]
+	classifications entity[fold.ClassificationKey, fold.Classification]
+	callLogs        entity[fold.Key, fold.CallLog]
+	transcripts     entity[fold.OwnerRowKey, fold.Transcript]
+	recordings      entity[fold.RecordingKey, fold.Recording]
+	analyses        entity[fold.Key, fold.Analysis]
+	voicemails      entity[fold.Key, fold.Voicemail]
+	tombstones      entity[fold.TombstoneKey, fold.Tombstone]
+
+	relations []relation // all of them, and those that are never loaded
+}
+
+func newTables() *tables {
+	t := &tables{
+		phoneSystems: phoneSystems(), groups: groups(), extensions: extensions(), phones: phones(), phoneNumbers: phoneNumbers(),
+		agentConfigs: agentConfigs(), callGroups: callGroups(), callMenus: callMenus(), representatives: representatives(),
+		classifications: classifications(), callLogs: callLogs(), transcripts: transcripts(), recordings: recordings(),
+		analyses: analyses(), voicemails: voicemails(), tombstones: tombstones(),
+	}
+	t.relations = []relation{
+		t.phoneSystems.relation(), t.groups.relation(), t.extensions.relation(), t.phones.relation(), t.phoneNumbers.relation(),
+		t.agentConfigs.relation(), t.callGroups.relation(), t.callMenus.relation(), t.representatives.relation(),
+		t.classifications.relation(), t.callLogs.relation(), extensionCalls().relation(), t.transcripts.relation(),
+		transcriptTexts().relation(), t.recordings.relation(), t.analyses.relation(), extensionAnalyses().relation(),
+		t.voicemails.relation(), t.tombstones.relation(), dayCounts().relation(), referenceCounts().relation(),
+	}
+	return t
+}
+
+// entity ties a table to its rows in a [fold.State].
+type entity[K, R comparable] struct {
+	table[R]
+	rows   func(*fold.State) *fold.Table[K, R]
+	keyRow func(K) R            // a row with nothing but its key
+	load   func(*fold.State, R) // nil where the table is never loaded
+
+	// createdAt is the time by which a phone system's rows are read in order; nil: they are read in the order of their keys.
+	createdAt func(*fold.State, *R) events.Time
+}
+
+func (e entity[K, R]) relation() relation {
+	r := e.table.relation(func(s *fold.State) iter.Seq[*R] { return e.rows(s).Rows() }, e.createdAt)
+	r.queueChanges = e.queueChanges
+	return r
+}
+
+func (e entity[K, R]) queueChanges(batch *pgx.Batch, s *fold.State) {
+	upserts, deletes := e.rows(s).Changes()
+	if len(deletes) > 0 {
+		batch.Queue(e.deleteSQL, e.bindKeys(e.keyRows(deletes))...)
+	}
+	if len(upserts) > 0 {
+		batch.Queue(e.upsertSQL, e.bind(upserts)...)
+	}
+}
+
+func (e entity[K, R]) keyRows(keys []K) []R {
+	rows := make([]R, len(keys))
+	for i, key := range keys {
+		rows[i] = e.keyRow(key)
+	}
+	return rows
+}
+
+// relation is a table without the Go type of its rows.
+type relation struct {
+	name    string
+	key     int // how many of the columns
+	columns []string
+	format  []func(value []byte) string // by column
+
+	queueChanges func(*pgx.Batch, *fold.State)
+
+	// encode yields a state's rows as COPY's binary format has them, each behind a prefix and valid until the next one. A width of 0 is a
+	// column that isn't there. It ends at an error.
+	encode func(state *fold.State, sorted bool, widths []int16, prefix string) iter.Seq2[[]byte, error]
+}
+
+// global tells whether the table's rows belong to no single phone system.
+func (r relation) global() bool { return r.name == "phone_system_group" }
+
+// Tables returns the names of the tables whose rows follow from events.
+func Tables() []string {
+	var list []string
+	for _, r := range newTables().relations {
+		list = append(list, r.name)
+	}
+	return list
+}
+
+func (t table[R]) relation(all func(*fold.State) iter.Seq[*R], createdAt func(*fold.State, *R) events.Time) relation {
+	r := relation{name: t.name, key: t.key}
+	for _, c := range t.columns {
+		r.columns, r.format = append(r.columns, c.name), append(r.format, c.format)
+	}
+	r.encode = func(state *fold.State, sorted bool, widths []int16, prefix string) iter.Seq2[[]byte, error] {
+		rows := all(state)
+		if sorted {
+			rows = t.sorted(rows, func(row *R) events.Time {
+				if createdAt == nil {
+					return 0
+				}
+				return createdAt(state, row)
+			})
+		}
+		return t.encodeRows(rows, widths, prefix)
+	}
+	return r
+}
+
+// sorted yields rows by phone system, which is the first column, then by time, then by the rest of the key.
+func (t table[R]) sorted(rows iter.Seq[*R], createdAt func(*R) events.Time) iter.Seq[*R] {
+	type timed struct {
+		at  events.Time
+		row *R
+	}
+	var order []timed
+	for row := range rows {
+		order = append(order, timed{createdAt(row), row})
+	}
+	slices.SortFunc(order, func(a, b timed) int {
+		by := cmp.Or(t.columns[0].compare(a.row, b.row), cmp.Compare(a.at, b.at))
+		for i := 1; by == 0 && i < t.key; i++ {
+			by = t.columns[i].compare(a.row, b.row)
+		}
+		return by
+	})
+	return func(yield func(*R) bool) {
+		for _, o := range order {
+			if !yield(o.row) {
+				return
+			}
+		}
+	}
+}
+
+func (t table[R]) encodeRows(rows iter.Seq[*R], widths []int16, prefix string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		var buffer []byte
+		for row := range rows {
+			var err error
+			buffer, err = t.encode(append(buffer[:0], prefix...), row, widths)
+			if !yield(buffer, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// encode appends a row as COPY's binary format has it: the number of its columns, then each column.
+func (t table[R]) encode(dst []byte, row *R, widths []int16) ([]byte, error) {
+	at, present := len(dst), 0
+	dst = append(dst, 0, 0) // the number of columns, set below
+	var err error
+	for i, width := range widths {
+		if width == 0 {
+			continue
+		}
+		present++
+		if dst, err = t.columns[i].encode(dst, row, width); err != nil {
+			return dst, fmt.Errorf("%s.%s: %w", t.name, t.columns[i].name, err)
+		}
+	}
+	binary.BigEndian.PutUint16(dst[at:], uint16(present))
+	return dst, nil
+}

@@ -1,0 +1,519 @@
+package store_test
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events"
+	"callboard/projector/fold"
+	"callboard/projector/fold/foldtest"
+	"callboard/projector/store"
+	"callboard/schema/schematest"
+)
+
+// allSystems are the systems of foldtest's histories, and none.
+func allSystems() []uuid.UUID { return []uuid.UUID{uuid.Nil, foldtest.ID(1), foldtest.ID(2)} }
+
+// describe returns the rows' bytes as text, by table and key.
+func describe(t failer, rows iter.Seq2[store.Row, error]) map[string]string {
+	t.Helper()
+	list := map[string]string{}
+	for row, err := range rows {
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := fmt.Sprintf("%s %x", row.Table, row.Key)
+		if _, twice := list[key]; twice {
+			t.Fatalf("%s comes twice", key)
+		}
+		fields := make([]string, len(row.Fields))
+		for i, field := range row.Fields {
+			if fields[i] = hex.EncodeToString(field); field == nil {
+				fields[i] = "null"
+			}
+		}
+		list[key] = fmt.Sprintf("%s %d %s", row.System, row.Size(), strings.Join(fields, " "))
+	}
+	return list
+}
+
+type tableOfSystem struct {
+	table  string
+	system uuid.UUID
+}
+
+func digests(t failer, rows iter.Seq2[store.Row, error]) map[tableOfSystem]store.Digest {
+	t.Helper()
+	sums := map[tableOfSystem]store.Digest{}
+	for row, err := range rows {
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := tableOfSystem{row.Table, row.System}
+		sum := sums[at]
+		sum.Add(row)
+		sums[at] = sum
+	}
+	return sums
+}
+
+// checkStored checks that the stored rows equal the folded ones, byte for byte, and returns their number.
+func checkStored(t failer, conn *pgx.Conn, state *fold.State, systems []uuid.UUID) int {
+	t.Helper()
+	c := readCatalog(t, conn, "projection")
+	tables := store.Tables()
+	want := describe(t, store.FoldedRows(state, c, tables))
+	got := describe(t, store.StoredRows(context.Background(), conn, c, tables, systems))
+	for key, row := range want {
+		if got[key] != row {
+			t.Fatalf("%s: stored row = %s, want %s", key, got[key], row)
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("stored rows = %d, want %d", len(got), len(want))
+	}
+	sums := digests(t, store.StoredRows(context.Background(), conn, c, tables, systems))
+	if !maps.Equal(sums, digests(t, store.FoldedRows(state, c, tables))) {
+		t.Fatal("digests of stored and folded rows differ")
+	}
+	return len(got)
+}
+
+func TestStoredRows_LargeRowsAndMany(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, schematest.New(t), "projection")
+	state := foldedCompany(3, 300)
+	long := strings.Repeat("Hello, Zoë. ", 200_000)
+	_, err := state.Fold(events.Changed(&events.Transcript{
+		PhoneSystemID: foldtest.ID(1), VoicemailID: events.Some(foldtest.ID(40)), Version: 1, Status: events.TranscriptCompleted,
+		Text: events.Some(long),
+	}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyState(t, conn, state)
+	systems, err := store.PhoneSystemIDs(t.Context(), conn, readCatalog(t, conn, "projection"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := checkStored(t, conn, state, systems); n < 1000 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+func TestStoredRows_OfSomeTablesAndSystems(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, schematest.New(t), "projection")
+	history := foldtest.FullHistory()
+	history = append(history, foldtest.TimedEvent{Event: events.Changed(&events.Voicemail{ID: foldtest.ID(40), PhoneSystemID: foldtest.ID(2), Version: 1})})
+	copyState(t, conn, folded(history))
+	c := readCatalog(t, conn, "projection")
+	for _, test := range []struct {
+		name    string
+		tables  []string
+		systems []uuid.UUID
+		want    map[tableOfSystem]int64
+	}{
+		{"one of each", []string{"voicemail"}, []uuid.UUID{foldtest.ID(2)}, map[tableOfSystem]int64{{"voicemail", foldtest.ID(2)}: 1}},
+		{
+			"two tables, two systems", []string{"voicemail", "phone_system"}, allSystems()[1:],
+			map[tableOfSystem]int64{{"voicemail", foldtest.ID(1)}: 2, {"voicemail", foldtest.ID(2)}: 1, {"phone_system", foldtest.ID(1)}: 1},
+		},
+		{
+			"of no system", store.Tables(), []uuid.UUID{uuid.Nil},
+			map[tableOfSystem]int64{{"phone_system_group", uuid.Nil}: 2, {"classification", uuid.Nil}: 1},
+		},
+		{"groups are of no system", []string{"phone_system_group"}, allSystems()[1:], map[tableOfSystem]int64{}},
+		{"no systems", store.Tables(), nil, map[tableOfSystem]int64{}},
+		{"no tables", nil, allSystems(), map[tableOfSystem]int64{}},
+	} {
+		got := map[tableOfSystem]int64{}
+		for at, sum := range digests(t, store.StoredRows(t.Context(), conn, c, test.tables, test.systems)) {
+			got[at] = sum.Rows
+		}
+		if !maps.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestStoredRows_StoppingEarlyKeepsTheConnection(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, schematest.New(t), "projection")
+	copyState(t, conn, foldedCompany(2, 300))
+	c := readCatalog(t, conn, "projection")
+	systems, err := store.PhoneSystemIDs(t.Context(), conn, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range store.StoredRows(t.Context(), conn, c, []string{"call_log"}, systems) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if err := conn.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStoredRows_EndAtAnError(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, schematest.New(t), "projection")
+	copyState(t, conn, folded(foldtest.FullHistory()))
+	c := readCatalog(t, conn, "projection")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	n := 0
+	for _, err := range store.StoredRows(ctx, conn, c, store.Tables(), allSystems()) {
+		if n++; err == nil {
+			t.Error("a row")
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d errors, want 1", n)
+	}
+}
+
+func TestFoldedRows_EndAtAnError(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, schematest.New(t), "projection")
+	state := folded(foldtest.FullHistory())
+	voicemail := fold.Voicemail{Key: fold.Key{System: foldtest.ID(1), ID: foldtest.ID(49)}, Duration: 1 << 31}
+	state.Voicemails.Put(voicemail.Key, voicemail)
+	var last error
+	for _, err := range store.FoldedRows(state, readCatalog(t, conn, "projection"), []string{"voicemail", "tombstone"}) {
+		if last != nil {
+			t.Error("it goes on")
+		}
+		last = err
+	}
+	if last == nil || !strings.Contains(last.Error(), "voicemail.duration") {
+		t.Errorf("error %v", last)
+	}
+}
+
+// A schema of another release is compared by what both releases have.
+func TestCatalog_WithoutSomeTablesAndColumns(t *testing.T) {
+	t.Parallel()
+	s, database, pool := openStore(t)
+	applyBatch(t, s, claim(t, s), foldtest.FullHistory())
+	for _, change := range []string{
+		"alter table projection.call_log drop column tags, drop column recording_duration",
+		"alter table projection.call_log alter column duration type bigint",
+		"alter table projection.phone add column colour text not null default 'black'",
+		"drop table projection.tombstone",
+		"alter table projection.day_count rename column system_id to owner",
+	} {
+		exec(t, database, change)
+	}
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	var missing []string
+	for _, c := range readCatalog(t, conn.Conn(), "projection").Missing() {
+		missing = append(missing, c.String())
+	}
+	if want := []string{"call_log.tags", "call_log.recording_duration", "tombstone", "day_count"}; !slices.Equal(missing, want) {
+		t.Errorf("missing %v, want %v", missing, want)
+	}
+	if n := checkStored(t, conn.Conn(), folded(foldtest.FullHistory()), allSystems()); n == 0 {
+		t.Error("no rows")
+	}
+	if _, err := store.PhoneSystemIDs(t.Context(), conn.Conn(), readCatalog(t, conn.Conn(), "projection")); err != nil {
+		t.Error(err)
+	}
+	if _, err := store.ReadCatalog(t.Context(), conn.Conn(), "generation_404"); err == nil {
+		t.Error("a schema that isn't there has a shape")
+	}
+}
+
+// A change to any one field of any table gives another digest.
+func TestDigest_ChangesWithAnyField(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	copyState(t, connect(t, database, "projection"), folded(foldtest.FullHistory()))
+	conn, err := pgx.Connect(t.Context(), database.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	c := readCatalog(t, conn, "projection")
+	tables := store.Tables()
+	sum := func(table string) (sum store.Digest) {
+		for row, err := range store.StoredRows(t.Context(), conn, c, []string{table}, append(allSystems(), foldtest.ID(9))) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum.Add(row)
+		}
+		return sum
+	}
+	for _, table := range tables {
+		before := sum(table)
+		if before.Rows == 0 || !before.Equal(sum(table)) {
+			t.Errorf("%s: %d rows, or another digest the second time", table, before.Rows)
+		}
+		for _, column := range store.Columns(table) {
+			tx, err := conn.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = tx.Exec(t.Context(), fmt.Sprintf("update projection.%[1]s set %[2]s = %[3]s where ctid = (select min(ctid) from projection.%[1]s)",
+				table, column, changed(t, tx, table, column)))
+			if err != nil {
+				t.Fatalf("%s.%s: %v", table, column, err)
+			}
+			if after := sum(table); after.Rows != before.Rows || after.Equal(before) {
+				t.Errorf("%s.%s: the same digest, or %d rows instead of %d", table, column, after.Rows, before.Rows)
+			}
+			if err := tx.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// typeOf is a column's type as PostgreSQL calls it.
+func typeOf(t *testing.T, tx pgx.Tx, table, column string) string {
+	t.Helper()
+	var name string
+	err := tx.QueryRow(t.Context(), `
+		select format_type(atttypid, atttypmod) from pg_attribute
+		where attrelid = to_regclass('projection.' || $1) and attname = $2`, table, column).Scan(&name)
+	if err != nil {
+		t.Fatalf("%s.%s: %v", table, column, err)
+	}
+	return name
+}
+
+// changed is an expression that differs from a column's value.
+func changed(t *testing.T, tx pgx.Tx, table, column string) string {
+	t.Helper()
+	name := typeOf(t, tx, table, column)
+	change, ok := map[string]string{
+		"text":                     "coalesce(%s || 'x', '')",
+		"json":                     "(coalesce(%s::text, '[]') || ' ')::json",
+		"uuid":                     "'" + foldtest.ID(9).String() + "'",
+		"uuid[]":                   "%s || '" + foldtest.ID(9).String() + "'::uuid",
+		"smallint":                 "coalesce(%s + 1, 0)",
+		"integer":                  "coalesce(%s + 1, 0)",
+		"bigint":                   "coalesce(%s + 1, 0)",
+		"double precision":         "coalesce(%s + 1, 0)",
+		"boolean":                  "not %s",
+		"timestamp with time zone": "coalesce(%s + interval '1 ms', to_timestamp(0))",
+		"date":                     "%s + 1",
+		"bytea":                    `coalesce(%s || '\x00', '\x')`,
+	}[name]
+	if !ok {
+		t.Fatalf("%s.%s is %s, which this test doesn't know", table, column, name)
+	}
+	return strings.ReplaceAll(change, "%s", column)
+}
+
+func TestDigest_IgnoresTheOrder(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, schematest.New(t), "projection")
+	c := readCatalog(t, conn, "projection")
+	sum := func(extensions ...int) (sum store.Digest) {
+		var history []foldtest.TimedEvent
+		for _, n := range extensions {
+			history = append(history, foldtest.TimedEvent{
+				Event: events.Changed(&events.Extension{ID: foldtest.ID(n), PhoneSystemID: foldtest.ID(1), Version: 1}),
+			})
+		}
+		for row, err := range store.FoldedRows(folded(history), c, []string{"extension"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum.Add(row)
+		}
+		return sum
+	}
+	if !sum(1, 2, 3).Equal(sum(3, 1, 2)) {
+		t.Error("the order matters")
+	}
+	if sum(1, 2).Equal(sum(1, 3)) || sum(1).Equal(sum()) {
+		t.Error("what is in the set doesn't")
+	}
+	if (sum() != store.Digest{}) {
+		t.Error("no rows aren't the zero digest")
+	}
+}
+
+func TestDigest_AllocatesNothing(t *testing.T) {
+	conn := connect(t, schematest.New(t), "projection")
+	var sum store.Digest
+	for row, err := range store.FoldedRows(folded(foldtest.FullHistory()), readCatalog(t, conn, "projection"), []string{"call_log"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := testing.AllocsPerRun(10, func() { sum.Add(row) }); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	}
+}
+
+// Values have the widths of their columns and are formatted like PostgreSQL does. Every column has a value in the full history.
+func TestFormat_EveryColumn(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	conn := connect(t, database, "projection")
+	state := folded(append(foldtest.FullHistory(), foldtest.TimedEvent{Event: events.Changed(&events.Analysis{
+		ID: foldtest.ID(89), PhoneSystemID: foldtest.ID(1), Version: 1, CallID: foldtest.ID(30), Status: events.AnalysisCompleted, CreatedAt: 9,
+		EmployeeSentiment: &events.Sentiment{Code: "calm", Score: events.Some(1e21)},
+		OverallSentiment:  &events.Sentiment{Score: events.Some(0.1)}, CustomerSentiment: &events.Sentiment{Score: events.Some(-1e-9)},
+		ScorecardScore: events.Some[float64](100), Representative: &events.RepresentativeRole{
+			State: "identified", ID: events.Some(foldtest.ID(70)), Confidence: events.Some(0.75), Source: events.Some("voice"),
+		},
+		Category: events.Some("sales"), SentimentSource: events.Some("model"),
+	})}))
+	copyState(t, conn, state)
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := readCatalog(t, conn, "projection")
+	for _, table := range store.Tables() {
+		shown := make([][]string, len(store.Columns(table)))
+		for row, err := range store.FoldedRows(state, c, []string{table}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, column := range store.Columns(table) {
+				shown[i] = append(shown[i], store.Format(table, column, row.Fields[i]))
+			}
+		}
+		for i, column := range store.Columns(table) {
+			checkFormat(t, tx, table, column, shown[i])
+		}
+	}
+}
+
+func checkFormat(t *testing.T, tx pgx.Tx, table, column string, shown []string) {
+	t.Helper()
+	expression, ok := map[string]string{
+		"text":                     `'"' || replace(replace(replace(%s, '\', '\\'), '"', '\"'), e'\n', '\n') || '"'`,
+		"json":                     "left(%[1]s::text, 60) || case when length(%[1]s::text) > 60 then '…' else '' end",
+		"uuid":                     "%s::text",
+		"uuid[]":                   "array_to_string(%s, ',')",
+		"smallint":                 "%s::text",
+		"integer":                  "%s::text",
+		"bigint":                   "%s::text",
+		"double precision":         "%s::text",
+		"boolean":                  "%s::text",
+		"timestamp with time zone": `to_char(%s at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+		"date":                     "to_char(%s, 'YYYY-MM-DD')",
+		"bytea":                    "encode(%s, 'hex')",
+	}[typeOf(t, tx, table, column)]
+	if !ok {
+		t.Fatalf("%s.%s: this test doesn't know its type", table, column)
+	}
+	result, err := tx.Query(t.Context(), fmt.Sprintf("select coalesce(%s, 'null') from %s", fmt.Sprintf(expression, column), table))
+	if err != nil {
+		t.Fatalf("%s.%s: %v", table, column, err)
+	}
+	want, err := pgx.CollectRows(result, pgx.RowTo[string])
+	if err != nil {
+		t.Fatalf("%s.%s: %v", table, column, err)
+	}
+	slices.Sort(want)
+	slices.Sort(shown)
+	if !slices.Equal(shown, want) {
+		t.Errorf("%s.%s is shown as %q, want %q", table, column, shown, want)
+	}
+	if !slices.ContainsFunc(shown, func(s string) bool { return s != "null" }) {
+		t.Errorf("%s.%s: the full history has no value for it", table, column)
+	}
+}
+
+func TestFormat_OddValues(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, table, column string
+		value               []byte
+		want                string
+	}{
+		{"null", "call_log", "call_sid", nil, "null"},
+		{"an empty text", "call_log", "call_sid", []byte{}, `""`},
+		{"a text that reads null", "call_log", "call_sid", []byte("null"), `"null"`},
+		{"a text of 60", "call_log", "call_sid", []byte(strings.Repeat("ë", 60)), `"` + strings.Repeat("ë", 60) + `"`},
+		{"a text of 61", "call_log", "call_sid", []byte(strings.Repeat("ë", 61)), `"` + strings.Repeat("ë", 60) + `"…`},
+		{"control characters", "call_log", "call_sid", []byte("\x1b[2J"), `"\x1b[2J"`},
+		{"a long json", "call_log", "tags", []byte(strings.Repeat("1", 61)), strings.Repeat("1", 60) + "…"},
+		{"no uuid", "call_log", "id", []byte{1}, "01"},
+		{"no integer", "call_log", "duration", []byte{1, 2, 3}, "010203"},
+		{"a small integer", "phone_system", "partition", []byte{0xff, 0xfe}, "-2"},
+		{"no float", "classification", "score", []byte{1}, "01"},
+		{"no boolean", "call_log", "is_edited", nil, "null"},
+		{"no boolean's length", "call_log", "is_edited", []byte{1, 2}, "0102"},
+		{"no time", "call_log", "created_at", []byte{1}, "01"},
+		{"no date", "day_count", "day", []byte{1}, "01"},
+		{"a date before 2000", "day_count", "day", []byte{0xff, 0xff, 0xff, 0xff}, "1999-12-31"},
+		{"no list", "phone_system_group", "phone_system_ids", make([]byte, 21), strings.Repeat("00", 21)},
+	} {
+		if got := store.Format(test.table, test.column, test.value); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+func TestPhoneSystemIDs_OfAnyTable(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	conn := connect(t, database, "projection")
+	c := readCatalog(t, conn, "projection")
+	if list, err := store.PhoneSystemIDs(t.Context(), conn, c); err != nil || len(list) > 0 {
+		t.Errorf("empty tables: %v, %v", list, err)
+	}
+	gone := events.Identity{Entity: events.EntityRecording, System: foldtest.ID(2), Key: "RE9", Version: 4}
+	copyState(t, conn, folded(append(foldtest.FullHistory(), foldtest.TimedEvent{Event: events.Deleted(gone)})))
+	if list, err := store.PhoneSystemIDs(t.Context(), conn, c); err != nil || !slices.Equal(list, allSystems()) {
+		t.Errorf("%v, %v, want %v", list, err, allSystems())
+	}
+}
+
+// The cost is about an index entry per system and table, however many rows there are.
+func TestPhoneSystemIDs_CostDoesNotDependOnRows(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	conn := connect(t, database, "projection")
+	c := readCatalog(t, conn, "projection")
+	_, err := conn.Exec(t.Context(), `
+		insert into tombstone
+		select ('00000000-0000-4000-8000-00000000000' || n % 3 + 1)::uuid, 'call', n::text, 1, '', '`+uuid.Nil.String()+`'
+		from generate_series(1, 30000) as n`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() (n int) {
+		if _, err := conn.Exec(t.Context(), "select pg_stat_force_next_flush()"); err != nil {
+			t.Fatal(err)
+		}
+		err := conn.QueryRow(t.Context(), `
+			select (select sum(seq_tup_read) from pg_stat_user_tables where schemaname = 'projection')
+				+ (select sum(idx_tup_read) from pg_stat_user_indexes where schemaname = 'projection')`).Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := read()
+	if list, err := store.PhoneSystemIDs(t.Context(), conn, c); err != nil || len(list) != 3 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	if n := read() - before; n > 100 {
+		t.Errorf("%d rows and entries read", n)
+	}
+}

@@ -1,7 +1,0 @@
-update control.dead_letter
-set reason = $4, retry_requested_at = null
-where stream = $1
-  and stream_created = $2
-  and sequence = $3
-  and stored_at = $5
-  and resolution is null

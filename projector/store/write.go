@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events"
+	"callboard/projector/fold"
+)
+
+// ChangeSet is what a batch writes.
+type ChangeSet struct {
+	From, To         Position
+	State            *fold.State
+	MessageCounts    MessageCounts
+	DeadLetters      []DeadLetter
+	ClockAdjustments []fold.ClockAdjustment
+	Resolutions      []Resolution
+}
+
+// DeadLetter is a message that can't be applied, kept whole.
+type DeadLetter struct {
+	Sequence uint64
+	Subject  string
+	Header   []byte // as on the wire
+	Data     []byte
+	Reason   string
+	StoredAt time.Time
+}
+
+// Resolution is the result of a retry of a dead letter.
+type Resolution struct {
+	Sequence uint64
+	StoredAt time.Time
+	Subject  string
+	RetrySeq int64
+	Outcome  fold.Outcome // 0: the retry failed
+	Reason   string       // of the failure
+	Clock    events.Time
+}
+
+// FailedRetries returns the dead letters whose retries failed.
+func (c ChangeSet) FailedRetries() []DeadLetter {
+	var list []DeadLetter
+	for _, r := range c.Resolutions {
+		if r.Outcome == 0 {
+			list = append(list, DeadLetter{Sequence: r.Sequence, Subject: r.Subject, Reason: r.Reason})
+		}
+	}
+	return list
+}
+
+var (
+	//go:embed replace_dead_letter.sql
+	replaceDeadLetterSQL string
+
+	//go:embed insert_dead_letter.sql
+	insertDeadLetterSQL string
+
+	//go:embed insert_clock_adjustment.sql
+	insertClockAdjustmentSQL string
+
+	//go:embed resolve_dead_letter.sql
+	resolveDeadLetterSQL string
+
+	//go:embed fail_retry.sql
+	failRetrySQL string
+)
+
+// Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The error is [ErrFenced] where the
+// position isn't the change set's From.
+func (tx *Tx) Write(ctx context.Context, c ChangeSet) error {
+	if err := tx.advance(ctx, c.From, c.To); err != nil {
+		return err
+	}
+	var batch pgx.Batch
+	for _, r := range tx.store.tables.relations {
+		r.queueChanges(&batch, c.State)
+	}
+	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
+	queueDeadLetters(&batch, c)
+	queueClockAdjustments(&batch, c)
+	queueResolutions(&batch, c)
+	if err := tx.send(ctx, &batch); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
+func queueDeadLetters(batch *pgx.Batch, c ChangeSet) {
+	stream := c.From.Stream
+	for _, letter := range c.DeadLetters {
+		for _, statement := range []string{replaceDeadLetterSQL, insertDeadLetterSQL} {
+			batch.Queue(statement, stream.Name, stream.Created, int64(letter.Sequence), c.From.Partition,
+				letter.Subject, letter.Header, letter.Data, letter.Reason, letter.StoredAt)
+		}
+	}
+}
+
+func queueClockAdjustments(batch *pgx.Batch, c ChangeSet) {
+	stream := c.From.Stream
+	for _, adjustment := range c.ClockAdjustments {
+		batch.Queue(insertClockAdjustmentSQL, stream.Name, stream.Created, c.From.Partition, int64(adjustment.Sequence), timestamp(adjustment.Time))
+	}
+}
+
+func queueResolutions(batch *pgx.Batch, c ChangeSet) {
+	stream := c.From.Stream
+	for _, r := range c.Resolutions {
+		if r.Outcome == 0 {
+			batch.Queue(failRetrySQL, stream.Name, stream.Created, int64(r.Sequence), r.StoredAt, r.Reason)
+			continue
+		}
+		batch.Queue(resolveDeadLetterSQL, stream.Name, stream.Created, int64(r.Sequence), r.StoredAt, r.Outcome.String(),
+			int64(c.To.Sequence), timestamp(r.Clock), r.RetrySeq)
+	}
+}
