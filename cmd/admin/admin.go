@@ -1,5 +1,4 @@
-// Package admin is the listener for operators and their machines: is the process alive, can it serve, what does it count, where
-// does its time go. It is never public.
+// Package admin serves the admin listener of a program: liveness, readiness, metrics and profiles. It must never be public.
 package admin
 
 import (
@@ -18,44 +17,42 @@ import (
 	"callboard/cmd/process"
 )
 
-// Config is what an admin listener answers with.
+// Config holds what the admin listener reports.
 type Config struct {
-	// Ready is nil while the program can serve, and else what it lacks. It is asked at every /readyz.
+	// Ready returns nil while the program can serve, or what is missing. Every request for /readyz calls it.
 	Ready func(context.Context) error
 
-	// Metrics are shown by /metrics.
 	Metrics prometheus.Gatherer
 
 	Log zerolog.Logger
 }
 
-// NewRegistry is a registry that has the metrics of the process and of Go.
+// NewRegistry returns a registry with the metrics of the process and of the Go runtime.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return registry
 }
 
-// readyTime is the longest that an answer to /readyz may wait for the program.
-const readyTime = 2 * time.Second
+const readyTimeout = 2 * time.Second
 
-// Serve answers on the listener until ctx ends, and closes it.
+// Serve serves the listener until ctx ends, and closes it.
 func Serve(ctx context.Context, listener net.Listener, c Config) error {
 	return process.Serve(ctx, listener, &http.Server{
 		Handler:           c.handler(),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
-		// No write timeout: a profile takes as long as its reader asks for.
+		// No write timeout, because the client chooses the duration of a profile.
 		IdleTimeout: time.Minute,
 	}, c.Log)
 }
 
 func (c Config) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { respond(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", c.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{}))
-	// Without its cmdline: a command line can hold what is secret.
+	// Without cmdline, since a command line can contain secrets.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
@@ -65,18 +62,18 @@ func (c Config) handler() http.Handler {
 }
 
 func (c Config) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), readyTime)
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if err := c.Ready(ctx); err != nil {
-		say(w, http.StatusServiceUnavailable, err.Error())
+		respond(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	say(w, http.StatusOK, "ok")
+	respond(w, http.StatusOK, "ok")
 }
 
-func say(w http.ResponseWriter, status int, text string) {
+func respond(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n") // a client gone is no concern of ours
+	_, _ = io.WriteString(w, text+"\n") // fails if the client is gone
 }

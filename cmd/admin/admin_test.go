@@ -52,7 +52,7 @@ func TestServe(t *testing.T) {
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
 		if err != nil || response.StatusCode != status || !strings.Contains(string(body), want) {
-			t.Errorf("%s: %d %.200q, %v", path, response.StatusCode, body, err)
+			t.Errorf("%s: status = %d, body = %.200q, error = %v, want status %d and %q", path, response.StatusCode, body, err, status, want)
 		}
 	}
 	ask("/livez", 200, "ok")
@@ -68,6 +68,6 @@ func TestServe(t *testing.T) {
 	ask("/", 404, "")
 	cancel()
 	if err := <-ended; err != nil {
-		t.Errorf("%v", err)
+		t.Errorf("Serve: error = %v, want none", err)
 	}
 }

@@ -1,9 +1,7 @@
-package main_test
+package main
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"regexp"
 	"strconv"
@@ -18,265 +16,229 @@ import (
 	"callboard/events/eventstest"
 )
 
-// letter is what a command says of a dead letter in JSON.
-type letter struct {
+// deadLetterJSON is the JSON of a dead letter, or of a result.
+type deadLetterJSON struct {
 	ID                     int64
 	State, Reason, Subject string
 	Data                   []byte
 	Header                 map[string][]string
 	Advice                 string
-	Untouched              bool
+	AlreadyResolved        bool
 }
 
-// lettersFleet is a fleet with an operator who looks after dead letters.
-type lettersFleet struct{ *fleet }
+// deadLettersFixture runs an operator's commands about dead letters.
+type deadLettersFixture struct{ *fleet }
 
-// in is the fleet in a test within its own.
-func (f lettersFleet) in(t *testing.T) lettersFleet {
-	t.Helper()
-	own := *f.fleet
-	own.T = t
-	return lettersFleet{&own}
+func (f deadLettersFixture) in(t *testing.T) deadLettersFixture {
+	return deadLettersFixture{f.fleet.in(t)}
 }
 
-func (f lettersFleet) operator(args ...string) result {
+func (f deadLettersFixture) run(args ...string) result {
 	f.Helper()
-	return command(f, f.env("callboard_operator"), "", append([]string{"dead-letters"}, args...)...)
+	return command(f, f.operator(), "", append([]string{"dead-letters"}, args...)...)
 }
 
-func (f lettersFleet) says(code int, want string, args ...string) {
+// expect checks the exit code and, as a pattern, standard output followed by standard error.
+func (f deadLettersFixture) expect(code int, pattern string, args ...string) {
 	f.Helper()
-	r := f.operator(args...)
-	if r.code != code || !regexp.MustCompile(want).MatchString(r.out+r.err) {
-		f.Errorf("%v: exit %d, want %d with %s:\n%s%s", args, r.code, code, want, r.out, r.err)
+	r := f.run(args...)
+	if r.code != code || !regexp.MustCompile(pattern).MatchString(r.out+r.err) {
+		f.Errorf("dead-letters %v: exit code = %d, want %d; output =\n%s%s\nwant %s", args, r.code, code, r.out, r.err, pattern)
 	}
 	if testing.Verbose() {
 		f.Logf("$ callboard dead-letters %s\n%s%s", strings.Join(args, " "), r.out, r.err)
 	}
 }
 
-func (f lettersFleet) list(args ...string) (list []letter) {
+// decode decodes the JSON of a command, whatever its exit code.
+func (f deadLettersFixture) decode(v any, args ...string) {
 	f.Helper()
-	var page struct{ Letters []letter }
-	f.decode(&page, append([]string{"list"}, args...)...)
-	return page.Letters
-}
-
-func (f lettersFleet) decode(v any, args ...string) {
-	f.Helper()
-	r := f.operator(append(args, "--json")...)
+	r := f.run(append(args, "--json")...)
 	if err := json.Unmarshal([]byte(r.out), v); err != nil {
-		f.Fatalf("%v: %v: %s%s", args, err, r.out, r.err)
+		f.Fatalf("dead-letters %v: %v: %s%s", args, err, r.out, r.err)
 	}
 }
 
-// publish publishes a message as it is.
-func (f lettersFleet) publish(subject, kind, data string) {
+func (f deadLettersFixture) list(args ...string) []deadLetterJSON {
+	f.Helper()
+	var page struct{ DeadLetters []deadLetterJSON }
+	f.decode(&page, append([]string{"list"}, args...)...)
+	return page.DeadLetters
+}
+
+// publish publishes a message without checking it.
+func (f deadLettersFixture) publish(subject, eventType, data string) {
 	f.Helper()
 	m := &nats.Msg{Subject: subject, Data: []byte(data), Header: nats.Header{
-		"ce-specversion": {"1.0"}, "ce-id": {uuid.NewString()}, "ce-source": {"test"}, "ce-type": {kind}, "Content-Type": {"application/json"},
+		"ce-specversion": {"1.0"}, "ce-id": {uuid.NewString()}, "ce-source": {"test"}, "ce-type": {eventType}, "Content-Type": {"application/json"},
 	}}
 	if _, err := eventstest.JetStream(f, f.nats.URL()).PublishMsg(f.Context(), m); err != nil {
 		f.Fatal(err)
 	}
 }
 
-// awaits waits until so many letters are open, and returns them.
-func (f lettersFleet) awaits(open int) (list []letter) {
+// waitForOpen waits until n dead letters are open, and returns them.
+func (f deadLettersFixture) waitForOpen(n int) (list []deadLetterJSON) {
 	f.Helper()
-	eventually(f, func() error {
-		if list = f.list(); len(list) != open {
-			return fmt.Errorf("%d letters, want %d", len(list), open)
-		}
-		return nil
+	eventstest.Eventually(f, strconv.Itoa(n)+" open dead letters", func() bool {
+		list = f.list()
+		return len(list) == n
 	})
 	return list
 }
 
-const lateText = `{"text":"hello","turns":[]}`
+const transcriptText = `{"text":"hello","turns":[]}`
 
-// late publishes a call's transcript whose text isn't there yet.
-func (f lettersFleet) late(call string) {
+// publishTranscript publishes a transcript whose text is not in the object store yet.
+func (f deadLettersFixture) publishTranscript(call string) {
 	f.Helper()
-	f.publish("phones."+system+".transcript", "callboard.transcript.changed", `{"callId":"`+call+`","phoneSystemId":"`+system+
+	f.publish("phones."+systemID+".transcript", "callboard.transcript.changed", `{"callId":"`+call+`","phoneSystemId":"`+systemID+
 		`","version":1,"status":"completed","object":{"bucket":"PHONE_TRANSCRIPTS","name":"late","bytes":27,"digest":"SHA-256=E6woHc0OgyHRoJMPx61wlW3yvhYUMLPIa7cQKFMvUuE="}}`)
 }
 
-// TestDeadLetters follows an operator from a list of dead letters to one without any.
-func TestDeadLetters(t *testing.T) {
-	f := lettersFleet{newFleet(t)}
-	f.says(0, `^No open dead letters\.\n$`, "list")
-	f.says(0, `^No dead letters\.\n$`, "list", "--all")
-	f.says(0, `^No open dead letters\.\n$`, "retry", "--all")
-	d := f.projector()
-	succeed(t, f.env("callboard_operator"), lines(), "publish", "-")
-	calls := "phones." + system + ".call"
-	f.late(ownCall)
-	f.publish(calls, "callboard.call.changed", `{"note":"\u0000`+"\u202e\u009b31m"+strings.Repeat("é", 4000)+`"}`)
-	f.publish(calls, "callboard.call.changed", "\x1b[31mno JSON\xff")
-	open := f.awaits(3)
-	f.publish(audit.Subject, "", "nonsense")
-	open = append(open, f.awaits(4)[3])
-	ids := make([]string, len(open))
-	for i, l := range open {
-		ids[i] = strconv.FormatInt(l.ID, 10)
-	}
-
-	t.Run("list", func(t *testing.T) { checkLettersListed(t, f, ids) })
-	t.Run("show", func(t *testing.T) { checkLetterShown(t, f, ids) })
-	t.Run("refused", func(t *testing.T) { checkLettersRefused(t, f, ids) })
-	t.Run("retry", func(t *testing.T) { checkLettersRetried(t, f, ids, d) })
-	t.Run("drop", func(t *testing.T) { checkLettersDropped(t, f, ids) })
-	t.Run("many", func(t *testing.T) { checkManyLetters(t, f) })
-}
-
-func checkLettersListed(t *testing.T, f lettersFleet, ids []string) {
-	t.Helper()
-	f = f.in(t)
-	f.says(0, `^ID +STORED +SUBJECT +SEQUENCE +STATE +REASON\n`+ids[0]+` +\d{4}-\S+Z +phones\.\d+\.`+system+`\.transcript +5 +open +/object: its entry can't be had`, "list")
-	f.says(0, `\n4 open\.\n$`, "list")
-	f.says(0, `\n4 open\.\nThese are the oldest 1; there are more\. --limit lists more, --reason fewer\.\n$`, "list", "--limit", "1")
-	f.says(0, `\n1 open\.\n$`, "list", "--reason", "/object")
-	f.says(0, `^No open dead letter's reason holds "x y"\.\n$`, "list", "--reason", "x y")
-}
-
-func checkLetterShown(t *testing.T, f lettersFleet, ids []string) {
-	t.Helper()
-	f = f.in(t)
-	f.says(0, `(?s)state +open\nreason +/object: its .*advice +The transcript's text wasn't .*header +ce-type: callboard.transcript.changed\n.*Data, \d+ bytes:\n{\n  "callId": "`, "show", ids[0])
-	f.says(0, `(?s)"note": "\\u0000\\u202e\\u009b31mé+\n\.\.\. and \d+ bytes more; --full shows all\n$`, "show", ids[1])
-	f.says(0, `(?s)"note": "\\u0000\\u202e\\u009b31mé+"\n}\n$`, "show", ids[1], "--full")
-	f.says(0, `(?s)\nData, 13 bytes:\n\\x1b\[31mno JSON\\xff\n$`, "show", ids[2])
-	if r := f.operator("show", ids[2], "--raw"); r.out != "\x1b[31mno JSON\xff" {
-		t.Errorf("raw: %q %s", r.out, r.err)
-	}
-	var shown letter
-	f.decode(&shown, "show", ids[2])
-	if string(shown.Data) != "\x1b[31mno JSON\xff" || shown.Header["ce-type"][0] != "callboard.call.changed" || shown.Advice == "" || shown.State != "open" {
-		t.Errorf("%+v", shown)
-	}
-	f.says(0, `No retry is possible`, "show", ids[3])
-}
-
-func checkLettersRefused(t *testing.T, f lettersFleet, ids []string) {
-	t.Helper()
-	f = f.in(t)
-	const nobody = `error: no dead letter 4711; 'callboard dead-letters list --all' shows those there are\n$`
-	f.says(1, nobody, "show", "4711")
-	f.says(1, nobody, "retry", ids[0], "4711")
-	f.says(1, nobody, "drop", ids[0], "4711")
-	f.says(1, `dead letter `+ids[3]+` can't be retried: it is of the audit's stream, `, "retry", ids[0], ids[3])
-	for _, args := range [][]string{
-		{"retry"}, {"retry", ids[0], "--all"}, {"retry", ids[0], "--reason", "x"}, {"retry", "--all", "--timeout", "0s"}, {"retry", "x"},
-		{"drop"}, {"drop", "--all"}, {"drop", ids[0], "--all", "--reason", "x"}, {"list", "--limit", "0"}, {"list", "--limit", "10001"},
-		{"show", ids[0], "--raw", "--json"}, {"show"},
-	} {
-		if r := f.operator(args...); r.code != 2 || r.out != "" {
-			t.Errorf("%v: exit %d: %s%s", args, r.code, r.out, r.err)
-		}
-	}
-	for _, l := range f.list() {
-		if l.State != "open" {
-			t.Errorf("%+v", l)
-		}
-	}
-}
-
-func checkLettersRetried(t *testing.T, f lettersFleet, ids []string, d *daemon) {
-	t.Helper()
-	f = f.in(t)
-	f.says(1, `(?s)^still dead letters: 3; 'callboard dead-letters show ID' says what helps\n  ID \d.*left alone: 1 of the audit's stream, nothing of which is retried\n$`, "retry", "--all")
-	f.store()
-	f.says(1, `^applied: 1 \(ID `+ids[0]+`\)\nstill dead letters: 1;.*\n  ID `+ids[1]+`: /id: is required`, "retry", ids[0], ids[1])
-	f.says(0, `^Dead letter `+ids[0]+` is settled already: applied\.\n$`, "retry", ids[0])
-	f.says(0, `There is nothing to do`, "show", ids[0])
-	if code := d.stop(os.Interrupt); code != 0 {
-		t.Errorf("exit %d", code)
-	}
-	f.says(1, `^still waiting: 1; .*\n  ID `+ids[1]+`: no projector has partition \d+: start one\n$`, "retry", ids[1], "--timeout", "2s")
-	checkWaitStopped(f, ids[1])
-	f.says(0, `^asked for: 1 \(ID `+ids[1]+`\); 'callboard`, "retry", ids[1], "--no-wait")
-	f.says(0, `\n3 open, 1 of them waiting for a retry\.`, "list")
-	f.says(0, `state +waiting for a retry since `, "show", ids[1])
-	f.projector()
-	eventually(t, func() error {
-		if r := f.operator("list"); strings.Contains(r.out, "waiting") {
-			return errors.New(r.out)
-		}
-		return nil
-	})
-	var done struct {
-		Results []letter
-		Left    map[string]int
-	}
-	f.decode(&done, "retry", ids[0], ids[1])
-	if len(done.Results) != 2 || done.Results[0].State != "applied" || !done.Results[0].Untouched || done.Results[1].State != "open" || done.Results[1].Reason == "" {
-		t.Errorf("%+v", done)
-	}
-}
-
-// checkWaitStopped also checks that a long wait is no silent one.
-func checkWaitStopped(f lettersFleet, id string) {
-	f.Helper()
-	waiting := start(f, "callboard", f.env("callboard_operator"), "dead-letters", "retry", id)
-	eventually(f, func() error {
-		if said := waiting.err.String(); !strings.Contains(said, "waiting for the projectors") {
-			return fmt.Errorf("it says %q", said)
-		}
-		return nil
-	})
-	if code := waiting.stop(os.Interrupt); code != 1 || !strings.Contains(waiting.err.String(), "error: interrupted while waiting\nThe dead letters stay asked for") {
-		f.Errorf("exit %d: %s", code, waiting.err)
-	}
-}
-
-// store puts the text where the late transcript says it is.
-func (f lettersFleet) store() {
+// storeTranscript stores the text of the published transcript.
+func (f deadLettersFixture) storeTranscript() {
 	f.Helper()
 	bucket, err := eventstest.JetStream(f, f.nats.URL()).ObjectStore(f.Context(), events.TranscriptBucket)
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := bucket.PutString(f.Context(), "late", lateText); err != nil {
+	if _, err := bucket.PutString(f.Context(), "late", transcriptText); err != nil {
 		f.Fatal(err)
 	}
 }
 
-func checkLettersDropped(t *testing.T, f lettersFleet, ids []string) {
-	t.Helper()
-	f = f.in(t)
-	f.says(0, `^Dropped 1 dead letter: ID `+ids[2]+`\.\n$`, "drop", "--all", "--reason", "not JSON")
-	f.says(0, `^No open dead letter's reason holds "not JSON"\.\n$`, "drop", "--all", "--reason", "not JSON")
-	f.says(0, `^Dead letter `+ids[0]+` is settled already: applied\.\nDropped 2 dead letters: ID `+ids[1]+`, `+ids[3]+`\.\n$`, "drop", ids[0], ids[1], ids[3])
-	f.says(0, `state +dropped since `, "show", ids[2])
-	f.says(1, `dead letter `+ids[2]+` was dropped: its data is gone`, "show", ids[2], "--raw")
-	f.says(0, `^No open dead letters\.\n$`, "list")
-	f.says(0, `(?s) applied .* dropped .*\n0 open\.\n$`, "list", "--all")
-	if list := f.list("--all"); len(list) != 4 {
-		t.Errorf("%+v", list)
+// TestDeadLetters lists, shows, retries and drops four dead letters: a transcript without its text, an invalid call, a body that is not
+// JSON, and a message of the audit stream.
+func TestDeadLetters(t *testing.T) {
+	f := deadLettersFixture{newFleet(t)}
+	f.expect(0, `^No open dead letters\.\n$`, "list")
+	f.expect(0, `^No dead letters\.\n$`, "list", "--all")
+	f.expect(0, `^No open dead letters\.\n$`, "retry", "--all")
+	projector := f.startProjector()
+	succeed(t, f.operator(), fixtureLines(), "publish", "-")
+	const calls = "phones." + systemID + ".call"
+	f.publishTranscript(ownCallID)
+	f.publish(calls, "callboard.call.changed", `{"note":"\u0000`+"\u202e\u009b31m"+strings.Repeat("é", 4000)+`"}`)
+	f.publish(calls, "callboard.call.changed", "\x1b[31mno JSON\xff")
+	f.waitForOpen(3)
+	f.publish(audit.Subject, "", "nonsense") // published last, so that it is the last in the list
+	var ids []string
+	for _, l := range f.waitForOpen(4) {
+		ids = append(ids, strconv.FormatInt(l.ID, 10))
 	}
+	t.Run("list", func(t *testing.T) { checkDeadLettersListed(t, f.in(t), ids) })
+	t.Run("show", func(t *testing.T) { checkDeadLettersShown(t, f.in(t), ids) })
+	t.Run("refused", func(t *testing.T) { checkDeadLettersRefused(t, f.in(t), ids) })
+	t.Run("retry", func(t *testing.T) { checkDeadLettersRetried(t, f.in(t), ids, projector) })
+	t.Run("drop", func(t *testing.T) { checkDeadLettersDropped(t, f.in(t), ids) })
+	t.Run("many", func(t *testing.T) { checkManyDeadLetters(t, f.in(t)) })
 }
 
-// Of many letters the kinds are counted, and the first few are named.
-func checkManyLetters(t *testing.T, f lettersFleet) {
+func checkDeadLettersListed(t *testing.T, f deadLettersFixture, ids []string) {
 	t.Helper()
-	f = f.in(t)
-	f.projector()
-	for range 11 {
-		f.publish("phones."+system+".call", "callboard.call.changed", "no JSON")
-	}
-	f.publish("phones."+system+".call", "callboard.fax.changed", "{}")
-	f.awaits(12)
-	f.says(0, `\n12 open:\n11 × +not JSON\n1 × +header:ce-type: must be callboard.*\n$`, "list")
-	f.says(1, `^still dead letters: 12; .*\n  ID (\d+, ){9}\d+ and 1 more: not JSON: .*\n  ID \d+: header:ce-type: must be callboard.*\n$`, "retry", "--all")
-	f.says(0, `^Dropped 11 dead letters: ID (\d+, ){9}\d+ and 1 more\.\n$`, "drop", "--all", "--reason", "not JSON")
+	f.expect(0, `^ID +STORED +SUBJECT +SEQUENCE +STATE +REASON\n`+ids[0]+` +\d{4}-\S+Z +phones\.\d+\.`+systemID+`\.transcript +5 +open +/object: its entry can't be had`, "list")
+	f.expect(0, `\n4 open\.\n$`, "list")
+	f.expect(0, `\n4 open\.\nOnly the oldest 1 are listed\. Use --limit to list more, or --reason to filter\.\n$`, "list", "--limit", "1")
+	f.expect(0, `\n1 open\.\n$`, "list", "--reason", "/object")
+	f.expect(0, `^No open dead letter has a reason that contains "x y"\.\n$`, "list", "--reason", "x y")
 }
 
-// The help of each command can be had without a setting.
-func TestDeadLetters_Help(t *testing.T) {
-	for _, name := range []string{"list", "show", "retry", "drop"} {
-		if out := succeed(t, nil, "", "dead-letters", name, "--help"); !strings.HasPrefix(out, "Usage: callboard dead-letters "+name) || !strings.Contains(out, "--json") {
-			t.Errorf("%s: %s", name, out)
+func checkDeadLettersShown(t *testing.T, f deadLettersFixture, ids []string) {
+	t.Helper()
+	f.expect(0, `(?s)state +open\nreason +/object: its .*advice +The transcript's text is not .*header +ce-type: callboard.transcript.changed\n.*Data, \d+ bytes:\n{\n  "callId": "`, "show", ids[0])
+	f.expect(0, `(?s)"note": "\\u0000\\u202e\\u009b31mé+\n\.\.\. and \d+ more bytes; use --full to show all\n$`, "show", ids[1])
+	f.expect(0, `(?s)"note": "\\u0000\\u202e\\u009b31mé+"\n}\n$`, "show", ids[1], "--full")
+	f.expect(0, `(?s)\nData, 13 bytes:\n\\x1b\[31mno JSON\\xff\n$`, "show", ids[2])
+	const data = "\x1b[31mno JSON\xff"
+	if r := f.run("show", ids[2], "--raw"); r.out != data {
+		t.Errorf("show --raw: output = %q, want %q: %s", r.out, data, r.err)
+	}
+	var shown deadLetterJSON
+	f.decode(&shown, "show", ids[2])
+	if string(shown.Data) != data || shown.Header["ce-type"][0] != "callboard.call.changed" || shown.Advice == "" || shown.State != "open" {
+		t.Errorf("show --json: %+v, want data, headers, advice and state", shown)
+	}
+	f.expect(0, `A retry is not possible`, "show", ids[3])
+}
+
+func checkDeadLettersRefused(t *testing.T, f deadLettersFixture, ids []string) {
+	t.Helper()
+	const unknown = `^error: no dead letter has the ID 4711\nRun 'callboard dead-letters list --all' to list all dead letters\n$`
+	f.expect(1, unknown, "show", "4711")
+	f.expect(1, unknown, "retry", ids[0], "4711")
+	f.expect(1, unknown, "drop", ids[0], "4711")
+	f.expect(1, `dead letter `+ids[3]+` can't be retried: it is of the audit stream, `, "retry", ids[0], ids[3])
+	for _, args := range [][]string{
+		{"retry"}, {"retry", ids[0], "--all"}, {"retry", ids[0], "--reason", "x"}, {"retry", "--all", "--timeout", "0s"}, {"retry", "x"},
+		{"drop"}, {"drop", "--all"}, {"drop", ids[0], "--all", "--reason", "x"}, {"list", "--limit", "0"}, {"list", "--limit", "10001"},
+		{"show", ids[0], "--raw", "--json"}, {"show"},
+	} {
+		expectUsageErrors(t, f.operator(), append([]string{"dead-letters"}, args...))
+	}
+	for _, l := range f.list() {
+		if l.State != "open" {
+			t.Errorf("dead letter = %+v, want it open", l)
 		}
 	}
+}
+
+func checkDeadLettersRetried(t *testing.T, f deadLettersFixture, ids []string, projector *daemon) {
+	t.Helper()
+	f.expect(1, `(?s)^not applied: 3; run 'callboard dead-letters show ID' for advice\n  ID \d.*not retryable: 1 of the audit stream, whose messages are never retried\n$`, "retry", "--all")
+	f.storeTranscript()
+	f.expect(1, `^applied: 1 \(ID `+ids[0]+`\)\nnot applied: 1;.*\n  ID `+ids[1]+`: /id: is required`, "retry", ids[0], ids[1])
+	f.expect(0, `^Dead letter `+ids[0]+` was resolved before: applied\.\n$`, "retry", ids[0])
+	f.expect(0, `There is nothing to do`, "show", ids[0])
+	projector.stopCleanly()
+	f.expect(1, `^still waiting: 1; .*\n  ID `+ids[1]+`: partition \d+ has no owner: start a projector\n$`, "retry", ids[1], "--timeout", "500ms")
+	checkRetryInterrupted(f, ids[1])
+	f.expect(0, `^retry requested: 1 \(ID `+ids[1]+`\); run 'callboard`, "retry", ids[1], "--no-wait")
+	f.expect(0, `\n3 open, of which 1 waiting for a retry\.`, "list")
+	f.expect(0, `state +waiting for a retry since `, "show", ids[1])
+	f.startProjector()
+	eventstest.Eventually(t, "no dead letter waits", func() bool { return !strings.Contains(f.run("list").out, "waiting") })
+	var done struct{ Results []deadLetterJSON }
+	f.decode(&done, "retry", ids[0], ids[1])
+	if r := done.Results; len(r) != 2 || r[0].State != "applied" || !r[0].AlreadyResolved || r[1].State != "open" || r[1].Reason == "" {
+		t.Errorf("results = %+v, want one applied before, and one open with its reason", r)
+	}
+}
+
+// checkRetryInterrupted interrupts a retry after it has shown its progress.
+func checkRetryInterrupted(f deadLettersFixture, id string) {
+	f.Helper()
+	retry := start(f, "callboard", f.operator(), "dead-letters", "retry", id)
+	eventstest.Eventually(f, "the retry shows that it waits", func() bool { return retry.err.Contains("waiting for the projectors") })
+	if code := retry.stop(os.Interrupt); code != 1 || !retry.err.Contains("error: interrupted while waiting\nThe retries stay requested") {
+		f.Errorf("exit code = %d, errors = %s, want 1 and interrupted", code, retry.err)
+	}
+}
+
+func checkDeadLettersDropped(t *testing.T, f deadLettersFixture, ids []string) {
+	t.Helper()
+	f.expect(0, `^Dropped: 1 \(ID `+ids[2]+`\)\.\n$`, "drop", "--all", "--reason", "not JSON")
+	f.expect(0, `^No open dead letter has a reason that contains "not JSON"\.\n$`, "drop", "--all", "--reason", "not JSON")
+	f.expect(0, `^Dead letter `+ids[0]+` was resolved before: applied\.\nDropped: 2 \(ID `+ids[1]+`, `+ids[3]+`\)\.\n$`, "drop", ids[0], ids[1], ids[3])
+	f.expect(0, `state +dropped since `, "show", ids[2])
+	f.expect(1, `dead letter `+ids[2]+` was dropped: its data is deleted`, "show", ids[2], "--raw")
+	f.expect(0, `^No open dead letters\.\n$`, "list")
+	f.expect(0, `(?s) applied .* dropped .*\n0 open\.\n$`, "list", "--all")
+	if list := f.list("--all"); len(list) != 4 {
+		t.Errorf("list --all: %+v, want 4", list)
+	}
+}
+
+// Many dead letters are counted by reason, and only the first ids of each are listed.
+func checkManyDeadLetters(t *testing.T, f deadLettersFixture) {
+	t.Helper()
+	f.startProjector()
+	for range 11 {
+		f.publish("phones."+systemID+".call", "callboard.call.changed", "no JSON")
+	}
+	f.publish("phones."+systemID+".call", "callboard.fax.changed", "{}")
+	f.waitForOpen(12)
+	f.expect(0, `\n12 open:\n\nCOUNT +REASON\n11 +not JSON\n1 +header:ce-type: must be callboard.*\n$`, "list")
+	f.expect(1, `^not applied: 12; .*\n  ID (\d+, ){9}\d+ and 1 more: not JSON: .*\n  ID \d+: header:ce-type: must be callboard.*\n$`, "retry", "--all")
+	f.expect(0, `^Dropped: 11 \(ID (\d+, ){9}\d+ and 1 more\)\.\n$`, "drop", "--all", "--reason", "not JSON")
 }

@@ -2,24 +2,248 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"callboard/projector/deadletter"
 )
 
-// cut is the text, or as many characters of it and an ellipsis.
-func cut(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
+const (
+	shownReasonLength = 100 // characters
+	shownReasons      = 10
+	shownIDs          = 10
+	shownDataBytes    = 4 << 10
+
+	// maxWithoutReasons is up to how many open dead letters a list ends without counts by reason.
+	maxWithoutReasons = 10
+)
+
+func (s selection) noneText() string {
+	if s.Reason != "" {
+		return fmt.Sprintf("No open dead letter has a reason that contains %q.", s.Reason)
 	}
-	return string(runes[:most-1]) + "…"
+	return "No open dead letters."
 }
 
-// legible is data as people read it: JSON in lines, anything else as text, and escapes for what a terminal would obey.
+func (c *deadLettersListCommand) write(w io.Writer, page deadletter.Page) error {
+	if len(page.DeadLetters) == 0 {
+		text := selection{Reason: c.Reason}.noneText()
+		if c.All {
+			text = "No dead letters."
+		}
+		return writeLines(w, []string{text})
+	}
+	rows := [][]string{{"ID", "STORED", "SUBJECT", "SEQUENCE", "STATE", "REASON"}}
+	for _, l := range page.DeadLetters {
+		rows = append(rows, []string{
+			strconv.FormatInt(l.ID, 10), instant(l.StoredAt), printable(l.Subject), strconv.FormatInt(l.Sequence, 10), string(l.State),
+			shortReason(l.Reason),
+		})
+	}
+	if err := table(w, rows); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("\n%d open", page.Open)
+	if page.Waiting > 0 {
+		line += fmt.Sprintf(", of which %d waiting for a retry", page.Waiting)
+	}
+	if page.Open <= maxWithoutReasons {
+		return writeLines(w, []string{line + "."})
+	}
+	if err := writeLines(w, []string{line + ":", ""}); err != nil {
+		return err
+	}
+	return table(w, reasonRows(page.Reasons))
+}
+
+func reasonRows(reasons []deadletter.ReasonCount) [][]string {
+	rows := [][]string{{"COUNT", "REASON"}}
+	for i, r := range reasons {
+		if i == shownReasons {
+			return append(rows, []string{"", fmt.Sprintf("and %d more reasons", len(reasons)-i)})
+		}
+		rows = append(rows, []string{strconv.FormatInt(r.Count, 10), shortReason(r.Reason)})
+	}
+	return rows
+}
+
+func (c *deadLettersShowCommand) write(w io.Writer, l deadletter.Detail) error {
+	if err := table(w, detailRows(l)); err != nil {
+		return err
+	}
+	if l.State == deadletter.Dropped {
+		return nil
+	}
+	text, rest := legible(l.Data), 0
+	if !c.Full {
+		text, rest = cutBytes(text, shownDataBytes)
+	}
+	lines := []string{"", fmt.Sprintf("Data, %d bytes:", len(l.Data)), text}
+	if rest > 0 {
+		lines = append(lines, fmt.Sprintf("... and %d more bytes; use --full to show all", rest))
+	}
+	return writeLines(w, lines)
+}
+
+func detailRows(l deadletter.Detail) [][]string {
+	rows := [][]string{
+		{"id", strconv.FormatInt(l.ID, 10)},
+		{"state", stateText(l.DeadLetter)},
+		{"reason", printable(l.Reason)},
+		{"advice", l.Advice},
+		{"stream", printable(l.Stream) + ", created " + instant(l.StreamCreated)},
+		{"sequence", strconv.FormatInt(l.Sequence, 10)},
+		{"partition", strconv.Itoa(l.Partition)},
+		{"subject", printable(l.Subject)},
+		{"stored", instant(l.StoredAt)},
+		{"recorded", instant(l.RecordedAt)},
+	}
+	if l.Header == nil && len(l.RawHeader) > 0 {
+		return append(rows, []string{"headers", strconv.QuoteToGraphic(string(l.RawHeader))})
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Header)) {
+		for _, value := range l.Header[name] {
+			rows = append(rows, []string{"header", printable(name + ": " + value)})
+		}
+	}
+	return rows
+}
+
+// stateText is the state, with the time of its last change.
+func stateText(l deadletter.DeadLetter) string {
+	switch {
+	case l.ResolvedAt != nil:
+		return string(l.State) + " since " + instant(*l.ResolvedAt)
+	case l.RetryRequestedAt != nil:
+		return "waiting for a retry since " + instant(*l.RetryRequestedAt)
+	}
+	return string(l.State)
+}
+
+func (c *deadLettersDropCommand) lines(results []deadletter.Result) []string {
+	lines := alreadyResolvedLines(results)
+	var ids []int64
+	for _, r := range results {
+		if !r.AlreadyResolved {
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(ids) > 0 {
+		lines = append(lines, fmt.Sprintf("Dropped: %d (%s).", len(ids), idList(ids)))
+	}
+	if len(lines) == 0 {
+		lines = []string{c.noneText()}
+	}
+	return lines
+}
+
+func alreadyResolvedLines(results []deadletter.Result) (lines []string) {
+	for _, r := range results {
+		if r.AlreadyResolved {
+			lines = append(lines, fmt.Sprintf("Dead letter %d was resolved before: %s.", r.ID, r.State))
+		}
+	}
+	return lines
+}
+
+func (c *deadLettersRetryCommand) lines(done retryResults) []string {
+	lines := alreadyResolvedLines(done.Results)
+	for _, state := range []deadletter.State{
+		deadletter.Applied, deadletter.Stale, deadletter.Ignored, deadletter.Dropped, deadletter.Gone, deadletter.Open, deadletter.Waiting,
+	} {
+		lines = append(lines, c.stateLines(state, done.Results)...)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(done.NotRetryable)) {
+		lines = append(lines, fmt.Sprintf("not retryable: %d %s", done.NotRetryable[reason], reason.Text()))
+	}
+	if len(lines) == 0 {
+		lines = []string{c.noneText()}
+	}
+	return lines
+}
+
+// stateLines are the number of results in a state, their ids, and their reasons.
+func (c *deadLettersRetryCommand) stateLines(state deadletter.State, results []deadletter.Result) []string {
+	byReason := make(map[string][]int64)
+	count := 0
+	for _, r := range results {
+		if r.State == state && !r.AlreadyResolved {
+			byReason[r.Reason] = append(byReason[r.Reason], r.ID)
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	name, explanation := c.stateWords(state)
+	line := fmt.Sprintf("%s: %d", name, count)
+	if ids := byReason[""]; len(ids) > 0 {
+		line += " (" + idList(ids) + ")"
+		delete(byReason, "")
+	}
+	reasons := slices.SortedFunc(maps.Keys(byReason), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(byReason[b]), len(byReason[a])), cmp.Compare(a, b))
+	})
+	lines := []string{line + explanation}
+	for i, reason := range reasons {
+		if i == shownReasons {
+			return append(lines, fmt.Sprintf("  and %d more reasons", len(reasons)-i))
+		}
+		lines = append(lines, fmt.Sprintf("  %s: %s", idList(byReason[reason]), shortReason(reason)))
+	}
+	return lines
+}
+
+// stateWords are the name of a retry's result and an explanation of it.
+func (c *deadLettersRetryCommand) stateWords(s deadletter.State) (name, explanation string) {
+	switch {
+	case s == deadletter.Stale:
+		return "stale", "; a later state of the same entity exists"
+	case s == deadletter.Ignored:
+		return "ignored", "; there was nothing to change"
+	case s == deadletter.Dropped:
+		return "dropped", "; by another command"
+	case s == deadletter.Gone:
+		return "gone", "; deleted together with their generation"
+	case s == deadletter.Open:
+		return "not applied", "; run 'callboard dead-letters show ID' for advice"
+	case s == deadletter.Waiting && c.NoWait:
+		return "retry requested", "; run 'callboard dead-letters list' to see which are still open"
+	case s == deadletter.Waiting:
+		return "still waiting", "; the retries stay requested, and projectors execute them"
+	}
+	return string(s), ""
+}
+
+func shortReason(reason string) string {
+	if runes := []rune(reason); len(runes) > shownReasonLength {
+		reason = string(runes[:shownReasonLength-1]) + "…"
+	}
+	return printable(reason)
+}
+
+// idList lists the first ids of many.
+func idList(ids []int64) string {
+	names := make([]string, 0, shownIDs)
+	for _, id := range ids[:min(len(ids), shownIDs)] {
+		names = append(names, strconv.FormatInt(id, 10))
+	}
+	text := "ID " + strings.Join(names, ", ")
+	if len(ids) > shownIDs {
+		text += fmt.Sprintf(" and %d more", len(ids)-shownIDs)
+	}
+	return text
+}
+
+// legible returns data as text: JSON indented, and bytes that a terminal would interpret escaped.
 func legible(data []byte) string {
 	var lines bytes.Buffer
 	if utf8.Valid(data) && json.Indent(&lines, data, "", "  ") == nil {
@@ -42,35 +266,13 @@ func legible(data []byte) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// head is the beginning of text, at most so many bytes of whole characters, and how many bytes are left out.
-func head(text string, most int) (beginning string, rest int) {
-	if len(text) <= most {
+// cutBytes returns the beginning of a text, at most limit bytes of whole characters, and the number of bytes that it left out.
+func cutBytes(text string, limit int) (beginning string, rest int) {
+	if len(text) <= limit {
 		return text, 0
 	}
-	for !utf8.RuneStart(text[most]) {
-		most--
+	for !utf8.RuneStart(text[limit]) {
+		limit--
 	}
-	return text[:most], len(text) - most
-}
-
-// someIDs names the first few of many letters.
-func someIDs(ids []int64) string {
-	const most = 10
-	names := make([]string, 0, most)
-	for _, id := range ids[:min(len(ids), most)] {
-		names = append(names, strconv.FormatInt(id, 10))
-	}
-	text := "ID " + strings.Join(names, ", ")
-	if len(ids) > most {
-		text += fmt.Sprintf(" and %d more", len(ids)-most)
-	}
-	return text
-}
-
-// counted is a number of dead letters in words.
-func counted(n int) string {
-	if n == 1 {
-		return "1 dead letter"
-	}
-	return strconv.Itoa(n) + " dead letters"
+	return text[:limit], len(text) - limit
 }

@@ -8,18 +8,18 @@ import (
 	"callboard/cmd/setting"
 )
 
-// devCommand takes nothing from the environment: in a shell that talks to one instance, another can still be started.
+// devCommand reads no environment variables, so a second instance can start in a shell that loaded the first one's settings.
 type devCommand struct {
 	output
-	Listen      setting.Address     `default:"127.0.0.1:8080" help:"Where the API is served; :0 picks a port."`
-	NATSListen  setting.Address     `name:"nats-listen" default:"127.0.0.1:4222" help:"Where the embedded NATS listens."`
-	Data        string              `placeholder:"DIR" help:"Where everything is kept; a folder in your cache by default."`
-	Fresh       bool                `help:"Forget what is kept."`
-	Sample      dev.Sample          `enum:"live,small,none" default:"live" help:"live: weeks of calls, and more that keep arriving. small: some hundred. none: nothing."`
-	NATSURL     setting.NATSURL     `name:"nats-url" placeholder:"URL" help:"Use this NATS instead of an embedded one."`
-	PostgresURL setting.PostgresURL `name:"postgres-url" placeholder:"URL" help:"Use this database instead of an embedded server's, as a user who may create roles."`
-	PostgresBin string              `placeholder:"DIR" help:"Where PostgreSQL's programs are; looked for by default, and fetched where there are none."`
-	ReadyFile   string              `placeholder:"FILE" help:"Write addresses, key and settings here once everything serves."`
+	Listen      setting.Address     `default:"127.0.0.1:8080" help:"The address of the API; :0 selects a free port."`
+	NATSListen  setting.Address     `name:"nats-listen" default:"127.0.0.1:4222" help:"The address of the embedded NATS server."`
+	Data        string              `placeholder:"DIR" help:"The data directory. Default: a directory in the user's cache directory."`
+	Fresh       bool                `help:"Delete the data of earlier runs."`
+	Sample      dev.Sample          `enum:"live,small,none" default:"live" help:"live: weeks of calls, and new calls while dev runs. small: some hundred calls. none: no calls."`
+	NATSURL     setting.NATSURL     `name:"nats-url" placeholder:"URL" help:"Use this NATS server instead of an embedded one."`
+	PostgresURL setting.PostgresURL `name:"postgres-url" placeholder:"URL" help:"Use this database instead of an embedded server. The user must be allowed to create roles."`
+	PostgresBin string              `placeholder:"DIR" help:"The directory of PostgreSQL's binaries. Default: installed ones, or else downloaded ones."`
+	ReadyFile   string              `placeholder:"FILE" help:"Write addresses, key and settings to this file when everything is ready."`
 }
 
 // Run runs everything until ctx ends.

@@ -1,40 +1,255 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/cmd/process"
+	"callboard/cmd/setting"
 	"callboard/readapi/access"
 )
 
 type keysCommand struct {
-	Issue  keysIssueCommand  `cmd:"" help:"Issue a key and show it, once."`
-	List   keysListCommand   `cmd:"" help:"List all keys, newest first."`
-	Show   keysShowCommand   `cmd:"" help:"Show one key's rights, state and last use, and the other keys of its lineage."`
-	Roll   keysRollCommand   `cmd:"" help:"Replace a key by a new one with the same rights and show it, once. The old one ends soon after."`
-	Revoke keysRevokeCommand `cmd:"" help:"End a key: the next request with it is refused."`
-	Audit  keysAuditCommand  `cmd:"" help:"List a key's requests, newest first. The other keys of its lineage have theirs; 'keys show' names them."`
+	Issue  keysIssueCommand  `cmd:"" help:"Issue a key and print it. It can't be printed again."`
+	List   keysListCommand   `cmd:"" help:"List all keys, the newest first."`
+	Show   keysShowCommand   `cmd:"" help:"Show a key's rights, state, last use and the other keys of its lineage."`
+	Roll   keysRollCommand   `cmd:"" help:"Replace a key by a new one with the same rights and print it. The old one stays valid for --overlap."`
+	Revoke keysRevokeCommand `cmd:"" help:"Revoke a key. The next request with it is refused."`
+	Audit  keysAuditCommand  `cmd:"" help:"List the requests of a key, the newest first, without those of the other keys of its lineage."`
 }
 
-// registry is the registry of keys, for commands that issue none.
+// registry is for commands that issue no keys, and so need no pepper.
 func registry(pool *pgxpool.Pool) *access.Registry { return access.NewRegistry(pool, access.Pepper{}) }
 
-func unknown(err error, id uuid.UUID) error {
+func withKeyAdvice(err error, id uuid.UUID) error {
 	if errors.Is(err, access.ErrUnknownKey) {
-		return fmt.Errorf("no key has the id %s; 'callboard keys list' shows those there are", id)
+		return fmt.Errorf("no key has the id %s\nRun 'callboard keys list' to list all keys", id)
 	}
-	return err
+	return asUsageError(err)
 }
 
-// misused is an error as one of usage, where what was asked for can't be.
-func misused(err error) error {
+// asUsageError makes a usage error of an invalid request.
+func asUsageError(err error) error {
 	var invalid *access.RequestError
 	if errors.As(err, &invalid) {
 		return &process.UsageError{Detail: err.Error()}
 	}
 	return err
+}
+
+type keysIssueCommand struct {
+	output
+	Name         string            `required:"" help:"A name for the key."`
+	System       *uuid.UUID        `xor:"grant" required:"" placeholder:"UUID" help:"Grant one phone system. One of --system, --group and --organization is required."`
+	Group        *uuid.UUID        `xor:"grant" required:"" placeholder:"UUID" help:"Grant the current members of a phone system group."`
+	Organization *uuid.UUID        `xor:"grant" required:"" placeholder:"UUID" help:"Grant the phone systems directly attached to an organization."`
+	Scopes       []string          `required:"" placeholder:"A:READ" help:"What the key may read: ${scopes}."`
+	OwnExtension *uuid.UUID        `placeholder:"UUID" help:"Narrow calls:read to this extension's own calls."`
+	Allow        []string          `placeholder:"CIDR" help:"Accept the key only from these networks."`
+	Expires      *setting.Duration `placeholder:"30d" help:"The key's lifetime. Default: unlimited."`
+	Tier         string            `enum:"standard,premium" default:"standard" help:"The rate tier: standard or premium."`
+	Postgres     setting.Postgres  `embed:""`
+	Pepper       setting.Pepper    `embed:""`
+}
+
+// Run issues a key.
+func (c *keysIssueCommand) Run(ctx context.Context, streams process.Streams) error {
+	request, err := c.request(time.Now())
+	if err != nil {
+		return err
+	}
+	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+		issued, err := access.NewRegistry(pool, c.Pepper.Peppers.Get()[0]).Issue(ctx, request)
+		if err != nil {
+			return asUsageError(err)
+		}
+		key := newIssuedKey(issued)
+		return c.print(streams.Out, key, key.write)
+	})
+}
+
+func (c *keysIssueCommand) request(now time.Time) (access.Request, error) {
+	r := access.Request{Name: c.Name, Tier: access.Tier(c.Tier)}
+	switch {
+	case c.System != nil:
+		r.Grant = access.Grant{Kind: access.GrantSystem, ID: *c.System}
+	case c.Group != nil:
+		r.Grant = access.Grant{Kind: access.GrantGroup, ID: *c.Group}
+	case c.Organization != nil:
+		r.Grant = access.Grant{Kind: access.GrantOrganization, ID: *c.Organization}
+	}
+	for _, s := range c.Scopes {
+		r.Scopes = append(r.Scopes, access.Scope(strings.TrimSpace(s)))
+	}
+	if c.OwnExtension != nil {
+		r.OwnExtension = uuid.NullUUID{UUID: *c.OwnExtension, Valid: true}
+	}
+	lifetime, err := keyLifetime(c.Expires)
+	if err != nil {
+		return r, err
+	}
+	if lifetime > 0 {
+		r.Expires = now.Add(lifetime)
+	}
+	r.Networks, err = c.networks()
+	return r, err
+}
+
+func (c *keysIssueCommand) networks() (list []netip.Prefix, err error) {
+	for _, text := range c.Allow {
+		network, err := access.ParseNetwork(strings.TrimSpace(text))
+		if err != nil {
+			return nil, &process.UsageError{Detail: "--allow: " + err.Error()}
+		}
+		list = append(list, network)
+	}
+	return list, nil
+}
+
+// keyLifetime returns 0 without a flag.
+func keyLifetime(expires *setting.Duration) (time.Duration, error) {
+	if expires == nil {
+		return 0, nil
+	}
+	if *expires <= 0 {
+		return 0, &process.UsageError{Detail: "--expires must be a positive duration, such as 30d"}
+	}
+	return time.Duration(*expires), nil
+}
+
+// issuedKey is a new key with its secret.
+type issuedKey struct {
+	ID  uuid.UUID `json:"id"`
+	Key string    `json:"key"`
+	access.Record
+}
+
+func newIssuedKey(k access.IssuedKey) issuedKey {
+	return issuedKey{ID: k.ID, Key: k.Key.Reveal(), Record: k.Record}
+}
+
+type keysListCommand struct {
+	output
+	Postgres setting.Postgres `embed:""`
+}
+
+// Run lists the keys.
+func (c *keysListCommand) Run(ctx context.Context, streams process.Streams) error {
+	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+		keys, err := registry(pool).List(ctx)
+		if err != nil {
+			return err
+		}
+		keys = append([]access.Record{}, keys...) // no null in JSON
+		return c.print(streams.Out, keys, func(w io.Writer) error { return writeKeys(w, keys) })
+	})
+}
+
+type keysShowCommand struct {
+	output
+	ID       uuid.UUID        `arg:"" help:"The key's id, from 'keys list'."`
+	Postgres setting.Postgres `embed:""`
+}
+
+// Run shows a key.
+func (c *keysShowCommand) Run(ctx context.Context, streams process.Streams) error {
+	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+		key, err := registry(pool).Show(ctx, c.ID)
+		if err != nil {
+			return withKeyAdvice(err, c.ID)
+		}
+		return c.print(streams.Out, key, func(w io.Writer) error { return writeKeyWithLineage(w, key) })
+	})
+}
+
+type keysRollCommand struct {
+	output
+	ID       uuid.UUID         `arg:"" help:"The old key's id, from 'keys list'."`
+	Overlap  setting.Duration  `default:"24h" help:"How long the old key stays valid, up to 30d. 0s ends it immediately."`
+	Expires  *setting.Duration `placeholder:"30d" help:"The new key's lifetime. Default: the one that the newest key of the lineage was issued with."`
+	Postgres setting.Postgres  `embed:""`
+	Pepper   setting.Pepper    `embed:""`
+}
+
+// rolledKey is a new key with its secret, and the key that it replaces.
+type rolledKey struct {
+	issuedKey
+	Old access.Record `json:"rolledFrom"`
+}
+
+// Run rolls a key.
+func (c *keysRollCommand) Run(ctx context.Context, streams process.Streams) error {
+	lifetime, err := keyLifetime(c.Expires)
+	if err != nil {
+		return err
+	}
+	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+		roll := access.Roll{Overlap: time.Duration(c.Overlap), Lifetime: lifetime}
+		rolled, err := access.NewRegistry(pool, c.Pepper.Peppers.Get()[0]).Roll(ctx, c.ID, roll)
+		if err != nil {
+			return withKeyAdvice(err, c.ID)
+		}
+		key := rolledKey{issuedKey: newIssuedKey(rolled.IssuedKey), Old: rolled.Old}
+		return c.print(streams.Out, key, key.write)
+	})
+}
+
+type keysRevokeCommand struct {
+	output
+	ID       uuid.UUID        `arg:"" help:"The key's id, from 'keys list'."`
+	Postgres setting.Postgres `embed:""`
+}
+
+// Run revokes a key.
+func (c *keysRevokeCommand) Run(ctx context.Context, streams process.Streams) error {
+	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+		if err := registry(pool).Revoke(ctx, c.ID); err != nil {
+			return withKeyAdvice(err, c.ID)
+		}
+		key, err := registry(pool).Show(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		return c.print(streams.Out, key, func(w io.Writer) error { return writeLines(w, revokedLines(key)) })
+	})
+}
+
+type keysAuditCommand struct {
+	output
+	ID       uuid.UUID        `arg:"" help:"The key's id, from 'keys list'."`
+	Since    setting.Duration `default:"1h" help:"How far to look back, such as 90m, 24h or 7d."`
+	Limit    int              `default:"1000" help:"The maximum number of requests to list, up to 10000."`
+	Postgres setting.Postgres `embed:""`
+}
+
+// Run lists a key's requests. The note that the list was cut goes to standard error, since a program may read the list.
+func (c *keysAuditCommand) Run(ctx context.Context, streams process.Streams) error {
+	if c.Since <= 0 {
+		return &process.UsageError{Detail: "--since must be a positive duration, such as 1h or 7d"}
+	}
+	if c.Limit < 1 || c.Limit > maxListed {
+		return &process.UsageError{Detail: fmt.Sprintf("--limit must be between 1 and %d", maxListed)}
+	}
+	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+		key, err := registry(pool).Show(ctx, c.ID)
+		if err != nil {
+			return withKeyAdvice(err, c.ID)
+		}
+		entries, more, err := registry(pool).Audit(ctx, c.ID, time.Now().Add(-time.Duration(c.Since)), c.Limit)
+		if err != nil {
+			return err
+		}
+		if more {
+			fmt.Fprintf(streams.Err, "Only the newest %d are listed. Use --limit to list more, or a shorter --since.\n", c.Limit)
+		}
+		return c.print(streams.Out, entries, func(w io.Writer) error { return c.write(w, key.Record, entries) })
+	})
 }

@@ -1,4 +1,4 @@
-package main_test
+package main
 
 import (
 	"encoding/json"
@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 )
 
-// keyRecord is what a command says of a key in JSON.
 type keyRecord struct {
 	ID, Lineage, Name, State, Tier string
 	Allow                          []string
@@ -23,217 +21,213 @@ type keyRecord struct {
 	LastUsedAddress                *string
 }
 
-type keyFamily struct {
+type keyWithLineage struct {
 	keyRecord
 	LineageKeys []keyRecord
 }
 
-// answered is a command's answer in JSON, every member of which is known.
-func answered[T any](tb testing.TB, i *instance, args ...string) (v T) {
-	tb.Helper()
-	out := succeed(tb, i.Env, "", append(args, "--json")...)
-	if err := json.Unmarshal([]byte(out), &v); err != nil {
-		tb.Fatalf("%v: %v: %s", args, err, out)
-	}
-	return v
+// keysFixture is a reader, and an operator's commands about its keys.
+type keysFixture struct {
+	*fleet
+	operator  map[string]string
+	discovery string // a URL that every key may read
 }
 
-// refused runs a command that must fail and say why.
-func refused(tb testing.TB, i *instance, code int, says string, args ...string) {
-	tb.Helper()
-	if r := command(tb, i.Env, "", args...); r.code != code || !strings.Contains(r.err, says) || r.out != "" {
-		tb.Errorf("%v: exit %d, want %d with %q: %s%s", args, r.code, code, says, r.out, r.err)
-	}
+func (f keysFixture) in(t *testing.T) keysFixture {
+	f.fleet = f.fleet.in(t)
+	return f
 }
 
-// TestKeys follows a key from its issue to its end.
+func (f keysFixture) issue(name string, args ...string) keyWithID {
+	f.Helper()
+	return issueKey(f, f.operator, systemID, append([]string{"--name", name, "--scopes", "calls:read"}, args...)...)
+}
+
+func (f keysFixture) show(id string) keyWithLineage {
+	f.Helper()
+	return succeedJSON[keyWithLineage](f, f.operator, "keys", "show", id)
+}
+
+func (f keysFixture) succeed(args ...string) string {
+	f.Helper()
+	return succeed(f, f.operator, "", append([]string{"keys"}, args...)...)
+}
+
 func TestKeys(t *testing.T) {
-	i := startDev(t, t.TempDir(), "--sample", "none")
-	if out := succeed(t, i.Env, "", "keys", "list", "--json"); out != "[]\n" {
-		t.Errorf("no keys: %s", out)
+	fleet := newFleet(t)
+	f := keysFixture{fleet: fleet, operator: fleet.operator()}
+	if out := f.succeed("list", "--json"); out != "[]\n" {
+		t.Errorf("keys list: output = %s, want an empty list", out)
 	}
-	t.Run("roll", func(t *testing.T) { checkRoll(t, i) })
-	t.Run("roll for people", func(t *testing.T) { checkRollSays(t, i) })
-	t.Run("roll refused", func(t *testing.T) { checkRollRefused(t, i) })
-	t.Run("last use", func(t *testing.T) { checkLastUse(t, i) })
-	t.Run("audit", func(t *testing.T) { checkAudit(t, i) })
+	f.discovery = f.startReader().base + "/customer/phone-systems"
+	t.Run("roll", func(t *testing.T) { checkRoll(t, f.in(t)) })
+	t.Run("secret is printed once", func(t *testing.T) { checkSecretPrintedOnce(t, f.in(t)) })
+	t.Run("refused", func(t *testing.T) { checkKeysRefused(t, f.in(t)) })
+	t.Run("last use", func(t *testing.T) { checkLastUse(t, f.in(t)) })
+	t.Run("audit", func(t *testing.T) { checkKeysAudit(t, f.in(t)) })
 }
 
-func checkRoll(t *testing.T, i *instance) {
+func checkRoll(t *testing.T, f keysFixture) {
 	t.Helper()
-	old := issue(t, i, "--name", "month", "--system", system, "--scopes", "calls:read", "--expires", "720h",
-		"--allow", "127.0.0.0/8", "--tier", "premium")
-	rolled := answered[struct {
+	old := f.issue("month", "--expires", "30d", "--allow", "127.0.0.0/8", "--tier", "premium")
+	rolled := succeedJSON[struct {
 		Key string
 		keyRecord
 		RolledFrom keyRecord
-	}](t, i, "keys", "roll", old.ID, "--overlap", "36h")
+	}](t, f.operator, "keys", "roll", old.ID, "--overlap", "1d12h")
 	if rolled.ID == old.ID || rolled.Name != "month" || rolled.Tier != "premium" || !reflect.DeepEqual(rolled.Allow, []string{"127.0.0.0/8"}) {
-		t.Errorf("%+v", rolled)
+		t.Errorf("rolled key = %+v, want another id and the same rights", rolled)
 	}
-	life, overlap := rolled.ExpiresAt.Sub(rolled.CreatedAt), rolled.RolledFrom.ExpiresAt.Sub(rolled.CreatedAt)
-	if life.Round(time.Minute) != 720*time.Hour || overlap != 36*time.Hour || rolled.RolledFrom.ID != old.ID {
-		t.Errorf("it lives %s, the old one %s more", life, overlap)
+	lifetime, overlap := rolled.ExpiresAt.Sub(rolled.CreatedAt), rolled.RolledFrom.ExpiresAt.Sub(rolled.CreatedAt)
+	if lifetime.Round(time.Minute) != 720*time.Hour || overlap != 36*time.Hour || rolled.RolledFrom.ID != old.ID {
+		t.Errorf("lifetime = %s, overlap = %s, want 720h and 36h", lifetime, overlap)
 	}
-	discovery := i.BaseURL + "/customer/phone-systems"
-	for _, key := range []string{old.Key, rolled.Key} {
-		if status, body := get(t, discovery, key); status != http.StatusOK {
-			t.Errorf("%d: %s", status, body)
+	expectStatus(t, f.discovery, old.Key, http.StatusOK)
+	expectStatus(t, f.discovery, rolled.Key, http.StatusOK)
+	for _, id := range []string{old.ID, rolled.ID} {
+		if k := f.show(id); k.ID != id || k.State != "active" || len(k.LineageKeys) != 2 || k.LineageKeys[0].ID != rolled.ID {
+			t.Errorf("key = %+v, want it active, in a lineage of 2 with %s first", k, rolled.ID)
 		}
 	}
-	for id, state := range map[string]string{old.ID: "active", rolled.ID: "active"} {
-		family := answered[keyFamily](t, i, "keys", "show", id)
-		if family.ID != id || family.State != state || len(family.LineageKeys) != 2 || family.LineageKeys[0].ID != rolled.ID {
-			t.Errorf("%+v", family)
-		}
-	}
-	out := succeed(t, i.Env, "", "keys", "show", old.ID)
+	out := f.succeed("show", old.ID)
 	if !regexp.MustCompile(`(?m)^\* +`+old.ID).MatchString(out) || !regexp.MustCompile(`(?m)^ +`+rolled.ID).MatchString(out) {
-		t.Errorf("%s", out)
+		t.Errorf("keys show: output = %s, want both keys, the shown one marked", out)
 	}
-	if out := succeed(t, i.Env, "", "keys", "revoke", old.ID); !strings.Contains(out, rolled.ID+" of the same lineage is still active") {
-		t.Errorf("%s", out)
+	if out := f.succeed("revoke", old.ID); !strings.Contains(out, rolled.ID+" of the same lineage is still active") {
+		t.Errorf("keys revoke: output = %s, want the active key of the lineage", out)
 	}
-	if status, _ := get(t, discovery, old.Key); status != http.StatusUnauthorized {
-		t.Errorf("revoked, it answers %d", status)
-	}
-	if status, _ := get(t, discovery, rolled.Key); status != http.StatusOK {
-		t.Errorf("its successor answers %d", status)
-	}
+	expectStatus(t, f.discovery, old.Key, http.StatusUnauthorized)
+	expectStatus(t, f.discovery, rolled.Key, http.StatusOK)
 }
 
-// What people are told has the new key once and the old one's end; no other command shows a key.
-func checkRollSays(t *testing.T, i *instance) {
+// Only issue and roll print a secret, once.
+func checkSecretPrintedOnce(t *testing.T, f keysFixture) {
 	t.Helper()
-	old := issue(t, i, "--name", "roll", "--system", system, "--scopes", "calls:read")
-	form := regexp.MustCompile(`sk_phones_\w{60,}`)
-	out := succeed(t, i.Env, "", "keys", "roll", old.ID)
-	keys := form.FindAllString(out, -1)
-	if len(keys) != 1 || keys[0] == old.Key || !strings.Contains(out, "The old key, "+old.ID+", is accepted until ") {
-		t.Fatalf("%d keys in\n%s", len(keys), form.ReplaceAllString(out, "..."))
+	old := f.issue("roll")
+	secret := regexp.MustCompile(`sk_phones_\w{60,}`)
+	out := f.succeed("roll", old.ID)
+	keys := secret.FindAllString(out, -1)
+	if len(keys) != 1 || keys[0] == old.Key || !strings.Contains(out, "The old key, "+old.ID+", is valid until ") {
+		t.Fatalf("keys roll: %d secrets, want a new one; output =\n%s", len(keys), secret.ReplaceAllString(out, "..."))
 	}
 	id := regexp.MustCompile(`(?m)^id +(\S+)$`).FindStringSubmatch(out)
 	if len(id) != 2 {
-		t.Fatalf("no id in\n%s", form.ReplaceAllString(out, "..."))
+		t.Fatalf("keys roll: no id; output =\n%s", secret.ReplaceAllString(out, "..."))
 	}
-	out = succeed(t, i.Env, "", "keys", "roll", id[1], "--overlap", "0s", "--expires", "1h")
-	if !strings.Contains(out, "The old key, "+id[1]+", has ended.") || !strings.Contains(out, "\nexpires ") {
-		t.Errorf("%s", form.ReplaceAllString(out, "..."))
+	out = f.succeed("roll", id[1], "--overlap", "0s", "--expires", "1h")
+	if !strings.Contains(out, "The old key, "+id[1]+", has expired.") || !strings.Contains(out, "\nexpires ") {
+		t.Errorf("keys roll --overlap 0s: output = %s, want an expired old key", secret.ReplaceAllString(out, "..."))
 	}
-	if status, _ := get(t, i.BaseURL+"/customer/phone-systems", keys[0]); status != http.StatusUnauthorized {
-		t.Errorf("without an overlap it answers %d", status)
-	}
+	expectStatus(t, f.discovery, keys[0], http.StatusUnauthorized)
 	for _, args := range [][]string{
 		{"list"}, {"list", "--json"}, {"show", old.ID}, {"show", old.ID, "--json"}, {"audit", old.ID}, {"revoke", old.ID}, {"revoke", old.ID, "--json"},
 	} {
-		if out := succeed(t, i.Env, "", append([]string{"keys"}, args...)...); form.MatchString(out) {
-			t.Errorf("keys %v shows a key", args)
+		if out := f.succeed(args...); secret.MatchString(out) {
+			t.Errorf("keys %v prints a secret", args)
 		}
 	}
 }
 
-func checkRollRefused(t *testing.T, i *instance) {
+func checkKeysRefused(t *testing.T, f keysFixture) {
 	t.Helper()
-	old := issue(t, i, "--name", "refused", "--system", system, "--scopes", "calls:read")
-	nobody := uuid.NewString()
-	refused(t, i, 1, "no key has the id "+nobody, "keys", "roll", nobody)
-	refused(t, i, 1, "no key has the id "+nobody, "keys", "audit", nobody)
-	refused(t, i, 2, "the overlap is not between 0s and 720h", "keys", "roll", old.ID, "--overlap=-1s")
-	refused(t, i, 2, "the overlap is not between 0s and 720h", "keys", "roll", old.ID, "--overlap", "721h")
-	refused(t, i, 2, "--expires", "keys", "roll", old.ID, "--expires", "0s")
-	refused(t, i, 2, "--expires", "keys", "issue", "--name", "x", "--system", system, "--scopes", "calls:read", "--expires", "0s")
-	refused(t, i, 2, "--since", "keys", "audit", old.ID, "--since", "0s")
-	refused(t, i, 2, "--limit", "keys", "audit", old.ID, "--limit", "10001")
-	successor := answered[keyRecord](t, i, "keys", "roll", old.ID)
-	refused(t, i, 1, "was rolled already: roll its successor "+successor.ID, "keys", "roll", old.ID)
-	succeed(t, i.Env, "", "keys", "revoke", successor.ID)
-	refused(t, i, 1, "the key is revoked and cannot be rolled: issue a new one", "keys", "roll", successor.ID)
-}
-
-// write changes the instance's database as its projector would.
-func write(t *testing.T, i *instance, sql string, arguments ...any) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), i.PostgresURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = conn.Exec(t.Context(), sql, arguments...); err != nil {
-		t.Error(err)
-	}
-	if err := conn.Close(t.Context()); err != nil {
-		t.Error(err)
+	key, unknown := f.issue("refused"), uuid.NewString()
+	rolled, revoked := f.issue("rolled"), f.issue("revoked")
+	successor := succeedJSON[keyRecord](t, f.operator, "keys", "roll", rolled.ID)
+	f.succeed("revoke", revoked.ID)
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{1, "no key has the id " + unknown, []string{"roll", unknown}},
+		{1, "no key has the id " + unknown, []string{"audit", unknown}},
+		{2, "overlap", []string{"roll", key.ID, "--overlap=-1s"}},
+		{2, "overlap", []string{"roll", key.ID, "--overlap", "31d"}},
+		{2, "--expires", []string{"roll", key.ID, "--expires", "0s"}},
+		{2, "--expires", []string{"issue", "--name", "x", "--system", systemID, "--scopes", "calls:read", "--expires", "0s"}},
+		{2, "--since", []string{"audit", key.ID, "--since", "0s"}},
+		{2, "--since", []string{"audit", key.ID, "--since", "7 days"}},
+		{2, "--limit", []string{"audit", key.ID, "--limit", "10001"}},
+		{1, successor.ID, []string{"roll", rolled.ID}},
+		{1, "revoked", []string{"roll", revoked.ID}},
+	} {
+		r := command(t, f.operator, "", append([]string{"keys"}, c.args...)...)
+		if r.code != c.code || r.out != "" || !strings.Contains(r.err, c.want) {
+			t.Errorf("keys %v: exit code = %d, output = %s%s, want %d, none and %q", c.args, r.code, r.out, r.err, c.code, c.want)
+		}
 	}
 }
 
-func checkLastUse(t *testing.T, i *instance) {
+func checkLastUse(t *testing.T, f keysFixture) {
 	t.Helper()
-	key := issue(t, i, "--name", "a\x1b[31m\tname", "--system", system, "--scopes", "calls:read")
-	if family := answered[keyFamily](t, i, "keys", "show", key.ID); family.LastUsedAt != nil || family.LastUsedAddress != nil {
-		t.Errorf("never used: %+v", family)
+	key := f.issue("a\x1b[31m\tname")
+	if k := f.show(key.ID); k.LastUsedAt != nil || k.LastUsedAddress != nil {
+		t.Errorf("unused key = %+v, want no last use", k)
 	}
-	if out := succeed(t, i.Env, "", "keys", "show", key.ID); !strings.Contains(out, "never") || strings.Contains(out, "lineage") {
-		t.Errorf("never used:\n%s", out)
+	if out := f.succeed("show", key.ID); !strings.Contains(out, "never") || strings.Contains(out, "lineage") {
+		t.Errorf("keys show, unused: output = %s, want never and no lineage", out)
 	}
-	write(t, i, "insert into access.key_use values ($1, '2026-03-02T09:30:00Z', '192.0.2.7')", key.ID)
-	family := answered[keyFamily](t, i, "keys", "show", key.ID)
-	if family.LastUsedAt == nil || family.LastUsedAt.Year() != 2026 || family.LastUsedAddress == nil || *family.LastUsedAddress != "192.0.2.7" {
-		t.Errorf("%+v", family)
+	f.exec("insert into access.key_use values ($1, '2026-03-02T09:30:00Z', '192.0.2.7')", key.ID)
+	k := f.show(key.ID)
+	if k.LastUsedAt == nil || k.LastUsedAt.Year() != 2026 || k.LastUsedAddress == nil || *k.LastUsedAddress != "192.0.2.7" {
+		t.Errorf("used key = %+v, want a last use in 2026 from 192.0.2.7", k)
 	}
-	if out := succeed(t, i.Env, "", "keys", "show", key.ID); !strings.Contains(out, "2026-03-02T09:30:00Z from 192.0.2.7") {
-		t.Errorf("%s", out)
+	if out := f.succeed("show", key.ID); !strings.Contains(out, "2026-03-02T09:30:00Z from 192.0.2.7") {
+		t.Errorf("keys show: output = %s, want the last use", out)
 	}
-	out := succeed(t, i.Env, "", "keys", "list")
+	out := f.succeed("list")
 	if !strings.Contains(out, "LAST USED") || !strings.Contains(out, "2026-03-02T09:30:00Z") || !strings.Contains(out, `"a\x1b[31m\tname"`) {
-		t.Errorf("%q", out)
+		t.Errorf("keys list: output = %q, want the last use and an escaped name", out)
 	}
-	for _, listed := range answered[[]keyRecord](t, i, "keys", "list") {
-		if listed.ID == key.ID && !reflect.DeepEqual(listed, family.keyRecord) {
-			t.Errorf("%+v, and shown %+v", listed, family.keyRecord)
+	for _, listed := range succeedJSON[[]keyRecord](t, f.operator, "keys", "list") {
+		if listed.ID == key.ID && !reflect.DeepEqual(listed, k.keyRecord) {
+			t.Errorf("listed key = %+v, want it as shown: %+v", listed, k.keyRecord)
 		}
 	}
 }
 
-func checkAudit(t *testing.T, i *instance) {
+func checkKeysAudit(t *testing.T, f keysFixture) {
 	t.Helper()
-	key := issue(t, i, "--name", "audited", "--system", system, "--scopes", "calls:read")
-	if out := succeed(t, i.Env, "", "keys", "audit", key.ID, "--json"); out != "[]\n" {
-		t.Errorf("nothing: %s", out)
+	key := f.issue("audited")
+	if out := f.succeed("audit", key.ID, "--json"); out != "[]\n" {
+		t.Errorf("keys audit: output = %s, want an empty list", out)
 	}
-	if out := succeed(t, i.Env, "", "keys", "audit", key.ID); out != "No requests in the last 1h0m0s. Last used: never.\n" {
-		t.Errorf("nothing: %s", out)
+	if out := f.succeed("audit", key.ID, "--since", "7d"); out != "No requests in the last 7d. Last used: never.\n" {
+		t.Errorf("keys audit: output = %s, want none in 7d", out)
 	}
-	write(t, i, "select access.open_audit_day((now() at time zone 'UTC')::date - i) from generate_series(0, 2) i")
-	insert := `insert into access.audit values (now() - make_interval(mins => $1), gen_random_uuid(), $2, 'listCallLogs', $3, $4, $5, $6, $7)`
-	write(t, i, insert, 1, key.ID, system, 200, nil, "2001:db8::7", "first")
-	write(t, i, insert, 2, key.ID, nil, 404, "NOT_FOUND", nil, "esc\x1b]0;x\x07\n"+"\u202e")
-	write(t, i, insert, 90, key.ID, nil, 200, nil, nil, "old")
+	// Partitions of three days, so that the entries fit whatever the time of day is.
+	f.exec("select access.open_audit_day((now() at time zone 'UTC')::date - i) from generate_series(0, 2) i")
+	const insert = `insert into access.audit values (now() - make_interval(mins => $1), gen_random_uuid(), $2, 'listCallLogs', $3, $4, $5, $6, $7)`
+	f.exec(insert, 1, key.ID, systemID, 200, nil, "2001:db8::7", "first")
+	f.exec(insert, 2, key.ID, nil, 404, "NOT_FOUND", nil, "esc\x1b]0;x\x07\n"+"\u202e")
+	f.exec(insert, 90, key.ID, nil, 200, nil, nil, "old")
 	type request struct {
 		ID, Operation, RequestID     string
 		At                           time.Time
 		PhoneSystemID, Code, Address *string
 		Status                       int
 	}
-	requests := answered[[]request](t, i, "keys", "audit", key.ID)
+	requests := succeedJSON[[]request](t, f.operator, "keys", "audit", key.ID)
 	if len(requests) != 2 || requests[0].RequestID != "first" || requests[0].Status != 200 || requests[0].Code != nil ||
-		*requests[0].PhoneSystemID != system || *requests[0].Address != "2001:db8::7" || *requests[1].Code != "NOT_FOUND" ||
+		*requests[0].PhoneSystemID != systemID || *requests[0].Address != "2001:db8::7" || *requests[1].Code != "NOT_FOUND" ||
 		requests[1].PhoneSystemID != nil || requests[1].Address != nil || !requests[0].At.After(requests[1].At) {
-		t.Errorf("%+v", requests)
+		t.Errorf("requests = %+v, want the two of the last hour, the newest first", requests)
 	}
-	out := succeed(t, i.Env, "", "keys", "audit", key.ID, "--since", "2h")
+	out := f.succeed("audit", key.ID, "--since", "2h")
 	for _, want := range []string{
-		`TIME +STATUS +CODE +OPERATION +PHONE SYSTEM +ADDRESS +REQUEST ID\n`, `Z +200 +- +listCallLogs +` + system + ` +2001:db8::7 +first\n`,
+		`TIME +STATUS +CODE +OPERATION +PHONE SYSTEM +ADDRESS +REQUEST ID\n`, `Z +200 +- +listCallLogs +` + systemID + ` +2001:db8::7 +first\n`,
 		`Z +404 +NOT_FOUND +listCallLogs +- +- +"esc\\x1b\]0;x\\a\\n\\u202e"\n`, ` old\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
-			t.Errorf("it lacks %s:\n%q", want, out)
+			t.Errorf("keys audit: output = %q, want %s", out, want)
 		}
 	}
-	r := command(t, i.Env, "", "keys", "audit", key.ID, "--limit", "1", "--json")
+	r := command(t, f.operator, "", "keys", "audit", key.ID, "--limit", "1", "--json")
 	var one []request
-	if err := json.Unmarshal([]byte(r.out), &one); err != nil || len(one) != 1 || !strings.Contains(r.err, "newest 1; there are more") {
-		t.Errorf("%v, %s: %s", err, r.out, r.err)
+	if err := json.Unmarshal([]byte(r.out), &one); err != nil || len(one) != 1 || !strings.Contains(r.err, "Only the newest 1 are listed") {
+		t.Errorf("keys audit --limit 1: error = %v, output = %s%s, want one request and a note", err, r.out, r.err)
 	}
-	if r := command(t, i.Env, "", "keys", "audit", key.ID, "--limit", "2"); r.err != "" {
-		t.Errorf("all are listed: %s", r.err)
+	if r := command(t, f.operator, "", "keys", "audit", key.ID, "--limit", "2"); r.err != "" {
+		t.Errorf("keys audit --limit 2: errors = %s, want no note", r.err)
 	}
 }

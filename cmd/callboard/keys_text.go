@@ -2,52 +2,144 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
-	"time"
-	"unicode"
 
 	"callboard/readapi/access"
 )
 
-func grant(g access.Grant) string { return string(g.Kind) + " " + g.ID.String() }
-
-func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// instantOr is the instant where there is one.
-func instantOr(t *time.Time, none string) string {
-	if t == nil {
-		return none
+func (k issuedKey) write(w io.Writer) error {
+	if err := writeLines(w, []string{k.Key, "", "This is the key. Save it now: it can't be shown again.", ""}); err != nil {
+		return err
 	}
-	return instant(*t)
+	return writeKey(w, k.Record)
 }
 
-func lastUse(k access.Record) string {
+func (k rolledKey) write(w io.Writer) error {
+	if err := k.issuedKey.write(w); err != nil {
+		return err
+	}
+	end := "has expired"
+	if k.Old.State == access.StateActive {
+		end = "is valid until " + instant(*k.Old.ExpiresAt)
+	}
+	return writeLines(w, []string{"", fmt.Sprintf("The old key, %s, %s.", k.Old.ID, end)})
+}
+
+func writeKeys(w io.Writer, keys []access.Record) error {
+	if len(keys) == 0 {
+		return writeLines(w, []string{"No keys. Run 'callboard keys issue' to issue one."})
+	}
+	rows := [][]string{{"ID", "NAME", "STATE", "GRANT", "SCOPES", "CREATED", "LAST USED"}}
+	for _, k := range keys {
+		rows = append(rows, []string{
+			k.ID.String(), printable(k.Name), string(k.State), grantText(k.Grant), scopesText(k.Scopes), instant(k.CreatedAt),
+			instantOr(k.LastUsedAt, "never"),
+		})
+	}
+	return table(w, rows)
+}
+
+func writeKey(w io.Writer, k access.Record) error {
+	rows := [][]string{
+		{"id", k.ID.String()},
+		{"name", printable(k.Name)},
+		{"state", string(k.State)},
+		{"key", access.KeyPrefix + k.Short + "_..."},
+		{"pepper", k.Pepper},
+		{"grant", grantText(k.Grant)},
+		{"scopes", scopesText(k.Scopes)},
+		{"tier", string(k.Tier)},
+		{"created", instant(k.CreatedAt)},
+		{"last used", lastUseText(k)},
+	}
+	if k.OwnExtension.Valid {
+		rows = append(rows, []string{"own calls of", "extension " + k.OwnExtension.UUID.String()})
+	}
+	if len(k.Networks) > 0 {
+		networks := make([]string, len(k.Networks))
+		for i, network := range k.Networks {
+			networks[i] = network.String()
+		}
+		rows = append(rows, []string{"allowed from", strings.Join(networks, ",")})
+	}
+	if k.ExpiresAt != nil {
+		rows = append(rows, []string{"expires", instant(*k.ExpiresAt)})
+	}
+	if k.RevokedAt != nil {
+		rows = append(rows, []string{"revoked", instant(*k.RevokedAt)})
+	}
+	return table(w, rows)
+}
+
+// writeKeyWithLineage marks the key in the table of its lineage. A lineage of one key has no table.
+func writeKeyWithLineage(w io.Writer, key access.KeyWithLineage) error {
+	if err := writeKey(w, key.Record); err != nil || len(key.LineageKeys) == 1 {
+		return err
+	}
+	if err := writeLines(w, []string{"", "The keys of this lineage, the newest first. They share one budget.", ""}); err != nil {
+		return err
+	}
+	rows := [][]string{{"", "ID", "STATE", "CREATED", "EXPIRES", "LAST USED"}}
+	for _, k := range key.LineageKeys {
+		mark := ""
+		if k.ID == key.ID {
+			mark = "*"
+		}
+		rows = append(rows, []string{
+			mark, k.ID.String(), string(k.State), instant(k.CreatedAt), instantOr(k.ExpiresAt, "never"), lastUseText(k),
+		})
+	}
+	return table(w, rows)
+}
+
+// revokedLines also name the keys of the lineage that are still valid, since a customer can go on with them.
+func revokedLines(key access.KeyWithLineage) []string {
+	lines := []string{fmt.Sprintf("Key %s %q is revoked.", key.ID, key.Name)}
+	for _, k := range key.LineageKeys {
+		if k.State == access.StateActive {
+			lines = append(lines, fmt.Sprintf("Key %s of the same lineage is still active.", k.ID))
+		}
+	}
+	return lines
+}
+
+func (c *keysAuditCommand) write(w io.Writer, key access.Record, entries []access.AuditEntry) error {
+	if len(entries) == 0 {
+		return writeLines(w, []string{fmt.Sprintf("No requests in the last %s. Last used: %s.", c.Since, lastUseText(key))})
+	}
+	rows := [][]string{{"TIME", "STATUS", "CODE", "OPERATION", "PHONE SYSTEM", "ADDRESS", "REQUEST ID"}}
+	for _, e := range entries {
+		code, system, address := "-", "-", "-"
+		if e.Code != nil {
+			code = printable(*e.Code)
+		}
+		if e.System.Valid {
+			system = e.System.UUID.String()
+		}
+		if e.Address != nil {
+			address = e.Address.String()
+		}
+		rows = append(rows, []string{
+			milliInstant(e.At), strconv.Itoa(e.Status), code, printable(e.Operation), system, address, printable(e.RequestID),
+		})
+	}
+	return table(w, rows)
+}
+
+func grantText(g access.Grant) string { return string(g.Kind) + " " + g.ID.String() }
+
+func lastUseText(k access.Record) string {
 	if k.LastUsedAt == nil || k.LastUsedAddress == nil {
 		return instantOr(k.LastUsedAt, "never")
 	}
 	return instant(*k.LastUsedAt) + " from " + k.LastUsedAddress.String()
 }
 
-func scopes(list []access.Scope) string {
+func scopesText(list []access.Scope) string {
 	if len(list) == len(access.Scopes()) {
 		return "all"
 	}
 	return scopeNames(list, ",")
-}
-
-func join[T fmt.Stringer](list []T) string {
-	texts := make([]string, 0, len(list))
-	for _, v := range list {
-		texts = append(texts, v.String())
-	}
-	return strings.Join(texts, ",")
-}
-
-// printable is text that a terminal shows and doesn't obey, in one cell of a table.
-func printable(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) {
-		return strconv.QuoteToGraphic(text)
-	}
-	return text
 }

@@ -14,47 +14,47 @@ import (
 
 type migrateCommand struct {
 	output
-	RenewProjection bool             `help:"Drop the projection and build an empty one, which the projector fills from the stream. Readers answer 404 until then; 'callboard rebuild' is the way without an interruption."`
+	RenewProjection bool             `help:"Drop the projection and create an empty one, which the projector fills from the stream. Until then readers answer 404. 'callboard rebuild' has no such interruption."`
 	Postgres        setting.Postgres `embed:""`
 }
 
-// migrated is what was done.
-type migrated struct {
+// migrateResult is the JSON of a migration.
+type migrateResult struct {
 	Migrated bool `json:"migrated"`
 	Renewed  bool `json:"renewed"` // the projection
-	Rebuild  bool `json:"rebuild"` // the projection is another release's: it should be rebuilt
+	Rebuild  bool `json:"rebuild"` // another release built the projection, so it should be rebuilt
 
-	// Undone is what a superuser should still do.
-	Undone []string `json:"undone"`
+	// SuperuserSteps are sentences about what the user had no rights for.
+	SuperuserSteps []string `json:"superuserSteps"`
 }
 
-// Run migrates. It may run twice, and twice at once.
+// Run migrates. It may run repeatedly, and concurrently.
 func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error {
 	url := c.Postgres.URL.Get().Reveal()
-	undone, err := schema.Migrate(ctx, url)
-	foreign := errors.Is(err, schema.ErrProjectionChanged)
-	if c.RenewProjection && (err == nil || foreign) {
-		foreign, err = false, schema.RecreateProjection(ctx, url)
+	steps, err := schema.Migrate(ctx, url)
+	otherRelease := errors.Is(err, schema.ErrProjectionChanged)
+	if c.RenewProjection && (err == nil || otherRelease) {
+		otherRelease, err = false, schema.RecreateProjection(ctx, url)
 	}
-	var offline *pgconn.ConnectError
-	if errors.As(err, &offline) {
+	var connectErr *pgconn.ConnectError
+	if errors.As(err, &connectErr) {
 		return unreachable(err)
 	}
-	if err != nil && !foreign {
-		return advised(err)
+	if err != nil && !otherRelease {
+		return withDatabaseAdvice(err, "CALLBOARD_POSTGRES_URL must name a user who may create roles")
 	}
-	done := migrated{Migrated: true, Renewed: c.RenewProjection, Rebuild: foreign, Undone: append([]string{}, undone...)}
+	done := migrateResult{Migrated: true, Renewed: c.RenewProjection, Rebuild: otherRelease, SuperuserSteps: append([]string{}, steps...)}
 	return c.print(streams.Out, done, done.write)
 }
 
-func (m migrated) write(w io.Writer) error {
-	said := "The database has this release's schema and roles."
+func (m migrateResult) write(w io.Writer) error {
+	line := "The database has this release's schema and roles."
 	if m.Renewed {
-		said += " The projection is empty; the projector fills it."
+		line += " The projection is empty; a projector fills it."
 	}
-	lines := append([]string{said}, m.Undone...)
+	lines := append([]string{line}, m.SuperuserSteps...)
 	if m.Rebuild {
-		lines = append(lines, "The projection was built by another release: run 'callboard rebuild'.")
+		lines = append(lines, "Another release built the projection: run 'callboard rebuild'.")
 	}
 	return writeLines(w, lines)
 }

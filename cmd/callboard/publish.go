@@ -18,19 +18,19 @@ import (
 
 type publishCommand struct {
 	output
-	File   string         `arg:"" help:"Lines of {\"type\", \"data\", \"system\"?, \"id\"?, \"time\"?}; - reads standard input."`
+	File   string         `arg:"" help:"A file with lines of {\"type\", \"data\", \"system\"?, \"id\"?, \"time\"?}; - reads standard input."`
 	NATS   setting.NATS   `embed:""`
 	Stream setting.Stream `embed:""`
 }
 
-// published is how far a publication came.
-type published struct {
+// publishResult is the JSON of a publication.
+type publishResult struct {
 	Published int `json:"published"`
 }
 
 const publishSource = "callboard/publish"
 
-// Run publishes line by line and stops at the first that is no event: those before it are published, and no other.
+// Run publishes the lines in order and stops at the first invalid one: the events before it are published.
 func (c *publishCommand) Run(ctx context.Context, streams process.Streams) error {
 	input, err := c.open(streams)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *publishCommand) Run(ctx context.Context, streams process.Streams) error
 			return fmt.Errorf("stream %s: %w", c.Stream.Name.Get(), err)
 		}
 		display := progress.New(streams.Err)
-		p := publication{publisher: events.NewPublisher(js, publishSource), task: display.Start("publishing", "events", 0)}
+		p := linePublisher{publisher: events.NewPublisher(js, publishSource), task: display.Start("publishing", "events", 0)}
 		err := p.publish(ctx, input)
 		display.Close()
 		if err != nil {
@@ -51,9 +51,8 @@ func (c *publishCommand) Run(ctx context.Context, streams process.Streams) error
 				return err
 			}
 		}
-		return errors.Join(err, c.print(streams.Out, published{p.done}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "Events published: %d.\n", p.done)
-			return err
+		return errors.Join(err, c.print(streams.Out, publishResult{p.done}, func(w io.Writer) error {
+			return writeLines(w, []string{fmt.Sprintf("Events published: %d.", p.done)})
 		}))
 	})
 }
@@ -69,15 +68,15 @@ func (c *publishCommand) open(streams process.Streams) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// publication is events on their way from lines to the stream.
-type publication struct {
+// linePublisher publishes the events of lines.
+type linePublisher struct {
 	publisher *events.Publisher
 	task      *progress.Task
 	done      int
 }
 
-// publish takes what lines there are at a time: all of a file's in large batches, those that somebody types one by one.
-func (p *publication) publish(ctx context.Context, input io.Reader) error {
+// publish publishes all available lines as one batch: a file's in large batches, typed ones singly.
+func (p *linePublisher) publish(ctx context.Context, input io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lines := ndjson.Read(ctx, input, publishSource)
@@ -92,21 +91,20 @@ func (p *publication) publish(ctx context.Context, input io.Reader) error {
 			}
 			first = line
 		}
-		batch, bad := gather(first, lines)
+		batch, invalid := collectBatch(first, lines)
 		if err := p.send(ctx, batch); err != nil {
 			return err
 		}
-		if bad != nil {
-			return bad
+		if invalid != nil {
+			return invalid
 		}
 	}
 }
 
-// maxBatch is how many events are published together.
 const maxBatch = 1000
 
-// gather is what has come behind first, up to the first bad line or a full batch.
-func gather(first ndjson.Line, lines <-chan ndjson.Line) (batch []events.Event, bad error) {
+// collectBatch returns the events of first and of the lines that are available without waiting, up to an invalid line or maxBatch.
+func collectBatch(first ndjson.Line, lines <-chan ndjson.Line) (batch []events.Event, invalid error) {
 	for line := first; ; {
 		if line.Err != nil {
 			return batch, fmt.Errorf("line %d: %w", line.Number, line.Err)
@@ -126,14 +124,14 @@ func gather(first ndjson.Line, lines <-chan ndjson.Line) (batch []events.Event, 
 	}
 }
 
-func (p *publication) send(ctx context.Context, batch []events.Event) error {
+func (p *linePublisher) send(ctx context.Context, batch []events.Event) error {
 	err := p.publisher.Publish(ctx, batch...)
-	var left *events.UnacknowledgedError
+	var unacknowledged *events.UnacknowledgedError
 	switch {
 	case err == nil:
 		p.done += len(batch)
-	case errors.As(err, &left):
-		p.done += len(batch) - len(left.Events)
+	case errors.As(err, &unacknowledged):
+		p.done += len(batch) - len(unacknowledged.Events)
 	}
 	p.task.Set(int64(p.done))
 	return err

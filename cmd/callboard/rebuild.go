@@ -5,136 +5,196 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"callboard/cmd/process"
+	"callboard/cmd/setting"
 	"callboard/projector/rebuild"
 	"callboard/projector/status"
-	"callboard/projector/store"
 	"callboard/schema"
 )
 
+// foldOptions are the flags that limit the resources of folding.
+type foldOptions struct {
+	Batch      int              `default:"2000" help:"The number of messages that are folded at a time."`
+	Memory     memory           `default:"2GiB" help:"The approximate memory for folded rows. Less memory means more passes over the stream."`
+	Workers    int              `placeholder:"N" help:"The number of partitions that are folded in parallel. Default: one per processor."`
+	MaxLiveLag setting.Duration `default:"10s" help:"Pause while the live projection lags by more than this; 0s never pauses."`
+}
+
+// complete checks the flags and fills in the default of the workers.
+func (o foldOptions) complete() (foldOptions, error) {
+	if o.Batch < 1 || o.Workers < 0 || o.MaxLiveLag < 0 {
+		return o, &process.UsageError{Detail: "--batch must be 1 or more, --workers and --max-live-lag must not be negative"}
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	return o, nil
+}
+
+// onePartition are the options of commands that fold a single partition.
+func onePartition() foldOptions { return foldOptions{Batch: 2000, Workers: 1} }
+
+// memory is a number of bytes.
+type memory int64
+
+// UnmarshalText reads a whole number of MiB, GiB or TiB.
+func (m *memory) UnmarshalText(text []byte) error {
+	for unit, shift := range map[string]int{"MiB": 20, "GiB": 30, "TiB": 40} {
+		number, ok := strings.CutSuffix(string(text), unit)
+		if !ok {
+			continue
+		}
+		if n, err := strconv.ParseUint(number, 10, 22); err == nil && n > 0 {
+			*m = memory(n << shift)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a memory size: write 512MiB or 2GiB", text)
+}
+
 type rebuildCommand struct {
 	output
-	effort
-	Keep    bool `help:"Keep the generation that is replaced, for 'callboard rollback'. One is kept at most: what was kept before is dropped."`
-	DryRun  bool `help:"Fold in memory and say what a rebuild would change; nothing is written."`
-	Abandon bool `help:"Only drop what a rebuild that came to no end has built."`
+	foldOptions
+	Keep    bool `help:"Keep the replaced generation for 'callboard rollback'. The one that was kept before is dropped."`
+	DryRun  bool `help:"Fold in memory, print what a rebuild would change, and write nothing."`
+	Abandon bool `help:"Drop what an unfinished rebuild has built, and do nothing else."`
 	projectionServers
 }
 
-// Run builds a generation beside the live one and puts it in that one's place.
+// Run rebuilds the projection, or does what --dry-run or --abandon say.
 func (c *rebuildCommand) Run(ctx context.Context, streams process.Streams) error {
-	effort, err := c.complete()
+	options, err := c.complete()
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.DryRun && c.Keep:
-		return &process.UsageError{Detail: "--dry-run replaces nothing, so there is nothing to --keep"}
+		return &process.UsageError{Detail: "--keep can't be combined with --dry-run, which replaces nothing"}
 	case c.Abandon && (c.DryRun || c.Keep):
-		return &process.UsageError{Detail: "--abandon builds nothing: say it alone"}
+		return &process.UsageError{Detail: "--abandon can't be combined with --keep or --dry-run"}
 	}
-	work := rebuilding{servers: c.projectionServers, effort: effort, errs: streams.Err}
-	if c.Abandon {
-		return c.abandon(ctx, streams, work)
+	s := session{servers: c.projectionServers, options: options, errs: streams.Err}
+	switch {
+	case c.Abandon:
+		return c.abandon(ctx, streams, s)
+	case c.DryRun:
+		return c.dryRun(ctx, streams, s)
 	}
-	if c.DryRun {
-		return c.compare(ctx, streams, work)
-	}
-	return c.rebuild(ctx, streams, work)
+	return c.rebuild(ctx, streams, s)
 }
 
-// compared is what a rebuild would change.
-type compared struct {
+// dryRunResult is the JSON of a dry run.
+type dryRunResult struct {
 	DryRun bool `json:"dryRun"`
 	rebuild.Comparison
 }
 
-func (c *rebuildCommand) compare(ctx context.Context, streams process.Streams, work rebuilding) error {
-	work.paused = "Nothing was written"
+func (c *rebuildCommand) dryRun(ctx context.Context, streams process.Streams, s session) error {
+	s.interrupted = "Nothing was written"
 	var found rebuild.Comparison
-	err := work.run(ctx, func(config rebuild.Config) (err error) {
+	err := s.run(ctx, func(config rebuild.Config) (err error) {
 		found, err = rebuild.Verify(ctx, config)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	found = wholly(found)
-	return c.print(streams.Out, compared{DryRun: true, Comparison: found}, func(w io.Writer) error {
-		words := heldAgainst(map[rebuild.Kind]string{
-			rebuild.KindMissing: "would be added", rebuild.KindSurplus: "would be removed", rebuild.KindChanged: "would change",
-		})
-		if err := writeComparison(w, found, words); err != nil {
+	found = withoutNulls(found)
+	return c.print(streams.Out, dryRunResult{DryRun: true, Comparison: found}, func(w io.Writer) error {
+		if err := writeComparison(w, found, dryRunWords()); err != nil {
 			return err
 		}
-		said := "Nothing was written; 'callboard rebuild' changes this."
+		line := "Nothing was written. Run 'callboard rebuild' to make these changes."
 		if unchanged(found) {
-			said = fmt.Sprintf("Nothing would change: %d rows of %d tables are as they should be.", found.Rows, len(store.Tables()))
+			line = fmt.Sprintf("Nothing would change: %d rows compared.", found.Rows)
 		}
-		_, err := fmt.Fprintln(w, said)
-		return err
+		return writeLines(w, []string{line})
 	})
 }
 
-// unchanged tells whether a projection is as a rebuild makes it.
+// unchanged reports whether a rebuild changes nothing.
 func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.MissingColumns) == 0 }
 
-func (c *rebuildCommand) abandon(ctx context.Context, streams process.Streams, work rebuilding) error {
-	work.changes = true
-	return dropping{streams.Out, c.output, "No rebuild was left without an end."}.run(ctx, c.Postgres, func(config rebuild.Config) ([]int64, error) {
-		generations, err := rebuild.Drop(ctx, config, rebuild.Unfinished)
-		return generations, work.refused(err)
+func (c *rebuildCommand) abandon(ctx context.Context, streams process.Streams, s session) error {
+	return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Unfinished, "No rebuild is unfinished.")
+}
+
+// droppedGenerations is the JSON of commands that only drop generations.
+type droppedGenerations struct {
+	Dropped []int64 `json:"dropped"` // the newest first
+}
+
+// dropGenerations drops generations that are not live and prints them, or the text none if there are none.
+func (s session) dropGenerations(ctx context.Context, o output, out io.Writer, state rebuild.State, none string) error {
+	s.changes = true
+	done := droppedGenerations{Dropped: []int64{}}
+	err := withDatabase(ctx, s.servers.Postgres, func(pool *pgxpool.Pool) error {
+		generations, err := rebuild.Drop(ctx, rebuild.Config{Database: pool}, state)
+		done.Dropped = append(done.Dropped, generations...)
+		return s.withAdvice(err)
+	})
+	if err != nil {
+		return err
+	}
+	return o.print(out, done, func(w io.Writer) error {
+		if len(done.Dropped) == 0 {
+			return writeLines(w, []string{none})
+		}
+		return writeLines(w, droppedLines(done.Dropped))
 	})
 }
 
-// rebuilt is what a rebuild did, and how fast.
-type rebuilt struct {
+// rebuildResult is the JSON of a rebuild.
+type rebuildResult struct {
 	rebuild.Result
 	Seconds           float64 `json:"seconds"`
 	MessagesPerSecond float64 `json:"messagesPerSecond"`
-	Parts             int64   `json:"parts"`        // in which the generation was filled
-	PartsResumed      int64   `json:"partsResumed"` // of them, those that an earlier run had done
+	Parts             int64   `json:"parts"`        // of the generation
+	PartsResumed      int64   `json:"partsResumed"` // of them, those that an earlier run had finished
 	Dropped           []int64 `json:"dropped"`      // generations, the newest first
 }
 
-func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, work rebuilding) error {
-	work.paused, work.changes = "The live generation is as it was. Run it again: it goes on where it was", true
-	var done rebuilt
+func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, s session) error {
+	s.interrupted, s.changes = "The live generation is unchanged. Run the command again to resume", true
+	var done rebuildResult
 	var before, after []status.Generation
-	began := time.Now()
-	err := work.run(ctx, func(config rebuild.Config) (err error) {
+	started := time.Now()
+	err := s.run(ctx, func(config rebuild.Config) (err error) {
 		if before, err = status.Generations(ctx, config.Database, schema.Definition()); err != nil {
 			return err
 		}
 		if done.Result, err = rebuild.Run(ctx, config, c.Keep); err != nil {
 			return err
 		}
-		done.Seconds = time.Since(began).Seconds()
+		done.Seconds = time.Since(started).Seconds()
 		after, err = status.Generations(ctx, config.Database, schema.Definition())
 		return err
 	})
 	if err != nil && done.Generation != 0 {
 		if errors.Is(err, errInterrupted) {
-			err = errInterrupted
+			err = errInterrupted // without the note that the live generation is unchanged
 		}
-		return fmt.Errorf("generation %d is live, and older ones may be left: the next rebuild drops them: %w", done.Generation, err)
+		return fmt.Errorf("generation %d is live, but older ones were not dropped: %w\nThe next rebuild drops them", done.Generation, err)
 	}
 	if err != nil {
 		return err
 	}
 	done.MessagesPerSecond = float64(done.Messages) / done.Seconds
-	done.Comparison = wholly(done.Comparison)
-	done.account(before, after)
+	done.Comparison = withoutNulls(done.Comparison)
+	done.compareGenerations(before, after)
 	return c.print(streams.Out, done, done.write)
 }
 
-// account finds what the run did to generations.
-func (r *rebuilt) account(before, after []status.Generation) {
+// compareGenerations finds the parts of the new generation and the generations that the run dropped.
+func (r *rebuildResult) compareGenerations(before, after []status.Generation) {
 	for _, g := range after {
 		if g.ID == r.Generation {
 			r.Parts = g.Parts
@@ -151,53 +211,49 @@ func (r *rebuilt) account(before, after []status.Generation) {
 	}
 }
 
-func (r rebuilt) write(w io.Writer) error {
-	words := comparisonWords{missing: "added", surplus: "removed", value: "was %s, is %s", lacks: "The replaced projection lacked", sums: map[rebuild.Kind]string{
-		rebuild.KindMissing: "added", rebuild.KindSurplus: "removed", rebuild.KindChanged: "changed",
-	}}
-	if err := writeComparison(w, r.Comparison, words); err != nil {
+func (r rebuildResult) write(w io.Writer) error {
+	if err := writeComparison(w, r.Comparison, rebuildWords()); err != nil {
 		return err
 	}
 	var lines []string
 	if unchanged(r.Comparison) {
-		lines = append(lines, fmt.Sprintf("Nothing changed: %d rows are as they were.", r.Comparison.Rows))
+		lines = append(lines, fmt.Sprintf("No rows changed: %d rows compared.", r.Comparison.Rows))
 	}
 	if r.Resumed {
-		lines = append(lines, fmt.Sprintf("An earlier run had begun it: this one went on behind %d of %d parts.", r.PartsResumed, r.Parts))
+		lines = append(lines, fmt.Sprintf("Resumed an unfinished rebuild: %d of %d parts were done.", r.PartsResumed, r.Parts))
 	}
 	lines = append(lines, r.line())
 	if r.PreviousKept {
-		lines = append(lines, fmt.Sprintf("Generation %d is kept: 'callboard rollback' switches back.", r.Replaced))
+		lines = append(lines, fmt.Sprintf("Generation %d is kept for 'callboard rollback'.", r.Replaced))
 	}
 	return writeLines(w, append(lines, droppedLines(r.Dropped)...))
 }
 
-func (r rebuilt) line() string {
-	took := fmt.Sprintf("%.1fs (fold %.1fs, index %.1fs, follow %.1fs, compare %.1fs)", r.Seconds, r.Fold, r.Index, r.Follow, r.Compare)
-	line := fmt.Sprintf("Generation %d is live after %s", r.Generation, took)
+func (r rebuildResult) line() string {
+	duration := fmt.Sprintf("%.1fs (fold %.1fs, index %.1fs, follow %.1fs, compare %.1fs)", r.Seconds, r.Fold, r.Index, r.Follow, r.Compare)
+	line := fmt.Sprintf("Generation %d is live after %s", r.Generation, duration)
 	if r.Messages > 0 {
-		line = fmt.Sprintf("Generation %d is live: %d messages, %d rows in %s, %.0f messages/s", r.Generation, r.Messages, r.Rows, took, r.MessagesPerSecond)
+		line = fmt.Sprintf("Generation %d is live: %d messages, %d rows in %s, %.0f messages/s", r.Generation, r.Messages, r.Rows, duration, r.MessagesPerSecond)
 	}
 	if r.Followed > 0 {
 		line += fmt.Sprintf("; %d messages followed", r.Followed)
 	}
-	return line + fmt.Sprintf("; commits stood still for %s and for %s.", milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
+	return line + fmt.Sprintf("; writes paused for %s and %s.", milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
 }
 
-// droppedLines name the generations that are gone.
 func droppedLines(ids []int64) []string {
-	if len(ids) == 0 {
+	switch len(ids) {
+	case 0:
 		return nil
+	case 1:
+		return []string{fmt.Sprintf("Dropped generation %d.", ids[0])}
 	}
 	names := make([]string, len(ids))
 	for i, id := range ids {
 		names[i] = strconv.FormatInt(id, 10)
 	}
-	if len(names) == 1 {
-		return []string{"Generation " + names[0] + " was dropped."}
-	}
 	last := len(names) - 1
-	return []string{"Generations " + strings.Join(names[:last], ", ") + " and " + names[last] + " were dropped."}
+	return []string{"Dropped generations " + strings.Join(names[:last], ", ") + " and " + names[last] + "."}
 }
 
 func milliseconds(s rebuild.Seconds) string { return fmt.Sprintf("%.0f ms", float64(s)*1000) }

@@ -9,7 +9,7 @@ import (
 	"callboard/projector/rebuild"
 )
 
-// rebuildProgress shows the steps of work on a projection. Several goroutines tell it.
+// rebuildProgress shows the steps of a rebuild. Its methods may be called from several goroutines.
 type rebuildProgress struct {
 	mu      sync.Mutex
 	display *progress.Display
@@ -25,33 +25,32 @@ func newRebuildProgress(w io.Writer) *rebuildProgress {
 
 func (p *rebuildProgress) close() { p.display.Close() }
 
-// hear shows what has been done.
-func (p *rebuildProgress) hear(now rebuild.Progress) {
+// set shows the current step. Workers report concurrently, so a call can be about a step that has ended.
+func (p *rebuildProgress) set(now rebuild.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.step == rebuild.StepFollow && now.Step == rebuild.StepIndex {
-		return // a word that came late
+		return
 	}
 	if p.step != now.Step {
-		p.begin(now.Step, now.Total)
+		p.start(now.Step, now.Total)
 	}
 	p.done = max(p.done, now.Done)
 	p.task.SetTotal(now.Total)
 	p.task.Set(p.done)
 	switch {
 	case now.Part.Total > 0:
-		p.part(now.Part)
+		p.setPart(now.Part)
 	case now.Step == rebuild.StepIndex && p.done == now.Total:
-		p.begin(rebuild.StepFollow, 0) // which is heard of only after its first round
+		p.start(rebuild.StepFollow, 0) // following reports only after its first round
 	}
 }
 
-// part shows a part that is being folded.
-func (p *rebuildProgress) part(now rebuild.Part) {
+func (p *rebuildProgress) setPart(now rebuild.Part) {
 	key := [2]int{now.Partition, now.Number}
 	task := p.parts[key]
 	if task == nil {
-		task = p.display.Detail(fmt.Sprintf("partition %d", now.Partition), "messages", now.Total)
+		task = p.display.StartPart(fmt.Sprintf("partition %d", now.Partition), "messages", now.Total)
 		p.parts[key] = task
 	}
 	task.Set(now.Done)
@@ -60,18 +59,18 @@ func (p *rebuildProgress) part(now rebuild.Part) {
 	}
 }
 
-// wait shows why nothing goes on; folding may not have begun.
-func (p *rebuildProgress) wait(why string) {
+// waiting shows why the rebuild waits; an empty text removes it. Folding may not have started yet.
+func (p *rebuildProgress) waiting(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.task == nil || p.step == rebuild.StepPlan {
-		p.begin(rebuild.StepFold, 0)
+		p.start(rebuild.StepFold, 0)
 	}
-	p.task.Note(why)
+	p.task.SetNote(why)
 }
 
-// begin ends one step and shows the next.
-func (p *rebuildProgress) begin(step rebuild.Step, total int64) {
+// start ends the current step and shows the next.
+func (p *rebuildProgress) start(step rebuild.Step, total int64) {
 	for _, part := range p.parts {
 		part.Finish()
 	}
@@ -83,7 +82,7 @@ func (p *rebuildProgress) begin(step rebuild.Step, total int64) {
 	p.task = p.display.Start(name, unit, total)
 }
 
-// stepWords are what a step does, and what is counted.
+// stepWords are the name of a step and the unit that it counts.
 func stepWords(step rebuild.Step) (name, unit string) {
 	switch step {
 	case rebuild.StepPlan:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,66 +16,66 @@ import (
 	"callboard/projector/rebuild"
 )
 
-// projectionServers are what a projection is made from, and where it is.
+// projectionServers are the settings of commands that need the stream and the database.
 type projectionServers struct {
 	NATS     setting.NATS     `embed:""`
 	Stream   setting.Stream   `embed:""`
 	Postgres setting.Postgres `embed:""`
 }
 
-// rebuilding is work on a whole projection, with its progress on errs.
-type rebuilding struct {
-	servers projectionServers
-	effort  effort
-	errs    io.Writer
-	paused  string // what to know after an interruption
-	changes bool   // tables are changed, as their owner alone may
+// session runs work on a whole projection and shows its progress on errs.
+type session struct {
+	servers     projectionServers
+	options     foldOptions
+	errs        io.Writer
+	interrupted string // what the error says after an interruption
+	changes     bool   // the work changes tables, which only their owner may
 }
 
-// run does the work. Its progress is off the screen before run returns.
-func (r rebuilding) run(ctx context.Context, work func(rebuild.Config) error) error {
-	err := withStream(r.servers.NATS, func(js jetstream.JetStream) error {
-		return withDatabase(ctx, r.servers.Postgres, func(pool *pgxpool.Pool) error {
-			shown := newRebuildProgress(r.errs)
+// run does the work. The progress display is closed when run returns.
+func (s session) run(ctx context.Context, work func(rebuild.Config) error) error {
+	err := withStream(s.servers.NATS, func(js jetstream.JetStream) error {
+		return withDatabase(ctx, s.servers.Postgres, func(pool *pgxpool.Pool) error {
+			shown := newRebuildProgress(s.errs)
 			defer shown.close()
-			return r.refused(work(r.config(js, pool, shown)))
+			return s.withAdvice(work(s.config(js, pool, shown)))
 		})
 	})
-	if err != nil && ctx.Err() != nil && !roomless(err) {
-		return fmt.Errorf("%w\n%s", errInterrupted, r.paused)
+	if err != nil && ctx.Err() != nil && !isDiskFull(err) {
+		return fmt.Errorf("%w\n%s", errInterrupted, s.interrupted)
 	}
 	return err
 }
 
-func (r rebuilding) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
+func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
 	return rebuild.Config{
-		JetStream: js, Stream: r.servers.Stream.Name.Get(), Database: pool,
-		Memory: int64(r.effort.Memory), Workers: r.effort.Workers, Batch: r.effort.Batch,
-		MaxLiveLag: r.effort.MaxLiveLag, Throttled: shown.wait, Progress: shown.hear,
+		JetStream: js, Stream: s.servers.Stream.Name.Get(), Database: pool,
+		Memory: int64(s.options.Memory), Workers: s.options.Workers, Batch: s.options.Batch,
+		MaxLiveLag: time.Duration(s.options.MaxLiveLag), Throttled: shown.waiting, Progress: shown.set,
 	}
 }
 
-// refused adds to an error what to do about it.
-func (r rebuilding) refused(err error) error {
+// withAdvice adds what to do to an error.
+func (s session) withAdvice(err error) error {
 	var refusal *pgconn.PgError
 	switch {
-	case r.changes && errors.As(err, &refusal) && refusal.Code == pgerrcode.InsufficientPrivilege:
-		// Not wrapped: nobody is to add what other commands would need.
-		return errors.New("rebuild, rollback and repair run as the user who ran 'callboard migrate'\n" + err.Error())
+	case s.changes && errors.As(err, &refusal) && refusal.Code == pgerrcode.InsufficientPrivilege:
+		// Not wrapped, so that withDatabase does not add the rights that other commands need.
+		return errors.New("rebuild, rollback and repair must run as the schemas' owner: set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n" + err.Error())
 	case errors.Is(err, rebuild.ErrBusy):
-		return fmt.Errorf("%w\nWait for its end; 'callboard status' shows a generation that is being built", err)
+		return fmt.Errorf("%w\nWait until it has finished. 'callboard status' shows a generation that is being built", err)
 	case errors.Is(err, rebuild.ErrDiskFull):
-		return fmt.Errorf("%w\nThe live generation is as it was. A rebuild needs room for a second projection beside it, and its indexes: make room, and run it again", err)
+		return fmt.Errorf("%w\nThe live generation is unchanged. A rebuild needs disk space for a second projection with its indexes: free some and run it again", err)
 	case errors.Is(err, rebuild.ErrNotDropped):
-		return fmt.Errorf("%w\nThe live generation needs the room: 'callboard rebuild --abandon' drops what was built", err)
+		return fmt.Errorf("%w\nRun 'callboard rebuild --abandon' to drop the unfinished generation, because the live one needs the disk space", err)
 	case errors.Is(err, rebuild.ErrUnreadable):
-		return fmt.Errorf("%w\nNothing was changed: what the message said would be lost. Make it readable again, a transcript's object that is gone for example; "+
-			"'callboard rebuild' does without it, and makes it a dead letter", err)
+		return fmt.Errorf("%w\nNothing was changed, because the changes of this message would be lost. Make it readable again, for example by restoring "+
+			"the object of a transcript, or run 'callboard rebuild', which makes it a dead letter", err)
 	}
 	return err
 }
 
-// roomless tells whether the disk is full, which is said whatever else has happened.
-func roomless(err error) bool {
+// isDiskFull reports whether the database's disk is full. Such an error is printed even after an interruption.
+func isDiskFull(err error) bool {
 	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped)
 }

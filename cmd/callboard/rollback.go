@@ -11,45 +11,40 @@ import (
 
 type rollbackCommand struct {
 	output
-	Forget bool `help:"Don't switch: drop the generation that is kept, for the room that it takes."`
+	Forget bool `help:"Do not switch. Drop the previous generation, to free its disk space."`
 	projectionServers
 }
 
-// rolledBack is what a rollback did.
-type rolledBack struct {
-	Generation int64           `json:"generation"` // that is live now
-	Replaced   int64           `json:"replaced"`   // and kept
-	Follow     rebuild.Seconds `json:"followSeconds"`
-	WritePause rebuild.Seconds `json:"writePauseSeconds"`
-
-	Unreadable []rebuild.UnreadableMessage `json:"unreadable"`
+// rollbackResult is the JSON of a rollback.
+type rollbackResult struct {
+	Generation int64                       `json:"generation"` // the live one
+	Replaced   int64                       `json:"replaced"`   // the previous one now
+	Follow     rebuild.Seconds             `json:"followSeconds"`
+	WritePause rebuild.Seconds             `json:"writePauseSeconds"`
+	Unreadable []rebuild.UnreadableMessage `json:"unreadable"` // messages that were applied before and can't be read now
 }
 
-// Run puts the kept generation in the live one's place.
+// Run switches to the previous generation, or drops it.
 func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) error {
-	work := rebuilding{servers: c.projectionServers, effort: modest(), errs: streams.Err, paused: "Nothing was switched", changes: true}
+	s := session{servers: c.projectionServers, options: onePartition(), errs: streams.Err, interrupted: "The live generation is unchanged", changes: true}
 	if c.Forget {
-		return c.forget(ctx, streams, work)
+		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Previous, "There is no previous generation.")
 	}
 	var done rebuild.Result
-	err := work.run(ctx, func(config rebuild.Config) (err error) {
+	err := s.run(ctx, func(config rebuild.Config) (err error) {
 		done, err = rebuild.Rollback(ctx, config)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	shown := rolledBack{Generation: done.Generation, Replaced: done.Replaced, Follow: done.Follow, WritePause: done.WritePause, Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...)}
-	return c.print(streams.Out, shown, func(w io.Writer) error {
-		line := fmt.Sprintf("Generation %d is live again; commits stood still for %s. Generation %d is kept: 'callboard rollback' switches back to it.",
-			shown.Generation, milliseconds(shown.WritePause), shown.Replaced)
-		return writeLines(w, append(letterLines(done.Comparison), line))
-	})
-}
-
-func (c *rollbackCommand) forget(ctx context.Context, streams process.Streams, work rebuilding) error {
-	return dropping{streams.Out, c.output, "No generation is kept."}.run(ctx, c.Postgres, func(config rebuild.Config) ([]int64, error) {
-		generations, err := rebuild.Drop(ctx, config, rebuild.Previous)
-		return generations, work.refused(err)
+	result := rollbackResult{
+		Generation: done.Generation, Replaced: done.Replaced, Follow: done.Follow, WritePause: done.WritePause,
+		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...),
+	}
+	return c.print(streams.Out, result, func(w io.Writer) error {
+		line := fmt.Sprintf("Generation %d is live again; writes paused for %s. Generation %d is kept: run 'callboard rollback' to switch back to it.",
+			result.Generation, milliseconds(result.WritePause), result.Replaced)
+		return writeLines(w, append(unreadableLines(result.Unreadable), line))
 	})
 }

@@ -17,34 +17,33 @@ import (
 
 type simulateCommand struct {
 	output
-	Systems int            `default:"4" help:"How many phone systems."`
-	Calls   int            `default:"1000" help:"How many calls they have."`
-	Rate    float64        `placeholder:"EVENTS/S" help:"How many events a second; as fast as it goes by default."`
+	Systems int            `default:"4" help:"The number of phone systems."`
+	Calls   int            `default:"1000" help:"The number of their calls."`
+	Rate    float64        `placeholder:"EVENTS/S" help:"The number of events per second. Default: unlimited."`
 	Seed    uint64         `default:"1" help:"The same seed gives the same events."`
-	Days    int            `default:"28" help:"Over how many days the calls are spread."`
-	Until   time.Time      `placeholder:"TIME" help:"When these days end, in RFC 3339; the same fixed time for everybody by default."`
+	Days    int            `default:"28" help:"The number of days over which the calls are spread."`
+	Until   time.Time      `placeholder:"TIME" help:"The end of these days in RFC 3339. Default: a fixed time, so that runs are equal."`
 	NATS    setting.NATS   `embed:""`
 	Stream  setting.Stream `embed:""`
 }
 
-// Run publishes the company.
+// Run publishes the events.
 func (c *simulateCommand) Run(ctx context.Context, streams process.Streams) error {
 	if c.Systems < 1 || c.Calls < 0 || c.Rate < 0 || c.Days < 1 {
-		return &process.UsageError{Detail: "--systems and --days are 1 or more, --calls and --rate not negative"}
+		return &process.UsageError{Detail: "--systems and --days must be 1 or more, --calls and --rate must not be negative"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		if _, err := js.Stream(ctx, c.Stream.Name.Get()); err != nil {
 			return fmt.Errorf("stream %s: %w", c.Stream.Name.Get(), err)
 		}
-		began := time.Now()
+		started := time.Now()
 		done, err := c.publish(ctx, events.NewPublisher(js, "callboard/simulate"), streams.Err)
 		if err != nil {
-			return fmt.Errorf("%d events published: %w", done.Events, err)
+			return fmt.Errorf("%w\nEvents published before: %d", err, done.Events)
 		}
 		return c.print(streams.Out, done, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%d events of %d calls published in %s.\n",
-				done.Events, done.Calls, time.Since(began).Round(time.Millisecond))
-			return err
+			return writeLines(w, []string{fmt.Sprintf("Published %d events of %d calls in %s.",
+				done.Events, done.Calls, time.Since(started).Round(time.Millisecond))})
 		})
 	})
 }

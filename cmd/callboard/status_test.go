@@ -13,9 +13,9 @@ import (
 func pointer[T any](v T) *T { return &v }
 
 // unwell is a report in which nothing is as it should be.
-func unwell() status.Report {
-	begun := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	ledger := []status.MessageCount{
+func problemReport() status.Report {
+	started := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	counts := []status.MessageCount{
 		{Entity: "phone-system", Read: 2, Applied: 2},
 		{Entity: "call", Read: 110, Applied: 100, Stale: 5, Ignored: 1, Dead: 3},
 	}
@@ -24,22 +24,22 @@ func unwell() status.Report {
 		DeadLetters: 3, DeadLettersRetrying: 1,
 		DeadLetterReasons: []status.Reason{{Reason: "/data/id: not a UUID", Count: 2}, {Reason: "a\x1b[2Jb", Count: 1}},
 		Generations: []status.Generation{
-			{ID: 4, State: status.Building, StartedAt: begun, Current: true, PartsDone: 12, Parts: 16},
-			{ID: 3, State: status.Live, StartedAt: begun, SwitchedAt: &begun},
-			{ID: 2, State: "previous", StartedAt: begun, SwitchedAt: &begun},
+			{ID: 4, State: status.Building, StartedAt: started, Current: true, PartsDone: 12, Parts: 16},
+			{ID: 3, State: status.Live, StartedAt: started, SwitchedAt: &started},
+			{ID: 2, State: "previous", StartedAt: started, SwitchedAt: &started},
 		},
-		MessageCounts: ledger,
+		MessageCounts: counts,
 		Partitions: []status.Partition{
 			{
-				Partition: 0, Head: 199, Position: 120, LagEvents: 60, LagSeconds: 1.25, Watermark: &begun, Owner: pointer("projector@here/7"),
-				Messages: pointer[int64](115), Read: pointer[int64](112), Missing: 3, MessageCounts: ledger,
+				Partition: 0, Head: 199, Position: 120, LagEvents: 60, LagSeconds: 1.25, Watermark: &started, Owner: pointer("projector@here/7"),
+				Messages: pointer[int64](115), Read: pointer[int64](112), Missing: 3, MessageCounts: counts,
 			},
-			{Partition: 1, Position: 300, Watermark: &begun, StopReason: "STREAM_REGRESSED"},
+			{Partition: 1, Position: 300, Watermark: &started, StopReason: "STREAM_REGRESSED", StopDetail: "the stream lost its end; restore it, or run 'callboard rebuild'"},
 		},
 	}
 }
 
-const unwellText = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  READ  WATERMARK                 OWNER
+const problemReportText = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  READ  WATERMARK                 OWNER
 0          199   120       60   1.2      115       112   2026-03-01T09:00:00.000Z  projector@here/7
 1          0     300       ?    ?        -         -     2026-03-01T09:00:00.000Z  - STREAM_REGRESSED
 
@@ -49,30 +49,30 @@ call          110   100      5      1        3
 total         112   102      5      1        3
 
 generation 4: building since 2026-03-01T09:00:00Z, 12 of 16 parts done
-generation 3: live since 2026-03-01T09:00:00Z, of another release: run 'callboard rebuild'
-generation 2: previous, live last from 2026-03-01T09:00:00Z, of another release
-dead letters, 2 times: /data/id: not a UUID
-dead letters, 1 time: "a\x1b[2Jb"
-stream PHONES: 200 events, at least 60 not applied; dead letters: 3, 1 of them to be retried; generation: 3; 24 events/s; what waits takes 3s
+generation 3: live since 2026-03-01T09:00:00Z, built by another release
+generation 2: previous, last live from 2026-03-01T09:00:00Z, built by another release
+dead letters: 2 × /data/id: not a UUID
+dead letters: 1 × "a\x1b[2Jb"
+stream PHONES: 200 events, at least 60 not applied; open dead letters: 3 (1 waiting for a retry); live generation: 3; 24 events/s; caught up in 3s
 
-PROBLEM: partition 0: 3 messages are not accounted for: 'callboard rebuild' reads them
-PROBLEM: partition 0, call: the ledger does not add up: 110 read, and what became of them makes 109: 'callboard rebuild' counts anew
-PROBLEM: partition 1 can't go on: STREAM_REGRESSED: the stream lost its end; restore it, or run 'callboard rebuild'
-PROBLEM: generation 3, the live one, is of another release: run 'callboard rebuild'
+PROBLEM: partition 0: 3 messages up to the position are missing in the message accounting: run 'callboard rebuild'
+PROBLEM: partition 0, call: the message accounting does not add up: read = 110, applied + stale + ignored + dead = 109: run 'callboard rebuild'
+PROBLEM: partition 1 is stopped: STREAM_REGRESSED: the stream lost its end; restore it, or run 'callboard rebuild'
+PROBLEM: generation 3 is live and was built by another release: run 'callboard rebuild'
 `
 
 func TestStatus_Text(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeStatus(&out, unwell()); err != nil {
+	if err := writeStatus(&out, problemReport()); err != nil {
 		t.Fatal(err)
 	}
-	if out.String() != unwellText {
-		t.Errorf("%s", out.String())
+	if out.String() != problemReportText {
+		t.Errorf("output =\n%s\nwant\n%s", &out, problemReportText)
 	}
 }
 
-// Without a ledger, and with nothing to say, there is no more than the partitions and a line.
-func TestStatus_TextOfLittle(t *testing.T) {
+// Without message accounting and problems the output is the partitions and the summary.
+func TestStatus_TextOfEmptyReport(t *testing.T) {
 	var out bytes.Buffer
 	if err := writeStatus(&out, status.Report{Stream: "PHONES", Migrated: true, Partitions: []status.Partition{{}}}); err != nil {
 		t.Fatal(err)
@@ -80,16 +80,16 @@ func TestStatus_TextOfLittle(t *testing.T) {
 	const want = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  READ  WATERMARK  OWNER
 0          0     0         0    0.0      -         -     -          -
 
-stream PHONES: 0 events, 0 not applied; dead letters: 0; generation: none
+stream PHONES: 0 events, 0 not applied; open dead letters: 0; live generation: none
 `
 	if out.String() != want {
-		t.Errorf("%s", out.String())
+		t.Errorf("output =\n%s\nwant\n%s", &out, want)
 	}
 }
 
 func TestStatus_JSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := (&statusCommand{output: output{JSON: true}}).show(&out, unwell()); err != nil {
+	if err := (&statusCommand{output: output{JSON: true}}).write(&out, problemReport()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -99,14 +99,14 @@ func TestStatus_JSON(t *testing.T) {
 		`"messageCounts":[{"entity":"phone-system","read":2,"applied":2,"stale":0,"ignored":0,"dead":0},`,
 		`"balanced":false`,
 		`"messages":115,"read":112,"missing":3}`,
-		`"stopReason":"STREAM_REGRESSED","messages":null,"read":null,"missing":0}`,
+		`"stopReason":"STREAM_REGRESSED","stopDetail":"the stream lost its end; restore it, or run 'callboard rebuild'","messages":null,"read":null,"missing":0}`,
 	} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %s in %s", want, out.String())
+			t.Errorf("output = %s, want it to contain %s", &out, want)
 		}
 	}
 	if !json.Valid(out.Bytes()) {
-		t.Error("not JSON")
+		t.Errorf("output = %s, want JSON", &out)
 	}
 }
 
@@ -122,18 +122,18 @@ func TestStatus_RateAndETA(t *testing.T) {
 		rate          float64
 		eta           *float64
 	}{
-		"catching up": {report(0, 100, 80), report(2, 110, 50), 20, pointer(2.5)},
-		"at rest":     {report(0, 100, 0), report(2, 100, 0), 0, nil},
-		"stuck":       {report(0, 100, 50), report(2, 110, 60), 0, nil},
-		"caught up":   {report(0, 100, 50), report(2, 100, 0), 25, nil},
-		"set back":    {report(0, 100, 0), report(2, 100, 100), -50, nil},
+		"lag falls":        {report(0, 100, 80), report(2, 110, 50), 20, pointer(2.5)},
+		"no lag":           {report(0, 100, 0), report(2, 100, 0), 0, nil},
+		"lag rises":        {report(0, 100, 50), report(2, 110, 60), 0, nil},
+		"caught up":        {report(0, 100, 50), report(2, 100, 0), 25, nil},
+		"position lowered": {report(0, 100, 0), report(2, 100, 100), -50, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := c.after
 			after.Rate = rate(c.before, after)
 			seconds := eta(after)
 			if *after.Rate != c.rate || (seconds == nil) != (c.eta == nil) || seconds != nil && *seconds != *c.eta {
-				t.Errorf("%v a second, %v seconds", *after.Rate, seconds)
+				t.Errorf("rate = %v, eta = %v, want %v and %v", *after.Rate, seconds, c.rate, c.eta)
 			}
 		})
 	}

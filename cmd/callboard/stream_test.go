@@ -23,13 +23,13 @@ import (
 	"callboard/readapi/limit"
 )
 
-// parsed is a command with the settings of an empty environment but for args.
+// parsed parses a command's arguments with an empty environment.
 func parsed[T any](t *testing.T, args ...string) *T {
 	t.Helper()
 	var program struct {
 		Command T `cmd:"" name:"command"`
 	}
-	args = append([]string{"command", "--nats-url", "nats://127.0.0.1:1"}, args...)
+	args = append([]string{"command"}, args...)
 	if _, err := setting.Parse(&program, setting.Source{Args: args, Getenv: func(string) string { return "" }, Out: t.Output()}); err != nil {
 		t.Fatal(err)
 	}
@@ -38,12 +38,12 @@ func parsed[T any](t *testing.T, args ...string) *T {
 
 func newCreate(t *testing.T, args ...string) *streamCreateCommand {
 	t.Helper()
-	return parsed[streamCreateCommand](t, append([]string{"--partitions", "4"}, args...)...)
+	return parsed[streamCreateCommand](t, append([]string{"--nats-url", "nats://unused", "--partitions", "4"}, args...)...)
 }
 
 func checkUnsafe(t *testing.T, js jetstream.JetStream, want ...string) {
 	t.Helper()
-	found, err := parsed[streamCheckCommand](t).check(context.Background(), js)
+	found, err := parsed[streamCheckCommand](t, "--nats-url", "nats://unused").check(context.Background(), js)
 	if err != nil || len(found.Unsafe) != len(want) {
 		t.Fatalf("unsafe = %q, error = %v, want %q", found.Unsafe, err, want)
 	}
@@ -228,7 +228,7 @@ func TestStreamCreate_Cluster(t *testing.T) {
 		_, err := js.UpdateStream(t.Context(), replicated)
 		return err == nil
 	})
-	check := parsed[streamCheckCommand](t)
+	check := parsed[streamCheckCommand](t, "--nats-url", "nats://unused")
 	eventstest.Eventually(t, "nothing is unsafe", func() bool {
 		found, err := check.check(t.Context(), js)
 		return err == nil && len(found.Unsafe) == 0

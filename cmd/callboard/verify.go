@@ -16,37 +16,44 @@ import (
 
 type verifyCommand struct {
 	output
-	effort
-	Systems []phoneSystem `name:"system" sep:"none" placeholder:"UUID" help:"Look at this phone system alone; may be repeated. 'global' is what belongs to no single one."`
+	foldOptions
+	Systems []phoneSystem `name:"system" sep:"none" placeholder:"UUID" help:"Compare only this phone system; may be repeated. 'global' stands for rows of no phone system."`
 	projectionServers
 }
 
-// errForeign is why rows that differ are no defect.
-var errForeign = errors.New("the projection was built by another release, so rows are to be expected to differ\n" +
-	"'callboard rebuild --dry-run' shows what would change, 'callboard rebuild' changes it")
+var errOtherRelease = errors.New("another release built the projection, so differences are expected\n" +
+	"Run 'callboard rebuild --dry-run' to see what a rebuild would change, or 'callboard rebuild' to change it")
 
-// Run prints what differs, and fails if anything does.
+// Run prints the differences, and fails if there are any.
 func (c *verifyCommand) Run(ctx context.Context, streams process.Streams) error {
-	effort, err := c.complete()
+	options, err := c.complete()
 	if err != nil {
 		return err
 	}
-	work := rebuilding{servers: c.projectionServers, effort: effort, errs: streams.Err, paused: "Nothing was written"}
+	s := session{servers: c.projectionServers, options: options, errs: streams.Err, interrupted: "Nothing was written"}
 	var found rebuild.Comparison
-	err = work.run(ctx, func(config rebuild.Config) (err error) {
+	err = s.run(ctx, func(config rebuild.Config) (err error) {
 		found, err = rebuild.Verify(ctx, config, c.systems()...)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	found = wholly(found)
+	found = withoutNulls(found)
 	if c.JSON || !found.OtherDefinition {
 		if err := c.print(streams.Out, found, func(w io.Writer) error { return c.write(w, found) }); err != nil {
 			return err
 		}
 	}
-	return c.verdict(found)
+	switch {
+	case found.OtherDefinition:
+		return errOtherRelease
+	case c.unknown(found):
+		return unknownSystems(c.systems()...)
+	case found.Differs():
+		return process.ErrFailed
+	}
+	return nil
 }
 
 func (c *verifyCommand) systems() []uuid.UUID {
@@ -57,7 +64,7 @@ func (c *verifyCommand) systems() []uuid.UUID {
 	return list
 }
 
-// unknown tells whether the phone systems that were asked for have neither rows nor events that should make some.
+// unknown reports whether the requested phone systems have neither rows nor events that make rows.
 func (c *verifyCommand) unknown(found rebuild.Comparison) bool {
 	return len(c.Systems) > 0 && found.Rows == 0 && !found.Differs()
 }
@@ -66,44 +73,30 @@ func (c *verifyCommand) write(w io.Writer, found rebuild.Comparison) error {
 	if c.unknown(found) {
 		return nil
 	}
-	words := heldAgainst(map[rebuild.Kind]string{
-		rebuild.KindMissing: "not served, should be", rebuild.KindSurplus: "served, should not be", rebuild.KindChanged: "served with another value",
-	})
-	if err := writeComparison(w, found, words); err != nil {
+	if err := writeComparison(w, found, verifyWords()); err != nil {
 		return err
 	}
+	line := fmt.Sprintf("No differences: %d rows in %d tables compared.", found.Rows, len(store.Tables()))
 	if found.Differs() {
-		return writeLines(w, []string{remedy(found)})
+		line = correction(found)
 	}
-	_, err := fmt.Fprintf(w, "%d rows of %d tables are as they should be.\n", found.Rows, len(store.Tables()))
-	return err
+	return writeLines(w, []string{line})
 }
 
-// remedy is what makes right what differs. A repair makes the rows of one phone system anew, and neither tables nor the ledger.
-func remedy(found rebuild.Comparison) string {
-	inLedger := func(d rebuild.Difference) bool { return d.Table == ledger }
+// correction says what corrects the differences. A repair rebuilds the rows of one phone system, and neither tables nor the message
+// accounting.
+func correction(found rebuild.Comparison) string {
+	ofAccounting := func(d rebuild.Difference) bool { return d.Table == messageCountTable }
 	switch {
 	case len(found.Unreadable) > 0:
-		return "Make these messages readable again, a transcript's object that is gone for example, and verify again."
-	case len(found.MissingColumns) > 0 || slices.ContainsFunc(found.Samples, inLedger):
-		return "'callboard rebuild' makes it right."
+		return "Make these messages readable again, for example by restoring the object of a transcript, and run 'callboard verify' again."
+	case len(found.MissingColumns) > 0 || slices.ContainsFunc(found.Samples, ofAccounting):
+		return "Run 'callboard rebuild' to correct this."
 	}
 	system := found.Samples[0].System
-	another := func(d rebuild.Difference) bool { return d.System != system }
-	if unlisted(found) != "" || slices.ContainsFunc(found.Samples, another) {
-		return "'callboard repair --system ID' for each of the phone systems, or 'callboard rebuild', makes it right."
+	ofOtherSystem := func(d rebuild.Difference) bool { return d.System != system }
+	if unlistedTables(found) != "" || slices.ContainsFunc(found.Samples, ofOtherSystem) {
+		return "Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this."
 	}
-	return fmt.Sprintf("'callboard repair --system %s' or 'callboard rebuild' makes it right.", phoneSystem{system})
-}
-
-func (c *verifyCommand) verdict(found rebuild.Comparison) error {
-	switch {
-	case found.OtherDefinition:
-		return errForeign
-	case c.unknown(found):
-		return unknownSystems(c.systems()...)
-	case found.Differs():
-		return process.ErrFailed
-	}
-	return nil
+	return fmt.Sprintf("Run 'callboard repair --system %s' or 'callboard rebuild' to correct this.", phoneSystem{system})
 }

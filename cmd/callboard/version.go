@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"runtime/debug"
 
@@ -12,16 +11,16 @@ type versionCommand struct {
 	output
 }
 
-// build is what Go notes of a build.
+// build is the build information that Go embeds.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
-	Time     string `json:"time,omitempty"` // of the revision
+	Time     string `json:"time,omitempty"` // of the revision's commit
 	Modified bool   `json:"modified"`
 	Go       string `json:"go"`
 }
 
-// Run shows the build.
+// Run prints the build.
 func (c *versionCommand) Run(streams process.Streams) error {
 	b := readBuild()
 	return c.print(streams.Out, b, func(w io.Writer) error {
@@ -32,8 +31,7 @@ func (c *versionCommand) Run(streams process.Streams) error {
 		if b.Modified {
 			text += ", modified"
 		}
-		_, err := fmt.Fprintln(w, text+", "+b.Go)
-		return err
+		return writeLines(w, []string{text + ", " + b.Go})
 	})
 }
 

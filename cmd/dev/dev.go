@@ -154,13 +154,13 @@ func (i *instance) startNATS(ctx context.Context) error {
 
 func (i *instance) startPostgres(ctx context.Context) (err error) {
 	i.database, err = newDatabase(ctx, databaseConfig{
-		url: i.PostgresURL, programs: i.PostgresBin, dir: i.home.path("postgres"), say: i.display.Say,
+		url: i.PostgresURL, programs: i.PostgresBin, dir: i.home.path("postgres"), say: i.display.Println,
 	})
 	if err != nil {
 		return err
 	}
 	i.stack.Go(ctx, "postgres", i.database.hold)
-	return i.database.prepare(ctx, i.display.Say)
+	return i.database.prepare(ctx, i.display.Println)
 }
 
 func (i *instance) startPublisher(ctx context.Context) (err error) {

@@ -52,7 +52,7 @@ func openHome(dir string, fresh bool) (*home, error) {
 	}
 	h := &home{dir: dir}
 	if h.lock, err = lockFile(h.path("lock")); errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("another 'callboard dev' runs on %s: stop it, or name another folder with --data", dir)
+		return nil, fmt.Errorf("another 'callboard dev' uses %s: stop it, or choose another directory with --data", dir)
 	}
 	if err == nil && fresh {
 		err = h.clear()

@@ -51,7 +51,7 @@ func TestHome_OneAtATime(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir, false)
 	_, err := openHome(dir, false)
-	if err == nil || !strings.Contains(err.Error(), "another 'callboard dev' runs on "+dir) || !strings.Contains(err.Error(), "--data") {
+	if err == nil || !strings.Contains(err.Error(), "another 'callboard dev' uses "+dir) || !strings.Contains(err.Error(), "--data") {
 		t.Errorf("%v", err)
 	}
 	first.close()

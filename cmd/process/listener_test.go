@@ -13,20 +13,20 @@ import (
 	"callboard/cmd/process"
 )
 
-func TestListen_Taken(t *testing.T) {
+func TestListen_AddressInUse(t *testing.T) {
 	first, err := process.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
 	_, err = process.Listen(t.Context(), first.Addr().String())
-	if err == nil || !strings.Contains(err.Error(), "another program does already") {
-		t.Errorf("%v", err)
+	if err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("error = %v, want address already in use", err)
 	}
 }
 
-// A request under way when the server is asked to stop is answered.
-func TestServe_LetsRequestsEnd(t *testing.T) {
+// A request that runs while the server is asked to stop gets its response.
+func TestServe_FinishesRequests(t *testing.T) {
 	listener, err := process.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -44,14 +44,14 @@ func TestServe_LetsRequestsEnd(t *testing.T) {
 	}
 	defer response.Body.Close()
 	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "answered" {
-		t.Errorf("%q, %v", body, err)
+		t.Errorf("body = %q, error = %v, want answered", body, err)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("%v", err)
+		t.Errorf("Serve: error = %v, want none", err)
 	}
 	if again, err := ask(t, listener); err == nil {
 		again.Body.Close()
-		t.Error("the listener is still open")
+		t.Error("a request after the end succeeded, want an error")
 	}
 }
 
@@ -64,7 +64,7 @@ func ask(tb testing.TB, listener net.Listener) (*http.Response, error) {
 	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 }
 
-func TestServe_ListenerGone(t *testing.T) {
+func TestServe_ClosedListener(t *testing.T) {
 	listener, err := process.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +73,6 @@ func TestServe_ListenerGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := process.Serve(t.Context(), listener, &http.Server{}, zerolog.Nop()); err == nil {
-		t.Error("no error")
+		t.Error("error = nil, want one")
 	}
 }

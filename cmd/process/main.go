@@ -1,3 +1,9 @@
+// Package process runs callboard's programs: command line, settings, signals, exit codes, and the actors of a server.
+//
+//	Main ── settings ──> Run ── Stack: actors, started one after the other, stopped in the reverse order
+//	  │        │                   │
+//	  │        └ invalid: exit 2   └ each actor has a name and a goroutine
+//	  └ SIGINT and SIGTERM end the context; a second signal kills the process
 package process
 
 import (
@@ -8,8 +14,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/rs/zerolog"
 
 	"callboard/cmd/setting"
 )
@@ -22,34 +30,34 @@ type Streams struct {
 
 // The exit codes.
 const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
+	exitSuccess = 0
+	exitFailure = 1
+	exitUsage   = 2
 )
 
-// ErrFailed is the end of a command that has said itself what is wrong: exit 1 without another word.
+// ErrFailed is returned by a command that has printed what is wrong: the program exits with 1 and prints nothing more.
 var ErrFailed = errors.New("failed")
 
-// UsageError is what is wrong with a command's arguments.
+// UsageError says what is wrong with a command's arguments.
 type UsageError struct {
 	Detail string
 }
 
-// Error is the detail.
+// Error returns the detail.
 func (e *UsageError) Error() string { return e.Detail }
 
-// Main runs a program of this process and exits. program is a pointer to a kong structure; it, or the command chosen of it, has
-// a method Run(context.Context, Streams) error, with the parameters in any order or left out.
+// Main runs a program with the process's arguments, environment, streams and signals, and exits. program is a pointer to a kong
+// structure. It, or its selected command, has a method Run(context.Context, Streams) error, which may omit or reorder its parameters.
 func Main(name, description string, program any, options ...kong.Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// Once the first signal is heard, the second finds nobody listening and ends the process as signals do.
+	// After the first signal the default handling is restored, so a second one kills the process.
 	context.AfterFunc(ctx, stop)
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	options = append(options, kong.Name(name), kong.Description(description))
 	os.Exit(Run(ctx, program, os.Args[1:], setting.Environment, streams, options...))
 }
 
-// Run runs a program until it ends or ctx does, and returns its exit code.
+// Run runs a program and returns its exit code. The end of ctx asks the program to stop.
 func Run(
 	ctx context.Context, program any, args []string, getenv func(string) string, streams Streams, options ...kong.Option,
 ) int {
@@ -57,29 +65,37 @@ func Run(
 	command, err := setting.Parse(program, setting.Source{Args: args, Getenv: getenv, Out: streams.Out}, options...)
 	switch {
 	case errors.Is(err, setting.ErrHelp):
-		return exitDone
+		return exitSuccess
 	case err != nil:
 		return usage(streams.Err, err)
 	}
 	err = command.Run()
-	var misuse *UsageError
+	var wrongUsage *UsageError
 	switch {
 	case err == nil:
-		return exitDone
-	case errors.As(err, &misuse):
+		return exitSuccess
+	case errors.As(err, &wrongUsage):
 		return usage(streams.Err, err)
 	case !errors.Is(err, ErrFailed):
 		fmt.Fprintln(streams.Err, "error:", err)
 	}
-	return exitFailed
+	return exitFailure
 }
 
 func usage(w io.Writer, err error) int {
-	var faults *setting.FaultsError
-	if errors.As(err, &faults) {
+	var invalid *setting.InvalidError
+	if errors.As(err, &invalid) {
 		fmt.Fprintln(w, "error:", err)
 	} else {
-		fmt.Fprintf(w, "error: %s\n--help shows what there is.\n", setting.Redact(err.Error()))
+		fmt.Fprintf(w, "error: %s\nUse --help to list commands and flags.\n", setting.Redact(err.Error()))
 	}
 	return exitUsage
+}
+
+// NewLog returns a logger with the settings.
+func NewLog(s setting.Log, w io.Writer) zerolog.Logger {
+	if s.Format.Get() == setting.Console {
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
+	}
+	return zerolog.New(w).Level(s.Level.Get()).With().Timestamp().Logger()
 }

@@ -15,51 +15,51 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// program fails as it is told to.
+// program fails as its flag says.
 type program struct {
-	Fail  string             `enum:",usage,said,error" default:""`
-	Place setting.StreamName `setting:"CALLBOARD_STREAM" missing:"name one"`
+	Fail   string             `enum:",usage,printed,error" default:""`
+	Stream setting.StreamName `setting:"CALLBOARD_STREAM" missing:"name one"`
 }
 
 func (p *program) Run(ctx context.Context, streams process.Streams) error {
 	switch p.Fail {
 	case "usage":
 		return fmt.Errorf("x: %w", &process.UsageError{Detail: "not like that"})
-	case "said":
+	case "printed":
 		return process.ErrFailed
 	case "error":
 		return errors.New("it broke; do something")
 	}
-	fmt.Fprint(streams.Out, p.Place.Get())
+	fmt.Fprint(streams.Out, p.Stream.Get())
 	return ctx.Err()
 }
 
 func TestRun_ExitCodes(t *testing.T) {
 	for _, c := range []struct {
-		name      string
-		args      []string
-		stream    string
-		code      int
-		out, says string
+		name     string
+		args     []string
+		stream   string
+		code     int
+		out, err string
 	}{
 		{"done", nil, "A", 0, "A", ""},
 		{"help", []string{"--help"}, "A", 0, "Usage:", ""},
 		{"failed", []string{"--fail=error"}, "A", 1, "", "error: it broke; do something\n"},
-		{"failed, and said so", []string{"--fail=said"}, "A", 1, "", ""},
+		{"failed, error printed", []string{"--fail=printed"}, "A", 1, "", ""},
 		{"bad arguments", []string{"--fail=usage"}, "A", 2, "", "not like that"},
 		{"an unknown flag", []string{"--nope"}, "A", 2, "", "unknown flag --nope"},
-		{"a setting missing", nil, "", 2, "", "CALLBOARD_STREAM (--place) is missing: name one"},
+		{"a setting missing", nil, "", 2, "", "CALLBOARD_STREAM (--stream) is missing: name one"},
 		{"a password among the arguments", []string{"postgres://me:secret@db/x"}, "A", 2, "", "unexpected argument postgres://db/x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs strings.Builder
 			getenv := func(string) string { return c.stream }
 			code := process.Run(t.Context(), &program{}, c.args, getenv, process.Streams{Out: &out, Err: &errs})
-			if code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(errs.String(), c.says) {
-				t.Errorf("exit %d, out %q, err %q", code, &out, &errs)
+			if code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(errs.String(), c.err) {
+				t.Errorf("exit code = %d, output = %q, errors = %q, want %d, %q, %q", code, &out, &errs, c.code, c.out, c.err)
 			}
-			if c.says == "" && errs.Len() > 0 {
-				t.Errorf("it says %q", &errs)
+			if c.err == "" && errs.Len() > 0 {
+				t.Errorf("errors = %q, want none", &errs)
 			}
 		})
 	}

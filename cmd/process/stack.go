@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Stack runs a program's actors, each of which needs those started before it. They are stopped in the reverse order, each
-// once the one above it has ended.
+// Stack runs a program's actors. Each may depend on those that were started before it, so they are stopped in the reverse order, one
+// after the other.
 type Stack struct {
 	group  *errgroup.Group
 	actors []actor
@@ -21,26 +21,26 @@ type actor struct {
 	done chan struct{}
 }
 
-// NewStack is a stack without actors, and a context that ends when ctx does or any of its actors has ended.
+// NewStack returns a stack without actors, and a context that ends when ctx or any of its actors ends.
 func NewStack(ctx context.Context) (*Stack, context.Context) {
 	group, ctx := errgroup.WithContext(ctx)
 	return &Stack{group: group}, ctx
 }
 
-// errEarly is an actor that returned although nobody asked it to.
-var errEarly = errors.New("ended by itself")
+// errStopped is the error of an actor that returned nil before it was asked to stop.
+var errStopped = errors.New("stopped unexpectedly")
 
-// Go starts an actor. run returns nil soon after its context has ended; should it return before, the whole stack ends. Of ctx
-// only the values reach the actor, since its turn to stop may come later.
+// Go starts an actor. run must return nil soon after its context ends. If it returns earlier, the whole stack stops. The actor's context
+// has the values of ctx but not its end, since the actors above it stop first.
 func (s *Stack) Go(ctx context.Context, name string, run func(context.Context) error) {
-	own, stop := context.WithCancel(context.WithoutCancel(ctx))
+	actorCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a := actor{stop: stop, done: make(chan struct{})}
 	s.actors = append(s.actors, a)
 	s.group.Go(func() error {
 		defer close(a.done)
-		err := run(own)
-		if err == nil && own.Err() == nil {
-			err = errEarly
+		err := run(actorCtx)
+		if err == nil && actorCtx.Err() == nil {
+			err = errStopped
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -49,7 +49,7 @@ func (s *Stack) Go(ctx context.Context, name string, run func(context.Context) e
 	})
 }
 
-// Stop ends the actors from the top and returns the first error that any of them met.
+// Stop stops the actors, the last one first, and returns the first error of any of them.
 func (s *Stack) Stop() error {
 	for _, a := range slices.Backward(s.actors) {
 		a.stop()
@@ -58,7 +58,7 @@ func (s *Stack) Stop() error {
 	return s.group.Wait()
 }
 
-// Wait waits for the end of the context that [NewStack] returned, then stops the actors.
+// Wait waits until the context that [NewStack] returned ends, then stops the actors.
 func (s *Stack) Wait(ctx context.Context) error {
 	<-ctx.Done()
 	return s.Stop()

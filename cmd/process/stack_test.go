@@ -10,29 +10,29 @@ import (
 	"callboard/cmd/process"
 )
 
-// diary notes what happens in which order.
-type diary struct {
-	mu      sync.Mutex
-	entries []string
+// recorder records the order in which actors stop.
+type recorder struct {
+	mu    sync.Mutex
+	names []string
 }
 
-func (d *diary) note(entry string) {
+func (d *recorder) record(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.entries = append(d.entries, entry)
+	d.names = append(d.names, name)
 }
 
-// actor runs until it is asked to stop, and is slower to end than whoever is below.
-func (d *diary) actor(name string, err error) func(context.Context) error {
+// actor runs until it is asked to stop.
+func (d *recorder) actor(name string, err error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()
-		d.note(name)
+		d.record(name)
 		return err
 	}
 }
 
-func TestStack_StopsFromTheTop(t *testing.T) {
-	var d diary
+func TestStack_StopsInReverseOrder(t *testing.T) {
+	var d recorder
 	ctx, cancel := context.WithCancel(t.Context())
 	stack, running := process.NewStack(ctx)
 	for _, name := range []string{"bottom", "middle", "top"} {
@@ -40,39 +40,39 @@ func TestStack_StopsFromTheTop(t *testing.T) {
 	}
 	cancel()
 	if err := stack.Wait(running); err != nil {
-		t.Errorf("%v", err)
+		t.Errorf("Wait: error = %v, want none", err)
 	}
-	if !slices.Equal(d.entries, []string{"top", "middle", "bottom"}) {
-		t.Errorf("%v", d.entries)
+	if want := []string{"top", "middle", "bottom"}; !slices.Equal(d.names, want) {
+		t.Errorf("order = %v, want %v", d.names, want)
 	}
 }
 
-func TestStack_OneFails(t *testing.T) {
-	var d diary
+func TestStack_ActorFails(t *testing.T) {
+	var d recorder
 	broken := errors.New("broken")
 	stack, running := process.NewStack(t.Context())
 	stack.Go(running, "bottom", d.actor("bottom", nil))
 	stack.Go(running, "middle", func(context.Context) error { return broken })
 	stack.Go(running, "top", d.actor("top", nil))
 	if err := stack.Wait(running); !errors.Is(err, broken) || err.Error() != "middle: broken" {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want middle: broken", err)
 	}
-	if !slices.Equal(d.entries, []string{"top", "bottom"}) {
-		t.Errorf("%v", d.entries)
+	if want := []string{"top", "bottom"}; !slices.Equal(d.names, want) {
+		t.Errorf("order = %v, want %v", d.names, want)
 	}
 }
 
-func TestStack_OneEndsTooSoon(t *testing.T) {
+func TestStack_ActorStopsUnexpectedly(t *testing.T) {
 	stack, running := process.NewStack(t.Context())
 	stack.Go(running, "actor", func(context.Context) error { return nil })
-	if err := stack.Wait(running); err == nil || err.Error() != "actor: ended by itself" {
-		t.Errorf("%v", err)
+	if err := stack.Wait(running); err == nil || err.Error() != "actor: stopped unexpectedly" {
+		t.Errorf("error = %v, want actor: stopped unexpectedly", err)
 	}
 }
 
 func TestStack_Empty(t *testing.T) {
 	stack, _ := process.NewStack(t.Context())
 	if err := stack.Stop(); err != nil {
-		t.Errorf("%v", err)
+		t.Errorf("Stop: error = %v, want none", err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// newBar shows a task on a terminal: a bar, or where the total isn't known the numbers alone. The task ends it, since a total may
-// turn out to be another one.
+// newBar shows a task on a terminal: a bar, or the numbers alone if the total is unknown. The task completes the bar, since its total
+// can change.
 func (d *Display) newBar(t *Task, options ...mpb.BarOption) *mpb.Bar {
 	if d.bars == nil {
 		d.bars = mpb.New(mpb.WithOutput(d.out), mpb.WithWidth(60))
@@ -37,12 +37,12 @@ func (t *Task) barCount(s decor.Statistics) string {
 func (t *Task) barTail(s decor.Statistics) string {
 	text := ""
 	if t.unit != "" && !s.Completed {
-		text = t.pace(s.Current, s.Total)
+		text = t.rateText(s.Current, s.Total)
 	}
-	return text + t.noted()
+	return text + t.noteText()
 }
 
-// endBar leaves the bar as it stands, full where all is done.
+// endBar ends the bar at its current count, or completes it if everything is done.
 func (t *Task) endBar() {
 	switch {
 	case t.bar == nil:

@@ -1,4 +1,4 @@
-// Package progress shows people how far a long piece of work has come: bars on a terminal, a line every now and then elsewhere.
+// Package progress shows the progress of long commands: bars on a terminal, and elsewhere a line at intervals.
 package progress
 
 import (
@@ -11,31 +11,31 @@ import (
 	"github.com/vbauerster/mpb/v8/cwriter"
 )
 
-// Display is where progress is shown. Close it.
+// Display shows the progress of tasks. Close it.
 type Display struct {
 	out      io.Writer
 	terminal bool
 
-	mu    sync.Mutex // guards what follows, and what tasks say
+	mu    sync.Mutex // guards tasks and bars, the tasks' fields below its own comment, and the output
 	tasks []*Task
-	bars  *mpb.Progress // nil before the first
+	bars  *mpb.Progress // nil before the first bar
 
 	stop     chan struct{}
 	stopOnce sync.Once
 	lines    sync.WaitGroup
 }
 
-// lineInterval is how long a display without bars is silent, and how short a task must be to leave no trace there.
+// lineInterval is the time between lines of a display without bars. A task that ends earlier prints nothing.
 const lineInterval = 1500 * time.Millisecond
 
-// New is a display on out.
+// New returns a display on out.
 func New(out io.Writer) *Display {
 	d := &Display{out: out, terminal: IsTerminal(out), stop: make(chan struct{})}
 	d.lines.Go(d.report)
 	return d
 }
 
-// IsTerminal tells whether somebody looks at what is written to w, and on something that has a size.
+// IsTerminal reports whether w is a terminal with a size.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || !cwriter.IsTerminal(int(f.Fd())) {
@@ -45,15 +45,15 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && width > 0
 }
 
-// Say shows a line of its own.
-func (d *Display) Say(line string) {
+// Println prints a line above the bars.
+func (d *Display) Println(line string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.say(line)
+	d.println(line)
 }
 
-func (d *Display) say(line string) {
-	// What can't be shown is nobody's loss.
+// println ignores write errors: progress that can't be shown does not fail a command.
+func (d *Display) println(line string) {
 	if d.bars != nil {
 		_, _ = d.bars.Write([]byte(line + "\n"))
 		return
@@ -61,42 +61,34 @@ func (d *Display) say(line string) {
 	_, _ = io.WriteString(d.out, line+"\n")
 }
 
-// Start shows a task of so many units; 0 where that is not known. Without a unit nothing is counted.
+// Start shows a task of total units; 0 means unknown. A task without a unit shows no numbers.
 func (d *Display) Start(name, unit string, total int64) *Task {
-	return d.start(&Task{display: d, name: name, unit: unit, total: total, began: time.Now(), said: -1})
+	return d.start(&Task{name: name, unit: unit, total: total, printed: -1})
 }
 
-// Await shows a task that others do, without a pace: nobody knows when they come to it.
-func (d *Display) Await(name, unit string, total int64) *Task {
-	return d.start(&Task{display: d, name: name, unit: unit, total: total, began: time.Now(), said: -1, uneven: true})
+// StartWithoutRate shows a task that other processes do, so that its rate does not predict its end.
+func (d *Display) StartWithoutRate(name, unit string, total int64) *Task {
+	return d.start(&Task{name: name, unit: unit, total: total, printed: -1, withoutRate: true})
 }
 
-func (d *Display) start(t *Task) *Task {
+// StartPart shows a part of another task: a bar that disappears when the part is finished, and nothing without a terminal.
+func (d *Display) StartPart(name, unit string, total int64) *Task {
+	return d.start(&Task{name: name, unit: unit, total: total, finished: !d.terminal}, mpb.BarRemoveOnComplete())
+}
+
+func (d *Display) start(t *Task, options ...mpb.BarOption) *Task {
+	t.display, t.started = d, time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tasks = append(d.tasks, t)
 	if d.terminal {
-		t.bar = d.newBar(t)
+		t.bar = d.newBar(t, options...)
 	}
 	return t
 }
 
-// Detail shows a task that is a piece of another one: a bar until it is finished, and nothing where there are no bars.
-func (d *Display) Detail(name, unit string, total int64) *Task {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t := &Task{display: d, name: name, unit: unit, total: total, began: time.Now(), finished: !d.terminal}
-	d.tasks = append(d.tasks, t)
-	if d.terminal {
-		t.bar = d.newBar(t, mpb.BarRemoveOnComplete())
-	}
-	return t
-}
-
-// Close ends the display where it stands and returns once all of it is shown. Closing twice is harmless.
-func (d *Display) Close() {
-	d.stopOnce.Do(d.end)
-}
+// Close stops the display and returns when everything is printed. It may be called twice.
+func (d *Display) Close() { d.stopOnce.Do(d.end) }
 
 func (d *Display) end() {
 	close(d.stop)
@@ -112,7 +104,7 @@ func (d *Display) end() {
 	d.bars.Wait()
 }
 
-// report writes lines every now and then until the display is closed.
+// report prints lines at intervals until the display is closed.
 func (d *Display) report() {
 	tick := time.NewTicker(lineInterval)
 	defer tick.Stop()
@@ -126,14 +118,14 @@ func (d *Display) report() {
 	}
 }
 
-// reportTasks writes a line for each task without a bar that is under way, and a last one once it is done.
+// reportTasks prints a line for each unfinished task without a bar, and one for a task that has reached its total.
 func (d *Display) reportTasks() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, t := range d.tasks {
-		if t.bar != nil || t.finished || t.total > 0 && t.said >= t.total {
+		if t.bar != nil || t.finished || t.total > 0 && t.printed >= t.total {
 			continue
 		}
-		d.say(t.line())
+		d.println(t.line())
 	}
 }

@@ -17,10 +17,10 @@ func TestDisplay_Lines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		d := progress.New(&out)
-		d.Say("starting")
+		d.Println("starting")
 		known := d.Start("publishing", "events", 200)
 		unknown := d.Start("reading", "lines", 0)
-		awaited := d.Await("retrying", "letters", 3)
+		awaited := d.StartWithoutRate("retrying", "dead letters", 3)
 		known.Set(50)
 		awaited.Set(1)
 		pass(2 * time.Second)
@@ -31,31 +31,31 @@ func TestDisplay_Lines(t *testing.T) {
 		d.Close()
 		want := []string{
 			"starting",
-			"publishing: 50 of 200 events (25%), 33/s, 5s left", "reading: 0 lines, 0/s", "retrying: 1 of 3 letters (33%)",
-			"publishing: 200 of 200 events (100%), 67/s", "reading: 7 lines, 2/s", "retrying: 1 of 3 letters (33%)",
-			"reading: 7 lines, 2/s", "retrying: 1 of 3 letters (33%)",
-			"reading: 7 lines, 1/s", "retrying: 1 of 3 letters (33%)",
+			"publishing: 50 of 200 events (25%), 33/s, 5s left", "reading: 0 lines, 0/s", "retrying: 1 of 3 dead letters (33%)",
+			"publishing: 200 of 200 events (100%), 67/s", "reading: 7 lines, 2/s", "retrying: 1 of 3 dead letters (33%)",
+			"reading: 7 lines, 2/s", "retrying: 1 of 3 dead letters (33%)",
+			"reading: 7 lines, 1/s", "retrying: 1 of 3 dead letters (33%)",
 		}
 		if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
-			t.Errorf("it says\n%s", got)
+			t.Errorf("output =\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 		}
 	})
 }
 
-// A task that is finished says so once, a note stands beside the numbers, and a detail is for bars alone.
-func TestTask(t *testing.T) {
+// A finished task prints one more line, a note follows the numbers, and a part prints no lines.
+func TestTask_FinishAndNote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		d := progress.New(&out)
 		bare := d.Start("switching", "", 0)
-		task, detail := d.Start("folding", "messages", 100), d.Detail("partition 3", "messages", 50)
+		task, part := d.Start("folding", "messages", 100), d.StartPart("partition 3", "messages", 50)
 		task.Set(30)
-		detail.Set(30)
-		task.Note("waiting")
+		part.Set(30)
+		task.SetNote("waiting")
 		pass(2 * time.Second)
 		bare.Finish()
-		detail.Finish()
-		task.Note("")
+		part.Finish()
+		task.SetNote("")
 		task.SetTotal(60)
 		pass(2 * time.Second)
 		task.Set(45)
@@ -69,29 +69,29 @@ func TestTask(t *testing.T) {
 			"folding: 45 of 45 messages (100%), 11/s",
 		}
 		if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
-			t.Errorf("it says\n%s", got)
+			t.Errorf("output =\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 		}
 	})
 }
 
-// pass lets time pass that costs none.
+// pass advances the synthetic clock.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-func TestDisplay_ShortWorkLeavesNoTrace(t *testing.T) {
+func TestDisplay_ShortTaskPrintsNothing(t *testing.T) {
 	var out strings.Builder
 	d := progress.New(&out)
 	d.Start("publishing", "events", 0).Set(3)
 	d.Close()
 	if out.Len() > 0 {
-		t.Errorf("it says %q", &out)
+		t.Errorf("output = %q, want none", &out)
 	}
 }
 
 func TestIsTerminal(t *testing.T) {
 	if progress.IsTerminal(&strings.Builder{}) {
-		t.Error("a string is no terminal")
+		t.Error("IsTerminal(strings.Builder) = true, want false")
 	}
 }

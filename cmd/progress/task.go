@@ -11,21 +11,21 @@ import (
 
 // Task is one piece of work. Its methods may be called from several goroutines.
 type Task struct {
-	display    *Display
-	name, unit string
-	began      time.Time
-	count      atomic.Int64
-	uneven     bool                   // its pace says nothing about its end
-	note       atomic.Pointer[string] // bars ask for it while the display is locked
+	display     *Display
+	name, unit  string
+	started     time.Time
+	withoutRate bool
+	count       atomic.Int64
+	note        atomic.Pointer[string] // atomic because bars read it while the display is locked
 
-	// What follows is guarded by the display.
-	total    int64 // 0: not known
-	said     int64 // what the last line said; -1: there was none
+	// The display's mutex guards the fields below.
+	total    int64 // 0: unknown
+	printed  int64 // the count of the last line; -1: none was printed
 	finished bool
 	bar      *mpb.Bar
 }
 
-// Set says how much of the task is done.
+// Set sets how many units are done.
 func (t *Task) Set(count int64) {
 	t.count.Store(count)
 	if t.bar != nil {
@@ -33,7 +33,7 @@ func (t *Task) Set(count int64) {
 	}
 }
 
-// SetTotal says how much there is to do after all.
+// SetTotal changes the total.
 func (t *Task) SetTotal(total int64) {
 	t.display.mu.Lock()
 	defer t.display.mu.Unlock()
@@ -43,17 +43,17 @@ func (t *Task) SetTotal(total int64) {
 	}
 }
 
-// Note says something beside the numbers, until it is said otherwise.
-func (t *Task) Note(note string) { t.note.Store(&note) }
+// SetNote sets a text that is shown after the numbers; an empty one removes it.
+func (t *Task) SetNote(note string) { t.note.Store(&note) }
 
-func (t *Task) noted() string {
+func (t *Task) noteText() string {
 	if note := t.note.Load(); note != nil && *note != "" {
 		return "; " + *note
 	}
 	return ""
 }
 
-// Finish ends the task: what is done was all of it.
+// Finish ends the task. Its count becomes its total.
 func (t *Task) Finish() {
 	t.display.mu.Lock()
 	defer t.display.mu.Unlock()
@@ -61,36 +61,36 @@ func (t *Task) Finish() {
 		return
 	}
 	t.finished, t.total = true, min(t.total, t.count.Load())
-	t.Note("")
+	t.SetNote("")
 	switch {
 	case t.bar != nil:
 		t.endBar()
-	case t.said >= 0 && t.said != t.count.Load():
-		t.display.say(t.line())
+	case t.printed >= 0 && t.printed != t.count.Load():
+		t.display.println(t.line())
 	}
 }
 
-// line is how far the task is, in words.
+// line returns the task's state as text and remembers the count.
 func (t *Task) line() string {
 	count := t.count.Load()
-	t.said = count
+	t.printed = count
 	if t.unit == "" {
-		return t.name + t.noted()
+		return t.name + t.noteText()
 	}
-	return t.name + ": " + t.counted(count) + t.pace(count, t.total) + t.noted()
+	return t.name + ": " + t.countText(count) + t.rateText(count, t.total) + t.noteText()
 }
 
-func (t *Task) counted(count int64) string {
+func (t *Task) countText(count int64) string {
 	if t.total == 0 {
 		return fmt.Sprintf("%d %s", count, t.unit)
 	}
 	return fmt.Sprintf("%d of %d %s (%d%%)", count, t.total, t.unit, count*100/t.total)
 }
 
-// pace is the rate since the beginning, and how long the rest takes at that rate.
-func (t *Task) pace(count, total int64) string {
-	seconds := time.Since(t.began).Seconds()
-	if t.uneven || seconds <= 0 {
+// rateText is the rate since the start, and the time that the rest takes at that rate.
+func (t *Task) rateText(count, total int64) string {
+	seconds := time.Since(t.started).Seconds()
+	if t.withoutRate || seconds <= 0 {
 		return ""
 	}
 	rate := float64(count) / seconds

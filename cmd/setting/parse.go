@@ -10,18 +10,44 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Source is where a program's flags and settings come from, and where its help goes.
+// Source is where a program's arguments and settings come from, and where its help is written.
 type Source struct {
 	Args   []string
 	Getenv func(name string) string
 	Out    io.Writer
 }
 
-// Environment is the process's own. No other package asks for it.
+// Environment reads the process's environment. No other package does.
 func Environment(name string) string { return os.Getenv(name) }
 
-// ErrHelp is returned once help has been printed, and there is nothing else to do.
-var ErrHelp = errors.New("help was asked for")
+// ErrHelp says that the help was printed and there is nothing else to do.
+var ErrHelp = errors.New("help requested")
+
+// Invalid is an invalid or missing setting.
+type Invalid struct {
+	Setting string // the environment variable; empty if the flag has none
+	Flag    string
+	Detail  string // what is wrong and what to do
+}
+
+// InvalidError lists a program's invalid and missing settings.
+type InvalidError struct {
+	Settings []Invalid
+}
+
+// Error has a line for each setting.
+func (e *InvalidError) Error() string {
+	var b strings.Builder
+	b.WriteString("invalid settings:")
+	for _, s := range e.Settings {
+		name := s.Flag
+		if s.Setting != "" {
+			name = s.Setting + " (" + s.Flag + ")"
+		}
+		b.WriteString("\n  " + name + " " + s.Detail)
+	}
+	return b.String()
+}
 
 // The tags of a setting's field, beside kong's own.
 const (
@@ -32,14 +58,14 @@ const (
 	fileSuffix = "_FILE"
 )
 
-// Parse fills program, a pointer to a kong structure. The error is a [*FaultsError] where settings are at fault, [ErrHelp], or
-// what is wrong with the command line.
+// Parse fills program, a pointer to a kong structure. The error is an [*InvalidError] about settings, [ErrHelp], or kong's about the
+// command line.
 func Parse(program any, source Source, options ...kong.Option) (command *kong.Context, err error) {
 	defer func() {
-		if stop := recover(); stop == helped {
+		if exit := recover(); exit == helpPrinted {
 			command, err = nil, ErrHelp
-		} else if stop != nil {
-			panic(stop)
+		} else if exit != nil {
+			panic(exit)
 		}
 	}()
 	parser, err := kong.New(program, append([]kong.Option{
@@ -47,7 +73,7 @@ func Parse(program any, source Source, options ...kong.Option) (command *kong.Co
 		kong.Resolvers(kong.ResolverFunc(source.resolve)),
 		kong.ValueFormatter(describe),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.Exit(func(int) { panic(helped) }),
+		kong.Exit(func(int) { panic(helpPrinted) }),
 	}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("command line: %w", err)
@@ -56,15 +82,16 @@ func Parse(program any, source Source, options ...kong.Option) (command *kong.Co
 	if err != nil {
 		return nil, err
 	}
-	return command, check(command)
+	return command, validate(command)
 }
 
-// helped ends kong's work after its help, since it would go on to complain of what the command line lacks.
-const helped = kongExit("help")
+// helpPrinted is what kong's exit function panics with. If it returned, kong would go on and report missing arguments.
+const helpPrinted = kongExit("help")
 
 type kongExit string
 
-// resolve is a flag's text where the command line does not have it. An error is handed on as the text, to be reported with others.
+// resolve returns the text of a flag that the command line does not have. It returns an error as the text, so that [Parse] can report
+// it together with others.
 func (s Source) resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	name := flag.Tag.Get(nameTag)
 	if name == "" {
@@ -75,7 +102,7 @@ func (s Source) resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, er
 		file := s.Getenv(name + fileSuffix)
 		switch {
 		case file != "" && text != "":
-			return fmt.Errorf("%s is set too: keep one of the two", name+fileSuffix), nil
+			return fmt.Errorf("%s is set too: unset one of the two", name+fileSuffix), nil
 		case file != "":
 			return fromFile(name+fileSuffix, file), nil
 		}
@@ -86,7 +113,7 @@ func (s Source) resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, er
 	return text, nil
 }
 
-// fromFile is a file's content without the line break that editors put at the end, or an error.
+// fromFile returns a file's content without line breaks at its end, or an error.
 func fromFile(name, path string) any {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -98,7 +125,7 @@ func fromFile(name, path string) any {
 	return fmt.Errorf("%s: %s is empty", name, path)
 }
 
-// describe is a flag's help with the names of its environment variables.
+// describe returns a flag's help with the names of its environment variables.
 func describe(value *kong.Value) string {
 	name := value.Tag.Get(nameTag)
 	if name == "" {
@@ -110,27 +137,27 @@ func describe(value *kong.Value) string {
 	return value.Help + " ($" + name + ")"
 }
 
-// check gathers what is wrong with the settings of the command that was chosen.
-func check(command *kong.Context) error {
-	var faults []Fault
+// validate returns an [*InvalidError] for the settings of the selected command.
+func validate(command *kong.Context) error {
+	var list []Invalid
 	for _, flag := range command.Flags() {
-		value, ok := flag.Target.Addr().Interface().(stateful)
+		value, ok := flag.Target.Addr().Interface().(anyValue)
 		if !ok {
 			continue
 		}
-		f := Fault{Setting: flag.Tag.Get(nameTag), Flag: "--" + flag.Name}
-		switch given, fault := value.state(); {
-		case fault != nil:
-			f.Detail = fault.Error()
-		case !given && flag.Tag.Has(missingTag):
-			f.Detail = "is missing: " + flag.Tag.Get(missingTag)
+		s := Invalid{Setting: flag.Tag.Get(nameTag), Flag: "--" + flag.Name}
+		switch set, invalid := value.state(); {
+		case invalid != nil:
+			s.Detail = invalid.Error()
+		case !set && flag.Tag.Has(missingTag):
+			s.Detail = "is missing: " + flag.Tag.Get(missingTag)
 		default:
 			continue
 		}
-		faults = append(faults, f)
+		list = append(list, s)
 	}
-	if len(faults) > 0 {
-		return &FaultsError{Faults: faults}
+	if len(list) > 0 {
+		return &InvalidError{Settings: list}
 	}
 	return nil
 }

@@ -3,16 +3,17 @@ package setting
 import (
 	"fmt"
 	"io"
+	"regexp"
 )
 
-// Secret is text that does not print. It lies behind a pointer, so that not even a struct with a Secret in an unexported field,
-// where fmt can't call its methods, shows more than an address.
+// Secret is text that does not print. The text is behind a pointer: for a Secret in an unexported field fmt can't call the methods
+// and prints the address.
 type Secret struct{ text *string }
 
-// NewSecret hides text.
+// NewSecret returns a secret that holds the text.
 func NewSecret(text string) Secret { return Secret{&text} }
 
-// Reveal is the text.
+// Reveal returns the text.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -20,11 +21,16 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// String says that there is a secret.
+// String returns a placeholder.
 func (s Secret) String() string { return "[secret]" }
 
-// Format prints String whatever the verb.
+// Format prints the placeholder for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// MarshalText writes String.
+// MarshalText writes the placeholder.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Redact removes user and password from the URLs in a text. A complaint about a command line can quote an argument that is a URL.
+func Redact(text string) string {
+	return regexp.MustCompile(`://[^@\s]*@`).ReplaceAllString(text, "://")
+}

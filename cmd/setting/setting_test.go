@@ -78,13 +78,13 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct{ name, got, want any }{
 		{"NATS URL", p.NATS.URL.Get().Reveal(), env["CALLBOARD_NATS_URL"]},
 		{"PostgreSQL URL", p.Postgres.URL.Get().Reveal(), env["CALLBOARD_POSTGRES_URL"]},
-		{"replica", p.Replica.URL.Given(), false},
+		{"replica", p.Replica.URL.IsSet(), false},
 		{"a flag overrides a default", p.Stream.Name.Get(), "OTHER"},
 		{"a flag overrides the environment", p.Log.Level.Get(), zerolog.DebugLevel},
 		{"a default", p.Listen.Get(), ":8080"},
 		{"peppers", len(p.Pepper.Peppers.Get()), 2},
 		{"cursor key", base64.StdEncoding.EncodeToString([]byte(p.CursorKey.Get().Reveal())), key(32)},
-		{"audio", p.AudioURL.Given(), true},
+		{"audio", p.AudioURL.IsSet(), true},
 		{"proxies", fmt.Sprint(p.Proxies.Get()), "[10.0.0.0/8 192.0.2.1/32]"},
 		{"partitions", p.Partitions.Get(), []int{1, 4, 5, 6}},
 		{"allowance", p.Premium.PerMinute.Get(), 120878},
@@ -139,12 +139,12 @@ func TestParse_AllFaultsAtOnce(t *testing.T) {
 		"CALLBOARD_STREAM":            "a.b",
 		"CALLBOARD_NATS_CREDS":        "/nowhere/at/all",
 	})
-	var faults *setting.FaultsError
+	var faults *setting.InvalidError
 	if !errors.As(err, &faults) {
 		t.Fatalf("%v", err)
 	}
 	var names []string
-	for _, f := range faults.Faults {
+	for _, f := range faults.Settings {
 		names = append(names, f.Setting)
 		if f.Detail == "" || f.Flag == "" {
 			t.Errorf("%+v says too little", f)
@@ -168,7 +168,7 @@ func TestParse_AllFaultsAtOnce(t *testing.T) {
 
 func TestParse_Faults(t *testing.T) {
 	for _, c := range []struct{ name, variable, value, says string }{
-		{"both a value and a file", "CALLBOARD_POSTGRES_URL_FILE", "/etc/hostname", "keep one of the two"},
+		{"both a value and a file", "CALLBOARD_POSTGRES_URL_FILE", "/etc/hostname", "unset one of the two"},
 		{"a URL without a scheme", "CALLBOARD_NATS_URL", "localhost:4222", "write nats://host:4222"},
 		{"one bad URL of several", "CALLBOARD_NATS_URL", "nats://a:4222,b", "write nats://host:4222"},
 		{"a missing URL says what to do", "CALLBOARD_NATS_URL", "", "is missing: set it to the NATS servers"},

@@ -13,57 +13,57 @@ import (
 	"callboard/readapi/audio"
 )
 
-// URL is an address that may hold a password, a token or both. It prints as scheme, host and path.
+// URL is a URL that can hold a password or a token. It prints as scheme, host and path.
 type URL struct {
 	whole Secret
 	shown string
 }
 
-// Reveal is the whole URL, empty where there is none.
+// Reveal returns the whole URL, or an empty text for the zero value.
 func (u URL) Reveal() string { return u.whole.Reveal() }
 
-// String is the URL without user, password and query.
+// String returns the URL without user, password and query.
 func (u URL) String() string { return u.shown }
 
-// Format prints String whatever the verb.
+// Format prints String for every verb.
 func (u URL) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, u.shown) }
 
 // MarshalText writes String.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.shown), nil }
 
-// NewNATSURL reads one URL, or several separated by commas.
-func NewNATSURL(text string) (URL, error) { return natsURL{}.Parse(text) }
+// NewNATSURL parses one URL, or several separated by commas.
+func NewNATSURL(text string) (URL, error) { return natsURLParser{}.Parse(text) }
 
-// NewPostgresURL reads the URL of a database.
-func NewPostgresURL(text string) (URL, error) { return postgresURL{}.Parse(text) }
+// NewPostgresURL parses the URL of a database.
+func NewPostgresURL(text string) (URL, error) { return postgresURLParser{}.Parse(text) }
 
-// NATSURL is where the NATS servers are.
-type NATSURL = Value[URL, natsURL]
+// NATSURL is the setting of the NATS servers.
+type NATSURL = Value[URL, natsURLParser]
 
-type natsURL struct{}
+type natsURLParser struct{}
 
-// Parse implements [Kind].
-func (natsURL) Parse(text string) (URL, error) {
+// Parse implements [Parser].
+func (natsURLParser) Parse(text string) (URL, error) {
 	var shown []string
 	for server := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(server))
 		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-			return URL{}, errors.New("is not the URL of a NATS server: write nats://host:4222, several with commas between")
+			return URL{}, errors.New("is not the URL of a NATS server: write nats://host:4222, and separate several by commas")
 		}
 		shown = append(shown, visible(u))
 	}
 	return URL{NewSecret(text), strings.Join(shown, ",")}, nil
 }
 
-// PostgresURL is where a PostgreSQL database is.
-type PostgresURL = Value[URL, postgresURL]
+// PostgresURL is the setting of a PostgreSQL database.
+type PostgresURL = Value[URL, postgresURLParser]
 
-type postgresURL struct{}
+type postgresURLParser struct{}
 
-// Parse implements [Kind]. What the parsers say of a malformed URL can hold a part of its password.
-func (postgresURL) Parse(text string) (URL, error) {
+// Parse implements [Parser]. It discards the errors of net/url and pgx, which can quote a part of the password.
+func (postgresURLParser) Parse(text string) (URL, error) {
 	malformed := errors.New("is not the URL of a database: write postgres://user:password@host:5432/database, " +
-		"and what is special in a password as %XX")
+		"and encode special characters of the password as %XX")
 	scheme, rest, _ := strings.Cut(text, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
 		return URL{}, malformed
@@ -71,7 +71,7 @@ func (postgresURL) Parse(text string) (URL, error) {
 	if _, err := pgconn.ParseConfig(text); err != nil {
 		return URL{}, malformed
 	}
-	// Several hosts separated by commas are no URL to net/url, which wants one port.
+	// net/url refuses several hosts that are separated by commas.
 	authority, path, _ := strings.Cut(rest, "/")
 	authority, _, _ = strings.Cut(authority, "?")
 	path, _, _ = strings.Cut(path, "?")
@@ -79,13 +79,13 @@ func (postgresURL) Parse(text string) (URL, error) {
 	return URL{NewSecret(text), "postgres://" + host + "/" + path}, nil
 }
 
-// BaseURL is the public address of the API.
-type BaseURL = Value[string, baseURL]
+// BaseURL is the setting of the API's public address.
+type BaseURL = Value[string, baseURLParser]
 
-type baseURL struct{}
+type baseURLParser struct{}
 
-// Parse implements [Kind].
-func (baseURL) Parse(text string) (string, error) {
+// Parse implements [Parser].
+func (baseURLParser) Parse(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || !strings.HasSuffix(u.Path, "/v1") {
 		return "", errors.New("is not an address that ends in /v1: write https://host/v1")
@@ -93,15 +93,15 @@ func (baseURL) Parse(text string) (string, error) {
 	return text, nil
 }
 
-// AudioURL is where the recordings' audio is.
-type AudioURL = Value[audio.Location, audioURL]
+// AudioURL is the setting of the place of the recordings' audio.
+type AudioURL = Value[audio.Location, audioURLParser]
 
-type audioURL struct{}
+type audioURLParser struct{}
 
-// Parse implements [Kind].
-func (audioURL) Parse(text string) (audio.Location, error) { return audio.ParseLocation(text) }
+// Parse implements [Parser].
+func (audioURLParser) Parse(text string) (audio.Location, error) { return audio.ParseLocation(text) }
 
-// visible is a URL without what may be secret in it: a NATS token stands where a user does.
+// visible returns a URL without the parts that can be secret. A NATS token is in the place of the user.
 func visible(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

@@ -1,3 +1,15 @@
+// Package setting reads callboard's settings: their names, their texts and their sources.
+//
+// A setting is a field of a program's kong structure whose type is a [Value]. Its text is the flag's. Without the flag it is the
+// environment variable's that the tag "setting" names. With the tag "secret" it can also be in a file, which the same variable with
+// the suffix _FILE names. Otherwise it is that of kong's tag "default". An empty variable counts as not set.
+//
+//	URL setting.NATSURL `name:"nats-url" setting:"CALLBOARD_NATS_URL" secret:"" missing:"set it to ..."`
+//
+// The tag "missing" makes a setting required, and its text says what to do. [Parse] reads all settings before it reports everything
+// that is invalid or missing.
+//
+// A value that holds a secret prints without it, whatever the verb or the encoder, and no error quotes the text of a secret.
 package setting
 
 import (
@@ -6,52 +18,49 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Kind reads the text of one kind of setting. Where its values are secrets, its errors must not hold the text.
-type Kind[T any] interface {
+// Parser parses the text of a setting. If the value is a secret, its errors must not contain the text.
+type Parser[T any] interface {
 	Parse(text string) (T, error)
 }
 
 // Value is one setting of a program.
-type Value[T any, K Kind[T]] struct {
-	value T
-	given bool
-	fault error
+type Value[T any, P Parser[T]] struct {
+	value   T
+	set     bool
+	invalid error
 }
 
-// Of is a setting with a value, for programs that are not started from a command line.
-func Of[K Kind[T], T any](value T) Value[T, K] { return Value[T, K]{value: value, given: true} }
+// Get returns the setting's value: the zero value if it is not set and has no default.
+func (v Value[T, P]) Get() T { return v.value }
 
-// Get is the setting's value: the zero value where it was not given and has no default.
-func (v Value[T, K]) Get() T { return v.value }
+// IsSet reports whether the setting has a value.
+func (v Value[T, P]) IsSet() bool { return v.set }
 
-// Given tells whether the setting has a value.
-func (v Value[T, K]) Given() bool { return v.given }
-
-// Format prints the value, which hides itself where it is a secret.
-func (v Value[T, K]) Format(f fmt.State, verb rune) {
+// Format prints the value. Secret values print without the secret.
+func (v Value[T, P]) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), v.value)
 }
 
-// Decode implements kong's MapperValue. A fault is kept rather than returned, so that all of them can be reported together.
-func (v *Value[T, K]) Decode(ctx *kong.DecodeContext) error {
+// Decode implements kong's MapperValue. It stores a parse error instead of returning it, so that [Parse] reports all of them together.
+func (v *Value[T, P]) Decode(ctx *kong.DecodeContext) error {
 	token, err := ctx.Scan.PopValue("value")
 	if err != nil {
 		return err
 	}
-	*v = Value[T, K]{given: true}
+	*v = Value[T, P]{set: true}
 	switch text := token.Value.(type) {
-	case error: // in place of the text, from a file that can't be read for example
-		v.fault = text
+	case error: // the resolver's, for example of a file that can't be read
+		v.invalid = text
 	default:
-		var kind K
-		v.value, v.fault = kind.Parse(fmt.Sprint(text))
+		var parser P
+		v.value, v.invalid = parser.Parse(fmt.Sprint(text))
 	}
 	return nil
 }
 
-func (v *Value[T, K]) state() (given bool, fault error) { return v.given, v.fault }
+func (v *Value[T, P]) state() (set bool, invalid error) { return v.set, v.invalid }
 
-// stateful is every Value.
-type stateful interface {
-	state() (given bool, fault error)
+// anyValue is a Value of any type.
+type anyValue interface {
+	state() (set bool, invalid error)
 }

@@ -6,76 +6,77 @@ import (
 	"callboard/events/audit"
 )
 
-// Advice says what went wrong with a letter, who can mend it, and whether a retry helps.
-func Advice(l Letter) string {
+// Advice explains a dead letter, and says who can correct the cause and whether a retry helps.
+func Advice(l DeadLetter) string {
 	switch l.State {
 	case Applied:
-		return "A retry applied it. There is nothing to do."
+		return "A retry applied the message. There is nothing to do."
 	case Stale:
 		return "A retry found a later state of the same entity. There is nothing to do."
 	case Ignored:
-		return "A retry found nothing for it to change. There is nothing to do."
+		return "A retry found nothing to change. There is nothing to do."
 	case Dropped:
-		return "It was dropped, and what was in it is gone. Its publisher can publish the entity again."
+		return "The dead letter was dropped and its data deleted. The publisher can publish the entity again."
 	default:
 		if l.Stream == audit.StreamName {
-			return adviseAudit(l.Reason)
+			return adviceForAudit(l.Reason)
 		}
-		return advise(l.Reason)
+		return adviceForEvent(l.Reason)
 	}
 }
 
 const (
-	publishAgain = "The publisher has to publish the entity again, mended. A retry doesn't help: drop the letter then."
-	nextRelease  = "Retry it after the next upgrade."
+	publishAgain = "The publisher must correct the event and publish the entity again. A retry does not help: drop the dead letter afterwards."
+	nextRelease  = "Retry the dead letter after the next upgrade."
 )
 
-func advise(reason string) string {
+func adviceForEvent(reason string) string {
 	where, what, _ := strings.Cut(reason, ": ")
 	switch {
 	case where == "/object":
-		return adviseObject(what)
+		return adviceForObject(what)
 	case strings.HasPrefix(reason, "PostgreSQL refused it"):
-		return "The event was read, but the tables don't take it. This is a fault of this release, or of a constraint that somebody added. " + nextRelease
+		return "PostgreSQL refused the rows of the event. The cause is a defect of this release, or a constraint that was added to a table. " + nextRelease
 	case strings.HasPrefix(reason, notJSON), strings.HasPrefix(what, notJSON):
-		return "The body isn't JSON as it has to be. " + publishAgain
+		return "The body is not valid JSON. " + publishAgain
 	case strings.HasPrefix(what, "must be callboard."):
-		return "The publisher made a mistake in the event's type, or is ahead of this release. In the first case it has to publish the entity again; in the second, retry it after the upgrade."
+		return "This release does not know the event's type. If the type is wrong, the publisher must publish the entity again. " +
+			"If the publisher is newer than this release, retry the dead letter after the upgrade."
 	case where == "subject":
-		return "Subject and body disagree, so neither can be believed. " + publishAgain
+		return "The subject and the body contradict each other. " + publishAgain
 	case strings.HasPrefix(where, "header"):
-		return "The message's headers aren't those of an event. " + publishAgain
+		return "The message's headers are not those of an event. " + publishAgain
 	case strings.HasPrefix(reason, "callId or voicemailId differs"):
-		return "The event moves a transcript, recording or analysis to another call or voicemail, which may never happen. " + publishAgain
+		return "The event moves a transcript, recording or analysis to another call or voicemail, which is not allowed. " + publishAgain
 	case strings.HasPrefix(where, "/"), strings.HasPrefix(reason, "must be an object"):
-		return "The body isn't what its type says it is. " + publishAgain
+		return "The body does not match the event's type. " + publishAgain
 	}
 	return "This release can't apply the event. " + nextRelease
 }
 
-// adviseObject is about a transcript whose text travels in the object store.
-func adviseObject(what string) string {
+// adviceForObject is about a transcript whose text is in the object store.
+func adviceForObject(problem string) string {
 	switch {
-	case strings.HasPrefix(what, "its entry can't be had"):
-		return "The transcript's text wasn't in the object store. Once its publisher has put it there, a retry applies it."
-	case strings.HasPrefix(what, "its entry has another"):
-		return "The object store holds another text than the event announces. Once its publisher has put the right one there, a retry applies it."
-	case strings.HasPrefix(what, "its entry is larger"):
-		return "The transcript's text is larger than any may be. Its publisher has to publish a smaller one. A retry doesn't help: drop the letter then."
-	case strings.HasPrefix(what, "its entry can't be read"):
-		return "The transcript's text in the object store can't be read. " + publishAgain
+	case strings.HasPrefix(problem, "its entry can't be had"):
+		return "The transcript's text is not in the object store. After the publisher has stored it, a retry applies the event."
+	case strings.HasPrefix(problem, "its entry has another"):
+		return "The text in the object store differs from the one that the event announces. After the publisher has stored the right text, a retry applies the event."
+	case strings.HasPrefix(problem, "its entry is larger"):
+		return "The transcript's text exceeds the maximum size. The publisher must publish a smaller one. A retry does not help: drop the dead letter afterwards."
+	case strings.HasPrefix(problem, "its entry can't be read"):
+		return "The transcript's text in the object store is not valid. " + publishAgain
 	}
-	return "The event names its text in the object store in a way that it can't. " + publishAgain
+	return "The event's reference to the object store is not valid. " + publishAgain
 }
 
-// adviseAudit is about requests that weren't filed. Their readers have forgotten them, so that nobody can send them again.
-func adviseAudit(reason string) string {
-	const kept = " No retry is possible: keep what is in the letter, which is all that is left of these requests, and drop it then."
+// adviceForAudit is about audit entries. Readers do not keep entries that NATS has acknowledged, so they can't be sent again.
+func adviceForAudit(reason string) string {
+	const notRetryable = " A retry is not possible. Save the data, which is the only copy of these entries, then drop the dead letter."
 	switch {
 	case strings.Contains(reason, "its time is more than"):
-		return "A reader's clock is wrong, or its entry waited for too long. The operator has to look at that reader's clock." + kept
+		return "The clock of a reader is wrong, or the entry waited too long in its queue. Check the reader's clock." + notRetryable
 	case strings.Contains(reason, "PostgreSQL refused it"):
-		return "The entry was read, but the table doesn't take it, which is a fault of this release." + kept
+		return "PostgreSQL refused the row of the entry. The cause is a defect of this release." + notRetryable
 	}
-	return "The message holds no entries that this release reads: somebody else publishes to the audit's stream, or a reader is of another release." + kept
+	return "The message holds no audit entries that this release can decode. Another program publishes to the audit stream, or a reader has another release." + notRetryable
 }

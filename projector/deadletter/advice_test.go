@@ -10,99 +10,96 @@ import (
 	"callboard/events"
 	"callboard/events/audit"
 	"callboard/projector/deadletter"
+	"callboard/projector/projectortest"
 )
 
-// The reasons are what decoding gives, so that the advice stays one for them.
-func TestAdvice_Decoding(t *testing.T) {
+// The reasons are those that decoding returns, so a reworded reason that loses its advice fails here.
+func TestAdvice_DecodingErrors(t *testing.T) {
+	t.Parallel()
 	system := uuid.New()
-	header := func(kind string) nats.Header {
+	header := func(eventType string) nats.Header {
 		return nats.Header{
-			"ce-specversion": {"1.0"}, "ce-id": {"1"}, "ce-source": {"test"}, "ce-type": {kind}, "Content-Type": {"application/json"},
+			"ce-specversion": {"1.0"}, "ce-id": {"1"}, "ce-source": {"test"}, "ce-type": {eventType}, "Content-Type": {"application/json"},
 		}
 	}
 	const deleted = "callboard.call.deleted"
 	deletion := `{"id":"` + uuid.NewString() + `","phoneSystemId":"` + system.String() + `","version":1}`
-	for says, m := range map[string]events.Message{
-		"The body isn't JSON":              {Header: header(deleted), Data: []byte("{")},
-		"The body isn't what its type":     {Header: header(deleted), Data: []byte("{}")},
-		"mistake in the event's type":      {Header: header("callboard.fax.deleted"), Data: []byte(deletion)},
-		"Subject and body disagree":        {Subject: "phones.global.call", Header: header(deleted), Data: []byte(deletion)},
-		"headers aren't those of an event": {Header: nats.Header{"Content-Type": {"text/plain"}}, Data: []byte(deletion)},
+	for want, m := range map[string]events.Message{
+		"The body is not valid JSON":         {Header: header(deleted), Data: []byte("{")},
+		"The body does not match the event":  {Header: header(deleted), Data: []byte("{}")},
+		"does not know the event's type":     {Header: header("callboard.fax.deleted"), Data: []byte(deletion)},
+		"contradict each other":              {Subject: "phones.global.call", Header: header(deleted), Data: []byte(deletion)},
+		"headers are not those of an event.": {Header: nats.Header{"Content-Type": {"text/plain"}}, Data: []byte(deletion)},
 	} {
 		if m.Subject == "" {
 			m.Subject = events.Subject(system, events.EntityCall)
 		}
 		_, err := events.Decode(m)
 		if err == nil {
-			t.Fatalf("%s: no error", says)
+			t.Fatalf("message for %q: no error", want)
 		}
-		checkAdvice(t, deadletter.Letter{State: deadletter.Open, Stream: events.StreamName, Reason: err.Error()}, says)
+		checkAdvice(t, deadletter.DeadLetter{State: deadletter.Open, Stream: events.StreamName, Reason: err.Error()}, want)
 	}
 	for _, text := range []string{"", "{", "{}"} {
 		_, err := audit.Decode([]byte(text))
-		checkAdvice(t, deadletter.Letter{State: deadletter.Open, Stream: audit.StreamName, Reason: err.Error()}, "somebody else publishes to the audit's stream")
+		checkAdvice(t, deadletter.DeadLetter{State: deadletter.Open, Stream: audit.StreamName, Reason: err.Error()}, "Another program publishes to the audit stream")
 	}
 }
 
-func checkAdvice(t *testing.T, l deadletter.Letter, says string) {
+func checkAdvice(t *testing.T, l deadletter.DeadLetter, want string) {
 	t.Helper()
-	if got := deadletter.Advice(l); !strings.Contains(got, says) {
-		t.Errorf("%s: %s", l.Reason, got)
+	if got := deadletter.Advice(l); !strings.Contains(got, want) {
+		t.Errorf("reason %q: advice = %q, want it to contain %q", l.Reason, got, want)
 	}
 }
 
-// What the fold and PostgreSQL refuse comes off a projector.
-func TestAdvice_Projector(t *testing.T) {
-	s := newStage(t)
-	s.exec("alter table projection.call_log add constraint picky check (call_sid <> 'CArefused')")
-	s.start()
+// What fold, the object store and PostgreSQL refuse comes from a projector.
+func TestAdvice_ProjectorErrors(t *testing.T) {
+	h := newHarness(t)
+	h.Exec("alter table projection.call_log add constraint refuse_sid check (call_sid <> 'CArefused')")
+	h.startProjector()
 	system := uuid.New()
-	refused := call(system, uuid.New())
+	refused := projectortest.Call(system, uuid.New())
 	refused.CallSid = "CArefused"
 	moved := &events.Recording{
 		RecordingSid: "RE1", PhoneSystemID: system, CallID: events.Some(uuid.New()), Version: 1, Status: "processing", CreatedAt: refused.CreatedAt,
 	}
-	s.publish(refused, moved)
+	h.PublishStates(refused, moved)
 	moved.CallID, moved.Version = events.Some(uuid.New()), 2
-	s.publish(moved)
-	for _, status := range []string{"empty", "other", "bad"} {
-		id := uuid.New()
-		transcript := claimed(system, id, 1, body)
-		switch status {
-		case "empty":
-			s.put(transcript, "")
-		case "other":
-			s.put(transcript, strings.ToUpper(body))
-		case "bad":
-			transcript = claimed(system, id, 1, "[]")
-			s.put(transcript, "[]")
-		}
-		s.publish(transcript)
+	h.PublishStates(moved)
+	for _, c := range []struct{ announced, stored string }{
+		{transcriptText, ""}, {transcriptText, strings.ToUpper(transcriptText)}, {"[]", "[]"},
+	} {
+		transcript := transcriptInStore(system, uuid.New(), c.announced)
+		h.store(transcript, c.stored)
+		h.PublishStates(transcript)
 	}
-	large := claimed(system, uuid.New(), 1, body)
+	large := transcriptInStore(system, uuid.New(), transcriptText)
 	large.Object.Bytes = events.MaxBodyBytes + 1
-	elsewhere := claimed(system, uuid.New(), 1, body)
+	elsewhere := transcriptInStore(system, uuid.New(), transcriptText)
 	elsewhere.Object.Bucket = "ELSEWHERE"
-	s.publish(large, elsewhere)
-	s.caughtUp()
+	h.PublishStates(large, elsewhere)
+	h.WaitUntilCaughtUp()
 	want := []string{
-		"the tables don't take it", "may never happen", "another text than the event", "another text than the event", "can't be read",
-		"larger than any may be", "in a way that it can't",
+		"PostgreSQL refused the rows", "which is not allowed", "differs from the one", "differs from the one", "is not valid",
+		"exceeds the maximum size", "reference to the object store is not valid",
 	}
-	list := s.list(deadletter.Query{}).Letters
+	list := h.list(deadletter.Query{}).DeadLetters
 	if len(list) != len(want) {
-		t.Fatalf("%+v", list)
+		t.Fatalf("dead letters = %+v, want %d", list, len(want))
 	}
 	for i, l := range list {
 		checkAdvice(t, l, want[i])
 	}
 }
 
-func TestAdvice_Settled(t *testing.T) {
-	for state, says := range map[deadletter.State]string{
-		deadletter.Applied: "There is nothing to do", deadletter.Stale: "later state", deadletter.Ignored: "nothing for it to change", deadletter.Dropped: "is gone",
+func TestAdvice_States(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[deadletter.State]string{
+		deadletter.Applied: "There is nothing to do", deadletter.Stale: "later state", deadletter.Ignored: "nothing to change",
+		deadletter.Dropped: "its data deleted",
 	} {
-		checkAdvice(t, deadletter.Letter{State: state, Reason: "/object: its entry can't be had: x"}, says)
+		checkAdvice(t, deadletter.DeadLetter{State: state, Reason: "/object: its entry can't be had: x"}, want)
 	}
-	checkAdvice(t, deadletter.Letter{State: deadletter.Waiting, Reason: "of another release"}, "Retry it after the next upgrade")
+	checkAdvice(t, deadletter.DeadLetter{State: deadletter.Waiting, Reason: "unknown"}, "Retry the dead letter after the next upgrade")
 }

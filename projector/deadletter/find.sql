@@ -1,4 +1,4 @@
--- $1 the id.
+-- $1 the ID of the dead letter.
 select
   id,
   state,
@@ -12,7 +12,7 @@ select
   recorded_at,
   retry_requested_at,
   resolved_at,
-  header as wire,
+  header as raw_header,
   data
 from control.dead_letter
 where id = $1

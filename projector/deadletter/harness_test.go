@@ -1,24 +1,20 @@
 package deadletter_test
 
 import (
-	"context"
 	"crypto/sha256"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/deadletter"
+	"callboard/projector/projectortest"
 	"callboard/projector/status"
 	"callboard/schema/schematest"
 )
@@ -27,216 +23,134 @@ func TestMain(m *testing.M) {
 	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
 }
 
-const (
-	partitions = 2
-	patience   = time.Minute
-	tick       = 20 * time.Millisecond
-)
-
-// stage is a stream, a projection and an operator.
-type stage struct {
-	*testing.T
-	js       jetstream.JetStream
-	stream   jetstream.Stream
-	database *schematest.Database
-	admin    *pgxpool.Pool
+// harness adds the operator's database role and dead letters to the projector harness.
+type harness struct {
+	*projectortest.Harness
 	operator *pgxpool.Pool
 }
 
-func newStage(t *testing.T) *stage {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
-	s := &stage{T: t, database: schematest.New(t), js: eventstest.JetStream(t, eventstest.NewServer(t).URL())}
-	s.stream = eventstest.CreateStream(t, s.js, partitions)
-	s.admin = s.database.Pool(t)
-	s.operator = s.pool("callboard_operator", nil)
-	return s
+	t.Parallel()
+	h := &harness{Harness: projectortest.NewHarness(t, projectortest.WithPartitions(2))}
+	h.operator = h.RolePool("callboard_operator", nil)
+	return h
 }
 
-func (s *stage) pool(role string, parameters map[string]string) *pgxpool.Pool {
-	s.Helper()
-	config, err := pgxpool.ParseConfig(s.database.RoleURL(role))
-	if err != nil {
-		s.Fatal(err)
-	}
-	for name, value := range parameters {
-		config.ConnConfig.RuntimeParams[name] = value
-	}
-	pool, err := pgxpool.NewWithConfig(s.Context(), config)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(pool.Close)
-	return pool
+func (h *harness) startProjector() (stop func()) {
+	h.Helper()
+	return h.StartProjector(func(c *projector.Config) { c.Tick = 20 * time.Millisecond })
 }
 
-// start runs a projector until the test ends or stop is called; stop returns once it has ended.
-func (s *stage) start() (stop func()) {
-	s.Helper()
-	p, err := projector.New(projector.Config{
-		JetStream: s.js, Stream: events.StreamName, Database: s.pool("callboard_projector", map[string]string{"search_path": "projection"}),
-		Tick: tick, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var run sync.WaitGroup
-	run.Go(func() {
-		if err := p.Run(ctx); err != nil {
-			s.Errorf("run: %v", err)
-		}
-	})
-	stop = sync.OnceFunc(func() {
-		cancel()
-		run.Wait()
-	})
-	s.Cleanup(stop)
-	return stop
+// publishInvalid publishes a call without an identity, which becomes a dead letter.
+func (h *harness) publishInvalid(system uuid.UUID) {
+	h.Helper()
+	h.PublishRaw(events.Subject(system, events.EntityCall), nil, "{}")
 }
 
-func (s *stage) publish(states ...events.State) {
-	s.Helper()
-	for _, state := range states {
-		if err := events.NewPublisher(s.js, "test").Publish(s.Context(), events.Changed(state)); err != nil {
-			s.Fatal(err)
-		}
-	}
-}
-
-// bad publishes a call that is none.
-func (s *stage) bad(system uuid.UUID) {
-	s.Helper()
-	if _, err := s.js.Publish(s.Context(), events.Subject(system, events.EntityCall), []byte("{}")); err != nil {
-		s.Fatal(err)
-	}
-}
-
-// caughtUp waits until every partition stands at the stream's end.
-func (s *stage) caughtUp() {
-	s.Helper()
-	info, err := s.stream.Info(s.Context())
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.await("every partition stands at the stream's end", func() bool {
-		return s.number("select count(*) from projection.position where sequence >= $1", int64(info.State.LastSeq)) == partitions
-	})
-}
-
-// await polls until the condition holds.
-func (s *stage) await(what string, condition func() bool) {
-	s.Helper()
-	deadline := time.After(patience)
-	poll := time.NewTicker(tick)
-	defer poll.Stop()
-	for !condition() {
-		select {
-		case <-deadline:
-			s.Fatalf("not within %s: %s", patience, what)
-		case <-poll.C:
-		}
-	}
-}
-
-// number is the first column of a query's one row.
-func (s *stage) number(query string, parameters ...any) (n int64) {
-	s.Helper()
-	if err := s.admin.QueryRow(s.Context(), query, parameters...).Scan(&n); err != nil {
-		s.Fatal(err)
-	}
-	return n
-}
-
-func (s *stage) exec(query string, parameters ...any) {
-	s.Helper()
-	if _, err := s.admin.Exec(s.Context(), query, parameters...); err != nil {
-		s.Fatal(err)
-	}
-}
-
-// insert is a letter of a stream's that nobody wrote, and its id.
-func (s *stage) insert(stream, reason string) int64 {
-	s.Helper()
-	return s.number(`
+// insert inserts an open dead letter of a stream and returns its id.
+func (h *harness) insert(stream, reason string) int64 {
+	h.Helper()
+	return h.QueryInt(`
 		insert into control.dead_letter (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at)
 		select $1, $2, coalesce(max(sequence), 0) + 1, 0, 'a.subject', '', '{}', $3, now() from control.dead_letter
-		returning id`, stream, s.created(), reason)
+		returning id`, stream, h.StreamCreated(), reason)
 }
 
-func (s *stage) created() time.Time { return s.stream.CachedInfo().Created.Truncate(time.Microsecond) }
+// insertOfNextGeneration inserts a dead letter of a generation that is not live yet.
+func (h *harness) insertOfNextGeneration() int64 {
+	h.Helper()
+	id := h.insert(events.StreamName, "x")
+	h.Exec("update control.dead_letter set generation = (select id + 1 from projection.generation) where id = $1", id)
+	return id
+}
 
-func (s *stage) list(q deadletter.Query) deadletter.Page {
-	s.Helper()
+func (h *harness) list(q deadletter.Query) deadletter.Page {
+	h.Helper()
 	if q.Limit == 0 {
 		q.Limit = 100
 	}
-	page, err := deadletter.List(s.Context(), s.operator, q)
+	page, err := deadletter.List(h.Context(), h.operator, q)
 	if err != nil {
-		s.Fatal(err)
+		h.Fatal(err)
 	}
 	return page
 }
 
-func (s *stage) find(id int64) deadletter.Content {
-	s.Helper()
-	content, err := deadletter.Find(s.Context(), s.operator, id)
+func (h *harness) find(id int64) deadletter.Detail {
+	h.Helper()
+	detail, err := deadletter.Find(h.Context(), h.operator, id)
 	if err != nil {
-		s.Fatal(err)
+		h.Fatal(err)
 	}
-	return content
+	return detail
 }
 
-// retry is what becomes of letters, by id.
-func (s *stage) retry(c deadletter.Choice) map[int64]deadletter.Result {
-	s.Helper()
-	request, err := deadletter.Retry(s.Context(), s.operator, c)
-	if err != nil {
-		s.Fatal(err)
+// requestRetry requests a retry and returns the ids of the dead letters that wait for it.
+func (h *harness) requestRetry(s deadletter.Selection, wantRequested int) []int64 {
+	h.Helper()
+	request, err := deadletter.Retry(h.Context(), h.operator, s)
+	if err != nil || len(request.Requested) != wantRequested {
+		h.Fatalf("request = %+v, error = %v, want %d requested", request, err, wantRequested)
 	}
-	results, err := deadletter.Await(s.Context(), s.operator, request.Asked, s.waiting(patience))
-	if err != nil {
-		s.Fatal(err)
-	}
-	found := make(map[int64]deadletter.Result)
-	for _, r := range append(results, request.Settled...) {
-		found[r.ID] = r
-	}
-	return found
+	return request.Requested
 }
 
-// waiting is a patience that asks the stream about faults.
-func (s *stage) waiting(limit time.Duration) deadletter.Patience {
-	source := status.Source{JetStream: s.js, Stream: events.StreamName, Pool: s.operator}
-	return deadletter.Patience{Limit: limit, Faults: source.StopReasons, Heard: func(int) {}}
+// wait waits for one dead letter and returns its result.
+func (h *harness) wait(id int64, options deadletter.WaitOptions) deadletter.Result {
+	h.Helper()
+	results, err := deadletter.Wait(h.Context(), h.operator, []int64{id}, options)
+	if err != nil || len(results) != 1 || results[0].ID != id {
+		h.Fatalf("results = %+v, error = %v, want one of dead letter %d", results, err, id)
+	}
+	return results[0]
 }
 
-// claimed is a transcript whose text is in the object store, or will be.
-func claimed(system, call uuid.UUID, version int64, body string) *events.Transcript {
+// retry requests a retry, waits for it and returns the results by id.
+func (h *harness) retry(s deadletter.Selection) map[int64]deadletter.Result {
+	h.Helper()
+	request, err := deadletter.Retry(h.Context(), h.operator, s)
+	if err != nil {
+		h.Fatal(err)
+	}
+	results, err := deadletter.Wait(h.Context(), h.operator, request.Requested, h.waitOptions(time.Minute))
+	if err != nil {
+		h.Fatal(err)
+	}
+	byID := make(map[int64]deadletter.Result)
+	for _, r := range append(results, request.AlreadyResolved...) {
+		byID[r.ID] = r
+	}
+	return byID
+}
+
+func (h *harness) waitOptions(timeout time.Duration) deadletter.WaitOptions {
+	source := status.Source{JetStream: h.JetStream, Stream: events.StreamName, Pool: h.operator}
+	return deadletter.WaitOptions{Timeout: timeout, StopReasons: source.StopReasons, OnProgress: func(int) {}}
+}
+
+const transcriptText = `{"text":"hello","turns":[]}`
+
+// transcriptInStore returns a transcript that refers to a text in the object store. The text is not stored.
+func transcriptInStore(system, call uuid.UUID, text string) *events.Transcript {
 	hash := sha256.New()
-	hash.Write([]byte(body))
+	hash.Write([]byte(text))
 	return &events.Transcript{
-		PhoneSystemID: system, CallID: events.Some(call), Version: version, Status: events.TranscriptCompleted,
+		PhoneSystemID: system, CallID: events.Some(call), Version: 1, Status: events.TranscriptCompleted,
 		Object: &events.Object{
-			Bucket: events.TranscriptBucket, Name: "of " + call.String(), Bytes: int64(len(body)), Digest: jetstream.GetObjectDigestValue(hash),
+			Bucket: events.TranscriptBucket, Name: "of " + call.String(), Bytes: int64(len(text)), Digest: jetstream.GetObjectDigestValue(hash),
 		},
 	}
 }
 
-// put stores the text of a transcript.
-func (s *stage) put(t *events.Transcript, body string) {
-	s.Helper()
-	bucket, err := s.js.ObjectStore(s.Context(), events.TranscriptBucket)
+// store stores a text under the name that a transcript refers to.
+func (h *harness) store(t *events.Transcript, text string) {
+	h.Helper()
+	bucket, err := h.JetStream.ObjectStore(h.Context(), events.TranscriptBucket)
 	if err != nil {
-		s.Fatal(err)
+		h.Fatal(err)
 	}
-	if _, err := bucket.PutString(s.Context(), t.Object.Name, body); err != nil {
-		s.Fatal(err)
-	}
-}
-
-func call(system, id uuid.UUID) *events.Call {
-	return &events.Call{
-		ID: id, PhoneSystemID: system, Version: 1, CallSid: "CA" + strings.ReplaceAll(id.String(), "-", ""), Direction: "inbound",
-		Status: "completed", From: "+14155550123", To: "+14155550100", CreatedAt: events.TimeOf(time.Now()),
+	if _, err := bucket.PutString(h.Context(), t.Object.Name, text); err != nil {
+		h.Fatal(err)
 	}
 }

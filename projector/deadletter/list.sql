@@ -1,4 +1,4 @@
--- $1 settled ones too, $2 what the reason holds, $3 how many.
+-- $1 whether resolved ones are listed too, $2 a text that the reason contains, $3 the maximum number of rows.
 select
   id,
   state,

@@ -1,7 +1,7 @@
--- $1 what the reason holds.
+-- $1 a text that the reason contains.
 select
   reason,
-  count(*)        as open,
+  count(*) as open,
   count(retry_requested_at) as waiting
 from control.dead_letter
 where resolution is null

@@ -1,4 +1,4 @@
--- Those that only a generation that is being built knows of are none yet. $1 how many characters of a reason count, $2 how many reasons.
+-- Dead letters of a generation that is being built do not count. $1 the maximum length of a reason, $2 the maximum number of reasons.
 with open as (
   select
     left(reason, $1) as reason,

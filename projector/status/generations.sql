@@ -1,4 +1,4 @@
--- $1 what a projection of this release is. A part that is done has counted what it read.
+-- $1 the definition of this release. A part that is done has its number of read messages.
 select
   g.id,
   g.state,

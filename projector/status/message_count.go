@@ -1,15 +1,15 @@
 package status
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"callboard/events"
 )
 
-// MessageCounts is what became of the messages about an entity, as the ledger beside the position has it.
+// MessageCount is the message accounting of an entity: what became of its messages.
 type MessageCount struct {
-	Entity  events.Entity `json:"entity"` // "unknown" where a subject names none
+	Entity  events.Entity `json:"entity"` // "unknown" if the subject names no entity
 	Read    int64         `json:"read"`
 	Applied int64         `json:"applied"`
 	Stale   int64         `json:"stale"`
@@ -17,7 +17,7 @@ type MessageCount struct {
 	Dead    int64         `json:"dead"`
 }
 
-// Outcomes is the number of messages whose end is known. It is Read, or the ledger is wrong.
+// Outcomes returns the number of messages with an outcome, which must be equal to Read.
 func (c MessageCount) Outcomes() int64 { return c.Applied + c.Stale + c.Ignored + c.Dead }
 
 func (c MessageCount) plus(other MessageCount) MessageCount {
@@ -29,44 +29,53 @@ func (c MessageCount) plus(other MessageCount) MessageCount {
 	return c
 }
 
-// Total is the sum of lines, of no entity.
-func Total(lines []MessageCount) (sum MessageCount) {
-	for _, line := range lines {
-		sum = sum.plus(line)
+// Total returns the sum of counts, without an entity.
+func Total(list []MessageCount) (sum MessageCount) {
+	for _, c := range list {
+		sum = sum.plus(c)
 	}
 	return sum
 }
 
-// byEntity sums lines up, in the order in which entities are made; what is none of them comes last. It is nil where there is no
-// ledger.
+// byEntity sums the partitions' counts up, in the order of [events.Entities] with unknown ones last. It returns nil without message
+// accounting.
 func byEntity(partitions []Partition) []MessageCount {
 	var sums []MessageCount
 	for _, p := range partitions {
 		if p.MessageCounts != nil && sums == nil {
 			sums = []MessageCount{}
 		}
-		for _, line := range p.MessageCounts {
-			i := slices.IndexFunc(sums, func(sum MessageCount) bool { return sum.Entity == line.Entity })
+		for _, c := range p.MessageCounts {
+			i := slices.IndexFunc(sums, func(sum MessageCount) bool { return sum.Entity == c.Entity })
 			if i < 0 {
-				sums = append(sums, line)
+				sums = append(sums, c)
 				continue
 			}
-			sums[i] = sums[i].plus(line)
+			sums[i] = sums[i].plus(c)
 		}
 	}
 	slices.SortFunc(sums, func(a, b MessageCount) int {
-		if by := place(a.Entity) - place(b.Entity); by != 0 {
-			return by
-		}
-		return strings.Compare(string(a.Entity), string(b.Entity))
+		return cmp.Or(cmp.Compare(entityOrder(a.Entity), entityOrder(b.Entity)), cmp.Compare(a.Entity, b.Entity))
 	})
 	return sums
 }
 
-func place(entity events.Entity) int {
+func entityOrder(entity events.Entity) int {
 	all := events.Entities()
 	if i := slices.Index(all, entity); i >= 0 {
 		return i
 	}
 	return len(all)
+}
+
+// balanced reports whether there is message accounting, and all of it adds up and agrees with the stream.
+func balanced(partitions []Partition) bool {
+	exists := false
+	for _, p := range partitions {
+		exists = exists || p.MessageCounts != nil
+		if p.Missing != 0 || slices.ContainsFunc(p.MessageCounts, func(c MessageCount) bool { return c.Outcomes() != c.Read }) {
+			return false
+		}
+	}
+	return exists
 }

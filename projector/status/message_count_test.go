@@ -15,106 +15,83 @@ import (
 	"callboard/projector/status"
 )
 
-// cover writes a line of the ledger: read, applied, stale, ignored, dead.
-func (b *bench) cover(t *testing.T, partition int, entity string, numbers [5]int64) {
-	t.Helper()
-	_, err := b.admin.Exec(t.Context(), `
-		insert into projection.message_count (partition, entity, read, applied, stale, ignored, dead)
-		values ($1, $2, $3, $4, $5, $6, $7)`,
-		partition, entity, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4])
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// published is a stream of 9 messages, of which partition 0 has 1, 2, 3, 8 and 9, and is applied up to 8.
-func published(t *testing.T) *bench {
-	t.Helper()
-	b := newBench(t)
-	b.publish(t, 0, 3)
-	b.publish(t, 1, 4)
-	b.publish(t, 0, 2)
-	b.position(t, 0, 8, b.created())
-	return b
-}
-
-func TestRead_Accounts(t *testing.T) {
+func TestRead_MissingMessages(t *testing.T) {
 	for name, c := range map[string]struct {
 		read, missing int64
 		problem       string
 	}{
 		"all":           {4, 0, ""},
-		"one missing":   {3, 1, "partition 0: 1 message is not accounted for: 'callboard rebuild' reads it"},
-		"three missing": {1, 3, "partition 0: 3 messages are not accounted for: 'callboard rebuild' reads them"},
-		"one too many": {5, -1, "partition 0: 5 were read, and the stream holds 4: messages were removed, or read twice: " +
-			"'callboard verify' shows whether rows are wrong"},
+		"one missing":   {3, 1, "partition 0: 1 message up to the position is missing in the message accounting: run 'callboard rebuild'"},
+		"three missing": {1, 3, "partition 0: 3 messages up to the position are missing in the message accounting: run 'callboard rebuild'"},
+		"one too many": {5, -1, "partition 0: the message accounting has 5 messages, but the stream 4: " +
+			"messages were deleted or read twice: run 'callboard verify' to compare the rows"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := published(t)
-			b.cover(t, 0, "phone-system", [5]int64{c.read, c.read, 0, 0, 0})
-			report := b.read(t)
+			h := newHarnessWithEvents(t)
+			h.insertMessageCount(0, "phone-system", [5]int64{c.read, c.read, 0, 0, 0})
+			report := h.read()
 			p := report.Partitions[0]
 			if *p.Messages != 4 || *p.Read != c.read || p.Missing != c.missing || p.LagEvents != 1 {
-				t.Errorf("%d messages, %d read, %d missing, lag %d", *p.Messages, *p.Read, p.Missing, p.LagEvents)
+				t.Errorf("messages = %d, read = %d, missing = %d, lag = %d, want 4, %d, %d, 1", *p.Messages, *p.Read, p.Missing, p.LagEvents, c.read, c.missing)
 			}
 			if got := strings.Join(report.Problems(), "\n"); got != c.problem || report.Balanced != (c.problem == "") {
-				t.Errorf("%q, want %q; balanced: %t", got, c.problem, report.Balanced)
+				t.Errorf("problems = %q, balanced = %t, want %q", got, report.Balanced, c.problem)
 			}
-			b.leavesNoConsumer(t)
+			h.requireNoConsumer()
 		})
 	}
 }
 
-// A partition that has a position and no message in it, and one that nobody has begun.
-func TestRead_AccountsForNothing(t *testing.T) {
-	b := published(t)
-	b.cover(t, 0, "phone-system", [5]int64{4, 4, 0, 0, 0})
-	b.position(t, 3, 9, b.created())
-	report := b.read(t)
+// A partition with a position and without messages is compared. A partition without a position is not.
+func TestRead_MissingMessagesOfEmptyPartition(t *testing.T) {
+	h := newHarnessWithEvents(t)
+	h.insertMessageCount(0, "phone-system", [5]int64{4, 4, 0, 0, 0})
+	h.insertPosition(3, 9, h.StreamCreated())
+	report := h.read()
 	if p := report.Partitions[3]; *p.Messages != 0 || *p.Read != 0 || p.Missing != 0 {
-		t.Errorf("%+v", p)
+		t.Errorf("partition = %+v", p)
 	}
 	if p := report.Partitions[1]; p.Messages != nil || p.Read != nil || p.Missing != 0 || p.LagEvents != 4 {
-		t.Errorf("%+v", p)
+		t.Errorf("partition = %+v", p)
 	}
 	if problems := report.Problems(); len(problems) != 0 {
-		t.Errorf("%q", problems)
+		t.Errorf("problems = %q, want none", problems)
 	}
 }
 
-// A partition that stands for another stream is not held against this one.
-func TestRead_AccountsForNoFault(t *testing.T) {
-	b := published(t)
-	b.position(t, 1, 10, b.created())
-	b.cover(t, 1, "phone-system", [5]int64{10, 10, 0, 0, 0})
-	if p := b.read(t).Partitions[1]; p.Messages != nil || *p.Read != 10 || p.Missing != 0 || p.StopReason == "" {
-		t.Errorf("%+v", p)
+// A stopped partition is not compared with the stream.
+func TestRead_MissingMessagesOfStoppedPartition(t *testing.T) {
+	h := newHarnessWithEvents(t)
+	h.insertPosition(1, 10, h.StreamCreated())
+	h.insertMessageCount(1, "phone-system", [5]int64{10, 10, 0, 0, 0})
+	if p := h.read().Partitions[1]; p.Messages != nil || *p.Read != 10 || p.Missing != 0 || p.StopReason == "" {
+		t.Errorf("partition = %+v", p)
 	}
 }
 
-// busy is a stream on which something happens after each question.
-type busy struct {
+// callbackStream calls a function after each request that counts messages.
+type callbackStream struct {
 	jetstream.Stream
-	happen func()
+	after func()
 }
 
-func (b busy) CreateConsumer(ctx context.Context, cfg jetstream.ConsumerConfig) (jetstream.Consumer, error) {
-	defer b.happen()
-	return b.Stream.CreateConsumer(ctx, cfg)
+func (s callbackStream) CreateConsumer(ctx context.Context, cfg jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+	defer s.after()
+	return s.Stream.CreateConsumer(ctx, cfg)
 }
 
-func (b busy) ResetConsumerToSequence(ctx context.Context, name string, seq uint64) (*jetstream.ConsumerResetResponse, error) {
-	defer b.happen()
-	return b.Stream.ResetConsumerToSequence(ctx, name, seq)
+func (s callbackStream) ResetConsumerToSequence(ctx context.Context, name string, seq uint64) (*jetstream.ConsumerResetResponse, error) {
+	defer s.after()
+	return s.Stream.ResetConsumerToSequence(ctx, name, seq)
 }
 
-// through is a JetStream whose streams are seen through something.
-type through struct {
+// wrappedJetStream wraps the streams that it returns.
+type wrappedJetStream struct {
 	jetstream.JetStream
 	wrap func(jetstream.Stream) jetstream.Stream
 }
 
-func (j through) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+func (j wrappedJetStream) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	stream, err := j.JetStream.Stream(ctx, name)
 	if err != nil {
 		return nil, err
@@ -122,7 +99,7 @@ func (j through) Stream(ctx context.Context, name string) (jetstream.Stream, err
 	return j.wrap(stream), nil
 }
 
-func TestRead_AccountsWhileEventsArrive(t *testing.T) {
+func TestRead_MissingMessagesWhileEventsArrive(t *testing.T) {
 	for name, c := range map[string]struct {
 		arrivals      int
 		read, missing int64
@@ -131,119 +108,108 @@ func TestRead_AccountsWhileEventsArrive(t *testing.T) {
 		"a few, one missing":     {3, 3, 1},
 		"a few, one too many":    {3, 5, -1},
 		"always, all read":       {1000, 4, 0},
-		"always, three missing":  {1000, 1, 2}, // as many as are proven
+		"always, three missing":  {1000, 1, 2}, // only two are certain
 		"always, three too many": {1000, 7, -2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := published(t)
-			b.cover(t, 0, "phone-system", [5]int64{c.read, c.read, 0, 0, 0})
-			source := b.source()
-			source.JetStream = through{b.js, func(stream jetstream.Stream) jetstream.Stream {
-				return busy{stream, b.arrivals(t, c.arrivals)}
+			h := newHarnessWithEvents(t)
+			h.insertMessageCount(0, "phone-system", [5]int64{c.read, c.read, 0, 0, 0})
+			source := h.source()
+			source.JetStream = wrappedJetStream{h.JetStream, func(stream jetstream.Stream) jetstream.Stream {
+				return callbackStream{stream, h.publishUpTo(c.arrivals)}
 			}}
-			report, err := source.Read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p := report.Partitions[0]; p.Missing != c.missing {
-				t.Errorf("%d messages, %d read, %d missing", *p.Messages, *p.Read, p.Missing)
+			if p := h.readFrom(source).Partitions[0]; p.Missing != c.missing {
+				t.Errorf("messages = %d, read = %d, missing = %d, want %d missing", *p.Messages, *p.Read, p.Missing, c.missing)
 			}
 		})
 	}
 }
 
-// arrivals publishes an event in partition 0 each time, so many times.
-func (b *bench) arrivals(t *testing.T, left int) func() {
-	t.Helper()
+// publishUpTo returns a function that publishes an event in partition 0, the first n times that it is called.
+func (h *harness) publishUpTo(n int) func() {
 	var mu sync.Mutex
-	publisher, id := events.NewPublisher(b.js, "test"), systemIn(0)
+	id := h.NewSystemIn(0)
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if left == 0 {
+		if n == 0 {
 			return
 		}
-		if err := publisher.Publish(t.Context(), systemChanged(id, left)); err != nil {
-			t.Error(err)
+		if err := h.Publisher.Publish(h.Context(), systemChanged(id, n)); err != nil {
+			h.Error(err)
 		}
-		left--
+		n--
 	}
 }
 
-// behind is a server that has stored nothing yet when it is asked first.
-type behind struct {
+// laggingStream counts no messages of partition 0 the first time, like a replica that lags.
+type laggingStream struct {
 	jetstream.Stream
 	asked *atomic.Bool
 }
 
-func (b behind) CreateConsumer(ctx context.Context, cfg jetstream.ConsumerConfig) (jetstream.Consumer, error) {
-	if cfg.FilterSubject == events.PartitionFilter(0) && !b.asked.Swap(true) {
+func (s laggingStream) CreateConsumer(ctx context.Context, cfg jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+	if cfg.FilterSubject == events.PartitionFilter(0) && !s.asked.Swap(true) {
 		cfg.FilterSubject = events.PartitionFilter(3)
 	}
-	return b.Stream.CreateConsumer(ctx, cfg)
+	return s.Stream.CreateConsumer(ctx, cfg)
 }
 
-func TestRead_AccountsAgainBeforeItComplains(t *testing.T) {
-	b := published(t)
-	b.cover(t, 0, "phone-system", [5]int64{4, 4, 0, 0, 0})
-	source, asked := b.source(), new(atomic.Bool)
-	source.JetStream = through{b.js, func(stream jetstream.Stream) jetstream.Stream { return behind{stream, asked} }}
-	report, err := source.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := report.Partitions[0]; p.Missing != 0 || *p.Messages != 4 || p.LagEvents != 1 || !asked.Load() {
-		t.Errorf("%+v", p)
+func TestRead_MissingMessagesAreCountedAgain(t *testing.T) {
+	h := newHarnessWithEvents(t)
+	h.insertMessageCount(0, "phone-system", [5]int64{4, 4, 0, 0, 0})
+	source, asked := h.source(), new(atomic.Bool)
+	source.JetStream = wrappedJetStream{h.JetStream, func(stream jetstream.Stream) jetstream.Stream { return laggingStream{stream, asked} }}
+	if p := h.readFrom(source).Partitions[0]; p.Missing != 0 || *p.Messages != 4 || p.LagEvents != 1 || !asked.Load() {
+		t.Errorf("partition = %+v", p)
 	}
 }
 
-func TestRead_Coverage(t *testing.T) {
-	b := newBench(t)
-	b.position(t, 0, 0, b.created())
-	b.position(t, 2, 0, b.created())
-	b.cover(t, 0, "unknown", [5]int64{2, 0, 0, 0, 2})
-	b.cover(t, 0, "call", [5]int64{10, 5, 3, 1, 1})
-	b.cover(t, 2, "call", [5]int64{7, 7, 0, 0, 0})
-	b.cover(t, 2, "group", [5]int64{1, 1, 0, 0, 0})
-	report := b.read(t)
+func TestRead_MessageCounts(t *testing.T) {
+	h := newHarness(t)
+	h.insertPosition(0, 0, h.StreamCreated())
+	h.insertPosition(2, 0, h.StreamCreated())
+	h.insertMessageCount(0, "unknown", [5]int64{2, 0, 0, 0, 2})
+	h.insertMessageCount(0, "call", [5]int64{10, 5, 3, 1, 1})
+	h.insertMessageCount(2, "call", [5]int64{7, 7, 0, 0, 0})
+	h.insertMessageCount(2, "group", [5]int64{1, 1, 0, 0, 0})
+	report := h.read()
 	want := []status.MessageCount{
 		{Entity: "group", Read: 1, Applied: 1},
 		{Entity: "call", Read: 17, Applied: 12, Stale: 3, Ignored: 1, Dead: 1},
 		{Entity: "unknown", Read: 2, Dead: 2},
 	}
 	if !slices.Equal(report.MessageCounts, want) {
-		t.Errorf("%+v", report.MessageCounts)
+		t.Errorf("message counts = %+v, want %+v", report.MessageCounts, want)
 	}
 }
 
-// Two lines that are wrong by as much in opposite directions don't make one that is right.
-func TestRead_CoverageThatDoesNotAddUp(t *testing.T) {
-	b := newBench(t)
-	b.position(t, 0, 0, b.created())
-	b.position(t, 2, 0, b.created())
-	b.cover(t, 0, "call", [5]int64{0, 1, 0, 0, 0})
-	b.cover(t, 2, "call", [5]int64{0, 0, 0, 0, -1})
-	report := b.read(t)
+// Two errors that cancel each other out in the sum are both reported.
+func TestRead_MessageCountsDoNotAddUp(t *testing.T) {
+	h := newHarness(t)
+	h.insertPosition(0, 0, h.StreamCreated())
+	h.insertPosition(2, 0, h.StreamCreated())
+	h.insertMessageCount(0, "call", [5]int64{0, 1, 0, 0, 0})
+	h.insertMessageCount(2, "call", [5]int64{0, 0, 0, 0, -1})
+	report := h.read()
 	problems := strings.Join(report.Problems(), "\n")
-	const want = "partition 0, call: the ledger does not add up: 0 read, and what became of them makes 1: 'callboard rebuild' counts anew\n" +
-		"partition 2, call: the ledger does not add up: 0 read, and what became of them makes -1: 'callboard rebuild' counts anew"
+	const want = "partition 0, call: the message accounting does not add up: read = 0, applied + stale + ignored + dead = 1: run 'callboard rebuild'\n" +
+		"partition 2, call: the message accounting does not add up: read = 0, applied + stale + ignored + dead = -1: run 'callboard rebuild'"
 	if report.Balanced || problems != want {
-		t.Errorf("balanced: %t: %s", report.Balanced, problems)
+		t.Errorf("balanced = %t, problems = %s, want %s", report.Balanced, problems, want)
 	}
 }
 
-// A generation of a release that kept no ledger is shown without one.
-func TestRead_NoLedger(t *testing.T) {
-	b := published(t)
-	if _, err := b.admin.Exec(t.Context(), "drop table projection.message_count"); err != nil {
-		t.Fatal(err)
-	}
-	report := b.read(t)
+// A generation of an earlier release has no message accounting.
+func TestRead_NoMessageCounts(t *testing.T) {
+	h := newHarnessWithEvents(t)
+	h.Exec("drop table projection.message_count")
+	report := h.read()
 	p := report.Partitions[0]
 	if report.MessageCounts != nil || report.Balanced || p.Read != nil || p.Messages != nil || p.Missing != 0 || p.LagEvents != 1 {
-		t.Errorf("%+v", report)
+		t.Errorf("report = %+v, want no counts and lag 1", report)
 	}
 	if text, err := json.Marshal(report); err != nil || !strings.Contains(string(text), `"messageCounts":null,"balanced":false`) {
-		t.Errorf("%s: %v", text, err)
+		t.Errorf("JSON = %s, error = %v, want null counts, not balanced", text, err)
 	}
 }

@@ -1,4 +1,4 @@
--- Position and ledger are of one snapshot: each is what it is because of the other. An earlier release's knows no last message.
+-- One statement, so that positions and counts are of one snapshot. Tables of earlier releases have other names for the last message, or none.
 select
   p.partition,
   p.stream,

@@ -1,8 +1,7 @@
-// Package status measures where a projection stands against its stream, and whether it accounts for all of it.
+// Package status reports the position, the lag and the owner of every partition, and checks the message accounting against the stream.
 //
-// The tables are read first and the stream after them, so a lag is never flattered. Head, lag and what lies up to a position are
-// asked of the stream itself: the head of a partition is its last message; the rest the server counts for a short-lived consumer.
-// A partition with messages costs five or six requests, and some are asked about at a time.
+// It reads the tables first and the stream after them, so a lag is never too low. The head of a partition is the sequence of its last
+// message. The server counts messages for a short-lived consumer. A partition with messages costs five or six requests.
 package status
 
 import (
@@ -21,38 +20,38 @@ import (
 	"callboard/schema"
 )
 
-// Source is a projection and the stream that it is made from.
+// Source is a projection and its stream.
 type Source struct {
 	JetStream  jetstream.JetStream
 	Stream     string
 	Pool       *pgxpool.Pool
-	Definition []byte // of a projection of this release
+	Definition []byte // of this release's projection
 }
 
-// Report is how a projection stands.
+// Report is the state of a projection.
 type Report struct {
 	Stream   string    `json:"stream"`
 	Messages uint64    `json:"messages"` // in the stream
-	Time     time.Time `json:"time"`     // by the stream's clock
+	Time     time.Time `json:"time"`     // of the stream's server
 
-	// Since the report before: null in the first.
-	Rate       *float64 `json:"rate"`       // events applied a second
-	ETASeconds *float64 `json:"etaSeconds"` // until what waits is applied at that rate; null where none is
+	// Since the previous report; null in the first.
+	Rate       *float64 `json:"rate"`       // applied events per second
+	ETASeconds *float64 `json:"etaSeconds"` // until the lag is applied at that rate; null without a lag or a rate
 
 	Generation  *int64       `json:"generation"`  // the live one
-	Generations []Generation `json:"generations"` // the newest first, without those that were dropped
-	Migrated    bool         `json:"migrated"`    // all of this release's migrations have run
+	Generations []Generation `json:"generations"` // the newest first, without dropped ones
+	Migrated    bool         `json:"migrated"`    // all migrations of this release have run
 
 	DeadLetters         int64    `json:"deadLetters"`         // open
-	DeadLettersRetrying int64    `json:"deadLettersRetrying"` // of them, those whose retry was asked for
-	DeadLetterReasons   []Reason `json:"deadLetterReasons"`   // the most frequent of the open ones
+	DeadLettersRetrying int64    `json:"deadLettersRetrying"` // of these, the ones that wait for a retry
+	DeadLetterReasons   []Reason `json:"deadLetterReasons"`   // of the open ones, the most frequent first
 
-	MessageCounts []MessageCount `json:"messageCounts"` // the ledger by entity; null where none is kept
-	Balanced      bool           `json:"balanced"`      // a ledger is kept, every line of it adds up, and it accounts for every message
+	MessageCounts []MessageCount `json:"messageCounts"` // by entity; null if the generation has no message accounting
+	Balanced      bool           `json:"balanced"`      // the message accounting exists, adds up, and agrees with the stream
 	Partitions    []Partition    `json:"partitions"`
 }
 
-// Lag is the number of messages that are not in the tables.
+// Lag returns the number of messages that are not applied.
 func (r Report) Lag() (events uint64) {
 	for _, p := range r.Partitions {
 		events += p.LagEvents
@@ -60,10 +59,10 @@ func (r Report) Lag() (events uint64) {
 	return events
 }
 
-// atOnce is how many partitions are asked about at a time.
-const atOnce = 8
+// maxConcurrent is the number of partitions that are measured concurrently.
+const maxConcurrent = 8
 
-// Read measures now.
+// Read returns a report of the present state.
 func (s Source) Read(ctx context.Context) (Report, error) {
 	report := Report{Stream: s.Stream}
 	positions, owners, err := s.readTables(ctx, &report)
@@ -80,7 +79,7 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	first, err := s.first(ctx, stream)
+	registered, err := s.registeredPartitions(ctx, stream)
 	if err != nil {
 		return report, err
 	}
@@ -89,14 +88,14 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 		if owner, owned := owners[number]; owned {
 			p.Owner = &owner
 		}
-		if at, known := positions[number]; known {
-			p.stand(at)
-			stop, err := at.stop(ctx, stream, first)
+		if row, ok := positions[number]; ok {
+			p.setPosition(row)
+			stop, err := row.stop(ctx, stream, registered)
 			if err != nil {
 				return report, err
 			}
 			if stop != nil {
-				p.StopReason, p.stopDetail = stop.Reason, stop.Detail
+				p.StopReason, p.StopDetail = stop.Reason, stop.Detail
 			}
 		}
 		report.Partitions = append(report.Partitions, p)
@@ -106,7 +105,7 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 	return report, err
 }
 
-// StopReasons are why partitions can't go on, for each that can't.
+// StopReasons returns the stop reasons of the stopped partitions.
 func (s Source) StopReasons(ctx context.Context) (map[int]string, error) {
 	positions, err := readPositions(ctx, s.Pool)
 	if err != nil {
@@ -116,21 +115,21 @@ func (s Source) StopReasons(ctx context.Context) (map[int]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, err := s.first(ctx, stream)
+	registered, err := s.registeredPartitions(ctx, stream)
 	if err != nil {
 		return nil, err
 	}
-	faults := make(map[int]string)
-	for partition, at := range positions {
-		stop, err := at.stop(ctx, stream, first)
+	reasons := make(map[int]string)
+	for partition, row := range positions {
+		stop, err := row.stop(ctx, stream, registered)
 		if err != nil {
 			return nil, err
 		}
 		if stop != nil {
-			faults[partition] = stop.Reason
+			reasons[partition] = stop.Reason
 		}
 	}
-	return faults, nil
+	return reasons, nil
 }
 
 func (s Source) stream(ctx context.Context) (jetstream.Stream, error) {
@@ -141,8 +140,9 @@ func (s Source) stream(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// first is how many partitions the stream had when it was read first. A database that isn't migrated doesn't know.
-func (s Source) first(ctx context.Context, stream jetstream.Stream) (int, error) {
+// registeredPartitions returns the number of partitions that the stream had when a projector first read it. It is 0 if no projector
+// has, and in a database that is not migrated.
+func (s Source) registeredPartitions(ctx context.Context, stream jetstream.Stream) (int, error) {
 	if err := schema.CheckMigrated(ctx, s.Pool); errors.Is(err, schema.ErrNotMigrated) {
 		return 0, nil
 	}
@@ -173,7 +173,7 @@ func (s Source) readTables(ctx context.Context, report *Report) (map[int]positio
 
 func (r *Report) measure(ctx context.Context, stream jetstream.Stream) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(maxConcurrent)
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
 		group.Go(func() error {
@@ -186,11 +186,17 @@ func (r *Report) measure(ctx context.Context, stream jetstream.Stream) error {
 	return group.Wait()
 }
 
-// stand is where the tables have the partition.
-func (p *Partition) stand(at position) {
-	p.Position, p.Watermark, p.MessageCounts = uint64(at.Sequence), &at.Watermark, at.MessageCounts
-	if p.MessageCounts != nil {
-		read := Total(p.MessageCounts).Read
-		p.Read = &read
+// Problems returns a sentence for each problem that an operator should look at.
+func (r Report) Problems() []string {
+	var list []string
+	if !r.Migrated {
+		list = append(list, fmt.Sprintf("%s: %s", ingest.MigrationMissing, schema.ErrNotMigrated))
 	}
+	for _, p := range r.Partitions {
+		list = append(list, p.problems()...)
+	}
+	if g := live(r.Generations); g != nil && !g.Current {
+		list = append(list, fmt.Sprintf("generation %d is live and was built by another release: run 'callboard rebuild'", g.ID))
+	}
+	return list
 }

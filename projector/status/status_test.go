@@ -2,144 +2,56 @@ package status_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
-
 	"callboard/events"
-	"callboard/events/eventstest"
 	"callboard/projector/ingest"
+	"callboard/projector/projectortest"
 	"callboard/projector/status"
 	"callboard/projector/store"
-	"callboard/schema"
-	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
-
-const partitions = 4
-
-// bench is a stream and a projection that nobody keeps.
-type bench struct {
-	js       jetstream.JetStream
-	stream   jetstream.Stream
-	admin    *pgxpool.Pool
-	operator *pgxpool.Pool
-}
-
-func newBench(t *testing.T) *bench {
-	t.Helper()
-	database := schematest.New(t)
-	b := &bench{js: eventstest.JetStream(t, eventstest.NewServer(t).URL()), admin: database.Pool(t)}
-	b.stream = eventstest.CreateStream(t, b.js, partitions)
-	var err error
-	if b.operator, err = pgxpool.New(t.Context(), database.RoleURL("callboard_operator")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.operator.Close)
-	return b
-}
-
-// publish publishes so many versions of a phone system in the partition.
-func (b *bench) publish(t *testing.T, partition, versions int) {
-	t.Helper()
-	publisher, id := events.NewPublisher(b.js, "test"), systemIn(partition)
-	for version := range versions {
-		if err := publisher.Publish(t.Context(), systemChanged(id, version+1)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// systemIn is a new phone system whose events are in the partition.
-func systemIn(partition int) uuid.UUID {
-	id := uuid.New()
-	for events.Partition(id, partitions) != partition {
-		id = uuid.New()
-	}
-	return id
-}
-
-func systemChanged(id uuid.UUID, version int) events.Event {
-	return events.Changed(&events.PhoneSystem{ID: id, Version: int64(version), Name: "A"})
-}
-
-// position says how far a partition is in the tables.
-func (b *bench) position(t *testing.T, partition int, sequence uint64, created time.Time) {
-	t.Helper()
-	_, err := b.admin.Exec(t.Context(), `
-		insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values ($1, 'PHONES', $2, $3, 1, now(), '2026-03-01T00:00:00Z')`, partition, created, int64(sequence))
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (b *bench) created() time.Time { return b.stream.CachedInfo().Created.Truncate(time.Microsecond) }
-
-func (b *bench) read(t *testing.T) status.Report {
-	t.Helper()
-	report, err := b.source().Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return report
-}
-
-func (b *bench) source() status.Source {
-	return status.Source{JetStream: b.js, Stream: "PHONES", Pool: b.operator, Definition: schema.Definition()}
-}
-
 func TestRead(t *testing.T) {
-	b := newBench(t)
-	b.publish(t, 0, 3)               // sequences 1 to 3
-	b.publish(t, 1, 4)               // 4 to 7
-	b.publish(t, 0, 2)               // 8 and 9
-	b.position(t, 0, 2, b.created()) // 3, 8 and 9 wait
-	b.position(t, 1, 7, b.created()) // nothing waits
-	b.position(t, 2, 9, b.created()) // empty, and at the stream's end
-	report := b.read(t)              // 3: never seen
-	want := []struct{ head, position, lag uint64 }{{9, 2, 3}, {7, 7, 0}, {0, 9, 0}, {0, 0, 0}}
+	h := newHarness(t)
+	h.publishVersions(0, 3)                   // sequences 1 to 3
+	h.publishVersions(1, 4)                   // 4 to 7
+	h.publishVersions(0, 2)                   // 8 and 9
+	h.insertPosition(0, 2, h.StreamCreated()) // 3, 8 and 9 are not applied
+	h.insertPosition(1, 7, h.StreamCreated()) // all are applied
+	h.insertPosition(2, 9, h.StreamCreated()) // no messages
+	report := h.read()                        // partition 3 has no position
+	type numbers struct{ head, position, lag uint64 }
+	want := []numbers{{9, 2, 3}, {7, 7, 0}, {0, 9, 0}, {0, 0, 0}}
 	for i, p := range report.Partitions {
-		if got := (struct{ head, position, lag uint64 }{p.Head, p.Position, p.LagEvents}); got != want[i] || p.Partition != i {
-			t.Errorf("partition %d: %+v, want %+v", i, got, want[i])
+		if got := (numbers{p.Head, p.Position, p.LagEvents}); got != want[i] || p.Partition != i {
+			t.Errorf("partition %d: head, position, lag = %v, want %v", i, got, want[i])
 		}
 		if (p.LagSeconds > 0) != (p.LagEvents > 0) || p.Owner != nil || p.StopReason != "" || (p.Watermark == nil) != (i == 3) {
-			t.Errorf("partition %d: %+v", i, p)
+			t.Errorf("partition %d = %+v, want a lag in seconds with a lag, a watermark with a position, no owner", i, p)
 		}
 	}
 	if report.Lag() != 3 || report.Messages != 9 || report.DeadLetters != 0 || report.Generation == nil {
-		t.Errorf("%+v", report)
+		t.Errorf("report = %+v, want lag 3, 9 messages, no dead letters, a generation", report)
 	}
-	b.leavesNoConsumer(t)
+	h.requireNoConsumer()
 }
 
-// leavesNoConsumer fails where what counted is still there.
-func (b *bench) leavesNoConsumer(t *testing.T) {
-	t.Helper()
-	for name := range b.stream.ConsumerNames(t.Context()).Name() {
-		t.Errorf("consumer %s is left", name)
-	}
-}
-
-func TestRead_Unclaimed(t *testing.T) {
-	b := newBench(t)
-	b.publish(t, 2, 5)
-	if p := b.read(t).Partitions[2]; p.LagEvents != 5 || p.Position != 0 || p.Head != 5 {
-		t.Errorf("%+v", p)
+func TestRead_PartitionWithoutPosition(t *testing.T) {
+	h := newHarness(t)
+	h.publishVersions(2, 5)
+	if p := h.read().Partitions[2]; p.LagEvents != 5 || p.Position != 0 || p.Head != 5 {
+		t.Errorf("partition = %+v, want lag 5, position 0, head 5", p)
 	}
 }
 
 func TestRead_Owner(t *testing.T) {
-	b := newBench(t)
-	conn, err := b.admin.Acquire(t.Context())
+	h := newHarness(t)
+	conn, err := h.Pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,9 +60,9 @@ func TestRead_Owner(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), fmt.Sprintf(lock, store.PartitionLockClass, store.PartitionLockClass+1)); err != nil {
 		t.Fatal(err)
 	}
-	for i, p := range b.read(t).Partitions {
+	for i, p := range h.read().Partitions {
 		if owned := p.Owner != nil && *p.Owner == "projector@here/7"; owned != (i == 3) {
-			t.Errorf("partition %d: %+v", i, p)
+			t.Errorf("partition %d = %+v, want only partition 3 owned", i, p)
 		}
 	}
 	if _, err := conn.Exec(context.WithoutCancel(t.Context()), "select pg_advisory_unlock_all()"); err != nil {
@@ -158,74 +70,81 @@ func TestRead_Owner(t *testing.T) {
 	}
 }
 
-func TestRead_Faults(t *testing.T) {
-	b := newBench(t)
-	b.publish(t, 0, 1)
-	b.position(t, 0, 1, b.created().Add(time.Second))
-	b.position(t, 1, 8, b.created())
-	b.position(t, 2, 1, b.created())
-	if _, err := b.admin.Exec(t.Context(), "update projection.position set last_message = 1, last_message_at = now() - interval '1 day' where partition = 2"); err != nil {
-		t.Fatal(err)
-	}
-	report := b.read(t)
+func TestRead_StoppedPartitions(t *testing.T) {
+	h := newHarness(t)
+	h.publishVersions(0, 1)
+	h.insertPosition(0, 1, h.StreamCreated().Add(time.Second))
+	h.insertPosition(1, 8, h.StreamCreated())
+	h.insertPosition(2, 1, h.StreamCreated())
+	h.Exec("update projection.position set last_message = 1, last_message_at = now() - interval '1 day' where partition = 2")
+	report := h.read()
 	want := map[int]string{0: ingest.StreamIdentityChanged, 1: ingest.StreamRegressed, 2: ingest.StreamRegressed}
 	for i, p := range report.Partitions {
-		if p.StopReason != want[i] {
-			t.Errorf("%+v, want %q", p, want[i])
+		if p.StopReason != want[i] || (p.StopDetail != "") != (want[i] != "") {
+			t.Errorf("partition %d: stop reason = %q, detail = %q, want %q", i, p.StopReason, p.StopDetail, want[i])
 		}
 	}
-	faults, err := b.source().StopReasons(t.Context())
-	if err != nil || !maps.Equal(faults, want) {
-		t.Errorf("%v, %v", faults, err)
+	reasons, err := h.source().StopReasons(t.Context())
+	if err != nil || !maps.Equal(reasons, want) {
+		t.Errorf("stop reasons = %v, error = %v, want %v", reasons, err, want)
 	}
-	if list := report.Problems(); len(list) != 3 || !strings.Contains(list[2], ": STREAM_REGRESSED: stream PHONES ") || !strings.HasSuffix(list[2], "restore the stream, or run 'callboard rebuild'") {
-		t.Errorf("%q", list)
-	}
-}
-
-// Projectors refuse a stream for which any replica may answer.
-func TestRead_Direct(t *testing.T) {
-	b := newBench(t)
-	b.publish(t, 0, 1)
-	b.position(t, 0, 1, b.created())
-	config := b.stream.CachedInfo().Config
-	config.AllowDirect = true
-	if _, err := b.js.UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], ingest.StreamDirect+": stream PHONES has allow_direct on") {
-		t.Errorf("%q", list)
+	if list := report.Problems(); len(list) != 3 || !strings.HasPrefix(list[2], "partition 2 is stopped: STREAM_REGRESSED: ") {
+		t.Errorf("problems = %q, want one per stopped partition", list)
 	}
 }
 
-// Nor do they go on with one that has another number of partitions.
-func TestRead_Repartitioned(t *testing.T) {
-	b := newBench(t)
-	b.publish(t, 0, 1)
-	b.position(t, 0, 1, b.created())
-	if _, err := b.admin.Exec(t.Context(), "insert into control.stream values ('PHONES', $1, $2)", b.created(), partitions-1); err != nil {
-		t.Fatal(err)
-	}
-	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], ingest.StreamRepartitioned+": stream PHONES has ") {
-		t.Errorf("%q", list)
+// A partition stops if replicas may answer for the stream, and if the number of partitions has changed.
+func TestRead_StoppedByStreamSettings(t *testing.T) {
+	for reason, change := range map[string]func(*harness){
+		ingest.StreamDirect: func(h *harness) { h.SetAllowDirect(true) },
+		ingest.StreamRepartitioned: func(h *harness) {
+			h.Exec("insert into control.stream values ($1, $2, $3)", events.StreamName, h.StreamCreated(), projectortest.Partitions-1)
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			h := newHarness(t)
+			h.publishVersions(0, 1)
+			h.insertPosition(0, 1, h.StreamCreated())
+			change(h)
+			if list := h.read().Problems(); len(list) != 1 || !strings.HasPrefix(list[0], "partition 0 is stopped: "+reason+": ") {
+				t.Errorf("problems = %q, want partition 0 stopped with %s", list, reason)
+			}
+		})
 	}
 }
 
 func TestRead_NotMigrated(t *testing.T) {
-	b := newBench(t)
-	if _, err := b.admin.Exec(t.Context(), "update control.migration set version_id = version_id - 1"); err != nil {
-		t.Fatal(err)
-	}
-	if list := b.read(t).Problems(); len(list) != 1 || !strings.Contains(list[0], ingest.MigrationMissing+": ") || !strings.Contains(list[0], "'callboard migrate'") {
-		t.Errorf("%q", list)
+	h := newHarness(t)
+	h.Exec("update control.migration set version_id = version_id - 1")
+	if list := h.read().Problems(); len(list) != 1 || !strings.Contains(list[0], ingest.MigrationMissing+": ") || !strings.Contains(list[0], "'callboard migrate'") {
+		t.Errorf("problems = %q, want %s and the command", list, ingest.MigrationMissing)
 	}
 }
 
 func TestRead_NoStream(t *testing.T) {
-	b := newBench(t)
-	source := b.source()
+	h := newHarness(t)
+	source := h.source()
 	source.Stream = "OTHER"
-	if _, err := source.Read(t.Context()); err == nil {
-		t.Error("no error")
+	if _, err := source.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "OTHER") {
+		t.Errorf("error = %v, want one about the stream OTHER", err)
 	}
+}
+
+func TestMinPosition(t *testing.T) {
+	h := newHarness(t)
+	check := func(what string, want uint64, wantErr error) {
+		t.Helper()
+		got, err := status.MinPosition(t.Context(), h.operator, h.Stream.CachedInfo())
+		if got != want || !errors.Is(err, wantErr) {
+			t.Errorf("%s: position = %d, error = %v, want %d, %v", what, got, err, want, wantErr)
+		}
+	}
+	for partition := range 3 {
+		h.insertPosition(partition, int64(5+partition), h.StreamCreated())
+	}
+	check("partition 3 has no position", 0, nil)
+	h.insertPosition(3, 9, h.StreamCreated())
+	check("all partitions have positions", 5, nil)
+	h.Exec("update projection.position set stream_created = $1 where partition = 3", h.StreamCreated().Add(time.Second))
+	check("a position of another stream", 0, status.ErrOtherStream)
 }

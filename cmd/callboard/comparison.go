@@ -1,0 +1,204 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/projector/rebuild"
+)
+
+// comparisonWords are the words for rows that differ. Their tense depends on the command.
+type comparisonWords struct {
+	missing, surplus string // of a row, such as "missing"
+	value            string // format of a value: column, served, expected
+	noColumns        string // the beginning of a sentence about missing tables and columns
+	sums             map[rebuild.Kind]string
+}
+
+func verifyWords() comparisonWords {
+	return comparisonWords{
+		missing: "missing", surplus: "unexpected", value: "%s is %s, expected %s", noColumns: "The live projection has no",
+		sums: map[rebuild.Kind]string{
+			rebuild.KindMissing: "missing", rebuild.KindSurplus: "unexpected", rebuild.KindChanged: "different value",
+		},
+	}
+}
+
+func dryRunWords() comparisonWords {
+	words := verifyWords()
+	words.sums = map[rebuild.Kind]string{
+		rebuild.KindMissing: "would be added", rebuild.KindSurplus: "would be removed", rebuild.KindChanged: "would change",
+	}
+	return words
+}
+
+func rebuildWords() comparisonWords {
+	return comparisonWords{
+		missing: "added", surplus: "removed", value: "%s was %s, is now %s", noColumns: "The replaced projection had no",
+		sums: map[rebuild.Kind]string{rebuild.KindMissing: "added", rebuild.KindSurplus: "removed", rebuild.KindChanged: "changed"},
+	}
+}
+
+// withoutNulls makes nil lists empty, for JSON, and sorts the samples.
+func withoutNulls(c rebuild.Comparison) rebuild.Comparison {
+	c.Changes = append([]rebuild.Change{}, c.Changes...)
+	c.Samples = append([]rebuild.Difference{}, c.Samples...)
+	c.Unreadable = append([]rebuild.UnreadableMessage{}, c.Unreadable...)
+	c.MissingColumns = append([]string{}, c.MissingColumns...)
+	slices.SortStableFunc(c.Samples, func(a, b rebuild.Difference) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.System.String(), b.System.String()))
+	})
+	return c
+}
+
+// writeComparison writes samples of rows that differ, then sums by table and column, then the rest.
+func writeComparison(w io.Writer, c rebuild.Comparison, words comparisonWords) error {
+	lines := sampleLines(c, words)
+	if len(c.Changes) > 0 {
+		lines = append(lines, "")
+	}
+	if err := writeLines(w, lines); err != nil {
+		return err
+	}
+	if err := table(w, changeRows(c, words)); err != nil {
+		return err
+	}
+	return writeLines(w, append(missingLines(c, words), unreadableLines(c.Unreadable)...))
+}
+
+// messageCountTable is the table of the message accounting. Its rows belong to no phone system, so a repair does not change them.
+const messageCountTable = "message_count"
+
+// sampleLines are the sampled rows, with a line for each column that differs.
+func sampleLines(c rebuild.Comparison, words comparisonWords) []string {
+	var lines []string
+	for _, d := range c.Samples {
+		row := rowName(d) + ": "
+		switch d.Kind {
+		case rebuild.KindMissing:
+			lines = append(lines, row+rowCount(d, words.missing))
+		case rebuild.KindSurplus:
+			lines = append(lines, row+rowCount(d, words.surplus))
+		default:
+			for _, v := range d.Values {
+				lines = append(lines, row+fmt.Sprintf(words.value, v.Column, valueText(d, v.Served), valueText(d, v.Expected)))
+			}
+		}
+	}
+	if names := unlistedTables(c); names != "" {
+		lines = append(lines, "Not all rows that differ are listed: more in "+names+".")
+	}
+	return lines
+}
+
+// valueText is a value as text. Message counts, such as "5 read: 4 applied, 1 stale", get parentheses, since values are separated by commas.
+func valueText(d rebuild.Difference, value string) string {
+	read, outcomes, found := strings.Cut(value, ": ")
+	if d.Table != messageCountTable || !found {
+		return printable(value)
+	}
+	return printable(read + " (" + outcomes + ")")
+}
+
+// rowCount is "109 missing rows", or "missing row" for a difference about one row.
+func rowCount(d rebuild.Difference, word string) string {
+	if len(d.Key) > 0 || d.Rows <= 1 {
+		return word + " row"
+	}
+	return fmt.Sprintf("%d %s rows", d.Rows, word)
+}
+
+// rowName is a row's table, phone system and key.
+func rowName(d rebuild.Difference) string {
+	names := []string{d.Table}
+	if d.Table != messageCountTable {
+		names = append(names, systemName(d.System))
+	}
+	for _, v := range d.Key {
+		if v.Expected != d.System.String() {
+			names = append(names, v.Column+" "+printable(v.Expected))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func systemName(system uuid.UUID) string {
+	if system == uuid.Nil {
+		return events.Global
+	}
+	return "phone system " + system.String()
+}
+
+// unlistedTables are the tables with more differing rows than samples. A changed row counts once per column in the sums, so for changed
+// rows the largest sum is a lower bound.
+func unlistedTables(c rebuild.Comparison) string {
+	least := make(map[string]int64)
+	changed := make(map[string]int64)
+	for _, change := range c.Changes {
+		if change.Kind == rebuild.KindChanged {
+			changed[change.Table] = max(changed[change.Table], change.Rows)
+			continue
+		}
+		least[change.Table] += change.Rows
+	}
+	for name, rows := range changed {
+		least[name] += rows
+	}
+	for _, d := range c.Samples {
+		least[d.Table] -= max(d.Rows, 1)
+	}
+	var names []string
+	for name, rows := range least {
+		if rows > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func changeRows(c rebuild.Comparison, words comparisonWords) [][]string {
+	if len(c.Changes) == 0 {
+		return nil
+	}
+	rows := [][]string{{"TABLE", "COLUMN", "ROWS", "DIFFERENCE"}}
+	for _, change := range c.Changes {
+		rows = append(rows, []string{change.Table, cmp.Or(change.Column, "-"), strconv.FormatInt(change.Rows, 10), words.sums[change.Kind]})
+	}
+	return rows
+}
+
+func missingLines(c rebuild.Comparison, words comparisonWords) []string {
+	if len(c.MissingColumns) == 0 {
+		return nil
+	}
+	line := words.noColumns + " " + strings.Join(c.MissingColumns, ", ") + ": another release built it"
+	if !c.OtherDefinition {
+		line += ", or its tables were altered"
+	}
+	return []string{line + "."}
+}
+
+// shownMessages is how many unreadable messages are listed.
+const shownMessages = 20
+
+func unreadableLines(messages []rebuild.UnreadableMessage) []string {
+	if len(messages) == 0 {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("WARNING: messages that were applied before and can't be read now: %d. The new rows lack their changes.", len(messages))}
+	for _, m := range messages[:min(len(messages), shownMessages)] {
+		lines = append(lines, fmt.Sprintf("  message %d (%s): %s", m.Sequence, printable(m.Subject), printable(m.Reason)))
+	}
+	if more := len(messages) - shownMessages; more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	return lines
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"callboard/projector/rebuild"
+)
+
+const comparisonText = `call_analysis, phone system 7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10: 109 unexpected rows
+call_log, phone system 7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10, id 0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f: status is "a", expected null
+call_log, phone system 7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10, id 0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f: tags is "[\"\x1b\"]", expected []
+message_count, partition 3, entity call: counts is 10 read (5 applied, 5 stale), expected 5 read (5 applied, 0 stale)
+phone_system_group, global, id x: unexpected row
+Not all rows that differ are listed: more in call_log.
+
+TABLE               COLUMN  ROWS  DIFFERENCE
+call_analysis       -       109   unexpected
+call_log            status  3     different value
+call_log            tags    1     different value
+message_count       counts  1     different value
+phone_system_group  -       1     unexpected
+The live projection has no call_log.new, table: another release built it, or its tables were altered.
+WARNING: messages that were applied before and can't be read now: 1. The new rows lack their changes.
+  message 17 (phones.1.x.call): "\x1bgone"
+`
+
+func TestWriteComparison(t *testing.T) {
+	t.Parallel()
+	system := uuid.MustParse(systemID)
+	c := withoutNulls(rebuild.Comparison{
+		Changes: []rebuild.Change{
+			{Table: "call_analysis", Kind: rebuild.KindSurplus, Rows: 109},
+			{Table: "call_log", Kind: rebuild.KindChanged, Column: "status", Rows: 3},
+			{Table: "call_log", Kind: rebuild.KindChanged, Column: "tags", Rows: 1},
+			{Table: "message_count", Kind: rebuild.KindChanged, Column: "counts", Rows: 1},
+			{Table: "phone_system_group", Kind: rebuild.KindSurplus, Rows: 1},
+		},
+		Samples: []rebuild.Difference{
+			{Table: "call_analysis", System: system, Kind: rebuild.KindSurplus, Rows: 109},
+			{
+				Table: "message_count", Kind: rebuild.KindChanged, Rows: 1,
+				Key:    []rebuild.Value{{Column: "partition", Expected: "3"}, {Column: "entity", Expected: "call"}},
+				Values: []rebuild.Value{{Column: "counts", Served: "10 read: 5 applied, 5 stale", Expected: "5 read: 5 applied, 0 stale"}},
+			},
+			{Table: "phone_system_group", Kind: rebuild.KindSurplus, Key: []rebuild.Value{{Column: "id", Expected: "x"}}},
+			{
+				Table: "call_log", System: system, Kind: rebuild.KindChanged,
+				Key:    []rebuild.Value{{Column: "system_id", Expected: systemID}, {Column: "id", Expected: ownCallID}},
+				Values: []rebuild.Value{{Column: "status", Served: `"a"`, Expected: "null"}, {Column: "tags", Served: "[\"\x1b\"]", Expected: "[]"}},
+			},
+		},
+		Unreadable:     []rebuild.UnreadableMessage{{Sequence: 17, Subject: "phones.1.x.call", Reason: "\x1bgone"}},
+		MissingColumns: []string{"call_log.new", "table"},
+	})
+	var out strings.Builder
+	if err := writeComparison(&out, c, verifyWords()); err != nil || out.String() != comparisonText {
+		t.Errorf("error = %v, output =\n%s\nwant\n%s", err, &out, comparisonText)
+	}
+}
+
+func TestCorrection(t *testing.T) {
+	t.Parallel()
+	one := rebuild.Difference{Table: "call_log", System: uuid.MustParse(systemID), Kind: rebuild.KindSurplus, Rows: 1}
+	global := rebuild.Difference{Table: "phone_system_group", Kind: rebuild.KindSurplus, Rows: 1}
+	counts := rebuild.Difference{Table: messageCountTable, Kind: rebuild.KindChanged, Rows: 1}
+	change := func(rows int64) []rebuild.Change {
+		return []rebuild.Change{{Table: "call_log", Kind: rebuild.KindSurplus, Rows: rows}}
+	}
+	const (
+		byRebuild = "Run 'callboard rebuild' to correct this."
+		byRepairs = "Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this."
+	)
+	byRepair := func(system string) string {
+		return "Run 'callboard repair --system " + system + "' or 'callboard rebuild' to correct this."
+	}
+	for name, c := range map[string]struct {
+		found rebuild.Comparison
+		want  string
+	}{
+		"one phone system":         {rebuild.Comparison{Changes: change(1), Samples: []rebuild.Difference{one}}, byRepair(systemID)},
+		"rows of no phone system":  {rebuild.Comparison{Samples: []rebuild.Difference{global}}, byRepair("global")},
+		"several phone systems":    {rebuild.Comparison{Changes: change(1), Samples: []rebuild.Difference{one, global}}, byRepairs},
+		"not all rows are samples": {rebuild.Comparison{Changes: change(2), Samples: []rebuild.Difference{one}}, byRepairs},
+		"message accounting":       {rebuild.Comparison{Samples: []rebuild.Difference{one, counts}}, byRebuild},
+		"missing column":           {rebuild.Comparison{MissingColumns: []string{"phone.name"}, Samples: []rebuild.Difference{one}}, byRebuild},
+		"unreadable message": {
+			rebuild.Comparison{Unreadable: []rebuild.UnreadableMessage{{}}, Samples: []rebuild.Difference{one}},
+			"Make these messages readable again, for example by restoring the object of a transcript, and run 'callboard verify' again.",
+		},
+	} {
+		if got := correction(c.found); got != c.want {
+			t.Errorf("%s: correction = %q, want %q", name, got, c.want)
+		}
+	}
+}

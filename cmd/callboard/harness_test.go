@@ -1,0 +1,406 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/cmd/dev"
+	"callboard/cmd/process"
+	"callboard/events/eventstest"
+	"callboard/schema/cluster"
+	"callboard/schema/schematest"
+)
+
+// programs is the directory of the binaries under test.
+//
+//nolint:gochecknoglobals // TestMain builds them once, before the first test
+var programs string
+
+func TestMain(m *testing.M) {
+	code, err := withPrograms(m.Run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// withPrograms builds the binaries, calls run and removes them.
+func withPrograms(run func() int) (code int, err error) {
+	if programs, err = os.MkdirTemp("", "callboard-programs-"); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
+	args := []string{"build", "-o", programs + string(filepath.Separator)}
+	if raceDetector() {
+		args = append(args, "-race")
+	}
+	args = append(args, "callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi")
+	if out, err := exec.CommandContext(context.Background(), "go", args...).CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	code = run()
+	return code, schematest.Stop()
+}
+
+// raceDetector reports whether the tests run under the race detector.
+func raceDetector() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// result is a command's output and exit code.
+type result struct {
+	out, err string
+	code     int
+}
+
+// command runs a callboard command in this process. It sees no environment variables but env.
+func command(tb testing.TB, env map[string]string, input string, args ...string) result {
+	tb.Helper()
+	var out, errs bytes.Buffer
+	streams := process.Streams{In: strings.NewReader(input), Out: &out, Err: &errs}
+	getenv := func(name string) string { return env[name] }
+	code := process.Run(tb.Context(), &commands{}, args, getenv, streams, kong.Name("callboard"), kong.Description(description), commandVars())
+	return result{out.String(), errs.String(), code}
+}
+
+// program runs one of the binaries to its end. Its environment has no settings but env.
+func program(tb testing.TB, name string, env map[string]string, args ...string) result {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), filepath.Join(programs, name), args...)
+	var out, errs bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = environment(env), &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		tb.Fatalf("%s %v: %v", name, args, err)
+	}
+	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+}
+
+func environment(env map[string]string) []string {
+	list := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	return list
+}
+
+// succeed runs a command in this process and returns its output. The test ends if the command fails.
+func succeed(tb testing.TB, env map[string]string, input string, args ...string) string {
+	tb.Helper()
+	r := command(tb, env, input, args...)
+	if r.code != 0 {
+		tb.Fatalf("%v: exit code = %d, want 0: %s", args, r.code, r.err)
+	}
+	return r.out
+}
+
+// succeedJSON runs a command with --json and decodes its output.
+func succeedJSON[T any](tb testing.TB, env map[string]string, args ...string) (v T) {
+	tb.Helper()
+	out := succeed(tb, env, "", append(args, "--json")...)
+	if err := json.Unmarshal([]byte(out), &v); err != nil {
+		tb.Fatalf("%v: %v: %s", args, err, out)
+	}
+	return v
+}
+
+// expect runs a command and checks its exit code and, as a pattern, its output. An output is standard output, or standard error where
+// that is empty.
+func expect(tb testing.TB, env map[string]string, code int, pattern string, args ...string) {
+	tb.Helper()
+	r := command(tb, env, "", args...)
+	output := r.out
+	if output == "" {
+		output = r.err
+	}
+	if r.code != code || !regexp.MustCompile(pattern).MatchString(output) {
+		tb.Errorf("%v: exit code = %d, want %d; output =\n%s%s\nwant %s", args, r.code, code, r.out, r.err, pattern)
+	}
+	if testing.Verbose() {
+		tb.Logf("$ callboard %s\n%s%s", strings.Join(args, " "), r.out, r.err)
+	}
+}
+
+// expectUsageErrors runs commands that must be refused with exit code 2 and without output.
+func expectUsageErrors(tb testing.TB, env map[string]string, commands ...[]string) {
+	tb.Helper()
+	for _, args := range commands {
+		if r := command(tb, env, "", args...); r.code != 2 || r.out != "" {
+			tb.Errorf("%v: exit code = %d, output = %q, want 2 and none: %s", args, r.code, r.out, r.err)
+		}
+	}
+}
+
+// daemon is a running binary.
+type daemon struct {
+	testing.TB
+	cmd      *exec.Cmd
+	out, err *eventstest.LogBuffer
+	ended    chan struct{}
+}
+
+// start starts one of the binaries. It is killed when the test ends.
+func start(tb testing.TB, name string, env map[string]string, args ...string) *daemon {
+	tb.Helper()
+	// The cleanup kills it, because the test's context ends before the cleanups run.
+	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), filepath.Join(programs, name), args...)
+	d := &daemon{TB: tb, cmd: cmd, out: &eventstest.LogBuffer{}, err: &eventstest.LogBuffer{}, ended: make(chan struct{})}
+	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = environment(env), d.out, d.err
+	if err := d.cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	go func() {
+		defer close(d.ended)
+		_ = d.cmd.Wait() // the process state has the exit code
+	}()
+	tb.Cleanup(func() {
+		_ = d.cmd.Process.Kill()
+		<-d.ended
+		if tb.Failed() {
+			tb.Logf("output of %s:\n%s%s", name, d.out, d.err)
+		}
+	})
+	return d
+}
+
+func (d *daemon) signal(signal os.Signal) {
+	d.Helper()
+	if err := d.cmd.Process.Signal(signal); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// wait returns the exit code: -1 if a signal killed the process.
+func (d *daemon) wait() int {
+	d.Helper()
+	select {
+	case <-d.ended:
+	case <-time.After(time.Minute):
+		d.Fatal("the process did not end within a minute")
+	}
+	return d.cmd.ProcessState.ExitCode()
+}
+
+// stop sends a signal and returns the exit code.
+func (d *daemon) stop(signal os.Signal) int {
+	d.Helper()
+	d.signal(signal)
+	return d.wait()
+}
+
+// stopCleanly interrupts the process, which must exit with 0.
+func (d *daemon) stopCleanly() {
+	d.Helper()
+	if code := d.stop(os.Interrupt); code != 0 {
+		d.Errorf("exit code = %d, want 0", code)
+	}
+}
+
+// logged waits until the process's log matches a pattern and returns the pattern's first group.
+func (d *daemon) logged(pattern string) string {
+	d.Helper()
+	var found []string
+	eventstest.Eventually(d, "log with "+pattern, func() bool {
+		found = regexp.MustCompile(pattern).FindStringSubmatch(d.err.String())
+		return found != nil
+	})
+	return found[1]
+}
+
+// devInstance is a running 'callboard dev'.
+type devInstance struct {
+	*daemon
+	dev.Ready
+	dir string
+}
+
+// startDev starts dev on free ports with its data in dir, and returns when it is ready.
+func startDev(tb testing.TB, dir string, args ...string) *devInstance {
+	tb.Helper()
+	readyFile := filepath.Join(tb.TempDir(), "ready.json")
+	args = append([]string{"dev", "--data", dir, "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--ready-file", readyFile}, args...)
+	tb.Cleanup(func() {
+		// Under root the cluster can be in another directory.
+		if err := cluster.Remove(filepath.Join(dir, "postgres")); err != nil {
+			tb.Errorf("remove cluster: %v", err)
+		}
+	})
+	i := &devInstance{daemon: start(tb, "callboard", nil, args...), dir: dir}
+	eventstest.Eventually(tb, "dev writes its ready file", func() bool {
+		select {
+		case <-i.ended:
+			tb.Fatal("dev ended")
+		default:
+		}
+		text, err := os.ReadFile(readyFile)
+		return err == nil && json.Unmarshal(text, &i.Ready) == nil
+	})
+	return i
+}
+
+// fleet is NATS, a database, and the servers as processes with their own database roles.
+type fleet struct {
+	*testing.T
+	nats     *eventstest.Server
+	database *schematest.Database
+	pool     *pgxpool.Pool
+	pepper   string
+}
+
+// newFleet creates the streams and starts no server. The test runs in parallel with others.
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	t.Parallel()
+	f := &fleet{
+		T: t, nats: eventstest.NewServer(t), database: schematest.New(t),
+		pepper: base64.StdEncoding.EncodeToString([]byte(strings.Repeat("p", 32))),
+	}
+	f.pool = f.database.Pool(t)
+	succeed(t, f.operator(), "", "stream", "create")
+	return f
+}
+
+// in returns the fleet for a subtest.
+func (f *fleet) in(t *testing.T) *fleet {
+	t.Helper()
+	own := *f
+	own.T = t
+	return &own
+}
+
+func (f *fleet) env(postgresURL string) map[string]string {
+	return map[string]string{
+		"CALLBOARD_NATS_URL": f.nats.URL(), "CALLBOARD_POSTGRES_URL": postgresURL, "CALLBOARD_KEY_PEPPER": f.pepper,
+		"CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+	}
+}
+
+// operator returns the environment of commands that run as the operator's role.
+func (f *fleet) operator() map[string]string { return f.env(f.database.RoleURL("callboard_operator")) }
+
+// owner returns the environment of commands that run as the schemas' owner.
+func (f *fleet) owner() map[string]string { return f.env(f.database.URL()) }
+
+func (f *fleet) startProjector() *daemon {
+	f.Helper()
+	return start(f, "projector", f.env(f.database.RoleURL("callboard_projector")))
+}
+
+// reader is a running readapi.
+type reader struct {
+	*daemon
+	base, admin string // URLs
+}
+
+func (f *fleet) startReader() reader {
+	f.Helper()
+	env := f.env(f.database.RoleURL("callboard_reader"))
+	env["CALLBOARD_BASE_URL"] = "https://phones.example.com/v1"
+	env["CALLBOARD_CURSOR_KEY"] = f.pepper
+	env["CALLBOARD_AUDIO_URL"] = "file://" + f.TempDir()
+	env["CALLBOARD_LISTEN"] = "127.0.0.1:0"
+	d := start(f, "readapi", env)
+	r := reader{daemon: d, base: "http://" + d.logged(`"public":"([^"]+)"`) + "/v1", admin: "http://" + d.logged(`"admin":"([^"]+)"`)}
+	waitUntilReady(f, r.admin)
+	return r
+}
+
+// waitUntilCaughtUp waits until every event is applied.
+func (f *fleet) waitUntilCaughtUp() {
+	f.Helper()
+	waitUntilCaughtUp(f, f.operator())
+}
+
+func waitUntilCaughtUp(tb testing.TB, env map[string]string) {
+	tb.Helper()
+	eventstest.Eventually(tb, "every event is applied", func() bool {
+		return strings.Contains(succeed(tb, env, "", "status"), " 0 not applied")
+	})
+}
+
+// exec executes statements as the superuser.
+func (f *fleet) exec(sql string, parameters ...any) {
+	f.Helper()
+	if _, err := f.pool.Exec(f.Context(), sql, parameters...); err != nil {
+		f.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// queryText returns the only column of a query's only row.
+func (f *fleet) queryText(query string) (text string) {
+	f.Helper()
+	if err := f.pool.QueryRow(f.Context(), query).Scan(&text); err != nil {
+		f.Fatalf("%s: %v", query, err)
+	}
+	return text
+}
+
+type keyWithID struct{ ID, Key string }
+
+// issueKey issues a key of a phone system.
+func issueKey(tb testing.TB, env map[string]string, system string, args ...string) keyWithID {
+	tb.Helper()
+	k := succeedJSON[keyWithID](tb, env, append([]string{"keys", "issue", "--system", system}, args...)...)
+	if k.ID == "" || !strings.HasPrefix(k.Key, "sk_phones_") {
+		tb.Fatalf("issued key = %+v, want an id and a secret", k)
+	}
+	return k
+}
+
+// waitUntilReady waits until the program behind an admin listener can serve.
+func waitUntilReady(tb testing.TB, admin string) {
+	tb.Helper()
+	eventstest.Eventually(tb, admin+" is ready", func() bool {
+		return command(tb, nil, "", "healthcheck", admin+"/readyz").code == 0
+	})
+}
+
+// get requests a URL with a key, and with further headers: names and values in turn.
+func get(tb testing.TB, url, key string, headers ...string) (status int, body []byte) {
+	tb.Helper()
+	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	request.Header.Set("X-API-Key", key)
+	for pair := range slices.Chunk(headers, 2) {
+		request.Header.Set(pair[0], pair[1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if body, err = io.ReadAll(response.Body); err != nil {
+		tb.Fatal(err)
+	}
+	return response.StatusCode, body
+}
+
+func expectStatus(tb testing.TB, url, key string, want int) {
+	tb.Helper()
+	if status, body := get(tb, url, key); status != want {
+		tb.Errorf("%s: status = %d, want %d: %s", url, status, want, body)
+	}
+}

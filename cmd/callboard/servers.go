@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"callboard/cmd/connection"
+	"callboard/cmd/process"
+	"callboard/cmd/setting"
+)
+
+// connectTimeout limits the first connection to PostgreSQL.
+const connectTimeout = 10 * time.Second
+
+// withDatabase does work on the primary.
+func withDatabase(ctx context.Context, s setting.Postgres, work func(*pgxpool.Pool) error) error {
+	pool, err := connection.NewPool(ctx, connection.PostgresConfig{URL: s.URL.Get(), Program: "callboard", ReadWrite: true})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	pingCtx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if err := pool.Ping(pingCtx); err != nil {
+		return interrupted(ctx, unreachable(err))
+	}
+	return withDatabaseAdvice(interrupted(ctx, work(pool)), "CALLBOARD_POSTGRES_URL must name a user with the rights of callboard_operator")
+}
+
+// errInterrupted is the error of a command that was asked to stop.
+var errInterrupted = errors.New("interrupted")
+
+// interrupted replaces an error that the end of ctx has caused by errInterrupted. It keeps an error that was printed or that is about a
+// full disk.
+func interrupted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, process.ErrFailed) || isDiskFull(err) {
+		return err
+	}
+	return errInterrupted
+}
+
+// unreachable removes repeated lines from the error of a connection: pgx has a line for each attempt, with and without TLS.
+func unreachable(err error) error {
+	attempts := slices.Compact(strings.Split(err.Error(), "\n"))
+	return fmt.Errorf("PostgreSQL: %s\nCheck CALLBOARD_POSTGRES_URL, and that the server runs", strings.Join(attempts, "\n"))
+}
+
+// withDatabaseAdvice adds what to do to an error of the database. The first line of a permission error is rights.
+func withDatabaseAdvice(err error, rights string) error {
+	var refusal *pgconn.PgError
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	switch refusal.Code {
+	case pgerrcode.InvalidSchemaName, pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn:
+		return fmt.Errorf("%w\nThe schema is missing or of another release: run 'callboard migrate'", err)
+	case pgerrcode.InsufficientPrivilege:
+		return fmt.Errorf("%s\n%w", rights, err)
+	}
+	return err
+}
+
+// withStream does work on JetStream.
+func withStream(s setting.NATS, work func(jetstream.JetStream) error) error {
+	nats, err := connection.NewNATS(connection.NATSConfig{
+		URL: s.URL.Get(), Creds: s.Creds.Get(), Name: "callboard", Log: zerolog.Nop(),
+	})
+	if err != nil {
+		return fmt.Errorf("%w\nCheck CALLBOARD_NATS_URL, and that the server runs", err)
+	}
+	defer nats.Close()
+	err = work(nats.JetStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("%w\nRun 'callboard stream create' to create the stream", err)
+	}
+	return err
+}

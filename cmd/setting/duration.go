@@ -1,0 +1,77 @@
+package setting
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Duration is a flag's length of time. Its text is that of [time.ParseDuration], with days as an additional unit in front: 7d, 1d12h.
+// It can be used wherever kong accepts a text, and prints as such a text.
+type Duration time.Duration
+
+const day = 24 * time.Hour
+
+// maxDays is about a century. It refuses typing errors that would overflow a date.
+const maxDays = 36500
+
+// UnmarshalText reads the text.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, ok := parseDuration(string(text))
+	if !ok {
+		return fmt.Errorf("%q is not a duration: write 90m, 24h or 7d", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+func parseDuration(text string) (time.Duration, bool) {
+	days, rest, found := strings.Cut(text, "d")
+	if !found {
+		parsed, err := time.ParseDuration(text)
+		return parsed, err == nil
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	if err != nil {
+		return 0, false
+	}
+	total := time.Duration(n) * day
+	if rest == "" {
+		return total, total <= maxDays*day
+	}
+	parsed, err := time.ParseDuration(rest)
+	return total + parsed, err == nil && parsed >= 0 && parsed < day && total <= maxDays*day
+}
+
+// String is a text that UnmarshalText reads, without units that are zero.
+func (d Duration) String() string {
+	days, rest := time.Duration(d)/day, time.Duration(d)%day
+	text := rest.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	switch {
+	case days <= 0:
+		return text
+	case rest == 0:
+		return fmt.Sprintf("%dd", days)
+	}
+	return fmt.Sprintf("%dd%s", days, text)
+}
+
+// Days is a setting: for how many days something is kept.
+type Days = Value[int, daysParser]
+
+type daysParser struct{}
+
+// Parse implements [Parser].
+func (daysParser) Parse(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 || n > maxDays {
+		return 0, fmt.Errorf("is not a number of days from 1 to %d", maxDays)
+	}
+	return int(n), nil
+}

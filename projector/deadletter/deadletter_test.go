@@ -1,0 +1,321 @@
+package deadletter_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector/deadletter"
+	"callboard/projector/projectortest"
+)
+
+// Three transcripts are published before their texts are stored. Until the retry the second gets a newer version and the call of the
+// third is deleted. The fourth dead letter is an invalid event.
+func TestRetry(t *testing.T) {
+	h := newHarness(t)
+	h.startProjector()
+	system, calls := uuid.New(), []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+	transcripts := make([]*events.Transcript, len(calls))
+	for i, id := range calls {
+		transcripts[i] = transcriptInStore(system, id, transcriptText)
+		h.PublishStates(projectortest.Call(system, id), transcripts[i])
+	}
+	h.publishInvalid(system)
+	h.WaitUntilCaughtUp()
+	page := h.list(deadletter.Query{})
+	if want := (deadletter.ReasonCount{Reason: "/object: its entry can't be had", Count: 3}); len(page.DeadLetters) != 4 || page.Open != 4 || page.More || page.Reasons[0] != want {
+		t.Fatalf("page = %+v, want 4 open, first reason %+v", page, want)
+	}
+	for _, l := range page.DeadLetters[:3] {
+		if l.State != deadletter.Open || l.Stream != events.StreamName || !l.StreamCreated.Equal(h.StreamCreated()) || !strings.HasSuffix(l.Subject, ".transcript") {
+			t.Errorf("dead letter = %+v, want an open transcript of the stream", l)
+		}
+	}
+	newer := transcriptInStore(system, calls[1], "")
+	newer.Version, newer.Object, newer.Text = 2, nil, events.Some("newer")
+	h.PublishStates(newer)
+	h.Publish(events.Deleted(events.Identity{Entity: events.EntityCall, System: system, Key: calls[2].String(), Version: 2}))
+	h.WaitUntilCaughtUp()
+	for _, transcript := range transcripts {
+		h.store(transcript, transcriptText)
+	}
+	var ids []int64
+	for _, l := range page.DeadLetters {
+		ids = append(ids, l.ID)
+	}
+	results := h.retry(deadletter.Selection{IDs: ids})
+	for i, want := range []deadletter.State{deadletter.Applied, deadletter.Stale, deadletter.Ignored, deadletter.Open} {
+		if got := results[ids[i]]; got.State != want || got.AlreadyResolved || (got.Reason != "") != (want == deadletter.Open) {
+			t.Errorf("dead letter %d: result = %+v, want state %s", i, got, want)
+		}
+		if got := h.find(ids[i]); got.State != want || (got.ResolvedAt != nil) != want.Resolved() || got.RetryRequestedAt != nil {
+			t.Errorf("dead letter %d: detail = %+v, want state %s", i, got, want)
+		}
+	}
+	if n := h.QueryInt("select count(*) from projection.transcript_text where text = 'hello'"); n != 1 {
+		t.Errorf("transcripts with the stored text = %d, want 1", n)
+	}
+	if got := h.retry(deadletter.Selection{IDs: ids[:1]})[ids[0]]; got.State != deadletter.Applied || !got.AlreadyResolved {
+		t.Errorf("second retry: result = %+v, want applied, already resolved", got)
+	}
+	if page := h.list(deadletter.Query{}); page.Open != 1 || len(page.DeadLetters) != 1 || page.DeadLetters[0].ID != ids[3] {
+		t.Errorf("open: page = %+v, want dead letter %d alone", page, ids[3])
+	}
+	if page := h.list(deadletter.Query{Resolved: true, Limit: 3}); page.Open != 1 || len(page.DeadLetters) != 3 || !page.More || page.DeadLetters[0].ID != ids[0] {
+		t.Errorf("all: page = %+v, want 3 of 4, the first %d", page, ids[0])
+	}
+}
+
+func TestRetry_AllWithReason(t *testing.T) {
+	h := newHarness(t)
+	h.startProjector()
+	system, id := uuid.New(), uuid.New()
+	transcript := transcriptInStore(system, id, transcriptText)
+	h.PublishStates(projectortest.Call(system, id), transcript)
+	h.publishInvalid(system)
+	h.publishInvalid(system)
+	h.WaitUntilCaughtUp()
+	h.store(transcript, transcriptText)
+	request, err := deadletter.Retry(t.Context(), h.operator, deadletter.Selection{Reason: "no such reason"})
+	if err != nil || len(request.Requested)+len(request.AlreadyResolved)+len(request.NotRetryable) != 0 {
+		t.Errorf("no match: request = %+v, error = %v, want none", request, err)
+	}
+	if results := h.retry(deadletter.Selection{Reason: "/object"}); len(results) != 1 {
+		t.Errorf("results = %+v, want 1", results)
+	}
+	h.insert("AUDIT", "audit message: without an entry")
+	h.insert("OTHER", "not JSON: it ends too early")
+	request, err = deadletter.Retry(t.Context(), h.operator, deadletter.Selection{})
+	want := map[deadletter.NotRetryableReason]int{deadletter.NotRetryableAudit: 1, deadletter.NotRetryableStream: 1}
+	if err != nil || len(request.Requested) != 2 || !reflect.DeepEqual(request.NotRetryable, want) {
+		t.Errorf("request = %+v, error = %v, want 2 requested, not retryable %v", request, err, want)
+	}
+}
+
+// One id that can't be retried leaves all dead letters that were named with it unchanged.
+func TestRetry_RefusesSelection(t *testing.T) {
+	h := newHarness(t)
+	h.startProjector()
+	h.publishInvalid(uuid.New())
+	h.WaitUntilCaughtUp()
+	retryable := h.list(deadletter.Query{}).DeadLetters[0].ID
+	_, err := deadletter.Retry(t.Context(), h.operator, deadletter.Selection{IDs: []int64{retryable, 4711, 4712, 4711}})
+	var unknown *deadletter.UnknownError
+	if !errors.As(err, &unknown) || !slices.Equal(unknown.IDs, []int64{4711, 4712}) {
+		t.Errorf("unknown ids: error = %v, want 4711 and 4712", err)
+	}
+	for reason, id := range map[deadletter.NotRetryableReason]int64{
+		deadletter.NotRetryableAudit: h.insert("AUDIT", "x"), deadletter.NotRetryableStream: h.insert("OTHER", "x"),
+		deadletter.NotRetryableGeneration: h.insertOfNextGeneration(),
+	} {
+		_, err := deadletter.Retry(t.Context(), h.operator, deadletter.Selection{IDs: []int64{retryable, id}})
+		var refusal *deadletter.NotRetryableError
+		if !errors.As(err, &refusal) || refusal.ID != id || refusal.Reason != reason || !strings.Contains(err.Error(), reason.Text()) {
+			t.Errorf("%s: error = %v, want a NotRetryableError of %d", reason, err, id)
+		}
+	}
+	if n := h.QueryInt("select count(retry_requested_at) from control.dead_letter"); n != 0 {
+		t.Errorf("waiting dead letters = %d, want 0", n)
+	}
+}
+
+// A dead letter of a partition without an owner waits, and the next projector retries it.
+func TestWait_NoProjector(t *testing.T) {
+	h := newHarness(t)
+	stop := h.startProjector()
+	h.publishInvalid(uuid.New())
+	h.WaitUntilCaughtUp()
+	stop()
+	id := h.requestRetry(deadletter.Selection{}, 1)[0]
+	polls := 0
+	options := h.waitOptions(500 * time.Millisecond)
+	options.OnProgress = func(int) { polls++ }
+	if got := h.wait(id, options); got.State != deadletter.Waiting || !strings.Contains(got.Reason, "has no owner") || polls < 2 {
+		t.Errorf("result = %+v, polls = %d, want waiting for an owner, 2 polls or more", got, polls)
+	}
+	if page := h.list(deadletter.Query{}); page.Waiting != 1 || page.DeadLetters[0].State != deadletter.Waiting || page.DeadLetters[0].RetryRequestedAt == nil {
+		t.Errorf("page = %+v, want one waiting", page)
+	}
+	h.startProjector()
+	if got := h.wait(id, h.waitOptions(time.Minute)); got.State != deadletter.Open {
+		t.Errorf("result = %+v, want open", got)
+	}
+}
+
+// Wait does not use up its timeout for a stopped partition, and returns the stop reason.
+func TestWait_StoppedPartition(t *testing.T) {
+	h := newHarness(t)
+	stop := h.startProjector()
+	h.publishInvalid(uuid.New())
+	h.WaitUntilCaughtUp()
+	stop()
+	h.Exec("update projection.position set sequence = 1000")
+	id := h.requestRetry(deadletter.Selection{}, 1)[0]
+	if got := h.wait(id, h.waitOptions(time.Hour)); got.State != deadletter.Waiting || !strings.Contains(got.Reason, "is stopped: STREAM_REGRESSED") {
+		t.Errorf("result = %+v, want waiting, stopped with STREAM_REGRESSED", got)
+	}
+}
+
+// The projector does not retry a dead letter above the partition's position.
+func TestWait_AbovePosition(t *testing.T) {
+	h := newHarness(t)
+	h.startProjector()
+	h.WaitUntilCaughtUp()
+	id := h.insert(events.StreamName, "x")
+	h.Exec("update control.dead_letter set sequence = 1000 where id = $1", id)
+	h.requestRetry(deadletter.Selection{IDs: []int64{id}}, 1)
+	if got := h.wait(id, h.waitOptions(time.Millisecond)); !strings.Contains(got.Reason, "has not reached the message") {
+		t.Errorf("result = %+v, want one that was not reached", got)
+	}
+	h.Exec("delete from control.dead_letter where id = $1", id)
+	if got := h.wait(id, h.waitOptions(time.Minute)); got.State != deadletter.Gone {
+		t.Errorf("result = %+v, want gone", got)
+	}
+}
+
+// A dropped dead letter keeps its row: it counts as dead, and a replay does not apply it although its text was stored meanwhile.
+func TestDrop(t *testing.T) {
+	h := newHarness(t)
+	stop := h.startProjector()
+	system, id := uuid.New(), uuid.New()
+	transcript := transcriptInStore(system, id, transcriptText)
+	h.PublishStates(projectortest.Call(system, id), transcript)
+	h.publishInvalid(system)
+	h.WaitUntilCaughtUp()
+	open := h.list(deadletter.Query{}).DeadLetters
+	if _, err := deadletter.Drop(t.Context(), h.operator, deadletter.Selection{IDs: []int64{open[0].ID, 4711}}); err == nil || len(h.list(deadletter.Query{}).DeadLetters) != 2 {
+		t.Errorf("one id unknown: error = %v, want one, and nothing dropped", err)
+	}
+	results, err := deadletter.Drop(t.Context(), h.operator, deadletter.Selection{Reason: "/object"})
+	if err != nil || len(results) != 1 || results[0].ID != open[0].ID || results[0].State != deadletter.Dropped || results[0].AlreadyResolved {
+		t.Fatalf("results = %+v, error = %v, want dead letter %d dropped", results, err, open[0].ID)
+	}
+	if got := h.find(open[0].ID); got.State != deadletter.Dropped || len(got.Data)+len(got.RawHeader) != 0 || got.ResolvedAt == nil || got.Reason == "" {
+		t.Errorf("detail = %+v, want it dropped, without data and headers", got)
+	}
+	h.store(transcript, transcriptText)
+	if got := h.retry(deadletter.Selection{IDs: []int64{open[0].ID}})[open[0].ID]; got.State != deadletter.Dropped || !got.AlreadyResolved {
+		t.Errorf("retry: result = %+v, want dropped, already resolved", got)
+	}
+	results, err = deadletter.Drop(t.Context(), h.operator, deadletter.Selection{IDs: []int64{open[0].ID}})
+	if err != nil || len(results) != 1 || !results[0].AlreadyResolved {
+		t.Errorf("second drop: results = %+v, error = %v, want already resolved", results, err)
+	}
+	stop()
+
+	before := h.Database.Projection(t)
+	h.Replay()
+	h.RequireEqualTables("after a replay", before)
+	if n := h.QueryInt("select sum(dead)::bigint from projection.message_count"); n != 2 {
+		t.Errorf("messages counted as dead = %d, want 2", n)
+	}
+	if n := len(h.find(open[0].ID).Data); n != 0 {
+		t.Errorf("data after the replay = %d bytes, want 0", n)
+	}
+}
+
+// A drop that waits for the row lock of a retry that applies the dead letter reports it as applied and keeps its data.
+func TestDrop_WhileRetryApplies(t *testing.T) {
+	h := newHarness(t)
+	byID, byReason := h.insert(events.StreamName, "by id"), h.insert(events.StreamName, "by reason")
+	for id, s := range map[int64]deadletter.Selection{byID: {IDs: []int64{byID}}, byReason: {Reason: "by reason"}} {
+		results, err := h.dropWhileApplied(id, s)
+		if err != nil || len(results) != len(s.IDs) {
+			t.Errorf("%+v: results = %+v, error = %v, want %d results", s, results, err, len(s.IDs))
+		}
+		for _, r := range results {
+			if r.State != deadletter.Applied || !r.AlreadyResolved {
+				t.Errorf("%+v: result = %+v, want applied, already resolved", s, r)
+			}
+		}
+		if n := len(h.find(id).Data); n == 0 {
+			t.Errorf("%+v: the data was deleted", s)
+		}
+	}
+}
+
+// dropWhileApplied drops a selection while a transaction that resolves the dead letter is open, and commits that transaction.
+func (h *harness) dropWhileApplied(id int64, s deadletter.Selection) (results []deadletter.Result, err error) {
+	h.Helper()
+	applying, err := h.Pool.Begin(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	_, err = applying.Exec(h.Context(), "update control.dead_letter set resolution = 'applied', resolved_at = now() where id = $1", id)
+	if err != nil {
+		h.Fatal(err)
+	}
+	var drop sync.WaitGroup
+	drop.Go(func() { results, err = deadletter.Drop(h.Context(), h.operator, s) })
+	eventstest.Eventually(h, "the drop waits for the row lock", func() bool {
+		return h.QueryInt("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") > 0
+	})
+	if err := applying.Commit(h.Context()); err != nil {
+		h.Fatal(err)
+	}
+	drop.Wait()
+	return results, err
+}
+
+func TestFind(t *testing.T) {
+	h := newHarness(t)
+	h.startProjector()
+	h.PublishStates(transcriptInStore(uuid.New(), uuid.New(), transcriptText))
+	h.WaitUntilCaughtUp()
+	got := h.find(h.list(deadletter.Query{}).DeadLetters[0].ID)
+	if !slices.Equal(got.Header["ce-type"], []string{"callboard.transcript.changed"}) || !strings.Contains(string(got.Data), `"object":`) {
+		t.Errorf("header = %v, data = %s, want those of the transcript's event", got.Header, got.Data)
+	}
+	if want := "a retry applies the event"; !strings.Contains(got.Advice, want) {
+		t.Errorf("advice = %q, want it to contain %q", got.Advice, want)
+	}
+	h.Exec("update control.dead_letter set header = 'nonsense'")
+	if got := h.find(got.ID); got.Header != nil || string(got.RawHeader) != "nonsense" {
+		t.Errorf("header = %v, raw header = %q, want only the raw one", got.Header, got.RawHeader)
+	}
+	var unknown *deadletter.UnknownError
+	if _, err := deadletter.Find(t.Context(), h.operator, 4711); !errors.As(err, &unknown) {
+		t.Errorf("unknown id: error = %v, want an UnknownError", err)
+	}
+}
+
+func TestList_SummarizesReasons(t *testing.T) {
+	h := newHarness(t)
+	for _, reason := range []string{
+		"/turns/3/speaker: is required; /version: is required", "/turns/14/speaker: is required",
+		"/object: its entry can't be had: nats: object not found", "/object: its entry can't be had: nats: bucket not found",
+		"not JSON: it ends too early", "/somebody's/name: not JSON: duplicate object member name",
+		"must be an object", "must be an object",
+		"PostgreSQL refused it: SQLSTATE 23514 (table call_log, column )", "PostgreSQL refused it: SQLSTATE 23514 (table call_log, column )",
+		"entry " + uuid.NewString() + ": its time is more than 168h0m0s before that of its message, or 24h0m0s after",
+		"entry " + uuid.NewString() + ": its time is more than 168h0m0s before that of its message, or 24h0m0s after",
+		"audit entry: invalid character 'x' looking for beginning of value", "audit entry: invalid character 'x' looking for beginning of value",
+		"subject: names another entity than the event's type",
+	} {
+		h.insert(events.StreamName, reason)
+	}
+	want := []deadletter.ReasonCount{
+		{Reason: "/object: its entry can't be had", Count: 2},
+		{Reason: "/turns/*/speaker: is required", Count: 2},
+		{Reason: "PostgreSQL refused it: SQLSTATE 23514 (table call_log, column )", Count: 2},
+		{Reason: "audit entry: invalid character 'x' looking for beginning of value", Count: 2},
+		{Reason: "entry: its time is more than 168h0m0s before that of its message, or 24h0m0s after", Count: 2},
+		{Reason: "must be an object", Count: 2},
+		{Reason: "not JSON", Count: 2},
+		{Reason: "subject: names another entity than the event's type", Count: 1},
+	}
+	if got := h.list(deadletter.Query{}).Reasons; !slices.Equal(got, want) {
+		t.Errorf("reasons = %+v, want %+v", got, want)
+	}
+	if page := h.list(deadletter.Query{Reason: "speaker"}); page.Open != 2 || len(page.DeadLetters) != 2 || len(page.Reasons) != 1 {
+		t.Errorf("filtered: page = %+v, want 2 open with 1 reason", page)
+	}
+}

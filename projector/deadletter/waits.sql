@@ -1,9 +1,0 @@
--- $1 the ids.
-select
-  d.id,
-  d.partition,
-  d.partition in (select o.partition from control.partition_owner o) as owned,
-  coalesce(p.sequence < d.sequence, true) as behind
-from control.dead_letter d
-left join projection.position p on p.partition = d.partition
-where d.id = any ($1)
