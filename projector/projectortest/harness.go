@@ -263,6 +263,13 @@ func (h *Harness) RequireEqualTables(what string, want schematest.Tables) {
 	}
 }
 
+// RequireReplayEquals replays the stream and compares the rows. No other projector may run.
+func (h *Harness) RequireReplayEquals(want schematest.Tables) {
+	h.Helper()
+	h.Replay()
+	h.RequireEqualTables("replayed", want)
+}
+
 // Replay empties the projection, lets a projector fill it from the stream's first event, and returns its rows.
 func (h *Harness) Replay() schematest.Tables {
 	h.Helper()

@@ -13,23 +13,23 @@ import (
 	"callboard/schema"
 )
 
-// BenchmarkRun rebuilds a projection from its stream, verifies it, and copies and indexes the same rows with nothing around it.
+// BenchmarkRun compares a rebuild and a verification with copying and indexing the same rows alone.
 func BenchmarkRun(b *testing.B) {
-	s := newStage(b)
-	s.Publish(company(7, 40_000)...)
+	h := newHarness(b)
+	h.Publish(sampleEvents(7, 40_000)...)
 	for b.Loop() {
-		began := time.Now()
-		result, err := rebuild.Run(b.Context(), s.config(), false)
+		start := time.Now()
+		result, err := rebuild.Run(b.Context(), h.config(), false)
 		if err != nil {
 			b.Fatal(err)
 		}
-		rebuilt := time.Since(began)
-		began = time.Now()
-		if c, err := rebuild.Verify(b.Context(), s.config()); err != nil || c.Differs() {
+		rebuilt := time.Since(start)
+		start = time.Now()
+		if c, err := rebuild.Verify(b.Context(), h.config()); err != nil || c.Differs() {
 			b.Fatalf("%+v, %v", c, err)
 		}
-		verified := time.Since(began)
-		bare := s.copyAndIndex()
+		verified := time.Since(start)
+		bare := h.copyAndIndex()
 		b.Logf("fold %.1f s, index %.1f s, compare %.1f s, of %d events", result.Fold, result.Index, result.Compare, result.Messages)
 		b.ReportMetric(float64(result.Messages)/rebuilt.Seconds(), "events/s")
 		b.ReportMetric(float64(result.Rows)/rebuilt.Seconds(), "rows/s")
@@ -40,13 +40,13 @@ func BenchmarkRun(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// copyAndIndex is how long it takes to copy the live rows into empty tables, two tables at a time, and to index them.
-func (s *stage) copyAndIndex() time.Duration {
-	s.TB.Helper()
-	ctx := s.TB.Context()
-	conn, err := pgx.Connect(ctx, s.Database.URL())
+// copyAndIndex returns the time to copy the live rows into empty tables, two tables at a time, and to index them.
+func (h *harness) copyAndIndex() time.Duration {
+	h.Helper()
+	ctx := h.Context()
+	conn, err := pgx.Connect(ctx, h.Database.URL())
 	if err != nil {
-		s.TB.Fatal(err)
+		h.Fatal(err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
 	var g schema.Generation
@@ -68,14 +68,14 @@ func (s *stage) copyAndIndex() time.Duration {
 		}
 	}
 	if err != nil {
-		s.TB.Fatal(err)
+		h.Fatal(err)
 	}
 	run := func(list []func(*pgx.Conn) error) {
 		var group errgroup.Group
 		group.SetLimit(2)
 		for _, work := range list {
 			group.Go(func() error {
-				conn, err := pgx.Connect(ctx, s.Database.URL())
+				conn, err := pgx.Connect(ctx, h.Database.URL())
 				if err != nil {
 					return err
 				}
@@ -87,10 +87,10 @@ func (s *stage) copyAndIndex() time.Duration {
 			})
 		}
 		if err := group.Wait(); err != nil {
-			s.TB.Fatal(err)
+			h.Fatal(err)
 		}
 	}
-	began := time.Now()
+	start := time.Now()
 	var copies, statements []func(*pgx.Conn) error
 	for table, data := range rows {
 		copies = append(copies, func(conn *pgx.Conn) error {
@@ -112,9 +112,9 @@ func (s *stage) copyAndIndex() time.Duration {
 	}
 	run(statements[len(rows):])
 	run(statements[:len(rows)])
-	took := time.Since(began)
+	took := time.Since(start)
 	if err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return g.Drop(ctx, tx) }); err != nil {
-		s.TB.Fatal(err)
+		h.Fatal(err)
 	}
 	return took
 }

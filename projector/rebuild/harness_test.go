@@ -3,6 +3,7 @@ package rebuild_test
 import (
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,54 +25,184 @@ func TestMain(m *testing.M) {
 	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
 }
 
-// stage is a stream, a database, projectors between the two, and rebuilds.
-type stage struct {
+// harness adds the operations of this package to a stream, a database and projectors.
+type harness struct {
 	*projectortest.Harness
 }
 
-func newStage(tb testing.TB) *stage {
+func newHarness(tb testing.TB) *harness {
 	tb.Helper()
-	return &stage{projectortest.NewHarness(tb)}
+	return &harness{projectortest.NewHarness(tb)}
 }
 
-func (s *stage) config() rebuild.Config {
-	return rebuild.Config{JetStream: s.JetStream, Stream: events.StreamName, Database: s.Pool}
+func (h *harness) config() rebuild.Config {
+	return rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool}
 }
 
-// with is a config whose progress is heard.
-func (s *stage) with(hear func(rebuild.Progress)) rebuild.Config {
-	c := s.config()
-	c.Progress = hear
-	return c
+// smallParts makes many parts and portions.
+func smallParts(c *rebuild.Config) { c.Memory, c.Batch = 1, 50 }
+
+// onStep calls work once, when a step reports its first progress. Other goroutines that report the step wait for it.
+func onStep(step rebuild.Step, work func()) func(*rebuild.Config) {
+	once := sync.OnceFunc(work)
+	return func(c *rebuild.Config) {
+		next := c.Progress
+		c.Progress = func(p rebuild.Progress) {
+			if next != nil {
+				next(p)
+			}
+			if p.Step == step {
+				once()
+			}
+		}
+	}
 }
 
-// company is a history in which everything happens.
-func company(seed uint64, calls int) []events.Event {
+// sampleEvents is a history with all entities.
+func sampleEvents(seed uint64, calls int) []events.Event {
 	c := sample.New(sample.Config{Seed: seed, Systems: 6, Calls: calls, Days: 20, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
 	return slices.AppendSeq(slices.Collect(c.Directory()), c.History())
 }
 
-// poison publishes what nobody can read.
-func (s *stage) poison() {
-	s.Helper()
-	s.PublishRaw("phones.7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10.call", nil, "{")
-	s.PublishRaw("phones.nobody.fax", nil, "")
+// systemsOf returns the phone systems of a history.
+func systemsOf(history []events.Event) (list []uuid.UUID) {
+	for _, e := range history {
+		if e.Entity == events.EntityPhoneSystem && !e.Deleted() {
+			list = append(list, e.System)
+		}
+	}
+	return list
 }
 
-// verify holds the live projection against the stream.
-func (s *stage) verify(systems ...uuid.UUID) rebuild.Comparison {
-	s.TB.Helper()
-	result, err := rebuild.Verify(s.TB.Context(), s.config(), systems...)
+// publishPoison publishes two messages that cannot be decoded.
+func (h *harness) publishPoison() {
+	h.Helper()
+	h.PublishRaw("phones.7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10.call", nil, "{")
+	h.PublishRaw("phones.nobody.fax", nil, "")
+}
+
+func (h *harness) rebuild(change ...func(*rebuild.Config)) rebuild.Result {
+	h.Helper()
+	config := h.config()
+	for _, apply := range change {
+		apply(&config)
+	}
+	result, err := rebuild.Run(h.Context(), config, true)
 	if err != nil {
-		s.TB.Fatal(err)
+		h.Fatal(err)
 	}
 	return result
 }
 
-// mustVerify fails where verification finds anything.
-func (s *stage) mustVerify(what string) {
-	s.TB.Helper()
-	if result := s.verify(); result.Differs() {
-		s.TB.Errorf("%s: %+v", what, result)
+// requireRebuilt rebuilds the projection and requires that nothing changes.
+func (h *harness) requireRebuilt(change ...func(*rebuild.Config)) rebuild.Result {
+	h.Helper()
+	want := h.Database.Projection(h.TB)
+	result := h.rebuild(change...)
+	if result.Comparison.Differs() {
+		h.Errorf("comparison = %+v, want no difference", result.Comparison)
 	}
+	h.RequireEqualTables("rebuilt", want)
+	return result
+}
+
+func (h *harness) rollback() rebuild.Result {
+	h.Helper()
+	result, err := rebuild.Rollback(h.Context(), h.config())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return result
+}
+
+func (h *harness) verify(systems ...uuid.UUID) rebuild.Comparison {
+	h.Helper()
+	result, err := rebuild.Verify(h.Context(), h.config(), systems...)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return result
+}
+
+// requireVerified fails the test if the live projection differs from the stream.
+func (h *harness) requireVerified(when string) {
+	h.Helper()
+	if result := h.verify(); result.Differs() {
+		h.Errorf("%s: comparison = %+v, want no difference", when, result)
+	}
+}
+
+// requireErrors requires of every operation an error that want accepts.
+func (h *harness) requireErrors(system uuid.UUID, want func(error) bool, operations ...string) {
+	h.Helper()
+	for _, operation := range operations {
+		var err error
+		switch operation {
+		case "rebuild":
+			_, err = rebuild.Run(h.Context(), h.config(), false)
+		case "verify":
+			_, err = rebuild.Verify(h.Context(), h.config())
+		case "repair":
+			_, err = rebuild.Repair(h.Context(), h.config(), system)
+		case "rollback":
+			_, err = rebuild.Rollback(h.Context(), h.config())
+		}
+		if err == nil || !want(err) {
+			h.Errorf("%s: error = %v", operation, err)
+		}
+	}
+}
+
+// callSIDRefused is refused by the constraint of refuseCalls.
+const callSIDRefused = "CArefused"
+
+// refuseCalls makes PostgreSQL refuse the calls of refusedCall.
+const refuseCalls = "alter table projection.call_log add constraint test_refusal check (call_sid <> '" + callSIDRefused + "')"
+
+func refusedCall(system uuid.UUID) *events.Call {
+	c := projectortest.Call(system, uuid.New())
+	c.CallSid = callSIDRefused
+	return c
+}
+
+// acceptCalls drops the constraint of refuseCalls in every schema.
+func (h *harness) acceptCalls() {
+	h.Helper()
+	h.Exec(`do $$ declare t regclass; begin
+		for t in select conrelid::regclass from pg_constraint where conname = 'test_refusal' loop
+			execute format('alter table %s drop constraint test_refusal', t);
+		end loop;
+	end $$`)
+}
+
+// retryDeadLetters requests a retry of every open dead letter and waits until none is requested.
+func (h *harness) retryDeadLetters() {
+	h.Helper()
+	h.Exec("update control.dead_letter set retry_requested_at = now() where resolution is null")
+	eventstest.Eventually(h.TB, "no requested retry", func() bool {
+		return h.QueryInt("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
+	})
+}
+
+// requireCount compares the only column of a query's only row with want.
+func (h *harness) requireCount(what string, want int64, query string, parameters ...any) {
+	h.Helper()
+	if got := h.QueryInt(query, parameters...); got != want {
+		h.Errorf("%s = %d, want %d", what, got, want)
+	}
+}
+
+func (h *harness) requireOpenDeadLetters(want int64) {
+	h.Helper()
+	h.requireCount("open dead letters", want, "select count(*) from control.dead_letter where resolution is null")
+}
+
+func (h *harness) requireCalls(want int64) {
+	h.Helper()
+	h.requireCount("calls", want, "select count(*) from projection.call_log")
+}
+
+func (h *harness) requireTranscriptTexts(want int64) {
+	h.Helper()
+	h.requireCount("transcript texts", want, "select count(*) from projection.transcript_text")
 }

@@ -1,63 +1,139 @@
 package rebuild_test
 
 import (
+	"context"
+	"errors"
+	"sync"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
-func (s *stage) rebuild(change ...func(*rebuild.Config)) rebuild.Result {
-	s.TB.Helper()
-	config := s.config()
-	for _, apply := range change {
-		apply(&config)
-	}
-	result, err := rebuild.Run(s.TB.Context(), config, true)
-	if err != nil {
-		s.TB.Fatal(err)
-	}
-	return result
-}
-
-// A generation that is built beside the live one has the same rows, position and ledger, and the projector goes on with it.
-func TestRun(t *testing.T) {
-	s := newStage(t)
-	s.StartProjector()
-	history := company(7, 800)
+func TestRun_GivesSameRowsAndProjectorContinues(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector()
+	history := sampleEvents(7, 300)
 	half := len(history) / 2
-	s.Publish(history[:half]...)
-	s.poison()
-	s.WaitUntilCaughtUp()
-	before := s.Database.Projection(t)
-	result := s.rebuild()
-	t.Logf("%+v", result)
-	if result.Comparison.Differs() || result.Messages != int64(half+2) {
-		t.Errorf("%+v", result)
+	h.Publish(history[:half]...)
+	h.publishPoison()
+	h.WaitUntilCaughtUp()
+	if got, want := h.requireRebuilt().Messages, int64(half+2); got != want {
+		t.Errorf("messages = %d, want %d", got, want)
 	}
-	s.RequireEqualTables("rebuilt", before)
-	s.Publish(history[half:]...)
-	s.WaitUntilCaughtUp()
-	if n := s.QueryInt("select count(*) from control.generation where state in ('live', 'previous')"); n != 2 {
-		t.Errorf("%d generations, want 2", n)
-	}
-	whole := s.Database.Projection(t)
-	if again := s.rebuild(); again.Comparison.Differs() {
-		t.Errorf("%+v", again)
-	}
-	s.RequireEqualTables("rebuilt again", whole)
+	h.Publish(history[half:]...)
+	h.WaitUntilCaughtUp()
+	h.requireCount("generations", 2, "select count(*) from control.generation where state in ('live', 'previous')")
+	h.requireRebuilt()
 }
 
-// Memory for a fraction of a partition gives the same rows, part by part.
-func TestRun_LittleMemory(t *testing.T) {
-	s := newStage(t)
-	s.StartProjector()
-	s.Publish(company(3, 300)...)
-	s.poison()
-	s.WaitUntilCaughtUp()
-	before := s.Database.Projection(t)
-	s.rebuild(func(c *rebuild.Config) { c.Memory = 1 })
-	s.RequireEqualTables("rebuilt", before)
-	if n := s.QueryInt("select max(part) from control.generation_part"); n == 0 {
-		t.Error("no partition was cut")
+func TestRun_LittleMemoryGivesSameRows(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector()
+	h.Publish(sampleEvents(3, 300)...)
+	h.publishPoison()
+	h.WaitUntilCaughtUp()
+	h.requireRebuilt(func(c *rebuild.Config) { c.Memory = 1 })
+	if n := h.QueryInt("select max(part) from control.generation_part"); n == 0 {
+		t.Error("highest part = 0, want several parts of a partition")
 	}
+}
+
+func TestRun_OtherOperationsAreRefusedMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector()
+	h.Publish(sampleEvents(11, 20)...)
+	h.WaitUntilCaughtUp()
+	busy := func(err error) bool { return errors.Is(err, rebuild.ErrBusy) }
+	h.rebuild(onStep(rebuild.StepPlan, func() {
+		var others sync.WaitGroup
+		for _, operation := range []string{"rebuild", "verify", "repair", "rollback"} {
+			others.Go(func() { h.requireErrors(uuid.New(), busy, operation) })
+		}
+		others.Wait()
+	}))
+}
+
+// A partition that no projector has claimed is built up to the stream's end.
+func TestRun_UnclaimedPartitions(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	history := sampleEvents(13, 200)
+	h.Publish(history[:len(history)/2]...)
+	h.publishPoison()
+	h.requireVerified("nothing claimed, nothing served")
+	h.rebuild()
+	stop := h.StartProjector()
+	h.Publish(history[len(history)/2:]...)
+	h.WaitUntilCaughtUp()
+	stop()
+	h.requireVerified("continued by a projector")
+	h.RequireReplayEquals(h.Database.Projection(t))
+}
+
+// A projector that claims a partition while it is built is behind the new generation at the switch. It must count no message twice.
+func TestRun_PartitionsClaimedMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.Publish(sampleEvents(13, 100)...)
+	h.publishPoison()
+	h.rebuild(onStep(rebuild.StepIndex, func() {
+		_, err := h.Pool.Exec(t.Context(), `
+			insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+			select p, $1, $2, 0, 1, to_timestamp(0), to_timestamp(0)
+			from generate_series(0, $3 - 1) p`, events.StreamName, h.StreamCreated(), h.Partitions)
+		if err != nil {
+			t.Error(err)
+		}
+	}))
+	stop := h.StartProjector()
+	h.WaitUntilCaughtUp()
+	stop()
+	h.requireVerified("claimed meanwhile")
+	h.RequireReplayEquals(h.Database.Projection(t))
+}
+
+func TestRun_EmptyStream(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.requireVerified("empty, unclaimed")
+	h.rebuild()
+	h.StartProjector()
+	eventstest.Eventually(t, "a watermark of every partition", func() bool {
+		return h.QueryInt("select count(*) from projection.position where watermark > to_timestamp(0)") == int64(h.Partitions)
+	})
+	h.requireVerified("empty, claimed")
+	h.rebuild()
+	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
+	h.WaitUntilCaughtUp()
+	h.requireCount("phone systems", 1, "select count(*) from projection.phone_system")
+}
+
+func TestRun_CanceledRunIsResumed(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector()
+	h.Publish(sampleEvents(19, 100)...)
+	h.WaitUntilCaughtUp()
+	want := h.Database.Projection(t)
+	for _, step := range []rebuild.Step{rebuild.StepFold, rebuild.StepIndex, rebuild.StepFollow, rebuild.StepSwitch} {
+		ctx, cancel := context.WithCancel(t.Context())
+		config := h.config()
+		smallParts(&config)
+		onStep(step, cancel)(&config)
+		if _, err := rebuild.Run(ctx, config, true); !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled at %s: error = %v, want %v", step, err, context.Canceled)
+		}
+	}
+	h.waitForNoOperation()
+	h.requireResumed()
+	h.RequireEqualTables("resumed", want)
+	h.requireNoLeftovers()
 }

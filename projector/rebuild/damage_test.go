@@ -1,0 +1,315 @@
+package rebuild_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events"
+	"callboard/projector/projectortest"
+	"callboard/projector/rebuild"
+)
+
+// table is a table of the projection as the catalog describes it.
+type table struct {
+	name    string
+	columns []column
+}
+
+type column struct {
+	Table, Name, Type string
+	Key               bool
+}
+
+// damageHarness has rows in every table, and no projector.
+type damageHarness struct {
+	*harness
+	tables []*table // without those whose rows do not follow from events
+}
+
+func newDamageHarness(t *testing.T) *damageHarness {
+	t.Helper()
+	h := &damageHarness{harness: newHarness(t)}
+	stop := h.StartProjector()
+	h.Publish(sampleEvents(29, 40)...)
+	h.WaitUntilCaughtUp()
+	stop()
+	rows, err := h.Pool.Query(t.Context(), `
+		select c.table_name::text, c.column_name::text, c.udt_name::text, k.column_name is not null
+		from information_schema.columns c
+		left join information_schema.table_constraints t
+		  on t.table_schema = c.table_schema and t.table_name = c.table_name and t.constraint_type = 'PRIMARY KEY'
+		left join information_schema.key_column_usage k
+		  on k.constraint_schema = t.constraint_schema and k.constraint_name = t.constraint_name and k.column_name = c.column_name
+		where c.table_schema = 'projection' and c.table_name not in ('generation', 'position', 'message_count')
+		order by c.table_name, c.ordinal_position`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := pgx.CollectRows(rows, pgx.RowToStructByPos[column])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range columns {
+		if len(h.tables) == 0 || h.tables[len(h.tables)-1].name != c.Table {
+			h.tables = append(h.tables, &table{name: c.Table})
+		}
+		last := h.tables[len(h.tables)-1]
+		last.columns = append(last.columns, c)
+	}
+	h.Exec("create schema backup")
+	for _, table := range h.tables {
+		if h.QueryInt("select count(*) from projection."+table.name) == 0 {
+			t.Fatalf("%s is empty", table.name)
+		}
+		h.Exec(fmt.Sprintf("create table backup.%[1]s as select * from projection.%[1]s", table.name))
+	}
+	return h
+}
+
+// restore undoes all changes of tables.
+func (h *damageHarness) restore(tables []*table) {
+	h.Helper()
+	var statements []string
+	for _, t := range tables {
+		statements = append(statements, fmt.Sprintf("delete from projection.%[1]s; insert into projection.%[1]s select * from backup.%[1]s", t.name))
+	}
+	h.Exec(strings.Join(statements, ";"))
+}
+
+// otherValue is an expression for another value of the column than a row has.
+func (c column) otherValue(tb testing.TB) string {
+	tb.Helper()
+	forms := map[string]string{
+		"uuid":        "gen_random_uuid()",
+		"text":        "coalesce(%s, '') || 'x'",
+		"int2":        "coalesce(%s, 0) + 1",
+		"int4":        "coalesce(%s, 0) + 1",
+		"int8":        "coalesce(%s, 0) + 1",
+		"float8":      "coalesce(%s, 0) + 0.001",
+		"bool":        "not %s",
+		"timestamptz": "coalesce(%s, now()) + interval '1 millisecond'",
+		"date":        "%s + 1",
+		"json":        "(coalesce(%s::text, '[]') || ' ')::json",
+		"bytea":       "coalesce(%s, '') || '\\x00'",
+		"_uuid":       "array_append(%s, gen_random_uuid())",
+	}
+	form, ok := forms[c.Type]
+	if !ok {
+		tb.Fatalf("%s.%s: no other value for type %s", c.Table, c.Name, c.Type)
+	}
+	if !strings.Contains(form, "%s") {
+		return form
+	}
+	return fmt.Sprintf(form, c.Name)
+}
+
+// keys are the names of the columns of the primary key.
+func (t *table) keys() (names []string) {
+	for _, c := range t.columns {
+		if c.Key {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// highest selects one row: the one with the highest value of a column, so that the other value of a key column is not another row's.
+// Rows with the same value are ordered by key.
+func (t *table) highest(selected string, c column) string {
+	order := c.Name
+	if c.Type == "json" {
+		order += "::text"
+	}
+	return fmt.Sprintf("select %[1]s from projection.%[2]s order by %[3]s is null, %[4]s desc, %[5]s limit 1",
+		selected, t.name, c.Name, order, strings.Join(t.keys(), ", "))
+}
+
+// change is a statement that changes a column of one row and returns the first column.
+func (t *table) change(tb testing.TB, c column) string {
+	return fmt.Sprintf("update projection.%s set %s = %s where ctid = (%s) returning %s::text",
+		t.name, c.Name, c.otherValue(tb), t.highest("ctid", c), t.columns[0].Name)
+}
+
+// remove is a statement that deletes one row.
+func (t *table) remove() string {
+	return fmt.Sprintf("delete from projection.%s where ctid = (%s)", t.name, t.highest("ctid", t.columns[0]))
+}
+
+// duplicate is a statement that inserts a copy of one row with another value of a column.
+func (t *table) duplicate(c column, value string) string {
+	var values []string
+	for _, other := range t.columns {
+		if other.Name == c.Name {
+			values = append(values, value)
+		} else {
+			values = append(values, other.Name)
+		}
+	}
+	return fmt.Sprintf("insert into projection.%s %s", t.name, t.highest(strings.Join(values, ", "), c))
+}
+
+// requireChanges verifies the projection and compares the changes found.
+func (h *damageHarness) requireChanges(what string, want []rebuild.Change) rebuild.Comparison {
+	h.Helper()
+	result := h.verify()
+	h.compareChanges(what, result, want)
+	return result
+}
+
+func (h *damageHarness) compareChanges(what string, result rebuild.Comparison, want []rebuild.Change) {
+	h.Helper()
+	compare := func(a, b rebuild.Change) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
+	slices.SortFunc(want, compare)
+	got := slices.SortedFunc(slices.Values(result.Changes), compare)
+	if !slices.Equal(got, want) || len(result.Unreadable) > 0 {
+		h.Errorf("%s: changes = %v, unreadable = %v, want %v and none", what, got, result.Unreadable, want)
+	}
+}
+
+// Key columns are changed one at a time. The other columns of a table are changed together if their index has a bit: the set of bits is
+// different for every column, so a difference that names the wrong column is found.
+func TestVerify_FindsWrongValueInEveryColumn(t *testing.T) {
+	t.Parallel()
+	h := newDamageHarness(t)
+	var rounds []func(i int, c column) bool
+	for i := range 64 {
+		if slices.ContainsFunc(h.tables, func(t *table) bool { return i < len(t.columns) && t.columns[i].Key }) {
+			rounds = append(rounds, func(j int, c column) bool { return c.Key && i == j })
+		}
+		if i < 6 {
+			rounds = append(rounds, func(j int, c column) bool { return !c.Key && (j+1)>>i&1 == 1 })
+		}
+	}
+	changed := make(map[string]bool)
+	for _, selects := range rounds {
+		var want []rebuild.Change
+		var damaged []*table
+		systems := make(map[string][]string)
+		for _, table := range h.tables {
+			damaged = append(damaged, table)
+			for i, c := range table.columns {
+				if !selects(i, c) {
+					continue
+				}
+				changed[c.Table+"."+c.Name] = true
+				systems[c.Table] = append(systems[c.Table], projectortest.QueryOne[string](h.Harness, table.change(t, c)))
+				if c.Key {
+					want = append(want, rebuild.Change{Table: c.Table, Kind: rebuild.KindMissing, Rows: 1}, rebuild.Change{Table: c.Table, Kind: rebuild.KindSurplus, Rows: 1})
+				} else {
+					want = append(want, rebuild.Change{Table: c.Table, Kind: rebuild.KindChanged, Column: c.Name, Rows: 1})
+				}
+			}
+		}
+		for _, d := range h.requireChanges("wrong values", want).Samples {
+			if d.Kind == rebuild.KindChanged && !slices.Contains(systems[d.Table], d.Key[0].Expected) {
+				t.Errorf("sample = %+v, want one of %v", d, systems[d.Table])
+			}
+		}
+		h.restore(damaged)
+	}
+	for _, table := range h.tables {
+		for _, c := range table.columns {
+			if !changed[c.Table+"."+c.Name] {
+				t.Errorf("%s.%s was not changed", c.Table, c.Name)
+			}
+		}
+	}
+	h.requireVerified("restored")
+}
+
+func TestVerify_FindsMissingAndSurplusRowsInEveryTable(t *testing.T) {
+	t.Parallel()
+	h := newDamageHarness(t)
+	each := func(kind rebuild.Kind, statement func(*table) string) {
+		t.Helper()
+		var want []rebuild.Change
+		for _, table := range h.tables {
+			h.Exec(statement(table))
+			want = append(want, rebuild.Change{Table: table.name, Kind: kind, Rows: 1})
+		}
+		h.requireChanges(string(kind), want)
+		// With memory for one row at a time, the result is the same.
+		config := h.config()
+		smallParts(&config)
+		result, err := rebuild.Verify(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.compareChanges(string(kind)+", one row at a time", result, want)
+		h.restore(h.tables)
+	}
+	each(rebuild.KindMissing, (*table).remove)
+	each(rebuild.KindSurplus, func(t *table) string { return t.duplicate(t.columns[0], "gen_random_uuid()") })
+	each(rebuild.KindSurplus, func(table *table) string {
+		last := slices.IndexFunc(table.columns, func(c column) bool { return c.Name == table.keys()[len(table.keys())-1] })
+		return table.duplicate(table.columns[last], table.columns[last].otherValue(t))
+	})
+	h.requireVerified("restored")
+}
+
+func TestVerify_FindsWrongMessageCounts(t *testing.T) {
+	t.Parallel()
+	h := newDamageHarness(t)
+	want := []rebuild.Change{{Table: "message_count", Kind: rebuild.KindChanged, Column: "counts", Rows: 1}}
+	const change = "update projection.message_count set %[1]s = %[1]s %[2]s 1 " +
+		"where entity = 'call' and partition = (select min(partition) from projection.message_count)"
+	for _, column := range []string{"read", "applied", "stale", "ignored", "dead"} {
+		h.Exec(fmt.Sprintf(change, column, "+"))
+		h.requireChanges(column, want)
+		h.Exec(fmt.Sprintf(change, column, "-"))
+	}
+	h.Exec("insert into projection.message_count values (1, 'fax', 1, 1, 0, 0, 0)")
+	h.requireChanges("unknown entity", want)
+	h.Exec("delete from projection.message_count where entity in ('fax', 'group')")
+	result := h.requireChanges("missing row", want)
+	if len(result.Samples) != 1 || result.Samples[0].Key[1].Expected != string(events.EntityGroup) {
+		t.Errorf("samples = %+v, want one of entity %s", result.Samples, events.EntityGroup)
+	}
+	h.rebuild()
+	h.requireVerified("rebuilt")
+}
+
+func TestRepair_RestoresRowsOfOneSystem(t *testing.T) {
+	t.Parallel()
+	h := newDamageHarness(t)
+	want := h.Database.Projection(t)
+	for _, table := range h.tables {
+		h.Exec(table.change(t, table.columns[len(table.columns)-1]))
+		h.Exec(table.duplicate(table.columns[0], "'00000000-0000-4000-8000-000000000001'::uuid"))
+		h.Exec(table.remove())
+	}
+	stop := h.StartProjector()
+	var damaged []uuid.UUID
+	for _, d := range h.verify().Samples {
+		if !slices.Contains(damaged, d.System) {
+			damaged = append(damaged, d.System)
+		}
+	}
+	for _, system := range damaged {
+		if result := h.verify(system); !result.Differs() {
+			t.Errorf("%s before its repair: verified", system)
+		}
+		result, err := rebuild.Repair(t.Context(), h.config(), system)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if calls := h.QueryInt("select count(*) from projection.call_log where system_id = $1", system); result.Rows < calls {
+			t.Errorf("rows = %d, want at least the %d calls", result.Rows, calls)
+		}
+		if result := h.verify(system); result.Differs() {
+			t.Errorf("%s after its repair: %+v", system, result)
+		}
+	}
+	h.RequireEqualTables("repaired", want)
+	h.requireVerified("repaired")
+	h.Publish(sampleEvents(30, 60)...)
+	h.WaitUntilCaughtUp()
+	stop()
+	h.requireVerified("the projector continued")
+	h.RequireReplayEquals(h.Database.Projection(t))
+}

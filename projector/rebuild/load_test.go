@@ -1,0 +1,180 @@
+package rebuild_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// startLoad publishes sample events as fast as the projector applies them. stop returns when publishing has ended.
+func (h *harness) startLoad(seed uint64) (stop func()) {
+	h.Helper()
+	ctx, cancel := context.WithCancel(h.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ; ctx.Err() == nil; seed++ {
+			for portion := range slices.Chunk(sampleEvents(seed, 60), 100) {
+				if err := h.Publisher.Publish(h.Context(), portion...); err != nil {
+					h.Errorf("publish: %v", err)
+					return
+				}
+				if !h.waitForProjector(ctx) {
+					return
+				}
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+// waitForProjector waits until every position is within 500 messages of the stream's end. It returns false if ctx ends.
+func (h *harness) waitForProjector(ctx context.Context) bool {
+	info, err := h.Stream.Info(h.Context())
+	if err != nil {
+		h.Errorf("stream: %v", err)
+		return false
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var behind bool
+		err := h.Pool.QueryRow(h.Context(), "select min(sequence) < $1 from projection.position", int64(info.State.LastSeq)-500).Scan(&behind)
+		if err != nil {
+			h.Errorf("position: %v", err)
+			return false
+		}
+		if !behind {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+}
+
+// reader reads a phone system's calls and watermark in one statement, as the reader program does.
+type reader struct {
+	testing.TB
+	pool      *pgxpool.Pool
+	system    uuid.UUID
+	watermark time.Time
+	updated   map[uuid.UUID]time.Time // by call
+	found     bool                    // the phone system
+	responses int
+}
+
+const readCallsSQL = `
+	select coalesce(w.watermark, 'epoch'), c.id, c.updated_at
+	from projection.phone_system s
+	left join projection.position w on w.partition = s.partition
+	left join projection.call_log c on c.system_id = s.id
+	where s.id = $1`
+
+// read compares a response with the one before: the watermark does not go back, and no row appears behind it.
+func (r *reader) read(ctx context.Context) error {
+	rows, err := r.pool.Query(ctx, readCallsSQL, r.system)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	now := make(map[uuid.UUID]time.Time)
+	watermark := r.watermark
+	found := false
+	for rows.Next() {
+		var id *uuid.UUID
+		var updated *time.Time
+		if err := rows.Scan(&watermark, &id, &updated); err != nil {
+			return err
+		}
+		found = true
+		if id != nil {
+			now[*id] = *updated
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if !found && r.found {
+		return errors.New("the phone system is gone")
+	}
+	if watermark.Before(r.watermark) {
+		r.Errorf("watermark = %v, was %v before", watermark, r.watermark)
+	}
+	for id, updated := range now {
+		if before, known := r.updated[id]; updated.Before(r.watermark) && (!known || !before.Equal(updated)) {
+			r.Errorf("call %s: updated at %v, behind the watermark %v; was known = %t, at %v", id, updated, r.watermark, known, before)
+		}
+	}
+	r.watermark, r.updated, r.found = watermark, now, found
+	r.responses++
+	return nil
+}
+
+// startReaders reads each phone system every millisecond. stop fails the test if one of them got no response.
+func (h *harness) startReaders(systems ...uuid.UUID) (stop func()) {
+	h.Helper()
+	pool := h.RolePool("callboard_reader", nil)
+	ctx, cancel := context.WithCancel(h.Context())
+	var running sync.WaitGroup
+	readers := make([]*reader, len(systems))
+	for i, system := range systems {
+		r := &reader{TB: h.TB, pool: pool, system: system}
+		readers[i] = r
+		running.Go(func() {
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			for ; ctx.Err() == nil; <-tick.C {
+				if err := r.read(h.Context()); err != nil {
+					h.Errorf("read: %v", err)
+					return
+				}
+			}
+		})
+	}
+	return func() {
+		h.Helper()
+		cancel()
+		running.Wait()
+		for _, r := range readers {
+			if r.responses == 0 {
+				h.Errorf("phone system %s: responses = 0", r.system)
+			}
+		}
+	}
+}
+
+// Publishers, readers and the projector continue during a rebuild and a rollback.
+func TestRun_UnderLoad(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	stopProjector := h.StartProjector()
+	first, second := sampleEvents(41, 300), sampleEvents(200, 60) // the load publishes the second again, as stale events
+	h.Publish(first[:len(first)/2]...)
+	h.Publish(second[:len(second)/2]...)
+	h.WaitUntilCaughtUp()
+	stopReaders := h.startReaders(append(systemsOf(first)[:2], systemsOf(second)[:2]...)...)
+	stopLoad := h.startLoad(200)
+	h.Publish(first[len(first)/2:]...)
+	if result := h.rebuild(); result.Comparison.Differs() {
+		t.Errorf("comparison = %+v, want no difference", result.Comparison)
+	}
+	h.requireVerified("after the switch")
+	h.rollback()
+	h.requireVerified("after the rollback")
+	stopLoad()
+	h.WaitUntilCaughtUp()
+	stopReaders()
+	stopProjector()
+	h.RequireReplayEquals(h.Database.Projection(t))
+}
