@@ -97,7 +97,7 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 
 func companyHistory() []events.Event {
 	company := sample.New(sample.Config{Seed: 7, Systems: 6, Calls: 1500, Days: 20, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
-	return slices.AppendSeq(slices.Collect(company.Directory()), company.History())
+	return slices.Collect(company.Events())
 }
 
 // life is how long a process takes on this machine to start and to apply a few events: a kill within it comes at any point.

@@ -99,12 +99,7 @@ func historyEnd() time.Time { return time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 // companyEvents yields all that a company publishes: its directory, its history, and live calls without end.
 func companyEvents(company *sample.Company) iter.Seq[events.Event] {
 	return func(yield func(events.Event) bool) {
-		for e := range company.Directory() {
-			if !yield(e) {
-				return
-			}
-		}
-		for e := range company.History() {
+		for e := range company.Events() {
 			if !yield(e) {
 				return
 			}

@@ -18,13 +18,7 @@ func TestCallLogs_PageByPage(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	company := sample.New(sample.Config{Seed: 3, Systems: 3, Calls: 300, Days: 10, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
-	var list []events.Event
-	for e := range company.Directory() {
-		list = append(list, e)
-	}
-	for e := range company.History() {
-		list = append(list, e)
-	}
+	list := slices.Collect(company.Events())
 	h.apply(list...)
 	want := remainingCalls(list)
 	for _, system := range company.Systems() {

@@ -22,7 +22,7 @@ func TestImports(t *testing.T) { eventstest.Imports(t) }
 func digest(t *testing.T, config Config) string {
 	t.Helper()
 	h := sha256.New()
-	for e := range New(config).all() {
+	for e := range New(config).Events() {
 		m, err := events.Encode(e)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", e.ID, err, m.Data)

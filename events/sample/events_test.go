@@ -112,7 +112,7 @@ func TestHistory_References(t *testing.T) {
 	t.Parallel()
 	for _, config := range []Config{{Seed: 5, Systems: 9, Calls: 8000}, {Seed: 6, Systems: 1, Calls: 9000, Days: 2}} {
 		c := newChecker(t)
-		for e := range New(config).all() {
+		for e := range New(config).Events() {
 			c.check(e)
 		}
 		c.checkEnd()
@@ -150,7 +150,7 @@ func TestHistory_HasAllFeatures(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
 	sids, published := map[string]bool{}, map[uuid.UUID]bool{}
-	for e := range New(Config{Seed: 8, Systems: 8, Calls: 20000}).all() {
+	for e := range New(Config{Seed: 8, Systems: 8, Calls: 20000}).Events() {
 		for _, name := range features(e) {
 			found[name] = true
 		}

@@ -181,7 +181,7 @@ func TestLive(t *testing.T) {
 	t.Parallel()
 	c := New(Config{Seed: 1, Calls: 500})
 	checker := newChecker(t)
-	for e := range c.all() {
+	for e := range c.Events() {
 		checker.check(e)
 	}
 	before := len(checker.owners)

@@ -26,7 +26,7 @@ func (c *Counts) add(batch ...events.Event) {
 // Count counts what Publish publishes. It needs about a hundredth of the time.
 func Count(company *Company) Counts {
 	var total Counts
-	for e := range company.all() {
+	for e := range company.Events() {
 		total.add(e)
 	}
 	return total
@@ -56,8 +56,8 @@ func Publish(
 	return done, nil
 }
 
-// all yields the directory, then the history.
-func (c *Company) all() iter.Seq[events.Event] {
+// Events yields Directory, then History.
+func (c *Company) Events() iter.Seq[events.Event] {
 	return func(yield func(events.Event) bool) {
 		for _, part := range []iter.Seq[events.Event]{c.Directory(), c.History()} {
 			for e := range part {
@@ -73,7 +73,7 @@ func (c *Company) all() iter.Seq[events.Event] {
 func (c *Company) batches(size int) iter.Seq[[]events.Event] {
 	return func(yield func([]events.Event) bool) {
 		batch := make([]events.Event, 0, size)
-		for e := range c.all() {
+		for e := range c.Events() {
 			if batch = append(batch, e); len(batch) == size {
 				if !yield(batch) {
 					return

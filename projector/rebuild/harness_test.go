@@ -61,7 +61,7 @@ func onStep(step rebuild.Step, work func()) func(*rebuild.Config) {
 // sampleEvents is a history with all entities.
 func sampleEvents(seed uint64, calls int) []events.Event {
 	c := sample.New(sample.Config{Seed: seed, Systems: 6, Calls: calls, Days: 20, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
-	return slices.AppendSeq(slices.Collect(c.Directory()), c.History())
+	return slices.Collect(c.Events())
 }
 
 // systemsOf returns the phone systems of a history.

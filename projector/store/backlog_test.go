@@ -82,10 +82,7 @@ func publish(b *testing.B, js jetstream.JetStream, n int) {
 	b.Helper()
 	company := sample.New(sample.Config{Seed: 1, Systems: 40, Calls: n})
 	list := make([]events.Event, 0, n)
-	for e := range company.Directory() {
-		list = append(list, e)
-	}
-	for e := range company.History() {
+	for e := range company.Events() {
 		if len(list) == n {
 			break
 		}
