@@ -47,7 +47,7 @@ func (b *build) path(tb testing.TB, name string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.dir == "" {
-		dir, err := os.MkdirTemp("", "callboard-fault-")
+		dir, err := os.MkdirTemp("", "callboard-fault-") //nolint:usetesting // other tests use the programs too
 		if err != nil {
 			tb.Fatal(err)
 		}

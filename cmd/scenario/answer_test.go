@@ -93,7 +93,7 @@ func (h *harness) checkContract(method, url string, response *http.Response, bod
 	}
 	err := h.contract.Check(docstest.Response{Method: method, Path: path, Status: response.StatusCode, Header: header, Body: body})
 	if err != nil {
-		h.Errorf("%s %.300s: status %d is not in the contract: %v\n%.2000s", method, url, response.StatusCode, err, body)
+		h.Errorf("%s %.300s: the contract does not allow the response with status %d: %v\n%.2000s", method, url, response.StatusCode, err, body)
 	}
 }
 

@@ -19,7 +19,7 @@ func callRowInFull(f *fixture) {
 	f.expectJSON(f.key, f.harbourPath("/call-logs?callSid="+fullSid), "data.1", f.callRow())
 }
 
-func callRowOfNothing(f *fixture) {
+func callRowOfEmptyCall(f *fixture) {
 	o := f.ownSystem()
 	want := fields{
 		"id": o.call, "phoneSystemId": o.system, "callSid": o.latest.CallSid, "parentCallSid": nil, "direction": "internal", "status": "no-answer",
@@ -147,10 +147,6 @@ func transcriptRemoved(f *fixture) {
 	}
 }
 
-func removalAdvances(o *ownSystem) []events.Event {
-	return []events.Event{o.transcript("completed", "One."), o.transcript("removed", "")}
-}
-
 // terminal checks that only a text ends a status.
 func terminal(status, shows string) func(*fixture) {
 	steps := []transcriptStep{{status, "", shows, nil}}
@@ -168,11 +164,11 @@ func unavailableIsTerminal() func(*fixture) {
 	return each(terminal("skipped", "unavailable"), transcribes(removed...))
 }
 
-func unavailableMeans() func(*fixture) {
+func unavailableStatus() func(*fixture) {
 	return each(
 		transcribes(transcriptStep{"skipped", "", "unavailable", nil}),
 		transcribes(transcriptStep{"completed", "One.", "completed", "One."}, transcriptStep{"removed", "", "unavailable", nil}),
-		callRowOfNothing,
+		callRowOfEmptyCall,
 	)
 }
 

@@ -69,7 +69,7 @@ func newInstallation(t *testing.T) *installation {
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", i.programs+string(filepath.Separator),
 		"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("build: %v\n%s", err, out)
 	}
 	return i
 }

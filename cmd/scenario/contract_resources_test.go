@@ -33,7 +33,7 @@ func resourceSections() []section {
 		}},
 		{"Call log, list row", []rule{
 			{name: "every field", prove: callRowInFull},
-			{name: "every nullable field is null where it is not known", prove: callRowOfNothing},
+			{name: "every nullable field is null where it is not known", prove: callRowOfEmptyCall},
 			{name: "direction is inbound, outbound or internal", prove: callDirections()},
 			{name: "status is the call status", prove: callStatuses()},
 			{name: "outcome is for example answered, missed, abandoned, voicemail or transferred", prove: callOutcomes()},
@@ -43,13 +43,13 @@ func resourceSections() []section {
 		}},
 		{"Call log, detail", []rule{
 			{name: "all list-row fields, transcribedText and transcriptionStatus", prove: callDetailInFull},
-			{name: "transcribedText is null when no transcript is stored", prove: unavailableMeans()},
+			{name: "transcribedText is null when no transcript is stored", prove: unavailableStatus()},
 			{name: "completed text can be empty", prove: transcribes(transcriptStep{"completed", "", "completed", ""})},
 			{name: "a removed transcript reads unavailable though transcription once finished", prove: transcriptRemoved},
 		}},
 		{"Call log report row", []rule{
 			{name: "every field, in its shape", prove: reportRowInFull},
-			{name: "every field is present and null on a row that has none", prove: reportRowOfNothing},
+			{name: "every field is present and null on a row that has none", prove: reportRowOfEmptyCall},
 			{name: "legs of one call share a callSid and are rows of their own", prove: legsInReports},
 			{name: "conversionValue is a decimal string, not a number", prove: conversionValues},
 			{name: "category is {code, label} or null", prove: reportMembers("category")},

@@ -53,7 +53,7 @@ func dimensionFamilies(names ...string) func(*fixture) {
 func generatedAt(f *fixture) {
 	snapshot := f.mustGet(f.key, f.harbourPath(dimensionsPath))
 	if text, ok := snapshot["generatedAt"].(string); !ok || !dateTimeForm.MatchString(text) {
-		f.Errorf("generatedAt is %v", snapshot["generatedAt"])
+		f.Errorf("generatedAt = %v, want a time", snapshot["generatedAt"])
 	}
 	f.equalJSON("the members", memberNames(snapshot), memberNames(map[string]any(f.dimensions().and(fields{"generatedAt": nil}))))
 }
@@ -235,13 +235,13 @@ func identicalSnapshots(f *fixture) {
 		a := o.get(o.key, o.path(dimensionsPath))
 		stamp := fmt.Sprintf(`"generatedAt":%q`, a.body["generatedAt"])
 		if !strings.Contains(a.text, stamp) {
-			f.Fatalf("no generatedAt in %s", a.text)
+			f.Fatalf("the snapshot has no generatedAt: %s", a.text)
 		}
 		return strings.Replace(a.text, stamp, "", 1)
 	}
 	first, other, again := snapshot("Front"), snapshot("Back"), snapshot("Front")
 	if first == other || first != again {
-		f.Errorf("%s\n%s\n%s", first, other, again)
+		f.Errorf("the third snapshot = %s, want the first: %s, and not the second: %s", again, first, other)
 	}
 }
 

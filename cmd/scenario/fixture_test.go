@@ -150,16 +150,16 @@ func (f *fixture) history() []events.Event {
 	bare := &events.Call{ID: f.bare, PhoneSystemID: f.harbour, Version: 1, CallSid: bareSid, Direction: "internal", Status: "no-answer", From: "101", To: "102", CreatedAt: day(4)}
 	leg := call(f.harbour, f.leg, 1)
 	leg.CallSid, leg.ParentCallSid, leg.CreatedAt = fullSid, events.Some(bareSid), day(6)
-	words := transcript(f.harbour, f.full, 1, "completed", "Good morning. \"Hi\", two\nlines.")
-	words.Turns = []events.Turn{
+	fullTranscript := transcript(f.harbour, f.full, 1, "completed", "Good morning. \"Hi\", two\nlines.")
+	fullTranscript.Turns = []events.Turn{
 		{Text: "Good morning.", Speaker: events.Speaker{Kind: "role", Role: "agent"}, StartSeconds: events.Some(0.5), EndSeconds: events.Some(2.25), Confidence: events.Some(0.98)},
 		{Text: "\"Hi\", two", Speaker: events.Speaker{Kind: "numbered", Ordinal: events.Some[int64](2)}},
 		{Text: "lines.", Speaker: events.Speaker{Kind: "unattributed"}},
 	}
-	ofMessage := &events.Transcript{PhoneSystemID: f.harbour, VoicemailID: events.Some(f.message), Version: 1, Status: "completed", Text: events.Some("Please call back.")}
+	messageTranscript := &events.Transcript{PhoneSystemID: f.harbour, VoicemailID: events.Some(f.message), Version: 1, Status: "completed", Text: events.Some("Please call back.")}
 	audio := recording(f.harbour, uuid.Nil, messageRecording, 1, events.RecordingReady)
 	audio.CallID, audio.VoicemailID, audio.Audio.Key = events.Null[uuid.UUID]{}, events.Some(f.message), "message.wav"
-	return changed(full, bare, leg, words, ofMessage, audio,
+	return changed(full, bare, leg, fullTranscript, messageTranscript, audio,
 		recording(f.harbour, f.full, fullRecording, 1, events.RecordingReady), recording(f.harbour, f.bare, processingRecording, 1, events.RecordingProcessing),
 		recording(f.harbour, f.leg, lostRecording, 1, events.RecordingUnavailable),
 		&events.Analysis{

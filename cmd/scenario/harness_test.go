@@ -150,7 +150,7 @@ func (h *harness) applyEdited(e events.Event, old, replacement string) {
 		h.Fatal(err)
 	}
 	if !bytes.Contains(m.Data, []byte(old)) {
-		h.Fatalf("%s is not in %s", old, m.Data)
+		h.Fatalf("the event has no %s: %s", old, m.Data)
 	}
 	data := bytes.ReplaceAll(m.Data, []byte(old), []byte(replacement))
 	if _, err := h.JetStream.PublishMsg(h.Context(), &nats.Msg{Subject: m.Subject, Header: m.Header, Data: data}); err != nil {

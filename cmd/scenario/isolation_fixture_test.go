@@ -149,9 +149,9 @@ func (t tenant) states() []events.State {
 	// These refer to another tenant's data, which must not be served.
 	c.CallGroupID, c.FromExtensionID = events.Some(t.referenced().id(callGroupObject)), events.Some(t.referenced().id(extensionObject))
 	a.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(t.referenced().id(representativeObject))}
-	words := transcript(t.system(), c.ID, 1, "completed", t.mark())
-	words.Turns = []events.Turn{{Text: t.mark(), Speaker: events.Speaker{Kind: "unattributed"}}}
-	return append(t.directory(0, 1), c, a, words, t.voicemail(0, 1), t.recording(callRecording, 1), t.recording(voicemailRecording, 1),
+	text := transcript(t.system(), c.ID, 1, "completed", t.mark())
+	text.Turns = []events.Turn{{Text: t.mark(), Speaker: events.Speaker{Kind: "unattributed"}}}
+	return append(t.directory(0, 1), c, a, text, t.voicemail(0, 1), t.recording(callRecording, 1), t.recording(voicemailRecording, 1),
 		&events.Transcript{PhoneSystemID: t.system(), VoicemailID: events.Some(t.id(voicemailObject)), Version: 1, Status: "completed", Text: name},
 		&events.Representative{ID: t.id(representativeObject), PhoneSystemID: t.system(), Version: 1, Name: t.mark(), Status: "active", UpdatedAt: day(1)},
 		t.definition("category"), t.definition("overall_sentiment"))

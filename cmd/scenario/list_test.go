@@ -184,7 +184,7 @@ func singleRows(f *fixture) {
 		rows := f.get(f.key, list)
 		index := slices.Index(rows.ids(), id)
 		if index < 0 {
-			f.Errorf("%s is not in %s", id, rows.text)
+			f.Errorf("the list lacks %s: %s", id, rows.text)
 			continue
 		}
 		detail := f.mustGet(f.key, f.example(o))

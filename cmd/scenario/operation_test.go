@@ -99,17 +99,6 @@ func operations() []operation {
 
 func isReport(o operation) bool { return strings.Contains(o.path, "/call-log-reports") }
 
-// standardLists returns the paths of the paginated lists below a phone system's.
-func standardLists() []string {
-	var lists []string
-	for _, o := range operations() {
-		if o.scope != "" && strings.HasPrefix(o.id, "list") && !isReport(o) {
-			lists = append(lists, strings.TrimPrefix(o.path, "/{phoneSystemId}"))
-		}
-	}
-	return lists
-}
-
 // details returns the operations that answer with one row.
 func details() []operation {
 	return slices.DeleteFunc(operations(), func(o operation) bool {

@@ -78,10 +78,10 @@ func (h *harness) fetchAudio(link map[string]any) answer {
 func linkMembers(f *fixture) {
 	link := f.signedURL(f.key, f.harbour, fullRecording)
 	if expires, ok := link["expiresAt"].(string); !ok || !dateTimeForm.MatchString(expires) {
-		f.Errorf("expiresAt is %v", link["expiresAt"])
+		f.Errorf("expiresAt = %v, want a time", link["expiresAt"])
 	}
 	if url, ok := link["url"].(string); !ok || !strings.HasPrefix(url, f.api.URL+"/") {
-		f.Errorf("url is %v", link["url"])
+		f.Errorf("url = %v, want one of %s", link["url"], f.api.URL)
 	}
 	f.equalJSON("the members", memberNames(link), []string{"expiresAt", "url"})
 }

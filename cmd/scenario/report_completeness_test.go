@@ -56,7 +56,7 @@ func TestReports_FinishedWindowsAreComplete(t *testing.T) {
 			t.Errorf("row by updatedAt = %s, want %s", byUpdated.rows[id], row)
 		}
 		if byCreated.rows[id] == "" {
-			t.Errorf("by createdAt: %s is missing", id)
+			t.Errorf("no window by createdAt has %s", id)
 		}
 	}
 	for _, c := range consumers {
@@ -300,7 +300,7 @@ func (c *consumer) page(ctx context.Context, values url.Values) (page windowPage
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	if response.StatusCode != http.StatusOK {
-		return page, fmt.Errorf("%s: %s", target, response.Status)
+		return page, fmt.Errorf("%s: status = %s, want 200", target, response.Status)
 	}
 	if page.completeThrough, err = time.Parse(time.RFC3339, response.Header.Get("Data-Complete-Through")); err != nil {
 		return page, err

@@ -86,7 +86,7 @@ func reportRowInFull(f *fixture) {
 	f.equalReportRow(f.reportRowOf(f.key, f.harbour, f.full), f.reportRow())
 }
 
-func reportRowOfNothing(f *fixture) {
+func reportRowOfEmptyCall(f *fixture) {
 	o := f.ownSystem()
 	o.equalReportRow(o.reportRowOf(o.key, o.system, o.call), o.emptyReportRow())
 }

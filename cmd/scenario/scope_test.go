@@ -184,7 +184,7 @@ func noAudioInReports(f *fixture) {
 	for _, path := range []string{"/call-log-reports?" + wholeWindow, "/call-log-reports?" + wholeWindow + "&includeTranscripts=true", dimensionsPath} {
 		a := f.get(f.key, f.harbourPath(path))
 		if a.status != 200 {
-			f.Fatalf("%s: %s", path, a.outcome())
+			f.Fatalf("%s: outcome = %s, want 200", path, a.outcome())
 		}
 		for _, trace := range []string{"://", ".wav", "audio", "a.wav", "expiresAt", `"url"`, fullAudio} {
 			if strings.Contains(a.text, trace) {

@@ -188,7 +188,7 @@ func (o *ownSystem) topologyEntity(path, status, n string) events.Event {
 	}[path])
 }
 
-func topologyPaths() []string {
+func topologyLists() []string {
 	return []string{"/phones", "/phone-numbers", "/extensions", "/call-groups", "/call-menus"}
 }
 
@@ -196,7 +196,7 @@ func topologyPaths() []string {
 func everyLifecycleState(f *fixture) {
 	o := f.ownSystem()
 	states := []string{"active", "inactive", "released", "archived", "future"}
-	for _, path := range topologyPaths() {
+	for _, path := range topologyLists() {
 		var list []events.Event
 		for i, status := range states {
 			list = append(list, o.topologyEntity(path, status, strconv.Itoa(100+i)))
@@ -229,7 +229,7 @@ func counted(values []string) map[string]int {
 // exactFilters checks that filters match neither prefixes, nor other cases, nor patterns.
 func exactFilters(f *fixture) {
 	o := f.ownSystem()
-	for _, path := range topologyPaths() {
+	for _, path := range topologyLists() {
 		o.apply(o.topologyEntity(path, "active", "10"), o.topologyEntity(path, "active2", "101"), o.topologyEntity(path, "Active", "1"))
 	}
 	for _, f := range []struct{ path, filter, value string }{

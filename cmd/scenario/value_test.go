@@ -128,8 +128,8 @@ func identifiersAreUUIDs(f *fixture) {
 
 // nullsArePresent checks that rows with few values have the members of rows with all values.
 func nullsArePresent(f *fixture) {
-	callRowOfNothing(f)
-	reportRowOfNothing(f)
+	callRowOfEmptyCall(f)
+	reportRowOfEmptyCall(f)
 	for _, pair := range [][2]string{
 		{"/phones/" + f.base.String(), "/phones/" + f.handset.String()},
 		{"/phone-numbers/" + f.mainNumber.String(), "/phone-numbers/" + f.releasedNumber.String()},
