@@ -145,9 +145,9 @@ func peakHeap(calls int) uint64 {
 
 // It measures the heap and therefore does not run in parallel.
 func TestHistory_Memory(t *testing.T) {
-	few, many := peakHeap(10_000), peakHeap(100_000)
+	few, many := peakHeap(5_000), peakHeap(50_000)
 	if many > few+few/2 {
-		t.Errorf("heap of 100,000 calls = %d kB, want about the %d kB of 10,000", many>>10, few>>10)
+		t.Errorf("heap of 50,000 calls = %d kB, want about the %d kB of 5,000", many>>10, few>>10)
 	}
 }
 
