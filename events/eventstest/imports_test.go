@@ -1,6 +1,7 @@
 package eventstest
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -95,3 +96,80 @@ func TestImportFaults(t *testing.T) {
 }
 
 func TestImports(t *testing.T) { Imports(t) }
+
+// Each folder with Go code needs a row and a test that calls Imports. Each folder in the table must exist, and each import that a row
+// allows must be used.
+func TestImportTable_MatchesTheTree(t *testing.T) {
+	root := filepath.Join("..", "..")
+	document, err := os.ReadFile(filepath.Join(root, importTableFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := parseImportTable(string(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := goFolders(t, root)
+	for _, folder := range folders {
+		if _, ok := table[folder]; !ok {
+			t.Errorf("no row for %s in %s's table", folder, importTableFile)
+		}
+		if !hasImportsTest(t, filepath.Join(root, folder)) {
+			t.Errorf("%s has no TestImports: add one that calls eventstest.Imports", folder)
+		}
+	}
+	for folder, allowed := range table {
+		if !slices.Contains(folders, folder) {
+			t.Errorf("%s's table has a row for %s, which has no Go code", importTableFile, folder)
+			continue
+		}
+		used, err := importedFolders(filepath.Join(root, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pattern := range allowed {
+			if pattern != "..." && !slices.ContainsFunc(used, allowedImports{pattern}.contains) {
+				t.Errorf("%s's table allows %s to import %s, which it does not", importTableFile, folder, pattern)
+			}
+		}
+	}
+}
+
+// goFolders returns the folders of this module that have Go files, as the table names them.
+func goFolders(t *testing.T, root string) []string {
+	t.Helper()
+	var folders []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(path, "go.mod")); path != root && (err == nil || strings.HasPrefix(entry.Name(), ".")) {
+			return filepath.SkipDir
+		}
+		if files, err := filepath.Glob(filepath.Join(path, "*.go")); err != nil || len(files) == 0 {
+			return err
+		}
+		folder, err := filepath.Rel(root, path)
+		folders = append(folders, filepath.ToSlash(folder))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folders
+}
+
+func hasImportsTest(t *testing.T, dir string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(name string) bool {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(content), "\nfunc TestImports(t *testing.T)")
+	})
+}
