@@ -87,3 +87,5 @@ func TestCheckStream(t *testing.T) {
 		}
 	}
 }
+
+func TestImports(t *testing.T) { eventstest.Imports(t) }

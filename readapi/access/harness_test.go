@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
+	"callboard/events/eventstest"
 	"callboard/schema/schematest"
 )
 
@@ -79,3 +80,5 @@ func (h *harness) exec(sql string, arguments ...any) {
 func minimalRequest() Request {
 	return Request{Name: "test", Grant: Grant{Kind: GrantSystem, ID: uuid.New()}, Scopes: []Scope{ScopeCalls}}
 }
+
+func TestImports(t *testing.T) { eventstest.Imports(t) }

@@ -10,7 +10,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// bucket signs links with Signature Version 4.
+// bucket signs links to objects of an S3 bucket with Signature Version 4.
 type bucket struct {
 	bucketLocation
 	client *minio.Client
@@ -20,7 +20,7 @@ func newBucket(at bucketLocation) (*bucket, error) {
 	client, err := minio.New(at.host, &minio.Options{
 		Creds:        bucketCredentials(),
 		Secure:       at.secure,
-		Region:       at.region, // which would be asked for otherwise
+		Region:       at.region, // without it the client would ask the server
 		BucketLookup: at.style,
 	})
 	if err != nil {
@@ -29,8 +29,8 @@ func newBucket(at bucketLocation) (*bucket, error) {
 	return &bucket{at, client}, nil
 }
 
-// bucketCredentials come from the environment, a credentials file or the machine's role. A link dies with the credentials that
-// signed it, so those of a role are renewed while a link of theirs still lives its whole life.
+// bucketCredentials takes credentials from the environment, a credentials file or the machine's role. A link expires with the
+// credentials that signed it, so those of a role are renewed early enough for a link's whole lifetime.
 func bucketCredentials() *credentials.Credentials {
 	return credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{},
@@ -39,7 +39,7 @@ func bucketCredentials() *credentials.Credentials {
 	})
 }
 
-// Sign implements [Store]. When the link expires is read from what was signed, so that the two can't differ.
+// Sign implements [Store]. The expiry is computed from the signed URL, so that the two cannot differ.
 func (b *bucket) Sign(ctx context.Context, o Object) (Link, error) {
 	signed, err := b.client.PresignedGetObject(ctx, b.name, b.prefix+o.Key, Lifetime, url.Values{
 		"response-content-type":        {o.mediaType()},

@@ -21,8 +21,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// s3 is a real S3 server, behind an address that counts what reaches it.
-type s3 struct {
+// s3Server is a real S3 server behind a proxy that counts requests.
+type s3Server struct {
 	testing.TB
 	url      string
 	requests atomic.Int64
@@ -33,8 +33,8 @@ const (
 	secretKey = "bucket-secret"
 )
 
-// newS3 starts a server whose only account is this process's, and makes the bucket "calls".
-func newS3(t *testing.T) *s3 {
+// newS3 starts a server with one account, whose credentials are set in the environment, and with the bucket "calls".
+func newS3(t *testing.T) *s3Server {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
@@ -42,7 +42,7 @@ func newS3(t *testing.T) *s3 {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "socket")
 	startS3(t, dir, socket)
-	s := &s3{TB: t}
+	s := &s3Server{TB: t}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
@@ -50,7 +50,7 @@ func newS3(t *testing.T) *s3 {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			s.requests.Add(1)
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", "s3"
-			r.Out.Host = r.In.Host // which is signed
+			r.Out.Host = r.In.Host // the signature covers it
 		},
 		Transport: transport,
 	})
@@ -59,7 +59,7 @@ func newS3(t *testing.T) *s3 {
 	return s
 }
 
-// startS3 returns once the server listens. The go command builds it, once, and keeps it in its cache.
+// startS3 returns once the server listens. The go command builds the server and caches the binary.
 func startS3(t *testing.T, dir, socket string) {
 	t.Helper()
 	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "versitygw")
@@ -75,20 +75,20 @@ func startS3(t *testing.T, dir, socket string) {
 			t.Fatal(err)
 		}
 	}
-	var said bytes.Buffer
+	var output bytes.Buffer
 	server := exec.CommandContext(t.Context(), strings.TrimSpace(string(path)),
 		"--port", socket, "--access", accessKey, "--secret", secretKey, "--quiet", "posix", "--sidecar", attributes, data)
-	server.Stdout, server.Stderr = &said, &said
+	server.Stdout, server.Stderr = &output, &output
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Wait() // how it ended is in its state
+		_ = server.Wait() // the process state has the exit code
 	}()
 	t.Cleanup(func() {
-		_ = server.Process.Kill() // it may have ended
+		_ = server.Process.Kill() // fails if it has ended
 		<-ended
 	})
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -101,14 +101,14 @@ func startS3(t *testing.T, dir, socket string) {
 		}
 		select {
 		case <-ended:
-			t.Fatalf("the server ended: %s\n%s", server.ProcessState, &said)
+			t.Fatalf("the S3 server ended: %s\n%s", server.ProcessState, &output)
 		case <-tick.C:
 		}
 	}
 }
 
-// store is the bucket as a reader opens it.
-func (s *s3) store(options string) *bucket {
+// store opens the bucket like a reader.
+func (s *s3Server) store(options string) *bucket {
 	s.Helper()
 	at, err := ParseLocation("s3://calls" + options + "?endpoint=" + url.QueryEscape(s.url))
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *s3) store(options string) *bucket {
 	return store.(*bucket)
 }
 
-func (s *s3) put(key, content string) {
+func (s *s3Server) put(key, content string) {
 	s.Helper()
 	client := s.store("").client
 	_, err := client.PutObject(context.Background(), "calls", key, strings.NewReader(content), int64(len(content)),
@@ -131,8 +131,8 @@ func (s *s3) put(key, content string) {
 	}
 }
 
-// sign signs without asking the server.
-func (s *s3) sign(b *bucket, o Object) Link {
+// sign signs a link and fails the test if that sends a request.
+func (s *s3Server) sign(b *bucket, o Object) Link {
 	s.Helper()
 	before := s.requests.Load()
 	link, err := b.Sign(s.Context(), o)
@@ -140,19 +140,18 @@ func (s *s3) sign(b *bucket, o Object) Link {
 		s.Fatal(err)
 	}
 	if after := s.requests.Load(); after != before {
-		s.Errorf("signing made %d requests", after-before)
+		s.Errorf("requests while signing = %d, want 0", after-before)
 	}
 	return link
 }
 
-// got is an answer.
-type got struct {
+type response struct {
 	status int
 	body   string
 	header http.Header
 }
 
-func get(tb testing.TB, address string, changes ...func(*http.Request)) got {
+func get(tb testing.TB, address string, changes ...func(*http.Request)) response {
 	tb.Helper()
 	r, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, address, nil)
 	if err != nil {
@@ -161,19 +160,19 @@ func get(tb testing.TB, address string, changes ...func(*http.Request)) got {
 	for _, change := range changes {
 		change(r)
 	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	got, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return got{response.StatusCode, string(body), response.Header}
+	return response{got.StatusCode, string(body), got.Header}
 }
 
-// A bucket's link is honoured by a real server, for the object and the time that it was signed for, and for nothing else.
+// A real server accepts a link for its own object and lifetime only.
 func TestBucket(t *testing.T) {
 	s := newS3(t)
 	for _, key := range []string{"clips/a b+c.wav", "clips/ü%20.wav", "other.wav"} {
@@ -185,45 +184,45 @@ func TestBucket(t *testing.T) {
 		link := s.sign(b, Object{Key: key, ContentType: "audio/wav"})
 		w := get(t, link.URL)
 		if w.status != http.StatusOK || w.body != "0123456789 of "+b.prefix+key {
-			t.Errorf("%s: %d %s", key, w.status, w.body)
+			t.Errorf("%s: status = %d, body = %s", key, w.status, w.body)
 		}
 		for name, want := range map[string]string{
 			"Content-Type": "audio/wav", "Cache-Control": "private, no-store", "Content-Disposition": "inline", "Accept-Ranges": "bytes",
 		} {
 			if got := w.header.Get(name); got != want {
-				t.Errorf("%s: %s is %q, want %q", key, name, got, want)
+				t.Errorf("%s: %s = %q, want %q", key, name, got, want)
 			}
 		}
 	}
 	link := s.sign(s.store(""), Object{Key: "other.wav", ContentType: "audio/wav"})
 	part := get(t, link.URL, func(r *http.Request) { r.Header.Set("Range", "bytes=2-4") })
 	if part.status != http.StatusPartialContent || part.body != "234" || part.header.Get("Content-Range") != "bytes 2-4/23" {
-		t.Errorf("a range: %+v", part)
+		t.Errorf("range: response = %+v, want bytes 2-4", part)
 	}
-	for name, altered := range map[string]string{
-		"another object":   strings.Replace(link.URL, "other.wav", "clips/a%20b%2Bc.wav", 1),
-		"a longer life":    strings.Replace(link.URL, "X-Amz-Expires=900", "X-Amz-Expires=901", 1),
-		"another type":     strings.Replace(link.URL, "audio%2Fwav", "text%2Fhtml", 1),
-		"no signature":     link.URL[:strings.Index(link.URL, "&X-Amz-Signature")],
-		"another one":      link.URL[:len(link.URL)-4] + strings.Repeat("0", 4),
-		"another account":  strings.Replace(link.URL, accessKey, "AKIAOTHER", 1),
-		"another bucket's": strings.Replace(link.URL, "/calls/", "/others/", 1),
+	for name, changed := range map[string]string{
+		"another object":    strings.Replace(link.URL, "other.wav", "clips/a%20b%2Bc.wav", 1),
+		"a longer lifetime": strings.Replace(link.URL, "X-Amz-Expires=900", "X-Amz-Expires=901", 1),
+		"another type":      strings.Replace(link.URL, "audio%2Fwav", "text%2Fhtml", 1),
+		"no signature":      link.URL[:strings.Index(link.URL, "&X-Amz-Signature")],
+		"a wrong signature": link.URL[:len(link.URL)-4] + strings.Repeat("0", 4),
+		"another account":   strings.Replace(link.URL, accessKey, "AKIAOTHER", 1),
+		"another bucket":    strings.Replace(link.URL, "/calls/", "/others/", 1),
 	} {
-		if altered == link.URL {
-			t.Fatalf("%s: not altered", name)
+		if changed == link.URL {
+			t.Fatalf("%s: the link was not changed", name)
 		}
-		if w := get(t, altered); w.status < 400 || w.status >= 500 || strings.Contains(w.body, "0123456789") {
-			t.Errorf("%s: %+v", name, w)
+		if w := get(t, changed); w.status < 400 || w.status >= 500 || strings.Contains(w.body, "0123456789") {
+			t.Errorf("%s: response = %+v, want a refusal", name, w)
 		}
 	}
 }
 
-// A link says of itself when it expires, and what is answered beside it agrees.
+// The expiry of a link is the one in its URL.
 func TestBucket_Expiry(t *testing.T) {
 	s := newS3(t)
 	s.put("a.wav", "0123456789")
 	var old Link
-	synctest.Test(t, func(t *testing.T) { // in a bubble it is the year 2000
+	synctest.Test(t, func(t *testing.T) { // its clock begins in the year 2000
 		b := s.store("")
 		time.Sleep(700 * time.Millisecond)
 		var err error
@@ -231,7 +230,7 @@ func TestBucket_Expiry(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := time.Now().Truncate(time.Second).Add(15 * time.Minute); !old.Expires.Equal(want) {
-			t.Errorf("expires at %s, want %s", old.Expires, want)
+			t.Errorf("expires = %s, want %s", old.Expires, want)
 		}
 	})
 	signed, err := url.Parse(old.URL)
@@ -239,15 +238,14 @@ func TestBucket_Expiry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if q := signed.Query(); q.Get("X-Amz-Date") != "20000101T000000Z" || q.Get("X-Amz-Expires") != "900" {
-		t.Errorf("%s", old.URL)
+		t.Errorf("link = %s, want the date and a lifetime of 900 s", old.URL)
 	}
 	if w := get(t, old.URL); w.status != http.StatusForbidden || !strings.Contains(w.body, "expired") {
-		t.Errorf("an expired link: %+v", w)
+		t.Errorf("expired link: response = %+v, want 403", w)
 	}
 }
 
-// Where a bucket stands in a link.
-func TestBucket_Hosts(t *testing.T) {
+func TestBucket_HostsOfLinks(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
 	for location, want := range map[string]string{
@@ -267,12 +265,12 @@ func TestBucket_Hosts(t *testing.T) {
 		}
 		link, err := store.Sign(t.Context(), Object{Key: "a.wav"})
 		if got, _, _ := strings.Cut(link.URL, "?"); err != nil || got != want {
-			t.Errorf("%s: %s, %v, want %s", location, got, err, want)
+			t.Errorf("%s: link = %s, error = %v, want %s", location, got, err, want)
 		}
 	}
 }
 
-// Credentials come from where every other tool has them.
+// Credentials come from a file, a profile in it, or the environment.
 func TestBucket_Credentials(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "credentials")
 	text := "[default]\naws_access_key_id = AKIADEFAULT\naws_secret_access_key = x\n" +
@@ -301,15 +299,15 @@ func TestBucket_Credentials(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
 	t.Setenv("AWS_PROFILE", "")
 	if link := sign(); !strings.Contains(link, "AKIADEFAULT") {
-		t.Errorf("the file's: %s", link)
+		t.Errorf("link = %s, want the credentials of the file", link)
 	}
 	t.Setenv("AWS_PROFILE", "calls")
 	if link := sign(); !strings.Contains(link, "AKIAPROFILE") || !strings.Contains(link, "X-Amz-Security-Token=session") {
-		t.Errorf("the profile's: %s", link)
+		t.Errorf("link = %s, want the credentials of the profile", link)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
 	if link := sign(); !strings.Contains(link, accessKey) {
-		t.Errorf("the environment's: %s", link)
+		t.Errorf("link = %s, want the credentials of the environment", link)
 	}
 }

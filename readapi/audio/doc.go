@@ -1,10 +1,10 @@
-// Package audio signs links to the audio of recordings, which lies in a store of objects that publishers write and this
-// package only points at.
+// Package audio signs links to the audio of recordings. Publishers write the audio to a store of objects; this package only refers to
+// it.
 //
-// A link is a bearer's: whoever has it can listen for 15 minutes, without a key. So a link is nowhere but in the answer that it
-// was asked for: no log, error, metric or trace has one.
+// A link gives access for 15 minutes, without a key. So links appear in responses and nowhere else, neither in logs, errors and metrics
+// nor in traces.
 //
-//   - A bucket's links are signed here and served by the bucket. Signing asks nobody.
-//   - A folder's links lead back to the reader. All that they grant is sealed in their last segment: which file, as what, until
-//     when. Nothing of it can be read or changed on the way.
+//   - The links of a bucket are signed here and served by the bucket. Signing sends no request.
+//   - The links of a folder lead to the reader. Their last segment is sealed and contains the file, its type and the expiry. Clients can
+//     neither read nor change it.
 package audio

@@ -10,6 +10,7 @@ import (
 )
 
 func TestParseLocation_Bucket(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bucketLocation{
 		"s3://calls?region=eu-central-1": {
 			name: "calls", host: "s3.amazonaws.com", secure: true, region: "eu-central-1", style: minio.BucketLookupAuto,
@@ -29,28 +30,30 @@ func TestParseLocation_Bucket(t *testing.T) {
 	} {
 		at, err := ParseLocation(text)
 		if err != nil || at.bucket != want || at.folder != "" {
-			t.Errorf("%s: %+v, %v, want %+v", text, at, err, want)
+			t.Errorf("%s: location = %+v, error = %v, want %+v", text, at, err, want)
 		}
 	}
 }
 
 func TestParseLocation_Folder(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "with space")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if at, err := ParseLocation("file://" + strings.ReplaceAll(dir, " ", "%20")); err != nil || at.folder != dir {
-		t.Errorf("%+v, %v", at, err)
+		t.Errorf("location = %+v, error = %v, want folder %s", at, err, dir)
 	}
 }
 
-// What can't be a store is refused with a word on what to write, and no part of it that may be a secret is repeated.
-func TestParseLocation_Faults(t *testing.T) {
+// An error says what to write, and does not repeat a part of the text that may be a secret.
+func TestParseLocation_RefusesInvalidURLs(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for text, says := range map[string]string{
+	for text, want := range map[string]string{
 		"":                                            "s3://",
 		"/var/audio":                                  "neither s3:// nor file://",
 		"gs://bucket":                                 "neither s3:// nor file://",
@@ -62,10 +65,10 @@ func TestParseLocation_Faults(t *testing.T) {
 		"s3://calls:9000?region=x":                    "names no bucket",
 		"s3://calls":                                  "has no region",
 		"s3://calls?region=":                          "region that is empty",
-		"s3://calls?region=a&region=b":                "there twice",
+		"s3://calls?region=a&region=b":                "set twice",
 		"s3://calls?region=a#hunter2":                 "not the URL",
-		"s3://calls?regio=hunter2":                    "more in its query",
-		"s3://calls?secret=hunter2&region=x":          "more in its query",
+		"s3://calls?regio=hunter2":                    "more than endpoint",
+		"s3://calls?secret=hunter2&region=x":          "more than endpoint",
 		"s3://calls?region=%zz":                       "malformed query",
 		"s3://calls?region=x&style=hunter2":           "neither path nor virtual",
 		"s3://me:hunter2@calls?region=x":              "AWS_ACCESS_KEY_ID",
@@ -78,27 +81,29 @@ func TestParseLocation_Faults(t *testing.T) {
 		"file://host/hunter2":                         "write file:///folder",
 		"file:///tmp?hunter2":                         "write file:///folder",
 		"file://me:hunter2@/tmp":                      "AWS_ACCESS_KEY_ID",
-		"file:///nowhere/at/all":                      "can't be read",
-		"file://" + file:                              "not a folder",
+		"file:///nowhere/at/all":                      "cannot be read",
+		"file://" + file:                              "does not name a folder",
 		"s3://me:hunter2\x7f@calls":                   "not the URL",
 	} {
 		_, err := ParseLocation(text)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v, want it to say %q", text, err, says)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error = %v, want %q", text, err, want)
 		} else if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q is repeated: %v", text, err)
+			t.Errorf("%q: error = %v, want no part of the secret", text, err)
 		}
 	}
 }
 
-func TestOpen_Nowhere(t *testing.T) {
+func TestOpen_RefusesEmptyLocation(t *testing.T) {
+	t.Parallel()
 	if store, err := Open(Location{}, prefix, secretOf('s')); err == nil {
-		t.Errorf("%+v", store)
+		t.Errorf("store = %+v, want an error", store)
 	}
 }
 
-func TestOpen_ShortSecret(t *testing.T) {
+func TestOpen_RefusesShortSecret(t *testing.T) {
+	t.Parallel()
 	if store, err := Open(Location{folder: t.TempDir()}, prefix, []byte("short")); err == nil {
-		t.Errorf("%+v", store)
+		t.Errorf("store = %+v, want an error", store)
 	}
 }

@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// Lifetime is how long a link works.
+// Lifetime is how long a link is valid.
 const Lifetime = 15 * time.Minute
 
-// Object is a recording's audio.
+// Object is the audio of a recording.
 type Object struct {
-	Key         string // in the store, with slashes
+	Key         string // in the store, separated by slashes
 	ContentType string
 }
 
-// Link is where an object can be heard until it expires, by whoever has the link.
+// Link gives access to an object without a key until it expires.
 type Link struct {
 	URL     string
-	Expires time.Time // a whole second
+	Expires time.Time // in whole seconds
 }
 
-// Store signs links to what it holds. Its methods may be called from several goroutines.
+// Store signs links to its objects. It is safe for concurrent use.
 type Store interface {
 	Sign(ctx context.Context, o Object) (Link, error)
 }
 
-// Open is the store at a location. A folder's links lie under the prefix, a URL that ends in a slash, and are sealed with the
-// secret.
+// Open returns the store at a location. The links of a folder begin with the prefix, a URL that ends with a slash, and are sealed with
+// the secret.
 func Open(at Location, prefix string, secret []byte) (Store, error) {
 	if at.folder != "" {
 		return newFolder(at.folder, prefix, secret)
@@ -36,8 +36,8 @@ func Open(at Location, prefix string, secret []byte) (Store, error) {
 	return newBucket(at.bucket)
 }
 
-// mediaType is how an object is served. What is neither sound nor film is served as bytes, so that no page comes from where
-// audio is expected.
+// mediaType returns the content type for the response. Anything other than audio or video is served as bytes, so that a browser never
+// renders an object as a page.
 func (o Object) mediaType() string {
 	kind, parameters, err := mime.ParseMediaType(o.ContentType)
 	if err != nil || !strings.HasPrefix(kind, "audio/") && !strings.HasPrefix(kind, "video/") {
@@ -46,7 +46,7 @@ func (o Object) mediaType() string {
 	return mime.FormatMediaType(kind, parameters)
 }
 
-// The headers of audio, the same from both kinds of store.
+// The headers of audio, which are the same for both kinds of store.
 const (
 	cacheControl       = "private, no-store"
 	contentDisposition = "inline"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"callboard/events/eventstest"
 	"callboard/readapi/docs"
 )
 
@@ -152,3 +153,5 @@ func TestDescribe_Members(t *testing.T) {
 		}
 	}
 }
+
+func TestImports(t *testing.T) { eventstest.Imports(t) }

@@ -164,3 +164,5 @@ func (p *permitCounter) count() int {
 	}
 	return messages
 }
+
+func TestImports(t *testing.T) { eventstest.Imports(t) }

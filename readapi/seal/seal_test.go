@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"callboard/events/eventstest"
 )
 
 func newSealer(t *testing.T, secret byte, purpose string) *Sealer {
@@ -60,3 +62,5 @@ func TestNew_RefusesAShortSecret(t *testing.T) {
 		t.Error("error = nil")
 	}
 }
+
+func TestImports(t *testing.T) { eventstest.Imports(t) }

@@ -1,4 +1,4 @@
-// The S3 server that the tests of package audio run, in a module of its own: what it needs, callboard doesn't.
+// The S3 server for the tests of package audio. It is a module of its own, so that callboard does not depend on what it requires.
 module callboard/readapi/audio/s3server
 
 go 1.26.0

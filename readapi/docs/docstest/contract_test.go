@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"callboard/events/eventstest"
 	"callboard/readapi/docs/docstest"
 )
 
@@ -96,3 +97,5 @@ func BenchmarkNew(b *testing.B) {
 		_, _ = docstest.New()
 	}
 }
+
+func TestImports(t *testing.T) { eventstest.Imports(t) }
