@@ -87,5 +87,3 @@ func TestCheckStream(t *testing.T) {
 		}
 	}
 }
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
-	"callboard/events/eventstest"
 	"callboard/schema/schematest"
 )
 
@@ -80,5 +79,3 @@ func (h *harness) exec(sql string, arguments ...any) {
 func minimalRequest() Request {
 	return Request{Name: "test", Grant: Grant{Kind: GrantSystem, ID: uuid.New()}, Scopes: []Scope{ScopeCalls}}
 }
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }

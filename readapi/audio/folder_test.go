@@ -16,7 +16,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"callboard/events/eventstest"
 	"callboard/readapi/seal"
 )
 
@@ -331,5 +330,3 @@ func TestFolder_ExtendsWriteTimeout(t *testing.T) {
 		t.Errorf("status = %d, bytes = %d, want 200 and %d", w.status, len(w.body), 10<<20)
 	}
 }
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"callboard/events/eventstest"
 	"callboard/readapi/docs"
 )
 
@@ -153,5 +152,3 @@ func TestDescribe_Members(t *testing.T) {
 		}
 	}
 }
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }

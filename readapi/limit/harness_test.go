@@ -164,5 +164,3 @@ func (p *permitCounter) count() int {
 	}
 	return messages
 }
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"callboard/events/eventstest"
 )
 
 func newSealer(t *testing.T, secret byte, purpose string) *Sealer {
@@ -62,5 +60,3 @@ func TestNew_RefusesAShortSecret(t *testing.T) {
 		t.Error("error = nil")
 	}
 }
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }

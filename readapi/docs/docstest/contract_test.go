@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"callboard/events/eventstest"
 	"callboard/readapi/docs/docstest"
 )
 
@@ -97,5 +96,3 @@ func BenchmarkNew(b *testing.B) {
 		_, _ = docstest.New()
 	}
 }
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }
