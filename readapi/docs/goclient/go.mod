@@ -1,10 +1,10 @@
-// Generates and compiles a Go client from the OpenAPI description. A module of its own: callboard needs none of what it requires.
+// Generates and compiles a Go client from the OpenAPI description. It is a module of its own, so that callboard does not depend on what
+// it requires.
 module callboard/readapi/docs/goclient
 
 go 1.26.0
 
 require (
-	callboard v0.0.0
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/oapi-codegen/oapi-codegen/v2 v2.8.2
 	github.com/oapi-codegen/runtime v1.8.0
@@ -21,13 +21,10 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/speakeasy-api/jsonpath v0.6.3 // indirect
 	github.com/speakeasy-api/openapi v1.24.0 // indirect
-	github.com/swaggest/swgui v1.8.5 // indirect
 	github.com/vmware-labs/yaml-jsonpath v0.3.2 // indirect
-	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/text v0.43.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
+	golang.org/x/mod v0.38.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/text v0.40.0 // indirect
+	golang.org/x/tools v0.48.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
-
-replace callboard => ../../..
