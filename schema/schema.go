@@ -70,7 +70,7 @@ func Migrate(ctx context.Context, url string) (undone []string, err error) {
 	return undone, err
 }
 
-// RenewProjection drops the projection and builds an empty one. Readers answer 404 until the projector has refilled it.
+// RecreateProjection drops the projection and builds an empty one. Readers answer 404 until the projector has refilled it.
 func RecreateProjection(ctx context.Context, url string) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -140,7 +140,8 @@ func controlMigrations(db *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider("", db, files, goose.WithStore(versions))
 }
 
-// Migrated is [ErrNotMigrated] where a control migration of this release hasn't run. The projector and the operator may ask.
+// CheckMigrated returns [ErrNotMigrated] if a control migration of this release is missing. The roles of the projector and the operator
+// may call it.
 func CheckMigrated(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
 }) error {

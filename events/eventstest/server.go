@@ -1,3 +1,5 @@
+// Package eventstest gives tests a NATS server with JetStream and the streams of production. It also has what tests of several packages
+// share: a proxy that can pause, polling, log buffers, child processes, and the check of a package's imports.
 package eventstest
 
 import (
