@@ -75,7 +75,9 @@ func newHarness(tb testing.TB, options ...func(*Config)) *harness {
 		Audio:      audioIn(tb, tb.TempDir()),
 		BaseURL:    baseURL,
 		Log:        zerolog.New(h.log),
-		Metrics:    prometheus.NewRegistry(),
+		// Longer than a busy machine needs. Tests of timeouts set their own.
+		Timeout:           time.Minute,
+		dimensionsTimeout: time.Minute,
 	}
 	for _, option := range options {
 		option(&h.config)

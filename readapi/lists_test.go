@@ -242,7 +242,7 @@ func (h *harness) comparePages(s listModel, system uuid.UUID, key access.IssuedK
 				path, got.Total, got.TotalPages, got.Page, got.PageSize, len(all), pages, page, size)
 		}
 		if link := w.Header().Get("Link"); (link != "") != (page < pages) {
-			h.Fatalf("%s: Link = %q on page %d of %d", path, link, page, pages)
+			h.Fatalf("%s: Link = %q, want one: %t", path, link, page < pages)
 		}
 		if tag := w.Header().Get("ETag"); (tag == "") != s.dated {
 			h.Fatalf("%s: ETag = %q, want none only if the list is dated", path, tag)
@@ -312,6 +312,7 @@ func TestLists_Walk(t *testing.T) {
 		calls = append(calls, call{id: uuid.New(), sid: "CA same&sid", createdAt: at("2026-03-01T23:59:00Z").Add(time.Duration(i) * time.Second)})
 	}
 	h.calls(system, calls...)
+	newest := at("2026-03-03T00:00:00Z")
 	for query, skipped := range map[string]int{
 		"pageSize=10":                                      0,
 		"pageSize=10&callSid=CA+same%26sid":                0,
@@ -336,7 +337,8 @@ func TestLists_Walk(t *testing.T) {
 			}
 			seen = append(seen, page.keys()...)
 			path = nextLink(t, w)
-			h.calls(system, call{id: uuid.New(), sid: "CA same&sid", createdAt: time.Now().Truncate(time.Millisecond)})
+			newest = newest.Add(time.Hour)
+			h.calls(system, call{id: uuid.New(), sid: "CA same&sid", createdAt: newest})
 		}
 		slices.Sort(seen)
 		if distinct := len(slices.Compact(slices.Clone(seen))); distinct != len(seen) || len(seen) != total-skipped {

@@ -24,7 +24,7 @@ const (
 	clip     = "RIFF....WAVEfmt "
 )
 
-// newAudioReader is a reader whose audio is a folder with one clip.
+// newAudioHarness stores audio in a folder with one clip.
 func newAudioHarness(t *testing.T) (h *harness, dir string) {
 	t.Helper()
 	dir = t.TempDir()
