@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
 	"callboard/projector/store"
@@ -53,14 +54,27 @@ func (c *collector) comparison(missing []store.Column, otherDefinition bool) Com
 	return r
 }
 
-// diff compares the digests of two sides, then the rows behind those that differ.
-func (c *collector) diff(expectedDigests, servedDigests map[digestKey]store.Digest, expected, served rowSource) error {
+// compare compares the digests of both sides, which it reads at the same time, then the rows behind the digests that differ.
+func (c *collector) compare(expected, served rowSource, systems []uuid.UUID) error {
+	var want, got map[digestKey]store.Digest
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		want, err = digests(expected(store.Tables(), systems))
+		return err
+	})
+	group.Go(func() (err error) {
+		got, err = digests(served(store.Tables(), systems))
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
 	c.mu.Lock()
-	for _, d := range expectedDigests {
+	for _, d := range want {
 		c.result.Rows += d.Rows
 	}
 	c.mu.Unlock()
-	return c.diffMismatches(mismatches(expectedDigests, servedDigests), expected, served)
+	return c.diffMismatches(mismatches(want, got), expected, served)
 }
 
 // diffMismatches compares the rows of mismatches one by one, as many small mismatches of a table at a time as memory allows.

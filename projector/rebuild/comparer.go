@@ -4,10 +4,10 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"iter"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 
 	"callboard/projector/store"
 	"callboard/schema"
@@ -85,37 +85,20 @@ func (c *comparer) compareRows(ctx context.Context) error {
 		return err
 	}
 	systems = append(systems, more...)
-	expected, served := storedRows(ctx, c.next.Conn(), c.nextCatalog), storedRows(ctx, c.live.Conn(), c.liveCatalog)
-	want, got, err := c.digests(expected, served, systems)
-	if err != nil {
-		return err
-	}
-	return c.collector.diff(want, got, expected, served)
-}
-
-// digests reads both sides at the same time.
-func (c *comparer) digests(expected, served rowSource, systems []uuid.UUID) (want, got map[digestKey]store.Digest, err error) {
-	counted := func(yield func(store.Row, error) bool) {
-		var rows int64
-		for row, err := range expected(store.Tables(), systems) {
-			if rows++; rows%10_000 == 0 {
-				c.config.Progress(Progress{Step: StepCompare, Done: rows})
-			}
-			if !yield(row, err) {
-				return
+	var rows int64
+	expected := func(tables []string, systems []uuid.UUID) iter.Seq2[store.Row, error] {
+		return func(yield func(store.Row, error) bool) {
+			for row, err := range storedRows(ctx, c.next.Conn(), c.nextCatalog)(tables, systems) {
+				if rows++; rows%10_000 == 0 {
+					c.config.Progress(Progress{Step: StepCompare, Done: rows})
+				}
+				if !yield(row, err) {
+					return
+				}
 			}
 		}
 	}
-	var group errgroup.Group
-	group.Go(func() (err error) {
-		want, err = digests(counted)
-		return err
-	})
-	group.Go(func() (err error) {
-		got, err = digests(served(store.Tables(), systems))
-		return err
-	})
-	return want, got, group.Wait()
+	return c.collector.compare(expected, storedRows(ctx, c.live.Conn(), c.liveCatalog), systems)
 }
 
 // compareMessageCounts compares the message counts of both generations. A live generation of an earlier release can lack them.

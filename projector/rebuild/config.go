@@ -85,8 +85,10 @@ const (
 	operationLockTimeout = "2s"
 )
 
-// withLock does work under the advisory lock of all operations, with a pool for the work alone. Verifications share the lock.
+// withLock does work under the advisory lock of all operations, with a pool for the work alone, which has the live tables on its search
+// path. Verifications share the lock.
 func withLock(ctx context.Context, c Config, shared bool, work func(Config) error) (err error) {
+	c = c.complete()
 	conn, err := pgx.ConnectConfig(ctx, c.Database.Config().ConnConfig)
 	if err != nil {
 		return fmt.Errorf("PostgreSQL: %w", err)
@@ -103,7 +105,7 @@ func withLock(ctx context.Context, c Config, shared bool, work func(Config) erro
 	case err != nil:
 		return fmt.Errorf("operation lock: %w", err)
 	}
-	pool, err := c.pool(ctx, nil)
+	pool, err := c.pool(ctx, map[string]string{"search_path": liveSchema})
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ const (
 
 // Drop drops the generations of a state, and returns their numbers, the newest first.
 func Drop(ctx context.Context, c Config, state State) (dropped []int64, err error) {
-	err = withLock(ctx, c.complete(), false, func(c Config) error {
+	err = withLock(ctx, c, false, func(c Config) error {
 		dropped, err = dropGenerations(ctx, c, state, 0)
 		return err
 	})

@@ -58,7 +58,7 @@ func since(start time.Time) Seconds { return Seconds(time.Since(start).Seconds()
 // and do not stop it: correcting them is the purpose of a rebuild. keep keeps the replaced generation for a rollback. After any error
 // but [ErrDiskFull], the next run continues.
 func Run(ctx context.Context, c Config, keep bool) (result Result, err error) {
-	err = withLock(ctx, c.complete(), false, func(c Config) error {
+	err = withLock(ctx, c, false, func(c Config) error {
 		b := &builder{config: c, keep: keep}
 		err := b.run(ctx)
 		result = b.result
@@ -70,7 +70,7 @@ func Run(ctx context.Context, c Config, keep bool) (result Result, err error) {
 // Rollback brings the previous generation to the live one's positions and makes it live. The replaced generation becomes the previous
 // one, so a second rollback undoes the first.
 func Rollback(ctx context.Context, c Config) (result Result, err error) {
-	err = withLock(ctx, c.complete(), false, func(c Config) error {
+	err = withLock(ctx, c, false, func(c Config) error {
 		b := &builder{config: c, keep: true}
 		err := b.rollback(ctx)
 		result = b.result

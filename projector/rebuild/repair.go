@@ -22,12 +22,6 @@ type RepairResult struct {
 // Repair folds one phone system from its first event and replaces its rows in one transaction. Its partition's writes wait meanwhile;
 // then the projector starts again from its position. [uuid.Nil] stands for the rows that belong to no single phone system.
 func Repair(ctx context.Context, c Config, system uuid.UUID) (result RepairResult, err error) {
-	c = c.complete()
-	pool, err := c.pool(ctx, map[string]string{"search_path": liveSchema})
-	if err != nil {
-		return result, err
-	}
-	defer pool.Close()
 	err = withLock(ctx, c, false, func(c Config) error {
 		source, info, err := newSource(ctx, c)
 		if err != nil {
@@ -39,11 +33,11 @@ func Repair(ctx context.Context, c Config, system uuid.UUID) (result RepairResul
 		}
 		p := part{systems: []uuid.UUID{system}}
 		p.target.Partition = int16(events.Partition(system, partitions))
-		r := &repairer{system: system, folder: newPartFolder(source, store.New(pool), p, func(n int64) {
+		r := &repairer{system: system, folder: newPartFolder(source, store.New(c.Database), p, func(n int64) {
 			result.Messages += n
 			c.Progress(Progress{Step: StepFold, Done: result.Messages})
 		})}
-		err = withConn(ctx, pool, func(conn *pgx.Conn) error { return r.run(ctx, conn) })
+		err = withConn(ctx, c.Database, func(conn *pgx.Conn) error { return r.run(ctx, conn) })
 		result.Rows, result.WritePause = r.rows, r.pause
 		return err
 	})

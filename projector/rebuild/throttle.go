@@ -11,6 +11,8 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/projector/retry"
 )
 
 //go:embed owned_lag.sql
@@ -75,7 +77,8 @@ func (t *throttle) wait(ctx context.Context) error {
 	defer t.report("")
 	for highest.duration() > max(t.limit/2, idleAge) {
 		t.report(fmt.Sprintf("waiting for the live projection: partition %d lags by %.1fs", highest.Partition, highest.Seconds))
-		if err := sleep(ctx, lagInterval); err != nil {
+		retry.Pause(ctx, lagInterval)
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if highest, err = t.highest(ctx); err != nil {
@@ -87,8 +90,8 @@ func (t *throttle) wait(ctx context.Context) error {
 
 // highest returns the highest lag of the partitions that count.
 func (t *throttle) highest(ctx context.Context) (highest ownedLag, err error) {
-	retry := backoff.WithContext(backoff.WithMaxRetries(backoff.NewConstantBackOff(lagInterval), maxLagTries-1), ctx)
-	lags, err := backoff.RetryWithData(func() ([]ownedLag, error) { return t.read(ctx) }, retry)
+	retries := backoff.WithContext(backoff.WithMaxRetries(backoff.NewConstantBackOff(lagInterval), maxLagTries-1), ctx)
+	lags, err := backoff.RetryWithData(func() ([]ownedLag, error) { return t.read(ctx) }, retries)
 	if err != nil {
 		return highest, errors.Join(ctx.Err(), fmt.Errorf("lag of the live projection: %w", err))
 	}
@@ -117,15 +120,4 @@ func (t *throttle) moves(lag ownedLag) bool {
 		return true
 	}
 	return t.readAt.Sub(last.at) < stalledAfter
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
@@ -18,14 +17,8 @@ import (
 // compares only these. It writes nothing and pauses no writes. A projection that another release built is compared in the columns that
 // both releases have.
 func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Comparison, err error) {
-	c = c.complete()
-	pool, err := c.pool(ctx, map[string]string{"search_path": liveSchema})
-	if err != nil {
-		return result, err
-	}
-	defer pool.Close()
 	err = withLock(ctx, c, true, func(c Config) error {
-		v := &verifier{config: c, pool: pool, store: store.New(pool), collector: newCollector(c.Memory / int64(c.Workers))}
+		v := &verifier{config: c, store: store.New(c.Database), collector: newCollector(c.Memory / int64(c.Workers))}
 		result, err = v.run(ctx, systems)
 		return err
 	})
@@ -35,7 +28,6 @@ func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Compari
 // verifier compares the live generation with the stream.
 type verifier struct {
 	config           Config
-	pool             *pgxpool.Pool
 	store            *store.Store
 	source           *source
 	catalog          store.Catalog
@@ -83,7 +75,7 @@ func (v *verifier) run(ctx context.Context, systems []uuid.UUID) (result Compari
 
 // readLive reads what is known of the live generation before the snapshots, and checks its positions.
 func (v *verifier) readLive(ctx context.Context) (positions map[int16]store.Position, err error) {
-	err = withConn(ctx, v.pool, func(conn *pgx.Conn) error {
+	err = withConn(ctx, v.config.Database, func(conn *pgx.Conn) error {
 		if positions, err = store.Positions(ctx, conn, liveSchema); err != nil {
 			return err
 		}
@@ -148,7 +140,7 @@ func (v *verifier) verifyPart(ctx context.Context, p part) error {
 		}
 	}
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return pgx.BeginTxFunc(ctx, v.pool, options, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, v.config.Database, options, func(tx pgx.Tx) error {
 		positions, err := store.Positions(ctx, tx.Conn(), liveSchema)
 		if err != nil {
 			return err
@@ -164,18 +156,6 @@ func (v *verifier) verifyPart(ctx context.Context, p part) error {
 			}
 			v.collector.diffMessageCounts(p.target.Partition, f.Changes.MessageCounts, served)
 		}
-		return v.compare(foldedRows(f.Changes.State, v.catalog), storedRows(ctx, tx.Conn(), v.catalog), p.compared)
+		return v.collector.compare(foldedRows(f.Changes.State, v.catalog), storedRows(ctx, tx.Conn(), v.catalog), p.compared)
 	})
-}
-
-func (v *verifier) compare(expected, served rowSource, systems []uuid.UUID) error {
-	want, err := digests(expected(store.Tables(), systems))
-	if err != nil {
-		return err
-	}
-	got, err := digests(served(store.Tables(), systems))
-	if err != nil {
-		return err
-	}
-	return v.collector.diff(want, got, expected, served)
 }
