@@ -1,5 +1,5 @@
-// Package connection connects callboard's programs to NATS and to PostgreSQL, with what each must insist on: a connection to
-// NATS never gives up reconnecting, one to the primary is never left on a server that was demoted, and neither shows a secret.
+// Package connection connects callboard's programs to NATS and PostgreSQL. A connection to NATS reconnects without a limit. A pool of
+// the primary drops its connections when the server was demoted. Neither logs a secret.
 package connection
 
 import (
@@ -23,11 +23,11 @@ type NATS struct {
 	closed    chan struct{}
 }
 
-// NATSConfig says which NATS, and who is calling.
+// NATSConfig configures a connection to NATS.
 type NATSConfig struct {
 	URL   setting.URL
-	Creds string // a file; empty for none
-	Name  string // of the connection, for those who look at the server
+	Creds string // a credentials file; empty: none
+	Name  string // of the connection, as the server shows it
 
 	// RetryConnect keeps trying while no server answers the first attempt, for programs that start together with NATS. Without it
 	// that is an error.
@@ -35,25 +35,24 @@ type NATSConfig struct {
 
 	Log zerolog.Logger
 
-	silence time.Duration // zero: maxSilence
+	maxSilence time.Duration // zero: defaultMaxSilence
 }
 
-// Servers are fast to answer, or not there.
 const (
-	dialTime      = 5 * time.Second
+	dialTimeout   = 5 * time.Second
 	reconnectWait = 500 * time.Millisecond
 
-	// maxSilence is how long a server may say nothing before it is asked for a sign of life, and how long it may take no bytes.
-	// A host that vanished closes no connection, so nothing else tells that it is gone.
-	maxSilence = 5 * time.Second
-	maxPings   = 2 // without an answer
+	// defaultMaxSilence is how long a server may send nothing before it gets a ping, and how long a write may block. A host that has
+	// disappeared closes no connection, so only this detects it.
+	defaultMaxSilence = 5 * time.Second
+	maxPings          = 2 // without a pong
 )
 
-// NewNATS connects.
+// NewNATS connects to NATS.
 func NewNATS(c NATSConfig) (*NATS, error) {
 	n := &NATS{closed: make(chan struct{})}
-	options := slices.Concat(c.watch(), c.persist(), []nats.Option{
-		nats.Name(c.Name), nats.Timeout(dialTime), nats.ClosedHandler(func(*nats.Conn) { close(n.closed) }),
+	options := slices.Concat(c.logHandlers(), c.reconnectOptions(), []nats.Option{
+		nats.Name(c.Name), nats.Timeout(dialTimeout), nats.ClosedHandler(func(*nats.Conn) { close(n.closed) }),
 	})
 	if c.Creds != "" {
 		options = append(options, nats.UserCredentials(c.Creds))
@@ -69,18 +68,18 @@ func NewNATS(c NATSConfig) (*NATS, error) {
 	return n, nil
 }
 
-// persist notices a server that is gone and looks for one for ever. Credentials that are refused may be right again later: they
-// are changed in two places, one after the other.
-func (c NATSConfig) persist() []nats.Option {
-	silence := cmp.Or(c.silence, maxSilence)
+// reconnectOptions detect a server that has disappeared and reconnect without a limit, also after refused credentials: while
+// credentials are replaced, server and client can disagree for a time.
+func (c NATSConfig) reconnectOptions() []nats.Option {
+	silence := cmp.Or(c.maxSilence, defaultMaxSilence)
 	return []nats.Option{
 		nats.RetryOnFailedConnect(c.RetryConnect), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.IgnoreAuthErrorAbort(),
 		nats.PingInterval(silence), nats.MaxPingsOutstanding(maxPings), nats.FlusherTimeout(silence),
 	}
 }
 
-// watch logs what becomes of the connection, and names servers by their address: a token stands in a URL where its user does.
-func (c NATSConfig) watch() []nats.Option {
+// logHandlers log the changes of the connection. They log the server's address, because its URL can contain a token.
+func (c NATSConfig) logHandlers() []nats.Option {
 	return []nats.Option{
 		nats.ConnectHandler(func(conn *nats.Conn) {
 			c.Log.Info().Str("server", conn.ConnectedAddr()).Msg("connected to nats")
@@ -94,12 +93,12 @@ func (c NATSConfig) watch() []nats.Option {
 			}
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			c.Log.Warn().Err(err).Msg("nats")
+			c.Log.Warn().Err(err).Msg("nats error")
 		}),
 	}
 }
 
-// Err is why the connection can't be used now.
+// Err returns an error while the connection is not connected.
 func (n *NATS) Err() error {
 	if status := n.conn.Status(); status != nats.CONNECTED {
 		return fmt.Errorf("NATS: %s", status)
@@ -107,14 +106,14 @@ func (n *NATS) Err() error {
 	return nil
 }
 
-// Close sends what is left to be sent, closes the connection and returns once its goroutines have ended.
+// Close flushes and closes the connection, and returns when its goroutines have ended.
 func (n *NATS) Close() {
 	n.conn.Close()
 	<-n.closed
 }
 
-// Hold is the connection as an actor: it is closed when ctx ends.
-func (n *NATS) Hold(ctx context.Context) error {
+// Run is the connection as an actor: it closes the connection when ctx ends.
+func (n *NATS) Run(ctx context.Context) error {
 	<-ctx.Done()
 	n.Close()
 	return nil

@@ -24,41 +24,43 @@ func natsURL(tb testing.TB, text string) setting.URL {
 }
 
 func TestNewNATS(t *testing.T) {
+	t.Parallel()
 	s := eventstest.NewServer(t)
 	n, err := NewNATS(NATSConfig{URL: natsURL(t, s.URL()), Name: "test", Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := n.Err(); err != nil {
-		t.Errorf("%v", err)
+		t.Errorf("Err = %v, want none", err)
 	}
 	if _, err := n.JetStream.AccountInfo(t.Context()); err != nil {
-		t.Errorf("%v", err)
+		t.Errorf("account info: error = %v, want none", err)
 	}
 	n.Close()
 	if n.Err() == nil {
-		t.Error("usable after its end")
+		t.Error("Err after Close = nil, want an error")
 	}
 }
 
-func TestNewNATS_Absent(t *testing.T) {
-	const nobody = "nats://me:hunter2@127.0.0.1:1"
-	_, err := NewNATS(NATSConfig{URL: natsURL(t, nobody), Log: zerolog.Nop()})
+func TestNewNATS_NoServer(t *testing.T) {
+	t.Parallel()
+	const unused = "nats://me:hunter2@127.0.0.1:1"
+	_, err := NewNATS(NATSConfig{URL: natsURL(t, unused), Log: zerolog.Nop()})
 	if err == nil || !strings.Contains(err.Error(), "NATS at nats://127.0.0.1:1") || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want the server without its password", err)
 	}
-	patient, err := NewNATS(NATSConfig{URL: natsURL(t, nobody), RetryConnect: true, Log: zerolog.Nop()})
+	retrying, err := NewNATS(NATSConfig{URL: natsURL(t, unused), RetryConnect: true, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if patient.Err() == nil {
-		t.Error("connected to nobody")
+	if retrying.Err() == nil {
+		t.Error("Err without a server = nil, want an error")
 	}
-	patient.Close()
+	retrying.Close()
 }
 
-// A server that is away for longer than the library's own patience of sixty tries is found again.
-func TestNewNATS_ServerComesBack(t *testing.T) {
+func TestNewNATS_ServerRestarts(t *testing.T) {
+	t.Parallel()
 	var log strings.Builder
 	s := eventstest.NewServer(t, func(o *server.Options) { o.Authorization = "hunter2" })
 	url := natsURL(t, strings.Replace(s.URL(), "nats://", "nats://hunter2@", 1))
@@ -67,17 +69,18 @@ func TestNewNATS_ServerComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Stop()
-	eventually(t, func() bool { return n.Err() != nil })
+	eventstest.Eventually(t, "the connection is lost", func() bool { return n.Err() != nil })
 	s.Start()
-	eventually(t, func() bool { return n.Err() == nil })
+	eventstest.Eventually(t, "the connection is back", func() bool { return n.Err() == nil })
 	n.Close()
 	if !strings.Contains(log.String(), "reconnected to nats") || strings.Contains(log.String(), "hunter2") {
-		t.Errorf("%s", &log)
+		t.Errorf("log = %s, want a reconnection and no token", &log)
 	}
 }
 
-// The library's own patience with a server that refuses its credentials is two tries.
-func TestNewNATS_CredentialsComeBack(t *testing.T) {
+// By default the client gives up after a server has refused its credentials twice.
+func TestNewNATS_CredentialsRefusedForATime(t *testing.T) {
+	t.Parallel()
 	var options *server.Options
 	s := eventstest.NewServer(t, func(o *server.Options) { options = o })
 	proxy := eventstest.NewProxy(t, s.URL())
@@ -92,29 +95,30 @@ func TestNewNATS_CredentialsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.Close)
-	calledAgain(t, proxy)
+	waitForConnections(t, proxy)
 	password("hunter2")
-	eventually(t, func() bool { return n.Err() == nil })
+	eventstest.Eventually(t, "the connection is back", func() bool { return n.Err() == nil })
 	password("changed")
-	calledAgain(t, proxy)
+	waitForConnections(t, proxy)
 	password("hunter2")
-	eventually(t, func() bool { return n.Err() == nil })
+	eventstest.Eventually(t, "the connection is back", func() bool { return n.Err() == nil })
 }
 
-// calledAgain waits until the server was called some times more.
-func calledAgain(t *testing.T, proxy *eventstest.Proxy) {
+// waitForConnections waits for three more connection attempts.
+func waitForConnections(t *testing.T, proxy *eventstest.Proxy) {
 	t.Helper()
 	before := proxy.Connections()
-	eventually(t, func() bool { return proxy.Connections() >= before+3 })
+	eventstest.Eventually(t, "three more connection attempts", func() bool { return proxy.Connections() >= before+3 })
 }
 
-// A host that vanished answers no ping and takes no bytes, and closes nothing.
-func TestNewNATS_SilentServer(t *testing.T) {
-	for name, busy := range map[string]bool{"an idle connection": false, "a busy one": true} {
+// A host that has disappeared sends no pong, accepts no bytes and closes no connection.
+func TestNewNATS_UnresponsiveServer(t *testing.T) {
+	t.Parallel()
+	for name, busy := range map[string]bool{"idle connection": false, "busy connection": true} {
 		t.Run(name, func(t *testing.T) {
 			proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
 			n, err := NewNATS(NATSConfig{
-				URL: natsURL(t, "nats://"+proxy.Addr()), Log: zerolog.Nop(), silence: 200 * time.Millisecond,
+				URL: natsURL(t, "nats://"+proxy.Addr()), Log: zerolog.Nop(), maxSilence: 200 * time.Millisecond,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -128,37 +132,19 @@ func TestNewNATS_SilentServer(t *testing.T) {
 			}
 			select {
 			case <-lost:
-			case <-time.After(patience):
-				t.Error("nobody noticed")
+			case <-time.After(time.Minute):
+				t.Error("the connection is not reported as lost")
 			}
 			resume()
 			filling.Wait()
-			eventually(t, func() bool { return n.Err() == nil })
+			eventstest.Eventually(t, "the connection is back", func() bool { return n.Err() == nil })
 		})
 	}
 }
 
-// fill writes more than the buffers between two ends take.
+// fill writes more than the buffers of both ends hold.
 func fill(conn *nats.Conn) {
 	for range 64 {
-		_ = conn.Publish("elsewhere", make([]byte, 1<<19)) // fails where the connection is lost
-	}
-}
-
-// patience is how long a test waits for what must happen, on a machine busy with other tests.
-const patience = 30 * time.Second
-
-// eventually polls until a condition holds.
-func eventually(tb testing.TB, holds func() bool) {
-	tb.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline:
-			tb.Fatal("it never came true")
-		case <-tick.C:
-		}
+		_ = conn.Publish("elsewhere", make([]byte, 1<<19)) // fails when the connection is lost
 	}
 }

@@ -8,38 +8,36 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/cmd/setting"
 )
 
-// PostgresConfig says which PostgreSQL, and who is calling.
+// PostgresConfig configures a pool of connections to PostgreSQL.
 type PostgresConfig struct {
 	URL setting.URL
 
-	// Program is the first part of the connections' application_name; host and process follow.
+	// Program is the first part of the application_name, which is followed by the host and the process id.
 	Program string
 
-	// ReadWrite refuses servers that are in recovery or read-only: this is about the primary.
+	// ReadWrite refuses servers that are in recovery or read-only.
 	ReadWrite bool
 
-	// Settings are those of the connections' sessions, search_path for example.
+	// Settings are settings of the sessions, such as search_path.
 	Settings map[string]string
 }
 
-// readOnlyTransaction is SQLSTATE read_only_sql_transaction: the answer of a primary that is none any more.
-const readOnlyTransaction = "25006"
-
-// maxLifetime bounds how long a pool can stay with a server that a name or a balancer no longer stands for.
+// maxLifetime limits how long a pool uses a server after a host name or a load balancer has changed to another.
 const maxLifetime = 30 * time.Minute
 
-// NewPool is a pool. It connects when it is first used. Close it.
+// NewPool returns a pool, which connects when it is first used. Close it.
 func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(c.URL.Reveal())
 	if err != nil {
-		// The parser quotes the URL; the setting has refused what it could see.
-		return nil, fmt.Errorf("PostgreSQL at %s: the URL can't be read", c.URL)
+		// Not wrapped, because the parser's error quotes the URL.
+		return nil, fmt.Errorf("PostgreSQL at %s: the URL can't be parsed", c.URL)
 	}
 	config.MaxConnLifetime = maxLifetime
 	connect := config.ConnConfig
@@ -50,26 +48,26 @@ func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 	if c.ReadWrite {
 		connect.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	// A pool that met a demoted primary forgets all its connections: those that are idle may lead to the same server.
+	// After an error of a demoted primary the pool closes all connections, since idle ones can lead to the same server.
 	var pool atomic.Pointer[pgxpool.Pool]
 	connect.OnPgError = func(_ *pgconn.PgConn, e *pgconn.PgError) bool {
-		if e.Code != readOnlyTransaction {
+		if e.Code != pgerrcode.ReadOnlySQLTransaction {
 			return e.Severity != "FATAL"
 		}
-		if whole := pool.Load(); whole != nil {
-			whole.Reset()
+		if p := pool.Load(); p != nil {
+			p.Reset()
 		}
 		return false
 	}
-	made, err := pgxpool.NewWithConfig(ctx, config)
+	created, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL at %s: %w", c.URL, err)
 	}
-	pool.Store(made)
-	return made, nil
+	pool.Store(created)
+	return created, nil
 }
 
-// applicationName tells programs of one kind apart.
+// applicationName returns a name that differs between processes of the same program.
 func applicationName(program string) string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -41,30 +41,33 @@ func text(tb testing.TB, p *pgxpool.Pool, query string) (answer string) {
 }
 
 func TestNewPool_Session(t *testing.T) {
+	t.Parallel()
 	p := pool(t, schematest.New(t).URL(), func(c *connection.PostgresConfig) {
 		c.Settings = map[string]string{"search_path": "projection", "role": "callboard_reader"}
 	})
 	if got := text(t, p, "show search_path"); got != "projection" {
-		t.Errorf("search path %s", got)
+		t.Errorf("search_path = %s, want projection", got)
 	}
 	if got := text(t, p, "select current_user"); got != "callboard_reader" {
-		t.Errorf("role %s", got)
+		t.Errorf("role = %s, want callboard_reader", got)
 	}
 	got := text(t, p, "show application_name")
 	if !strings.HasPrefix(got, "tester@") || !strings.HasSuffix(got, fmt.Sprintf("/%d", os.Getpid())) {
-		t.Errorf("application name %s", got)
+		t.Errorf("application_name = %s, want tester@host/pid", got)
 	}
 }
 
-func TestNewPool_NameOfTheURL(t *testing.T) {
+func TestNewPool_ApplicationNameOfURL(t *testing.T) {
+	t.Parallel()
 	p := pool(t, schematest.New(t).URL()+"&application_name=mine", func(*connection.PostgresConfig) {})
 	if got := text(t, p, "show application_name"); got != "mine" {
-		t.Errorf("application name %s", got)
+		t.Errorf("application_name = %s, want mine", got)
 	}
 }
 
-// A server that takes no writes is refused by who needs the primary, and by nobody else.
+// Only pools that need the primary refuse a read-only server.
 func TestNewPool_ReadOnlyServer(t *testing.T) {
+	t.Parallel()
 	database := schematest.New(t)
 	u, err := url.Parse(database.URL())
 	if err != nil {
@@ -76,16 +79,17 @@ func TestNewPool_ReadOnlyServer(t *testing.T) {
 	}
 	primary := pool(t, database.URL(), func(*connection.PostgresConfig) {})
 	if err := primary.Ping(t.Context()); !errors.Is(err, pgconn.ErrReadOnlyConnection) {
-		t.Errorf("the primary: %v", err)
+		t.Errorf("primary: error = %v, want ErrReadOnlyConnection", err)
 	}
 	replica := pool(t, database.URL(), func(c *connection.PostgresConfig) { c.ReadWrite = false })
 	if err := replica.Ping(t.Context()); err != nil {
-		t.Errorf("a replica: %v", err)
+		t.Errorf("replica: error = %v, want none", err)
 	}
 }
 
-// After a refusal to write, no connection of the pool is used again: they may all lead to a demoted primary.
+// After a read-only error the pool uses none of its connections again.
 func TestNewPool_Demoted(t *testing.T) {
+	t.Parallel()
 	p := pool(t, schematest.New(t).URL(), func(*connection.PostgresConfig) {})
 	const backend = "select pg_backend_pid()::text"
 	one, err := p.Acquire(t.Context())
@@ -96,20 +100,21 @@ func TestNewPool_Demoted(t *testing.T) {
 	_, err = one.Exec(t.Context(), "begin read only; create table x ()")
 	var refusal *pgconn.PgError
 	if !errors.As(err, &refusal) || refusal.Code != "25006" {
-		t.Fatalf("%v", err)
+		t.Fatalf("error = %v, want SQLSTATE 25006", err)
 	}
 	if !one.Conn().IsClosed() {
-		t.Error("the refused connection is kept")
+		t.Error("the connection with the error is open, want it closed")
 	}
 	one.Release()
 	if after := text(t, p, backend); after == before {
-		t.Error("an idle connection is kept")
+		t.Error("backend after the error is the same, want another")
 	}
 }
 
 func TestNewPool_ErrorWithoutPassword(t *testing.T) {
+	t.Parallel()
 	p := pool(t, "postgres://me:hunter2@127.0.0.1:1/x", func(*connection.PostgresConfig) {})
 	if err := p.Ping(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want one without the password", err)
 	}
 }

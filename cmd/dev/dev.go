@@ -21,40 +21,38 @@ import (
 	"callboard/events/sample"
 )
 
-// Config is how an instance is started.
+// Config configures an instance.
 type Config struct {
 	Listen      string
 	NATSListen  string
-	Data        string // the folder; empty: callboard/dev in the user's cache folder
-	Fresh       bool   // forget what the folder holds
+	Data        string // the data directory; empty: callboard/dev in the user's cache directory
+	Fresh       bool   // delete the data of earlier runs
 	Sample      Sample
 	NATSURL     setting.URL // zero: an embedded server
 	PostgresURL setting.URL // zero: an embedded cluster
-	PostgresBin string      // where its programs are; empty: looked for, else fetched
+	PostgresBin string      // the directory of its binaries; empty: installed ones, or else downloaded ones
 	ReadyFile   string      // empty: none
-	JSON        bool        // say what the ready file says
+	JSON        bool        // print the content of the ready file
 	Out, Err    io.Writer
 }
 
-// instance is what runs.
 type instance struct {
 	Config
-	home      *home
+	dir       *directory
 	log       zerolog.Logger
 	display   *progress.Display
 	stack     *process.Stack
 	public    net.Listener
-	admins    admins
-	broker    setting.URL // NATS
+	admin     adminListeners
+	natsURL   setting.URL
 	database  *database
 	publisher *connection.NATS
 	company   *sample.Company // nil without a sample
 }
 
-// admins are the admin listeners.
-type admins struct{ reader, projector net.Listener }
+type adminListeners struct{ reader, projector net.Listener }
 
-// Run starts everything, says so, and stops it all in the reverse order once ctx ends.
+// Run starts everything, prints how to use it, and stops everything in the reverse order when ctx ends.
 //
 //	NATS ──────┬── publisher ── sample, live calls
 //	           │
@@ -63,14 +61,14 @@ type admins struct{ reader, projector net.Listener }
 //	           └── reader ─────┘
 func Run(ctx context.Context, c Config) (err error) {
 	i := &instance{Config: c}
-	if i.home, err = openHome(c.Data, c.Fresh); err != nil {
+	if i.dir, err = openDirectory(c.Data, c.Fresh); err != nil {
 		return err
 	}
-	defer i.home.close()
-	if err := i.forgetReady(); err != nil {
+	defer i.dir.close()
+	if err := i.removeReadyFile(); err != nil {
 		return err
 	}
-	if i.log, err = i.home.openLog(c.Err); err != nil {
+	if i.log, err = i.dir.openLog(c.Err); err != nil {
 		return err
 	}
 	defer i.closeListeners()
@@ -84,22 +82,21 @@ func Run(ctx context.Context, c Config) (err error) {
 		<-running.Done()
 	}
 	if ctx.Err() != nil {
-		// Asked to stop; what was cut short on the way has nothing to say.
-		err = nil
+		err = nil // of the interruption
 		fmt.Fprintln(c.Err, "stopping")
 	}
-	if stopped := stack.Stop(); stopped != nil {
-		err = stopped
+	if stopErr := stack.Stop(); stopErr != nil {
+		err = stopErr
 	}
 	return err
 }
 
-// start starts the actors from below and returns once everything serves.
+// start starts the actors and returns when everything is ready.
 func (i *instance) start(ctx context.Context) error {
 	i.display = progress.New(i.Err)
 	defer i.display.Close()
 	for _, step := range []func(context.Context) error{
-		i.startNATS, i.startPostgres, i.startPublisher, i.startProjector, i.startReader, i.load, i.open,
+		i.startNATS, i.startPostgres, i.startPublisher, i.startProjector, i.startReader, i.load, i.finish,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -111,27 +108,21 @@ func (i *instance) start(ctx context.Context) error {
 	return nil
 }
 
-// listen takes the addresses first, so that one that is taken is known before anything is started.
+// listen opens the addresses before anything is started, so that an address in use is reported at once.
 func (i *instance) listen(ctx context.Context) (err error) {
-	for _, l := range []struct {
-		to      *net.Listener
-		address string
-		advice  string
-	}{
-		{&i.public, i.Listen, "--listen :0 picks a free port"},
-		{&i.admins.reader, "127.0.0.1:0", ""},
-		{&i.admins.projector, "127.0.0.1:0", ""},
-	} {
-		if *l.to, err = process.Listen(ctx, l.address); err != nil {
-			return fmt.Errorf("%w; %s", err, l.advice)
-		}
+	if i.public, err = process.Listen(ctx, i.Listen); err != nil {
+		return fmt.Errorf("%w: use --listen :0 to select a free port", err)
 	}
-	return nil
+	if i.admin.reader, err = process.Listen(ctx, "127.0.0.1:0"); err != nil {
+		return err
+	}
+	i.admin.projector, err = process.Listen(ctx, "127.0.0.1:0")
+	return err
 }
 
-// closeListeners is for the ways out before anybody serves on them; whoever serves has closed them.
+// closeListeners closes the listeners that no actor has closed.
 func (i *instance) closeListeners() {
-	for _, listener := range []net.Listener{i.public, i.admins.reader, i.admins.projector} {
+	for _, listener := range []net.Listener{i.public, i.admin.reader, i.admin.projector} {
 		if listener != nil {
 			_ = listener.Close()
 		}
@@ -140,39 +131,39 @@ func (i *instance) closeListeners() {
 
 func (i *instance) startNATS(ctx context.Context) error {
 	if i.NATSURL.Reveal() != "" {
-		i.broker = i.NATSURL
+		i.natsURL = i.NATSURL
 		return nil
 	}
-	server, err := newBroker(i.NATSListen, i.home.path("nats"), i.log)
+	server, err := startNATSServer(i.NATSListen, i.dir.path("nats"), i.log)
 	if err != nil {
 		return err
 	}
-	i.stack.Go(ctx, "nats", server.hold)
-	i.broker, err = setting.NewNATSURL(server.url())
+	i.stack.Go(ctx, "nats", server.run)
+	i.natsURL, err = setting.NewNATSURL(server.url())
 	return err
 }
 
 func (i *instance) startPostgres(ctx context.Context) (err error) {
 	i.database, err = newDatabase(ctx, databaseConfig{
-		url: i.PostgresURL, programs: i.PostgresBin, dir: i.home.path("postgres"), say: i.display.Println,
+		url: i.PostgresURL, binDir: i.PostgresBin, dir: i.dir.path("postgres"), progress: i.display.Println,
 	})
 	if err != nil {
 		return err
 	}
-	i.stack.Go(ctx, "postgres", i.database.hold)
+	i.stack.Go(ctx, "postgres", i.database.run)
 	return i.database.prepare(ctx, i.display.Println)
 }
 
 func (i *instance) startPublisher(ctx context.Context) (err error) {
-	i.publisher, err = connection.NewNATS(connection.NATSConfig{URL: i.broker, Name: "callboard-dev", Log: i.log})
+	i.publisher, err = connection.NewNATS(connection.NATSConfig{URL: i.natsURL, Name: "callboard-dev", Log: i.log})
 	if err != nil {
 		return err
 	}
-	i.stack.Go(ctx, "publisher", i.publisher.Hold)
+	i.stack.Go(ctx, "publisher", i.publisher.Run)
 	return i.createStreams(ctx)
 }
 
-// createStreams creates the streams and the bucket that publishers and the reader need. The reader creates those of budgets.
+// createStreams creates the streams and the bucket if they are missing. The reader creates the streams of its limiter.
 func (i *instance) createStreams(ctx context.Context) error {
 	js := i.publisher.JetStream
 	_, err := events.EnsureBucket(ctx, js, 1)
@@ -196,18 +187,18 @@ func (i *instance) startProjector(ctx context.Context) error {
 	}
 	log := i.log.With().Str("program", "projector").Logger()
 	config := projector.Config{
-		NATS:     connection.NATSConfig{URL: i.broker, Name: "callboard-projector", Log: log},
+		NATS:     connection.NATSConfig{URL: i.natsURL, Name: "callboard-projector", Log: log},
 		Stream:   events.StreamName,
 		Postgres: url,
 		Session:  session,
-		Admin:    i.admins.projector,
+		Admin:    i.admin.projector,
 		Log:      log,
 	}
 	i.stack.Go(ctx, "projector", func(ctx context.Context) error { return projector.Run(ctx, config) })
 	return nil
 }
 
-// premiumPerMinute is the premium tier's default.
+// premiumPerMinute is the default of CALLBOARD_PREMIUM_PER_MINUTE.
 const premiumPerMinute = 600
 
 func (i *instance) startReader(ctx context.Context) error {
@@ -215,29 +206,29 @@ func (i *instance) startReader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sounds, err := i.home.audio()
+	location, err := i.dir.audio()
 	if err != nil {
 		return err
 	}
 	log := i.log.With().Str("program", "reader").Logger()
 	config := readapi.Config{
-		NATS:      connection.NATSConfig{URL: i.broker, Name: "callboard-reader", Log: log},
+		NATS:      connection.NATSConfig{URL: i.natsURL, Name: "callboard-reader", Log: log},
 		Premium:   premiumPerMinute,
 		Primary:   url,
 		Session:   session,
 		BaseURL:   i.baseURL(),
-		Peppers:   i.home.peppers(),
-		CursorKey: i.home.cursorKey(),
-		Audio:     sounds,
+		Peppers:   i.dir.peppers(),
+		CursorKey: i.dir.cursorKey(),
+		Audio:     location,
 		Public:    i.public,
-		Admin:     i.admins.reader,
+		Admin:     i.admin.reader,
 		Log:       log,
 	}
 	i.stack.Go(ctx, "reader", func(ctx context.Context) error { return readapi.Run(ctx, config) })
 	return nil
 }
 
-// baseURL is where this machine reaches the reader.
+// baseURL returns the URL at which this machine reaches the reader.
 func (i *instance) baseURL() string {
 	host, port, err := net.SplitHostPort(i.public.Addr().String())
 	if ip := net.ParseIP(host); err == nil && ip.IsUnspecified() {
@@ -246,20 +237,20 @@ func (i *instance) baseURL() string {
 	return "http://" + net.JoinHostPort(host, port) + "/v1"
 }
 
-// open shows the instance to those who wait for it and sets the calls going.
-func (i *instance) open(ctx context.Context) error {
-	if err := errors.Join(i.awaitReady(ctx, i.admins.reader), i.awaitReady(ctx, i.admins.projector)); err != nil {
+// finish waits until both programs are ready, prints how to use them, and starts the live calls.
+func (i *instance) finish(ctx context.Context) error {
+	if err := errors.Join(i.waitUntilReady(ctx, i.admin.reader), i.waitUntilReady(ctx, i.admin.projector)); err != nil {
 		return err
 	}
-	ready, err := i.describe(ctx)
+	ready, err := i.newReady(ctx)
 	if err != nil {
 		return err
 	}
-	if err := i.announce(ready); err != nil {
+	if err := i.publishReady(ready); err != nil {
 		return err
 	}
 	if i.Sample == Live {
-		i.stack.Go(ctx, "live calls", i.live)
+		i.stack.Go(ctx, "live calls", i.publishLiveCalls)
 	}
 	return nil
 }

@@ -3,9 +3,7 @@ package dev
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,17 +14,18 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/cmd/setting"
+	"callboard/events/eventstest"
 	"callboard/schema/cluster"
 )
 
-// running is an instance in this process.
+// running is an instance that runs in this process.
 type running struct {
 	Ready
 	stop  context.CancelFunc
 	ended chan error
 }
 
-// run starts an instance and returns once it serves.
+// run starts an instance and returns when it is ready.
 func run(t *testing.T, change func(*Config)) *running {
 	t.Helper()
 	c := Config{
@@ -42,26 +41,16 @@ func run(t *testing.T, change func(*Config)) *running {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{stop: cancel, ended: make(chan error, 1)}
 	go func() { r.ended <- Run(ctx, c) }()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	eventstest.Eventually(t, "the instance writes its ready file", func() bool {
 		select {
 		case err := <-r.ended:
-			t.Fatalf("it ended: %v", err)
-		case <-tick.C:
+			t.Fatalf("Run: error = %v, want a ready file", err)
+		default:
 		}
 		text, err := os.ReadFile(c.ReadyFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = json.Unmarshal(text, &r.Ready)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
+		return err == nil && json.Unmarshal(text, &r.Ready) == nil
+	})
+	return r
 }
 
 func (r *running) end(t *testing.T) {
@@ -72,45 +61,45 @@ func (r *running) end(t *testing.T) {
 	}
 }
 
-// An instance that is told to stop leaves nothing running.
-func TestRun_LeavesNothing(t *testing.T) {
+// A stopped instance leaves no goroutine.
+func TestRun_LeavesNoGoroutine(t *testing.T) {
 	r := run(t, func(c *Config) { c.Sample = Live })
 	if r.APIKey == nil || !strings.HasPrefix(*r.APIKey, "sk_phones_") {
-		t.Errorf("key %v", r.APIKey)
+		t.Errorf("API key = %v, want one", r.APIKey)
 	}
 	r.end(t)
 	goleak.VerifyNone(t)
 }
 
-// Two instances share one NATS and one PostgreSQL: the second runs no servers of its own, takes the roles on instead of
-// changing their passwords, and its projector stands by.
-func TestRun_ServersOfSomebodyElse(t *testing.T) {
+// A second instance uses the first one's NATS and PostgreSQL: it starts no servers, sets the roles in its sessions instead of changing
+// their passwords, and its projector owns no partition.
+func TestRun_ExternalServers(t *testing.T) {
 	first := run(t, func(*Config) {})
 	second := run(t, func(c *Config) {
 		c.Sample = Small
 		c.NATSURL, c.PostgresURL = natsURL(t, first.NATSURL), postgresURL(t, first.PostgresURL)
 	})
 	if second.NATSURL != first.NATSURL || second.PostgresURL != first.PostgresURL {
-		t.Errorf("%+v", second.Ready)
+		t.Errorf("second instance = %+v, want the servers of the first", second.Ready)
 	}
-	rows, err := listed(t.Context(), *second.APIKey, second.BaseURL+"/customer/phone-systems")
+	rows, err := listRows(t.Context(), *second.APIKey, second.BaseURL+"/customer/phone-systems")
 	if err != nil || len(rows) == 0 {
-		t.Errorf("%v, %v", rows, err)
+		t.Errorf("phone systems = %v, error = %v, want some", rows, err)
 	}
 	second.end(t)
-	ready(t, first)
+	requireReady(t, first)
 	first.end(t)
 	goleak.VerifyNone(t)
 }
 
-// A start ends the key of the start before, and nobody else's, whatever it is called.
-func TestRun_RevokesItsOwnKeyAlone(t *testing.T) {
+// A start revokes the key of the last start, and no other key of the same name.
+func TestRun_RevokesOnlyItsLastKey(t *testing.T) {
 	dir := t.TempDir()
 	small := func(c *Config) { c.Sample, c.Data = Small, dir }
 	first := run(t, small)
 	other := *first.APIKey
 	first.end(t)
-	if err := os.Remove(filepath.Join(dir, keyFile)); err != nil { // now it is somebody else's
+	if err := os.Remove(filepath.Join(dir, keyFile)); err != nil { // the second start does not know the first key
 		t.Fatal(err)
 	}
 	second := run(t, small)
@@ -118,15 +107,15 @@ func TestRun_RevokesItsOwnKeyAlone(t *testing.T) {
 	second.end(t)
 	third := run(t, small)
 	for key, want := range map[string]int{other: http.StatusOK, own: http.StatusUnauthorized, *third.APIKey: http.StatusOK} {
-		if got := discovered(t, third.BaseURL, key); got != want {
-			t.Errorf("%d, want %d", got, want)
+		if got := discoveryStatus(t, third.BaseURL, key); got != want {
+			t.Errorf("status = %d, want %d", got, want)
 		}
 	}
 	third.end(t)
 }
 
-// discovered is the status of the answer to discovery.
-func discovered(t *testing.T, base, key string) int {
+// discoveryStatus returns the status of a request for the list of phone systems.
+func discoveryStatus(t *testing.T, base, key string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/customer/phone-systems", nil)
 	if err != nil {
@@ -141,8 +130,8 @@ func discovered(t *testing.T, base, key string) int {
 	return response.StatusCode
 }
 
-// ready fails unless both programs of an instance can serve.
-func ready(t *testing.T, r *running) {
+// requireReady fails the test unless both programs of an instance are ready.
+func requireReady(t *testing.T, r *running) {
 	t.Helper()
 	for _, admin := range []string{r.ReadAPIAdminURL, r.ProjectorAdminURL} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, admin+"/readyz", nil)
@@ -155,7 +144,7 @@ func ready(t *testing.T, r *running) {
 		}
 		_ = response.Body.Close()
 		if response.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s", admin, response.Status)
+			t.Errorf("%s: status = %s, want 200", admin, response.Status)
 		}
 	}
 }
@@ -178,22 +167,22 @@ func postgresURL(t *testing.T, text string) setting.URL {
 	return u
 }
 
-// Tables that were filled from another stream are not waited for.
+// An instance whose tables hold events of another stream stops with an error instead of waiting for them.
 func TestRun_TablesOfAnotherStream(t *testing.T) {
 	first := run(t, func(*Config) {})
-	var said strings.Builder
+	var errs strings.Builder
 	err := Run(t.Context(), Config{
 		Listen: "127.0.0.1:0", NATSListen: "127.0.0.1:0", Data: t.TempDir(), Sample: None,
-		PostgresURL: postgresURL(t, first.PostgresURL), Out: io.Discard, Err: &said,
+		PostgresURL: postgresURL(t, first.PostgresURL), Out: io.Discard, Err: &errs,
 	})
 	if err == nil || !strings.Contains(err.Error(), "events of another stream") || !strings.Contains(err.Error(), "--renew-projection") {
-		t.Errorf("%v: %s", err, &said)
+		t.Errorf("error = %v, want another stream and --renew-projection: %s", err, &errs)
 	}
 	first.end(t)
 }
 
-// However early an instance is told to stop, it stops, and that is no failure.
-func TestRun_StoppedOnTheWay(t *testing.T) {
+// An instance that is stopped during its start returns no error.
+func TestRun_StoppedDuringStart(t *testing.T) {
 	dir := t.TempDir()
 	t.Cleanup(func() {
 		if err := cluster.Remove(filepath.Join(dir, "postgres")); err != nil {
@@ -207,7 +196,7 @@ func TestRun_StoppedOnTheWay(t *testing.T) {
 		})
 		cancel()
 		if err != nil {
-			t.Errorf("after %s: %v", wait, err)
+			t.Errorf("stopped after %s: error = %v, want none", wait, err)
 		}
 	}
 	goleak.VerifyNone(t)

@@ -1,15 +1,16 @@
-// Package dev runs all of callboard in one process, for a laptop: NATS, PostgreSQL, projector, reader and a sample of calls.
+// Package dev runs NATS, PostgreSQL, a projector, a reader and a sample of calls in one process, for use on a laptop.
 //
-// The projector and the reader are those of production: each connects by itself, under its own role, and they meet in tables.
-// All that is kept lies in one folder:
+// The projector and the reader are those of production. Each has its own connections and its own database role. The data directory
+// holds:
 //
-//	lock        held while an instance runs
+//	lock        locked while an instance runs
 //	nats/       JetStream's store
 //	postgres    PostgreSQL's cluster, or a link to it (see schema/cluster)
-//	audio/      the clips that the sample's recordings name
-//	key-pepper  secrets, made once
-//	cursor-key
-//	sample-*    which sample the stream has
-//	env         the settings under which other commands talk to the instance
-//	log         what projector, reader and NATS logged since the last start
+//	audio/      the audio of the sample's recordings
+//	key-pepper  a secret, generated once
+//	cursor-key  a secret, generated once
+//	key-id      the id of the API key of the last start
+//	sample-*    the state of the published sample
+//	env         settings with which other commands use the instance
+//	log         the log of projector, reader and NATS since the last start
 package dev

@@ -18,22 +18,22 @@ import (
 	"callboard/projector/status"
 )
 
-// pollInterval is how often something is asked that will come true soon.
+// pollInterval is the interval at which readiness and positions are read.
 const pollInterval = 50 * time.Millisecond
 
-// load publishes the sample and returns once the tables hold it, with all else that the stream has.
+// load publishes the sample and returns when every event of the stream is applied.
 func (i *instance) load(ctx context.Context) error {
 	stream, err := i.publisher.JetStream.Stream(ctx, events.StreamName)
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
 	created := stream.CachedInfo().Created.Truncate(time.Microsecond)
-	pool, err := i.operator(ctx)
+	pool, err := i.newOperatorPool(ctx)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	published := make(chan uint64, 1) // the stream's last sequence then
+	published := make(chan uint64, 1) // the stream's last sequence after the sample
 	work, ctx := errgroup.WithContext(ctx)
 	work.Go(func() error {
 		if err := i.publishSample(ctx, created); err != nil {
@@ -45,12 +45,12 @@ func (i *instance) load(ctx context.Context) error {
 		}
 		return err
 	})
-	work.Go(func() error { return i.awaitTables(ctx, pool, stream.CachedInfo(), published) })
+	work.Go(func() error { return i.waitForTables(ctx, pool, stream.CachedInfo(), published) })
 	return work.Wait()
 }
 
-// operator is a pool for what an operator does.
-func (i *instance) operator(ctx context.Context) (*pgxpool.Pool, error) {
+// newOperatorPool returns a pool with the operator's role.
+func (i *instance) newOperatorPool(ctx context.Context) (*pgxpool.Pool, error) {
 	url, session, err := i.database.role("callboard_operator")
 	if err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func (i *instance) operator(ctx context.Context) (*pgxpool.Pool, error) {
 	return connection.NewPool(ctx, connection.PostgresConfig{URL: url, Program: "dev", ReadWrite: true, Settings: session})
 }
 
-// awaitTables returns once every partition has reached the sequence that published tells.
-func (i *instance) awaitTables(ctx context.Context, pool *pgxpool.Pool, stream *jetstream.StreamInfo, published <-chan uint64) error {
+// waitForTables returns when every partition has reached the sequence that published receives.
+func (i *instance) waitForTables(ctx context.Context, pool *pgxpool.Pool, stream *jetstream.StreamInfo, published <-chan uint64) error {
 	var target uint64
 	var task *progress.Task
 	known := false
@@ -93,8 +93,8 @@ func (i *instance) awaitTables(ctx context.Context, pool *pgxpool.Pool, stream *
 	}
 }
 
-// awaitReady returns once the program behind an admin listener can serve.
-func (i *instance) awaitReady(ctx context.Context, listener net.Listener) error {
+// waitUntilReady returns when the program behind an admin listener can serve.
+func (i *instance) waitUntilReady(ctx context.Context, listener net.Listener) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {

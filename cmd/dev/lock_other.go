@@ -4,5 +4,5 @@ package dev
 
 import "os"
 
-// lockFile does not lock: PostgreSQL's cluster, which does, runs on Unix only.
+// lockFile does not lock. An embedded PostgreSQL cluster, which must not run twice, needs Unix.
 func lockFile(path string) (*os.File, error) { return os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) }

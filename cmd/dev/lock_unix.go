@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lockFile locks a file for as long as it is open.
+// lockFile locks a file until it is closed.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

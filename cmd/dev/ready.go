@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"callboard/cmd/setting"
 	"callboard/events"
+	"callboard/readapi/access"
 )
 
-// Ready is what the ready file says, once everything serves.
+// Ready is the content of the ready file.
 type Ready struct {
 	BaseURL           string            `json:"baseUrl"`
 	NATSURL           string            `json:"natsUrl"`
@@ -21,27 +25,27 @@ type Ready struct {
 	ReadAPIAdminURL   string            `json:"readapiAdminUrl"`
 	ProjectorAdminURL string            `json:"projectorAdminUrl"`
 	APIKey            *string           `json:"apiKey"`
-	Env               setting.Variables `json:"env"` // under which other commands talk to this instance
+	Env               setting.Variables `json:"env"` // with which other commands use this instance
 
 	examples []string
 }
 
-func (i *instance) describe(ctx context.Context) (Ready, error) {
+func (i *instance) newReady(ctx context.Context) (Ready, error) {
 	r := Ready{
 		BaseURL:           i.baseURL(),
-		NATSURL:           i.broker.Reveal(),
-		PostgresURL:       i.database.admin.Reveal(),
-		ReadAPIAdminURL:   "http://" + i.admins.reader.Addr().String(),
-		ProjectorAdminURL: "http://" + i.admins.projector.Addr().String(),
+		NATSURL:           i.natsURL.Reveal(),
+		PostgresURL:       i.database.ownerURL.Reveal(),
+		ReadAPIAdminURL:   "http://" + i.admin.reader.Addr().String(),
+		ProjectorAdminURL: "http://" + i.admin.projector.Addr().String(),
 	}
 	r.Env = setting.Variables{
 		"CALLBOARD_NATS_URL":     r.NATSURL,
 		"CALLBOARD_STREAM":       events.StreamName,
 		"CALLBOARD_POSTGRES_URL": r.PostgresURL,
 		"CALLBOARD_BASE_URL":     r.BaseURL,
-		"CALLBOARD_KEY_PEPPER":   i.home.pepper,
-		"CALLBOARD_CURSOR_KEY":   i.home.cursor,
-		"CALLBOARD_AUDIO_URL":    i.home.audioURL(),
+		"CALLBOARD_KEY_PEPPER":   i.dir.pepper,
+		"CALLBOARD_CURSOR_KEY":   i.dir.cursor,
+		"CALLBOARD_AUDIO_URL":    i.dir.audioURL(),
 	}
 	if i.company == nil {
 		return r, nil
@@ -51,12 +55,12 @@ func (i *instance) describe(ctx context.Context) (Ready, error) {
 		return r, fmt.Errorf("key: %w", err)
 	}
 	r.APIKey = &key
-	r.examples, err = i.examples(ctx, key)
+	r.examples, err = i.findExamples(ctx, key)
 	return r, err
 }
 
-// forgetReady removes the ready file of an earlier instance, so that nobody takes it for this one's.
-func (i *instance) forgetReady() error {
+// removeReadyFile removes the ready file of an earlier instance, which must not be mistaken for this one's.
+func (i *instance) removeReadyFile() error {
 	if i.ReadyFile == "" {
 		return nil
 	}
@@ -66,13 +70,13 @@ func (i *instance) forgetReady() error {
 	return nil
 }
 
-// announce tells people and programs.
-func (i *instance) announce(ready Ready) error {
+// publishReady writes the ready file and the env file, and prints how to use the instance.
+func (i *instance) publishReady(ready Ready) error {
 	text, err := json.MarshalIndent(ready, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := i.home.writeEnv(ready.Env); err != nil {
+	if err := i.dir.writeEnv(ready.Env); err != nil {
 		return fmt.Errorf("env: %w", err)
 	}
 	if i.ReadyFile != "" {
@@ -81,37 +85,135 @@ func (i *instance) announce(ready Ready) error {
 		}
 	}
 	i.display.Close()
-	said := string(text)
+	output := string(text)
 	if !i.JSON {
-		said = i.greeting(ready)
+		output = i.instructions(ready)
 	}
-	_, err = fmt.Fprintln(i.Out, said)
+	_, err = fmt.Fprintln(i.Out, output)
 	return err
 }
 
-func (i *instance) greeting(ready Ready) string {
+func (i *instance) instructions(ready Ready) string {
 	var b strings.Builder
-	say := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
-	say("\ncallboard serves.\n")
-	say("  API        %s", ready.BaseURL)
-	say("  docs       %s/docs", strings.TrimSuffix(ready.BaseURL, "/v1"))
+	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
+	line("\ncallboard is ready.\n")
+	line("  API        %s", ready.BaseURL)
+	line("  docs       %s/docs", strings.TrimSuffix(ready.BaseURL, "/v1"))
 	if ready.APIKey != nil {
-		say("  key        %s   (all scopes on %s; this run's own)", *ready.APIKey, i.company.Organizations()[0].Name)
+		line("  key        %s   (all scopes on %s; valid until the next start)", *ready.APIKey, i.company.Organizations()[0].Name)
 	}
-	say("  data       %s   (its log is there too)", i.home.dir)
-	say("  reader     %s/readyz, /metrics", ready.ReadAPIAdminURL)
-	say("  projector  %s/readyz, /metrics\n", ready.ProjectorAdminURL)
+	line("  data       %s   (with the log)", i.dir.root)
+	line("  reader     %s/readyz, /metrics", ready.ReadAPIAdminURL)
+	line("  projector  %s/readyz, /metrics\n", ready.ProjectorAdminURL)
 	for _, example := range ready.examples {
-		say("  curl -H 'X-API-Key: %s' '%s'", *ready.APIKey, example)
+		line("  curl -H 'X-API-Key: %s' '%s'", *ready.APIKey, example)
 	}
 	if len(ready.examples) > 0 {
-		say("")
+		line("")
 	}
-	say("The other commands talk to this instance from a shell in which this was run:\n")
-	say("  . '%s'\n", strings.ReplaceAll(i.home.path("env"), "'", `'\''`))
+	line("To use other commands with this instance, run this in their shell:\n")
+	line("  . '%s'\n", strings.ReplaceAll(i.dir.path("env"), "'", `'\''`))
 	if i.Sample == Live {
-		say("Calls keep arriving.")
+		line("New calls arrive while it runs.")
 	}
-	say("Ctrl-C stops everything.")
+	line("Ctrl-C stops everything.")
 	return b.String()
+}
+
+// issueKey issues a key for the sample's first organization and revokes the key of the last start, which can't be shown again.
+func (i *instance) issueKey(ctx context.Context) (key string, err error) {
+	peppers := i.dir.peppers()
+	if len(peppers) == 0 {
+		return "", errors.New("the key pepper in the data directory is damaged: start with --fresh")
+	}
+	pool, err := i.newOperatorPool(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer pool.Close()
+	registry := access.NewRegistry(pool, peppers[0])
+	if err := i.revokeLastKey(ctx, registry); err != nil {
+		return "", err
+	}
+	issued, err := registry.Issue(ctx, access.Request{
+		Name:   "dev",
+		Grant:  access.Grant{Kind: access.GrantOrganization, ID: i.company.Organizations()[0].ID},
+		Scopes: access.Scopes(),
+	})
+	if err != nil {
+		return "", err
+	}
+	return issued.Key.Reveal(), writeFile(i.dir.path(keyFile), []byte(issued.ID.String()))
+}
+
+// keyFile is the name of the file with the id of the instance's key.
+const keyFile = "key-id"
+
+func (i *instance) revokeLastKey(ctx context.Context, registry *access.Registry) error {
+	text, err := os.ReadFile(i.dir.path(keyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	id, err := uuid.ParseBytes(text)
+	if err != nil {
+		return fmt.Errorf("%s in the data directory: %w\nStart with --fresh", keyFile, err)
+	}
+	if err := registry.Revoke(ctx, id); !errors.Is(err, access.ErrUnknownKey) { // the database can be another one
+		return err
+	}
+	return nil
+}
+
+// findExamples returns URLs to which the key has access: the list of phone systems, the calls of one, and a link to a recording. It
+// uses the API to find a phone system with recordings.
+func (i *instance) findExamples(ctx context.Context, key string) ([]string, error) {
+	discovery := i.baseURL() + "/customer/phone-systems"
+	systems, err := listRows(ctx, key, discovery)
+	if err != nil {
+		return nil, err
+	}
+	for _, system := range systems {
+		calls := discovery + "/" + system.ID + "/call-logs"
+		recordings := discovery + "/" + system.ID + "/recordings"
+		found, err := listRows(ctx, key, recordings+"?status=ready&pageSize=1")
+		if err != nil {
+			return nil, err
+		}
+		if len(found) > 0 {
+			return []string{discovery, calls + "?pageSize=5", recordings + "/" + found[0].RecordingSid + "/url"}, nil
+		}
+	}
+	return nil, errors.New("the sample has no recorded calls: start with --fresh")
+}
+
+// row holds the members of a response's row that an example needs.
+type row struct {
+	ID           string `json:"id"`
+	RecordingSid string `json:"recordingSid"`
+}
+
+func listRows(ctx context.Context, key, url string) ([]row, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("X-API-Key", key)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: status %s", url, response.Status)
+	}
+	var body struct {
+		Data []row `json:"data"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&body); err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	return body.Data, nil
 }

@@ -1,4 +1,4 @@
-// Command projector consumes the stream of events and keeps the projection.
+// Command projector applies the stream's events to the projection.
 package main
 
 import (
@@ -11,21 +11,21 @@ import (
 )
 
 func main() {
-	process.Main("projector", "Consumes the stream of events and keeps the projection.", &program{})
+	process.Main("projector", "Applies the stream's events to the projection, and stores audit entries.", &program{})
 }
 
-// program is the projector with its settings.
+// program holds the projector's settings.
 type program struct {
 	NATS        setting.NATS       `embed:""`
 	Stream      setting.Stream     `embed:""`
 	Postgres    setting.Postgres   `embed:""`
-	Partitions  setting.Partitions `setting:"CALLBOARD_PARTITIONS" placeholder:"0-7,12" help:"This projector's share of the partitions; all of them by default."`
-	AuditDays   setting.Days       `name:"audit-days" setting:"CALLBOARD_AUDIT_DAYS" default:"90" help:"How many days of the audit are kept."`
-	AdminListen setting.Address    `setting:"CALLBOARD_ADMIN_LISTEN" default:"127.0.0.1:9091" help:"Where /livez, /readyz, /metrics and /debug/pprof are. Never public."`
+	Partitions  setting.Partitions `setting:"CALLBOARD_PARTITIONS" placeholder:"0-7,12" help:"The partitions that this projector may own. Default: all."`
+	AuditDays   setting.Days       `name:"audit-days" setting:"CALLBOARD_AUDIT_DAYS" default:"90" help:"For how many days audit entries are stored."`
+	AdminListen setting.Address    `setting:"CALLBOARD_ADMIN_LISTEN" default:"127.0.0.1:9091" help:"The address of /livez, /readyz, /metrics and /debug/pprof. It must not be public."`
 	Log         setting.Log        `embed:""`
 }
 
-// Run keeps the projection until ctx ends.
+// Run runs the projector until ctx ends.
 func (p *program) Run(ctx context.Context, streams process.Streams) error {
 	log := process.NewLog(p.Log, streams.Err)
 	admin, err := process.Listen(ctx, p.AdminListen.Get())
@@ -33,7 +33,7 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 		return err
 	}
 	log.Info().Stringer("admin", admin.Addr()).Stringer("nats", p.NATS.URL.Get()).Stringer("postgres", p.Postgres.URL.Get()).
-		Msg("projector starts")
+		Msg("projector started")
 	return projector.Run(ctx, projector.Config{
 		NATS: connection.NATSConfig{
 			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-projector", RetryConnect: true, Log: log,

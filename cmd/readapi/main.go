@@ -1,4 +1,4 @@
-// Command readapi answers the API's read operations from the projection.
+// Command readapi serves the API's read operations from the projection.
 package main
 
 import (
@@ -11,26 +11,26 @@ import (
 )
 
 func main() {
-	process.Main("readapi", "Answers the API's read operations from the projection.", &program{})
+	process.Main("readapi", "Serves the API's read operations from the projection.", &program{})
 }
 
-// program is the reader with its settings.
+// program holds the reader's settings.
 type program struct {
 	NATS           setting.NATS      `embed:""`
 	Postgres       setting.Postgres  `embed:""`
 	Replica        setting.Replica   `embed:""`
-	BaseURL        setting.BaseURL   `name:"base-url" setting:"CALLBOARD_BASE_URL" missing:"set it to where customers reach the API, https://host/v1" placeholder:"URL" help:"Where customers reach the API; ends in /v1."`
+	BaseURL        setting.BaseURL   `name:"base-url" setting:"CALLBOARD_BASE_URL" missing:"set it to the public URL of the API, such as https://host/v1" placeholder:"URL" help:"The public URL of the API. It ends in /v1."`
 	Pepper         setting.Pepper    `embed:""`
-	CursorKey      setting.CursorKey `setting:"CALLBOARD_CURSOR_KEY" secret:"" missing:"set it to 32 random bytes in base64, the same for all readers; make them with 'openssl rand -base64 32'" placeholder:"BASE64" help:"What cursors and links to audio are sealed with, the same for all readers. Better not on the command line."`
-	AudioURL       setting.AudioURL  `name:"audio-url" setting:"CALLBOARD_AUDIO_URL" missing:"set it to the bucket or the folder that the recordings' audio is in, s3://bucket?region=name or file:///folder" placeholder:"URL" help:"Where the recordings' audio is: s3://bucket/prefix?endpoint=https://host&region=name&style=path, or file:///folder, which the reader serves itself."`
-	TrustedProxies setting.Networks  `setting:"CALLBOARD_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"The networks whose X-Forwarded-For is believed."`
-	Listen         setting.Address   `setting:"CALLBOARD_LISTEN" default:":8080" help:"Where the API is served."`
-	AdminListen    setting.Address   `setting:"CALLBOARD_ADMIN_LISTEN" default:"127.0.0.1:9090" help:"Where /livez, /readyz, /metrics and /debug/pprof are. Never public."`
+	CursorKey      setting.CursorKey `setting:"CALLBOARD_CURSOR_KEY" secret:"" missing:"set it to 32 random bytes in base64, the same for all readers; generate them with 'openssl rand -base64 32'" placeholder:"BASE64" help:"The secret that encrypts cursors and links to audio, the same for all readers. Do not put it on the command line."`
+	AudioURL       setting.AudioURL  `name:"audio-url" setting:"CALLBOARD_AUDIO_URL" missing:"set it to the bucket or directory of the recordings' audio, such as s3://bucket?region=name or file:///directory" placeholder:"URL" help:"The place of the recordings' audio: s3://bucket/prefix?endpoint=https://host&region=name&style=path, or file:///directory, which the reader serves itself."`
+	TrustedProxies setting.Networks  `setting:"CALLBOARD_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"The networks whose X-Forwarded-For headers are trusted."`
+	Listen         setting.Address   `setting:"CALLBOARD_LISTEN" default:":8080" help:"The address of the API."`
+	AdminListen    setting.Address   `setting:"CALLBOARD_ADMIN_LISTEN" default:"127.0.0.1:9090" help:"The address of /livez, /readyz, /metrics and /debug/pprof. It must not be public."`
 	Premium        setting.Premium   `embed:""`
 	Log            setting.Log       `embed:""`
 }
 
-// Run answers requests until ctx ends.
+// Run serves requests until ctx ends.
 func (p *program) Run(ctx context.Context, streams process.Streams) error {
 	log := process.NewLog(p.Log, streams.Err)
 	public, err := process.Listen(ctx, p.Listen.Get())
@@ -42,7 +42,7 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 		return err
 	}
 	log.Info().Stringer("public", public.Addr()).Stringer("admin", admin.Addr()).Stringer("nats", p.NATS.URL.Get()).
-		Stringer("postgres", p.Postgres.URL.Get()).Msg("reader starts")
+		Stringer("postgres", p.Postgres.URL.Get()).Msg("reader started")
 	return readapi.Run(ctx, readapi.Config{
 		NATS: connection.NATSConfig{
 			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-reader", RetryConnect: true, Log: log,

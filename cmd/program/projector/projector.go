@@ -1,10 +1,11 @@
-// Package projector is the projector as a running program: its connections, its loop and its admin listener.
+// Package projector runs a projector as a program: its connections, its actors and its admin listener.
 package projector
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 
 	"github.com/rs/zerolog"
@@ -17,19 +18,19 @@ import (
 	"callboard/projector/audit"
 )
 
-// Config is what a projector is run with. Run closes the listener.
+// Config configures a projector. Run closes the listener.
 type Config struct {
 	NATS       connection.NATSConfig
 	Stream     string
 	Postgres   setting.URL       // the primary
-	Session    map[string]string // further settings of the database sessions
+	Session    map[string]string // additional settings of the database sessions
 	Partitions []int             // nil: all of the stream's
-	AuditDays  int               // how long the audit is kept; 0: 90
+	AuditDays  int               // for how many days audit entries are stored; 0: 90
 	Admin      net.Listener
 	Log        zerolog.Logger
 }
 
-// Run keeps the projection, and files the audit, until ctx ends.
+// Run applies events and stores audit entries until ctx ends.
 //
 //	NATS ──┐
 //	       ├── projector, audit ── admin
@@ -64,24 +65,22 @@ func Run(ctx context.Context, c Config) error {
 	stack, ctx := process.NewStack(ctx)
 	stack.Go(ctx, "projector", p.Run)
 	stack.Go(ctx, "audit", filer.Run)
-	stack.Go(ctx, "admin", func(own context.Context) error {
-		return admin.Serve(own, c.Admin, admin.Config{Ready: readiness(ctx, p, nats), Metrics: registry, Log: c.Log})
+	stack.Go(ctx, "admin", func(actorCtx context.Context) error {
+		return admin.Serve(actorCtx, c.Admin, admin.Config{Ready: readiness(ctx, p, nats), Metrics: registry, Log: c.Log})
 	})
 	return stack.Wait(ctx)
 }
 
-// session puts the projection, whichever generation is live, on the search path. A server notices within seconds that the host of a
-// session is gone, and lets its locks go.
-func session(further map[string]string) map[string]string {
+// session returns settings with the live generation in the search path. The keepalives make the server notice within seconds that the
+// host of a session has disappeared, and release the session's locks.
+func session(additional map[string]string) map[string]string {
 	settings := map[string]string{
 		"search_path":             "projection",
 		"tcp_keepalives_idle":     "5",
 		"tcp_keepalives_interval": "2",
 		"tcp_keepalives_count":    "3",
 	}
-	for name, value := range further {
-		settings[name] = value
-	}
+	maps.Copy(settings, additional)
 	return settings
 }
 
@@ -93,11 +92,11 @@ func readiness(running context.Context, p *projector.Projector, nats *connection
 		case nats.Err() != nil:
 			return nats.Err()
 		case !p.Ready():
-			return errors.New("the stream or the database is out of reach; the log says why")
+			return errors.New("the stream or the database can't be reached: read the log")
 		}
 		return nil
 	}
 }
 
-// closeListener is for the ways out before anybody serves on it; whoever serves has closed it.
+// closeListener closes a listener that no actor has served.
 func closeListener(listener net.Listener) { _ = listener.Close() }

@@ -2,14 +2,13 @@ package readapi_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats-server/v2/server"
+	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"callboard/cmd/program/readapi"
 	"callboard/events/audit"
@@ -18,28 +17,28 @@ import (
 	"callboard/schema/schematest"
 )
 
-// restricted lets one user do what the README says that a reader needs, and everybody without a name do everything.
-func restricted(o *server.Options) {
-	o.Users = []*server.User{
+// restrictReader gives the user "reader" the permissions that the documentation lists, and clients without a user name all.
+func restrictReader(o *natsserver.Options) {
+	o.Users = []*natsserver.User{
 		{Username: "everything", Password: "p"},
-		{Username: "reader", Password: "p", Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Allow: []string{
+		{Username: "reader", Password: "p", Permissions: &natsserver.Permissions{
+			Publish: &natsserver.SubjectPermission{Allow: []string{
 				"callboard.limits.>", "callboard.audit", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.CREATE.*", "$JS.API.DIRECT.GET.*",
 			}},
-			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+			Subscribe: &natsserver.SubjectPermission{Allow: []string{"_INBOX.>"}},
 		}},
 	}
 	o.NoAuthUser = "everything"
 }
 
-// A reader needs no more of NATS than that: it makes its streams, asks for budgets and hands over the audit.
+// With these permissions a reader creates its streams, uses budgets and sends audit entries.
 func TestRun_RestrictedNATSUser(t *testing.T) {
-	database, broker := schematest.New(t), eventstest.NewServer(t, restricted)
-	stream, err := eventstest.JetStream(t, broker.URL()).CreateStream(t.Context(), audit.StreamConfig(1))
+	database, server := schematest.New(t), eventstest.NewServer(t, restrictReader)
+	stream, err := eventstest.JetStream(t, server.URL()).CreateStream(t.Context(), audit.StreamConfig(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := configFor(strings.Replace(broker.URL(), "//", "//reader:p@", 1), database.RoleURL("callboard_reader"), t.TempDir())
+	c, err := configFor(strings.Replace(server.URL(), "//", "//reader:p@", 1), database.RoleURL("callboard_reader"), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,14 +63,11 @@ func TestRun_RestrictedNATSUser(t *testing.T) {
 	}
 	_ = response.Body.Close()
 	if left := response.Header.Get("RateLimit"); response.StatusCode != http.StatusOK || !strings.HasPrefix(left, `"tier";r=119;`) {
-		t.Errorf("%d, RateLimit %s", response.StatusCode, left)
+		t.Errorf("status = %d, RateLimit = %s, want 200 and 119 left", response.StatusCode, left)
 	}
-	eventually(t, func() error {
+	eventstest.Eventually(t, "one message in the audit stream", func() bool {
 		info, err := stream.Info(t.Context())
-		if err == nil && info.State.Msgs != 1 {
-			err = fmt.Errorf("%d messages in the audit", info.State.Msgs)
-		}
-		return err
+		return err == nil && info.State.Msgs == 1
 	})
 	cancel()
 	if err := <-ended; err != nil {

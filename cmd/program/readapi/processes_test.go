@@ -22,11 +22,11 @@ import (
 	"callboard/schema/schematest"
 )
 
-// childURLs makes the test binary a reader: the URLs of NATS and of PostgreSQL, with a space between.
+// childURLs is an environment variable that makes the test binary run a reader: the URLs of NATS and PostgreSQL, separated by a space.
 const childURLs = "CALLBOARD_TEST_READER"
 
-// runChild is a reader until its input ends. It prints its address. It has more patience than readers have, since what comes
-// too late on a machine busy with other tests says nothing about budgets.
+// runChild runs a reader until its input ends, and prints its URL. Its timeouts are long, because on a busy machine a timeout would
+// change the number of allowed requests.
 func runChild() int {
 	natsURL, postgresURL, _ := strings.Cut(os.Getenv(childURLs), " ")
 	c, err := configFor(natsURL, postgresURL, os.TempDir())
@@ -56,7 +56,7 @@ func runChild() int {
 	return 0
 }
 
-// startChild starts a reader in a process of its own and returns its address. It ends with the test.
+// startChild starts a reader in another process and returns its URL. The process ends with the test.
 func startChild(t *testing.T, natsURL, postgresURL string) string {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0])
@@ -86,7 +86,7 @@ func startChild(t *testing.T, natsURL, postgresURL string) string {
 	return strings.TrimSpace(line)
 }
 
-// Two readers, each a process, share a key's budget: of 500 requests at once exactly 120 are answered.
+// Two reader processes share the budget of a key: of 500 concurrent requests 120 are allowed.
 func TestRun_ReadersShareBudgets(t *testing.T) {
 	database, nats := schematest.New(t), eventstest.NewServer(t)
 	if _, err := eventstest.JetStream(t, nats.URL()).CreateStream(t.Context(), audit.StreamConfig(1)); err != nil {
@@ -110,23 +110,23 @@ func TestRun_ReadersShareBudgets(t *testing.T) {
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: requests}}
 	t.Cleanup(client.CloseIdleConnections)
 	var mu sync.Mutex
-	verdicts := map[int]int{}
+	statuses := map[int]int{}
 	var all sync.WaitGroup
 	for i := range requests {
 		all.Go(func() {
 			status := discover(client, readers[i%len(readers)], issued.Key.Reveal())
 			mu.Lock()
-			verdicts[status]++
+			statuses[status]++
 			mu.Unlock()
 		})
 	}
 	all.Wait()
-	if verdicts[http.StatusOK] != 120 || verdicts[http.StatusTooManyRequests] != requests-120 {
-		t.Errorf("%v", verdicts)
+	if statuses[http.StatusOK] != 120 || statuses[http.StatusTooManyRequests] != requests-120 {
+		t.Errorf("responses by status = %v, want 120 times 200 and %d times 429", statuses, requests-120)
 	}
 }
 
-// discover is the status of an answer, 0 where there was none.
+// discover returns the status of a response, 0 without one.
 func discover(client *http.Client, base, key string) int {
 	request, err := http.NewRequest(http.MethodGet, base+"/v1/customer/phone-systems", nil) //nolint:noctx // the client has a timeout
 	if err != nil {

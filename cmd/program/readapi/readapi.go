@@ -1,4 +1,4 @@
-// Package readapi is the reader as a running program: its pools, its public listener and its admin listener.
+// Package readapi runs a reader as a program: its pools, its actors, its public listener and its admin listener.
 package readapi
 
 import (
@@ -24,15 +24,15 @@ import (
 	"callboard/readapi/limit"
 )
 
-// Config is what a reader is run with. Run closes the listeners.
+// Config configures a reader. Run closes the listeners.
 type Config struct {
 	NATS           connection.NATSConfig // for budgets and the audit
-	Premium        int                   // requests a minute of a premium key
+	Premium        int                   // requests per minute of a premium key
 	LimiterTimeout time.Duration         // of a decision about a budget; zero: 50 ms
 	RequestTimeout time.Duration         // zero: 5 s
 	Primary        setting.URL
-	Replica        setting.URL       // where the projection is read; zero: the primary
-	Session        map[string]string // further settings of the database sessions
+	Replica        setting.URL       // the projection is read from it; zero: the primary
+	Session        map[string]string // additional settings of the database sessions
 	BaseURL        string
 	Peppers        []access.Pepper
 	CursorKey      setting.Secret // seals cursors and links
@@ -42,8 +42,8 @@ type Config struct {
 	Log            zerolog.Logger
 }
 
-// Run answers requests until ctx ends; then it stops being ready, lets the requests under way end and hands over what the audit
-// has of them.
+// Run serves requests until ctx ends. Then it reports that it is not ready, finishes the running requests and sends their audit
+// entries.
 //
 //	primary ──┐
 //	replica ──┼── readapi ── public
@@ -92,34 +92,34 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("reader: %w", err)
 	}
 	stack, ctx := process.NewStack(ctx)
-	stack.Go(ctx, "admin", func(own context.Context) error {
-		return admin.Serve(own, c.Admin, admin.Config{Ready: readiness(ctx, auditQueue, primary, replica), Metrics: registry, Log: c.Log})
+	stack.Go(ctx, "admin", func(actorCtx context.Context) error {
+		return admin.Serve(actorCtx, c.Admin, admin.Config{Ready: readiness(ctx, auditQueue, primary, replica), Metrics: registry, Log: c.Log})
 	})
 	stack.Go(ctx, "limiter", limiter.Run)
 	stack.Go(ctx, "audit queue", auditQueue.Run)
-	stack.Go(ctx, "public", func(own context.Context) error {
-		return process.Serve(own, c.Public, publicServer(handler), c.Log)
+	stack.Go(ctx, "public", func(actorCtx context.Context) error {
+		return process.Serve(actorCtx, c.Public, publicServer(handler), c.Log)
 	})
 	return stack.Wait(ctx)
 }
 
-// publicServer gives a client time enough for an honest request over a bad line, and not more. A request has no body and no
-// header longer than a chain of proxies makes it.
+// publicServer has timeouts that suffice for a client with a slow connection. Requests have no body, and headers no longer than a chain
+// of proxies makes them.
 func publicServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler,
-		// "OPTIONS *" is the service's to answer, like every other request.
+		// The handler answers "OPTIONS *" like every other request.
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            5 * time.Second,
 		ReadTimeout:                  10 * time.Second,
-		WriteTimeout:                 2 * time.Minute, // the largest answer at 0.4 Mbit/s
+		WriteTimeout:                 2 * time.Minute, // the largest response at 0.4 Mbit/s
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               32 << 10,
 	}
 }
 
-// readiness reaches both databases and has room in the audit queue. How far behind the projection is does not matter: it is in
-// every answer.
+// readiness returns a check that both databases can be reached and the audit queue is not full. The projection's lag does not matter,
+// since every response contains the watermark.
 func readiness(running context.Context, auditQueue *audit.Queue, pools ...*pgxpool.Pool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {
@@ -137,7 +137,7 @@ func readiness(running context.Context, auditQueue *audit.Queue, pools ...*pgxpo
 	}
 }
 
-// closeListeners is for the ways out before anybody serves on them; whoever serves has closed them.
+// closeListeners closes the listeners that no actor has served.
 func closeListeners(listeners ...net.Listener) {
 	for _, listener := range listeners {
 		_ = listener.Close()

@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
@@ -33,8 +32,8 @@ func TestMain(m *testing.M) {
 	schematest.Run(m, func() error { return goleak.Find() })
 }
 
-// ask is an answer's status and body.
-func ask(tb testing.TB, listener net.Listener, path string) (int, string) {
+// get returns the status and body of a response, status 0 with an error's text without one.
+func get(tb testing.TB, listener net.Listener, path string) (int, string) {
 	tb.Helper()
 	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+listener.Addr().String()+path, nil)
 	if err != nil {
@@ -52,20 +51,6 @@ func ask(tb testing.TB, listener net.Listener, path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-func eventually(tb testing.TB, try func() error) {
-	tb.Helper()
-	deadline := time.After(time.Minute)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for err := try(); err != nil; err = try() {
-		select {
-		case <-deadline:
-			tb.Fatal(err)
-		case <-tick.C:
-		}
-	}
-}
-
 func listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := process.Listen(tb.Context(), "127.0.0.1:0")
@@ -75,9 +60,9 @@ func listen(tb testing.TB) net.Listener {
 	return listener
 }
 
-func config(tb testing.TB, broker *eventstest.Server, url string) readapi.Config {
+func config(tb testing.TB, server *eventstest.Server, url string) readapi.Config {
 	tb.Helper()
-	c, err := configFor(broker.URL(), url, tb.TempDir())
+	c, err := configFor(server.URL(), url, tb.TempDir())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -85,21 +70,21 @@ func config(tb testing.TB, broker *eventstest.Server, url string) readapi.Config
 	return c
 }
 
-// configFor is a configuration without listeners.
-func configFor(natsURL, postgresURL, sounds string) (c readapi.Config, err error) {
+// configFor returns a configuration without listeners.
+func configFor(natsURL, postgresURL, audioDir string) (c readapi.Config, err error) {
 	c = readapi.Config{
 		Premium: 600, BaseURL: "https://phones.example.com/v1", CursorKey: setting.NewSecret(strings.Repeat("s", 32)), Log: zerolog.Nop(),
 	}
-	broker, err := setting.NewNATSURL(natsURL)
+	parsed, err := setting.NewNATSURL(natsURL)
 	if err != nil {
 		return c, err
 	}
-	c.NATS = connection.NATSConfig{URL: broker, RetryConnect: true, Log: zerolog.Nop()}
+	c.NATS = connection.NATSConfig{URL: parsed, RetryConnect: true, Log: zerolog.Nop()}
 	if c.Primary, err = setting.NewPostgresURL(postgresURL); err != nil {
 		return c, err
 	}
 	c.Replica = c.Primary
-	if c.Audio, err = audio.ParseLocation("file://" + sounds); err != nil {
+	if c.Audio, err = audio.ParseLocation("file://" + audioDir); err != nil {
 		return c, err
 	}
 	pepper, err := pepper()
@@ -109,53 +94,52 @@ func configFor(natsURL, postgresURL, sounds string) (c readapi.Config, err error
 
 func pepper() (access.Pepper, error) { return access.NewPepper(bytes.Repeat([]byte("p"), 32)) }
 
-// A reader without its database lives on, is not ready, and is again once the database is back. NATS it can miss for a while.
+// A reader without its database is alive and not ready. It is ready without NATS.
 func TestRun_Readiness(t *testing.T) {
 	database := schematest.New(t)
-	broker := eventstest.NewServer(t)
-	c := config(t, broker, database.RoleURL("callboard_reader"))
+	server := eventstest.NewServer(t)
+	c := config(t, server, database.RoleURL("callboard_reader"))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- readapi.Run(ctx, c) }()
-	answers := func(path string, want int) func() error {
-		return func() error {
-			if status, body := ask(t, c.Admin, path); status != want {
-				return fmt.Errorf("%s: %d %s", path, status, body)
-			}
-			return nil
-		}
+	waitForReadyz := func(want int) {
+		t.Helper()
+		eventstest.Eventually(t, fmt.Sprintf("/readyz with status %d", want), func() bool {
+			status, _ := get(t, c.Admin, "/readyz")
+			return status == want
+		})
 	}
-	eventually(t, answers("/readyz", http.StatusOK))
-	if status, body := ask(t, c.Public, "/v1/customer/phone-systems"); status != http.StatusUnauthorized {
-		t.Errorf("%d %s", status, body)
+	waitForReadyz(http.StatusOK)
+	if status, body := get(t, c.Public, "/v1/customer/phone-systems"); status != http.StatusUnauthorized {
+		t.Errorf("status = %d, body = %s, want 401", status, body)
 	}
 	database.Cluster().Kill()
-	eventually(t, answers("/readyz", http.StatusServiceUnavailable))
-	if err := answers("/livez", http.StatusOK)(); err != nil {
-		t.Error(err)
+	waitForReadyz(http.StatusServiceUnavailable)
+	if status, body := get(t, c.Admin, "/livez"); status != http.StatusOK {
+		t.Errorf("/livez: status = %d, body = %s, want 200", status, body)
 	}
 	if err := database.Cluster().Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	broker.Stop()
-	eventually(t, answers("/readyz", http.StatusOK))
-	broker.Start()
+	server.Stop()
+	waitForReadyz(http.StatusOK)
+	server.Start()
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 }
 
-// What can't be served with ends the program, and gives its addresses back.
-func TestRun_BadConfig(t *testing.T) {
+// After an error of the configuration Run closes the listeners.
+func TestRun_InvalidConfig(t *testing.T) {
 	c := config(t, eventstest.NewServer(t), "postgres://nobody@127.0.0.1:1/x")
 	c.BaseURL = "https://phones.example.com"
 	if err := readapi.Run(t.Context(), c); err == nil {
-		t.Error("no error")
+		t.Error("error = nil, want one")
 	}
 	for _, listener := range []net.Listener{c.Public, c.Admin} {
 		if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("%v", err)
+			t.Errorf("error of a second Close = %v, want ErrClosed", err)
 		}
 	}
 }

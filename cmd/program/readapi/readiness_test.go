@@ -13,7 +13,7 @@ import (
 	"callboard/schema/schematest"
 )
 
-// A reader that could record no request more is not ready.
+// A reader with a full audit queue refuses requests, so it is not ready.
 func TestReadiness_FullJournal(t *testing.T) {
 	auditQueue, err := audit.NewQueue(audit.Config{
 		JetStream: eventstest.JetStream(t, eventstest.NewServer(t).URL()), Capacity: 1, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
@@ -24,16 +24,16 @@ func TestReadiness_FullJournal(t *testing.T) {
 	running, stop := context.WithCancel(t.Context())
 	ready := readiness(running, auditQueue, schematest.New(t).Pool(t))
 	if err := ready(t.Context()); err != nil {
-		t.Errorf("with room: %v", err)
+		t.Errorf("queue with room: error = %v, want none", err)
 	}
 	if err := auditQueue.Reserve(); err != nil {
 		t.Fatal(err)
 	}
 	if err := ready(t.Context()); err == nil || !strings.Contains(err.Error(), "full") {
-		t.Errorf("without: %v", err)
+		t.Errorf("full queue: error = %v, want one that says so", err)
 	}
 	stop()
 	if err := ready(t.Context()); err == nil || err.Error() != "stopping" {
-		t.Errorf("stopping: %v", err)
+		t.Errorf("stopping: error = %v, want stopping", err)
 	}
 }

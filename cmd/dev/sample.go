@@ -14,18 +14,18 @@ import (
 	"callboard/events/sample"
 )
 
-// Sample is which calls an instance begins with.
+// Sample is the name of a sample of calls.
 type Sample string
 
 // The samples.
 const (
-	Live  Sample = "live"  // some weeks of five businesses, and calls that keep arriving
-	Small Sample = "small" // some hundred calls of two
+	Live  Sample = "live"  // weeks of calls of five businesses, and new calls while the instance runs
+	Small Sample = "small" // some hundred calls of two businesses
 	None  Sample = "none"
 )
 
-// The samples' seeds differ, so that both can be on one stream, and neither is what people say to simulate. Both have systems
-// that record their calls.
+// The seeds differ from each other and from likely arguments of 'callboard simulate', so that all can be on one stream. With both
+// seeds some phone systems record calls.
 const (
 	liveSeed  = 20260301
 	smallSeed = 20260303
@@ -42,19 +42,21 @@ func (s Sample) company(until time.Time) *sample.Company {
 	}
 }
 
-// mark is kept of a sample that the stream has, so that the next start finds the same company, and one that was cut short
-// publishes the very same events again.
-type mark struct {
+// sampleState is stored with a published sample: the next start generates the same company, and publishes the same events again if the
+// last start was interrupted.
+type sampleState struct {
 	StreamCreated time.Time `json:"streamCreated"`
 	Until         time.Time `json:"until"`
 	Complete      bool      `json:"complete"`
 }
 
-func (i *instance) markPath() string { return i.home.path("sample-" + string(i.Sample) + ".json") }
+func (i *instance) sampleStatePath() string {
+	return i.dir.path("sample-" + string(i.Sample) + ".json")
+}
 
-func (i *instance) readMark(created time.Time) (mark, error) {
-	var m mark
-	text, err := os.ReadFile(i.markPath())
+func (i *instance) readSampleState(created time.Time) (sampleState, error) {
+	var m sampleState
+	text, err := os.ReadFile(i.sampleStatePath())
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}
@@ -64,21 +66,21 @@ func (i *instance) readMark(created time.Time) (mark, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return m, err
 	}
-	m = mark{StreamCreated: created, Until: time.Now().UTC()}
-	return m, i.writeMark(m)
+	m = sampleState{StreamCreated: created, Until: time.Now().UTC()}
+	return m, i.writeSampleState(m)
 }
 
-func (i *instance) writeMark(m mark) error {
+func (i *instance) writeSampleState(m sampleState) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	return writeFile(i.markPath(), text)
+	return writeFile(i.sampleStatePath(), text)
 }
 
-// publishSample publishes the sample unless the stream has it.
+// publishSample publishes the sample unless the stream has it already.
 func (i *instance) publishSample(ctx context.Context, created time.Time) error {
-	m, err := i.readMark(created)
+	m, err := i.readSampleState(created)
 	if err != nil {
 		return err
 	}
@@ -99,22 +101,22 @@ func (i *instance) publishSample(ctx context.Context, created time.Time) error {
 		return err
 	}
 	m.Complete = true
-	return i.writeMark(m)
+	return i.writeSampleState(m)
 }
 
 const eventSource = "callboard/dev"
 
-// writeAudio stores the clips where the sample's recordings say they are, unless they are there.
+// writeAudio writes the missing ones of the audio files that the sample's recordings refer to.
 func (i *instance) writeAudio() error {
 	for _, key := range sample.AudioKeys() {
-		path := filepath.Join(i.home.path("audio"), filepath.FromSlash(key))
+		path := filepath.Join(i.dir.path("audio"), filepath.FromSlash(key))
 		if _, err := os.Stat(path); err == nil {
 			continue
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("audio: %w", err)
 		}
-		clip, _ := sample.Audio(key) // the key is one of its own
+		clip, _ := sample.Audio(key) // every key of AudioKeys has audio
 		if err := writeFile(path, clip); err != nil {
 			return fmt.Errorf("audio: %w", err)
 		}
@@ -122,11 +124,11 @@ func (i *instance) writeAudio() error {
 	return nil
 }
 
-// callInterval is how often a call ends somewhere in the company.
+// callInterval is the time between the ends of live calls.
 const callInterval = 3 * time.Second
 
-// live keeps calls arriving until ctx ends.
-func (i *instance) live(ctx context.Context) error {
+// publishLiveCalls publishes a call per interval until ctx ends.
+func (i *instance) publishLiveCalls(ctx context.Context) error {
 	publisher := events.NewPublisher(i.publisher.JetStream, eventSource)
 	calls := i.company.Live()
 	tick := time.NewTicker(callInterval)
