@@ -26,6 +26,7 @@ func open(t *testing.T, dir string, fresh bool) *directory {
 }
 
 func TestDirectory_Secrets(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "not", "there")
 	first := open(t, dir, false)
 	if len(first.peppers()) != 1 || first.pepper == first.cursor {
@@ -48,6 +49,7 @@ func TestDirectory_Secrets(t *testing.T) {
 }
 
 func TestDirectory_SecondInstance(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := open(t, dir, false)
 	_, err := openDirectory(dir, false)
@@ -60,6 +62,7 @@ func TestDirectory_SecondInstance(t *testing.T) {
 
 // A fresh start in a directory with other files, for example a home directory given by mistake, keeps them.
 func TestDirectory_FreshKeepsOtherFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ours, others := []string{"nats/x", "audio/y", "env", "log", "sample-live.json"}, []string{"thesis.txt", "sample-data.csv"}
 	for _, name := range append(ours, others...) {
@@ -85,6 +88,7 @@ func TestDirectory_FreshKeepsOtherFiles(t *testing.T) {
 
 // A shell reads the same values from the env file, whatever characters they contain.
 func TestDirectory_Env(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir(), false)
 	special := `it's "$HOME" ` + "`id` \\ \n end"
 	if err := d.writeEnv(setting.Variables{"CALLBOARD_X": special, "CALLBOARD_A": "plain"}); err != nil {
@@ -108,6 +112,7 @@ func TestDirectory_Env(t *testing.T) {
 }
 
 func TestDirectory_LogPrintsWarnings(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir(), false)
 	var shown strings.Builder
 	log, err := d.openLog(&shown)
@@ -127,6 +132,7 @@ func TestDirectory_LogPrintsWarnings(t *testing.T) {
 
 // An address in use is reported before anything is started.
 func TestRun_AddressInUse(t *testing.T) {
+	t.Parallel()
 	h := t.TempDir()
 	first := &instance{Config: Config{Listen: "127.0.0.1:0"}}
 	if err := first.listen(t.Context()); err != nil {
