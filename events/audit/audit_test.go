@@ -26,6 +26,7 @@ func entries() []audit.Entry {
 }
 
 func TestEncode_RoundTrip(t *testing.T) {
+	t.Parallel()
 	want := entries()
 	message, err := audit.Encode(want)
 	if err != nil {
@@ -38,6 +39,7 @@ func TestEncode_RoundTrip(t *testing.T) {
 }
 
 func TestDecode_RefusesInvalidMessages(t *testing.T) {
+	t.Parallel()
 	valid, err := audit.Encode(entries())
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +61,7 @@ func TestDecode_RefusesInvalidMessages(t *testing.T) {
 }
 
 func TestStreamConfig_IsAcceptedByServer(t *testing.T) {
+	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	stream, err := js.CreateStream(t.Context(), audit.StreamConfig(1))
 	if err != nil {
@@ -70,6 +73,7 @@ func TestStreamConfig_IsAcceptedByServer(t *testing.T) {
 }
 
 func TestCheckStream(t *testing.T) {
+	t.Parallel()
 	if faults := audit.CheckStream(audit.StreamConfig(1)); len(faults) > 0 {
 		t.Errorf("faults of StreamConfig = %v, want none", faults)
 	}

@@ -8,12 +8,14 @@ import (
 )
 
 func TestLoadApprovals(t *testing.T) {
+	t.Parallel()
 	if approvals := loadApprovals(t); len(approvals) != 24 {
 		t.Errorf("approvals = %d, want 24", len(approvals))
 	}
 }
 
 func TestParseApprovals(t *testing.T) {
+	t.Parallel()
 	const good = `{"operation": "listPhones", "stage": "beta", "reviewer": "API review board", "date": "2026-11-20"}`
 	for name, c := range map[string]struct{ record, wantError string }{
 		"valid":          {`[` + good + `]`, ""},

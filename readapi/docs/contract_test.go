@@ -19,6 +19,7 @@ const contractFile = "contract.txt"
 // A published fact must not disappear. -update adds new facts and never removes one: remove a line by hand if it has to change,
 // for example an operation's stage, so that reviewers see it.
 func TestContract(t *testing.T) {
+	t.Parallel()
 	now := facts(validated(t, describe(t, loadApprovals(t))))
 	recorded, err := os.ReadFile(contractFile)
 	if err != nil {
@@ -146,6 +147,7 @@ func shape(s *openapi3.Schema) string {
 
 // Removing or changing a published fact removes its line.
 func TestContract_DetectsChanges(t *testing.T) {
+	t.Parallel()
 	description := string(describe(t, loadApprovals(t)))
 	before := facts(parsed(t, []byte(description)))
 	for _, change := range []struct{ from, to, removes string }{

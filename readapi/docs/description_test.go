@@ -50,6 +50,7 @@ func parsed(tb testing.TB, description []byte) *openapi3.T {
 }
 
 func TestDescribe(t *testing.T) {
+	t.Parallel()
 	document := validated(t, describe(t, loadApprovals(t)))
 	if !strings.HasPrefix(document.OpenAPI, "3.1.") {
 		t.Errorf("OpenAPI version = %s, want 3.1", document.OpenAPI)
@@ -78,8 +79,30 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// What customers must know beyond single operations is in the introduction.
+func TestDescribe_Introduction(t *testing.T) {
+	t.Parallel()
+	document := validated(t, describe(t, loadApprovals(t)))
+	if info := document.Info; info.License == nil || info.Contact == nil {
+		t.Errorf("license = %v, contact = %v, want both", info.License, info.Contact)
+	}
+	for _, text := range []string{
+		"X-API-Key", "RateLimit-Policy", "Retry-After", `rel="next"`, "nextCursor", "timeField=updatedAt", "Data-Complete-Through",
+		"If-None-Match", "15 minutes", "X-Request-Id",
+	} {
+		if !strings.Contains(document.Info.Description, text) {
+			t.Errorf("the introduction does not mention %s", text)
+		}
+	}
+	reports := document.Paths.Find("/customer/phone-systems/{phoneSystemId}/call-log-reports").Get
+	if !strings.Contains(reports.Description, "timeField=updatedAt") {
+		t.Errorf("description of %s = %q, want it to mention timeField=updatedAt", reports.OperationID, reports.Description)
+	}
+}
+
 // Operations without an approval are left out, together with the tags and components that only they use.
 func TestDescribe_LeavesOutUnapproved(t *testing.T) {
+	t.Parallel()
 	var approvals docs.Approvals
 	for _, a := range loadApprovals(t) {
 		if !strings.Contains(a.Operation, "Voicemail") {
@@ -99,6 +122,7 @@ func TestDescribe_LeavesOutUnapproved(t *testing.T) {
 }
 
 func TestDescribe_Stages(t *testing.T) {
+	t.Parallel()
 	approvals := loadApprovals(t)
 	approvals[0].Stage, approvals[1].Stage = docs.Deprecated, docs.Stable
 	document := validated(t, describe(t, approvals))
@@ -113,6 +137,7 @@ func TestDescribe_Stages(t *testing.T) {
 }
 
 func TestDescribe_RefusesApprovalWithoutDescription(t *testing.T) {
+	t.Parallel()
 	approvals := append(loadApprovals(t), docs.Approval{Operation: "listMessages", Stage: docs.Beta})
 	if _, err := docs.Describe(baseURL, approvals); err == nil || !strings.Contains(err.Error(), "listMessages") {
 		t.Errorf("error = %v, want it to name listMessages", err)
@@ -121,6 +146,7 @@ func TestDescribe_RefusesApprovalWithoutDescription(t *testing.T) {
 
 // Every member is required, except the four that responses can omit. A detail has every member of its row, with the same schema.
 func TestDescribe_Members(t *testing.T) {
+	t.Parallel()
 	var document struct {
 		Components struct {
 			Schemas map[string]struct {

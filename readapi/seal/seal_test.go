@@ -18,6 +18,7 @@ func newSealer(t *testing.T, secret byte, purpose string) *Sealer {
 }
 
 func TestSealer_OpensSealedMessages(t *testing.T) {
+	t.Parallel()
 	s := newSealer(t, 1, "test")
 	rapid.Check(t, func(t *rapid.T) {
 		message := rapid.SliceOf(rapid.Byte()).Draw(t, "message")
@@ -32,6 +33,7 @@ func TestSealer_OpensSealedMessages(t *testing.T) {
 }
 
 func TestSealer_RefusesInvalidTexts(t *testing.T) {
+	t.Parallel()
 	s := newSealer(t, 1, "test")
 	sealed := s.Seal([]byte("message"))
 	for i := range sealed {
@@ -56,6 +58,7 @@ func TestSealer_RefusesInvalidTexts(t *testing.T) {
 }
 
 func TestNew_RefusesAShortSecret(t *testing.T) {
+	t.Parallel()
 	if _, err := New(make([]byte, MinSecret-1), "test"); err == nil {
 		t.Error("error = nil")
 	}

@@ -50,6 +50,7 @@ func problem(status int, code, more string) func(*docstest.Response) {
 func path(path string) func(*docstest.Response) { return func(a *docstest.Response) { a.Path = path } }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	contract, err := docstest.New()
 	if err != nil {
 		t.Fatal(err)
