@@ -140,21 +140,6 @@ func TestStart_KeepsDataAndPassword(t *testing.T) {
 	stop(t, second)
 }
 
-func TestStart_PrivateData(t *testing.T) {
-	t.Parallel()
-	c := start(t, newFolder(t))
-	defer stop(t, c)
-	for path, want := range map[string]fs.FileMode{c.dir.data(): 0o700, c.dir.passwordFile(): 0o600, c.dir.log(): 0o600} {
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := info.Mode().Perm(); got != want {
-			t.Errorf("mode of %s = %o, want %o", path, got, want)
-		}
-	}
-}
-
 func TestRestart_AfterCrash(t *testing.T) {
 	t.Parallel()
 	c := start(t, newFolder(t))
@@ -202,7 +187,8 @@ func TestStop_ReportsCrash(t *testing.T) {
 	stop(t, c) // a second call does nothing
 }
 
-// A folder that only its owner can search, as mktemp creates them, works for every user, root included.
+// A folder that only its owner can search, as mktemp creates them, works for every user, root included. Only the server's user
+// can read the data.
 func TestStart_InPrivateFolder(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t)
@@ -211,6 +197,15 @@ func TestStart_InPrivateFolder(t *testing.T) {
 	}
 	c := start(t, dir)
 	execute(t, c, "select 1")
+	for path, want := range map[string]fs.FileMode{c.dir.data(): 0o700, c.dir.passwordFile(): 0o600, c.dir.log(): 0o600} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("mode of %s = %o, want %o", path, got, want)
+		}
+	}
 	stop(t, c)
 	if err := Remove(dir); err != nil {
 		t.Fatal(err)
@@ -336,12 +331,19 @@ func TestStart_SparesForeignProcess(t *testing.T) {
 func TestStart_RejectsAnotherMajorVersion(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t)
-	c := start(t, dir)
-	stop(t, c)
-	if err := os.WriteFile(filepath.Join(c.dir.data(), versionFile), []byte("13\n"), 0o600); err != nil {
+	user, err := serverAccount()
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := Start(t.Context(), Config{DataDir: dir})
+	d, err := openDirectory(dir, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(os.Mkdir(d.data(), 0o700), os.WriteFile(filepath.Join(d.data(), versionFile), []byte("13\n"), 0o600), d.close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Start(t.Context(), Config{DataDir: dir})
 	mustContain(t, err, "--fresh")
 }
 

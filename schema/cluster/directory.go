@@ -74,7 +74,7 @@ func prepareDirectory(dataDir string, a account) (string, error) {
 	case err == nil && !reachable:
 		// Only an empty folder can be replaced by a link.
 		if err := os.Remove(path); err != nil {
-			return "", fmt.Errorf("%s, who runs PostgreSQL, cannot reach it: %w", a.name, err)
+			return "", fmt.Errorf("PostgreSQL runs as %s, which cannot reach it, and a link cannot replace it: %w", a.name, err)
 		}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", err
@@ -85,7 +85,7 @@ func prepareDirectory(dataDir string, a account) (string, error) {
 		}
 		return path, checkDirectory(path, a)
 	}
-	// A fallback folder without a link remains when somebody deletes the link by hand.
+	// A fallback folder without a link remains if the link is deleted by hand.
 	if err := removeDirectory(fallbackDir(path)); err != nil {
 		return "", err
 	}
@@ -112,7 +112,7 @@ func followLink(path string, a account) (string, error) {
 		return "", err
 	}
 	if !a.canReach(filepath.Dir(target)) {
-		return "", fmt.Errorf("%s, who runs PostgreSQL, cannot reach %s", a.name, target)
+		return "", fmt.Errorf("PostgreSQL runs as %s, which cannot reach %s: name another folder", a.name, target)
 	}
 	return target, checkDirectory(target, a)
 }
@@ -139,7 +139,7 @@ func checkDirectory(path string, a account) error {
 	return os.Chmod(path, 0o700)
 }
 
-// checkContents prevents that a cluster is created or removed among other files, in a home folder for example.
+// checkContents keeps Start and Remove out of folders with other files, a home folder for example.
 func checkContents(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -169,7 +169,7 @@ func fallbackDir(path string) string {
 // write to its parent.
 func makeFallbackDir(dir string, a account) error {
 	if !a.canReach(filepath.Dir(dir)) {
-		return fmt.Errorf("%s, who runs PostgreSQL, cannot reach %s", a.name, filepath.Dir(dir))
+		return fmt.Errorf("PostgreSQL runs as %s, which cannot reach %s", a.name, filepath.Dir(dir))
 	}
 	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -232,7 +232,7 @@ func Remove(dataDir string) error {
 }
 
 func removeCluster(path string) error {
-	// Even without a link: somebody may have deleted the link by hand.
+	// Even without a link, which may have been deleted by hand.
 	if err := removeDirectory(fallbackDir(path)); err != nil {
 		return err
 	}

@@ -78,14 +78,12 @@ func (d *directory) copyFromCache(ctx context.Context, pg programs, cache string
 		if err := d.initdb(ctx, pg); err != nil {
 			return err
 		}
+		// If the cache cannot be filled, the next cluster runs initdb too.
 		incomplete := filepath.Join(cache, "incomplete")
-		if err := os.RemoveAll(incomplete); err != nil { // a killed process leaves it
-			return err
+		if os.RemoveAll(incomplete) == nil && os.CopyFS(incomplete, os.DirFS(d.path)) == nil {
+			_ = os.Rename(incomplete, cached)
 		}
-		if err := os.CopyFS(incomplete, os.DirFS(d.path)); err != nil {
-			return err
-		}
-		return os.Rename(incomplete, cached)
+		return nil
 	}
 	if err := os.CopyFS(d.path, os.DirFS(cached)); err != nil {
 		return err
