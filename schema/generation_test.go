@@ -17,8 +17,8 @@ func begin(t *testing.T, conn *pgx.Conn, change func(tx pgx.Tx) error) {
 	}
 }
 
-// described is everything that a schema's tables have: columns, keys, indexes, rights.
-func described(t *testing.T, conn *pgx.Conn, name string) []string {
+// describe returns the columns, keys, indexes and rights of a schema's tables.
+func describe(t *testing.T, conn *pgx.Conn, name string) []string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `
 		select format('%s.%s %s %s %s', relname, attname, atttypid::regtype, attnotnull, attcompression)
@@ -41,15 +41,16 @@ func described(t *testing.T, conn *pgx.Conn, name string) []string {
 	return list
 }
 
-// A generation that was stripped and indexed again is one that never was, and takes the live one's place.
-func TestGeneration(t *testing.T) {
+// A generation whose indexes were dropped and created again equals the live one, and can replace it.
+func TestGeneration_CreatesMissingIndexesAndGoesLive(t *testing.T) {
+	t.Parallel()
 	d := schematest.New(t)
 	conn, err := pgx.Connect(t.Context(), d.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(t.Context()) }()
-	whole := described(t, conn, "projection")
+	whole := describe(t, conn, "projection")
 	var next schema.Generation
 	begin(t, conn, func(tx pgx.Tx) (err error) {
 		if next, err = schema.NewGeneration(t.Context(), tx); err != nil {
@@ -57,8 +58,8 @@ func TestGeneration(t *testing.T) {
 		}
 		return next.DropIndexes(t.Context(), tx)
 	})
-	if stripped := described(t, conn, next.Schema()); len(stripped) > len(whole)-30 {
-		t.Errorf("%d facts left of %d", len(stripped), len(whole))
+	if got := describe(t, conn, next.Schema()); len(got) > len(whole)-30 {
+		t.Errorf("without indexes: %d lines, want at least 30 fewer than %d", len(got), len(whole))
 	}
 	statements, err := next.MissingIndexes(t.Context(), conn)
 	if err != nil {
@@ -71,15 +72,15 @@ func TestGeneration(t *testing.T) {
 		if i == len(statements)/2 { // as after an interruption
 			left, err := next.MissingIndexes(t.Context(), conn)
 			if err != nil || !slices.Equal(left, statements[i:]) {
-				t.Errorf("left: %v, %v", left, err)
+				t.Errorf("missing = %v, error = %v, want %v", left, err, statements[i:])
 			}
 		}
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	if again := described(t, conn, next.Schema()); !slices.Equal(again, whole) {
-		t.Errorf("indexed again:\n%q\nwant\n%q", again, whole)
+	if got := describe(t, conn, next.Schema()); !slices.Equal(got, whole) {
+		t.Errorf("indexed again:\n%q\nwant\n%q", got, whole)
 	}
 	first := schema.Generation{ID: next.ID - 1}
 	begin(t, conn, func(tx pgx.Tx) error {
@@ -90,11 +91,11 @@ func TestGeneration(t *testing.T) {
 	})
 	var id int64
 	if err := conn.QueryRow(t.Context(), "select id from projection.generation").Scan(&id); err != nil || id != next.ID {
-		t.Errorf("generation %d is live, %v", id, err)
+		t.Errorf("live generation = %d, error = %v, want %d", id, err, next.ID)
 	}
 	begin(t, conn, func(tx pgx.Tx) error { return first.Drop(t.Context(), tx) })
 	var left bool
 	if err := conn.QueryRow(t.Context(), "select to_regnamespace($1) is not null", first.Schema()).Scan(&left); err != nil || left {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("schema exists = %t, error = %v, want false", left, err)
 	}
 }

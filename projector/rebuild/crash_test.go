@@ -160,9 +160,7 @@ func (h *harness) requireDropped(state rebuild.State, want ...int64) {
 
 func TestRun_ResumesAfterKillAtEveryStep(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	h.Publish(sampleEvents(3, 120)...)
+	h, _ := newAppliedHarness(t, sampleEvents(3, 120))
 	h.publishPoison()
 	h.WaitUntilCaughtUp()
 	want := h.Database.Projection(t)
@@ -192,10 +190,7 @@ func TestRun_ResumesAfterKillAtEveryStep(t *testing.T) {
 
 func TestDrop_Unfinished(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	h.Publish(sampleEvents(37, 60)...)
-	h.WaitUntilCaughtUp()
+	h, _ := newAppliedHarness(t, sampleEvents(37, 60))
 	h.requireDropped(rebuild.Unfinished)
 	h.killRebuild(rebuild.StepFold, 50)
 	h.requireDropped(rebuild.Unfinished, 2)
@@ -208,11 +203,8 @@ func TestDrop_Unfinished(t *testing.T) {
 // Rebuilds are killed at random moments while events arrive.
 func TestRun_ResumesAfterRandomKills(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	stop := h.StartProjector()
 	history := sampleEvents(5, 400)
-	h.Publish(history[:len(history)/2]...)
-	h.WaitUntilCaughtUp()
+	h, stop := newAppliedHarness(t, history[:len(history)/2])
 	start := time.Now()
 	h.rebuild(smallParts)
 	duration := time.Since(start)

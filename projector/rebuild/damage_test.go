@@ -33,11 +33,9 @@ type damageHarness struct {
 
 func newDamageHarness(t *testing.T) *damageHarness {
 	t.Helper()
-	h := &damageHarness{harness: newHarness(t)}
-	stop := h.StartProjector()
-	h.Publish(sampleEvents(29, 40)...)
-	h.WaitUntilCaughtUp()
+	applied, stop := newAppliedHarness(t, sampleEvents(29, 40))
 	stop()
+	h := &damageHarness{harness: applied}
 	rows, err := h.Pool.Query(t.Context(), `
 		select c.table_name::text, c.column_name::text, c.udt_name::text, k.column_name is not null
 		from information_schema.columns c

@@ -17,10 +17,9 @@ import (
 // A rebuild replaces another release's projection while it is read. The projector, which had stopped, then continues by itself.
 func TestRun_ReplacesOtherDefinition(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
 	history := sampleEvents(51, 60)
 	half := len(history) / 2
-	h.buildOtherRelease(history[:half])
+	h := newOtherReleaseHarness(t, history[:half])
 	h.requireOtherDefinition(nil)
 	h.Exec("alter table projection.call_log drop column route_summary; drop table projection.extension_call")
 	missing := []string{"call_log.route_summary", "extension_call"}
@@ -34,10 +33,9 @@ func TestRun_ReplacesOtherDefinition(t *testing.T) {
 // The first release had no generations, no message counts and no order of retries.
 func TestRun_ReplacesFirstRelease(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
 	history := sampleEvents(52, 60)
 	half := len(history) / 2
-	h.buildOtherRelease(history[:half])
+	h := newOtherReleaseHarness(t, history[:half])
 	h.Exec("drop table projection.message_count, projection.generation; alter table projection.position drop column retry_seq")
 	h.requireOtherDefinition(nil)
 	h.requireProjectorStops(ingest.ProjectionForeign)
@@ -47,14 +45,13 @@ func TestRun_ReplacesFirstRelease(t *testing.T) {
 	h.requireVerified("continued")
 }
 
-// buildOtherRelease makes the projection of a history one of another release.
-func (h *harness) buildOtherRelease(history []events.Event) {
-	h.Helper()
-	stop := h.StartProjector()
-	h.Publish(history...)
-	h.WaitUntilCaughtUp()
+// newOtherReleaseHarness returns a harness in which another release has built the projection of a history.
+func newOtherReleaseHarness(t *testing.T, history []events.Event) *harness {
+	t.Helper()
+	h, stop := newAppliedHarness(t, history)
 	stop()
 	h.Exec("update control.generation set definition = '\\x0102' where state = 'live'; update projection.generation set definition = '\\x0102'")
+	return h
 }
 
 // startRefusedProjector starts a projector and waits until it has stopped every partition for a reason. It retries after 10 s.

@@ -35,6 +35,16 @@ func newHarness(tb testing.TB) *harness {
 	return &harness{projectortest.NewHarness(tb)}
 }
 
+// newAppliedHarness returns a harness whose projector has applied events. stop stops the projector.
+func newAppliedHarness(tb testing.TB, history []events.Event) (h *harness, stop func()) {
+	tb.Helper()
+	h = newHarness(tb)
+	stop = h.StartProjector()
+	h.Publish(history...)
+	h.WaitUntilCaughtUp()
+	return h, stop
+}
+
 func (h *harness) config() rebuild.Config {
 	return rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool}
 }

@@ -16,11 +16,9 @@ import (
 
 func TestRun_GivesSameRowsAndProjectorContinues(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
 	history := sampleEvents(7, 300)
 	half := len(history) / 2
-	h.Publish(history[:half]...)
+	h, _ := newAppliedHarness(t, history[:half])
 	h.publishPoison()
 	h.WaitUntilCaughtUp()
 	if got, want := h.requireRebuilt().Messages, int64(half+2); got != want {
@@ -34,9 +32,7 @@ func TestRun_GivesSameRowsAndProjectorContinues(t *testing.T) {
 
 func TestRun_LittleMemoryGivesSameRows(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	h.Publish(sampleEvents(3, 300)...)
+	h, _ := newAppliedHarness(t, sampleEvents(3, 300))
 	h.publishPoison()
 	h.WaitUntilCaughtUp()
 	h.requireRebuilt(func(c *rebuild.Config) { c.Memory = 1 })
@@ -47,10 +43,7 @@ func TestRun_LittleMemoryGivesSameRows(t *testing.T) {
 
 func TestRun_OtherOperationsAreRefusedMeanwhile(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	h.Publish(sampleEvents(11, 20)...)
-	h.WaitUntilCaughtUp()
+	h, _ := newAppliedHarness(t, sampleEvents(11, 20))
 	busy := func(err error) bool { return errors.Is(err, rebuild.ErrBusy) }
 	h.rebuild(onStep(rebuild.StepPlan, func() {
 		var others sync.WaitGroup
@@ -118,10 +111,7 @@ func TestRun_EmptyStream(t *testing.T) {
 
 func TestRun_CanceledRunIsResumed(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	h.Publish(sampleEvents(19, 100)...)
-	h.WaitUntilCaughtUp()
+	h, _ := newAppliedHarness(t, sampleEvents(19, 100))
 	want := h.Database.Projection(t)
 	for _, step := range []rebuild.Step{rebuild.StepFold, rebuild.StepIndex, rebuild.StepFollow, rebuild.StepSwitch} {
 		ctx, cancel := context.WithCancel(t.Context())

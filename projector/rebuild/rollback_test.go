@@ -57,10 +57,9 @@ func TestRollback_BackAndForth(t *testing.T) {
 	h.RequireReplayEquals(h.Database.Projection(t))
 }
 
-// A dead letter of the newer generation whose retry was applied has the time of the retry in the older generation too. A client that
-// has read everything up to then would otherwise never see it.
-func TestRollback_KeepsTimeOfRetry(t *testing.T) {
-	t.Parallel()
+// newRefusedCallHarness returns a harness whose live generation refused a call that its previous generation would accept.
+func newRefusedCallHarness(t *testing.T) *harness {
+	t.Helper()
 	h := newHarness(t)
 	h.StartProjector()
 	system := uuid.New()
@@ -71,6 +70,14 @@ func TestRollback_KeepsTimeOfRetry(t *testing.T) {
 	h.PublishStates(refusedCall(system))
 	h.WaitUntilCaughtUp()
 	h.requireOpenDeadLetters(1)
+	return h
+}
+
+// A dead letter of the newer generation whose retry was applied has the time of the retry in the older generation too. A client that
+// has read everything up to then would otherwise never see it.
+func TestRollback_KeepsTimeOfRetry(t *testing.T) {
+	t.Parallel()
+	h := newRefusedCallHarness(t)
 	h.acceptCalls()
 	h.retryDeadLetters()
 	h.requireOpenDeadLetters(0)
@@ -84,15 +91,7 @@ func TestRollback_KeepsTimeOfRetry(t *testing.T) {
 // watermarks.
 func TestRollback_KeepsOpenDeadLetter(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	system := uuid.New()
-	h.PublishStates(projectortest.PhoneSystem(system))
-	h.WaitUntilCaughtUp()
-	h.rebuild()
-	h.Exec(refuseCalls)
-	h.PublishStates(refusedCall(system))
-	h.WaitUntilCaughtUp()
+	h := newRefusedCallHarness(t)
 	want := h.Database.Projection(t)
 	h.rollback()
 	h.RequireEqualTables("rolled back", want)
@@ -105,10 +104,7 @@ func TestRollback_KeepsOpenDeadLetter(t *testing.T) {
 
 func TestRollback_Refused(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	h.Publish(sampleEvents(23, 20)...)
-	h.WaitUntilCaughtUp()
+	h, _ := newAppliedHarness(t, sampleEvents(23, 20))
 	noPrevious := func(err error) bool { return errors.Is(err, rebuild.ErrNoPrevious) }
 	h.requireErrors(uuid.Nil, noPrevious, "rollback")
 	if _, err := rebuild.Run(t.Context(), h.config(), false); err != nil {
@@ -125,10 +121,7 @@ func TestRollback_Refused(t *testing.T) {
 
 func TestDrop_Previous(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	h.Publish(sampleEvents(23, 20)...)
-	h.WaitUntilCaughtUp()
+	h, _ := newAppliedHarness(t, sampleEvents(23, 20))
 	h.requireDropped(rebuild.Previous)
 	h.rebuild()
 	reader, err := h.Pool.Begin(t.Context())

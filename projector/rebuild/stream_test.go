@@ -39,10 +39,7 @@ func TestRun_StreamLostMessages(t *testing.T) {
 	}{{"noticed at once", 0}, {"noticed after it has grown", 80}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t)
-			stop := h.StartProjector()
-			h.Publish(sampleEvents(5, 60)...)
-			h.WaitUntilCaughtUp()
+			h, stop := newAppliedHarness(t, sampleEvents(5, 60))
 			stop()
 			h.loseMessages("projection")
 			system := uuid.New()
@@ -66,10 +63,7 @@ func TestRun_StreamLostMessages(t *testing.T) {
 
 func TestRun_DoesNotResumeBeyondStream(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	h.Publish(sampleEvents(41, 60)...)
-	h.WaitUntilCaughtUp()
+	h, _ := newAppliedHarness(t, sampleEvents(41, 60))
 	for _, test := range []struct {
 		name string
 		lose func()
@@ -94,10 +88,7 @@ func TestRollback_RefusesLostMessages(t *testing.T) {
 	for _, test := range []struct{ schema, prefix string }{{"generation_1", "generation 1: "}, {"projection", "live generation: "}} {
 		t.Run(test.schema, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t)
-			stop := h.StartProjector()
-			h.Publish(sampleEvents(43, 10)...)
-			h.WaitUntilCaughtUp()
+			h, stop := newAppliedHarness(t, sampleEvents(43, 10))
 			h.rebuild()
 			stop()
 			h.loseMessages(test.schema)
@@ -110,11 +101,8 @@ func TestRollback_RefusesLostMessages(t *testing.T) {
 
 func TestRepair_RefusesLostMessages(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	stop := h.StartProjector()
 	history := sampleEvents(44, 10)
-	h.Publish(history...)
-	h.WaitUntilCaughtUp()
+	h, stop := newAppliedHarness(t, history)
 	stop()
 	h.loseMessages("projection")
 	before := h.Database.Projection(t)
@@ -125,10 +113,7 @@ func TestRepair_RefusesLostMessages(t *testing.T) {
 // A generation that followed messages that the stream then loses does not go live, and is not resumed.
 func TestRun_StreamLosesMessagesMeanwhile(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	stop := h.StartProjector()
-	h.Publish(sampleEvents(45, 20)...)
-	h.WaitUntilCaughtUp()
+	h, stop := newAppliedHarness(t, sampleEvents(45, 20))
 	stop()
 	h.killRebuild(rebuild.StepIndex, 1)
 	h.loseMessages("projection")
@@ -221,11 +206,8 @@ func (h *harness) insertLostDeadLetter(sequence uint64, retry string) {
 // With another partition count, the events of a phone system are in two partitions, and their order is lost.
 func TestOperations_RefuseOtherPartitionCount(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
 	history := sampleEvents(46, 10)
-	h.Publish(history...)
-	h.WaitUntilCaughtUp()
+	h, _ := newAppliedHarness(t, history)
 	h.rebuild()
 	h.WaitUntilCaughtUp()
 	h.SetPartitions(2 * h.Partitions)
@@ -257,10 +239,7 @@ func TestOperations_RefusePurgedStream(t *testing.T) {
 // A stream that was deleted and created again is another one. Only a rebuild accepts it, and there is no rollback behind it.
 func TestRun_ReplacedStream(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	stop := h.StartProjector()
-	h.Publish(sampleEvents(17, 100)...)
-	h.WaitUntilCaughtUp()
+	h, stop := newAppliedHarness(t, sampleEvents(17, 100))
 	stop()
 	h.ReplaceStream()
 	history := sampleEvents(18, 100)
@@ -280,10 +259,7 @@ func TestRun_ReplacedStream(t *testing.T) {
 
 func TestRun_DoesNotResumeForReplacedStream(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.Publish(sampleEvents(17, 50)...)
-	stop := h.StartProjector()
-	h.WaitUntilCaughtUp()
+	h, stop := newAppliedHarness(t, sampleEvents(17, 50))
 	stop()
 	h.killRebuild(rebuild.StepIndex, 1)
 	h.ReplaceStream()

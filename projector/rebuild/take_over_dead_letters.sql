@@ -1,3 +1,4 @@
+-- Makes the dead letters of newer generations, up to the live one, those of the generation on the search path.
 update control.dead_letter
 set generation = (select id from generation)
 where stream = $1

@@ -10,11 +10,8 @@ import (
 // A verification compares up to the position, whether or not a projector advances it.
 func TestVerify_ProjectorIsBehindOrStopped(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
 	history := sampleEvents(11, 200)
-	stop := h.StartProjector()
-	h.Publish(history[:len(history)/2]...)
-	h.WaitUntilCaughtUp()
+	h, stop := newAppliedHarness(t, history[:len(history)/2])
 	stop()
 	h.Publish(history[len(history)/2:]...)
 	h.requireVerified("stopped and behind")
@@ -26,10 +23,7 @@ func TestVerify_ProjectorIsBehindOrStopped(t *testing.T) {
 
 func TestVerify_TwoOperatorsAtATime(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	h.Publish(sampleEvents(11, 50)...)
-	h.WaitUntilCaughtUp()
+	h, _ := newAppliedHarness(t, sampleEvents(11, 50))
 	config := h.config()
 	config.Database = h.RolePool("callboard_operator", nil)
 	var both sync.WaitGroup
@@ -46,11 +40,8 @@ func TestVerify_TwoOperatorsAtATime(t *testing.T) {
 
 func TestVerify_WhileEventsArrive(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	h.Publish(sampleEvents(31, 50)...)
+	h, _ := newAppliedHarness(t, sampleEvents(31, 50))
 	h.publishPoison()
-	h.WaitUntilCaughtUp()
 	stop := h.startLoad(100)
 	for range 4 {
 		h.requireVerified("while events arrive")
