@@ -66,7 +66,7 @@ func newInstallation(t *testing.T) *installation {
 	if err := os.WriteFile(filepath.Join(audio, "a.wav"), []byte(fullAudio), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", i.programs+string(filepath.Separator),
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", i.programs+string(filepath.Separator),
 		"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
