@@ -29,7 +29,7 @@ func (p *Publisher) storeBody(ctx context.Context, t *Transcript) (*Transcript, 
 		return nil, fmt.Errorf("body of %d bytes is over the limit of %d", len(body), MaxBodyBytes)
 	}
 	o := Object{Bucket: TranscriptBucket, Name: objectName(t.Identity()), Bytes: int64(len(body)), Digest: digest(body)}
-	err = backoff.Retry(func() error { return p.putEntry(ctx, o, body) }, backoff.WithContext(p.newBackOff(), ctx))
+	err = backoff.Retry(func() error { return p.putEntry(ctx, o, body) }, backoff.WithContext(newBackOff(), ctx))
 	if err != nil {
 		return nil, fmt.Errorf("transcript body: %w", err)
 	}

@@ -45,7 +45,7 @@ func (e *UnacknowledgedError) Unwrap() error { return e.Err }
 // deliver sends the batch until every event is acknowledged or permanently refused, or ctx ends.
 func (p *Publisher) deliver(ctx context.Context, batch []outgoing) error {
 	d := delivery{pending: batch}
-	err := backoff.Retry(func() error { return d.attempt(ctx, p) }, backoff.WithContext(p.newBackOff(), ctx))
+	err := backoff.Retry(func() error { return d.attempt(ctx, p) }, backoff.WithContext(newBackOff(), ctx))
 	if err == nil && len(d.refused) == 0 {
 		return nil
 	}
@@ -107,13 +107,13 @@ func unacknowledged(batch, left []outgoing, err error) error {
 	return e
 }
 
-// send sends the batch once, with at most inFlight events unacknowledged, and returns the error of each event.
+// send sends the batch once, with at most maxInFlight events unacknowledged, and returns the error of each event.
 func (p *Publisher) send(ctx context.Context, batch []outgoing) []error {
 	errs := make([]error, len(batch))
 	futures := make([]jetstream.PubAckFuture, len(batch))
 	sent := 0
 	for ; sent < len(batch) && canContinue(errs[:sent]); sent++ {
-		if oldest := sent - p.inFlight; oldest >= 0 && futures[oldest] != nil {
+		if oldest := sent - maxInFlight; oldest >= 0 && futures[oldest] != nil {
 			errs[oldest] = acknowledged(ctx, futures[oldest])
 			futures[oldest] = nil
 		}

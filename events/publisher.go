@@ -16,18 +16,14 @@ import (
 type Publisher struct {
 	js         jetstream.JetStream
 	source     string
-	inFlight   int
 	maxMessage int // bytes; 0 to derive it from the connection's max_payload
-	newBackOff func() backoff.BackOff
 }
+
+// maxInFlight is how many events of one call to Publish wait for their acknowledgement at a time.
+const maxInFlight = 512
 
 // PublisherOption changes a setting of a Publisher.
 type PublisherOption func(*Publisher)
-
-// InFlight limits how many events of one call to Publish wait for their acknowledgement at a time. The default is 512.
-func InFlight(events int) PublisherOption {
-	return func(p *Publisher) { p.inFlight = max(events, 1) }
-}
 
 // MaxMessage sets the message size in bytes, headers included, above which a transcript is published as a claim check and any other
 // event is refused. The default is the server's max_payload less one sixteenth, because gateways add headers.
@@ -38,7 +34,7 @@ func MaxMessage(bytes int) PublisherOption {
 // NewPublisher returns a Publisher over a connection's JetStream. source is the ce-source of events that name none: a URI reference that
 // identifies the publishing service.
 func NewPublisher(js jetstream.JetStream, source string, options ...PublisherOption) *Publisher {
-	p := &Publisher{js: js, source: source, inFlight: 512, newBackOff: newBackOff}
+	p := &Publisher{js: js, source: source}
 	for _, option := range options {
 		option(p)
 	}

@@ -125,7 +125,7 @@ func TestPublisher_KeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	batch := representatives(300)
-	if err := events.NewPublisher(h.js, "/pbx", events.InFlight(64)).Publish(t.Context(), batch...); err != nil {
+	if err := events.NewPublisher(h.js, "/pbx").Publish(t.Context(), batch...); err != nil {
 		t.Fatal(err)
 	}
 	got := h.stored()
@@ -145,7 +145,7 @@ func TestPublisher_SurvivesARestartOfTheServer(t *testing.T) {
 	batch := representatives(1000)
 	done := make(chan error, 1)
 	go func() {
-		done <- events.NewPublisher(h.js, "/pbx", events.InFlight(32)).Publish(t.Context(), batch...)
+		done <- events.NewPublisher(h.js, "/pbx").Publish(t.Context(), batch...)
 	}()
 	eventstest.Eventually(t, "500 messages sent", func() bool { return h.js.Conn().Stats().OutMsgs >= 500 })
 	h.server.Restart()
