@@ -108,7 +108,7 @@ func (w *worker) claim(ctx context.Context) error {
 		return ingest.StreamReplaced(stream.Name)
 	case errors.Is(err, store.ErrDefinitionMismatch):
 		return &ingest.StopError{
-			Reason: ingest.ProjectionForeign,
+			Reason: ingest.DefinitionMismatch,
 			Detail: "another release built the projection, and its projector and readers continue with it; run 'callboard rebuild' of this release",
 		}
 	}

@@ -24,7 +24,7 @@ const (
 	StreamTruncated       = "STREAM_TRUNCATED"        // messages above the position were removed
 	StreamRepartitioned   = "STREAM_REPARTITIONED"    // the number of partitions changed
 	StreamDirect          = "STREAM_DIRECT"           // replicas that lag may answer for the stream
-	ProjectionForeign     = "PROJECTION_FOREIGN"      // the projection has another release's definition
+	DefinitionMismatch    = "DEFINITION_MISMATCH"     // the projection has another release's definition
 	MigrationMissing      = "MIGRATION_MISSING"       // not all migrations of this release have run
 )
 

@@ -24,7 +24,7 @@ func TestRun_ReplacesOtherDefinition(t *testing.T) {
 	h.Exec("alter table projection.call_log drop column route_summary; drop table projection.extension_call")
 	missing := []string{"call_log.route_summary", "extension_call"}
 	h.requireOtherDefinition(missing)
-	h.startRefusedProjector(ingest.ProjectionForeign)
+	h.startRefusedProjector(ingest.DefinitionMismatch)
 	h.replaceOtherRelease(systemsOf(history), history[half:], missing)
 	h.WaitUntilCaughtUp()
 	h.requireVerified("continued")
@@ -38,7 +38,7 @@ func TestRun_ReplacesFirstRelease(t *testing.T) {
 	h := newOtherReleaseHarness(t, history[:half])
 	h.Exec("drop table projection.message_count, projection.generation; alter table projection.position drop column retry_seq")
 	h.requireOtherDefinition(nil)
-	h.requireProjectorStops(ingest.ProjectionForeign)
+	h.requireProjectorStops(ingest.DefinitionMismatch)
 	h.replaceOtherRelease(systemsOf(history), history[half:], nil)
 	h.StartProjector()
 	h.WaitUntilCaughtUp()

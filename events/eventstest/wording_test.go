@@ -1,0 +1,190 @@
+package eventstest_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// root is the module's folder.
+const root = "../.."
+
+// unchecked are files that name retired terms on purpose: the list itself, the history, and migrations, which never change.
+func unchecked() []string {
+	return []string{"events/eventstest/testdata/retired.txt", "CHANGELOG.md", "schema/control", "events/eventstest/wording_test.go"}
+}
+
+// retired is a term that must not come back.
+type retired struct {
+	term    string
+	pattern *regexp.Regexp
+}
+
+// readRetired reads the list: one term per line. A term of one word is matched as a whole word in that case; a phrase in any case,
+// across line ends and comment marks.
+func readRetired(tb testing.TB) []retired {
+	tb.Helper()
+	text, err := os.ReadFile("testdata/retired.txt")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var list []retired
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		expression := `\b` + regexp.QuoteMeta(line) + `\b`
+		if strings.Contains(line, " ") {
+			expression = "(?i)" + expression
+		}
+		list = append(list, retired{line, regexp.MustCompile(expression)})
+	}
+	return list
+}
+
+// lineEnd is a line end with the indentation and the comment mark of the next line.
+func lineEnd() *regexp.Regexp { return regexp.MustCompile(`\s*\n\s*(//|--|#|\*)?\s*`) }
+
+// found are the retired terms in a text.
+func found(text string, list []retired, lineEnd *regexp.Regexp) []string {
+	text = lineEnd.ReplaceAllString(text, " ")
+	var terms []string
+	for _, r := range list {
+		if r.pattern.MatchString(text) {
+			terms = append(terms, r.term)
+		}
+	}
+	return terms
+}
+
+// checked calls visit for every file whose wording is checked.
+func checked(tb testing.TB, visit func(path, text string)) {
+	tb.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "bin" || entry.Name() == "rapid"),
+			entry.IsDir() && slices.Contains(unchecked(), name):
+			return filepath.SkipDir
+		case entry.IsDir() || slices.Contains(unchecked(), name):
+			return nil
+		}
+		switch filepath.Ext(name) {
+		case ".go", ".sql", ".md", ".json", ".yaml", ".yml", ".txt", ".html", ".js", ".css", "":
+			text, err := os.ReadFile(path)
+			visit(name, string(text))
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestWording_NoRetiredTerms(t *testing.T) {
+	list, lineEnd := readRetired(t), lineEnd()
+	files := 0
+	checked(t, func(path, text string) {
+		files++
+		for _, term := range found(path+"\n"+text, list, lineEnd) {
+			t.Errorf("%s has %q, which is retired: ARCHITECTURE.md's glossary has the term in use", path, term)
+		}
+	})
+	if files < 200 || len(list) == 0 {
+		t.Errorf("files checked = %d, terms = %d: the walk or the list is broken", files, len(list))
+	}
+}
+
+func TestWording_FindsRetiredTerms(t *testing.T) {
+	list := []retired{
+		{"clock_lift", regexp.MustCompile(`\bclock_lift\b`)},
+		{"stood still", regexp.MustCompile(`(?i)\bstood still\b`)},
+	}
+	for text, want := range map[string][]string{
+		"select from control.clock_lift": {"clock_lift"},
+		"clock_lifted, Clock_lift":       nil,
+		"// Commits stood\n\t// still.":  {"stood still"},
+		"-- Stood still":                 {"stood still"},
+		"understood stillness":           nil,
+	} {
+		if got := found(text, list, lineEnd()); !slices.Equal(got, want) {
+			t.Errorf("found(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Every link between documents leads to a file, and to a heading of it.
+func TestDocuments_Links(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	checked(t, func(path, text string) {
+		if filepath.Ext(path) != ".md" {
+			return
+		}
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			target, heading, _ := strings.Cut(match[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			file := filepath.Join(root, path)
+			if target != "" {
+				file = filepath.Join(root, filepath.Dir(path), target)
+			}
+			content, err := os.ReadFile(file)
+			if err != nil {
+				if info, dirErr := os.Stat(file); dirErr != nil || !info.IsDir() {
+					t.Errorf("%s: link to %s: %v", path, match[1], err)
+				}
+				continue
+			}
+			if heading != "" && !slices.Contains(headings(string(content)), heading) {
+				t.Errorf("%s: link to %s: no such heading", path, match[1])
+			}
+		}
+	})
+}
+
+// headings are the anchors of a document's headings, as the usual hosts make them.
+func headings(text string) []string {
+	drop := regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+	var list []string
+	for line := range strings.Lines(text) {
+		if title := strings.TrimLeft(line, "#"); len(title) < len(line) && strings.HasPrefix(title, " ") {
+			title = drop.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+			list = append(list, strings.ReplaceAll(title, " ", "-"))
+		}
+	}
+	return list
+}
+
+// README is for the first hour: short, and wrapped except for tables and commands.
+func TestDocuments_README(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	if len(lines) > 200 {
+		t.Errorf("lines = %d, want at most 200", len(lines))
+	}
+	code := false
+	for i, line := range lines {
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
+		if n := len([]rune(line)); n > 120 && !code && !strings.HasPrefix(line, "|") {
+			t.Errorf("line %d has %d characters, want at most 120", i+1, n)
+		}
+	}
+}
