@@ -163,14 +163,14 @@ func TestAudit_ProjectorsKilledAndNATSRestarted(t *testing.T) {
 	r, p := f.startReader(), f.startProjector()
 	c := startClients(r.base, key, "a")
 	for i := range 6 {
-		c.waitForMore(t, 150)
+		c.waitForMore(t, 60)
 		if i%2 == 0 {
 			p.stop(syscall.SIGKILL)
-			c.waitForMore(t, 150)
+			c.waitForMore(t, 60)
 			p = f.startProjector()
 		} else {
 			f.nats.Stop()
-			c.waitForMore(t, 150)
+			c.waitForMore(t, 60)
 			f.nats.Start()
 		}
 	}

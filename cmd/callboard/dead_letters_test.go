@@ -30,6 +30,7 @@ type deadLetterJSON struct {
 type deadLettersFixture struct{ *fleet }
 
 func (f deadLettersFixture) in(t *testing.T) deadLettersFixture {
+	t.Helper()
 	return deadLettersFixture{f.fleet.in(t)}
 }
 

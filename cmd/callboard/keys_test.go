@@ -34,6 +34,7 @@ type keysFixture struct {
 }
 
 func (f keysFixture) in(t *testing.T) keysFixture {
+	t.Helper()
 	f.fleet = f.fleet.in(t)
 	return f
 }

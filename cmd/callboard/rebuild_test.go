@@ -59,7 +59,10 @@ func newRebuildFixture(t *testing.T, calls string) rebuildFixture {
 	return f
 }
 
-func (f rebuildFixture) in(t *testing.T) rebuildFixture { return rebuildFixture{f.fleet.in(t)} }
+func (f rebuildFixture) in(t *testing.T) rebuildFixture {
+	t.Helper()
+	return rebuildFixture{f.fleet.in(t)}
+}
 
 func (f rebuildFixture) simulate(args ...string) {
 	f.Helper()
@@ -207,7 +210,7 @@ func checkMessageAccounting(t *testing.T, f rebuildFixture) {
 
 func checkRollback(t *testing.T, f rebuildFixture) {
 	t.Helper()
-	f.expect(0, `^Generation 2 is live again; writes paused for \d+ ms\. Generation 3 is kept: run 'callboard rollback' to switch back to it\.\n$`, "rollback")
+	f.expect(0, `^Generation 2 is live again; writes paused for \d+ ms\. Generation 3 is the previous one now: run 'callboard rollback' to switch back to it\.\n$`, "rollback")
 	f.expect(1, `^day_count, .*: unexpected row\n`, "verify")
 	var back struct{ Generation, Replaced int64 }
 	f.decode(0, &back, "rollback")

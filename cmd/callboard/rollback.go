@@ -43,7 +43,7 @@ func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) erro
 		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...),
 	}
 	return c.print(streams.Out, result, func(w io.Writer) error {
-		line := fmt.Sprintf("Generation %d is live again; writes paused for %s. Generation %d is kept: run 'callboard rollback' to switch back to it.",
+		line := fmt.Sprintf("Generation %d is live again; writes paused for %s. Generation %d is the previous one now: run 'callboard rollback' to switch back to it.",
 			result.Generation, milliseconds(result.WritePause), result.Replaced)
 		return writeLines(w, append(unreadableLines(result.Unreadable), line))
 	})

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -164,7 +165,7 @@ func startCluster(t *testing.T) map[string]*server.Server {
 		t.Cleanup(func() { stopServer(s) })
 		eventstest.Eventually(t, "the server listens for routes", func() bool { return s.ClusterAddr() != nil })
 		// A server finds those that start after it through the routes that they open to it.
-		routes = append(routes, &url.URL{Scheme: "nats", Host: net.JoinHostPort("127.0.0.1", fmt.Sprint(s.ClusterAddr().Port))})
+		routes = append(routes, &url.URL{Scheme: "nats", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.ClusterAddr().Port))})
 	}
 	return servers
 }

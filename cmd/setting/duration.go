@@ -62,7 +62,7 @@ func (d Duration) String() string {
 	return fmt.Sprintf("%dd%s", days, text)
 }
 
-// Days is a setting: for how many days something is kept.
+// Days is a setting: for how many days something is stored.
 type Days = Value[int, daysParser]
 
 type daysParser struct{}

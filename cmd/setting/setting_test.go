@@ -18,8 +18,8 @@ import (
 	"callboard/cmd/setting"
 )
 
-// everything has all settings.
-type everything struct {
+// allSettings has all settings.
+type allSettings struct {
 	NATS       setting.NATS       `embed:""`
 	Stream     setting.Stream     `embed:""`
 	Postgres   setting.Postgres   `embed:""`
@@ -35,18 +35,18 @@ type everything struct {
 	Log        setting.Log        `embed:""`
 }
 
-// Run is what kong wants of a program.
-func (*everything) Run() error { return nil }
+// Run is required by kong.
+func (*allSettings) Run() error { return nil }
 
-// secret is in every secret of these tests, and must be in nothing that is shown.
+// secret is part of every secret of these tests, and must not be in any output.
 const secret = "hunter2"
 
 func key(n int) string {
 	return base64.StdEncoding.EncodeToString([]byte(strings.Repeat(secret, n/len(secret)+1))[:n])
 }
 
-// complete is an environment without a fault.
-func complete() map[string]string {
+// validEnv returns an environment with valid settings.
+func validEnv() map[string]string {
 	return map[string]string{
 		"CALLBOARD_NATS_URL":     "nats://user:" + secret + "@one:4222, nats://" + secret + "@two:4222",
 		"CALLBOARD_POSTGRES_URL": "postgres://me:" + secret + "@db:5432/callboard?sslpassword=" + secret,
@@ -54,8 +54,8 @@ func complete() map[string]string {
 	}
 }
 
-func parse(env map[string]string, args ...string) (*everything, error) {
-	program := &everything{}
+func parse(env map[string]string, args ...string) (*allSettings, error) {
+	program := &allSettings{}
 	_, err := setting.Parse(program, setting.Source{
 		Args: args, Getenv: func(name string) string { return env[name] }, Out: io.Discard,
 	})
@@ -63,7 +63,7 @@ func parse(env map[string]string, args ...string) (*everything, error) {
 }
 
 func TestParse(t *testing.T) {
-	env := complete()
+	env := validEnv()
 	env["CALLBOARD_TRUSTED_PROXIES"] = "10.0.0.0/8, 192.0.2.1"
 	env["CALLBOARD_PARTITIONS"] = "4-6,1,5"
 	env["CALLBOARD_BASE_URL"] = "https://api.example.com/phones/v1"
@@ -91,15 +91,15 @@ func TestParse(t *testing.T) {
 		{"base URL", p.BaseURL.Get(), env["CALLBOARD_BASE_URL"]},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
+			t.Errorf("%s = %v, want %v", c.name, c.got, c.want)
 		}
 	}
 }
 
 func TestParse_AllPartitions(t *testing.T) {
-	p, err := parse(complete())
+	p, err := parse(validEnv())
 	if err != nil || p.Partitions.Get() != nil {
-		t.Errorf("%v, %v; want nil, which is all of them", p.Partitions.Get(), err)
+		t.Errorf("partitions = %v, error = %v, want nil, which means all", p.Partitions.Get(), err)
 	}
 }
 
@@ -108,22 +108,22 @@ func TestParse_Files(t *testing.T) {
 	if err := os.WriteFile(file, []byte("postgres://a@b/c\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := complete()
+	env := validEnv()
 	delete(env, "CALLBOARD_POSTGRES_URL")
 	env["CALLBOARD_POSTGRES_URL_FILE"] = file
 	if p, err := parse(env); err != nil || p.Postgres.URL.Get().Reveal() != "postgres://a@b/c" {
-		t.Errorf("%q, %v", p.Postgres.URL.Get().Reveal(), err)
+		t.Errorf("URL = %q, error = %v, want that of the file", p.Postgres.URL.Get().Reveal(), err)
 	}
 	if p, err := parse(env, "--postgres-url=postgres://flag/x"); err != nil || p.Postgres.URL.Get().Reveal() != "postgres://flag/x" {
-		t.Errorf("a flag does not override a file: %q, %v", p.Postgres.URL.Get().Reveal(), err)
+		t.Errorf("URL = %q, error = %v, want that of the flag", p.Postgres.URL.Get().Reveal(), err)
 	}
-	env["CALLBOARD_STREAM_FILE"] = file // no secret, so not looked at
+	env["CALLBOARD_STREAM_FILE"] = file // ignored, because the setting is not a secret
 	if p, err := parse(env); err != nil || p.Stream.Name.Get() != "PHONES" {
-		t.Errorf("%q, %v", p.Stream.Name.Get(), err)
+		t.Errorf("stream = %q, error = %v, want the default", p.Stream.Name.Get(), err)
 	}
 }
 
-func TestParse_AllFaultsAtOnce(t *testing.T) {
+func TestParse_ReportsAllInvalidSettings(t *testing.T) {
 	_, err := parse(map[string]string{
 		"CALLBOARD_POSTGRES_URL":      "postgres://me:" + secret + "/x@db/callboard",
 		"CALLBOARD_POSTGRES_READ_URL": "mysql://me:" + secret + "@db/callboard",
@@ -139,18 +139,18 @@ func TestParse_AllFaultsAtOnce(t *testing.T) {
 		"CALLBOARD_STREAM":            "a.b",
 		"CALLBOARD_NATS_CREDS":        "/nowhere/at/all",
 	})
-	var faults *setting.InvalidError
-	if !errors.As(err, &faults) {
+	var invalid *setting.InvalidError
+	if !errors.As(err, &invalid) {
 		t.Fatalf("%v", err)
 	}
 	var names []string
-	for _, f := range faults.Settings {
+	for _, f := range invalid.Settings {
 		names = append(names, f.Setting)
 		if f.Detail == "" || f.Flag == "" {
-			t.Errorf("%+v says too little", f)
+			t.Errorf("invalid setting = %+v, want a flag and a detail", f)
 		}
 		if !strings.Contains(err.Error(), f.Setting+" ("+f.Flag+") "+f.Detail) {
-			t.Errorf("the message lacks %s", f.Setting)
+			t.Errorf("error = %v, want it to contain %s", err, f.Setting)
 		}
 	}
 	want := []string{
@@ -161,13 +161,13 @@ func TestParse_AllFaultsAtOnce(t *testing.T) {
 	slices.Sort(names)
 	slices.Sort(want)
 	if !slices.Equal(names, want) {
-		t.Errorf("faults of\n%v, want\n%v", names, want)
+		t.Errorf("invalid settings =\n%v, want\n%v", names, want)
 	}
-	hides(t, "the message", err.Error())
+	requireNoSecret(t, "the message", err.Error())
 }
 
-func TestParse_Faults(t *testing.T) {
-	for _, c := range []struct{ name, variable, value, says string }{
+func TestParse_InvalidSettings(t *testing.T) {
+	for _, c := range []struct{ name, variable, value, want string }{
 		{"both a value and a file", "CALLBOARD_POSTGRES_URL_FILE", "/etc/hostname", "unset one of the two"},
 		{"a URL without a scheme", "CALLBOARD_NATS_URL", "localhost:4222", "write nats://host:4222"},
 		{"one bad URL of several", "CALLBOARD_NATS_URL", "nats://a:4222,b", "write nats://host:4222"},
@@ -189,20 +189,20 @@ func TestParse_Faults(t *testing.T) {
 		{"a huge partition", "CALLBOARD_PARTITIONS", "0-99999999999", "0-7,12"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			env := complete()
+			env := validEnv()
 			env[c.variable] = c.value
 			_, err := parse(env)
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Fatalf("%v; want it to say %q", err, c.says)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error = %v, want it to contain %q", err, c.want)
 			}
-			hides(t, "the message", err.Error())
+			requireNoSecret(t, "the message", err.Error())
 		})
 	}
 }
 
-// Secrets don't print, whatever the verb, the encoder or the struct around them.
+// Secrets do not print, whatever the verb, the encoder or the enclosing struct.
 func TestSecrets_DoNotPrint(t *testing.T) {
-	env := complete()
+	env := validEnv()
 	env["CALLBOARD_CURSOR_KEY"] = base64.StdEncoding.EncodeToString([]byte(secret + strings.Repeat("x", 40)))
 	p, err := parse(env)
 	if err != nil {
@@ -215,22 +215,22 @@ func TestSecrets_DoNotPrint(t *testing.T) {
 	}
 	for _, v := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-			hides(t, fmt.Sprintf("%s of %T", verb, v), fmt.Sprintf(verb, v))
+			requireNoSecret(t, fmt.Sprintf("%s of %T", verb, v), fmt.Sprintf(verb, v))
 		}
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Errorf("JSON of %T: %v", v, err)
 		}
-		hides(t, fmt.Sprintf("JSON of %T", v), string(text))
+		requireNoSecret(t, fmt.Sprintf("JSON of %T", v), string(text))
 		var log strings.Builder
 		logger := zerolog.New(&log)
 		logger.Info().Interface("value", v).Any("any", v).Msg("x")
-		hides(t, fmt.Sprintf("the log of %T", v), log.String())
+		requireNoSecret(t, fmt.Sprintf("the log of %T", v), log.String())
 	}
 }
 
-func TestURL_ShowsWhere(t *testing.T) {
-	p, err := parse(complete())
+func TestURL_String(t *testing.T) {
+	p, err := parse(validEnv())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,9 +240,9 @@ func TestURL_ShowsWhere(t *testing.T) {
 }
 
 func TestParse_Help(t *testing.T) {
-	env := complete()
+	env := validEnv()
 	var out strings.Builder
-	_, err := setting.Parse(&everything{}, setting.Source{
+	_, err := setting.Parse(&allSettings{}, setting.Source{
 		Args: []string{"--help"}, Getenv: func(name string) string { return env[name] }, Out: &out,
 	})
 	if !errors.Is(err, setting.ErrHelp) {
@@ -250,10 +250,10 @@ func TestParse_Help(t *testing.T) {
 	}
 	for _, want := range []string{"($CALLBOARD_POSTGRES_URL[_FILE])", "($CALLBOARD_STREAM)", "--stream"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("the help lacks %s", want)
+			t.Errorf("help = %s, want it to contain %s", &out, want)
 		}
 	}
-	hides(t, "the help", out.String())
+	requireNoSecret(t, "the help", out.String())
 }
 
 func TestRedact(t *testing.T) {
@@ -263,12 +263,12 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// hides fails where a text holds a secret, plain, in base64, in hexadecimal or byte by byte.
-func hides(t *testing.T, what, text string) {
+// requireNoSecret fails the test if a text contains a secret: plain, in base64, in hexadecimal or as bytes.
+func requireNoSecret(t *testing.T, what, text string) {
 	t.Helper()
 	for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte(secret))[:8], fmt.Sprintf("%x", secret), "104 117 110 116"} {
 		if strings.Contains(text, form) {
-			t.Errorf("%s shows a secret: %s", what, text)
+			t.Errorf("%s contains a secret: %s", what, text)
 		}
 	}
 }

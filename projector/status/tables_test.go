@@ -20,7 +20,7 @@ func TestRead_DeadLetters(t *testing.T) {
 			('rare', null, null), ('b', null, null), ('b', 'now', null), ('a', null, null), ('a', null, null),
 			($1 || '1', null, null), ($1 || '2', 'now', null), ($1 || '3', null, null),
 			('over', null, 'applied'), ('over', null, 'dropped'), ('over', 'now', 'stale'), ('over', null, 'ignored')
-		) letters (reason, retry_at, resolution)`, long)
+		) dead_letters (reason, retry_at, resolution)`, long)
 	report := h.read()
 	want := []status.Reason{{Reason: long[:2*80], Count: 3}, {Reason: "a", Count: 2}, {Reason: "b", Count: 2}}
 	if report.DeadLetters != 8 || report.DeadLettersRetrying != 2 || !slices.Equal(report.DeadLetterReasons, want) {
