@@ -91,7 +91,7 @@ func TestRetry_AllWithReason(t *testing.T) {
 	if results := h.retry(deadletter.Selection{Reason: "/object"}); len(results) != 1 {
 		t.Errorf("results = %+v, want 1", results)
 	}
-	h.insert("AUDIT", "audit message: without an entry")
+	h.insert("AUDIT", "audit message: no entries")
 	h.insert("OTHER", "not JSON: it ends too early")
 	request, err = deadletter.Retry(t.Context(), h.operator, deadletter.Selection{})
 	want := map[deadletter.NotRetryableReason]int{deadletter.NotRetryableAudit: 1, deadletter.NotRetryableStream: 1}

@@ -26,7 +26,7 @@ type Config struct {
 
 const defaultCapacity = 65536
 
-// ErrFull is returned if no slot is free: so many entries wait for their acknowledgement that the stream must be unreachable.
+// ErrFull is returned if no slot is free. Then too many entries wait for their acknowledgement, usually because the stream is unreachable.
 var ErrFull = errors.New("the audit queue is full")
 
 // Queue publishes audit entries on the stream. It is safe for concurrent use.

@@ -56,7 +56,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("projector: %w", err)
 	}
-	filer, err := audit.New(audit.Config{
+	auditWriter, err := audit.New(audit.Config{
 		JetStream: nats.JetStream, Database: pool, Retention: c.AuditDays, Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
@@ -64,7 +64,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	stack, ctx := process.NewStack(ctx)
 	stack.Go(ctx, "projector", p.Run)
-	stack.Go(ctx, "audit", filer.Run)
+	stack.Go(ctx, "audit", auditWriter.Run)
 	stack.Go(ctx, "admin", func(actorCtx context.Context) error {
 		return admin.Serve(actorCtx, c.Admin, admin.Config{Ready: readiness(ctx, p, nats), Metrics: registry, Log: c.Log})
 	})
