@@ -129,6 +129,7 @@ func (t *table) highest(selected string, c column) string {
 
 // change is a statement that changes a column of one row and returns the first column.
 func (t *table) change(tb testing.TB, c column) string {
+	tb.Helper()
 	return fmt.Sprintf("update projection.%s set %s = %s where ctid = (%s) returning %s::text",
 		t.name, c.Name, c.otherValue(tb), t.highest("ctid", c), t.columns[0].Name)
 }
