@@ -140,19 +140,6 @@ func (h *Harness) NewSystemIn(partition int) uuid.UUID {
 	}
 }
 
-// ProjectorConfig returns a projector's configuration with its own connections, which disconnect closes.
-func (h *Harness) ProjectorConfig() (config projector.Config, disconnect func()) {
-	h.Helper()
-	config, disconnect, err := Connect(h.Server.URL(), h.Database.RoleURL("callboard_projector"))
-	if err != nil {
-		h.Fatal(err)
-	}
-	if testing.Verbose() {
-		config.Log = zerolog.New(zerolog.NewTestWriter(h.TB))
-	}
-	return config, disconnect
-}
-
 // LogTo makes a projector log to a buffer.
 func LogTo(buffer *eventstest.LogBuffer) func(*projector.Config) {
 	return func(c *projector.Config) { c.Log = zerolog.New(buffer) }
@@ -161,7 +148,13 @@ func LogTo(buffer *eventstest.LogBuffer) func(*projector.Config) {
 // StartProjector runs a projector until stop is called or the test ends. stop returns when the projector has ended.
 func (h *Harness) StartProjector(change ...func(*projector.Config)) (stop func()) {
 	h.Helper()
-	config, disconnect := h.ProjectorConfig()
+	config, disconnect, err := Connect(h.Server.URL(), h.Database.RoleURL("callboard_projector"))
+	if err != nil {
+		h.Fatal(err)
+	}
+	if testing.Verbose() {
+		config.Log = zerolog.New(zerolog.NewTestWriter(h.TB))
+	}
 	for _, apply := range change {
 		apply(&config)
 	}
