@@ -119,7 +119,7 @@ type line struct {
 	variants []pattern
 }
 
-// pattern is text and placeholders in turn: the elements at odd positions are the placeholders' names.
+// pattern alternates text and placeholders: the elements at odd positions are the placeholders' names.
 type pattern []string
 
 func parsePattern(text string) pattern { return strings.Split(strings.ReplaceAll(text, "{", "}"), "}") }
