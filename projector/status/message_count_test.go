@@ -49,10 +49,10 @@ func TestRead_MissingMessagesOfEmptyPartition(t *testing.T) {
 	h.insertPosition(3, 9, h.StreamCreated())
 	report := h.read()
 	if p := report.Partitions[3]; *p.Messages != 0 || *p.Read != 0 || p.Missing != 0 {
-		t.Errorf("partition = %+v", p)
+		t.Errorf("partition = %+v, want no messages, none read and none missing", p)
 	}
 	if p := report.Partitions[1]; p.Messages != nil || p.Read != nil || p.Missing != 0 || p.LagEvents != 4 {
-		t.Errorf("partition = %+v", p)
+		t.Errorf("partition = %+v, want no numbers, lag 4", p)
 	}
 	if problems := report.Problems(); len(problems) != 0 {
 		t.Errorf("problems = %q, want none", problems)
@@ -65,7 +65,7 @@ func TestRead_MissingMessagesOfStoppedPartition(t *testing.T) {
 	h.insertPosition(1, 10, h.StreamCreated())
 	h.insertMessageCount(1, "phone-system", [5]int64{10, 10, 0, 0, 0})
 	if p := h.read().Partitions[1]; p.Messages != nil || *p.Read != 10 || p.Missing != 0 || p.StopReason == "" {
-		t.Errorf("partition = %+v", p)
+		t.Errorf("partition = %+v, want read 10, no messages, none missing, stopped", p)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestRead_MissingMessagesAreCountedAgain(t *testing.T) {
 	source, asked := h.source(), new(atomic.Bool)
 	source.JetStream = wrappedJetStream{h.JetStream, func(stream jetstream.Stream) jetstream.Stream { return laggingStream{stream, asked} }}
 	if p := h.readFrom(source).Partitions[0]; p.Missing != 0 || *p.Messages != 4 || p.LagEvents != 1 || !asked.Load() {
-		t.Errorf("partition = %+v", p)
+		t.Errorf("partition = %+v, want 4 messages, none missing, lag 1", p)
 	}
 }
 

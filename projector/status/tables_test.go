@@ -51,11 +51,11 @@ func TestRead_Generations(t *testing.T) {
 		t.Fatalf("generations = %+v, want 3", after.Generations)
 	}
 	if g := after.Generations[0]; g.State != status.Building || g.SwitchedAt != nil || !g.Current || g.PartsDone != 2 || g.Parts != 4 {
-		t.Errorf("generation = %+v", g)
+		t.Errorf("generation = %+v, want it building, with 2 of 4 parts done", g)
 	}
 	switched := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	if g := after.Generations[1]; g.State != "previous" || !g.SwitchedAt.Equal(switched) || g.Current {
-		t.Errorf("generation = %+v", g)
+		t.Errorf("generation = %+v, want it previous, switched at %s", g, switched)
 	}
 }
 
