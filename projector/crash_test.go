@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,13 +20,13 @@ import (
 	"callboard/projector/projectortest"
 )
 
-// Under these the test binary is a projector and nothing else.
+// The test binary runs a projector where these are set.
 const (
 	childNATS     = "CALLBOARD_TEST_NATS"
 	childDatabase = "CALLBOARD_TEST_DATABASE"
 )
 
-// runChild is a projector process: it says a line once it runs, and ends when it is told to or killed.
+// runChild runs a projector in a child process until SIGTERM.
 func runChild() int {
 	config, closing, err := projectortest.Connect(os.Getenv(childNATS), os.Getenv(childDatabase))
 	if err != nil {
@@ -35,7 +34,7 @@ func runChild() int {
 		return 1
 	}
 	defer closing()
-	config.BatchSize = 50 // many commits, so that kills find all of them
+	config.BatchSize = 50 // many commits, so that kills interrupt some
 	p, err := projector.New(config)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -44,55 +43,55 @@ func runChild() int {
 	return eventstest.RunChild(p.Run)
 }
 
-// spawn starts a projector as a process of its own and returns once it runs.
-func (s *stage) spawn() *exec.Cmd {
-	s.TB.Helper()
-	return eventstest.StartChild(s.TB, childNATS+"="+s.Server.URL(), childDatabase+"="+s.Database.RoleURL("callboard_projector"))
+// spawn starts a projector in a child process.
+func (h *harness) spawn() *exec.Cmd {
+	h.TB.Helper()
+	return eventstest.StartChild(h.TB, childNATS+"="+h.Server.URL(), childDatabase+"="+h.Database.RoleURL("callboard_projector"))
 }
 
 //nolint:gochecknoglobals // flags are
 var kills = flag.Int("kills", 25, "how often TestProjector_KilledAtRandom kills the projector")
 
-// Killed without warning at any point, again and again, a projector ends with the rows of one that was left alone.
+// A projector that is killed again and again ends with the rows of one that runs undisturbed.
 func TestProjector_KilledAtRandom(t *testing.T) {
-	s := newStage(t)
+	h := newHarness(t)
 	history := companyHistory()
 	seed := rand.Uint64()
 	t.Logf("seed %d, %d events", seed, len(history))
-	dice := rand.New(rand.NewPCG(seed, 0))
-	life := s.life(history[:100])
+	random := rand.New(rand.NewPCG(seed, 0))
+	lifetime := h.lifetime(history[:100])
 	advanced, interrupted, lives := 0, 0, 0
 	// On a slow machine most kills come before any work.
 	for ; lives < *kills || lives < 8**kills && (advanced == 0 || interrupted == 0); lives++ {
-		// Every life finds work that its predecessors have not done.
+		// Every process finds new work.
 		portion := history[min(lives, *kills)*len(history) / *kills : min(lives+1, *kills)*len(history) / *kills]
-		if err := s.Publisher.Publish(t.Context(), portion...); err != nil {
+		if err := h.Publisher.Publish(t.Context(), portion...); err != nil {
 			t.Fatal(err)
 		}
-		before := s.applied()
-		child := s.spawn()
-		// The moment of the kill is what is random; nothing is waited for.
-		moment := time.NewTimer(time.Duration(dice.Int64N(int64(life))))
+		before := h.applied()
+		child := h.spawn()
+		// The moment of the kill is random, so nothing is polled here.
+		moment := time.NewTimer(time.Duration(random.Int64N(int64(lifetime))))
 		<-moment.C
 		eventstest.KillChild(t, child)
-		if s.applied() > before {
+		if h.applied() > before {
 			advanced++
 		}
-		if s.unapplied() {
+		if h.unapplied() {
 			interrupted++
 		}
 	}
-	t.Logf("%d lives: %d did some work, %d left some undone", lives, advanced, interrupted)
+	t.Logf("%d processes: %d committed, %d were interrupted", lives, advanced, interrupted)
 	if advanced == 0 || interrupted == 0 {
-		t.Error("the kills came too early or too late to prove anything")
+		t.Errorf("processes that committed = %d and that were interrupted = %d, want some of both", advanced, interrupted)
 	}
-	s.finish()
-	killed := s.Database.Projection(t)
+	h.finish()
+	killed := h.Database.Projection(t)
 	t.Logf("%d rows", killed.RowCount())
-	s.Database.TruncateProjection(t)
-	s.StartProjector()
-	s.WaitUntilCaughtUp()
-	s.RequireEqualTables("uninterrupted", killed)
+	h.Database.TruncateProjection(t)
+	h.StartProjector()
+	h.WaitUntilCaughtUp()
+	h.RequireEqualTables("tables of an undisturbed projector", killed)
 }
 
 func companyHistory() []events.Event {
@@ -100,51 +99,46 @@ func companyHistory() []events.Event {
 	return slices.Collect(company.Events())
 }
 
-// life is how long a process takes on this machine to start and to apply a few events: a kill within it comes at any point.
-func (s *stage) life(few []events.Event) time.Duration {
-	s.TB.Helper()
-	if err := s.Publisher.Publish(s.TB.Context(), few...); err != nil {
-		s.TB.Fatal(err)
+// lifetime is how long a process takes on this machine to start and to apply a few events: a kill within it can interrupt anything.
+func (h *harness) lifetime(few []events.Event) time.Duration {
+	h.TB.Helper()
+	if err := h.Publisher.Publish(h.TB.Context(), few...); err != nil {
+		h.TB.Fatal(err)
 	}
-	child := s.spawn()
+	child := h.spawn()
 	began := time.Now()
-	s.WaitUntilCaughtUp()
+	h.WaitUntilCaughtUp()
 	took := time.Since(began)
-	eventstest.KillChild(s.TB, child)
+	eventstest.KillChild(h.TB, child)
 	return took
 }
 
-// applied is a number that rises with whatever a projector commits.
-func (s *stage) applied() int64 {
-	s.TB.Helper()
-	return s.QueryInt("select coalesce(sum(sequence), 0)::bigint from projection.position")
+// applied rises with every commit of a projector.
+func (h *harness) applied() int64 {
+	h.TB.Helper()
+	return h.QueryInt("select coalesce(sum(sequence), 0)::bigint from projection.position")
 }
 
 // unapplied tells whether a partition has a message above its position, or no position yet.
-func (s *stage) unapplied() bool {
-	s.TB.Helper()
+func (h *harness) unapplied() bool {
+	h.TB.Helper()
 	for partition := range projectortest.Partitions {
-		position := s.QueryInt("select coalesce(max(sequence), 0) from projection.position where partition = $1", partition)
-		_, err := s.Stream.GetMsg(s.TB.Context(), uint64(position)+1, jetstream.WithGetMsgSubject(events.PartitionFilter(partition)))
+		position := h.QueryInt("select coalesce(max(sequence), 0) from projection.position where partition = $1", partition)
+		_, err := h.Stream.GetMsg(h.TB.Context(), uint64(position)+1, jetstream.WithGetMsgSubject(events.PartitionFilter(partition)))
 		if err == nil {
 			return true
 		}
 		if !errors.Is(err, jetstream.ErrMsgNotFound) {
-			s.TB.Fatal(err)
+			h.TB.Fatal(err)
 		}
 	}
 	return false
 }
 
-// finish lets one more process do what is left, and stops it as an operator would.
-func (s *stage) finish() {
-	s.TB.Helper()
-	child := s.spawn()
-	s.WaitUntilCaughtUp()
-	if err := child.Process.Signal(syscall.SIGTERM); err != nil {
-		s.TB.Fatal(err)
-	}
-	if err := child.Wait(); err != nil {
-		s.TB.Errorf("a graceful stop: %v", err)
-	}
+// finish runs one more process until nothing is left, and stops it by SIGTERM.
+func (h *harness) finish() {
+	h.TB.Helper()
+	child := h.spawn()
+	h.WaitUntilCaughtUp()
+	eventstest.StopChild(h, child)
 }

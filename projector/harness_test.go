@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"callboard/events/eventstest"
@@ -18,12 +19,47 @@ func TestMain(m *testing.M) {
 	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
 }
 
-// stage is a stream, a database and projectors between the two.
-type stage struct {
+type harness struct {
 	*projectortest.Harness
 }
 
-func newStage(tb testing.TB) *stage {
+func newHarness(tb testing.TB) *harness {
 	tb.Helper()
-	return &stage{projectortest.NewHarness(tb)}
+	return &harness{projectortest.NewHarness(tb)}
+}
+
+// waitForReason waits until every partition has logged its stop reason.
+func waitForReason(t *testing.T, log *eventstest.LogBuffer, reason string) {
+	t.Helper()
+	eventstest.Eventually(t, reason+" of every partition", func() bool { return log.Count(reason) >= projectortest.Partitions })
+}
+
+// checkCalls checks the number of calls in the tables.
+func (h *harness) checkCalls(want int64) {
+	h.Helper()
+	if got := h.QueryInt("select count(*) from projection.call_log"); got != want {
+		h.Errorf("calls = %d, want %d", got, want)
+	}
+}
+
+func (h *harness) epochs() int64 {
+	h.Helper()
+	return h.QueryInt("select sum(epoch)::bigint from projection.position")
+}
+
+// publishCall publishes a call and waits until it is in the tables.
+func (h *harness) publishCall(system uuid.UUID) {
+	h.Helper()
+	h.PublishStates(projectortest.Call(system, uuid.New()))
+	h.WaitUntilCaughtUp()
+}
+
+// checkReplay checks that a projector that starts from the first event gives the tables that are there now.
+func (h *harness) checkReplay() {
+	h.Helper()
+	want := h.Database.Projection(h)
+	h.Database.TruncateProjection(h)
+	h.StartProjector()
+	h.WaitUntilCaughtUp()
+	h.RequireEqualTables("tables after a replay", want)
 }

@@ -2,12 +2,10 @@ package projector_test
 
 import (
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
@@ -18,323 +16,200 @@ import (
 )
 
 func TestProjector_EventsBecomeRows(t *testing.T) {
-	s := newStage(t)
-	s.StartProjector()
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector()
 	system, id := uuid.New(), uuid.New()
-	s.PublishStates(projectortest.PhoneSystem(system), projectortest.Call(system, id))
-	s.WaitUntilCaughtUp()
-	if n := s.QueryInt("select count(*) from projection.call_log where system_id = $1 and id = $2", system, id); n != 1 {
-		t.Errorf("%d call rows, want 1", n)
+	h.PublishStates(projectortest.PhoneSystem(system), projectortest.Call(system, id))
+	h.WaitUntilCaughtUp()
+	if n := h.QueryInt("select count(*) from projection.call_log where system_id = $1 and id = $2", system, id); n != 1 {
+		t.Errorf("calls = %d, want 1", n)
 	}
 	want := int64(events.Partition(system, projectortest.Partitions))
-	if got := s.QueryInt("select partition from projection.phone_system where id = $1", system); got != want {
-		t.Errorf("partition %d, want %d", got, want)
+	if got := h.QueryInt("select partition from projection.phone_system where id = $1", system); got != want {
+		t.Errorf("partition = %d, want %d", got, want)
 	}
 }
 
-func TestProjector_WatermarkMovesWhileIdleAndIsAPromise(t *testing.T) {
-	s := newStage(t)
-	s.StartProjector()
+func TestProjector_IdleWatermarkAdvancesAndNoRowAppearsBehindIt(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector()
 	before := time.Now()
 	eventstest.Eventually(t, "every watermark past the test's start", func() bool {
-		return s.QueryInt("select count(*) from projection.position where watermark > $1", before) == projectortest.Partitions
+		return h.QueryInt("select count(*) from projection.position where watermark > $1", before) == projectortest.Partitions
 	})
 	system := uuid.New()
 	for range 200 {
-		s.PublishStates(projectortest.Call(system, uuid.New()))
+		h.PublishStates(projectortest.Call(system, uuid.New()))
 	}
-	s.WaitUntilCaughtUp()
-	// A row can't appear behind a watermark, so no row's time is behind the stream's time of its message.
-	if n := s.QueryInt("select count(*) from projection.call_log where updated_at < $1", before); n != 0 {
-		t.Errorf("%d rows behind an older watermark", n)
+	h.WaitUntilCaughtUp()
+	if n := h.QueryInt("select count(*) from projection.call_log where updated_at < $1", before); n != 0 {
+		t.Errorf("rows behind the watermark = %d, want 0", n)
 	}
-	if n := s.QueryInt("select count(*) from projection.position where watermark < clock"); n != 0 {
-		t.Errorf("%d projectortest.Partitions whose watermark is behind their clock", n)
+	if n := h.QueryInt("select count(*) from projection.position where watermark < clock"); n != 0 {
+		t.Errorf("partitions with a watermark behind their clock = %d, want 0", n)
 	}
 }
 
-func TestProjector_DeadLetters(t *testing.T) {
-	s := newStage(t)
-	s.StartProjector()
+func TestProjector_StandbyTakesOverAfterTheOwnerStops(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	stop := h.StartProjector()
 	system := uuid.New()
-	subject := events.Subject(system, events.EntityCall)
-	header := func(ceType string) nats.Header {
-		return nats.Header{"ce-specversion": {"1.0"}, "ce-id": {uuid.NewString()}, "ce-source": {"test"}, "ce-type": {ceType}}
-	}
-	tests := []struct {
-		name, reason string
-		publish      func() uint64
-	}{
-		{"no JSON", "not JSON", func() uint64 { return s.PublishRaw(subject, header("callboard.call.changed"), `{"id":`) }},
-		{"unknown type", "header:ce-type", func() uint64 { return s.PublishRaw(subject, header("callboard.fax.changed"), `{}`) }},
-		{"no headers", "header:ce-id", func() uint64 { return s.PublishRaw(subject, nil, `{}`) }},
-		{"wrong members", "/version: is required", func() uint64 {
-			return s.PublishRaw(subject, header("callboard.call.deleted"), `{"id":"`+uuid.NewString()+`","phoneSystemId":"`+system.String()+`"}`)
-		}},
-		{"another system's subject", "subject: names another phone system", func() uint64 {
-			return s.PublishRaw(subject, header("callboard.call.deleted"), `{"id":"`+uuid.NewString()+`","phoneSystemId":"`+uuid.NewString()+`","version":1}`)
-		}},
-		{"missing claim check", "/object", func() uint64 {
-			return s.PublishRaw(events.Subject(system, events.EntityTranscript), header("callboard.transcript.changed"),
-				`{"phoneSystemId":"`+system.String()+`","callId":"`+uuid.NewString()+`","version":1,"status":"completed",`+
-					`"object":{"bucket":"PHONE_TRANSCRIPTS","name":"gone","bytes":3,"digest":"SHA-256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU="}}`)
-		}},
-	}
-	for _, test := range tests {
-		sequence := test.publish()
-		good := projectortest.Call(system, uuid.New())
-		s.PublishStates(good)
-		eventstest.Eventually(t, test.name+": a dead letter", func() bool {
-			return s.QueryInt("select count(*) from control.dead_letter where sequence = $1 and reason like '%' || $2 || '%'", int64(sequence), test.reason) == 1
-		})
-		eventstest.Eventually(t, test.name+": the event behind it", func() bool {
-			return s.QueryInt("select count(*) from projection.call_log where id = $1", good.ID) == 1
-		})
-	}
-}
-
-// Should Postgres refuse what decoding has let through, its batch must not go with it.
-func TestProjector_BisectsWhatPostgresRefuses(t *testing.T) {
-	s := newStage(t)
-	if _, err := s.Pool.Exec(t.Context(), "alter table projection.call_log add check (call_sid <> 'CArefused')"); err != nil {
-		t.Fatal(err)
-	}
-	system := uuid.New()
-	states := []events.State{projectortest.PhoneSystem(system)}
-	for i := range 300 {
-		c := projectortest.Call(system, uuid.New())
-		if i == 70 || i == 71 || i == 200 {
-			c.CallSid = "CArefused"
-		}
-		states = append(states, c)
-	}
-	s.PublishStates(states...)
-	s.StartProjector()
-	s.WaitUntilCaughtUp()
-	if n := s.QueryInt("select count(*) from projection.call_log"); n != 297 {
-		t.Errorf("%d rows, want 297", n)
-	}
-	if n := s.QueryInt("select count(*) from control.dead_letter where reason like '%SQLSTATE 23514%'"); n != 3 {
-		t.Errorf("%d dead letters, want 3", n)
-	}
-	if n := s.QueryInt("select sum(count) from projection.day_count where subset = ''"); n != 297 {
-		t.Errorf("counted %d, want 297", n)
-	}
-}
-
-func TestProjector_LargeTranscriptsAreFetched(t *testing.T) {
-	s := newStage(t)
-	s.Publisher = events.NewPublisher(s.JetStream, "test", events.MaxMessage(2000))
-	s.StartProjector()
-	system, id := uuid.New(), uuid.New()
-	text := strings.Repeat("So it goes. ", 1000)
-	s.PublishStates(projectortest.Call(system, id), &events.Transcript{
-		PhoneSystemID: system, CallID: events.Some(id), Version: 1, Status: events.TranscriptCompleted, Text: events.Some(text),
-	})
-	s.WaitUntilCaughtUp()
-	if n := s.QueryInt("select count(*) from projection.transcript_text where owner_id = $1 and text = $2", id, text); n != 1 {
-		t.Error("the text isn't stored")
-	}
-}
-
-func TestProjector_AnotherTakesOver(t *testing.T) {
-	s := newStage(t)
-	stop := s.StartProjector()
-	system := uuid.New()
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	epochs := s.QueryInt("select sum(epoch) from projection.position")
-	s.StartProjector()
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	if now := s.QueryInt("select sum(epoch) from projection.position"); now != epochs {
-		t.Errorf("epochs rose from %d to %d while the owner was there", epochs, now)
+	h.publishCall(system)
+	epochs := h.epochs()
+	h.StartProjector()
+	h.publishCall(system)
+	if now := h.epochs(); now != epochs {
+		t.Errorf("epochs = %d while the owner runs, want %d", now, epochs)
 	}
 	stop()
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	if now := s.QueryInt("select sum(epoch) from projection.position"); now != epochs+projectortest.Partitions {
-		t.Errorf("epochs %d after the takeover, want %d", now, epochs+projectortest.Partitions)
+	h.publishCall(system)
+	if now := h.epochs(); now != epochs+projectortest.Partitions {
+		t.Errorf("epochs after the takeover = %d, want %d", now, epochs+projectortest.Partitions)
 	}
-	if n := s.QueryInt("select count(*) from projection.call_log"); n != 3 {
-		t.Errorf("%d rows, want 3", n)
-	}
+	h.checkCalls(3)
 }
 
 func TestProjector_SharesPartitions(t *testing.T) {
-	s := newStage(t)
-	s.StartProjector(func(c *projector.Config) { c.Partitions = []int{0, 1} })
-	s.StartProjector(func(c *projector.Config) { c.Partitions = []int{2, 3} })
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector(func(c *projector.Config) { c.Partitions = []int{0, 1} })
+	h.StartProjector(func(c *projector.Config) { c.Partitions = []int{2, 3} })
 	for range 50 {
-		s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
+		h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
 	}
-	s.WaitUntilCaughtUp()
-	if n := s.QueryInt("select count(*) from projection.call_log"); n != 50 {
-		t.Errorf("%d rows, want 50", n)
-	}
+	h.WaitUntilCaughtUp()
+	h.checkCalls(50)
 }
 
-func TestProjector_SurvivesItsServers(t *testing.T) {
-	s := newStage(t)
-	s.StartProjector()
+func TestProjector_RecoversFromLostConnections(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector()
 	system := uuid.New()
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	s.Server.Restart()
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	if _, err := s.Pool.Exec(t.Context(),
-		"select pg_terminate_backend(pid) from pg_stat_activity where usename = 'callboard_projector' and datname = current_database()"); err != nil {
-		t.Fatal(err)
-	}
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	if n := s.QueryInt("select count(*) from projection.call_log"); n != 3 {
-		t.Errorf("%d rows, want 3", n)
-	}
+	h.publishCall(system)
+	h.Server.Restart()
+	h.publishCall(system)
+	h.Exec("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'callboard_projector' and datname = current_database()")
+	h.publishCall(system)
+	h.checkCalls(3)
 }
 
-// What others do to the durable consumer costs a restart from the position, never a message.
-func TestProjector_MendsAStolenDelivery(t *testing.T) {
-	s := newStage(t)
-	s.StartProjector()
+// Another client of the durable consumer costs a restart from the position, but no message.
+func TestProjector_RecoversFromAnotherClientOfItsConsumer(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector()
 	system := uuid.New()
 	partition := events.Partition(system, projectortest.Partitions)
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	thief, err := s.Stream.Consumer(t.Context(), "projector-"+strconv.Itoa(partition))
+	h.publishCall(system)
+	other, err := h.Stream.Consumer(t.Context(), "projector-"+strconv.Itoa(partition))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		s.PublishStates(projectortest.Call(system, uuid.New()))
+		h.PublishStates(projectortest.Call(system, uuid.New()))
 		if i%5 == 0 {
-			if _, err := thief.FetchNoWait(1); err != nil {
+			if _, err := other.FetchNoWait(1); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	s.WaitUntilCaughtUp()
-	if n := s.QueryInt("select count(*) from projection.call_log"); n != 21 {
-		t.Errorf("%d rows, want 21", n)
-	}
-	if err := s.Stream.DeleteConsumer(t.Context(), thief.CachedInfo().Name); err != nil {
+	h.WaitUntilCaughtUp()
+	h.checkCalls(21)
+	if err := h.Stream.DeleteConsumer(t.Context(), other.CachedInfo().Name); err != nil {
 		t.Fatal(err)
 	}
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	if n := s.QueryInt("select count(*) from projection.call_log"); n != 22 {
-		t.Errorf("%d rows, want 22", n)
-	}
+	h.publishCall(system)
+	h.checkCalls(22)
 }
 
-func TestProjector_StopsAtAnotherStream(t *testing.T) {
-	s := newStage(t)
+func TestProjector_StopsWhenTheStreamIsReplaced(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
 	log := new(eventstest.LogBuffer)
-	stop := s.StartProjector(projectortest.LogTo(log))
+	stop := h.StartProjector(projectortest.LogTo(log))
 	system := uuid.New()
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	s.ReplaceStream()
+	h.publishCall(system)
+	h.ReplaceStream()
 	for range 10 {
-		s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
+		h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
 	}
-	eventstest.Eventually(t, "the running projector says so", func() bool { return log.Contains(ingest.StreamIdentityChanged) })
+	waitForReason(t, log, ingest.StreamIdentityChanged)
 	stop()
 
 	log = new(eventstest.LogBuffer)
-	s.StartProjector(projectortest.LogTo(log))
-	eventstest.Eventually(t, "a new projector says so", func() bool { return log.Contains(ingest.StreamIdentityChanged) })
-	if n := s.QueryInt("select count(*) from projection.call_log"); n != 1 {
-		t.Errorf("%d rows, want the 1 of the old stream", n)
-	}
+	h.StartProjector(projectortest.LogTo(log))
+	waitForReason(t, log, ingest.StreamIdentityChanged)
+	h.checkCalls(1)
 }
 
-func TestProjector_StopsAtAStreamThatLostItsEnd(t *testing.T) {
-	s := newStage(t)
-	stop := s.StartProjector()
-	s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
-	s.WaitUntilCaughtUp()
+// A replica that lags could answer that no message waits.
+func TestProjector_StopsWhileReplicasMayAnswer(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	log := new(eventstest.LogBuffer)
+	h.StartProjector(projectortest.LogTo(log))
+	h.publishCall(uuid.New())
+	h.SetAllowDirect(true)
+	waitForReason(t, log, ingest.StreamDirect)
+	h.SetAllowDirect(false)
+	h.publishCall(uuid.New())
+}
+
+func TestProjector_StopsWithoutItsMigrations(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.Exec("update control.migration set version_id = version_id - 1")
+	log := new(eventstest.LogBuffer)
+	stop := h.StartProjector(projectortest.LogTo(log))
+	h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
+	waitForReason(t, log, ingest.MigrationMissing)
 	stop()
-	if _, err := s.Pool.Exec(t.Context(), "update projection.position set sequence = 1000"); err != nil {
-		t.Fatal(err)
-	}
-	log := new(eventstest.LogBuffer)
-	s.StartProjector(projectortest.LogTo(log))
-	eventstest.Eventually(t, "it says so", func() bool { return log.Contains(ingest.StreamRegressed) })
+	h.Exec("update control.migration set version_id = version_id + 1")
+	h.StartProjector()
+	h.WaitUntilCaughtUp()
 }
 
-// Where any replica may answer, the leader's answer that nothing waits can't be had.
-func TestProjector_StopsWhereReplicasAnswer(t *testing.T) {
-	s := newStage(t)
-	log := new(eventstest.LogBuffer)
-	s.StartProjector(projectortest.LogTo(log))
-	s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
-	s.WaitUntilCaughtUp()
-	s.SetAllowDirect(true)
-	eventstest.Eventually(t, "the running projector says so", func() bool { return log.Contains(ingest.StreamDirect) })
-	s.SetAllowDirect(false)
-	s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
-	s.WaitUntilCaughtUp()
-}
-
-// What a release's migrations make is missed sooner or later: rather at once.
-func TestProjector_StopsBeforeItsMigrations(t *testing.T) {
-	s := newStage(t)
-	s.Exec("update control.migration set version_id = version_id - 1")
-	log := new(eventstest.LogBuffer)
-	stop := s.StartProjector(projectortest.LogTo(log))
-	s.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
-	says(t, log, ingest.MigrationMissing)
-	stop()
-	s.Exec("update control.migration set version_id = version_id + 1")
-	s.StartProjector()
-	s.WaitUntilCaughtUp()
-}
-
-// A message stored behind a published watermark lifts the clock, and a replay finds the lift.
-func TestProjector_LiftsTheClockAndReplaysTheLift(t *testing.T) {
-	s := newStage(t)
-	stop := s.StartProjector()
+// A message that was stored behind a published watermark moves the clock to it, and a replay repeats that.
+func TestProjector_AdjustsTheClockToTheWatermark(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	stop := h.StartProjector()
 	system := uuid.New()
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
+	h.publishCall(system)
 	stop()
 	ahead := time.Now().Add(time.Hour).Truncate(time.Millisecond)
-	if _, err := s.Pool.Exec(t.Context(), "update projection.position set watermark = $1", ahead); err != nil {
-		t.Fatal(err)
-	}
-	stop = s.StartProjector()
+	h.Exec("update projection.position set watermark = $1", ahead)
+	stop = h.StartProjector()
 	id := uuid.New()
-	s.PublishStates(projectortest.Call(system, id))
-	s.WaitUntilCaughtUp()
+	h.PublishStates(projectortest.Call(system, id))
+	h.WaitUntilCaughtUp()
 	stop()
-	at := func() int64 {
-		return s.QueryInt("select count(*) from projection.call_log where id = $1 and updated_at = $2", id, ahead)
+	if n := h.QueryInt("select count(*) from projection.call_log where id = $1 and updated_at = $2", id, ahead); n != 1 {
+		t.Errorf("calls at the watermark = %d, want 1", n)
 	}
-	if at() != 1 || s.QueryInt("select count(*) from control.clock_adjustment") != 1 {
-		t.Fatal("the clock wasn't lifted to the watermark")
+	if n := h.QueryInt("select count(*) from control.clock_adjustment"); n != 1 {
+		t.Errorf("clock adjustments = %d, want 1", n)
 	}
-	before := s.Database.Projection(t)
-	s.Database.TruncateProjection(t)
-	s.StartProjector()
-	s.WaitUntilCaughtUp()
-	s.RequireEqualTables("replayed", before)
+	h.checkReplay()
 }
 
-func TestProjector_AcknowledgesForPeopleToSee(t *testing.T) {
-	s := newStage(t)
-	s.StartProjector()
+func TestProjector_AcknowledgesEveryMessage(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector()
 	system := uuid.New()
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
+	h.publishCall(system)
 	eventstest.Eventually(t, "no pending deliveries", func() bool {
 		pending := 0
-		lister := s.Stream.ListConsumers(t.Context())
+		lister := h.Stream.ListConsumers(t.Context())
 		for info := range lister.Info() {
 			pending += info.NumAckPending + int(info.NumPending)
 			if info.Config.AckPolicy != jetstream.AckAllPolicy {
-				t.Errorf("consumer %s acknowledges by %s", info.Name, info.Config.AckPolicy)
+				t.Errorf("consumer %s: acknowledgement policy = %s, want %s", info.Name, info.Config.AckPolicy, jetstream.AckAllPolicy)
 			}
 		}
 		return pending == 0
@@ -343,22 +218,20 @@ func TestProjector_AcknowledgesForPeopleToSee(t *testing.T) {
 
 func TestImports(t *testing.T) { eventstest.Imports(t) }
 
-// A consumer that stops delivering without an error is noticed, and made anew.
-func TestProjector_NoticesAStalledConsumer(t *testing.T) {
-	s := newStage(t)
+// A consumer that stops delivering without an error is replaced.
+func TestProjector_ReplacesAStalledConsumer(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
 	log := new(eventstest.LogBuffer)
-	s.StartProjector(projectortest.LogTo(log))
+	h.StartProjector(projectortest.LogTo(log))
 	system := uuid.New()
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
+	h.publishCall(system)
 	name := "projector-" + strconv.Itoa(events.Partition(system, projectortest.Partitions))
-	if _, err := s.Stream.PauseConsumer(t.Context(), name, time.Now().Add(time.Hour)); err != nil {
+	if _, err := h.Stream.PauseConsumer(t.Context(), name, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	eventstest.Eventually(t, "it says so", func() bool { return log.Contains("stopped delivering") })
-	s.WaitUntilCaughtUp()
-	if n := s.QueryInt("select count(*) from projection.call_log"); n != 2 {
-		t.Errorf("%d rows, want 2", n)
-	}
+	h.PublishStates(projectortest.Call(system, uuid.New()))
+	eventstest.Eventually(t, "the stall in the log", func() bool { return log.Contains("stopped delivering") })
+	h.WaitUntilCaughtUp()
+	h.checkCalls(2)
 }

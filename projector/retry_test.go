@@ -1,7 +1,6 @@
 package projector_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -11,118 +10,93 @@ import (
 	"callboard/projector/projectortest"
 )
 
-// open is how many dead letters are neither resolved nor dropped.
-func (s *stage) open() int64 {
-	s.TB.Helper()
-	return s.QueryInt("select count(*) from control.dead_letter where resolution is null")
+// checkOpen checks the number of open dead letters.
+func (h *harness) checkOpen(want int64) {
+	h.Helper()
+	if got := h.QueryInt("select count(*) from control.dead_letter where resolution is null"); got != want {
+		h.Fatalf("open dead letters = %d, want %d", got, want)
+	}
 }
 
-// balanced holds the ledger against the stream: nothing was read that isn't accounted for, and nothing was not read.
-func (s *stage) balanced() {
-	s.TB.Helper()
-	if n := s.QueryInt("select count(*) from projection.message_count where read <> applied + stale + ignored + dead"); n != 0 {
-		s.TB.Errorf("%d lines of the ledger don't add up", n)
+// retryDeadLetters requests a retry of all open dead letters and waits until they were retried.
+func (h *harness) retryDeadLetters() {
+	h.Helper()
+	h.Exec("update control.dead_letter set retry_requested_at = now() where resolution is null")
+	eventstest.Eventually(h, "all dead letters retried", func() bool {
+		return h.QueryInt("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
+	})
+}
+
+// checkMessageCounts checks that every message of the stream was counted, with one outcome.
+func (h *harness) checkMessageCounts() {
+	h.Helper()
+	if n := h.QueryInt("select count(*) from projection.message_count where read <> applied + stale + ignored + dead"); n != 0 {
+		h.Errorf("message counts that don't add up = %d, want 0", n)
 	}
-	info, err := s.Stream.Info(s.TB.Context())
+	info, err := h.Stream.Info(h.Context())
 	if err != nil {
-		s.TB.Fatal(err)
+		h.Fatal(err)
 	}
-	if n := s.QueryInt("select sum(read)::bigint from projection.message_count"); n != int64(info.State.Msgs) {
-		s.TB.Errorf("%d messages read of %d", n, info.State.Msgs)
+	if got := h.QueryInt("select sum(read)::bigint from projection.message_count"); got != int64(info.State.Msgs) {
+		h.Errorf("messages read = %d, want %d", got, info.State.Msgs)
 	}
 }
 
-// A dead letter that is tried again behind other events is applied at the clock of then, and every replay does the same.
-func TestProjector_RetriesADeadLetter(t *testing.T) {
-	s := newStage(t)
-	s.Exec("alter table projection.call_log add constraint picky check (call_sid <> 'CArefused')")
-	stop := s.StartProjector()
+// A retry applies a dead letter behind other events at the current clock, and a replay does the same.
+func TestProjector_RetriesDeadLetters(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.Exec("alter table projection.call_log add constraint refuse check (call_sid <> 'CArefused')")
+	stop := h.StartProjector()
 	system := uuid.New()
 	refused, good := projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New())
 	refused.CallSid = "CArefused"
-	s.PublishStates(projectortest.PhoneSystem(system), refused, good)
-	s.WaitUntilCaughtUp()
-	s.PublishRaw(events.Subject(system, events.EntityCall), nil, "{}")
-	s.WaitUntilCaughtUp()
-	if n := s.open(); n != 2 {
-		t.Fatalf("%d dead letters, want 2", n)
-	}
-	s.Exec("update control.dead_letter set retry_requested_at = now()")
-	eventstest.Eventually(t, "both were tried in vain", func() bool {
-		return s.QueryInt("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
-	})
-	if n := s.open(); n != 2 {
-		t.Fatalf("%d dead letters after the vain try, want 2", n)
-	}
-	s.Exec("alter table projection.call_log drop constraint picky")
-	before := s.QueryInt("select (extract(epoch from watermark) * 1000)::bigint from projection.position where partition = $1",
+	h.PublishStates(projectortest.PhoneSystem(system), refused, good)
+	h.WaitUntilCaughtUp()
+	h.PublishRaw(events.Subject(system, events.EntityCall), nil, "{}")
+	h.WaitUntilCaughtUp()
+	h.checkOpen(2)
+	h.retryDeadLetters()
+	h.checkOpen(2)
+	h.Exec("alter table projection.call_log drop constraint refuse")
+	before := h.QueryInt("select (extract(epoch from watermark) * 1000)::bigint from projection.position where partition = $1",
 		events.Partition(system, projectortest.Partitions))
-	s.Exec("update control.dead_letter set retry_requested_at = now()")
-	eventstest.Eventually(t, "the one is applied", func() bool { return s.open() == 1 })
-	at := s.QueryInt("select (extract(epoch from updated_at) * 1000)::bigint from projection.call_log where id = $1", refused.ID)
+	h.retryDeadLetters()
+	h.checkOpen(1)
+	at := h.QueryInt("select (extract(epoch from updated_at) * 1000)::bigint from projection.call_log where id = $1", refused.ID)
 	if at < before {
-		t.Errorf("the row's time %d is behind a watermark already published, %d", at, before)
+		t.Errorf("updated_at = %d, want at least the published watermark, %d", at, before)
 	}
 	late := projectortest.Call(system, refused.ID)
 	late.Version, late.CallSid = 2, "CAlate"
-	s.PublishStates(late)
-	s.WaitUntilCaughtUp()
-	s.balanced()
-	if n := s.QueryInt("select applied from projection.message_count where entity = 'call' and dead = 1"); n != 3 {
-		t.Errorf("%d calls applied, want 3", n)
+	h.PublishStates(late)
+	h.WaitUntilCaughtUp()
+	h.checkMessageCounts()
+	if n := h.QueryInt("select applied from projection.message_count where entity = 'call' and dead = 1"); n != 3 {
+		t.Errorf("applied calls = %d, want 3", n)
 	}
 	stop()
-
-	kept := s.Database.Projection(t)
-	s.Database.TruncateProjection(t)
-	s.StartProjector()
-	s.WaitUntilCaughtUp()
-	s.RequireEqualTables("replayed", kept)
+	h.checkReplay()
 }
 
-// What was a dead letter stays one in a replay, although it could be read now: the rows are those of the first time.
-func TestProjector_ReplaysADeadLetterAsOne(t *testing.T) {
-	s := newStage(t)
-	s.Exec("alter table projection.call_log add constraint picky check (call_sid <> 'CArefused')")
-	stop := s.StartProjector()
-	refused := projectortest.Call(uuid.New(), uuid.New())
-	refused.CallSid = "CArefused"
-	s.PublishStates(refused)
-	s.WaitUntilCaughtUp()
-	stop()
-	s.Exec("alter table projection.call_log drop constraint picky")
-	kept := s.Database.Projection(t)
-	s.Database.TruncateProjection(t)
-	s.StartProjector()
-	s.WaitUntilCaughtUp()
-	s.RequireEqualTables("replayed", kept)
-	s.balanced()
-	if !strings.Contains(strings.Join(kept["message_count"], ""), "call,1,0,0,0,1") {
-		t.Errorf("message counts %v", kept["message_count"])
-	}
-}
-
-// A try in vain leaves nothing for a replay to find, so it moves no clock either.
-func TestProjector_RetriesInVain(t *testing.T) {
-	s := newStage(t)
-	stop := s.StartProjector()
+// A failed retry leaves nothing that a replay could repeat, so it must not move the clock.
+func TestProjector_FailedRetryDoesNotMoveTheClock(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	stop := h.StartProjector()
 	system := uuid.New()
-	s.PublishRaw(events.Subject(system, events.EntityCall), nil, "{}")
-	s.WaitUntilCaughtUp()
+	h.PublishRaw(events.Subject(system, events.EntityCall), nil, "{}")
+	h.WaitUntilCaughtUp()
 	stop()
-	// Everything that comes until then is behind a watermark: its clock is lifted by its own message, or not at all.
-	s.Exec("update projection.position set watermark = now() + interval '1 second'")
-	s.Exec("update control.dead_letter set retry_requested_at = now()")
-	stop = s.StartProjector()
-	eventstest.Eventually(t, "it was tried in vain", func() bool {
-		return s.QueryInt("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
+	// Messages of the next second are behind a watermark: only they themselves may move the clock.
+	h.Exec("update projection.position set watermark = now() + interval '1 second'")
+	h.Exec("update control.dead_letter set retry_requested_at = now()")
+	stop = h.StartProjector()
+	eventstest.Eventually(t, "the dead letter retried", func() bool {
+		return h.QueryInt("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
 	})
-	s.PublishStates(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
+	h.PublishStates(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
+	h.WaitUntilCaughtUp()
 	stop()
-	kept := s.Database.Projection(t)
-	s.Database.TruncateProjection(t)
-	s.StartProjector()
-	s.WaitUntilCaughtUp()
-	s.RequireEqualTables("replayed", kept)
+	h.checkReplay()
 }

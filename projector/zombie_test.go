@@ -12,49 +12,44 @@ import (
 	"callboard/projector/projectortest"
 )
 
-// An owner that is frozen loses its projectortest.Partitions to one that stands by, in the middle of a transaction too, and does no harm once it
-// thaws.
-func TestProjector_TakesOverFromAFrozenOne(t *testing.T) {
-	s := newStage(t)
-	frozen := s.spawn()
+// A frozen owner loses its partitions to a standby, and changes nothing once it continues.
+func TestProjector_TakesOverFromAFrozenOwner(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	frozen := h.spawn()
 	system := uuid.New()
-	s.PublishStates(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
+	h.PublishStates(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
+	h.WaitUntilCaughtUp()
 	log := new(eventstest.LogBuffer)
-	patient := s.StartProjector(projectortest.LogTo(log))
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
+	stop := h.StartProjector(projectortest.LogTo(log))
+	h.publishCall(system)
 	if log.Contains("terminated unresponsive projector") {
-		t.Fatal("an owner that works was ended")
+		t.Fatal("an owner that responds was terminated")
 	}
-	patient()
-	before := s.QueryInt("select sum(epoch) from projection.position")
+	stop()
+	before := h.epochs()
 	if err := frozen.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	s.StartProjector(func(c *projector.Config) {
+	h.StartProjector(func(c *projector.Config) {
 		c.OwnerTimeout = 2 * time.Second
 		projectortest.LogTo(log)(c)
 	})
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	eventstest.Eventually(t, "it says so", func() bool { return log.Contains("terminated unresponsive projector") })
-	if now := s.QueryInt("select sum(epoch) from projection.position"); now <= before {
-		t.Errorf("epochs %d, before %d", now, before)
+	h.publishCall(system)
+	eventstest.Eventually(t, "the termination in the log", func() bool { return log.Contains("terminated unresponsive projector") })
+	if !log.Contains(`"pid":`) || !log.Contains(`"application_name":`) {
+		t.Error("the log names no pid or application name")
+	}
+	if now := h.epochs(); now <= before {
+		t.Errorf("epochs = %d, want more than %d", now, before)
 	}
 	if err := frozen.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	s.PublishStates(projectortest.Call(system, uuid.New()))
-	s.WaitUntilCaughtUp()
-	if n := s.QueryInt("select count(*) from projection.call_log"); n != 4 {
-		t.Errorf("%d rows, want 4", n)
-	}
-	s.balanced()
-	kept := s.Database.Projection(t)
-	if err := frozen.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = frozen.Wait() // "signal: killed" is what was asked for
-	s.RequireEqualTables("after its end", kept)
+	h.publishCall(system)
+	h.checkCalls(4)
+	h.checkMessageCounts()
+	want := h.Database.Projection(t)
+	eventstest.KillChild(t, frozen)
+	h.RequireEqualTables("tables after the owner's end", want)
 }

@@ -1,4 +1,4 @@
--- The three roles. They can log in once the operator gives them a password or a certificate; they get no right but those granted to them.
+-- The three roles. They can log in once the operator gives them a password or a certificate.
 do $$
 declare
   role text;
@@ -13,12 +13,12 @@ begin
 end
 $$;
 
--- The reader has nothing to write, and no statement of its own takes long. Its sessions are not made read-only, which any session
--- can undo: its grants decide. Temporary tables and large objects are open to everyone unless that is revoked. Who migrates
--- without the rights to do this leaves it undone, and a revoke doesn't even fail then: so it is looked at, and said.
+-- The reader never writes, and no statement of it takes long. Its grants enforce this: a session could undo a read-only default. Temporary
+-- tables and large objects are open to everyone until that is revoked. A user who migrates without the rights for these steps leaves them
+-- undone, and a revoke doesn't even fail then. So each step is checked, and a missing one is a warning.
 do $$
 declare
-  step   text[]; -- what is done, and how it shows that it isn't
+  step   text[]; -- the step, and a condition that is true if it is undone
   undone boolean;
 begin
   foreach step slice 1 in array array[

@@ -1,9 +1,9 @@
-// Package schema is callboard's PostgreSQL: the projection's tables, the migrations of what outlives a projection, and the
-// three roles with their rights.
+// Package schema defines callboard's PostgreSQL schemas: the projection's tables, the migrations of the access and control schemas, and the
+// three roles with their grants.
 //
-// The projection schema is never migrated. It is one set of files, and whatever changes it is a new generation that the
-// projector fills from the first event. The access schema (keys) and the control schema (dead letters, clock lifts,
-// generations) are migrated in the ordinary way.
+// The projection schema is never migrated. It is one set of files, and every change to them needs a new generation, which a rebuild fills
+// from the first event. The access schema (keys, audit) and the control schema (dead letters, clock adjustments, generations) are migrated
+// by goose.
 package schema
 
 import (
@@ -37,24 +37,23 @@ var projectionFiles embed.FS
 //go:embed control/*.sql
 var controlFiles embed.FS
 
-// ErrProjectionChanged is a projection that was built from other files than this program's.
+// ErrProjectionChanged is a projection that was built from another release's files.
 var ErrProjectionChanged = errors.New(
 	"the projection was built by another release: run 'callboard rebuild'")
 
-// ErrNotMigrated is a database in which not all of this program's migrations have run.
+// ErrNotMigrated is a database in which migrations of this release are missing.
 var ErrNotMigrated = errors.New("not all of this release's migrations have run: run 'callboard migrate'")
 
-// Migrate brings the database at url to this program's schema: roles, control migrations and, where there is none, an empty
-// projection. It is safe to run twice and by two at once. What it returns beside the error is what the user of the URL had no right
-// to do, in a sentence each. The error is [ErrProjectionChanged] where the projection is another release's; everything else is up
-// to date then.
+// Migrate brings the database at url to this release's schema: roles, migrations and, where there is none, an empty projection. It can run
+// twice and concurrently. undone are the steps for which the user of the URL has no rights, a sentence each. The error is
+// [ErrProjectionChanged] where the projection is another release's; everything else is up to date then.
 func Migrate(ctx context.Context, url string) (undone []string, err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
-		if n.Code == pgerrcode.Warning { // raised by roles.sql; PostgreSQL's own have other codes
+		if n.Code == pgerrcode.Warning { // raised by roles.sql: PostgreSQL's own warnings have other codes
 			undone = append(undone, n.Message)
 		}
 	}
@@ -89,7 +88,7 @@ func RecreateProjection(ctx context.Context, url string) error {
 	})
 }
 
-// dropUnfinished drops a generation that was being built beside one that is no more.
+// dropUnfinished drops the generation that a rebuild of the old projection was building.
 func dropUnfinished(ctx context.Context, tx pgx.Tx) error {
 	var g Generation
 	err := tx.QueryRow(ctx, "select id from control.generation where state = 'building'").Scan(&g.ID)
@@ -159,11 +158,11 @@ func CheckMigrated(ctx context.Context, db interface {
 	return nil
 }
 
-// lastMigration is the number with which the last file's name begins.
+// lastMigration returns the number at the beginning of the last file's name.
 func lastMigration() int64 {
-	entries, _ := controlFiles.ReadDir("control") // embedded, and sorted by name
+	entries, _ := controlFiles.ReadDir("control") // an embedded folder can be read, and ReadDir sorts by name
 	number, _, _ := strings.Cut(entries[len(entries)-1].Name(), "_")
-	last, _ := strconv.ParseInt(number, 10, 64) // goose reads it so too
+	last, _ := strconv.ParseInt(number, 10, 64) // goose parses it, too
 	return last
 }
 
@@ -188,7 +187,7 @@ func ensureProjection(ctx context.Context, conn *pgx.Conn) error {
 	})
 }
 
-// buildProjection makes an empty generation the live one.
+// buildProjection creates an empty generation and makes it live.
 func buildProjection(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, "update control.generation set state = 'dropped' where state = 'live'"); err != nil {
 		return fmt.Errorf("generation: %w", err)
@@ -200,10 +199,10 @@ func buildProjection(ctx context.Context, tx pgx.Tx) error {
 	return g.MakeLive(ctx, tx)
 }
 
-// projectionDDL is the projection's files in order. Their names are unqualified: whoever applies them sets the search path.
+// projectionDDL returns the projection's files in order. Their names are unqualified: the caller sets the search path.
 func projectionDDL() string {
 	var ddl strings.Builder
-	// An embedded folder that was read while building can be read, and ReadDir sorts by name.
+	// An embedded folder can be read, and ReadDir sorts by name.
 	entries, _ := projectionFiles.ReadDir("projection")
 	for _, entry := range entries {
 		file, _ := projectionFiles.ReadFile("projection/" + entry.Name())
@@ -212,8 +211,7 @@ func projectionDDL() string {
 	return ddl.String()
 }
 
-// Definition is the SHA-256 of what a projection of this release is: its tables, and the number that stands for how they are
-// folded.
+// Definition returns the SHA-256 of the projection's files: its tables, and the number of the fold rules.
 func Definition() []byte {
 	digest := sha256.Sum256([]byte(projectionDDL()))
 	return digest[:]

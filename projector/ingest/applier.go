@@ -9,33 +9,26 @@ import (
 	"callboard/projector/store"
 )
 
-// Applier commits a partition's items to the tables, one transaction after the other, and knows where that has brought it.
+// retryBatch is how many dead letters are retried in one transaction.
+const retryBatch = 100
+
+// Applier commits the items of one partition to the tables. It is for one goroutine.
 type Applier struct {
 	JetStream jetstream.JetStream // for claim checks
 	Store     *store.Store
 	Reader    Reader
 	Position  store.Position        // moves with every commit
-	OnCommit  func(store.ChangeSet) // hears of every commit
+	OnCommit  func(store.ChangeSet) // called after every commit of items
 }
 
-// Apply commits items, whatever is in them.
+// Apply commits items. Those that can't be applied become dead letters.
 func (a *Applier) Apply(ctx context.Context, items []Item) error {
-	for len(items) > 0 {
-		portion := items[:bodiesThatFit(items)]
-		if err := fetchBodies(ctx, a.JetStream, portion); err != nil {
-			return err
-		}
-		if err := a.commit(ctx, portion); err != nil {
-			return err
-		}
-		items = items[len(portion):]
-	}
-	return nil
+	return forEachPortion(ctx, a.JetStream, items, func(portion []Item) error { return a.bisect(ctx, portion) })
 }
 
-// commit writes items in one transaction. Where Postgres refuses the data, it halves them until the one at fault is alone.
-func (a *Applier) commit(ctx context.Context, items []Item) error {
-	err := a.transact(ctx, items)
+// bisect commits items in one transaction. If PostgreSQL refuses the data, it halves them until the item at fault is alone.
+func (a *Applier) bisect(ctx context.Context, items []Item) error {
+	err := a.commit(ctx, items)
 	if err == nil || !store.IsDataError(err) || len(items) == 1 && items[0].Reason != "" {
 		return err
 	}
@@ -44,44 +37,37 @@ func (a *Applier) commit(ctx context.Context, items []Item) error {
 		return a.commit(ctx, items)
 	}
 	half := len(items) / 2
-	if err := a.commit(ctx, items[:half]); err != nil {
+	if err := a.bisect(ctx, items[:half]); err != nil {
 		return err
 	}
-	return a.commit(ctx, items[half:])
+	return a.bisect(ctx, items[half:])
 }
 
-func (a *Applier) transact(ctx context.Context, items []Item) error {
-	var change store.ChangeSet
+func (a *Applier) commit(ctx context.Context, items []Item) error {
+	var changes store.ChangeSet
 	err := a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
-		change, err = a.write(ctx, tx, items)
+		changes, err = a.foldAndWrite(ctx, tx, items)
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		a.committed(changes)
 	}
-	a.committed(change)
-	return nil
+	return err
 }
 
-func (a *Applier) write(ctx context.Context, tx *store.Tx, items []Item) (store.ChangeSet, error) {
-	state, err := tx.Load(ctx, a.Position.Partition, readable(items))
+func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item) (store.ChangeSet, error) {
+	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(items))
 	if err != nil {
 		return store.ChangeSet{}, err
 	}
-	change := Fold(state, a.Position, items, a.Reader.Decisions.ClockAdjustments)
-	change.DeadLetters = slices.DeleteFunc(change.DeadLetters, a.known)
-	return change, tx.Write(ctx, change)
+	changes := Fold(state, a.Position, items, a.Reader.Decisions.ClockAdjustments)
+	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)
+	return changes, tx.Write(ctx, changes)
 }
 
-// known tells whether a letter is on record already.
-func (a *Applier) known(letter store.DeadLetter) bool {
-	_, known := a.Reader.Decisions.DeadLetters[store.NewMessageID(letter.Sequence, letter.StoredAt)]
-	return known
-}
-
-func (a *Applier) committed(change store.ChangeSet) {
-	a.Position = change.To
-	a.OnCommit(change)
+func (a *Applier) committed(changes store.ChangeSet) {
+	a.Position = changes.To
+	a.OnCommit(changes)
 }
 
 // Advance moves the position, its clock and its watermark without any rows.
@@ -91,4 +77,50 @@ func (a *Applier) Advance(ctx context.Context, to store.Position) error {
 	}
 	a.Position = to
 	return nil
+}
+
+// RetryDeadLetters applies the partition's dead letters whose retry is requested.
+func (a *Applier) RetryDeadLetters(ctx context.Context) error {
+	limit, reason := retryBatch, ""
+	for {
+		found, err := a.retry(ctx, limit, reason)
+		switch {
+		case err == nil && found == 0:
+			return nil
+		case err == nil:
+			limit, reason = retryBatch, ""
+		case !store.IsDataError(err) || reason != "":
+			return err
+		case limit > 1:
+			limit = 1 // until the dead letter at fault is alone
+		default:
+			reason = store.DataErrorReason(err)
+		}
+	}
+}
+
+// retry applies up to limit dead letters in one transaction. A reason is why PostgreSQL refused the first of them before.
+func (a *Applier) retry(ctx context.Context, limit int, reason string) (found int, err error) {
+	var changes store.ChangeSet
+	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) error {
+		retries, err := tx.RequestedRetries(ctx, a.Position, limit)
+		if found = len(retries); err != nil || found == 0 {
+			return err
+		}
+		items := a.Reader.retryItems(retries)
+		if reason != "" {
+			items[0].Reason = reason
+		}
+		items = items[:portionSize(items)]
+		if err := fetchBodies(ctx, a.JetStream, items); err != nil {
+			return err
+		}
+		changes, err = a.foldAndWrite(ctx, tx, items)
+		return err
+	})
+	if err != nil || found == 0 {
+		return 0, err
+	}
+	a.committed(changes)
+	return found, nil
 }

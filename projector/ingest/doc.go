@@ -1,6 +1,6 @@
-// Package ingest is what comes off the stream: messages as events or as dead letters, and what a partition's rows, position and
-// coverage become when they are folded in order.
+// Package ingest turns the messages of a partition into events or dead letters, and computes the partition's next rows, position and message
+// counts from them.
 //
-// It is the same live, in a rebuild and in a verification. What must not be decided twice is in the [store.Record] of the first time:
-// where the clock was lifted, which messages were dead letters, and when a retry applied one.
+// A worker, a rebuild and a verification use it alike. What must not be decided again is in the [store.Decisions] of the first application:
+// the clock adjustments, which messages were dead letters, and when a retry applied one.
 package ingest

@@ -1,9 +1,12 @@
 package ingest
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,7 +17,7 @@ import (
 	"callboard/projector/store"
 )
 
-// Item is one message: an event, or the reason why it is none.
+// Item is a message, or the retry of one: an event, or the reason why it can't be applied.
 type Item struct {
 	events.Message
 	Sequence uint64
@@ -22,21 +25,21 @@ type Item struct {
 	Event    events.Event
 	Reason   string // of a dead letter; empty: the event can be applied
 
-	retrySeq   int64 // of a dead letter that is tried again; 0: a message in its place
-	retryClock events.Time
-	skip       bool // of a system that doesn't count
+	retrySeq   int64       // of a retry; 0: a message in its place in the stream
+	retryClock events.Time // of a recorded retry; 0: the current clock
+	skip       bool        // of a phone system that isn't read: it only moves the clock
 }
 
-// Reader makes items of a partition's messages, in order.
+// Reader turns the messages of a partition into items, in order.
 type Reader struct {
-	Decisions store.Decisions // what is used of it is taken off
+	Decisions store.Decisions // retries are removed once they are taken
 	Systems   Systems
 }
 
-// Systems are the phone systems whose messages count; nil: all. Others only move the clock.
+// Systems are the phone systems that are read; nil: all. Messages of others only move the clock.
 type Systems map[uuid.UUID]struct{}
 
-// Read decodes messages and puts recorded retries among them, each behind the messages up to its position.
+// Read decodes messages, and inserts each recorded retry behind the messages up to its position.
 func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 	items := make([]Item, 0, len(messages))
 	for _, m := range messages {
@@ -54,34 +57,35 @@ func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 		if letter := r.Decisions.DeadLetters[store.NewMessageID(sequence, meta.Timestamp)]; letter != nil {
 			it.Reason, letter.Seen = letter.Reason, true
 		}
-		items = append(items, r.decoded(it))
+		items = append(items, r.decode(it))
 	}
 	return items, nil
 }
 
-// Retries are the recorded ones that belong behind the messages up to a sequence, and were not read yet.
+// TakeRetries returns the recorded retries that belong behind the messages up to a sequence, each once.
 func (r *Reader) TakeRetries(upTo uint64) []Item {
 	due := r.Decisions.Retries
 	if n := slices.IndexFunc(due, func(r store.Retry) bool { return r.Position > upTo }); n >= 0 {
 		due = due[:n]
 	}
 	r.Decisions.Retries = r.Decisions.Retries[len(due):]
-	return r.retries(due)
+	return r.retryItems(due)
 }
 
-// Unread are the dead letters on record whose messages were not among those that were read.
-func (r *Reader) UnseenDeadLetters() (unread []store.MessageID) {
-	for stamp, letter := range r.Decisions.DeadLetters {
+// UnseenDeadLetters returns the recorded dead letters whose messages were not read, by sequence.
+func (r *Reader) UnseenDeadLetters() (unseen []store.MessageID) {
+	for id, letter := range r.Decisions.DeadLetters {
 		if !letter.Seen {
-			unread = append(unread, stamp)
+			unseen = append(unseen, id)
 		}
 	}
-	slices.SortFunc(unread, func(a, b store.MessageID) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	return unread
+	slices.SortFunc(unseen, func(a, b store.MessageID) int {
+		return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.StoredAt, b.StoredAt))
+	})
+	return unseen
 }
 
-// again is dead letters that are to be tried again.
-func (r *Reader) retries(retries []store.Retry) []Item {
+func (r *Reader) retryItems(retries []store.Retry) []Item {
 	items := make([]Item, len(retries))
 	for i, retry := range retries {
 		letter := retry.DeadLetter
@@ -96,17 +100,16 @@ func (r *Reader) retries(retries []store.Retry) []Item {
 		if it.Header, err = nats.DecodeHeadersMsg(letter.Header); err != nil {
 			it.Reason = "header: " + err.Error()
 		}
-		items[i] = r.decoded(it)
+		items[i] = r.decode(it)
 	}
 	return items
 }
 
-// decoded is an item with its event, if it is to have one. Those that were dead letters at the first time stay so.
-func (r *Reader) decoded(it Item) Item {
+// decode decodes the event, unless the item is skipped or was a dead letter at the first application.
+func (r *Reader) decode(it Item) Item {
 	if r.Systems != nil {
-		if _, ours := r.Systems[events.SubjectSystem(it.Subject)]; !ours {
-			it.skip = true
-		}
+		_, read := r.Systems[events.SubjectSystem(it.Subject)]
+		it.skip = !read
 	}
 	if it.skip || it.Reason != "" {
 		return it
@@ -118,8 +121,8 @@ func (r *Reader) decoded(it Item) Item {
 	return it
 }
 
-// readable are the items' events.
-func readable(items []Item) []events.Event {
+// eventsOf returns the events of the items that have one.
+func eventsOf(items []Item) []events.Event {
 	list := make([]events.Event, 0, len(items))
 	for _, it := range items {
 		if it.Reason == "" && !it.skip {
@@ -127,4 +130,36 @@ func readable(items []Item) []events.Event {
 		}
 	}
 	return list
+}
+
+func (it Item) deadLetter(reason string) store.DeadLetter {
+	return store.DeadLetter{
+		Sequence: it.Sequence,
+		Subject:  printable(it.Subject),
+		Header:   wireHeader(it.Header),
+		Data:     it.Data,
+		Reason:   printable(reason),
+		StoredAt: it.StoredAt,
+	}
+}
+
+// wireHeader encodes a header as the NATS protocol does.
+func wireHeader(h nats.Header) []byte {
+	var b bytes.Buffer
+	b.WriteString("NATS/1.0\r\n")
+	for key, values := range h {
+		for _, value := range values {
+			b.WriteString(key + ": " + value + "\r\n")
+		}
+	}
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// printable returns s if PostgreSQL can store it as text, else s in quotes with escapes.
+func printable(s string) string {
+	if valid := strings.ToValidUTF8(s, ""); valid == s && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strconv.QuoteToASCII(s)
 }

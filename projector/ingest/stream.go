@@ -12,13 +12,82 @@ import (
 	"callboard/projector/store"
 )
 
-// StreamOf is the identity of a stream.
+// StreamOf returns the identity of a stream.
 func StreamOf(info *jetstream.StreamInfo) store.Stream {
 	return store.Stream{Name: info.Config.Name, Created: info.Created.Truncate(time.Microsecond)}
 }
 
-// Holds tells whether a stream still has what was applied last, or whatever has come after it: a server that lost the end of a stream
-// gives its sequences to other messages. A message that was removed since, with all before it, is taken for granted.
+// StopError stops a partition until an operator acts: the stream isn't the one, or isn't whole any more, from which the projection was
+// built, or the database isn't this release's.
+type StopError struct {
+	Reason string // one of the constants below
+	Detail string // what happened, and what to do
+}
+
+// The reasons to stop.
+const (
+	StreamIdentityChanged = "STREAM_IDENTITY_CHANGED" // the stream was deleted and created again
+	StreamRegressed       = "STREAM_REGRESSED"        // the stream lost messages that were applied
+	StreamTruncated       = "STREAM_TRUNCATED"        // messages above the position were removed
+	StreamRepartitioned   = "STREAM_REPARTITIONED"    // the number of partitions changed
+	StreamDirect          = "STREAM_DIRECT"           // replicas that lag may answer for the stream
+	DefinitionMismatch    = "DEFINITION_MISMATCH"     // the projection has another release's definition
+	MigrationMissing      = "MIGRATION_MISSING"       // not all migrations of this release have run
+)
+
+// Error implements error.
+func (e *StopError) Error() string { return e.Reason + ": " + e.Detail }
+
+func stop(reason, format string, arguments ...any) error {
+	return &StopError{reason, fmt.Sprintf(format, arguments...)}
+}
+
+// StreamReplaced returns the [StopError] of a stream that was deleted and created again.
+func StreamReplaced(name string) error {
+	return stop(StreamIdentityChanged,
+		"stream %s was deleted and created again; restore it, or run 'callboard rebuild', which builds from the new stream", name)
+}
+
+// CheckPartitions compares the number of a stream's partitions with the number that it had when it was first read; 0: it was never read.
+// The error is a [StopError] where they differ.
+func CheckPartitions(info *jetstream.StreamInfo, registered int) error {
+	now, err := events.Partitions(info.Config)
+	if err == nil && registered != 0 && now != registered {
+		return stop(StreamRepartitioned, "stream %s has %d partitions and had %d when it was first read, so the events of a phone system "+
+			"would be in two partitions; restore the former number, or publish all events into a new stream", info.Config.Name, now, registered)
+	}
+	return err
+}
+
+// CheckPosition compares a stream, as its cached information describes it, with a position. The error is a [StopError] where the
+// partition must not continue. registered is the number of partitions that the stream had when it was first read.
+func CheckPosition(ctx context.Context, stream jetstream.Stream, p store.Position, registered int) error {
+	info := stream.CachedInfo()
+	name, state := info.Config.Name, info.State
+	switch {
+	case !p.Stream.Same(StreamOf(info)):
+		return StreamReplaced(name)
+	case info.Config.AllowDirect:
+		return stop(StreamDirect,
+			"stream %s has allow_direct on, so a replica that lags may answer for it; turn it off: nats stream edit %[1]s --no-allow-direct", name)
+	}
+	if err := CheckPartitions(info, registered); err != nil {
+		return err
+	}
+	if state.FirstSeq > p.Sequence+1 {
+		return stop(StreamTruncated, "stream %s begins at sequence %d and the position is %d: the messages between them are gone; restore them: "+
+			"nothing else brings them back", name, state.FirstSeq, p.Sequence)
+	}
+	intact, err := IntactUpTo(ctx, stream, p)
+	if err == nil && !intact {
+		return stop(StreamRegressed, "stream %s ends at sequence %d and has lost messages up to the position, %d; restore the stream, or run "+
+			"'callboard rebuild'", name, state.LastSeq, p.Sequence)
+	}
+	return err
+}
+
+// IntactUpTo tells whether a stream still has the message that was applied last. A server that lost the end of a stream gives its sequences
+// to other messages. A message that was removed, by itself or with all before it, counts as intact.
 func IntactUpTo(ctx context.Context, stream jetstream.Stream, p store.Position) (bool, error) {
 	state := stream.CachedInfo().State
 	if state.LastSeq < p.Sequence {
@@ -30,7 +99,7 @@ func IntactUpTo(ctx context.Context, stream jetstream.Stream, p store.Position) 
 	m, err := stream.GetMsg(ctx, p.LastMessage)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return true, nil // removed by itself, which a stream that lost its end has not done
+		return true, nil // removed by itself: a stream that lost its end would have ended before it
 	case err != nil:
 		return false, fmt.Errorf("message %d: %w", p.LastMessage, err)
 	}

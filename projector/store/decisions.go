@@ -38,6 +38,11 @@ type RecordedDeadLetter struct {
 	Seen   bool // whether a replay has read its message
 }
 
+// HasDeadLetter tells whether a dead letter was recorded at the first application.
+func (d Decisions) HasDeadLetter(letter DeadLetter) bool {
+	return d.DeadLetters[NewMessageID(letter.Sequence, letter.StoredAt)] != nil
+}
+
 // Until returns the decisions without the retries after a retry number.
 func (d Decisions) Until(retrySeq int64) Decisions {
 	n := slices.IndexFunc(d.Retries, func(r Retry) bool { return r.RetrySeq > retrySeq })

@@ -1,11 +1,11 @@
 -- +goose Up
 create table access.key (
   id               uuid        primary key,
-  lineage          uuid        not null, -- shared by a key and what it was rolled into
+  lineage          uuid        not null, -- shared by a key and the keys that replaced it
   name             text        not null,
-  short            text        not null unique, -- the part of a key that is no secret
+  short            text        not null unique, -- the public part of the key
   hash             bytea       not null, -- HMAC-SHA-256 of the whole key under the pepper
-  pepper_id        text        not null, -- which pepper
+  pepper_id        text        not null, -- of the pepper
   grant_kind       text        not null check (grant_kind in ('system', 'group', 'organization')),
   grant_id         uuid        not null,
   scopes           text[]      not null,

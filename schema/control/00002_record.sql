@@ -1,5 +1,5 @@
 -- +goose Up
--- Messages that couldn't be applied, whole.
+-- Messages that couldn't be applied, kept whole.
 create table control.dead_letter (
   id             bigint      generated always as identity primary key,
   stream         text        not null,
@@ -15,7 +15,7 @@ create table control.dead_letter (
   unique (stream, stream_created, sequence)
 );
 
--- Where a partition's clock was lifted over a watermark already published. A replay needs these to give the same times.
+-- The messages at which a partition's clock was moved to a published watermark. A replay needs them to give rows the same times.
 create table control.clock_lift (
   stream         text        not null,
   stream_created timestamptz not null,

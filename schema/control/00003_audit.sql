@@ -1,11 +1,11 @@
 -- +goose Up
--- One row per authenticated request. A day is a partition, so that forgetting one is a drop and not a delete.
+-- One row per authenticated request. A day is a partition, so that it is removed by a drop and not by deletes.
 create table access.audit (
   at         timestamptz not null,
-  id         uuid        not null, -- given by the reader, so that what is delivered twice is filed once
+  id         uuid        not null, -- given by the reader, so that an entry that is delivered twice is stored once
   key_id     uuid        not null,
   operation  text        not null,
-  system_id  uuid, -- the path's, whether the key covers it or not
+  system_id  uuid, -- of the path, also where the key doesn't cover it
   status     smallint    not null,
   code       text, -- of the problem; null: answered
   address    inet, -- null: not known
@@ -15,14 +15,14 @@ create table access.audit (
 
 create index audit_key on access.audit (key_id, at);
 
--- When and from where each key was last used. Beside the keys, so that no use of a key rewrites the row that decides about it.
+-- When and from where each key was last used. A table of its own, so that a request never rewrites the row of its key.
 create table access.key_use (
   key_id  uuid        primary key,
   at      timestamptz not null,
   address inet
 ) with (fillfactor = 50);
 
--- The audit's partitions and the times that each takes. A table that was detached is none of them, whatever it is called.
+-- The audit's partitions and their bounds. Detached tables are not among them.
 create view access.audit_partition as
   select
     c.oid::regclass as partition,
@@ -35,9 +35,8 @@ create view access.audit_partition as
   where inhparent = 'access.audit'::regclass
     and not inhdetachpending;
 
--- Makes room for a day's entries and returns whether there is any; the day is one of UTC. There is none where the day's table was
--- detached, which was somebody's wish, or where a partition that somebody made takes a part of the day. A partition is attached
--- rather than created in place, which would lock out whoever reads the audit.
+-- Creates the partition of a day (UTC) and returns whether the day has one. It has none where an operator detached its table, or created a
+-- partition for a part of the day. The partition is attached rather than created in place, which would lock out the audit's readers.
 -- +goose StatementBegin
 create function access.open_audit_day(day date) returns boolean
 language plpgsql security definer
@@ -59,8 +58,8 @@ end
 $$;
 -- +goose StatementEnd
 
--- Forgets the days before one, the oldest first, and returns how many: a hundred at most, since each takes locks until the
--- transaction ends. Only what open_audit_day made is dropped. Two callers take turns, so that the second finds nothing left.
+-- Drops the days before one, the oldest first, and returns how many: a hundred at most, since each takes locks until the transaction ends.
+-- It drops partitions of open_audit_day only. Of two callers the second waits, and finds nothing left.
 -- +goose StatementBegin
 create function access.drop_audit_before(day date) returns integer
 language plpgsql security definer

@@ -2,7 +2,7 @@
 alter table control.generation rename column ddl to definition;
 alter table control.generation rename column built_at to begun_at;
 
--- Building, then live in the schema "projection", then kept for a rollback or dropped. All but the live one are in generation_<id>.
+-- A generation is building, then live in the schema "projection", then kept for a rollback or dropped. All others are in generation_<id>.
 alter table control.generation
   add column state text not null default 'building' check (state in ('building', 'live', 'kept', 'dropped')),
   add column stream text,
@@ -16,8 +16,8 @@ set state = case when id = (select max(id) from control.generation) then 'live' 
 create unique index generation_live on control.generation (state) where state = 'live';
 create unique index generation_building on control.generation (state) where state = 'building';
 
--- The parts in which a generation is filled: some phone systems of a partition each, in one transaction. A part that is done is
--- not filled again, whatever happened to the program that did it.
+-- The parts in which a generation is filled: some phone systems of a partition each, in one transaction. A part that is done is not filled
+-- again after a crash.
 create table control.generation_part (
   generation bigint   not null references control.generation,
   partition  smallint not null,
@@ -29,13 +29,13 @@ create table control.generation_part (
   primary key (generation, partition, part)
 );
 
--- A letter stays one in every later generation, so that a replay gives the same rows, until a retry applies it: behind the position
--- and at the clock that stand here, in the order of turns.
+-- A dead letter stays one in every later generation, so that a replay gives the same rows, until a retry applies it: behind the position and
+-- at the clock of its row, in the order of the sequence's numbers.
 create sequence control.dead_letter_turn;
 
 alter table control.dead_letter
   add column generation bigint not null default 0, -- the first in which it is one
-  add column retry_at timestamptz, -- when somebody asked for another try
+  add column retry_at timestamptz, -- when an operator requested a retry
   add column resolution text check (resolution in ('applied', 'stale', 'ignored', 'dropped')), -- null: open
   add column resolved_at timestamptz,
   add column position bigint,

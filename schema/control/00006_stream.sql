@@ -1,8 +1,8 @@
 -- +goose Up
--- A projector of a release whose migrations haven't run says so, and waits.
+-- A projector reports missing migrations of its release, and waits.
 grant select on control.migration to callboard_projector, callboard_operator;
 
--- How many partitions a stream had when it was read first. With another number, a phone system's events would lie in two of them.
+-- How many partitions a stream had when it was first read. With another number, the events of a phone system would be in two partitions.
 create table control.stream (
   stream         text        not null,
   stream_created timestamptz not null,
@@ -13,7 +13,7 @@ create table control.stream (
 grant select, insert on control.stream to callboard_projector;
 grant select on control.stream to callboard_operator;
 
--- A stream that lost its end gives a sequence again, to a message that can be lifted further.
+-- A stream that lost its end gives a sequence again, to a message that can move the clock further.
 grant update (time) on control.clock_lift to callboard_projector;
 
 -- +goose Down

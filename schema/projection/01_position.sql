@@ -1,5 +1,5 @@
--- One row per partition: how far the stream is in the tables. It is written in the same transaction as the rows, and is the only
--- place to resume from.
+-- One row per partition: up to which message the stream is in the tables. It is written in the same transaction as the rows, and is the
+-- only place to resume from.
 create table position (
   partition       smallint    primary key,
   stream          text        not null,
@@ -10,5 +10,5 @@ create table position (
   watermark       timestamptz not null, -- every event stored before this instant is in the tables
   retry_seq       bigint      not null default 0, -- of control.dead_letter: the last retry that is in the tables
   last_message    bigint      not null default 0, -- the last message of the stream at or below sequence, of any partition; 0: none
-  last_message_at timestamptz not null default to_timestamp(0) -- when the stream stored it: a stream that lost its end may grow another
+  last_message_at timestamptz not null default to_timestamp(0) -- when the stream stored it: a stream that lost its end gives the sequence to another message
 ) with (fillfactor = 50);

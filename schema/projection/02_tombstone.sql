@@ -1,10 +1,10 @@
--- The version at which an entity ended, and what a facet hung on: a late older event must bring nothing back.
+-- The version at which an entity was deleted, and the owner row of a facet: an older event that arrives late must not restore the entity.
 create table tombstone (
-  system_id uuid   not null, -- all zeros for what belongs to no single phone system
+  system_id uuid   not null, -- all zeros: the entity belongs to no single phone system
   entity    text   not null,
   key       text   not null,
   version   bigint not null,
-  owner     text   not null, -- call, voicemail, or empty
+  owner     text   not null, -- of a facet: call or voicemail; else empty
   owner_id  uuid   not null,
   primary key (system_id, entity, key)
 );

@@ -3,7 +3,7 @@ create table phone_system (
   version         bigint   not null,
   name            text     collate "C" not null,
   organization_id uuid,
-  partition       smallint not null -- whose watermark speaks for this system
+  partition       smallint not null -- its watermark is that of this system
 );
 
 create index phone_system_organization on phone_system (organization_id);

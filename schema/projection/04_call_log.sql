@@ -1,4 +1,4 @@
--- One row a call log, with everything that a list, a detail or a report shows of it, save display names and transcript text.
+-- One row per call, with everything that a list, a detail or a report shows, except display names and transcript texts.
 create table call_log (
   system_id                uuid        not null,
   id                       uuid        not null,
@@ -58,7 +58,7 @@ create index call_log_created on call_log (system_id, created_at, id);
 create index call_log_updated on call_log (system_id, updated_at, id);
 create index call_log_sid on call_log (system_id, call_sid, created_at, id);
 
--- The calls that a key narrowed to one extension may see, in list order.
+-- The calls that a key narrowed to one extension can read, in list order.
 create table extension_call (
   system_id    uuid        not null,
   extension_id uuid        not null,

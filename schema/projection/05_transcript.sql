@@ -1,4 +1,4 @@
--- The state of one call's or voicemail's transcription. It can be here before its owner is.
+-- The state of the transcription of a call or voicemail. The row can exist before its owner row does.
 create table transcript (
   system_id   uuid    not null,
   owner       text    not null, -- call, voicemail
@@ -11,7 +11,7 @@ create table transcript (
   primary key (system_id, owner_id, owner)
 );
 
--- The stored text, away from the rows that lists scan.
+-- The stored text, separate from the rows that lists scan.
 create table transcript_text (
   system_id uuid not null,
   owner     text not null,
@@ -21,7 +21,7 @@ create table transcript_text (
   primary key (system_id, owner_id, owner)
 );
 
--- pglz, the default, costs several times as much on writes; a server built without lz4 keeps the default.
+-- pglz, the default, makes writes several times as expensive. A server that was built without lz4 keeps the default.
 do $$
 begin
   alter table transcript_text alter column text set compression lz4;

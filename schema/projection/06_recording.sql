@@ -10,12 +10,12 @@ create table recording (
   audio_key          text,
   audio_content_type text,
   audio_bytes        bigint,
-  call_sid           text, -- of the call it hangs on, once that has arrived
+  call_sid           text, -- of its call, once that has arrived
   primary key (system_id, recording_sid)
 );
 
 create index recording_owner on recording (system_id, owner_id);
--- The lists hold what a call's recordings are: those of voicemails, and those that can no longer be had, are in none.
+-- Lists show the recordings of calls only, and only those that are available.
 create index recording_created on recording (system_id, created_at, recording_sid)
   where call_sid is not null and status <> 'unavailable';
 create index recording_status on recording (system_id, status, created_at, recording_sid)

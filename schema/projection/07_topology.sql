@@ -1,4 +1,4 @@
--- What calls are answered by and routed to. Nested values are json text in the contract's shape, served byte for byte.
+-- Extensions, phones, numbers, agents, groups and menus. Nested values are JSON text in the contract's shape, served byte for byte.
 create table extension (
   system_id          uuid        not null,
   id                 uuid        not null,

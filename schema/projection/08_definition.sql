@@ -1,4 +1,4 @@
--- What analyses refer to: whom a call is attributed to, and what its codes mean.
+-- Analyses refer to these rows: the representative of a call, and the labels of its codes.
 create table representative (
   system_id  uuid        not null,
   id         uuid        not null,

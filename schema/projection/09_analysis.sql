@@ -1,4 +1,4 @@
--- One analysis of a call. It can be here before its call is.
+-- One analysis of a call. The row can exist before its call does.
 create table analysis (
   system_id                 uuid        not null,
   id                        uuid        not null,
@@ -23,7 +23,7 @@ create table analysis (
   representative_id         uuid,
   representative_confidence double precision,
   representative_source     text,
-  listed                    boolean     not null, -- its call is here
+  listed                    boolean     not null, -- its call has a row
   primary key (system_id, id)
 );
 
@@ -31,7 +31,7 @@ create index analysis_call on analysis (system_id, call_id, created_at, id);
 create index analysis_created on analysis (system_id, created_at, id) where listed;
 create index analysis_call_sid on analysis (system_id, call_sid, created_at, id) where listed;
 
--- The analyses that a key narrowed to one extension may see, in list order.
+-- The analyses that a key narrowed to one extension can read, in list order.
 create table extension_analysis (
   system_id    uuid        not null,
   extension_id uuid        not null,

@@ -2,7 +2,7 @@ create table voicemail (
   system_id            uuid        not null,
   id                   uuid        not null,
   version              bigint      not null,
-  call_sid      text        not null,
+  call_sid             text        not null,
   from_party           text        not null,
   from_name            text,
   duration             integer     not null, -- seconds

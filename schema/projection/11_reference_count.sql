@@ -1,4 +1,4 @@
--- How many calls refer to what, exact at every commit: the membership of the report dimensions.
+-- How many calls refer to an entity or a code, exact at every commit: the members of the report dimensions.
 create table reference_count (
   system_id uuid    not null,
   family    text    not null, -- call_group, extension, representative, or a classification's kind

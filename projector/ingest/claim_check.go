@@ -12,28 +12,43 @@ import (
 )
 
 const (
-	// claimedBytes bounds the claim-checked bodies that are held in memory at a time.
-	claimedBytes = 64 << 20
+	// maxClaimedBytes limits the claim-checked bodies in memory.
+	maxClaimedBytes = 64 << 20
 	// fetchConcurrency is how many claim checks are fetched at a time.
 	fetchConcurrency = 8
 )
 
-// bodiesThatFit is how many of the items, at least one, bring no more claim-checked bodies than fit in memory.
-func bodiesThatFit(items []Item) int {
+// forEachPortion fetches the claim checks of items and calls apply, with as many items at a time as fit into memory.
+func forEachPortion(ctx context.Context, js jetstream.JetStream, items []Item, apply func([]Item) error) error {
+	for len(items) > 0 {
+		portion := items[:portionSize(items)]
+		if err := fetchBodies(ctx, js, portion); err != nil {
+			return err
+		}
+		if err := apply(portion); err != nil {
+			return err
+		}
+		items = items[len(portion):]
+	}
+	return nil
+}
+
+// portionSize returns how many of the items, at least one, have claim-checked bodies that fit into memory together.
+func portionSize(items []Item) int {
 	var size int64
 	for i, it := range items {
 		if transcript, ok := it.Event.State.(*events.Transcript); ok && transcript.Object != nil {
 			size += transcript.Object.Bytes
 		}
-		if size > claimedBytes && i > 0 {
+		if size > maxClaimedBytes && i > 0 {
 			return i
 		}
 	}
 	return len(items)
 }
 
-// fetchBodies brings the transcripts that travelled as claim checks. One that can't be had or isn't what it claims to be is a
-// dead letter; one that can't be had now is an error.
+// fetchBodies fetches the claim-checked transcripts of items. One that doesn't exist or doesn't match its claim makes its item a dead
+// letter; one that can't be fetched now is an error.
 func fetchBodies(ctx context.Context, js jetstream.JetStream, items []Item) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fetchConcurrency)

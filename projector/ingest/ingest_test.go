@@ -1,0 +1,420 @@
+package ingest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector/fold"
+	"callboard/projector/ingest"
+	"callboard/projector/store"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) {
+	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
+}
+
+func TestImports(t *testing.T) { eventstest.Imports(t) }
+
+// env is a stream with one partition, a database and an applier between them.
+type env struct {
+	t         *testing.T
+	js        jetstream.JetStream
+	stream    jetstream.Stream
+	publisher *events.Publisher
+	database  *schematest.Database
+	pool      *pgxpool.Pool
+	applier   *ingest.Applier
+	committed []store.ChangeSet
+}
+
+func newEnv(t *testing.T) *env {
+	t.Helper()
+	e := &env{t: t, js: eventstest.JetStream(t, eventstest.NewServer(t).URL()), database: schematest.New(t)}
+	e.stream = eventstest.CreateStream(t, e.js, 1)
+	e.publisher = events.NewPublisher(e.js, "test", events.MaxMessage(2000))
+	config, err := pgxpool.ParseConfig(e.database.RoleURL("callboard_projector"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.RuntimeParams["search_path"] = "projection"
+	if e.pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.pool.Close)
+	s := store.New(e.pool)
+	position, err := s.Claim(t.Context(), ingest.StreamOf(e.stream.CachedInfo()), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.applier = &ingest.Applier{
+		JetStream: e.js, Store: s, Position: position,
+		OnCommit: func(c store.ChangeSet) { e.committed = append(e.committed, c) },
+	}
+	return e
+}
+
+func (e *env) publish(states ...events.State) {
+	e.t.Helper()
+	for _, state := range states {
+		if err := e.publisher.Publish(e.t.Context(), events.Changed(state)); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+func (e *env) publishRaw(system uuid.UUID, data string) {
+	e.t.Helper()
+	m := &nats.Msg{Subject: events.Subject(system, events.EntityCall), Header: nats.Header{"x": {"y"}}, Data: []byte(data)}
+	if _, err := e.js.PublishMsg(e.t.Context(), m); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// messages returns all messages above a sequence.
+func (e *env) messages(above uint64) []jetstream.Msg {
+	e.t.Helper()
+	consumer, err := e.stream.CreateConsumer(e.t.Context(), jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: above + 1, AckPolicy: jetstream.AckNonePolicy,
+	})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	info, err := e.stream.Info(e.t.Context())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	var list []jetstream.Msg
+	for uint64(len(list)) < info.State.LastSeq-above {
+		m, err := consumer.Next(jetstream.FetchMaxWait(30 * time.Second))
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// apply applies all messages above the position.
+func (e *env) apply() {
+	e.t.Helper()
+	items, err := e.applier.Reader.Read(e.messages(e.applier.Position.Sequence))
+	if err == nil {
+		err = e.applier.Apply(e.t.Context(), items)
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// counts returns the message counts of all commits so far.
+func (e *env) counts() store.MessageCounts {
+	counts := store.MessageCounts{}
+	for _, c := range e.committed {
+		counts.Add(c.MessageCounts)
+	}
+	return counts
+}
+
+func (e *env) exec(sql string) {
+	e.t.Helper()
+	if _, err := e.database.Pool(e.t).Exec(e.t.Context(), sql); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *env) queryInt(sql string, arguments ...any) (n int64) {
+	e.t.Helper()
+	if err := e.pool.QueryRow(e.t.Context(), sql, arguments...).Scan(&n); err != nil {
+		e.t.Fatal(err)
+	}
+	return n
+}
+
+func call(system uuid.UUID, sid string) *events.Call {
+	return &events.Call{
+		ID: uuid.New(), PhoneSystemID: system, Version: 1, CallSid: sid, Direction: "inbound", Status: "completed",
+		From: "+14155550123", To: "+14155550100", CreatedAt: events.TimeOf(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)),
+	}
+}
+
+func check(t *testing.T, what string, got, want int64) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s = %d, want %d", what, got, want)
+	}
+}
+
+func TestApplier_CountsEveryMessageByItsOutcome(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	system := uuid.New()
+	deleted := call(system, "CA1")
+	e.publish(deleted, deleted)
+	if err := e.publisher.Publish(t.Context(), events.Deleted(events.Identity{
+		Entity: events.EntityCall, System: system, Key: deleted.ID.String(), Version: 2,
+	})); err != nil {
+		t.Fatal(err)
+	}
+	late := *deleted
+	late.Version = 3
+	e.publish(&late)
+	e.publishRaw(system, "{}")
+	e.apply()
+	want := store.MessageCount{Read: 5, Applied: 2, Stale: 1, Ignored: 1, Dead: 1}
+	if got := e.counts()[events.EntityCall]; got != want {
+		t.Errorf("message counts = %v, want %v", got, want)
+	}
+	check(t, "sequence of the position", int64(e.applier.Position.Sequence), 5)
+	check(t, "messages read in message_count", e.queryInt("select sum(read)::bigint from message_count"), 5)
+	check(t, "dead letters", e.queryInt("select count(*) from control.dead_letter where state = 'open' and sequence = 5 and data = '{}'"), 1)
+}
+
+func TestApplier_BisectsABatchToTheMessageAtFault(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	e.exec("alter table projection.call_log add check (call_sid <> 'CArefused')")
+	system := uuid.New()
+	for i := range 9 {
+		sid := "CA"
+		if i == 4 {
+			sid = "CArefused"
+		}
+		e.publish(call(system, sid))
+	}
+	e.apply()
+	check(t, "calls", e.queryInt("select count(*) from call_log"), 8)
+	check(t, "dead letters of the refused message",
+		e.queryInt("select count(*) from control.dead_letter where sequence = 5 and reason like '%SQLSTATE 23514%'"), 1)
+}
+
+func TestApplier_FetchesClaimChecks(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	system := uuid.New()
+	c := call(system, "CA1")
+	long := strings.Repeat("So it goes. ", 1000)
+	transcript := func() *events.Transcript {
+		return &events.Transcript{
+			PhoneSystemID: system, CallID: events.Some(c.ID), Version: 1, Status: events.TranscriptCompleted, Text: events.Some(long),
+		}
+	}
+	e.publish(c, transcript())
+	e.apply()
+	check(t, "stored transcripts", e.queryInt("select count(*) from transcript_text where text = $1", long), 1)
+
+	// A claim check whose object is gone makes a dead letter, and the messages behind it are applied.
+	next := transcript()
+	next.Version, next.Text = 2, events.Some(long+long)
+	e.publish(next)
+	bucket, err := e.js.ObjectStore(t.Context(), events.BucketConfig(1).Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var message struct {
+		Object struct {
+			Name string `json:"name"`
+		} `json:"object"`
+	}
+	if err := json.Unmarshal(e.messages(2)[0].Data(), &message); err != nil {
+		t.Fatal(err)
+	}
+	if err := bucket.Delete(t.Context(), message.Object.Name); err != nil {
+		t.Fatal(err)
+	}
+	e.publish(call(system, "CA2"))
+	e.apply()
+	check(t, "dead letters", e.queryInt("select count(*) from control.dead_letter where sequence = 3 and reason like '/object%'"), 1)
+	check(t, "calls", e.queryInt("select count(*) from call_log"), 2)
+}
+
+func TestApplier_RetriesRequestedDeadLetters(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	e.exec("alter table projection.call_log add constraint refuse check (call_sid <> 'CArefused')")
+	system := uuid.New()
+	e.publish(call(system, "CArefused"), call(system, "CA2"))
+	e.publishRaw(system, "{}")
+	e.apply()
+	e.exec("update control.dead_letter set retry_requested_at = now()")
+	retry := func() {
+		t.Helper()
+		if err := e.applier.RetryDeadLetters(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check(t, "requested retries", e.queryInt("select count(*) from control.dead_letter where retry_requested_at is not null"), 0)
+	}
+	retry() // both fail
+	check(t, "open dead letters", e.queryInt("select count(*) from control.dead_letter where state = 'open'"), 2)
+
+	e.exec("alter table projection.call_log drop constraint refuse; update control.dead_letter set retry_requested_at = now()")
+	before := e.applier.Position
+	retry()
+	check(t, "applied dead letters", e.queryInt("select count(*) from control.dead_letter where state = 'applied' and sequence = 1"), 1)
+	check(t, "open dead letters", e.queryInt("select count(*) from control.dead_letter where state = 'open'"), 1)
+	if after := e.applier.Position; after.RetrySeq <= before.RetrySeq || after.Sequence != before.Sequence {
+		t.Errorf("position = %+v, want a later retry number than %+v", after, before)
+	}
+	want := store.MessageCount{Read: 3, Applied: 2, Dead: 1}
+	if got := e.counts()[events.EntityCall]; got != want {
+		t.Errorf("message counts = %v, want %v", got, want)
+	}
+	check(t, "rows before the watermark", e.queryInt("select count(*) from call_log where call_sid = 'CArefused' and updated_at < to_timestamp($1::bigint / 1000.0)",
+		int64(before.Clock.Watermark)), 0)
+}
+
+// What was decided at the first application is not decided again: a dead letter stays one, although it could be applied now, and a retry is
+// applied behind the same messages at the same clock.
+func TestFolder_RepeatsRecordedDecisions(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	e.exec("alter table projection.call_log add constraint refuse check (call_sid not in ('CAdead', 'CAretried'))")
+	system := uuid.New()
+	start := e.applier.Position
+	e.publish(call(system, "CAdead"), call(system, "CAretried"), call(system, "CA3"))
+	e.apply()
+	e.exec("alter table projection.call_log drop constraint refuse; update control.dead_letter set retry_requested_at = now() where sequence = 2")
+	if err := e.applier.RetryDeadLetters(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.publish(call(system, "CA4"))
+	e.apply()
+
+	decisions, err := e.applier.Store.Decisions(t.Context(), start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := newFolder(e, start, ingest.Reader{Decisions: decisions})
+	items, err := folder.Reader.Read(e.messages(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.Apply(t.Context(), items); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]events.Time{}
+	for row := range folder.Changes.State.CallLogs.Rows() {
+		got[row.CallSid] = row.UpdatedAt
+	}
+	if len(got) != 3 || got["CAdead"] != 0 {
+		t.Errorf("calls = %v, want CAretried, CA3 and CA4", got)
+	}
+	for sid, at := range got {
+		check(t, sid+" at the same time in the tables", e.queryInt("select count(*) from call_log where call_sid = $1 and updated_at = $2", sid, at.Std()), 1)
+	}
+	if got, want := folder.Changes.To.Clock.Now, e.applier.Position.Clock.Now; got != want {
+		t.Errorf("clock = %v, want %v", got, want)
+	}
+	if unreadable, unseen := folder.Unreadable(), folder.Reader.UnseenDeadLetters(); len(unreadable)+len(unseen) != 0 {
+		t.Errorf("unreadable = %v, unseen = %v, want none", unreadable, unseen)
+	}
+}
+
+func newFolder(e *env, from store.Position, reader ingest.Reader) *ingest.Folder {
+	return &ingest.Folder{
+		JetStream: e.js, Reader: reader,
+		Changes: store.ChangeSet{From: from, To: from, State: new(fold.State), MessageCounts: store.MessageCounts{}},
+	}
+}
+
+func TestReader_SkipsOtherPhoneSystems(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	read, skipped := uuid.New(), uuid.New()
+	e.publish(call(read, "CA1"), call(skipped, "CA2"))
+	folder := newFolder(e, e.applier.Position, ingest.Reader{Systems: ingest.Systems{read: {}}})
+	items, err := folder.Reader.Read(e.messages(0))
+	if err == nil {
+		err = folder.Apply(t.Context(), items)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "messages counted", folder.Changes.MessageCounts.TotalRead(), 1)
+	check(t, "sequence", int64(folder.Changes.To.Sequence), 2)
+}
+
+func TestCheckPosition(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	system := uuid.New()
+	e.publish(call(system, "CA1"), call(system, "CA2"), call(system, "CA3"))
+	e.apply()
+	for _, test := range []struct {
+		name       string
+		registered int
+		change     func(*store.Position)
+		prepare    func(jetstream.StreamConfig)
+		want       string
+	}{
+		{name: "an intact stream", registered: 1},
+		{name: "a stream that was never read"},
+		{name: "another number of partitions", registered: 2, want: ingest.StreamRepartitioned},
+		{name: "a stream created later", change: func(p *store.Position) { p.Stream.Created = p.Stream.Created.Add(-time.Second) }, want: ingest.StreamIdentityChanged},
+		{name: "a stream that ends before the position", change: func(p *store.Position) { p.Sequence = 9 }, want: ingest.StreamRegressed},
+		{name: "another message with that sequence", change: func(p *store.Position) { p.LastMessageAt-- }, want: ingest.StreamRegressed},
+		{name: "replicas that answer", prepare: func(c jetstream.StreamConfig) { c.AllowDirect = true; e.update(c) }, want: ingest.StreamDirect},
+	} {
+		settings := e.stream.CachedInfo().Config
+		if test.prepare != nil {
+			test.prepare(settings)
+		}
+		position := e.applier.Position
+		if test.change != nil {
+			test.change(&position)
+		}
+		if _, err := e.stream.Info(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		err := ingest.CheckPosition(context.Background(), e.stream, position, test.registered)
+		var stop *ingest.StopError
+		if errors.As(err, &stop); (stop == nil) != (test.want == "") || stop != nil && stop.Reason != test.want || stop == nil && err != nil {
+			t.Errorf("%s: error = %v, want %q", test.name, err, test.want)
+		}
+		e.update(settings)
+	}
+}
+
+func (e *env) update(settings jetstream.StreamConfig) {
+	e.t.Helper()
+	if _, err := e.js.UpdateStream(e.t.Context(), settings); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func TestCheckPosition_StreamWithoutItsFirstMessages(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	settings := events.StreamConfig(events.StreamName, 1, 1)
+	settings.FirstSeq = 5
+	stream, err := js.CreateStream(t.Context(), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := events.NewPublisher(js, "test").Publish(t.Context(), events.Changed(call(uuid.New(), "CA1"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Info(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for sequence, want := range map[uint64]string{3: ingest.StreamTruncated, 4: "", 5: ""} {
+		position := store.Position{Stream: ingest.StreamOf(stream.CachedInfo()), Sequence: sequence, LastMessage: min(sequence, 4)}
+		err := ingest.CheckPosition(t.Context(), stream, position, 1)
+		var stop *ingest.StopError
+		if errors.As(err, &stop); (stop == nil) != (want == "") || stop != nil && stop.Reason != want || stop == nil && err != nil {
+			t.Errorf("position %d: error = %v, want %q", sequence, err, want)
+		}
+	}
+}
