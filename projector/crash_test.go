@@ -45,8 +45,8 @@ func runChild() int {
 
 // spawn starts a projector in a child process.
 func (h *harness) spawn() *exec.Cmd {
-	h.TB.Helper()
-	return eventstest.StartChild(h.TB, childNATS+"="+h.Server.URL(), childDatabase+"="+h.Database.RoleURL("callboard_projector"))
+	h.Helper()
+	return eventstest.StartChild(h, childNATS+"="+h.Server.URL(), childDatabase+"="+h.Database.RoleURL("callboard_projector"))
 }
 
 //nolint:gochecknoglobals // flags are
@@ -101,35 +101,35 @@ func companyHistory() []events.Event {
 
 // lifetime is how long a process takes on this machine to start and to apply a few events: a kill within it can interrupt anything.
 func (h *harness) lifetime(few []events.Event) time.Duration {
-	h.TB.Helper()
-	if err := h.Publisher.Publish(h.TB.Context(), few...); err != nil {
-		h.TB.Fatal(err)
+	h.Helper()
+	if err := h.Publisher.Publish(h.Context(), few...); err != nil {
+		h.Fatal(err)
 	}
 	child := h.spawn()
 	began := time.Now()
 	h.WaitUntilCaughtUp()
 	took := time.Since(began)
-	eventstest.KillChild(h.TB, child)
+	eventstest.KillChild(h, child)
 	return took
 }
 
 // applied rises with every commit of a projector.
 func (h *harness) applied() int64 {
-	h.TB.Helper()
+	h.Helper()
 	return h.QueryInt("select coalesce(sum(sequence), 0)::bigint from projection.position")
 }
 
 // unapplied tells whether a partition has a message above its position, or no position yet.
 func (h *harness) unapplied() bool {
-	h.TB.Helper()
+	h.Helper()
 	for partition := range projectortest.Partitions {
 		position := h.QueryInt("select coalesce(max(sequence), 0) from projection.position where partition = $1", partition)
-		_, err := h.Stream.GetMsg(h.TB.Context(), uint64(position)+1, jetstream.WithGetMsgSubject(events.PartitionFilter(partition)))
+		_, err := h.Stream.GetMsg(h.Context(), uint64(position)+1, jetstream.WithGetMsgSubject(events.PartitionFilter(partition)))
 		if err == nil {
 			return true
 		}
 		if !errors.Is(err, jetstream.ErrMsgNotFound) {
-			h.TB.Fatal(err)
+			h.Fatal(err)
 		}
 	}
 	return false
@@ -137,7 +137,7 @@ func (h *harness) unapplied() bool {
 
 // finish runs one more process until nothing is left, and stops it by SIGTERM.
 func (h *harness) finish() {
-	h.TB.Helper()
+	h.Helper()
 	child := h.spawn()
 	h.WaitUntilCaughtUp()
 	eventstest.StopChild(h, child)

@@ -44,7 +44,7 @@ func TestStore_BatchesEqualTheFoldAndItsCopy(t *testing.T) {
 	stored := connect(t, written, "projection")
 	copied := schematest.New(t)
 	conn := connect(t, copied, "projection")
-	check := func(t failer, tb testing.TB, history []foldtest.TimedEvent) {
+	check := func(tb testing.TB, t failer, history []foldtest.TimedEvent) {
 		checkStored(t, stored, folded(history), allSystems())
 		rows := copyState(t, conn, folded(history))
 		checkCopied(t, written.Projection(tb), copied.Projection(tb), rows)
@@ -59,7 +59,7 @@ func TestStore_BatchesEqualTheFoldAndItsCopy(t *testing.T) {
 			copied.TruncateProjection(t)
 			history := foldtest.RandomHistory(r)
 			applyInBatches(r, s, claim(r, s), history, func() { checkCounters(r, pool) })
-			check(r, t, history)
+			check(t, r, history)
 		})
 	})
 }
