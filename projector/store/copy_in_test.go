@@ -45,6 +45,7 @@ func TestStore_BatchesEqualTheFoldAndItsCopy(t *testing.T) {
 	copied := schematest.New(t)
 	conn := connect(t, copied, "projection")
 	check := func(tb testing.TB, t failer, history []foldtest.TimedEvent) {
+		tb.Helper()
 		checkStored(t, stored, folded(history), allSystems())
 		rows := copyState(t, conn, folded(history))
 		checkCopied(t, written.Projection(tb), copied.Projection(tb), rows)
