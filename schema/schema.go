@@ -45,16 +45,16 @@ var ErrProjectionChanged = errors.New(
 var ErrNotMigrated = errors.New("not all of this release's migrations have run: run 'callboard migrate'")
 
 // Migrate brings the database at url to this release's schema: roles, migrations and, where there is none, an empty projection. It can run
-// twice and concurrently. undone are the steps for which the user of the URL has no rights, a sentence each. The error is
+// twice and concurrently. superuserSteps are the steps for which the user of the URL has no rights, one sentence each. The error is
 // [ErrProjectionChanged] where the projection is another release's; everything else is up to date then.
-func Migrate(ctx context.Context, url string) (undone []string, err error) {
+func Migrate(ctx context.Context, url string) (superuserSteps []string, err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.Code == pgerrcode.Warning { // raised by roles.sql: PostgreSQL's own warnings have other codes
-			undone = append(undone, n.Message)
+			superuserSteps = append(superuserSteps, n.Message)
 		}
 	}
 	err = exclusively(ctx, config, func(conn *pgx.Conn) error {
@@ -66,7 +66,7 @@ func Migrate(ctx context.Context, url string) (undone []string, err error) {
 		}
 		return ensureProjection(ctx, conn)
 	})
-	return undone, err
+	return superuserSteps, err
 }
 
 // RecreateProjection drops the projection and builds an empty one. Readers answer 404 until the projector has refilled it.

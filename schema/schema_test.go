@@ -31,16 +31,15 @@ func TestMigrate_TwiceAndByTwoAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := schema.Migrate(t.Context(), d.URL()); err != nil {
-		t.Errorf("again: %v", err)
+		t.Errorf("second migration: %v", err)
 	}
 }
 
-// Whoever works with the tables asks whether they are this release's, as the role that it has.
-func TestMigrated(t *testing.T) {
+func TestCheckMigrated_AsEveryRoleThatAsks(t *testing.T) {
 	d := schematest.NewEmpty(t)
 	pool := d.Pool(t)
 	if err := schema.CheckMigrated(t.Context(), pool); !errors.Is(err, schema.ErrNotMigrated) {
-		t.Errorf("empty: %v", err)
+		t.Errorf("empty database: error = %v, want ErrNotMigrated", err)
 	}
 	if _, err := schema.Migrate(t.Context(), d.URL()); err != nil {
 		t.Fatal(err)
@@ -58,7 +57,7 @@ func TestMigrated(t *testing.T) {
 		change string
 		want   error
 	}{
-		{"insert into control.migration (version_id, is_applied) values (99999, true)", nil}, // a later release's
+		{"insert into control.migration (version_id, is_applied) values (99999, true)", nil}, // of a later release
 		{"delete from control.migration where version_id = 99999", nil},
 		{"delete from control.migration where version_id = (select max(version_id) from control.migration)", schema.ErrNotMigrated},
 	} {
@@ -66,34 +65,34 @@ func TestMigrated(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := schema.CheckMigrated(t.Context(), pool); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.change, err, c.want)
+			t.Errorf("after %q: error = %v, want %v", c.change, err, c.want)
 		}
 	}
 }
 
-func TestMigrate_NoticesAnotherReleasesProjection(t *testing.T) {
+func TestMigrate_RefusesTheProjectionOfAnotherRelease(t *testing.T) {
 	d := schematest.New(t)
 	pool := d.Pool(t)
 	if _, err := pool.Exec(t.Context(), "update control.generation set definition = 'other'; insert into projection.day_count values (gen_random_uuid(), 'x', '', now(), 1)"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := schema.Migrate(t.Context(), d.URL()); !errors.Is(err, schema.ErrProjectionChanged) {
-		t.Fatalf("%v, want ErrProjectionChanged", err)
+		t.Fatalf("error = %v, want ErrProjectionChanged", err)
 	}
 	if err := schema.RecreateProjection(t.Context(), d.URL()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := schema.Migrate(t.Context(), d.URL()); err != nil {
-		t.Errorf("after the renewal: %v", err)
+		t.Errorf("after RecreateProjection: %v", err)
 	}
 	var n int
 	if err := pool.QueryRow(t.Context(), "select count(*) from projection.day_count").Scan(&n); err != nil || n != 0 {
-		t.Errorf("%d rows in the new projection, %v", n, err)
+		t.Errorf("rows in the new projection = %d, %v, want 0", n, err)
 	}
 }
 
-// migrated is a database that was migrated itself. One that is copied from it has its tables and grants, and neither its own
-// rights nor its roles' settings.
+// migrated returns a database on which the migrations ran. A copy of a template has the tables and grants, but neither the rights of
+// the database itself nor the settings of roles in it.
 func migrated(t *testing.T) *schematest.Database {
 	t.Helper()
 	d := schematest.NewEmpty(t)
@@ -103,8 +102,7 @@ func migrated(t *testing.T) *schematest.Database {
 	return d
 }
 
-// What each role may do, and what it may not.
-func TestRoles(t *testing.T) {
+func TestRoles_Rights(t *testing.T) {
 	d := migrated(t)
 	key := `insert into access.key (id, lineage, name, short, hash, pepper_id, grant_kind, grant_id, scopes)
 		values (gen_random_uuid(), gen_random_uuid(), 'k', 's', 'h', 'p', 'system', gen_random_uuid(), '{}')`
@@ -158,11 +156,11 @@ func TestRoles(t *testing.T) {
 			}
 			_, err = conn.Exec(t.Context(), test.statement)
 			if test.allowed != (err == nil) {
-				t.Errorf("allowed %v: %v", test.allowed, err)
+				t.Errorf("error = %v, want allowed = %v", err, test.allowed)
 			}
 			var refusal *pgconn.PgError
 			if !test.allowed && (!errors.As(err, &refusal) || refusal.Code != pgerrcode.InsufficientPrivilege) {
-				t.Errorf("refused with %v, want insufficient privilege", err)
+				t.Errorf("error = %v, want insufficient_privilege", err)
 			}
 			if err := conn.Close(t.Context()); err != nil {
 				t.Error(err)
@@ -171,9 +169,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// The reader may select and nothing else, on every table, sequence and function there is, in every schema: what comes with a later
-// migration is held to it too.
-func TestRoles_ReaderWritesNothing(t *testing.T) {
+// The test reads the catalog, so it covers every table, sequence, function and schema, also those of later migrations.
+func TestRoles_ReaderCanOnlySelect(t *testing.T) {
 	d := migrated(t)
 	conn, err := pgx.Connect(t.Context(), d.URL())
 	if err != nil {
@@ -215,13 +212,13 @@ func TestRoles_ReaderWritesNothing(t *testing.T) {
 	}
 	rights, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil || len(rights) > 0 {
-		t.Errorf("the reader may %v, %v", rights, err)
+		t.Errorf("excess rights of the reader = %v, %v, want none", rights, err)
 	}
 }
 
-// Days are compared as days: one from before the calendar has the name of one after it, and drops nothing. What somebody else
-// attached or detached is theirs.
-func TestAudit_DaysAreDropped(t *testing.T) {
+// Days are compared as dates, not by partition name: a BC date and an AD date can have the same name. Partitions that an operator
+// attached or detached stay.
+func TestAudit_DropsOldDays(t *testing.T) {
 	pool := schematest.New(t).Pool(t)
 	for _, statement := range []string{
 		"select access.open_audit_day(date '2026-03-01' + i) from generate_series(0, 3) i",
@@ -254,13 +251,13 @@ func TestAudit_DaysAreDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		if dropped != test.drops || names != test.left {
-			t.Errorf("before %s: %d dropped, left: %s", test.before, dropped, names)
+			t.Errorf("before %s: dropped = %d, want %d; left = %s, want %s", test.before, dropped, test.drops, names, test.left)
 		}
 	}
 }
 
-// A day has room or it has none, and opening it once more changes nothing.
-func TestAudit_DaysAreOpened(t *testing.T) {
+// Opening a day twice changes nothing.
+func TestAudit_OpensDays(t *testing.T) {
 	pool := schematest.New(t).Pool(t)
 	for _, step := range []struct {
 		statement, day string
@@ -279,14 +276,14 @@ func TestAudit_DaysAreOpened(t *testing.T) {
 		for range 2 {
 			var open bool
 			if err := pool.QueryRow(t.Context(), "select access.open_audit_day($1::text::date)", step.day).Scan(&open); err != nil || open != step.open {
-				t.Errorf("%s: the day %s is open %v, %v", step.statement, step.day, open, err)
+				t.Errorf("after %q: open(%s) = %v, %v, want %v", step.statement, step.day, open, err, step.open)
 			}
 		}
 	}
 }
 
-// What needs a superuser is done or said, together with what a superuser does about it.
-func TestRoles_SaysWhatIsUndone(t *testing.T) {
+// Migrate returns the statements that a superuser must run when its own user may not.
+func TestMigrate_ReturnsSuperuserSteps(t *testing.T) {
 	d := schematest.NewEmpty(t)
 	pool := d.Pool(t)
 	exec := func(statement string) {
@@ -297,24 +294,24 @@ func TestRoles_SaysWhatIsUndone(t *testing.T) {
 	}
 	exec("do $$ begin execute format('alter database %I owner to callboard_operator', current_database()); end $$")
 	exec("alter role callboard_operator createrole")
-	t.Cleanup(func() { exec("alter role callboard_operator nocreaterole") }) // the role is the server's, and other tests' too
-	left := undone(t, d.RoleURL("callboard_operator"))
-	const remedy = "revoke execute on function lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) from public"
-	said := slices.IndexFunc(left, func(warning string) bool { return strings.HasSuffix(warning, ": "+remedy) })
-	if said < 0 || strings.Contains(strings.Join(left, " "), "temporary") {
-		t.Fatalf("as the database's owner: %q", left)
+	t.Cleanup(func() { exec("alter role callboard_operator nocreaterole") }) // the role belongs to the server, so other tests use it too
+	left := superuserSteps(t, d.RoleURL("callboard_operator"))
+	const statement = "revoke execute on function lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) from public"
+	returned := slices.ContainsFunc(left, func(step string) bool { return strings.HasSuffix(step, ": "+statement) })
+	if !returned || strings.Contains(strings.Join(left, " "), "temporary") {
+		t.Fatalf("steps as the owner of the database = %q, want %q and none about temporary tables", left, statement)
 	}
-	for _, warning := range left {
-		_, remedy, _ := strings.Cut(warning, ": ")
-		exec(remedy)
+	for _, step := range left {
+		_, statement, _ := strings.Cut(step, ": ")
+		exec(statement)
 	}
-	if left := undone(t, d.RoleURL("callboard_operator")); len(left) > 0 {
-		t.Errorf("after the remedies: %q", left)
+	if left := superuserSteps(t, d.RoleURL("callboard_operator")); len(left) > 0 {
+		t.Errorf("steps after they were run = %q, want none", left)
 	}
 }
 
-// undone is what whoever the URL connects as could not do.
-func undone(t *testing.T, url string) []string {
+// superuserSteps migrates as the user of the URL and returns what that user could not do.
+func superuserSteps(t *testing.T, url string) []string {
 	t.Helper()
 	list, err := schema.Migrate(t.Context(), url)
 	if err != nil {
@@ -323,8 +320,8 @@ func undone(t *testing.T, url string) []string {
 	return list
 }
 
-// A statement that goes on is ended by the server, whatever became of the reader that sent it.
-func TestRoles_ReaderIsTimed(t *testing.T) {
+// The server ends a long statement, also when the reader that sent it is gone.
+func TestRoles_ReaderHasAStatementTimeout(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), migrated(t).RoleURL("callboard_reader"))
 	if err != nil {
 		t.Fatal(err)
@@ -332,10 +329,10 @@ func TestRoles_ReaderIsTimed(t *testing.T) {
 	defer func() { _ = conn.Close(t.Context()) }()
 	var timeout string
 	if err := conn.QueryRow(t.Context(), "show statement_timeout").Scan(&timeout); err != nil || timeout != "10s" {
-		t.Errorf("timeout %s, %v", timeout, err)
+		t.Errorf("statement_timeout = %s, %v, want 10s", timeout, err)
 	}
 	var canceled *pgconn.PgError
 	if _, err := conn.Exec(t.Context(), "set statement_timeout = '20ms'; select pg_sleep(60)"); !errors.As(err, &canceled) || canceled.Code != pgerrcode.QueryCanceled {
-		t.Errorf("%v, want query_canceled", err)
+		t.Errorf("error = %v, want query_canceled", err)
 	}
 }

@@ -7,7 +7,7 @@ func resourceSections() []section {
 	return []section{
 		{"What the service does", []rule{
 			{name: "24 operations are published, all GET, all beta", prove: publishedOperations},
-			{name: "no operation creates, updates or deletes anything", tests: "readapi.TestPaths_Methods, schema.TestRoles"},
+			{name: "no operation creates, updates or deletes anything", tests: "readapi.TestPaths_Methods, schema.TestRoles_ReaderCanOnlySelect"},
 			{name: "every resource operation is scoped to the one phone system in its path", tests: "cmd/scenario.TestIsolation"},
 			{name: "a phone system outside the grant answers exactly like one that does not exist", sameAs: "Authentication/phone system not covered by the grant: 404"},
 			{name: "an identifier of another phone system answers exactly like one that does not exist", sameAs: "Errors/404 for a record that is absent or in another phone system"},
