@@ -54,5 +54,5 @@ tidy: ## Check go.mod
 	go mod tidy -diff
 
 .PHONY: check
-check: tidy lint test/race ## Run what CI runs
-	test -z "$$(gofmt -l .)"
+check: ## Run what CI runs
+	.ci/run
