@@ -15,7 +15,7 @@ const root = "../.."
 
 // unchecked are files that name retired terms on purpose: the list itself, the changelog, and migrations, which never change, with their test.
 func unchecked() []string {
-	return []string{"events/eventstest/testdata/retired.txt", "CHANGELOG.md", "schema/control", "schema/migration_test.go", "events/eventstest/wording_test.go"}
+	return []string{"events/eventstest/testdata/retired.txt", "CHANGELOG.md", "schema/control", "schema/migration_test.go", "events/eventstest/documents_test.go"}
 }
 
 // retired is a term that must not come back: an identifier, matched as a whole word in its case, or a phrase, matched in any case.
@@ -171,6 +171,33 @@ func headings(text string) []string {
 		}
 	}
 	return list
+}
+
+// Documents name files, folders and tests of the tree.
+func TestDocuments_Names(t *testing.T) {
+	path := regexp.MustCompile("`((?:cmd|deploy|events|projector|readapi|schema)/[A-Za-z0-9_./-]+)`")
+	test := regexp.MustCompile(`\bTest[A-Z][A-Za-z0-9]*(_[A-Za-z0-9_]+)?\b`)
+	var code strings.Builder
+	documents := map[string]string{}
+	checked(t, func(path, text string) {
+		if strings.HasSuffix(path, "_test.go") {
+			code.WriteString(text)
+		} else if filepath.Ext(path) == ".md" {
+			documents[path] = text
+		}
+	})
+	for document, text := range documents {
+		for _, match := range path.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(root, match[1])); err != nil && !strings.HasSuffix(match[1], "...") {
+				t.Errorf("%s names %s: %v", document, match[1], err)
+			}
+		}
+		for _, name := range test.FindAllString(text, -1) {
+			if !strings.Contains(code.String(), "func "+name+"(") {
+				t.Errorf("%s names the test %s, which does not exist", document, name)
+			}
+		}
+	}
 }
 
 // README is for the first hour: short, and wrapped except for tables and commands.
