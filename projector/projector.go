@@ -139,7 +139,7 @@ func (p *Projector) acquire(ctx context.Context, locks *store.PartitionLocks, su
 	return err
 }
 
-// partitions returns those that this projector may own.
+// partitions returns the partitions that this projector may own.
 func (p *Projector) partitions(ctx context.Context) ([]int, error) {
 	stream, err := p.config.JetStream.Stream(ctx, p.config.Stream)
 	if err != nil {

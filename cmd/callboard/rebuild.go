@@ -158,7 +158,7 @@ type rebuildResult struct {
 	Seconds           float64 `json:"seconds"`
 	MessagesPerSecond float64 `json:"messagesPerSecond"`
 	Parts             int64   `json:"parts"`        // of the generation
-	PartsResumed      int64   `json:"partsResumed"` // of them, those that an earlier run had finished
+	PartsResumed      int64   `json:"partsResumed"` // parts that an earlier run had finished
 	Dropped           []int64 `json:"dropped"`      // generations, the newest first
 }
 

@@ -50,7 +50,7 @@ type repairCommand struct {
 	projectionServers
 }
 
-// Run replaces the rows of a phone system by those that the stream's messages make.
+// Run replaces the rows of a phone system by rows folded from the stream.
 func (c *repairCommand) Run(ctx context.Context, streams process.Streams) error {
 	s := session{servers: c.projectionServers, options: onePartition(), errs: streams.Err, interrupted: "Nothing was changed", changes: true}
 	var done rebuild.RepairResult

@@ -212,7 +212,7 @@ func checkAuditStream(ctx context.Context, js jetstream.JetStream) ([]string, er
 	return audit.CheckStream(running.CachedInfo().Config), nil
 }
 
-// checkLimitStreams checks the limiter's streams that exist: readers create those that are missing.
+// checkLimitStreams checks the limiter's streams that exist. Readers create missing ones.
 func checkLimitStreams(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig, premium int) (unsafe []string, err error) {
 	wanted, err := limit.StreamConfigs(premium, main.Replicas)
 	if err != nil {

@@ -92,7 +92,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Every command has help without any setting, and --json. The commands are those that the help lists.
+// Every command has help without any setting, and --json. The test reads the commands from the help.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	out := succeed(t, nil, "", "--help")

@@ -29,7 +29,7 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve serves requests until ctx ends, waits for those that are running, and closes the listener.
+// Serve serves requests until ctx ends, waits for running requests, and closes the listener.
 func Serve(ctx context.Context, listener net.Listener, server *http.Server, log zerolog.Logger) error {
 	// net/http logs errors of single connections, such as the handshakes of port scanners.
 	server.ErrorLog = stdlog.New(debugWriter{log}, "", 0)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Stack runs a program's actors. Each may depend on those that were started before it, so they are stopped in the reverse order, one
+// Stack runs a program's actors. Each may depend on earlier ones, so they are stopped in the reverse order, one
 // after the other.
 type Stack struct {
 	group  *errgroup.Group

@@ -91,7 +91,7 @@ func reportRowOfEmptyCall(f *fixture) {
 	o.equalReportRow(o.reportRowOf(o.key, o.system, o.call), o.emptyReportRow())
 }
 
-// conversionValues checks that the digits are those that were published.
+// conversionValues checks that the digits equal the published ones.
 func conversionValues(f *fixture) {
 	o := f.ownSystem()
 	for _, value := range []string{"0120.50", "10", "0.1000", "12345678901234567890.123456789"} {

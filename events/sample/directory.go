@@ -11,7 +11,7 @@ import (
 	"callboard/events"
 )
 
-// Directory yields all entities that exist before the first call, each before those that refer to it.
+// Directory yields all entities that exist before the first call, each before the entities that refer to it.
 func (c *Company) Directory() iter.Seq[events.Event] {
 	return func(yield func(events.Event) bool) {
 		at := c.from - day

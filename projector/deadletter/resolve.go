@@ -75,7 +75,7 @@ func (e *NotRetryableError) Error() string {
 // RetryRequest is what [Retry] asked of the projectors.
 type RetryRequest struct {
 	Requested       []int64                    // the dead letters that wait for a retry now
-	AlreadyResolved []Result                   // those that were resolved before
+	AlreadyResolved []Result                   // resolved before the command
 	NotRetryable    map[NotRetryableReason]int // how many of the open ones can't be retried
 }
 

@@ -1,4 +1,4 @@
--- $1 the IDs of dead letters that were waiting. The reason is given for those that are still open.
+-- $1 the IDs of dead letters that were waiting. The reason is given for open ones.
 select
   requested.id,
   coalesce(d.state, 'gone') as state,

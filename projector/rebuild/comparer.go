@@ -127,7 +127,7 @@ func hasMessageCounts(ctx context.Context, conn *pgx.Conn) (exist bool, err erro
 	return exist, err
 }
 
-// readUnreadable collects the dead letters of the new generation alone. They include those that an earlier run found.
+// readUnreadable collects the dead letters of the new generation alone. They include dead letters that an earlier run found.
 func (c *comparer) readUnreadable(ctx context.Context) error {
 	rows, err := c.live.Query(ctx, unreadableSQL, c.generation.ID)
 	if err != nil {

@@ -67,7 +67,7 @@ func setOf(systems []uuid.UUID) ingest.Systems {
 	return set
 }
 
-// foldUpTo folds the messages after those that were folded before, up to a position.
+// foldUpTo folds the next messages, up to a position.
 func (f *partFolder) foldUpTo(ctx context.Context, target store.Position) error {
 	decisions, err := f.store.Decisions(ctx, f.Changes.To)
 	if err != nil {

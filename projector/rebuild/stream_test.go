@@ -163,7 +163,7 @@ func TestRun_ReopensRetriesAfterLostMessages(t *testing.T) {
 	h.requireVerified("rebuilt again")
 }
 
-// A message is identified by its sequence and its time: decisions about lost messages do not apply to those that have their sequences.
+// A message is identified by its sequence and its time: decisions about lost messages do not apply to messages with the same sequences.
 func TestRun_IgnoresDeadLettersOfLostMessages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
