@@ -109,7 +109,7 @@ func objectError(err error) error {
 	case errors.As(err, &fault):
 		return &InvalidError{Problems: []Problem{{"/object", string(fault)}}}
 	case errors.As(err, &invalid):
-		return &InvalidError{Problems: []Problem{{"/object", "its entry can't be read: " + invalid.Error()}}}
+		return &InvalidError{Problems: []Problem{{"/object", "its entry is not valid: " + invalid.Error()}}}
 	case err != nil:
 		return fmt.Errorf("transcript body: %w", err)
 	}
@@ -182,7 +182,7 @@ func classify(err error) error {
 		jetstream.ErrCantGetBucket, jetstream.ErrDigestMismatch, jetstream.ErrInvalidDigestFormat,
 	} {
 		if errors.Is(err, fault) {
-			return entryError("its entry can't be had: " + fault.Error())
+			return entryError("its entry can't be read: " + fault.Error())
 		}
 	}
 	return err

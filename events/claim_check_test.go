@@ -124,8 +124,8 @@ func TestFetchBody_PermanentErrors(t *testing.T) {
 	check("another digest", events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes, Digest: other.Digest}, "another digest")
 	check("too large", events.Object{Bucket: good.Bucket, Name: "good", Bytes: events.MaxBodyBytes + 1, Digest: good.Digest}, "larger than 16777216")
 	for _, c := range []struct{ name, body, want string }{
-		{"empty", "", "can't be read: not JSON"},
-		{"not JSON", "hello", "can't be read: not JSON"},
+		{"empty", "", "its entry is not valid: not JSON"},
+		{"not JSON", "hello", "its entry is not valid: not JSON"},
 		{"no object", `"hello"`, "must be an object"},
 		{"wrong type", `{"text":7,"turns":[]}`, "/text: must be a string"},
 		{"NUL", `{"text":"a\u0000b"}`, "/text: must not contain NUL"},
@@ -142,7 +142,7 @@ func TestFetchBody_PermanentErrors(t *testing.T) {
 	if err := h.js.DeleteObjectStore(t.Context(), events.TranscriptBucket); err != nil {
 		t.Fatal(err)
 	}
-	check("without a bucket", other, "its entry can't be had")
+	check("without a bucket", other, "its entry can't be read")
 }
 
 func TestFetchBody_TemporaryErrors(t *testing.T) {

@@ -131,7 +131,7 @@ func (p *Publisher) send(ctx context.Context, batch []outgoing) []error {
 }
 
 // canContinue reports whether the next message can succeed after the last one failed, which is so only if that one was too large. Any
-// other error would meet every message, each after a timeout of its own.
+// other error would meet every message, each after another timeout.
 func canContinue(errs []error) bool {
 	if len(errs) == 0 {
 		return true

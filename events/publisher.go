@@ -54,6 +54,8 @@ func newBackOff() backoff.BackOff {
 // changing the caller's events. It checks all events before it sends the first: if one is invalid or too large, it sends none. It
 // stores the body of a large transcript before it sends the event.
 //
+// If ctx has a span of OpenTelemetry, the messages name it (ce-traceparent), and the spans that apply the events are linked to it.
+//
 // Publish sends the events in the order given, without waiting for each acknowledgement. It sends an event that is not acknowledged
 // again, under the same ID, until ctx ends, and the stream stores it once. A retry can be stored behind a later event of the same
 // entity; that is harmless, because consumers ignore an event whose version is not above the one that they have. Concurrent calls
@@ -84,7 +86,7 @@ func (p *Publisher) prepare(ctx context.Context, e Event) (outgoing, error) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	o, err := encodeOutgoing(e)
+	o, err := encodeOutgoing(ctx, e)
 	if err != nil || o.message.Size() <= p.limit() {
 		return o, err
 	}
@@ -92,7 +94,7 @@ func (p *Publisher) prepare(ctx context.Context, e Event) (outgoing, error) {
 		if e.State, err = p.storeBody(ctx, t); err != nil {
 			return outgoing{}, err
 		}
-		if o, err = encodeOutgoing(e); err != nil {
+		if o, err = encodeOutgoing(ctx, e); err != nil {
 			return outgoing{}, err
 		}
 	}
@@ -102,9 +104,13 @@ func (p *Publisher) prepare(ctx context.Context, e Event) (outgoing, error) {
 	return o, nil
 }
 
-func encodeOutgoing(e Event) (outgoing, error) {
+func encodeOutgoing(ctx context.Context, e Event) (outgoing, error) {
 	m, err := Encode(e)
-	return outgoing{e, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}}, err
+	if err != nil {
+		return outgoing{}, err
+	}
+	setSpanContext(ctx, m.Header)
+	return outgoing{e, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}}, nil
 }
 
 func (p *Publisher) limit() int {

@@ -21,13 +21,33 @@ func CreateDatabase(ctx context.Context, url, name string) error {
 	return err
 }
 
-// SetPasswords gives the three roles of the server at url this password.
-func SetPasswords(ctx context.Context, url, password string) error {
-	var statements strings.Builder
-	for _, role := range []string{"callboard_projector", "callboard_reader", "callboard_operator"} {
-		fmt.Fprintf(&statements, "alter role %s password '%s';", role, strings.ReplaceAll(password, "'", "''"))
+// Passwords are those of the three roles.
+type Passwords struct {
+	Projector, Reader, Operator string
+}
+
+// SetPasswords sets the roles' passwords on the server at url. The server receives SCRAM-SHA-256 verifiers only, so its log holds no
+// password. Setting the same passwords again changes nothing for clients.
+func SetPasswords(ctx context.Context, url string, passwords Passwords) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
 	}
-	return executeAt(ctx, url, statements.String())
+	var statements strings.Builder
+	for _, r := range []struct{ role, password string }{
+		{"callboard_projector", passwords.Projector}, {"callboard_reader", passwords.Reader}, {"callboard_operator", passwords.Operator},
+	} {
+		verifier, err := scramVerifier(r.password)
+		if err != nil {
+			return fmt.Errorf("password of %s: %w", r.role, err)
+		}
+		fmt.Fprintf(&statements, "alter role %s password '%s';", r.role, verifier)
+	}
+	// Two concurrent changes of a role would be an error.
+	return exclusively(ctx, config, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, statements.String())
+		return err
+	})
 }
 
 func executeAt(ctx context.Context, url, statements string) error {

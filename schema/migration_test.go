@@ -1,8 +1,10 @@
 package schema_test
 
 import (
+	"context"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"callboard/schema"
@@ -60,4 +62,34 @@ func TestMigration7_KeepsDecisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectTrue("down", original)
+}
+
+// Migration 8 gives the projector one right and takes it away again.
+func TestMigration8_GrantsThePartsOfARebuild(t *testing.T) {
+	d := schematest.New(t)
+	migrations, err := schema.ControlMigrations(stdlib.OpenDBFromPool(d.Pool(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), d.RoleURL("callboard_projector"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	expect := func(step string, allowed bool) {
+		t.Helper()
+		_, err := conn.Exec(t.Context(), "select from control.generation_part")
+		if (err == nil) != allowed {
+			t.Errorf("after %s: error = %v, want allowed = %t", step, err, allowed)
+		}
+	}
+	expect("up", true)
+	if _, err := migrations.DownTo(t.Context(), 7); err != nil {
+		t.Fatal(err)
+	}
+	expect("down", false)
+	if _, err := migrations.UpTo(t.Context(), 8); err != nil {
+		t.Fatal(err)
+	}
+	expect("up again", true)
 }

@@ -76,16 +76,19 @@ func RecreateProjection(ctx context.Context, url string) error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	return exclusively(ctx, config, func(conn *pgx.Conn) error {
-		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, "drop schema if exists projection cascade"); err != nil {
-				return fmt.Errorf("drop projection: %w", err)
-			}
-			if err := dropUnfinished(ctx, tx); err != nil {
-				return err
-			}
-			return buildProjection(ctx, tx)
-		})
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return ReplaceProjection(ctx, tx) })
 	})
+}
+
+// ReplaceProjection drops the projection, and a generation that is being built, and builds an empty one in a transaction.
+func ReplaceProjection(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, "drop schema if exists projection cascade"); err != nil {
+		return fmt.Errorf("drop projection: %w", err)
+	}
+	if err := dropUnfinished(ctx, tx); err != nil {
+		return err
+	}
+	return buildProjection(ctx, tx)
 }
 
 // dropUnfinished drops the generation that a rebuild of the old projection was building.
@@ -152,14 +155,14 @@ func CheckMigrated(ctx context.Context, db interface {
 		return ErrNotMigrated
 	case err != nil:
 		return fmt.Errorf("migrations: %w", err)
-	case last < lastMigration():
+	case last < Version():
 		return ErrNotMigrated
 	}
 	return nil
 }
 
-// lastMigration returns the number at the beginning of the last file's name.
-func lastMigration() int64 {
+// Version returns the number of this release's last control migration: the number at the beginning of the last file's name.
+func Version() int64 {
 	entries, _ := controlFiles.ReadDir("control") // an embedded folder can be read, and ReadDir sorts by name
 	number, _, _ := strings.Cut(entries[len(entries)-1].Name(), "_")
 	last, _ := strconv.ParseInt(number, 10, 64) // goose parses it, too

@@ -131,6 +131,8 @@ func TestRoles_Rights(t *testing.T) {
 		{"callboard_projector", "select count(*) from control.clock_adjustment", true},
 		{"callboard_projector", "delete from control.clock_adjustment", false},
 		{"callboard_projector", "delete from control.dead_letter", false},
+		{"callboard_projector", "select count(*) from control.generation_part", true},
+		{"callboard_projector", "update control.generation_part set read = 0", false},
 		{"callboard_projector", "select count(*) from access.key", false},
 		{"callboard_projector", "select access.open_audit_day('2026-03-02')", true},
 		{"callboard_projector", "select count(*) from access.audit", false},

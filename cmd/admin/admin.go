@@ -1,4 +1,5 @@
-// Package admin serves the admin listener of a program: liveness, readiness, metrics and profiles. It must never be public.
+// Package admin serves the admin listener of a program: liveness, readiness, metrics, profiles, and the program's own pages. It must never
+// be public.
 package admin
 
 import (
@@ -15,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/process"
+	"callboard/cmd/version"
 )
 
 // Config holds what the admin listener reports.
@@ -22,16 +24,33 @@ type Config struct {
 	// Ready returns nil while the program can serve, or what is missing. Every request for /readyz calls it.
 	Ready func(context.Context) error
 
-	Metrics prometheus.Gatherer
+	// Metrics has the metrics of the program, to which the listener adds its own.
+	Metrics *prometheus.Registry
+
+	// Pages are further handlers, by the pattern of their requests.
+	Pages map[string]http.Handler
+
+	// PProf serves the profiles of the process.
+	PProf bool
 
 	Log zerolog.Logger
 }
 
-// NewRegistry returns a registry with the metrics of the process and of the Go runtime.
+// NewRegistry returns a registry with the metrics of the process, of the Go runtime and of the build.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(version.Read()))
 	return registry
+}
+
+// buildInfo is a metric whose labels tell the build.
+func buildInfo(build version.Build) prometheus.Collector {
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "callboard_build_info", Help: "1, with the build that runs as labels.",
+		ConstLabels: prometheus.Labels{"version": build.Version, "revision": build.Revision, "go": build.Go},
+	})
+	info.Set(1)
+	return info
 }
 
 const readyTimeout = 2 * time.Second
@@ -50,25 +69,48 @@ func Serve(ctx context.Context, listener net.Listener, c Config) error {
 func (c Config) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { respond(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", c.ready)
+	mux.HandleFunc("GET /readyz", c.ready(readyMetric(c.Metrics)))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{}))
-	// Without cmdline, since a command line can contain secrets.
+	for pattern, page := range c.Pages {
+		mux.Handle(pattern, page)
+	}
+	if c.PProf {
+		handleProfiles(mux)
+	}
+	return mux
+}
+
+// handleProfiles adds the profiles, without cmdline, since a command line can contain secrets.
+func handleProfiles(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return mux
 }
 
-func (c Config) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	if err := c.Ready(ctx); err != nil {
-		respond(w, http.StatusServiceUnavailable, err.Error())
-		return
+func (c Config) ready(metric *prometheus.GaugeVec) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+		defer cancel()
+		if err := c.Ready(ctx); err != nil {
+			metric.WithLabelValues().Set(0)
+			respond(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		metric.WithLabelValues().Set(1)
+		respond(w, http.StatusOK, "ok")
 	}
-	respond(w, http.StatusOK, "ok")
+}
+
+// readyMetric is the last answer of /readyz, which a load balancer or a kubelet asks for all the time. It has no value before the first
+// one: collecting metrics checks nothing by itself.
+func readyMetric(registry *prometheus.Registry) *prometheus.GaugeVec {
+	metric := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "callboard_ready", Help: "1 if the last request for /readyz found the program ready, else 0.",
+	}, nil)
+	registry.MustRegister(metric)
+	return metric
 }
 
 func respond(w http.ResponseWriter, status int, text string) {

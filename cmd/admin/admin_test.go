@@ -18,27 +18,24 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestServe(t *testing.T) {
+// serve serves until the test ends and returns a function that checks a response.
+func serve(t *testing.T, c admin.Config) (ask func(path string, status int, want string)) {
+	t.Helper()
 	listener, err := process.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ready atomic.Bool
+	c.Metrics, c.Log = admin.NewRegistry(), zerolog.Nop()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() {
-		ended <- admin.Serve(ctx, listener, admin.Config{
-			Ready: func(context.Context) error {
-				if !ready.Load() {
-					return errors.New("no database")
-				}
-				return nil
-			},
-			Metrics: admin.NewRegistry(),
-			Log:     zerolog.Nop(),
-		})
-	}()
-	ask := func(path string, status int, want string) {
+	go func() { ended <- admin.Serve(ctx, listener, c) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: error = %v, want none", err)
+		}
+	})
+	return func(path string, status int, want string) {
 		t.Helper()
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+path, nil)
@@ -55,19 +52,39 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s: status = %d, body = %.200q, error = %v, want status %d and %q", path, response.StatusCode, body, err, status, want)
 		}
 	}
+}
+
+func TestServe(t *testing.T) {
+	var ready atomic.Bool
+	ask := serve(t, admin.Config{
+		Ready: func(context.Context) error {
+			if !ready.Load() {
+				return errors.New("no database")
+			}
+			return nil
+		},
+		Pages: map[string]http.Handler{"GET /page": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "a page")
+		})},
+	})
 	ask("/livez", 200, "ok")
 	ask("/readyz", 503, "no database")
+	ask("/metrics", 200, "callboard_ready 0")
 	ready.Store(true)
 	ask("/readyz", 200, "ok")
+	ask("/metrics", 200, "callboard_ready 1")
+	ask("/metrics", 200, `callboard_build_info{go="go1`)
 	ask("/metrics", 200, "go_goroutines")
 	ask("/metrics", 200, "process_open_fds")
+	ask("/debug/pprof/", 404, "")
+	ask("/page", 200, "a page")
+	ask("/", 404, "")
+}
+
+func TestServe_Profiles(t *testing.T) {
+	ask := serve(t, admin.Config{Ready: func(context.Context) error { return nil }, PProf: true})
 	ask("/debug/pprof/", 200, "goroutine")
 	ask("/debug/pprof/heap", 200, "")
 	ask("/debug/pprof/symbol", 200, "num_symbols")
 	ask("/debug/pprof/cmdline", 404, "") // it could show a secret
-	ask("/", 404, "")
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("Serve: error = %v, want none", err)
-	}
 }

@@ -148,3 +148,23 @@ func fill(conn *nats.Conn) {
 		_ = conn.Publish("elsewhere", make([]byte, 1<<19)) // fails when the connection is lost
 	}
 }
+
+// An interactive connection buffers nothing while it is lost: nobody would wait for the reply.
+func TestNewNATS_Interactive(t *testing.T) {
+	t.Parallel()
+	s := eventstest.NewServer(t)
+	for _, interactive := range []bool{false, true} {
+		n, err := NewNATS(NATSConfig{URL: natsURL(t, s.URL()), Interactive: interactive, Log: zerolog.Nop()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Stop()
+		eventstest.Eventually(t, "the connection is lost", func() bool { return n.Err() != nil })
+		if err := n.conn.Publish("elsewhere", nil); (err != nil) != interactive {
+			t.Errorf("interactive = %t: error = %v", interactive, err)
+		}
+		s.Start()
+		eventstest.Eventually(t, "the connection is back", func() bool { return n.Err() == nil })
+		n.Close()
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -99,8 +100,8 @@ func TestNewPool_Demoted(t *testing.T) {
 	before := text(t, p, backend) // a second connection, idle from here on
 	_, err = one.Exec(t.Context(), "begin read only; create table x ()")
 	var refusal *pgconn.PgError
-	if !errors.As(err, &refusal) || refusal.Code != "25006" {
-		t.Fatalf("error = %v, want SQLSTATE 25006", err)
+	if !errors.As(err, &refusal) || refusal.Code != pgerrcode.ReadOnlySQLTransaction {
+		t.Fatalf("error = %v, want SQLSTATE %s", err, pgerrcode.ReadOnlySQLTransaction)
 	}
 	if !one.Conn().IsClosed() {
 		t.Error("the connection with the error is open, want it closed")
@@ -116,5 +117,20 @@ func TestNewPool_ErrorWithoutPassword(t *testing.T) {
 	p := pool(t, "postgres://me:hunter2@127.0.0.1:1/x", func(*connection.PostgresConfig) {})
 	if err := p.Ping(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("error = %v, want one without the password", err)
+	}
+}
+
+// A reader's sessions have the settings that its plans need, whatever else is set.
+func TestReaderSettings(t *testing.T) {
+	t.Parallel()
+	p := pool(t, schematest.New(t).URL(), func(c *connection.PostgresConfig) {
+		c.Settings = connection.ReaderSettings(map[string]string{"role": "callboard_reader"})
+	})
+	for setting, want := range map[string]string{
+		"plan_cache_mode": "force_generic_plan", "enable_bitmapscan": "off", "enable_seqscan": "off", "jit": "off", "role": "callboard_reader",
+	} {
+		if got := text(t, p, "show "+setting); got != want {
+			t.Errorf("%s = %s, want %s", setting, got, want)
+		}
 	}
 }

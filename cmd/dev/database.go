@@ -77,7 +77,8 @@ func (d *database) prepare(ctx context.Context, progress func(string)) error {
 	if d.cluster == nil {
 		return nil
 	}
-	if err := schema.SetPasswords(ctx, d.ownerURL.Reveal(), d.password); err != nil {
+	passwords := schema.Passwords{Projector: d.password, Reader: d.password, Operator: d.password}
+	if err := schema.SetPasswords(ctx, d.ownerURL.Reveal(), passwords); err != nil {
 		return fmt.Errorf("passwords of the roles: %w", err)
 	}
 	return nil

@@ -104,7 +104,8 @@ func (i *instance) instructions(ready Ready) string {
 	}
 	line("  data       %s   (with the log)", i.dir.root)
 	line("  reader     %s/readyz, /metrics", ready.ReadAPIAdminURL)
-	line("  projector  %s/readyz, /metrics\n", ready.ProjectorAdminURL)
+	line("  projector  %s/readyz, /metrics", ready.ProjectorAdminURL)
+	line("  console    %s/\n", ready.ProjectorAdminURL)
 	for _, example := range ready.examples {
 		line("  curl -H 'X-API-Key: %s' '%s'", *ready.APIKey, example)
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// shutdownTimeout is how long requests may run after the server is asked to stop. It is longer than any response takes.
-const shutdownTimeout = 10 * time.Second
+// shutdownTimeout is how long requests may run after the server is asked to stop. It is longer than any response takes, except to a
+// client with a slow connection.
+const shutdownTimeout = 30 * time.Second
 
 // Listen opens a TCP address.
 func Listen(ctx context.Context, address string) (net.Listener, error) {

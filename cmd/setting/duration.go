@@ -1,6 +1,7 @@
 package setting
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -60,6 +61,23 @@ func (d Duration) String() string {
 		return fmt.Sprintf("%dd", days)
 	}
 	return fmt.Sprintf("%dd%s", days, text)
+}
+
+// Drain is a setting: how long a program answers after it was asked to stop.
+type Drain = Value[time.Duration, drainParser]
+
+type drainParser struct{}
+
+// maxDrain is above what platforms grant a program that they stop.
+const maxDrain = 10 * time.Minute
+
+// Parse implements [Parser].
+func (drainParser) Parse(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > maxDrain {
+		return 0, errors.New("is not a duration from 0s to 10m: write for example 10s")
+	}
+	return d, nil
 }
 
 // Days is a setting: for how many days something is stored.

@@ -55,6 +55,9 @@ const (
 	secretTag  = "secret"
 	missingTag = "missing"
 
+	// requiresTag names another setting without which this one is invalid.
+	requiresTag = "requires"
+
 	fileSuffix = "_FILE"
 )
 
@@ -73,6 +76,7 @@ func Parse(program any, source Source, options ...kong.Option) (command *kong.Co
 		kong.Resolvers(kong.ResolverFunc(source.resolve)),
 		kong.ValueFormatter(describe),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.Help(printHelp),
 		kong.Exit(func(int) { panic(helpPrinted) }),
 	}, options...)...)
 	if err != nil {
@@ -104,7 +108,7 @@ func (s Source) resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, er
 		case file != "" && text != "":
 			return fmt.Errorf("%s is set too: unset one of the two", name+fileSuffix), nil
 		case file != "":
-			return fromFile(name+fileSuffix, file), nil
+			return secretFile{name: name + fileSuffix, path: file}, nil
 		}
 	}
 	if text == "" {
@@ -113,16 +117,30 @@ func (s Source) resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, er
 	return text, nil
 }
 
-// fromFile returns a file's content without line breaks at its end, or an error.
-func fromFile(name, path string) any {
-	content, err := os.ReadFile(path)
+// secretFile is the file of a secret.
+type secretFile struct {
+	name string // of the environment variable
+	path string
+}
+
+// read returns the content without line breaks at its end.
+func (f secretFile) read() (string, error) {
+	content, err := os.ReadFile(f.path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return "", fmt.Errorf("%s: %w", f.name, err)
 	}
 	if text := strings.TrimRight(string(content), "\r\n"); text != "" {
-		return text
+		return text, nil
 	}
-	return fmt.Errorf("%s: %s is empty", name, path)
+	return "", fmt.Errorf("%s: %s is empty", f.name, f.path)
+}
+
+// printHelp prints the help of the selected command, and without one that of the program together with its default command's flags.
+func printHelp(options kong.HelpOptions, command *kong.Context) error {
+	if program := command.Model; command.Selected() == nil && program.DefaultCmd != nil {
+		program.Flags = append(program.Flags, program.DefaultCmd.Flags...)
+	}
+	return kong.DefaultHelpPrinter(options, command)
 }
 
 // describe returns a flag's help with the names of its environment variables.
@@ -139,25 +157,41 @@ func describe(value *kong.Value) string {
 
 // validate returns an [*InvalidError] for the settings of the selected command.
 func validate(command *kong.Context) error {
+	settings := make(map[string]anyValue)
+	for _, flag := range command.Flags() {
+		if value, ok := flag.Target.Addr().Interface().(anyValue); ok {
+			settings[flag.Tag.Get(nameTag)] = value
+		}
+	}
 	var list []Invalid
 	for _, flag := range command.Flags() {
 		value, ok := flag.Target.Addr().Interface().(anyValue)
 		if !ok {
 			continue
 		}
-		s := Invalid{Setting: flag.Tag.Get(nameTag), Flag: "--" + flag.Name}
-		switch set, invalid := value.state(); {
-		case invalid != nil:
-			s.Detail = invalid.Error()
-		case !set && flag.Tag.Has(missingTag):
-			s.Detail = "is missing: " + flag.Tag.Get(missingTag)
-		default:
-			continue
+		if detail := detailOf(flag, value, settings); detail != "" {
+			list = append(list, Invalid{Setting: flag.Tag.Get(nameTag), Flag: "--" + flag.Name, Detail: detail})
 		}
-		list = append(list, s)
 	}
 	if len(list) > 0 {
 		return &InvalidError{Settings: list}
 	}
 	return nil
+}
+
+// detailOf returns what is wrong with a setting, and an empty text if nothing is.
+func detailOf(flag *kong.Flag, value anyValue, settings map[string]anyValue) string {
+	set, invalid := value.state()
+	if invalid != nil {
+		return invalid.Error()
+	}
+	if !set && flag.Tag.Has(missingTag) {
+		return "is missing: " + flag.Tag.Get(missingTag)
+	}
+	if set && flag.Tag.Has(requiresTag) {
+		if required, _ := settings[flag.Tag.Get(requiresTag)].state(); !required {
+			return "needs " + flag.Tag.Get(requiresTag) + ": set both or none"
+		}
+	}
+	return ""
 }

@@ -31,6 +31,37 @@ func (allowanceParser) Parse(text string) (int, error) {
 	return int(n), nil
 }
 
+// Connections is the size of a pool of database connections.
+type Connections = Value[int, connectionsParser]
+
+type connectionsParser struct{}
+
+// maxConnections is above what one PostgreSQL server serves. It refuses typing errors.
+const maxConnections = 1000
+
+// Parse implements [Parser].
+func (connectionsParser) Parse(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || n == 0 || n > maxConnections {
+		return 0, fmt.Errorf("is not a number of connections from 1 to %d", maxConnections)
+	}
+	return int(n), nil
+}
+
+// Switch is a setting that is on or off.
+type Switch = Value[bool, switchParser]
+
+type switchParser struct{}
+
+// Parse implements [Parser].
+func (switchParser) Parse(text string) (bool, error) {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, errors.New("is neither true nor false")
+	}
+	return on, nil
+}
+
 // Peppers are the secrets under which API keys are hashed, the current one first.
 type Peppers = Value[[]access.Pepper, peppersParser]
 
@@ -127,6 +158,19 @@ type streamNameParser struct{}
 func (streamNameParser) Parse(text string) (string, error) {
 	if strings.ContainsAny(text, " \t\r\n.*>/\\") {
 		return "", errors.New("is not a stream name: it must not contain spaces or any of . * > / \\")
+	}
+	return text, nil
+}
+
+// Subject is a NATS subject without wildcards.
+type Subject = Value[string, subjectParser]
+
+type subjectParser struct{}
+
+// Parse implements [Parser].
+func (subjectParser) Parse(text string) (string, error) {
+	if strings.ContainsAny(text, " \t\r\n*>") || slices.Contains(strings.Split(text, "."), "") {
+		return "", errors.New("is not a subject: write words separated by dots, without spaces, * and >")
 	}
 	return text, nil
 }

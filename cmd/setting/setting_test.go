@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -20,19 +21,22 @@ import (
 
 // allSettings has all settings.
 type allSettings struct {
-	NATS       setting.NATS       `embed:""`
-	Stream     setting.Stream     `embed:""`
-	Postgres   setting.Postgres   `embed:""`
-	Replica    setting.Replica    `embed:""`
-	Pepper     setting.Pepper     `embed:""`
-	AudioURL   setting.AudioURL   `setting:"CALLBOARD_AUDIO_URL"`
-	CursorKey  setting.CursorKey  `setting:"CALLBOARD_CURSOR_KEY" secret:""`
-	BaseURL    setting.BaseURL    `name:"base-url" setting:"CALLBOARD_BASE_URL"`
-	Proxies    setting.Networks   `setting:"CALLBOARD_TRUSTED_PROXIES"`
-	Partitions setting.Partitions `setting:"CALLBOARD_PARTITIONS"`
-	Listen     setting.Address    `setting:"CALLBOARD_LISTEN" default:":8080"`
-	Premium    setting.Premium    `embed:""`
-	Log        setting.Log        `embed:""`
+	NATS       setting.NATS        `embed:""`
+	Stream     setting.Stream      `embed:""`
+	Postgres   setting.Postgres    `embed:""`
+	Replica    setting.Replica     `embed:""`
+	Pepper     setting.Pepper      `embed:""`
+	AudioURL   setting.AudioURL    `setting:"CALLBOARD_AUDIO_URL"`
+	CursorKey  setting.CursorKey   `setting:"CALLBOARD_CURSOR_KEY" secret:""`
+	BaseURL    setting.BaseURL     `name:"base-url" setting:"CALLBOARD_BASE_URL"`
+	Proxies    setting.Networks    `setting:"CALLBOARD_TRUSTED_PROXIES"`
+	Partitions setting.Partitions  `setting:"CALLBOARD_PARTITIONS"`
+	Listen     setting.Address     `setting:"CALLBOARD_LISTEN" default:":8080"`
+	Read       setting.Connections `name:"read-connections" setting:"CALLBOARD_READ_CONNECTIONS" default:"16"`
+	Drain      setting.Drain       `setting:"CALLBOARD_DRAIN" default:"0s"`
+	PProf      setting.Switch      `name:"pprof" setting:"CALLBOARD_PPROF" default:"false"`
+	Premium    setting.Premium     `embed:""`
+	Log        setting.Log         `embed:""`
 }
 
 // Run is required by kong.
@@ -70,7 +74,10 @@ func TestParse(t *testing.T) {
 	env["CALLBOARD_CURSOR_KEY"] = key(32)
 	env["CALLBOARD_AUDIO_URL"] = "s3://calls?region=eu-central-1"
 	env["CALLBOARD_LOG_LEVEL"] = "warn"
-	env["CALLBOARD_PREMIUM_PER_MINUTE"] = "120878"
+	env["CALLBOARD_READ_CONNECTIONS"] = "1000"
+	env["CALLBOARD_DRAIN"] = "1m30s"
+	env["CALLBOARD_PPROF"] = "true"
+	env["CALLBOARD_PREMIUM_PER_MINUTE"] = "120879"
 	p, err := parse(env, "--log-level", "debug", "--stream=OTHER")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +94,11 @@ func TestParse(t *testing.T) {
 		{"audio", p.AudioURL.IsSet(), true},
 		{"proxies", fmt.Sprint(p.Proxies.Get()), "[10.0.0.0/8 192.0.2.1/32]"},
 		{"partitions", p.Partitions.Get(), []int{1, 4, 5, 6}},
-		{"allowance", p.Premium.PerMinute.Get(), 120878},
+		{"inbox", p.NATS.Inbox.Get(), "_INBOX"},
+		{"connections", p.Read.Get(), 1000},
+		{"drain", p.Drain.Get(), 90 * time.Second},
+		{"switch", p.PProf.Get(), true},
+		{"allowance", p.Premium.PerMinute.Get(), 120879},
 		{"base URL", p.BaseURL.Get(), env["CALLBOARD_BASE_URL"]},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {
@@ -123,6 +134,44 @@ func TestParse_Files(t *testing.T) {
 	}
 }
 
+// A URL from a file can be read again. The errors do not contain the secret.
+func TestURL_Reload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "url")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("nats://user:" + secret + "@one")
+	env := validEnv()
+	delete(env, "CALLBOARD_NATS_URL")
+	env["CALLBOARD_NATS_URL_FILE"] = file
+	p, err := parse(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Postgres.URL.Get().FromFile() || !p.NATS.URL.Get().FromFile() {
+		t.Error("FromFile is wrong, want it for the NATS URL alone")
+	}
+	for _, text := range []string{"nats://user:second@one", "nats://user:third@one"} {
+		write(text)
+		// Reload can be repeated on what it returns.
+		if u, err := p.NATS.URL.Get().Reload(); err != nil || u.Reveal() != text || !u.FromFile() {
+			t.Errorf("URL = %q, error = %v, want %q", u.Reveal(), err, text)
+		}
+	}
+	for _, text := range []string{"", secret} {
+		write(text)
+		if _, err := p.NATS.URL.Get().Reload(); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("URL %q: error = %v, want one without the secret", text, err)
+		}
+	}
+	if u, err := p.Postgres.URL.Get().Reload(); err != nil || u.Reveal() != env["CALLBOARD_POSTGRES_URL"] {
+		t.Errorf("URL = %q, error = %v, want the setting's", u.Reveal(), err)
+	}
+}
+
 func TestParse_ReportsAllInvalidSettings(t *testing.T) {
 	_, err := parse(map[string]string{
 		"CALLBOARD_POSTGRES_URL":      "postgres://me:" + secret + "/x@db/callboard",
@@ -138,6 +187,8 @@ func TestParse_ReportsAllInvalidSettings(t *testing.T) {
 		"CALLBOARD_LOG_FORMAT":        "xml",
 		"CALLBOARD_STREAM":            "a.b",
 		"CALLBOARD_NATS_CREDS":        "/nowhere/at/all",
+		"CALLBOARD_NATS_CA":           "/nowhere/at/all",
+		"CALLBOARD_NATS_INBOX":        "replies.>",
 	})
 	var invalid *setting.InvalidError
 	if !errors.As(err, &invalid) {
@@ -154,7 +205,7 @@ func TestParse_ReportsAllInvalidSettings(t *testing.T) {
 		}
 	}
 	want := []string{
-		"CALLBOARD_NATS_URL", "CALLBOARD_NATS_CREDS", "CALLBOARD_STREAM", "CALLBOARD_POSTGRES_URL", "CALLBOARD_POSTGRES_READ_URL",
+		"CALLBOARD_NATS_URL", "CALLBOARD_NATS_CREDS", "CALLBOARD_NATS_CA", "CALLBOARD_NATS_INBOX", "CALLBOARD_STREAM", "CALLBOARD_POSTGRES_URL", "CALLBOARD_POSTGRES_READ_URL",
 		"CALLBOARD_KEY_PEPPER", "CALLBOARD_CURSOR_KEY", "CALLBOARD_BASE_URL", "CALLBOARD_TRUSTED_PROXIES", "CALLBOARD_PARTITIONS",
 		"CALLBOARD_LISTEN", "CALLBOARD_LOG_LEVEL", "CALLBOARD_LOG_FORMAT", "CALLBOARD_AUDIO_URL",
 	}
@@ -183,9 +234,18 @@ func TestParse_InvalidSettings(t *testing.T) {
 		{"credentials in an audio URL's query", "CALLBOARD_AUDIO_URL", "s3://calls?secret=" + secret, "more than endpoint"},
 		{"credentials in an endpoint", "CALLBOARD_AUDIO_URL", "s3://calls?endpoint=https://me:" + secret + "@host", "AWS_ACCESS_KEY_ID"},
 		{"a base URL with a user", "CALLBOARD_BASE_URL", "https://me:" + secret + "@host/v1", "https://host/v1"},
-		{"an allowance of nothing", "CALLBOARD_PREMIUM_PER_MINUTE", "0", "(--premium-per-minute) is not a whole number from 1 to 120878"},
-		{"an allowance that is no number", "CALLBOARD_PREMIUM_PER_MINUTE", "many", "from 1 to 120878"},
-		{"an allowance that can't be metered", "CALLBOARD_PREMIUM_PER_MINUTE", "120879", "from 1 to 120878"},
+		{"an allowance of nothing", "CALLBOARD_PREMIUM_PER_MINUTE", "0", "(--premium-per-minute) is not a whole number from 1 to 2147483647"},
+		{"an allowance that is no number", "CALLBOARD_PREMIUM_PER_MINUTE", "many", "from 1 to 2147483647"},
+		{"an allowance that is too large", "CALLBOARD_PREMIUM_PER_MINUTE", "2147483648", "from 1 to 2147483647"},
+		{"a certificate without its key", "CALLBOARD_NATS_CERT", "/etc/hostname", "needs CALLBOARD_NATS_KEY: set both or none"},
+		{"a key without its certificate", "CALLBOARD_NATS_KEY", "/etc/hostname", "needs CALLBOARD_NATS_CERT: set both or none"},
+		{"an inbox with an empty word", "CALLBOARD_NATS_INBOX", "replies.", "words separated by dots"},
+		{"no connections", "CALLBOARD_READ_CONNECTIONS", "0", "from 1 to 1000"},
+		{"too many connections", "CALLBOARD_READ_CONNECTIONS", "1001", "from 1 to 1000"},
+		{"a drain without a unit", "CALLBOARD_DRAIN", "10", "write for example 10s"},
+		{"a drain that has passed", "CALLBOARD_DRAIN", "-1s", "from 0s to 10m"},
+		{"a drain that is too long", "CALLBOARD_DRAIN", "11m", "from 0s to 10m"},
+		{"a switch that is neither on nor off", "CALLBOARD_PPROF", "maybe", "neither true nor false"},
 		{"a huge partition", "CALLBOARD_PARTITIONS", "0-99999999999", "0-7,12"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

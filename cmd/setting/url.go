@@ -15,12 +15,31 @@ import (
 
 // URL is a URL that can hold a password or a token. It prints as scheme, host and path.
 type URL struct {
-	whole Secret
-	shown string
+	whole  Secret
+	shown  string
+	reload func() (URL, error) // nil: not from a file
 }
 
 // Reveal returns the whole URL, or an empty text for the zero value.
 func (u URL) Reveal() string { return u.whole.Reveal() }
+
+// FromFile reports whether the URL was read from a file.
+func (u URL) FromFile() bool { return u.reload != nil }
+
+// Reload reads the URL's file again, so that a password can be replaced while the program runs. A URL that is not from a file returns
+// itself.
+func (u URL) Reload() (URL, error) {
+	if u.reload == nil {
+		return u, nil
+	}
+	return u.reload()
+}
+
+// withReload returns the URL with a function that reads it again.
+func (u URL) withReload(reload func() (URL, error)) URL {
+	u.reload = reload
+	return u
+}
 
 // String returns the URL without user, password and query.
 func (u URL) String() string { return u.shown }
@@ -52,7 +71,7 @@ func (natsURLParser) Parse(text string) (URL, error) {
 		}
 		shown = append(shown, visible(u))
 	}
-	return URL{NewSecret(text), strings.Join(shown, ",")}, nil
+	return URL{whole: NewSecret(text), shown: strings.Join(shown, ",")}, nil
 }
 
 // PostgresURL is the setting of a PostgreSQL database.
@@ -76,7 +95,7 @@ func (postgresURLParser) Parse(text string) (URL, error) {
 	authority, _, _ = strings.Cut(authority, "?")
 	path, _, _ = strings.Cut(path, "?")
 	host := authority[strings.LastIndex(authority, "@")+1:]
-	return URL{NewSecret(text), "postgres://" + host + "/" + path}, nil
+	return URL{whole: NewSecret(text), shown: "postgres://" + host + "/" + path}, nil
 }
 
 // BaseURL is the setting of the API's public address.

@@ -7,7 +7,7 @@
 //	URL setting.NATSURL `name:"nats-url" setting:"CALLBOARD_NATS_URL" secret:"" missing:"set it to ..."`
 //
 // The tag "missing" makes a setting required, and its text says what to do. [Parse] reads all settings before it reports everything
-// that is invalid or missing.
+// that is invalid or missing. The tag "requires" names another setting that must be set too.
 //
 // A value that holds a secret prints without it, whatever the verb or the encoder, and no error quotes the text of a secret.
 package setting
@@ -48,14 +48,33 @@ func (v *Value[T, P]) Decode(ctx *kong.DecodeContext) error {
 		return err
 	}
 	*v = Value[T, P]{set: true}
-	switch text := token.Value.(type) {
-	case error: // the resolver's, for example of a file that can't be read
-		v.invalid = text
+	var parser P
+	switch source := token.Value.(type) {
+	case error: // the resolver's
+		v.invalid = source
+	case secretFile:
+		v.value, v.invalid = load(source, parser)
 	default:
-		var parser P
-		v.value, v.invalid = parser.Parse(fmt.Sprint(text))
+		v.value, v.invalid = parser.Parse(fmt.Sprint(source))
 	}
 	return nil
+}
+
+// load reads and parses a file. A value that can be reloaded learns how.
+func load[T any](file secretFile, parser Parser[T]) (T, error) {
+	var none T
+	text, err := file.read()
+	if err != nil {
+		return none, err
+	}
+	value, err := parser.Parse(text)
+	if err != nil {
+		return none, err
+	}
+	if reloadable, ok := any(value).(interface{ withReload(func() (T, error)) T }); ok {
+		value = reloadable.withReload(func() (T, error) { return load(file, parser) })
+	}
+	return value, nil
 }
 
 func (v *Value[T, P]) state() (set bool, invalid error) { return v.set, v.invalid }

@@ -22,6 +22,10 @@ func entries() []audit.Entry {
 			Status: 200, Address: netip.MustParseAddr("192.0.2.7"), RequestID: "a",
 		},
 		{ID: uuid.New(), At: at, KeyID: uuid.New(), Operation: "listAccessiblePhoneSystems", Status: 403, Code: "ADDRESS_NOT_ALLOWED", RequestID: "<b>"},
+		{
+			ID: uuid.New(), At: at, KeyID: uuid.New(), Status: 401, Code: "UNAUTHENTICATED", Address: netip.MustParseAddr("192.0.2.9"), RequestID: "c",
+			Count: 19997, LastAt: at.Add(time.Second), LastRequestID: "d", Addresses: 41,
+		},
 	}
 }
 
@@ -45,14 +49,16 @@ func TestDecode_RefusesInvalidMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, message := range map[string]string{
-		"empty":          "",
-		"an empty line":  "\n",
-		"not JSON":       "hello",
-		"half a line":    string(valid[:len(valid)-5]),
-		"without an id":  strings.Replace(string(valid), `"id"`, `"no"`, 1),
-		"without a time": strings.Replace(string(valid), `"at"`, `"no"`, 1),
-		"without a key":  strings.Replace(string(valid), `"keyId"`, `"no"`, 1),
-		"the year 0":     strings.Replace(string(valid), `"2026-`, `"0000-`, 1),
+		"empty":                   "",
+		"an empty line":           "\n",
+		"not JSON":                "hello",
+		"half a line":             string(valid[:len(valid)-5]),
+		"without an id":           strings.Replace(string(valid), `"id"`, `"no"`, 1),
+		"a negative count":        strings.Replace(string(valid), `"status"`, `"count":-1,"status"`, 1),
+		"an end before its start": strings.Replace(string(valid), `"status"`, `"lastAt":"2026-03-01T00:00:00Z","status"`, 1),
+		"without a time":          strings.Replace(string(valid), `"at"`, `"no"`, 1),
+		"without a key":           strings.Replace(string(valid), `"keyId"`, `"no"`, 1),
+		"the year 0":              strings.Replace(string(valid), `"2026-`, `"0000-`, 1),
 	} {
 		if got, err := audit.Decode([]byte(message)); err == nil {
 			t.Errorf("%s: decoded = %v, want an error", name, got)
@@ -82,6 +88,7 @@ func TestCheckStream(t *testing.T) {
 		"drops messages after 1h":     func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
 		"drops old messages":          func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1000, jetstream.DiscardOld },
 		"keeps acknowledged messages": func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy },
+		"no limit of its size":        func(c *jetstream.StreamConfig) { c.MaxBytes = -1 },
 		"does not acknowledge":        func(c *jetstream.StreamConfig) { c.NoAck = true },
 	} {
 		running := audit.StreamConfig(1)

@@ -11,18 +11,27 @@ import (
 	"github.com/google/uuid"
 )
 
-// Entry is one request of a key.
+// Entry is one request of a key, or several that were refused with the same status and code.
 type Entry struct {
 	ID        uuid.UUID     `json:"id"` // an entry with this id is stored once, however often it is delivered
-	At        time.Time     `json:"at"` // when the request arrived, in microseconds
+	At        time.Time     `json:"at"` // when the request arrived, the first of several, in microseconds
 	KeyID     uuid.UUID     `json:"keyId"`
-	Operation string        `json:"operation"`
-	System    uuid.NullUUID `json:"phoneSystemId"` // the phone system in the path, covered or not
+	Operation string        `json:"operation"`     // empty: more than one
+	System    uuid.NullUUID `json:"phoneSystemId"` // the phone system in the path, covered or not; not valid: none, or more than one
 	Status    int           `json:"status"`
 	Code      string        `json:"code,omitempty"` // of the problem document; empty if the request was answered
-	Address   netip.Addr    `json:"address"`        // the zero address if unknown
-	RequestID string        `json:"requestId"`
+	Address   netip.Addr    `json:"address"`        // of the last request; the zero address if unknown
+	RequestID string        `json:"requestId"`      // of the first request
+
+	// These are zero in an entry of one request, and in those of releases that don't have them.
+	Count         int64     `json:"count,omitzero"`
+	LastAt        time.Time `json:"lastAt,omitzero"` // when the last request arrived
+	LastRequestID string    `json:"lastRequestId,omitzero"`
+	Addresses     int       `json:"addresses,omitzero"` // different ones; zero: one
 }
+
+// Requests returns how many requests the entry is about.
+func (e Entry) Requests() int64 { return max(1, e.Count) }
 
 // Encode encodes entries as lines of JSON.
 func Encode(entries []Entry) ([]byte, error) {
@@ -47,6 +56,9 @@ func Decode(message []byte) ([]Entry, error) {
 		// The name of a partition has no era: a time before the year 1 would have the partition of another year.
 		if e.ID == uuid.Nil || e.KeyID == uuid.Nil || e.At.Before(time.Unix(0, 0)) {
 			return nil, errors.New("audit entry: the id, the key or the time is missing or invalid")
+		}
+		if e.Count < 0 || e.Addresses < 0 || !e.LastAt.IsZero() && e.LastAt.Before(e.At) {
+			return nil, errors.New("audit entry: the count or the last time is invalid")
 		}
 		entries = append(entries, e)
 	}

@@ -14,11 +14,15 @@ const (
 	Consumer   = "projector"
 
 	// MaxEntries is the largest number of entries in a message.
-	MaxEntries = 500
+	MaxEntries = 512
+
+	// maxBytes is what the stream holds at most: some two million entries. The audit can't take the disk that the events need. The server
+	// reserves it: with more, it refuses the stream on a small disk.
+	maxBytes = 1 << 30
 )
 
 // StreamConfig returns the configuration of the stream. The stream keeps a message until it is acknowledged, without a time limit,
-// and refuses new messages when it is full: a reader whose entries are refused refuses requests.
+// and refuses new messages when it is full: readers keep the entries and, when they have no room left, refuse requests.
 func StreamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:       StreamName,
@@ -26,6 +30,7 @@ func StreamConfig(replicas int) jetstream.StreamConfig {
 		Storage:    jetstream.FileStorage,
 		Retention:  jetstream.WorkQueuePolicy,
 		Discard:    jetstream.DiscardNew,
+		MaxBytes:   maxBytes,
 		Duplicates: 2 * time.Minute,
 		Replicas:   replicas,
 		DenyDelete: true,
@@ -57,6 +62,8 @@ func CheckStream(running jetstream.StreamConfig) []string {
 	unsafe(running.MaxAge > 0, "drops messages after %s: entries that no projector has stored by then are lost.", running.MaxAge)
 	limited := running.MaxMsgs > 0 || running.MaxBytes > 0 || running.MaxMsgsPerSubject > 0
 	unsafe(limited && running.Discard != jetstream.DiscardNew, "drops old messages when it is full: set its discard policy to new.")
+	unsafe(running.MaxBytes <= 0, "has no limit of its size: entries that no projector stores can fill the disk of the events. "+
+		"Run 'nats stream edit %s --max-bytes %d --discard new'.", running.Name, maxBytes)
 	unsafe(running.Retention != jetstream.WorkQueuePolicy, "keeps acknowledged messages: set its retention to work queue.")
 	unsafe(running.NoAck, "does not acknowledge messages: readers will refuse all requests once their queues are full.")
 	return faults

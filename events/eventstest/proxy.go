@@ -19,7 +19,10 @@ type Proxy struct {
 	connections atomic.Int32
 	goroutines  sync.WaitGroup
 
-	mu   sync.Mutex // held while the proxy is paused
+	// A write can wait for another connection's, so forwarders exclude only Pause.
+	forwarding sync.RWMutex
+
+	mu   sync.Mutex // guards open
 	open []net.Conn
 }
 
@@ -44,8 +47,8 @@ func (p *Proxy) Connections() int32 { return p.connections.Load() }
 
 // Pause forwards no byte in either direction until resume is called.
 func (p *Proxy) Pause() (resume func()) {
-	p.mu.Lock()
-	return sync.OnceFunc(p.mu.Unlock)
+	p.forwarding.Lock()
+	return sync.OnceFunc(p.forwarding.Unlock)
 }
 
 func (p *Proxy) accept() {
@@ -73,11 +76,11 @@ func (p *Proxy) forward(to io.WriteCloser, from io.Reader) {
 	buffer := make([]byte, 1<<10)
 	for {
 		n, err := from.Read(buffer)
-		p.mu.Lock()
+		p.forwarding.RLock()
 		if err == nil {
 			_, err = to.Write(buffer[:n])
 		}
-		p.mu.Unlock()
+		p.forwarding.RUnlock()
 		if err != nil {
 			return
 		}

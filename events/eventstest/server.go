@@ -19,7 +19,7 @@ import (
 	"callboard/events"
 )
 
-// startTimeout is how long a server may take to start or to answer, on a machine that runs other tests too.
+// startTimeout is how long a server may take to start or to answer, on a machine that runs other tests too. The library allows 2 s.
 const startTimeout = 30 * time.Second
 
 // Server is a NATS server with JetStream. It keeps its store and its port when it is stopped, so a test can start it again. It stops
@@ -94,6 +94,17 @@ func (s *Server) Restart() {
 	s.Start()
 }
 
+// Reload changes settings of the running server, as the signal for a reload does. The server disconnects clients that the new settings
+// do not accept.
+func (s *Server) Reload(change Option) {
+	s.tb.Helper()
+	change(&s.options)
+	options := s.options
+	if err := s.running.ReloadOptions(&options); err != nil {
+		s.tb.Fatalf("nats server: reload: %v", err)
+	}
+}
+
 // Backup restarts the server and copies its store. restore restarts the server with the copy: what was stored in between is lost.
 func (s *Server) Backup() (restore func()) {
 	s.tb.Helper()
@@ -123,7 +134,7 @@ func (s *Server) URL() string {
 // Connect connects to a server. The connection reconnects without limit and is closed when the test ends.
 func Connect(tb testing.TB, url string, options ...nats.Option) *nats.Conn {
 	tb.Helper()
-	options = append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}, options...)
+	options = append([]nats.Option{nats.Timeout(startTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}, options...)
 	nc, err := nats.Connect(url, options...)
 	if err != nil {
 		tb.Fatalf("connect: %v", err)

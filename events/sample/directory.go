@@ -150,7 +150,7 @@ func category(code, label string, at events.Time) *events.Classification {
 	return &events.Classification{Version: 1, Kind: events.KindCategory, Code: code, Label: label, Status: "active", UpdatedAt: at}
 }
 
-// addClassifications gives most businesses labels of their own.
+// addClassifications gives most businesses labels that override the global ones.
 func (s *system) addClassifications(rng *random) {
 	if rng.chance(300) {
 		return

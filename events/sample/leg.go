@@ -48,7 +48,7 @@ func (l *leg) answer(x *extension) {
 	l.route += " > " + x.Name
 }
 
-// briefCall is the length, in seconds, below which a call has a topic of its own kind.
+// briefCall is the length, in seconds, below which a call has a topic for short calls.
 const briefCall = 35
 
 func (l *leg) talk(script string, seconds int) {

@@ -10,7 +10,7 @@ import (
 	"callboard/events"
 )
 
-// random is a pseudo-random sequence. Each thing has a sequence of its own, so that one more number in one place does not
+// random is a pseudo-random sequence. Each thing has a separate sequence, so that one more number in one place does not
 // change all other places. All of it is integer arithmetic, because processors round differently.
 type random struct {
 	pcg rand.PCG

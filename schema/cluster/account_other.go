@@ -23,3 +23,4 @@ func (account) canReach(string) bool   { return false }
 func ownedByProcess(fs.FileInfo) bool  { return false }
 func detach(*exec.Cmd)                 {}
 func lockDir(string) (*os.File, error) { return nil, errUnsupported }
+func unlockDir(*os.File) error         { return errUnsupported }

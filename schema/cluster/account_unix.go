@@ -102,7 +102,7 @@ func detach(cmd *exec.Cmd) {
 	endWithParent(cmd.SysProcAttr)
 }
 
-// lockDir locks the folder until the returned file is closed. It returns ErrInUse if the folder is locked, and
+// lockDir locks the folder until unlockDir is called, or this process ends. It returns ErrInUse if the folder is locked, and
 // fs.ErrNotExist if it was removed in the meantime. It locks the folder itself and not a file in it, because
 // systemd-tmpfiles spares locked folders when it cleans /var/tmp.
 func lockDir(dir string) (*os.File, error) {
@@ -126,4 +126,10 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, errors.Join(fs.ErrNotExist, f.Close())
 	}
 	return f, nil
+}
+
+// unlockDir unlocks a folder. To close the file is not enough: a child that another goroutine is just starting has a copy of it until it
+// runs its program.
+func unlockDir(lock *os.File) error {
+	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
 }

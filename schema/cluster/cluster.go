@@ -44,6 +44,10 @@ type Config struct {
 	// the same superuser password: this is for tests. If it is empty, initdb runs for every new cluster.
 	InitdbCache string
 
+	// Primary is the superuser's URL of a running server. If it is set, a new cluster is a copy of that server, with the same
+	// superuser password, and streams from it until it is promoted: this is for tests. It needs the program pg_basebackup.
+	Primary string
+
 	// Progress is called with each step of Start. It may be nil.
 	Progress func(step string)
 
@@ -102,8 +106,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	if !c.dir.initialized() {
 		c.config.Progress(fmt.Sprintf("creating a PostgreSQL %d cluster", c.programs.major))
-		if err := c.dir.initialize(ctx, c.programs, c.config.InitdbCache); err != nil {
-			return fmt.Errorf("initdb: %w", err)
+		if err := c.dir.initialize(ctx, c.programs, c.config); err != nil {
+			return err
 		}
 	}
 	password, err := c.dir.readPassword(c.programs)

@@ -48,7 +48,7 @@ func openDirectory(dataDir string, a account) (*directory, error) {
 	return nil, errors.New("another process removes it again and again")
 }
 
-func (d *directory) close() error         { return d.lock.Close() }
+func (d *directory) close() error         { return unlockDir(d.lock) }
 func (d *directory) data() string         { return filepath.Join(d.path, dataName) }
 func (d *directory) log() string          { return filepath.Join(d.path, logName) }
 func (d *directory) staging() string      { return filepath.Join(d.path, stagingName) }
@@ -277,7 +277,7 @@ func removeDirectory(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer func() { _ = unlockDir(lock) }() // closing releases it too
 	if err := checkContents(dir); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func downloadedPrograms(ctx context.Context, progress func(string), a account) (
 	if err != nil {
 		return programs{}, err
 	}
-	defer lock.Close()
+	defer func() { _ = unlockDir(lock) }() // closing releases it too
 	bin := filepath.Join(dir, "programs", "bin")
 	if pg, err := checkPrograms(ctx, bin, a); err == nil {
 		return pg, nil

@@ -27,14 +27,16 @@ func (d *directory) initialized() bool {
 
 // initialize creates the data directory under another name and renames it when it is complete, so that Start repeats an
 // interrupted initialization.
-func (d *directory) initialize(ctx context.Context, pg programs, cache string) error {
+func (d *directory) initialize(ctx context.Context, pg programs, config Config) error {
 	err := errors.Join(os.RemoveAll(d.staging()), os.RemoveAll(d.passwordFile()))
 	switch {
 	case err != nil:
-	case cache == "":
+	case config.Primary != "":
+		err = d.copyPrimary(ctx, pg, config.Primary)
+	case config.InitdbCache == "":
 		err = d.initdb(ctx, pg)
 	default:
-		err = d.copyFromCache(ctx, pg, cache)
+		err = d.copyFromCache(ctx, pg, config.InitdbCache)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(d.staging()))
@@ -44,22 +46,31 @@ func (d *directory) initialize(ctx context.Context, pg programs, cache string) e
 
 // initdb runs PostgreSQL's program of that name with a new password.
 func (d *directory) initdb(ctx context.Context, pg programs) error {
+	if err := d.createStaging(rand.Text()); err != nil {
+		return fmt.Errorf("initdb: %w", err)
+	}
+	return runQuietly(ctx, d.command(pg, "initdb",
+		"--pgdata", d.staging(), "--username", "postgres", "--pwfile", d.passwordFile(), "--auth", "scram-sha-256",
+		"--encoding", "UTF8", "--locale", "C", "--no-instructions", "--no-sync"))
+}
+
+// createStaging creates an empty data directory and the file of the superuser's password.
+func (d *directory) createStaging(password string) error {
 	if err := os.Mkdir(d.staging(), 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(d.passwordFile(), []byte(rand.Text()+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(d.passwordFile(), []byte(password+"\n"), 0o600); err != nil {
 		return err
 	}
-	if err := errors.Join(d.account.chown(d.staging()), d.account.chown(d.passwordFile())); err != nil {
-		return err
-	}
+	return errors.Join(d.account.chown(d.staging()), d.account.chown(d.passwordFile()))
+}
+
+// runQuietly runs a program of which only an error's output is of interest.
+func runQuietly(ctx context.Context, cmd *exec.Cmd) error {
 	var output bytes.Buffer
-	cmd := d.command(pg, "initdb",
-		"--pgdata", d.staging(), "--username", "postgres", "--pwfile", d.passwordFile(), "--auth", "scram-sha-256",
-		"--encoding", "UTF8", "--locale", "C", "--no-instructions", "--no-sync")
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := run(ctx, cmd); err != nil {
-		return fmt.Errorf("%w\n%s", err, lastLines(output.String()))
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, lastLines(output.String()))
 	}
 	return nil
 }
@@ -71,7 +82,7 @@ func (d *directory) copyFromCache(ctx context.Context, pg programs, cache string
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer func() { _ = unlockDir(lock) }() // closing releases it too
 	key := sha256.Sum256([]byte(pg.version + runtime.GOOS + runtime.GOARCH))
 	cached := filepath.Join(cache, hex.EncodeToString(key[:8]))
 	if _, err := os.Stat(cached); err != nil {

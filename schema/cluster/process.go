@@ -25,7 +25,7 @@ type process struct {
 	err       error         // of that wait; read it after done
 }
 
-// startProcess starts cmd in a process group of its own, so that a terminal's Ctrl-C does not reach it.
+// startProcess starts cmd in a separate process group, so that a terminal's Ctrl-C does not reach it.
 //
 // The goroutine keeps its thread until the child ends: Linux sends the parent-death signal when the parent *thread* ends,
 // and the runtime may end a thread that it gets back.

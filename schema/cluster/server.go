@@ -160,7 +160,7 @@ func (c *Cluster) exitError(p *process) error {
 	return fmt.Errorf("postgres ended: %s; the end of its log %s:\n%s", status, c.dir.log(), log)
 }
 
-// logTail is the end of the log, without the port.
+// logTail is the end of the log.
 func (c *Cluster) logTail() string {
 	f, err := os.Open(c.dir.log())
 	if err != nil {
@@ -173,11 +173,11 @@ func (c *Cluster) logTail() string {
 	if err != nil {
 		return err.Error()
 	}
-	return regexp.MustCompile(`port \d+`).ReplaceAllString(lastLines(string(text)), "port ...")
+	return lastLines(string(text))
 }
 
-// lastLines returns the lines of a program's output that usually say why it ended.
+// lastLines returns the lines of a program's output that usually say why it ended, without the port.
 func lastLines(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
-	return strings.Join(lines[max(0, len(lines)-12):], "\n")
+	return regexp.MustCompile(`port \d+`).ReplaceAllString(strings.Join(lines[max(0, len(lines)-12):], "\n"), "port ...")
 }

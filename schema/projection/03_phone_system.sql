@@ -14,3 +14,10 @@ create table phone_system_group (
   name             text   not null,
   phone_system_ids uuid[] not null
 );
+
+-- The members of the groups, each once: what a key of a group may read is one probe.
+create table phone_system_group_member (
+  system_id uuid not null,
+  group_id  uuid not null,
+  primary key (system_id, group_id)
+);

@@ -1,10 +1,13 @@
 package schematest
 
 import (
+	"context"
 	"crypto/rand"
+	"maps"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/schema/cluster"
@@ -28,12 +31,34 @@ func NewEmpty(tb testing.TB) *Database {
 	return create(tb, "template1")
 }
 
+// NewWithSettings creates a database with callboard's schema on a separate server, which has the settings and ends with the test.
+func NewWithSettings(tb testing.TB, settings map[string]string) *Database {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
+	defer cancel()
+	s, err := start(ctx, settings)
+	if err != nil {
+		tb.Fatalf("PostgreSQL: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			tb.Errorf("PostgreSQL: %v", err)
+		}
+	})
+	return s.create(tb, template)
+}
+
 func create(tb testing.TB, template string) *Database {
 	tb.Helper()
 	s, err := sharedServer()
 	if err != nil {
 		tb.Fatalf("PostgreSQL: %v", err)
 	}
+	return s.create(tb, template)
+}
+
+func (s *server) create(tb testing.TB, template string) *Database {
+	tb.Helper()
 	d := &Database{server: s, name: "test_" + strings.ToLower(rand.Text())}
 	if _, err := s.admin.Exec(tb.Context(), "create database "+d.name+" template "+template+s.strategy); err != nil {
 		tb.Fatalf("create database: %v", err)
@@ -62,4 +87,36 @@ func (d *Database) Pool(tb testing.TB) *pgxpool.Pool {
 	}
 	tb.Cleanup(pool.Close)
 	return pool
+}
+
+// Connect opens a connection as one of the schema's roles, with the settings. It is closed when the test ends.
+func (d *Database) Connect(tb testing.TB, role string, settings map[string]string) *pgx.Conn {
+	tb.Helper()
+	config, err := pgx.ParseConfig(d.RoleURL(role))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	maps.Copy(config.RuntimeParams, settings)
+	conn, err := pgx.ConnectConfig(tb.Context(), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// OpenAll opens as many connections as a pool may have.
+func OpenAll(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	var open []*pgxpool.Conn
+	for range pool.Stat().MaxConns() {
+		c, err := pool.Acquire(tb.Context())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		open = append(open, c)
+	}
+	for _, c := range open {
+		c.Release()
+	}
 }

@@ -1,4 +1,4 @@
-// Package schematest gives every test a PostgreSQL database of its own, with callboard's schema in it.
+// Package schematest gives every test a separate PostgreSQL database with callboard's schema in it.
 //
 // One server runs per test process. The schema is migrated once, in a template database of which each test's database is a
 // copy. The server ends with the process, even if the process is killed. The folder of a killed process is removed by a later
@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,22 +92,20 @@ func sharedServer() (*server, error) {
 	process.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
-		process.server, process.err = start(ctx)
+		process.server, process.err = start(ctx, nil)
 	})
 	return process.server, process.err
 }
 
-func start(ctx context.Context) (*server, error) {
+// start starts a server. The settings override this package's.
+func start(ctx context.Context, settings map[string]string) (*server, error) {
 	base := baseDir()
 	removeAbandoned(base)
 	s := &server{dir: filepath.Join(base, folderPrefix+strings.ToLower(rand.Text())), password: rand.Text()}
+	all := map[string]string{"max_connections": "200", "max_wal_size": "1GB"}
+	maps.Copy(all, settings)
 	var err error
-	s.cluster, err = cluster.Start(ctx, cluster.Config{
-		DataDir:     s.dir,
-		Download:    true,
-		InitdbCache: initdbCache(),
-		Settings:    map[string]string{"max_connections": "200", "max_wal_size": "1GB"},
-	})
+	s.cluster, err = cluster.Start(ctx, cluster.Config{DataDir: s.dir, Download: true, InitdbCache: initdbCache(), Settings: all})
 	if err != nil {
 		return nil, errors.Join(err, cluster.Remove(s.dir))
 	}
@@ -137,7 +136,8 @@ func (s *server) prepare(ctx context.Context) error {
 	if _, err := schema.Migrate(ctx, s.cluster.URL(template)); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	if err := schema.SetPasswords(ctx, s.cluster.URL("postgres"), s.password); err != nil {
+	passwords := schema.Passwords{Projector: s.password, Reader: s.password, Operator: s.password}
+	if err := schema.SetPasswords(ctx, s.cluster.URL("postgres"), passwords); err != nil {
 		return fmt.Errorf("passwords of the roles: %w", err)
 	}
 	return nil

@@ -1,0 +1,222 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/cmd/progress"
+	"callboard/events/snapshot"
+	"callboard/schema"
+	"callboard/schema/dump"
+)
+
+// RestoreConfig configures a restore.
+type RestoreConfig struct {
+	Path string // the folder of the backup
+
+	// Keys is a newer list of all keys. Restore ends the keys again that the list shows as revoked, or as ended earlier. Nil: it ends none.
+	Keys []dump.KeyState
+
+	Replicas    int  // of restored streams; 0: as in the backup
+	StreamsOnly bool // the database is left as it is
+	Database    *pgx.Conn
+	NATS        jetstream.JetStream
+	Progress    *progress.Display
+}
+
+// Restored is what a restore did.
+type Restored struct {
+	Manifest Manifest         `json:"-"`
+	Streams  []RestoredStream `json:"streams"`
+	Tables   []RestoredTable  `json:"tables"`
+
+	KeysEnded   []dump.KeyState `json:"keysEnded"`   // again
+	KeysMissing []dump.KeyState `json:"keysMissing"` // issued after the backup: they do not work
+}
+
+// RestoredStream is a stream of the backup.
+type RestoredStream struct {
+	Name     string `json:"name"`
+	Restored bool   `json:"restored"` // false: it exists and was left as it is
+	Last     uint64 `json:"lastSequence"`
+}
+
+// RestoredTable is a table of the backup.
+type RestoredTable struct {
+	Name string `json:"name"`
+	Rows int64  `json:"rows"`
+}
+
+// Restore restores a backup into a migrated, empty database, and the streams that do not exist or have never had a message. It changes
+// nothing before it has checked everything. The tables are filled in one transaction after the streams: after an interruption the same
+// restore can run again.
+func Restore(ctx context.Context, c RestoreConfig) (Restored, error) {
+	done := Restored{Streams: []RestoredStream{}, Tables: []RestoredTable{}, KeysEnded: []dump.KeyState{}, KeysMissing: []dump.KeyState{}}
+	var err error
+	if done.Manifest, err = ReadManifest(c.Path); err != nil {
+		return done, err
+	}
+	targets, err := c.check(ctx, done.Manifest)
+	if err != nil {
+		return done, err
+	}
+	for i := range targets {
+		if err := c.restoreStream(ctx, &targets[i]); err != nil {
+			return done, err
+		}
+		done.Streams = append(done.Streams, RestoredStream{targets[i].Name, !targets[i].exists, targets[i].last})
+	}
+	if c.StreamsOnly {
+		return done, nil
+	}
+	return done, c.load(ctx, &done, targets)
+}
+
+// check checks the files, the database and the streams.
+func (c RestoreConfig) check(ctx context.Context, m Manifest) ([]target, error) {
+	if !c.StreamsOnly {
+		if m.Schema != schema.Version() {
+			return nil, fmt.Errorf("the backup has schema version %d, this release has %d\n"+
+				"Restore it with callboard %s and a database that this release has migrated. Then upgrade", m.Schema, schema.Version(), m.Release)
+		}
+		load, err := dump.NewLoad(ctx, c.Database)
+		if err != nil {
+			return nil, err
+		}
+		load.Close(ctx)
+	}
+	if err := m.check(ctx, c.Path, c.Progress); err != nil {
+		return nil, err
+	}
+	targets := make([]target, len(m.Streams))
+	for i, s := range m.Streams {
+		var err error
+		if targets[i], err = c.findTarget(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return targets, nil
+}
+
+// target is a stream of the backup, and what the server has in its place.
+type target struct {
+	Stream
+	running *jetstream.StreamInfo // nil: none
+	exists  bool                  // with the backup's messages, or with entries of a queue
+	last    uint64
+}
+
+// ErrOtherStream is a stream that does not have the backup's messages.
+var ErrOtherStream = errors.New("the stream exists without the backup's messages")
+
+func (c RestoreConfig) findTarget(ctx context.Context, s Stream) (target, error) {
+	t := target{Stream: s}
+	running, err := c.NATS.Stream(ctx, s.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return t, nil
+	}
+	if err != nil {
+		return t, fmt.Errorf("stream %s: %w", s.Name, err)
+	}
+	t.running = running.CachedInfo()
+	t.last = t.running.State.LastSeq
+	if t.last == 0 || snapshot.Unfinished(t.running.Config) {
+		return t, nil // it is replaced
+	}
+	t.exists = true
+	if queue := t.running.Config.Retention == jetstream.WorkQueuePolicy; queue {
+		return t, nil // its messages come and go
+	}
+	if t.running.Created.Equal(s.Created) && t.last >= s.Last {
+		return t, nil
+	}
+	m, err := running.GetMsg(ctx, s.Last)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && !m.Time.Equal(s.LastAt):
+		return t, fmt.Errorf("%w: %s ends at %d and has another message %d, or none", ErrOtherStream, s.Name, t.last, s.Last)
+	case err != nil:
+		return t, fmt.Errorf("stream %s: message %d: %w", s.Name, s.Last, err)
+	}
+	return t, nil
+}
+
+// restoreStream restores a stream unless it exists. One that has never had a message, or a part of one, is replaced.
+func (c RestoreConfig) restoreStream(ctx context.Context, t *target) error {
+	if t.exists {
+		return nil
+	}
+	if t.running != nil {
+		if err := c.NATS.DeleteStream(ctx, t.Name); err != nil {
+			return fmt.Errorf("delete the empty or unfinished stream %s: %w", t.Name, err)
+		}
+	}
+	stream := t.Stream.Stream
+	if c.Replicas > 0 {
+		var err error
+		if stream, err = stream.WithReplicas(c.Replicas); err != nil {
+			return fmt.Errorf("stream %s: %w", t.Name, err)
+		}
+	}
+	err := readFile(ctx, c.Path, t.File, "restoring stream "+t.Name, c.Progress, func(r io.Reader) error {
+		return snapshot.Restore(ctx, c.NATS.Conn(), t.Name, stream, r)
+	})
+	if err != nil {
+		return err
+	}
+	restored, err := c.NATS.Stream(ctx, t.Name)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", t.Name, err)
+	}
+	t.running = restored.CachedInfo()
+	t.last = t.running.State.LastSeq
+	if t.last != t.Last || t.running.State.Msgs != t.Messages {
+		return fmt.Errorf("stream %s: %d messages up to %d were restored, want %d up to %d", t.Name, t.running.State.Msgs, t.last, t.Messages, t.Last)
+	}
+	return nil
+}
+
+// load fills the database. Keys are ended in the same transaction: no reader ever sees them alive.
+func (c RestoreConfig) load(ctx context.Context, done *Restored, targets []target) error {
+	load, err := dump.NewLoad(ctx, c.Database)
+	if err != nil {
+		return err
+	}
+	defer load.Close(ctx)
+	if err := load.OpenAuditDays(ctx, done.Manifest.Days); err != nil {
+		return err
+	}
+	for _, t := range done.Manifest.Tables {
+		if err := c.copyTable(ctx, load, t); err != nil {
+			return err
+		}
+		done.Tables = append(done.Tables, RestoredTable{t.Name, t.Rows})
+	}
+	for _, t := range targets {
+		if err := load.MoveStream(ctx, t.Name, t.Created, t.running.Created); err != nil {
+			return err
+		}
+	}
+	if c.Keys != nil {
+		ended, missing, err := load.EndKeys(ctx, c.Keys)
+		if err != nil {
+			return err
+		}
+		done.KeysEnded, done.KeysMissing = append(done.KeysEnded, ended...), append(done.KeysMissing, missing...)
+	}
+	return load.Commit(ctx)
+}
+
+func (c RestoreConfig) copyTable(ctx context.Context, load *dump.Load, t Table) error {
+	return readFile(ctx, c.Path, t.File, "loading "+t.Name, c.Progress, func(r io.Reader) error {
+		rows, err := load.CopyFrom(ctx, t.Name, t.Columns, r)
+		if err == nil && rows != t.Rows {
+			err = fmt.Errorf("table %s: rows = %d, want the manifest's %d", t.Name, rows, t.Rows)
+		}
+		return err
+	})
+}

@@ -1,0 +1,81 @@
+package eventstest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+)
+
+// CertificateAuthority signs certificates of servers and clients on this machine.
+type CertificateAuthority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// NewCertificateAuthority returns an authority with a new self-signed certificate.
+func NewCertificateAuthority(tb testing.TB) *CertificateAuthority {
+	tb.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	a := &CertificateAuthority{key: key}
+	a.certificate = &x509.Certificate{
+		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	signed := a.sign(tb, a.certificate, key)
+	if a.certificate, err = x509.ParseCertificate(signed); err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+// PEM is the authority's certificate.
+func (a *CertificateAuthority) PEM() []byte { return encodePEM("CERTIFICATE", a.certificate.Raw) }
+
+// Issue returns a certificate for 127.0.0.1 and its private key, in PEM.
+func (a *CertificateAuthority) Issue(tb testing.TB) (certificate, key []byte) {
+	tb.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	signed := a.sign(tb, &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "test"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, private)
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encodePEM("CERTIFICATE", signed), encodePEM("PRIVATE KEY", encoded)
+}
+
+// sign returns a certificate of the key, valid for a day around now.
+func (a *CertificateAuthority) sign(tb testing.TB, template *x509.Certificate, key *ecdsa.PrivateKey) []byte {
+	tb.Helper()
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	template.SerialNumber = serial
+	template.NotBefore, template.NotAfter = time.Now().Add(-12*time.Hour), time.Now().Add(12*time.Hour)
+	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return signed
+}
+
+func encodePEM(kind string, content []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content})
+}

@@ -1,0 +1,187 @@
+package dump_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"callboard/schema"
+	"callboard/schema/dump"
+	"callboard/schema/schematest"
+)
+
+func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func execute(t *testing.T, conn *pgx.Conn, statements string) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), statements); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func query[T any](t *testing.T, conn *pgx.Conn, text string) []T {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// Every table of the two schemas is in a dump, or is left out on purpose. A new migration's table must be one or the other.
+func TestTables_AreAll(t *testing.T) {
+	t.Parallel()
+	got := query[string](t, connect(t, schematest.New(t)), `
+		select format('%s.%s', relnamespace::regnamespace, relname)
+		from pg_class
+		where relnamespace in ('access'::regnamespace, 'control'::regnamespace) and relkind in ('r', 'p') and not relispartition
+		order by 1`)
+	want := append(dump.Tables(), "control.migration", "control.generation_part")
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("tables of access and control = %v, want %v: add a new one to Tables, or to this test", got, want)
+	}
+}
+
+// copyAll copies a dump of one database into another, as the command does.
+func copyAll(t *testing.T, from, to *pgx.Conn) *dump.Load {
+	t.Helper()
+	snapshot, err := dump.NewSnapshot(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close(t.Context())
+	load, err := dump.NewLoad(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { load.Close(context.Background()) })
+	days, err := snapshot.AuditDays(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := load.OpenAuditDays(t.Context(), days); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range dump.Tables() {
+		columns, err := snapshot.Columns(t.Context(), table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if _, err := snapshot.CopyTo(t.Context(), table, columns, &text); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := load.CopyFrom(t.Context(), table, columns, &text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return load
+}
+
+// history is a database after rebuilds, a rollback to generation 3, and a generation that was being built.
+const history = `
+	insert into access.key (id, lineage, name, short, hash, pepper_id, grant_kind, grant_id, scopes, allowed_networks)
+	values (gen_random_uuid(), gen_random_uuid(), E'tab\tand \\ and é', 'short', '\x00ff', 'p', 'system', gen_random_uuid(), '{calls:read,"a,b"}', '{10.0.0.0/8}');
+	insert into access.key_use values (gen_random_uuid(), now(), '192.0.2.1');
+	select access.open_audit_day('2026-03-02');
+	insert into access.audit values ('2026-03-02 23:59:59.999999+00', gen_random_uuid(), gen_random_uuid(), 'x', null, 200, null, '::1', 'r');
+	update control.generation set state = 'dropped', switched_at = now();
+	insert into control.generation (definition, state, switched_at)
+	values ('\x01', 'dropped', now()), ('\x02', 'live', now()), ('\x03', 'previous', now()), ('\x04', 'building', null);
+	insert into control.stream values ('PHONES', '2026-01-01 00:00:00.123456+00', 16), ('OTHER', '2026-01-01', 2);
+	insert into control.clock_adjustment values ('PHONES', '2026-01-01 00:00:00.123456+00', 1, 7, now());
+	insert into control.dead_letter (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, generation, retry_seq)
+	select 'PHONES', '2026-01-01 00:00:00.123456+00', g, 1, 's', '\x', '\x00', E'line\nbreak', now(), g, g * 10 from generate_series(2, 5) g`
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	from, to := connect(t, schematest.New(t)), connect(t, schematest.New(t))
+	execute(t, from, history)
+	load := copyAll(t, from, to)
+	created := time.Date(2026, 1, 1, 0, 0, 0, 123456789, time.UTC) // a stream has nanoseconds
+	if err := load.MoveStream(t.Context(), "PHONES", created, created.AddDate(0, 1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := load.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"access.key", "access.key_use", "access.audit"} {
+		rows := "select r::text from " + table + " r"
+		if got, want := query[string](t, to, rows), query[string](t, from, rows); !slices.Equal(got, want) {
+			t.Errorf("rows of %s = %q, want %q", table, got, want)
+		}
+	}
+	for what, c := range map[string]struct {
+		query string
+		want  []string
+	}{
+		"generations":                       {"select id || ' ' || state from control.generation order by id", []string{"1 dropped", "2 dropped", "3 dropped", "4 dropped", "5 dropped", "6 live"}},
+		"the projection's generation":       {"select id::text from projection.generation", []string{"6"}},
+		"dead letters of the live one":      {"select sequence::text from control.dead_letter order by 1", []string{"2", "3"}},
+		"the next dead letter":              {"select (nextval(pg_get_serial_sequence('control.dead_letter', 'id')) > max(id))::text from control.dead_letter", []string{"true"}},
+		"the next retry":                    {"select nextval('control.dead_letter_retry_seq')::text", []string{"31"}},
+		"streams":                           {"select stream || ' ' || date(stream_created at time zone 'UTC') from control.stream order by 1", []string{"OTHER 2026-01-01", "PHONES 2026-02-01"}},
+		"clock adjustments of the stream":   {"select date(stream_created at time zone 'UTC')::text from control.clock_adjustment", []string{"2026-02-01"}},
+		"dead letters of the stream's days": {"select distinct date(stream_created at time zone 'UTC')::text from control.dead_letter", []string{"2026-02-01"}},
+	} {
+		if got := query[string](t, to, c.query); !slices.Equal(got, c.want) {
+			t.Errorf("%s = %q, want %q", what, got, c.want)
+		}
+	}
+}
+
+// A load that is not committed leaves the database as it was, and a second load can follow.
+func TestLoad_Interrupted(t *testing.T) {
+	t.Parallel()
+	from, to := connect(t, schematest.New(t)), connect(t, schematest.New(t))
+	execute(t, from, history)
+	copyAll(t, from, to).Close(t.Context())
+	if err := copyAll(t, from, to).Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dump.NewLoad(t.Context(), to); !errors.Is(err, dump.ErrNotEmpty) {
+		t.Errorf("a third load: error = %v, want %v", err, dump.ErrNotEmpty)
+	}
+}
+
+func TestNewSnapshot_OtherSchemaVersion(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[string]string{
+		"delete from control.migration where version_id >= 7":                      schema.ErrNotMigrated.Error(),
+		"insert into control.migration (version_id, is_applied) values (99, true)": "the database has schema version 99",
+		"drop schema control cascade":                                              schema.ErrNotMigrated.Error(),
+	} {
+		t.Run(change, func(t *testing.T) {
+			t.Parallel()
+			conn := connect(t, schematest.New(t))
+			execute(t, conn, change)
+			var version *dump.VersionError
+			_, err := dump.NewSnapshot(t.Context(), conn)
+			if !errors.As(err, &version) || !strings.Contains(err.Error(), want) {
+				t.Errorf("snapshot: error = %v, want %s", err, want)
+			}
+			if _, err = dump.NewLoad(t.Context(), conn); !errors.As(err, &version) {
+				t.Errorf("load: error = %v, want %s", err, want)
+			}
+		})
+	}
+}
