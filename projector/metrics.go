@@ -16,9 +16,15 @@ type metrics struct {
 	deadLetters *prometheus.CounterVec   // partition
 	commits     *prometheus.HistogramVec // partition; seconds
 	position    *prometheus.GaugeVec     // partition; stream sequence
+	pending     *prometheus.GaugeVec     // partition; messages
 	watermark   *prometheus.GaugeVec     // partition; Unix seconds
 	owned       *prometheus.GaugeVec     // partition; 0 or 1
 	stopped     *prometheus.GaugeVec     // partition, reason; 1
+
+	// Of the whole stream and database; 0 until they have been read.
+	firstSequence   prometheus.Gauge
+	openDeadLetters prometheus.Gauge
+	generation      prometheus.Gauge
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
@@ -36,12 +42,26 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}, []string{"partition"}),
 		position:  gauge("position", "Stream sequence up to which the messages of the partition are in the tables.", "partition"),
+		pending:   gauge("pending", "Messages of the partition above the position.", "partition"),
 		watermark: gauge("watermark_seconds", "Unix time before which every stored event of the partition is in the tables.", "partition"),
 		owned:     gauge("owned", "1 if this projector owns the partition, else 0.", "partition"),
 		stopped:   gauge("stopped", "1 if the partition is stopped until an operator acts.", "partition", "reason"),
+
+		firstSequence: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "callboard_projector_stream_first_sequence", Help: "Sequence of the first message that the stream still has.",
+		}),
+		openDeadLetters: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "callboard_projector_dead_letters_open", Help: "Dead letters that are neither applied nor dropped.",
+		}),
+		generation: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "callboard_generation", Help: "Number of the generation of the projection that is live.",
+		}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.events, m.deadLetters, m.commits, m.position, m.watermark, m.owned, m.stopped} {
+	for _, c := range []prometheus.Collector{
+		m.events, m.deadLetters, m.commits, m.position, m.pending, m.watermark, m.owned, m.stopped,
+		m.firstSequence, m.openDeadLetters, m.generation,
+	} {
 		errs = append(errs, registry.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -50,9 +70,11 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// started shows that the partition runs here. Why it was stopped before is over.
-func (m *metrics) started(partition int) {
-	m.owned.WithLabelValues(label(partition)).Set(1)
+func (m *metrics) started(partition int) { m.owned.WithLabelValues(label(partition)).Set(1) }
+
+// resumed removes the reason why the partition was stopped. A stopped partition is started again and again, so a start alone says nothing:
+// either its consumer is open here, or another projector owns it.
+func (m *metrics) resumed(partition int) {
 	m.stopped.DeletePartialMatch(prometheus.Labels{"partition": label(partition)})
 }
 
@@ -60,6 +82,7 @@ func (m *metrics) started(partition int) {
 func (m *metrics) exited(partition int) {
 	m.owned.WithLabelValues(label(partition)).Set(0)
 	m.position.DeleteLabelValues(label(partition))
+	m.pending.DeleteLabelValues(label(partition))
 	m.watermark.DeleteLabelValues(label(partition))
 }
 

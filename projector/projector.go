@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 
 	"callboard/events"
 	"callboard/projector/retry"
@@ -29,6 +31,7 @@ type Config struct {
 	OwnerTimeout time.Duration // after which an owner that sends no statement loses its partitions; 0: 10 s
 	Log          zerolog.Logger
 	Metrics      prometheus.Registerer
+	Tracer       trace.Tracer // of the commits' spans; nil: there are none
 }
 
 // Projector writes one projection.
@@ -63,13 +66,16 @@ func (p *Projector) Ready() bool { return p.ready.Load() }
 // Run owns the partitions that no other projector owns, until ctx ends; then it finishes its transactions and returns nil.
 // It logs and retries whatever fails.
 func (p *Projector) Run(ctx context.Context) error {
+	var observing sync.WaitGroup
+	observing.Go(func() { p.observeDatabase(ctx) })
+	defer observing.Wait()
 	for backOff := retry.NewBackOff(); ; {
 		began := time.Now()
 		err := p.session(ctx)
 		p.ready.Store(false)
 		if ctx.Err() != nil {
 			p.config.Log.Info().AnErr("session", err).Msg("projector stopped")
-			return nil //nolint:nilerr // the stop was requested, and what it interrupted is logged
+			return nil
 		}
 		wait := backOff.Next(time.Since(began))
 		p.config.Log.Error().Err(err).Dur("retry_in", wait).Msg("session lost")
@@ -129,6 +135,7 @@ func (p *Projector) acquire(ctx context.Context, locks *store.PartitionLocks, su
 	if len(locked) == len(startable) {
 		return nil
 	}
+	supervisor.ownedElsewhere(startable, locked)
 	terminated, err := locks.TerminateUnresponsive(ctx, p.config.OwnerTimeout)
 	for _, session := range terminated {
 		p.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive projector")

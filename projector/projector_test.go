@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events"
 	"callboard/events/eventstest"
@@ -151,12 +152,15 @@ func TestProjector_StopsWhileReplicasMayAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	log := new(eventstest.LogBuffer)
-	h.StartProjector(projectortest.LogTo(log))
+	registry := prometheus.NewRegistry()
+	h.StartProjector(projectortest.LogTo(log), exportTo(registry))
 	h.publishCall(uuid.New())
 	h.SetAllowDirect(true)
 	waitForReason(t, log, ingest.StreamDirect)
+	waitForSum(t, registry, "callboard_projector_stopped", projectortest.Partitions)
 	h.SetAllowDirect(false)
 	h.publishCall(uuid.New())
+	waitForSum(t, registry, "callboard_projector_stopped", -1)
 }
 
 func TestProjector_StopsWithoutItsMigrations(t *testing.T) {

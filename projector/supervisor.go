@@ -3,6 +3,7 @@ package projector
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ func newSupervisor(p *Projector, partitions []int) *supervisor {
 	s := &supervisor{projector: p, exits: make(chan exit, len(partitions)), slots: make(map[int]*slot)}
 	for _, partition := range partitions {
 		s.slots[partition] = &slot{backOff: retry.NewBackOff()}
+		p.metrics.exited(partition)
 	}
 	return s
 }
@@ -61,6 +63,15 @@ func (s *supervisor) start(ctx context.Context, partitions []int) {
 		slot.running, slot.startedAt = true, time.Now()
 		s.projector.metrics.started(partition)
 		s.workers.Go(func() { s.exits <- exit{partition, runWorker(ctx, s.projector, partition)} })
+	}
+}
+
+// ownedElsewhere removes the stop reasons of the partitions that could not be locked: their owner reports its own.
+func (s *supervisor) ownedElsewhere(startable, locked []int) {
+	for _, partition := range startable {
+		if !slices.Contains(locked, partition) {
+			s.projector.metrics.resumed(partition)
+		}
 	}
 }
 

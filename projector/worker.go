@@ -51,11 +51,14 @@ type worker struct {
 // runWorker applies a partition's messages until ctx ends (nil) or something fails.
 func runWorker(ctx context.Context, p *Projector, partition int) error {
 	w := &worker{Projector: p, partition: partition, log: p.config.Log.With().Int("partition", partition).Logger()}
-	w.applier = ingest.Applier{JetStream: p.config.JetStream, Store: p.store, OnCommit: w.committed}
+	w.applier = ingest.Applier{JetStream: p.config.JetStream, Store: p.store, OnCommit: w.committed, Tracer: p.config.Tracer}
 	if err := w.open(ctx); err != nil {
 		return err
 	}
 	defer w.feed.Close()
+	w.metrics.resumed(w.partition)
+	w.metrics.moved(w.applier.Position)
+	defer w.observePending(ctx)()
 	w.log.Info().Uint64("position", w.applier.Position.Sequence).Int64("epoch", w.applier.Position.Epoch).Msg("partition claimed")
 	return w.loop(ctx)
 }
@@ -120,13 +123,16 @@ func (w *worker) checkPosition(ctx context.Context) error {
 	if _, err := w.stream.Info(ctx); err != nil {
 		return fmt.Errorf("stream %s: %w", w.config.Stream, err)
 	}
+	w.metrics.firstSequence.Set(float64(w.stream.CachedInfo().State.FirstSeq))
 	return ingest.CheckPosition(ctx, w.stream, w.applier.Position, w.registered)
 }
+
+func (w *worker) consumerName() string { return fmt.Sprintf("projector-%d", w.partition) }
 
 // createConsumer replaces the partition's durable consumer. Requests of an earlier owner, which may be frozen and not gone, end with the
 // old one, as do changes that an operator made to it.
 func (w *worker) createConsumer(ctx context.Context) (jetstream.Consumer, error) {
-	name := fmt.Sprintf("projector-%d", w.partition)
+	name := w.consumerName()
 	if err := w.stream.DeleteConsumer(ctx, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, err
 	}

@@ -3,26 +3,41 @@ package main
 
 import (
 	"context"
+	_ "time/tzdata" // an image has no files but the program
+
+	"github.com/alecthomas/kong"
+	_ "golang.org/x/crypto/x509roots/fallback" // as above
 
 	"callboard/cmd/connection"
+	"callboard/cmd/healthcheck"
 	"callboard/cmd/process"
 	"callboard/cmd/program/projector"
 	"callboard/cmd/setting"
+	"callboard/cmd/version"
 )
 
 func main() {
-	process.Main("projector", "Applies the stream's events to the projection, and stores audit entries.", &program{})
+	process.Main("projector", "Applies the stream's events to the projection, and stores audit entries.", &commands{}, kong.Vars{"admin_listen": "127.0.0.1:9091"})
+}
+
+// commands are the program itself, which runs without the name of a command, and what people and engines ask about it.
+type commands struct {
+	Run         program             `cmd:"" default:"withargs" help:"Apply the stream's events to the projection, and store audit entries. This is the default."`
+	Healthcheck healthcheck.Command `cmd:"" help:"Ask the running projector whether it is ready. Exit 1 unless it is; for containers without a shell."`
+	Version     version.Command     `cmd:"" help:"Show the version of this build."`
 }
 
 // program holds the projector's settings.
 type program struct {
-	NATS        setting.NATS       `embed:""`
-	Stream      setting.Stream     `embed:""`
-	Postgres    setting.Postgres   `embed:""`
-	Partitions  setting.Partitions `setting:"CALLBOARD_PARTITIONS" placeholder:"0-7,12" help:"The partitions that this projector may own. Default: all."`
-	AuditDays   setting.Days       `name:"audit-days" setting:"CALLBOARD_AUDIT_DAYS" default:"90" help:"For how many days audit entries are stored."`
-	AdminListen setting.Address    `setting:"CALLBOARD_ADMIN_LISTEN" default:"127.0.0.1:9091" help:"The address of /livez, /readyz, /metrics and /debug/pprof. It must not be public."`
-	Log         setting.Log        `embed:""`
+	NATS        setting.NATS        `embed:""`
+	Stream      setting.Stream      `embed:""`
+	Postgres    setting.Postgres    `embed:""`
+	Connections setting.Connections `name:"postgres-connections" setting:"CALLBOARD_POSTGRES_CONNECTIONS" default:"20" help:"The number of connections to PostgreSQL, beside one that holds locks and one of the console. A partition uses one at a time, audit and metrics use two; with fewer, partitions wait for each other."`
+	Partitions  setting.Partitions  `setting:"CALLBOARD_PARTITIONS" placeholder:"0-7,12" help:"The partitions that this projector may own. Default: all."`
+	AuditDays   setting.Days        `name:"audit-days" setting:"CALLBOARD_AUDIT_DAYS" default:"90" help:"For how many days audit entries are stored."`
+	AdminListen setting.Address     `setting:"CALLBOARD_ADMIN_LISTEN" default:"${admin_listen}" help:"The address of the console, /livez, /readyz and /metrics. It must not be public."`
+	PProf       setting.Switch      `name:"pprof" setting:"CALLBOARD_PPROF" default:"false" help:"Whether to serve profiles of the process on the admin address, below /debug/pprof/: true or false."`
+	Log         setting.Log         `embed:""`
 }
 
 // Run runs the projector until ctx ends.
@@ -34,15 +49,17 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 	}
 	log.Info().Stringer("admin", admin.Addr()).Stringer("nats", p.NATS.URL.Get()).Stringer("postgres", p.Postgres.URL.Get()).
 		Msg("projector started")
+	nats := connection.ConfigureNATS(p.NATS, "callboard-projector")
+	nats.RetryConnect, nats.Log = true, log
 	return projector.Run(ctx, projector.Config{
-		NATS: connection.NATSConfig{
-			URL: p.NATS.URL.Get(), Creds: p.NATS.Creds.Get(), Name: "callboard-projector", RetryConnect: true, Log: log,
-		},
-		Stream:     p.Stream.Name.Get(),
-		Postgres:   p.Postgres.URL.Get(),
-		Partitions: p.Partitions.Get(),
-		AuditDays:  p.AuditDays.Get(),
-		Admin:      admin,
-		Log:        log,
+		NATS:        nats,
+		Stream:      p.Stream.Name.Get(),
+		Postgres:    p.Postgres.URL.Get(),
+		Connections: p.Connections.Get(),
+		Partitions:  p.Partitions.Get(),
+		AuditDays:   p.AuditDays.Get(),
+		Admin:       admin,
+		PProf:       p.PProf.Get(),
+		Log:         log,
 	})
 }

@@ -57,13 +57,13 @@ func adviceForEvent(reason string) string {
 // adviceForObject is about a transcript whose text is in the object store.
 func adviceForObject(problem string) string {
 	switch {
-	case strings.HasPrefix(problem, "its entry can't be had"):
+	case strings.HasPrefix(problem, "its entry can't be read"):
 		return "The transcript's text is not in the object store. After the publisher has stored it, a retry applies the event."
 	case strings.HasPrefix(problem, "its entry has another"):
 		return "The text in the object store differs from the one that the event announces. After the publisher has stored the right text, a retry applies the event."
 	case strings.HasPrefix(problem, "its entry is larger"):
 		return "The transcript's text exceeds the maximum size. The publisher must publish a smaller one. A retry does not help: drop the dead letter afterwards."
-	case strings.HasPrefix(problem, "its entry can't be read"):
+	case strings.HasPrefix(problem, "its entry is not valid"):
 		return "The transcript's text in the object store is not valid. " + publishAgain
 	}
 	return "The event's reference to the object store is not valid. " + publishAgain

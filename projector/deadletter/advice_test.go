@@ -99,7 +99,7 @@ func TestAdvice_States(t *testing.T) {
 		deadletter.Applied: "There is nothing to do", deadletter.Stale: "later state", deadletter.Ignored: "nothing to change",
 		deadletter.Dropped: "its data deleted",
 	} {
-		checkAdvice(t, deadletter.DeadLetter{State: state, Reason: "/object: its entry can't be had: x"}, want)
+		checkAdvice(t, deadletter.DeadLetter{State: state, Reason: "/object: its entry can't be read: x"}, want)
 	}
 	checkAdvice(t, deadletter.DeadLetter{State: deadletter.Waiting, Reason: "unknown"}, "Retry the dead letter after the next upgrade")
 }

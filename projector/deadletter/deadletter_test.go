@@ -31,7 +31,7 @@ func TestRetry(t *testing.T) {
 	h.publishInvalid(system)
 	h.WaitUntilCaughtUp()
 	page := h.list(deadletter.Query{})
-	if want := (deadletter.ReasonCount{Reason: "/object: its entry can't be had", Count: 3}); len(page.DeadLetters) != 4 || page.Open != 4 || page.More || page.Reasons[0] != want {
+	if want := (deadletter.ReasonCount{Reason: "/object: its entry can't be read", Count: 3}); len(page.DeadLetters) != 4 || page.Open != 4 || page.More || page.Reasons[0] != want {
 		t.Fatalf("page = %+v, want 4 open, first reason %+v", page, want)
 	}
 	for _, l := range page.DeadLetters[:3] {
@@ -291,7 +291,7 @@ func TestList_SummarizesReasons(t *testing.T) {
 	h := newHarness(t)
 	for _, reason := range []string{
 		"/turns/3/speaker: is required; /version: is required", "/turns/14/speaker: is required",
-		"/object: its entry can't be had: nats: object not found", "/object: its entry can't be had: nats: bucket not found",
+		"/object: its entry can't be read: nats: object not found", "/object: its entry can't be read: nats: bucket not found",
 		"not JSON: it ends too early", "/somebody's/name: not JSON: duplicate object member name",
 		"must be an object", "must be an object",
 		"PostgreSQL refused it: SQLSTATE 23514 (table call_log, column )", "PostgreSQL refused it: SQLSTATE 23514 (table call_log, column )",
@@ -303,7 +303,7 @@ func TestList_SummarizesReasons(t *testing.T) {
 		h.insert(events.StreamName, reason)
 	}
 	want := []deadletter.ReasonCount{
-		{Reason: "/object: its entry can't be had", Count: 2},
+		{Reason: "/object: its entry can't be read", Count: 2},
 		{Reason: "/turns/*/speaker: is required", Count: 2},
 		{Reason: "PostgreSQL refused it: SQLSTATE 23514 (table call_log, column )", Count: 2},
 		{Reason: "audit entry: invalid character 'x' looking for beginning of value", Count: 2},
@@ -317,5 +317,40 @@ func TestList_SummarizesReasons(t *testing.T) {
 	}
 	if page := h.list(deadletter.Query{Reason: "speaker"}); page.Open != 2 || len(page.DeadLetters) != 2 || len(page.Reasons) != 1 {
 		t.Errorf("filtered: page = %+v, want 2 open with 1 reason", page)
+	}
+}
+
+// The projector's own role reads the overview: the newest open ones first, and of each only the beginning.
+func TestReadOverview(t *testing.T) {
+	h := newHarness(t)
+	reasons := []string{"/number: a", "/number: b", "header ce-type: missing", "/number: b"}
+	ids := make([]int64, len(reasons))
+	for i, reason := range reasons {
+		ids[i] = h.insert(events.StreamName, reason)
+	}
+	resolved := h.insert(events.StreamName, "resolved")
+	h.Exec("update control.dead_letter set resolution = 'dropped' where id = $1", resolved)
+	h.insertOfNextGeneration()
+	h.Exec("update control.dead_letter set data = repeat('x', 5000)::bytea, header = repeat('y', 5000)::bytea, subject = repeat('z', 5000), "+
+		"reason = repeat('é', 5000), retry_requested_at = now() where id = $1", ids[3])
+	o, err := deadletter.ReadOverview(t.Context(), h.RolePool("callboard_projector", nil), 3, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.DeadLetters) != 3 || o.Counted != 4 || o.Waiting != 1 {
+		t.Fatalf("overview = %+v, want the newest 3 of 4, 1 waiting", o)
+	}
+	for i, want := range []int64{ids[3], ids[2], ids[1]} {
+		if got := o.DeadLetters[i].ID; got != want {
+			t.Errorf("dead letter %d: ID = %d, want %d", i, got, want)
+		}
+	}
+	l := o.DeadLetters[0]
+	if len(l.Data) != 100 || len(l.RawHeader) != 100 || l.Size != 5000 || len(l.Subject) != 500 || len(l.Reason) != 2*1000 || l.State != deadletter.Waiting || l.Advice == "" {
+		t.Errorf("dead letter = %+v, want the beginning of its texts, the size of its data, its state and advice", l)
+	}
+	want := []deadletter.ReasonCount{{Reason: "/number: b", Count: 1}, {Reason: "/number: a", Count: 1}}
+	if len(o.Reasons) != 4 || !slices.Contains(o.Reasons, want[0]) || !slices.Contains(o.Reasons, want[1]) {
+		t.Errorf("reasons = %+v, want 4 with %+v", o.Reasons, want)
 	}
 }

@@ -56,14 +56,15 @@ func List(ctx context.Context, pool *pgxpool.Pool, q Query) (Page, error) {
 	if page.More = len(page.DeadLetters) > q.Limit; page.More {
 		page.DeadLetters = page.DeadLetters[:q.Limit]
 	}
-	return page, page.countReasons(ctx, pool, q.Reason)
+	return page, page.countReasons(ctx, pool, reasonsSQL, q.Reason)
 }
 
-func (p *Page) countReasons(ctx context.Context, pool *pgxpool.Pool, part string) error {
+// countReasons counts the rows of a query: reasons, each with the numbers of open and of waiting dead letters.
+func (p *Page) countReasons(ctx context.Context, pool *pgxpool.Pool, query string, parameter any) error {
 	var reason string
 	var open, waiting int64
 	counts := make(map[string]int64)
-	rows, err := pool.Query(ctx, reasonsSQL, part)
+	rows, err := pool.Query(ctx, query, parameter)
 	if err == nil {
 		_, err = pgx.ForEachRow(rows, []any{&reason, &open, &waiting}, func() error {
 			p.Open += open

@@ -6,7 +6,7 @@ import (
 	"callboard/events"
 )
 
-// facet is a row with an identity of its own that belongs to one call or voicemail, which never changes.
+// facet is a row with an identity that belongs to one call or voicemail, which never changes.
 type facet interface {
 	comparable
 	version() int64

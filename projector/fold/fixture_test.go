@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -17,6 +18,7 @@ import (
 type fixture struct {
 	PhoneSystems      map[fold.Key]fold.PhoneSystem
 	Groups            map[fold.Key]fold.Group
+	GroupMembers      map[fold.GroupMember]fold.GroupMember
 	Extensions        map[fold.Key]fold.Extension
 	Phones            map[fold.Key]fold.Phone
 	CallGroups        map[fold.Key]fold.CallGroup
@@ -33,6 +35,7 @@ type fixture struct {
 	Tombstones        map[fold.TombstoneKey]fold.Tombstone
 	Counts            map[fold.CountKey]int64
 	References        map[fold.ReferenceKey]int64
+	Directories       map[uuid.UUID]int64
 	DeadLetters       int
 }
 
@@ -59,6 +62,7 @@ func (f *fixture) apply(batch ...foldtest.TimedEvent) []fold.Outcome {
 	}
 	save(f.PhoneSystems, &s.PhoneSystems, func(r fold.PhoneSystem) fold.Key { return fold.Key{System: r.ID, ID: r.ID} })
 	save(f.Groups, &s.Groups, func(r fold.Group) fold.Key { return fold.Key{ID: r.ID} })
+	save(f.GroupMembers, &s.GroupMembers, func(r fold.GroupMember) fold.GroupMember { return r })
 	save(f.Extensions, &s.Extensions, func(r fold.Extension) fold.Key { return r.Key })
 	save(f.CallGroups, &s.CallGroups, func(r fold.CallGroup) fold.Key { return r.Key })
 	save(f.CallLogs, &s.CallLogs, func(r fold.CallLog) fold.Key { return r.Key })
@@ -75,6 +79,7 @@ func (f *fixture) apply(batch ...foldtest.TimedEvent) []fold.Outcome {
 	save(f.Tombstones, &s.Tombstones, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
 	addDeltas(f.Counts, s.Counts)
 	addDeltas(f.References, s.References)
+	addDeltas(f.Directories, s.Directories)
 	return outcomes
 }
 
@@ -136,6 +141,14 @@ func (f *fixture) differences(want *fixture) []string {
 // recount returns a fixture with only the counters and indexes, computed from the rows.
 func (f *fixture) recount() *fixture {
 	r := newFixture()
+	for _, row := range f.Groups {
+		for text := range strings.SplitSeq(row.PhoneSystemIDs, ",") {
+			if system, err := uuid.Parse(text); err == nil {
+				member := fold.GroupMember{System: system, Group: row.ID}
+				r.GroupMembers[member] = member
+			}
+		}
+	}
 	for _, row := range f.CallLogs {
 		r.countPerExtension(fold.ListCallLog, r.ExtensionCalls, row.Key, row.CreatedAt, row)
 		refer := func(family, key string) {

@@ -104,6 +104,7 @@ func TestFold_CountersAndIndexesMatchTheRows(t *testing.T) {
 			f.apply(e)
 			got, want := newFixture(), f.recount()
 			got.Counts, got.References = f.Counts, f.References
+			got.GroupMembers = f.GroupMembers
 			got.ExtensionCalls, got.ExtensionAnalyses = f.ExtensionCalls, f.ExtensionAnalyses
 			checkEqual(t, got, want)
 		}

@@ -13,6 +13,7 @@ type replaceable interface {
 	comparable
 	version() int64
 	countKeys() []CountKey // the counters that include the row
+	displayed() displayed
 }
 
 // replaceRow applies an event of an entity that has no facets and is none: the state of the newest event is the row.
@@ -21,18 +22,24 @@ func replaceRow[K comparable, R replaceable, S any](s *State, t *Table[K, R], ke
 	if e.Version <= max(before.version(), s.tombstone(e.Identity).Version) {
 		return Stale
 	}
+	var shown, shows displayed
 	if existed {
+		shown = before.displayed()
 		s.Counts.add(-1, before.countKeys()...)
 	}
 	if e.Deleted() {
 		t.Delete(key)
 		s.addTombstone(e.Identity, events.OwnerRow{})
-		return Applied
+	} else {
+		s.clearTombstone(e.Identity)
+		next := row(e.State.(S))
+		shows = next.displayed()
+		t.Put(key, next)
+		s.Counts.add(+1, next.countKeys()...)
 	}
-	s.clearTombstone(e.Identity)
-	next := row(e.State.(S))
-	t.Put(key, next)
-	s.Counts.add(+1, next.countKeys()...)
+	if shows != shown {
+		s.Directories.add(1, e.System)
+	}
 	return Applied
 }
 

@@ -43,6 +43,12 @@ type Group struct {
 	PhoneSystemIDs string // UUIDs, separated by commas
 }
 
+// GroupMember is a row of phone_system_group_member. The phone system need not exist.
+type GroupMember struct {
+	System uuid.UUID
+	Group  uuid.UUID
+}
+
 // Extension is a row of extension. Nested values are JSON text.
 type Extension struct {
 	Key

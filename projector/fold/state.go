@@ -16,6 +16,7 @@ type State struct {
 
 	PhoneSystems    Table[Key, PhoneSystem] // Key.System is the system's own id
 	Groups          Table[Key, Group]
+	GroupMembers    Table[GroupMember, GroupMember] // never loaded
 	Extensions      Table[Key, Extension]
 	Phones          Table[Key, Phone]
 	PhoneNumbers    Table[Key, PhoneNumber]
@@ -38,6 +39,9 @@ type State struct {
 	// Counts and References are the changes to day_count and reference_count. Some of them can be zero.
 	Counts     Deltas[CountKey]
 	References Deltas[ReferenceKey]
+
+	// Directories are the numbers of events that changed a directory, by phone system; [uuid.Nil]: the global classifications.
+	Directories Deltas[uuid.UUID]
 
 	recordingsOf facetIndex[RecordingKey]
 	analysesOf   facetIndex[Key]
@@ -65,7 +69,7 @@ func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
 	case events.EntityPhoneSystem:
 		return replaceRow(s, &s.PhoneSystems, keyOf(e), e, s.phoneSystem), nil
 	case events.EntityGroup:
-		return replaceRow(s, &s.Groups, keyOf(e), e, group), nil
+		return s.foldGroup(e), nil
 	case events.EntityExtension:
 		return replaceRow(s, &s.Extensions, keyOf(e), e, extension), nil
 	case events.EntityPhone:

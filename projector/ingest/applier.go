@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 
 	"callboard/projector/store"
 )
@@ -19,6 +20,7 @@ type Applier struct {
 	Reader    Reader
 	Position  store.Position        // moves with every commit
 	OnCommit  func(store.ChangeSet) // called after every commit of items
+	Tracer    trace.Tracer          // of the commits' spans; nil: there are none
 }
 
 // Apply commits items. Those that can't be applied become dead letters.
@@ -43,9 +45,11 @@ func (a *Applier) bisect(ctx context.Context, items []Item) error {
 	return a.bisect(ctx, items[half:])
 }
 
-func (a *Applier) commit(ctx context.Context, items []Item) error {
+func (a *Applier) commit(ctx context.Context, items []Item) (err error) {
+	ctx, end := a.startSpan(ctx, items)
+	defer func() { end(err) }()
 	var changes store.ChangeSet
-	err := a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
+	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
 		changes, err = a.foldAndWrite(ctx, tx, items)
 		return err
 	})

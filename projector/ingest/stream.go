@@ -69,7 +69,7 @@ func CheckPosition(ctx context.Context, stream jetstream.Stream, p store.Positio
 		return StreamReplaced(name)
 	case info.Config.AllowDirect:
 		return stop(StreamDirect,
-			"stream %s has allow_direct on, so a replica that lags may answer for it; turn it off: nats stream edit %[1]s --no-allow-direct", name)
+			"stream %s has allow_direct on, so a replica that lags may answer for it; run 'nats stream edit %[1]s --no-allow-direct'", name)
 	}
 	if err := CheckPartitions(info, registered); err != nil {
 		return err

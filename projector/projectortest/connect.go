@@ -21,7 +21,7 @@ func Connect(natsURL, databaseURL string) (config projector.Config, disconnect f
 	if err != nil {
 		return config, nil, err
 	}
-	nc, err := nats.Connect(natsURL, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	nc, err := nats.Connect(natsURL, nats.Timeout(30*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
 	if err != nil {
 		pool.Close()
 		return config, nil, err

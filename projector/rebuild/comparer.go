@@ -30,10 +30,15 @@ type comparer struct {
 	pause       Seconds
 }
 
+// snapshotOptions are those of a transaction in which rows are compared. It is idle while the other rows are read or folded, possibly
+// for longer than the server allows transactions to be idle.
+func snapshotOptions() pgx.TxOptions {
+	return pgx.TxOptions{BeginQuery: "begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = 0"}
+}
+
 func (c *comparer) run(ctx context.Context) (result Comparison, err error) {
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err = pgx.BeginTxFunc(ctx, c.config.Database, options, func(next pgx.Tx) error {
-		return pgx.BeginTxFunc(ctx, c.config.Database, options, func(live pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, c.config.Database, snapshotOptions(), func(next pgx.Tx) error {
+		return pgx.BeginTxFunc(ctx, c.config.Database, snapshotOptions(), func(live pgx.Tx) error {
 			c.next, c.live = next, live
 			result, err = c.compare(ctx)
 			return err

@@ -44,7 +44,7 @@ func rebuildInChild() error {
 		return err
 	}
 	defer pool.Close()
-	nc, err := nats.Connect(os.Getenv(childNATS))
+	nc, err := nats.Connect(os.Getenv(childNATS), nats.Timeout(30*time.Second))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@
 //	repair:    fold one phone system in memory, replace its rows
 //	rollback:  follow the live generation ─> switch
 //
-// A generation is built in a schema of its own, in parts: some phone systems are folded in memory and copied in one transaction, which
+// A generation is built in a separate schema, in parts: some phone systems are folded in memory and copied in one transaction, which
 // also records that the part is done. After an interruption, the next run continues with the parts that are not done. The generation
 // then follows the live one by its positions and never overtakes it. The switch pauses the live generation's writes, brings the new one
 // to the same positions, and renames two schemas.

@@ -139,8 +139,7 @@ func (v *verifier) verifyPart(ctx context.Context, p part) error {
 			return err
 		}
 	}
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return pgx.BeginTxFunc(ctx, v.config.Database, options, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, v.config.Database, snapshotOptions(), func(tx pgx.Tx) error {
 		positions, err := store.Positions(ctx, tx.Conn(), liveSchema)
 		if err != nil {
 			return err

@@ -50,3 +50,16 @@ func TestVerify_WhileEventsArrive(t *testing.T) {
 	h.WaitUntilCaughtUp()
 	h.requireVerified("afterwards")
 }
+
+// A snapshot is idle while messages are folded and compared. The server's limit for idle transactions does not end it.
+func TestVerify_ServerLimitsIdleTransactions(t *testing.T) {
+	t.Parallel()
+	h, _ := newAppliedHarness(t, sampleEvents(11, 50))
+	config := h.config()
+	config.Database = h.RolePool("callboard_operator", map[string]string{"idle_in_transaction_session_timeout": "1ms"})
+	for range 3 {
+		if result, err := rebuild.Verify(t.Context(), config); err != nil || result.Differs() {
+			t.Fatalf("comparison = %+v, error = %v, want no differences", result, err)
+		}
+	}
+}

@@ -67,3 +67,15 @@ func TestRead_GenerationOfAnotherRelease(t *testing.T) {
 		t.Errorf("problems = %q, want one about the generation", problems)
 	}
 }
+
+func TestWatermarkAges(t *testing.T) {
+	h := newHarness(t)
+	h.insertPosition(0, 1, h.StreamCreated())
+	h.insertPosition(2, 1, h.StreamCreated())
+	h.Exec("update projection.position set watermark = now() - interval '1 hour' where partition = 0")
+	h.Exec("update projection.position set watermark = now() + interval '1 hour' where partition = 2") // the clocks differ
+	ages, err := status.WatermarkAges(t.Context(), h.operator)
+	if err != nil || len(ages) != 2 || ages[0].Round(time.Hour) != time.Hour || ages[2] != 0 {
+		t.Errorf("ages = %v, error = %v, want one hour for partition 0 and 0s for partition 2", ages, err)
+	}
+}

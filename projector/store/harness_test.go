@@ -75,7 +75,7 @@ func claim(t failer, s *store.Store) store.Position {
 	return position
 }
 
-// write writes a change set in a transaction of its own.
+// write writes a change set in one transaction.
 func write(t failer, s *store.Store, changes store.ChangeSet) {
 	t.Helper()
 	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error { return tx.Write(context.Background(), changes) })

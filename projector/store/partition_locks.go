@@ -42,9 +42,15 @@ type Session struct {
 	Application string
 }
 
-// NewPartitionLocks opens a connection of its own, with the settings of the pool. Close it.
+// NewPartitionLocks opens a separate connection, with the settings of the pool. Close it.
 func NewPartitionLocks(ctx context.Context, pool *pgxpool.Pool) (*PartitionLocks, error) {
-	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	config := pool.Config()
+	if config.BeforeConnect != nil {
+		if err := config.BeforeConnect(ctx, config.ConnConfig); err != nil {
+			return nil, fmt.Errorf("partition locks: %w", err)
+		}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {
 		return nil, fmt.Errorf("partition locks: %w", err)
 	}

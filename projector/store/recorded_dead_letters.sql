@@ -1,5 +1,5 @@
 -- The dead letters above a position, and the retries after a retry number: of the generation that asks, whose schema is named after it,
--- and of those up to the live one. Generations between the two have dead letters of their own.
+-- and of those up to the live one. Generations between the two have separate dead letters.
 with generations as (
   select
     id as live,

@@ -43,11 +43,13 @@ func newTables() *tables {
 		analyses: analyses(), voicemails: voicemails(), tombstones: tombstones(),
 	}
 	t.relations = []relation{
-		t.phoneSystems.relation(), t.groups.relation(), t.extensions.relation(), t.phones.relation(), t.phoneNumbers.relation(),
+		t.phoneSystems.relation(), t.groups.relation(), groupMembers().relation(), t.extensions.relation(), t.phones.relation(),
+		t.phoneNumbers.relation(),
 		t.agentConfigs.relation(), t.callGroups.relation(), t.callMenus.relation(), t.representatives.relation(),
 		t.classifications.relation(), t.callLogs.relation(), extensionCalls().relation(), t.transcripts.relation(),
 		transcriptTexts().relation(), t.recordings.relation(), t.analyses.relation(), extensionAnalyses().relation(),
 		t.voicemails.relation(), t.tombstones.relation(), dayCounts().relation(), referenceCounts().relation(),
+		directories().relation(),
 	}
 	return t
 }
@@ -101,8 +103,11 @@ type relation struct {
 	encode func(state *fold.State, sorted bool, widths []int16, prefix string) iter.Seq2[[]byte, error]
 }
 
-// global tells whether the table's rows belong to no single phone system.
-func (r relation) global() bool { return r.name == "phone_system_group" }
+// global tells whether the table's rows belong to no single phone system. A group's members follow from the group's events, not from those
+// of the members.
+func (r relation) global() bool {
+	return r.name == "phone_system_group" || r.name == "phone_system_group_member"
+}
 
 // Tables returns the names of the tables whose rows follow from events.
 func Tables() []string {

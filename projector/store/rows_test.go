@@ -130,9 +130,11 @@ func TestStoredRows_OfSomeTablesAndSystems(t *testing.T) {
 		},
 		{
 			"of no system", store.Tables(), []uuid.UUID{uuid.Nil},
-			map[tableOfSystem]int64{{"phone_system_group", uuid.Nil}: 2, {"classification", uuid.Nil}: 1},
+			map[tableOfSystem]int64{
+				{"phone_system_group", uuid.Nil}: 2, {"phone_system_group_member", uuid.Nil}: 2, {"classification", uuid.Nil}: 1, {"directory", uuid.Nil}: 1,
+			},
 		},
-		{"groups are of no system", []string{"phone_system_group"}, allSystems()[1:], map[tableOfSystem]int64{}},
+		{"groups are of no system", []string{"phone_system_group", "phone_system_group_member"}, allSystems()[1:], map[tableOfSystem]int64{}},
 		{"no systems", store.Tables(), nil, map[tableOfSystem]int64{}},
 		{"no tables", nil, allSystems(), map[tableOfSystem]int64{}},
 	} {

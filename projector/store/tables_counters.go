@@ -23,6 +23,9 @@ var (
 
 	//go:embed delete_zero_references.sql
 	deleteZeroReferencesSQL string
+
+	//go:embed add_directory_versions.sql
+	addDirectoryVersionsSQL string
 )
 
 // counter is a row of a table of counters.
@@ -37,7 +40,7 @@ type counters[K comparable] struct {
 	tally func(*fold.State) fold.Deltas[K]
 
 	addSQL        string // its parameters are those of bind
-	deleteZeroSQL string // its parameters are those of bindKeys
+	deleteZeroSQL string // its parameters are those of bindKeys; empty: the counters never fall
 }
 
 func dayCounts() counters[fold.CountKey] {
@@ -66,6 +69,18 @@ func referenceCounts() counters[fold.ReferenceKey] {
 		}),
 		tally:  func(s *fold.State) fold.Deltas[fold.ReferenceKey] { return s.References },
 		addSQL: addReferenceCountsSQL, deleteZeroSQL: deleteZeroReferencesSQL,
+	}
+}
+
+func directories() counters[uuid.UUID] {
+	type row = counter[uuid.UUID]
+	return counters[uuid.UUID]{
+		table: newTable("directory", 1, []column[row]{
+			uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.Key }),
+			intColumn("version", func(r *row) *int64 { return &r.N }),
+		}),
+		tally:  func(s *fold.State) fold.Deltas[uuid.UUID] { return s.Directories },
+		addSQL: addDirectoryVersionsSQL,
 	}
 }
 

@@ -51,6 +51,18 @@ func groups() entity[fold.Key, fold.Group] {
 	}
 }
 
+func groupMembers() entity[fold.GroupMember, fold.GroupMember] {
+	type row = fold.GroupMember
+	return entity[row, row]{
+		table: newTable("phone_system_group_member", 2, []column[row]{
+			uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
+			uuidColumn("group_id", func(r *row) *uuid.UUID { return &r.Group }),
+		}),
+		rows:   func(s *fold.State) *fold.Table[row, row] { return &s.GroupMembers },
+		keyRow: same[row],
+	}
+}
+
 func extensions() entity[fold.Key, fold.Extension] {
 	type row = fold.Extension
 	return entity[fold.Key, row]{

@@ -3,7 +3,9 @@ package projector_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -22,7 +24,7 @@ import (
 func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
 
 // A projector that starts before NATS becomes ready when NATS does, and applies events after NATS has restarted. It uses its own
-// database role.
+// database role. Its console answers all the time.
 func TestRun(t *testing.T) {
 	server := eventstest.NewServer(t)
 	js := eventstest.JetStream(t, server.URL())
@@ -47,7 +49,15 @@ func TestRun(t *testing.T) {
 		t.Helper()
 		eventstest.Eventually(t, fmt.Sprintf("/readyz with status %d", want), func() bool { return readyz(t, admin.Addr().String()) == want })
 	}
+	waitForConsole := func(want string) {
+		t.Helper()
+		eventstest.Eventually(t, fmt.Sprintf("the console with %q", want), func() bool {
+			status, body := get(t, admin.Addr().String(), "/")
+			return status == http.StatusOK && strings.Contains(body, want)
+		})
+	}
 	waitForReadyz(http.StatusServiceUnavailable)
+	waitForConsole("NATS can&#39;t be reached")
 	server.Start()
 	waitForReadyz(http.StatusOK)
 	server.Restart()
@@ -62,6 +72,57 @@ func TestRun(t *testing.T) {
 		return pool.QueryRow(t.Context(), "select name from projection.phone_system where id = $1", id).Scan(&name) == nil
 	})
 	waitForReadyz(http.StatusOK)
+	waitForConsole("Nothing needs attention")
+	waitForConsole("projector@")
+	if status, body := get(t, admin.Addr().String(), "/status.json"); status != http.StatusOK || !strings.Contains(body, `"stream":"PHONES"`) {
+		t.Errorf("/status.json = %d %s, want 200 and the report", status, body)
+	}
+	database.Cluster().Kill()
+	waitForConsole("PostgreSQL can&#39;t be reached")
+	if err := database.Cluster().Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waitForConsole("Nothing needs attention")
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// With fewer connections than partitions, the partitions wait for each other.
+func TestRun_FewConnections(t *testing.T) {
+	server := eventstest.NewServer(t)
+	js := eventstest.JetStream(t, server.URL())
+	eventstest.CreateStream(t, js, 16)
+	database := schematest.New(t)
+	admin, err := process.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := projector.Config{
+		NATS: connection.NATSConfig{URL: natsURL(t, server.URL()), Log: zerolog.Nop()}, Stream: events.StreamName,
+		Postgres: postgresURL(t, database.RoleURL("callboard_projector")), Connections: 1, Admin: admin, Log: zerolog.Nop(),
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- projector.Run(ctx, c) }()
+	publisher := events.NewPublisher(js, "test")
+	const systems = 64
+	for range systems {
+		if err := publisher.Publish(t.Context(), events.Changed(&events.PhoneSystem{ID: uuid.New(), Version: 1, Name: "A"})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := database.Pool(t)
+	eventstest.Eventually(t, "all events are applied", func() bool {
+		var n int
+		return pool.QueryRow(t.Context(), "select count(*) from projection.phone_system").Scan(&n) == nil && n == systems
+	})
+	var sessions int
+	const count = "select count(*) from pg_stat_activity where application_name like 'projector@%' and datname = current_database()"
+	if err := pool.QueryRow(t.Context(), count).Scan(&sessions); err != nil || sessions != 2 {
+		t.Errorf("sessions = %d, error = %v, want 2: one of the pool, one with the locks", sessions, err)
+	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -69,18 +130,29 @@ func TestRun(t *testing.T) {
 }
 
 // readyz returns the status of /readyz, 0 without a response.
-func readyz(tb testing.TB, address string) int {
+func readyz(tb testing.TB, address string) (status int) {
 	tb.Helper()
-	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+address+"/readyz", nil)
+	status, _ = get(tb, address, "/readyz")
+	return status
+}
+
+// get returns the status and the body of a response, 0 without a response.
+func get(tb testing.TB, address, path string) (status int, body string) {
+	tb.Helper()
+	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+address+path, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	if err != nil {
-		return 0
+		return 0, ""
 	}
-	_ = response.Body.Close()
-	return response.StatusCode
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, ""
+	}
+	return response.StatusCode, string(text)
 }
 
 func natsURL(tb testing.TB, text string) setting.URL {

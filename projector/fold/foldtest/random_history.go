@@ -60,7 +60,7 @@ func (g generator) maybe(base, n int, label string) events.Null[uuid.UUID] {
 
 func (g generator) event() events.Event {
 	var e events.Event
-	switch g.pick(18, "entity") {
+	switch g.pick(19, "entity") {
 	case 0:
 		e = g.phone()
 	case 1:
@@ -79,6 +79,8 @@ func (g generator) event() events.Event {
 		e = g.transcript()
 	case 12, 13, 14:
 		e = g.recording()
+	case 15:
+		e = g.systemGroup()
 	default:
 		e = g.analysis()
 	}
@@ -104,6 +106,15 @@ func (g generator) versioned(e events.Event) events.Event {
 		reflect.ValueOf(e.State).Elem().FieldByName("Version").SetInt(e.Version)
 	}
 	return e
+}
+
+// systemGroup is a group whose list can name a phone system twice.
+func (g generator) systemGroup() events.Event {
+	members := make([]uuid.UUID, g.pick(4, "members"))
+	for i := range members {
+		members[i] = ID(1 + g.pick(3, "member"))
+	}
+	return events.Changed(&events.Group{ID: ID(90 + g.pick(2, "system group")), PhoneSystemIDs: members})
 }
 
 func (g generator) extension() events.Event {

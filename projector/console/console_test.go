@@ -1,0 +1,239 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector/projectortest"
+	"callboard/projector/status"
+	"callboard/schema"
+	"callboard/schema/schematest"
+)
+
+// harness is a console of a real projection, with the rights of a projector.
+type harness struct {
+	*projectortest.Harness
+	console *Console
+	url     string
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	h := &harness{Harness: projectortest.NewHarness(t)}
+	var err error
+	h.console, err = New(Config{Interval: time.Millisecond, Source: status.Source{
+		JetStream: h.JetStream, Stream: events.StreamName, Pool: h.RolePool("callboard_projector", nil), Definition: schema.Definition(),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.url = serveConsole(t, h.console)
+	return h
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// get returns a response. The report that it shows was read for it.
+func (h *harness) get(path string) answer {
+	h.Helper()
+	h.console.cache.mu.Lock()
+	h.console.cache.tried = time.Time{}
+	h.console.cache.mu.Unlock()
+	request, err := http.NewRequestWithContext(h.Context(), http.MethodGet, h.url+path, nil)
+	if err != nil {
+		h.Fatal(err)
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(body)}
+}
+
+func (h *harness) requirePage(wants ...string) {
+	h.Helper()
+	page := h.get("/")
+	if page.status != http.StatusOK {
+		h.Fatalf("status = %d, want 200", page.status)
+	}
+	for _, want := range wants {
+		if !strings.Contains(page.body, want) {
+			h.Errorf("page = %s, want it to contain %q", page.body, want)
+		}
+	}
+}
+
+func (h *harness) waitForPage(want string) {
+	h.Helper()
+	eventstest.Eventually(h.TB, "the page shows "+want, func() bool {
+		return strings.Contains(h.get("/").body, want)
+	})
+}
+
+// The page shows events, dead letters and a rebuild; the JSON is that of the status.
+func TestConsole(t *testing.T) {
+	h := newHarness(t)
+	stop := h.StartProjector()
+	system := h.NewSystemIn(2)
+	h.PublishStates(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
+	h.PublishRaw(events.Subject(system, events.EntityCall), nats.Header{"x-note": {"<b>"}}, hostile)
+	h.WaitUntilCaughtUp()
+	h.requirePage("all current", "1 message could not be applied", "callboard dead-letters retry 1", "&lt;script&gt;document.title=", "x-note: &lt;b&gt;")
+
+	stop()
+	h.Exec(`insert into control.generation (definition, state) values ('x', 'building')`)
+	h.Exec(`
+		insert into control.generation_part (generation, partition, part, sequence, retry_seq, read)
+		select id, 0, part, 9, 0, case when part < 3 then 5 end from control.generation, generate_series(1, 4) part where state = 'building'`)
+	h.waitForPage("4 no owner")
+	h.requirePage("No projector owns a partition", "2 of 4 parts are filled", `value="50"`, "callboard rebuild --abandon")
+
+	statusJSON := h.get("/status.json")
+	report, err := h.console.config.Source.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got status.Report
+	if err := json.Unmarshal([]byte(statusJSON.body), &got); err != nil {
+		t.Fatalf("status.json = %s: %v", statusJSON.body, err)
+	}
+	report.Time = got.Time
+	var want bytes.Buffer
+	encoder := json.NewEncoder(&want)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(report); err != nil {
+		t.Fatal(err)
+	}
+	if statusJSON.status != http.StatusOK || statusJSON.header.Get("Content-Type") != "application/json" || statusJSON.body != want.String() {
+		t.Errorf("status.json = %d %s, want 200 and %s", statusJSON.status, statusJSON.body, &want)
+	}
+}
+
+// While PostgreSQL refuses connections the page shows the last report and says why. It goes on by itself.
+func TestConsole_DatabaseDown(t *testing.T) {
+	h := newHarness(t)
+	h.PublishStates(projectortest.PhoneSystem(h.NewSystemIn(1)))
+	h.requirePage("No projector owns a partition")
+	other := schematest.NewEmpty(t).Pool(t) // a session can't close its own database
+	allow := func(allowed string) {
+		t.Helper()
+		name := projectortest.QueryOne[string](h.Harness, "select current_database()")
+		if _, err := other.Exec(t.Context(), "alter database "+name+" with allow_connections "+allowed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow("false")
+	h.Exec("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and usename = 'callboard_projector'")
+	h.requirePage("PostgreSQL can&#39;t be reached", "The page shows the report of", "No projector owns a partition")
+	if got := h.get("/status.json"); got.status != http.StatusServiceUnavailable || !strings.HasPrefix(got.body, `{"error":"PostgreSQL can't be reached: `) {
+		t.Errorf("status.json = %d %s, want 503 and the error", got.status, got.body)
+	}
+	allow("true")
+	if page := h.get("/").body; strings.Contains(page, "can&#39;t be reached") {
+		t.Errorf("page = %s, want a new report", page)
+	}
+}
+
+func TestConsole_NATSDown(t *testing.T) {
+	h := newHarness(t)
+	h.Server.Stop()
+	h.requirePage("NATS can&#39;t be reached", "No report could be read since this projector started.")
+	h.Server.Start()
+	h.waitForPage("No projector owns a partition")
+}
+
+func TestConsole_NoStream(t *testing.T) {
+	h := newHarness(t)
+	h.console.cache.source.Stream = "OTHER"
+	h.requirePage("stream OTHER", "callboard stream check", "No report could be read")
+}
+
+// Samples are taken without anybody looking, and the history does not grow.
+func TestConsole_Run(t *testing.T) {
+	h := newHarness(t)
+	h.Exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+		values (1, 'PHONES', $1, 0, 1, now(), now() - interval '90 seconds')`, h.StreamCreated())
+	h.console.history = newHistory(20 * time.Minute) // 4 samples
+	stop := h.Run(func(ctx context.Context) error { return h.console.Run(ctx) })
+	eventstest.Eventually(t, "4 samples of partition 1", func() bool {
+		list := h.console.history.samples()
+		if len(list) < 4 {
+			return false
+		}
+		age, ok := list[0].age(1)
+		return ok && age > 89 && len(list) == 4
+	})
+	stop()
+	if h.console.cache.last.report == nil {
+		t.Error("report = nil, want one that was read without a page load")
+	}
+}
+
+// The headers keep the page out of caches, frames and other sites, and allow its own style and script only.
+func TestConsole_Headers(t *testing.T) {
+	t.Parallel()
+	url := serve(t, snapshot{}, func(*history) {})
+	for _, path := range []string{"/", "/status.json"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		policy := response.Header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: policy = %q, want only hashes", path, policy)
+		}
+		for name, want := range map[string]string{
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if got := response.Header.Get(name); got != want {
+				t.Errorf("%s: %s = %q, want %q", path, name, got, want)
+			}
+		}
+	}
+}
+
+// A report is read at most once in a while, however many pages are loaded.
+func TestCache(t *testing.T) {
+	h := newHarness(t)
+	c := &h.console.cache
+	first := c.get(t.Context(), time.Hour)
+	if second := c.get(t.Context(), time.Hour); second.report != first.report {
+		t.Error("the report was read again, want the same one")
+	}
+	c.took, c.tried = time.Hour, time.Now().Add(-maxPause/2)
+	if second := c.get(t.Context(), 0); second.report != first.report {
+		t.Error("the report was read again although it takes long to read, want the same one")
+	}
+	c.tried = time.Now().Add(-maxPause)
+	second := c.get(t.Context(), 0)
+	if second.report == first.report || second.before != first.report {
+		t.Error("the report was not read again, want a new one after the pause")
+	}
+}

@@ -1,0 +1,165 @@
+package console
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"callboard/projector/status"
+)
+
+// notice is something that an operator should look at.
+type notice struct {
+	Critical bool
+	Subject  string
+	Text     []segment
+	Runbook  string // a file in the repository; empty: none
+}
+
+// segment is a part of a text: prose, or a command that stands in it between quotation marks.
+type segment struct {
+	Text    string
+	Command bool
+}
+
+// maxNotices limits the notices, since every partition can have several.
+const maxNotices = 24
+
+func (v *view) addNotices(s snapshot) {
+	if s.failure != nil {
+		v.Notices = append(v.Notices, failureNotices(s)...)
+	}
+	if s.report != nil {
+		v.Notices = append(v.Notices, problemNotices(s.report.Problems())...)
+		v.Notices = append(v.Notices, v.partitionNotices(*s.report)...)
+		v.Notices = append(v.Notices, deadLetterNotices(*s.report)...)
+	}
+	if len(v.Notices) > maxNotices {
+		v.MoreNotices = len(v.Notices) - maxNotices
+		v.Notices = v.Notices[:maxNotices]
+	}
+}
+
+func newNotice(critical bool, subject, text, runbook string) notice {
+	return notice{Critical: critical, Subject: subject, Text: segments(text), Runbook: runbook}
+}
+
+func failureNotices(s snapshot) []notice {
+	var list []notice
+	f := s.failure
+	if f.postgres != nil {
+		list = append(list, newNotice(true, "PostgreSQL", "PostgreSQL can't be reached: "+oneLine(f.postgres)+
+			". No event is applied until it answers; then the projector goes on by itself. "+
+			"Check that the server runs, and CALLBOARD_POSTGRES_URL.", ""))
+	}
+	if f.nats != nil {
+		list = append(list, newNotice(true, "NATS", "NATS can't be reached: "+oneLine(f.nats)+
+			". No event arrives until it answers; then the projector goes on by itself. "+
+			"Check that the server runs, and CALLBOARD_NATS_URL.", ""))
+	}
+	if len(list) == 0 {
+		list = append(list, newNotice(true, "Report", sentence(f.String())+". If the stream or a table is missing, run "+
+			"'callboard stream check' and 'callboard migrate'.", ""))
+	}
+	return list
+}
+
+// problemNotices returns a notice for each problem. Partitions with the same problem share one.
+func problemNotices(problems []string) []notice {
+	ofPartition := regexp.MustCompile(`^partition (\d+)(?: is|:|,) (.*)$`)
+	partitions := make(map[string][]int)
+	var texts []string
+	for _, problem := range problems {
+		text, number := problem, -1
+		if match := ofPartition.FindStringSubmatch(problem); match != nil {
+			text = match[2]
+			number, _ = strconv.Atoi(match[1]) // digits
+		}
+		if _, known := partitions[text]; !known {
+			texts = append(texts, text)
+		}
+		partitions[text] = append(partitions[text], number)
+	}
+	list := make([]notice, len(texts))
+	for i, text := range texts {
+		runbook := ""
+		if strings.HasPrefix(text, "stopped: ") {
+			runbook = "deploy/runbooks/stopped-partition.md"
+		}
+		list[i] = newNotice(true, subjectOf(partitions[text]), sentence(text)+".", runbook)
+	}
+	return list
+}
+
+func (v *view) partitionNotices(r status.Report) []notice {
+	var list []notice
+	unowned, behind := v.inState(noOwner), v.inState(isBehind)
+	if len(unowned) > 0 {
+		text := fmt.Sprintf("No projector owns %s: start one with 'CALLBOARD_PARTITIONS=%s projector'.",
+			pronoun(len(unowned)), numberList(unowned, ","))
+		if len(unowned) == len(r.Partitions) {
+			text = "No projector owns a partition: start one with 'projector'."
+		}
+		list = append(list, newNotice(true, subjectOf(unowned), text, ""))
+	}
+	if len(behind) > 0 {
+		list = append(list, newNotice(false, subjectOf(behind), fmt.Sprintf(
+			"The watermark is more than %s behind. 'callboard status --watch' shows the rate, and when the lag will be applied.",
+			span(behindAfter.Seconds())), ""))
+	}
+	return list
+}
+
+func deadLetterNotices(r status.Report) []notice {
+	if r.DeadLetters == 0 {
+		return nil
+	}
+	text := plural(r.DeadLetters, "message", "messages") + " could not be applied. The list below says why, and what helps."
+	return []notice{newNotice(false, "Dead letters", text, "deploy/runbooks/dead-letters.md")}
+}
+
+func pronoun(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
+}
+
+// subjectOf names partitions; -1 stands for the projection as a whole.
+func subjectOf(partitions []int) string {
+	switch {
+	case slices.Contains(partitions, -1):
+		return "Projection"
+	case len(partitions) == 1:
+		return fmt.Sprintf("Partition %d", partitions[0])
+	}
+	return "Partitions " + numberList(partitions, ", ")
+}
+
+// sentence begins a text with a capital letter, unless it is a name in capitals.
+func sentence(text string) string {
+	if text == "" || text[0] < 'a' || text[0] > 'z' {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// segments finds the commands in a text: they stand between single quotation marks.
+func segments(text string) []segment {
+	command := regexp.MustCompile(`'((?:callboard |nats |projector|CALLBOARD_)[^']*)'`)
+	var list []segment
+	end := 0
+	for _, match := range command.FindAllStringSubmatchIndex(text, -1) {
+		if match[0] > end {
+			list = append(list, segment{Text: text[end:match[0]]})
+		}
+		list = append(list, segment{text[match[2]:match[3]], true})
+		end = match[1]
+	}
+	if end < len(text) {
+		list = append(list, segment{Text: text[end:]})
+	}
+	return list
+}

@@ -1,0 +1,58 @@
+package console
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+)
+
+//go:embed page
+var files embed.FS
+
+// assets are what the page contains beside its content.
+type assets struct {
+	Style  template.CSS
+	Script template.JS
+	Icon   template.URL
+	policy string // the Content-Security-Policy, which allows this style and this script only
+}
+
+func loadAssets() (assets, error) {
+	read := map[string]string{"page.css": "", "page.js": "", "icon.svg": ""}
+	for name := range read {
+		text, err := files.ReadFile("page/" + name)
+		if err != nil {
+			return assets{}, err
+		}
+		read[name] = string(text)
+	}
+	style, script := read["page.css"], read["page.js"]
+	return assets{
+		Style:  template.CSS(style),                                                                                      //nolint:gosec // this package's file
+		Script: template.JS(script),                                                                                      //nolint:gosec // this package's file
+		Icon:   template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(read["icon.svg"]))), //nolint:gosec // this package's file
+		policy: "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) + "'; img-src data:; " +
+			"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+	}, nil
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func parsePage() (*template.Template, error) {
+	return template.New("index.html").Funcs(template.FuncMap{
+		"number64": number[int64],
+		"sequence": number[uint64],
+		"percent":  percent,
+	}).ParseFS(files, "page/index.html")
+}
+
+func percent(done, all int64) int64 {
+	if all <= 0 {
+		return 0
+	}
+	return 100 * done / all
+}

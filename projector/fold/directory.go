@@ -1,0 +1,33 @@
+package fold
+
+import "callboard/events"
+
+// displayed is what rows of other tables show of a row of the directory: a name and a number, or a label and a score. The zero value is
+// a row that does not exist, or one of another table.
+type displayed struct {
+	exists       bool
+	name, number string
+	score        events.Null[float64]
+}
+
+func (r Extension) displayed() displayed {
+	return displayed{exists: true, name: r.Name, number: r.Number}
+}
+
+func (r CallGroup) displayed() displayed {
+	return displayed{exists: true, name: r.Name, number: r.Number}
+}
+
+func (r Representative) displayed() displayed { return displayed{exists: true, name: r.Name} }
+
+func (r Classification) displayed() displayed {
+	return displayed{exists: true, name: r.Label, score: r.Score}
+}
+
+func (r PhoneSystem) displayed() displayed { return displayed{} }
+func (r Group) displayed() displayed       { return displayed{} }
+func (r Phone) displayed() displayed       { return displayed{} }
+func (r PhoneNumber) displayed() displayed { return displayed{} }
+func (r AgentConfig) displayed() displayed { return displayed{} }
+func (r CallMenu) displayed() displayed    { return displayed{} }
+func (r Voicemail) displayed() displayed   { return displayed{} }

@@ -1,0 +1,43 @@
+package fold
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// A row of the directory compares every field that other resources show. A new field is displayed, or is named here.
+func TestDisplayed_HasEveryField(t *testing.T) {
+	hidden := []string{
+		"Key", "ClassificationKey", // identities: with another one it is another row
+		"Version", "Status", "CreatedAt", "UpdatedAt", "AssignedPhones", "Members", "RingPattern", "UnansweredAction", "VoicemailGreeting",
+	}
+	checkDisplayed[Extension](t, hidden)
+	checkDisplayed[CallGroup](t, hidden)
+	checkDisplayed[Representative](t, hidden)
+	checkDisplayed[Classification](t, hidden)
+}
+
+func checkDisplayed[R interface{ displayed() displayed }](t *testing.T, hidden []string) {
+	t.Helper()
+	var row R
+	for field := range reflect.TypeFor[R]().Fields() {
+		changed := row
+		value := reflect.ValueOf(&changed).Elem().FieldByIndex(field.Index)
+		switch value.Kind() {
+		case reflect.String:
+			value.SetString("x")
+		case reflect.Int64:
+			value.SetInt(1)
+		case reflect.Struct:
+			if valid := value.FieldByName("Valid"); valid.IsValid() {
+				valid.SetBool(true)
+			}
+		default:
+			t.Fatalf("%T.%s is of a kind that this test does not change", row, field.Name)
+		}
+		if got, want := changed.displayed() != row.displayed(), !slices.Contains(hidden, field.Name); got != want {
+			t.Errorf("%T.%s: displayed = %v, want %v", row, field.Name, got, want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package fold
+
+import (
+	"strings"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+)
+
+// foldGroup applies an event of a group. Members that stay are not written.
+func (s *State) foldGroup(e events.Event) Outcome {
+	key := keyOf(e)
+	before, _ := s.Groups.Get(key)
+	outcome := replaceRow(s, &s.Groups, key, e, group)
+	after, _ := s.Groups.Get(key)
+	for _, member := range before.membersWithout(after) {
+		s.GroupMembers.Delete(member)
+	}
+	for _, member := range after.membersWithout(before) {
+		s.GroupMembers.Put(member, member)
+	}
+	return outcome
+}
+
+// membersWithout returns the members that another row of the group does not have.
+func (r Group) membersWithout(other Group) []GroupMember {
+	if r.PhoneSystemIDs == other.PhoneSystemIDs {
+		return nil
+	}
+	others := make(map[string]bool)
+	for text := range strings.SplitSeq(other.PhoneSystemIDs, ",") {
+		others[text] = true
+	}
+	var members []GroupMember
+	for text := range strings.SplitSeq(r.PhoneSystemIDs, ",") {
+		if id, err := uuid.Parse(text); err == nil && !others[text] { // the text of no members is empty
+			members = append(members, GroupMember{System: id, Group: r.ID})
+		}
+	}
+	return members
+}

@@ -1,0 +1,58 @@
+package ingest
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// maxLinks is how many messages a commit's span is linked to. It is below the limit of the SDK, which drops the rest.
+const maxLinks = 64
+
+// startSpan starts the span of a commit. It is not a part of the trace of any message, since a commit has many: it is linked to them. end
+// must be called with the commit's error, which the span does not show, because errors of PostgreSQL quote values.
+func (a *Applier) startSpan(ctx context.Context, items []Item) (_ context.Context, end func(error)) {
+	if a.Tracer == nil {
+		return ctx, func(error) {}
+	}
+	ctx, span := a.Tracer.Start(ctx, "commit", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.Int("callboard.partition", int(a.Position.Partition)))
+		describe(span, items)
+	}
+	return ctx, func(err error) {
+		if err != nil {
+			span.SetStatus(codes.Error, "not committed")
+		}
+		span.End()
+	}
+}
+
+// describe sets the attributes of the messages, and links the span to those that were published under a sampled span.
+func describe(span trace.Span, items []Item) {
+	messages, links := 0, 0
+	var first, last uint64
+	for _, it := range items {
+		if it.retrySeq != 0 {
+			continue // it counts with the commit of its place in the stream
+		}
+		if messages++; messages == 1 {
+			first = it.Sequence
+		}
+		last = it.Sequence
+		if links == maxLinks {
+			continue
+		}
+		if published := it.SpanContext(); published.IsSampled() {
+			span.AddLink(trace.Link{SpanContext: published, Attributes: []attribute.KeyValue{attribute.Int64("callboard.sequence", int64(it.Sequence))}})
+			links++
+		}
+	}
+	span.SetAttributes(
+		attribute.Int("callboard.messages", messages),
+		attribute.Int64("callboard.first_sequence", int64(first)),
+		attribute.Int64("callboard.last_sequence", int64(last)),
+	)
+}

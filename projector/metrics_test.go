@@ -1,0 +1,102 @@
+package projector_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector"
+	"callboard/projector/projectortest"
+)
+
+// exportTo makes a projector register its metrics there.
+func exportTo(registry *prometheus.Registry) func(*projector.Config) {
+	return func(c *projector.Config) { c.Metrics = registry }
+}
+
+// sums adds up the values of each metric over its labels. Metrics without values are missing.
+func sums(tb testing.TB, registry *prometheus.Registry) map[string]float64 {
+	tb.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sums := make(map[string]float64)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			sums[family.GetName()] += m.GetGauge().GetValue()
+		}
+	}
+	return sums
+}
+
+// waitForSum waits until the values of a metric add up to a number. want -1 stands for no values.
+func waitForSum(tb testing.TB, registry *prometheus.Registry, name string, want float64) {
+	tb.Helper()
+	eventstest.Eventually(tb, fmt.Sprintf("%s = %v", name, want), func() bool {
+		got, found := sums(tb, registry)[name]
+		return got == want && found || want < 0 && !found
+	})
+}
+
+func TestMetrics_Pending(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	registry := prometheus.NewRegistry()
+	h.StartProjector(exportTo(registry))
+	system := uuid.New()
+	h.publishCall(system)
+	waitForSum(t, registry, "callboard_projector_pending", 0)
+	locked, err := h.Database.Pool(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locked.Exec(t.Context(), "lock table projection.call_log in exclusive mode"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		h.PublishStates(projectortest.Call(system, uuid.New()))
+	}
+	waitForSum(t, registry, "callboard_projector_pending", 3)
+	if err := locked.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waitForSum(t, registry, "callboard_projector_pending", 0)
+}
+
+func TestMetrics_Database(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	registry := prometheus.NewRegistry()
+	h.StartProjector(exportTo(registry))
+	waitForSum(t, registry, "callboard_projector_dead_letters_open", 0)
+	h.PublishRaw(events.Subject(uuid.New(), events.EntityCall), nats.Header{}, "not an event")
+	waitForSum(t, registry, "callboard_projector_dead_letters_open", 1)
+	h.Exec("update control.dead_letter set resolution = 'dropped'")
+	waitForSum(t, registry, "callboard_projector_dead_letters_open", 0)
+	waitForSum(t, registry, "callboard_generation", float64(h.QueryInt("select id from control.generation where state = 'live'")))
+	waitForSum(t, registry, "callboard_projector_stream_first_sequence", 1)
+}
+
+// A projector that stands by says that it owns nothing, and tells nothing about partitions.
+func TestMetrics_Standby(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	owner, standby := prometheus.NewRegistry(), prometheus.NewRegistry()
+	stop := h.StartProjector(exportTo(owner))
+	waitForSum(t, owner, "callboard_projector_owned", projectortest.Partitions)
+	h.StartProjector(exportTo(standby))
+	waitForSum(t, standby, "callboard_projector_owned", 0)
+	waitForSum(t, standby, "callboard_projector_position", -1)
+	stop()
+	waitForSum(t, standby, "callboard_projector_owned", projectortest.Partitions)
+	waitForSum(t, owner, "callboard_projector_owned", 0)
+	for _, name := range []string{"position", "pending", "watermark_seconds"} {
+		waitForSum(t, owner, "callboard_projector_"+name, -1)
+	}
+}
