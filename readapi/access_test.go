@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/crc32"
 	"math/big"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/schema/schematest"
 )
@@ -246,7 +248,7 @@ func TestPhoneSystems_Coverage(t *testing.T) {
 	h.expectCovered(keys, all, map[string][]uuid.UUID{
 		"system": {a}, "group": {a, c, d}, "organization": {b, a}, "one scope": {a},
 	})
-	h.exec("update projection.phone_system_group set phone_system_ids = $2 where id = $1", group, []uuid.UUID{b})
+	h.setMembers(group, b)
 	h.attach(c, organization)
 	h.exec("delete from projection.phone_system where id = $1", a)
 	h.expectCovered(keys, all, map[string][]uuid.UUID{"group": {b}, "organization": {b, c}})
@@ -288,4 +290,27 @@ func TestPhoneSystems_ReadFromThePrimary(t *testing.T) {
 	if got := h.get("/customer/phone-systems", withKey(key)).Body.String(); got != want {
 		t.Errorf("body = %s, want %s", got, want)
 	}
+}
+
+// A network that sends too many unknown keys is told to wait, and its valid keys are answered.
+func TestAccess_UnknownKeysThrottled(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	key := h.key(h.system("one"))
+	const path = "/customer/phone-systems"
+	h.expectCode("valid key", h.get(path, withKey(key)), "")
+	unknown := func() *httptest.ResponseRecorder { return h.get(path, with("X-API-Key", access.NewKey().Reveal())) }
+	h.expectCode("unknown key", unknown(), unauthenticated)
+	var w *httptest.ResponseRecorder
+	eventstest.Eventually(t, "a throttled key", func() bool {
+		for range 200 {
+			if w = unknown(); w.Code != http.StatusUnauthorized {
+				return true
+			}
+		}
+		return false
+	})
+	h.expectCode("throttled key", w, serviceUnavailable)
+	h.expectHeaders("throttled key", w, map[string]string{"Retry-After": "1"})
+	h.expectCode("valid key of the network", h.get(path, withKey(key)), "")
 }

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"callboard/readapi/access"
 	"callboard/readapi/limit"
 )
@@ -33,9 +31,7 @@ func (s *service) admit(
 	auth, err := s.authorizer.Authorize(ctx, access.Attempt{
 		Credential: access.CredentialOf(r.Header), Client: x.client, System: ids.system,
 	})
-	if full := s.reserveEntry(x, auth, err); full != nil {
-		return nil, full
-	}
+	x.identify(auth, err)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +41,11 @@ func (s *service) admit(
 	if !o.allowedFor(auth) {
 		return nil, &problem{code: insufficientScope}
 	}
+	if err := s.reserveEntry(x); err != nil {
+		return nil, err
+	}
 	if err := s.takePermit(ctx, x, o, auth); err != nil {
+		s.releaseEntry(x)
 		return nil, err
 	}
 	if _, scoped := variables[systemVariable]; scoped && !auth.Covered {
@@ -60,23 +60,28 @@ func (s *service) admit(
 	}, nil
 }
 
-// reserveEntry reserves an audit entry for a request that was made with a key's secret, whether the key is valid or not. While
-// the audit queue is full, such a request is refused, so that no request goes unrecorded.
-func (s *service) reserveEntry(x *exchange, auth access.Authorization, err error) error {
-	held := err == nil
+// identify notes whose key a request has. The audit has every request that was made with a key's secret, whether the key is valid or not.
+func (x *exchange) identify(auth access.Authorization, err error) {
+	x.keyID, x.lineage, x.audited = auth.KeyID, auth.Lineage, err == nil
 	var denied *access.DeniedError
 	if errors.As(err, &denied) {
-		auth.KeyID, held = denied.KeyID, denied.Authenticated
+		x.keyID, x.lineage, x.audited = denied.KeyID, denied.Lineage, denied.Authenticated
 	}
-	x.keyID = auth.KeyID
-	if !held || x.keyID == uuid.Nil {
-		return nil
-	}
-	if err := s.auditQueue.Reserve(); err != nil {
+}
+
+// reserveEntry reserves an audit entry for a request that may get a permit. While the lineage's share of the audit queue is full, such a
+// request is refused, so that no request goes unrecorded. Requests without a permit are counted, which needs no room.
+func (s *service) reserveEntry(x *exchange) error {
+	if err := s.auditQueue.Reserve(x.lineage); err != nil {
 		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: err}
 	}
 	x.reserved = true
 	return nil
+}
+
+func (s *service) releaseEntry(x *exchange) {
+	s.auditQueue.Release(x.lineage)
+	x.reserved = false
 }
 
 // takePermit takes a permit from the key's quota.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"callboard/readapi/encode"
 	"callboard/readapi/query"
 	"callboard/readapi/query/querytest"
 )
@@ -53,7 +54,7 @@ func BenchmarkListCallLogs(b *testing.B) {
 	})
 }
 
-// BenchmarkListCallLogs_Query reads the same page without HTTP, key and JSON.
+// BenchmarkListCallLogs_Query reads the same page without HTTP and key.
 func BenchmarkListCallLogs_Query(b *testing.B) {
 	h, system := benchmarkHarness(b)
 	list := query.New(h.config.Primary).CallLogs()
@@ -61,11 +62,10 @@ func BenchmarkListCallLogs_Query(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
-		row := newRow(&request{}, callLog())
+		rows := encode.NewRows(encode.NewTable(callLog()...), system, nil)
 		for pb.Next() {
-			count := 0
-			if _, err := list.Page(context.Background(), f, row.targets, func() { count++ }); err != nil || count != 100 {
-				b.Fatal(count, err)
+			if _, err := list.Page(context.Background(), f, rows); err != nil || rows.Count != 100 {
+				b.Fatal(rows.Count, err)
 			}
 		}
 	})
@@ -94,25 +94,6 @@ func BenchmarkListCallLogs_SQL(b *testing.B) {
 			}
 		}
 	})
-}
-
-// BenchmarkRow encodes 100 calls.
-func BenchmarkRow(b *testing.B) {
-	h, system := benchmarkHarness(b)
-	row := newRow(&request{}, callLog())
-	f := query.Filter{System: system, Window: query.Always(), Limit: 1}
-	if _, err := query.New(h.config.Primary).CallLogs().Page(context.Background(), f, row.targets, func() {}); err != nil {
-		b.Fatal(err)
-	}
-	var body []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		body = body[:0]
-		for range 100 {
-			body = row.append(body)
-		}
-	}
-	b.SetBytes(int64(len(body)))
 }
 
 // BenchmarkDeepPage reads the first and the last page of short and long lists over two years, without key and HTTP. The four of a

@@ -1,35 +1,38 @@
 package readapi
 
-import "callboard/readapi/query"
+import (
+	"callboard/readapi/encode"
+	"callboard/readapi/query"
+)
 
-func callLog() []field {
-	return []field{
-		{"id", identifier},
-		{"phoneSystemId", identifier},
-		{"callSid", text},
-		{"parentCallSid", text},
-		{"direction", text},
-		{"status", text},
-		{"outcome", text},
-		{"from", text},
-		{"fromName", text},
-		{"to", text},
-		{"createdAt", dateTime},
-		{"startTime", dateTime},
-		{"endTime", dateTime},
-		{"duration", integer},
-		{"recordingSid", text},
-		{"recordingDuration", integer},
+func callLog() []encode.Member {
+	return []encode.Member{
+		encode.Identifier("id"),
+		encode.Identifier("phoneSystemId"),
+		encode.Text("callSid"),
+		encode.Text("parentCallSid"),
+		encode.Text("direction"),
+		encode.Text("status"),
+		encode.Text("outcome"),
+		encode.Text("from"),
+		encode.Text("fromName"),
+		encode.Text("to"),
+		encode.Instant("createdAt"),
+		encode.Instant("startTime"),
+		encode.Instant("endTime"),
+		encode.Integer("duration"),
+		encode.Text("recordingSid"),
+		encode.Integer("recordingDuration"),
 	}
 }
 
-func callLogDetail() []field { return append(callLog(), transcription()...) }
+func callLogDetail() []encode.Member { return append(callLog(), transcription()...) }
 
 // transcription is what the details of calls and of voicemails add to their rows.
-func transcription() []field {
-	return []field{
-		{"transcribedText", text},
-		{"transcriptionStatus", text},
+func transcription() []encode.Member {
+	return []encode.Member{
+		encode.Text("transcribedText"),
+		encode.Text("transcriptionStatus"),
 	}
 }
 
@@ -38,17 +41,17 @@ func callLogFilters() []filter {
 }
 
 // callAnalysis is the list's row and the detail.
-func callAnalysis() []field {
-	return []field{
-		{"id", identifier},
-		{"phoneSystemId", identifier},
-		{"callSid", text},
-		{"callLogId", identifier},
-		{"status", text},
-		{"overallScore", integer},
-		{"analyzedAt", dateTime},
-		{"coachingTips", storedJSON},
-		{"createdAt", dateTime},
+func callAnalysis() []encode.Member {
+	return []encode.Member{
+		encode.Identifier("id"),
+		encode.Identifier("phoneSystemId"),
+		encode.Text("callSid"),
+		encode.Identifier("callLogId"),
+		encode.Text("status"),
+		encode.Integer("overallScore"),
+		encode.Instant("analyzedAt"),
+		encode.JSON("coachingTips"),
+		encode.Instant("createdAt"),
 	}
 }
 
@@ -59,21 +62,21 @@ func callAnalysisFilters() []filter {
 	}
 }
 
-func voicemail() []field {
-	return []field{
-		{"id", identifier},
-		{"phoneSystemId", identifier},
-		{"callSid", text},
-		{"from", text},
-		{"fromName", text},
-		{"duration", integer},
-		{"extensionId", identifier},
-		{"callGroupId", identifier},
-		{"listened", boolean},
-		{"archived", boolean},
-		{"recordingSid", text},
-		{"createdAt", dateTime},
+func voicemail() []encode.Member {
+	return []encode.Member{
+		encode.Identifier("id"),
+		encode.Identifier("phoneSystemId"),
+		encode.Text("callSid"),
+		encode.Text("from"),
+		encode.Text("fromName"),
+		encode.Integer("duration"),
+		encode.Identifier("extensionId"),
+		encode.Identifier("callGroupId"),
+		encode.Boolean("listened"),
+		encode.Boolean("archived"),
+		encode.Text("recordingSid"),
+		encode.Instant("createdAt"),
 	}
 }
 
-func voicemailDetail() []field { return append(voicemail(), transcription()...) }
+func voicemailDetail() []encode.Member { return append(voicemail(), transcription()...) }

@@ -55,6 +55,9 @@ type Config struct {
 	// Timeout is the longest duration of a request. Zero means 5 seconds.
 	Timeout time.Duration
 
+	// Positions makes the spans of requests name the partition and the position that they read.
+	Positions bool
+
 	// Log receives one line per request.
 	Log zerolog.Logger
 
@@ -119,6 +122,9 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		return nil, err
 	}
 	projection := query.New(c.Projection)
+	if c.Positions {
+		projection = query.NewWithPositions(c.Projection)
+	}
 	reports, err := newReports(projection, c)
 	if err != nil {
 		return nil, err

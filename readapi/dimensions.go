@@ -3,11 +3,10 @@ package readapi
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"callboard/readapi/encode"
 	"callboard/readapi/query"
 )
 
@@ -26,14 +25,14 @@ func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error 
 		return err
 	}
 	b := append(out.body, `{"generatedAt":"`...)
-	b = appendTime(b, found.GeneratedAt)
+	b = encode.Time(b, found.GeneratedAt)
 	out.etagSkip = len(b)
 	b = append(b, '"')
 	for _, f := range dimensionFamilies() {
 		b = f.append(b, found.Rows)
 	}
 	out.body = append(b, '}')
-	out.completeThrough = found.CompleteThrough
+	out.snapshot = found.Snapshot
 	out.hasETag = true
 	return checkReportSize(out)
 }
@@ -85,7 +84,7 @@ func appendNamedDimension(b []byte, d *query.Dimension) []byte {
 
 func appendDimensionName(b []byte, d *query.Dimension) []byte {
 	b = append(b, `{"id":`...)
-	b = appendString(b, d.Key)
+	b = encode.String(b, d.Key)
 	b = append(b, `,"name":`...)
 	return appendNullText(b, d.Name)
 }
@@ -99,9 +98,9 @@ func appendDimensionState(b []byte, d *query.Dimension) []byte {
 
 func appendCodeDimension(b []byte, d *query.Dimension) []byte {
 	b = append(b, `{"code":`...)
-	b = appendString(b, d.Key)
+	b = encode.String(b, d.Key)
 	b = append(b, `,"label":`...)
-	b = appendString(b, label(d.Key, d.Name.String))
+	b = encode.String(b, query.Label(d.Key, d.Name.String))
 	b = append(b, `,"source":`...)
 	b = appendNullText(b, d.Source)
 	b = append(b, `,"status":`...)
@@ -112,25 +111,25 @@ func appendCodeDimension(b []byte, d *query.Dimension) []byte {
 	return append(appendNullTime(b, d.UpdatedAt), '}')
 }
 
-// label is the name of a classification's code. It is the label that the phone system has for it or, if that is blank or missing,
-// made of the words in the code. A code without letters and digits is its own label, quoted if it is blank.
-func label(code, known string) string {
-	switch {
-	case !blank(known):
-		return known
-	case blank(code):
-		return strconv.QuoteToASCII(code)
-	case !strings.ContainsFunc(code, func(r rune) bool { return unicode.In(r, unicode.Letter, unicode.Digit) }):
-		return code
+func appendNullText(b []byte, t pgtype.Text) []byte {
+	if !t.Valid {
+		return append(b, "null"...)
 	}
-	words := strings.Join(strings.FieldsFunc(code, func(r rune) bool {
-		return !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Digit)
-	}), " ")
-	first, size := utf8.DecodeRuneInString(words)
-	return string(unicode.ToUpper(first)) + words[size:]
+	return encode.String(b, t.String)
 }
 
-// blank reports whether a text has no visible character.
-func blank(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+func appendNullFloat(b []byte, n pgtype.Float8) []byte {
+	if !n.Valid {
+		return append(b, "null"...)
+	}
+	return encode.Float(b, n.Float64)
+}
+
+func appendNullTime(b []byte, t pgtype.Timestamptz) []byte {
+	if !t.Valid {
+		return append(b, "null"...)
+	}
+	b = append(b, '"')
+	b = encode.Time(b, t.Time)
+	return append(b, '"')
 }

@@ -46,7 +46,7 @@ func (s *service) serveEndpoint(w http.ResponseWriter, r *http.Request, x *excha
 	if err != nil && served.status == 0 {
 		served.status = s.write(w, r, x, out, err)
 	}
-	s.record(r, x, served.status, err)
+	s.record(r, x, out, served.status, err)
 	abortIfGone(served.status)
 }
 

@@ -27,6 +27,9 @@ func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 // unavailableRetryAfter is sent while the database is unavailable, in seconds.
 const unavailableRetryAfter = 2
 
+// throttledRetryAfter is sent while unknown keys are throttled, in seconds.
+const throttledRetryAfter = 1
+
 // problemOf maps every error to what the client is told.
 func problemOf(err error) *problem {
 	var known *problem
@@ -36,6 +39,8 @@ func problemOf(err error) *problem {
 		return known
 	case errors.As(err, &denied):
 		return &problem{code: denialCode(denied.Code)}
+	case errors.Is(err, access.ErrThrottled):
+		return &problem{code: serviceUnavailable, retryAfter: throttledRetryAfter, cause: err}
 	case errors.Is(err, query.ErrNotFound):
 		return &problem{code: notFound}
 	case unavailable(err):

@@ -19,10 +19,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/query"
+	"callboard/schema/schematest"
 )
 
 // unreachable is the URL of a database that can't be connected to.
@@ -66,9 +68,67 @@ func TestFailure_ClientGone(t *testing.T) {
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
-	defer h.lock("call_log")()
+	unlock := h.lock("call_log")
 	ctx, cancel := context.WithCancel(t.Context())
-	h.expectClientGone(ctx, systemPath(system, "/call-logs"), key, cancel)
+	h.expectClientGone(ctx, systemPath(system, "/call-logs"), key, func() {
+		cancel()
+		unlock()
+	})
+}
+
+// Clients that leave while their statements run, or while they wait for a connection, cost no connection: neither light statements, which
+// are finished, nor long ones, which are cancelled.
+func TestFailure_ClientsGoneKeepConnections(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, func(c *Config) {
+		config := c.Primary.Config()
+		c.Projection = openPoolWith(t, config)
+	})
+	system := h.system("one")
+	key := h.key(system)
+	pools := []*pgxpool.Pool{h.config.Primary, h.config.Projection}
+	for _, pool := range pools {
+		schematest.OpenAll(t, pool)
+	}
+	opened := func() (n int64) {
+		for _, pool := range pools {
+			n += pool.Stat().NewConnsCount()
+		}
+		return n
+	}
+	before, connections := opened(), h.config.Projection.Stat().MaxConns()
+	for path, requests := range map[string]int{
+		systemPath(system, "/call-logs"):                                    500,
+		systemPath(system, "/call-log-reports/dimensions"):                  20,
+		reportPath(system, reportQuery("includeTranscripts", "true")):       20,
+		reportPath(system, reportQuery("limit", "1", "dateTo", windowFrom)): 100,
+	} {
+		unlock := h.lock("call_log", "reference_count")
+		ctx, cancel := context.WithCancel(t.Context())
+		var served sync.WaitGroup
+		for range requests {
+			served.Go(func() {
+				q := httptest.NewRequestWithContext(ctx, http.MethodGet, baseURL+path, nil)
+				withKey(key)(q.Header)
+				defer func() {
+					if value := recover(); value != http.ErrAbortHandler { //nolint:errorlint // the handler panics with this value
+						t.Errorf("%s: panic value = %v, want %v", path, value, http.ErrAbortHandler)
+					}
+				}()
+				h.handler.ServeHTTP(httptest.NewRecorder(), q)
+			})
+		}
+		eventstest.Eventually(t, "a statement on each connection", func() bool {
+			return h.config.Projection.Stat().AcquiredConns() == connections
+		})
+		cancel()
+		unlock()
+		served.Wait()
+		h.expectCode("after it: "+path, h.get(path, withKey(key)), "")
+	}
+	if got := opened(); got != before {
+		t.Errorf("connections opened = %d, want none beyond %d", got, before)
+	}
 }
 
 // expectClientGone serves a request that fails because its context ends, and checks that it is logged as 499 and not answered.
@@ -100,7 +160,11 @@ func TestFailure_ClientHalfClosed(t *testing.T) {
 	system := h.system("one")
 	key := h.key(system)
 	unlock := h.lock("call_log")
-	server := httptest.NewServer(h.handler)
+	gone := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		context.AfterFunc(r.Context(), func() { close(gone) })
+		h.handler.ServeHTTP(w, r)
+	}))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String()) //nolint:noctx // closed by the test
 	if err != nil {
@@ -111,8 +175,9 @@ func TestFailure_ClientHalfClosed(t *testing.T) {
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	sent, err := io.ReadAll(conn)
+	<-gone
 	unlock()
+	sent, err := io.ReadAll(conn)
 	if len(sent) > 0 {
 		t.Errorf("response = %q, %v, want none", sent, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"callboard/cmd/connection"
 	auditstream "callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
@@ -67,7 +69,8 @@ func newHarness(tb testing.TB, options ...func(*Config)) *harness {
 	h.registry = access.NewRegistry(openPool(tb, database.RoleURL("callboard_operator")), pepper)
 	js := newJetStream(tb)
 	h.config = Config{
-		Primary:    openPool(tb, database.RoleURL("callboard_reader")),
+		Positions:  true,
+		Primary:    openReader(tb, database),
 		Peppers:    []access.Pepper{pepper},
 		Limiter:    newLimiter(tb, js, unlimited),
 		AuditQueue: newAuditQueue(tb, js, 0),
@@ -109,7 +112,7 @@ func newJetStream(tb testing.TB) jetstream.JetStream {
 func newLimiter(tb testing.TB, js jetstream.JetStream, perMinute int) *limit.Limiter {
 	tb.Helper()
 	l, err := limit.New(limit.Config{
-		JetStream: js, Report: perMinute, Standard: perMinute, Premium: perMinute, DecisionTimeout: time.Minute, Log: zerolog.Nop(),
+		JetStream: js, Report: perMinute, Standard: perMinute, Premium: perMinute, Patience: time.Minute, Log: zerolog.Nop(),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -156,6 +159,18 @@ func openPool(tb testing.TB, url string) *pgxpool.Pool {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return openPoolWith(tb, config)
+}
+
+// openReader opens a pool with the role and the settings of a reader.
+func openReader(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
+	tb.Helper()
+	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_reader"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	maps.Copy(config.ConnConfig.RuntimeParams, connection.ReaderSettings(nil))
+	connection.CancelStatements(&config.ConnConfig.Config)
 	return openPoolWith(tb, config)
 }
 
@@ -392,8 +407,17 @@ func (f *fixture) attach(system, organization uuid.UUID) {
 func (f *fixture) group(members ...uuid.UUID) uuid.UUID {
 	f.Helper()
 	id := uuid.New()
-	f.exec("insert into projection.phone_system_group (id, version, name, phone_system_ids) values ($1, 1, 'group', $2)", id, members)
+	f.exec("insert into projection.phone_system_group (id, version, name, phone_system_ids) values ($1, 1, 'group', '{}')", id)
+	f.setMembers(id, members...)
 	return id
+}
+
+// setMembers replaces a group's members.
+func (f *fixture) setMembers(group uuid.UUID, members ...uuid.UUID) {
+	f.Helper()
+	f.exec("update projection.phone_system_group set phone_system_ids = $2 where id = $1", group, members)
+	f.exec("delete from projection.phone_system_group_member where group_id = $1", group)
+	f.exec("insert into projection.phone_system_group_member (group_id, system_id) select $1, unnest($2::uuid[])", group, members)
 }
 
 func (f *fixture) extension(system uuid.UUID) uuid.UUID {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"callboard/readapi/encode"
 	"callboard/readapi/query"
 )
 
@@ -47,11 +48,12 @@ type filter struct {
 }
 
 // topologyList answers with a page of the phone system's topology, newest first.
-func topologyList(list *query.List, fields []field, filters []filter) handler {
+func topologyList(list *query.List, members []encode.Member, filters []filter) handler {
+	row := encode.NewTable(members...)
 	return func(ctx context.Context, q *request, out *reply) error {
 		page := q.parameters.page()
 		f := q.filter(page, query.Always(), filters)
-		found, err := q.list(ctx, out, list, fields, page, f)
+		found, err := q.list(ctx, out, list, row, page, f)
 		if err != nil {
 			return err
 		}
@@ -65,16 +67,17 @@ func topologyList(list *query.List, fields []field, filters []filter) handler {
 
 // datedList answers with a page of dated rows, newest first. The link to the next page sets dateTo to the newest row's date if
 // the request has none, so that new rows don't move the later pages. A row that is added with an earlier date still moves them.
-func datedList(list *query.List, fields []field, filters []filter) handler {
+func datedList(list *query.List, members []encode.Member, filters []filter) handler {
+	row := encode.NewTable(members...)
 	return func(ctx context.Context, q *request, out *reply) error {
 		page := q.parameters.page()
 		f := q.filter(page, q.parameters.window(), filters)
-		found, err := q.list(ctx, out, list, fields, page, f)
+		found, err := q.list(ctx, out, list, row, page, f)
 		if err != nil {
 			return err
 		}
 		if page.number < page.count(found.Total) {
-			out.next = q.next(page, parameter{name: "dateTo", value: string(appendTime(nil, found.Newest))})
+			out.next = q.next(page, parameter{name: "dateTo", value: string(encode.Time(nil, found.Newest))})
 		}
 		return nil
 	}
@@ -93,19 +96,15 @@ func (q *request) filter(g page, w query.Window, filters []filter) query.Filter 
 
 // list fills the reply with a page.
 func (q *request) list(
-	ctx context.Context, out *reply, list *query.List, fields []field, g page, f query.Filter,
+	ctx context.Context, out *reply, list *query.List, row *encode.Table, g page, f query.Filter,
 ) (query.Page, error) {
 	if err := q.parameters.err(); err != nil {
 		return query.Page{}, err
 	}
-	row, count := newRow(q, fields), 0
-	out.body = append(out.body, `{"data":[`...)
-	found, err := list.Page(ctx, f, row.targets, func() {
-		out.body = row.append(append(out.body, separator(count, "")...))
-		count++
-	})
-	out.body = g.append(append(out.body, ']'), found.Total)
-	out.completeThrough = found.CompleteThrough
+	rows := encode.NewRows(row, q.system, append(out.body, `{"data":[`...))
+	found, err := list.Page(ctx, f, rows)
+	out.body = g.append(append(rows.Body, ']'), found.Total)
+	out.snapshot = found.Snapshot
 	return found, err
 }
 
@@ -120,18 +119,19 @@ func (q *request) next(g page, defaults ...parameter) string {
 }
 
 // detail answers with one row.
-func detail(one *query.Detail, fields []field) handler {
+func detail(one *query.Detail, members []encode.Member) handler {
+	row := encode.NewTable(members...)
 	return func(ctx context.Context, q *request, out *reply) error {
 		if err := q.parameters.err(); err != nil {
 			return err
 		}
-		row := newRow(q, fields)
+		rows := encode.NewRows(row, q.system, out.body)
 		var err error
 		key := query.Key{System: q.system, ID: q.id, Narrowing: q.narrowing}
-		if out.completeThrough, err = one.Find(ctx, key, row.targets); err != nil {
+		if out.snapshot, err = one.Find(ctx, key, rows); err != nil {
 			return err
 		}
-		out.body = row.append(out.body)
+		out.body = rows.Body
 		out.hasETag = true
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"callboard/readapi/access"
+	"callboard/readapi/encode"
 	"callboard/readapi/query"
 )
 
@@ -21,9 +22,9 @@ func phoneSystems(p *query.Projection) handler {
 		for i, s := range systems {
 			b = append(b, separator(i, "")...)
 			b = append(b, `{"id":`...)
-			b = appendUUID(b, s.ID)
+			b = encode.UUID(b, s.ID)
 			b = append(b, `,"name":`...)
-			b = appendString(b, s.Name)
+			b = encode.String(b, s.Name)
 			b = append(b, '}')
 		}
 		out.body = append(b, `]}`...)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"callboard/readapi/encode"
 )
 
 // problem is an error that is answered with an RFC 9457 problem document. The code decides its texts.
@@ -135,17 +137,17 @@ func (p *problem) Unwrap() error { return p.cause }
 func (p *problem) append(b []byte, correlationID string) []byte {
 	i := p.code.info()
 	b = append(b, `{"type":`...)
-	b = appendString(b, p.code.problemType())
+	b = encode.String(b, p.code.problemType())
 	b = append(b, `,"title":`...)
-	b = appendString(b, i.title)
+	b = encode.String(b, i.title)
 	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(i.status), 10)
 	b = append(b, `,"code":`...)
-	b = appendString(b, string(p.code))
+	b = encode.String(b, string(p.code))
 	b = append(b, `,"detail":`...)
-	b = appendString(b, i.detail)
+	b = encode.String(b, i.detail)
 	b = append(b, `,"correlationId":`...)
-	b = appendString(b, correlationID)
+	b = encode.String(b, correlationID)
 	b = append(b, `,"retryable":`...)
 	b = strconv.AppendBool(b, i.retryable)
 	b = p.appendErrors(b)
@@ -161,11 +163,11 @@ func (p *problem) appendErrors(b []byte) []byte {
 	for i, e := range p.errors {
 		b = append(b, separator(i, `,"errors":[`)...)
 		b = append(b, `{"pointer":`...)
-		b = appendString(b, e.pointer)
+		b = encode.String(b, e.pointer)
 		b = append(b, `,"code":`...)
-		b = appendString(b, string(e.code))
+		b = encode.String(b, string(e.code))
 		b = append(b, `,"detail":`...)
-		b = appendString(b, e.detail)
+		b = encode.String(b, e.detail)
 		b = append(b, '}')
 	}
 	if len(p.errors) > 0 {
@@ -177,11 +179,11 @@ func (p *problem) appendErrors(b []byte) []byte {
 func (p *problem) appendParams(b []byte) []byte {
 	for i, e := range p.params {
 		b = append(b, separator(i, `,"params":{`)...)
-		b = appendString(b, e.name)
+		b = encode.String(b, e.name)
 		b = append(b, ':')
 		switch value := e.value.(type) {
 		case string:
-			b = appendString(b, value)
+			b = encode.String(b, value)
 		case int64:
 			b = strconv.AppendInt(b, value, 10)
 		}

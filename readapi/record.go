@@ -2,6 +2,7 @@ package readapi
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -11,14 +12,40 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
+	auditstream "callboard/events/audit"
 	"callboard/readapi/access"
+	"callboard/readapi/audit"
 )
 
 // metrics count every request. One for no operation is counted as the operation "none".
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	shed     *prometheus.CounterVec
+}
+
+// shedReason is why a valid request got no response, the label of the metric.
+type shedReason string
+
+const (
+	shedAuditFull shedReason = "audit_full"   // the audit queue has no free place
+	shedUnknown   shedReason = "unknown_keys" // too many unknown keys from the client's network
+	shedDatabase  shedReason = "database"     // PostgreSQL can't be reached or has no resources
+	shedTimeout   shedReason = "timeout"      // waiting for a connection included
+)
+
+// shedReasonOf returns why a request was answered with 503.
+func shedReasonOf(err error) shedReason {
+	switch {
+	case errors.Is(err, audit.ErrFull):
+		return shedAuditFull
+	case errors.Is(err, access.ErrThrottled):
+		return shedUnknown
+	case errors.Is(err, context.DeadlineExceeded):
+		return shedTimeout
+	}
+	return shedDatabase
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -32,19 +59,30 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Help:    "Seconds from a request's headers to the last byte of its response, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"operation"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "callboard_readapi_in_flight", Help: "Requests that are being answered.",
+		}),
+		shed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "callboard_readapi_shed_total", Help: "Requests answered with 503, by reason.",
+		}, []string{"reason"}),
 	}
-	return m, errors.Join(registerer.Register(m.requests), registerer.Register(m.duration))
+	for _, reason := range []shedReason{shedAuditFull, shedUnknown, shedDatabase, shedTimeout} {
+		m.shed.WithLabelValues(string(reason))
+	}
+	return m, errors.Join(registerer.Register(m.requests), registerer.Register(m.duration), registerer.Register(m.inFlight), registerer.Register(m.shed))
 }
 
-// record counts the request, logs it and writes the audit entry that was reserved for it.
-func (s *service) record(r *http.Request, x *exchange, status int, err error) {
-	if x.reserved {
-		s.auditQueue.Record(x.auditEntry(status, err))
-	}
+// record counts the request, logs it, describes it in its span, and records it in the audit.
+func (s *service) record(r *http.Request, x *exchange, out *reply, status int, err error) {
+	describeSpan(r.Context(), x, out, status, err)
+	s.audit(x, status, err)
 	elapsed := time.Since(x.start)
 	operation := cmp.Or(x.operation, "none")
 	s.metrics.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
 	s.metrics.duration.WithLabelValues(operation).Observe(elapsed.Seconds())
+	if status == http.StatusServiceUnavailable {
+		s.metrics.shed.WithLabelValues(string(shedReasonOf(err))).Inc()
+	}
 
 	line := s.log.WithLevel(level(status)).
 		Str("request_id", x.requestID).
@@ -63,8 +101,17 @@ func (s *service) record(r *http.Request, x *exchange, status int, err error) {
 	line.Msg("request finished")
 }
 
-func (x *exchange) auditEntry(status int, err error) audit.Entry {
-	entry := audit.Entry{
+func (s *service) audit(x *exchange, status int, err error) {
+	switch {
+	case x.reserved:
+		s.auditQueue.Record(x.lineage, x.auditEntry(status, err))
+	case x.audited:
+		s.auditQueue.Refuse(x.lineage, x.auditEntry(status, err))
+	}
+}
+
+func (x *exchange) auditEntry(status int, err error) auditstream.Entry {
+	entry := auditstream.Entry{
 		At: x.start, KeyID: x.keyID, Operation: x.operation, System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
 		Status: status, Address: x.client, RequestID: x.requestID,
 	}

@@ -1,11 +1,20 @@
 package readapi
 
 import (
+	"context"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"callboard/events/eventstest"
+	"callboard/readapi/access"
+	"callboard/readapi/audit"
 )
 
 // The log has no secrets, headers and query strings.
@@ -59,5 +68,51 @@ func TestMetrics(t *testing.T) {
 	}
 	if count, err := testutil.GatherAndCount(registry, "callboard_readapi_request_duration_seconds"); count != 2 || err != nil {
 		t.Errorf("histograms = %d, %v, want 2", count, err)
+	}
+}
+
+// Requests that wait for the database are in flight, and those that it can't answer in time are counted as shed.
+func TestMetrics_InFlightAndShed(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, func(c *Config) { c.Timeout = time.Second })
+	system := h.system("one")
+	key := h.key(system)
+	registry := h.config.Metrics.(*prometheus.Registry)
+	value := func(name string, n int) string { return fmt.Sprintf("%s %d\n", name, n) }
+	expect := func(inFlight, timeouts int) error {
+		return testutil.GatherAndCompare(registry, strings.NewReader("# HELP callboard_readapi_in_flight Requests that are being answered.\n"+
+			"# TYPE callboard_readapi_in_flight gauge\n"+
+			value("callboard_readapi_in_flight", inFlight)+
+			"# HELP callboard_readapi_shed_total Requests answered with 503, by reason.\n"+
+			"# TYPE callboard_readapi_shed_total counter\n"+
+			value(`callboard_readapi_shed_total{reason="audit_full"}`, 0)+
+			value(`callboard_readapi_shed_total{reason="database"}`, 0)+
+			value(`callboard_readapi_shed_total{reason="timeout"}`, timeouts)+
+			value(`callboard_readapi_shed_total{reason="unknown_keys"}`, 0)),
+			"callboard_readapi_in_flight", "callboard_readapi_shed_total")
+	}
+	defer h.lock("call_log")()
+	answered := make(chan int, 1)
+	go func() { answered <- h.get(systemPath(system, "/call-logs"), withKey(key)).Code }()
+	eventstest.Eventually(t, "a request in flight", func() bool { return expect(1, 0) == nil })
+	if status := <-answered; status != http.StatusServiceUnavailable {
+		t.Errorf("status = %d, want 503", status)
+	}
+	if err := expect(0, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShedReasonOf(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[shedReason]error{
+		shedAuditFull: &problem{code: serviceUnavailable, cause: audit.ErrFull},
+		shedUnknown:   access.ErrThrottled,
+		shedTimeout:   &problem{code: externalServiceTimeout, cause: context.DeadlineExceeded},
+		shedDatabase:  connectError(t, pgerrcode.TooManyConnections),
+	} {
+		if got := shedReasonOf(err); got != want {
+			t.Errorf("reason of %q = %s, want %s", err, got, want)
+		}
 	}
 }

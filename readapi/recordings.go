@@ -8,19 +8,20 @@ import (
 
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
+	"callboard/readapi/encode"
 	"callboard/readapi/query"
 )
 
 // callRecording is the list's row and the detail.
-func callRecording() []field {
-	return []field{
-		{"recordingSid", text},
-		{"phoneSystemId", identifier},
-		{"callLogId", identifier},
-		{"callSid", text},
-		{"status", text},
-		{"durationSeconds", integer},
-		{"createdAt", dateTime},
+func callRecording() []encode.Member {
+	return []encode.Member{
+		encode.Text("recordingSid"),
+		encode.Identifier("phoneSystemId"),
+		encode.Identifier("callLogId"),
+		encode.Text("callSid"),
+		encode.Text("status"),
+		encode.Integer("durationSeconds"),
+		encode.Instant("createdAt"),
 	}
 }
 
@@ -54,11 +55,11 @@ func recordingURL(p *query.Projection, store audio.Store) handler {
 			return err
 		}
 		b := append(out.body, `{"url":`...)
-		b = appendString(b, link.URL)
+		b = encode.String(b, link.URL)
 		b = append(b, `,"expiresAt":"`...)
-		b = appendTime(b, link.Expires)
+		b = encode.Time(b, link.Expires)
 		out.body = append(b, `"}`...)
-		out.completeThrough = found.CompleteThrough
+		out.snapshot = found.Snapshot
 		out.noStore = true
 		return nil
 	}

@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http/httptest"
@@ -11,8 +12,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
+
+	"callboard/readapi/encode"
 )
 
 // benchmarkReports adds 50,000 calls in steps of five minutes, each with an analysis, references and a transcript.
@@ -96,6 +100,88 @@ func BenchmarkCallLogReports(b *testing.B) {
 			b.ReportMetric(float64(sql[len(sql)/2].Microseconds()), "sql-p50-µs")
 		})
 	}
+}
+
+// BenchmarkRow writes 100 calls, and 100 report rows, whose columns are in memory.
+func BenchmarkRow(b *testing.B) {
+	tracer := new(statementTracer)
+	h, system := benchmarkReports(b, withTracer(b, tracer))
+	key := h.key(system)
+	for _, c := range []struct {
+		name, path string
+		members    []encode.Member
+	}{
+		{"call log", systemPath(system, "/call-logs?pageSize=100"), callLog()},
+		{"report", reportPath(system, reportQuery("limit", "100", "dateFrom", "2026-03-28T00:00:00Z", "dateTo", "2026-06-01T00:00:00Z")), report()},
+	} {
+		if w := h.get(c.path, withKey(key)); w.Code != 200 {
+			b.Fatal(w.Code, w.Body)
+		}
+		page := tracer.page(b, h.config.Primary)
+		b.Run(c.name, func(b *testing.B) { page.benchmark(b, c.members) })
+	}
+}
+
+// storedPage is a page's columns as they were received.
+type storedPage struct {
+	columns []pgconn.FieldDescription
+	rows    [][][]byte
+}
+
+func (p storedPage) benchmark(b *testing.B, members []encode.Member) {
+	b.Helper()
+	first := slices.IndexFunc(p.columns, func(c pgconn.FieldDescription) bool { return c.Name == "id" })
+	count := 0
+	for _, m := range members {
+		count += len(m.Types)
+	}
+	rows := encode.NewRows(encode.NewTable(members...), uuid.Nil, nil)
+	rows.Names = sameNames{[]byte(`{"id":"00000000-0000-0000-0000-000000000000","name":"Somebody","number":"101"}`), []byte(`{"code":"x","label":"X"}`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := rows.Begin(p.columns[first : first+count]); err != nil {
+			b.Fatal(err)
+		}
+		for _, row := range p.rows[:100] {
+			if err := rows.Append(row[first : first+count]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.SetBytes(int64(len(rows.Body)))
+}
+
+// sameNames implements [encode.Names] with one reference and one code.
+type sameNames struct {
+	reference, code []byte
+}
+
+// Reference implements [encode.Names].
+func (n sameNames) Reference(string, uuid.UUID) []byte { return n.reference }
+
+// Code implements [encode.Names].
+func (n sameNames) Code(string, []byte) (object, score []byte) { return n.code, n.code }
+
+// page reads the statement's columns.
+func (s *statementTracer) page(b *testing.B, pool *pgxpool.Pool) storedPage {
+	b.Helper()
+	rows, err := pool.Query(context.Background(), s.sql, s.arguments...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var page storedPage
+	for rows.Next() {
+		page.columns = slices.Clone(rows.FieldDescriptions())
+		var row [][]byte
+		for _, value := range rows.RawValues() {
+			row = append(row, bytes.Clone(value))
+		}
+		page.rows = append(page.rows, row)
+	}
+	if err := rows.Err(); err != nil || len(page.rows) < 100 {
+		b.Fatal(len(page.rows), err)
+	}
+	return page
 }
 
 // statementTracer keeps the last statement on report rows.

@@ -1,194 +1,93 @@
 package readapi
 
 import (
-	"strconv"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 
-	"callboard/readapi/query"
+	"callboard/readapi/encode"
 )
 
-func appendReport(b []byte, q reportRequest, r *query.Report) []byte {
-	b = append(b, `{"id":`...)
-	b = appendUUID(b, r.ID)
-	b = append(b, `,"phoneSystemId":`...)
-	b = appendUUID(b, q.system)
-	b = appendReportCall(b, r)
-	b = appendReportParties(b, r)
-	b = appendReportOutcome(b, r)
-	b = appendReportAnalysis(b, r)
-	b = appendReportArtifacts(b, r)
-	b = appendReportRoute(b, r)
-	if q.transcripts {
-		b = append(b, `,"transcript":`...)
-		b = appendTranscript(b, r)
+// report is a row of the call log report.
+func report() []encode.Member {
+	return []encode.Member{
+		encode.Identifier("id"),
+		encode.System("phoneSystemId"),
+		encode.Text("callSid"),
+		encode.Text("parentCallSid"),
+		encode.Text("direction"),
+		encode.Instant("startTime"),
+		encode.Instant("endTime"),
+		encode.Integer("durationSeconds"),
+		encode.Instant("createdAt"),
+		encode.Instant("updatedAt"),
+		encode.Text("from"),
+		encode.Text("fromDisplay"),
+		encode.Text("fromNumber"),
+		encode.Text("fromName"),
+		encode.Text("to"),
+		encode.Text("toDisplay"),
+		encode.Text("toNumber"),
+		encode.Text("forwardedFrom"),
+		encode.Text("status"),
+		encode.Text("outcome"),
+		encode.Text("callOutcomeCode"),
+		encode.Boolean("isConverted"),
+		encode.Text("conversionValue"),
+		encode.Text("outcomeSource"),
+		encode.Code("category", "category"),
+		encode.ScoredCode("overallSentiment", "overall_sentiment"),
+		encode.ScoredCode("employeeSentiment", "employee_sentiment"),
+		encode.ScoredCode("customerSentiment", "customer_sentiment"),
+		encode.Text("sentimentSource"),
+		encode.Double("scorecardScore"),
+		representative("representative"),
+		encode.Present("hasRecording"),
+		encode.Text("recordingSid"),
+		encode.Integer("recordingDurationSeconds"),
+		encode.Text("transcriptionStatus"),
+		encode.Named("callGroup", "call_group"),
+		encode.Named("answeredByExtension", "extension"),
+		encode.Named("fromExtension", "extension"),
+		encode.Boolean("isEmergency"),
+		encode.Boolean("isEdited"),
+		encode.JSON("tags"),
+		encode.Text("routeSummary"),
 	}
-	return append(b, '}')
 }
 
-func appendReportCall(b []byte, r *query.Report) []byte {
-	b = append(b, `,"callSid":`...)
-	b = appendString(b, r.CallSid)
-	b = append(b, `,"parentCallSid":`...)
-	b = appendNullText(b, r.ParentCallSid)
-	b = append(b, `,"direction":`...)
-	b = appendString(b, r.Direction)
-	b = append(b, `,"startTime":`...)
-	b = appendNullTime(b, r.StartTime)
-	b = append(b, `,"endTime":`...)
-	b = appendNullTime(b, r.EndTime)
-	b = append(b, `,"durationSeconds":`...)
-	b = appendNullInt(b, r.Duration)
-	b = append(b, `,"createdAt":`...)
-	b = appendNullTime(b, r.CreatedAt)
-	b = append(b, `,"updatedAt":`...)
-	return appendNullTime(b, r.UpdatedAt)
+// transcribedReport is a row with its transcript, which is null unless the status is completed.
+func transcribedReport() []encode.Member {
+	return append(report(), encode.Object("transcript", encode.Text("text"), encode.JSON("turns")))
 }
 
-func appendReportParties(b []byte, r *query.Report) []byte {
-	b = append(b, `,"from":`...)
-	b = appendString(b, r.From)
-	b = append(b, `,"fromDisplay":`...)
-	b = appendNullText(b, r.FromDisplay)
-	b = append(b, `,"fromNumber":`...)
-	b = appendNullText(b, r.FromNumber)
-	b = append(b, `,"fromName":`...)
-	b = appendNullText(b, r.FromName)
-	b = append(b, `,"to":`...)
-	b = appendString(b, r.To)
-	b = append(b, `,"toDisplay":`...)
-	b = appendNullText(b, r.ToDisplay)
-	b = append(b, `,"toNumber":`...)
-	b = appendNullText(b, r.ToNumber)
-	b = append(b, `,"forwardedFrom":`...)
-	return appendNullText(b, r.ForwardedFrom)
-}
-
-func appendReportOutcome(b []byte, r *query.Report) []byte {
-	b = append(b, `,"status":`...)
-	b = appendString(b, r.Status)
-	b = append(b, `,"outcome":`...)
-	b = appendNullText(b, r.Outcome)
-	b = append(b, `,"callOutcomeCode":`...)
-	b = appendNullText(b, r.CallOutcomeCode)
-	b = append(b, `,"isConverted":`...)
-	b = strconv.AppendBool(b, r.IsConverted)
-	b = append(b, `,"conversionValue":`...)
-	b = appendNullText(b, r.ConversionValue)
-	b = append(b, `,"outcomeSource":`...)
-	return appendNullText(b, r.OutcomeSource)
-}
-
-func appendReportAnalysis(b []byte, r *query.Report) []byte {
-	b = append(b, `,"category":`...)
-	b = appendCategory(b, &r.Category)
-	b = append(b, `,"overallSentiment":`...)
-	b = appendSentiment(b, &r.OverallSentiment)
-	b = append(b, `,"employeeSentiment":`...)
-	b = appendSentiment(b, &r.EmployeeSentiment)
-	b = append(b, `,"customerSentiment":`...)
-	b = appendSentiment(b, &r.CustomerSentiment)
-	b = append(b, `,"sentimentSource":`...)
-	b = appendNullText(b, r.SentimentSource)
-	b = append(b, `,"scorecardScore":`...)
-	b = appendNullFloat(b, r.ScorecardScore)
-	b = append(b, `,"representative":`...)
-	return appendRepresentative(b, &r.Representative)
-}
-
-func appendReportArtifacts(b []byte, r *query.Report) []byte {
-	b = append(b, `,"hasRecording":`...)
-	b = strconv.AppendBool(b, r.RecordingSid.Valid)
-	b = append(b, `,"recordingSid":`...)
-	b = appendNullText(b, r.RecordingSid)
-	b = append(b, `,"recordingDurationSeconds":`...)
-	b = appendNullInt(b, r.RecordingDuration)
-	b = append(b, `,"transcriptionStatus":`...)
-	return appendString(b, r.TranscriptionStatus)
-}
-
-func appendReportRoute(b []byte, r *query.Report) []byte {
-	b = append(b, `,"callGroup":`...)
-	b = appendReference(b, &r.CallGroup)
-	b = append(b, `,"answeredByExtension":`...)
-	b = appendReference(b, &r.AnsweredByExtension)
-	b = append(b, `,"fromExtension":`...)
-	b = appendReference(b, &r.FromExtension)
-	b = append(b, `,"isEmergency":`...)
-	b = strconv.AppendBool(b, r.IsEmergency)
-	b = append(b, `,"isEdited":`...)
-	b = strconv.AppendBool(b, r.IsEdited)
-	b = append(b, `,"tags":`...)
-	b = appendNullJSON(b, r.Tags)
-	b = append(b, `,"routeSummary":`...)
-	return appendNullText(b, r.RouteSummary)
-}
-
-func appendCategory(b []byte, c *query.Code) []byte {
-	if !c.Code.Valid {
-		return append(b, "null"...)
+// representative is whom a call is attributed to, or null if that is a representative who was deleted. Its columns are the state, the
+// representative's id, the confidence and the source.
+func representative(name string) encode.Member {
+	state, confidence, source := encode.Text("state"), encode.Double("confidence"), encode.Text("source")
+	write := func(b []byte, r *encode.Rows, columns [][]byte) []byte {
+		opening := []byte(`{"id":null,"name":null}`)
+		if string(columns[0]) == "identified" {
+			opening = identified(r, columns[1])
+		}
+		if opening == nil {
+			return append(b, "null"...)
+		}
+		b = append(b, opening[:len(opening)-len("}")]...)
+		b = append(b, `,"state":`...)
+		b = state.Append(b, r, columns)
+		b = append(b, `,"confidence":`...)
+		b = confidence.Append(b, r, columns[2:])
+		b = append(b, `,"source":`...)
+		b = source.Append(b, r, columns[3:])
+		return append(b, '}')
 	}
-	return append(appendCode(b, c), '}')
+	return encode.Member{Name: name, Types: []uint32{pgtype.TextOID, pgtype.UUIDOID, pgtype.Float8OID, pgtype.TextOID}, Write: write}
 }
 
-func appendSentiment(b []byte, c *query.Code) []byte {
-	if !c.Code.Valid {
-		return append(b, "null"...)
+// identified is the object of a representative; nil: there is none.
+func identified(r *encode.Rows, id []byte) []byte {
+	if id == nil {
+		return nil
 	}
-	b = append(appendCode(b, c), `,"score":`...)
-	b = appendNullFloat(b, c.Score)
-	return append(b, '}')
-}
-
-// appendCode writes a code and its label as an object that the caller closes.
-func appendCode(b []byte, c *query.Code) []byte {
-	b = append(b, `{"code":`...)
-	b = appendString(b, c.Code.String)
-	b = append(b, `,"label":`...)
-	return appendString(b, label(c.Code.String, c.Label))
-}
-
-// appendRepresentative writes null if the call is attributed to a representative who was deleted.
-func appendRepresentative(b []byte, r *query.Representative) []byte {
-	identified := r.State == "identified"
-	switch {
-	case identified && !r.ID.Valid:
-		return append(b, "null"...)
-	case identified:
-		b = append(b, `{"id":`...)
-		b = appendUUID(b, r.ID.Bytes)
-		b = append(b, `,"name":`...)
-		b = appendString(b, r.Name)
-	default:
-		b = append(b, `{"id":null,"name":null`...)
-	}
-	b = append(b, `,"state":`...)
-	b = appendString(b, r.State)
-	b = append(b, `,"confidence":`...)
-	b = appendNullFloat(b, r.Confidence)
-	b = append(b, `,"source":`...)
-	b = appendNullText(b, r.Source)
-	return append(b, '}')
-}
-
-func appendReference(b []byte, r *query.Reference) []byte {
-	if !r.ID.Valid {
-		return append(b, "null"...)
-	}
-	b = append(b, `{"id":`...)
-	b = appendUUID(b, r.ID.Bytes)
-	b = append(b, `,"name":`...)
-	b = appendString(b, r.Name)
-	b = append(b, `,"number":`...)
-	b = appendString(b, r.Number)
-	return append(b, '}')
-}
-
-func appendTranscript(b []byte, r *query.Report) []byte {
-	if r.TranscriptionStatus != "completed" {
-		return append(b, "null"...)
-	}
-	b = append(b, `{"text":`...)
-	b = appendNullText(b, r.Text)
-	b = append(b, `,"turns":`...)
-	b = appendNullJSON(b, r.Turns)
-	return append(b, '}')
+	return r.Names.Reference("representative", uuid.UUID(id))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"callboard/readapi/encode"
 	"callboard/readapi/query"
 )
 
@@ -18,60 +19,57 @@ import (
 //
 // Rows can repeat, but none is missed.
 
-// watermarkInterval is how often a page that waits for the watermark reads it.
-const watermarkInterval = 25 * time.Millisecond
+// provisionalRetryAfter is when a provisional page can be final, in seconds.
+const provisionalRetryAfter = 1
 
 // walkedPage is a page and the cursor that follows it.
 type walkedPage struct {
 	query.ReportPage
-	next cursor
-	more bool
+	next       cursor
+	more       bool
+	retryAfter int // of a provisional page, in seconds
 }
 
-// walk reads the request's page.
-func (r *reports) walk(ctx context.Context, q reportRequest) (walkedPage, error) {
+// walk reads the request's page into rows.
+func (r *reports) walk(ctx context.Context, q reportRequest, rows *encode.Rows) (walkedPage, error) {
 	at := q.cursor
-	page, err := r.rows.Page(ctx, q.filter(at))
+	page, err := r.rows.Page(ctx, q.filter(at), rows)
 	if err == nil && at.early && q.ended(page) {
 		at = q.start()
-		page, err = r.rows.Page(ctx, q.filter(at))
+		page, err = r.rows.Page(ctx, q.filter(at), rows)
 	}
 	if err == nil && q.ended(page) && !q.final(page.CompleteThrough) {
-		page, err = r.awaitWatermark(ctx, q, at, page)
+		page, err = r.awaitWatermark(ctx, q, at, page, rows)
 	}
 	switch {
 	case err != nil:
 		return walkedPage{}, err
 	case q.final(page.CompleteThrough):
-		return walkedPage{page, cursor{after: q.lastKey(page, at)}, page.More}, nil
+		return walkedPage{ReportPage: page, next: cursor{after: q.lastKey(page, at)}, more: page.More}, nil
 	case q.ended(page):
-		return walkedPage{page, at, true}, nil
+		return walkedPage{ReportPage: page, next: at, more: true, retryAfter: provisionalRetryAfter}, nil
 	default:
-		return walkedPage{page, cursor{early: true, after: q.lastKey(page, at)}, page.More}, nil
+		return walkedPage{ReportPage: page, next: cursor{early: true, after: q.lastKey(page, at)}, more: page.More}, nil
 	}
 }
 
-// awaitWatermark reads the page again as soon as the watermark makes it final. If that takes too long, it returns the given page.
-func (r *reports) awaitWatermark(ctx context.Context, q reportRequest, at cursor, page query.ReportPage) (query.ReportPage, error) {
-	timeout, tick := time.NewTimer(r.watermarkWait), time.NewTicker(watermarkInterval)
-	defer timeout.Stop()
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return page, ctx.Err()
-		case <-timeout.C:
-			return page, nil
-		case <-tick.C:
-		}
-		watermark, err := r.rows.Watermark(ctx, q.system)
-		if err != nil {
-			return page, err
-		}
-		if q.final(watermark) {
-			return r.rows.Page(ctx, q.filter(at))
-		}
+// awaitWatermark reads the page again as soon as the watermark makes it final. If that takes too long, it returns the given page, whose
+// rows have stayed.
+func (r *reports) awaitWatermark(
+	ctx context.Context, q reportRequest, at cursor, page query.ReportPage, rows *encode.Rows,
+) (query.ReportPage, error) {
+	wait, cancel := context.WithTimeout(ctx, r.watermarkWait)
+	defer cancel()
+	err := r.watermarks.await(wait, q.system, q.until)
+	switch {
+	case err == nil:
+		return r.rows.Page(ctx, q.filter(at), rows)
+	case ctx.Err() != nil:
+		return page, ctx.Err()
+	case wait.Err() != nil:
+		return page, nil
 	}
+	return page, err
 }
 
 // final reports whether no row can be added to the window. An empty window is always final.
@@ -86,8 +84,8 @@ func (q reportRequest) ended(page query.ReportPage) bool {
 
 // lastKey is the key of the page's last row. A page without rows has the cursor's.
 func (q reportRequest) lastKey(page query.ReportPage, at cursor) query.ReportKey {
-	if n := len(page.Rows); n > 0 {
-		return page.Rows[n-1].Key(q.field)
+	if page.Count > 0 {
+		return page.Last
 	}
 	return at.after
 }

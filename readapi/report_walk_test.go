@@ -59,11 +59,18 @@ func TestWalk_Provisional(t *testing.T) {
 	if rows != "01+" {
 		t.Errorf("provisional first page = %s, want 01+", rows)
 	}
+	retry := func(want string) {
+		t.Helper()
+		w := h.get(reportPath(system, reportQuery()), withKey(key))
+		h.expectHeaders("page", w, map[string]string{"Retry-After": want})
+	}
+	retry("1")
 	h.setWatermark(end)
 	rows, again := page("cursor", first)
 	if rows != "01+" {
 		t.Errorf("final first page = %s, want 01+", rows)
 	}
+	retry("")
 	h.setWatermark(end.Add(-time.Millisecond))
 	rows, second := page("cursor", again)
 	if rows != "23+" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/readapi/encode"
 	"callboard/readapi/query"
 	"callboard/readapi/seal"
 )
@@ -28,8 +29,10 @@ const (
 type reports struct {
 	projection        *query.Projection
 	rows              *query.Reports
+	row, transcribed  *encode.Table
 	cursors           *seal.Sealer
 	dimensionsTimeout time.Duration
+	watermarks        *watermarks
 	watermarkWait     time.Duration
 }
 
@@ -39,7 +42,8 @@ func newReports(p *query.Projection, c Config) (*reports, error) {
 		return nil, err
 	}
 	return &reports{
-		projection: p, rows: p.CallLogReports(), cursors: cursors,
+		projection: p, rows: p.CallLogReports(), cursors: cursors, watermarks: newWatermarks(p),
+		row: encode.NewTable(report()...), transcribed: encode.NewTable(transcribedReport()...),
 		dimensionsTimeout: c.dimensionsTimeout, watermarkWait: c.watermarkWait,
 	}, nil
 }
@@ -50,7 +54,12 @@ func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 	if err := q.parameters.err(); err != nil {
 		return err
 	}
-	page, err := r.walk(ctx, w)
+	row := r.row
+	if w.transcripts {
+		row = r.transcribed
+	}
+	rows := encode.NewRows(row, q.system, append(out.body, `{"data":[`...))
+	page, err := r.walk(ctx, w, rows)
 	if err != nil {
 		return err
 	}
@@ -59,21 +68,16 @@ func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 			{"guard", "stored_transcripts"},
 			{"storedBytes", page.StoredBytes},
 			{"limitBytes", int64(maxStoredTranscripts)},
-			{"rowCount", int64(len(page.Rows))},
+			{"rowCount", int64(page.Count)},
 		}}
 	}
-	b := append(out.body, `{"data":[`...)
-	for i := range page.Rows {
-		b = append(b, separator(i, "")...)
-		b = appendReport(b, w, &page.Rows[i])
-	}
-	b = append(b, `],"nextCursor":`...)
-	b = appendString(b, page.next.seal(r.cursors, w.window))
+	b := append(rows.Body, `],"nextCursor":`...)
+	b = encode.String(b, page.next.seal(r.cursors, w.window))
 	b = append(b, `,"hasMore":`...)
 	b = strconv.AppendBool(b, page.more)
 	out.body = append(b, '}')
-	out.completeThrough = page.CompleteThrough
-	out.noStore = true
+	out.snapshot = page.Snapshot
+	out.noStore, out.retryAfter = true, page.retryAfter
 	return checkReportSize(out)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"callboard/readapi/encode"
 	"callboard/readapi/limit"
 )
 
@@ -45,9 +46,10 @@ func setReplyHeaders(header http.Header, out *reply) {
 	if out.noStore {
 		header.Set("Cache-Control", "no-store")
 	}
-	if !out.completeThrough.IsZero() {
-		header.Set("Data-Complete-Through", string(appendTime(nil, out.completeThrough)))
+	if !out.snapshot.CompleteThrough.IsZero() {
+		header.Set("Data-Complete-Through", string(encode.Time(nil, out.snapshot.CompleteThrough)))
 	}
+	setRetryAfter(header, out.retryAfter)
 	if out.next != "" {
 		header.Set("Link", "<"+out.next+`>; rel="next"`)
 	}
@@ -76,8 +78,13 @@ func setProblemHeaders(header http.Header, p *problem) {
 	if p.code == methodNotAllowed {
 		header.Set("Allow", "GET, HEAD")
 	}
-	if p.retryAfter > 0 {
-		header.Set("Retry-After", strconv.Itoa(p.retryAfter))
+	setRetryAfter(header, p.retryAfter)
+}
+
+// setRetryAfter does nothing for zero seconds.
+func setRetryAfter(header http.Header, seconds int) {
+	if seconds > 0 {
+		header.Set("Retry-After", strconv.Itoa(seconds))
 	}
 }
 

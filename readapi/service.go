@@ -40,7 +40,9 @@ type exchange struct {
 	client    netip.Addr
 	system    uuid.UUID       // the path's; zero: none
 	keyID     uuid.UUID       // zero: no key was found
-	reserved  bool            // the audit queue has reserved a slot for the entry
+	lineage   uuid.UUID       // of the key
+	audited   bool            // made with the key's secret
+	reserved  bool            // the audit queue has reserved a place for the entry
 	quota     *limit.Decision // nil: not checked
 }
 
@@ -49,13 +51,15 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{start: time.Now(), requestID: requestID(r.Header)}
 	out := s.reply()
 	defer s.release(out)
+	s.metrics.inFlight.Inc()
+	defer s.metrics.inFlight.Dec()
 	if e, ok := s.endpoint(r); ok {
 		s.serveEndpoint(w, r, x, out, e)
 		return
 	}
 	err := s.handle(r, x, out)
 	status := http.StatusInternalServerError
-	defer func() { s.record(r, x, status, err) }() // also if the write panics
+	defer func() { s.record(r, x, out, status, err) }() // also if the write panics
 	status = s.write(w, r, x, out, err)
 	abortIfGone(status)
 }

@@ -1,24 +1,27 @@
 package readapi
 
-import "callboard/readapi/query"
+import (
+	"callboard/readapi/encode"
+	"callboard/readapi/query"
+)
 
 // topologyFields are the members of every topology row, with those of one resource before its status.
-func topologyFields(members ...field) []field {
-	fields := append([]field{{"id", identifier}, {"phoneSystemId", identifier}}, members...)
-	return append(fields, field{"status", text}, field{"createdAt", dateTime}, field{"updatedAt", dateTime})
+func topologyFields(members ...encode.Member) []encode.Member {
+	fields := append([]encode.Member{encode.Identifier("id"), encode.Identifier("phoneSystemId")}, members...)
+	return append(fields, encode.Text("status"), encode.Instant("createdAt"), encode.Instant("updatedAt"))
 }
 
-func phone() []field { return topologyFields(field{"name", text}) }
+func phone() []encode.Member { return topologyFields(encode.Text("name")) }
 
-func phoneDetail() []field {
+func phoneDetail() []encode.Member {
 	return append(phone(),
-		field{"hardware", storedJSON},
-		field{"deviceRole", text},
-		field{"parentPhone", reference("phone")},
-		field{"slot", integer},
-		field{"macAddress", text},
-		field{"firmware", text},
-		field{"extension", reference("extension")},
+		encode.JSON("hardware"),
+		encode.Text("deviceRole"),
+		encode.Reference("parentPhone", "phone"),
+		encode.Integer("slot"),
+		encode.Text("macAddress"),
+		encode.Text("firmware"),
+		encode.Reference("extension", "extension"),
 	)
 }
 
@@ -29,13 +32,15 @@ func phoneFilters() []filter {
 	}
 }
 
-func phoneNumber() []field { return topologyFields(field{"phoneNumber", text}, field{"label", text}) }
+func phoneNumber() []encode.Member {
+	return topologyFields(encode.Text("phoneNumber"), encode.Text("label"))
+}
 
-func phoneNumberDetail() []field {
+func phoneNumberDetail() []encode.Member {
 	return append(phoneNumber(),
-		field{"origin", text},
-		field{"country", text},
-		field{"isPrimary", boolean},
+		encode.Text("origin"),
+		encode.Text("country"),
+		encode.Boolean("isPrimary"),
 	)
 }
 
@@ -46,18 +51,20 @@ func phoneNumberFilters() []filter {
 	}
 }
 
-func extension() []field { return topologyFields(field{"name", text}, field{"number", text}) }
+func extension() []encode.Member { return topologyFields(encode.Text("name"), encode.Text("number")) }
 
-func extensionDetail() []field {
+func extensionDetail() []encode.Member {
 	return append(extension(),
-		field{"assignedPhones", storedJSON},
-		field{"unansweredAction", storedJSON},
-		field{"voicemailGreeting", storedJSON},
+		encode.JSON("assignedPhones"),
+		encode.JSON("unansweredAction"),
+		encode.JSON("voicemailGreeting"),
 	)
 }
 
 // agentConfig is the list's row and the detail.
-func agentConfig() []field { return topologyFields(field{"name", text}, field{"agentNumber", integer}) }
+func agentConfig() []encode.Member {
+	return topologyFields(encode.Text("name"), encode.Integer("agentNumber"))
+}
 
 func agentConfigFilters() []filter {
 	return []filter{
@@ -66,14 +73,14 @@ func agentConfigFilters() []filter {
 	}
 }
 
-func callGroup() []field { return topologyFields(field{"name", text}, field{"number", text}) }
+func callGroup() []encode.Member { return topologyFields(encode.Text("name"), encode.Text("number")) }
 
-func callGroupDetail() []field {
+func callGroupDetail() []encode.Member {
 	return append(callGroup(),
-		field{"members", storedJSON},
-		field{"ringPattern", text},
-		field{"unansweredAction", storedJSON},
-		field{"voicemailGreeting", storedJSON},
+		encode.JSON("members"),
+		encode.Text("ringPattern"),
+		encode.JSON("unansweredAction"),
+		encode.JSON("voicemailGreeting"),
 	)
 }
 
@@ -85,14 +92,14 @@ func numberFilters() []filter {
 	}
 }
 
-func callMenu() []field { return topologyFields(field{"name", text}) }
+func callMenu() []encode.Member { return topologyFields(encode.Text("name")) }
 
-func callMenuDetail() []field {
+func callMenuDetail() []encode.Member {
 	return append(callMenu(),
-		field{"prompt", storedJSON},
-		field{"choices", storedJSON},
-		field{"directExtensionDialing", boolean},
-		field{"noInputAction", storedJSON},
+		encode.JSON("prompt"),
+		encode.JSON("choices"),
+		encode.Boolean("directExtensionDialing"),
+		encode.JSON("noInputAction"),
 	)
 }
 

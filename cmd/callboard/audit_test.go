@@ -90,10 +90,16 @@ func discover(client *http.Client, base, key, requestID string) int {
 	return response.StatusCode
 }
 
-// issueAnyKey issues a key of a phone system that does not exist. Its list of phone systems is empty.
+// issueAnyKey issues a key of a phone system that does not exist. Its list of phone systems is empty. The readers of startAuditedReader
+// allow it more requests than a test sends.
 func (f *fleet) issueAnyKey() string {
 	f.Helper()
-	return issueKey(f, f.operator(), uuid.NewString(), "--name", "any", "--scopes", "calls:read").Key
+	return issueKey(f, f.operator(), uuid.NewString(), "--name", "any", "--scopes", "calls:read", "--tier", "premium").Key
+}
+
+func (f *fleet) startAuditedReader() reader {
+	f.Helper()
+	return f.startReader(map[string]string{"CALLBOARD_PREMIUM_PER_MINUTE": premium})
 }
 
 // audited returns how many entries each request id has in the audit.
@@ -160,7 +166,7 @@ func (r reader) metric(name string) (value int) {
 func TestAudit_ProjectorsKilledAndNATSRestarted(t *testing.T) {
 	f := newFleet(t)
 	key := f.issueAnyKey()
-	r, p := f.startReader(), f.startProjector()
+	r, p := f.startAuditedReader(), f.startProjector()
 	c := startClients(r.base, key, "a")
 	for i := range 6 {
 		c.waitForMore(t, 60)
@@ -187,7 +193,7 @@ func TestAudit_ReaderKilled(t *testing.T) {
 	f := newFleet(t)
 	key := f.issueAnyKey()
 	f.startProjector()
-	r := f.startReader()
+	r := f.startAuditedReader()
 	c := startClients(r.base, key, "killed")
 	c.waitForMore(t, 300)
 	eventstest.Eventually(t, "NATS acknowledges entries", func() bool { return r.metric("callboard_readapi_audit_acknowledged_total") > 0 })
@@ -196,7 +202,7 @@ func TestAudit_ReaderKilled(t *testing.T) {
 	killed := c.end()
 	eventstest.Eventually(t, "the acknowledged entries are stored", func() bool { return len(f.audited()) >= acknowledged })
 
-	second := f.startReader()
+	second := f.startAuditedReader()
 	c = startClients(second.base, key, "stopped")
 	c.waitForMore(t, 300)
 	if code := second.stop(syscall.SIGTERM); code != 0 {
@@ -229,4 +235,44 @@ func TestAudit_ReaderStartsBeforeNATS(t *testing.T) {
 	f.nats.Start()
 	f.startProjector()
 	f.waitUntilAudited([]string{"before"})
+}
+
+// A flood of requests with a revoked key has a few rows in the audit, whose counts add up to the requests. A reader that is asked to stop
+// stores what it has counted.
+func TestAudit_FloodOfRevokedKey(t *testing.T) {
+	f := newFleet(t)
+	key := issueKey(f, f.operator(), uuid.NewString(), "--name", "revoked", "--scopes", "calls:read")
+	succeed(t, f.operator(), "", "keys", "revoke", key.ID)
+	r := f.startReader()
+	f.startProjector()
+	const clients, perClient = 8, 625
+	var sending sync.WaitGroup
+	for i := range clients {
+		sending.Go(func() {
+			client := newClient()
+			defer client.CloseIdleConnections()
+			for n := range perClient {
+				if status := discover(client, r.base, key.Key, fmt.Sprintf("flood-%d-%d", i, n)); status != http.StatusUnauthorized {
+					t.Errorf("status = %d, want 401", status)
+				}
+			}
+		})
+	}
+	sending.Wait()
+	if code := r.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code = %d, want 0", code)
+	}
+	var rows, requests int64
+	var last, used time.Time
+	eventstest.Eventually(t, "all requests are in the audit", func() bool {
+		err := f.pool.QueryRow(t.Context(), `
+			select count(*), coalesce(sum(count), 0), coalesce(max(coalesce(last_at, at)), 'epoch'),
+			  (select coalesce(max(at), 'epoch') from access.key_use where key_id = $1)
+			from access.audit where key_id = $1 and status = 401 and code = 'UNAUTHENTICATED'`, key.ID).Scan(&rows, &requests, &last, &used)
+		return err == nil && requests >= clients*perClient
+	})
+	if requests != clients*perClient || rows > 40 || !used.Equal(last) {
+		t.Errorf("requests = %d in %d rows, last use = %s, want %d in a few rows, %s", requests, rows, used, clients*perClient, last)
+	}
+	t.Logf("%d requests in %d rows", requests, rows)
 }

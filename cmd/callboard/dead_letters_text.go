@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"callboard/projector/deadletter"
@@ -82,7 +79,7 @@ func (c *deadLettersShowCommand) write(w io.Writer, l deadletter.Detail) error {
 	if l.State == deadletter.Dropped {
 		return nil
 	}
-	text, rest := legible(l.Data), 0
+	text, rest := deadletter.Legible(l.Data), 0
 	if !c.Full {
 		text, rest = cutBytes(text, shownDataBytes)
 	}
@@ -241,29 +238,6 @@ func idList(ids []int64) string {
 		text += fmt.Sprintf(" and %d more", len(ids)-shownIDs)
 	}
 	return text
-}
-
-// legible returns data as text: JSON indented, and bytes that a terminal would interpret escaped.
-func legible(data []byte) string {
-	var lines bytes.Buffer
-	if utf8.Valid(data) && json.Indent(&lines, data, "", "  ") == nil {
-		data = lines.Bytes()
-	}
-	var b strings.Builder
-	for len(data) > 0 {
-		r, size := utf8.DecodeRune(data)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, data[0])
-		case r == '\n' || r == '\t' || unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			escaped := strconv.QuoteRuneToASCII(r)
-			b.WriteString(escaped[1 : len(escaped)-1])
-		}
-		data = data[size:]
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // cutBytes returns the beginning of a text, at most limit bytes of whole characters, and the number of bytes that it left out.

@@ -1,3 +1,5 @@
+//go:build !operator
+
 package main
 
 import (
@@ -7,6 +9,12 @@ import (
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
 )
+
+// commands are those of a build without the tag operator.
+type commands struct {
+	Dev devCommand `cmd:"" help:"Run everything in one process, with sample calls."`
+	operatorCommands
+}
 
 // devCommand reads no environment variables, so a second instance can start in a shell that loaded the first one's settings.
 type devCommand struct {

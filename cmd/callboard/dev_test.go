@@ -154,12 +154,12 @@ func checkStreamOfDev(t *testing.T, i *devInstance) {
 	if out := succeed(t, i.Env, "", "stream", "check"); out != "Stream PHONES is safe.\n" {
 		t.Errorf("stream check: output = %s, want a safe stream", out)
 	}
-	const want = "\nStream AUDIT: exists already.\nStream LIMITS_120_120: exists already.\nStream LIMITS_600_120: exists already.\n"
+	const want = "\nStream AUDIT: exists already.\nStream LIMITS: exists already.\n"
 	if out := succeed(t, i.Env, "", "stream", "create"); !strings.HasSuffix(out, want) {
 		t.Errorf("stream create: output = %s, want it to end in %s", out, want)
 	}
-	out := succeed(t, i.Env, "", "stream", "create", "--premium-per-minute", "1000", "--json")
-	if want := `"limitsCreated":{"LIMITS_1000_120":true,"LIMITS_120_120":false}`; !strings.Contains(out, want) {
+	out := succeed(t, i.Env, "", "stream", "create", "--json")
+	if want := `"limitsCreated":false`; !strings.Contains(out, want) {
 		t.Errorf("stream create: output = %s, want it to contain %s", out, want)
 	}
 	expect(t, i.Env, 1, "--partitions 16", "stream", "create", "--partitions", "8")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -274,12 +275,14 @@ func newFleet(t *testing.T) *fleet {
 	t.Parallel()
 	f := &fleet{
 		T: t, nats: eventstest.NewServer(t), database: schematest.New(t),
-		pepper: base64.StdEncoding.EncodeToString([]byte(strings.Repeat("p", 32))),
+		pepper: testPepper(),
 	}
 	f.pool = f.database.Pool(t)
 	succeed(t, f.operator(), "", "stream", "create")
 	return f
 }
+
+func testPepper() string { return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("p", 32))) }
 
 // in returns the fleet for a subtest.
 func (f *fleet) in(t *testing.T) *fleet {
@@ -313,13 +316,22 @@ type reader struct {
 	base, admin string // URLs
 }
 
-func (f *fleet) startReader() reader {
+// startReader starts a reader with further settings.
+func (f *fleet) startReader(settings ...map[string]string) reader {
 	f.Helper()
-	env := f.env(f.database.RoleURL("callboard_reader"))
+	return f.startReaderWith(f.env(f.database.RoleURL("callboard_reader")), settings...)
+}
+
+// startReaderWith starts a reader with the settings of an environment and further ones.
+func (f *fleet) startReaderWith(env map[string]string, settings ...map[string]string) reader {
+	f.Helper()
 	env["CALLBOARD_BASE_URL"] = "https://phones.example.com/v1"
 	env["CALLBOARD_CURSOR_KEY"] = f.pepper
 	env["CALLBOARD_AUDIO_URL"] = "file://" + f.TempDir()
 	env["CALLBOARD_LISTEN"] = "127.0.0.1:0"
+	for _, s := range settings {
+		maps.Copy(env, s)
+	}
 	d := start(f, "readapi", env)
 	r := reader{daemon: d, base: "http://" + d.logged(`"public":"([^"]+)"`) + "/v1", admin: "http://" + d.logged(`"admin":"([^"]+)"`)}
 	waitUntilReady(f, r.admin)

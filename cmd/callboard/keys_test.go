@@ -207,6 +207,10 @@ func checkKeysAudit(t *testing.T, f keysFixture) {
 		At                           time.Time
 		PhoneSystemID, Code, Address *string
 		Status                       int
+		Count                        int64
+		LastAt                       time.Time
+		LastRequestID                string
+		Addresses                    int
 	}
 	requests := succeedJSON[[]request](t, f.operator, "keys", "audit", key.ID)
 	if len(requests) != 2 || requests[0].RequestID != "first" || requests[0].Status != 200 || requests[0].Code != nil ||
@@ -214,10 +218,13 @@ func checkKeysAudit(t *testing.T, f keysFixture) {
 		requests[1].PhoneSystemID != nil || requests[1].Address != nil || !requests[0].At.After(requests[1].At) {
 		t.Errorf("requests = %+v, want the two of the last hour, the newest first", requests)
 	}
+	if r := requests[0]; r.Count != 1 || !r.LastAt.Equal(r.At) || r.LastRequestID != r.RequestID || r.Addresses != 1 {
+		t.Errorf("request = %+v, want one, the first and the last", r)
+	}
 	out := f.succeed("audit", key.ID, "--since", "2h")
 	for _, want := range []string{
-		`TIME +STATUS +CODE +OPERATION +PHONE SYSTEM +ADDRESS +REQUEST ID\n`, `Z +200 +- +listCallLogs +` + systemID + ` +2001:db8::7 +first\n`,
-		`Z +404 +NOT_FOUND +listCallLogs +- +- +"esc\\x1b\]0;x\\a\\n\\u202e"\n`, ` old\n$`,
+		`TIME +STATUS +CODE +OPERATION +PHONE SYSTEM +ADDRESS +COUNT +REQUEST ID\n`, `Z +200 +- +listCallLogs +` + systemID + ` +2001:db8::7 +- +first\n`,
+		`Z +404 +NOT_FOUND +listCallLogs +- +- +- +"esc\\x1b\]0;x\\a\\n\\u202e"\n`, ` old\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("keys audit: output = %q, want %s", out, want)
@@ -230,5 +237,11 @@ func checkKeysAudit(t *testing.T, f keysFixture) {
 	}
 	if r := command(t, f.operator, "", "keys", "audit", key.ID, "--limit", "2"); r.err != "" {
 		t.Errorf("keys audit --limit 2: errors = %s, want no note", r.err)
+	}
+	flooded := f.issue("flooded")
+	f.exec(`insert into access.audit values (now(), gen_random_uuid(), $1, '', null, 401, 'UNAUTHENTICATED', '192.0.2.7', 'a', 19997, now(), 'z', 1000)`, flooded.ID)
+	out = f.succeed("audit", flooded.ID)
+	if want := `Z +401 +UNAUTHENTICATED +- +- +192.0.2.7 and 999 others +x 19,997 +a to z until \S+Z\n$`; !regexp.MustCompile(want).MatchString(out) {
+		t.Errorf("keys audit: output = %q, want %s", out, want)
 	}
 }

@@ -109,23 +109,44 @@ func (c *keysAuditCommand) write(w io.Writer, key access.Record, entries []acces
 	if len(entries) == 0 {
 		return writeLines(w, []string{fmt.Sprintf("No requests in the last %s. Last used: %s.", c.Since, lastUseText(key))})
 	}
-	rows := [][]string{{"TIME", "STATUS", "CODE", "OPERATION", "PHONE SYSTEM", "ADDRESS", "REQUEST ID"}}
+	rows := [][]string{{"TIME", "STATUS", "CODE", "OPERATION", "PHONE SYSTEM", "ADDRESS", "COUNT", "REQUEST ID"}}
 	for _, e := range entries {
-		code, system, address := "-", "-", "-"
-		if e.Code != nil {
-			code = printable(*e.Code)
-		}
-		if e.System.Valid {
-			system = e.System.UUID.String()
-		}
-		if e.Address != nil {
-			address = e.Address.String()
-		}
-		rows = append(rows, []string{
-			milliInstant(e.At), strconv.Itoa(e.Status), code, printable(e.Operation), system, address, printable(e.RequestID),
-		})
+		rows = append(rows, auditRow(e))
 	}
 	return table(w, rows)
+}
+
+func auditRow(e access.AuditEntry) []string {
+	code, operation, system, address := "-", "-", "-", "-"
+	if e.Code != nil {
+		code = printable(*e.Code)
+	}
+	if e.Operation != "" {
+		operation = printable(e.Operation)
+	}
+	if e.System.Valid {
+		system = e.System.UUID.String()
+	}
+	if e.Address != nil {
+		address = e.Address.String()
+	}
+	if e.Addresses > 1 {
+		address += fmt.Sprintf(" and %s others", grouped(int64(e.Addresses-1)))
+	}
+	count, request := "-", printable(e.RequestID)
+	if e.Count > 1 {
+		count = "x " + grouped(e.Count)
+		request += " to " + printable(e.LastRequestID) + " until " + milliInstant(e.LastAt)
+	}
+	return []string{milliInstant(e.At), strconv.Itoa(e.Status), code, operation, system, address, count, request}
+}
+
+// grouped writes a number that is not negative with a comma after each group of three digits.
+func grouped(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	return grouped(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }
 
 func grantText(g access.Grant) string { return string(g.Kind) + " " + g.ID.String() }

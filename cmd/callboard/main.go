@@ -3,10 +3,13 @@ package main
 
 import (
 	"strings"
+	_ "time/tzdata" // an image has no files but the program
 
 	"github.com/alecthomas/kong"
+	_ "golang.org/x/crypto/x509roots/fallback" // as above
 
 	"callboard/cmd/process"
+	"callboard/cmd/version"
 	"callboard/readapi/access"
 )
 
@@ -25,19 +28,22 @@ func scopeNames(scopes []access.Scope, separator string) string {
 	return strings.Join(names, separator)
 }
 
-type commands struct {
-	Dev         devCommand         `cmd:"" help:"Run everything in one process, with sample calls."`
+// operatorCommands are the commands of every build.
+type operatorCommands struct {
 	Keys        keysCommand        `cmd:"" help:"Issue, roll, revoke, list, show and audit API keys."`
 	Publish     publishCommand     `cmd:"" help:"Publish events from lines of JSON."`
 	Simulate    simulateCommand    `cmd:"" help:"Publish the events of a simulated phone company."`
 	Stream      streamCommand      `cmd:"" help:"Create the streams, or check their settings."`
+	Secrets     secretsCommand     `cmd:"" help:"Create the secrets of an installation."`
 	Migrate     migrateCommand     `cmd:"" help:"Migrate the database to this release's schema and roles."`
 	Status      statusCommand      `cmd:"" help:"Show the position and lag of every partition, the message accounting, and problems."`
 	Rebuild     rebuildCommand     `cmd:"" help:"Build a new generation of the projection, compare it with the live one, and switch to it."`
 	Rollback    rollbackCommand    `cmd:"" help:"Switch back to the previous generation."`
 	Verify      verifyCommand      `cmd:"" help:"Compare the live projection with the stream, row by row. Exit 1 if anything differs."`
 	Repair      repairCommand      `cmd:"" help:"Rebuild the rows of one phone system from the stream."`
+	Backup      backupCommand      `cmd:"" help:"Write a backup of what no rebuild can make again: keys, audit, decisions, and the streams."`
+	Restore     restoreCommand     `cmd:"" help:"Restore a backup into an empty, migrated database and missing streams."`
 	DeadLetters deadLettersCommand `cmd:"" help:"List, show, retry and drop messages that could not be applied."`
-	Version     versionCommand     `cmd:"" help:"Show the version of this build."`
+	Version     version.Command    `cmd:"" help:"Show the version of this build."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Request a URL and exit 1 unless it answers 2xx; for containers without a shell."`
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/cmd/process"
+	"callboard/cmd/secrets"
 	"callboard/cmd/setting"
 	"callboard/schema"
 )
@@ -15,6 +17,7 @@ import (
 type migrateCommand struct {
 	output
 	RenewProjection bool             `help:"Drop the projection and create an empty one, which the projector fills from the stream. Until then readers answer 404. 'callboard rebuild' has no such interruption."`
+	Passwords       string           `placeholder:"DIR" help:"Set the passwords of the three roles to those in this folder, which 'callboard secrets create' made."`
 	Postgres        setting.Postgres `embed:""`
 }
 
@@ -24,33 +27,61 @@ type migrateResult struct {
 	Renewed  bool `json:"renewed"` // the projection
 	Rebuild  bool `json:"rebuild"` // another release built the projection, so it should be rebuilt
 
+	PasswordsSet bool `json:"passwordsSet"` // of the three roles
+
 	// SuperuserSteps are sentences about what the user had no rights for.
 	SuperuserSteps []string `json:"superuserSteps"`
 }
 
 // Run migrates. It may run repeatedly, and concurrently.
 func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error {
-	url := c.Postgres.URL.Get().Reveal()
-	steps, err := schema.Migrate(ctx, url)
-	otherRelease := errors.Is(err, schema.ErrProjectionChanged)
-	if c.RenewProjection && (err == nil || otherRelease) {
-		otherRelease, err = false, schema.RecreateProjection(ctx, url)
+	var passwords schema.Passwords
+	if c.Passwords != "" {
+		var err error
+		if passwords, err = secrets.ReadPasswords(c.Passwords); err != nil {
+			return fmt.Errorf("passwords: %w\nRun 'callboard secrets create %s'", err, c.Passwords)
+		}
 	}
+	done, err := c.migrate(ctx, passwords)
 	var connectErr *pgconn.ConnectError
 	if errors.As(err, &connectErr) {
 		return unreachable(err)
 	}
-	if err != nil && !otherRelease {
+	if err != nil {
 		return withDatabaseAdvice(err, "CALLBOARD_POSTGRES_URL must name a user who may create roles")
 	}
-	done := migrateResult{Migrated: true, Renewed: c.RenewProjection, Rebuild: otherRelease, SuperuserSteps: append([]string{}, steps...)}
 	return c.print(streams.Out, done, done.write)
+}
+
+func (c *migrateCommand) migrate(ctx context.Context, passwords schema.Passwords) (done migrateResult, err error) {
+	url := c.Postgres.URL.Get().Reveal()
+	steps, err := schema.Migrate(ctx, url)
+	done = migrateResult{Migrated: true, Rebuild: errors.Is(err, schema.ErrProjectionChanged), SuperuserSteps: append([]string{}, steps...)}
+	if err != nil && !done.Rebuild {
+		return done, err
+	}
+	if c.RenewProjection {
+		if err := schema.RecreateProjection(ctx, url); err != nil {
+			return done, err
+		}
+		done.Rebuild, done.Renewed = false, true
+	}
+	if c.Passwords != "" {
+		if err := schema.SetPasswords(ctx, url, passwords); err != nil {
+			return done, err
+		}
+		done.PasswordsSet = true
+	}
+	return done, nil
 }
 
 func (m migrateResult) write(w io.Writer) error {
 	line := "The database has this release's schema and roles."
 	if m.Renewed {
 		line += " The projection is empty; a projector fills it."
+	}
+	if m.PasswordsSet {
+		line += " The roles have the passwords of the folder."
 	}
 	lines := append([]string{line}, m.SuperuserSteps...)
 	if m.Rebuild {

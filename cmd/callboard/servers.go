@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/rs/zerolog"
 
 	"callboard/cmd/connection"
 	"callboard/cmd/process"
@@ -52,7 +51,12 @@ func interrupted(ctx context.Context, err error) error {
 // unreachable removes repeated lines from the error of a connection: pgx has a line for each attempt, with and without TLS.
 func unreachable(err error) error {
 	attempts := slices.Compact(strings.Split(err.Error(), "\n"))
-	return fmt.Errorf("PostgreSQL: %s\nCheck CALLBOARD_POSTGRES_URL, and that the server runs", strings.Join(attempts, "\n"))
+	advice := "Check CALLBOARD_POSTGRES_URL, and that the server runs"
+	var refusal *pgconn.PgError
+	if errors.As(err, &refusal) && refusal.Code == pgerrcode.TooManyConnections {
+		advice = "Raise the server's max_connections, or lower the pool sizes of the programs"
+	}
+	return fmt.Errorf("PostgreSQL: %s\n%s", strings.Join(attempts, "\n"), advice)
 }
 
 // withDatabaseAdvice adds what to do to an error of the database. The first line of a permission error is rights.
@@ -72,9 +76,7 @@ func withDatabaseAdvice(err error, rights string) error {
 
 // withStream does work on JetStream.
 func withStream(s setting.NATS, work func(jetstream.JetStream) error) error {
-	nats, err := connection.NewNATS(connection.NATSConfig{
-		URL: s.URL.Get(), Creds: s.Creds.Get(), Name: "callboard", Log: zerolog.Nop(),
-	})
+	nats, err := connection.NewNATS(connection.ConfigureNATS(s, "callboard"))
 	if err != nil {
 		return fmt.Errorf("%w\nCheck CALLBOARD_NATS_URL, and that the server runs", err)
 	}

@@ -59,8 +59,7 @@ func (c *statusCommand) watch(ctx context.Context, w io.Writer, source status.So
 			return err
 		}
 		if before != nil {
-			report.Rate = rate(*before, report)
-			report.ETASeconds = eta(report)
+			report.SetRate(*before)
 		}
 		before = &report
 		if progress.IsTerminal(w) && !c.JSON {
@@ -75,26 +74,6 @@ func (c *statusCommand) watch(ctx context.Context, w io.Writer, source status.So
 		case <-tick.C:
 		}
 	}
-}
-
-// rate returns the events per second that were applied between two reports.
-func rate(before, after status.Report) *float64 {
-	seconds := after.Time.Sub(before.Time).Seconds()
-	if seconds <= 0 {
-		return nil
-	}
-	applied := float64(after.Messages) - float64(after.Lag()) - (float64(before.Messages) - float64(before.Lag()))
-	perSecond := applied / seconds
-	return &perSecond
-}
-
-// eta returns the seconds until the present lag is applied at the report's rate.
-func eta(r status.Report) *float64 {
-	if r.Rate == nil || *r.Rate <= 0 || r.Lag() == 0 {
-		return nil
-	}
-	seconds := float64(r.Lag()) / *r.Rate
-	return &seconds
 }
 
 func (c *statusCommand) write(w io.Writer, r status.Report) error {

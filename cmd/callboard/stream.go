@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,19 +23,18 @@ type streamCommand struct {
 
 type streamCreateCommand struct {
 	output
-	Partitions int             `default:"16" help:"The number of partitions. It can't be changed later."`
-	Replicas   int             `default:"1" help:"The number of servers that hold a copy: 3 in production."`
-	NATS       setting.NATS    `embed:""`
-	Stream     setting.Stream  `embed:""`
-	Premium    setting.Premium `embed:""`
+	Partitions int            `default:"16" help:"The number of partitions. It can't be changed later."`
+	Replicas   int            `default:"1" help:"The number of servers that hold a copy: 3 in production."`
+	NATS       setting.NATS   `embed:""`
+	Stream     setting.Stream `embed:""`
 }
 
 // createdStreams tells what 'stream create' created; everything else existed.
 type createdStreams struct {
-	Stream bool            `json:"streamCreated"`
-	Bucket bool            `json:"bucketCreated"`
-	Audit  bool            `json:"auditCreated"`
-	Limits map[string]bool `json:"limitsCreated"` // by the name of the stream
+	Stream bool `json:"streamCreated"`
+	Bucket bool `json:"bucketCreated"`
+	Audit  bool `json:"auditCreated"`
+	Limits bool `json:"limitsCreated"`
 }
 
 // Run creates what is missing.
@@ -64,15 +61,8 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 	if created.Audit, err = events.EnsureStream(ctx, js, audit.StreamConfig(c.Replicas)); err != nil {
 		return created, fmt.Errorf("stream %s: %w", audit.StreamName, err)
 	}
-	configs, err := limit.StreamConfigs(c.Premium.PerMinute.Get(), c.Replicas)
-	if err != nil {
-		return created, err
-	}
-	created.Limits = make(map[string]bool, len(configs))
-	for _, config := range configs {
-		if created.Limits[config.Name], err = events.EnsureStream(ctx, js, config); err != nil {
-			return created, fmt.Errorf("stream %s: %w", config.Name, err)
-		}
+	if created.Limits, err = events.EnsureStream(ctx, js, limit.StreamConfig(c.Replicas)); err != nil {
+		return created, fmt.Errorf("stream %s: %w", limit.StreamName, err)
 	}
 	return created, nil
 }
@@ -106,15 +96,12 @@ func (c *streamCreateCommand) matches(running jetstream.StreamConfig) error {
 }
 
 func (c *streamCreateCommand) write(w io.Writer, created createdStreams) error {
-	lines := []string{
+	return writeLines(w, []string{
 		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name.Get(), c.Partitions, c.Replicas, createdOrExists(created.Stream)),
 		fmt.Sprintf("Bucket %s: %s.", events.TranscriptBucket, createdOrExists(created.Bucket)),
 		fmt.Sprintf("Stream %s: %s.", audit.StreamName, createdOrExists(created.Audit)),
-	}
-	for _, name := range slices.Sorted(maps.Keys(created.Limits)) {
-		lines = append(lines, fmt.Sprintf("Stream %s: %s.", name, createdOrExists(created.Limits[name])))
-	}
-	return writeLines(w, lines)
+		fmt.Sprintf("Stream %s: %s.", limit.StreamName, createdOrExists(created.Limits)),
+	})
 }
 
 func createdOrExists(created bool) string {
@@ -126,9 +113,8 @@ func createdOrExists(created bool) string {
 
 type streamCheckCommand struct {
 	output
-	NATS    setting.NATS    `embed:""`
-	Stream  setting.Stream  `embed:""`
-	Premium setting.Premium `embed:""`
+	NATS   setting.NATS   `embed:""`
+	Stream setting.Stream `embed:""`
 }
 
 // streamCheck is what a check found.
@@ -168,7 +154,7 @@ func (c *streamCheckCommand) check(ctx context.Context, js jetstream.JetStream) 
 	for _, check := range []func() ([]string, error){
 		func() ([]string, error) { return checkBucket(ctx, js) },
 		func() ([]string, error) { return checkAuditStream(ctx, js) },
-		func() ([]string, error) { return checkLimitStreams(ctx, js, config, c.Premium.PerMinute.Get()) },
+		func() ([]string, error) { return checkLimits(ctx, js, config) },
 	} {
 		unsafe, err := check()
 		if err != nil {
@@ -212,28 +198,22 @@ func checkAuditStream(ctx context.Context, js jetstream.JetStream) ([]string, er
 	return audit.CheckStream(running.CachedInfo().Config), nil
 }
 
-// checkLimitStreams checks the limiter's streams that exist. Readers create missing ones.
-func checkLimitStreams(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig, premium int) (unsafe []string, err error) {
-	wanted, err := limit.StreamConfigs(premium, main.Replicas)
-	if err != nil {
-		return nil, err
+// checkLimits checks the limiter's stream. Readers create a missing one.
+func checkLimits(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig) (unsafe []string, err error) {
+	stream, err := js.Stream(ctx, limit.StreamName)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
 	}
-	for _, want := range wanted {
-		stream, err := js.Stream(ctx, want.Name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("stream %s: %w", want.Name, err)
-		}
-		running := stream.CachedInfo().Config
-		if err := limit.CheckStream(running, want); err != nil {
-			unsafe = append(unsafe, fmt.Sprintf("stream %s makes readers refuse reports: %s.", want.Name, strings.TrimSuffix(err.Error(), ".")))
-		}
-		if running.Replicas < want.Replicas {
-			unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, readers refuse reports. "+
-				"Run 'nats stream edit %[1]s --replicas %[4]d'.", want.Name, running.Replicas, main.Name, want.Replicas))
-		}
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", limit.StreamName, err)
+	}
+	running := stream.CachedInfo().Config
+	if err := limit.CheckStream(running); err != nil {
+		unsafe = append(unsafe, fmt.Sprintf("stream %s makes readers refuse reports: %s.", limit.StreamName, strings.TrimSuffix(err.Error(), ".")))
+	}
+	if running.Replicas < main.Replicas {
+		unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, readers refuse reports. "+
+			"Run 'nats stream edit %[1]s --replicas %[4]d'.", limit.StreamName, running.Replicas, main.Name, main.Replicas))
 	}
 	return unsafe, nil
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,15 +59,11 @@ func TestStreamCreate(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	created, err := newCreate(t).create(t.Context(), js)
-	limits := map[string]bool{"LIMITS_120_120": true, "LIMITS_600_120": true}
-	if want := (createdStreams{Stream: true, Bucket: true, Audit: true, Limits: limits}); err != nil || !reflect.DeepEqual(created, want) {
+	if want := (createdStreams{Stream: true, Bucket: true, Audit: true, Limits: true}); err != nil || created != want {
 		t.Fatalf("created = %+v, error = %v, want %+v", created, err, want)
 	}
-	for name := range limits {
-		limits[name] = false
-	}
 	created, err = newCreate(t).create(t.Context(), js)
-	if want := (createdStreams{Limits: limits}); err != nil || !reflect.DeepEqual(created, want) {
+	if want := (createdStreams{}); err != nil || created != want {
 		t.Errorf("second run: created = %+v, error = %v, want %+v", created, err, want)
 	}
 	checkUnsafe(t, js)
@@ -130,17 +126,12 @@ func TestStreamCheck(t *testing.T) {
 	}
 	bucketAndAudit := []string{"max_age is set", "deletes objects after 1h0m0s", "not stored in files", "AUDIT"}
 	checkUnsafe(t, js, bucketAndAudit...)
-	limits, err := limit.StreamConfigs(600, 1)
-	if err != nil {
+	limits := limit.StreamConfig(1)
+	limits.AllowDirect = true
+	if _, err := js.CreateStream(t.Context(), limits); err != nil {
 		t.Fatal(err)
 	}
-	limits[1].MaxMsgsPerSubject = 1000
-	for _, c := range limits {
-		if _, err := js.CreateStream(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	checkUnsafe(t, js, append(bucketAndAudit, "stream LIMITS_600_120 makes readers refuse reports")...)
+	checkUnsafe(t, js, append(bucketAndAudit, "stream LIMITS makes readers refuse reports")...)
 }
 
 // startCluster starts three servers and returns them by name.
@@ -196,7 +187,7 @@ func startLimiter(t *testing.T, js jetstream.JetStream) (allowed func() bool) {
 	return func() bool { return l.Take(t.Context(), limit.Request{Lineage: uuid.New(), Report: "report"}).Allowed }
 }
 
-// With three replicas of the limiter's streams, reports are allowed although one server is stopped.
+// With three replicas of the limiter's stream, reports are allowed although one server is stopped.
 func TestStreamCreate_Cluster(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
@@ -209,21 +200,18 @@ func TestStreamCreate_Cluster(t *testing.T) {
 		_, err := js.AccountInfo(t.Context())
 		return err == nil
 	})
-	byReader, err := limit.StreamConfigs(600, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	byReader := limit.StreamConfig(1)
 	eventstest.Eventually(t, "a reader has created its stream", func() bool {
-		_, err := js.CreateStream(t.Context(), byReader[1])
+		_, err := js.CreateStream(t.Context(), byReader)
 		return err == nil
 	})
 	create := newCreate(t, "--replicas", "3")
 	eventstest.Eventually(t, "the other streams are created", func() bool {
 		created, err := create.create(t.Context(), js)
-		return err == nil && !created.Limits["LIMITS_600_120"]
+		return err == nil && !created.Limits
 	})
-	checkUnsafe(t, js, "stream LIMITS_600_120 has 1 replicas, PHONES has 3")
-	replicated := byReader[1]
+	checkUnsafe(t, js, "stream LIMITS has 1 replicas, PHONES has 3")
+	replicated := byReader
 	replicated.Replicas = 3
 	eventstest.Eventually(t, "the reader's stream has three replicas", func() bool {
 		_, err := js.UpdateStream(t.Context(), replicated)
@@ -236,10 +224,17 @@ func TestStreamCreate_Cluster(t *testing.T) {
 	})
 	allowed := startLimiter(t, js)
 	eventstest.Eventually(t, "a report is allowed", allowed)
-	stream, err := js.Stream(t.Context(), "LIMITS_120_120")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopServer(servers[stream.CachedInfo().Cluster.Leader])
+	var leader string
+	eventstest.Eventually(t, "the replicas have what the leader has", func() bool {
+		stream, err := js.Stream(t.Context(), limit.StreamName)
+		if err != nil {
+			return false
+		}
+		cluster := stream.CachedInfo().Cluster
+		leader = cluster.Leader
+		return leader != "" && cluster.Desired == nil && len(cluster.Replicas) == 2 &&
+			!slices.ContainsFunc(cluster.Replicas, func(r *jetstream.PeerInfo) bool { return !r.Current || r.Lag > 0 })
+	})
+	stopServer(servers[leader])
 	eventstest.Eventually(t, "a report is allowed without the leader of the stream", allowed)
 }

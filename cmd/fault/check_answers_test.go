@@ -42,7 +42,7 @@ const (
 // compareAnswers compares the answers of every operation about all data up to an instant, and every n-th row's detail.
 func (h *harness) compareAnswers(at time.Time, detailEvery int) (requests int) {
 	h.tb.Helper()
-	limiter, err := limit.New(limit.Config{JetStream: h.js, Report: unlimited, Standard: unlimited, Premium: unlimited, DecisionTimeout: slowestAnswer})
+	limiter, err := limit.New(limit.Config{JetStream: h.js, Report: unlimited, Standard: unlimited, Premium: unlimited, Patience: slowestAnswer})
 	if err != nil {
 		h.tb.Fatal(err)
 	}

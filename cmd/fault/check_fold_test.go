@@ -181,13 +181,15 @@ func (f *foldResult) rowCounts() map[string]int {
 	counts := map[string]int{}
 	for _, state := range f.states {
 		for name, n := range map[string]int{
-			"phone_system": rowCount(&state.PhoneSystems), "phone_system_group": rowCount(&state.Groups), "extension": rowCount(&state.Extensions),
+			"phone_system": rowCount(&state.PhoneSystems), "phone_system_group": rowCount(&state.Groups),
+			"phone_system_group_member": rowCount(&state.GroupMembers), "extension": rowCount(&state.Extensions),
 			"phone": rowCount(&state.Phones), "phone_number": rowCount(&state.PhoneNumbers), "agent_config": rowCount(&state.AgentConfigs),
 			"call_group": rowCount(&state.CallGroups), "call_menu": rowCount(&state.CallMenus), "representative": rowCount(&state.Representatives),
 			"classification": rowCount(&state.Classifications), "call_log": rowCount(&state.CallLogs), "extension_call": rowCount(&state.ExtensionCalls),
 			"transcript": rowCount(&state.Transcripts), "transcript_text": rowCount(&state.TranscriptTexts), "recording": rowCount(&state.Recordings),
 			"analysis": rowCount(&state.Analyses), "extension_analysis": rowCount(&state.ExtensionAnalyses), "voicemail": rowCount(&state.Voicemails),
 			"tombstone": rowCount(&state.Tombstones), "day_count": nonZero(state.Counts), "reference_count": nonZero(state.References),
+			"directory": nonZero(state.Directories),
 		} {
 			counts[name] += n
 		}

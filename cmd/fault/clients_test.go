@@ -140,7 +140,7 @@ func (c *clients) get(ctx context.Context, r *reader, path string, key access.Ke
 }
 
 // tolerates reports whether a refusal is no violation. Strict clients tolerate one: a report operation's 429 without a known budget,
-// when the limiter has not decided within 50 ms on a busy machine.
+// when NATS has replied to nothing for a second on a busy machine.
 func (c *clients) tolerates(r response) bool {
 	if c.strict {
 		return r.status == http.StatusTooManyRequests && r.header.Get("RateLimit") == ""

@@ -1,4 +1,4 @@
-// Package fault holds the fault injection tests. Projectors, readers, NATS and PostgreSQL run as processes of their own, connected
+// Package fault holds the fault injection tests. Projectors, readers, NATS and PostgreSQL run as separate processes, connected
 // through proxies. The tests kill and freeze the processes, cut connections and fill disks at random while events are published and
 // clients read.
 //
@@ -8,4 +8,6 @@
 //
 // The check compares the tables and the answers with an undisturbed replay of the same stream, with a fold of it in memory, and with
 // what the clients were promised. The seed of faults and load is random, and every run logs it.
+//
+// Other tests kill servers of an installation with three NATS servers and a PostgreSQL standby.
 package fault

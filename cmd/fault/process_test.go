@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -103,19 +104,26 @@ func (p *process) start() {
 	if err != nil {
 		p.tb.Fatal(err)
 	}
-	defer log.Close() // the process has a handle of its own
+	defer log.Close() // the process has another handle
 	// The cleanup kills the process, later than the end of the test's context.
 	p.cmd = exec.CommandContext(context.WithoutCancel(p.tb.Context()), p.path, p.args...)
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.environment(), log, log
-	if err := p.cmd.Start(); err != nil {
-		p.tb.Fatal(err)
-	}
-	cmd, exited := p.cmd, make(chan struct{})
+	p.cmd.SysProcAttr = endWithParent()
+	cmd, started, exited := p.cmd, make(chan error), make(chan struct{})
 	p.exited = exited
 	go func() {
 		defer close(exited)
-		_ = cmd.Wait() // the process state tells how it ended
+		runtime.LockOSThread() // Linux takes the end of this thread for that of the parent
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // the process state tells how it ended
+		}
 	}()
+	if err := <-started; err != nil {
+		p.tb.Fatal(err)
+	}
 }
 
 func (p *process) environment() []string {

@@ -162,7 +162,7 @@ func (i *installation) start(name, role string) *daemon {
 		i.Fatal(err)
 	}
 	defer log.Close()
-	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = i.environment(role), log, log
+	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = i.environment(role, "CALLBOARD_PPROF=true"), log, log
 	if err := d.cmd.Start(); err != nil {
 		i.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -172,18 +171,9 @@ func (i *installation) expectStatus(want int, below string) error {
 }
 
 // awaitStatus requests a path until the status is the wanted one.
-// awaitStatus asks less often than 120 times a minute: more requests would use the key's budget up before the projection has caught up.
 func (i *installation) awaitStatus(want int, below string) {
 	i.Helper()
-	tick := time.NewTicker(600 * time.Millisecond)
-	defer tick.Stop()
-	eventstest.Eventually(i, fmt.Sprintf("status %d of %s", want, below), func() bool {
-		if i.expectStatus(want, below) == nil {
-			return true
-		}
-		<-tick.C
-		return false
-	})
+	eventstest.Eventually(i, fmt.Sprintf("status %d of %s", want, below), func() bool { return i.expectStatus(want, below) == nil })
 }
 
 func (i *installation) checkStatus(want int, below string) {

@@ -50,7 +50,7 @@ func resourceSections() []section {
 		{"Call log report row", []rule{
 			{name: "every field, in its shape", prove: reportRowInFull},
 			{name: "every field is present and null on a row that has none", prove: reportRowOfEmptyCall},
-			{name: "legs of one call share a callSid and are rows of their own", prove: legsInReports},
+			{name: "legs of one call share a callSid and are separate rows", prove: legsInReports},
 			{name: "conversionValue is a decimal string, not a number", prove: conversionValues},
 			{name: "category is {code, label} or null", prove: reportMembers("category")},
 			{name: "the three sentiments are {code, label, score} or null", prove: reportMembers("overallSentiment", "employeeSentiment", "customerSentiment")},

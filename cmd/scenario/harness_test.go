@@ -68,7 +68,7 @@ const unlimited = 1_000_000
 func (h *harness) startReader() {
 	h.Helper()
 	limiter, err := limit.New(limit.Config{
-		JetStream: h.JetStream, Report: unlimited, Standard: unlimited, Premium: unlimited, DecisionTimeout: time.Minute,
+		JetStream: h.JetStream, Report: unlimited, Standard: unlimited, Premium: unlimited, Patience: time.Minute,
 		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {

@@ -43,10 +43,10 @@ func BenchmarkWriter(b *testing.B) {
 		b.StartTimer()
 		began := time.Now()
 		for _, e := range list {
-			if errors.Is(q.Reserve(), queue.ErrFull) {
-				h.eventually("a free slot", func() bool { return q.Reserve() == nil })
+			if errors.Is(q.Reserve(e.KeyID), queue.ErrFull) {
+				h.eventually("a free slot", func() bool { return q.Reserve(e.KeyID) == nil })
 			}
-			q.Record(e)
+			q.Record(e.KeyID, e)
 		}
 		recorded := time.Since(began)
 		cancel()

@@ -173,10 +173,10 @@ func recordEntries(ctx context.Context, q *queue.Queue) []audit.Entry {
 		}
 		for i := range 5 {
 			e := newEntry(keys[i%len(keys)], time.Now())
-			if q.Reserve() != nil {
+			if q.Reserve(e.KeyID) != nil {
 				continue // a refused request leaves no entry
 			}
-			q.Record(e)
+			q.Record(e.KeyID, e)
 			recorded = append(recorded, e)
 		}
 	}

@@ -158,7 +158,7 @@ func (h *harness) metric(registry *prometheus.Registry, name string) float64 {
 	}
 	for _, family := range families {
 		if family.GetName() == "callboard_projector_audit_"+name {
-			return family.GetMetric()[0].GetCounter().GetValue()
+			return family.GetMetric()[0].GetCounter().GetValue() + family.GetMetric()[0].GetGauge().GetValue() // it is one of the two
 		}
 	}
 	h.Fatalf("metric %s does not exist", name)

@@ -70,6 +70,10 @@ func columns(entries []entry) []any {
 		column(entries, func(e entry) string { return e.Code }),
 		column(entries, func(e entry) netip.Addr { return e.Address }),
 		column(entries, func(e entry) string { return e.RequestID }),
+		column(entries, func(e entry) int64 { return e.Requests() }),
+		column(entries, func(e entry) pgtype.Timestamptz { return pgtype.Timestamptz{Time: e.LastAt, Valid: !e.LastAt.IsZero()} }),
+		column(entries, func(e entry) string { return e.LastRequestID }),
+		column(entries, func(e entry) int64 { return max(1, int64(e.Addresses)) }),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"callboard/events/audit"
 	"callboard/projector/retry"
 )
 
@@ -48,9 +49,10 @@ func New(config Config) (*Writer, error) {
 // Run writes entries and drops days older than the retention until ctx ends. Then it finishes the messages that it has fetched and
 // returns nil. It retries after every error, and logs an error once for as long as its text does not change.
 func (w *Writer) Run(ctx context.Context) error {
-	var dropping sync.WaitGroup
-	dropping.Go(func() { w.dropOldDays(ctx) })
-	defer dropping.Wait()
+	var background sync.WaitGroup
+	background.Go(func() { w.dropOldDays(ctx) })
+	background.Go(func() { w.observePending(ctx) })
+	defer background.Wait()
 	for backOff := retry.NewBackOff(); ; {
 		began := time.Now()
 		if err := w.runSession(ctx); err != nil {
@@ -60,6 +62,23 @@ func (w *Writer) Run(ctx context.Context) error {
 			return nil
 		}
 		retry.Pause(ctx, backOff.Next(time.Since(began)))
+	}
+}
+
+// pendingInterval is the interval at which the number of pending messages is read.
+const pendingInterval = 5 * time.Second
+
+// observePending reports the pending messages until ctx ends. It does not depend on the session, which can't report what it can't store.
+// A number that can't be read stays as it is.
+func (w *Writer) observePending(ctx context.Context) {
+	for ctx.Err() == nil {
+		timed, cancel := context.WithTimeout(ctx, pendingInterval)
+		if consumer, err := w.config.JetStream.Consumer(timed, audit.StreamName, audit.Consumer); err == nil {
+			info := consumer.CachedInfo()
+			w.metrics.pending.Set(float64(info.NumPending) + float64(info.NumAckPending))
+		}
+		cancel()
+		retry.Pause(ctx, pendingInterval)
 	}
 }
 
@@ -84,6 +103,7 @@ type metrics struct {
 	failures    prometheus.Counter
 	deadLetters prometheus.Counter
 	dropped     prometheus.Counter
+	pending     prometheus.Gauge
 }
 
 func newMetrics() *metrics {
@@ -96,10 +116,13 @@ func newMetrics() *metrics {
 		failures:    counter("failures_total", "Failed attempts to store audit entries or to drop old days."),
 		deadLetters: counter("dead_letters_total", "Audit messages that became dead letters."),
 		dropped:     counter("days_dropped_total", "Days of the audit that were dropped."),
+		pending: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "callboard_projector_audit_pending", Help: "Audit messages that the stream holds and no projector has stored.",
+		}),
 	}
 }
 
 func (m *metrics) register(registry prometheus.Registerer) error {
 	return errors.Join(registry.Register(m.filed), registry.Register(m.batches), registry.Register(m.failures),
-		registry.Register(m.deadLetters), registry.Register(m.dropped))
+		registry.Register(m.deadLetters), registry.Register(m.dropped), registry.Register(m.pending))
 }

@@ -72,6 +72,36 @@ func TestWriter_StoresEntriesOnce(t *testing.T) {
 	}
 }
 
+// An entry of several requests has one row with their count, however often it is delivered. The last of them is the key's last use. An
+// entry without these members, as the previous release writes it, is one request.
+func TestWriter_StoresCountsOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	several := newEntry(uuid.New(), h.noon)
+	several.Operation, several.Status, several.Code, several.Address = "", 401, "UNAUTHENTICATED", netip.MustParseAddr("192.0.2.9")
+	several.Count, several.LastAt, several.LastRequestID, several.Addresses = 19_997, h.noon.Add(9*time.Second), "last", 41
+	one := newEntry(several.KeyID, h.noon.Add(5*time.Second))
+	if line := h.line(one); strings.Contains(line, "count") || strings.Contains(line, "lastAt") {
+		t.Fatalf("entry of one request = %s, want that of the previous release", line)
+	}
+	h.publish(several, one)
+	h.publish(several)
+	h.start()
+	h.waitUntilEmpty()
+	h.publish(one)
+	h.publish(several)
+	h.waitUntilEmpty()
+	got := projectortest.Query[string](h.Harness, `
+		select concat_ws(' ', count, extract(epoch from last_at - at)::integer, last_request_id, addresses) from access.audit order by at`)
+	if want := []string{"19997 9 last 41", "1 1"}; !slices.Equal(got, want) {
+		t.Errorf("rows = %q, want %q", got, want)
+	}
+	used := projectortest.Query[string](h.Harness, "select concat(extract(epoch from at - $1)::integer, ' ', host(address)) from access.key_use", h.noon)
+	if want := []string{"9 192.0.2.9"}; !slices.Equal(used, want) {
+		t.Errorf("last use = %q, want %q", used, want)
+	}
+}
+
 // A backlog is stored in several batches, and no message is delivered twice.
 func TestWriter_StoresBacklogInBatches(t *testing.T) {
 	t.Parallel()
@@ -375,3 +405,25 @@ func TestWriter_ImplausibleTimes(t *testing.T) {
 }
 
 func TestImports(t *testing.T) { eventstest.Imports(t) }
+
+// What can't be stored stays pending.
+func TestWriter_Pending(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.shortenAckWait()
+	locked, err := h.Database.Pool(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locked.Exec(t.Context(), "lock table access.audit in access exclusive mode"); err != nil {
+		t.Fatal(err)
+	}
+	h.publish(newEntry(uuid.New(), h.noon))
+	metrics := prometheus.NewRegistry()
+	h.start(func(c *writer.Config) { c.Metrics = metrics })
+	h.eventually("one pending message", func() bool { return h.metric(metrics, "pending") == 1 })
+	if err := locked.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.waitUntilEmpty()
+}

@@ -8,7 +8,11 @@ select
   status,
   code,
   address,
-  request_id
+  request_id,
+  count,
+  coalesce(last_at, at) as last_at,
+  coalesce(last_request_id, request_id) as last_request_id,
+  addresses
 from access.audit
 where (key_id, at) >= ($1, $2)
   and (key_id, at) <= ($1, 'infinity')

@@ -37,7 +37,7 @@ func (h *harness) audit(key uuid.UUID, since time.Time, limit int) ([]AuditEntry
 		h.Fatal(err)
 	}
 	for i := range entries {
-		entries[i].At = entries[i].At.UTC()
+		entries[i].At, entries[i].LastAt = entries[i].At.UTC(), entries[i].LastAt.UTC()
 	}
 	return entries, more
 }
@@ -57,6 +57,10 @@ func TestRegistry_Audit(t *testing.T) {
 	denied.ID = uuid.UUID{0x01}
 	h.insertAudit(key, answered, twin, denied)
 	all := []AuditEntry{twin, denied, answered}
+	for i := range all {
+		all[i].Count, all[i].LastAt, all[i].LastRequestID, all[i].Addresses = 1, all[i].At, all[i].RequestID, 1
+	}
+	answered = all[2]
 	last, first := answered, answered // of the keys that are last and first in an index
 	last.ID, first.ID = uuid.New(), uuid.New()
 	h.insertAudit(uuid.Max, last)

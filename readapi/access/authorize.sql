@@ -20,9 +20,9 @@ select
         when 'organization' then s.organization_id = k.grant_id
         when 'group' then exists (
           select
-          from projection.phone_system_group g
-          where g.id = k.grant_id
-            and s.id = any (g.phone_system_ids)
+          from projection.phone_system_group_member m
+          where m.system_id = s.id
+            and m.group_id = k.grant_id
         )
       end
   ) as covered,

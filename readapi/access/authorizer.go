@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/readapi/repeat"
 )
 
 // Attempt is what the authorization of a request depends on.
@@ -58,15 +61,19 @@ type DeniedError struct {
 	Code          DenialCode
 	Reason        string    // for the log; never sent to clients
 	KeyID         uuid.UUID // of the key's row, if one was found
+	Lineage       uuid.UUID // of the key
 	Authenticated bool      // the request has the key's right secret
 }
 
 func (d *DeniedError) Error() string { return "denied: " + d.Reason }
 
-// Authorizer authorizes requests. It has no state and is safe for concurrent use.
+// Authorizer authorizes requests. It remembers what can be denied, and nothing that allows something. It is safe for concurrent use.
 type Authorizer struct {
 	primary *pgxpool.Pool
 	peppers []Pepper
+	dead    *deadKeys
+	unknown *unknownKeys
+	now     func() time.Time
 }
 
 // NewAuthorizer returns an authorizer that reads keys from the primary. It accepts keys under any of the peppers. It returns an
@@ -75,10 +82,11 @@ func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper) (*Authorizer, error)
 	if len(peppers) == 0 || slices.ContainsFunc(peppers, func(p Pepper) bool { return p.secret == nil }) {
 		return nil, errPepper
 	}
-	return &Authorizer{primary: primary, peppers: peppers}, nil
+	return &Authorizer{primary: primary, peppers: peppers, dead: newDeadKeys(), unknown: newUnknownKeys(), now: time.Now}, nil
 }
 
-// Authorize checks the credential and the client's address. The error is a [*DeniedError] if one of them is refused. The caller
+// Authorize checks the credential and the client's address. The error is a [*DeniedError] if one of them is refused, and [ErrThrottled] if
+// the client's network has sent too many unknown keys. The caller
 // checks the scope and the coverage of the phone system, in the contract's order.
 func (a *Authorizer) Authorize(ctx context.Context, t Attempt) (Authorization, error) {
 	switch t.Credential.Kind {
@@ -88,16 +96,17 @@ func (a *Authorizer) Authorize(ctx context.Context, t Attempt) (Authorization, e
 		return Authorization{}, &DeniedError{Code: Unauthenticated, Reason: "missing or malformed"}
 	case TenantKey:
 	}
-	found, err := a.find(ctx, t)
+	found, err := a.lookUp(ctx, t)
 	if err != nil {
 		return Authorization{}, err
 	}
-	keyID := found.authorization.KeyID
+	key := found.authorization
 	if reason := a.verifySecret(t.Credential.Key, found); reason != "" {
-		return Authorization{}, &DeniedError{Code: Unauthenticated, Reason: reason, KeyID: keyID}
+		return Authorization{}, &DeniedError{Code: Unauthenticated, Reason: reason, KeyID: key.KeyID, Lineage: key.Lineage}
 	}
+	a.note(t.Credential.Key.Short(), found)
 	if code, reason := found.denialFor(t.Client); code != 0 {
-		return Authorization{}, &DeniedError{Code: code, Reason: reason, KeyID: keyID, Authenticated: true}
+		return Authorization{}, &DeniedError{Code: code, Reason: reason, KeyID: key.KeyID, Lineage: key.Lineage, Authenticated: true}
 	}
 	return found.authorization, nil
 }
@@ -111,6 +120,31 @@ type candidate struct {
 	revoked, expired bool
 }
 
+// lookUp returns the row of a dead key from memory, and that of any other from the primary.
+func (a *Authorizer) lookUp(ctx context.Context, t Attempt) (candidate, error) {
+	short := t.Credential.Key.Short()
+	if dead, found := a.dead.find(short, a.now()); found {
+		return dead, nil
+	}
+	if a.unknown.throttled(short, t.Client, a.now()) {
+		return candidate{}, ErrThrottled
+	}
+	found, err := a.find(ctx, t)
+	if err == nil && found.hash == nil {
+		a.unknown.noteUnknown(t.Client, a.now())
+	}
+	return found, err
+}
+
+// note remembers whether a key whose secret is right is dead.
+func (a *Authorizer) note(short string, c candidate) {
+	if c.revoked || c.expired {
+		a.dead.add(short, c, a.now())
+		return
+	}
+	a.unknown.noteValid(short, a.now())
+}
+
 //go:embed authorize.sql
 var authorizeSQL string
 
@@ -119,10 +153,12 @@ func (a *Authorizer) find(ctx context.Context, t Attempt) (candidate, error) {
 	p := &c.authorization
 	// pgx encodes a pgtype.UUID directly and a uuid.UUID through its text.
 	system := pgtype.UUID{Bytes: t.System, Valid: t.System != uuid.Nil}
-	err := a.primary.QueryRow(ctx, authorizeSQL, t.Credential.Key.Short(), system).Scan(
-		(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
-		&c.revoked, &c.expired, &p.Covered, &p.Narrowing.On, &p.Narrowing.Extension,
-	)
+	err := repeat.Statement(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		return false, conn.QueryRow(ctx, authorizeSQL, t.Credential.Key.Short(), system).Scan(
+			(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
+			&c.revoked, &c.expired, &p.Covered, &p.Narrowing.On, &p.Narrowing.Extension,
+		)
+	})
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return candidate{}, fmt.Errorf("authorize: %w", err)
 	}

@@ -70,7 +70,7 @@ func TestAuthorizer_Coverage(t *testing.T) {
 	organization := uuid.New()
 	mine, other := h.system(organization), h.system(uuid.New())
 	group := uuid.New()
-	h.exec("insert into projection.phone_system_group (id, version, name, phone_system_ids) values ($1, 1, 'g', $2)", group, []uuid.UUID{mine})
+	h.exec("insert into projection.phone_system_group_member (group_id, system_id) values ($1, $2)", group, mine)
 	for _, grant := range []Grant{{GrantSystem, mine}, {GrantGroup, group}, {GrantOrganization, organization}} {
 		request := minimalRequest()
 		request.Grant = grant
@@ -90,7 +90,7 @@ func TestAuthorizer_Coverage(t *testing.T) {
 	request := minimalRequest()
 	request.Grant = Grant{GrantGroup, group}
 	key := h.issue(request).Key
-	h.exec("update projection.phone_system_group set phone_system_ids = $1", []uuid.UUID{other})
+	h.exec("update projection.phone_system_group_member set system_id = $1", other)
 	if h.authorize(a, key, mine).Covered || !h.authorize(a, key, other).Covered {
 		t.Error("coverage does not follow a change of the group")
 	}
@@ -132,15 +132,16 @@ func TestAuthorizer_DeniesDeadKeys(t *testing.T) {
 	h.exec("update access.key set expires_at = now() + interval '1 hour'")
 	h.authorize(a, key.Key, uuid.Nil)
 	h.exec("update access.key set expires_at = now() - interval '1 second', revoked_at = null")
-	if got := h.denied(a, attempt); got != (DeniedError{Unauthenticated, "expired", key.ID, true}) {
+	if got := h.denied(a, attempt); got != (DeniedError{Unauthenticated, "expired", key.ID, key.Lineage, true}) {
 		t.Errorf("expired key: denial = %+v", got)
 	}
 	h.exec("update access.key set expires_at = null")
+	a = h.authorizer(h.pepper) // the other one remembers that the key has expired
 	h.authorize(a, key.Key, uuid.Nil)
 	if err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.denied(a, attempt); got != (DeniedError{Unauthenticated, "revoked", key.ID, true}) {
+	if got := h.denied(a, attempt); got != (DeniedError{Unauthenticated, "revoked", key.ID, key.Lineage, true}) {
 		t.Errorf("revoked key: denial = %+v", got)
 	}
 	if got := h.denied(a, Attempt{Credential: Parse(NewKey().Reveal())}); got != (DeniedError{Code: Unauthenticated, Reason: "unknown key"}) {
@@ -197,7 +198,7 @@ func TestAuthorizer_Networks(t *testing.T) {
 			t.Errorf("address %q without an allowlist: error = %v", text, err)
 		}
 	}
-	if got := h.denied(a, Attempt{Credential: Parse(limited.Key.Reveal())}); got != (DeniedError{AddressNotAllowed, "address", limited.ID, true}) {
+	if got := h.denied(a, Attempt{Credential: Parse(limited.Key.Reveal())}); got != (DeniedError{AddressNotAllowed, "address", limited.ID, limited.Lineage, true}) {
 		t.Errorf("denial = %+v, want AddressNotAllowed", got)
 	}
 }

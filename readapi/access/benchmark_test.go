@@ -20,7 +20,7 @@ func BenchmarkAuthorize(b *testing.B) {
 	}
 	h.exec(`insert into projection.phone_system (id, version, name, organization_id, partition)
 		select id, 1, 'system', $2, 0 from unnest($1::uuid[]) id`, systems, organization)
-	h.exec("insert into projection.phone_system_group (id, version, name, phone_system_ids) values ($1, 1, 'group', $2)", group, systems[:500])
+	h.exec("insert into projection.phone_system_group_member (group_id, system_id) select $1, unnest($2::uuid[])", group, systems)
 	h.exec(`insert into access.key (id, lineage, name, short, hash, pepper_id, grant_kind, grant_id, scopes)
 		select id, id, 'other', id::text, '', '', 'system', id, '{}' from unnest($1::uuid[]) id`, systems)
 	h.exec("analyze")

@@ -123,22 +123,26 @@ func (g *Registry) Revoke(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-// AuditEntry is one request of a key, answered or denied.
+// AuditEntry is one request of a key, answered or denied, or several that were denied with the same status and code.
 type AuditEntry struct {
-	ID        uuid.UUID     `json:"id"`
-	At        time.Time     `json:"at"`
-	Operation string        `json:"operation"`
-	System    uuid.NullUUID `json:"phoneSystemId"` // the phone system in the path, covered or not
-	Status    int           `json:"status"`
-	Code      *string       `json:"code"`    // of the problem document; nil if the request was answered
-	Address   *netip.Addr   `json:"address"` // nil if unknown
-	RequestID string        `json:"requestId"`
+	ID            uuid.UUID     `json:"id"`
+	At            time.Time     `json:"at"`            // of the first request
+	Operation     string        `json:"operation"`     // empty: more than one
+	System        uuid.NullUUID `json:"phoneSystemId"` // the phone system in the path, covered or not; not valid: none, or more than one
+	Status        int           `json:"status"`
+	Code          *string       `json:"code"`          // of the problem document; nil if the request was answered
+	Address       *netip.Addr   `json:"address"`       // of the last request; nil if unknown
+	RequestID     string        `json:"requestId"`     // of the first request
+	Count         int64         `json:"count"`         // requests
+	LastAt        time.Time     `json:"lastAt"`        // of the last request
+	LastRequestID string        `json:"lastRequestId"` // of the last request
+	Addresses     int           `json:"addresses"`     // different ones, 1000 at most
 }
 
 //go:embed audit_key.sql
 var auditKeySQL string
 
-// Audit returns a key's requests since an instant, newest first: at most limit entries, and whether there are more. It returns none
+// Audit returns a key's requests since an instant, by the time of the first request of an entry, newest first: at most limit entries, and whether there are more. It returns none
 // for an id that no key has.
 func (g *Registry) Audit(ctx context.Context, id uuid.UUID, since time.Time, limit int) (entries []AuditEntry, more bool, err error) {
 	rows, err := g.pool.Query(ctx, auditKeySQL, id, since, limit+1)
@@ -157,7 +161,8 @@ func (g *Registry) Audit(ctx context.Context, id uuid.UUID, since time.Time, lim
 
 func scanAuditEntry(row pgx.CollectableRow) (AuditEntry, error) {
 	var e AuditEntry
-	err := row.Scan(&e.ID, &e.At, &e.Operation, &e.System, &e.Status, &e.Code, &e.Address, &e.RequestID)
+	err := row.Scan(&e.ID, &e.At, &e.Operation, &e.System, &e.Status, &e.Code, &e.Address, &e.RequestID,
+		&e.Count, &e.LastAt, &e.LastRequestID, &e.Addresses)
 	return e, err
 }
 

@@ -64,7 +64,7 @@ func (h *harness) start() (stop func() error) {
 
 func (h *harness) reserve() {
 	h.Helper()
-	if err := h.queue.Reserve(); err != nil {
+	if err := h.queue.Reserve(uuid.Nil); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -72,7 +72,7 @@ func (h *harness) reserve() {
 func (h *harness) record(e audit.Entry) {
 	h.Helper()
 	h.reserve()
-	h.queue.Record(e)
+	h.queue.Record(uuid.Nil, e)
 }
 
 // messages returns the entries of each message of the stream.

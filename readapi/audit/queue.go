@@ -19,14 +19,15 @@ import (
 // Config configures a queue.
 type Config struct {
 	JetStream jetstream.JetStream // of a connection that reconnects without limit
-	Capacity  int                 // slots; zero means 65536
+	Capacity  int                 // places for entries; zero means 65536
 	Log       zerolog.Logger
 	Metrics   prometheus.Registerer
 }
 
 const defaultCapacity = 65536
 
-// ErrFull is returned if no slot is free. Then too many entries wait for their acknowledgement, usually because the stream is unreachable.
+// ErrFull is returned if no place is free. Then too many entries wait for their acknowledgement, usually because the stream is
+// unreachable.
 var ErrFull = errors.New("the audit queue is full")
 
 // Queue publishes audit entries on the stream. It is safe for concurrent use.
@@ -34,12 +35,19 @@ type Queue struct {
 	js      jetstream.JetStream
 	log     zerolog.Logger
 	metrics *metrics
-	changed chan struct{} // has an element if Run must look at the queue
+	full    chan struct{} // has an element if the pending entries fill a message
 
 	mu       sync.Mutex
-	capacity int           // 0 once Run is stopping
-	taken    int           // slots that are reserved, or hold an entry that is not acknowledged
-	pending  []audit.Entry // not acknowledged, in the order of Record
+	places   places
+	pending  []pending // not acknowledged, in the order of Record
+	refusals refusals
+}
+
+// pending is an entry in its place.
+type pending struct {
+	audit.Entry
+	lineage uuid.UUID
+	refused bool
 }
 
 // NewQueue returns an empty queue and registers its metrics with config.Metrics.
@@ -47,46 +55,82 @@ func NewQueue(config Config) (*Queue, error) {
 	if config.Capacity == 0 {
 		config.Capacity = defaultCapacity
 	}
-	q := &Queue{js: config.JetStream, log: config.Log, capacity: config.Capacity, changed: make(chan struct{}, 1)}
-	q.metrics = newMetrics(q.pendingCount)
+	q := &Queue{
+		js: config.JetStream, log: config.Log, full: make(chan struct{}, 1),
+		places: newPlaces(config.Capacity), refusals: newRefusals(config.Capacity),
+	}
+	q.metrics = newMetrics(q.pendingCount, config.Capacity)
 	if err := q.metrics.register(config.Metrics); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	return q, nil
 }
 
-// Reserve reserves a slot for one entry without waiting. It returns [ErrFull] if none is free. The caller must fill the slot with
-// Record, once.
-func (q *Queue) Reserve() error {
+// Reserve reserves a place for the entry of a lineage's request, without waiting. It returns [ErrFull] if none is free. The caller must
+// fill the place with Record, or free it with Release, once.
+func (q *Queue) Reserve(lineage uuid.UUID) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.taken >= q.capacity {
+	if !q.places.take(lineage, false) {
 		q.metrics.refused.Inc()
 		return ErrFull
 	}
-	q.taken++
 	return nil
 }
 
-// Record fills a reserved slot without waiting. It sets a missing ID and a missing time, truncates the time to microseconds, and
+// Release frees a reserved place.
+func (q *Queue) Release(lineage uuid.UUID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.places.add(lineage, false, -1)
+}
+
+// Record fills a reserved place without waiting. It sets a missing ID and a missing time, truncates the time to microseconds, and
 // removes from texts what PostgreSQL cannot store.
-func (q *Queue) Record(e audit.Entry) {
+func (q *Queue) Record(lineage uuid.UUID, e audit.Entry) {
 	e = normalize(e)
 	q.mu.Lock()
-	q.pending = append(q.pending, e)
-	q.mu.Unlock()
+	defer q.mu.Unlock()
+	q.append(pending{e, lineage, false})
+}
+
+// Refuse records a request that has no permit, in a separate entry or in one for several. It needs no reservation, and neither waits
+// nor fails. What is counted after the end of Run is lost.
+func (q *Queue) Refuse(lineage uuid.UUID, e audit.Entry) {
+	e = normalize(e)
+	q.metrics.counted.Inc()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refusals.add(lineage, e, time.Now(), q.appendRefused)
+}
+
+// appendRefused takes a place for an entry and fills it. It returns false if there is none.
+func (q *Queue) appendRefused(lineage uuid.UUID, e audit.Entry) bool {
+	if !q.places.take(lineage, true) {
+		return false
+	}
+	q.append(pending{e, lineage, true})
+	return true
+}
+
+// append fills a place.
+func (q *Queue) append(p pending) {
+	q.pending = append(q.pending, p)
 	q.metrics.recorded.Inc()
+	if len(q.pending) < audit.MaxEntries {
+		return
+	}
 	select {
-	case q.changed <- struct{}{}:
+	case q.full <- struct{}{}:
 	default:
 	}
 }
 
-// Full reports whether the next Reserve would be refused.
+// Full reports whether every Reserve would be refused.
 func (q *Queue) Full() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.taken >= q.capacity
+	return q.places.taken >= q.places.capacity
 }
 
 func (q *Queue) pendingCount() float64 {
@@ -113,30 +157,4 @@ func normalize(e audit.Entry) audit.Entry {
 // storable removes NUL and invalid UTF-8.
 func storable(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
-}
-
-type metrics struct {
-	recorded     prometheus.Counter
-	acknowledged prometheus.Counter
-	refused      prometheus.Counter
-	waiting      prometheus.GaugeFunc
-}
-
-func newMetrics(waiting func() float64) *metrics {
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "callboard_readapi_audit_" + name, Help: help})
-	}
-	return &metrics{
-		recorded:     counter("recorded_total", "Audit entries recorded."),
-		acknowledged: counter("acknowledged_total", "Audit entries acknowledged by the stream."),
-		refused:      counter("refused_total", "Requests refused because the audit queue was full."),
-		waiting: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "callboard_readapi_audit_waiting", Help: "Audit entries that the stream has not acknowledged.",
-		}, waiting),
-	}
-}
-
-func (m *metrics) register(registry prometheus.Registerer) error {
-	return errors.Join(registry.Register(m.recorded), registry.Register(m.acknowledged),
-		registry.Register(m.refused), registry.Register(m.waiting))
 }

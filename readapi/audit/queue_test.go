@@ -13,38 +13,55 @@ import (
 	queue "callboard/readapi/audit"
 )
 
-// A slot is free again once its entry is acknowledged, and not before.
+// A place is free again once its entry is acknowledged, and not before.
 func TestQueue_Reserve(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 2)
-	refused := func() bool { return errors.Is(h.queue.Reserve(), queue.ErrFull) }
-	h.reserve()
-	h.reserve()
-	if !h.queue.Full() || !refused() {
-		t.Error("a third slot of two is free")
+	lineages := []uuid.UUID{uuid.New(), uuid.New()}
+	refused := func() bool { return errors.Is(h.queue.Reserve(uuid.New()), queue.ErrFull) }
+	fill := func() {
+		t.Helper()
+		for _, lineage := range lineages {
+			if err := h.queue.Reserve(lineage); err != nil {
+				t.Fatal(err)
+			}
+			h.queue.Record(lineage, newEntry())
+		}
 	}
-	h.queue.Record(newEntry())
-	h.queue.Record(newEntry())
+	fill()
 	h.start()
 	eventstest.Eventually(t, "an attempt to publish", func() bool { return h.log.Count("publishing audit entries failed") > 0 })
 	if !h.queue.Full() || !refused() {
-		t.Error("a slot is free before its entry is acknowledged")
+		t.Error("a third place of two is free before an entry is acknowledged")
 	}
 	if recorded, waiting := h.metric("recorded_total"), h.metric("waiting"); recorded != 2 || waiting != 2 {
 		t.Errorf("recorded = %v, waiting = %v, want 2 and 2", recorded, waiting)
 	}
 	h.createStream()
-	eventstest.Eventually(t, "a free slot", func() bool { return !h.queue.Full() })
-	h.reserve()
-	h.reserve()
-	if !refused() {
-		t.Error("a third slot of two is free after the acknowledgement")
+	eventstest.Eventually(t, "a free place", func() bool { return !h.queue.Full() })
+	fill()
+	if refused, acknowledged := h.metric("refused_total"), h.metric("acknowledged_total"); refused != 1 || acknowledged != 2 {
+		t.Errorf("refused = %v, acknowledged = %v, want 1 and 2", refused, acknowledged)
 	}
-	if refused, acknowledged := h.metric("refused_total"), h.metric("acknowledged_total"); refused != 3 || acknowledged != 2 {
-		t.Errorf("refused = %v, acknowledged = %v, want 3 and 2", refused, acknowledged)
+}
+
+// A lineage has an eighth of the places. While its share is full, others have room.
+func TestQueue_Shares(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 80)
+	one, other := uuid.New(), uuid.New()
+	for i := range 11 {
+		if err := h.queue.Reserve(one); errors.Is(err, queue.ErrFull) != (i == 10) {
+			t.Errorf("place %d of a lineage: error = %v, want 10 places", i, err)
+		}
 	}
-	h.queue.Record(newEntry())
-	h.queue.Record(newEntry())
+	if err := h.queue.Reserve(other); err != nil || h.queue.Full() {
+		t.Errorf("another lineage: error = %v, full = %v, want a place", err, h.queue.Full())
+	}
+	h.queue.Release(one)
+	if err := h.queue.Reserve(one); err != nil {
+		t.Errorf("after a release: error = %v, want a place", err)
+	}
 }
 
 // Record removes what PostgreSQL cannot store, and sets a missing ID and time.

@@ -16,6 +16,8 @@ import (
 )
 
 const (
+	// gatherTime is how long an entry waits for others that travel in the same message, unless the message is full before.
+	gatherTime = 100 * time.Millisecond
 	// flushTimeout is how long Run continues after the end of its context.
 	flushTimeout = 5 * time.Second
 	// ackWait is how long Run waits for an acknowledgement before it publishes the message again. The stream drops the duplicate by
@@ -23,13 +25,15 @@ const (
 	ackWait = 2 * time.Second
 )
 
-// Run publishes entries until ctx ends. Then Reserve fails, and Run publishes the pending entries and those of slots that are still
-// reserved, for 5 seconds at most. The error says how many entries are lost.
+// Run publishes entries until ctx ends. Then Reserve fails, and Run publishes the pending entries, the counts, and the entries of places
+// that are still reserved, for 5 seconds at most. The error says how many entries are lost.
 func (q *Queue) Run(ctx context.Context) error {
 	flush, cancel := withFlushTime(ctx)
 	defer cancel()
+	tick := time.NewTicker(gatherTime)
+	defer tick.Stop()
 	for limit := audit.MaxEntries; ; {
-		entries := q.next(ctx, flush, limit)
+		entries := q.next(ctx, flush, tick.C, limit)
 		if len(entries) == 0 {
 			return q.close(context.Cause(flush))
 		}
@@ -57,17 +61,21 @@ func withFlushTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// next waits for entries and returns up to limit of them, which stay in the queue. It returns none if ctx has ended and no slot is
-// taken, or if flush has ended.
-func (q *Queue) next(ctx, flush context.Context, limit int) []audit.Entry {
-	for done := ctx.Done(); ; {
+// next waits until entries fill a message or a tick comes, and returns up to limit of them, which stay in the queue. It returns none if
+// ctx has ended and no place is taken, or if flush has ended.
+func (q *Queue) next(ctx, flush context.Context, tick <-chan time.Time, limit int) []audit.Entry {
+	done := ctx.Done()
+	for ticked := false; ; {
 		stopping := ctx.Err() != nil
 		entries, idle := q.peek(limit, stopping)
-		if len(entries) > 0 || idle && stopping {
+		if len(entries) == limit || len(entries) > 0 && (ticked || stopping) || idle && stopping {
 			return entries
 		}
+		ticked = false
 		select {
-		case <-q.changed:
+		case <-q.full:
+		case <-tick:
+			ticked = true
 		case <-done:
 			done = nil
 		case <-flush.Done():
@@ -76,35 +84,52 @@ func (q *Queue) next(ctx, flush context.Context, limit int) []audit.Entry {
 	}
 }
 
-// peek returns up to limit pending entries, and whether no slot is taken. If Run is stopping, it also ends reserving, so that no slot
-// is taken afterwards.
+// peek returns up to limit pending entries, and whether no place is taken. If Run is stopping, it also ends reserving and counting, so
+// that no place is taken afterwards.
 func (q *Queue) peek(limit int, stopping bool) (entries []audit.Entry, idle bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if stopping {
-		q.capacity = 0
+		q.stop()
+	} else {
+		q.refusals.end(time.Now(), q.appendRefused)
 	}
-	return q.pending[:min(len(q.pending), limit)], q.taken == 0
+	entries = make([]audit.Entry, min(len(q.pending), limit))
+	for i := range entries {
+		entries[i] = q.pending[i].Entry
+	}
+	return entries, q.places.taken == 0
 }
 
-// acknowledge removes the first n entries and frees their slots.
+// stop ends reserving, and makes all counts pending entries.
+func (q *Queue) stop() {
+	q.places.capacity = 0
+	q.refusals.endAll(func(lineage uuid.UUID, e audit.Entry) bool {
+		q.places.add(lineage, true, 1)
+		q.append(pending{e, lineage, true})
+		return true
+	})
+}
+
+// acknowledge removes the first n entries and frees their places.
 func (q *Queue) acknowledge(n int) {
 	q.mu.Lock()
+	for _, p := range q.pending[:n] {
+		q.places.add(p.lineage, p.refused, -1)
+	}
 	q.pending = q.pending[n:]
-	q.taken -= n
 	q.mu.Unlock()
 	q.metrics.acknowledged.Add(float64(n))
 }
 
-// close ends reserving. It returns an error if a slot is taken, because its entry is lost.
+// close ends reserving. It returns an error if a place is taken, because its entry is lost.
 func (q *Queue) close(reason error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.capacity = 0
-	if q.taken == 0 {
+	if q.stop(); q.places.taken == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d audit entries lost: %w", q.taken, reason)
+	return fmt.Errorf("%d audit entries lost: %w", q.places.taken, reason)
 }
 
 // publish publishes entries as one message until the stream has acknowledged it or ctx ends. Each attempt publishes the same message

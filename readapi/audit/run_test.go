@@ -34,11 +34,11 @@ func TestRun_LosesNothingOverRestarts(t *testing.T) {
 				if part := perKey / restarts; i%part == part/2 {
 					<-restarting[i/part]
 				}
-				if err := h.queue.Reserve(); err != nil {
+				if err := h.queue.Reserve(ids[k]); err != nil {
 					t.Error(err)
 					return
 				}
-				h.queue.Record(audit.Entry{KeyID: ids[k], Operation: "listCallLogs", Status: 200, RequestID: strconv.Itoa(i)})
+				h.queue.Record(ids[k], audit.Entry{KeyID: ids[k], Operation: "listCallLogs", Status: 200, RequestID: strconv.Itoa(i)})
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestRun_RetryIsStoredOnce(t *testing.T) {
 	}
 }
 
-// A stopped queue accepts no new requests, waits for the reserved slots, and publishes everything.
+// A stopped queue accepts no new requests, waits for the reserved places, and publishes everything.
 func TestRun_FlushesAtEnd(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)
@@ -105,8 +105,8 @@ func TestRun_FlushesAtEnd(t *testing.T) {
 	stop := h.start()
 	ended := make(chan error)
 	go func() { ended <- stop() }()
-	eventstest.Eventually(t, "a queue that reserves no more slots", h.queue.Full)
-	h.queue.Record(newEntry())
+	eventstest.Eventually(t, "a queue that reserves no more places", h.queue.Full)
+	h.queue.Record(uuid.Nil, newEntry())
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -116,7 +116,7 @@ func TestRun_FlushesAtEnd(t *testing.T) {
 	}
 }
 
-// Without a server, Run's error has the number of lost entries, including those of reserved slots, and the reason.
+// Without a server, Run's error has the number of lost entries, including those of reserved places, and the reason.
 func TestRun_ReportsLostEntries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)
@@ -135,7 +135,7 @@ func TestRun_ReportsLostEntries(t *testing.T) {
 	}
 }
 
-func TestRun_ReportsSlotsThatAreNeverFilled(t *testing.T) {
+func TestRun_ReportsPlacesThatAreNeverFilled(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)
 	h.reserve()

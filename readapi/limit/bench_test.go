@@ -13,33 +13,27 @@ import (
 	"callboard/events/eventstest"
 )
 
-// unlimitedBudgets has the premium tier's weights and budgets that no benchmark uses up.
-func unlimitedBudgets(c *Config) {
-	c.Report, c.Standard, c.Premium = 120_000_000, 120_000_000, 600_000_000
-}
-
-// BenchmarkTake measures decisions of one reader for 100 keys, beside a plain request and reply on the same connection.
+// BenchmarkTake measures decisions of one reader beside a plain request and reply on the same connection.
 func BenchmarkTake(b *testing.B) {
-	l := startLimiter(b, eventstest.NewServer(b).URL(), unlimitedBudgets)
-	echo, err := l.client.conn.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(nil) })
+	const unlimited = MaxPerMinute // a budget that no benchmark exhausts
+	l := startLimiter(b, eventstest.NewServer(b).URL(), func(c *Config) {
+		c.Report, c.Standard, c.Premium = unlimited, unlimited, unlimited
+	})
+	echo, err := l.store.conn.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(nil) })
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = echo.Unsubscribe() }()
-	keys := make([]uuid.UUID, 100)
+	keys := make([]uuid.UUID, 1000)
 	for i := range keys {
 		keys[i] = uuid.New()
 	}
-	full := uuid.New()
-	l.blocked.add([]quota{{bucket: l.standard.buckets(Request{Lineage: full})[0], next: time.Now().Add(time.Hour)}}, time.Now(), time.Hour)
-	take := func(r Request) func(int) {
+	take := func(r Request, keys ...uuid.UUID) func(int) {
 		return func(i int) {
 			r := r
-			if r.Lineage == uuid.Nil {
-				r.Lineage = keys[i%len(keys)]
-			}
-			if d := l.Take(b.Context(), r); d.Allowed != (r.Lineage != full) {
-				b.Errorf("allowed = %t, want %t", d.Allowed, !d.Allowed)
+			r.Lineage = keys[i%len(keys)]
+			if d := l.Take(b.Context(), r); !d.Allowed {
+				b.Error("allowed = false")
 			}
 		}
 	}
@@ -48,18 +42,31 @@ func BenchmarkTake(b *testing.B) {
 		once func(int)
 	}{
 		{"request", func(int) {
-			if _, err := l.client.conn.Request("echo", nil, patience); err != nil {
+			if _, err := l.store.conn.Request("echo", nil, patience); err != nil {
 				b.Error(err)
 			}
 		}},
-		{"tier", take(Request{})},
-		{"report", take(Request{Premium: true, Report: listReports})},
-		{"refused", take(Request{Lineage: full})},
+		{"tier", take(Request{}, keys...)},
+		{"report", take(Request{Premium: true, Report: listReports}, keys...)},
+		{"one key", take(Request{}, uuid.New())},
+		{"one key, report", take(Request{Premium: true, Report: listReports}, uuid.New())},
 	} {
 		for _, clients := range []int{1, 64} {
 			b.Run(c.name+"/clients="+strconv.Itoa(clients), func(b *testing.B) { measure(b, clients, c.once) })
 		}
 	}
+}
+
+// BenchmarkTake_Refused measures refusals from memory.
+func BenchmarkTake_Refused(b *testing.B) {
+	l := startLimiter(b, eventstest.NewServer(b).URL())
+	r := Request{Lineage: uuid.New()}
+	countAllowed(b, l, r, 120)
+	measure(b, 1, func(int) {
+		if l.Take(b.Context(), r).Allowed {
+			b.Error("allowed = true")
+		}
+	})
 }
 
 // measure calls once b.N times from concurrent clients and reports the rate and the percentiles of the duration.
@@ -86,6 +93,6 @@ func measure(b *testing.B, clients int, once func(int)) {
 	b.StopTimer()
 	slices.Sort(took)
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
-	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1000, "p99-µs")
 }

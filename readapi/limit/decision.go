@@ -11,47 +11,34 @@ type Decision struct {
 	Allowed    bool
 	RetryAfter int // seconds, at least 1; only of a refusal
 
-	policy string
-	quotas func() []quota // the quotas that are known; called once
+	buckets []bucket
+	quotas  []quota // those that are known
+	window  time.Duration
 }
 
 // RateLimitPolicy returns the value of the RateLimit-Policy header: the budgets that the request is counted in, such as
 //
 //	"report";q=120;w=60, "tier";q=600;w=60
-func (d *Decision) RateLimitPolicy() string { return d.policy }
+func (d *Decision) RateLimitPolicy() string {
+	texts := make([]string, len(d.buckets))
+	for i, b := range d.buckets {
+		texts[i] = fmt.Sprintf("%q;q=%d;w=%d", b.policy, b.limit, seconds(d.window))
+	}
+	return strings.Join(texts, ", ")
+}
 
 // RateLimit returns the value of the RateLimit header: how many permits remain, and in how many seconds the next one returns if one
 // is taken, such as
 //
 //	"report";r=119;t=60, "tier";r=598;t=12
 //
-// It leaves out budgets whose quota is unknown, and returns false if none is known. It waits for quotas until the decision's
-// deadline. Call it once.
+// It returns false if no quota is known, because NATS did not decide.
 func (d *Decision) RateLimit() (string, bool) {
-	quotas := d.quotas()
-	now := time.Now()
-	var texts []string
-	for _, q := range quotas {
-		texts = append(texts, q.text(now))
+	texts := make([]string, len(d.quotas))
+	for i, q := range d.quotas {
+		texts[i] = q.text()
 	}
 	return strings.Join(texts, ", "), len(texts) > 0
-}
-
-// allow allows a request; its quotas may arrive later.
-func allow(policy string, quotas func() []quota) *Decision {
-	return &Decision{Allowed: true, policy: policy, quotas: quotas}
-}
-
-// refuse refuses a request until every full bucket has a permit again.
-func refuse(policy string, quotas ...quota) *Decision {
-	var wait time.Duration
-	now := time.Now()
-	for _, q := range quotas {
-		if q.remaining == 0 {
-			wait = max(wait, q.next.Sub(now))
-		}
-	}
-	return &Decision{RetryAfter: seconds(wait), policy: policy, quotas: func() []quota { return quotas }}
 }
 
 // The names of the policies in the headers.
@@ -60,37 +47,35 @@ const (
 	reportPolicy = "report"
 )
 
-// bucket is a subject that permits are stored on.
-type bucket struct {
-	policy  string
-	limit   int // permits per window
-	subject string
-	weight  int // messages per permit
-	size    int // messages that the subject holds
-}
-
 // quota is what remains in a bucket.
 type quota struct {
-	bucket    bucket
-	remaining int       // permits
-	next      time.Time // when the next permit returns; zero if none is taken
+	policy    string
+	remaining int           // permits
+	wait      time.Duration // until the next permit returns; zero if none is taken
 }
 
-func (q quota) text(now time.Time) string {
-	text := fmt.Sprintf("%q;r=%d", q.bucket.policy, q.remaining)
-	if !q.next.IsZero() {
-		text += fmt.Sprintf(";t=%d", seconds(q.next.Sub(now)))
+func (q quota) text() string {
+	text := fmt.Sprintf("%q;r=%d", q.policy, q.remaining)
+	if q.wait > 0 {
+		text += fmt.Sprintf(";t=%d", seconds(q.wait))
 	}
 	return text
 }
 
-// policies returns the value of a RateLimit-Policy header.
-func policies(buckets []bucket, window time.Duration) string {
-	texts := make([]string, len(buckets))
-	for i, b := range buckets {
-		texts[i] = fmt.Sprintf("%q;q=%d;w=%d", b.policy, b.limit, seconds(window))
+// allow allows the request.
+func (w *waiter) allow(quotas []quota) *Decision {
+	return &Decision{Allowed: true, buckets: w.buckets, quotas: quotas, window: w.window}
+}
+
+// refuse refuses the request until every full bucket has a permit again.
+func (w *waiter) refuse(quotas []quota) *Decision {
+	var wait time.Duration
+	for _, q := range quotas {
+		if q.remaining == 0 {
+			wait = max(wait, q.wait)
+		}
 	}
-	return strings.Join(texts, ", ")
+	return &Decision{RetryAfter: seconds(wait), buckets: w.buckets, quotas: quotas, window: w.window}
 }
 
 // seconds rounds up to whole seconds, and to at least one: no client is told to retry immediately.

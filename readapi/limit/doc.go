@@ -1,20 +1,24 @@
 // Package limit meters requests exactly, across all readers.
 //
-// A permit is one or more messages on a subject of a JetStream stream. The stream drops messages after a minute and refuses a
-// message once its subject is full, so it is a sliding log: the server decides, when it stores a permit, whether a request is over
-// its budget, and readers do not need to know of each other. The stream is in memory; after a restart of NATS a reader creates it
-// again, empty.
+// A lineage of keys has one log: for its tier and for each report operation, the permits of the last minute. The log is one message of
+// a JetStream stream. A reader takes permits by storing the log's next version, on the condition that the last version is the one that
+// it was made from. If another reader was faster, the server refuses the write, and the reader reads the log and decides again. So one
+// message is one decision, tier and operation stand or fall together, and a refused request leaves no trace.
 //
-// A key has a bucket for its tier's allowance and one for each report operation. A request for a report takes a permit from both
-// in one atomic batch, so a refused request costs nothing. A stream has one limit for all its subjects, so permits of different
-// buckets take a different number of messages (see [computeWeights]).
+// All requests of a lineage that wait in one reader are decided in one write, in the order of their arrival. A request for which the log
+// in memory is full is refused without asking NATS: what the log holds is stored, and not yet over.
 //
-// A decision takes 50 ms at most:
+//	write acknowledged         allowed
+//	another version stored     read the log, decide again
+//	no acknowledgement         read the log: it names the last write of each reader
+//	log full                   refused
 //
-//	a permit was stored           allowed
-//	a bucket is full              refused; until a permit returns, this reader refuses such requests without asking NATS
-//	no reply, a report            refused
-//	no reply, any other request   allowed up to the tier's allowance, counted by this reader alone
+// Time is the server's, as estimated from its replies. A permit counts from the tick in which it was stored until a minute and a tick
+// have certainly passed. The stream is in memory; a reader that finds it empty after a restart of NATS stores the log that it remembers.
 //
-// A stream whose settings do not count permits is treated like a stream that does not reply.
+// NATS can't be consulted while it is not connected, while the stream is missing or has settings that do not count permits, and after
+// it has replied to nothing for a request's whole patience. Then every request is decided at once, until a probe is answered:
+//
+//	a report                refused
+//	any other request       allowed up to the tier's allowance, counted by this reader alone
 package limit

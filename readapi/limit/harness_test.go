@@ -2,11 +2,12 @@ package limit
 
 import (
 	"context"
+	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -16,13 +17,15 @@ import (
 	"callboard/events/eventstest"
 )
 
-// The NATS server has a clock goroutine that ends only with its last store, and it does not close the store of a batch whose stream
-// was deleted before the commit.
+// The NATS server has a clock goroutine that ends only with its last store.
 func TestMain(m *testing.M) {
+	if os.Getenv(childNATS) != "" {
+		os.Exit(runChild())
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"))
 }
 
-// patience is how long a decision may take in tests that send more requests at once than NATS answers in 50 ms.
+// patience is how long a decision may take in tests that are not about an outage.
 const patience = 30 * time.Second
 
 const (
@@ -32,12 +35,22 @@ const (
 
 // testConfig has the budgets of production.
 func testConfig(js jetstream.JetStream) Config {
-	return Config{JetStream: js, Report: 120, Standard: 120, Premium: 600, Log: zerolog.Nop(), DecisionTimeout: patience}
+	return Config{JetStream: js, Report: 120, Standard: 120, Premium: 600, Log: zerolog.Nop(), Patience: patience}
 }
 
-func newLimiter(tb testing.TB, js jetstream.JetStream, change ...func(*Config)) *Limiter {
+// connect connects as a reader does: nothing is buffered while the connection is lost.
+func connect(tb testing.TB, url string) jetstream.JetStream {
 	tb.Helper()
-	c := testConfig(js)
+	js, err := jetstream.New(eventstest.Connect(tb, url, nats.ReconnectBufSize(-1)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return js
+}
+
+func newLimiter(tb testing.TB, url string, change ...func(*Config)) *Limiter {
+	tb.Helper()
+	c := testConfig(connect(tb, url))
 	for _, apply := range change {
 		apply(&c)
 	}
@@ -51,47 +64,43 @@ func newLimiter(tb testing.TB, js jetstream.JetStream, change ...func(*Config)) 
 // startLimiter runs a limiter with a connection of its own until the test ends.
 func startLimiter(tb testing.TB, url string, change ...func(*Config)) *Limiter {
 	tb.Helper()
-	l := newLimiter(tb, eventstest.JetStream(tb, url), change...)
-	start(tb, l.Run)
-	return l
-}
-
-func start(tb testing.TB, run func(context.Context) error) {
-	tb.Helper()
+	l := newLimiter(tb, url, change...)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
+	go func() { ended <- l.Run(ctx) }()
 	tb.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			tb.Errorf("run: %v", err)
 		}
 	})
-}
-
-// startUnmaintained runs a limiter that sends permits to its standard stream and never looks the stream up.
-func startUnmaintained(t *testing.T) *Limiter {
-	t.Helper()
-	l := newLimiter(t, eventstest.JetStream(t, eventstest.NewServer(t).URL()))
-	if _, err := l.standard.js.CreateStream(t.Context(), l.standard.config); err != nil {
-		t.Fatal(err)
-	}
-	start(t, l.client.run)
 	return l
 }
 
-func productionTimeout(c *Config) { c.DecisionTimeout = 0 }
+// startLimiters runs readers.
+func startLimiters(tb testing.TB, url string, n int, change ...func(*Config)) []*Limiter {
+	tb.Helper()
+	limiters := make([]*Limiter, n)
+	for i := range limiters {
+		limiters[i] = startLimiter(tb, url, change...)
+	}
+	return limiters
+}
+
+func withPatience(d time.Duration) func(*Config) { return func(c *Config) { c.Patience = d } }
 
 func withWindow(window time.Duration) func(*Config) {
 	return func(c *Config) { c.window = window }
 }
 
+// withClock gives a reader a local clock that is wrong.
+func withClock(offset time.Duration) func(*Config) {
+	return func(c *Config) { c.now = func() time.Time { return time.Now().Add(offset) } }
+}
+
 func logTo(log *eventstest.LogBuffer) func(*Config) {
 	return func(c *Config) { c.Log = zerolog.New(log) }
 }
-
-// oneBatchInFlight limits a stream to one batch that is not committed.
-func oneBatchInFlight(o *server.Options) { o.JetStreamLimits.MaxBatchInflightPerStream = 1 }
 
 // countAllowed takes permits one after the other and returns how many requests were allowed.
 func countAllowed(tb testing.TB, l *Limiter, r Request, requests int) int {
@@ -105,19 +114,54 @@ func countAllowed(tb testing.TB, l *Limiter, r Request, requests int) int {
 	return count
 }
 
-// storedMessages returns how many messages a bucket's subject holds.
-func storedMessages(tb testing.TB, s *tierStream, lineage uuid.UUID, name string) int {
+// takeAtOnce sends requests at once, spread over limiters, and returns how many of each were allowed.
+func takeAtOnce(tb testing.TB, requests []Request, limiters ...*Limiter) map[Request]int {
 	tb.Helper()
-	stream, err := s.js.Stream(tb.Context(), s.config.Name)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	counts := map[Request]int{}
+	start := make(chan struct{})
+	for i, r := range requests {
+		all.Go(func() {
+			<-start
+			if limiters[i%len(limiters)].Take(tb.Context(), r).Allowed {
+				mu.Lock()
+				counts[r]++
+				mu.Unlock()
+			}
+		})
+	}
+	close(start)
+	all.Wait()
+	return counts
+}
+
+func repeat(r Request, n int) []Request {
+	list := make([]Request, n)
+	for i := range list {
+		list[i] = r
+	}
+	return list
+}
+
+// storedLog returns a lineage's log as the server has it.
+func storedLog(tb testing.TB, l *Limiter, lineage uuid.UUID) version {
+	tb.Helper()
+	stored, err := l.store.load(lineage, patience)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	subject := s.subject(lineage.String(), name)
-	info, err := stream.Info(tb.Context(), jetstream.WithSubjectFilter(subject))
-	if err != nil {
-		tb.Fatal(err)
+	return stored
+}
+
+// storedPermits returns how many permits a budget's log has.
+func storedPermits(tb testing.TB, l *Limiter, lineage uuid.UUID, name string) int {
+	tb.Helper()
+	stored := storedLog(tb, l, lineage)
+	if b := stored.log.bucket(name); b != nil {
+		return b.total
 	}
-	return int(info.State.Subjects[subject])
+	return 0
 }
 
 // decisions returns how many decisions had an outcome.
@@ -125,42 +169,13 @@ func (l *Limiter) decisions(o outcome) int {
 	return int(testutil.ToFloat64(l.metrics.decisions.WithLabelValues(string(o))))
 }
 
-// idle reports whether no bucket is blocked and no reply is pending.
-func (l *Limiter) idle() bool {
-	l.blocked.mu.Lock()
-	defer l.blocked.mu.Unlock()
-	l.client.mu.Lock()
-	defer l.client.mu.Unlock()
-	return len(l.blocked.until)+len(l.client.pending) == 0
+// written returns how many writes had a result.
+func (l *Limiter) written(result string) int {
+	return int(testutil.ToFloat64(l.metrics.writes.WithLabelValues(result)))
 }
 
-// permitCounter counts the messages that are published on the limits' subjects.
-type permitCounter struct {
-	testing.TB
-	conn         *nats.Conn
-	subscription *nats.Subscription
-}
-
-func newPermitCounter(tb testing.TB, url string) *permitCounter {
-	tb.Helper()
-	p := &permitCounter{TB: tb, conn: eventstest.Connect(tb, url)}
-	var err error
-	if p.subscription, err = p.conn.SubscribeSync("callboard.limits.>"); err != nil {
-		tb.Fatal(err)
-	}
-	p.count() // the flush makes sure that the server has the subscription
-	return p
-}
-
-// count returns how many messages have arrived so far.
-func (p *permitCounter) count() int {
-	p.Helper()
-	if err := p.conn.Flush(); err != nil {
-		p.Fatal(err)
-	}
-	messages, _, err := p.subscription.Pending()
-	if err != nil {
-		p.Fatal(err)
-	}
-	return messages
+// available reports whether NATS decides.
+func (l *Limiter) available() bool {
+	_, err := l.breaker.state()
+	return err == nil && l.clock.known()
 }

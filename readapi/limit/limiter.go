@@ -3,53 +3,63 @@ package limit
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 )
 
 // Config configures a limiter.
 type Config struct {
-	// JetStream belongs to a connection that reconnects without limit.
+	// JetStream belongs to a connection that reconnects without limit and does not buffer messages while it is disconnected.
 	JetStream jetstream.JetStream
 
 	// A key's permits a minute: for each report operation, and for all operations together by its tier.
 	Report, Standard, Premium int
 
-	// DecisionTimeout is the longest time for a decision. Zero means 50 ms.
-	DecisionTimeout time.Duration
+	// Patience is how long a decision may wait for NATS while it is connected. Half of what is left of a request's time is enough in any
+	// case. Zero means a second.
+	Patience time.Duration
 
 	Log zerolog.Logger
 
 	// Metrics is where the limiter's metrics are registered. Nil means nowhere.
 	Metrics prometheus.Registerer
 
-	window time.Duration // zero: a minute
+	window time.Duration    // zero: a minute
+	now    func() time.Time // nil: the local clock
 }
 
 const (
-	defaultWindow          = time.Minute
-	defaultDecisionTimeout = 50 * time.Millisecond
+	defaultWindow   = time.Minute
+	defaultPatience = time.Second
 )
 
 // Limiter takes permits from keys' budgets. It is safe for concurrent use.
 type Limiter struct {
-	standard, premium *tierStream
-	client            *client
-	blocked           *blocked
-	local             *localCounter
-	metrics           *metrics
-	outage            *outage // of decisions by NATS
-	window            time.Duration
-	decisionTimeout   time.Duration
-	lookup            chan struct{} // has an element if a stream may be missing
+	report, standard, premium int
+	window, patience          time.Duration
+	store                     *store
+	clock                     clock
+	breaker                   *breaker
+	local                     *localCounter
+	metrics                   *metrics
+	outage                    *outage
+	log                       zerolog.Logger
+	reader                    uint64        // random
+	writes                    atomic.Uint64 // number of the last write
+
+	mu       sync.Mutex
+	lineages map[uuid.UUID]*lineage
+	serve    func(*lineage) // serves a lineage in a goroutine; nil: the limiter does not run
 }
 
-// New returns a limiter, which sends nothing before [Limiter.Run]. The error says what in the configuration cannot be metered.
+// New returns a limiter, which sends nothing before [Limiter.Run].
 func New(c Config) (*Limiter, error) {
 	if c.JetStream == nil || min(c.Report, c.Standard, c.Premium) < 1 {
 		return nil, errors.New("JetStream is missing, or an allowance is below 1")
@@ -57,151 +67,178 @@ func New(c Config) (*Limiter, error) {
 	if c.window == 0 {
 		c.window = defaultWindow
 	}
-	if c.DecisionTimeout == 0 {
-		c.DecisionTimeout = defaultDecisionTimeout
+	if c.Patience == 0 {
+		c.Patience = defaultPatience
 	}
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
-	standard, err := newTierStream(c, c.Standard)
-	if err != nil {
-		return nil, err
-	}
-	premium, err := newTierStream(c, c.Premium)
-	if err != nil {
-		return nil, err
+	if c.now == nil {
+		c.now = time.Now
 	}
 	metrics, err := newMetrics(c.Metrics)
 	if err != nil {
 		return nil, err
 	}
 	return &Limiter{
-		standard: standard, premium: premium,
-		client: newClient(c.JetStream.Conn()), blocked: newBlocked(), local: newLocalCounter(c.window),
-		metrics: metrics, outage: newOutage(c.Log, "rate limits"),
-		window: c.window, decisionTimeout: c.DecisionTimeout, lookup: make(chan struct{}, 1),
+		report: c.Report, standard: c.Standard, premium: c.Premium, window: c.window, patience: c.Patience,
+		store: newStore(c), clock: clock{local: c.now}, breaker: newBreaker(), local: newLocalCounter(c.window),
+		metrics: metrics, outage: newOutage(c.Log, "rate limits"), log: c.Log, reader: rand.Uint64(),
+		lineages: make(map[uuid.UUID]*lineage),
 	}, nil
 }
 
 // Run connects decisions to NATS until ctx ends. Without it every decision is made as if NATS did not reply. It returns an error if
 // the connection is closed.
 func (l *Limiter) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return l.client.run(ctx) })
-	group.Go(func() error { l.maintain(ctx); return nil })
-	return group.Wait()
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.setServe(func(k *lineage) { serving.Go(func() { l.serveLineage(ctx, k) }) })
+	defer l.setServe(nil)
+	return l.maintain(ctx)
+}
+
+func (l *Limiter) setServe(serve func(*lineage)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.serve = serve
 }
 
 // Request is a request that needs permits.
 type Request struct {
 	Lineage uuid.UUID // of the key: keys that replace each other share a budget
 	Premium bool
-	Report  string // the id of the report operation, which is a token of a subject; empty for other operations
+	Report  string // the id of the report operation; empty for other operations
 }
 
-// Take takes a permit from each budget that the request is counted in, or from none. It decides within the decision timeout whatever
-// NATS does. If ctx ends first, it refuses the request.
+// buckets returns the budgets that a request is counted in. A report operation has no more permits than the tier.
+func (l *Limiter) buckets(r Request) []bucket {
+	tier := bucket{policy: tierPolicy, name: tierPolicy, limit: l.standard}
+	if r.Premium {
+		tier.limit = l.premium
+	}
+	if r.Report == "" {
+		return []bucket{tier}
+	}
+	return []bucket{{policy: reportPolicy, name: r.Report, limit: min(l.report, tier.limit)}, tier}
+}
+
+// Take takes a permit from each budget that the request is counted in, or from none. If ctx ends first, it refuses the request.
 func (l *Limiter) Take(ctx context.Context, r Request) *Decision {
 	began := time.Now()
-	d, o := l.decide(ctx, r, began)
+	d, o := l.decide(ctx, r)
 	l.metrics.count(o, began)
 	return d
 }
 
-func (l *Limiter) decide(ctx context.Context, r Request, began time.Time) (*Decision, outcome) {
-	stream := l.standard
-	if r.Premium {
-		stream = l.premium
+func (l *Limiter) decide(ctx context.Context, r Request) (*Decision, outcome) {
+	w := &waiter{buckets: l.buckets(r), window: l.window, decided: make(chan result, 1), began: time.Now(), patience: l.patienceOf(ctx)}
+	timer := time.NewTimer(w.patience)
+	defer timer.Stop()
+	select {
+	case <-l.breaker.started:
+	case <-ctx.Done():
+		return w.refuse(nil), abandoned
+	case <-timer.C:
+		l.noReply(w)
+		return l.decideLocally(r, w)
 	}
-	a := &attempt{Limiter: l, stream: stream, buckets: stream.buckets(r), deadline: began.Add(l.decisionTimeout)}
-	if full := l.blocked.find(a.buckets, began); len(full) > 0 {
-		return refuse(a.policy(), full...), refusedLocally
+	k := l.lineage(r.Lineage)
+	if l.clock.known() {
+		if d := k.refuseFull(w, l.clock.earliest()); d != nil {
+			return d, refusedLocally
+		}
 	}
-	if stream.misconfigured.Load() {
-		return l.decideLocally(r, a)
+	opened, err := l.breaker.state()
+	if err == nil && l.enqueue(k, w) {
+		return l.wait(ctx, r, k, w, opened, timer.C)
 	}
-	d, err := a.take(ctx)
+	return l.decideLocally(r, w)
+}
+
+// patienceOf returns how long a decision may take. The request needs what is left for its answer.
+func (l *Limiter) patienceOf(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return min(l.patience, time.Until(deadline)/2)
+	}
+	return l.patience
+}
+
+// lineage returns a lineage, which is kept while it is used.
+func (l *Limiter) lineage(id uuid.UUID) *lineage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.lineages[id]
+	if k == nil {
+		k = &lineage{id: id, window: ticks(l.window)}
+		l.lineages[id] = k
+	}
+	k.used = time.Now()
+	return k
+}
+
+// enqueue makes a request wait for the lineage's log. It returns false if it can't.
+func (l *Limiter) enqueue(k *lineage, w *waiter) bool {
+	serve, ok := k.enqueue(w)
+	if !serve || !ok {
+		return ok
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.serve == nil {
+		k.unserved()
+		k.leave(w, nil)
+		return false
+	}
+	l.serve(k)
+	return true
+}
+
+// wait waits for a decision while NATS can be consulted.
+func (l *Limiter) wait(
+	ctx context.Context, r Request, k *lineage, w *waiter, opened <-chan struct{}, patience <-chan time.Time,
+) (*Decision, outcome) {
+	l.metrics.waiting.Inc()
+	defer l.metrics.waiting.Dec()
+	select {
+	case decided := <-w.decided:
+		return l.decided(r, w, decided)
+	case <-ctx.Done():
+		if d := w.refuse(nil); k.leave(w, nil) {
+			return d, abandoned
+		}
+		return l.decided(r, w, <-w.decided)
+	case <-opened:
+	case <-patience:
+		l.noReply(w)
+	}
+	d, o := l.decideLocally(r, w)
+	if k.leave(w, d) {
+		return d, o
+	}
+	return l.decided(r, w, <-w.decided)
+}
+
+func (l *Limiter) decided(r Request, w *waiter, decided result) (*Decision, outcome) {
 	switch {
-	case err == nil && d.Allowed:
-		return d, allowed
-	case err == nil:
-		return d, refused
-	case ctx.Err() != nil:
-		return refuse(a.policy()), abandoned
+	case decided.err != nil:
+		return l.decideLocally(r, w)
+	case decided.decision.Allowed:
+		return decided.decision, allowed
 	}
-	l.outage.begin(err)
-	// The stream may be missing although the server did not say so: a subscriber to its subjects hides that.
-	l.triggerLookup()
-	return l.decideLocally(r, a)
+	return decided.decision, refused
 }
 
 // decideLocally decides when NATS does not.
-func (l *Limiter) decideLocally(r Request, a *attempt) (*Decision, outcome) {
+func (l *Limiter) decideLocally(r Request, w *waiter) (*Decision, outcome) {
 	if r.Report != "" {
-		return refuse(a.policy()), unreachableRefused
+		return w.refuse(nil), unreachableRefused
 	}
-	left, ok := l.local.take(r.Lineage, a.buckets[0], time.Now())
+	left, ok := l.local.take(r.Lineage, w.buckets[0], time.Now())
 	if !ok {
-		return refuse(a.policy(), left), unreachableRefused
+		return w.refuse([]quota{left}), unreachableRefused
 	}
-	return allow(a.policy(), func() []quota { return []quota{left} }), unreachableAllowed
-}
-
-// triggerLookup makes [Limiter.maintain] look the streams up soon. It does not wait.
-func (l *Limiter) triggerLookup() {
-	select {
-	case l.lookup <- struct{}{}:
-	default:
-	}
-}
-
-const (
-	// lookupInterval is how often the streams are looked up: a stream that NATS lost in a restart is created again, and the server's
-	// clock is read again.
-	lookupInterval = 10 * time.Second
-
-	// minLookupPause is the shortest pause between lookups, however many requests find no stream.
-	minLookupPause = 10 * time.Millisecond
-)
-
-// maintain looks the streams up and drops state that has expired, until ctx ends.
-func (l *Limiter) maintain(ctx context.Context) {
-	ticker := time.NewTicker(lookupInterval)
-	defer ticker.Stop()
-	for {
-		l.prune(time.Now())
-		for _, s := range []*tierStream{l.standard, l.premium} {
-			l.ensure(ctx, s)
-		}
-		if !pause(ctx, minLookupPause) {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		case <-l.lookup:
-		}
-	}
-}
-
-// ensure ensures a stream. Without a connection it does nothing: the first request that finds no stream triggers a lookup.
-func (l *Limiter) ensure(ctx context.Context, s *tierStream) {
-	if !l.client.conn.IsConnected() {
-		return
-	}
-	err := s.ensure(ctx)
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		s.outage.begin(err)
-	default:
-		s.outage.end()
-	}
-}
-
-func (l *Limiter) prune(now time.Time) {
-	l.blocked.prune(now)
-	l.local.prune(now)
-	l.client.prune(now)
+	return w.allow([]quota{left}), unreachableAllowed
 }

@@ -7,51 +7,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// minBlocked is the shortest time for which a bucket is blocked. The server removes old messages only every 250 ms, so a permit
-// that has expired may still count.
-const minBlocked = 100 * time.Millisecond
-
-// blocked remembers the buckets that are known to be full, so that this reader refuses requests without asking NATS.
-type blocked struct {
-	mu    sync.Mutex
-	until map[string]time.Time // by subject
-}
-
-func newBlocked() *blocked { return &blocked{until: make(map[string]time.Time)} }
-
-// add blocks full buckets until their next permit returns, for one window at most.
-func (b *blocked) add(full []quota, now time.Time, window time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, q := range full {
-		b.until[q.bucket.subject] = now.Add(min(max(q.next.Sub(now), minBlocked), window))
-	}
-}
-
-// find returns the quotas of those buckets that are blocked.
-func (b *blocked) find(buckets []bucket, now time.Time) []quota {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var full []quota
-	for _, bucket := range buckets {
-		if until, ok := b.until[bucket.subject]; ok && now.Before(until) {
-			full = append(full, quota{bucket: bucket, next: until})
-		}
-	}
-	return full
-}
-
-// prune removes buckets that are no longer blocked.
-func (b *blocked) prune(now time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for subject, until := range b.until {
-		if !now.Before(until) {
-			delete(b.until, subject)
-		}
-	}
-}
-
 // localCounter counts what this reader allows by itself while NATS does not decide. A key's window begins with its first request.
 type localCounter struct {
 	mu      sync.Mutex
@@ -81,7 +36,7 @@ func (c *localCounter) take(lineage uuid.UUID, b bucket, now time.Time) (quota, 
 		w.permits++
 		c.windows[lineage] = w
 	}
-	return quota{bucket: b, remaining: max(0, b.limit-w.permits), next: w.end}, taken
+	return quota{policy: b.policy, remaining: max(0, b.limit-w.permits), wait: w.end.Sub(now)}, taken
 }
 
 // prune removes windows that have ended.

@@ -1,15 +1,16 @@
 package limit
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/Shopify/toxiproxy/v2"
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"callboard/events/eventstest"
@@ -25,11 +26,11 @@ func TestTake_WithoutNATS(t *testing.T) {
 		t.Fatal("allowed = false with NATS")
 	}
 	server.Stop()
-	eventstest.Eventually(t, "a lost connection", func() bool { return !l.client.conn.IsConnected() })
+	eventstest.Eventually(t, "the limiter notices", func() bool { return !l.available() })
 	for _, premium := range []bool{false, true} {
 		d := l.Take(t.Context(), Request{Lineage: key, Premium: premium, Report: listReports})
-		if d.Allowed || d.RetryAfter != 1 {
-			t.Errorf("premium = %t: report allowed = %t, retry after = %d, want a refusal for 1 s", premium, d.Allowed, d.RetryAfter)
+		if _, known := d.RateLimit(); d.Allowed || d.RetryAfter != 1 || known {
+			t.Errorf("premium = %t: report = %+v, want a refusal for 1 s without a quota", premium, d)
 		}
 	}
 	if got := countAllowed(t, l, Request{Lineage: key}, 200); got != 120 {
@@ -39,7 +40,7 @@ func TestTake_WithoutNATS(t *testing.T) {
 		t.Errorf("premium requests allowed = %d, want 600", got)
 	}
 	d := l.Take(t.Context(), Request{Lineage: key})
-	if got, _ := d.RateLimit(); d.Allowed || d.RetryAfter < 1 || !strings.HasPrefix(got, `"tier";r=0;t=`) {
+	if got, _ := d.RateLimit(); d.Allowed || d.RetryAfter < 1 || d.RetryAfter > 60 || !strings.HasPrefix(got, `"tier";r=0;t=`) {
 		t.Errorf("over the local limit: allowed = %t, retry after = %d, rate limit = %s", d.Allowed, d.RetryAfter, got)
 	}
 	if refused, allowed := l.decisions(unreachableRefused), l.decisions(unreachableAllowed); refused != 183 || allowed != 720 {
@@ -50,23 +51,58 @@ func TestTake_WithoutNATS(t *testing.T) {
 	}
 }
 
-// The streams are in memory, so a restart of NATS removes them.
-func TestTake_AfterRestartOfNATS(t *testing.T) {
+// The stream is in memory, so a restart of NATS removes the logs. What a reader remembers counts on.
+func TestTake_RestartOfNATSRefillsNothing(t *testing.T) {
+	t.Parallel()
+	server := eventstest.NewServer(t)
+	readers := startLimiters(t, server.URL(), 2)
+	full, half := Request{Lineage: uuid.New(), Report: listReports}, Request{Lineage: uuid.New()}
+	for _, reader := range readers {
+		countAllowed(t, reader, full, 100)
+		countAllowed(t, reader, half, 30)
+	}
+	countAllowed(t, readers[0], full, 1) // from now on, this reader knows that the budget is used up
+	for range 2 {
+		server.Restart()
+		for i, reader := range readers {
+			eventstest.Eventually(t, "a request allowed by NATS", func() bool {
+				before := reader.decisions(allowed)
+				reader.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports})
+				return reader.decisions(allowed) == before+1
+			})
+			if got := countAllowed(t, reader, full, 10); got != 0 {
+				t.Errorf("reader %d: allowed = %d of a budget that is used up, want 0", i, got)
+			}
+		}
+	}
+	// The second reader wrote last, so it knows all 60 permits; the first one's memory has 30 or more.
+	if got := countAllowed(t, readers[1], half, 120); got != 60 {
+		t.Errorf("allowed of half a budget = %d, want 60", got)
+	}
+	if got := countAllowed(t, readers[0], half, 120); got != 0 {
+		t.Errorf("allowed of the first reader afterwards = %d, want 0", got)
+	}
+	fresh := startLimiter(t, server.URL())
+	if got := countAllowed(t, fresh, half, 120); got != 0 {
+		t.Errorf("allowed by a reader that remembers nothing = %d, want 0", got)
+	}
+}
+
+// The outage ends in the log, too.
+func TestTake_AfterOutage(t *testing.T) {
 	t.Parallel()
 	var log eventstest.LogBuffer
 	server := eventstest.NewServer(t)
-	l := startLimiter(t, server.URL(), productionTimeout, logTo(&log))
-	report := Request{Lineage: uuid.New(), Report: listReports}
+	l := startLimiter(t, server.URL(), logTo(&log), withPatience(time.Second))
 	for range 2 {
-		server.Stop()
-		eventstest.Eventually(t, "a refused report", func() bool { return !l.Take(t.Context(), report).Allowed })
-		server.Start()
-		eventstest.Eventually(t, "an allowed report", func() bool { return l.Take(t.Context(), report).Allowed })
-		eventstest.Eventually(t, "a premium request allowed by NATS", func() bool {
-			before := l.decisions(allowed)
-			l.Take(t.Context(), Request{Lineage: uuid.New(), Premium: true})
-			return l.decisions(allowed) == before+1
+		eventstest.Eventually(t, "an allowed report", func() bool {
+			return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
 		})
+		server.Stop()
+		eventstest.Eventually(t, "a refused report", func() bool {
+			return !l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
+		})
+		server.Start()
 	}
 	eventstest.Eventually(t, "the end of the outage in the log", func() bool {
 		l.Take(t.Context(), Request{Lineage: uuid.New()})
@@ -74,71 +110,78 @@ func TestTake_AfterRestartOfNATS(t *testing.T) {
 	})
 }
 
-func TestTake_CreatesMissingStream(t *testing.T) {
-	t.Parallel()
-	// The timeout is too short for the periodic lookup, so only the requests can trigger one.
-	l := startLimiter(t, eventstest.NewServer(t).URL(), func(c *Config) { c.DecisionTimeout = lookupInterval / 2 })
-	for range 3 {
-		countAllowed(t, l, Request{Lineage: uuid.New(), Report: listReports}, 1)
-		l.deleteStandardStream(t)
-		if !l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
-			t.Error("allowed = false after the stream was deleted")
-		}
-	}
-}
-
-func (l *Limiter) deleteStandardStream(t *testing.T) {
+func (l *Limiter) deleteStream(t *testing.T) {
 	t.Helper()
-	if err := l.standard.js.DeleteStream(t.Context(), l.standard.config.Name); err != nil {
+	if err := l.store.js.DeleteStream(t.Context(), StreamName); err != nil {
 		t.Fatal(err)
 	}
 }
 
+// A subscriber to the logs' subjects keeps the server from replying that nobody received a write.
+func TestTake_CreatesMissingStream(t *testing.T) {
+	t.Parallel()
+	for name, subscribed := range map[string]bool{"alone": false, "with a subscriber": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := eventstest.NewServer(t)
+			if subscribed {
+				conn := eventstest.Connect(t, server.URL())
+				if _, err := conn.SubscribeSync(anyLineage); err != nil {
+					t.Fatal(err)
+				}
+				if err := conn.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l := startLimiter(t, server.URL(), withPatience(2*time.Second))
+			for range 2 {
+				eventstest.Eventually(t, "an allowed report", func() bool {
+					return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
+				})
+				l.deleteStream(t)
+			}
+		})
+	}
+}
+
+// Without Run, the first decision is made when its patience ends, and all others at once.
 func TestTake_BeforeRun(t *testing.T) {
 	t.Parallel()
-	l := newLimiter(t, eventstest.JetStream(t, eventstest.NewServer(t).URL()), productionTimeout)
+	l := newLimiter(t, eventstest.NewServer(t).URL(), withPatience(10*time.Millisecond))
 	l.checkWithoutReply(t, uuid.New())
-	if got := len(l.lookup); got != 1 {
-		t.Errorf("lookups triggered = %d, want 1", got)
+	if _, err := l.breaker.state(); !errors.Is(err, errNoReply) {
+		t.Errorf("breaker: error = %v, want %v", err, errNoReply)
 	}
 }
 
-// A subscriber to the permits' subjects keeps the server from replying that nobody received them.
-func TestTake_CreatesMissingStreamDespiteSubscriber(t *testing.T) {
-	t.Parallel()
-	server := eventstest.NewServer(t)
-	newPermitCounter(t, server.URL())
-	l := startLimiter(t, server.URL(), productionTimeout)
-	for range 2 {
-		eventstest.Eventually(t, "an allowed report", func() bool {
-			return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
-		})
-		l.deleteStandardStream(t)
-	}
-}
-
-// An existing stream is not changed. The limiter logs one that does not count permits.
-func TestLimiter_DoesNotChangeStreams(t *testing.T) {
-	t.Parallel()
-	var log eventstest.LogBuffer
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	l := newLimiter(t, js)
-	described, tooSmall := l.standard.config, l.premium.config
-	described.Description, tooSmall.MaxMsgsPerSubject = "ours", 7
-	for _, config := range []jetstream.StreamConfig{described, tooSmall} {
-		if _, err := js.CreateStream(t.Context(), config); err != nil {
-			t.Fatal(err)
+func (l *Limiter) checkWithoutReply(t *testing.T, key uuid.UUID) {
+	t.Helper()
+	for range 10 {
+		if d := l.Take(t.Context(), Request{Lineage: key, Report: listReports}); d.Allowed || d.RetryAfter != 1 {
+			t.Errorf("report: allowed = %t, retry after = %d, want a refusal for 1 s", d.Allowed, d.RetryAfter)
+		}
+		d := l.Take(t.Context(), Request{Lineage: key})
+		if text, known := d.RateLimit(); !d.Allowed || !known {
+			t.Errorf("allowed = %t, rate limit = %q, want an allowed request with a rate limit", d.Allowed, text)
 		}
 	}
-	l = startLimiter(t, js.Conn().ConnectedUrl(), logTo(&log))
-	eventstest.Eventually(t, "a log line", func() bool { return strings.Contains(log.String(), "its settings do not count permits") })
-	if got := log.String(); strings.Contains(got, l.standard.config.Name) || !strings.Contains(got, l.premium.config.Name) {
-		t.Errorf("log = %s, want only %s in it", got, l.premium.config.Name)
+}
+
+// An existing stream is not changed.
+func TestLimiter_DoesNotChangeStream(t *testing.T) {
+	t.Parallel()
+	server := eventstest.NewServer(t)
+	js := eventstest.JetStream(t, server.URL())
+	described := StreamConfig(1)
+	described.Description = "ours"
+	if _, err := js.CreateStream(t.Context(), described); err != nil {
+		t.Fatal(err)
 	}
+	l := startLimiter(t, server.URL())
 	if d := l.Take(t.Context(), Request{Lineage: uuid.New()}); !d.Allowed || l.decisions(allowed) != 1 {
 		t.Errorf("allowed = %t, by NATS %d times, want once", d.Allowed, l.decisions(allowed))
 	}
-	stream, err := js.Stream(t.Context(), l.standard.config.Name)
+	stream, err := js.Stream(t.Context(), StreamName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,124 +190,294 @@ func TestLimiter_DoesNotChangeStreams(t *testing.T) {
 	}
 }
 
-// A stream whose subjects hold more messages would allow more requests.
+// A stream that answers from any replica could answer with an old log.
 func TestTake_IgnoresMisconfiguredStream(t *testing.T) {
 	t.Parallel()
 	var log eventstest.LogBuffer
 	l := startLimiter(t, eventstest.NewServer(t).URL(), logTo(&log))
 	key := uuid.New()
 	countAllowed(t, l, Request{Lineage: key}, 1)
-	tooLarge := l.standard.config
-	tooLarge.MaxMsgsPerSubject = 1000
-	if _, err := l.standard.js.UpdateStream(t.Context(), tooLarge); err != nil {
+	direct := StreamConfig(1)
+	direct.AllowDirect = true
+	if _, err := l.store.js.UpdateStream(t.Context(), direct); err != nil {
 		t.Fatal(err)
 	}
-	l.triggerLookup()
-	eventstest.Eventually(t, "a misconfigured stream", l.standard.misconfigured.Load)
+	if err := l.check(t.Context()); err == nil {
+		t.Error("check: error = nil, want one")
+	}
 	if got := countAllowed(t, l, Request{Lineage: key}, 200); got != 120 {
 		t.Errorf("allowed = %d, want 120", got)
 	}
 	if d := l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}); d.Allowed || d.RetryAfter != 1 {
 		t.Errorf("report: allowed = %t, retry after = %d, want a refusal for 1 s", d.Allowed, d.RetryAfter)
 	}
-	if !l.Take(t.Context(), Request{Lineage: uuid.New(), Premium: true, Report: listReports}).Allowed {
-		t.Error("premium report: allowed = false although its stream counts permits")
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "stream LIMITS: its settings do not count permits") {
+		t.Errorf("log = %s, want one line about the stream", got)
 	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, tooLarge.Name) {
-		t.Errorf("log = %s, want one line about %s", got, tooLarge.Name)
-	}
-	l.deleteStandardStream(t)
-	l.triggerLookup()
+	l.deleteStream(t)
 	eventstest.Eventually(t, "an allowed report", func() bool {
 		return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
 	})
 }
 
-func TestTake_UsesStreamBeforeItIsChecked(t *testing.T) {
-	t.Parallel()
-	if !startUnmaintained(t).Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
-		t.Error("allowed = false")
-	}
-}
-
-// simulateLag makes a replica that has no permits yet answer the quota requests for the standard stream.
-func (l *Limiter) simulateLag(t *testing.T) {
-	t.Helper()
-	l.standard.directSubject = "lagging"
-	if _, err := l.client.conn.Subscribe(l.standard.directSubject, func(m *nats.Msg) {
-		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"404"}}})
-	}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestTake_RefusesDespiteLaggingReplica(t *testing.T) {
+// A log that another release has written is no empty log: the lineage's requests are decided without NATS, and the log stays.
+func TestTake_UnknownEncoding(t *testing.T) {
 	t.Parallel()
 	var log eventstest.LogBuffer
+	l := startLimiter(t, eventstest.NewServer(t).URL(), logTo(&log))
+	countAllowed(t, l, Request{Lineage: uuid.New()}, 1)
+	r := Request{Lineage: uuid.New(), Report: listReports}
+	newer := []byte{encodingVersion + 1, 0, 0}
+	if _, err := l.store.js.Publish(t.Context(), subjectPrefix+r.Lineage.String(), newer); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if d := l.Take(t.Context(), r); d.Allowed || d.RetryAfter != 1 {
+			t.Errorf("allowed = %t, retry after = %d, want a refusal for 1 s", d.Allowed, d.RetryAfter)
+		}
+	}
+	if !l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
+		t.Error("another lineage: allowed = false")
+	}
+	if _, err := l.store.load(r.Lineage, patience); !errors.Is(err, errMalformed) {
+		t.Errorf("stored log: error = %v, want the newer version still there", err)
+	}
+	if !log.Contains("another release has written it") {
+		t.Errorf("log = %s, want the reason", &log)
+	}
+}
+
+// A log that is dated an hour ahead counts as written when the server stored it.
+func TestTake_LogDatedInTheFuture(t *testing.T) {
+	t.Parallel()
+	var log eventstest.LogBuffer
+	l := startLimiter(t, eventstest.NewServer(t).URL(), logTo(&log))
+	countAllowed(t, l, Request{Lineage: uuid.New()}, 1)
+	r := Request{Lineage: uuid.New()}
+	ahead := permitLog{origin: 1}
+	ahead.begin(tickAt(time.Now().Add(time.Hour)), writer{1, 1})
+	for range 100 {
+		ahead.take(l.buckets(r))
+	}
+	if _, err := l.store.js.Publish(t.Context(), subjectPrefix+r.Lineage.String(), ahead.encode()); err != nil {
+		t.Fatal(err)
+	}
+	if got := countAllowed(t, l, r, 30); got != 20 {
+		t.Errorf("allowed = %d, want 20", got)
+	}
+	if d := l.Take(t.Context(), r); d.RetryAfter > 60 || storedLog(t, l, r.Lineage).log.newest > l.clock.latest() {
+		t.Errorf("retry after = %d, newest tick = %d, want a minute and the server's time", d.RetryAfter, storedLog(t, l, r.Lineage).log.newest)
+	}
+	if strings.Count(log.String(), "dated in the future") != 1 {
+		t.Errorf("log = %s, want one line about the log's date", &log)
+	}
+}
+
+// A server that is connected but does not reply costs the first request its patience. Others are decided without asking it. When it
+// replies again, the permits of reports that were refused meanwhile are given back.
+func TestTake_WithStalledServer(t *testing.T) {
+	t.Parallel()
 	server := eventstest.NewServer(t)
+	proxy := eventstest.NewProxy(t, server.URL())
+	l := startLimiter(t, "nats://"+proxy.Addr(), withPatience(2*time.Second))
 	key := uuid.New()
-	countAllowed(t, startLimiter(t, server.URL()), Request{Lineage: key}, 120)
-	l := startLimiter(t, server.URL(), logTo(&log), func(c *Config) { c.DecisionTimeout = 3 * time.Second })
-	l.simulateLag(t)
-	if d := l.Take(t.Context(), Request{Lineage: key}); d.Allowed || d.RetryAfter != 1 {
-		t.Errorf("allowed = %t, retry after = %d, want a refusal for 1 s", d.Allowed, d.RetryAfter)
+	eventstest.Eventually(t, "a request allowed by NATS", func() bool {
+		before := l.decisions(allowed)
+		l.Take(t.Context(), Request{Lineage: key})
+		return l.decisions(allowed) > before
+	})
+	before := storedPermits(t, l, key, tierPolicy)
+	resume := proxy.Pause()
+	defer resume()
+	if d := l.Take(t.Context(), Request{Lineage: key, Report: listReports}); d.Allowed || d.RetryAfter != 1 {
+		t.Errorf("report: allowed = %t, retry after = %d, want a refusal for 1 s", d.Allowed, d.RetryAfter)
 	}
-	if l.decisions(refused) != 1 || log.String() != "" {
-		t.Errorf("refused = %d, want 1; log:\n%s", l.decisions(refused), log.String())
+	k := l.lineage(key)
+	l.checkWithoutReply(t, key)
+	k.mu.Lock()
+	if len(k.waiting) != 0 {
+		t.Errorf("waiting requests = %d, want none after the first", len(k.waiting))
+	}
+	k.mu.Unlock()
+	resume()
+	eventstest.Eventually(t, "an allowed report", func() bool {
+		return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
+	})
+	eventstest.Eventually(t, "the refused report's permit is given back", func() bool {
+		return storedPermits(t, l, key, listReports) == 0 && storedPermits(t, l, key, tierPolicy) == before
+	})
+}
+
+// A connection that accepts no more bytes blocks its writers, but no request.
+func TestTake_WithBlockedConnection(t *testing.T) {
+	t.Parallel()
+	proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
+	l := startLimiter(t, "nats://"+proxy.Addr(), withPatience(time.Second))
+	countAllowed(t, l, Request{Lineage: uuid.New()}, 1)
+	resume := proxy.Pause()
+	defer resume()
+	var filling sync.WaitGroup
+	filling.Go(func() {
+		for range 64 {
+			_ = l.store.conn.Publish("elsewhere", make([]byte, 1<<19))
+		}
+	})
+	t.Cleanup(filling.Wait) // publishing ends when the proxy goes on
+	l.checkWithoutReply(t, uuid.New())
+}
+
+// lossyLine is a line to NATS that can lose what the server sends.
+type lossyLine struct {
+	*testing.T
+	proxy *toxiproxy.Proxy
+}
+
+func newLossyLine(t *testing.T, server *eventstest.Server) lossyLine {
+	t.Helper()
+	// A proxy logs and counts through a server, which needn't run.
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	line := lossyLine{t, toxiproxy.NewProxy(api, "nats", "127.0.0.1:0", strings.TrimPrefix(server.URL(), "nats://"))}
+	if err := line.proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(line.proxy.Stop)
+	return line
+}
+
+func (l lossyLine) url() string { return "nats://" + l.proxy.Listen }
+
+// loseReplies loses all replies until restore is called, which breaks the connection.
+func (l lossyLine) loseReplies() (restore func()) {
+	l.Helper()
+	return l.addToxic(`{"name": "toxic", "type": "timeout", "stream": "downstream", "toxicity": 1, "attributes": {"timeout": 0}}`)
+}
+
+func (l lossyLine) addToxic(toxic string) (remove func()) {
+	l.Helper()
+	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
+		l.Fatal(err)
+	}
+	return func() {
+		l.Helper()
+		if err := l.proxy.Toxics.RemoveToxic(context.Background(), "toxic"); err != nil {
+			l.Fatal(err)
+		}
 	}
 }
 
-func TestAttempt_DecideAtDeadline(t *testing.T) {
+// A line that is slow, but not slower than the patience allows, is no outage.
+func TestTake_SlowLine(t *testing.T) {
 	t.Parallel()
-	a := &attempt{Limiter: newLimiter(t, eventstest.JetStream(t, eventstest.NewServer(t).URL()))}
-	for _, lastErr := range []error{nil, nats.ErrNoResponders} {
-		if d, err := a.decideAtDeadline(lastErr, errNoReply); d != nil || !errors.Is(err, errNoReply) {
-			t.Errorf("last error %v: decision = %+v, error = %v, want only errNoReply", lastErr, d, err)
-		}
+	line := newLossyLine(t, eventstest.NewServer(t))
+	l := startLimiter(t, line.url(), withPatience(10*time.Second))
+	countAllowed(t, l, Request{Lineage: uuid.New()}, 1)
+	defer line.addToxic(`{"name": "toxic", "type": "latency", "stream": "downstream", "toxicity": 1, "attributes": {"latency": 1000}}`)()
+	r := Request{Lineage: uuid.New(), Report: listReports}
+	if got := takeAtOnce(t, repeat(r, 5), l)[r]; got != 5 {
+		t.Errorf("allowed = %d, want 5", got)
 	}
-	for _, err := range []error{errFull, errNoReply, errDisconnected} {
-		if d, err := a.decideAtDeadline(errFull, err); err != nil || d.Allowed || d.RetryAfter != 1 {
-			t.Errorf("full, then %v: decision = %+v, error = %v, want a refusal for 1 s", err, d, err)
-		}
+	if got := storedPermits(t, l, r.Lineage, listReports); got != 5 {
+		t.Errorf("stored permits = %d, want 5", got)
 	}
 }
 
-// A bucket that was full stays full for the decision, even if the server or the stream goes away.
-func TestTake_RemembersFullBucket(t *testing.T) {
+// A write whose acknowledgement is lost is found in the log. It is neither repeated nor lost, also if another reader writes meanwhile.
+func TestTake_LostAcknowledgement(t *testing.T) {
 	t.Parallel()
-	serverStops := func(t *testing.T) (*Limiter, Request, func()) {
-		t.Helper()
-		server := eventstest.NewServer(t)
-		r := Request{Lineage: uuid.New()}
-		countAllowed(t, startLimiter(t, server.URL()), r, 120)
-		return startLimiter(t, server.URL()), r, server.Stop
-	}
-	streamIsDeleted := func(t *testing.T) (*Limiter, Request, func()) {
-		t.Helper()
-		l := startUnmaintained(t)
-		r := Request{Lineage: uuid.New()}
-		countAllowed(t, l, r, 120)
-		return l, r, func() { l.deleteStandardStream(t) }
-	}
-	for name, setup := range map[string]func(*testing.T) (*Limiter, Request, func()){
-		"server stops": serverStops, "stream is deleted": streamIsDeleted,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l, r, fail := setup(t)
-			l.simulateLag(t)
-			l.decisionTimeout = 3 * time.Second
-			published := newPermitCounter(t, l.client.conn.ConnectedUrl())
-			decided := make(chan *Decision)
-			go func() { decided <- l.Take(t.Context(), r) }()
-			eventstest.Eventually(t, "two attempts", func() bool { return published.count() > 1 })
-			published.conn.Close() // so that the server replies that nobody takes permits
-			fail()
-			if d := <-decided; d.Allowed || l.decisions(refused) != 1 {
-				t.Errorf("allowed = %t, refused = %d, want one refusal", d.Allowed, l.decisions(refused))
-			}
+	server := eventstest.NewServer(t)
+	line := newLossyLine(t, server)
+	other := startLimiter(t, server.URL())
+	l := startLimiter(t, line.url(), withPatience(2*time.Second))
+	for round := range 6 {
+		eventstest.Eventually(t, "the reader is back", func() bool {
+			return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
 		})
+		r := Request{Lineage: uuid.New(), Report: listReports}
+		restore := line.loseReplies()
+		decided := make(chan *Decision, 1)
+		// The breaker may open meanwhile; then the report is refused, and its permit is given back.
+		go func() { decided <- l.Take(t.Context(), r) }()
+		eventstest.Eventually(t, "the write is stored", func() bool { return storedPermits(t, other, r.Lineage, listReports) == 1 })
+		want := 0
+		if round%2 == 1 {
+			want = countAllowed(t, other, r, 5)
+		}
+		restore()
+		if (<-decided).Allowed {
+			want++
+		}
+		eventstest.Eventually(t, "the log has the permits of the allowed requests", func() bool {
+			return storedPermits(t, other, r.Lineage, listReports) == want && storedPermits(t, other, r.Lineage, tierPolicy) == want
+		})
+		if got := countAllowed(t, other, r, 200); got != 120-want {
+			t.Errorf("round %d: allowed afterwards = %d, want %d", round, got, 120-want)
+		}
 	}
+}
+
+// A write that arrives late does not stand beside another one with the same requests.
+func TestSettle_WriteArrivesAfterTheLogWasRead(t *testing.T) {
+	t.Parallel()
+	l := startLimiter(t, eventstest.NewServer(t).URL())
+	r := Request{Lineage: uuid.New()}
+	countAllowed(t, l, r, 1)
+	k := l.lineage(r.Lineage)
+	late := &waiter{buckets: l.buckets(r), window: l.window, decided: make(chan result, 1)}
+	if _, ok := k.enqueue(late); !ok {
+		t.Fatal("want the request to wait")
+	}
+	w := k.next(l.clock.earliest(), writer{l.reader, l.writes.Add(1)}, 1)
+	if _, err := l.store.write(k.id.String(), w.log.encode(), w.expected, patience); err != nil {
+		t.Fatal(err)
+	}
+	// The reader has got no acknowledgement, so it writes again.
+	if err := l.settle(t.Context(), k, w); err != nil {
+		t.Errorf("settle: error = %v, want none", err)
+	}
+	if d := <-late.decided; d.decision == nil || !d.decision.Allowed || storedPermits(t, l, r.Lineage, tierPolicy) != 2 {
+		t.Errorf("decision = %+v, stored permits = %d, want an allowed request and 2", d, storedPermits(t, l, r.Lineage, tierPolicy))
+	}
+}
+
+// Other errors than a conflict leave the requests to be decided without NATS, and the next ones ask it again.
+func TestTake_ServerRefusesWrites(t *testing.T) {
+	t.Parallel()
+	l := startLimiter(t, eventstest.NewServer(t).URL())
+	countAllowed(t, l, Request{Lineage: uuid.New()}, 1)
+	small := StreamConfig(1)
+	small.MaxMsgSize = 10
+	if _, err := l.store.js.UpdateStream(t.Context(), small); err != nil {
+		t.Fatal(err)
+	}
+	if l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
+		t.Error("report: allowed = true")
+	}
+	if !l.Take(t.Context(), Request{Lineage: uuid.New()}).Allowed || l.decisions(unreachableAllowed) != 1 {
+		t.Errorf("allowed without NATS = %d, want 1", l.decisions(unreachableAllowed))
+	}
+	if _, err := l.store.js.UpdateStream(t.Context(), StreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	if !l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
+		t.Error("report: allowed = false after the limit was removed")
+	}
+}
+
+func TestRun_ConnectionClosed(t *testing.T) {
+	t.Parallel()
+	js := connect(t, eventstest.NewServer(t).URL())
+	l, err := New(testConfig(js))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(t.Context()) }()
+	countAllowed(t, l, Request{Lineage: uuid.New()}, 1)
+	js.Conn().Close()
+	if err := <-ended; !errors.Is(err, nats.ErrConnectionClosed) {
+		t.Errorf("error = %v, want %v", err, nats.ErrConnectionClosed)
+	}
+	l.checkWithoutReply(t, uuid.New())
 }
 
 func TestOutage_IsLoggedOnce(t *testing.T) {
@@ -288,43 +501,29 @@ func TestOutage_IsLoggedOnce(t *testing.T) {
 	}
 }
 
-// A server that is connected but does not reply blocks no request.
-func TestTake_WithStalledServer(t *testing.T) {
+func TestLocalCounter(t *testing.T) {
 	t.Parallel()
-	proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
-	l := startLimiter(t, "nats://"+proxy.Addr(), productionTimeout)
-	key := uuid.New()
-	eventstest.Eventually(t, "a request allowed by NATS", func() bool {
-		before := l.decisions(allowed)
-		l.Take(t.Context(), Request{Lineage: key})
-		return l.decisions(allowed) > before
-	})
-	defer proxy.Pause()()
-	l.checkWithoutReply(t, key)
-	if l.prune(time.Now().Add(time.Hour)); !l.idle() {
-		t.Error("replies are still pending after pruning")
+	now := time.Now()
+	c := newLocalCounter(time.Minute)
+	key, b := uuid.New(), bucket{policy: tierPolicy, limit: 3}
+	for i := range 5 {
+		at := time.Duration(i) * time.Second
+		q, ok := c.take(key, b, now.Add(at))
+		if ok != (i < 3) || q.remaining != max(0, 2-i) || q.wait != time.Minute-at {
+			t.Errorf("request %d: quota = %+v, allowed = %t", i, q, ok)
+		}
 	}
-
-	// These messages fill the buffers between client and server, so that the connection blocks its writers.
-	var filling sync.WaitGroup
-	filling.Go(func() {
-		for range 64 {
-			_ = l.client.conn.Publish("elsewhere", make([]byte, 1<<19))
-		}
-	})
-	t.Cleanup(filling.Wait) // publishing fails when the proxy closes the connection
-	l.checkWithoutReply(t, key)
-}
-
-func (l *Limiter) checkWithoutReply(t *testing.T, key uuid.UUID) {
-	t.Helper()
-	for range 10 {
-		if d := l.Take(t.Context(), Request{Lineage: key, Report: listReports}); d.Allowed || d.RetryAfter != 1 {
-			t.Errorf("report: allowed = %t, retry after = %d, want a refusal for 1 s", d.Allowed, d.RetryAfter)
-		}
-		d := l.Take(t.Context(), Request{Lineage: key})
-		if text, known := d.RateLimit(); !d.Allowed || !known {
-			t.Errorf("allowed = %t, rate limit = %q, want an allowed request with a rate limit", d.Allowed, text)
-		}
+	if _, ok := c.take(uuid.New(), b, now); !ok {
+		t.Error("another key was refused")
+	}
+	c.prune(now.Add(time.Minute - 1))
+	if _, ok := c.take(key, b, now.Add(time.Minute-1)); ok {
+		t.Error("allowed before the window's end")
+	}
+	if _, ok := c.take(key, b, now.Add(time.Minute)); !ok {
+		t.Error("refused at the window's end")
+	}
+	if c.prune(now.Add(2 * time.Minute)); len(c.windows) != 0 {
+		t.Errorf("windows after pruning = %d, want 0", len(c.windows))
 	}
 }

@@ -2,14 +2,17 @@ package limit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -19,86 +22,68 @@ const (
 	ReportPerMinute   = 120 // for each report operation
 	StandardPerMinute = 120 // in the standard tier
 
-	// MaxPerMinute is the largest allowance that can be metered: the permits of a report and of the tier then fill a batch.
-	MaxPerMinute = (maxBatch-1)*(ReportPerMinute+1) - 1
+	MaxPerMinute = math.MaxInt32 // the largest allowance that can be configured
 )
 
-// StreamConfigs returns the configurations of the streams that meter the contract's budgets, with an allowance of premium requests
-// a minute in the premium tier. Readers create missing streams with one replica. The error is an allowance that cannot be metered.
-func StreamConfigs(premium, replicas int) ([]jetstream.StreamConfig, error) {
-	var configs []jetstream.StreamConfig
-	for _, tier := range slices.Compact([]int{StandardPerMinute, premium}) {
-		w, err := computeWeights(tier, ReportPerMinute)
-		if err != nil {
-			return nil, err
-		}
-		c := streamConfig(tier, ReportPerMinute, w, defaultWindow)
-		c.Replicas = replicas
-		configs = append(configs, c)
-	}
-	return configs, nil
-}
+// StreamName is the name of the stream that holds the logs.
+const StreamName = "LIMITS"
 
-// streamConfig returns the configuration of an allowance's stream. The stream's name contains the allowances, so readers with
-// different settings use different streams.
-func streamConfig(tier, report int, w weights, window time.Duration) jetstream.StreamConfig {
+const (
+	subjectPrefix = "callboard.limits."
+	anyLineage    = subjectPrefix + "*"
+)
+
+// logRetention is how much longer than a window the server keeps a log, so that a log is gone only when all its permits have expired.
+const logRetention = 5 * time.Second
+
+// StreamConfig returns the configuration of the stream that holds all logs, one message each. Readers create a missing stream with one
+// replica.
+func StreamConfig(replicas int) jetstream.StreamConfig { return streamConfig(defaultWindow, replicas) }
+
+func streamConfig(window time.Duration, replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:                 fmt.Sprintf("LIMITS_%d_%d", tier, report),
-		Description:          fmt.Sprintf("Permits of the last %s: %d a key, %d of each report operation.", window, tier, report),
-		Subjects:             []string{subject(tier, report, "*", "*")},
-		Storage:              jetstream.MemoryStorage,
-		MaxAge:               window,
-		MaxMsgsPerSubject:    int64(w.size),
-		Discard:              jetstream.DiscardNew,
-		DiscardNewPerSubject: true,
-		AllowAtomicPublish:   true,
-		AllowDirect:          true,
+		Name:              StreamName,
+		Description:       fmt.Sprintf("Permits of the last %s, one log per lineage of keys.", window),
+		Subjects:          []string{anyLineage},
+		Storage:           jetstream.MemoryStorage,
+		MaxAge:            window + logRetention,
+		MaxMsgsPerSubject: 1,
+		Discard:           jetstream.DiscardOld,
+		Replicas:          replicas,
 	}
 }
 
-func subject(tier, report int, lineage, name string) string {
-	return fmt.Sprintf("callboard.limits.%d_%d.%s.%s", tier, report, lineage, name)
-}
+// CheckStream returns an error if a running stream's settings lose logs, answer with old ones, or pass messages to or from other
+// subjects. Storage and replicas are the operator's choice.
+func CheckStream(running jetstream.StreamConfig) error { return checkStream(running, StreamConfig(1)) }
 
-// CheckStream returns an error if a running stream's settings do not count permits like the wanted ones. Storage and replicas are
-// the operator's choice.
-func CheckStream(running, wanted jetstream.StreamConfig) error {
-	c := running
-	if slices.Equal(c.Subjects, wanted.Subjects) && c.SubjectTransform == nil && c.Retention == wanted.Retention &&
-		c.MaxAge == wanted.MaxAge && c.MaxMsgsPerSubject == wanted.MaxMsgsPerSubject &&
-		c.Discard == wanted.Discard && c.DiscardNewPerSubject && c.AllowAtomicPublish && c.AllowDirect {
+func checkStream(c, wanted jetstream.StreamConfig) error {
+	whole := c.MaxAge == wanted.MaxAge && c.MaxMsgsPerSubject == 1 && c.Discard == wanted.Discard && c.Retention == wanted.Retention &&
+		c.MaxMsgs <= 0 && c.MaxBytes <= 0 && c.MaxMsgSize <= 0
+	separate := slices.Equal(c.Subjects, wanted.Subjects) && c.SubjectTransform == nil && c.RePublish == nil && c.Mirror == nil && len(c.Sources) == 0
+	if whole && separate && !c.AllowDirect && !c.NoAck && !c.Sealed {
 		return nil
 	}
 	return errors.New("its settings do not count permits: delete it, and a reader creates it again")
 }
 
-// tierStream is the stream that holds the permits of one tier.
-type tierStream struct {
-	js            jetstream.JetStream
-	config        jetstream.StreamConfig
-	directSubject string // where quotas are requested
-	tier          int    // permits per window
-	report        int    // permits per window, for each report operation
-	weights       weights
-	clock         atomic.Pointer[clock]
-	misconfigured atomic.Bool // the stream's settings were checked and do not count permits
-	outage        *outage
+// store reads and writes the logs in the stream.
+type store struct {
+	js       jetstream.JetStream
+	conn     *nats.Conn
+	config   jetstream.StreamConfig
+	read     string        // subject of requests for a log
+	replied  atomic.Int64  // when the server last replied, in nanoseconds since began
+	began    time.Time     // local
+	patience time.Duration // for a reply
 }
 
-// ensureTimeout bounds [tierStream.ensure]. A request that is lost with its connection is repeated after this time.
-const ensureTimeout = 2 * time.Second
-
-func newTierStream(c Config, tier int) (*tierStream, error) {
-	w, err := computeWeights(tier, c.Report)
-	if err != nil {
-		return nil, err
+func newStore(c Config) *store {
+	js := c.JetStream
+	return &store{
+		js: js, conn: js.Conn(), config: streamConfig(c.window, 1), read: apiPrefix(js.Options()) + "STREAM.MSG.GET." + StreamName,
+		began: time.Now(), patience: c.Patience,
 	}
-	s := &tierStream{js: c.JetStream, config: streamConfig(tier, c.Report, w, c.window), tier: tier, report: c.Report, weights: w}
-	s.directSubject = apiPrefix(c.JetStream.Options()) + "DIRECT.GET." + s.config.Name
-	s.outage = newOutage(c.Log.With().Str("stream", s.config.Name).Logger(), "rate limit stream")
-	now := time.Now()
-	s.clock.Store(&clock{server: now, local: now})
-	return s, nil
 }
 
 // apiPrefix returns the prefix of the subjects of JetStream's API.
@@ -112,116 +97,139 @@ func apiPrefix(o jetstream.JetStreamOptions) string {
 	return jetstream.DefaultAPIPrefix
 }
 
-func (s *tierStream) subject(lineage, name string) string {
-	return subject(s.tier, s.report, lineage, name)
+var (
+	errConflict     = errors.New("another version of the log is stored")
+	errDisconnected = errors.New("not connected to NATS")
+	errNoReply      = errors.New("no reply from NATS in time")
+)
+
+// away reports whether an error means that NATS decides about no lineage, whatever it is asked.
+func away(err error) bool {
+	return errors.Is(err, errDisconnected) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) ||
+		errors.Is(err, nats.ErrConnectionClosed)
 }
 
-// buckets returns the buckets that a request is counted in. The tier's is the last.
-func (s *tierStream) buckets(r Request) []bucket {
-	lineage := r.Lineage.String()
-	var buckets []bucket
-	if r.Report != "" {
-		buckets = append(buckets, s.bucket(reportPolicy, s.subject(lineage, r.Report), s.weights.report))
+// request sends a message and returns the reply. It sends nothing without a connection: a buffered message would be sent later, when
+// nobody waits for its reply.
+func (s *store) request(m *nats.Msg, timeout time.Duration) ([]byte, error) {
+	if !s.conn.IsConnected() {
+		return nil, errDisconnected
 	}
-	return append(buckets, s.bucket(tierPolicy, s.subject(lineage, tierPolicy), s.weights.tier))
+	reply, err := s.conn.RequestMsg(m, timeout)
+	if errors.Is(err, nats.ErrTimeout) {
+		return nil, errNoReply
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.replied.Store(int64(time.Since(s.began)))
+	return reply.Data, nil
 }
 
-// bucket computes the limit from the subject's size: a report operation has no more permits than the tier's allowance.
-func (s *tierStream) bucket(policy, subject string, weight int) bucket {
-	return bucket{policy: policy, limit: s.weights.size / weight, subject: subject, weight: weight, size: s.weights.size}
+// repliedBefore reports whether the server's last reply is older than an instant.
+func (s *store) repliedBefore(t time.Time) bool {
+	return s.began.Add(time.Duration(s.replied.Load())).Before(t)
 }
 
-// ensure looks the stream up, creates it if it is missing, and reads the server's clock. It does not change an existing stream,
-// because an operator may have given it more replicas. A stream that does not count permits is not asked until it does.
-func (s *tierStream) ensure(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, ensureTimeout)
+// The server's error codes for a message whose expected sequence is wrong.
+const (
+	wrongSequence          jetstream.ErrorCode = 10071
+	wrongSequenceUnchecked jetstream.ErrorCode = 10164 // another write is in progress
+)
+
+// write stores a version of a log if the last one has the expected sequence, and returns the version's. Zero expects none. The error is
+// [errConflict] if another one is stored, [errNoReply] if it is not known whether the version was stored; otherwise nothing was stored.
+func (s *store) write(lineage string, data []byte, expected uint64, timeout time.Duration) (uint64, error) {
+	m := nats.NewMsg(subjectPrefix + lineage)
+	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(expected, 10))
+	m.Data = data
+	reply, err := s.request(m, timeout)
+	if err != nil {
+		return 0, err
+	}
+	var ack struct {
+		Sequence uint64              `json:"seq"`
+		Error    *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(reply, &ack); err != nil {
+		return 0, fmt.Errorf("acknowledgement: %w", err)
+	}
+	switch {
+	case ack.Error == nil:
+		return ack.Sequence, nil
+	case ack.Error.ErrorCode == wrongSequence || ack.Error.ErrorCode == wrongSequenceUnchecked:
+		return 0, errConflict
+	}
+	return 0, fmt.Errorf("write a log: %w", ack.Error)
+}
+
+// version is a stored version of a log.
+type version struct {
+	log      permitLog
+	sequence uint64 // 0: there is none
+	stored   tick
+}
+
+// load returns the stored version of a log.
+func (s *store) load(lineage uuid.UUID, timeout time.Duration) (version, error) {
+	m := nats.NewMsg(s.read)
+	m.Data = []byte(`{"last_by_subj":"` + subjectPrefix + lineage.String() + `"}`)
+	reply, err := s.request(m, timeout)
+	if err != nil {
+		return version{}, err
+	}
+	var found struct {
+		Message *struct {
+			Sequence uint64    `json:"seq"`
+			Data     []byte    `json:"data"`
+			Time     time.Time `json:"time"`
+		} `json:"message"`
+		Error *jetstream.APIError `json:"error"`
+	}
+	switch err := json.Unmarshal(reply, &found); {
+	case err != nil:
+		return version{}, fmt.Errorf("log: %w", err)
+	case found.Error != nil && found.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return version{}, nil
+	case found.Error != nil:
+		return version{}, fmt.Errorf("read a log: %w", found.Error)
+	case found.Message == nil:
+		return version{}, errMalformed
+	}
+	l, err := parseLog(found.Message.Data)
+	return version{l, found.Message.Sequence, tickAt(found.Message.Time)}, err
+}
+
+// ensure looks the stream up, creates it if it is missing, and reads the server's clock. The error says also why the stream does not
+// count permits. ensure does not change an existing stream,
+// because an operator may have given it more replicas.
+func (s *store) ensure(ctx context.Context, local func() time.Time) (*sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	asked := time.Now()
-	stream, err := s.js.Stream(ctx, s.config.Name)
+	asked := local()
+	stream, err := s.js.Stream(ctx, StreamName)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		asked = time.Now()
+		asked = local()
 		stream, err = s.js.CreateStream(ctx, s.config)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	info := stream.CachedInfo()
-	s.clock.Store(&clock{server: info.TimeStamp, local: asked.Add(time.Since(asked) / 2)})
-	err = CheckStream(info.Config, s.config)
-	s.misconfigured.Store(err != nil)
+	if err := checkStream(info.Config, s.config); err != nil {
+		return nil, fmt.Errorf("stream %s: %w", StreamName, err)
+	}
+	return &sample{asked: asked, answered: local(), server: info.TimeStamp}, nil
+}
+
+// probe checks that the server decides about writes. It asks for one that it must refuse.
+func (s *store) probe() error {
+	_, err := s.write("probe", nil, math.MaxInt64, s.patience)
+	if errors.Is(err, errConflict) {
+		return nil
+	}
+	if err == nil {
+		return errors.New("the server stored a message in spite of its expected sequence")
+	}
 	return err
-}
-
-// quotaRequest asks for a bucket's oldest message as a batch of one: the reply says how many messages follow it.
-func (s *tierStream) quotaRequest(b bucket) *nats.Msg {
-	return &nats.Msg{Subject: s.directSubject, Data: fmt.Appendf(nil, `{"next_by_subj":%q,"seq":1,"batch":1}`, b.subject)}
-}
-
-// parseQuota reads the reply to a [tierStream.quotaRequest]. It returns false if the message is no such reply.
-func (s *tierStream) parseQuota(b bucket, m *nats.Msg) (quota, bool) {
-	if m.Header.Get("Status") == "404" {
-		return quota{bucket: b, remaining: b.limit}, true
-	}
-	following, err := strconv.Atoi(m.Header.Get("Nats-Num-Pending"))
-	if err != nil {
-		return quota{}, false
-	}
-	oldest, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
-	if err != nil {
-		return quota{}, false
-	}
-	return quota{bucket: b, remaining: max(0, b.size-following-1) / b.weight, next: s.expiry(oldest)}, true
-}
-
-// expiryLag is the longest time by which the server removes a message late.
-const expiryLag = 250 * time.Millisecond
-
-// expiry returns when the server has removed a message that it stored at an instant of its own clock.
-func (s *tierStream) expiry(stored time.Time) time.Time {
-	latest := time.Now().Add(s.config.MaxAge)
-	if expiry := s.clock.Load().toLocal(stored).Add(s.config.MaxAge + expiryLag); expiry.Before(latest) {
-		return expiry
-	}
-	return latest
-}
-
-// clock translates the server's time: one instant by the server's clock and by the local clock. The server stamps and removes
-// permits by its own clock, so neither an offset nor a step of the local clock changes when a permit returns.
-type clock struct {
-	server time.Time
-	local  time.Time // with the monotonic reading
-}
-
-func (c clock) toLocal(server time.Time) time.Time { return c.local.Add(server.Sub(c.server)) }
-
-// maxBatch is how many messages the server accepts in one atomic batch.
-const maxBatch = 1000
-
-// weights are the numbers of messages in a stream whose subjects hold size messages each.
-type weights struct {
-	size   int
-	tier   int // messages per permit of the tier
-	report int // messages per permit of a report operation
-}
-
-// computeWeights returns the smallest weights with which a subject of one size holds exactly tier permits of the tier or report
-// permits of a report operation. A tier whose allowance is not larger than a report operation's is used up first, so all permits
-// then weigh 1. The error is an allowance whose permits do not fit into a batch.
-func computeWeights(tier, report int) (weights, error) {
-	if tier <= report {
-		return weights{size: tier, tier: 1, report: 1}, nil
-	}
-	for w := (weights{tier: 1}); w.tier < maxBatch; w.tier++ {
-		w.report = tier*w.tier/(report+1) + 1 // the smallest with which no more than report permits fit
-		w.size = max(tier*w.tier, report*w.report)
-		if w.size/w.tier != tier {
-			continue
-		}
-		if w.tier+w.report > maxBatch {
-			break
-		}
-		return w, nil
-	}
-	return weights{}, fmt.Errorf("an allowance of %d a minute cannot be metered beside %d for each report operation: "+
-		"its permits need more than the %d messages of a batch: choose a smaller one", tier, report, maxBatch)
 }

@@ -5,10 +5,11 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"callboard/readapi/encode"
 )
 
 // Detail reads one row by its key.
@@ -34,7 +35,7 @@ var detailSQL string
 func (p *Projection) detail(name, rows, list string, id Column) *Detail {
 	rows = strings.ReplaceAll(rows, "{{columns}}", columns(list))
 	sql := strings.ReplaceAll(detailSQL, "{{rows}}", equals(id).and(rows, "$2"))
-	return &Detail{projection: p, name: name, sql: sql}
+	return &Detail{projection: p, name: name, sql: p.compose(sql)}
 }
 
 // columns are what a list's statement selects.
@@ -50,19 +51,26 @@ func (p *Projection) narrowableDetail(name, rows, list string, ofExtension condi
 	return d
 }
 
-// Find scans the row into the targets and returns the watermark. It returns [ErrNotFound] if there is no such row.
-func (d *Detail) Find(ctx context.Context, k Key, targets []any) (completeThrough time.Time, err error) {
+// Find appends the row to out and returns what it was read from. It returns [ErrNotFound] if there is no such row.
+func (d *Detail) Find(ctx context.Context, k Key, out *encode.Rows) (snapshot Snapshot, err error) {
 	sql, arguments := d.statement(k)
+	common := d.projection.targets(&snapshot)
 	err = d.projection.query(ctx, sql, arguments, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return noRow(rows)
 		}
-		return rows.Scan(append([]any{&completeThrough}, targets...)...)
+		if err := scanFirst(rows, common...); err != nil {
+			return err
+		}
+		if err := out.Begin(rows.FieldDescriptions()[len(common):]); err != nil {
+			return err
+		}
+		return out.Append(rows.RawValues()[len(common):])
 	})
 	if err != nil {
-		return time.Time{}, fmt.Errorf("get %s: %w", d.name, err)
+		return Snapshot{}, fmt.Errorf("get %s: %w", d.name, err)
 	}
-	return completeThrough, nil
+	return snapshot, nil
 }
 
 func (d *Detail) statement(k Key) (sql string, arguments []any) {

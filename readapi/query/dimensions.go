@@ -25,9 +25,9 @@ type Dimension struct {
 
 // Dimensions is everything that a phone system's retained calls refer to, by family and then by key.
 type Dimensions struct {
-	CompleteThrough time.Time // every event stored before it is in the answer
-	GeneratedAt     time.Time
-	Rows            []Dimension
+	Snapshot
+	GeneratedAt time.Time
+	Rows        []Dimension
 }
 
 //go:embed get_call_log_report_dimensions.sql
@@ -36,8 +36,8 @@ var getCallLogReportDimensionsSQL string
 // GetCallLogReportDimensions reads a complete snapshot. It returns [ErrNotFound] if the phone system doesn't exist.
 func (p *Projection) GetCallLogReportDimensions(ctx context.Context, system uuid.UUID) (Dimensions, error) {
 	var result Dimensions
-	err := p.query(ctx, getCallLogReportDimensionsSQL, []any{pgUUID(system)}, func(rows pgx.Rows) (err error) {
-		result, err = readDimensions(rows)
+	err := p.queryLong(ctx, p.dimensionsSQL, []any{pgUUID(system)}, func(rows pgx.Rows) (err error) {
+		result, err = p.readDimensions(rows)
 		return err
 	})
 	if err != nil {
@@ -46,17 +46,16 @@ func (p *Projection) GetCallLogReportDimensions(ctx context.Context, system uuid
 	return result, nil
 }
 
-func readDimensions(rows pgx.Rows) (Dimensions, error) {
+func (p *Projection) readDimensions(rows pgx.Rows) (Dimensions, error) {
 	var result Dimensions
 	var d Dimension
-	into := []any{
-		&result.CompleteThrough, &result.GeneratedAt, &d.Family, &d.Key, &d.Name, &d.Number, &d.Status, &d.Source, &d.Score, &d.UpdatedAt,
-	}
+	common := append(p.targets(&result.Snapshot), &result.GeneratedAt)
+	into := append(common, &d.Family, &d.Key, &d.Name, &d.Number, &d.Status, &d.Source, &d.Score, &d.UpdatedAt)
 	if !rows.Next() {
 		return result, noRow(rows)
 	}
-	if rows.RawValues()[2] == nil { // there are no dimensions
-		clear(into[2:])
+	if rows.RawValues()[len(common)] == nil { // there are no dimensions
+		clear(into[len(common):])
 		return result, rows.Scan(into...)
 	}
 	for more := true; more; more = rows.Next() {

@@ -66,7 +66,7 @@ with
       from projection.classification c
       where c.system_id in ($1, '00000000-0000-0000-0000-000000000000')
         and c.kind = m.family
-        and c.code = m.key
+        and c.code = m.key collate "default" -- the index's
       order by c.system_id desc
       limit 1
     ) d on true
@@ -74,6 +74,8 @@ with
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
+  w.partition,
+  w.sequence,
   now() as generated_at,
   d.family,
   d.key,

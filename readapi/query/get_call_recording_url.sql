@@ -1,6 +1,8 @@
 -- The audio of a recording whose call or voicemail exists. A recording has a call_sid once its call exists.
 select
   coalesce(w.watermark, 'epoch') as watermark,
+  w.partition,
+  w.sequence,
   r.owner = 'voicemail' as of_voicemail,
   r.status = 'ready' as ready,
   coalesce(r.audio_key, '') as audio_key,

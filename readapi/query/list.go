@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"callboard/readapi/encode"
 )
 
 // List reads pages of a list's rows, newest first, then by descending id.
@@ -17,52 +19,61 @@ type List struct {
 }
 
 func (p *Projection) list(name string, s listSource) *List {
-	return &List{projection: p, name: name, paths: s.paths()}
+	l := &List{projection: p, name: name, paths: s.paths()}
+	for i := range l.paths {
+		l.paths[i].sql = p.compose(l.paths[i].sql)
+	}
+	return l
 }
 
 // Page is what a page's statement returns beside its rows.
 type Page struct {
-	CompleteThrough time.Time // every event stored before it is in the answer
-	Total           int64
-	Newest          time.Time // createdAt of the list's first row; zero: the list is empty
+	Snapshot
+	Total  int64
+	Newest time.Time // createdAt of the list's first row; zero: the list is empty
 }
 
-// Page reads a page. For every row it scans the columns into the targets, in the statement's order, and calls take. It returns
-// [ErrNotFound] if the phone system doesn't exist.
-func (l *List) Page(ctx context.Context, f Filter, targets []any, take func()) (Page, error) {
+// Page appends a page's rows to out. It returns [ErrNotFound] if the phone system doesn't exist.
+func (l *List) Page(ctx context.Context, f Filter, out *encode.Rows) (Page, error) {
 	sql, arguments, err := l.statement(f)
 	if err != nil {
 		return Page{}, err
 	}
 	var page Page
-	err = l.projection.query(ctx, sql, arguments, func(rows pgx.Rows) error { return page.read(rows, targets, take) })
+	err = l.projection.query(ctx, sql, arguments, func(rows pgx.Rows) error { return page.read(rows, l.projection.targets(&page.Snapshot), out) })
 	if err != nil {
 		return Page{}, fmt.Errorf("list %s: %w", l.name, err)
 	}
 	return page, nil
 }
 
-// read reads the rows of a page's statement. Every row begins with the watermark, the total and the newest row's createdAt. A page
+// read appends the rows of a page's statement. Every row begins with the snapshot, the total and the newest row's createdAt. A page
 // without rows is returned as one row whose other columns are null.
-func (p *Page) read(rows pgx.Rows, targets []any, take func()) error {
+func (p *Page) read(rows pgx.Rows, snapshot []any, out *encode.Rows) error {
+	var newest pgtype.Timestamptz
+	common := append(snapshot, &p.Total, &newest)
 	if !rows.Next() {
 		return noRow(rows)
 	}
-	var newest pgtype.Timestamptz
-	into := append([]any{&p.CompleteThrough, &p.Total, &newest}, targets...)
-	if rows.RawValues()[3] == nil {
-		clear(into[3:]) // Scan skips nil targets
-		take = func() {}
-	}
-	for more := true; more; more = rows.Next() {
-		if err := rows.Scan(into...); err != nil {
-			return err
-		}
-		take()
-		clear(into[:3]) // the first row had them
+	if err := scanFirst(rows, common...); err != nil {
+		return err
 	}
 	p.Newest = newest.Time
+	if err := out.Begin(rows.FieldDescriptions()[len(common):]); err != nil {
+		return err
+	}
+	for more := rows.RawValues()[len(common)] != nil; more; more = rows.Next() {
+		if err := out.Append(rows.RawValues()[len(common):]); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// scanFirst scans the row's first columns.
+func scanFirst(rows pgx.Rows, targets ...any) error {
+	n := len(targets)
+	return pgx.ScanRow(rows.TypeMap(), rows.FieldDescriptions()[:n], rows.RawValues()[:n], targets...)
 }
 
 // statement is that of the path with exactly the filter's columns. A filter without such a path is an error: it must not be

@@ -3,7 +3,7 @@
 -- transcripts, $7 the limit of a page's stored transcripts in bytes.
 with
   -- One row more than requested tells whether there are more. The inner limit is the largest that can be requested: from it the
-  -- planner knows how few rows a generic plan reads, and uses that plan. Without it every execution would be planned again.
+  -- planner knows how few rows a generic plan reads.
   page as (
     select
       m.id, m.call_sid, m.parent_call_sid, m.direction, m.start_time, m.end_time, m.duration, m.created_at, m.updated_at,
@@ -88,6 +88,8 @@ with
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
+  w.partition,
+  w.sequence,
   now() as now,
   (select bytes from stored) as stored_bytes,
   -- Only in the first row.
@@ -106,12 +108,12 @@ select
   p.customer_sentiment, p.customer_sentiment_score, p.sentiment_source, p.scorecard_score,
   p.representative_state, p.representative_id, p.representative_confidence, p.representative_source,
   p.recording_sid, p.recording_duration,
-  p.call_group_id, p.answered_by_extension_id, p.from_extension_id, p.is_emergency, p.is_edited, p.tags, p.route_summary,
   case
     when p.transcription_status = 'completed' and (p.transcript_text_bytes is null or $6 and t.text is null and (select bytes from stored) <= $7)
     then 'unavailable'
     else p.transcription_status
   end as transcription_status,
+  p.call_group_id, p.answered_by_extension_id, p.from_extension_id, p.is_emergency, p.is_edited, p.tags, p.route_summary,
   t.text,
   t.turns
 from projection.phone_system s
@@ -127,6 +129,6 @@ left join lateral (
     and x.owner_id = p.id
     and x.owner = 'call'
   limit 1
-) t on p.transcription_status = 'completed' and p.place <= $5
+) t on p.transcription_status = 'completed' and p.transcript_text_bytes is not null and p.place <= $5
 where s.id = $1
 order by p.place

@@ -63,6 +63,8 @@ with
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
+  w.partition,
+  w.sequence,
   (select coalesce(sum(count), 0) from part) as total,
   (
     select k.created_at

@@ -1,9 +1,10 @@
--- A page of the few rows that filters select, newest first. The statement counts them.
+-- A page of the few rows that filters select, newest first. The statement counts them. The offset keeps the window and the order out of
+-- the choice of the index: the filters' index has few rows, the window's can have all.
 -- $1 system, $2 from, $3 until, $4 rows to skip, $5 rows to return, $6 and above the filters' values.
 with
   selected as (
     select r.*
-    from ({{rows}}) r
+    from ({{rows}}  offset 0) r
     where r.created_at >= $2
       and r.created_at < $3
   ),
@@ -16,6 +17,8 @@ with
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
+  w.partition,
+  w.sequence,
   (select count(*) from selected) as total,
   (select max(created_at) from selected) as newest,
   p.*

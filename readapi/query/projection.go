@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/readapi/repeat"
 )
 
 // ErrNotFound is returned for a row that doesn't exist, was deleted, belongs to another system, or is outside a key's narrowing.
@@ -17,11 +19,23 @@ var ErrNotFound = errors.New("not found")
 
 // Projection reads the projection. It is safe for concurrent use.
 type Projection struct {
-	pool *pgxpool.Pool
+	pool      *pgxpool.Pool
+	positions bool
+
+	recordingAudioSQL, dimensionsSQL string
 }
 
-// New returns a Projection that reads through the pool. The caller closes the pool.
-func New(pool *pgxpool.Pool) *Projection { return &Projection{pool: pool} }
+// New returns a Projection that reads through the pool, without positions. The caller closes the pool.
+func New(pool *pgxpool.Pool) *Projection { return newProjection(pool, false) }
+
+// NewWithPositions returns a Projection whose snapshots have partition and position.
+func NewWithPositions(pool *pgxpool.Pool) *Projection { return newProjection(pool, true) }
+
+func newProjection(pool *pgxpool.Pool, positions bool) *Projection {
+	p := &Projection{pool: pool, positions: positions}
+	p.recordingAudioSQL, p.dimensionsSQL = p.compose(getCallRecordingURLSQL), p.compose(getCallLogReportDimensionsSQL)
+	return p
+}
 
 // pgUUID is an identifier as an argument. The driver encodes it directly, but a [uuid.UUID] as text.
 func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
@@ -30,26 +44,59 @@ func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: tru
 // generations. The driver has discarded the statement by the time it returns this error.
 const stalePlan = pgerrcode.FeatureNotSupported
 
-// query runs a statement and reads its rows. It does so twice if the plan was made for an older generation.
-func (p *Projection) query(ctx context.Context, sql string, arguments []any, read func(pgx.Rows) error) error {
-	err := p.queryOnce(ctx, sql, arguments, read)
+// read reads the rows of a statement.
+type read func(pgx.Rows) error
+
+// query runs a statement and reads its rows. It runs the statement again if the plan was made for an older generation, or if the
+// connection was lost before the first row.
+func (p *Projection) query(ctx context.Context, sql string, arguments []any, read read) error {
+	return p.queryWith(ctx, repeat.Statement, sql, arguments, read)
+}
+
+// queryLong is query for a statement that can take long, and is cancelled when its client leaves.
+func (p *Projection) queryLong(ctx context.Context, sql string, arguments []any, read read) error {
+	return p.queryWith(ctx, repeat.LongStatement, sql, arguments, read)
+}
+
+func (p *Projection) queryWith(
+	ctx context.Context, repeated func(context.Context, *pgxpool.Pool, repeat.Run) error, sql string, arguments []any, read read,
+) error {
+	run := func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		return queryOnce(ctx, conn, sql, arguments, read)
+	}
+	err := repeated(ctx, p.pool, run)
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == stalePlan {
-		err = p.queryOnce(ctx, sql, arguments, read)
+		return repeated(ctx, p.pool, run)
 	}
 	return err
 }
 
-func (p *Projection) queryOnce(ctx context.Context, sql string, arguments []any, read func(pgx.Rows) error) error {
-	rows, err := p.pool.Query(ctx, sql, arguments...)
+// queryOnce also reports whether there was a row.
+func queryOnce(ctx context.Context, conn *pgxpool.Conn, sql string, arguments []any, read read) (bool, error) {
+	rows, err := conn.Query(ctx, sql, arguments...)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer rows.Close()
-	if err := read(rows); err != nil {
-		return err
+	observed := &observedRows{Rows: rows}
+	if err := read(observed); err != nil {
+		return observed.any, err
 	}
-	return rows.Err()
+	return observed.any, rows.Err()
+}
+
+// observedRows tells whether a row was read.
+type observedRows struct {
+	pgx.Rows
+	any bool
+}
+
+// Next implements [pgx.Rows].
+func (r *observedRows) Next() bool {
+	more := r.Rows.Next()
+	r.any = r.any || more
+	return more
 }
 
 // noRow is the error for a statement without a row.

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,11 +11,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
+	"callboard/cmd/connection"
 	"callboard/events/eventstest"
-	"callboard/readapi/query/querytest"
 	"callboard/schema/schematest"
 )
 
@@ -28,71 +26,6 @@ const (
 	extensionID = "e0000000-0000-4000-8000-000000000001"
 	groupID     = "a0000000-0000-4000-8000-000000000001"
 )
-
-// fill adds six phone systems. The busy one has 40,000 calls over 400 days, a tenth of them the extension's, each with a recording,
-// an analysis and a voicemail. It has 10,000 rows of every other resource over the same time.
-func fill(tb testing.TB, pool *pgxpool.Pool) {
-	tb.Helper()
-	statements := []string{
-		`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		 select n, 'PHONES', 'epoch', 1, 1, 'epoch', '2026-03-01 12:00Z' from generate_series(0, 15) n`,
-		`insert into projection.phone_system (id, version, name, organization_id, partition)
-		 select overlay('b0000000-0000-4000-8000-000000000000' placing n::text from 36)::uuid, 1, 'system ' || n, gen_random_uuid(), n
-		 from generate_series(1, 6) n`,
-		`insert into projection.phone_system_group (id, version, name, phone_system_ids)
-		 select 'a0000000-0000-4000-8000-000000000001', 1, 'all', array_agg(id) from projection.phone_system`,
-		`insert into projection.call_log (
-		   system_id, id, version, updated_at, call_sid, direction, status, from_party, to_party, created_at,
-		   answered_by_extension_id, is_emergency, is_converted, is_edited, tags, transcription_status, representative_state)
-		 select s.id, gen_random_uuid(), 1, 'epoch', 'CA' || n / 3, 'inbound', 'completed', '+15550001', '+15550002',
-		   '2026-03-01 12:00Z'::timestamptz - n * interval '400 days' / 40000,
-		   case when n % 10 = 0 then 'e0000000-0000-4000-8000-000000000001'::uuid end, false, false, false, '[]', 'completed', 'not_analyzed'
-		 from projection.phone_system s, generate_series(1, 40000) n
-		 where s.name = 'system 1' or n <= 2000`,
-		`insert into projection.recording (system_id, recording_sid, version, owner, owner_id, status, created_at, call_sid)
-		 select system_id, 'RE' || id, 1, 'call', id, (array['ready', 'processing', 'unavailable'])[1 + abs(hashtext(id::text)) % 3], created_at, call_sid
-		 from projection.call_log`,
-		`insert into projection.analysis (
-		   system_id, id, version, call_id, call_sid, status, created_at, coaching_tips, representative_state, listed)
-		 select system_id, gen_random_uuid(), 1, id, call_sid, 'pending', created_at, '[]', 'not_analyzed', abs(hashtext(id::text)) % 20 > 0
-		 from projection.call_log`,
-		`insert into projection.voicemail (
-		   system_id, id, version, call_sid, from_party, duration, listened, archived, recording_sid, created_at)
-		 select system_id, gen_random_uuid(), 1, call_sid, from_party, 1, false, false, 'RE' || id, created_at
-		 from projection.call_log`,
-		`insert into projection.transcript_text (system_id, owner, owner_id, text, turns)
-		 select system_id, 'call', id, 'Hello.', '[]'::json from projection.call_log
-		 union all
-		 select system_id, 'voicemail', id, 'Hello.', '[]' from projection.voicemail`,
-		`insert into projection.transcript (system_id, owner, owner_id, version, status)
-		 select system_id, owner, owner_id, 1, 'completed' from projection.transcript_text`,
-	}
-	for _, table := range []string{"phone", "phone_number", "extension", "agent_config", "call_group", "call_menu"} {
-		querytest.Insert(tb, pool, table, querytest.Row{"system_id": busyID, "status": "released"})
-		name := "projection." + table
-		statements = append(statements, `insert into `+name+`
-			select r.*
-			from `+name+` one, generate_series(1, 10000) n, json_populate_record(one, json_build_object(
-			  'id', gen_random_uuid(), 'status', (array['active', 'inactive'])[1 + n % 2], 'created_at', '2026-03-01 12:00Z'::timestamptz - n * interval '400 days' / 10000,
-			  'extension_id', gen_random_uuid(), 'phone_number', n, 'number', n, 'agent_number', 1 + n % 900)) r`)
-	}
-	for _, sql := range statements {
-		if _, err := pool.Exec(context.Background(), sql); err != nil {
-			tb.Fatalf("%.60s: %v", sql, err)
-		}
-	}
-	querytest.Count(tb, pool)
-	for _, sql := range []string{
-		`insert into projection.day_count (system_id, list, subset, day, count)
-		 select md5(s::text)::uuid, 'call_log', '', d, 1
-		 from generate_series(1, 100) s, generate_series('2025-01-01'::date, '2026-01-01', '1 day') d`,
-		"vacuum analyze",
-	} {
-		if _, err := pool.Exec(context.Background(), sql); err != nil {
-			tb.Fatalf("%.60s: %v", sql, err)
-		}
-	}
-}
 
 func lists(p *Projection) []*List {
 	return []*List{
@@ -123,13 +56,14 @@ func statements(tb testing.TB) map[string]statement {
 		"list_accessible_phone_systems_of_group":        {phoneSystemsOfGroupSQL, []any{other}},
 		"list_accessible_phone_systems_of_organization": {phoneSystemsOfOrganizationSQL, []any{other}},
 		"get_call_recording_url":                        {getCallRecordingURLSQL, []any{system, "RE1"}},
-		"list_call_log_reports_watermark":               {listCallLogReportsWatermarkSQL, []any{system}},
+		"watermarks":                                    {watermarksSQL, []any{"{" + busyID + "}"}},
 		"get_call_log_report_dimensions":                {getCallLogReportDimensionsSQL, []any{system}},
+		"freshness":                                     {freshnessSQL, nil},
 	}
 	for field, s := range reportStatements() {
 		named["list_call_log_reports by "+string(field)] = s
 	}
-	for _, l := range lists(New(nil)) {
+	for _, l := range lists(NewWithPositions(nil)) {
 		for _, p := range l.paths {
 			sql, arguments, err := l.statement(p.filter())
 			if err != nil || sql != p.sql {
@@ -138,7 +72,7 @@ func statements(tb testing.TB) map[string]statement {
 			named[fmt.Sprint(l.name, " by ", p.columns)] = statement{sql, arguments}
 		}
 	}
-	for _, d := range details(New(nil)) {
+	for _, d := range details(NewWithPositions(nil)) {
 		k := Key{System: uuid.MustParse(busyID), ID: groupID}
 		named[d.name] = statement{d.sql, arguments(d.statement(k))}
 		if k.Narrowing = narrowed(); d.narrowed != "" {
@@ -162,6 +96,8 @@ func (p path) filter() Filter {
 			f.Exact = append(f.Exact, Exact{c, groupID})
 		case Status:
 			f.Exact = append(f.Exact, Exact{c, "ready"})
+		case CallSid:
+			f.Exact = append(f.Exact, Exact{c, "CA7000"})
 		default:
 			f.Exact = append(f.Exact, Exact{c, "7"})
 		}
@@ -232,7 +168,7 @@ func TestSQL(t *testing.T) {
 // A filter that a list does not have is an error, never ignored.
 func TestList_UnknownFilter(t *testing.T) {
 	t.Parallel()
-	p := New(nil)
+	p := NewWithPositions(nil)
 	for name, c := range map[string]struct {
 		list   *List
 		filter Filter
@@ -250,12 +186,8 @@ func TestList_UnknownFilter(t *testing.T) {
 
 func TestImports(t *testing.T) { eventstest.Imports(t) }
 
+// connect opens a connection with the role and the settings of a reader.
 func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database.RoleURL("callboard_reader"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
+	return database.Connect(t, "callboard_reader", connection.ReaderSettings(nil))
 }

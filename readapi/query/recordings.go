@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -27,11 +26,11 @@ func (p *Projection) CallRecording() *Detail {
 
 // RecordingAudio says where a recording's audio is stored.
 type RecordingAudio struct {
-	CompleteThrough time.Time // every event stored before it is in the answer
-	OfVoicemail     bool
-	Ready           bool   // false: the audio is being processed; key and content type are empty
-	Key             string // in the audio store
-	ContentType     string
+	Snapshot
+	OfVoicemail bool
+	Ready       bool   // false: the audio is being processed; key and content type are empty
+	Key         string // in the audio store
+	ContentType string
 }
 
 //go:embed get_call_recording_url.sql
@@ -40,11 +39,11 @@ var getCallRecordingURLSQL string
 // GetRecordingAudio finds the audio of a call's or a voicemail's recording. It returns [ErrNotFound] if there is none.
 func (p *Projection) GetRecordingAudio(ctx context.Context, system uuid.UUID, recordingSid string) (RecordingAudio, error) {
 	var a RecordingAudio
-	err := p.query(ctx, getCallRecordingURLSQL, []any{pgUUID(system), recordingSid}, func(rows pgx.Rows) error {
+	err := p.query(ctx, p.recordingAudioSQL, []any{pgUUID(system), recordingSid}, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return noRow(rows)
 		}
-		return rows.Scan(&a.CompleteThrough, &a.OfVoicemail, &a.Ready, &a.Key, &a.ContentType)
+		return rows.Scan(append(p.targets(&a.Snapshot), &a.OfVoicemail, &a.Ready, &a.Key, &a.ContentType)...)
 	})
 	if err != nil {
 		return RecordingAudio{}, fmt.Errorf("get recording audio: %w", err)

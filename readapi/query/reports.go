@@ -4,80 +4,16 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"callboard/readapi/encode"
 )
-
-// Report is a row of the call log report with the current names of its references.
-type Report struct {
-	ID                  uuid.UUID
-	CallSid             string
-	ParentCallSid       pgtype.Text
-	Direction           string
-	StartTime           pgtype.Timestamptz
-	EndTime             pgtype.Timestamptz
-	Duration            pgtype.Int4 // seconds
-	CreatedAt           pgtype.Timestamptz
-	UpdatedAt           pgtype.Timestamptz
-	From                string
-	FromDisplay         pgtype.Text
-	FromNumber          pgtype.Text
-	FromName            pgtype.Text
-	To                  string
-	ToDisplay           pgtype.Text
-	ToNumber            pgtype.Text
-	ForwardedFrom       pgtype.Text
-	Status              string
-	Outcome             pgtype.Text
-	CallOutcomeCode     pgtype.Text
-	IsConverted         bool
-	ConversionValue     pgtype.Text
-	OutcomeSource       pgtype.Text
-	Category            Code
-	OverallSentiment    Code
-	EmployeeSentiment   Code
-	CustomerSentiment   Code
-	SentimentSource     pgtype.Text
-	ScorecardScore      pgtype.Float8
-	Representative      Representative
-	RecordingSid        pgtype.Text
-	RecordingDuration   pgtype.Int4 // seconds
-	CallGroup           Reference
-	AnsweredByExtension Reference
-	FromExtension       Reference
-	IsEmergency         bool
-	IsEdited            bool
-	Tags                []byte // JSON
-	RouteSummary        pgtype.Text
-	TranscriptionStatus string
-	Text                pgtype.Text // null: the status isn't completed, or transcripts were not requested
-	Turns               []byte      // JSON
-}
-
-// Reference is a reference by id. Its ID is not valid if there is none, or if its target was deleted.
-type Reference struct {
-	ID           pgtype.UUID
-	Name, Number string
-}
-
-// Code is a classification's code with its current label.
-type Code struct {
-	Code  pgtype.Text
-	Score pgtype.Float8 // the analysis's or, if that is null, the classification's
-	Label string        // empty: the code has no classification
-}
-
-// Representative is whom a call is attributed to. Its ID is valid if the state is identified and the representative exists.
-type Representative struct {
-	Reference
-	State      string // identified, unknown, not_analyzed
-	Confidence pgtype.Float8
-	Source     pgtype.Text
-}
 
 // ReportFilter says which report rows are requested: those after a key, with a timestamp before Until.
 type ReportFilter struct {
@@ -99,6 +35,14 @@ const (
 	UpdatedAt TimeField = "updatedAt"
 )
 
+// column is the field's column.
+func (t TimeField) column() string {
+	if t == UpdatedAt {
+		return "updated_at"
+	}
+	return "created_at"
+}
+
 // ReportKey is a report row's key in the order of a time field. A row with this key need not exist.
 type ReportKey struct {
 	Time time.Time
@@ -110,21 +54,14 @@ func ReportKeyBefore(from time.Time) ReportKey {
 	return ReportKey{Time: from.Add(-time.Millisecond), ID: uuid.Max}
 }
 
-// Key is the row's key in the order of the time field.
-func (r *Report) Key(field TimeField) ReportKey {
-	if field == UpdatedAt {
-		return ReportKey{Time: r.UpdatedAt.Time, ID: r.ID}
-	}
-	return ReportKey{Time: r.CreatedAt.Time, ID: r.ID}
-}
-
-// ReportPage is a page of report rows in ascending order.
+// ReportPage is what a page's statement returns beside its rows, which are in ascending order.
 type ReportPage struct {
-	CompleteThrough time.Time // every event stored before it is in the answer
-	Now             time.Time // by the database's clock
-	StoredBytes     int64     // of the transcripts of all the page's rows
-	More            bool      // there are rows after the page
-	Rows            []Report
+	Snapshot
+	Now         time.Time // by the database's clock
+	StoredBytes int64     // of the transcripts of all the page's rows
+	More        bool      // there are rows after the page
+	Count       int       // of the page's rows
+	Last        ReportKey // of the page's last row
 }
 
 // Reports reads pages of report rows, in ascending order of either time field.
@@ -138,22 +75,80 @@ var listCallLogReportsSQL string
 
 // CallLogReports reads calls as report rows.
 func (p *Projection) CallLogReports() *Reports {
-	by := func(column string) string { return strings.ReplaceAll(listCallLogReportsSQL, "{{time}}", column) }
-	return &Reports{projection: p, createdAtSQL: by("created_at"), updatedAtSQL: by("updated_at")}
+	by := func(t TimeField) string {
+		return strings.ReplaceAll(p.compose(listCallLogReportsSQL), "{{time}}", t.column())
+	}
+	return &Reports{projection: p, createdAtSQL: by(CreatedAt), updatedAtSQL: by(UpdatedAt)}
 }
 
-// Page reads a page. It returns [ErrNotFound] if the phone system doesn't exist.
-func (r *Reports) Page(ctx context.Context, f ReportFilter) (ReportPage, error) {
+// Page appends a page's rows to out, with the current names of their references. It returns [ErrNotFound] if the phone system doesn't
+// exist.
+func (r *Reports) Page(ctx context.Context, f ReportFilter, out *encode.Rows) (ReportPage, error) {
 	var page ReportPage
 	sql, arguments := r.statement(f)
-	err := r.projection.query(ctx, sql, arguments, func(rows pgx.Rows) (err error) {
-		page, err = readReports(rows, f.Limit)
-		return err
+	query := r.projection.query
+	if f.Transcripts {
+		query = r.projection.queryLong
+	}
+	err := query(ctx, sql, arguments, func(rows pgx.Rows) error {
+		page = ReportPage{}
+		return page.read(rows, r.projection.targets(&page.Snapshot), f, out)
 	})
 	if err != nil {
 		return ReportPage{}, fmt.Errorf("list call log reports: %w", err)
 	}
 	return page, nil
+}
+
+// transcriptColumns is the number of the statement's last columns, which are null unless transcripts are requested.
+const transcriptColumns = 2
+
+// read appends the rows of a report page's statement. Every row begins with common columns; the first row also has the directory. A
+// page without rows is returned as one row whose other columns are null.
+func (p *ReportPage) read(rows pgx.Rows, snapshot []any, f ReportFilter, out *encode.Rows) error {
+	var d directory
+	common := append(snapshot, &p.Now, &p.StoredBytes)
+	common = append(common, d.targets()...)
+	if !rows.Next() {
+		return noRow(rows)
+	}
+	if err := scanFirst(rows, common...); err != nil {
+		return err
+	}
+	first, end := len(common), len(rows.FieldDescriptions())
+	if !f.Transcripts {
+		end -= transcriptColumns
+	}
+	columns := rows.FieldDescriptions()[first:end]
+	if err := out.Begin(columns); err != nil {
+		return err
+	}
+	out.Names = d.resolve()
+	key := f.TimeField.keyOf(columns)
+	for more := rows.RawValues()[first] != nil; more; more = rows.Next() {
+		if int64(out.Count) == f.Limit {
+			p.More = true
+			continue
+		}
+		row := rows.RawValues()[first:end]
+		if err := out.Append(row); err != nil {
+			return err
+		}
+		p.Last = key(row)
+	}
+	p.Count = out.Count
+	return nil
+}
+
+// keyOf returns the function that reads a row's key from its columns.
+func (t TimeField) keyOf(columns []pgconn.FieldDescription) func(row [][]byte) ReportKey {
+	at := func(name string) int {
+		return slices.IndexFunc(columns, func(c pgconn.FieldDescription) bool { return c.Name == name })
+	}
+	id, instant := at("id"), at(t.column())
+	return func(row [][]byte) ReportKey {
+		return ReportKey{Time: encode.InstantOf(row[instant]), ID: uuid.UUID(row[id])}
+	}
 }
 
 func (r *Reports) statement(f ReportFilter) (sql string, arguments []any) {
@@ -162,22 +157,4 @@ func (r *Reports) statement(f ReportFilter) (sql string, arguments []any) {
 		sql = r.updatedAtSQL
 	}
 	return sql, []any{pgUUID(f.System), f.After.Time, pgUUID(f.After.ID), f.Until, f.Limit, f.Transcripts, f.MaxStored}
-}
-
-//go:embed list_call_log_reports_watermark.sql
-var listCallLogReportsWatermarkSQL string
-
-// Watermark is the instant before which every event is in the tables. It returns [ErrNotFound] if the phone system doesn't exist.
-func (r *Reports) Watermark(ctx context.Context, system uuid.UUID) (time.Time, error) {
-	var watermark time.Time
-	err := r.projection.query(ctx, listCallLogReportsWatermarkSQL, []any{pgUUID(system)}, func(rows pgx.Rows) error {
-		if !rows.Next() {
-			return noRow(rows)
-		}
-		return rows.Scan(&watermark)
-	})
-	if err != nil {
-		return time.Time{}, fmt.Errorf("watermark: %w", err)
-	}
-	return watermark, nil
 }

@@ -34,7 +34,7 @@ func runChild() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	c.LimiterTimeout, c.RequestTimeout = time.Minute, time.Minute
+	c.LimiterPatience, c.RequestTimeout = time.Minute, time.Minute
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if c.Public, err = process.Listen(ctx, "127.0.0.1:0"); err == nil {

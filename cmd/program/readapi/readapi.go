@@ -17,64 +17,65 @@ import (
 	"callboard/cmd/connection"
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
+	"callboard/cmd/tracing"
 	"callboard/readapi"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/readapi/audit"
+	"callboard/readapi/freshness"
 	"callboard/readapi/limit"
 )
 
 // Config configures a reader. Run closes the listeners.
 type Config struct {
-	NATS           connection.NATSConfig // for budgets and the audit
-	Premium        int                   // requests per minute of a premium key
-	LimiterTimeout time.Duration         // of a decision about a budget; zero: 50 ms
-	RequestTimeout time.Duration         // zero: 5 s
-	Primary        setting.URL
-	Replica        setting.URL       // the projection is read from it; zero: the primary
-	Session        map[string]string // additional settings of the database sessions
-	BaseURL        string
-	Peppers        []access.Pepper
-	CursorKey      setting.Secret // seals cursors and links
-	Audio          audio.Location
-	TrustedProxies []netip.Prefix
-	Public, Admin  net.Listener
-	Log            zerolog.Logger
+	NATS            connection.NATSConfig // for budgets and the audit, a connection each
+	Premium         int                   // requests per minute of a premium key
+	LimiterPatience time.Duration         // of a decision about a budget, while NATS is connected; zero: 1 s
+	RequestTimeout  time.Duration         // zero: 5 s
+	Primary         setting.URL
+	Replica         setting.URL       // the projection is read from it; zero: the primary
+	ReadConnections int               // to the server that the projection is read from; zero: 16
+	Session         map[string]string // additional settings of the database sessions
+	BaseURL         string
+	Peppers         []access.Pepper
+	CursorKey       setting.Secret // seals cursors and links
+	Audio           audio.Location
+	TrustedProxies  []netip.Prefix
+	Public, Admin   net.Listener
+	Drain           time.Duration // for how long requests are accepted after the end of the context; zero: not at all
+	PProf           bool          // serve profiles on the admin listener
+	Log             zerolog.Logger
 }
 
-// Run serves requests until ctx ends. Then it reports that it is not ready, finishes the running requests and sends their audit
-// entries.
+// Run serves requests until ctx ends. Then it reports that it is not ready, goes on for the drain, closes the public listener, finishes
+// the running requests, and sends their audit entries. The admin listener is closed last.
 //
 //	primary ──┐
-//	replica ──┼── readapi ── public
+//	replica ──┼── readapi ── public, drain
 //	NATS ─────┘         ├─── audit queue
 //	                    └─── admin
 func Run(ctx context.Context, c Config) error {
 	defer closeListeners(c.Public, c.Admin)
-	nats, err := connection.NewNATS(c.NATS)
+	nats, budgets, err := connectNATS(c.NATS)
 	if err != nil {
 		return err
 	}
 	defer nats.Close()
-	primary, err := connection.NewPool(ctx, connection.PostgresConfig{
-		URL: c.Primary, Program: "reader", ReadWrite: true, Settings: c.Session,
-	})
+	defer budgets.Close()
+	traces, err := tracing.New(ctx, "callboard-readapi", c.Log)
 	if err != nil {
 		return err
 	}
-	defer primary.Close()
-	replica := primary
-	if c.Replica.Reveal() != "" {
-		replica, err = connection.NewPool(ctx, connection.PostgresConfig{URL: c.Replica, Program: "reader", Settings: c.Session})
-		if err != nil {
-			return err
-		}
-		defer replica.Close()
-	}
+	defer traces.Close()
 	registry := admin.NewRegistry()
+	pools, err := openPools(ctx, c, registry)
+	if err != nil {
+		return err
+	}
+	defer pools.close()
 	limiter, err := limit.New(limit.Config{
-		JetStream: nats.JetStream, Report: limit.ReportPerMinute, Standard: limit.StandardPerMinute, Premium: c.Premium,
-		DecisionTimeout: c.LimiterTimeout, Log: c.Log, Metrics: registry,
+		JetStream: budgets.JetStream, Report: limit.ReportPerMinute, Standard: limit.StandardPerMinute, Premium: c.Premium,
+		Patience: c.LimiterPatience, Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("limiter: %w", err)
@@ -84,23 +85,44 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("audit queue: %w", err)
 	}
 	handler, err := readapi.New(readapi.Config{
-		Primary: primary, Projection: replica, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
+		Primary: pools.access, Projection: pools.projection, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
 		Secret: []byte(c.CursorKey.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.RequestTimeout,
-		Log: c.Log, Metrics: registry,
+		Positions: traces.On(), Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("reader: %w", err)
 	}
-	stack, ctx := process.NewStack(ctx)
-	stack.Go(ctx, "admin", func(actorCtx context.Context) error {
-		return admin.Serve(actorCtx, c.Admin, admin.Config{Ready: readiness(ctx, auditQueue, primary, replica), Metrics: registry, Log: c.Log})
+	monitor, err := freshness.New(freshness.Config{Primary: pools.primary(), Projection: pools.projection, Log: c.Log, Metrics: registry})
+	if err != nil {
+		return fmt.Errorf("freshness: %w", err)
+	}
+	stack, running := process.NewStack(ctx)
+	stack.Go(running, "admin", func(actorCtx context.Context) error {
+		return admin.Serve(actorCtx, c.Admin, admin.Config{
+			Ready: readiness(running, auditQueue, pools.readiness...), Metrics: registry, PProf: c.PProf, Log: c.Log,
+		})
 	})
-	stack.Go(ctx, "limiter", limiter.Run)
-	stack.Go(ctx, "audit queue", auditQueue.Run)
-	stack.Go(ctx, "public", func(actorCtx context.Context) error {
-		return process.Serve(actorCtx, c.Public, publicServer(handler), c.Log)
+	stack.Go(running, "freshness", monitor.Run)
+	stack.Go(running, "limiter", limiter.Run)
+	stack.Go(running, "audit queue", auditQueue.Run)
+	stack.Go(running, "public", func(actorCtx context.Context) error {
+		return process.Serve(actorCtx, c.Public, publicServer(process.CloseConnections(running, traces.Handler(handler))), c.Log)
 	})
-	return stack.Wait(ctx)
+	stack.Go(running, "drain", process.Drain(ctx, c.Drain))
+	return stack.Wait(running)
+}
+
+// connectNATS opens the connection of the audit, and that of the budgets, on which nothing else delays a decision.
+func connectNATS(c connection.NATSConfig) (nats, budgets *connection.NATS, err error) {
+	if nats, err = connection.NewNATS(c); err != nil {
+		return nil, nil, err
+	}
+	c.Name, c.Interactive = c.Name+" budgets", true
+	if budgets, err = connection.NewNATS(c); err != nil {
+		nats.Close()
+		return nil, nil, err
+	}
+	return nats, budgets, nil
 }
 
 // publicServer has timeouts that suffice for a client with a slow connection. Requests have no body, and headers no longer than a chain

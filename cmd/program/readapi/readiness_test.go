@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
@@ -26,7 +27,7 @@ func TestReadiness_FullJournal(t *testing.T) {
 	if err := ready(t.Context()); err != nil {
 		t.Errorf("queue with room: error = %v, want none", err)
 	}
-	if err := auditQueue.Reserve(); err != nil {
+	if err := auditQueue.Reserve(uuid.New()); err != nil {
 		t.Fatal(err)
 	}
 	if err := ready(t.Context()); err == nil || !strings.Contains(err.Error(), "full") {

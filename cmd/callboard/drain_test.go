@@ -1,0 +1,104 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"callboard/events/audit"
+	"callboard/events/eventstest"
+)
+
+// premium is a budget that no test uses up.
+const premium = "120000"
+
+// A reader that is asked to stop answers every request of clients that stop when it is not ready, stores their audit entries, and exits
+// with 0.
+func TestReadapi_Drain(t *testing.T) {
+	f := newFleet(t)
+	reader := f.startReader(map[string]string{"CALLBOARD_DRAIN": "5s", "CALLBOARD_PREMIUM_PER_MINUTE": premium})
+	key := issueKey(t, f.operator(), systemID, "--name", "load", "--scopes", "calls:read", "--tier", "premium")
+	load := startLoad(t, key.Key, reader.base+"/customer/phone-systems")
+	load.goesOn()
+	reader.signal(syscall.SIGTERM)
+	eventstest.Eventually(t, "the reader is not ready", func() bool {
+		status, body := get(t, reader.admin+"/readyz", "")
+		return status == http.StatusServiceUnavailable && strings.Contains(string(body), "stopping")
+	})
+	answers := load.stop()
+	if code := reader.wait(); code != 0 {
+		t.Errorf("exit code = %d, want 0", code)
+	}
+	if got := f.auditEntries(); got != answers {
+		t.Errorf("audit entries = %d, want %d, one for each answer", got, answers)
+	}
+}
+
+// auditEntries returns the number of entries in the stream.
+func (f *fleet) auditEntries() (n int64) {
+	f.Helper()
+	stream, err := eventstest.JetStream(f, f.nats.URL()).Stream(f.Context(), audit.StreamConfig(1).Name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	state := stream.CachedInfo().State
+	for sequence := state.FirstSeq; sequence <= state.LastSeq; sequence++ {
+		message, err := stream.GetMsg(f.Context(), sequence)
+		if err != nil {
+			f.Fatal(err)
+		}
+		entries, err := audit.Decode(message.Data)
+		if err != nil {
+			f.Fatal(err)
+		}
+		n += int64(len(entries))
+	}
+	return n
+}
+
+// While a reader drains, it accepts connections, and closes each one after an answer that says so. A second signal ends it at once.
+func TestReadapi_DrainClosesConnections(t *testing.T) {
+	f := newFleet(t)
+	reader := f.startReader(map[string]string{"CALLBOARD_DRAIN": "10m"})
+	kept := &http.Client{Transport: &http.Transport{}}
+	if closes, reused := exchange(t, kept, reader.base); closes || reused {
+		t.Errorf("before: closes = %t, reused = %t, want neither", closes, reused)
+	}
+	reader.signal(syscall.SIGTERM)
+	eventstest.Eventually(t, "the reader is not ready", func() bool {
+		status, _ := get(t, reader.admin+"/readyz", "")
+		return status == http.StatusServiceUnavailable
+	})
+	if closes, reused := exchange(t, kept, reader.base); !closes || !reused {
+		t.Errorf("kept connection: closes = %t, reused = %t, want both", closes, reused)
+	}
+	if closes, reused := exchange(t, kept, reader.base); !closes || reused {
+		t.Errorf("new connection: closes = %t, reused = %t, want a new connection that closes", closes, reused)
+	}
+	if code := reader.stop(os.Interrupt); code != -1 {
+		t.Errorf("exit code after the second signal = %d, want -1: ended by the signal", code)
+	}
+}
+
+// exchange makes a request and tells whether the response closes its connection, and whether the connection had served another one.
+func exchange(tb testing.TB, client *http.Client, url string) (closes, reused bool) {
+	tb.Helper()
+	ctx := httptrace.WithClientTrace(tb.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		tb.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.Close, reused
+}

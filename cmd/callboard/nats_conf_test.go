@@ -1,0 +1,421 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/events/ndjson"
+	"callboard/schema/schematest"
+)
+
+// natsTrace is the log of a NATS server. It records what each user publishes and subscribes to, and what the server denies.
+type natsTrace struct {
+	mu     sync.Mutex
+	users  map[string]string                        // by the number of the connection
+	sent   map[string]map[operation]map[string]bool // subjects by user
+	denied []denial
+}
+
+// operation is PUB or SUB.
+type operation string
+
+const (
+	publishing  operation = "PUB"
+	subscribing operation = "SUB"
+)
+
+// denial is what a user was not allowed to do.
+type denial struct {
+	user      string
+	operation operation
+	subject   string
+}
+
+var (
+	tracedConnect   = regexp.MustCompile(`cid:(\d+).* - <<- \[CONNECT \{.*"user":"(\w+)"`)
+	tracedOperation = regexp.MustCompile(`cid:(\d+).* - <<- \[H?(PUB|SUB) (\S+)`)
+	loggedDenial    = regexp.MustCompile(`cid:(\d+).* - (Publish|Subscription) Violation.* - Subject "([^"]*)"`)
+)
+
+func (n *natsTrace) Noticef(string, ...any)              {}
+func (n *natsTrace) Debugf(string, ...any)               {}
+func (n *natsTrace) Warnf(string, ...any)                {}
+func (n *natsTrace) Fatalf(format string, v ...any)      { n.Errorf(format, v...) }
+func (n *natsTrace) Errorf(format string, v ...any)      { n.read(fmt.Sprintf(format, v...)) }
+func (n *natsTrace) Tracef(format string, values ...any) { n.read(fmt.Sprintf(format, values...)) }
+
+func (n *natsTrace) read(line string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if found := tracedConnect.FindStringSubmatch(line); found != nil {
+		n.users[found[1]] = found[2]
+	} else if found := tracedOperation.FindStringSubmatch(line); found != nil {
+		user := n.users[found[1]]
+		if n.sent[user] == nil {
+			n.sent[user] = map[operation]map[string]bool{publishing: {}, subscribing: {}}
+		}
+		n.sent[user][operation(found[2])][found[3]] = true
+	} else if found := loggedDenial.FindStringSubmatch(line); found != nil {
+		kind := map[string]operation{"Publish": publishing, "Subscription": subscribing}[found[2]]
+		n.denied = append(n.denied, denial{n.users[found[1]], kind, found[3]})
+	}
+}
+
+// cleansUp reports whether a publisher's client wants to remove what an interrupted attempt to store a large transcript left. It goes on
+// without, and a machine that is slow enough interrupts attempts.
+func (d denial) cleansUp() bool {
+	return (d.user == "publisher" || d.user == "topology") && d.subject == "$JS.API.STREAM.PURGE.OBJ_"+events.TranscriptBucket
+}
+
+// denials returns what was denied since the last call.
+func (n *natsTrace) denials() []denial {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := n.denied
+	n.denied = nil
+	return list
+}
+
+// used reports whether the user has done something that an entry of its list allows.
+func (n *natsTrace) used(user string, o operation, entry string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for subject := range n.sent[user][o] {
+		if server.SubjectMatchesFilter(subject, entry) {
+			return true
+		}
+	}
+	return false
+}
+
+// deployedNATS is a NATS server with deploy/nats.conf and the passwords of 'secrets create'.
+type deployedNATS struct {
+	*testing.T
+	dir     string // of the configuration
+	options *server.Options
+	running *server.Server
+	trace   *natsTrace
+}
+
+func newDeployedNATS(t *testing.T) *deployedNATS {
+	t.Helper()
+	n := &deployedNATS{T: t, dir: t.TempDir(), trace: &natsTrace{
+		users: map[string]string{}, sent: map[string]map[operation]map[string]bool{},
+	}}
+	if err := os.WriteFile(filepath.Join(n.dir, "nats.conf"), deployFile(t, "nats.conf"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, nil, "", "secrets", "create", filepath.Join(n.dir, "secrets"))
+	n.start(server.RANDOM_PORT)
+	t.Cleanup(n.stop)
+	return n
+}
+
+// start starts the server with the file's settings, but for the addresses and the store.
+func (n *deployedNATS) start(port int) {
+	n.Helper()
+	options, err := server.ProcessConfigFile(filepath.Join(n.dir, "nats.conf"))
+	if err != nil {
+		n.Fatal(err)
+	}
+	options.Host, options.Port, options.HTTPHost, options.HTTPPort = "127.0.0.1", port, "127.0.0.1", server.RANDOM_PORT
+	options.StoreDir, options.NoSigs, options.MaxTracedMsgLen = filepath.Join(n.dir, "store"), true, 1
+	n.options = options
+	if n.running, err = server.NewServer(options); err != nil {
+		n.Fatal(err)
+	}
+	n.running.SetLoggerV2(n.trace, false, true, false)
+	n.running.Start()
+	if !n.running.ReadyForConnections(time.Minute) {
+		n.Fatal("NATS is not ready after a minute")
+	}
+}
+
+func (n *deployedNATS) stop() {
+	n.running.Shutdown()
+	n.running.WaitForShutdown()
+}
+
+// restart restarts the server on the same port.
+func (n *deployedNATS) restart() {
+	n.Helper()
+	port := n.running.Addr().(*net.TCPAddr).Port
+	n.stop()
+	n.start(port)
+}
+
+// loseStore restarts the server without its streams.
+func (n *deployedNATS) loseStore() {
+	n.Helper()
+	port := n.running.Addr().(*net.TCPAddr).Port
+	n.stop()
+	if err := os.RemoveAll(filepath.Join(n.dir, "store")); err != nil {
+		n.Fatal(err)
+	}
+	n.start(port)
+}
+
+// url returns the URL of 'secrets create', with this server's address.
+func (n *deployedNATS) url(user string) string {
+	n.Helper()
+	return strings.Replace(readSecret(n.T, filepath.Join(n.dir, "secrets"), "nats-"+user+"-url"), "nats:4222", n.running.Addr().String(), 1)
+}
+
+func (n *deployedNATS) connect(user string, options ...nats.Option) *nats.Conn {
+	n.Helper()
+	return eventstest.Connect(n, n.url(user), append(options, nats.CustomInboxPrefix("_INBOX_"+user))...)
+}
+
+// users returns the users of account APP and their permissions by name.
+func (n *deployedNATS) users() map[string]*server.Permissions {
+	users := map[string]*server.Permissions{}
+	for _, u := range n.options.Users {
+		users[u.Username] = u.Permissions
+	}
+	return users
+}
+
+// The server has the settings that the documentation promises.
+func TestNATSConf(t *testing.T) {
+	t.Parallel()
+	n := newDeployedNATS(t)
+	if o := n.options; !o.SyncAlways || o.MaxPayload != 8<<20 || o.SystemAccount != "SYS" || o.JetStreamMaxStore == 0 || o.JetStreamMaxMemory == 0 {
+		t.Errorf("sync always = %v, max_payload = %d, system account = %s, limits = %d, %d", o.SyncAlways, o.MaxPayload, o.SystemAccount,
+			o.JetStreamMaxStore, o.JetStreamMaxMemory)
+	}
+	if got, want := slices.Sorted(maps.Keys(n.users())), []string{"operator", "owner", "projector", "publisher", "reader", "topology"}; !slices.Equal(got, want) {
+		t.Errorf("users = %v, want %v", got, want)
+	}
+	expect(t, nil, 0, `200 OK`, "healthcheck", fmt.Sprintf("http://%s/healthz?js-enabled-only=true", n.running.MonitorAddr()))
+	for what, url := range map[string]string{
+		"no user":                    "nats://" + n.running.Addr().String(),
+		"a wrong password":           "nats://reader:wrong@" + n.running.Addr().String(),
+		"a hash as password":         "nats://reader:$2a$04$x@" + n.running.Addr().String(),
+		"the password of another":    strings.Replace(n.url("reader"), "reader:", "operator:", 1),
+		"an unknown user":            "nats://root:p@" + n.running.Addr().String(),
+		"a user of the system's own": "nats://sys:@" + n.running.Addr().String(),
+	} {
+		if conn, err := nats.Connect(url); err == nil {
+			conn.Close()
+			t.Errorf("%s: connected, want a refusal", what)
+		}
+	}
+}
+
+// permittedFleet is a fleet whose programs connect to NATS as the users of deploy/nats.conf.
+type permittedFleet struct {
+	*fleet
+	nats *deployedNATS
+}
+
+func newPermittedFleet(t *testing.T) permittedFleet {
+	t.Helper()
+	t.Parallel()
+	f := permittedFleet{&fleet{T: t, database: schematest.New(t), pepper: strings.Repeat("p", 43) + "="}, newDeployedNATS(t)}
+	f.pool = f.database.Pool(t)
+	return f
+}
+
+// env returns the settings of a program that connects to NATS as one user and to PostgreSQL as another.
+func (f permittedFleet) env(natsUser, postgresURL string) map[string]string {
+	f.Helper()
+	return map[string]string{
+		"CALLBOARD_NATS_URL": f.nats.url(natsUser), "CALLBOARD_NATS_INBOX": "_INBOX_" + natsUser, "CALLBOARD_POSTGRES_URL": postgresURL,
+		"CALLBOARD_KEY_PEPPER": f.pepper, "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+	}
+}
+
+func (f permittedFleet) operator() map[string]string {
+	return f.env("operator", f.database.RoleURL("callboard_operator"))
+}
+
+func (f permittedFleet) owner() map[string]string { return f.env("operator", f.database.URL()) }
+
+// recordedEvent returns an event of the recorded bodies in events/testdata.
+func recordedEvent(t *testing.T, entity events.Entity) (line string, event events.Event) {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join("..", "..", "events", "testdata", string(entity)+".changed.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line = fmt.Sprintf(`{"type": "callboard.%s.changed", "data": %s}`, entity, strings.ReplaceAll(string(body), "\n", " "))
+	if event, err = ndjson.Decode([]byte(line), "test"); err != nil {
+		t.Fatal(err)
+	}
+	return line, event
+}
+
+// largeTranscript is too large for a message, so it is published as a claim check. Its text can't be compressed, so that its backup is
+// large, too.
+func (f permittedFleet) largeTranscript(version int64) events.Event {
+	f.Helper()
+	text := make([]byte, f.nats.options.MaxPayload/2)
+	_, _ = rand.Read(text) // never fails
+	_, event := recordedEvent(f.T, events.EntityTranscript)
+	transcript := *event.State.(*events.Transcript)
+	transcript.Version, transcript.Text = version, events.Some(hex.EncodeToString(text))
+	return events.Changed(&transcript)
+}
+
+// TestNATSConf_Permissions runs every program under its user. Nothing is denied, and every entry of the lists is used.
+func TestNATSConf_Permissions(t *testing.T) {
+	f := newPermittedFleet(t)
+	succeed(t, f.operator(), "", "stream", "create", "--partitions", "4")
+	succeed(t, f.operator(), "", "stream", "check")
+	projector := start(t, "projector", f.env("projector", f.database.RoleURL("callboard_projector")))
+	f.publishAll()
+	f.useReader()
+	f.useOperator()
+	console := "http://" + projector.logged(`"admin":"([^"]+)"`) + "/status.json"
+	eventstest.Eventually(t, "a report on the console", func() bool {
+		status, body := get(t, console, "")
+		return status == http.StatusOK && strings.Contains(string(body), `"stream":"PHONES"`)
+	})
+	projector.stopCleanly()
+	f.restoreBackup()
+	for _, d := range f.nats.trace.denials() {
+		if !d.cleansUp() {
+			t.Errorf("denied: %+v", d)
+		}
+	}
+	for user, permissions := range f.nats.users() {
+		for o, list := range map[operation]*server.SubjectPermission{publishing: permissions.Publish, subscribing: permissions.Subscribe} {
+			if list == nil || len(list.Allow) == 0 {
+				t.Errorf("%s has no list for %s, so it may do everything", user, o)
+				continue
+			}
+			for _, entry := range list.Allow {
+				if !f.nats.trace.used(user, o, entry) {
+					t.Errorf("%s never used %s %s, want no such entry", user, o, entry)
+				}
+			}
+		}
+	}
+}
+
+// topologyEntities decide what keys open and what belongs to phone systems' set-up.
+func topologyEntities() []events.Entity {
+	return []events.Entity{
+		events.EntityPhoneSystem, events.EntityGroup, events.EntityExtension, events.EntityPhone, events.EntityPhoneNumber,
+		events.EntityCallGroup, events.EntityCallMenu,
+	}
+}
+
+// publishAll publishes every entity: as the topology publisher with the commands, and what the other publisher may with the library.
+func (f permittedFleet) publishAll() {
+	f.Helper()
+	var lines []string
+	var others []events.Event
+	for _, entity := range events.Entities() {
+		line, event := recordedEvent(f.T, entity)
+		lines = append(lines, line)
+		if !slices.Contains(topologyEntities(), entity) {
+			others = append(others, event)
+		}
+	}
+	topology := f.env("topology", "")
+	succeed(f, topology, strings.Join(lines, "\n"), "publish", "-")
+	succeed(f, topology, fixtureLines(), "publish", "-")
+	succeed(f, topology, "", "simulate", "--systems", "2", "--calls", "20")
+	for i, user := range []string{"topology", "publisher"} {
+		js, err := jetstream.New(f.nats.connect(user))
+		if err != nil {
+			f.Fatal(err)
+		}
+		if err := events.NewPublisher(js, "test").Publish(f.Context(), append(others, f.largeTranscript(int64(100+i)))...); err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+// useReader makes requests with keys of both tiers, also after a restart of NATS, which loses the budgets' stream but not what the reader
+// remembers of it.
+func (f permittedFleet) useReader() {
+	f.Helper()
+	env := f.env("reader", f.database.RoleURL("callboard_reader"))
+	env["CALLBOARD_BASE_URL"], env["CALLBOARD_CURSOR_KEY"] = "https://phones.example.com/v1", f.pepper
+	env["CALLBOARD_AUDIO_URL"], env["CALLBOARD_LISTEN"] = "file://"+f.TempDir(), "127.0.0.1:0"
+	d := start(f, "readapi", env)
+	base, admin := "http://"+d.logged(`"public":"([^"]+)"`)+"/v1", "http://"+d.logged(`"admin":"([^"]+)"`)
+	reports := base + "/customer/phone-systems/" + systemID + "/call-log-reports?dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-08T00:00:00Z"
+	keys := map[string]keyWithID{}
+	for _, tier := range []string{"standard", "premium"} {
+		keys[tier] = issueKey(f, f.operator(), systemID, "--name", tier, "--scopes", "calls:read", "--tier", tier)
+	}
+	for _, restart := range []bool{false, true} {
+		if restart {
+			f.nats.restart()
+		}
+		waitUntilReady(f, admin)
+		for tier, key := range keys {
+			eventstest.Eventually(f, "a report with a "+tier+" key", func() bool {
+				status, _ := get(f, reports, key.Key)
+				return status == http.StatusOK
+			})
+		}
+	}
+	eventstest.Eventually(f, "the audit has the requests", func() bool {
+		return strings.Contains(succeed(f, f.operator(), "", "keys", "audit", keys["premium"].ID), "listCallLogReports")
+	})
+	d.stopCleanly()
+}
+
+// useOperator runs the operator's commands that use NATS, with a dead letter among the events.
+func (f permittedFleet) useOperator() {
+	f.Helper()
+	nothing := &nats.Msg{Subject: events.Subject(uuid.MustParse(systemID), events.EntityCall), Data: []byte("nothing")}
+	js, err := jetstream.New(f.nats.connect("publisher"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	if _, err := js.PublishMsg(f.Context(), nothing); err != nil {
+		f.Fatal(err)
+	}
+	eventstest.Eventually(f, "a dead letter", func() bool {
+		return strings.Contains(succeed(f, f.operator(), "", "dead-letters", "list"), systemID)
+	})
+	waitUntilCaughtUp(f, f.operator())
+	expect(f, f.operator(), 1, "not applied", "dead-letters", "retry", "--all") // the message is still no event
+	for _, args := range [][]string{{"status"}, {"verify"}} {
+		succeed(f, f.operator(), "", args...)
+	}
+	for _, args := range [][]string{{"rebuild", "--dry-run"}, {"rebuild", "--keep"}, {"repair", "--system", systemID}, {"rollback"}} {
+		succeed(f, f.owner(), "", args...)
+	}
+}
+
+// restoreBackup restores a backup, after a loss of the database and of all streams but an empty one.
+func (f permittedFleet) restoreBackup() {
+	f.Helper()
+	dir := f.TempDir()
+	succeed(f, f.operator(), "", "backup", dir)
+	backups, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(backups) != 1 {
+		f.Fatalf("backups = %v, %v, want one", backups, err)
+	}
+	f.nats.loseStore()
+	succeed(f, f.operator(), "", "stream", "create", "--partitions", "4")
+	for range 2 { // the second one finds the streams
+		succeed(f, f.env("owner", schematest.New(f.T).URL()), "", "restore", backups[0], "--accept-revoked")
+	}
+	succeed(f, f.operator(), "", "stream", "check")
+}

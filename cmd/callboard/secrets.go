@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"callboard/cmd/process"
+	"callboard/cmd/secrets"
+)
+
+type secretsCommand struct {
+	Create secretsCreateCommand `cmd:"" help:"Create the passwords, keys and URLs of an installation as files in a folder. Existing files are not changed."`
+}
+
+type secretsCreateCommand struct {
+	output
+	Dir          string         `arg:"" help:"The folder. It is created if it does not exist."`
+	Postgres     string         `default:"postgres:5432/callboard" placeholder:"HOST:PORT/DATABASE" help:"The address for the PostgreSQL URLs. Without the parameter sslmode they get sslmode=require."`
+	NATS         string         `name:"nats" default:"nats:4222" placeholder:"HOST:PORT" help:"The address for the NATS URLs. For TLS write tls://HOST:PORT, and separate several servers by commas."`
+	Group        int            `default:"65532" help:"The number of the group that may read the files: that of the programs in containers. It has an effect for root only."`
+	Groups       map[string]int `name:"groups" mapsep:"," placeholder:"FILE=GROUP,..." help:"The group of each file that a program of another group may read. It has an effect for root and for members of these groups."`
+	PostgresUser int            `default:"999" help:"The number of PostgreSQL's user, who may read the file of the owner's password: 70 in Alpine images. It has an effect for root only."`
+}
+
+// createdSecrets is the JSON of 'secrets create': names of files.
+type createdSecrets struct {
+	Folder  string   `json:"folder"`
+	Created []string `json:"created"`
+	Kept    []string `json:"kept"`
+}
+
+// Run creates what is missing.
+func (c *secretsCreateCommand) Run(streams process.Streams) error {
+	result, err := secrets.Create(secrets.Config{
+		Dir: c.Dir, Postgres: c.Postgres, NATS: c.NATS, Group: c.Group, PostgresUser: c.PostgresUser, Groups: c.Groups,
+	})
+	if err != nil {
+		return fmt.Errorf("secrets: %w", err)
+	}
+	done := createdSecrets{Folder: c.Dir, Created: append([]string{}, result.Created...), Kept: append([]string{}, result.Kept...)}
+	return c.print(streams.Out, done, done.write)
+}
+
+func (s createdSecrets) write(w io.Writer) error {
+	lines := []string{fmt.Sprintf("Secrets in %s: %d created, %d kept.", s.Folder, len(s.Created), len(s.Kept))}
+	for _, name := range s.Created {
+		lines = append(lines, "created  "+name)
+	}
+	for _, name := range s.Kept {
+		lines = append(lines, "kept     "+name)
+	}
+	return writeLines(w, lines)
+}

@@ -1,0 +1,166 @@
+package fault_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"callboard/events/eventstest"
+	"callboard/schema/schematest"
+)
+
+// streamLeader returns the NATS server that leads the stream of events.
+func (r *replicas) streamLeader() *natsServer {
+	r.tb.Helper()
+	var leader string
+	eventstest.Eventually(r.tb, "the stream has a leader", func() bool {
+		info, err := r.stream().Info(r.tb.Context())
+		if err == nil && info.Cluster != nil {
+			leader = info.Cluster.Leader
+		}
+		return leader != ""
+	})
+	for _, s := range r.servers {
+		if s.name == leader {
+			return s
+		}
+	}
+	r.tb.Fatalf("leader = %q, want one of the three servers", leader)
+	return nil
+}
+
+// awaitReplicas waits until all three servers have the whole stream.
+func (r *replicas) awaitReplicas() {
+	r.tb.Helper()
+	eventstest.Eventually(r.tb, "three servers have the stream", func() bool {
+		info, err := r.stream().Info(r.tb.Context())
+		if err != nil || info.Cluster == nil || info.Cluster.Leader == "" {
+			return false
+		}
+		current := 1
+		for _, replica := range info.Cluster.Replicas {
+			if replica.Current && !replica.Offline {
+				current++
+			}
+		}
+		return current == len(r.servers)
+	})
+}
+
+// checkNothingLost checks that the stream has every acknowledged event once, and that the projection has what follows from the stream.
+func (r *replicas) checkNothingLost() {
+	r.tb.Helper()
+	r.events.checkStream(r.stream())
+	r.awaitCaughtUp()
+	r.verify()
+}
+
+// The NATS server that leads the stream is killed under load, and then two servers at once. No acknowledged event is lost, publishers
+// and projector go on by themselves, and the standby has the primary's rows.
+//
+// After some elections NATS 2.15.2 does not acknowledge the retries of events that were in flight, before the duplicate window is over.
+// The test lasts two minutes longer then.
+func TestReplicas_NATSServersKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	t.Parallel()
+	r := newReplicas(t)
+	stop := r.events.start()
+	r.events.awaitAcknowledged(100)
+	leader := r.streamLeader()
+	leader.kill()
+	r.events.awaitAcknowledged(100)
+	r.awaitApplied(100)
+	leader.start()
+	r.awaitReplicas()
+	// One server of three acknowledges nothing. With the second one it goes on.
+	r.servers[0].kill()
+	r.servers[1].kill()
+	r.servers[0].start()
+	r.events.awaitAcknowledged(100)
+	r.servers[1].start()
+	r.awaitReplicas()
+	stop()
+	r.checkNothingLost()
+	r.awaitReplicated()
+	standby := schematest.ReadProjection(t, r.standby.URL(liveDatabase))
+	if diff := standby.Diff(schematest.ReadProjection(t, r.primary.URL(liveDatabase))); len(diff) > 0 {
+		t.Errorf("the standby's tables (here) and the primary's (there) differ:\n%s", strings.Join(diff, "\n"))
+	}
+}
+
+// Without synchronous replication the last commits are lost with the primary. The projector reads them again from the stream, because
+// the position is lost with the rows. A key that was issued last is unknown, and one that was revoked last works again.
+func TestReplicas_AsynchronousFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	t.Parallel()
+	r := newReplicas(t)
+	r.events.mustPublish(500)
+	r.awaitCaughtUp()
+	revoked := r.issueKey()
+	r.awaitStatus(revoked, http.StatusOK)
+	r.awaitReplicated()
+	resume := r.wal.Pause()
+	defer resume()
+	r.events.mustPublish(200)
+	r.awaitCaughtUp()
+	issued := r.issueKey()
+	if err := r.registry().Revoke(t.Context(), revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitStatus(issued, http.StatusOK)
+	r.awaitStatus(revoked, http.StatusUnauthorized)
+	before, kept := r.positions(r.primary), r.positions(r.standby)
+	if kept >= before {
+		t.Fatalf("positions of the standby = %d, want less than the primary's %d", kept, before)
+	}
+	r.failOver()
+	resume()
+	r.awaitStatus(issued, http.StatusUnauthorized)
+	r.awaitStatus(revoked, http.StatusOK)
+	r.events.mustPublish(100)
+	r.checkNothingLost()
+	t.Logf("sum of the positions: %d on the lost primary, %d on the standby; %d events", before, kept, r.events.acknowledged.Load())
+}
+
+// With synchronous replication nothing that was acknowledged is lost. What the standby has not confirmed is not acknowledged and not
+// visible.
+func TestReplicas_SynchronousFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	t.Parallel()
+	r := newReplicas(t)
+	r.execute(r.primary, liveDatabase, "alter system set synchronous_standby_names = '*'")
+	r.execute(r.primary, liveDatabase, "select pg_reload_conf()")
+	r.events.mustPublish(500)
+	r.awaitCaughtUp()
+	revoked, undecided := r.issueKey(), r.issueKey()
+	issued := r.issueKey()
+	if err := r.registry().Revoke(t.Context(), revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	// From here on the standby gets nothing.
+	resume := r.wal.Pause()
+	defer resume()
+	r.events.mustPublish(200)
+	revocation := make(chan error, 1)
+	go func() { revocation <- r.registry().Revoke(t.Context(), undecided.ID) }()
+	eventstest.Eventually(t, "the projector's and the operator's commits wait for the standby", func() bool {
+		return r.queryInt("select count(distinct usename) from pg_stat_activity where wait_event = 'SyncRep'") == 2
+	})
+	r.awaitStatus(undecided, http.StatusOK)
+	r.failOver()
+	resume()
+	if err := <-revocation; err == nil {
+		t.Error("a revocation that the standby did not confirm was acknowledged")
+	}
+	r.awaitStatus(issued, http.StatusOK)
+	r.awaitStatus(undecided, http.StatusOK)
+	r.awaitStatus(revoked, http.StatusUnauthorized)
+	r.events.mustPublish(100)
+	r.checkNothingLost()
+}

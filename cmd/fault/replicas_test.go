@@ -1,0 +1,362 @@
+package fault_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/events/sample"
+	"callboard/readapi/access"
+	"callboard/schema"
+	"callboard/schema/cluster"
+)
+
+// replicas is callboard with three NATS servers, and a PostgreSQL primary with a streaming standby. Projector and reader write to
+// whichever of the two accepts writes. The reader reads the projection from the standby while there is one.
+type replicas struct {
+	*harness
+	servers          []*natsServer
+	primary, standby *cluster.Cluster
+	wal              *eventstest.Proxy // from the primary to the standby
+	password         string            // of the roles
+	reader           *reader
+	events           *eventSource
+}
+
+func newReplicas(t *testing.T) *replicas {
+	t.Helper()
+	logs := t.TempDir()
+	r := &replicas{
+		harness: &harness{tb: t, secret: []byte(strings.Repeat("s", 32)), audio: t.TempDir()},
+		servers: newNATSCluster(t, logs), password: rand.Text(),
+	}
+	r.startDatabases(t)
+	r.js = eventstest.JetStream(t, r.natsURL())
+	r.pool = (&postgresServer{tb: t}).pool(r.bothURL("postgres", "read-write"))
+	r.operator = newProcess(t, callboardPrograms, "callboard", "callboard", logs)
+	r.operator.env = map[string]string{"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(operatorRole, "read-write")}
+	r.createStreams()
+	r.events = newEventSource(t, r.js)
+	env := map[string]string{
+		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(projectorRole, "read-write"), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+	}
+	projector := newProcess(t, callboardPrograms, "projector", "projector", logs)
+	projector.env = env
+	projector.start()
+	r.reader = &reader{process: newProcess(t, callboardPrograms, "readapi", "reader", logs)}
+	r.reader.env = map[string]string{
+		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(readerRole, "read-write"),
+		"CALLBOARD_POSTGRES_READ_URL": r.bothURL(readerRole, "prefer-standby"), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+		"CALLBOARD_LISTEN": "127.0.0.1:0", "CALLBOARD_BASE_URL": baseURL, "CALLBOARD_AUDIO_URL": "file://" + r.audio,
+		"CALLBOARD_KEY_PEPPER": base64.StdEncoding.EncodeToString(r.secret), "CALLBOARD_CURSOR_KEY": base64.StdEncoding.EncodeToString(r.secret),
+	}
+	r.reader.start()
+	return r
+}
+
+// newNATSCluster starts three servers that form a cluster.
+func newNATSCluster(t *testing.T, logs string) (servers []*natsServer) {
+	t.Helper()
+	var routes []string
+	for range 3 {
+		routes = append(routes, "nats://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t))))
+	}
+	for i, route := range routes {
+		name, port := "nats-"+strconv.Itoa(i+1), freePort(t)
+		s := &natsServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+		s.process = newProcess(t, natsProgram, "nats-server", name, logs)
+		s.args = []string{
+			"-a", "127.0.0.1", "-p", strconv.Itoa(port), "-js", "-sd", t.TempDir(), "-n", name,
+			"--cluster_name", "callboard", "--cluster", route, "--routes", strings.Join(routes, ","),
+		}
+		s.start()
+		servers = append(servers, s)
+	}
+	return servers
+}
+
+func (r *replicas) natsURL() string {
+	var urls []string
+	for _, s := range r.servers {
+		urls = append(urls, "nats://"+s.address)
+	}
+	return strings.Join(urls, ",")
+}
+
+// startDatabases starts the primary, migrates it, and makes the standby with pg_basebackup.
+func (r *replicas) startDatabases(t *testing.T) {
+	t.Helper()
+	r.primary = r.startDatabase(t, cluster.Config{})
+	r.execute(r.primary, "postgres", "create database "+liveDatabase)
+	if _, err := schema.Migrate(t.Context(), r.primary.URL(liveDatabase)); err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []string{projectorRole, readerRole, operatorRole} {
+		r.execute(r.primary, liveDatabase, fmt.Sprintf("alter role %s password '%s'", role, r.password))
+	}
+	r.wal = eventstest.NewProxy(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(r.primary.Port())))
+	source, err := url.Parse(r.primary.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.Host = r.wal.Addr()
+	r.standby = r.startDatabase(t, cluster.Config{Primary: source.String()})
+}
+
+func (r *replicas) startDatabase(t *testing.T, c cluster.Config) *cluster.Cluster {
+	t.Helper()
+	c.DataDir = filepath.Join(t.TempDir(), "postgres")
+	server, err := cluster.Start(t.Context(), c)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("this PostgreSQL has no pg_basebackup")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(server.Stop(), cluster.Remove(c.DataDir)); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// bothURL names both servers, of which the client uses one with the attributes.
+func (r *replicas) bothURL(role, attributes string) string {
+	password := r.password
+	if role == "postgres" {
+		u, _ := url.Parse(r.primary.URL(liveDatabase)) // it is a URL
+		password, _ = u.User.Password()
+	}
+	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=%s",
+		role, password, r.primary.Port(), r.standby.Port(), liveDatabase, attributes)
+}
+
+// execute executes a statement as the superuser of one server.
+func (r *replicas) execute(server *cluster.Cluster, database, statement string) {
+	r.tb.Helper()
+	conn := r.connect(server, database)
+	defer closeConn(conn)
+	if _, err := conn.Exec(r.tb.Context(), statement); err != nil {
+		r.tb.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func (r *replicas) connect(server *cluster.Cluster, database string) *pgx.Conn {
+	r.tb.Helper()
+	conn, err := pgx.Connect(r.tb.Context(), server.URL(database))
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	return conn
+}
+
+// createStreams creates the streams with three replicas, as soon as the cluster has elected its leader.
+func (r *replicas) createStreams() {
+	r.tb.Helper()
+	eventstest.Eventually(r.tb, "the cluster has a leader", func() bool {
+		_, err := r.js.AccountInfo(r.tb.Context())
+		return err == nil
+	})
+	eventstest.Eventually(r.tb, "the streams are created", func() bool {
+		c := r.startCommand("stream", "create", "--replicas", "3", "--partitions", strconv.Itoa(partitions))
+		return c.wait() == 0
+	})
+}
+
+// awaitReplicated waits until the standby has applied what the primary has committed so far.
+func (r *replicas) awaitReplicated() {
+	r.tb.Helper()
+	conn := r.connect(r.primary, liveDatabase)
+	defer closeConn(conn)
+	var written string
+	if err := conn.QueryRow(r.tb.Context(), "select pg_current_wal_lsn()::text").Scan(&written); err != nil {
+		r.tb.Fatal(err)
+	}
+	standby := r.connect(r.standby, liveDatabase)
+	defer closeConn(standby)
+	eventstest.Eventually(r.tb, "the standby has applied what the primary has written", func() (done bool) {
+		if err := standby.QueryRow(r.tb.Context(), "select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", written).Scan(&done); err != nil {
+			r.tb.Fatal(err)
+		}
+		return done
+	})
+}
+
+// positions returns the sum of a server's positions.
+func (r *replicas) positions(server *cluster.Cluster) (sum int64) {
+	r.tb.Helper()
+	conn := r.connect(server, liveDatabase)
+	defer closeConn(conn)
+	if err := conn.QueryRow(r.tb.Context(), "select sum(sequence)::bigint from projection.position").Scan(&sum); err != nil {
+		r.tb.Fatal(err)
+	}
+	return sum
+}
+
+// failOver kills the primary and promotes the standby.
+func (r *replicas) failOver() {
+	r.tb.Helper()
+	r.primary.Kill()
+	r.execute(r.standby, liveDatabase, "select pg_promote()")
+	r.pool.Reset() // its connections lead to the lost server
+}
+
+func (r *replicas) registry() *access.Registry { return access.NewRegistry(r.pool, r.pepper()) }
+
+func (r *replicas) issueKey() access.IssuedKey {
+	r.tb.Helper()
+	issued, err := r.registry().Issue(r.tb.Context(), access.Request{
+		Name: "replicas", Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.New()}, Scopes: access.Scopes(),
+	})
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	return issued
+}
+
+// status returns the status of the reader's answer to a key; 0 without an answer.
+func (r *replicas) status(key access.IssuedKey) int {
+	r.tb.Helper()
+	request, err := http.NewRequestWithContext(r.tb.Context(), http.MethodGet, *r.reader.url.Load(), nil)
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	request.Header.Set("X-API-Key", key.Key.Reveal())
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+// awaitStatus waits until the reader answers a key with a status.
+func (r *replicas) awaitStatus(key access.IssuedKey, want int) {
+	r.tb.Helper()
+	got := 0
+	eventstest.Eventually(r.tb, fmt.Sprintf("the reader answers key %s with %d", key.ID, want), func() bool {
+		got = r.status(key)
+		return got == want
+	})
+}
+
+// eventSource publishes numbered events of a sample company.
+type eventSource struct {
+	tb           testing.TB
+	js           jetstream.JetStream
+	publisher    *events.Publisher
+	next         func() (events.Event, bool)
+	acknowledged atomic.Int64 // the events 1 to this one
+}
+
+func newEventSource(tb testing.TB, js jetstream.JetStream) *eventSource {
+	tb.Helper()
+	company := sample.New(sample.Config{Seed: 1, Systems: 6, Calls: 250, Days: 4, Until: historyEnd()})
+	next, stop := iter.Pull(companyEvents(company))
+	tb.Cleanup(stop)
+	return &eventSource{tb: tb, js: js, publisher: events.NewPublisher(js, "fault"), next: next}
+}
+
+// publish returns when the stream has acknowledged the next events.
+func (s *eventSource) publish(ctx context.Context, count int) error {
+	batch, first := make([]events.Event, count), int(s.acknowledged.Load())+1
+	for i := range batch {
+		batch[i], _ = s.next() // it has no end
+		batch[i].ID = strconv.Itoa(first + i)
+	}
+	if err := s.publisher.Publish(ctx, batch...); err != nil {
+		return err
+	}
+	s.acknowledged.Add(int64(count))
+	return nil
+}
+
+func (s *eventSource) mustPublish(count int) {
+	s.tb.Helper()
+	if err := s.publish(s.tb.Context(), count); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// start publishes in the background until stop is called, or until the test ends.
+func (s *eventSource) start() (stop func()) {
+	var ending atomic.Bool
+	done := make(chan error, 1)
+	go func() {
+		tick := time.NewTicker(loadInterval)
+		defer tick.Stop()
+		for !ending.Load() {
+			if err := s.publish(s.tb.Context(), 10); err != nil {
+				done <- err
+				return
+			}
+			<-tick.C
+		}
+		done <- nil
+	}()
+	stop = sync.OnceFunc(func() {
+		ending.Store(true)
+		if err := <-done; err != nil {
+			s.tb.Errorf("publish: %v", err)
+		}
+	})
+	s.tb.Cleanup(stop)
+	return stop
+}
+
+// awaitAcknowledged waits until the stream has acknowledged more events.
+func (s *eventSource) awaitAcknowledged(more int64) {
+	s.tb.Helper()
+	target := s.acknowledged.Load() + more
+	eventstest.Eventually(s.tb, fmt.Sprintf("%d more events are acknowledged", more), func() bool { return s.acknowledged.Load() >= target })
+}
+
+// checkStream checks that the stream has every acknowledged event once.
+func (s *eventSource) checkStream(stream jetstream.Stream) {
+	s.tb.Helper()
+	var consumer jetstream.Consumer
+	eventstest.Eventually(s.tb, "NATS creates a consumer", func() bool {
+		var err error
+		consumer, err = stream.OrderedConsumer(s.tb.Context(), jetstream.OrderedConsumerConfig{HeadersOnly: true})
+		return err == nil
+	})
+	messages, err := consumer.Messages()
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer messages.Stop()
+	times := map[string]int{}
+	for range stream.CachedInfo().State.Msgs {
+		m, err := messages.Next(jetstream.NextMaxWait(time.Minute))
+		if err != nil {
+			s.tb.Fatal(err)
+		}
+		times[m.Headers().Get("ce-id")]++
+	}
+	for i := range s.acknowledged.Load() {
+		if id := strconv.FormatInt(i+1, 10); times[id] != 1 {
+			s.tb.Errorf("event %s is in the stream %d times, want once", id, times[id])
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package upgrade_test
+
+import (
+	"encoding/base64"
+	"flag"
+	"strings"
+	"testing"
+
+	"callboard/events/eventstest"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m) }
+
+//nolint:gochecknoglobals // flags are
+var upgrade = flag.Bool("upgrade", false, "run the test of an upgrade, which builds two releases")
+
+// installation is NATS and a database that the previous release has made.
+type installation struct {
+	*testing.T
+	previous, current release
+	nats              *eventstest.Server
+	database          *schematest.Database
+	secret            string
+}
+
+func newInstallation(t *testing.T) installation {
+	t.Helper()
+	i := installation{
+		T: t, previous: previousRelease(t), current: build(t, "current", "../.."),
+		nats: eventstest.NewServer(t), database: schematest.NewEmpty(t),
+		secret: base64.StdEncoding.EncodeToString([]byte(strings.Repeat("s", 32))),
+	}
+	i.previous.command(i.env(i.database.URL()), "migrate")
+	i.previous.command(i.owner(), "stream", "create")
+	return i
+}
+
+func (i installation) env(postgres string) map[string]string {
+	return map[string]string{
+		"CALLBOARD_NATS_URL": i.nats.URL(), "CALLBOARD_POSTGRES_URL": postgres, "CALLBOARD_KEY_PEPPER": i.secret,
+		"CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+	}
+}
+
+func (i installation) owner() map[string]string { return i.env(i.database.URL()) }
+
+func (i installation) operator() map[string]string {
+	return i.env(i.database.RoleURL("callboard_operator"))
+}
+
+func (i installation) startProjector(r release) *process {
+	i.Helper()
+	return r.start("projector", i.env(i.database.RoleURL("callboard_projector")))
+}
+
+// reader is a running reader that is ready.
+type reader struct {
+	*process
+	url string
+}
+
+func (i installation) startReader(r release) reader {
+	i.Helper()
+	env := i.env(i.database.RoleURL("callboard_reader"))
+	env["CALLBOARD_BASE_URL"] = "https://phones.example.com/v1"
+	env["CALLBOARD_CURSOR_KEY"] = i.secret
+	env["CALLBOARD_AUDIO_URL"] = "file://" + i.TempDir()
+	env["CALLBOARD_LISTEN"] = "127.0.0.1:0"
+	p := r.start("readapi", env)
+	read := reader{p, "http://" + p.logged(`"public":"([^"]+)"`) + "/v1"}
+	admin := "http://" + p.logged(`"admin":"([^"]+)"`)
+	eventstest.Eventually(i, p.name+" is ready", func() bool {
+		status, _ := get(admin+"/readyz", "") // fails until it is ready
+		return status == 200
+	})
+	return read
+}
+
+// queryText returns the only column of a query's only row.
+func (i installation) queryText(query string) (text string) {
+	i.Helper()
+	if err := i.database.Pool(i).QueryRow(i.Context(), query).Scan(&text); err != nil {
+		i.Fatalf("%s: %v", query, err)
+	}
+	return text
+}
+
+// awaitProgress waits until the projectors have applied events and the clients have had answers from now on.
+func (i installation) awaitProgress(c *clients, what string) {
+	i.Helper()
+	const read = "select coalesce(sum(read), 0)::text from projection.message_count"
+	before, answered := i.queryText(read), c.answered()
+	eventstest.Eventually(i, "events are applied: "+what, func() bool { return i.queryText(read) != before })
+	eventstest.Eventually(i, "requests are answered: "+what, func() bool { return c.answered() > answered+20 })
+}
+
+// TestUpgrade goes from the previous release to this one and back, under load: no request fails, and the rows are those of a replay.
+func TestUpgrade(t *testing.T) {
+	if !*upgrade {
+		t.Skip("it builds two releases: run it with -upgrade")
+	}
+	i := newInstallation(t)
+	oldProjector, oldReader := i.startProjector(i.previous), i.startReader(i.previous)
+	traffic := i.previous.start("callboard", i.operator(), "simulate", "--calls", "1000000", "--rate", "200")
+	eventstest.Eventually(t, "phone systems with calls", func() bool {
+		return i.queryText("select count(distinct system_id)::text from projection.call_log") == "4"
+	})
+	system := i.queryText("select min(system_id::text) from projection.call_log")
+	c, stop := startClients(t, []string{
+		"/customer/phone-systems", "/customer/phone-systems/" + system + "/phones", "/customer/phone-systems/" + system + "/call-logs",
+	}, i.keys(system), oldReader.url)
+	defer stop()
+
+	// Forward, in the order of deploy/upgrade.md.
+	var migrated struct{ Rebuild bool }
+	i.current.decode(i.owner(), &migrated, "migrate")
+	i.awaitProgress(c, "the previous programs on the migrated database")
+	if migrated.Rebuild {
+		i.current.command(i.owner(), "rebuild", "--keep")
+	}
+	newProjector := i.startProjector(i.current)
+	i.awaitProgress(c, "projectors of both releases")
+	oldProjector.stop()
+	i.awaitProgress(c, "this release's projector with the previous reader")
+	newReader := i.startReader(i.current)
+	c.use(oldReader.url, newReader.url)
+	i.awaitProgress(c, "readers of both releases")
+	c.use(newReader.url)
+	oldReader.stop()
+	i.awaitProgress(c, "this release alone")
+	i.current.command(i.operator(), "verify")
+
+	// Back, in the reverse order.
+	oldReader = i.startReader(i.previous)
+	c.use(oldReader.url, newReader.url)
+	i.awaitProgress(c, "readers of both releases, on the way back")
+	c.use(oldReader.url)
+	newReader.stop()
+	if migrated.Rebuild {
+		i.previous.command(i.owner(), "rollback")
+	}
+	oldProjector = i.startProjector(i.previous)
+	i.awaitProgress(c, "projectors of both releases, on the way back")
+	newProjector.stop()
+	i.awaitProgress(c, "the previous release alone")
+	i.previous.command(i.operator(), "verify")
+
+	stop()
+	traffic.checkRunning() // events arrived until here
+	oldProjector.stop()
+	oldReader.stop()
+	t.Logf("answers: %v", c.statuses)
+	if c.err != nil {
+		t.Errorf("failed requests: %v", c.err)
+	}
+}
+
+// keys issues some keys of a phone system for the clients: one alone would use its budget up.
+func (i installation) keys(system string) (list []string) {
+	i.Helper()
+	for range 6 {
+		var issued struct{ Key string }
+		i.previous.decode(i.operator(), &issued, "keys", "issue", "--name", "upgrade", "--system", system,
+			"--scopes", "phones:read,calls:read", "--tier", "premium")
+		list = append(list, issued.Key)
+	}
+	return list
+}

@@ -1,0 +1,172 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// statementCounter counts statements.
+type statementCounter struct{ atomic.Int64 }
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (c *statementCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.Add(1)
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (*statementCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// countingAuthorizer returns an authorizer with a clock that stands still, and the number of its statements.
+func (h *harness) countingAuthorizer() (a *Authorizer, clock *time.Time, statements *statementCounter) {
+	h.Helper()
+	statements = new(statementCounter)
+	config := h.reader.Config()
+	config.ConnConfig.Tracer = statements
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(pool.Close)
+	if a, err = NewAuthorizer(pool, []Pepper{h.pepper}); err != nil {
+		h.Fatal(err)
+	}
+	now := time.Now()
+	a.now = func() time.Time { return now }
+	return a, &now, statements
+}
+
+// A revoked or expired key costs one statement a minute. Its secret is verified all the same. A live key is never remembered: its revocation
+// is seen at once.
+func TestAuthorizer_RemembersDeadKeys(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	a, clock, statements := h.countingAuthorizer()
+	expect := func(key Key, reason string, want int64) {
+		t.Helper()
+		before := statements.Load()
+		for range 3 {
+			d := h.denied(a, Attempt{Credential: Parse(key.Reveal())})
+			if d.Reason != reason || d.Authenticated != (reason != "wrong secret") || d.KeyID == uuid.Nil || d.Lineage == uuid.Nil {
+				t.Errorf("denial = %+v, want %s", d, reason)
+			}
+		}
+		if got := statements.Load() - before; got != want {
+			t.Errorf("%s: statements = %d, want %d", reason, got, want)
+		}
+	}
+	revoked, expired := h.issue(minimalRequest()), h.issue(minimalRequest())
+	h.authorize(a, revoked.Key, uuid.Nil)
+	h.authorize(a, revoked.Key, uuid.Nil)
+	if got := statements.Load(); got != 2 {
+		t.Errorf("live key: statements = %d, want 2", got)
+	}
+	if err := h.registry.Revoke(t.Context(), revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.exec("update access.key set expires_at = now() - interval '1 second' where id = $1", expired.ID)
+	expect(revoked.Key, "revoked", 1)
+	expect(expired.Key, "expired", 1)
+	wrong := NewKey()
+	text := KeyPrefix + revoked.Short + wrong.Reveal()[len(KeyPrefix)+shortLength:keyLength-checksumLength]
+	expect(Parse(text+checksum(text)).Key, "wrong secret", 0)
+	*clock = clock.Add(deadTime + time.Second)
+	expect(revoked.Key, "revoked", 1)
+}
+
+// No operation of the registry makes a dead key live: that is why it can be remembered.
+func TestRegistry_DeadKeysStayDead(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	revoked, expired := h.issue(minimalRequest()), h.issue(minimalRequest())
+	if err := h.registry.Revoke(t.Context(), revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.exec("update access.key set expires_at = now() - interval '1 second' where id = $1", expired.ID)
+	for _, key := range []IssuedKey{revoked, expired} {
+		if _, err := h.registry.Roll(t.Context(), key.ID, Roll{Overlap: time.Hour, Lifetime: time.Hour}); err == nil {
+			t.Error("a dead key was rolled")
+		}
+		if err := h.registry.Revoke(t.Context(), key.ID); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.denied(h.authorizer(h.pepper), Attempt{Credential: Parse(key.Key.Reveal())}); got.Code != Unauthenticated {
+			t.Errorf("denial = %+v, want that of a dead key", got)
+		}
+	}
+}
+
+// A network that sends unknown keys is throttled: its keys are not looked up, except those that were valid within the hour. Other networks
+// are not.
+func TestAuthorizer_ThrottlesUnknownKeys(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	a, clock, statements := h.countingAuthorizer()
+	seen, unseen := h.issue(minimalRequest()).Key, h.issue(minimalRequest()).Key
+	inside, beside, outside := netip.MustParseAddr("2001:db8::7"), netip.MustParseAddr("2001:db8::1:7"), netip.MustParseAddr("2001:db8:0:1::7")
+	attempt := func(key Key, client netip.Addr) error {
+		_, err := a.Authorize(t.Context(), Attempt{Credential: Parse(key.Reveal()), Client: client})
+		return err
+	}
+	expect := func(what string, err error, throttled bool) {
+		t.Helper()
+		if errors.Is(err, ErrThrottled) != throttled {
+			t.Errorf("%s: error = %v, want throttled = %t", what, err, throttled)
+		}
+	}
+	expect("a valid key", attempt(seen, inside), false)
+	for i := range unknownBurst {
+		expect("unknown key "+strconv.Itoa(i), attempt(NewKey(), inside), false)
+	}
+	before := statements.Load()
+	expect("another unknown key", attempt(NewKey(), beside), true)
+	expect("a key that was not seen", attempt(unseen, inside), true)
+	if got := statements.Load(); got != before {
+		t.Errorf("statements of throttled keys = %d, want none", got-before)
+	}
+	expect("a key that was valid", attempt(seen, inside), false)
+	expect("another network", attempt(NewKey(), outside), false)
+	expect("a key that was not seen, of another network", attempt(unseen, outside), false)
+	*clock = clock.Add(time.Second / unknownRate)
+	expect("an unknown key after a pause", attempt(NewKey(), inside), false)
+	expect("the next one", attempt(NewKey(), inside), true)
+	*clock = clock.Add(validTime)
+	for range unknownBurst {
+		expect("unknown key after an hour", attempt(NewKey(), inside), false)
+	}
+	expect("a key that was valid more than an hour ago", attempt(seen, inside), true)
+	expect("a key that has no form", attempt(Key{}, inside), false)
+}
+
+// Memories forget what was not used for longest.
+func TestLRU(t *testing.T) {
+	t.Parallel()
+	l := newLRU[int, string](3)
+	for i := range 3 {
+		l.put(i, strconv.Itoa(i))
+	}
+	l.get(0)
+	l.put(3, "3")
+	l.put(0, "zero")
+	for key, want := range map[int]string{0: "zero", 1: "", 2: "2", 3: "3"} {
+		if got, found := l.get(key); got != want || found != (want != "") {
+			t.Errorf("value of %d = %q, %t, want %q", key, got, found, want)
+		}
+	}
+	d := newDeadKeys()
+	for i := range maxRemembered + 10 {
+		d.add(strconv.Itoa(i), candidate{}, time.Now())
+	}
+	if got := len(d.keys.entries); got != maxRemembered || d.keys.order.Len() != got {
+		t.Errorf("remembered keys = %d, want %d", got, maxRemembered)
+	}
+}

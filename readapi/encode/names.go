@@ -1,0 +1,49 @@
+package encode
+
+import (
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// Names has the names and labels that a page's rows refer to, as JSON. What it returns is not changed.
+type Names interface {
+	// Reference is the object of a reference, or nil if its target doesn't exist.
+	Reference(family string, id uuid.UUID) []byte
+
+	// Code is the object of a code with its label, and the score of its classification.
+	Code(kind string, code []byte) (object, score []byte)
+}
+
+// Named is a reference with the names of its target, or null if the target doesn't exist. Its column is the identifier.
+func Named(name, family string) Member {
+	return Member{name, []uint32{pgtype.UUIDOID}, func(b []byte, r *Rows, columns [][]byte) []byte {
+		if object := r.Names.Reference(family, uuid.UUID(columns[0])); object != nil {
+			return append(b, object...)
+		}
+		return append(b, "null"...)
+	}}
+}
+
+// Code is a code with its label.
+func Code(name, kind string) Member {
+	return Member{name, []uint32{pgtype.TextOID}, func(b []byte, r *Rows, columns [][]byte) []byte {
+		object, _ := r.Names.Code(kind, columns[0])
+		return append(b, object...)
+	}}
+}
+
+// ScoredCode is a code with its label and score. Its columns are the code and the score. If the score is NULL, that of the code's
+// classification is written.
+func ScoredCode(name, kind string) Member {
+	return Member{name, []uint32{pgtype.TextOID, pgtype.Float8OID}, func(b []byte, r *Rows, columns [][]byte) []byte {
+		object, score := r.Names.Code(kind, columns[0])
+		b = append(b, object[:len(object)-len("}")]...)
+		b = append(b, `,"score":`...)
+		if columns[1] != nil {
+			b = appendDouble(b, columns[1])
+		} else {
+			b = append(b, score...)
+		}
+		return append(b, '}')
+	}}
+}

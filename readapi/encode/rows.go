@@ -1,0 +1,40 @@
+package encode
+
+import (
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Rows writes a page's rows as JSON objects with commas between them. A row costs no allocation while the body has room.
+type Rows struct {
+	System uuid.UUID
+	Body   []byte // with what was in it before the rows
+	Count  int    // rows in the body
+	Names  Names  // for members that are names and labels; set after Begin
+
+	table *Table
+	start int // where the rows begin in the body
+	err   error
+}
+
+// NewRows returns a writer that appends rows of a phone system to the body.
+func NewRows(t *Table, system uuid.UUID, body []byte) *Rows {
+	return &Rows{System: system, Body: body, table: t, start: len(body)}
+}
+
+// Begin begins the rows of a statement. It removes those that were appended before: a statement that is run again gives all of its rows
+// again. It returns an error if the columns are not of the table's types.
+func (r *Rows) Begin(columns []pgconn.FieldDescription) error {
+	r.Body, r.Count, r.err = r.Body[:r.start], 0, nil
+	return r.table.check(columns)
+}
+
+// Append appends a row. Its columns are not used after it returns. It returns the error of a value that JSON can't represent.
+func (r *Rows) Append(columns [][]byte) error {
+	if r.Count > 0 {
+		r.Body = append(r.Body, ',')
+	}
+	r.Count++
+	r.Body = r.table.append(r.Body, r, columns)
+	return r.err
+}

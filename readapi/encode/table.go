@@ -1,0 +1,59 @@
+package encode
+
+import (
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// Table is the members of a JSON object, in the order of a statement's columns. It is not changed after [NewTable].
+type Table struct {
+	members []member
+	types   []uint32 // of all columns
+}
+
+// member is a [Member] as a row is written by it.
+type member struct {
+	Member
+	opening string // up to the colon before its value
+	column  int    // its first
+}
+
+// NewTable returns the table of the members, of which there is at least one.
+func NewTable(members ...Member) *Table {
+	t := new(Table)
+	opening := "{"
+	for _, m := range members {
+		t.members = append(t.members, member{m, opening + `"` + m.Name + `":`, len(t.types)})
+		t.types = append(t.types, m.Types...)
+		opening = ","
+	}
+	return t
+}
+
+// check fails unless the columns are those of the table, by number and type. Text and JSON have the same bytes in both formats, and
+// varchar has those of text.
+func (t *Table) check(columns []pgconn.FieldDescription) error {
+	if len(columns) != len(t.types) {
+		return fmt.Errorf("the statement has %d columns, want %d", len(columns), len(t.types))
+	}
+	for i := range columns {
+		c, oid := &columns[i], t.types[i]
+		binary := c.Format == pgtype.BinaryFormatCode || oid == pgtype.TextOID || oid == pgtype.JSONOID
+		same := c.DataTypeOID == oid || c.DataTypeOID == pgtype.VarcharOID && oid == pgtype.TextOID
+		if !same || !binary {
+			return fmt.Errorf("column %s is of type %d in format %d, want type %d in the binary format", c.Name, c.DataTypeOID, c.Format, oid)
+		}
+	}
+	return nil
+}
+
+func (t *Table) append(b []byte, r *Rows, columns [][]byte) []byte {
+	for i := range t.members {
+		m := &t.members[i]
+		b = append(b, m.opening...)
+		b = m.Append(b, r, columns[m.column:])
+	}
+	return append(b, '}')
+}

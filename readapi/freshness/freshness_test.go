@@ -1,0 +1,159 @@
+package freshness_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"callboard/cmd/connection"
+	"callboard/events/eventstest"
+	"callboard/readapi/freshness"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+
+// readerPool connects with the role and the settings of a reader.
+func readerPool(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
+	tb.Helper()
+	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_reader"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	maps.Copy(config.ConnConfig.RuntimeParams, connection.ReaderSettings(nil))
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(pool.Close)
+	return pool
+}
+
+// setWatermark sets the watermark of partition 0 or 1.
+func setWatermark(tb testing.TB, database *schematest.Database, partition int, watermark time.Time) {
+	tb.Helper()
+	_, err := database.Pool(tb).Exec(tb.Context(),
+		`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+		values ($1, 'PHONES', 'epoch', 1, 1, $2, $2) on conflict (partition) do update set watermark = $2`, partition, watermark)
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// start runs a monitor and returns its metrics.
+func start(tb testing.TB, primary, projection *pgxpool.Pool) *prometheus.Registry {
+	tb.Helper()
+	registry := prometheus.NewRegistry()
+	monitor, err := freshness.New(freshness.Config{
+		Primary: primary, Projection: projection, Interval: 20 * time.Millisecond, Log: zerolog.Nop(), Metrics: registry,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- monitor.Run(ctx) }()
+	tb.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			tb.Error(err)
+		}
+	})
+	return registry
+}
+
+// values are the exported values, such as "callboard_readapi_watermark_seconds 0" for partition 0.
+func values(tb testing.TB, registry *prometheus.Registry) map[string]float64 {
+	tb.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	all := make(map[string]float64)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := []string{family.GetName()}
+			for _, label := range m.GetLabel() {
+				name = append(name, label.GetValue())
+			}
+			all[strings.Join(name, " ")] = m.GetGauge().GetValue()
+		}
+	}
+	return all
+}
+
+func TestMonitor_Watermarks(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	pool := readerPool(t, database)
+	registry := start(t, pool, pool)
+	eventstest.Eventually(t, "a generation, and no watermark of a projection without positions", func() bool {
+		names := slices.Sorted(maps.Keys(values(t, registry)))
+		return slices.Equal(names, []string{"callboard_generation", "callboard_readapi_replica_lag_seconds"})
+	})
+	behind, ahead := time.Now().Add(-time.Hour).Truncate(time.Millisecond), time.Now().Add(time.Hour).Truncate(time.Millisecond)
+	setWatermark(t, database, 0, behind)
+	setWatermark(t, database, 1, ahead)
+	want := map[string]float64{
+		"callboard_readapi_watermark_seconds 0": float64(behind.UnixMilli()) / 1000,
+		"callboard_readapi_watermark_seconds 1": float64(ahead.UnixMilli()) / 1000,
+		"callboard_readapi_replica_lag_seconds": 0,
+	}
+	eventstest.Eventually(t, fmt.Sprint(want), func() bool {
+		got := values(t, registry)
+		return includes(got, want) &&
+			got["callboard_readapi_watermark_lag_seconds 0"] >= 3600 && got["callboard_readapi_watermark_lag_seconds 1"] <= 0
+	})
+}
+
+// A replica that stays behind in one partition has that partition's lag.
+func TestMonitor_ReplicaLag(t *testing.T) {
+	t.Parallel()
+	primary, replica := schematest.New(t), schematest.New(t)
+	registry := start(t, readerPool(t, primary), readerPool(t, replica))
+	now := time.Now().Truncate(time.Millisecond)
+	for partition, age := range []time.Duration{0, 90 * time.Second} {
+		setWatermark(t, primary, partition, now)
+		setWatermark(t, replica, partition, now.Add(-age))
+	}
+	eventstest.Eventually(t, "90 s", func() bool { return values(t, registry)["callboard_readapi_replica_lag_seconds"] == 90 })
+	setWatermark(t, replica, 1, now.Add(time.Second))
+	eventstest.Eventually(t, "0 s", func() bool { return values(t, registry)["callboard_readapi_replica_lag_seconds"] == 0 })
+}
+
+// While the database is down, the last watermark stays, and its age can be seen.
+func TestMonitor_DatabaseDown(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	setWatermark(t, database, 0, time.Unix(1000, 0))
+	pool := readerPool(t, database)
+	registry := start(t, pool, pool)
+	want := map[string]float64{"callboard_readapi_watermark_seconds 0": 1000}
+	eventstest.Eventually(t, fmt.Sprint(want), func() bool { return includes(values(t, registry), want) })
+	if _, err := database.Pool(t).Exec(t.Context(), "drop schema projection cascade"); err != nil {
+		t.Fatal(err)
+	}
+	pool.Reset()
+	eventstest.Eventually(t, "a failed statement", func() bool { return pool.Stat().NewConnsCount() > 1 })
+	if got := values(t, registry); !includes(got, want) {
+		t.Errorf("values = %v, want %v", got, want)
+	}
+}
+
+func includes(got, want map[string]float64) bool {
+	for name, value := range want {
+		if found, ok := got[name]; !ok || found != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,202 @@
+package limit
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// lineage is what this reader knows of a lineage's log, and the requests that wait for it.
+type lineage struct {
+	id     uuid.UUID
+	window tick
+	used   time.Time // guarded by the limiter's mutex
+
+	mu       sync.Mutex
+	log      permitLog // as stored; older than the server's if another reader has written since
+	sequence uint64    // of the log; 0: the server has none
+	waiting  []*waiter
+	unused   []*waiter // refused without NATS, but their permits are stored
+	serving  bool      // somebody writes the log
+}
+
+// waiter is a request that waits for a decision.
+type waiter struct {
+	buckets  []bucket
+	window   time.Duration
+	decided  chan result // has room for one
+	began    time.Time
+	patience time.Duration
+
+	// Guarded by the lineage's mutex.
+	done  bool
+	local *Decision // not nil: decided without NATS
+	at    tick      // of its permits
+	quota []quota   // after its permits are taken
+}
+
+// result is a decision, or the reason why there is none.
+type result struct {
+	decision *Decision
+	err      error
+}
+
+// maxWaiting is how many requests of one lineage can wait.
+const maxWaiting = 4096
+
+func (w *waiter) resolve(r result) {
+	if !w.done {
+		w.done = true
+		w.decided <- r
+	}
+}
+
+// refuseFull refuses a request if the log in memory is full: what it holds is stored, and not over.
+func (k *lineage) refuseFull(w *waiter, now tick) *Decision {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.log.expire(now, k.window)
+	if !k.log.full(w.buckets) {
+		return nil
+	}
+	return w.refuse(k.log.quotas(w.buckets, now, k.window))
+}
+
+// enqueue makes a request wait. It returns false if too many do. If serve is true, the caller must start to serve the lineage.
+func (k *lineage) enqueue(w *waiter) (serve, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.waiting) == maxWaiting {
+		return false, false
+	}
+	k.waiting = append(k.waiting, w)
+	serve = !k.serving
+	k.serving = true
+	return serve, true
+}
+
+// leave ends a request's wait. It returns false if the request is decided already. If its permits turn out to be stored although it was
+// refused, they are given back.
+func (k *lineage) leave(w *waiter, local *Decision) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w.done {
+		return false
+	}
+	w.done, w.local = true, local
+	return true
+}
+
+// write is a version of the log that is to be stored.
+type write struct {
+	log      permitLog
+	expected uint64 // sequence of the version that it is made from
+	writer   writer
+	waiters  []*waiter // whose permits it adds
+	unused   []*waiter // whose permits it gives back
+}
+
+// next makes a version with the permits of all requests that wait, in the order of their arrival. It refuses those for which the stored
+// log is full. Those for which only the version is full go on waiting until it is stored. It returns nil if there is nothing to write;
+// then the lineage is no longer served.
+func (k *lineage) next(now tick, by writer, origin uint64) *write {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.forgetExpired(now)
+	w := &write{log: k.log.clone(), expected: k.sequence, writer: by, unused: k.unused}
+	if k.sequence == 0 {
+		w.log.origin = origin
+	}
+	w.log.begin(now, by)
+	for _, u := range w.unused {
+		for _, b := range u.buckets {
+			w.log.giveBack(b.name, u.at)
+		}
+	}
+	k.waiting = slices.DeleteFunc(k.waiting, func(r *waiter) bool { return k.taken(r, w, now) })
+	if len(w.waiters)+len(w.unused) == 0 {
+		k.serving = false
+		return nil
+	}
+	return w
+}
+
+// forgetExpired removes expired permits. A log of which the server has removed the message begins again.
+func (k *lineage) forgetExpired(now tick) {
+	k.log.expire(now, k.window)
+	if k.log.newest+k.window+ticks(logRetention)+maxAhead < now {
+		k.log, k.sequence = permitLog{}, 0
+	}
+}
+
+// taken returns whether a request need not wait in the queue any longer: its permits are taken from a version, or it is decided.
+func (k *lineage) taken(r *waiter, w *write, now tick) bool {
+	if r.done {
+		return true
+	}
+	if k.log.full(r.buckets) {
+		r.resolve(result{decision: r.refuse(k.log.quotas(r.buckets, now, k.window))})
+		return true
+	}
+	if !w.log.take(r.buckets) {
+		return false
+	}
+	r.at, r.quota = w.log.newest, w.log.quotas(r.buckets, now, k.window)
+	w.waiters = append(w.waiters, r)
+	return true
+}
+
+// confirm takes over a version that is stored and allows its requests.
+func (k *lineage) confirm(w *write, stored version) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.log, k.sequence = stored.log, stored.sequence
+	k.log.storedAt(stored.stored)
+	k.unused = nil
+	for _, r := range w.waiters {
+		if r.local != nil && !r.local.Allowed {
+			k.unused = append(k.unused, r)
+		}
+		r.resolve(result{decision: r.allow(r.quota)})
+	}
+}
+
+// replace takes over the stored version after a conflict; the requests of the write wait again. It returns false if the version is dated
+// in the future.
+func (k *lineage) replace(w *write, stored version) (believed bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	believed = stored.sequence == 0 || stored.log.storedAt(stored.stored)
+	if stored.log.origin != k.log.origin || stored.sequence < k.sequence {
+		stored.log.merge(&k.log) // the server has lost what this reader knows
+	}
+	k.log, k.sequence = stored.log, stored.sequence
+	k.waiting = append(w.waiters, k.waiting...)
+	return believed
+}
+
+// fail ends the wait of a write's requests without a decision.
+func (k *lineage) fail(w *write, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unused = nil
+	for _, r := range w.waiters {
+		r.resolve(result{err: err})
+	}
+}
+
+// abandoned reports whether no request of a write waits any longer.
+func (k *lineage) abandoned(w *write) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !slices.ContainsFunc(w.waiters, func(r *waiter) bool { return !r.done })
+}
+
+// unserved marks that nobody serves the lineage.
+func (k *lineage) unserved() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.serving = false
+}

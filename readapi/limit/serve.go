@@ -1,0 +1,108 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// serveLineage writes a lineage's log until no request waits for it, or ctx ends.
+func (l *Limiter) serveLineage(ctx context.Context, k *lineage) {
+	conflicts := 0
+	for ctx.Err() == nil {
+		w := k.next(l.clock.earliest(), writer{l.reader, l.writes.Add(1)}, rand.Uint64())
+		if w == nil {
+			return
+		}
+		err := l.settle(ctx, k, w)
+		switch {
+		case err == nil:
+			conflicts = 0
+			l.outage.end()
+		case errors.Is(err, errConflict):
+			conflicts++
+			pause(ctx, conflictPause(conflicts))
+		default:
+			l.fail(k, w, err)
+		}
+	}
+	k.unserved()
+}
+
+// conflictPause returns a random pause, so that readers that write one log do not meet again.
+func conflictPause(conflicts int) time.Duration {
+	const first, longest = 500 * time.Microsecond, 8 * time.Millisecond
+	return rand.N(min(first<<min(conflicts, 8), longest))
+}
+
+// settle stores a version and allows its requests. The error is [errConflict] if another version is stored, which the lineage then has
+// taken over, and the requests wait again. After every other error the version is not stored.
+func (l *Limiter) settle(ctx context.Context, k *lineage, w *write) error {
+	for {
+		// Half of the patience, so that the log can be read in the other half, and a slow line is no outage.
+		sequence, err := l.store.write(k.id.String(), w.log.encode(), w.expected, l.patience/2)
+		l.metrics.countWrite(err)
+		if err == nil {
+			k.confirm(w, version{w.log, sequence, l.clock.latest()})
+			return nil
+		}
+		if !errors.Is(err, errConflict) && !errors.Is(err, errNoReply) {
+			return err
+		}
+		stored, err := l.look(ctx, k)
+		switch {
+		case err != nil:
+			return err
+		case stored.log.wrote(w.writer):
+			k.confirm(w, stored)
+			return nil
+		case stored.sequence != w.expected:
+			if !k.replace(w, stored) {
+				l.log.Warn().Str("lineage", k.id.String()).Msg("log of permits dated in the future")
+			}
+			return errConflict
+		case k.abandoned(w):
+			return errNoReply
+		}
+		pause(ctx, conflictPause(1))
+	}
+}
+
+// look reads a log until the server answers, because only the log says whether a write that was not acknowledged is stored.
+func (l *Limiter) look(ctx context.Context, k *lineage) (version, error) {
+	for began := time.Now(); ; {
+		stored, err := l.store.load(k.id, l.patience)
+		if err == nil || !errors.Is(err, errNoReply) && !errors.Is(err, errDisconnected) {
+			return stored, err
+		}
+		if errors.Is(err, errDisconnected) {
+			l.unavailable(err)
+		}
+		if time.Since(began) > l.window || !pause(ctx, probeInterval) {
+			return version{}, err
+		}
+	}
+}
+
+// fail leaves a write's requests to be decided without NATS.
+func (l *Limiter) fail(k *lineage, w *write, err error) {
+	if away(err) {
+		l.unavailable(err)
+	} else {
+		l.outage.begin(err)
+	}
+	k.fail(w, err)
+}
+
+// pause waits. It returns false if ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,165 @@
+package query
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/readapi/query/querytest"
+)
+
+// How many rows fill adds of what statements return whole.
+const (
+	systemsCount    = 6
+	dimensionsCount = 5_000 + 200 + 4*7
+)
+
+// fill adds six phone systems. The busy one has 40,000 calls over 400 days, a tenth of them the extension's, each with references, a
+// recording, an analysis, a transcript and a voicemail. It has 10,000 rows of every other resource over the same time.
+func fill(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	execAll(tb, pool, `insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+		 select n, 'PHONES', 'epoch', 1, 1, 'epoch', '2026-03-01 12:00Z' from generate_series(0, 15) n`,
+		`insert into projection.phone_system (id, version, name, organization_id, partition)
+		 select overlay('b0000000-0000-4000-8000-000000000000' placing n::text from 36)::uuid, 1, 'system ' || n,
+		   'a0000000-0000-4000-8000-000000000001', n
+		 from generate_series(1, 6) n`,
+		`insert into projection.phone_system_group (id, version, name, phone_system_ids)
+		 select 'a0000000-0000-4000-8000-000000000001', 1, 'all', array_agg(id) from projection.phone_system`,
+		`insert into projection.phone_system_group_member (group_id, system_id)
+		 select id, unnest(phone_system_ids) from projection.phone_system_group`)
+	fillCalls(tb, pool)
+	fillDirectory(tb, pool)
+	querytest.Count(tb, pool)
+	execAll(tb, pool, `insert into projection.day_count (system_id, list, subset, day, count)
+		 select md5(s::text)::uuid, 'call_log', '', d, 1
+		 from generate_series(1, 100) s, generate_series('2025-01-01'::date, '2026-01-01', '1 day') d`,
+		`insert into projection.reference_count (system_id, family, key, count)
+		 select '`+busyID+`'::uuid, 'representative', id::text, 8 from projection.representative
+		 union all
+		 select '`+busyID+`', 'extension', md5('extension' || n)::uuid::text, 400 from generate_series(0, 99) n
+		 union all
+		 select '`+busyID+`', 'call_group', id::text, 400 from (select id from projection.call_group limit 100) g
+		 union all
+		 select '`+busyID+`', k, 'code_' || n, 100
+		 from generate_series(0, 6) n, unnest(array['category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment']) k`)
+}
+
+func fillCalls(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	execAll(tb, pool, `insert into projection.call_log (
+		   system_id, id, version, updated_at, call_sid, direction, status, from_party, to_party, created_at,
+		   answered_by_extension_id, from_extension_id, call_group_id, representative_id,
+		   category, overall_sentiment, employee_sentiment, customer_sentiment, transcript_text_bytes, transcript_turns_bytes,
+		   is_emergency, is_converted, is_edited, tags, transcription_status, representative_state)
+		 select s.id, gen_random_uuid(), 1, created_at, 'CA' || n / 3, 'inbound', 'completed', '+15550001', '+15550002', created_at,
+		   case when n % 10 = 0 then 'e0000000-0000-4000-8000-000000000001'::uuid end, md5('extension' || n % 100)::uuid, gen_random_uuid(),
+		   md5('representative' || n % 5000)::uuid,
+		   'code_' || n % 7, 'code_1', 'code_2', 'code_3', 6, 2, false, false, false, '[]', 'completed', 'identified'
+		 from projection.phone_system s, generate_series(1, 40000) n,
+		   lateral (select '2026-03-01 12:00Z'::timestamptz - n * interval '400 days' / 40000 as created_at) t
+		 where s.name = 'system 1' or n <= 2000
+		 order by n, s.id`,
+		`insert into projection.recording (system_id, recording_sid, version, owner, owner_id, status, created_at, call_sid)
+		 select system_id, 'RE' || id, 1, 'call', id, (array['ready', 'processing', 'unavailable'])[1 + abs(hashtext(id::text)) % 3], created_at, call_sid
+		 from projection.call_log`,
+		`insert into projection.analysis (
+		   system_id, id, version, call_id, call_sid, status, created_at, coaching_tips, representative_state, listed)
+		 select system_id, gen_random_uuid(), 1, id, call_sid, 'pending', created_at, '[]', 'not_analyzed', abs(hashtext(id::text)) % 20 > 0
+		 from projection.call_log`,
+		`insert into projection.voicemail (
+		   system_id, id, version, call_sid, from_party, duration, listened, archived, recording_sid, created_at)
+		 select system_id, gen_random_uuid(), 1, call_sid, from_party, 1, false, false, 'RE' || id, created_at
+		 from projection.call_log`,
+		`insert into projection.transcript_text (system_id, owner, owner_id, text, turns)
+		 select system_id, 'call', id, 'Hello.', '[]'::json from projection.call_log
+		 union all
+		 select system_id, 'voicemail', id, 'Hello.', '[]' from projection.voicemail`,
+		`insert into projection.transcript (system_id, owner, owner_id, version, status)
+		 select system_id, owner, owner_id, 1, 'completed' from projection.transcript_text`)
+}
+
+func fillDirectory(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	for _, table := range []string{"phone", "phone_number", "extension", "agent_config", "call_group", "call_menu"} {
+		querytest.Insert(tb, pool, table, querytest.Row{"system_id": busyID, "status": "released"})
+		name := "projection." + table
+		execAll(tb, pool, `insert into `+name+`
+			select r.*
+			from `+name+` one, generate_series(1, 10000) n, json_populate_record(one, json_build_object(
+			  'id', gen_random_uuid(), 'status', (array['ready', 'inactive'])[1 + n % 2], 'created_at', '2026-03-01 12:00Z'::timestamptz - n * interval '400 days' / 10000,
+			  'extension_id', gen_random_uuid(), 'phone_number', n, 'number', n, 'agent_number', 1 + n % 900)) r`)
+	}
+	execAll(tb, pool, `insert into projection.classification (system_id, kind, code, version, label, status, updated_at)
+		 select case when s = 0 then '00000000-0000-0000-0000-000000000000' else md5(s::text)::uuid end, k, 'code_' || n, 1, 'Label', 'active', 'epoch'
+		 from generate_series(0, 500) s, generate_series(1, 5) n, unnest(array['category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment']) k`,
+		`insert into projection.representative (system_id, id, version, name, status, updated_at)
+		 select '`+busyID+`', md5('representative' || n)::uuid, 1, 'Somebody', 'active', 'epoch' from generate_series(0, 4999) n`)
+}
+
+// disableAutovacuum leaves the statistics to the test.
+func disableAutovacuum(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	for _, table := range tables(tb, pool) {
+		execAll(tb, pool, "alter table projection."+table+" set (autovacuum_enabled = off)")
+	}
+}
+
+func vacuumAnalyze(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	execAll(tb, pool, "vacuum analyze")
+}
+
+// forgetStatistics leaves the tables as if they had never been analyzed.
+func forgetStatistics(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	execAll(tb, pool, `delete from pg_statistic s using pg_class c where c.oid = s.starelid and c.relnamespace = 'projection'::regnamespace`,
+		`update pg_class set reltuples = -1, relpages = 0, relallvisible = 0 where relnamespace = 'projection'::regnamespace`)
+}
+
+// shuffle puts the tables' rows in a random order, without statistics.
+func shuffle(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	for _, table := range tables(tb, pool) {
+		execAll(tb, pool, strings.ReplaceAll(`create table shuffled as select * from projection.{} order by random();
+			truncate projection.{}; insert into projection.{} select * from shuffled; drop table shuffled`, "{}", table))
+	}
+	forgetStatistics(tb, pool)
+}
+
+// clusterTables puts the tables' rows in the order in which a rebuild writes them, without statistics.
+func clusterTables(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	for _, table := range tables(tb, pool) {
+		execAll(tb, pool, `do $$ declare
+			  index text = (select indexname from pg_indexes where schemaname = 'projection' and tablename = '`+table+`' and indexdef not like '% WHERE %'
+			    order by case when indexname like '%\_created' then 1 when indexname like '%\_pkey' then 2 else 3 end limit 1);
+			begin execute format('cluster projection.%I using %I', '`+table+`', index); end $$`)
+	}
+	forgetStatistics(tb, pool)
+}
+
+func tables(tb testing.TB, pool *pgxpool.Pool) []string {
+	tb.Helper()
+	rows, err := pool.Query(tb.Context(), "select tablename::text from pg_tables where schemaname = 'projection'")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return names
+}
+
+func execAll(tb testing.TB, pool *pgxpool.Pool, statements ...string) {
+	tb.Helper()
+	for _, sql := range statements {
+		if _, err := pool.Exec(context.Background(), sql); err != nil {
+			tb.Fatalf("%.60s: %v", sql, err)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package readapi
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events/eventstest"
+	"callboard/readapi/query"
+)
+
+// statementCounter counts the statements that read watermarks.
+type statementCounter struct{ atomic.Int64 }
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (c *statementCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if strings.Contains(data.SQL, "projection.position") {
+		c.Add(1)
+	}
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (*statementCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (m *watermarks) isRunning() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.running
+}
+
+// 200 pages that wait are one statement per interval. Each is answered when its own system's watermark has reached its window's end, or its
+// system is gone. When nobody waits, nothing is read.
+func TestWatermarks(t *testing.T) {
+	t.Parallel()
+	counter := new(statementCounter)
+	h := newHarness(t, withTracer(t, counter))
+	m := newWatermarks(query.New(h.config.Projection))
+	systems := []uuid.UUID{h.system("one"), h.system("two"), uuid.New()}
+	h.setWatermark(at(windowFrom))
+	began := time.Now()
+	var waiting sync.WaitGroup
+	errs := make(chan error, 200)
+	for i := range 200 {
+		waiting.Go(func() { errs <- m.await(t.Context(), systems[i%len(systems)], at(windowTo)) })
+	}
+	eventstest.Eventually(t, "20 statements", func() bool { return counter.Load() >= 20 })
+	if most := int64(time.Since(began)/watermarkInterval) + 1; counter.Load() > most {
+		t.Errorf("statements = %d, want %d at most", counter.Load(), most)
+	}
+	h.setWatermark(at(windowTo))
+	waiting.Wait()
+	close(errs)
+	gone := 0
+	for err := range errs {
+		if errors.Is(err, query.ErrNotFound) {
+			gone++
+		} else if err != nil {
+			t.Errorf("error = %v, want none", err)
+		}
+	}
+	if gone != 66 {
+		t.Errorf("waits for a system that is gone = %d, want 66", gone)
+	}
+	eventstest.Eventually(t, "the end of reading", func() bool { return !m.isRunning() })
+	before := counter.Load()
+	if err := m.await(t.Context(), systems[0], at(windowTo)); err != nil || counter.Load() != before+1 {
+		t.Errorf("error = %v, statements = %d, want %d", err, counter.Load(), before+1)
+	}
+}
+
+// A wait that its request ends is forgotten.
+func TestWatermarks_RequestEnds(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := newWatermarks(query.New(h.config.Primary))
+	system := h.system("one")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.await(ctx, system, at("2200-01-01T00:00:00Z")) }()
+	eventstest.Eventually(t, "a wait", m.isRunning)
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want %v", err, context.Canceled)
+	}
+	eventstest.Eventually(t, "the end of reading", func() bool { return !m.isRunning() })
+}
