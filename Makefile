@@ -14,6 +14,42 @@ dev: ## Run everything in one process, with sample data
 build: ## Build the three binaries into bin
 	go build -o bin/ ./cmd/...
 
+# The commands of deploy/Dockerfile, so that both give the same images. An image has another user than this machine, so
+# everybody may read the programs.
+.PHONY: images/programs
+images/programs: ## Build the images' programs into bin/image
+	umask 022 && CGO_ENABLED=0 GOOS=linux go build -trimpath -buildvcs=auto -tags operator -ldflags='-s -w' -o bin/image/ \
+	    ./cmd/projector ./cmd/readapi ./cmd/callboard
+	umask 022 && mkdir -p bin/image/volumes/secrets bin/image/volumes/backup && mkdir -p -m 1777 bin/image/volumes/nats
+
+CALLBOARD_VERSION ?= dev
+
+.PHONY: images
+images: images/programs ## Build the images callboard/projector, callboard/readapi and callboard/callboard
+	set -e; for program in projector readapi callboard; do \
+	  docker build -f deploy/prebuilt.Dockerfile --target $$program -t callboard/$$program:$(CALLBOARD_VERSION) \
+	    --build-arg VERSION=$(CALLBOARD_VERSION) --build-arg REVISION=$$(git rev-parse HEAD || echo unknown) bin/image; \
+	done
+
+.PHONY: standin
+standin: ## Build stand-ins for the images that docker-compose.yml pulls, where no registry is reached
+	deploy/standin/build
+
+.PHONY: compose/check
+compose/check: ## Check docker-compose.yml on this machine's container engine: start, scale, kill, restart
+	go -C deploy/check test -count=1 -timeout 30m -v ./compose -run TestEngine -engine
+
+.PHONY: images/check
+images/check: ## Check the images: static, small, reproducible, unprivileged
+	go -C deploy/check test -count=1 ./image -cold
+
+.PHONY: sbom
+sbom: images/programs ## Write what the images' programs contain to bin/sbom, as CycloneDX
+	mkdir -p bin/sbom
+	set -e; for program in projector readapi callboard; do \
+	  go run ./deploy/sbom bin/image/$$program > bin/sbom/$$program.cdx.json; \
+	done
+
 .PHONY: test
 test: ## Run all tests
 	go test ./...
@@ -35,6 +71,10 @@ fuzz: ## Fuzz the decoder, the service and the cursors for a minute each
 .PHONY: soak
 soak: ## Inject 500 faults (kills, freezes, cuts) for an hour or more
 	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
+
+.PHONY: upgrade
+upgrade: ## Upgrade from the previous release and go back, under load
+	go test ./cmd/upgrade -upgrade -v
 
 .PHONY: bench
 bench: ## Measure throughput beside a bare baseline of the same run

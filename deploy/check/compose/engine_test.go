@@ -1,0 +1,389 @@
+package compose
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+var engine = flag.Bool("engine", false, "start docker-compose.yml on this machine's container engine") //nolint:gochecknoglobals // a flag of this test
+
+// sampleSystem is a phone system of 'callboard simulate' with its default seed.
+const sampleSystem = "a2342dee-4eef-42ca-9207-a8059eb29bf9"
+
+// readers is the number of readers under traffic.
+const readers = 4
+
+// TestEngine starts the installation and disturbs it. Its parts build on each other.
+func TestEngine(t *testing.T) {
+	if !*engine {
+		t.Skip("skipped: -engine is not set; 'make compose/check' sets it")
+	}
+	c := &check{installation: newInstallation(t)}
+	t.Logf("%s, load average %s", strings.Join(c.compose, " "), loadAverage())
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"C1 starts from a clean checkout", c.starts},
+		{"C2 serves the sample", c.servesSample},
+		{"C6 containers have no rights and no secrets", c.isUnprivileged},
+		{"C7 readers reach no other network", c.isIsolated},
+		{"C8 publishes one port", c.publishesOnePort},
+		{"shows the console", c.showsConsole},
+		{"C3 scales and restarts without a failed request", c.scales},
+		{"C4 recovers from crashes", c.recovers},
+		{"C5 keeps its data", c.keepsData},
+	} {
+		if !t.Run(part.name, part.run) {
+			t.Log(c.logs(t))
+			return
+		}
+	}
+}
+
+// check is an installation and the keys that were issued for it.
+type check struct {
+	*installation
+	keys []string
+}
+
+func (c *check) logs(t *testing.T) string {
+	t.Helper()
+	out, err := c.command(t.Context(), "logs", "--tail=40", "--no-color").CombinedOutput()
+	if err != nil {
+		return err.Error()
+	}
+	return string(out)
+}
+
+func (c *check) callLogs() string {
+	return c.url("/customer/phone-systems/" + sampleSystem + "/call-logs?pageSize=5")
+}
+
+// answer is the status and body of a request.
+func answer(t *testing.T, url, key string) (int, string, http.Header) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key != "" {
+		request.Header.Set("X-API-Key", key)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	return response.StatusCode, string(body), response.Header
+}
+
+func (c *check) starts(t *testing.T) {
+	t.Helper()
+	started := time.Now()
+	var up sync.WaitGroup
+	var err error
+	var out []byte
+	up.Go(func() { out, err = c.command(t.Context(), "up", "-d").CombinedOutput() })
+	var body string
+	eventually(t, "the first answer of a reader", func() bool {
+		status, text, _ := answer(t, c.url("/customer/phone-systems"), "")
+		body = text
+		return status == http.StatusUnauthorized
+	})
+	t.Logf("first 401 after %s", time.Since(started).Round(100*time.Millisecond))
+	up.Wait()
+	if err != nil {
+		t.Fatalf("up: %v\n%s", err, out)
+	}
+	c.waitUntilWell(t)
+	t.Logf("all healthy or completed after %s, load average %s", time.Since(started).Round(100*time.Millisecond), loadAverage())
+	if !strings.Contains(body, `"code":"UNAUTHENTICATED"`) {
+		t.Errorf("answer without a key = %s, want a problem document", body)
+	}
+}
+
+// issue issues a key as the documents say.
+func (c *check) issue(t *testing.T, name string, flags ...string) string {
+	t.Helper()
+	out, err := c.command(t.Context(), append([]string{"run", "--rm", "-T", "tools", "keys", "issue", "--json", "--name", name,
+		"--scopes", "calls:read"}, flags...)...).Output()
+	var issued struct{ Key string }
+	if err != nil || json.Unmarshal(out, &issued) != nil || issued.Key == "" {
+		t.Errorf("issue a key: %v", err)
+	}
+	return issued.Key
+}
+
+func (c *check) servesSample(t *testing.T) {
+	t.Helper()
+	c.run(t, "run", "--rm", "-T", "sample")
+	key := c.issue(t, "first", "--system", sampleSystem)
+	var behind time.Duration
+	eventually(t, "a page of calls that is complete up to two seconds ago", func() bool {
+		status, body, header := answer(t, c.callLogs(), key)
+		complete, err := time.Parse(time.RFC3339, header.Get("Data-Complete-Through"))
+		behind = time.Since(complete)
+		return status == http.StatusOK && err == nil && behind <= 2*time.Second && strings.Contains(body, `"callSid"`)
+	})
+	t.Logf("Data-Complete-Through is %s behind the clock", behind.Round(time.Millisecond))
+
+	c.keys = make([]string, 22) // of 600 requests per minute each
+	var issuing errgroup.Group
+	issuing.SetLimit(3)
+	for n := range c.keys {
+		issuing.Go(func() error {
+			c.keys[n] = c.issue(t, "traffic-"+strconv.Itoa(n), "--tier", "premium", "--system", sampleSystem)
+			return nil
+		})
+	}
+	_ = issuing.Wait()
+}
+
+func (c *check) isUnprivileged(t *testing.T) {
+	t.Helper()
+	secrets := c.readSecrets(t)
+	if len(secrets) < 10 {
+		t.Errorf("secrets = %d files, want all of 'callboard secrets create'", len(secrets))
+	}
+	list := c.containers(t)
+	for _, container := range list {
+		host := container.HostConfig
+		user, _, _ := strings.Cut(container.Config.User, ":")
+		if user == "" || user == "0" || user == "root" {
+			t.Errorf("%s runs as %q, want an unprivileged user", container.Name, container.Config.User)
+		}
+		if !host.ReadonlyRootfs || host.Privileged || len(host.CapAdd) > 0 || !slices.Equal(host.CapDrop, []string{"ALL"}) ||
+			!slices.Contains(host.SecurityOpt, "no-new-privileges:true") || host.Memory == 0 || host.LogConfig.Config["max-size"] == "" {
+			t.Errorf("%s: %+v, want no capabilities, a read-only file system, limits", container.Name, host)
+		}
+		visible := strings.Join(slices.Concat(container.Config.Env, container.Config.Cmd), "\n") +
+			docker(t, "history", "--no-trunc", "--format", "{{.CreatedBy}}", container.Image)
+		for name, secret := range secrets {
+			if strings.Contains(visible, secret) {
+				t.Errorf("%s: the environment, the command or the image's history holds the secret %s", container.Name, name)
+			}
+		}
+	}
+	t.Logf("%d containers inspected for %d secrets", len(list), len(secrets))
+	c.checkReadable(t)
+}
+
+// checkReadable checks that each user reads the secrets of its program, and no others.
+func (c *check) checkReadable(t *testing.T) {
+	t.Helper()
+	image := c.containers(t, "lb")[0].Image
+	for user, want := range map[string][]string{
+		"999:999":     {"nats-passwords.conf", "postgres-owner-password"},
+		"65531:65531": {"nats-passwords.conf", "nats-projector-url", "postgres-projector-url"},
+		"65530:65530": {"cursor-key", "key-pepper", "nats-passwords.conf", "nats-reader-url", "postgres-reader-url"},
+		"65529:65529": {"nats-passwords.conf"}, // hashes
+	} {
+		got := strings.Fields(docker(t, "run", "--rm", "--network", "none", "--user", user, "--cap-drop", "ALL", "-v", c.project+"_secrets:/secrets:ro",
+			"--entrypoint", "sh", image, "-c", "cd /secrets && for f in *; do [ ! -r $f ] || echo $f; done"))
+		if !slices.Equal(got, want) {
+			t.Errorf("user %s reads %v, want %v", user, got, want)
+		}
+	}
+}
+
+// internet is an address that the counter-test must reach, or else the machine reaches no internet.
+const internet = "deb.debian.org:80"
+
+// isIsolated checks what the services reach beside their own networks. The load balancer's network, which publishes the port, is the
+// counter-test. Engines leave the host itself reachable from every network.
+func (c *check) isIsolated(t *testing.T) {
+	t.Helper()
+	lb, reader, projector := c.containers(t, "lb")[0], c.containers(t, "readapi")[0], c.containers(t, "projector")[0]
+	for _, container := range []container{reader, projector, c.containers(t, "postgres")[0], c.containers(t, "nats")[0]} {
+		for name := range container.NetworkSettings.Networks {
+			if got := docker(t, "network", "inspect", "--format", "{{.Internal}}", name); got != "true" {
+				t.Errorf("%s: network %s is internal: %s, want true", container.Name, name, got)
+			}
+		}
+	}
+	outside := "192.0.2.1:80"
+	connection, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp", internet)
+	if err == nil {
+		outside = connection.RemoteAddr().String()
+		_ = connection.Close()
+	}
+	online := err == nil && c.reaches(t, lb, outside)
+	if !online {
+		t.Logf("%s is not reachable from a network that is not internal, so the counter-test is missing", internet)
+	}
+	for _, place := range []struct {
+		from    container
+		address string
+		want    bool
+	}{
+		{lb, outside, online},
+		{reader, outside, false},
+		{projector, outside, false},
+		{reader, "postgres:5432", true},
+		{reader, "nats:4222", true},
+		{lb, "readapi:8080", true},
+		{lb, "postgres:5432", false},
+		{lb, "nats:4222", false},
+	} {
+		if got := c.reaches(t, place.from, place.address); got != place.want {
+			t.Errorf("from the network of %s: %s reachable = %v, want %v", place.from.Name, place.address, got, place.want)
+		}
+	}
+}
+
+// reaches reports whether an address accepts connections from a container's networks.
+func (c *check) reaches(t *testing.T, from container, address string) bool {
+	t.Helper()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := c.containers(t, "lb")[0].Image
+	command := fmt.Sprintf("timeout 10 nc -w 3 %s %s </dev/null >/dev/null", host, port)
+	return exec.CommandContext(t.Context(), "docker", "run", "--rm", "--network", "container:"+from.ID, //nolint:gosec // as above
+		"--entrypoint", "sh", image, "-c", command).Run() == nil
+}
+
+func (c *check) publishesOnePort(t *testing.T) {
+	t.Helper()
+	var published []string
+	for _, container := range c.containers(t) {
+		for inside, outside := range container.NetworkSettings.Ports {
+			for _, port := range outside {
+				published = append(published, fmt.Sprintf("%s %s:%s->%s", container.service(), port.HostIP, port.HostPort, inside))
+			}
+		}
+	}
+	want := []string{fmt.Sprintf("lb 127.0.0.1:%d->8080/tcp", c.port)}
+	if !slices.Equal(published, want) {
+		t.Errorf("published ports = %v, want %v", published, want)
+	}
+}
+
+// showsConsole starts the profile console, reads the projector's page, and stops it.
+func (c *check) showsConsole(t *testing.T) {
+	t.Helper()
+	c.run(t, "--profile", "console", "up", "-d", "--no-deps", "console")
+	eventually(t, "the console", func() bool {
+		status, page, _ := answer(t, fmt.Sprintf("http://127.0.0.1:%d/", c.console), "")
+		return status == http.StatusOK && strings.Contains(page, "all current")
+	})
+	c.run(t, "--profile", "console", "rm", "--stop", "--force", "console")
+}
+
+// scales changes the number of readers and restarts each of them, under traffic.
+func (c *check) scales(t *testing.T) {
+	t.Helper()
+	tr := startTraffic(t, c.callLogs(), c.keys)
+	c.up(t, readers)
+	c.waitForReaders(t, readers)
+	t.Logf("%d readers, load average %s", readers, loadAverage())
+	c.checkSpread(t)
+	for _, reader := range c.containers(t, "readapi") {
+		docker(t, "restart", "--time", "40", reader.ID)
+		c.waitUntilWell(t)
+		c.waitForReaders(t, readers)
+	}
+	t.Log("each reader was restarted")
+	c.up(t, 1)
+	c.waitForReaders(t, 1)
+	if failed := tr.end(t, "1 to 4 readers, restart of each, back to 1"); failed > 0 {
+		t.Errorf("failed requests = %d, want 0", failed)
+	}
+}
+
+// checkSpread compares what each reader answers of 2,000 requests.
+func (c *check) checkSpread(t *testing.T) {
+	t.Helper()
+	before := c.serversUp(t)
+	total, counts := 0, map[string]int{}
+	eventually(t, "2,000 more answers", func() bool {
+		total = 0
+		for server, answers := range c.serversUp(t) {
+			counts[server] = answers - before[server]
+			total += counts[server]
+		}
+		return total >= 2000
+	})
+	t.Logf("answers of each reader: %v", slices.Sorted(maps.Values(counts)))
+	for server, count := range counts {
+		if mean := total / readers; count < mean*8/10 || count > mean*12/10 {
+			t.Errorf("%s answered %d of %d requests, want %d and at most 20 %% more or less", server, count, total, mean)
+		}
+	}
+}
+
+// recovers kills one container of each kind under traffic.
+func (c *check) recovers(t *testing.T) {
+	t.Helper()
+	c.up(t, 2)
+	c.waitForReaders(t, 2)
+	for _, service := range []string{"readapi", "projector", "nats", "postgres"} {
+		c.waitUntilWell(t)
+		c.waitForReaders(t, 2)
+		tr := startTraffic(t, c.callLogs(), c.keys)
+		eventually(t, "traffic flows", func() bool {
+			tr.mu.Lock()
+			defer tr.mu.Unlock()
+			return tr.answered > requestsPerSecond
+		})
+		victim := c.containers(t, service)[0]
+		inFlight := tr.inFlight.Load()
+		killed := time.Now()
+		c.kill(t, victim)
+		eventually(t, service+" runs again", func() bool {
+			again := c.containers(t, service)
+			return slices.ContainsFunc(again, func(a container) bool { return a.ID == victim.ID && a.State.Pid != victim.State.Pid && a.well() })
+		})
+		c.waitUntilWell(t)
+		c.waitForReaders(t, 2)
+		t.Logf("%s was killed with %d requests in flight; all healthy after %s", service, inFlight, time.Since(killed).Round(100*time.Millisecond))
+		failed := tr.end(t, "kill of "+service)
+		// Without PostgreSQL nobody can read; every other crash costs at most what the killed process was doing.
+		if limit := int(inFlight) + readers; service != "postgres" && failed > limit {
+			t.Errorf("failed requests = %d, want at most %d", failed, limit)
+		}
+	}
+	t.Log(c.run(t, "run", "--rm", "-T", "tools", "verify"))
+}
+
+func (c *check) keepsData(t *testing.T) {
+	t.Helper()
+	status, before, _ := answer(t, c.callLogs(), c.keys[0])
+	if status != http.StatusOK {
+		t.Fatalf("status = %d, want 200: %s", status, before)
+	}
+	c.run(t, "down")
+	c.run(t, "up", "-d")
+	c.waitUntilWell(t)
+	c.waitForReaders(t, 1)
+	if status, after, _ := answer(t, c.callLogs(), c.keys[0]); status != http.StatusOK || after != before {
+		t.Errorf("after down and up: %d %s, want 200 and %s", status, after, before)
+	}
+	c.run(t, "down", "-v")
+	c.run(t, "up", "-d")
+	c.waitUntilWell(t)
+	c.waitForReaders(t, 1)
+	if status, _, _ := answer(t, c.callLogs(), c.keys[0]); status != http.StatusUnauthorized {
+		t.Errorf("status of an old key after down -v and up = %d, want 401", status)
+	}
+}

@@ -1,0 +1,123 @@
+package monitoring_test
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// exporters are the programs of others whose metrics are used, by the prefix of their names. deploy/monitoring.md names each.
+func exporters() map[string]string {
+	return map[string]string{"node_": "node_exporter", "probe_": "blackbox_exporter", "haproxy_": "HAProxy", "up": "Prometheus"}
+}
+
+// parse parses an expression of a rule or a panel.
+func parse(expression string) (parser.Expr, error) {
+	return parser.NewParser(parser.Options{}).ParseExpr(strings.ReplaceAll(expression, "$__rate_interval", "5m"))
+}
+
+// metricsOf returns the names of the metrics in an expression.
+func metricsOf(expression parser.Expr) []string {
+	var names []string
+	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+		if selector, ok := node.(*parser.VectorSelector); ok {
+			names = append(names, selector.Name)
+		}
+		return nil
+	})
+	return names
+}
+
+// expressions are all expressions of rules and dashboards, by where they stand.
+func expressions(tb testing.TB) map[string]string {
+	tb.Helper()
+	all := make(map[string]string)
+	for _, rule := range readRules(tb) {
+		all["rule "+rule.Alert+rule.Record+" "+rule.Labels["severity"]+rule.Labels["window"]] = rule.Expr
+	}
+	for file, d := range dashboards(tb) {
+		for _, p := range d.Panels {
+			for _, target := range p.Targets {
+				all[file+", panel "+p.Title+" "+target.RefID] = target.Expr
+			}
+		}
+	}
+	return all
+}
+
+// Every metric in a rule, on a dashboard, in a runbook or in deploy/monitoring.md is exported by a real program, recorded by a rule, or another
+// exporter's.
+func TestMetrics_Exist(t *testing.T) {
+	t.Parallel()
+	used := make(map[string]string)
+	for where, expression := range expressions(t) {
+		parsed, err := parse(expression)
+		if err != nil {
+			t.Errorf("%s: %v", where, err)
+			continue
+		}
+		for _, name := range metricsOf(parsed) {
+			used[name] = where
+		}
+	}
+	known := liveMetrics(t)
+	for _, rule := range readRules(t) {
+		if rule.Record != "" {
+			known[rule.Record] = true
+		}
+	}
+	for name, where := range documented(t) {
+		used[name] = where
+	}
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		if !known[name] && !foreign(name) {
+			t.Errorf("%s uses %s, which no program exports", used[name], name)
+		}
+	}
+}
+
+// documented are the names of our metrics in documents.
+func documented(tb testing.TB) map[string]string {
+	tb.Helper()
+	names := make(map[string]string)
+	metric := regexp.MustCompile(`\bcallboard_(projector|readapi|db|generation|build|ready)[a-z_]*\b`)
+	for _, path := range append(runbooks(tb), root+"/deploy/monitoring.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, name := range metric.FindAllString(string(text), -1) {
+			if name != "callboard_projector" { // the database role
+				names[name] = path
+			}
+		}
+	}
+	return names
+}
+
+func foreign(name string) bool {
+	for prefix := range exporters() {
+		if name == prefix || strings.HasSuffix(prefix, "_") && strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestExporters_AreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(root + "/deploy/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range exporters() {
+		if !strings.Contains(string(text), name) {
+			t.Errorf("deploy/monitoring.md does not name %s", name)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package monitoring_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// program is the path of callboard, which TestMain builds.
+var program string //nolint:gochecknoglobals // one build for all tests
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "monitoring")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program = filepath.Join(dir, "callboard")
+	build := exec.Command("go", "build", "-o", program, "./cmd/callboard") //nolint:noctx // it ends by itself
+	build.Dir, build.Stderr = root, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build callboard:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// service is a running reader and projector with their databases.
+type service struct {
+	BaseURL           string `json:"baseUrl"`
+	NATSURL           string `json:"natsUrl"`
+	ReadAPIAdminURL   string `json:"readapiAdminUrl"`
+	ProjectorAdminURL string `json:"projectorAdminUrl"`
+}
+
+// startService runs 'callboard dev' until the test ends.
+func startService(t *testing.T) service {
+	t.Helper()
+	dir := t.TempDir()
+	ready := filepath.Join(dir, "ready.json")
+	command := exec.Command(program, "dev", "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", //nolint:noctx // stopped below
+		"--sample", "none", "--data", filepath.Join(dir, "data"), "--ready-file", ready)
+	var output strings.Builder
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGINT)
+		if err := <-ended; err != nil {
+			t.Errorf("callboard dev: %v\n%s", err, &output)
+		}
+	})
+	var s service
+	eventstest.Eventually(t, "callboard dev is ready", func() bool {
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("callboard dev ended: %v\n%s", err, &output)
+		default:
+		}
+		text, err := os.ReadFile(ready)
+		return err == nil && json.Unmarshal(text, &s) == nil
+	})
+	return s
+}
+
+func get(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	return string(body), err
+}
+
+// addMetrics adds the names of the metrics that a program exports now, those of a histogram's series included.
+func addMetrics(ctx context.Context, names map[string]bool, adminURL string) error {
+	text, err := get(ctx, adminURL+"/metrics")
+	if err != nil {
+		return err
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		return err
+	}
+	for name, family := range families {
+		names[name] = true
+		if family.GetMetric()[0].GetHistogram() != nil {
+			names[name+"_bucket"], names[name+"_sum"], names[name+"_count"] = true, true, true
+		}
+	}
+	return nil
+}
+
+// liveMetrics returns the names of the metrics that a reader and a projector export: after a request, an event, a dead letter, and in the
+// end with all partitions stopped.
+func liveMetrics(t *testing.T) map[string]bool {
+	t.Helper()
+	s := startService(t)
+	connection, err := nats.Connect(s.NATSURL, nats.Timeout(30*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	js, err := jetstream.New(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := uuid.New()
+	event := events.Changed(&events.PhoneSystem{ID: system, Version: 1, Name: "A"})
+	if err := events.NewPublisher(js, "test").Publish(t.Context(), event); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), events.Subject(system, events.EntityCall), []byte("not an event")); err != nil {
+		t.Fatal(err)
+	}
+	names := make(map[string]bool)
+	collect := func(until string) {
+		eventstest.Eventually(t, until, func() bool {
+			for _, url := range []string{s.BaseURL + "/customer/phone-systems", s.ReadAPIAdminURL + "/readyz", s.ProjectorAdminURL + "/readyz"} {
+				if _, err := get(t.Context(), url); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, url := range []string{s.ReadAPIAdminURL, s.ProjectorAdminURL} {
+				if err := addMetrics(t.Context(), names, url); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return names[until]
+		})
+	}
+	for _, name := range []string{
+		"callboard_projector_events_total", "callboard_projector_dead_letters_total", "callboard_projector_pending", "callboard_readapi_watermark_seconds",
+	} {
+		collect(name)
+	}
+	allowDirect(t, js)
+	collect("callboard_projector_stopped")
+	return names
+}
+
+// allowDirect makes the stream one that projectors refuse.
+func allowDirect(t *testing.T, js jetstream.JetStream) {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), "PHONES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	config.AllowDirect = true
+	if _, err := js.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+}
