@@ -187,13 +187,6 @@ func (k *lineage) fail(w *write, err error) {
 	}
 }
 
-// abandoned reports whether no request of a write waits any longer.
-func (k *lineage) abandoned(w *write) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return !slices.ContainsFunc(w.waiters, func(r *waiter) bool { return !r.done })
-}
-
 // unserved marks that nobody serves the lineage.
 func (k *lineage) unserved() {
 	k.mu.Lock()

@@ -352,6 +352,12 @@ func (l lossyLine) loseReplies() (restore func()) {
 	return l.addToxic(`{"name": "toxic", "type": "timeout", "stream": "downstream", "toxicity": 1, "attributes": {"timeout": 0}}`)
 }
 
+// loseRequests loses all requests until restore is called, which breaks the connection.
+func (l lossyLine) loseRequests() (restore func()) {
+	l.Helper()
+	return l.addToxic(`{"name": "toxic", "type": "timeout", "stream": "upstream", "toxicity": 1, "attributes": {"timeout": 0}}`)
+}
+
 func (l lossyLine) addToxic(toxic string) (remove func()) {
 	l.Helper()
 	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
@@ -437,6 +443,28 @@ func TestSettle_WriteArrivesAfterTheLogWasRead(t *testing.T) {
 	if d := <-late.decided; d.decision == nil || !d.decision.Allowed || storedPermits(t, l, r.Lineage, tierPolicy) != 2 {
 		t.Errorf("decision = %+v, stored permits = %d, want an allowed request and 2", d, storedPermits(t, l, r.Lineage, tierPolicy))
 	}
+}
+
+// A write that never arrived is written again, so that it can't arrive later. Nobody waits for it any longer, and its permits are given
+// back.
+func TestSettle_LostWrite(t *testing.T) {
+	t.Parallel()
+	server := eventstest.NewServer(t)
+	line := newLossyLine(t, server)
+	other := startLimiter(t, server.URL())
+	l := startLimiter(t, line.url(), withPatience(2*time.Second))
+	r := Request{Lineage: uuid.New(), Report: listReports}
+	eventstest.Eventually(t, "an allowed report", func() bool { return l.Take(t.Context(), r).Allowed })
+	before := storedLog(t, other, r.Lineage)
+	restore := line.loseRequests()
+	if l.Take(t.Context(), r).Allowed {
+		t.Error("allowed = true without an acknowledgement")
+	}
+	restore()
+	eventstest.Eventually(t, "the write is stored and its permits are given back", func() bool {
+		after := storedLog(t, other, r.Lineage)
+		return after.sequence >= before.sequence+2 && after.log.bucket(listReports).total == before.log.bucket(listReports).total
+	})
 }
 
 // Other errors than a conflict leave the requests to be decided without NATS, and the next ones ask it again.

@@ -38,8 +38,12 @@ func conflictPause(conflicts int) time.Duration {
 
 // settle stores a version and allows its requests. The error is [errConflict] if another version is stored, which the lineage then has
 // taken over, and the requests wait again. After every other error the version is not stored.
+//
+// A write without acknowledgement may still arrive, even after a reply that does not show it. So the same version is written again, on
+// the same condition, until one of the writes is acknowledged or another version is stored.
 func (l *Limiter) settle(ctx context.Context, k *lineage, w *write) error {
-	for {
+	unanswered := false
+	for began := time.Now(); ; {
 		// Half of the patience, so that the log can be read in the other half, and a slow line is no outage.
 		sequence, err := l.store.write(k.id.String(), w.log.encode(), w.expected, l.patience/2)
 		l.metrics.countWrite(err)
@@ -47,7 +51,8 @@ func (l *Limiter) settle(ctx context.Context, k *lineage, w *write) error {
 			k.confirm(w, version{w.log, sequence, l.clock.latest()})
 			return nil
 		}
-		if !errors.Is(err, errConflict) && !errors.Is(err, errNoReply) {
+		unanswered = unanswered || errors.Is(err, errNoReply)
+		if !errors.Is(err, errConflict) && !unanswered {
 			return err
 		}
 		stored, err := l.look(ctx, k)
@@ -62,10 +67,9 @@ func (l *Limiter) settle(ctx context.Context, k *lineage, w *write) error {
 				l.log.Warn().Str("lineage", k.id.String()).Msg("log of permits dated in the future")
 			}
 			return errConflict
-		case k.abandoned(w):
+		case time.Since(began) > l.window || !pause(ctx, conflictPause(1)):
 			return errNoReply
 		}
-		pause(ctx, conflictPause(1))
 	}
 }
 
@@ -73,10 +77,10 @@ func (l *Limiter) settle(ctx context.Context, k *lineage, w *write) error {
 func (l *Limiter) look(ctx context.Context, k *lineage) (version, error) {
 	for began := time.Now(); ; {
 		stored, err := l.store.load(k.id, l.patience)
-		if err == nil || !errors.Is(err, errNoReply) && !errors.Is(err, errDisconnected) {
+		if !unreachable(err) {
 			return stored, err
 		}
-		if errors.Is(err, errDisconnected) {
+		if away(err) {
 			l.unavailable(err)
 		}
 		if time.Since(began) > l.window || !pause(ctx, probeInterval) {

@@ -109,6 +109,11 @@ func away(err error) bool {
 		errors.Is(err, nats.ErrConnectionClosed)
 }
 
+// unreachable reports whether an error means that the server may reply to the same request later.
+func unreachable(err error) bool {
+	return errors.Is(err, errNoReply) || errors.Is(err, errDisconnected) || errors.Is(err, nats.ErrNoResponders)
+}
+
 // request sends a message and returns the reply. It sends nothing without a connection: a buffered message would be sent later, when
 // nobody waits for its reply.
 func (s *store) request(m *nats.Msg, timeout time.Duration) ([]byte, error) {
