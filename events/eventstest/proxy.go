@@ -10,14 +10,15 @@ import (
 	"testing"
 )
 
-// Proxy is a TCP proxy in front of a server that can stop forwarding while its connections stay open. It is closed when the test
-// ends.
+// Proxy is a TCP proxy in front of a server that can stop forwarding while its connections stay open, or lose what clients send. It is
+// closed when the test ends.
 type Proxy struct {
 	ctx         context.Context //nolint:containedctx // the test's
 	listener    net.Listener
 	server      string
 	connections atomic.Int32
 	goroutines  sync.WaitGroup
+	losing      atomic.Bool // what clients send
 
 	// A write can wait for another connection's, so forwarders exclude only Pause.
 	forwarding sync.RWMutex
@@ -51,6 +52,15 @@ func (p *Proxy) Pause() (resume func()) {
 	return sync.OnceFunc(p.forwarding.Unlock)
 }
 
+// LoseRequests loses what clients send until restore is called, which breaks their connections.
+func (p *Proxy) LoseRequests() (restore func()) {
+	p.losing.Store(true)
+	return func() {
+		p.closeConnections()
+		p.losing.Store(false)
+	}
+}
+
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
@@ -66,18 +76,18 @@ func (p *Proxy) accept() {
 		p.open = append(p.open, client, server)
 		p.mu.Unlock()
 		p.connections.Add(1)
-		p.goroutines.Go(func() { p.forward(server, client) })
-		p.goroutines.Go(func() { p.forward(client, server) })
+		p.goroutines.Go(func() { p.forward(server, client, &p.losing) })
+		p.goroutines.Go(func() { p.forward(client, server, new(atomic.Bool)) })
 	}
 }
 
-func (p *Proxy) forward(to io.WriteCloser, from io.Reader) {
+func (p *Proxy) forward(to io.WriteCloser, from io.Reader, losing *atomic.Bool) {
 	defer func() { _ = to.Close() }()
 	buffer := make([]byte, 1<<10)
 	for {
 		n, err := from.Read(buffer)
 		p.forwarding.RLock()
-		if err == nil {
+		if err == nil && !losing.Load() {
 			_, err = to.Write(buffer[:n])
 		}
 		p.forwarding.RUnlock()
@@ -89,10 +99,15 @@ func (p *Proxy) forward(to io.WriteCloser, from io.Reader) {
 
 func (p *Proxy) close() {
 	_ = p.listener.Close()
+	p.closeConnections()
+	p.goroutines.Wait()
+}
+
+func (p *Proxy) closeConnections() {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, conn := range p.open {
 		_ = conn.Close()
 	}
-	p.mu.Unlock()
-	p.goroutines.Wait()
+	p.open = nil
 }

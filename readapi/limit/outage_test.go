@@ -352,12 +352,6 @@ func (l lossyLine) loseReplies() (restore func()) {
 	return l.addToxic(`{"name": "toxic", "type": "timeout", "stream": "downstream", "toxicity": 1, "attributes": {"timeout": 0}}`)
 }
 
-// loseRequests loses all requests until restore is called, which breaks the connection.
-func (l lossyLine) loseRequests() (restore func()) {
-	l.Helper()
-	return l.addToxic(`{"name": "toxic", "type": "timeout", "stream": "upstream", "toxicity": 1, "attributes": {"timeout": 0}}`)
-}
-
 func (l lossyLine) addToxic(toxic string) (remove func()) {
 	l.Helper()
 	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
@@ -450,13 +444,13 @@ func TestSettle_WriteArrivesAfterTheLogWasRead(t *testing.T) {
 func TestSettle_LostWrite(t *testing.T) {
 	t.Parallel()
 	server := eventstest.NewServer(t)
-	line := newLossyLine(t, server)
+	proxy := eventstest.NewProxy(t, server.URL())
 	other := startLimiter(t, server.URL())
-	l := startLimiter(t, line.url(), withPatience(2*time.Second))
+	l := startLimiter(t, "nats://"+proxy.Addr(), withPatience(2*time.Second))
 	r := Request{Lineage: uuid.New(), Report: listReports}
 	eventstest.Eventually(t, "an allowed report", func() bool { return l.Take(t.Context(), r).Allowed })
 	before := storedLog(t, other, r.Lineage)
-	restore := line.loseRequests()
+	restore := proxy.LoseRequests()
 	if l.Take(t.Context(), r).Allowed {
 		t.Error("allowed = true without an acknowledgement")
 	}
