@@ -10,15 +10,17 @@ import (
 	"testing"
 )
 
-// Proxy is a TCP proxy in front of a server that can stop forwarding while its connections stay open, or lose what clients send. It is
-// closed when the test ends.
+// Proxy is a TCP proxy in front of a server that can stop forwarding while its connections stay open, or lose what one side sends. It
+// is closed when the test ends.
 type Proxy struct {
 	ctx         context.Context //nolint:containedctx // the test's
 	listener    net.Listener
 	server      string
 	connections atomic.Int32
 	goroutines  sync.WaitGroup
-	losing      atomic.Bool // what clients send
+
+	// Whether what clients and the server send is lost.
+	losingRequests, losingReplies atomic.Bool
 
 	// A write can wait for another connection's, so forwarders exclude only Pause.
 	forwarding sync.RWMutex
@@ -53,12 +55,17 @@ func (p *Proxy) Pause() (resume func()) {
 }
 
 // LoseRequests loses what clients send until restore is called, which breaks their connections.
-func (p *Proxy) LoseRequests() (restore func()) {
-	p.losing.Store(true)
-	return func() {
+func (p *Proxy) LoseRequests() (restore func()) { return p.lose(&p.losingRequests) }
+
+// LoseReplies loses what the server sends until restore is called, which breaks the connections.
+func (p *Proxy) LoseReplies() (restore func()) { return p.lose(&p.losingReplies) }
+
+func (p *Proxy) lose(losing *atomic.Bool) (restore func()) {
+	losing.Store(true)
+	return sync.OnceFunc(func() {
 		p.closeConnections()
-		p.losing.Store(false)
-	}
+		losing.Store(false)
+	})
 }
 
 func (p *Proxy) accept() {
@@ -76,8 +83,8 @@ func (p *Proxy) accept() {
 		p.open = append(p.open, client, server)
 		p.mu.Unlock()
 		p.connections.Add(1)
-		p.goroutines.Go(func() { p.forward(server, client, &p.losing) })
-		p.goroutines.Go(func() { p.forward(client, server, new(atomic.Bool)) })
+		p.goroutines.Go(func() { p.forward(server, client, &p.losingRequests) })
+		p.goroutines.Go(func() { p.forward(client, server, &p.losingReplies) })
 	}
 }
 

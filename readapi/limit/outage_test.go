@@ -1,14 +1,12 @@
 package limit
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2"
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -326,54 +324,27 @@ func TestTake_WithBlockedConnection(t *testing.T) {
 	l.checkWithoutReply(t, uuid.New())
 }
 
-// lossyLine is a line to NATS that can lose what the server sends.
-type lossyLine struct {
-	*testing.T
-	proxy *toxiproxy.Proxy
-}
-
-func newLossyLine(t *testing.T, server *eventstest.Server) lossyLine {
-	t.Helper()
-	// A proxy logs and counts through a server, which needn't run.
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	line := lossyLine{t, toxiproxy.NewProxy(api, "nats", "127.0.0.1:0", strings.TrimPrefix(server.URL(), "nats://"))}
-	if err := line.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(line.proxy.Stop)
-	return line
-}
-
-func (l lossyLine) url() string { return "nats://" + l.proxy.Listen }
-
-// loseReplies loses all replies until restore is called, which breaks the connection.
-func (l lossyLine) loseReplies() (restore func()) {
-	l.Helper()
-	return l.addToxic(`{"name": "toxic", "type": "timeout", "stream": "downstream", "toxicity": 1, "attributes": {"timeout": 0}}`)
-}
-
-func (l lossyLine) addToxic(toxic string) (remove func()) {
-	l.Helper()
-	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
-		l.Fatal(err)
-	}
-	return func() {
-		l.Helper()
-		if err := l.proxy.Toxics.RemoveToxic(context.Background(), "toxic"); err != nil {
-			l.Fatal(err)
-		}
-	}
+// served reports whether a write of the lineage's log is in progress.
+func (k *lineage) served() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.serving
 }
 
 // A line that is slow, but not slower than the patience allows, is no outage.
 func TestTake_SlowLine(t *testing.T) {
 	t.Parallel()
-	line := newLossyLine(t, eventstest.NewServer(t))
-	l := startLimiter(t, line.url(), withPatience(10*time.Second))
+	proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
+	l := startLimiter(t, "nats://"+proxy.Addr())
 	countAllowed(t, l, Request{Lineage: uuid.New()}, 1)
-	defer line.addToxic(`{"name": "toxic", "type": "latency", "stream": "downstream", "toxicity": 1, "attributes": {"latency": 1000}}`)()
 	r := Request{Lineage: uuid.New(), Report: listReports}
-	if got := takeAtOnce(t, repeat(r, 5), l)[r]; got != 5 {
+	resume := proxy.Pause()
+	defer resume()
+	taken := make(chan int, 1)
+	go func() { taken <- takeAtOnce(t, repeat(r, 5), l)[r] }()
+	eventstest.Eventually(t, "a request waits for the server", func() bool { return l.lineage(r.Lineage).served() })
+	resume()
+	if got := <-taken; got != 5 {
 		t.Errorf("allowed = %d, want 5", got)
 	}
 	if got := storedPermits(t, l, r.Lineage, listReports); got != 5 {
@@ -385,15 +356,15 @@ func TestTake_SlowLine(t *testing.T) {
 func TestTake_LostAcknowledgement(t *testing.T) {
 	t.Parallel()
 	server := eventstest.NewServer(t)
-	line := newLossyLine(t, server)
+	proxy := eventstest.NewProxy(t, server.URL())
 	other := startLimiter(t, server.URL())
-	l := startLimiter(t, line.url(), withPatience(2*time.Second))
+	l := startLimiter(t, "nats://"+proxy.Addr(), withPatience(2*time.Second))
 	for round := range 6 {
 		eventstest.Eventually(t, "the reader is back", func() bool {
 			return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
 		})
 		r := Request{Lineage: uuid.New(), Report: listReports}
-		restore := line.loseReplies()
+		restore := proxy.LoseReplies()
 		decided := make(chan *Decision, 1)
 		// The breaker may open meanwhile; then the report is refused, and its permit is given back.
 		go func() { decided <- l.Take(t.Context(), r) }()
