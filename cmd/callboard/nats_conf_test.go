@@ -337,7 +337,7 @@ func (f permittedFleet) publishAll() {
 	succeed(f, topology, fixtureLines(), "publish", "-")
 	succeed(f, topology, "", "simulate", "--systems", "2", "--calls", "20")
 	for i, user := range []string{"topology", "publisher"} {
-		js, err := jetstream.New(f.nats.connect(user))
+		js, err := jetstream.New(f.nats.connect(user), jetstream.WithDefaultTimeout(30*time.Second))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -383,7 +383,7 @@ func (f permittedFleet) useReader() {
 func (f permittedFleet) useOperator() {
 	f.Helper()
 	nothing := &nats.Msg{Subject: events.Subject(uuid.MustParse(systemID), events.EntityCall), Data: []byte("nothing")}
-	js, err := jetstream.New(f.nats.connect("publisher"))
+	js, err := jetstream.New(f.nats.connect("publisher"), jetstream.WithDefaultTimeout(30*time.Second))
 	if err != nil {
 		f.Fatal(err)
 	}

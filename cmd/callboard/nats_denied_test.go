@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -127,7 +128,7 @@ func matchesAny(subject string, entries []string) bool {
 func TestNATSConf_ReadersCannotChangeStream(t *testing.T) {
 	t.Parallel()
 	n := newDeployedNATS(t)
-	operator, err := jetstream.New(n.connect("operator"))
+	operator, err := jetstream.New(n.connect("operator"), jetstream.WithDefaultTimeout(30*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

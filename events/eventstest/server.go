@@ -161,7 +161,7 @@ func disconnect(tb testing.TB, nc *nats.Conn) {
 // JetStream connects to a server and returns its JetStream. The connection is closed when the test ends.
 func JetStream(tb testing.TB, url string) jetstream.JetStream {
 	tb.Helper()
-	js, err := jetstream.New(Connect(tb, url))
+	js, err := jetstream.New(Connect(tb, url), jetstream.WithDefaultTimeout(startTimeout))
 	if err != nil {
 		tb.Fatalf("jetstream: %v", err)
 	}

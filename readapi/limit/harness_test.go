@@ -41,7 +41,7 @@ func testConfig(js jetstream.JetStream) Config {
 // connect connects as a reader does: nothing is buffered while the connection is lost.
 func connect(tb testing.TB, url string) jetstream.JetStream {
 	tb.Helper()
-	js, err := jetstream.New(eventstest.Connect(tb, url, nats.ReconnectBufSize(-1)))
+	js, err := jetstream.New(eventstest.Connect(tb, url, nats.ReconnectBufSize(-1)), jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		tb.Fatal(err)
 	}

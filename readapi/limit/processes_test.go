@@ -42,7 +42,7 @@ func readInChild() error {
 		return err
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func TestProcesses_EveryWindow(t *testing.T) {
 // recordPermits records when the server stored each permit, until stop is called.
 func recordPermits(t *testing.T, conn *nats.Conn, lineage uuid.UUID) (stop func() []time.Time) {
 	t.Helper()
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func liveMetrics(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	js, err := jetstream.New(connection)
+	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(30*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
