@@ -118,10 +118,16 @@ type deployedNATS struct {
 
 func newDeployedNATS(t *testing.T) *deployedNATS {
 	t.Helper()
+	return deployNATS(t, deployFile(t, "nats.conf"))
+}
+
+// deployNATS starts a server with a configuration file and new passwords.
+func deployNATS(t *testing.T, configuration []byte) *deployedNATS {
+	t.Helper()
 	n := &deployedNATS{T: t, dir: t.TempDir(), trace: &natsTrace{
 		users: map[string]string{}, sent: map[string]map[operation]map[string]bool{},
 	}}
-	if err := os.WriteFile(filepath.Join(n.dir, "nats.conf"), deployFile(t, "nats.conf"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(n.dir, "nats.conf"), configuration, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	succeed(t, nil, "", "secrets", "create", filepath.Join(n.dir, "secrets"))
@@ -219,6 +225,31 @@ func TestNATSConf(t *testing.T) {
 			t.Errorf("%s: connected, want a refusal", what)
 		}
 	}
+}
+
+var disabledTLS = regexp.MustCompile(`(?m)^# (tls \{|  \w+: .*|\})$`)
+
+// The file's block for TLS demands certificates of clients, and its paths are relative to the server's working directory.
+func TestNATSConf_TLS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	authority := eventstest.NewCertificateAuthority(t)
+	certificate, key := authority.Issue(t)
+	for name, content := range map[string][]byte{"ca.crt": authority.PEM(), "server.crt": certificate, "server.key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configuration := disabledTLS.ReplaceAllString(string(deployFile(t, "nats.conf")), "$1")
+	n := deployNATS(t, []byte(strings.ReplaceAll(configuration, `"tls/`, `"`+dir+"/")))
+	env := map[string]string{
+		"CALLBOARD_NATS_URL": strings.Replace(n.url("operator"), "nats://", "tls://", 1), "CALLBOARD_NATS_INBOX": "_INBOX_operator",
+		"CALLBOARD_NATS_CA": filepath.Join(dir, "ca.crt"),
+	}
+	expect(t, env, 1, "certificate", "stream", "check")
+	env["CALLBOARD_NATS_CERT"], env["CALLBOARD_NATS_KEY"] = filepath.Join(dir, "server.crt"), filepath.Join(dir, "server.key")
+	succeed(t, env, "", "stream", "create")
+	succeed(t, env, "", "stream", "check")
 }
 
 // permittedFleet is a fleet whose programs connect to NATS as the users of deploy/nats.conf.
