@@ -55,6 +55,10 @@ type Config struct {
 	// Timeout is the longest duration of a request. Zero means 5 seconds.
 	Timeout time.Duration
 
+	// DirectoryMemory is how many bytes of names and labels the reader keeps for report pages. Zero means
+	// [query.DefaultDirectoryMemory].
+	DirectoryMemory int
+
 	// Positions makes the spans of requests name the partition and the position that they read.
 	Positions bool
 
@@ -97,6 +101,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
 	}
+	c.DirectoryMemory = cmp.Or(c.DirectoryMemory, query.DefaultDirectoryMemory)
 	c.dimensionsTimeout = cmp.Or(c.dimensionsTimeout, defaultDimensionsTimeout)
 	c.watermarkWait = cmp.Or(c.watermarkWait, defaultWatermarkWait)
 	if c.Metrics == nil {

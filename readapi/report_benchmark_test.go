@@ -136,7 +136,7 @@ func (p storedPage) benchmark(b *testing.B, members []encode.Member) {
 		count += len(m.Types)
 	}
 	rows := encode.NewRows(encode.NewTable(members...), uuid.Nil, nil)
-	rows.Names = sameNames{[]byte(`{"id":"00000000-0000-0000-0000-000000000000","name":"Somebody","number":"101"}`), []byte(`{"code":"x","label":"X"}`)}
+	rows.Names = sameNames{`{"id":"00000000-0000-0000-0000-000000000000","name":"Somebody","number":"101"}`, `{"code":"x","label":"X"}`}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := rows.Begin(p.columns[first : first+count]); err != nil {
@@ -153,14 +153,14 @@ func (p storedPage) benchmark(b *testing.B, members []encode.Member) {
 
 // sameNames implements [encode.Names] with one reference and one code.
 type sameNames struct {
-	reference, code []byte
+	reference, code string
 }
 
 // Reference implements [encode.Names].
-func (n sameNames) Reference(string, uuid.UUID) []byte { return n.reference }
+func (n sameNames) Reference(string, uuid.UUID) string { return n.reference }
 
 // Code implements [encode.Names].
-func (n sameNames) Code(string, []byte) (object, score []byte) { return n.code, n.code }
+func (n sameNames) Code(string, []byte) (object, score string) { return n.code, n.code }
 
 // page reads the statement's columns.
 func (s *statementTracer) page(b *testing.B, pool *pgxpool.Pool) storedPage {

@@ -65,11 +65,11 @@ func transcribedReport() []encode.Member {
 func representative(name string) encode.Member {
 	state, confidence, source := encode.Text("state"), encode.Double("confidence"), encode.Text("source")
 	write := func(b []byte, r *encode.Rows, columns [][]byte) []byte {
-		opening := []byte(`{"id":null,"name":null}`)
+		opening := `{"id":null,"name":null}`
 		if string(columns[0]) == "identified" {
 			opening = identified(r, columns[1])
 		}
-		if opening == nil {
+		if opening == "" {
 			return append(b, "null"...)
 		}
 		b = append(b, opening[:len(opening)-len("}")]...)
@@ -84,10 +84,10 @@ func representative(name string) encode.Member {
 	return encode.Member{Name: name, Types: []uint32{pgtype.TextOID, pgtype.UUIDOID, pgtype.Float8OID, pgtype.TextOID}, Write: write}
 }
 
-// identified is the object of a representative; nil: there is none.
-func identified(r *encode.Rows, id []byte) []byte {
+// identified is the object of a representative; empty: there is none.
+func identified(r *encode.Rows, id []byte) string {
 	if id == nil {
-		return nil
+		return ""
 	}
 	return r.Names.Reference("representative", uuid.UUID(id))
 }

@@ -37,12 +37,16 @@ type reports struct {
 }
 
 func newReports(p *query.Projection, c Config) (*reports, error) {
+	directory, err := query.NewDirectory(c.DirectoryMemory, c.Metrics)
+	if err != nil {
+		return nil, err
+	}
 	cursors, err := seal.New(c.Secret, "cursor")
 	if err != nil {
 		return nil, err
 	}
 	return &reports{
-		projection: p, rows: p.CallLogReports(), cursors: cursors, watermarks: newWatermarks(p),
+		projection: p, rows: p.CallLogReports(directory), cursors: cursors, watermarks: newWatermarks(p),
 		row: encode.NewTable(report()...), transcribed: encode.NewTable(transcribedReport()...),
 		dimensionsTimeout: c.dimensionsTimeout, watermarkWait: c.watermarkWait,
 	}, nil

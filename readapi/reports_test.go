@@ -221,11 +221,12 @@ func TestListCallLogReports_Resolved(t *testing.T) {
 	}
 }
 
-// change runs a statement on the projection. $1 is the system, and zero() that of global classifications.
+// change runs a statement on the projection, as a commit that changes names. $1 is the system, and zero() that of global classifications.
 func (h *harness) change(sql string, system uuid.UUID) {
 	h.Helper()
 	sql = strings.NewReplacer("zero()", "'"+uuid.Nil.String()+"'", "$1", "'"+system.String()+"'").Replace(sql)
-	h.exec("begin; set local search_path to projection; " + sql + "; commit")
+	h.exec("begin; set local search_path to projection; " + sql + `;
+		insert into directory as d values ('` + system.String() + `', 1) on conflict (system_id) do update set version = d.version + 1; commit`)
 }
 
 // A transcript is returned if the status is completed, and the status is completed only if text is stored.

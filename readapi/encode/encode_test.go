@@ -215,16 +215,16 @@ func TestRows(t *testing.T) {
 type office struct{}
 
 // Reference implements [encode.Names].
-func (office) Reference(family string, id uuid.UUID) []byte {
+func (office) Reference(family string, id uuid.UUID) string {
 	if id == uuid.Nil {
-		return nil
+		return ""
 	}
-	return []byte(`{"family":"` + family + `"}`)
+	return `{"family":"` + family + `"}`
 }
 
 // Code implements [encode.Names].
-func (office) Code(kind string, code []byte) (object, score []byte) {
-	return []byte(`{"code":"` + kind + " " + string(code) + `"}`), []byte("0.75")
+func (office) Code(kind string, code []byte) (object, score string) {
+	return `{"code":"` + kind + " " + string(code) + `"}`, "0.75"
 }
 
 // Names and labels come from the page's Names. A missing target is null, and a score of the row goes before the classification's.

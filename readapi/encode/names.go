@@ -5,19 +5,19 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Names has the names and labels that a page's rows refer to, as JSON. What it returns is not changed.
+// Names has the names and labels that a page's rows refer to, as JSON.
 type Names interface {
-	// Reference is the object of a reference, or nil if its target doesn't exist.
-	Reference(family string, id uuid.UUID) []byte
+	// Reference is the object of a reference, or empty if its target doesn't exist.
+	Reference(family string, id uuid.UUID) string
 
 	// Code is the object of a code with its label, and the score of its classification.
-	Code(kind string, code []byte) (object, score []byte)
+	Code(kind string, code []byte) (object, score string)
 }
 
 // Named is a reference with the names of its target, or null if the target doesn't exist. Its column is the identifier.
 func Named(name, family string) Member {
 	return Member{name, []uint32{pgtype.UUIDOID}, func(b []byte, r *Rows, columns [][]byte) []byte {
-		if object := r.Names.Reference(family, uuid.UUID(columns[0])); object != nil {
+		if object := r.Names.Reference(family, uuid.UUID(columns[0])); object != "" {
 			return append(b, object...)
 		}
 		return append(b, "null"...)

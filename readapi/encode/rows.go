@@ -14,6 +14,7 @@ type Rows struct {
 
 	table *Table
 	start int // where the rows begin in the body
+	last  int // where the last row begins, with its comma
 	err   error
 }
 
@@ -31,10 +32,17 @@ func (r *Rows) Begin(columns []pgconn.FieldDescription) error {
 
 // Append appends a row. Its columns are not used after it returns. It returns the error of a value that JSON can't represent.
 func (r *Rows) Append(columns [][]byte) error {
+	r.last = len(r.Body)
 	if r.Count > 0 {
 		r.Body = append(r.Body, ',')
 	}
 	r.Count++
 	r.Body = r.table.append(r.Body, r, columns)
 	return r.err
+}
+
+// Remove removes the row that was appended last. It is called once at most after each Append.
+func (r *Rows) Remove() {
+	r.Body = r.Body[:r.last]
+	r.Count--
 }

@@ -1,110 +1,143 @@
 package query
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"callboard/readapi/encode"
 )
 
-// directory has the names and labels that a page's rows refer to, each once. Every field is an array column.
-type directory struct {
-	families []string
-	ids      [][16]byte
-	names    []string
-	numbers  []pgtype.Text // null: the family has no numbers
+// edition identifies what a phone system's directory showed in a snapshot. Snapshots with equal editions have equal directories.
+type edition string
 
-	kinds  []string
-	codes  []string
-	labels []string
-	scores []pgtype.Float8
-}
-
-func (d *directory) targets() []any {
-	return []any{&d.families, &d.ids, &d.names, &d.numbers, &d.kinds, &d.codes, &d.labels, &d.scores}
-}
-
-// names implements [encode.Names]. Each object is written once per page.
+// names are the names of references and the labels of codes, as JSON.
 type names struct {
-	references map[referenceKey][]byte
-	codes      map[codeKey]labelled
+	references map[string]map[uuid.UUID]string // by family; empty: the target does not exist
+	codes      map[string]map[string]label     // by kind
 }
 
-// The keys of names.
-type (
-	referenceKey struct {
-		family string
-		id     uuid.UUID
-	}
-	codeKey struct {
-		kind, code string
-	}
-)
-
-type labelled struct {
-	object, score []byte
+// label is the object of a code with its label, and the score of its classification.
+type label struct {
+	object, score string
 }
 
-// usualObject is the length of most objects. It only sizes a buffer.
-const usualObject = 100
-
-// resolve returns the names. A code's last label counts.
-func (d *directory) resolve() *names {
-	n := &names{references: make(map[referenceKey][]byte, len(d.ids)), codes: make(map[codeKey]labelled, len(d.codes))}
-	all := make([]byte, 0, usualObject*(len(d.ids)+len(d.codes)))
-	for i, id := range d.ids {
-		start := len(all)
-		all = appendReference(all, id, d.names[i], d.numbers[i])
-		n.references[referenceKey{d.families[i], id}] = all[start:]
-	}
-	for i, code := range d.codes {
-		start := len(all)
-		all = appendCode(all, code, d.labels[i])
-		end := len(all)
-		all = appendScore(all, d.scores[i])
-		n.codes[codeKey{d.kinds[i], code}] = labelled{all[start:end], all[end:]}
-	}
-	return n
+func newNames() names {
+	return names{references: make(map[string]map[uuid.UUID]string), codes: make(map[string]map[string]label)}
 }
 
-// Reference implements [encode.Names].
-func (n *names) Reference(family string, id uuid.UUID) []byte {
-	return n.references[referenceKey{family, id}]
-}
+// empty reports whether nothing was put.
+func (n names) empty() bool { return len(n.references) == 0 && len(n.codes) == 0 }
 
-// Code implements [encode.Names].
-func (n *names) Code(kind string, code []byte) (object, score []byte) {
-	found, ok := n.codes[codeKey{kind, string(code)}]
-	if !ok { // it has no classification
-		found = labelled{appendCode(nil, string(code), ""), appendScore(nil, pgtype.Float8{})}
-		n.codes[codeKey{kind, string(code)}] = found
+// put puts an entry into one of the maps of references or of codes.
+func put[K comparable, V any](all map[string]map[K]V, family string, key K, value V) {
+	if all[family] == nil {
+		all[family] = make(map[K]V)
 	}
-	return found.object, found.score
+	all[family][key] = value
 }
 
-func appendReference(b []byte, id uuid.UUID, name string, number pgtype.Text) []byte {
-	b = append(b, `{"id":`...)
-	b = encode.UUID(b, id)
+// entrySize is what an entry takes beside its JSON: its key, and its share of the maps, which are two thirds full.
+const entrySize = 64
+
+// add adds the entries that are not there, and returns the bytes that these take.
+func (n names) add(others names) (size int) {
+	for family, references := range others.references {
+		for id, object := range references {
+			if _, ok := n.references[family][id]; !ok {
+				put(n.references, family, id, object)
+				size += entrySize + len(object)
+			}
+		}
+	}
+	for kind, codes := range others.codes {
+		for code, l := range codes {
+			if _, ok := n.codes[kind][code]; !ok {
+				put(n.codes, kind, code, l)
+				size += entrySize + len(code) + len(l.object) + len(l.score)
+			}
+		}
+	}
+	return size
+}
+
+// arguments are those of the statement that reads the names of all entries.
+func (n names) arguments(system uuid.UUID) []any {
+	arguments := []any{pgUUID(system)}
+	for _, family := range []string{"call_group", "extension", "representative"} {
+		ids := make([]pgtype.UUID, 0, len(n.references[family]))
+		for id := range n.references[family] {
+			ids = append(ids, pgUUID(id))
+		}
+		arguments = append(arguments, ids)
+	}
+	for _, kind := range []string{"category", "overall_sentiment", "employee_sentiment", "customer_sentiment"} {
+		arguments = append(arguments, slices.Collect(maps.Keys(n.codes[kind])))
+	}
+	return arguments
+}
+
+// read replaces the entries by what the statement found, and returns the edition of its snapshot. A code's last label counts.
+func (n names) read(rows pgx.Rows) (e edition, err error) {
+	n.setDefaults()
+	var (
+		family, code, name, number pgtype.Text
+		id                         pgtype.UUID
+		score                      pgtype.Float8
+	)
+	targets := []any{&e, &family, &id, &code, &name, &number, &score}
+	if !rows.Next() {
+		return e, noRow(rows)
+	}
+	for more := true; more; more = rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return e, err
+		}
+		switch {
+		case id.Valid:
+			put(n.references, family.String, id.Bytes, newReference(id.Bytes, name.String, number))
+		case code.Valid:
+			put(n.codes, family.String, code.String, newLabel(code.String, name.String, score))
+		}
+	}
+	return e, nil
+}
+
+// setDefaults sets the entries to those of references without target, and of codes without classification.
+func (n names) setDefaults() {
+	for _, references := range n.references {
+		for id := range references {
+			references[id] = ""
+		}
+	}
+	for _, codes := range n.codes {
+		for code := range codes {
+			codes[code] = newLabel(code, "", pgtype.Float8{})
+		}
+	}
+}
+
+func newReference(id uuid.UUID, name string, number pgtype.Text) string {
+	b := encode.UUID([]byte(`{"id":`), id)
 	b = append(b, `,"name":`...)
 	b = encode.String(b, name)
 	if number.Valid {
 		b = append(b, `,"number":`...)
 		b = encode.String(b, number.String)
 	}
-	return append(b, '}')
+	return string(append(b, '}'))
 }
 
-func appendCode(b []byte, code, label string) []byte {
-	b = append(b, `{"code":`...)
-	b = encode.String(b, code)
+func newLabel(code, text string, score pgtype.Float8) label {
+	b := encode.String([]byte(`{"code":`), code)
 	b = append(b, `,"label":`...)
-	b = encode.String(b, Label(code, label))
-	return append(b, '}')
-}
-
-func appendScore(b []byte, score pgtype.Float8) []byte {
-	if !score.Valid {
-		return append(b, "null"...)
+	b = encode.String(b, Label(code, text))
+	l := label{object: string(append(b, '}')), score: "null"}
+	if score.Valid {
+		l.score = string(encode.Float(nil, score.Float64))
 	}
-	return encode.Float(b, score.Float64)
+	return l
 }

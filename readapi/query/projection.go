@@ -47,23 +47,41 @@ const stalePlan = pgerrcode.FeatureNotSupported
 // read reads the rows of a statement.
 type read func(pgx.Rows) error
 
+// runner runs a statement and reads its rows.
+type runner func(sql string, arguments []any, read read) error
+
 // query runs a statement and reads its rows. It runs the statement again if the plan was made for an older generation, or if the
 // connection was lost before the first row.
 func (p *Projection) query(ctx context.Context, sql string, arguments []any, read read) error {
-	return p.queryWith(ctx, repeat.Statement, sql, arguments, read)
+	return p.repeat(ctx, repeat.Statement, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		return queryOnce(ctx, conn, sql, arguments, read)
+	})
 }
 
 // queryLong is query for a statement that can take long, and is cancelled when its client leaves.
 func (p *Projection) queryLong(ctx context.Context, sql string, arguments []any, read read) error {
-	return p.queryWith(ctx, repeat.LongStatement, sql, arguments, read)
+	return p.repeat(ctx, repeat.LongStatement, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		return queryOnce(ctx, conn, sql, arguments, read)
+	})
 }
 
-func (p *Projection) queryWith(
-	ctx context.Context, repeated func(context.Context, *pgxpool.Pool, repeat.Run) error, sql string, arguments []any, read read,
-) error {
-	run := func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
-		return queryOnce(ctx, conn, sql, arguments, read)
-	}
+// inSnapshot runs statements that can take long in one snapshot. A statement names its tables when it is planned, so the statements of a
+// snapshot can read two generations.
+func (p *Projection) inSnapshot(ctx context.Context, work func(runner) error) error {
+	return p.repeat(ctx, repeat.LongStatement, func(ctx context.Context, conn *pgxpool.Conn) (used bool, err error) {
+		options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+		err = pgx.BeginTxFunc(ctx, conn, options, func(tx pgx.Tx) error {
+			return work(func(sql string, arguments []any, read read) error {
+				rows, err := queryOnce(ctx, tx, sql, arguments, read)
+				used = used || rows
+				return err
+			})
+		})
+		return used, err
+	})
+}
+
+func (p *Projection) repeat(ctx context.Context, repeated func(context.Context, *pgxpool.Pool, repeat.Run) error, run repeat.Run) error {
 	err := repeated(ctx, p.pool, run)
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == stalePlan {
@@ -72,9 +90,14 @@ func (p *Projection) queryWith(
 	return err
 }
 
+// querier is a connection or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error)
+}
+
 // queryOnce also reports whether there was a row.
-func queryOnce(ctx context.Context, conn *pgxpool.Conn, sql string, arguments []any, read read) (bool, error) {
-	rows, err := conn.Query(ctx, sql, arguments...)
+func queryOnce(ctx context.Context, q querier, sql string, arguments []any, read read) (bool, error) {
+	rows, err := q.Query(ctx, sql, arguments...)
 	if err != nil {
 		return false, err
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -59,10 +60,9 @@ func statements(tb testing.TB) map[string]statement {
 		"watermarks":                                    {watermarksSQL, []any{"{" + busyID + "}"}},
 		"get_call_log_report_dimensions":                {getCallLogReportDimensionsSQL, []any{system}},
 		"freshness":                                     {freshnessSQL, nil},
+		"names":                                         {NewWithPositions(nil).CallLogReports(nil).namesSQL, append([]any{system}, pageKeys()...)},
 	}
-	for field, s := range reportStatements() {
-		named["list_call_log_reports by "+string(field)] = s
-	}
+	maps.Copy(named, reportStatements())
 	for _, l := range lists(NewWithPositions(nil)) {
 		for _, p := range l.paths {
 			sql, arguments, err := l.statement(p.filter())

@@ -1,8 +1,11 @@
 package query
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +24,7 @@ type ReportFilter struct {
 	TimeField   TimeField
 	After       ReportKey
 	Until       time.Time
-	Limit       int64 // at most 100
+	Limit       int64 // at most 100, with transcripts 25
 	Transcripts bool
 	MaxStored   int64 // bytes of stored transcripts; above them, no text is read
 }
@@ -49,6 +52,10 @@ type ReportKey struct {
 	ID   uuid.UUID
 }
 
+func (k ReportKey) compare(other ReportKey) int {
+	return cmp.Or(k.Time.Compare(other.Time), slices.Compare(k.ID[:], other.ID[:]))
+}
+
 // ReportKeyBefore is the last key before a time. Stored times have whole milliseconds.
 func ReportKeyBefore(from time.Time) ReportKey {
 	return ReportKey{Time: from.Add(-time.Millisecond), ID: uuid.Max}
@@ -58,7 +65,7 @@ func ReportKeyBefore(from time.Time) ReportKey {
 type ReportPage struct {
 	Snapshot
 	Now         time.Time // by the database's clock
-	StoredBytes int64     // of the transcripts of all the page's rows
+	StoredBytes int64     // of the transcripts of all the page's rows, if they were requested
 	More        bool      // there are rows after the page
 	Count       int       // of the page's rows
 	Last        ReportKey // of the page's last row
@@ -66,78 +73,237 @@ type ReportPage struct {
 
 // Reports reads pages of report rows, in ascending order of either time field.
 type Reports struct {
-	projection                 *Projection
-	createdAtSQL, updatedAtSQL string
+	projection       *Projection
+	directory        *Directory
+	sql, transcribed map[TimeField]string
+	namesSQL         string
 }
 
-//go:embed list_call_log_reports.sql
-var listCallLogReportsSQL string
+var (
+	//go:embed list_call_log_reports.sql
+	listCallLogReportsSQL string
+	//go:embed list_transcribed_call_log_reports.sql
+	listTranscribedCallLogReportsSQL string
+	//go:embed names.sql
+	namesSQL string
+	//go:embed snapshot.sql
+	snapshotSQL string
+)
 
-// CallLogReports reads calls as report rows.
-func (p *Projection) CallLogReports() *Reports {
-	by := func(t TimeField) string {
-		return strings.ReplaceAll(p.compose(listCallLogReportsSQL), "{{time}}", t.column())
+// CallLogReports reads calls as report rows. It keeps their names in the directory.
+func (p *Projection) CallLogReports(d *Directory) *Reports {
+	compose := func(sql string) string { return p.compose(strings.ReplaceAll(sql, "{{snapshot}}", snapshotSQL)) }
+	by := func(sql string) map[TimeField]string {
+		named := make(map[TimeField]string)
+		for _, t := range []TimeField{CreatedAt, UpdatedAt} {
+			named[t] = strings.ReplaceAll(compose(sql), "{{time}}", t.column())
+		}
+		return named
 	}
-	return &Reports{projection: p, createdAtSQL: by(CreatedAt), updatedAtSQL: by(UpdatedAt)}
+	return &Reports{
+		projection: p, directory: d, sql: by(listCallLogReportsSQL), transcribed: by(listTranscribedCallLogReportsSQL),
+		namesSQL: compose(namesSQL),
+	}
 }
 
-// Page appends a page's rows to out, with the current names of their references. It returns [ErrNotFound] if the phone system doesn't
-// exist.
-func (r *Reports) Page(ctx context.Context, f ReportFilter, out *encode.Rows) (ReportPage, error) {
-	var page ReportPage
-	sql, arguments := r.statement(f)
+// reportAttempts is how often a page is read before it gets a snapshot that covers its names, and how often then.
+const reportAttempts = 3
+
+// errOtherEdition says that the names of a page are of another edition than its rows.
+var errOtherEdition = errors.New("names changed while the page was read")
+
+// Page appends a page's rows to out, with the names of their references in the same snapshot. It returns [ErrNotFound] if the phone system
+// doesn't exist.
+func (r *Reports) Page(ctx context.Context, f ReportFilter, out *encode.Rows) (page ReportPage, err error) {
 	query := r.projection.query
 	if f.Transcripts {
 		query = r.projection.queryLong
 	}
-	err := query(ctx, sql, arguments, func(rows pgx.Rows) error {
-		page = ReportPage{}
-		return page.read(rows, r.projection.targets(&page.Snapshot), f, out)
+	run := func(sql string, arguments []any, read read) error { return query(ctx, sql, arguments, read) }
+	err = r.repeat(func() error {
+		page, err = r.read(run, f, out)
+		return err
 	})
+	if errors.Is(err, errOtherEdition) {
+		err = r.repeat(func() error {
+			return r.projection.inSnapshot(ctx, func(run runner) error {
+				page, err = r.read(run, f, out)
+				return err
+			})
+		})
+	}
 	if err != nil {
 		return ReportPage{}, fmt.Errorf("list call log reports: %w", err)
 	}
 	return page, nil
 }
 
-// transcriptColumns is the number of the statement's last columns, which are null unless transcripts are requested.
-const transcriptColumns = 2
+// repeat reads a page until its names are of the edition of its rows.
+func (r *Reports) repeat(read func() error) (err error) {
+	for range reportAttempts {
+		if err = read(); !errors.Is(err, errOtherEdition) {
+			return err
+		}
+		r.directory.metrics.reruns.Inc()
+	}
+	return err
+}
 
-// read appends the rows of a report page's statement. Every row begins with common columns; the first row also has the directory. A
-// page without rows is returned as one row whose other columns are null.
-func (p *ReportPage) read(rows pgx.Rows, snapshot []any, f ReportFilter, out *encode.Rows) error {
-	var d directory
-	common := append(snapshot, &p.Now, &p.StoredBytes)
-	common = append(common, d.targets()...)
+// read reads a page, and the names that are not in the directory. The error is errOtherEdition if these have changed since.
+func (r *Reports) read(run runner, f ReportFilter, out *encode.Rows) (ReportPage, error) {
+	var reading *pageReading
+	sql, arguments := r.statement(f)
+	err := run(sql, arguments, func(rows pgx.Rows) error {
+		reading = &pageReading{directory: r.directory, out: out}
+		return reading.read(rows, r.projection.targets(&reading.page.Snapshot), f)
+	})
+	if err != nil {
+		return ReportPage{}, err
+	}
+	return reading.page, reading.complete(f.System, func(arguments []any, read read) error { return run(r.namesSQL, arguments, read) })
+}
+
+func (r *Reports) statement(f ReportFilter) (sql string, arguments []any) {
+	arguments = []any{pgUUID(f.System), f.After.Time, pgUUID(f.After.ID), f.Until, f.Limit}
+	if f.Transcripts {
+		return r.transcribed[f.TimeField], append(arguments, f.MaxStored)
+	}
+	return r.sql[f.TimeField], arguments
+}
+
+// pageReading is a page while it is read.
+type pageReading struct {
+	directory *Directory
+	out       *encode.Rows
+	page      ReportPage
+	names     *pageNames
+	waiting   [][][]byte // rows from the first one on whose names are not on the shelf
+}
+
+// read appends rows up to the first one with a missing name. Every row begins with common columns. A page without rows is returned as one
+// row whose other columns are null.
+func (p *pageReading) read(rows pgx.Rows, snapshot []any, f ReportFilter) error {
+	var e edition
+	common := append(snapshot, &e, &p.page.Now)
+	if f.Transcripts {
+		common = append(common, &p.page.StoredBytes)
+	}
 	if !rows.Next() {
 		return noRow(rows)
 	}
 	if err := scanFirst(rows, common...); err != nil {
 		return err
 	}
-	first, end := len(common), len(rows.FieldDescriptions())
-	if !f.Transcripts {
-		end -= transcriptColumns
-	}
-	columns := rows.FieldDescriptions()[first:end]
-	if err := out.Begin(columns); err != nil {
+	columns := rows.FieldDescriptions()[len(common):]
+	if err := p.out.Begin(columns); err != nil {
 		return err
 	}
-	out.Names = d.resolve()
+	p.names = &pageNames{shelf: p.directory.shelf(f.System, e), missing: newNames()}
+	p.out.Names = p.names
 	key := f.TimeField.keyOf(columns)
-	for more := rows.RawValues()[first] != nil; more; more = rows.Next() {
-		if int64(out.Count) == f.Limit {
-			p.More = true
+	for more := rows.RawValues()[len(common)] != nil; more; more = rows.Next() {
+		if int64(p.page.Count) == f.Limit {
+			p.page.More = true
 			continue
 		}
-		row := rows.RawValues()[first:end]
-		if err := out.Append(row); err != nil {
+		row := rows.RawValues()[len(common):]
+		if err := p.append(row); err != nil {
 			return err
 		}
-		p.Last = key(row)
+		if err := p.page.advance(key(row)); err != nil {
+			return err
+		}
 	}
-	p.Count = out.Count
 	return nil
+}
+
+// advance counts a row. Its key must be after that of the row before.
+func (p *ReportPage) advance(key ReportKey) error {
+	if p.Count > 0 && key.compare(p.Last) <= 0 {
+		return fmt.Errorf("row %d of the page is not after row %d", p.Count, p.Count-1)
+	}
+	p.Last = key
+	p.Count++
+	return nil
+}
+
+// append appends a row, or keeps a copy of it if names are missing.
+func (p *pageReading) append(row [][]byte) error {
+	shelf := p.names.shelf
+	shelf.mu.RLock()
+	err := p.out.Append(row)
+	shelf.mu.RUnlock()
+	if err == nil && !p.names.missing.empty() {
+		p.out.Remove()
+		p.waiting = append(p.waiting, cloneRow(row))
+	}
+	return err
+}
+
+func cloneRow(row [][]byte) [][]byte {
+	clone := make([][]byte, len(row))
+	for i, value := range row {
+		clone[i] = bytes.Clone(value)
+	}
+	return clone
+}
+
+// complete reads the missing names, and appends the rows that wait for them.
+func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read read) error) error {
+	if len(p.waiting) == 0 {
+		p.directory.metrics.hits.Inc()
+		return nil
+	}
+	p.directory.metrics.misses.Inc()
+	found := p.names.missing
+	var e edition
+	err := run(found.arguments(system), func(rows pgx.Rows) (err error) {
+		e, err = found.read(rows)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("names: %w", err)
+	}
+	if e != p.names.shelf.edition {
+		p.directory.add(p.directory.shelf(system, e), found)
+		return errOtherEdition
+	}
+	p.directory.add(p.names.shelf, found)
+	p.names.missing = newNames()
+	for _, row := range p.waiting {
+		if err := p.append(row); err != nil {
+			return err
+		}
+	}
+	if p.out.Count != p.page.Count {
+		return fmt.Errorf("names: %d of %d rows have all their names", p.out.Count, p.page.Count)
+	}
+	return nil
+}
+
+// pageNames implements [encode.Names] by a shelf.
+type pageNames struct {
+	shelf   *shelf
+	missing names // which were asked for, and are not on the shelf
+}
+
+// Reference implements [encode.Names].
+func (n *pageNames) Reference(family string, id uuid.UUID) string {
+	object, ok := n.shelf.names.references[family][id]
+	if !ok {
+		put(n.missing.references, family, id, "")
+	}
+	return object
+}
+
+// Code implements [encode.Names].
+func (n *pageNames) Code(kind string, code []byte) (object, score string) {
+	l, ok := n.shelf.names.codes[kind][string(code)]
+	if !ok {
+		put(n.missing.codes, kind, string(code), label{})
+		return "{}", "null"
+	}
+	return l.object, l.score
 }
 
 // keyOf returns the function that reads a row's key from its columns.
@@ -149,12 +315,4 @@ func (t TimeField) keyOf(columns []pgconn.FieldDescription) func(row [][]byte) R
 	return func(row [][]byte) ReportKey {
 		return ReportKey{Time: encode.InstantOf(row[instant]), ID: uuid.UUID(row[id])}
 	}
-}
-
-func (r *Reports) statement(f ReportFilter) (sql string, arguments []any) {
-	sql = r.createdAtSQL
-	if f.TimeField == UpdatedAt {
-		sql = r.updatedAtSQL
-	}
-	return sql, []any{pgUUID(f.System), f.After.Time, pgUUID(f.After.ID), f.Until, f.Limit, f.Transcripts, f.MaxStored}
 }

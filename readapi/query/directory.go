@@ -1,0 +1,155 @@
+package query
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// maxShelf is how large a shelf can be, in bytes. Larger ones begin again, so that names that pages refer to no more make room.
+	maxShelf = 8 << 20
+	// emptyShelf is what a shelf without names takes: its maps.
+	emptyShelf = 4 << 10
+	// shelfLife is the longest time for which a shelf is used. It bounds how long a name that was edited by hand is shown.
+	shelfLife = time.Minute
+)
+
+// Directory keeps the names and labels that pages have referred to, as JSON, by phone system and edition. It is safe for concurrent use.
+type Directory struct {
+	limit   int
+	metrics directoryMetrics
+
+	mu      sync.Mutex
+	shelves map[uuid.UUID][2]*shelf // the newest edition and the one before
+	recent  list.List               // of *shelf, the most recently used first
+	bytes   int                     // of all shelves
+}
+
+// shelf is what is known of a directory's edition. Pages go on using a shelf that the Directory has removed.
+type shelf struct {
+	system  uuid.UUID
+	edition edition
+	since   time.Time
+
+	mu    sync.RWMutex // guards what follows
+	names names
+
+	element *list.Element // guarded by the Directory; nil: removed
+	bytes   int           // guarded by the Directory
+}
+
+// DefaultDirectoryMemory is the usual limit of a Directory.
+const DefaultDirectoryMemory = 64 << 20
+
+// NewDirectory returns an empty Directory with a limit in bytes. Its metrics are registered.
+func NewDirectory(limit int, metrics prometheus.Registerer) (*Directory, error) {
+	d := &Directory{limit: limit, shelves: make(map[uuid.UUID][2]*shelf), metrics: newDirectoryMetrics()}
+	if err := d.metrics.register(metrics); err != nil {
+		return nil, fmt.Errorf("metrics of the directory: %w", err)
+	}
+	return d, nil
+}
+
+// shelf returns the shelf of an edition.
+func (d *Directory) shelf(system uuid.UUID, e edition) *shelf {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.shelves[system] {
+		if s == nil || s.edition != e {
+			continue
+		}
+		if time.Since(s.since) < shelfLife {
+			d.recent.MoveToFront(s.element)
+			return s
+		}
+		d.remove(s)
+	}
+	return d.begin(system, e)
+}
+
+// begin puts an empty shelf before the newest one of the phone system.
+func (d *Directory) begin(system uuid.UUID, e edition) *shelf {
+	s := &shelf{system: system, edition: e, since: time.Now(), names: newNames()}
+	if oldest := d.shelves[system][1]; oldest != nil {
+		d.remove(oldest)
+	}
+	d.shelves[system] = [2]*shelf{s, d.shelves[system][0]}
+	s.element = d.recent.PushFront(s)
+	d.grow(s, emptyShelf)
+	return s
+}
+
+// add puts names on a shelf.
+func (d *Directory) add(s *shelf, n names) {
+	s.mu.Lock()
+	size := s.names.add(n)
+	s.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s.element != nil {
+		d.grow(s, size)
+	}
+}
+
+// grow counts bytes, and removes shelves above the limits.
+func (d *Directory) grow(s *shelf, size int) {
+	s.bytes += size
+	d.bytes += size
+	if s.bytes > maxShelf {
+		d.remove(s)
+	}
+	for d.bytes > d.limit {
+		d.remove(d.recent.Back().Value.(*shelf))
+	}
+	d.metrics.bytes.Set(float64(d.bytes))
+}
+
+// remove leaves the shelf to the pages that use it.
+func (d *Directory) remove(s *shelf) {
+	d.bytes -= s.bytes
+	d.recent.Remove(s.element)
+	s.element = nil
+	switch both := d.shelves[s.system]; {
+	case both[0] == s && both[1] == nil:
+		delete(d.shelves, s.system)
+	case both[0] == s:
+		d.shelves[s.system] = [2]*shelf{both[1]}
+	default:
+		d.shelves[s.system] = [2]*shelf{both[0]}
+	}
+}
+
+// directoryMetrics count report pages by how their names were found.
+type directoryMetrics struct {
+	hits, misses, reruns prometheus.Counter
+	bytes                prometheus.Gauge
+}
+
+func newDirectoryMetrics() directoryMetrics {
+	pages := func(result string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "callboard_readapi_directory_pages_total", ConstLabels: prometheus.Labels{"result": result},
+			Help: "Report pages by whether the reader knew all their names (hit) or read some (miss).",
+		})
+	}
+	return directoryMetrics{
+		hits: pages("hit"), misses: pages("miss"),
+		reruns: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "callboard_readapi_directory_reruns_total",
+			Help: "Statements of report pages that ran again because names changed before they were read.",
+		}),
+		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "callboard_readapi_directory_bytes", Help: "Bytes of names and labels that the reader keeps.",
+		}),
+	}
+}
+
+func (m directoryMetrics) register(r prometheus.Registerer) error {
+	return errors.Join(r.Register(m.hits), r.Register(m.misses), r.Register(m.reruns), r.Register(m.bytes))
+}

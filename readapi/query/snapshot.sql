@@ -1,0 +1,15 @@
+-- What an answer is read from: the partition of phone system $1 up to a position, and an edition of its directory. Snapshots with equal
+-- editions have equal names and labels: the fold raises a version in the commit that changes one, whatever else writes one raises the
+-- epoch, and a rebuild makes another generation.
+select
+  coalesce(w.watermark, 'epoch') as watermark,
+  w.partition,
+  w.sequence,
+  concat_ws('/', g.id, coalesce(w.epoch, 0), coalesce(d.version, 0), coalesce(o.version, 0)) as edition,
+  now() as now
+from projection.phone_system s
+cross join projection.generation g
+left join projection.position w on w.partition = s.partition
+left join projection.directory d on d.system_id = s.id
+left join projection.directory o on o.system_id = '00000000-0000-0000-0000-000000000000' -- the global classifications
+where s.id = $1
