@@ -312,3 +312,50 @@ func TestRepair_RestoresRowsOfOneSystem(t *testing.T) {
 	h.requireVerified("the projector continued")
 	h.RequireReplayEquals(h.Database.Projection(t))
 }
+
+// Readers notice a repair by the epoch of their phone system's partition. The global classifications are in the directory of every phone
+// system.
+func TestRepair_RaisesEpochs(t *testing.T) {
+	t.Parallel()
+	h, stop := newAppliedHarness(t, sampleEvents(29, 40))
+	stop()
+	systems, err := h.systems()
+	if err != nil || len(systems) == 0 {
+		t.Fatalf("phone systems = %d, %v, want some", len(systems), err)
+	}
+	for _, c := range []struct {
+		system uuid.UUID
+		where  string
+	}{
+		{systems[0], fmt.Sprintf("partition = (select partition from projection.phone_system where id = '%s')", systems[0])},
+		{uuid.Nil, "true"},
+	} {
+		const sum = "select coalesce(sum(epoch), 0)::bigint from projection.position where "
+		partitions := h.QueryInt("select count(*) from projection.position where " + c.where)
+		before, others := h.QueryInt(sum+c.where), h.QueryInt(sum+"not "+c.where)
+		if _, err := rebuild.Repair(t.Context(), h.config(), c.system); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.QueryInt(sum+c.where) - before; got != partitions {
+			t.Errorf("%s: epochs raised by %d, want one for each of %d partitions", c.system, got, partitions)
+		}
+		if got := h.QueryInt(sum + "not " + c.where); got != others {
+			t.Errorf("%s: epochs of other partitions = %d, want %d as before", c.system, got, others)
+		}
+	}
+}
+
+// systems returns the phone systems.
+func (h *harness) systems() ([]uuid.UUID, error) {
+	rows, err := h.Pool.Query(h.Context(), "select id::text from projection.phone_system order by id")
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
+		var text string
+		if err = row.Scan(&text); err == nil {
+			id, err = uuid.Parse(text)
+		}
+		return id, err
+	})
+}

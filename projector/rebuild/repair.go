@@ -20,7 +20,8 @@ type RepairResult struct {
 }
 
 // Repair folds one phone system from its first event and replaces its rows in one transaction. Its partition's writes wait meanwhile;
-// then the projector starts again from its position. [uuid.Nil] stands for the rows that belong to no single phone system.
+// then the projector starts again from its position. [uuid.Nil] stands for the rows that belong to no single phone system, whose repair
+// interrupts all partitions.
 func Repair(ctx context.Context, c Config, system uuid.UUID) (result RepairResult, err error) {
 	err = withLock(ctx, c, false, func(c Config) error {
 		source, info, err := newSource(ctx, c)
@@ -78,6 +79,12 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 	}
 	if tag.RowsAffected() == 0 {
 		return fmt.Errorf("partition %d has no position: start a projector", partition)
+	}
+	if r.system == uuid.Nil {
+		// The names of all phone systems change with the global classifications. Readers notice by the epoch of their partition.
+		if _, err := tx.Exec(ctx, "update position set epoch = epoch + 1 where partition <> $1", partition); err != nil {
+			return fmt.Errorf("write pause: %w", err)
+		}
 	}
 	start := time.Now()
 	defer func() { r.pause = since(start) }()
