@@ -57,7 +57,7 @@ type Config struct {
 
 	// DirectoryMemory is how many bytes of names and labels the reader keeps for report pages. Zero means
 	// [query.DefaultDirectoryMemory].
-	DirectoryMemory int
+	DirectoryMemory int64
 
 	// Positions makes the spans of requests name the partition and the position that they read.
 	Positions bool

@@ -23,7 +23,7 @@ import (
 // foldOptions are the flags that limit the resources of folding.
 type foldOptions struct {
 	Batch      int              `default:"2000" help:"The number of messages that are folded at a time."`
-	Memory     memory           `default:"2GiB" help:"The approximate memory for folded rows. Less memory means more passes over the stream."`
+	Memory     setting.Size     `default:"2GiB" help:"The approximate memory for folded rows. Less memory means more passes over the stream."`
 	Workers    int              `placeholder:"N" help:"The number of partitions that are folded in parallel. Default: one per processor."`
 	MaxLiveLag setting.Duration `default:"10s" help:"Pause while the live projection lags by more than this; 0s never pauses."`
 }
@@ -41,24 +41,6 @@ func (o foldOptions) complete() (foldOptions, error) {
 
 // onePartition are the options of commands that fold a single partition.
 func onePartition() foldOptions { return foldOptions{Batch: 2000, Workers: 1} }
-
-// memory is a number of bytes.
-type memory int64
-
-// UnmarshalText reads a whole number of MiB, GiB or TiB.
-func (m *memory) UnmarshalText(text []byte) error {
-	for unit, shift := range map[string]int{"MiB": 20, "GiB": 30, "TiB": 40} {
-		number, ok := strings.CutSuffix(string(text), unit)
-		if !ok {
-			continue
-		}
-		if n, err := strconv.ParseUint(number, 10, 22); err == nil && n > 0 {
-			*m = memory(n << shift)
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is not a memory size: write 512MiB or 2GiB", text)
-}
 
 type rebuildCommand struct {
 	output

@@ -33,6 +33,7 @@ type allSettings struct {
 	Partitions setting.Partitions  `setting:"CALLBOARD_PARTITIONS"`
 	Listen     setting.Address     `setting:"CALLBOARD_LISTEN" default:":8080"`
 	Read       setting.Connections `name:"read-connections" setting:"CALLBOARD_READ_CONNECTIONS" default:"16"`
+	Memory     setting.Memory      `setting:"CALLBOARD_DIRECTORY_MEMORY" default:"64MiB"`
 	Drain      setting.Drain       `setting:"CALLBOARD_DRAIN" default:"0s"`
 	PProf      setting.Switch      `name:"pprof" setting:"CALLBOARD_PPROF" default:"false"`
 	Premium    setting.Premium     `embed:""`
@@ -75,6 +76,7 @@ func TestParse(t *testing.T) {
 	env["CALLBOARD_AUDIO_URL"] = "s3://calls?region=eu-central-1"
 	env["CALLBOARD_LOG_LEVEL"] = "warn"
 	env["CALLBOARD_READ_CONNECTIONS"] = "1000"
+	env["CALLBOARD_DIRECTORY_MEMORY"] = "1GiB"
 	env["CALLBOARD_DRAIN"] = "1m30s"
 	env["CALLBOARD_PPROF"] = "true"
 	env["CALLBOARD_PREMIUM_PER_MINUTE"] = "120879"
@@ -96,6 +98,7 @@ func TestParse(t *testing.T) {
 		{"partitions", p.Partitions.Get(), []int{1, 4, 5, 6}},
 		{"inbox", p.NATS.Inbox.Get(), "_INBOX"},
 		{"connections", p.Read.Get(), 1000},
+		{"memory", p.Memory.Get(), int64(1 << 30)},
 		{"drain", p.Drain.Get(), 90 * time.Second},
 		{"switch", p.PProf.Get(), true},
 		{"allowance", p.Premium.PerMinute.Get(), 120879},
@@ -242,6 +245,8 @@ func TestParse_InvalidSettings(t *testing.T) {
 		{"an inbox with an empty word", "CALLBOARD_NATS_INBOX", "replies.", "words separated by dots"},
 		{"no connections", "CALLBOARD_READ_CONNECTIONS", "0", "from 1 to 1000"},
 		{"too many connections", "CALLBOARD_READ_CONNECTIONS", "1001", "from 1 to 1000"},
+		{"no memory", "CALLBOARD_DIRECTORY_MEMORY", "0MiB", "write for example 64MiB"},
+		{"memory without a unit", "CALLBOARD_DIRECTORY_MEMORY", "64", "write for example 64MiB"},
 		{"a drain without a unit", "CALLBOARD_DRAIN", "10", "write for example 10s"},
 		{"a drain that has passed", "CALLBOARD_DRAIN", "-1s", "from 0s to 10m"},
 		{"a drain that is too long", "CALLBOARD_DRAIN", "11m", "from 0s to 10m"},

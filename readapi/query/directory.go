@@ -22,13 +22,13 @@ const (
 
 // Directory keeps the names and labels that pages have referred to, as JSON, by phone system and edition. It is safe for concurrent use.
 type Directory struct {
-	limit   int
+	limit   int64
 	metrics directoryMetrics
 
 	mu      sync.Mutex
 	shelves map[uuid.UUID][2]*shelf // the newest edition and the one before
 	recent  list.List               // of *shelf, the most recently used first
-	bytes   int                     // of all shelves
+	bytes   int64                   // of all shelves
 }
 
 // shelf is what is known of a directory's edition. Pages go on using a shelf that the Directory has removed.
@@ -41,14 +41,14 @@ type shelf struct {
 	names names
 
 	element *list.Element // guarded by the Directory; nil: removed
-	bytes   int           // guarded by the Directory
+	bytes   int64         // guarded by the Directory
 }
 
 // DefaultDirectoryMemory is the usual limit of a Directory.
 const DefaultDirectoryMemory = 64 << 20
 
 // NewDirectory returns an empty Directory with a limit in bytes. Its metrics are registered.
-func NewDirectory(limit int, metrics prometheus.Registerer) (*Directory, error) {
+func NewDirectory(limit int64, metrics prometheus.Registerer) (*Directory, error) {
 	d := &Directory{limit: limit, shelves: make(map[uuid.UUID][2]*shelf), metrics: newDirectoryMetrics()}
 	if err := d.metrics.register(metrics); err != nil {
 		return nil, fmt.Errorf("metrics of the directory: %w", err)
@@ -98,7 +98,7 @@ func (d *Directory) add(s *shelf, n names) {
 }
 
 // grow counts bytes, and removes shelves above the limits.
-func (d *Directory) grow(s *shelf, size int) {
+func (d *Directory) grow(s *shelf, size int64) {
 	s.bytes += size
 	d.bytes += size
 	if s.bytes > maxShelf {

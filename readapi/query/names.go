@@ -44,12 +44,12 @@ func put[K comparable, V any](all map[string]map[K]V, family string, key K, valu
 const entrySize = 64
 
 // add adds the entries that are not there, and returns the bytes that these take.
-func (n names) add(others names) (size int) {
+func (n names) add(others names) (size int64) {
 	for family, references := range others.references {
 		for id, object := range references {
 			if _, ok := n.references[family][id]; !ok {
 				put(n.references, family, id, object)
-				size += entrySize + len(object)
+				size += int64(entrySize + len(object))
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (n names) add(others names) (size int) {
 		for code, l := range codes {
 			if _, ok := n.codes[kind][code]; !ok {
 				put(n.codes, kind, code, l)
-				size += entrySize + len(code) + len(l.object) + len(l.score)
+				size += int64(entrySize + len(code) + len(l.object) + len(l.score))
 			}
 		}
 	}

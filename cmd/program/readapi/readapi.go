@@ -35,6 +35,7 @@ type Config struct {
 	Primary         setting.URL
 	Replica         setting.URL       // the projection is read from it; zero: the primary
 	ReadConnections int               // to the server that the projection is read from; zero: 16
+	DirectoryMemory int64             // bytes of names that report pages show; zero: 64 MiB
 	Session         map[string]string // additional settings of the database sessions
 	BaseURL         string
 	Peppers         []access.Pepper
@@ -87,7 +88,8 @@ func Run(ctx context.Context, c Config) error {
 	handler, err := readapi.New(readapi.Config{
 		Primary: pools.access, Projection: pools.projection, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
 		Secret: []byte(c.CursorKey.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.RequestTimeout,
-		Positions: traces.On(), Log: c.Log, Metrics: registry,
+		DirectoryMemory: c.DirectoryMemory,
+		Positions:       traces.On(), Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("reader: %w", err)

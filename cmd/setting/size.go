@@ -1,0 +1,45 @@
+package setting
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Size is a flag's number of bytes. Its text is a whole number of MiB, GiB or TiB.
+type Size int64
+
+// UnmarshalText reads the text.
+func (s *Size) UnmarshalText(text []byte) error {
+	n, ok := parseSize(string(text))
+	if !ok {
+		return fmt.Errorf("%q is not a memory size: write 512MiB or 2GiB", text)
+	}
+	*s = Size(n)
+	return nil
+}
+
+func parseSize(text string) (int64, bool) {
+	for unit, shift := range map[string]int{"MiB": 20, "GiB": 30, "TiB": 40} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			n, err := strconv.ParseUint(number, 10, 22)
+			return int64(n) << shift, err == nil && n > 0
+		}
+	}
+	return 0, false
+}
+
+// Memory is a setting: a number of bytes.
+type Memory = Value[int64, memoryParser]
+
+type memoryParser struct{}
+
+// Parse implements [Parser].
+func (memoryParser) Parse(text string) (int64, error) {
+	n, ok := parseSize(text)
+	if !ok {
+		return 0, errors.New("is not a memory size: write for example 64MiB")
+	}
+	return n, nil
+}
