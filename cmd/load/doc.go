@@ -1,0 +1,13 @@
+// Package load measures the read path and loads it, with the programs as processes. Nothing of it runs in the normal test suite but a
+// check that all servers of the comparison return the same rows.
+//
+//	wrk ──> readapi ──────┬──> PostgreSQL <── projector <── NATS <── events
+//	        bare servers ─┘
+//
+// -read compares pages of the reader with those of bare servers: net/http and pgx, without keys, budgets, audit and logs. Every figure is
+// a median of several rounds in one run, because figures of different runs and machines can't be compared.
+//
+// -load runs clients that a reader must withstand. What these tests count is checked. What they time is printed and not checked.
+//
+// All of it needs Linux, where the processor time and the memory of processes are read from /proc, and wrk.
+package load

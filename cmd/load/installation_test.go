@@ -1,0 +1,268 @@
+//go:build linux
+
+package load_test
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"callboard/events"
+	"callboard/events/audit"
+	"callboard/events/eventstest"
+	"callboard/events/sample"
+	"callboard/readapi/access"
+	"callboard/schema"
+	"callboard/schema/cluster"
+)
+
+const (
+	database = "callboard"
+	baseURL  = "https://phones.example.com/v1"
+
+	// natsConfig has what deploy/nats.conf says about durability.
+	natsConfig = `listen: "127.0.0.1:-1"
+max_payload: 8MB
+jetstream { store_dir: %q, sync_interval: always }
+`
+)
+
+// installation is NATS, PostgreSQL and a projector as processes, all of which write to disk before they acknowledge.
+type installation struct {
+	testing.TB
+	company         *sample.Company
+	nats, projector *process
+	natsURL         string
+	postgres        *cluster.Cluster
+	postmaster      int           // the server's process id
+	pool            *pgxpool.Pool // of the superuser
+	publisher       *events.Publisher
+	registry        *access.Registry
+	password        string // of the roles
+	secret          []byte // the pepper of keys, and the key of cursors and links
+}
+
+// newInstallation starts an installation and publishes a company's events, which the projector has applied when it returns. settings are
+// PostgreSQL's.
+func newInstallation(tb testing.TB, company *sample.Company, settings map[string]string) *installation {
+	tb.Helper()
+	i := &installation{TB: tb, company: company, password: rand.Text(), secret: []byte(strings.Repeat("s", 32))}
+	i.startPostgres(settings)
+	pepper, err := access.NewPepper(i.secret)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	i.registry = access.NewRegistry(i.pool, pepper)
+	js := i.startNATS()
+	i.projector = startProcess(tb, "projector", program(tb, "projector"), nil, i.env("callboard_projector"))
+	began := time.Now()
+	i.publisher = events.NewPublisher(js, "load")
+	published, err := sample.Publish(tb.Context(), i.publisher, company, 0, func(sample.Counts) {})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	i.awaitApplied(int64(published.Events))
+	i.exec("vacuum analyze")
+	i.exec("checkpoint")
+	tb.Logf("%d calls in %d phone systems, %d events: published and applied in %s", published.Calls, len(company.Systems()),
+		published.Events, time.Since(began).Round(time.Second))
+	return i
+}
+
+func (i *installation) startPostgres(settings map[string]string) {
+	i.Helper()
+	dir := filepath.Join(i.TempDir(), "postgres")
+	all := map[string]string{
+		"fsync": "on", "full_page_writes": "on", "max_connections": "200", "max_wal_size": "4GB", "shared_buffers": "512MB",
+	}
+	maps.Copy(all, settings)
+	var err error
+	if i.postgres, err = cluster.Start(i.Context(), cluster.Config{DataDir: dir, Download: true, Settings: all}); err != nil {
+		i.Fatal(err)
+	}
+	i.Cleanup(func() {
+		if err := errors.Join(i.postgres.Stop(), cluster.Remove(dir)); err != nil {
+			i.Error(err)
+		}
+	})
+	admin := i.newPool(i.postgres.URL("postgres"))
+	if _, err := admin.Exec(i.Context(), "create database "+database); err != nil {
+		i.Fatal(err)
+	}
+	if _, err := schema.Migrate(i.Context(), i.postgres.URL(database)); err != nil {
+		i.Fatal(err)
+	}
+	passwords := schema.Passwords{Projector: i.password, Reader: i.password, Operator: i.password}
+	if err := schema.SetPasswords(i.Context(), i.postgres.URL(database), passwords); err != nil {
+		i.Fatal(err)
+	}
+	i.pool = i.newPool(i.postgres.URL(database))
+	file, err := os.ReadFile(filepath.Join(query[string](i, "show data_directory"), "postmaster.pid"))
+	if err != nil {
+		i.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(file), "\n")
+	if i.postmaster, err = strconv.Atoi(first); err != nil {
+		i.Fatal(err)
+	}
+}
+
+func (i *installation) newPool(url string) *pgxpool.Pool {
+	i.Helper()
+	pool, err := pgxpool.New(i.Context(), url)
+	if err != nil {
+		i.Fatal(err)
+	}
+	i.Cleanup(pool.Close)
+	return pool
+}
+
+// startNATS starts the server with the streams of production.
+func (i *installation) startNATS() jetstream.JetStream {
+	i.Helper()
+	folder := i.TempDir()
+	config := filepath.Join(folder, "nats.conf")
+	if err := os.WriteFile(config, fmt.Appendf(nil, natsConfig, filepath.Join(folder, "store")), 0o600); err != nil {
+		i.Fatal(err)
+	}
+	i.nats = startProcess(i, "nats-server", program(i, "nats-server"), []string{"-c", config}, nil)
+	i.natsURL = "nats://" + i.nats.awaitOutput(`Listening for client connections on (\S+)`)[1]
+	i.nats.awaitOutput("Server is ready")
+	js := eventstest.JetStream(i, i.natsURL)
+	eventstest.CreateStream(i, js, events.DefaultPartitions)
+	if _, err := js.CreateStream(i.Context(), audit.StreamConfig(1)); err != nil {
+		i.Fatal(err)
+	}
+	return js
+}
+
+func (i *installation) env(role string) map[string]string {
+	return map[string]string{
+		"CALLBOARD_NATS_URL": i.natsURL, "CALLBOARD_POSTGRES_URL": i.postgres.UserURL(role, i.password, database),
+		"CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+	}
+}
+
+// awaitApplied waits until the projector has read a number of messages.
+func (i *installation) awaitApplied(total int64) {
+	i.Helper()
+	read := func() int64 {
+		return query[int64](i, "select coalesce(sum(read), 0)::bigint from projection.message_count")
+	}
+	for n := read(); n < total; {
+		before := n
+		eventstest.Eventually(i, "further messages are applied", func() bool {
+			n = read()
+			return n > before
+		})
+	}
+}
+
+// exec executes a statement as the superuser.
+func (i *installation) exec(sql string, arguments ...any) {
+	i.Helper()
+	if _, err := i.pool.Exec(i.Context(), sql, arguments...); err != nil {
+		i.Fatalf("%.120s: %v", sql, err)
+	}
+}
+
+// query returns the first column of a query's only row.
+func query[T any](i *installation, sql string, arguments ...any) (value T) {
+	i.Helper()
+	if err := i.pool.QueryRow(i.Context(), sql, arguments...).Scan(&value); err != nil {
+		i.Fatalf("%.120s: %v", sql, err)
+	}
+	return value
+}
+
+// reader is a reader that runs as a process.
+type reader struct {
+	*process
+	url   string // of the phone systems
+	admin string
+}
+
+// startReader starts a reader with additional settings, and waits until it is ready.
+func (i *installation) startReader(name string, settings map[string]string) *reader {
+	i.Helper()
+	env := i.env("callboard_reader")
+	maps.Copy(env, map[string]string{
+		"CALLBOARD_BASE_URL": baseURL, "CALLBOARD_LISTEN": "127.0.0.1:0", "CALLBOARD_AUDIO_URL": "file://" + i.TempDir(),
+		"CALLBOARD_KEY_PEPPER": base64.StdEncoding.EncodeToString(i.secret), "CALLBOARD_CURSOR_KEY": base64.StdEncoding.EncodeToString(i.secret),
+	})
+	maps.Copy(env, settings)
+	r := &reader{process: startProcess(i, name, program(i, "readapi"), nil, env)}
+	addresses := r.awaitOutput(`"public":"([^"]+)","admin":"([^"]+)"`)
+	r.url, r.admin = "http://"+addresses[1]+"/v1/customer/phone-systems", "http://"+addresses[2]
+	eventstest.Eventually(i, name+" is ready", func() bool {
+		status, _, err := get(i.Context(), http.DefaultClient, r.admin+"/readyz", "")
+		return err == nil && status == http.StatusOK
+	})
+	return r
+}
+
+// metric returns the sum of a metric's values whose labels contain a text.
+func (r *reader) metric(name, labels string) (sum float64) {
+	r.Helper()
+	_, body, err := get(r.Context(), http.DefaultClient, r.admin+"/metrics", "")
+	if err != nil {
+		r.Fatal(err)
+	}
+	found := false
+	for line := range strings.Lines(string(body)) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		family, rest, _ := strings.Cut(series, "{")
+		if family != name || !strings.Contains(rest, labels) {
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			r.Fatalf("%s: %v", line, err)
+		}
+		sum, found = sum+n, true
+	}
+	if !found {
+		r.Fatalf("%s has no metric %s with %q", r.name, name, labels)
+	}
+	return sum
+}
+
+// issueKeys issues a key for each of the phone systems.
+func (i *installation) issueKeys(tier access.Tier, systems ...uuid.UUID) []access.IssuedKey {
+	i.Helper()
+	keys := make([]access.IssuedKey, len(systems))
+	var all errgroup.Group
+	all.SetLimit(8)
+	for n, system := range systems {
+		all.Go(func() (err error) {
+			keys[n], err = i.registry.Issue(i.Context(), access.Request{
+				Name: "load", Grant: access.Grant{Kind: access.GrantSystem, ID: system}, Scopes: access.Scopes(), Tier: tier,
+			})
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		i.Fatal(err)
+	}
+	return keys
+}
+
+// system returns a phone system of the company.
+func (i *installation) system(n int) uuid.UUID {
+	systems := i.company.Systems()
+	return systems[n%len(systems)].ID
+}

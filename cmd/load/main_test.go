@@ -1,0 +1,67 @@
+//go:build linux
+
+package load_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+)
+
+//nolint:gochecknoglobals // flags are
+var (
+	readFlag     = flag.Bool("read", false, "compare pages of the reader with those of bare servers")
+	loadFlag     = flag.Bool("load", false, "run the load tests")
+	callsFlag    = flag.Int("calls", 60_000, "calls that are read")
+	systemsFlag  = flag.Int("systems", 64, "phone systems that the calls are distributed to")
+	roundsFlag   = flag.Int("rounds", 3, "rounds of which medians are printed")
+	durationFlag = flag.Duration("duration", 10*time.Second, "of one measurement")
+	periodFlag   = flag.Duration("period", time.Minute, "how long a load test loads the reader")
+	grownFlag    = flag.Int("grown", 1_000_000, "calls that every read is measured with, beside a hundredth of them")
+)
+
+// childRole is an environment variable that makes the test binary run as a child process.
+const childRole = "CALLBOARD_LOAD_CHILD"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(childRole) {
+	case bareRole:
+		fmt.Fprintln(os.Stderr, serveBare())
+		os.Exit(1)
+	case busyRole:
+		for { //nolint:staticcheck // it is to use a processor
+		}
+	}
+	code := m.Run()
+	if err := removePrograms(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func needLoad(tb testing.TB) {
+	tb.Helper()
+	if !*loadFlag {
+		tb.Skip("run it with -load")
+	}
+}
+
+// busyRole is a child that uses a processor until it is killed.
+const busyRole = "busy"
+
+// startBusyLoops starts processes that compete for the processors until stop is called.
+func startBusyLoops(tb testing.TB, n int) (stop func()) {
+	tb.Helper()
+	var loops []*process
+	for i := range n {
+		loops = append(loops, startProcess(tb, fmt.Sprintf("busy-%d", i), os.Args[0], nil, map[string]string{childRole: busyRole}))
+	}
+	return func() {
+		for _, p := range loops {
+			p.kill()
+		}
+	}
+}
