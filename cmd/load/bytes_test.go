@@ -26,7 +26,7 @@ const heavyRows = 25
 func (i *installation) heavyPage(system uuid.UUID) string {
 	i.Helper()
 	from := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	i.exec(`
+	given := query[int](i, `
 		with chosen as (
 		  select t.owner_id, row_number() over (order by t.owner_id) as number
 		  from projection.transcript_text t
@@ -38,10 +38,16 @@ func (i *installation) heavyPage(system uuid.UUID) string {
 		  set text = (select string_agg(md5(number::text || n), ' ') from generate_series(1, 6450) n), turns = '[]'
 		  from chosen where t.system_id = $1 and t.owner = 'call' and t.owner_id = chosen.owner_id
 		  returning t.owner_id, octet_length(t.text) as bytes, number
+		), moved as (
+		  update projection.call_log c
+		  set created_at = $3::timestamptz + number * interval '1 minute', transcript_text_bytes = bytes, transcript_turns_bytes = 2
+		  from filled where c.system_id = $1 and c.id = filled.owner_id
+		  returning c.id
 		)
-		update projection.call_log c
-		set created_at = $3::timestamptz + number * interval '1 minute', transcript_text_bytes = bytes, transcript_turns_bytes = 2
-		from filled where c.system_id = $1 and c.id = filled.owner_id`, system, heavyRows, from)
+		select count(*) from moved`, system, heavyRows, from)
+	if given != heavyRows {
+		i.Fatalf("calls with large transcripts = %d, want %d", given, heavyRows)
+	}
 	return "/" + system.String() + "/call-log-reports?" + url.Values{
 		"dateFrom": {instant(from)}, "dateTo": {instant(from.AddDate(0, 0, 1))}, "limit": {strconv.Itoa(heavyRows)}, "includeTranscripts": {"true"},
 	}.Encode()
@@ -52,7 +58,8 @@ func (i *installation) heavyPage(system uuid.UUID) string {
 func TestLoad_LargePages(t *testing.T) {
 	needLoad(t)
 	i := newInstallation(t, smallCompany(), nil)
-	system := i.windows(1)[0].system
+	system := query[uuid.UUID](i, `
+		select system_id from projection.transcript_text where owner = 'call' group by system_id order by count(*) desc limit 1`)
 	path := i.heavyPage(system)
 	for _, n := range []int{64, 512} {
 		for _, c := range []struct {

@@ -69,11 +69,9 @@ func bare(page string) func(window) string {
 	}
 }
 
-// dimensions is the path of the window's report dimensions, below that of the phone systems.
+// dimensions is the path of the report dimensions of the window's phone system, below that of the phone systems.
 func (w window) dimensions() string {
-	return "/" + w.system.String() + "/call-log-reports/dimensions?" + url.Values{
-		"dateFrom": {instant(w.from)}, "dateTo": {instant(w.until)},
-	}.Encode()
+	return "/" + w.system.String() + "/call-log-reports/dimensions"
 }
 
 // transcripts is the path of the window's first report page with transcripts, below that of the phone systems.

@@ -2,18 +2,23 @@ package limit
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -23,9 +28,12 @@ import (
 //nolint:gochecknoglobals // a flag is
 var processes = flag.Bool("processes", false, "run the tests with eight readers as processes, which take minutes")
 
-// With this variable, the test binary is a reader: for each line with a lineage and a number on its standard input, it takes so many
-// permits at once, and prints how many it got.
-const childNATS = "CALLBOARD_TEST_NATS"
+// With this variable, the test binary is a reader: for each line with a lineage, a report operation (or none) and a number on its standard
+// input, it takes so many permits at once, and prints how many it got.
+const (
+	childNATS = "CALLBOARD_TEST_NATS"
+	noReport  = "-"
+)
 
 func runChild() int {
 	if err := readInChild(); err != nil {
@@ -55,15 +63,19 @@ func readInChild() error {
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
 	for {
-		var lineage string
+		var lineage, report string
 		var requests int
-		if _, err := fmt.Scan(&lineage, &requests); err == io.EOF { //nolint:errorlint // Scan returns it as it is
+		if _, err := fmt.Scan(&lineage, &report, &requests); err == io.EOF { //nolint:errorlint // Scan returns it as it is
 			cancel()
 			return <-ended
 		} else if err != nil {
 			return err
 		}
-		fmt.Println(l.takeInParallel(ctx, Request{Lineage: uuid.MustParse(lineage)}, requests))
+		r := Request{Lineage: uuid.MustParse(lineage)}
+		if report != noReport {
+			r.Report = report
+		}
+		fmt.Println(l.takeInParallel(ctx, r, requests))
 	}
 }
 
@@ -124,9 +136,9 @@ func (c *child) stop() {
 }
 
 // take asks the reader to take permits.
-func (c *child) take(lineage uuid.UUID, requests int) {
+func (c *child) take(r Request, requests int) {
 	c.Helper()
-	if _, err := fmt.Fprintln(c.in, lineage, requests); err != nil {
+	if _, err := fmt.Fprintln(c.in, r.Lineage, cmp.Or(r.Report, noReport), requests); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -144,9 +156,9 @@ func (c *child) allowed() (n int) {
 }
 
 // takeFrom takes 500 permits at once, over all readers, and returns how many they got.
-func takeFrom(children []*child, lineage uuid.UUID) (n int) {
+func takeFrom(children []*child, r Request) (n int) {
 	for i, c := range children {
-		c.take(lineage, (500-i+len(children)-1)/len(children))
+		c.take(r, (500-i+len(children)-1)/len(children))
 	}
 	for _, c := range children {
 		n += c.allowed()
@@ -164,19 +176,19 @@ func TestProcesses_Exact(t *testing.T) {
 	children := startChildren(t, server.URL(), 8)
 	began := time.Now()
 	for round := range 200 {
-		lineage := uuid.New()
+		r := Request{Lineage: uuid.New()}
 		frozen := children[round%len(children)].command.Process
 		if round%10 == 9 {
 			_ = frozen.Signal(syscall.SIGSTOP)
 			time.AfterFunc(2*time.Second, func() { _ = frozen.Signal(syscall.SIGCONT) })
 		}
-		if got := takeFrom(children, lineage); got != 120 {
+		if got := takeFrom(children, r); got != 120 {
 			t.Errorf("round %d: allowed = %d of 500, want 120", round, got)
 		}
 		if round%50 == 49 {
-			takeFrom(children, lineage) // so that every reader knows that the budget is used up
+			takeFrom(children, r) // so that every reader knows that the budget is used up
 			server.Restart()
-			if got := takeFrom(children, lineage); got != 0 {
+			if got := takeFrom(children, r); got != 0 {
 				t.Errorf("round %d: allowed after a restart of NATS = %d, want 0", round, got)
 			}
 			awaitReaders(t, children)
@@ -188,7 +200,89 @@ func TestProcesses_Exact(t *testing.T) {
 // awaitReaders waits until all readers decide with NATS again: one of them uses up a budget, and the others know.
 func awaitReaders(t *testing.T, children []*child) {
 	t.Helper()
-	eventstest.Eventually(t, "all readers decide with NATS", func() bool { return takeFrom(children, uuid.New()) == 120 })
+	eventstest.Eventually(t, "all readers decide with NATS", func() bool { return takeFrom(children, Request{Lineage: uuid.New()}) == 120 })
+}
+
+// The stream has three replicas, and its leader steps down in the middle of each round, 50 times. While there is no leader, requests for
+// reports are refused. Together with those that follow, exactly 120 are allowed: no change of the leader gives a permit twice, and none
+// loses one.
+func TestProcesses_LeaderChanges(t *testing.T) {
+	if !*processes {
+		t.Skip("run it with -processes")
+	}
+	urls := startNATSCluster(t)
+	conn := eventstest.Connect(t, urls)
+	createReplicatedStream(t, conn)
+	children := startChildren(t, urls, 8)
+	awaitReaders(t, children)
+	later := 0
+	for round := range 50 {
+		r, began := Request{Lineage: uuid.New(), Report: listReports}, time.Now()
+		steppedDown := make(chan error, 1)
+		time.AfterFunc(time.Duration(round%20)*time.Millisecond, func() {
+			_, err := conn.Request(jetstream.DefaultAPIPrefix+"STREAM.LEADER.STEPDOWN."+StreamName, nil, patience)
+			steppedDown <- err
+		})
+		allowed := takeFrom(children, r)
+		if allowed < 120 {
+			later++
+		}
+		if err := <-steppedDown; err != nil {
+			t.Fatal(err)
+		}
+		for allowed < 120 && time.Since(began) < 30*time.Second {
+			<-time.After(50 * time.Millisecond)
+			allowed += takeFrom(children, r)
+		}
+		more := takeFrom(children, r)
+		switch took := time.Since(began); {
+		case took > 50*time.Second:
+			t.Logf("round %d took %s, nearly a window: it shows nothing", round, took)
+		case allowed+more != 120:
+			t.Errorf("round %d: allowed = %d, want 120", round, allowed+more)
+		}
+	}
+	t.Logf("rounds in which the leader's change refused requests = %d of 50", later)
+}
+
+// startNATSCluster starts three servers that form a cluster, and returns their URLs, separated by commas.
+func startNATSCluster(t *testing.T) string {
+	t.Helper()
+	var ports []int
+	var routes []*url.URL
+	for range 3 {
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+		routes = append(routes, &url.URL{Scheme: "nats", Host: listener.Addr().String()})
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var urls []string
+	for i, port := range ports {
+		s := eventstest.NewServer(t, func(o *server.Options) {
+			o.ServerName, o.Routes = fmt.Sprintf("nats-%d", i+1), routes
+			o.Cluster = server.ClusterOpts{Name: "callboard", Host: "127.0.0.1", Port: port}
+		})
+		urls = append(urls, s.URL())
+	}
+	return strings.Join(urls, ",")
+}
+
+// createReplicatedStream creates the stream with three replicas, as soon as the cluster has a leader.
+func createReplicatedStream(t *testing.T, conn *nats.Conn) {
+	t.Helper()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Eventually(t, "the stream is created", func() bool {
+		_, err := js.CreateStream(t.Context(), StreamConfig(3))
+		return err == nil
+	})
 }
 
 // For longer than two windows, readers ask continuously. By the server's timestamps, no window of a minute has more than 120 permits,
@@ -205,7 +299,7 @@ func TestProcesses_EveryWindow(t *testing.T) {
 	granted, allowed := recordPermits(t, conn, lineage), 0
 	for began := time.Now(); time.Since(began) < 150*time.Second; {
 		for _, c := range children {
-			c.take(lineage, 5)
+			c.take(Request{Lineage: lineage}, 5)
 		}
 		for _, c := range children {
 			allowed += c.allowed()
