@@ -80,6 +80,16 @@ upgrade: ## Upgrade from the previous release and go back, under load
 bench: ## Measure throughput beside a bare baseline of the same run
 	go test ./projector/... ./readapi/... ./events -run '^$$' -bench .
 
+.PHONY: bench/read
+bench/read: ## Compare report and list pages of the reader with those of bare servers; needs wrk, takes an hour
+	go test ./cmd/load -run 'TestRead$$' -read -count=1 -timeout 3h -v $(FLAGS)
+	go test ./readapi/limit -run '^$$' -bench BenchmarkTake
+
+.PHONY: load/read
+load/read: ## Load readers with hostile and slow clients, large pages, renames, a million calls; needs wrk, takes an hour
+	go test ./cmd/load -run TestLoad -load -count=1 -timeout 3h -v $(FLAGS)
+	go test ./readapi/limit -run TestProcesses -processes -count=1 -timeout 1h -v
+
 .PHONY: fmt
 fmt: ## Format
 	go run $(LINT) fmt

@@ -173,9 +173,9 @@ func (i *installation) awaitApplied(total int64) {
 }
 
 // exec executes a statement as the superuser.
-func (i *installation) exec(sql string, arguments ...any) {
+func (i *installation) exec(sql string) {
 	i.Helper()
-	if _, err := i.pool.Exec(i.Context(), sql, arguments...); err != nil {
+	if _, err := i.pool.Exec(i.Context(), sql); err != nil {
 		i.Fatalf("%.120s: %v", sql, err)
 	}
 }

@@ -145,8 +145,8 @@ func (c *comparison) printPlans() {
 	c.Helper()
 	for _, g := range c.targets {
 		requests := g.requests(c, c.windows, c.keys)
-		c.installation.measure(g, requests, 16, 2*time.Second)
-		c.Logf("%s: plan\n%s", g.name, c.plan(func() { c.installation.measure(g, requests, 16, time.Second) }))
+		c.measure(g, requests, 16, 2*time.Second)
+		c.Logf("%s: plan\n%s", g.name, c.plan(func() { c.measure(g, requests, 16, time.Second) }))
 	}
 }
 

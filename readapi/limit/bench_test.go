@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"callboard/events/eventstest"
 )
@@ -52,9 +53,21 @@ func BenchmarkTake(b *testing.B) {
 		{"one key, report", take(Request{Premium: true, Report: listReports}, uuid.New())},
 	} {
 		for _, clients := range []int{1, 64} {
-			b.Run(c.name+"/clients="+strconv.Itoa(clients), func(b *testing.B) { measure(b, clients, c.once) })
+			b.Run(c.name+"/clients="+strconv.Itoa(clients), func(b *testing.B) {
+				before := l.writesTried()
+				measure(b, clients, c.once)
+				b.ReportMetric((l.writesTried()-before)/float64(b.N), "writes/decision")
+			})
 		}
 	}
+}
+
+// writesTried returns how many writes the limiter has sent.
+func (l *Limiter) writesTried() (n float64) {
+	for _, result := range []string{writeStored, writeConflict, writeFailed} {
+		n += testutil.ToFloat64(l.metrics.writes.WithLabelValues(result))
+	}
+	return n
 }
 
 // BenchmarkTake_Refused measures refusals from memory.
