@@ -14,6 +14,16 @@ type Decision struct {
 	buckets []bucket
 	quotas  []quota // those that are known
 	window  time.Duration
+
+	giveBack func() // nil: nothing to give back
+}
+
+// GiveBack gives the permits of an allowed request back, which was not served for a reason that is not its client's. The next write of the
+// lineage's log contains it. It must be called once at most. The quotas of the decision stay those of the permits' taking.
+func (d *Decision) GiveBack() {
+	if d.giveBack != nil {
+		d.giveBack()
+	}
 }
 
 // RateLimitPolicy returns the value of the RateLimit-Policy header: the budgets that the request is counted in, such as

@@ -6,7 +6,9 @@
 // message is one decision, tier and operation stand or fall together, and a refused request leaves no trace.
 //
 // All requests of a lineage that wait in one reader are decided in one write, in the order of their arrival. A request for which the log
-// in memory is full is refused without asking NATS: what the log holds is stored, and not yet over.
+// in memory is full is refused without asking NATS: what the log holds is stored, and not yet over. A request that was allowed and could
+// not be served gives its permits back with the next write of its lineage. Because another reader may have given permits back, a log that
+// is older than a second refuses nothing before it is compared with the server's.
 //
 //	write acknowledged         allowed
 //	another version stored     read the log, decide again

@@ -134,6 +134,7 @@ func (l *Limiter) Take(ctx context.Context, r Request) *Decision {
 }
 
 func (l *Limiter) decide(ctx context.Context, r Request) (*Decision, outcome) {
+	k := l.lineage(r.Lineage)
 	w := &waiter{buckets: l.buckets(r), window: l.window, decided: make(chan result, 1), began: time.Now(), patience: l.patienceOf(ctx)}
 	timer := time.NewTimer(w.patience)
 	defer timer.Stop()
@@ -143,19 +144,26 @@ func (l *Limiter) decide(ctx context.Context, r Request) (*Decision, outcome) {
 		return w.refuse(nil), abandoned
 	case <-timer.C:
 		l.noReply(w)
-		return l.decideLocally(r, w)
-	}
-	k := l.lineage(r.Lineage)
-	if l.clock.known() {
-		if d := k.refuseFull(w, l.clock.earliest()); d != nil {
-			return d, refusedLocally
-		}
+		return l.decideLocally(r, k, w)
 	}
 	opened, err := l.breaker.state()
-	if err == nil && l.enqueue(k, w) {
-		return l.wait(ctx, r, k, w, opened, timer.C)
+	if err == nil {
+		if d := l.refuseFull(k, w, maxUnchecked); d != nil {
+			return d, refusedLocally
+		}
+		if l.enqueue(k, w) {
+			return l.wait(ctx, r, k, w, opened, timer.C)
+		}
 	}
-	return l.decideLocally(r, w)
+	return l.decideLocally(r, k, w)
+}
+
+// refuseFull refuses a request if the log in memory is full and not older than allowed.
+func (l *Limiter) refuseFull(k *lineage, w *waiter, oldest time.Duration) *Decision {
+	if !l.clock.known() {
+		return nil
+	}
+	return k.refuseFull(w, l.clock.earliest(), oldest)
 }
 
 // patienceOf returns how long a decision may take. The request needs what is left for its answer.
@@ -204,27 +212,27 @@ func (l *Limiter) wait(
 	defer l.metrics.waiting.Dec()
 	select {
 	case decided := <-w.decided:
-		return l.decided(r, w, decided)
+		return l.decided(r, k, w, decided)
 	case <-ctx.Done():
 		if d := w.refuse(nil); k.leave(w, nil) {
 			return d, abandoned
 		}
-		return l.decided(r, w, <-w.decided)
+		return l.decided(r, k, w, <-w.decided)
 	case <-opened:
 	case <-patience:
 		l.noReply(w)
 	}
-	d, o := l.decideLocally(r, w)
+	d, o := l.decideLocally(r, k, w)
 	if k.leave(w, d) {
 		return d, o
 	}
-	return l.decided(r, w, <-w.decided)
+	return l.decided(r, k, w, <-w.decided)
 }
 
-func (l *Limiter) decided(r Request, w *waiter, decided result) (*Decision, outcome) {
+func (l *Limiter) decided(r Request, k *lineage, w *waiter, decided result) (*Decision, outcome) {
 	switch {
 	case decided.err != nil:
-		return l.decideLocally(r, w)
+		return l.decideLocally(r, k, w)
 	case decided.decision.Allowed:
 		return decided.decision, allowed
 	}
@@ -232,13 +240,19 @@ func (l *Limiter) decided(r Request, w *waiter, decided result) (*Decision, outc
 }
 
 // decideLocally decides when NATS does not.
-func (l *Limiter) decideLocally(r Request, w *waiter) (*Decision, outcome) {
+func (l *Limiter) decideLocally(r Request, k *lineage, w *waiter) (*Decision, outcome) {
+	if d := l.refuseFull(k, w, l.window); d != nil {
+		return d, refusedLocally
+	}
 	if r.Report != "" {
 		return w.refuse(nil), unreachableRefused
 	}
-	left, ok := l.local.take(r.Lineage, w.buckets[0], time.Now())
+	now := time.Now()
+	left, ok := l.local.take(r.Lineage, w.buckets[0], now)
 	if !ok {
 		return w.refuse([]quota{left}), unreachableRefused
 	}
-	return w.allow([]quota{left}), unreachableAllowed
+	d := w.allow([]quota{left})
+	d.giveBack = func() { l.local.giveBack(r.Lineage, now.Add(left.wait)) }
+	return d, unreachableAllowed
 }

@@ -460,7 +460,7 @@ func TestLineage_ForgetsLogThatTheServerRemoved(t *testing.T) {
 		expected uint64
 	}{{5000 + 650, 7}, {5000 + 700, 0}} {
 		k.waiting = []*waiter{{buckets: tierOf3, decided: make(chan result, 1)}}
-		w := k.next(c.now, writer{1, 2}, 3)
+		w := k.next(c.now, c.now, writer{1, 2}, 3)
 		if w.expected != c.expected || (w.log.origin == 3) != (c.expected == 0) {
 			t.Errorf("at %d: expected sequence = %d, origin = %d, want %d", c.now, w.expected, w.log.origin, c.expected)
 		}

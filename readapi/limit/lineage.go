@@ -17,8 +17,9 @@ type lineage struct {
 	mu       sync.Mutex
 	log      permitLog // as stored; older than the server's if another reader has written since
 	sequence uint64    // of the log; 0: the server has none
+	checked  time.Time // when the log in memory was last the server's
 	waiting  []*waiter
-	unused   []*waiter // refused without NATS, but their permits are stored
+	unused   []*waiter // their permits are stored, and the next version gives them back
 	serving  bool      // somebody writes the log
 }
 
@@ -31,10 +32,11 @@ type waiter struct {
 	patience time.Duration
 
 	// Guarded by the lineage's mutex.
-	done  bool
-	local *Decision // not nil: decided without NATS
-	at    tick      // of its permits
-	quota []quota   // after its permits are taken
+	done   bool
+	local  *Decision // not nil: decided without NATS
+	at     tick      // of its permits; the stored log counts them from this tick or from a later one
+	quota  []quota   // after its permits are taken
+	origin uint64    // of the log that has its permits
 }
 
 // result is a decision, or the reason why there is none.
@@ -42,6 +44,10 @@ type result struct {
 	decision *Decision
 	err      error
 }
+
+// maxUnchecked is how old the log in memory may be to refuse a request while NATS can be consulted. A log that was full can have room again
+// before its permits expire only if another reader has given permits back.
+const maxUnchecked = time.Second
 
 // maxWaiting is how many requests of one lineage can wait.
 const maxWaiting = 4096
@@ -53,12 +59,13 @@ func (w *waiter) resolve(r result) {
 	}
 }
 
-// refuseFull refuses a request if the log in memory is full: what it holds is stored, and not over.
-func (k *lineage) refuseFull(w *waiter, now tick) *Decision {
+// refuseFull refuses a request if the log in memory is full: what it holds is stored, not over, and not about to be given back.
+// It does nothing if the log is older than oldest.
+func (k *lineage) refuseFull(w *waiter, now tick, oldest time.Duration) *Decision {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.log.expire(now, k.window)
-	if !k.log.full(w.buckets) {
+	if time.Since(k.checked) > oldest || len(k.unused) > 0 || !k.log.full(w.buckets) {
 		return nil
 	}
 	return w.refuse(k.log.quotas(w.buckets, now, k.window))
@@ -98,25 +105,40 @@ type write struct {
 	unused   []*waiter // whose permits it gives back
 }
 
-// next makes a version with the permits of all requests that wait, in the order of their arrival. It refuses those for which the stored
-// log is full. Those for which only the version is full go on waiting until it is stored. It returns nil if there is nothing to write;
-// then the lineage is no longer served.
-func (k *lineage) next(now tick, by writer, origin uint64) *write {
+// giveBack makes the next version give back the permits of an allowed request. Permits of which no version is written before they expire
+// stay taken.
+func (k *lineage) giveBack(w *waiter) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unused = append(k.unused, w)
+}
+
+// next makes a version with the permits of all requests that wait, in the order of their arrival, and without those that are given back.
+// It refuses requests for which the stored log is full without the latter. Those for which only the version is full, or the log in memory
+// is old, go on waiting until the version is stored. It returns nil if there is nothing to write; then the lineage is no longer served. The
+// server's clock is between now and latest.
+func (k *lineage) next(now, latest tick, by writer, origin uint64) *write {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.forgetExpired(now)
+	k.forgetUnused(latest)
 	w := &write{log: k.log.clone(), expected: k.sequence, writer: by, unused: k.unused}
 	if k.sequence == 0 {
 		w.log.origin = origin
 	}
 	w.log.begin(now, by)
-	for _, u := range w.unused {
-		for _, b := range u.buckets {
-			w.log.giveBack(b.name, u.at)
+	used := &k.log
+	if len(w.unused) > 0 {
+		for _, u := range w.unused {
+			for _, b := range u.buckets {
+				w.log.giveBack(b.name, u.at)
+			}
 		}
+		left := w.log.clone()
+		used = &left
 	}
-	k.waiting = slices.DeleteFunc(k.waiting, func(r *waiter) bool { return k.taken(r, w, now) })
-	if len(w.waiters)+len(w.unused) == 0 {
+	k.waiting = slices.DeleteFunc(k.waiting, func(r *waiter) bool { return k.taken(r, w, used, now) })
+	if len(w.waiters)+len(w.unused)+len(k.waiting) == 0 {
 		k.serving = false
 		return nil
 	}
@@ -131,13 +153,22 @@ func (k *lineage) forgetExpired(now tick) {
 	}
 }
 
-// taken returns whether a request need not wait in the queue any longer: its permits are taken from a version, or it is decided.
-func (k *lineage) taken(r *waiter, w *write, now tick) bool {
+// forgetUnused keeps the permits that can be given back: those that no reader can have removed as expired, in the log that they were
+// stored in. Any other log may lack them, and another request's permits would be removed in their place.
+func (k *lineage) forgetUnused(latest tick) {
+	k.unused = slices.DeleteFunc(k.unused, func(u *waiter) bool {
+		return u.origin != k.log.origin || u.at+k.window+1 <= latest
+	})
+}
+
+// taken returns whether a request need not wait in the queue any longer: its permits are taken from a version, or it is decided by the
+// permits that are stored and used.
+func (k *lineage) taken(r *waiter, w *write, used *permitLog, now tick) bool {
 	if r.done {
 		return true
 	}
-	if k.log.full(r.buckets) {
-		r.resolve(result{decision: r.refuse(k.log.quotas(r.buckets, now, k.window))})
+	if used.full(r.buckets) && time.Since(k.checked) <= maxUnchecked {
+		r.resolve(result{decision: r.refuse(used.quotas(r.buckets, now, k.window))})
 		return true
 	}
 	if !w.log.take(r.buckets) {
@@ -154,12 +185,16 @@ func (k *lineage) confirm(w *write, stored version) {
 	defer k.mu.Unlock()
 	k.log, k.sequence = stored.log, stored.sequence
 	k.log.storedAt(stored.stored)
-	k.unused = nil
+	k.checked = time.Now()
+	k.unused = k.unused[len(w.unused):]
 	for _, r := range w.waiters {
+		r.origin = k.log.origin
 		if r.local != nil && !r.local.Allowed {
 			k.unused = append(k.unused, r)
 		}
-		r.resolve(result{decision: r.allow(r.quota)})
+		allowed := r.allow(r.quota)
+		allowed.giveBack = func() { k.giveBack(r) }
+		r.resolve(result{decision: allowed})
 	}
 }
 
@@ -169,10 +204,13 @@ func (k *lineage) replace(w *write, stored version) (believed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	believed = stored.sequence == 0 || stored.log.storedAt(stored.stored)
+	if !believed {
+		k.unused = nil // their permits have moved to an earlier tick
+	}
 	if stored.log.origin != k.log.origin || stored.sequence < k.sequence {
 		stored.log.merge(&k.log) // the server has lost what this reader knows
 	}
-	k.log, k.sequence = stored.log, stored.sequence
+	k.log, k.sequence, k.checked = stored.log, stored.sequence, time.Now()
 	k.waiting = append(w.waiters, k.waiting...)
 	return believed
 }
@@ -181,7 +219,7 @@ func (k *lineage) replace(w *write, stored version) (believed bool) {
 func (k *lineage) fail(w *write, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.unused = nil
+	k.unused = k.unused[len(w.unused):] // if the version is stored after all, they must not be given back again
 	for _, r := range w.waiters {
 		r.resolve(result{err: err})
 	}

@@ -39,6 +39,16 @@ func (c *localCounter) take(lineage uuid.UUID, b bucket, now time.Time) (quota, 
 	return quota{policy: b.policy, remaining: max(0, b.limit-w.permits), wait: w.end.Sub(now)}, taken
 }
 
+// giveBack gives back a permit of the window with the given end.
+func (c *localCounter) giveBack(lineage uuid.UUID, end time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w, ok := c.windows[lineage]; ok && w.end.Equal(end) {
+		w.permits--
+		c.windows[lineage] = w
+	}
+}
+
 // prune removes windows that have ended.
 func (c *localCounter) prune(now time.Time) {
 	c.mu.Lock()

@@ -397,7 +397,7 @@ func TestSettle_WriteArrivesAfterTheLogWasRead(t *testing.T) {
 	if _, ok := k.enqueue(late); !ok {
 		t.Fatal("want the request to wait")
 	}
-	w := k.next(l.clock.earliest(), writer{l.reader, l.writes.Add(1)}, 1)
+	w := k.next(l.clock.earliest(), l.clock.latest(), writer{l.reader, l.writes.Add(1)}, 1)
 	if _, err := l.store.write(k.id.String(), w.log.encode(), w.expected, patience); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 func (l *Limiter) serveLineage(ctx context.Context, k *lineage) {
 	conflicts := 0
 	for ctx.Err() == nil {
-		w := k.next(l.clock.earliest(), writer{l.reader, l.writes.Add(1)}, rand.Uint64())
+		w := k.next(l.clock.earliest(), l.clock.latest(), writer{l.reader, l.writes.Add(1)}, rand.Uint64())
 		if w == nil {
 			return
 		}
