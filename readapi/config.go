@@ -59,6 +59,9 @@ type Config struct {
 	// [query.DefaultDirectoryMemory].
 	DirectoryMemory int64
 
+	// BodyMemory is the number of bytes that all responses may take at the same time. Zero means 192 MiB. 14 MiB is the least.
+	BodyMemory int64
+
 	// Positions makes the spans of requests name the partition and the position that they read.
 	Positions bool
 
@@ -102,6 +105,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		c.Timeout = defaultTimeout
 	}
 	c.DirectoryMemory = cmp.Or(c.DirectoryMemory, query.DefaultDirectoryMemory)
+	c.BodyMemory = cmp.Or(c.BodyMemory, defaultBodyMemory)
 	c.dimensionsTimeout = cmp.Or(c.dimensionsTimeout, defaultDimensionsTimeout)
 	c.watermarkWait = cmp.Or(c.watermarkWait, defaultWatermarkWait)
 	if c.Metrics == nil {
@@ -111,9 +115,17 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := newMetrics(c.Metrics)
+	projection := query.New(c.Projection)
+	if c.Positions {
+		projection = query.NewWithPositions(c.Projection)
+	}
+	metrics, err := newMetrics(c.Metrics, projection)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	bodies, err := newMemory(c)
+	if err != nil {
+		return nil, err
 	}
 	store, err := audio.Open(c.Audio, audioPath(base.String()), c.Secret)
 	if err != nil {
@@ -125,10 +137,6 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	}
 	if err := addDescription(endpoints, base.String(), strings.TrimSuffix(base.EscapedPath(), "/v1"), approvals); err != nil {
 		return nil, err
-	}
-	projection := query.New(c.Projection)
-	if c.Positions {
-		projection = query.NewWithPositions(c.Projection)
 	}
 	reports, err := newReports(projection, c)
 	if err != nil {
@@ -144,6 +152,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		authorizer: authorizer,
 		limiter:    c.Limiter,
 		auditQueue: c.AuditQueue,
+		memory:     bodies,
 		proxies:    c.TrustedProxies,
 		base:       base.String(),
 		timeout:    c.Timeout,

@@ -12,7 +12,7 @@ import (
 
 // dimensions answers with a snapshot of everything that retained calls refer to. It is complete, or the request fails.
 func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error {
-	if err := q.parameters.err(); err != nil {
+	if err := q.prepare(ctx, plainBytes); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.dimensionsTimeout)

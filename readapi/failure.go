@@ -13,6 +13,7 @@ import (
 
 	"callboard/readapi/access"
 	"callboard/readapi/query"
+	"callboard/readapi/semaphore"
 )
 
 // panicError is a recovered panic.
@@ -43,6 +44,8 @@ func problemOf(err error) *problem {
 		return &problem{code: serviceUnavailable, retryAfter: throttledRetryAfter, cause: err}
 	case errors.Is(err, query.ErrNotFound):
 		return &problem{code: notFound}
+	case errors.Is(err, semaphore.ErrQueueFull):
+		return &problem{code: serviceUnavailable, retryAfter: noRoomRetryAfter, cause: err}
 	case unavailable(err):
 		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: err}
 	}

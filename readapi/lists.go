@@ -98,7 +98,7 @@ func (q *request) filter(g page, w query.Window, filters []filter) query.Filter 
 func (q *request) list(
 	ctx context.Context, out *reply, list *query.List, row *encode.Table, g page, f query.Filter,
 ) (query.Page, error) {
-	if err := q.parameters.err(); err != nil {
+	if err := q.prepare(ctx, plainBytes); err != nil {
 		return query.Page{}, err
 	}
 	rows := encode.NewRows(row, q.system, append(out.body, `{"data":[`...))
@@ -120,9 +120,18 @@ func (q *request) next(g page, defaults ...parameter) string {
 
 // detail answers with one row.
 func detail(one *query.Detail, members []encode.Member) handler {
+	return detailOf(one, members, plainBytes)
+}
+
+// transcribedDetail answers with one row that has a transcript.
+func transcribedDetail(one *query.Detail, members []encode.Member) handler {
+	return detailOf(one, members, transcribedDetailBytes)
+}
+
+func detailOf(one *query.Detail, members []encode.Member, bytes int64) handler {
 	row := encode.NewTable(members...)
 	return func(ctx context.Context, q *request, out *reply) error {
-		if err := q.parameters.err(); err != nil {
+		if err := q.prepare(ctx, bytes); err != nil {
 			return err
 		}
 		rows := encode.NewRows(row, q.system, out.body)

@@ -35,6 +35,7 @@ type request struct {
 	narrowing  query.Narrowing // the key's, where it applies to the operation
 	parameters *parameters
 	url        string // of the operation, without a query
+	reserve    func(ctx context.Context, bytes int64) error
 }
 
 // reply is a successful response before it is written.
@@ -67,13 +68,13 @@ func operations(primary, p *query.Projection, store audio.Store, r *reports) []o
 		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, false, topologyList(p.CallMenus(), callMenu(), callMenuFilters())},
 		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, false, detail(p.CallMenu(), callMenuDetail())},
 		{"listCallLogs", system + "/call-logs", access.ScopeCalls, false, datedList(p.CallLogs(), callLog(), callLogFilters())},
-		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, false, detail(p.CallLog(), callLogDetail())},
+		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, false, transcribedDetail(p.CallLog(), callLogDetail())},
 		{"listCallLogReports", system + "/call-log-reports", access.ScopeCalls, true, r.list},
 		{"getCallLogReportDimensions", system + "/call-log-reports/dimensions", access.ScopeCalls, true, r.dimensions},
 		{"listCallAnalyses", system + "/call-analyses", access.ScopeCalls, false, datedList(p.CallAnalyses(), callAnalysis(), callAnalysisFilters())},
 		{"getCallAnalysis", system + "/call-analyses/{id}", access.ScopeCalls, false, detail(p.CallAnalysis(), callAnalysis())},
 		{"listVoicemails", system + "/voicemails", access.ScopeVoicemails, false, datedList(p.Voicemails(), voicemail(), nil)},
-		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, false, detail(p.Voicemail(), voicemailDetail())},
+		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, false, transcribedDetail(p.Voicemail(), voicemailDetail())},
 		{"listCallRecordings", system + "/recordings", access.ScopeRecordings, false, datedList(p.CallRecordings(), callRecording(), callRecordingFilters())},
 		{"getCallRecording", system + "/recordings/{recordingSid}", access.ScopeRecordings, false, detail(p.CallRecording(), callRecording())},
 		{"getCallRecordingUrl", system + "/recordings/{recordingSid}/url", access.ScopeRecordings, false, recordingURL(p, store)},

@@ -11,7 +11,7 @@ import (
 // phoneSystems answers with the phone systems that the key's grant covers now.
 func phoneSystems(p *query.Projection) handler {
 	return func(ctx context.Context, q *request, out *reply) error {
-		if err := q.parameters.err(); err != nil {
+		if err := q.prepare(ctx, plainBytes); err != nil {
 			return err
 		}
 		systems, err := covered(ctx, p, q.auth.Grant)

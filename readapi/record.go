@@ -15,6 +15,9 @@ import (
 	auditstream "callboard/events/audit"
 	"callboard/readapi/access"
 	"callboard/readapi/audit"
+	"callboard/readapi/memory"
+	"callboard/readapi/query"
+	"callboard/readapi/semaphore"
 )
 
 // metrics count every request. One for no operation is counted as the operation "none".
@@ -29,17 +32,26 @@ type metrics struct {
 type shedReason string
 
 const (
-	shedAuditFull shedReason = "audit_full"   // the audit queue has no free place
-	shedUnknown   shedReason = "unknown_keys" // too many unknown keys from the client's network
-	shedDatabase  shedReason = "database"     // PostgreSQL can't be reached or has no resources
-	shedTimeout   shedReason = "timeout"      // waiting for a connection included
+	shedAudit    shedReason = "journal"         // the audit queue has no free place
+	shedBytes    shedReason = "bytes"           // the memory for responses is used up
+	shedLineage  shedReason = "lineage"         // too many requests of the key's lineage at once
+	shedLong     shedReason = "long_statements" // too many of them wait for a connection
+	shedUnknown  shedReason = "unknown_keys"    // too many unknown keys from the client's network
+	shedDatabase shedReason = "database"        // PostgreSQL can't be reached or has no resources
+	shedTimeout  shedReason = "timeout"         // waiting for a connection included
 )
 
 // shedReasonOf returns why a request was answered with 503.
 func shedReasonOf(err error) shedReason {
 	switch {
 	case errors.Is(err, audit.ErrFull):
-		return shedAuditFull
+		return shedAudit
+	case errors.Is(err, memory.ErrBytes):
+		return shedBytes
+	case errors.Is(err, memory.ErrLineage):
+		return shedLineage
+	case errors.Is(err, semaphore.ErrQueueFull):
+		return shedLong
 	case errors.Is(err, access.ErrThrottled):
 		return shedUnknown
 	case errors.Is(err, context.DeadlineExceeded):
@@ -48,7 +60,7 @@ func shedReasonOf(err error) shedReason {
 	return shedDatabase
 }
 
-func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+func newMetrics(registerer prometheus.Registerer, projection *query.Projection) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "callboard_readapi_requests_total",
@@ -66,10 +78,18 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "callboard_readapi_shed_total", Help: "Requests answered with 503, by reason.",
 		}, []string{"reason"}),
 	}
-	for _, reason := range []shedReason{shedAuditFull, shedUnknown, shedDatabase, shedTimeout} {
+	for _, reason := range []shedReason{shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedDatabase, shedTimeout} {
 		m.shed.WithLabelValues(string(reason))
 	}
-	return m, errors.Join(registerer.Register(m.requests), registerer.Register(m.duration), registerer.Register(m.inFlight), registerer.Register(m.shed))
+	longWaiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "callboard_readapi_long_statements_waiting",
+		Help: "Long statements (report dimensions, pages with transcripts) that wait for their half of the connections.",
+	}, func() float64 { return float64(projection.LongStatementsWaiting()) })
+	var errs []error
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.shed, longWaiting} {
+		errs = append(errs, registerer.Register(c))
+	}
+	return m, errors.Join(errs...)
 }
 
 // record counts the request, logs it, describes it in its span, and records it in the audit.

@@ -15,6 +15,8 @@ import (
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/audit"
+	"callboard/readapi/memory"
+	"callboard/readapi/semaphore"
 )
 
 // The log has no secrets, headers and query strings.
@@ -85,8 +87,11 @@ func TestMetrics_InFlightAndShed(t *testing.T) {
 			value("callboard_readapi_in_flight", inFlight)+
 			"# HELP callboard_readapi_shed_total Requests answered with 503, by reason.\n"+
 			"# TYPE callboard_readapi_shed_total counter\n"+
-			value(`callboard_readapi_shed_total{reason="audit_full"}`, 0)+
+			value(`callboard_readapi_shed_total{reason="bytes"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="database"}`, 0)+
+			value(`callboard_readapi_shed_total{reason="journal"}`, 0)+
+			value(`callboard_readapi_shed_total{reason="lineage"}`, 0)+
+			value(`callboard_readapi_shed_total{reason="long_statements"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="timeout"}`, timeouts)+
 			value(`callboard_readapi_shed_total{reason="unknown_keys"}`, 0)),
 			"callboard_readapi_in_flight", "callboard_readapi_shed_total")
@@ -106,10 +111,13 @@ func TestMetrics_InFlightAndShed(t *testing.T) {
 func TestShedReasonOf(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[shedReason]error{
-		shedAuditFull: &problem{code: serviceUnavailable, cause: audit.ErrFull},
-		shedUnknown:   access.ErrThrottled,
-		shedTimeout:   &problem{code: externalServiceTimeout, cause: context.DeadlineExceeded},
-		shedDatabase:  connectError(t, pgerrcode.TooManyConnections),
+		shedBytes:    &problem{code: serviceUnavailable, cause: memory.ErrBytes},
+		shedLineage:  &problem{code: serviceUnavailable, cause: memory.ErrLineage},
+		shedLong:     semaphore.ErrQueueFull,
+		shedAudit:    &problem{code: serviceUnavailable, cause: audit.ErrFull},
+		shedUnknown:  access.ErrThrottled,
+		shedTimeout:  &problem{code: externalServiceTimeout, cause: context.DeadlineExceeded},
+		shedDatabase: connectError(t, pgerrcode.TooManyConnections),
 	} {
 		if got := shedReasonOf(err); got != want {
 			t.Errorf("reason of %q = %s, want %s", err, got, want)

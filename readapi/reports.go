@@ -55,12 +55,12 @@ func newReports(p *query.Projection, c Config) (*reports, error) {
 // list answers with the next page of a window's report rows.
 func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 	w := q.parameters.reportRequest(q.system, r.cursors)
-	if err := q.parameters.err(); err != nil {
-		return err
-	}
-	row := r.row
+	row, bytes := r.row, plainBytes
 	if w.transcripts {
-		row = r.transcribed
+		row, bytes = r.transcribed, transcribedPageBytes
+	}
+	if err := q.prepare(ctx, bytes); err != nil {
+		return err
 	}
 	rows := encode.NewRows(row, q.system, append(out.body, `{"data":[`...))
 	page, err := r.walk(ctx, w, rows)

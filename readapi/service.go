@@ -15,6 +15,7 @@ import (
 	"callboard/readapi/access"
 	"callboard/readapi/audit"
 	"callboard/readapi/limit"
+	"callboard/readapi/memory"
 )
 
 // service is the HTTP handler.
@@ -24,6 +25,7 @@ type service struct {
 	authorizer *access.Authorizer
 	limiter    *limit.Limiter
 	auditQueue *audit.Queue
+	memory     *memory.Budget
 	proxies    access.Proxies
 	base       string // the base URL
 	timeout    time.Duration
@@ -44,6 +46,7 @@ type exchange struct {
 	audited   bool            // made with the key's secret
 	reserved  bool            // the audit queue has reserved a place for the entry
 	quota     *limit.Decision // nil: not checked
+	memory    *memory.Reservation
 }
 
 // ServeHTTP serves a request. It writes nothing before the whole response is known.
@@ -58,6 +61,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	err := s.handle(r, x, out)
+	defer x.releaseMemory()
+	x.resizeMemory(out)
 	status := http.StatusInternalServerError
 	defer func() { s.record(r, x, out, status, err) }() // also if the write panics
 	status = s.write(w, r, x, out, err)

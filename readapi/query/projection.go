@@ -3,6 +3,8 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
@@ -12,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/readapi/repeat"
+	"callboard/readapi/semaphore"
 )
 
 // ErrNotFound is returned for a row that doesn't exist, was deleted, belongs to another system, or is outside a key's narrowing.
@@ -20,6 +23,7 @@ var ErrNotFound = errors.New("not found")
 // Projection reads the projection. It is safe for concurrent use.
 type Projection struct {
 	pool      *pgxpool.Pool
+	long      func() *semaphore.Semaphore // the connections that long statements can have
 	positions bool
 
 	recordingAudioSQL, dimensionsSQL string
@@ -33,6 +37,9 @@ func NewWithPositions(pool *pgxpool.Pool) *Projection { return newProjection(poo
 
 func newProjection(pool *pgxpool.Pool, positions bool) *Projection {
 	p := &Projection{pool: pool, positions: positions}
+	p.long = sync.OnceValue(func() *semaphore.Semaphore {
+		return semaphore.New(int64(max(1, pool.Config().MaxConns/2)), longQueue)
+	})
 	p.recordingAudioSQL, p.dimensionsSQL = p.compose(getCallRecordingURLSQL), p.compose(getCallLogReportDimensionsSQL)
 	return p
 }
@@ -58,9 +65,9 @@ func (p *Projection) query(ctx context.Context, sql string, arguments []any, rea
 	})
 }
 
-// queryLong is query for a statement that can take long, and is cancelled when its client leaves.
+// queryLong is query for a statement that can take long. It is cancelled when its client leaves.
 func (p *Projection) queryLong(ctx context.Context, sql string, arguments []any, read read) error {
-	return p.repeat(ctx, repeat.LongStatement, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+	return p.repeatLong(ctx, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		return queryOnce(ctx, conn, sql, arguments, read)
 	})
 }
@@ -68,7 +75,7 @@ func (p *Projection) queryLong(ctx context.Context, sql string, arguments []any,
 // inSnapshot runs statements that can take long in one snapshot. A statement names its tables when it is planned, so the statements of a
 // snapshot can read two generations.
 func (p *Projection) inSnapshot(ctx context.Context, work func(runner) error) error {
-	return p.repeat(ctx, repeat.LongStatement, func(ctx context.Context, conn *pgxpool.Conn) (used bool, err error) {
+	return p.repeatLong(ctx, func(ctx context.Context, conn *pgxpool.Conn) (used bool, err error) {
 		options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 		err = pgx.BeginTxFunc(ctx, conn, options, func(tx pgx.Tx) error {
 			return work(func(sql string, arguments []any, read read) error {
@@ -81,6 +88,18 @@ func (p *Projection) inSnapshot(ctx context.Context, work func(runner) error) er
 	})
 }
 
+// longQueue is how many long statements can wait. What their requests reserve in memory bounds them before that.
+const longQueue = 1024
+
+// repeatLong runs statements that can take long. They have half of the connections at most, so that others always find one soon.
+func (p *Projection) repeatLong(ctx context.Context, run repeat.Run) error {
+	if err := p.long().Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("wait for a connection for a long statement: %w", err)
+	}
+	defer p.long().Change(-1)
+	return p.repeat(ctx, repeat.LongStatement, run)
+}
+
 func (p *Projection) repeat(ctx context.Context, repeated func(context.Context, *pgxpool.Pool, repeat.Run) error, run repeat.Run) error {
 	err := repeated(ctx, p.pool, run)
 	var refused *pgconn.PgError
@@ -89,6 +108,9 @@ func (p *Projection) repeat(ctx context.Context, repeated func(context.Context, 
 	}
 	return err
 }
+
+// LongStatementsWaiting returns how many long statements wait for others of their kind.
+func (p *Projection) LongStatementsWaiting() int { return p.long().Waiting() }
 
 // querier is a connection or a transaction.
 type querier interface {

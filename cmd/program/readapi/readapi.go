@@ -36,6 +36,7 @@ type Config struct {
 	Replica         setting.URL       // the projection is read from it; zero: the primary
 	ReadConnections int               // to the server that the projection is read from; zero: 16
 	DirectoryMemory int64             // bytes of names that report pages show; zero: 64 MiB
+	BodyMemory      int64             // bytes for all responses; zero: 192 MiB
 	Session         map[string]string // additional settings of the database sessions
 	BaseURL         string
 	Peppers         []access.Pepper
@@ -88,8 +89,8 @@ func Run(ctx context.Context, c Config) error {
 	handler, err := readapi.New(readapi.Config{
 		Primary: pools.access, Projection: pools.projection, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
 		Secret: []byte(c.CursorKey.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.RequestTimeout,
-		DirectoryMemory: c.DirectoryMemory,
-		Positions:       traces.On(), Log: c.Log, Metrics: registry,
+		DirectoryMemory: c.DirectoryMemory, BodyMemory: c.BodyMemory,
+		Positions: traces.On(), Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("reader: %w", err)

@@ -1,0 +1,171 @@
+// Package memory bounds the memory that responses take, in all and for each lineage of keys.
+//
+// A request reserves memory before its first statement on the projection and releases it after the last byte of its response:
+//
+//	one of its lineage's 16 places        up to 128 requests of the lineage wait
+//	bytes of its lineage's share          an eighth of the memory, and at least the largest reservation
+//	bytes of the memory of all lineages   up to 1,024 requests wait
+//
+// Each wait is in the order of arrival. So a lineage whose clients read slowly, or that sends many requests at once, delays only itself.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"callboard/readapi/semaphore"
+)
+
+// Reasons why memory is not reserved. A wait that lasted too long has the reason of its queue.
+var (
+	ErrLineage = errors.New("too many requests of the lineage are being answered")
+	ErrBytes   = errors.New("the memory for responses is used up")
+)
+
+const (
+	places         = 16 // requests of a lineage that are answered at once
+	lineageQueue   = 128
+	bytesQueue     = 1024
+	lineagesToFill = 8 // lineages that can use all of the memory
+)
+
+// Config configures a budget.
+type Config struct {
+	Capacity int64 // bytes, not less than Largest
+	Largest  int64 // bytes of the largest reservation
+	Metrics  prometheus.Registerer
+}
+
+// Budget is the memory for responses. It is safe for concurrent use.
+type Budget struct {
+	share int64
+	bytes *semaphore.Semaphore
+
+	waiting prometheus.Gauge // for places and bytes of their lineage
+
+	mu       sync.Mutex
+	lineages map[uuid.UUID]*lineage
+}
+
+// lineage is what the requests of a lineage have reserved. It exists while there are any.
+type lineage struct {
+	requests int // that have or want memory; guarded by the budget's mutex
+	places   *semaphore.Semaphore
+	bytes    *semaphore.Semaphore
+}
+
+// New returns a budget and registers its metrics.
+func New(c Config) (*Budget, error) {
+	if c.Largest < 1 || c.Capacity < c.Largest {
+		return nil, fmt.Errorf("memory for responses of %d bytes: use %d or more", c.Capacity, c.Largest)
+	}
+	b := &Budget{
+		share:    max(c.Capacity/lineagesToFill, c.Largest),
+		bytes:    semaphore.New(c.Capacity, bytesQueue),
+		lineages: make(map[uuid.UUID]*lineage),
+	}
+	if err := b.register(c); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	return b, nil
+}
+
+// Reservation is the memory of a request. It is not safe for concurrent use.
+type Reservation struct {
+	budget  *Budget
+	id      uuid.UUID
+	lineage *lineage
+	bytes   int64
+}
+
+// Reserve reserves bytes for a request of a lineage, and waits for them until an instant. The error is [ErrLineage], [ErrBytes] or that of
+// ctx. The caller must release the reservation.
+func (b *Budget) Reserve(ctx context.Context, id uuid.UUID, bytes int64, until time.Time) (*Reservation, error) {
+	r := &Reservation{budget: b, id: id, lineage: b.enter(id), bytes: bytes}
+	wait, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	refused := r.reserve(wait)
+	switch {
+	case refused == nil:
+		return r, nil
+	case ctx.Err() != nil:
+		refused = ctx.Err()
+	}
+	b.leave(id)
+	return nil, refused
+}
+
+// reserve takes what the reservation needs, or nothing.
+func (r *Reservation) reserve(ctx context.Context) error {
+	if r.reserveShare(ctx) != nil {
+		return ErrLineage
+	}
+	if r.budget.bytes.Acquire(ctx, r.bytes) != nil {
+		r.releaseShare()
+		return ErrBytes
+	}
+	return nil
+}
+
+// reserveShare takes a place and bytes of the lineage.
+func (r *Reservation) reserveShare(ctx context.Context) error {
+	r.budget.waiting.Inc()
+	defer r.budget.waiting.Dec()
+	if err := r.lineage.places.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	if err := r.lineage.bytes.Acquire(ctx, r.bytes); err != nil {
+		r.lineage.places.Change(-1)
+		return err
+	}
+	return nil
+}
+
+func (r *Reservation) releaseShare() {
+	r.lineage.bytes.Change(-r.bytes)
+	r.lineage.places.Change(-1)
+}
+
+// Resize changes the reservation to the bytes that the response takes. It never waits: what exists is counted even if it is more than there
+// is.
+func (r *Reservation) Resize(bytes int64) {
+	r.lineage.bytes.Change(bytes - r.bytes)
+	r.budget.bytes.Change(bytes - r.bytes)
+	r.bytes = bytes
+}
+
+// Release gives everything back. It must be called once.
+func (r *Reservation) Release() {
+	r.budget.bytes.Change(-r.bytes)
+	r.releaseShare()
+	r.budget.leave(r.id)
+}
+
+// enter returns a lineage, which leave must give back.
+func (b *Budget) enter(id uuid.UUID) *lineage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.lineages[id]
+	if l == nil {
+		l = &lineage{places: semaphore.New(places, lineageQueue), bytes: semaphore.New(b.share, places)}
+		b.lineages[id] = l
+	}
+	l.requests++
+	return l
+}
+
+// leave forgets a lineage with its last request.
+func (b *Budget) leave(id uuid.UUID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.lineages[id]
+	if l.requests--; l.requests == 0 {
+		delete(b.lineages, id)
+	}
+}
