@@ -3,15 +3,20 @@
 package load_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -19,8 +24,9 @@ import (
 	"callboard/cmd/connection"
 )
 
-// bareRole is a child that is a bare server: a statement, its rows as JSON, and nothing else. It knows no keys, budgets, audit, logs,
-// names of references or cursors.
+// bareRole is a child that is a bare server: one statement, its typed rows as JSON, and nothing else. It has no keys, budgets, audit, logs,
+// names of references or cursors. Its encoder is as fast as a plain one can be: it writes each row before it reads the next, without
+// reflection.
 const (
 	bareRole = "bare"
 	bareURL  = "CALLBOARD_LOAD_POSTGRES"
@@ -62,9 +68,9 @@ func serveBare() error {
 	}
 	fmt.Println("listening on", listener.Addr())
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /report", typedPage[reportRow](pool, reportSQL))
-	mux.HandleFunc("GET /list", typedPage[listRow](pool, listSQL))
-	mux.HandleFunc("GET /json", jsonPage(pool))
+	mux.HandleFunc("GET /report", typedPage(pool, reportColumns(), oldestFirst))
+	mux.HandleFunc("GET /list", typedPage(pool, listColumns(), newestFirst))
+	mux.HandleFunc("GET /json", jsonPage(pool, reportColumns()))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	return server.Serve(listener)
 }
@@ -86,14 +92,37 @@ func bareArguments(r *http.Request) (arguments []any, err error) {
 	return arguments, nil
 }
 
-// row is a pointer to a row of columns.
-type row[T any] interface {
-	*T
-	targets() []any // of its columns
+// column is a column of a bare server's rows.
+type column struct {
+	member, name string
+	value        func() any // returns a new variable of the column's type
 }
 
+func typed[T any]() any { return new(T) }
+
+// selectSQL returns the statement of a page. In JSON's, the columns have the names of members.
+func selectSQL(columns []column, order string, members bool) string {
+	var list []string
+	for _, c := range columns {
+		name := c.name
+		if members {
+			name += ` as "` + c.member + `"`
+		}
+		list = append(list, name)
+	}
+	return "select " + strings.Join(list, ", ") + " from projection.call_log where system_id = $1 and created_at >= $2 and created_at < $3 order by " +
+		order + " limit " + strconv.Itoa(pageRows)
+}
+
+// The orders of pages.
+const (
+	oldestFirst = "created_at, id"
+	newestFirst = "created_at desc, id desc"
+)
+
 // typedPage answers with a page of typed rows.
-func typedPage[T any, P row[T]](pool *pgxpool.Pool, sql string) http.HandlerFunc {
+func typedPage(pool *pgxpool.Pool, columns []column, order string) http.HandlerFunc {
+	sql := selectSQL(columns, order, false)
 	return func(w http.ResponseWriter, r *http.Request) {
 		arguments, err := bareArguments(r)
 		if err != nil {
@@ -105,39 +134,83 @@ func typedPage[T any, P row[T]](pool *pgxpool.Pool, sql string) http.HandlerFunc
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		defer rows.Close()
-		page := make([]T, 0, pageRows)
-		for rows.Next() {
-			page = append(page, *new(T))
-			if err = rows.Scan(P(&page[len(page)-1]).targets()...); err != nil {
-				break
-			}
+		values := make([]any, len(columns))
+		for i, c := range columns {
+			values[i] = c.value()
 		}
-		if err == nil {
-			err = rows.Err()
-		}
+		b := append(make([]byte, 0, 128<<10), `{"data":[`...)
+		_, err = pgx.ForEachRow(rows, values, func() error {
+			b = append(appendRow(b, columns, values), ',')
+			return nil
+		})
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(struct { // the client may have left
-			Data []T `json:"data"`
-		}{page})
+		_, _ = w.Write(append(bytes.TrimSuffix(b, []byte(",")), "]}"...)) // the client may have left
 	}
 }
 
+func appendRow(b []byte, columns []column, values []any) []byte {
+	before := `{"`
+	for i, c := range columns {
+		b = append(append(append(b, before...), c.member...), `":`...)
+		before = `,"`
+		b = appendValue(b, values[i])
+	}
+	return append(b, '}')
+}
+
+// appendValue writes a value of one of the columns' types.
+func appendValue(b []byte, value any) []byte {
+	switch v := value.(type) {
+	case *pgtype.Text:
+		if v.Valid {
+			b, _ = jsontext.AppendQuote(b, v.String) // PostgreSQL's text is valid UTF-8
+			return b
+		}
+	case *pgtype.UUID:
+		if v.Valid {
+			text, _ := uuid.UUID(v.Bytes).MarshalText() // never an error
+			return append(append(append(b, '"'), text...), '"')
+		}
+	case *pgtype.Timestamptz:
+		if v.Valid {
+			return append(v.Time.UTC().AppendFormat(append(b, '"'), "2006-01-02T15:04:05.000Z"), '"')
+		}
+	case *pgtype.Int4:
+		if v.Valid {
+			return strconv.AppendInt(b, int64(v.Int32), 10)
+		}
+	case *pgtype.Float8:
+		if v.Valid {
+			return strconv.AppendFloat(b, v.Float64, 'g', -1, 64)
+		}
+	case *pgtype.Bool:
+		if v.Valid {
+			return strconv.AppendBool(b, v.Bool)
+		}
+	case *json.RawMessage:
+		return append(b, *v...)
+	default:
+		panic(fmt.Sprintf("a column of type %T", value))
+	}
+	return append(b, "null"...)
+}
+
 // jsonPage answers with a page that PostgreSQL makes.
-func jsonPage(pool *pgxpool.Pool) http.HandlerFunc {
+func jsonPage(pool *pgxpool.Pool, columns []column) http.HandlerFunc {
+	sql := "select json_build_object('data', coalesce(json_agg(page), '[]')) from (" + selectSQL(columns, oldestFirst, true) + ") page"
 	return func(w http.ResponseWriter, r *http.Request) {
 		arguments, err := bareArguments(r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		var body []byte
-		rows, _ := pool.Query(r.Context(), jsonSQL, arguments...) // the error is that of the next line
-		if body, err = pgx.CollectOneRow(rows, pgx.RowTo[[]byte]); err != nil {
+		rows, _ := pool.Query(r.Context(), sql, arguments...) // the error is that of the next line
+		body, err := pgx.CollectOneRow(rows, pgx.RowTo[[]byte])
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
@@ -146,122 +219,92 @@ func jsonPage(pool *pgxpool.Pool) http.HandlerFunc {
 	}
 }
 
-const (
-	reportSQL = `select ` + reportColumns + `
-from projection.call_log where system_id = $1 and created_at >= $2 and created_at < $3 order by created_at, id limit 100`
-
-	listSQL = `select id, system_id, call_sid, parent_call_sid, direction, status, outcome, from_party, from_name, to_party, created_at,
-start_time, end_time, duration, recording_sid, recording_duration
-from projection.call_log where system_id = $1 and created_at >= $2 and created_at < $3 order by created_at desc, id desc limit 100`
-
-	jsonSQL = `select json_build_object('data', coalesce(json_agg(page), '[]')) from (
-select id, call_sid as "callSid", parent_call_sid as "parentCallSid", direction, start_time as "startTime", end_time as "endTime",
-duration as "durationSeconds", created_at as "createdAt", updated_at as "updatedAt", from_party as "from", from_display as "fromDisplay",
-from_number as "fromNumber", from_name as "fromName", to_party as "to", to_display as "toDisplay", to_number as "toNumber",
-forwarded_from as "forwardedFrom", status, outcome, call_outcome_code as "callOutcomeCode", is_converted as "isConverted",
-conversion_value as "conversionValue", outcome_source as "outcomeSource", category, overall_sentiment, overall_sentiment_score,
-employee_sentiment, employee_sentiment_score, customer_sentiment, customer_sentiment_score, sentiment_source as "sentimentSource",
-scorecard_score as "scorecardScore", representative_state, representative_id, representative_confidence, representative_source,
-recording_sid as "recordingSid", recording_duration as "recordingDurationSeconds", transcription_status as "transcriptionStatus",
-transcript_text_bytes, call_group_id, answered_by_extension_id, from_extension_id, is_emergency as "isEmergency", is_edited as "isEdited",
-tags, route_summary as "routeSummary"
-from projection.call_log where system_id = $1 and created_at >= $2 and created_at < $3 order by created_at, id limit 100) page`
-
-	reportColumns = `id, call_sid, parent_call_sid, direction, start_time, end_time, duration, created_at, updated_at, from_party, from_display,
-from_number, from_name, to_party, to_display, to_number, forwarded_from, status, outcome, call_outcome_code, is_converted,
-conversion_value, outcome_source, category, overall_sentiment, overall_sentiment_score, employee_sentiment, employee_sentiment_score,
-customer_sentiment, customer_sentiment_score, sentiment_source, scorecard_score, representative_state, representative_id,
-representative_confidence, representative_source, recording_sid, recording_duration, transcription_status, transcript_text_bytes,
-call_group_id, answered_by_extension_id, from_extension_id, is_emergency, is_edited, tags, route_summary`
-)
-
-// reportRow is what a report row is made from: 47 columns.
-type reportRow struct {
-	ID                       pgtype.UUID     `json:"id"`
-	CallSid                  string          `json:"callSid"`
-	ParentCallSid            *string         `json:"parentCallSid"`
-	Direction                string          `json:"direction"`
-	StartTime                *time.Time      `json:"startTime"`
-	EndTime                  *time.Time      `json:"endTime"`
-	Duration                 *int32          `json:"durationSeconds"`
-	CreatedAt                time.Time       `json:"createdAt"`
-	UpdatedAt                time.Time       `json:"updatedAt"`
-	From                     string          `json:"from"`
-	FromDisplay              *string         `json:"fromDisplay"`
-	FromNumber               *string         `json:"fromNumber"`
-	FromName                 *string         `json:"fromName"`
-	To                       string          `json:"to"`
-	ToDisplay                *string         `json:"toDisplay"`
-	ToNumber                 *string         `json:"toNumber"`
-	ForwardedFrom            *string         `json:"forwardedFrom"`
-	Status                   string          `json:"status"`
-	Outcome                  *string         `json:"outcome"`
-	CallOutcomeCode          *string         `json:"callOutcomeCode"`
-	IsConverted              bool            `json:"isConverted"`
-	ConversionValue          *string         `json:"conversionValue"`
-	OutcomeSource            *string         `json:"outcomeSource"`
-	Category                 *string         `json:"category"`
-	OverallSentiment         *string         `json:"overall_sentiment"`
-	OverallSentimentScore    *float64        `json:"overall_sentiment_score"`
-	EmployeeSentiment        *string         `json:"employee_sentiment"`
-	EmployeeSentimentScore   *float64        `json:"employee_sentiment_score"`
-	CustomerSentiment        *string         `json:"customer_sentiment"`
-	CustomerSentimentScore   *float64        `json:"customer_sentiment_score"`
-	SentimentSource          *string         `json:"sentimentSource"`
-	ScorecardScore           *float64        `json:"scorecardScore"`
-	RepresentativeState      string          `json:"representative_state"`
-	RepresentativeID         pgtype.UUID     `json:"representative_id"`
-	RepresentativeConfidence *float64        `json:"representative_confidence"`
-	RepresentativeSource     *string         `json:"representative_source"`
-	RecordingSid             *string         `json:"recordingSid"`
-	RecordingDuration        *int32          `json:"recordingDurationSeconds"`
-	TranscriptionStatus      string          `json:"transcriptionStatus"`
-	TranscriptTextBytes      *int32          `json:"transcript_text_bytes"`
-	CallGroupID              pgtype.UUID     `json:"call_group_id"`
-	AnsweredByExtensionID    pgtype.UUID     `json:"answered_by_extension_id"`
-	FromExtensionID          pgtype.UUID     `json:"from_extension_id"`
-	IsEmergency              bool            `json:"isEmergency"`
-	IsEdited                 bool            `json:"isEdited"`
-	Tags                     json.RawMessage `json:"tags"`
-	RouteSummary             *string         `json:"routeSummary"`
+// reportColumns are the 47 columns that a report row is made from.
+func reportColumns() []column {
+	return []column{
+		{"id", "id", typed[pgtype.UUID]},
+		{"callSid", "call_sid", typed[pgtype.Text]},
+		{"parentCallSid", "parent_call_sid", typed[pgtype.Text]},
+		{"direction", "direction", typed[pgtype.Text]},
+		{"startTime", "start_time", typed[pgtype.Timestamptz]},
+		{"endTime", "end_time", typed[pgtype.Timestamptz]},
+		{"durationSeconds", "duration", typed[pgtype.Int4]},
+		{"createdAt", "created_at", typed[pgtype.Timestamptz]},
+		{"updatedAt", "updated_at", typed[pgtype.Timestamptz]},
+		{"from", "from_party", typed[pgtype.Text]},
+		{"fromDisplay", "from_display", typed[pgtype.Text]},
+		{"fromNumber", "from_number", typed[pgtype.Text]},
+		{"fromName", "from_name", typed[pgtype.Text]},
+		{"to", "to_party", typed[pgtype.Text]},
+		{"toDisplay", "to_display", typed[pgtype.Text]},
+		{"toNumber", "to_number", typed[pgtype.Text]},
+		{"forwardedFrom", "forwarded_from", typed[pgtype.Text]},
+		{"status", "status", typed[pgtype.Text]},
+		{"outcome", "outcome", typed[pgtype.Text]},
+		{"callOutcomeCode", "call_outcome_code", typed[pgtype.Text]},
+		{"isConverted", "is_converted", typed[pgtype.Bool]},
+		{"conversionValue", "conversion_value", typed[pgtype.Text]},
+		{"outcomeSource", "outcome_source", typed[pgtype.Text]},
+		{"categoryCode", "category", typed[pgtype.Text]},
+		{"overallSentimentCode", "overall_sentiment", typed[pgtype.Text]},
+		{"overallSentimentScore", "overall_sentiment_score", typed[pgtype.Float8]},
+		{"employeeSentimentCode", "employee_sentiment", typed[pgtype.Text]},
+		{"employeeSentimentScore", "employee_sentiment_score", typed[pgtype.Float8]},
+		{"customerSentimentCode", "customer_sentiment", typed[pgtype.Text]},
+		{"customerSentimentScore", "customer_sentiment_score", typed[pgtype.Float8]},
+		{"sentimentSource", "sentiment_source", typed[pgtype.Text]},
+		{"scorecardScore", "scorecard_score", typed[pgtype.Float8]},
+		{"representativeState", "representative_state", typed[pgtype.Text]},
+		{"representativeId", "representative_id", typed[pgtype.UUID]},
+		{"representativeConfidence", "representative_confidence", typed[pgtype.Float8]},
+		{"representativeSource", "representative_source", typed[pgtype.Text]},
+		{"recordingSid", "recording_sid", typed[pgtype.Text]},
+		{"recordingDurationSeconds", "recording_duration", typed[pgtype.Int4]},
+		{"transcriptionStatus", "transcription_status", typed[pgtype.Text]},
+		{"transcriptTextBytes", "transcript_text_bytes", typed[pgtype.Int4]},
+		{"callGroupId", "call_group_id", typed[pgtype.UUID]},
+		{"answeredByExtensionId", "answered_by_extension_id", typed[pgtype.UUID]},
+		{"fromExtensionId", "from_extension_id", typed[pgtype.UUID]},
+		{"isEmergency", "is_emergency", typed[pgtype.Bool]},
+		{"isEdited", "is_edited", typed[pgtype.Bool]},
+		{"tags", "tags", typed[json.RawMessage]},
+		{"routeSummary", "route_summary", typed[pgtype.Text]},
+	}
 }
 
-func (r *reportRow) targets() []any {
-	return []any{
-		&r.ID, &r.CallSid, &r.ParentCallSid, &r.Direction, &r.StartTime, &r.EndTime, &r.Duration, &r.CreatedAt, &r.UpdatedAt, &r.From, &r.FromDisplay,
-		&r.FromNumber, &r.FromName, &r.To, &r.ToDisplay, &r.ToNumber, &r.ForwardedFrom, &r.Status, &r.Outcome, &r.CallOutcomeCode, &r.IsConverted,
-		&r.ConversionValue, &r.OutcomeSource, &r.Category, &r.OverallSentiment, &r.OverallSentimentScore, &r.EmployeeSentiment, &r.EmployeeSentimentScore,
-		&r.CustomerSentiment, &r.CustomerSentimentScore, &r.SentimentSource, &r.ScorecardScore, &r.RepresentativeState, &r.RepresentativeID,
-		&r.RepresentativeConfidence, &r.RepresentativeSource, &r.RecordingSid, &r.RecordingDuration, &r.TranscriptionStatus, &r.TranscriptTextBytes,
-		&r.CallGroupID, &r.AnsweredByExtensionID, &r.FromExtensionID, &r.IsEmergency, &r.IsEdited, &r.Tags, &r.RouteSummary,
+// listColumns are the columns of the call log list.
+func listColumns() []column {
+	return []column{
+		{"id", "id", typed[pgtype.UUID]},
+		{"phoneSystemId", "system_id", typed[pgtype.UUID]},
+		{"callSid", "call_sid", typed[pgtype.Text]},
+		{"parentCallSid", "parent_call_sid", typed[pgtype.Text]},
+		{"direction", "direction", typed[pgtype.Text]},
+		{"status", "status", typed[pgtype.Text]},
+		{"outcome", "outcome", typed[pgtype.Text]},
+		{"from", "from_party", typed[pgtype.Text]},
+		{"fromName", "from_name", typed[pgtype.Text]},
+		{"to", "to_party", typed[pgtype.Text]},
+		{"createdAt", "created_at", typed[pgtype.Timestamptz]},
+		{"startTime", "start_time", typed[pgtype.Timestamptz]},
+		{"endTime", "end_time", typed[pgtype.Timestamptz]},
+		{"duration", "duration", typed[pgtype.Int4]},
+		{"recordingSid", "recording_sid", typed[pgtype.Text]},
+		{"recordingDuration", "recording_duration", typed[pgtype.Int4]},
 	}
 }
 
 // listRow is a row of the call log list.
 type listRow struct {
-	ID                pgtype.UUID `json:"id"`
-	System            pgtype.UUID `json:"phoneSystemId"`
-	CallSid           string      `json:"callSid"`
-	ParentCallSid     *string     `json:"parentCallSid"`
-	Direction         string      `json:"direction"`
-	Status            string      `json:"status"`
-	Outcome           *string     `json:"outcome"`
-	From              string      `json:"from"`
-	FromName          *string     `json:"fromName"`
-	To                string      `json:"to"`
-	CreatedAt         time.Time   `json:"createdAt"`
-	StartTime         *time.Time  `json:"startTime"`
-	EndTime           *time.Time  `json:"endTime"`
-	Duration          *int32      `json:"duration"`
-	RecordingSid      *string     `json:"recordingSid"`
-	RecordingDuration *int32      `json:"recordingDuration"`
-}
-
-func (r *listRow) targets() []any {
-	return []any{
-		&r.ID, &r.System, &r.CallSid, &r.ParentCallSid, &r.Direction, &r.Status, &r.Outcome, &r.From, &r.FromName, &r.To, &r.CreatedAt,
-		&r.StartTime, &r.EndTime, &r.Duration, &r.RecordingSid, &r.RecordingDuration,
-	}
+	ID, PhoneSystemID           uuid.UUID
+	CallSid                     string
+	ParentCallSid               *string
+	Direction, Status, From, To string
+	Outcome, FromName           *string
+	CreatedAt                   time.Time
+	StartTime, EndTime          *time.Time
+	Duration, RecordingDuration *int
+	RecordingSid                *string
 }
 
 // sharedReportRow is what all answers with report rows have under the same names.
