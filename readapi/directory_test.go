@@ -1,0 +1,545 @@
+package readapi
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"pgregory.net/rapid"
+
+	"callboard/events"
+	"callboard/projector/fold"
+	"callboard/projector/fold/foldtest"
+	"callboard/projector/store"
+	"callboard/readapi/encode"
+	"callboard/readapi/query"
+	"callboard/schema/schematest"
+)
+
+//go:embed testdata/reports_with_joins.sql
+var reportsWithJoinsSQL string
+
+// reportFilter is a page from the first row on, by createdAt.
+func reportFilter(system uuid.UUID, limit int64, transcripts bool) query.ReportFilter {
+	return query.ReportFilter{
+		System: system, TimeField: query.CreatedAt, After: query.ReportKeyBefore(at("0001-01-02T00:00:00Z")),
+		Until: at("9999-01-01T00:00:00Z"), Limit: limit, Transcripts: transcripts, MaxStored: maxStoredTranscripts,
+	}
+}
+
+func reportRows(f query.ReportFilter) *encode.Rows {
+	members := report()
+	if f.Transcripts {
+		members = transcribedReport()
+	}
+	return encode.NewRows(encode.NewTable(members...), f.System, nil)
+}
+
+// joinedNames are the names that the statement with joins has found.
+type joinedNames struct {
+	references map[string]string // by family and id
+	codes      map[string][2]string
+}
+
+// Reference implements [encode.Names].
+func (n joinedNames) Reference(family string, id uuid.UUID) string {
+	return n.references[family+id.String()]
+}
+
+// Code implements [encode.Names].
+func (n joinedNames) Code(kind string, code []byte) (object, score string) {
+	if found, ok := n.codes[kind+string(code)]; ok {
+		return found[0], found[1]
+	}
+	return codeObject(string(code), ""), "null"
+}
+
+func codeObject(code, label string) string {
+	b := encode.String([]byte(`{"code":`), code)
+	b = encode.String(append(b, `,"label":`...), query.Label(code, label))
+	return string(b) + "}"
+}
+
+// joined reads a page by one statement with joins.
+func joined(tb rapid.TB, pool *pgxpool.Pool, f query.ReportFilter) string {
+	tb.Helper()
+	var (
+		families, texts, kinds, codes, labels []string
+		ids                                   [][16]byte
+		numbers                               []pgtype.Text
+		scores                                []pgtype.Float8
+	)
+	targets := []any{&families, &ids, &texts, &numbers, &kinds, &codes, &labels, &scores}
+	rows, err := pool.Query(context.Background(), reportsWithJoinsSQL,
+		f.System, f.After.Time, f.After.ID, f.Until, f.Limit, f.Transcripts, f.MaxStored)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer rows.Close()
+	const first = 5 // of the columns with names
+	out := reportRows(f)
+	for rows.Next() && out.Count < int(f.Limit) {
+		raw, columns := rows.RawValues(), rows.FieldDescriptions()
+		end := len(columns)
+		if !f.Transcripts {
+			end -= 2
+		}
+		if out.Names == nil {
+			if err := pgx.ScanRow(rows.Conn().TypeMap(), columns[first:first+len(targets)], raw[first:first+len(targets)], targets...); err != nil {
+				tb.Fatal(err)
+			}
+			n := joinedNames{references: make(map[string]string), codes: make(map[string][2]string)}
+			for i, id := range ids {
+				b := encode.UUID([]byte(`{"id":`), id)
+				b = encode.String(append(b, `,"name":`...), texts[i])
+				if numbers[i].Valid {
+					b = encode.String(append(b, `,"number":`...), numbers[i].String)
+				}
+				n.references[families[i]+uuid.UUID(id).String()] = string(b) + "}"
+			}
+			for i, code := range codes {
+				score := "null"
+				if scores[i].Valid {
+					score = string(encode.Float(nil, scores[i].Float64))
+				}
+				n.codes[kinds[i]+code] = [2]string{codeObject(code, labels[i]), score}
+			}
+			if err := out.Begin(columns[first+len(targets) : end]); err != nil {
+				tb.Fatal(err)
+			}
+			out.Names = n
+		}
+		if raw[first+len(targets)] != nil {
+			if err := out.Append(raw[first+len(targets) : end]); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	return string(out.Body)
+}
+
+// newReportQueries returns report pages with a directory of their own.
+func newReportQueries(tb rapid.TB, pool *pgxpool.Pool) *query.Reports {
+	tb.Helper()
+	r, _ := newMeasuredReportQueries(tb, pool)
+	return r
+}
+
+func newMeasuredReportQueries(tb rapid.TB, pool *pgxpool.Pool) (*query.Reports, *prometheus.Registry) {
+	tb.Helper()
+	registry := prometheus.NewRegistry()
+	directory, err := query.NewDirectory(query.DefaultDirectoryMemory, registry)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return query.New(pool).CallLogReports(directory), registry
+}
+
+// callsWithReferences are calls of the first phone system that refer to all that a random history has in its directory.
+func callsWithReferences() []foldtest.TimedEvent {
+	var history []foldtest.TimedEvent
+	for i := range 2 {
+		created := events.Time(500_000 + i)
+		for _, state := range []events.State{
+			&events.Call{
+				ID: foldtest.ID(38 + i), PhoneSystemID: foldtest.ID(1), Version: 1, CallSid: "CA0", CreatedAt: created,
+				CallGroupID: events.Some(foldtest.ID(20 + i)), FromExtensionID: events.Some(foldtest.ID(10 + i)), AnsweredByExtensionID: events.Some(foldtest.ID(11 - i)),
+			},
+			&events.Analysis{
+				ID: foldtest.ID(88 + i), PhoneSystemID: foldtest.ID(1), Version: 1, CallID: foldtest.ID(38 + i), CallSid: "CA0", Status: "completed",
+				CreatedAt: created, Category: events.Some(fmt.Sprint("code ", 1+i)),
+				Representative: &events.RepresentativeRole{State: "identified", ID: events.Some(foldtest.ID(70 + i))},
+			},
+		} {
+			history = append(history, foldtest.TimedEvent{Event: events.Changed(state), At: created})
+		}
+	}
+	return history
+}
+
+// ofDirectory reports whether an event is about something that report rows refer to.
+func ofDirectory(e foldtest.TimedEvent) bool {
+	switch e.Entity {
+	case events.EntityExtension, events.EntityCallGroup, events.EntityRepresentative, events.EntityClassification:
+		return true
+	}
+	return false
+}
+
+// directoryHistory writes a random history as the projector does.
+type directoryHistory struct {
+	*rapid.T
+	pool     *pgxpool.Pool // of the projection's owner
+	store    *store.Store
+	position store.Position
+}
+
+// apply folds events and commits them.
+func (h *directoryHistory) apply(batch []foldtest.TimedEvent) {
+	h.Helper()
+	list := make([]events.Event, len(batch))
+	for i, e := range batch {
+		list[i] = e.Event
+	}
+	to := h.position
+	to.Sequence += uint64(len(batch))
+	err := h.store.BeginFunc(context.Background(), func(tx *store.Tx) error {
+		state, err := tx.Load(context.Background(), to.Partition, list)
+		if err != nil {
+			return err
+		}
+		foldAll(state, batch)
+		return tx.Write(context.Background(), store.ChangeSet{From: h.position, To: to, State: state})
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.position = to
+}
+
+// foldAll folds events. One that contradicts the state would be a dead letter, and changes nothing.
+func foldAll(state *fold.State, batch []foldtest.TimedEvent) {
+	for _, e := range batch {
+		_, _ = state.Fold(e.Event, e.At)
+	}
+}
+
+func (h *directoryHistory) exec(sql string, arguments ...any) {
+	h.Helper()
+	if _, err := h.pool.Exec(context.Background(), sql, arguments...); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// interfere does what changes names outside of the projector's commits, or raises the epoch without a change.
+func (h *directoryHistory) interfere() {
+	h.Helper()
+	switch rapid.IntRange(0, 9).Draw(h.T, "interference") {
+	case 0: // repair
+		h.exec(`begin;
+			update projection.extension set name = name || '!';
+			update projection.classification set label = label || '!', score = coalesce(score, 0) + 1;
+			delete from projection.representative where ctid = (select min(ctid) from projection.representative);
+			update projection.position set epoch = epoch + 1;
+			commit`)
+		h.claim()
+	case 1: // a switch to another generation
+		h.exec(`begin;
+			update projection.extension set name = name || '?';
+			update projection.generation set id = id + 1;
+			commit`)
+	case 2:
+		h.claim()
+	}
+}
+
+func (h *directoryHistory) claim() {
+	h.Helper()
+	var err error
+	if h.position, err = h.store.Claim(context.Background(), store.Stream{Name: "PHONES", Created: at(windowFrom)}, 3); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// After every commit of a random history, a page is that of one statement with joins, byte for byte. It is the same through a directory
+// that has seen all pages, one that has seen few of them, and an empty one.
+func TestReports_NamesAreThoseOfTheSnapshot(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	owner, reader := database.Pool(t), openReader(t, database)
+	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_projector"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.RuntimeParams["search_path"] = "projection"
+	projector := store.New(openPoolWith(t, config))
+	rapid.Check(t, func(r *rapid.T) {
+		h := &directoryHistory{T: r, pool: owner, store: projector}
+		database.TruncateProjection(t)
+		h.claim()
+		systems := []uuid.UUID{foldtest.ID(1), foldtest.ID(2)}
+		for _, system := range systems {
+			h.exec("insert into projection.phone_system (id, version, name, partition) values ($1, 1, '', 3)", system)
+		}
+		warm, rare := newReportQueries(r, reader), newReportQueries(r, reader)
+		h.apply(callsWithReferences())
+		rest := foldtest.RandomHistory(r)
+		if rapid.Bool().Draw(r, "directory only") {
+			rest = slices.DeleteFunc(rest, func(e foldtest.TimedEvent) bool { return !ofDirectory(e) })
+		}
+		for commits := 0; len(rest) > 0; commits++ {
+			n := rapid.IntRange(1, max(1, len(rest)/2)).Draw(r, "batch")
+			h.apply(rest[:n])
+			rest = rest[n:]
+			h.interfere()
+			queries := map[string]*query.Reports{"warm": warm, "empty": newReportQueries(r, reader)}
+			if commits%3 == 0 {
+				queries["rare"] = rare
+			}
+			for _, system := range systems {
+				f := reportFilter(system, rapid.Int64Range(1, 25).Draw(r, "limit"), rapid.Bool().Draw(r, "transcripts"))
+				want := joined(r, reader, f)
+				for name, reports := range queries {
+					out := reportRows(f)
+					if _, err := reports.Page(context.Background(), f, out); err != nil || string(out.Body) != want {
+						r.Fatalf("%s directory: page = %s, %v, want %s", name, out.Body, err, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// office is a phone system with two extensions and two calls. The first one refers to one extension, the second one to both.
+type office struct {
+	*fixture
+	database *schematest.Database
+	system   uuid.UUID
+	first    uuid.UUID
+	second   uuid.UUID
+}
+
+func newOffice(tb testing.TB) *office {
+	tb.Helper()
+	database := schematest.New(tb)
+	o := &office{fixture: &fixture{TB: tb, pool: openPool(tb, database.URL())}, database: database}
+	o.system = o.fixture.system("one")
+	o.first, o.second = o.extension(o.system), o.extension(o.system)
+	o.calls(o.system,
+		call{id: nth(1), sid: "CA1", createdAt: at(windowFrom), answeredBy: &o.first},
+		call{id: nth(2), sid: "CA2", createdAt: at(windowFrom), answeredBy: &o.first, from: &o.second},
+	)
+	o.rename("projection", 0)
+	return o
+}
+
+// rename gives both extensions the same name, as one commit of the projector.
+func (o *office) rename(schema string, name int) {
+	o.Helper()
+	o.exec(fmt.Sprintf(`begin;
+		update %[1]s.extension set name = '%[2]d';
+		insert into %[1]s.directory as d values ('%[3]s', 1) on conflict (system_id) do update set version = d.version + 1;
+		commit`, schema, name, o.system))
+}
+
+// repair gives both extensions the same name, as a repair of the phone system.
+func (o *office) repair(name int) {
+	o.Helper()
+	o.exec(fmt.Sprintf("begin; update projection.extension set name = '%d'; update projection.position set epoch = epoch + 1; commit", name))
+}
+
+// addGeneration makes another generation of the same rows. switchTo makes it live.
+func (o *office) addGeneration() {
+	o.Helper()
+	o.exec(`do $$ declare t text; begin
+		create schema other;
+		grant usage on schema other to callboard_reader;
+		for t in select tablename from pg_tables where schemaname = 'projection' loop
+			execute format('create table other.%1$I (like projection.%1$I including all)', t);
+			execute format('insert into other.%1$I select * from projection.%1$I', t);
+			execute format('grant select on other.%1$I to callboard_reader', t);
+		end loop;
+		update other.generation set id = id + 1;
+	end $$`)
+}
+
+// switchGenerations makes the other generation live, with its extensions' names.
+func (o *office) switchGenerations(name int) {
+	o.Helper()
+	o.rename("other", name)
+	o.exec(`begin;
+		update other.position n set epoch = greatest(n.epoch, o.epoch) + 1 from projection.position o where o.partition = n.partition;
+		alter schema projection rename to previous;
+		alter schema other rename to projection;
+		alter schema previous rename to other;
+		commit`)
+}
+
+// shown is a row's names of the two extensions.
+type shown struct {
+	first, second string
+}
+
+// page reads a page of one or two rows and returns the names of the last one.
+func (o *office) page(reports *query.Reports, limit int64) (shown, error) {
+	f := reportFilter(o.system, limit, false)
+	out := reportRows(f)
+	if _, err := reports.Page(context.Background(), f, out); err != nil {
+		return shown{}, err
+	}
+	_, last, _ := strings.Cut(string(out.Body), fmt.Sprintf(`"CA%d"`, limit))
+	name := func(member string) string {
+		_, rest, _ := strings.Cut(last, `"`+member+`":{"id":"`)
+		_, rest, _ = strings.Cut(rest, `"name":"`)
+		name, _, _ := strings.Cut(rest, `"`)
+		return name
+	}
+	return shown{name("answeredByExtension"), name("fromExtension")}, nil
+}
+
+// Two extensions that are renamed in one commit always have the same name in a page, also while generations are switched and phone systems
+// are repaired.
+func TestReports_NamesAreOfOneSnapshot(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.addGeneration()
+	reports := newReportQueries(t, openReader(t, o.database))
+	var last, pages atomic.Int64 // the last name that was committed, the pages that were read
+	var stopped atomic.Bool
+	var readers sync.WaitGroup
+	defer func() {
+		stopped.Store(true)
+		readers.Wait()
+	}()
+	for n := range 8 {
+		limit := int64(1 + n%2) // half of the pages put one of the names into the directory
+		readers.Go(func() {
+			for !stopped.Load() {
+				committed := last.Load()
+				page, err := o.page(reports, limit)
+				if err != nil || limit == 2 && page.first != page.second {
+					t.Errorf("names = %s and %s, %v, want the same", page.first, page.second, err)
+					return
+				}
+				if name, err := parseName(page.first); err != nil || name < committed {
+					t.Errorf("name = %d, %v, want %d, which was committed before the page, or a later one", name, err, committed)
+					return
+				}
+				pages.Add(1)
+			}
+		})
+	}
+	for name := 1; pages.Load() < 3_000 && !t.Failed(); name++ {
+		switch {
+		case name%20 == 0:
+			o.switchGenerations(name)
+		case name%10 == 0:
+			o.repair(name)
+		default:
+			o.rename("projection", name)
+		}
+		last.Store(int64(name))
+	}
+}
+
+func parseName(text string) (name int64, err error) {
+	_, err = fmt.Sscan(text, &name)
+	return name, err
+}
+
+// beforeStatements calls a function before every statement on the projection.
+type beforeStatements struct {
+	call func()
+}
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (b *beforeStatements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if strings.Contains(data.SQL, "projection.") {
+		b.call()
+	}
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (*beforeStatements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// Names that change before every statement are read in one transaction with the page. If that reads two generations, it is repeated.
+func TestReports_NamesChangeMeanwhile(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		change func(o *office, name int)
+		times  int
+		want   string
+		err    string
+	}{
+		"twice":             {func(o *office, name int) { o.rename("projection", name) }, 2, "2", ""},
+		"always":            {func(o *office, name int) { o.rename("projection", name) }, 1000, "7", ""},
+		"two switches":      {(*office).switchGenerations, 2, "2", ""},
+		"eight switches":    {(*office).switchGenerations, 8, "8", ""},
+		"switches, forever": {(*office).switchGenerations, 1000, "", "names changed while the page was read"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			o := newOffice(t)
+			o.addGeneration()
+			config := openReader(t, o.database).Config()
+			tracer, changes := new(beforeStatements), 0
+			config.ConnConfig.Tracer = tracer
+			tracer.call = func() {
+				if changes++; changes <= c.times {
+					c.change(o, changes)
+				}
+			}
+			page, err := o.page(newReportQueries(t, openPoolWith(t, config)), 2)
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error = %v, want %s", err, c.err)
+				}
+				return
+			}
+			if err != nil || page != (shown{c.want, c.want}) {
+				t.Errorf("names = %v, %v, want %s", page, err, c.want)
+			}
+		})
+	}
+}
+
+// Names that can't be read are the page's error. Those that are known are not shown instead, unless nothing has changed.
+func TestReports_NamesUnreadable(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	reports := newReportQueries(t, openReader(t, o.database))
+	if page, err := o.page(reports, 2); err != nil || page != (shown{"0", "0"}) {
+		t.Fatalf("names = %v, %v, want 0", page, err)
+	}
+	o.exec("revoke select on projection.extension from callboard_reader")
+	if page, err := o.page(reports, 2); err != nil || page != (shown{"0", "0"}) {
+		t.Errorf("names without a change = %v, %v, want 0", page, err)
+	}
+	o.rename("projection", 1)
+	if page, err := o.page(reports, 2); err == nil || !strings.Contains(err.Error(), "permission denied for table extension") {
+		t.Errorf("names = %v, %v, want the error of the statement", page, err)
+	}
+}
+
+// The metrics count pages by whether names were read.
+func TestReports_DirectoryMetrics(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	reports, registry := newMeasuredReportQueries(t, openReader(t, o.database))
+	for name := range 2 {
+		o.rename("projection", name)
+		for range 3 {
+			if _, err := o.page(reports, 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err := testutil.GatherAndCompare(registry, strings.NewReader(`
+		# HELP callboard_readapi_directory_pages_total Report pages by whether the reader knew all their names (hit) or read some (miss).
+		# TYPE callboard_readapi_directory_pages_total counter
+		callboard_readapi_directory_pages_total{result="hit"} 4
+		callboard_readapi_directory_pages_total{result="miss"} 2
+		# HELP callboard_readapi_directory_reruns_total Statements of report pages that ran again because names changed before they were read.
+		# TYPE callboard_readapi_directory_reruns_total counter
+		callboard_readapi_directory_reruns_total 0
+	`), "callboard_readapi_directory_pages_total", "callboard_readapi_directory_reruns_total")
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,152 @@
+package query
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+func newDirectory(tb testing.TB, limit int64) *Directory {
+	tb.Helper()
+	d, err := NewDirectory(limit, prometheus.NewRegistry())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+// extensions are the names of some of 100,000 extensions.
+func extensions(random *rand.Rand, count int) names {
+	n := newNames()
+	for range count {
+		number := random.IntN(100_000)
+		id := numbered(number)
+		put(n.references, "extension", id, newReference(id, strings.Repeat("x", number%60), pgtype.Text{String: "1000", Valid: true}))
+	}
+	return n
+}
+
+func numbered(n int) uuid.UUID { return uuid.NewSHA1(uuid.Max, fmt.Append(nil, n)) }
+
+// However many phone systems and extensions pages refer to, the directory's names take no more memory than its limit.
+func TestDirectory_Memory(t *testing.T) {
+	const limit = 16 << 20
+	for _, c := range []struct{ systems, pages, references int }{{10, 1_500, 150}, {1_000, 1_500, 150}, {100_000, 20_000, 1}} {
+		random := rand.New(rand.NewPCG(1, 2))
+		heap := heapSize()
+		d := newDirectory(t, limit)
+		for page := range c.pages {
+			d.add(d.shelf(numbered(random.IntN(c.systems)), "1"), extensions(random, c.references))
+			if got := testutil.ToFloat64(d.metrics.bytes); got > limit {
+				t.Fatalf("%d phone systems: bytes after %d pages = %.0f, want at most %d", c.systems, page+1, got, limit)
+			}
+		}
+		if got := testutil.ToFloat64(d.metrics.bytes); got < limit/2 {
+			t.Errorf("%d phone systems: bytes = %.0f, want more than half of %d", c.systems, got, limit)
+		}
+		if got := heapSize() - heap; got > limit*11/10 {
+			t.Errorf("%d phone systems: the heap grew by %d bytes, want at most a tenth more than %d", c.systems, got, limit)
+		}
+		runtime.KeepAlive(d)
+	}
+}
+
+func heapSize() int64 {
+	runtime.GC()
+	runtime.GC() // what finalizers kept
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A large shelf begins again. A page that uses it keeps what it has read.
+func TestDirectory_LargeShelf(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	d := newDirectory(t, DefaultDirectoryMemory)
+	for range 300 {
+		s := d.shelf(numbered(1), "1")
+		n := extensions(random, 400)
+		d.add(s, n)
+		for id, object := range n.references["extension"] {
+			if got, ok := s.names.references["extension"][id]; !ok || got != object {
+				t.Fatalf("name = %q, %t, want %q", got, ok, object)
+			}
+		}
+		if d.bytes > maxShelf || d.bytes < 0 {
+			t.Fatalf("bytes = %d, want at most %d", d.bytes, maxShelf)
+		}
+	}
+}
+
+// A shelf is of one edition. The newest one and the one before are kept, also if an older edition comes again.
+func TestDirectory_Editions(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, DefaultDirectoryMemory)
+	first := d.shelf(numbered(1), "1")
+	other := d.shelf(numbered(2), "1")
+	second := d.shelf(numbered(1), "2")
+	if first == second || first == other {
+		t.Fatal("another edition or phone system has the same shelf")
+	}
+	if d.shelf(numbered(1), "1") != first || d.shelf(numbered(1), "2") != second {
+		t.Error("shelves of two editions = new ones, want the same")
+	}
+	third := d.shelf(numbered(1), "3")
+	if d.shelf(numbered(1), "2") != second || d.shelf(numbered(1), "3") != third {
+		t.Error("shelves of the two newest editions = new ones, want the same")
+	}
+	if d.shelf(numbered(1), "1") == first {
+		t.Error("shelf of the oldest of three editions = the same, want a new one")
+	}
+	if got := len(d.shelves[numbered(1)]); got != 2 || d.recent.Len() != 3 || d.bytes != 3*emptyShelf {
+		t.Errorf("shelves of the phone system, of all, bytes = %d, %d, %d, want 2, 3, %d", got, d.recent.Len(), d.bytes, 3*emptyShelf)
+	}
+}
+
+// A shelf is used for a minute, however often.
+func TestDirectory_ShelfLife(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDirectory(t, DefaultDirectoryMemory)
+		s := d.shelf(numbered(1), "1")
+		for range 59 {
+			time.Sleep(time.Second)
+			if d.shelf(numbered(1), "1") != s {
+				t.Fatal("shelf within a minute = a new one, want the same")
+			}
+		}
+		time.Sleep(time.Second)
+		if d.shelf(numbered(1), "1") == s {
+			t.Error("shelf after a minute = the same, want a new one")
+		}
+		if d.bytes != emptyShelf {
+			t.Errorf("bytes = %d, want those of one shelf, %d", d.bytes, emptyShelf)
+		}
+	})
+}
+
+// Names that two pages have read at the same time count once.
+func TestDirectory_AddedTwice(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, DefaultDirectoryMemory)
+	n := newNames()
+	put(n.references, "extension", numbered(3), "")
+	put(n.codes, "category", "sale", newLabel("sale", "Sale", pgtype.Float8{}))
+	s := d.shelf(numbered(1), "1")
+	d.add(s, n)
+	once := d.bytes
+	d.add(s, n)
+	if want := int64(emptyShelf + 2*entrySize + len(`sale{"code":"sale","label":"Sale"}null`)); once != want || d.bytes != want {
+		t.Errorf("bytes = %d, then %d, want %d", once, d.bytes, want)
+	}
+}
