@@ -174,11 +174,9 @@ func callsWithReferences() []foldtest.TimedEvent {
 
 // ofDirectory reports whether an event is about something that report rows refer to.
 func ofDirectory(e foldtest.TimedEvent) bool {
-	switch e.Entity {
-	case events.EntityExtension, events.EntityCallGroup, events.EntityRepresentative, events.EntityClassification:
-		return true
-	}
-	return false
+	return slices.Contains([]events.Entity{
+		events.EntityExtension, events.EntityCallGroup, events.EntityRepresentative, events.EntityClassification,
+	}, e.Entity)
 }
 
 // directoryHistory writes a random history as the projector does.
