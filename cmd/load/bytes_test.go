@@ -133,11 +133,15 @@ func (p *largePages) run(load func(*largePages), fast int) {
 	now, highest := p.reader.memory()
 	close(p.stop)
 	p.others.Wait()
-	p.Logf("%v, all in %s\n%v\nmemory: %d MiB, highest %d MiB", answers, rounded(elapsed), unavailable, now, highest)
+	const refusals = "callboard_readapi_limit_refusals_total"
+	p.Logf("%v, all in %s\n%v\nmemory: %d MiB, highest %d MiB\nrefused for the rate: %.0f, without NATS: %.0f", answers, rounded(elapsed), unavailable,
+		now, highest, p.reader.metric(refusals, "rate"), p.reader.metric(refusals, "unreachable"))
 	if n := answers.count(http.StatusOK); n != fast {
 		p.Errorf("fast keys: answers with 200 = %d, want %d: %v", n, fast, answers)
 	}
-	eventstest.Eventually(p, "no request is in flight", func() bool { return p.reader.metric("callboard_readapi_in_flight", "") == 0 })
+	eventstest.Eventually(p, "no memory is reserved", func() bool {
+		return p.reader.metric("callboard_readapi_in_flight", "") == 0 && p.reader.metric("callboard_readapi_body_bytes", "") == 0
+	})
 }
 
 // insist requests a page until the answer isn't 503, as its Retry-After says.
