@@ -51,6 +51,7 @@ func connect(tb testing.TB, url string) jetstream.JetStream {
 func newLimiter(tb testing.TB, url string, change ...func(*Config)) *Limiter {
 	tb.Helper()
 	c := testConfig(connect(tb, url))
+	c.Log = zerolog.New(zerolog.NewTestWriter(tb))
 	for _, apply := range change {
 		apply(&c)
 	}
