@@ -2,11 +2,15 @@ package readapi
 
 import (
 	"context"
+	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,9 +18,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"callboard/cmd/process"
 	auditstream "callboard/events/audit"
 	"callboard/events/eventstest"
+	"callboard/readapi/access"
 	"callboard/readapi/audit"
+	"callboard/schema/schematest"
 )
 
 // withProjectionPool gives the projection a pool of its own, so that slow reads delay no credential.
@@ -162,4 +169,171 @@ func stoppableAudit(t *testing.T) (*audit.Queue, func() map[audited]int64) {
 type audited struct {
 	key    uuid.UUID
 	status int
+}
+
+// serve serves the handler over TCP as the program does, and returns the base URL.
+func (h *harness) serve() string {
+	h.Helper()
+	server := httptest.NewUnstartedServer(h.handler)
+	server.Listener = process.LimitConnections(server.Listener, server.Config, 1000)
+	// httptest sets a ConnState hook of its own, which calls this one.
+	server.Start()
+	h.Cleanup(server.Close)
+	return server.URL + "/api/v1"
+}
+
+// reading is how a client reads a response.
+type reading func(io.Reader) error
+
+func readAll(r io.Reader) error {
+	_, err := io.Copy(io.Discard, r)
+	return err
+}
+
+// readSlowly reads 10 kB per second until the server has cut the connection, and then what is still in the kernel.
+func readSlowly(cut func() bool) reading {
+	return func(r io.Reader) error {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for !cut() {
+			if _, err := io.CopyN(io.Discard, r, 1000); err != nil {
+				return err
+			}
+			<-tick.C
+		}
+		return readAll(r)
+	}
+}
+
+func readTheBeginning(r io.Reader) error {
+	_, err := io.CopyN(io.Discard, r, 100_000)
+	return err
+}
+
+// fetch sends a request on a connection of its own with a small receive buffer, and returns the status.
+func fetch(ctx context.Context, url string, key access.IssuedKey, read reading) (int, error) {
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(32 << 10)
+		}
+		return conn, err
+	}}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	withKey(key)(request.Header)
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	return response.StatusCode, read(response.Body)
+}
+
+// Large pages that are read fast, slowly or not to their end, at a time when there is memory for four: those that are read fast are all
+// answered. Slow ones are cut off. Then no memory is reserved, no connection to PostgreSQL was closed, and the audit has all requests.
+func TestOverload_LargePages(t *testing.T) {
+	t.Parallel()
+	queue, stopAudit := stoppableAudit(t)
+	h := newHarness(t, withProjectionPool(t, 8), func(c *Config) {
+		c.AuditQueue, c.Timeout, c.BodyMemory = queue, time.Hour, 4*transcribedPageBytes
+	})
+	system, _ := h.numberedCalls(1)
+	h.transcribe(nth(0), "a", 5_400_000)
+	schematest.OpenAll(t, h.config.Projection)
+	opened := h.config.Projection.Stat().NewConnsCount()
+	url := h.serve() + reportPath(system, reportQuery("includeTranscripts", "true"))
+	want := make(map[audited]int64)
+	var all sync.WaitGroup
+	start := func(clients, requests int, read reading, check func(status int, err error) bool) {
+		for range clients {
+			key := h.key(system)
+			want[audited{key.ID, http.StatusOK}] += int64(requests)
+			all.Go(func() {
+				for range requests {
+					if status, err := fetch(t.Context(), url, key, read); !check(status, err) {
+						t.Errorf("status = %d, error = %v", status, err)
+					}
+				}
+			})
+		}
+	}
+	const slow = 3
+	cut := func() float64 { return h.metric("callboard_readapi_cut_total", "slow") }
+	start(slow, 1, readSlowly(func() bool { return cut() >= slow }), func(status int, err error) bool { return status == http.StatusOK && err != nil })
+	start(4, 5, readAll, func(status int, err error) bool { return status == http.StatusOK && err == nil })
+	start(4, 3, readTheBeginning, func(status int, err error) bool { return status == http.StatusOK && err == nil })
+	all.Wait()
+	eventstest.Eventually(t, "no memory is reserved", func() bool { return h.metric("callboard_readapi_body_bytes", "") == 0 })
+	if cut() != slow {
+		t.Errorf("slow clients that were cut off = %v, want %d", cut(), slow)
+	}
+	if got := h.config.Projection.Stat().NewConnsCount(); got != opened {
+		t.Errorf("connections to PostgreSQL = %d, want %d as before", got, opened)
+	}
+	if got := stopAudit(); !maps.Equal(got, want) {
+		t.Errorf("requests in the audit = %v, want %v", got, want)
+	}
+}
+
+// A flood of requests with a revoked key refuses nothing to another key, and the audit has every request of both.
+func TestOverload_RevokedKey(t *testing.T) {
+	t.Parallel()
+	queue, stopAudit := stoppableAudit(t)
+	h := newHarness(t, withProjectionPool(t, 4), func(c *Config) { c.AuditQueue = queue })
+	system := h.system("one")
+	hostile, paying := h.key(system), h.key(system)
+	if err := h.registry.Revoke(t.Context(), hostile.ID); err != nil {
+		t.Fatal(err)
+	}
+	url := h.serve() + systemPath(system, "/call-logs")
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
+	defer client.CloseIdleConnections()
+	send := func(key access.IssuedKey, want int) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		withKey(key)(request.Header)
+		response, err := client.Do(request)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := readAll(response.Body); err != nil || response.StatusCode != want {
+			t.Errorf("status = %d, error = %v, want %d", response.StatusCode, err, want)
+		}
+		_ = response.Body.Close()
+	}
+	var flood atomic.Int64
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	for range 8 {
+		all.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					send(hostile, http.StatusUnauthorized)
+					flood.Add(1)
+				}
+			}
+		})
+	}
+	eventstest.Eventually(t, "the flood", func() bool { return flood.Load() > 100 })
+	const requests = 100
+	for range requests {
+		send(paying, http.StatusOK)
+	}
+	close(done)
+	all.Wait()
+	want := map[audited]int64{{hostile.ID, http.StatusUnauthorized}: flood.Load(), {paying.ID, http.StatusOK}: requests}
+	if got := stopAudit(); !maps.Equal(got, want) {
+		t.Errorf("requests in the audit = %v, want %v", got, want)
+	}
 }

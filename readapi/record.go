@@ -26,6 +26,7 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 	shed     *prometheus.CounterVec
+	cut      *prometheus.CounterVec
 }
 
 // shedReason is why a valid request got no response, the label of the metric.
@@ -77,16 +78,23 @@ func newMetrics(registerer prometheus.Registerer, projection *query.Projection) 
 		shed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "callboard_readapi_shed_total", Help: "Requests answered with 503, by reason.",
 		}, []string{"reason"}),
+		cut: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "callboard_readapi_cut_total",
+			Help: "Responses that were not written to their end, by reason: slow, if the client read below 64 KiB/s, or gone.",
+		}, []string{"reason"}),
 	}
 	for _, reason := range []shedReason{shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedDatabase, shedTimeout} {
 		m.shed.WithLabelValues(string(reason))
+	}
+	for _, reason := range []cutReason{cutSlow, cutGone} {
+		m.cut.WithLabelValues(string(reason))
 	}
 	longWaiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "callboard_readapi_long_statements_waiting",
 		Help: "Long statements (report dimensions, pages with transcripts) that wait for their half of the connections.",
 	}, func() float64 { return float64(projection.LongStatementsWaiting()) })
 	var errs []error
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.shed, longWaiting} {
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.shed, m.cut, longWaiting} {
 		errs = append(errs, registerer.Register(c))
 	}
 	return m, errors.Join(errs...)
@@ -116,6 +124,10 @@ func (s *service) record(r *http.Request, x *exchange, out *reply, status int, e
 	}
 	if x.keyID != uuid.Nil {
 		line.Stringer("key_id", x.keyID)
+	}
+	if x.cut != "" {
+		s.metrics.cut.WithLabelValues(string(x.cut)).Inc()
+		line.Str("cut", string(x.cut))
 	}
 	addCause(line, err)
 	line.Msg("request finished")

@@ -36,7 +36,7 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 	header.Set("Content-Length", strconv.Itoa(len(out.body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(out.body) // fails only if the client is gone
+		x.cut = writeBody(w, out.body)
 	}
 	return status
 }

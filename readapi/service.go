@@ -47,6 +47,7 @@ type exchange struct {
 	reserved  bool            // the audit queue has reserved a place for the entry
 	quota     *limit.Decision // nil: not checked
 	memory    *memory.Reservation
+	cut       cutReason // empty: the response was written to its end
 }
 
 // ServeHTTP serves a request. It writes nothing before the whole response is known.

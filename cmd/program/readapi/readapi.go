@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/admin"
@@ -99,7 +100,15 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("freshness: %w", err)
 	}
+	server := publicServer()
+	public := process.LimitConnections(c.Public, server, maxConnections)
+	if err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "callboard_readapi_connections", Help: "Open connections of clients; further ones wait while there are 4096.",
+	}, func() float64 { return float64(public.Connections()) })); err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
 	stack, running := process.NewStack(ctx)
+	server.Handler = process.CloseConnections(running, traces.Handler(handler))
 	stack.Go(running, "admin", func(actorCtx context.Context) error {
 		return admin.Serve(actorCtx, c.Admin, admin.Config{
 			Ready: readiness(running, auditQueue, pools.readiness...), Metrics: registry, PProf: c.PProf, Log: c.Log,
@@ -109,7 +118,7 @@ func Run(ctx context.Context, c Config) error {
 	stack.Go(running, "limiter", limiter.Run)
 	stack.Go(running, "audit queue", auditQueue.Run)
 	stack.Go(running, "public", func(actorCtx context.Context) error {
-		return process.Serve(actorCtx, c.Public, publicServer(process.CloseConnections(running, traces.Handler(handler))), c.Log)
+		return process.Serve(actorCtx, public, server, c.Log)
 	})
 	stack.Go(running, "drain", process.Drain(ctx, c.Drain))
 	return stack.Wait(running)
@@ -128,11 +137,13 @@ func connectNATS(c connection.NATSConfig) (nats, budgets *connection.NATS, err e
 	return nats, budgets, nil
 }
 
-// publicServer has timeouts that suffice for a client with a slow connection. Requests have no body, and headers no longer than a chain
-// of proxies makes them.
-func publicServer(handler http.Handler) *http.Server {
+// maxConnections bounds what clients take that have sent no key yet.
+const maxConnections = 4096
+
+// publicServer has timeouts that suffice for a client with a slow connection. Responses of operations have shorter ones. Requests have no
+// body, and headers no longer than a chain of proxies makes them.
+func publicServer() *http.Server {
 	return &http.Server{
-		Handler: handler,
 		// The handler answers "OPTIONS *" like every other request.
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            5 * time.Second,
