@@ -127,6 +127,10 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	compressor, err := newCompressor()
+	if err != nil {
+		return nil, err
+	}
 	store, err := audio.Open(c.Audio, audioPath(base.String()), c.Secret)
 	if err != nil {
 		return nil, err
@@ -153,6 +157,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		limiter:    c.Limiter,
 		auditQueue: c.AuditQueue,
 		memory:     bodies,
+		compressor: compressor,
 		proxies:    c.TrustedProxies,
 		base:       base.String(),
 		timeout:    c.Timeout,

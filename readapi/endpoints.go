@@ -108,7 +108,7 @@ func addDescription(endpoints map[string]endpoint, baseURL, prefix string, appro
 
 // writeFile sends a file as it is stored, or decompressed to a client that doesn't accept gzip. The two have different ETags.
 func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag string) error {
-	decompress := file.Gzipped && !acceptsGzip(r.Header)
+	decompress := file.Gzipped && preferredCoding(r.Header["Accept-Encoding"], gzipCoding) != gzipCoding
 	if decompress {
 		var err error
 		if file.Body, err = gunzip(file.Body); err != nil {
@@ -127,7 +127,7 @@ func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag strin
 		return nil
 	}
 	if file.Gzipped && !decompress {
-		header.Set("Content-Encoding", "gzip")
+		header.Set("Content-Encoding", gzipCoding)
 	}
 	header.Set("Content-Type", file.ContentType)
 	header.Set("Content-Length", strconv.Itoa(len(file.Body)))
@@ -144,16 +144,4 @@ func gunzip(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(reader)
-}
-
-// acceptsGzip reports whether the client names gzip, with a weight that is not zero.
-func acceptsGzip(header http.Header) bool {
-	for coding := range strings.SplitSeq(strings.Join(header["Accept-Encoding"], ","), ",") {
-		name, weight, _ := strings.Cut(coding, ";")
-		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			_, value, weighed := strings.Cut(weight, "=")
-			return !weighed || strings.Trim(value, " 0.") != ""
-		}
-	}
-	return false
 }

@@ -40,13 +40,16 @@ type request struct {
 
 // reply is a successful response before it is written.
 type reply struct {
-	body       []byte
-	snapshot   query.Snapshot // without a watermark: no header
-	next       string         // URL of the next page; empty: none
-	hasETag    bool           // a strong one
-	etagSkip   int            // bytes at the body's beginning that the ETag leaves out
-	noStore    bool           // Cache-Control: no-store
-	retryAfter int            // seconds; zero: no header
+	body        []byte
+	transcripts bool           // a report page with transcripts
+	negotiated  bool           // the body's coding was chosen by the request
+	coding      string         // empty: none
+	snapshot    query.Snapshot // without a watermark: no header
+	next        string         // URL of the next page; empty: none
+	hasETag     bool           // a strong one
+	etagSkip    int            // bytes at the body's beginning that the ETag leaves out
+	noStore     bool           // Cache-Control: no-store
+	retryAfter  int            // seconds; zero: no header
 }
 
 // operations is the table of all operations, in the contract's order. The accessible phone systems are read from the primary,

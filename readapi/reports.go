@@ -80,7 +80,7 @@ func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 	b = append(b, `,"hasMore":`...)
 	b = strconv.AppendBool(b, page.more)
 	out.body = append(b, '}')
-	out.snapshot = page.Snapshot
+	out.snapshot, out.transcripts = page.Snapshot, w.transcripts
 	out.noStore, out.retryAfter = true, page.retryAfter
 	return checkReportSize(out)
 }

@@ -49,6 +49,12 @@ func setReplyHeaders(header http.Header, out *reply) {
 	if !out.snapshot.CompleteThrough.IsZero() {
 		header.Set("Data-Complete-Through", string(encode.Time(nil, out.snapshot.CompleteThrough)))
 	}
+	if out.negotiated {
+		header.Set("Vary", header.Get("Vary")+", Accept-Encoding")
+	}
+	if out.coding != "" {
+		header.Set("Content-Encoding", out.coding)
+	}
 	setRetryAfter(header, out.retryAfter)
 	if out.next != "" {
 		header.Set("Link", "<"+out.next+`>; rel="next"`)

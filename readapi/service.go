@@ -26,6 +26,7 @@ type service struct {
 	limiter    *limit.Limiter
 	auditQueue *audit.Queue
 	memory     *memory.Budget
+	compressor *compressor
 	proxies    access.Proxies
 	base       string // the base URL
 	timeout    time.Duration
@@ -92,7 +93,10 @@ func (s *service) handle(r *http.Request, x *exchange, out *reply) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.handle(ctx, q, out)
+	if err := o.handle(ctx, q, out); err != nil {
+		return err
+	}
+	return s.compressor.compress(r, out)
 }
 
 // maxPooled is the largest body buffer that is pooled, so that one large transcript doesn't occupy memory from then on.
