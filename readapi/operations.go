@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/gorilla/mux"
 
@@ -52,10 +53,13 @@ type reply struct {
 	retryAfter  int            // seconds; zero: no header
 }
 
+// systemPrefix is the beginning of the paths of all operations on one phone system.
+const systemPrefix = "/customer/phone-systems/{phoneSystemId}"
+
 // operations is the table of all operations, in the contract's order. The accessible phone systems are read from the primary,
 // where coverage is decided too.
 func operations(primary, p *query.Projection, store audio.Store, r *reports) []operation {
-	const system = "/customer/phone-systems/{phoneSystemId}"
+	const system = systemPrefix
 	return []operation{
 		{"listAccessiblePhoneSystems", "/customer/phone-systems", "", false, phoneSystems(primary)},
 		{"listPhones", system + "/phones", access.ScopePhones, false, topologyList(p.Phones(), phone(), phoneFilters())},
@@ -127,21 +131,37 @@ type routes struct {
 
 func newRoutes(base string, served []operation) *routes {
 	t := &routes{router: mux.NewRouter().SkipClean(true).UseEncodedPath(), byID: make(map[string]operation)}
-	for _, o := range served {
-		t.router.Path(base+o.Path).Methods(http.MethodGet, http.MethodHead).Name(o.ID)
+	for _, o := range inOrderOfUse(served) {
+		t.router.MatcherFunc(hasText(o.Path)).Path(base + o.Path).Name(o.ID)
 		t.byID[o.ID] = o
 	}
 	return t
+}
+
+// inOrderOfUse returns the operations with those first that are requested most, because the router tries one after the other.
+func inOrderOfUse(served []operation) []operation {
+	most := []string{"listCallLogReports", "listCallLogs"}
+	isMost := func(o operation) bool { return slices.Contains(most, o.ID) }
+	first := slices.DeleteFunc(slices.Clone(served), func(o operation) bool { return !isMost(o) })
+	slices.SortFunc(first, func(a, b operation) int { return slices.Index(most, a.ID) - slices.Index(most, b.ID) })
+	return append(first, slices.DeleteFunc(slices.Clone(served), isMost)...)
+}
+
+// hasText matches requests whose path has the text of an operation's path that comes after the phone system. It saves the router from
+// trying the regular expressions of the other operations.
+func hasText(path string) mux.MatcherFunc {
+	text, _, _ := strings.Cut(strings.TrimPrefix(path, systemPrefix), "{")
+	return func(r *http.Request, _ *mux.RouteMatch) bool { return strings.Contains(r.URL.EscapedPath(), text) }
 }
 
 // find is the request's operation and the path's variables, still encoded. The error is a [*problem].
 func (t *routes) find(r *http.Request) (operation, map[string]string, error) {
 	var match mux.RouteMatch
 	switch {
-	case t.router.Match(r, &match):
-		return t.byID[match.Route.GetName()], match.Vars, nil
-	case errors.Is(match.MatchErr, mux.ErrMethodMismatch):
+	case !t.router.Match(r, &match):
+		return operation{}, nil, &problem{code: notFound}
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return operation{}, nil, &problem{code: methodNotAllowed}
 	}
-	return operation{}, nil, &problem{code: notFound}
+	return t.byID[match.Route.GetName()], match.Vars, nil
 }

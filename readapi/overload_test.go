@@ -212,7 +212,7 @@ func readTheBeginning(r io.Reader) error {
 
 // fetch sends a request on a connection of its own with a small receive buffer, and returns the status.
 func fetch(ctx context.Context, url string, key access.IssuedKey, read reading) (int, error) {
-	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	transport := &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if err == nil {
 			err = conn.(*net.TCPConn).SetReadBuffer(32 << 10)
