@@ -34,7 +34,7 @@ func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error 
 	out.body = append(b, '}')
 	out.snapshot = found.Snapshot
 	out.hasETag = true
-	return checkReportSize(out)
+	return checkSize(out)
 }
 
 // dimensionFamily is one array of the snapshot.

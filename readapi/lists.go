@@ -123,9 +123,15 @@ func detail(one *query.Detail, members []encode.Member) handler {
 	return detailOf(one, members, plainBytes)
 }
 
-// transcribedDetail answers with one row that has a transcript.
+// transcribedDetail answers with one row that has a transcript. Its size has the limit of a report page.
 func transcribedDetail(one *query.Detail, members []encode.Member) handler {
-	return detailOf(one, members, transcribedDetailBytes)
+	read := detailOf(one, members, transcribedDetailBytes)
+	return func(ctx context.Context, q *request, out *reply) error {
+		if err := read(ctx, q, out); err != nil {
+			return err
+		}
+		return checkSize(out)
+	}
 }
 
 func detailOf(one *query.Detail, members []encode.Member, bytes int64) handler {

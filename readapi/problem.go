@@ -100,7 +100,7 @@ func (c code) info() codeInfo {
 	case rangeNotSatisfiable:
 		return codeInfo{http.StatusRequestedRangeNotSatisfiable, false, "Range not satisfiable", "The audio does not have this range; the Content-Range header has its size."}
 	case exportTooLarge:
-		return codeInfo{http.StatusRequestEntityTooLarge, false, "Export too large", "The response would exceed the size limit; request fewer rows, or omit transcripts."}
+		return codeInfo{http.StatusRequestEntityTooLarge, false, "Export too large", "The response would exceed the size limit; request fewer rows, or omit transcripts where the operation allows it."}
 	case rateLimited:
 		return codeInfo{http.StatusTooManyRequests, true, "Rate limited", "The API key's request budget is used up; try again after retry_after seconds."}
 	case serviceUnavailable:

@@ -12,7 +12,7 @@ import (
 	"callboard/readapi/seal"
 )
 
-// The size limits of a report operation's response.
+// The size limits of a report operation's response, and of a detail with a transcript.
 const (
 	maxReportBody        = 5_500_000 // bytes as sent
 	maxStoredTranscripts = 8_000_000 // bytes as stored, of all transcripts of a page
@@ -82,11 +82,11 @@ func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 	out.body = append(b, '}')
 	out.snapshot, out.transcripts = page.Snapshot, w.transcripts
 	out.noStore, out.retryAfter = true, page.retryAfter
-	return checkReportSize(out)
+	return checkSize(out)
 }
 
-// checkReportSize fails for a body above the size limit. A body is never truncated.
-func checkReportSize(out *reply) error {
+// checkSize fails for a body above the size limit. A body is never truncated.
+func checkSize(out *reply) error {
 	if len(out.body) <= maxReportBody {
 		return nil
 	}

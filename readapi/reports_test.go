@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/readapi/access"
+	"callboard/readapi/query/querytest"
 )
 
 // The window of the tests' rows. It ends before the watermark.
@@ -315,6 +316,31 @@ func TestListCallLogReports_BodySize(t *testing.T) {
 		h.exec("update projection.call_log set route_summary = repeat('x', $1)", padding+1)
 		h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxReportBody + 1.0, "maxBytes": maxReportBody + 0.0})
 		h.expectCode("without transcripts", h.get(reportPath(system, reportQuery()), withKey(key)), "")
+	}
+}
+
+// The details of calls and of voicemails have the same limit.
+func TestDetails_BodySize(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	system, key := h.numberedCalls(1)
+	querytest.Insert(h, h.pool, "voicemail", querytest.Row{"system_id": system, "id": nth(1)})
+	h.exec("insert into projection.transcript (system_id, owner, owner_id, version, status) values ($1, 'voicemail', $2, 1, 'completed')", system, nth(1))
+	h.transcribe(nth(0), "a", 0)
+	for path, id := range map[string]uuid.UUID{"/call-logs/": nth(0), "/voicemails/": nth(1)} {
+		path = systemPath(system, path+id.String())
+		text := func(size int) {
+			h.exec(`insert into projection.transcript_text (system_id, owner, owner_id, text, turns) values ($1, $2, $3, repeat('a', $4), '[]')
+				on conflict (system_id, owner, owner_id) do update set text = excluded.text`, system, map[uuid.UUID]string{nth(0): "call", nth(1): "voicemail"}[id], id, size)
+		}
+		text(0)
+		rest := maxReportBody - h.get(path, withKey(key)).Body.Len()
+		text(rest)
+		if w := h.get(path, withKey(key)); w.Code != 200 || w.Body.Len() != maxReportBody {
+			t.Errorf("%s: status = %d, body = %d bytes, want %d", path, w.Code, w.Body.Len(), maxReportBody)
+		}
+		text(rest + 1)
+		h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxReportBody + 1.0, "maxBytes": maxReportBody + 0.0})
 	}
 }
 
