@@ -43,8 +43,8 @@ func TestLimitConnections(t *testing.T) {
 		answered <- err
 	}()
 	select {
-	case <-answered:
-		t.Error("a third connection was served")
+	case err := <-answered:
+		t.Errorf("a third connection was served: error = %v", err)
 	default:
 	}
 	if err := idle[0].Close(); err != nil {

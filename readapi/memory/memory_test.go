@@ -31,10 +31,10 @@ func reserve(t *testing.T, b *Budget, id uuid.UUID, bytes int64) *Reservation {
 	return r
 }
 
-// expectRefusal expects that a request which can't wait is refused.
-func expectRefusal(t *testing.T, b *Budget, id uuid.UUID, bytes int64, want error) {
+// expectRefusal expects that a request for a byte which can't wait is refused.
+func expectRefusal(t *testing.T, b *Budget, id uuid.UUID, want error) {
 	t.Helper()
-	if _, err := b.Reserve(t.Context(), id, bytes, time.Now()); !errors.Is(err, want) {
+	if _, err := b.Reserve(t.Context(), id, 1, time.Now()); !errors.Is(err, want) {
 		t.Errorf("error = %v, want %v", err, want)
 	}
 }
@@ -87,7 +87,7 @@ func TestReserve_Share(t *testing.T) {
 		b := newBudget(t, capacity, 50)
 		slow, other := uuid.New(), uuid.New()
 		first := reserve(t, b, slow, share)
-		expectRefusal(t, b, slow, 1, ErrLineage)
+		expectRefusal(t, b, slow, ErrLineage)
 		reserve(t, b, other, 50).Release()
 		first.Resize(share - 1)
 		reserve(t, b, slow, 1).Release()
@@ -101,11 +101,11 @@ func TestReserve_Bytes(t *testing.T) {
 	t.Parallel()
 	b := newBudget(t, 100, 50)
 	first, second := reserve(t, b, uuid.New(), 50), reserve(t, b, uuid.New(), 50)
-	expectRefusal(t, b, uuid.New(), 1, ErrBytes)
+	expectRefusal(t, b, uuid.New(), ErrBytes)
 	first.Resize(10)
 	reserve(t, b, uuid.New(), 40).Release()
 	second.Resize(95)
-	expectRefusal(t, b, uuid.New(), 1, ErrBytes)
+	expectRefusal(t, b, uuid.New(), ErrBytes)
 	second.Release()
 	reserve(t, b, uuid.New(), 50).Release()
 	first.Release()
@@ -129,7 +129,7 @@ func TestReserve_EndOfTheWait(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want %v", err, context.Canceled)
 	}
-	expectRefusal(t, b, id, 1, ErrBytes)
+	expectRefusal(t, b, id, ErrBytes)
 	first.Release()
 	second.Release()
 	expectEmpty(t, b)
