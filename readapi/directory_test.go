@@ -27,7 +27,7 @@ import (
 	"callboard/schema/schematest"
 )
 
-//go:embed testdata/reports_with_joins.sql
+//go:embed query/testdata/reports_with_joins.sql
 var reportsWithJoinsSQL string
 
 // reportFilter is a page from the first row on, by createdAt.

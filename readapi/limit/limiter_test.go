@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -434,6 +435,7 @@ func TestCheckStream(t *testing.T) {
 	} {
 		config := StreamConfig(1)
 		c.change(&config)
+		config.Name = strings.ReplaceAll(name, " ", "_") // the server may still remove a deleted stream's folder
 		stream, err := js.CreateStream(t.Context(), config)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
