@@ -280,7 +280,9 @@ func (h *harness) expectCovered(keys map[string]access.IssuedKey, systems []uuid
 // The primary decides coverage, so it also lists the phone systems: a stale replica must not show a system that was lost.
 func TestPhoneSystems_ReadFromThePrimary(t *testing.T) {
 	t.Parallel()
-	replica := fixture{t, openPool(t, schematest.New(t).URL())}
+	replicaDatabase := schematest.New(t)
+	replicaDatabase.OnePartition(t)
+	replica := fixture{t, openPool(t, replicaDatabase.URL())}
 	h := newHarness(t, func(c *Config) { c.Projection = replica.pool })
 	organization, present := uuid.New(), h.system("present")
 	h.attach(present, organization)

@@ -249,7 +249,7 @@ func (h *directoryHistory) interfere() {
 func (h *directoryHistory) claim() {
 	h.Helper()
 	var err error
-	if h.position, err = h.store.Claim(context.Background(), store.Stream{Name: "PHONES", Created: at(windowFrom)}, 3); err != nil {
+	if h.position, err = h.store.Claim(context.Background(), store.Stream{Name: "PHONES", Created: at(windowFrom)}, 0); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -259,6 +259,7 @@ func (h *directoryHistory) claim() {
 func TestReports_NamesAreThoseOfTheSnapshot(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
+	database.OnePartition(t)
 	owner, reader := database.Pool(t), openReader(t, database)
 	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_projector"))
 	if err != nil {
@@ -272,7 +273,7 @@ func TestReports_NamesAreThoseOfTheSnapshot(t *testing.T) {
 		h.claim()
 		systems := []uuid.UUID{foldtest.ID(1), foldtest.ID(2)}
 		for _, system := range systems {
-			h.exec("insert into projection.phone_system (id, version, name, partition) values ($1, 1, '', 3)", system)
+			h.exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, '')", system)
 		}
 		warm, rare := newReportQueries(r, reader), newReportQueries(r, reader)
 		h.apply(callsWithReferences())
@@ -315,6 +316,7 @@ type office struct {
 func newOffice(tb testing.TB) *office {
 	tb.Helper()
 	database := schematest.New(tb)
+	database.OnePartition(tb)
 	o := &office{fixture: &fixture{TB: tb, pool: openPool(tb, database.URL())}, database: database}
 	o.system = o.fixture.system("one")
 	o.first, o.second = o.extension(o.system), o.extension(o.system)
@@ -331,7 +333,7 @@ func (o *office) rename(schema string, name int) {
 	o.Helper()
 	o.exec(fmt.Sprintf(`begin;
 		update %[1]s.extension set name = '%[2]d';
-		insert into %[1]s.directory as d values ('%[3]s', 1) on conflict (system_id) do update set version = d.version + 1;
+		insert into %[1]s.directory as d (system_id, version) values ('%[3]s', 1) on conflict (partition, system_id) do update set version = d.version + 1;
 		commit`, schema, name, o.system))
 }
 

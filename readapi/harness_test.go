@@ -60,6 +60,7 @@ type harness struct {
 func newHarness(tb testing.TB, options ...func(*Config)) *harness {
 	tb.Helper()
 	database := schematest.New(tb)
+	database.OnePartition(tb)
 	pepper, err := access.NewPepper(bytes.Repeat([]byte("p"), 32))
 	if err != nil {
 		tb.Fatal(err)
@@ -383,13 +384,13 @@ func (f *fixture) lock(tables ...string) (unlock func()) {
 	return func() { _ = tx.Rollback(context.Background()) }
 }
 
-// system adds a phone system in a partition with the watermark.
+// system adds a phone system in partition 0, with the watermark.
 func (f *fixture) system(name string) uuid.UUID {
 	f.Helper()
 	id := uuid.New()
 	f.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values (3, 'PHONES', 'epoch', 1, 1, $1, $1) on conflict do nothing`, at(watermark))
-	f.exec("insert into projection.phone_system (id, version, name, partition) values ($1, 1, $2, 3)", id, name)
+		values (0, 'PHONES', 'epoch', 1, 1, $1, $1) on conflict do nothing`, at(watermark))
+	f.exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, $2)", id, name)
 	return id
 }
 

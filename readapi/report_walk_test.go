@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"callboard/events"
 	"callboard/readapi/access"
 )
 
@@ -245,10 +246,18 @@ func TestWalk_EarlyProvisional(t *testing.T) {
 func TestWalk_WatermarkOfTheSystemsPartition(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, shortWait)
+	const partitions = 5
+	h.exec("update projection.generation set partitions = $1", partitions)
 	system, other := h.system("one"), h.system("two")
-	h.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values (4, 'PHONES', 'epoch', 1, 1, 'epoch', 'epoch')`)
-	h.exec("update projection.phone_system set partition = 4 where id = $1", other)
+	for events.Partition(other, partitions) == events.Partition(system, partitions) {
+		other = h.system("two")
+	}
+	for id, watermark := range map[uuid.UUID]time.Time{system: at(watermark), other: time.UnixMilli(0)} {
+		partition := events.Partition(id, partitions)
+		h.exec("update projection.phone_system set partition = $2 where id = $1", id, partition)
+		h.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+			values ($1, 'PHONES', 'epoch', 1, 1, $2, $2) on conflict (partition) do update set watermark = excluded.watermark`, partition, watermark)
+	}
 	for id, want := range map[uuid.UUID]string{system: "", other: "+"} {
 		if rows, _ := h.page(reportPath(id, reportQuery()), h.key(id)); rows != want {
 			t.Errorf("rows = %q, want %q", rows, want)

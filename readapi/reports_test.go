@@ -227,7 +227,7 @@ func (h *harness) change(sql string, system uuid.UUID) {
 	h.Helper()
 	sql = strings.NewReplacer("zero()", "'"+uuid.Nil.String()+"'", "$1", "'"+system.String()+"'").Replace(sql)
 	h.exec("begin; set local search_path to projection; " + sql + `;
-		insert into directory as d values ('` + system.String() + `', 1) on conflict (system_id) do update set version = d.version + 1; commit`)
+		insert into directory as d (system_id, version) values ('` + system.String() + `', 1) on conflict (partition, system_id) do update set version = d.version + 1; commit`)
 }
 
 // A transcript is returned if the status is completed, and the status is completed only if text is stored.
@@ -242,7 +242,7 @@ func TestListCallLogReports_Transcript(t *testing.T) {
 	const hi = `{"text":"Hi","turns":` + storedTurns + `}`
 	for _, c := range []struct{ change, status, transcript string }{
 		{"select 1", "completed", hi},
-		{"insert into transcript_text select system_id, 'voicemail', owner_id, 'of a voicemail', '[]' from transcript_text", "completed", hi},
+		{"insert into transcript_text (system_id, owner, owner_id, text, turns) select system_id, 'voicemail', owner_id, 'of a voicemail', '[]' from transcript_text", "completed", hi},
 		{"update call_log set transcription_status = 'processing'", "processing", "null"},
 		{"update call_log set transcription_status = 'failed'", "failed", "null"},
 		{"update call_log set transcription_status = 'unavailable'", "unavailable", "null"},
@@ -331,7 +331,7 @@ func TestDetails_BodySize(t *testing.T) {
 		path = systemPath(system, path+id.String())
 		text := func(size int) {
 			h.exec(`insert into projection.transcript_text (system_id, owner, owner_id, text, turns) values ($1, $2, $3, repeat('a', $4), '[]')
-				on conflict (system_id, owner, owner_id) do update set text = excluded.text`, system, map[uuid.UUID]string{nth(0): "call", nth(1): "voicemail"}[id], id, size)
+				on conflict (system_id, owner, owner_id, partition) do update set text = excluded.text`, system, map[uuid.UUID]string{nth(0): "call", nth(1): "voicemail"}[id], id, size)
 		}
 		text(0)
 		rest := maxReportBody - h.get(path, withKey(key)).Body.Len()

@@ -15,8 +15,9 @@ type Generation struct {
 // Schema returns the name of the generation's schema while it is not live.
 func (g Generation) Schema() string { return fmt.Sprintf("generation_%d", g.ID) }
 
-// NewGeneration creates a generation with this release's definition: empty tables and their indexes.
-func NewGeneration(ctx context.Context, tx pgx.Tx) (Generation, error) {
+// NewGeneration creates a generation with this release's definition: empty tables and their indexes. partitions is the number of partitions
+// of the stream that fills it; 0: that of the first stream that a projector claims.
+func NewGeneration(ctx context.Context, tx pgx.Tx, partitions int) (Generation, error) {
 	var g Generation
 	err := tx.QueryRow(ctx, "insert into control.generation (definition) values ($1) returning id", Definition()).Scan(&g.ID)
 	if err != nil {
@@ -26,7 +27,7 @@ func NewGeneration(ctx context.Context, tx pgx.Tx) (Generation, error) {
 		"create schema " + g.Schema(),
 		"set local search_path to " + g.Schema(),
 		projectionDDL(),
-		fmt.Sprintf("insert into generation values (%d, '\\x%x')", g.ID, Definition()),
+		fmt.Sprintf("insert into generation (id, definition, partitions) values (%d, '\\x%x', nullif(%d, 0))", g.ID, Definition(), partitions),
 		fmt.Sprintf(projectionGrantsSQL, g.Schema()),
 	}
 	return g, execute(ctx, tx, steps)

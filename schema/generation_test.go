@@ -53,7 +53,7 @@ func TestGeneration_CreatesMissingIndexesAndGoesLive(t *testing.T) {
 	whole := describe(t, conn, "projection")
 	var next schema.Generation
 	begin(t, conn, func(tx pgx.Tx) (err error) {
-		if next, err = schema.NewGeneration(t.Context(), tx); err != nil {
+		if next, err = schema.NewGeneration(t.Context(), tx, 0); err != nil {
 			return err
 		}
 		return next.DropIndexes(t.Context(), tx)

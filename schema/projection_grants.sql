@@ -2,3 +2,4 @@ grant usage on schema %[1]s to callboard_projector, callboard_reader, callboard_
 grant select, insert, update, delete on all tables in schema %[1]s to callboard_projector;
 grant select on all tables in schema %[1]s to callboard_reader, callboard_operator;
 revoke insert, update, delete on %[1]s.generation from callboard_projector;
+grant update (partitions) on %[1]s.generation to callboard_projector;

@@ -195,7 +195,7 @@ func buildProjection(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, "update control.generation set state = 'dropped' where state = 'live'"); err != nil {
 		return fmt.Errorf("generation: %w", err)
 	}
-	g, err := NewGeneration(ctx, tx)
+	g, err := NewGeneration(ctx, tx, 0)
 	if err != nil {
 		return err
 	}

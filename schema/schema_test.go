@@ -73,7 +73,7 @@ func TestCheckMigrated_AsEveryRoleThatAsks(t *testing.T) {
 func TestMigrate_RefusesTheProjectionOfAnotherRelease(t *testing.T) {
 	d := schematest.New(t)
 	pool := d.Pool(t)
-	if _, err := pool.Exec(t.Context(), "update control.generation set definition = 'other'; insert into projection.day_count values (gen_random_uuid(), 'x', '', now(), 1)"); err != nil {
+	if _, err := pool.Exec(t.Context(), "update control.generation set definition = 'other'; insert into projection.day_count values (0, gen_random_uuid(), 'x', '', now(), 1)"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := schema.Migrate(t.Context(), d.URL()); !errors.Is(err, schema.ErrProjectionChanged) {

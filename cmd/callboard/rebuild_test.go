@@ -6,12 +6,14 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/schema/schematest"
 )
@@ -141,8 +143,19 @@ func checkUndamaged(t *testing.T, f rebuildFixture) {
 	for _, name := range []string{"verify", "repair"} {
 		f.expect(1, `(^|\n)error: no messages and no rows found of phone system `+unknown+`\n`, name, "--system", unknown)
 	}
-	f.exec("insert into projection.day_count values ($1, 'x', '', '2026-01-01', 1)", unknown)
+	f.exec(f.unexpectedCount(unknown))
 	f.expect(0, `^The stream's messages make no rows of phone system `+unknown+`, so it has none now\.\n$`, "repair", "--system", unknown)
+}
+
+// unexpectedCount is a statement that inserts a row that no message makes into the partition of a phone system.
+func (f rebuildFixture) unexpectedCount(system string) string {
+	f.Helper()
+	partitions, err := strconv.Atoi(f.queryText("select partitions::text from projection.generation"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return fmt.Sprintf("insert into projection.day_count values (%d, '%s', 'x', '', '2026-01-01', 1)",
+		events.Partition(uuid.MustParse(system), partitions), system)
 }
 
 // checkDamaged damages two phone systems: a repair corrects the first, a rebuild the second.
@@ -153,7 +166,7 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 	f.exec(fmt.Sprintf(`
 		delete from projection.call_log where id = (select id from projection.call_log where system_id = '%[1]s' order by id limit 1);
 		update projection.extension set name = E'Bob\x1b[31m' where id = (select id from projection.extension where system_id = '%[1]s' order by id limit 1);
-		insert into projection.day_count values ('%[2]s', 'x', '', '2026-01-01', 1)`, first, second))
+		%[2]s`, first, f.unexpectedCount(second)))
 	damaged := f.database.Projection(t)
 	const changes = "call_log missing  1\nday_count surplus  1\nextension changed name 1"
 	var dryRun, found comparisonJSON

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -180,6 +181,10 @@ func (h *harness) compareFold(f *foldResult, tables schematest.Tables) {
 func (f *foldResult) rowCounts() map[string]int {
 	counts := map[string]int{}
 	for _, state := range f.states {
+		global := 0
+		if state.Directories[uuid.Nil] != 0 {
+			global = 1
+		}
 		for name, n := range map[string]int{
 			"phone_system": rowCount(&state.PhoneSystems), "phone_system_group": rowCount(&state.Groups),
 			"phone_system_group_member": rowCount(&state.GroupMembers), "extension": rowCount(&state.Extensions),
@@ -189,7 +194,7 @@ func (f *foldResult) rowCounts() map[string]int {
 			"transcript": rowCount(&state.Transcripts), "transcript_text": rowCount(&state.TranscriptTexts), "recording": rowCount(&state.Recordings),
 			"analysis": rowCount(&state.Analyses), "extension_analysis": rowCount(&state.ExtensionAnalyses), "voicemail": rowCount(&state.Voicemails),
 			"tombstone": rowCount(&state.Tombstones), "day_count": nonZero(state.Counts), "reference_count": nonZero(state.References),
-			"directory": nonZero(state.Directories),
+			"directory": nonZero(state.Directories) - global, "global_directory": global,
 		} {
 			counts[name] += n
 		}

@@ -11,8 +11,8 @@ import (
 
 // The functions below return the row for the state of an event. Nested values become JSON text in the contract's form.
 
-func (s *State) phoneSystem(p *events.PhoneSystem) PhoneSystem {
-	return PhoneSystem{ID: p.ID, Version: p.Version, Name: p.Name, OrganizationID: p.OrganizationID, Partition: s.Partition}
+func phoneSystem(p *events.PhoneSystem) PhoneSystem {
+	return PhoneSystem{ID: p.ID, Version: p.Version, Name: p.Name, OrganizationID: p.OrganizationID}
 }
 
 func group(g *events.Group) Group {

@@ -32,7 +32,6 @@ type PhoneSystem struct {
 	Version        int64
 	Name           string
 	OrganizationID events.Null[uuid.UUID]
-	Partition      int16
 }
 
 // Group is a row of phone_system_group.

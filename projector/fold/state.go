@@ -12,7 +12,7 @@ import (
 // rows that the events name, the calls and voicemails of the facets among them with all their facets, and the call groups,
 // extensions and representatives to which those calls and their analyses refer.
 type State struct {
-	Partition int16
+	Partition int16 // of all rows
 
 	PhoneSystems    Table[Key, PhoneSystem] // Key.System is the system's own id
 	Groups          Table[Key, Group]
@@ -67,7 +67,7 @@ var (
 func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
 	switch e.Entity {
 	case events.EntityPhoneSystem:
-		return replaceRow(s, &s.PhoneSystems, keyOf(e), e, s.phoneSystem), nil
+		return replaceRow(s, &s.PhoneSystems, keyOf(e), e, phoneSystem), nil
 	case events.EntityGroup:
 		return s.foldGroup(e), nil
 	case events.EntityExtension:

@@ -52,7 +52,7 @@ func (h *harness) copyAndIndex() time.Duration {
 	var g schema.Generation
 	var indexes []string
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) (err error) {
-		if g, err = schema.NewGeneration(ctx, tx); err != nil {
+		if g, err = schema.NewGeneration(ctx, tx, 0); err != nil {
 			return err
 		}
 		return g.DropIndexes(ctx, tx)

@@ -115,7 +115,7 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx, parts []part, l
 		return nil
 	}
 	b.parts = parts
-	b.next, err = createGeneration(ctx, tx, b.source.identity, parts)
+	b.next, err = createGeneration(ctx, tx, b.source.identity, b.partitions, parts)
 	return err
 }
 

@@ -59,6 +59,7 @@ func (c *comparer) compare(ctx context.Context) (result Comparison, err error) {
 	}
 	missing := c.liveCatalog.Missing()
 	c.nextCatalog = c.nextCatalog.Intersect(c.liveCatalog)
+	c.liveCatalog = c.liveCatalog.Intersect(c.nextCatalog)
 	if err := c.compareRows(ctx); err != nil {
 		return result, err
 	}

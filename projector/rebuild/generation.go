@@ -69,8 +69,8 @@ func findUnfinished(ctx context.Context, tx pgx.Tx, stream store.Stream) (g sche
 }
 
 // createGeneration creates an empty generation without indexes, and records its parts.
-func createGeneration(ctx context.Context, tx pgx.Tx, stream store.Stream, parts []part) (g schema.Generation, err error) {
-	if g, err = schema.NewGeneration(ctx, tx); err != nil {
+func createGeneration(ctx context.Context, tx pgx.Tx, stream store.Stream, partitions int, parts []part) (g schema.Generation, err error) {
+	if g, err = schema.NewGeneration(ctx, tx, partitions); err != nil {
 		return g, err
 	}
 	if err := g.DropIndexes(ctx, tx); err != nil {

@@ -22,9 +22,10 @@ var (
 // Catalog describes which of the projection's tables and columns a schema has, and how wide the columns are. Another release's schema
 // lacks those that are new in this one.
 type Catalog struct {
-	relations []relation // of this release
-	prefix    string     // of a table's name
-	widths    map[string][]int16
+	relations  []relation // of this release
+	prefix     string     // of a table's name
+	widths     map[string][]int16
+	partitions int // by which rows are found; 0: no partition was claimed yet, or the tables have none
 }
 
 // Column is a column of a table, or with an empty name the whole table.
@@ -42,7 +43,7 @@ func ReadCatalog(ctx context.Context, conn *pgx.Conn, schema string) (Catalog, e
 	if schema != "" {
 		c.prefix = pgx.Identifier{schema}.Sanitize() + "."
 	}
-	rows, err := conn.Query(ctx, catalogSQL, c.prefix, Tables())
+	rows, err := conn.Query(ctx, catalogSQL, c.prefix, append(Tables(), "generation"))
 	if err != nil {
 		return c, fmt.Errorf("catalog: %w", err)
 	}
@@ -62,6 +63,12 @@ func ReadCatalog(ctx context.Context, conn *pgx.Conn, schema string) (Catalog, e
 	if len(c.widths) == 0 {
 		return c, fmt.Errorf("catalog: schema %q has none of the projection's tables", schema)
 	}
+	if found[Column{"generation", "partitions"}] != 0 { // not in a generation of an earlier release
+		err = conn.QueryRow(ctx, fmt.Sprintf("select coalesce(partitions, 0) from %sgeneration", c.prefix)).Scan(&c.partitions)
+	}
+	if err != nil {
+		return c, fmt.Errorf("catalog: %w", err)
+	}
 	return c, nil
 }
 
@@ -72,7 +79,7 @@ func (c *Catalog) add(r relation, found map[Column]int16) {
 	for i, name := range r.columns {
 		widths[i] = found[Column{r.name, name}]
 	}
-	if widths[0] != 0 {
+	if widths[r.system()] != 0 {
 		c.widths[r.name] = widths
 	}
 }
@@ -94,15 +101,20 @@ func (c Catalog) Missing() []Column {
 	return missing
 }
 
-// Intersect returns the catalog without the tables and columns that the other one lacks.
+// Intersect returns the catalog without the tables and columns that the other one lacks. Partitions are compared where both have equally
+// many.
 func (c Catalog) Intersect(other Catalog) Catalog {
-	both := Catalog{relations: c.relations, prefix: c.prefix, widths: make(map[string][]int16)}
-	for table, widths := range c.widths {
+	both := Catalog{relations: c.relations, prefix: c.prefix, widths: make(map[string][]int16), partitions: c.partitions}
+	for _, r := range c.relations {
+		table, widths := r.name, c.widths[r.name]
 		others, ok := other.widths[table]
-		if !ok {
+		if !ok || widths == nil {
 			continue
 		}
 		common := slices.Clone(widths)
+		if r.partitioned && c.partitions != other.partitions {
+			common[0] = 0
+		}
 		for i := range common {
 			if others[i] == 0 {
 				common[i] = 0
@@ -136,14 +148,14 @@ func (c Catalog) columns(r relation) string {
 }
 
 // PhoneSystemIDs returns the phone systems of which any table has rows, in order. [uuid.Nil] is among them if there are rows that belong
-// to no single system. The cost depends on the number of systems, not of rows.
+// to no single system. The cost depends on the number of systems, not of rows. It is the only statement about rows of all partitions.
 func PhoneSystemIDs(ctx context.Context, conn *pgx.Conn, c Catalog) ([]uuid.UUID, error) {
 	var selections []string
 	for _, r := range c.having(Tables()) {
-		if r.global() {
+		if r.ofNoSystem() {
 			selections = append(selections, fmt.Sprintf("select '%s'::uuid where exists (select from %s%s)", uuid.Nil, c.prefix, r.name))
 		} else {
-			selections = append(selections, fmt.Sprintf(phoneSystemIDsSQL, c.prefix+r.name, r.columns[0]))
+			selections = append(selections, fmt.Sprintf(phoneSystemIDsSQL, c.prefix+r.name, r.columns[r.system()]))
 		}
 	}
 	rows, err := conn.Query(ctx, strings.Join(selections, " union ")+" order by 1")
@@ -159,3 +171,6 @@ func PhoneSystemIDs(ctx context.Context, conn *pgx.Conn, c Catalog) ([]uuid.UUID
 	}
 	return list, nil
 }
+
+// hasPartitions tells whether the rows of a table are found by partition.
+func (c Catalog) hasPartitions(r relation) bool { return r.partitioned && c.partitions > 0 }

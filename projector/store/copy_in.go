@@ -37,12 +37,13 @@ func (tx *Tx) CopyInto(ctx context.Context, c ChangeSet) (rows int64, err error)
 // the number of rows. [uuid.Nil] stands for the rows of no single system.
 func (tx *Tx) ReplaceSystem(ctx context.Context, system uuid.UUID, state *fold.State) (rows int64, err error) {
 	for _, r := range tx.store.tables.relations {
-		if r.global() {
-			if system == uuid.Nil {
-				_, err = tx.tx.Exec(ctx, "delete from "+r.name)
-			}
-		} else {
-			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1", r.name, r.columns[0]), pgUUID(system))
+		switch column := r.columns[r.system()]; {
+		case r.partitioned:
+			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1 and %s = $2", r.name, partitionColumn, column), state.Partition, pgUUID(system))
+		case !r.ofNoSystem():
+			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1", r.name, column), pgUUID(system))
+		case system == uuid.Nil:
+			_, err = tx.tx.Exec(ctx, "delete from "+r.name)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("delete from %s: %w", r.name, err)

@@ -5,8 +5,10 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -35,6 +37,17 @@ func Columns(table string) []string { return relationOf(table).columns }
 func Format(table, column string, value []byte) string {
 	r := relationOf(table)
 	return r.formatValue(slices.Index(r.columns, column), value)
+}
+
+// CopySelections returns the selections by which [StoredRows] copies a phone system's rows.
+func CopySelections(c Catalog, system uuid.UUID) (selections []string) {
+	for _, r := range c.relations {
+		for _, statement := range c.copyStatements(r, []uuid.UUID{system}) {
+			selection, _, _ := strings.Cut(strings.TrimPrefix(statement, "copy ("), ") to stdout")
+			selections = append(selections, selection)
+		}
+	}
+	return selections
 }
 
 func relationOf(table string) *relation {
@@ -85,7 +98,7 @@ func measureInserts[R any](ctx context.Context, pool *pgxpool.Pool, t table[R], 
 	}
 	began := time.Now()
 	for part := range slices.Chunk(rows, batch) {
-		if _, err := pool.Exec(ctx, t.upsertSQL, t.bind(part)...); err != nil {
+		if _, err := pool.Exec(ctx, t.upsertSQL, t.arguments(0, t.bind(part))...); err != nil {
 			return 0, 0, err
 		}
 	}

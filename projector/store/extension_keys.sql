@@ -1,5 +1,6 @@
-select * from unnest($1::uuid[], $2::uuid[])
+select * from unnest($2::uuid[], $3::uuid[])
 union
 select c.system_id, unnest(array[c.answered_by_extension_id, c.from_extension_id])
 from call_log as c
-join unnest($3::uuid[], $4::uuid[]) as k (system_id, id) using (system_id, id)
+join unnest($4::uuid[], $5::uuid[]) as k (system_id, id) using (system_id, id)
+where c.partition = $1

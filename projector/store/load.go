@@ -14,10 +14,10 @@ import (
 // belongs to.
 func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event) (*fold.State, error) {
 	t := touch(batch)
-	if err := tx.loadOwnerRows(ctx, t); err != nil {
+	state := &fold.State{Partition: partition}
+	if err := tx.loadOwnerRows(ctx, t, partition); err != nil {
 		return nil, err
 	}
-	state := &fold.State{Partition: partition}
 	tables, pipeline := tx.store.tables, new(pgx.Batch)
 	queueKeys(pipeline, tables.phoneSystems, state, t.keys(events.EntityPhoneSystem))
 	queueKeys(pipeline, tables.groups, state, t.keys(events.EntityGroup))
@@ -45,11 +45,11 @@ func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event) (
 }
 
 // loadOwnerRows adds the calls and voicemails to which deleted facets belong.
-func (tx *Tx) loadOwnerRows(ctx context.Context, t *touched) error {
+func (tx *Tx) loadOwnerRows(ctx context.Context, t *touched, partition int16) error {
 	tables, pipeline := tx.store.tables, new(pgx.Batch)
-	queue(pipeline, tables.recordings.table, tables.recordings.selectByKeySQL, keysOf(tables.recordings, t.deletedRecordings.list),
+	queue(pipeline, tables.recordings.table, tables.recordings.selectByKeySQL, partition, keysOf(tables.recordings, t.deletedRecordings.list),
 		func(row fold.Recording) { t.addOwnerRow(row.System, row.OwnerRow) })
-	queue(pipeline, tables.analyses.table, tables.analyses.selectByKeySQL, keysOf(tables.analyses, t.deletedAnalyses.list),
+	queue(pipeline, tables.analyses.table, tables.analyses.selectByKeySQL, partition, keysOf(tables.analyses, t.deletedAnalyses.list),
 		func(row fold.Analysis) {
 			t.addOwnerRow(row.System, events.OwnerRow{Entity: events.EntityCall, ID: row.CallID})
 		})
@@ -71,18 +71,18 @@ func keysOf[K, R comparable](e entity[K, R], keys []K) keyArrays {
 
 // queueKeys queues the selection of rows by key.
 func queueKeys[K, R comparable](pipeline *pgx.Batch, e entity[K, R], state *fold.State, keys []K) {
-	queue(pipeline, e.table, e.selectByKeySQL, keysOf(e, keys), func(row R) { e.load(state, row) })
+	queue(pipeline, e.table, e.selectByKeySQL, state.Partition, keysOf(e, keys), func(row R) { e.load(state, row) })
 }
 
 // queueReferenced queues the selection of rows by key, and of those that belong to the calls or owner rows given by system and id.
 func queueReferenced[K, R comparable](pipeline *pgx.Batch, e entity[K, R], state *fold.State, keys []K, others keyArrays) {
 	all := keysOf(e, keys)
 	all.arrays, all.count = append(all.arrays, others.arrays[:2]...), all.count+others.count
-	queue(pipeline, e.table, e.selectReferencedSQL, all, func(row R) { e.load(state, row) })
+	queue(pipeline, e.table, e.selectReferencedSQL, state.Partition, all, func(row R) { e.load(state, row) })
 }
 
-func queue[R any](pipeline *pgx.Batch, t table[R], sql string, keys keyArrays, load func(R)) {
+func queue[R any](pipeline *pgx.Batch, t table[R], sql string, partition int16, keys keyArrays, load func(R)) {
 	if keys.count > 0 {
-		pipeline.Queue(sql, keys.arrays...).Query(func(rows pgx.Rows) error { return t.collect(rows, load) })
+		pipeline.Queue(sql, t.arguments(partition, keys.arrays)...).Query(func(rows pgx.Rows) error { return t.collect(rows, load) })
 	}
 }

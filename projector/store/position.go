@@ -52,6 +52,12 @@ var (
 	//go:embed claim_position.sql
 	claimPositionSQL string
 
+	//go:embed set_partitions.sql
+	setPartitionsSQL string
+
+	//go:embed other_partitions.sql
+	otherPartitionsSQL string
+
 	//go:embed advance_position.sql
 	advancePositionSQL string
 
@@ -95,8 +101,9 @@ func RegisteredPartitions(ctx context.Context, db interface {
 }
 
 // Claim takes a partition over: its epoch rises, so that the previous owner can't commit any more. The position of a new partition is
-// before the stream's first message. The error is [ErrStreamReplaced] where the position is of another stream, and
-// [ErrDefinitionMismatch] where the tables are another release's.
+// before the stream's first message. The first claim of a generation records the registered number of the stream's partitions in it. The
+// error is [ErrStreamReplaced] where the position is of another stream, or the generation of a stream with another number of partitions,
+// and [ErrDefinitionMismatch] where the tables are another release's.
 func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Position, error) {
 	var p Position
 	err := s.BeginFunc(ctx, func(tx *Tx) error {
@@ -109,10 +116,28 @@ func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Posi
 		if !p.Stream.Same(stream) {
 			return ErrStreamReplaced
 		}
+		if err := tx.claimPartitions(ctx, stream); err != nil {
+			return err
+		}
 		// Another generation may have gone live while the claim waited for a lock.
 		return tx.checkDefinition(ctx)
 	})
 	return p, err
+}
+
+// claimPartitions records the number of the stream's partitions in a generation that has none.
+func (tx *Tx) claimPartitions(ctx context.Context, stream Stream) error {
+	if _, err := tx.tx.Exec(ctx, setPartitionsSQL, stream.Name, stream.Created); err != nil {
+		return fmt.Errorf("partitions: %w", err)
+	}
+	var other bool
+	if err := tx.tx.QueryRow(ctx, otherPartitionsSQL, stream.Name, stream.Created).Scan(&other); err != nil {
+		return fmt.Errorf("partitions: %w", err)
+	}
+	if other {
+		return ErrStreamReplaced
+	}
+	return nil
 }
 
 func (tx *Tx) checkDefinition(ctx context.Context) error {

@@ -49,7 +49,7 @@ func newTables() *tables {
 		t.classifications.relation(), t.callLogs.relation(), extensionCalls().relation(), t.transcripts.relation(),
 		transcriptTexts().relation(), t.recordings.relation(), t.analyses.relation(), extensionAnalyses().relation(),
 		t.voicemails.relation(), t.tombstones.relation(), dayCounts().relation(), referenceCounts().relation(),
-		directories().relation(),
+		directories().relation(), globalDirectory().relation(),
 	}
 	return t
 }
@@ -74,10 +74,10 @@ func (e entity[K, R]) relation() relation {
 func (e entity[K, R]) queueChanges(batch *pgx.Batch, s *fold.State) {
 	upserts, deletes := e.rows(s).Changes()
 	if len(deletes) > 0 {
-		batch.Queue(e.deleteSQL, e.bindKeys(e.keyRows(deletes))...)
+		batch.Queue(e.deleteSQL, e.arguments(s.Partition, e.bindKeys(e.keyRows(deletes)))...)
 	}
 	if len(upserts) > 0 {
-		batch.Queue(e.upsertSQL, e.bind(upserts)...)
+		batch.Queue(e.upsertSQL, e.arguments(s.Partition, e.bind(upserts))...)
 	}
 }
 
@@ -89,12 +89,13 @@ func (e entity[K, R]) keyRows(keys []K) []R {
 	return rows
 }
 
-// relation is a table without the Go type of its rows.
+// relation is a table without the Go type of its rows. Its columns begin with the partition where the table has partitions.
 type relation struct {
-	name    string
-	key     int // how many of the columns
-	columns []string
-	format  []func(value []byte) string // by column
+	name        string
+	partitioned bool
+	key         int // how many of the columns
+	columns     []string
+	format      []func(value []byte) string // by column
 
 	queueChanges func(*pgx.Batch, *fold.State)
 
@@ -103,10 +104,18 @@ type relation struct {
 	encode func(state *fold.State, sorted bool, widths []int16, prefix string) iter.Seq2[[]byte, error]
 }
 
-// global tells whether the table's rows belong to no single phone system. A group's members follow from the group's events, not from those
-// of the members.
-func (r relation) global() bool {
+// ofNoSystem tells whether the table's rows belong to no single phone system. A group's members follow from the group's events, not from
+// those of the members.
+func (r relation) ofNoSystem() bool {
 	return r.name == "phone_system_group" || r.name == "phone_system_group_member"
+}
+
+// system is the column of the phone system: the first one of the key that is not the partition.
+func (r relation) system() int {
+	if r.partitioned {
+		return 1
+	}
+	return 0
 }
 
 // Tables returns the names of the tables whose rows follow from events.
@@ -119,7 +128,11 @@ func Tables() []string {
 }
 
 func (t table[R]) relation(all func(*fold.State) iter.Seq[*R], createdAt func(*fold.State, *R) events.Time) relation {
-	r := relation{name: t.name, key: t.key}
+	r := relation{name: t.name, partitioned: t.partitioned, key: t.key}
+	if t.partitioned {
+		r.key++
+		r.columns, r.format = append(r.columns, partitionColumn), append(r.format, formatInt)
+	}
 	for _, c := range t.columns {
 		r.columns, r.format = append(r.columns, c.name), append(r.format, c.format)
 	}
@@ -133,7 +146,7 @@ func (t table[R]) relation(all func(*fold.State) iter.Seq[*R], createdAt func(*f
 				return createdAt(state, row)
 			})
 		}
-		return t.encodeRows(rows, widths, prefix)
+		return t.encodeRows(rows, state.Partition, widths, prefix)
 	}
 	return r
 }
@@ -164,12 +177,12 @@ func (t table[R]) sorted(rows iter.Seq[*R], createdAt func(*R) events.Time) iter
 	}
 }
 
-func (t table[R]) encodeRows(rows iter.Seq[*R], widths []int16, prefix string) iter.Seq2[[]byte, error] {
+func (t table[R]) encodeRows(rows iter.Seq[*R], partition int16, widths []int16, prefix string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		var buffer []byte
 		for row := range rows {
 			var err error
-			buffer, err = t.encode(append(buffer[:0], prefix...), row, widths)
+			buffer, err = t.encode(append(buffer[:0], prefix...), row, partition, widths)
 			if !yield(buffer, err) || err != nil {
 				return
 			}
@@ -178,10 +191,19 @@ func (t table[R]) encodeRows(rows iter.Seq[*R], widths []int16, prefix string) i
 }
 
 // encode appends a row as COPY's binary format has it: the number of its columns, then each column.
-func (t table[R]) encode(dst []byte, row *R, widths []int16) ([]byte, error) {
+func (t table[R]) encode(dst []byte, row *R, partition int16, widths []int16) ([]byte, error) {
 	at, present := len(dst), 0
 	dst = append(dst, 0, 0) // the number of columns, set below
 	var err error
+	if t.partitioned {
+		if widths[0] != 0 {
+			present++
+			if dst, err = appendInt(dst, int64(partition), widths[0]); err != nil {
+				return dst, fmt.Errorf("%s.%s: %w", t.name, partitionColumn, err)
+			}
+		}
+		widths = widths[1:]
+	}
 	for i, width := range widths {
 		if width == 0 {
 			continue

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"callboard/events"
 	"callboard/projector/fold"
 )
 
@@ -61,38 +62,68 @@ func FoldedRows(state *fold.State, c Catalog, tables []string) iter.Seq2[Row, er
 func StoredRows(ctx context.Context, conn *pgx.Conn, c Catalog, tables []string, systems []uuid.UUID) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for _, r := range c.having(tables) {
-			statement, some := c.copyStatement(r, systems)
-			if !some {
-				continue
-			}
-			out := &copyOut{decoder: newDecoder(r, c), yield: yield}
-			_, err := conn.PgConn().CopyTo(ctx, out, statement)
-			if err == nil {
-				err = out.checkEnd()
-			}
-			if out.stopped {
-				return
-			}
-			if err != nil {
-				yield(Row{}, fmt.Errorf("%s: %w", r.name, err))
-				return
+			for _, statement := range c.copyStatements(r, systems) {
+				out := &copyOut{decoder: newDecoder(r, c), yield: yield}
+				_, err := conn.PgConn().CopyTo(ctx, out, statement)
+				if err == nil {
+					err = out.checkEnd()
+				}
+				if out.stopped {
+					return
+				}
+				if err != nil {
+					yield(Row{}, fmt.Errorf("%s: %w", r.name, err))
+					return
+				}
 			}
 		}
 	}
 }
 
-// copyStatement copies the systems' rows out of a table; some tells whether there can be any.
-func (c Catalog) copyStatement(r relation, systems []uuid.UUID) (statement string, some bool) {
-	if r.global() {
-		return fmt.Sprintf("copy (select %s from %s%s) to stdout (format binary)", c.columns(r), c.prefix, r.name),
-			slices.Contains(systems, uuid.Nil)
+// copyStatements copy the systems' rows out of a table: a statement for each of their partitions, or one for all where the schema has no
+// partitions.
+func (c Catalog) copyStatements(r relation, systems []uuid.UUID) (statements []string) {
+	statement := fmt.Sprintf("copy (select %s from %s%s %%s) to stdout (format binary)", c.columns(r), c.prefix, r.name)
+	if r.ofNoSystem() {
+		if slices.Contains(systems, uuid.Nil) {
+			statements = append(statements, fmt.Sprintf(statement, ""))
+		}
+		return statements
 	}
-	ids := make([]string, len(systems))
-	for i, id := range systems {
-		ids[i] = id.String()
+	for _, of := range c.byPartition(r, systems) {
+		ids := make([]string, len(of.systems))
+		for i, id := range of.systems {
+			ids[i] = id.String()
+		}
+		statements = append(statements, fmt.Sprintf(statement,
+			fmt.Sprintf("where %s%s = any ('{%s}'::uuid[])", of.condition, r.columns[r.system()], strings.Join(ids, ","))))
 	}
-	return fmt.Sprintf("copy (select %s from %s%s where %s = any ('{%s}'::uuid[])) to stdout (format binary)",
-		c.columns(r), c.prefix, r.name, r.columns[0], strings.Join(ids, ",")), len(systems) > 0
+	return statements
+}
+
+// partitionSystems are phone systems whose rows lie in one partition, and the condition on it, ending with "and"; empty: there are no
+// partitions.
+type partitionSystems struct {
+	condition string
+	systems   []uuid.UUID
+}
+
+// byPartition divides phone systems by the partition of their rows in a table.
+func (c Catalog) byPartition(r relation, systems []uuid.UUID) (list []partitionSystems) {
+	if !c.hasPartitions(r) {
+		return []partitionSystems{{"", systems}}
+	}
+	of := make([][]uuid.UUID, c.partitions)
+	for _, system := range systems {
+		partition := events.Partition(system, c.partitions)
+		of[partition] = append(of[partition], system)
+	}
+	for partition, systems := range of {
+		if len(systems) > 0 {
+			list = append(list, partitionSystems{fmt.Sprintf("%s = %d and ", partitionColumn, partition), systems})
+		}
+	}
+	return list
 }
 
 // decoder splits the encoded rows of a table into fields.
@@ -132,8 +163,8 @@ func (d *decoder) row(encoded []byte) Row {
 			row.Key = encoded[begin:end:end]
 		}
 	}
-	if !d.global() {
-		copy(row.System[:], d.fields[0])
+	if !d.ofNoSystem() {
+		copy(row.System[:], d.fields[d.system()])
 	}
 	return row
 }

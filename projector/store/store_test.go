@@ -144,6 +144,31 @@ func TestStore_RegisterStreamReturnsTheFirstNumberOfPartitions(t *testing.T) {
 	}
 }
 
+// The first claim of an empty generation records the number of the stream's partitions. A stream with another number is refused.
+func TestStore_ClaimRecordsTheNumberOfPartitions(t *testing.T) {
+	t.Parallel()
+	s, _, pool := openStore(t)
+	other := stream()
+	other.Created = other.Created.Add(time.Second)
+	for _, c := range []struct {
+		stream                store.Stream
+		partitions, partition int16
+		want                  error
+	}{{stream(), 16, 3, nil}, {stream(), 16, 4, nil}, {other, 32, 20, store.ErrStreamReplaced}} {
+		if _, err := s.RegisterStream(t.Context(), c.stream, int(c.partitions)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Claim(t.Context(), c.stream, c.partition); !errors.Is(err, c.want) {
+			t.Errorf("partition %d of %d: error = %v, want %v", c.partition, c.partitions, err, c.want)
+		}
+	}
+	var partitions, positions int
+	err := pool.QueryRow(t.Context(), "select partitions, (select count(*) from position) from generation").Scan(&partitions, &positions)
+	if err != nil || partitions != 16 || positions != 2 {
+		t.Errorf("partitions = %d, positions = %d, %v, want 16 and 2", partitions, positions, err)
+	}
+}
+
 func TestStore_DecisionsAreThoseAboveThePosition(t *testing.T) {
 	t.Parallel()
 	s, _, pool := openStore(t)

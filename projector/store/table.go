@@ -7,29 +7,47 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// table is a database table whose rows are R. Its first columns are its key.
-type table[R any] struct {
-	name    string
-	key     int // how many columns
-	columns []column[R]
+// partitionColumn is the first column of a table whose rows belong to partitions, and of its key.
+const partitionColumn = "partition"
 
-	selectSQL           string // all rows
-	selectByKeySQL      string // its parameters are those of bindKeys
+// table is a database table whose rows are R. Its first columns are its key. In a table whose rows belong to partitions they follow the
+// partition, which is no part of R: a statement touches the rows of one partition, which is its first parameter.
+type table[R any] struct {
+	name        string
+	partitioned bool
+	key         int // how many columns, without the partition
+	columns     []column[R]
+
+	// The parameters of these statements are those of arguments, with the arrays of bind or bindKeys.
+	selectSQL           string // all rows; without parameters
+	selectByKeySQL      string
 	selectReferencedSQL string // rows named by key, and those that other rows refer to; empty where nothing needs it
-	upsertSQL           string // its parameters are those of bind
-	deleteSQL           string // its parameters are those of bindKeys
+	upsertSQL           string
+	deleteSQL           string
+	addSQL              string // adds to the last column
+	deleteZeroSQL       string // deletes rows whose last column is 0
 }
 
+// newTable describes a table whose rows belong to partitions.
 func newTable[R any](name string, key int, columns []column[R]) table[R] {
-	t := table[R]{name: name, key: key, columns: columns}
-	keys := columns[:key]
+	return defineTable(table[R]{name: name, partitioned: true, key: key, columns: columns})
+}
+
+// newGlobalTable describes a table without partitions.
+func newGlobalTable[R any](name string, key int, columns []column[R]) table[R] {
+	return defineTable(table[R]{name: name, key: key, columns: columns})
+}
+
+func defineTable[R any](t table[R]) table[R] {
 	t.selectSQL = fmt.Sprintf("select %s from %s as t",
-		list(columns, func(_ int, c column[R]) string { return wrap(c.read, "t."+c.name) }), name)
-	t.selectByKeySQL = t.joined("unnest(" + parameters(keys) + ")")
-	t.upsertSQL = fmt.Sprintf("insert into %s as t (%s) select %s from unnest(%s) as new (%s) on conflict (%s) do %s",
-		name, names(columns), list(columns, func(_ int, c column[R]) string { return wrap(c.write, "new."+c.name) }),
-		parameters(columns), names(columns), names(keys), onConflict(columns[key:]))
-	t.deleteSQL = fmt.Sprintf("delete from %s where (%s) in (select * from unnest(%s))", name, names(keys), parameters(keys))
+		list(t.columns, func(_ int, c column[R]) string { return wrap(c.read, "t."+c.name) }), t.name)
+	t.selectByKeySQL = t.joined(t.unnest(t.columns[:t.key]))
+	t.upsertSQL = t.insertOr(onConflict(t.columns[t.key:]))
+	t.deleteSQL = fmt.Sprintf("delete from %s as t where (%s) in (select * from %s)%s",
+		t.name, names(t.columns[:t.key]), t.unnest(t.columns[:t.key]), t.ofPartition(" and "))
+	last := t.columns[len(t.columns)-1].name
+	t.addSQL = t.insertOr(fmt.Sprintf("update set %[1]s = t.%[1]s + excluded.%[1]s", last))
+	t.deleteZeroSQL = t.deleteSQL + " and t." + last + " = 0"
 	return t
 }
 
@@ -42,7 +60,27 @@ func (t table[R]) withReferenced(keysSQL string) table[R] {
 // joined selects the rows whose keys are in a relation.
 func (t table[R]) joined(keys string) string {
 	columns := names(t.columns[:t.key])
-	return fmt.Sprintf("%s join %s as k (%s) using (%s)", t.selectSQL, keys, columns, columns)
+	return fmt.Sprintf("%s join %s as k (%s) using (%s)%s", t.selectSQL, keys, columns, columns, t.ofPartition(" where "))
+}
+
+// insertOr inserts rows. onConflict says what becomes of those whose key exists.
+func (t table[R]) insertOr(onConflict string) string {
+	values := list(t.columns, func(_ int, c column[R]) string { return wrap(c.write, "new."+c.name) })
+	partition, number := "", ""
+	if t.partitioned {
+		partition, number = partitionColumn+", ", "$1::smallint, "
+	}
+	return fmt.Sprintf("insert into %s as t (%s%s) select %s%s from %s as new (%s) on conflict (%s%s) do %s",
+		t.name, partition, names(t.columns), number, values, t.unnest(t.columns), names(t.columns),
+		partition, names(t.columns[:t.key]), onConflict)
+}
+
+// ofPartition is the condition on the partition, and empty for a table without partitions.
+func (t table[R]) ofPartition(before string) string {
+	if !t.partitioned {
+		return ""
+	}
+	return before + "t." + partitionColumn + " = $1"
 }
 
 func onConflict[R any](columns []column[R]) string {
@@ -52,8 +90,13 @@ func onConflict[R any](columns []column[R]) string {
 	return "update set " + list(columns, func(_ int, c column[R]) string { return c.name + " = excluded." + c.name })
 }
 
-func parameters[R any](columns []column[R]) string {
-	return list(columns, func(i int, c column[R]) string { return fmt.Sprintf("$%d::%s[]", i+1, c.array) })
+// unnest is a relation of parameters, one array per column.
+func (t table[R]) unnest(columns []column[R]) string {
+	first := 1
+	if t.partitioned {
+		first = 2
+	}
+	return "unnest(" + list(columns, func(i int, c column[R]) string { return fmt.Sprintf("$%d::%s[]", first+i, c.array) }) + ")"
 }
 
 func names[R any](columns []column[R]) string {
@@ -74,6 +117,14 @@ func wrap(expression, value string) string {
 		return value
 	}
 	return fmt.Sprintf(expression, value)
+}
+
+// arguments returns a statement's arguments: the partition where the table has partitions, then the arrays.
+func (t table[R]) arguments(partition int16, arrays []any) []any {
+	if !t.partitioned {
+		return arrays
+	}
+	return append([]any{partition}, arrays...)
 }
 
 // bind returns the rows as one array per column.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	_ "embed"
 	"iter"
 
 	"github.com/google/uuid"
@@ -9,23 +8,6 @@ import (
 
 	"callboard/events"
 	"callboard/projector/fold"
-)
-
-var (
-	//go:embed add_day_counts.sql
-	addDayCountsSQL string
-
-	//go:embed delete_zero_days.sql
-	deleteZeroDaysSQL string
-
-	//go:embed add_reference_counts.sql
-	addReferenceCountsSQL string
-
-	//go:embed delete_zero_references.sql
-	deleteZeroReferencesSQL string
-
-	//go:embed add_directory_versions.sql
-	addDirectoryVersionsSQL string
 )
 
 // counter is a row of a table of counters.
@@ -38,9 +20,6 @@ type counter[K any] struct {
 type counters[K comparable] struct {
 	table[counter[K]]
 	tally func(*fold.State) fold.Deltas[K]
-
-	addSQL        string // its parameters are those of bind
-	deleteZeroSQL string // its parameters are those of bindKeys; empty: the counters never fall
 }
 
 func dayCounts() counters[fold.CountKey] {
@@ -53,8 +32,7 @@ func dayCounts() counters[fold.CountKey] {
 			dateColumn("day", func(r *row) *events.Time { return &r.Key.Day }),
 			intColumn("count", func(r *row) *int64 { return &r.N }),
 		}),
-		tally:  func(s *fold.State) fold.Deltas[fold.CountKey] { return s.Counts },
-		addSQL: addDayCountsSQL, deleteZeroSQL: deleteZeroDaysSQL,
+		tally: func(s *fold.State) fold.Deltas[fold.CountKey] { return s.Counts },
 	}
 }
 
@@ -67,21 +45,44 @@ func referenceCounts() counters[fold.ReferenceKey] {
 			textColumn("key", func(r *row) *string { return &r.Key.Key }),
 			intColumn("count", func(r *row) *int64 { return &r.N }),
 		}),
-		tally:  func(s *fold.State) fold.Deltas[fold.ReferenceKey] { return s.References },
-		addSQL: addReferenceCountsSQL, deleteZeroSQL: deleteZeroReferencesSQL,
+		tally: func(s *fold.State) fold.Deltas[fold.ReferenceKey] { return s.References },
 	}
 }
 
 func directories() counters[uuid.UUID] {
-	type row = counter[uuid.UUID]
 	return counters[uuid.UUID]{
-		table: newTable("directory", 1, []column[row]{
-			uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.Key }),
-			intColumn("version", func(r *row) *int64 { return &r.N }),
-		}),
-		tally:  func(s *fold.State) fold.Deltas[uuid.UUID] { return s.Directories },
-		addSQL: addDirectoryVersionsSQL,
+		table: newTable("directory", 1, directoryColumns()),
+		tally: func(s *fold.State) fold.Deltas[uuid.UUID] {
+			return directoriesWhere(s, func(system uuid.UUID) bool { return system != uuid.Nil })
+		},
 	}
+}
+
+func globalDirectory() counters[uuid.UUID] {
+	return counters[uuid.UUID]{
+		table: newGlobalTable("global_directory", 1, directoryColumns()),
+		tally: func(s *fold.State) fold.Deltas[uuid.UUID] {
+			return directoriesWhere(s, func(system uuid.UUID) bool { return system == uuid.Nil })
+		},
+	}
+}
+
+func directoryColumns() []column[counter[uuid.UUID]] {
+	type row = counter[uuid.UUID]
+	return []column[row]{
+		uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.Key }),
+		intColumn("version", func(r *row) *int64 { return &r.N }),
+	}
+}
+
+func directoriesWhere(s *fold.State, keep func(uuid.UUID) bool) fold.Deltas[uuid.UUID] {
+	versions := make(fold.Deltas[uuid.UUID])
+	for system, n := range s.Directories {
+		if keep(system) {
+			versions[system] = n
+		}
+	}
+	return versions
 }
 
 func (c counters[K]) relation() relation {
@@ -114,9 +115,9 @@ func (c counters[K]) queueChanges(batch *pgx.Batch, s *fold.State) {
 		}
 	}
 	if len(changed) > 0 {
-		batch.Queue(c.addSQL, c.bind(changed)...)
+		batch.Queue(c.addSQL, c.arguments(s.Partition, c.bind(changed))...)
 	}
 	if len(lowered) > 0 {
-		batch.Queue(c.deleteZeroSQL, c.bindKeys(lowered)...)
+		batch.Queue(c.deleteZeroSQL, c.arguments(s.Partition, c.bindKeys(lowered))...)
 	}
 }

@@ -28,7 +28,6 @@ func phoneSystems() entity[fold.Key, fold.PhoneSystem] {
 			intColumn("version", func(r *row) *int64 { return &r.Version }),
 			textColumn("name", func(r *row) *string { return &r.Name }),
 			nullUUIDColumn("organization_id", func(r *row) *events.Null[uuid.UUID] { return &r.OrganizationID }),
-			intColumn("partition", func(r *row) *int16 { return &r.Partition }),
 		}),
 		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.PhoneSystems },
 		keyRow: func(k fold.Key) row { return row{ID: k.ID} },
@@ -39,7 +38,7 @@ func phoneSystems() entity[fold.Key, fold.PhoneSystem] {
 func groups() entity[fold.Key, fold.Group] {
 	type row = fold.Group
 	return entity[fold.Key, row]{
-		table: newTable("phone_system_group", 1, []column[row]{
+		table: newGlobalTable("phone_system_group", 1, []column[row]{
 			uuidColumn("id", func(r *row) *uuid.UUID { return &r.ID }),
 			intColumn("version", func(r *row) *int64 { return &r.Version }),
 			textColumn("name", func(r *row) *string { return &r.Name }),
@@ -54,7 +53,7 @@ func groups() entity[fold.Key, fold.Group] {
 func groupMembers() entity[fold.GroupMember, fold.GroupMember] {
 	type row = fold.GroupMember
 	return entity[row, row]{
-		table: newTable("phone_system_group_member", 2, []column[row]{
+		table: newGlobalTable("phone_system_group_member", 2, []column[row]{
 			uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
 			uuidColumn("group_id", func(r *row) *uuid.UUID { return &r.Group }),
 		}),
@@ -222,7 +221,7 @@ func representatives() entity[fold.Key, fold.Representative] {
 func classifications() entity[fold.ClassificationKey, fold.Classification] {
 	type row = fold.Classification
 	return entity[fold.ClassificationKey, row]{
-		table: newTable("classification", 3, []column[row]{
+		table: newGlobalTable("classification", 3, []column[row]{
 			uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
 			textColumn("kind", func(r *row) *string { return &r.Kind }),
 			textColumn("code", func(r *row) *string { return &r.Code }),

@@ -1,4 +1,5 @@
--- Everything that decides about a key and the phone system in the path ($2; null if the path has none), in one snapshot.
+-- Everything that decides about a key and the phone system in the path ($2, in partition $3; null if the path has none), in one snapshot,
+-- and the number of the generation's partitions: with another one, the phone system may be in another partition.
 select
   k.id,
   k.lineage,
@@ -14,7 +15,8 @@ select
   exists (
     select
     from projection.phone_system s
-    where s.id = $2
+    where s.partition = $3
+      and s.id = $2
       and case k.grant_kind
         when 'system' then s.id = k.grant_id
         when 'organization' then s.organization_id = k.grant_id
@@ -30,8 +32,10 @@ select
   (
     select e.id
     from projection.extension e
-    where e.system_id = $2
+    where e.partition = $3
+      and e.system_id = $2
       and e.id = k.own_extension_id
-  ) as own_extension_id
+  ) as own_extension_id,
+  (select coalesce(g.partitions, 0) from projection.generation g) as partitions
 from access.key k
 where k.short = $1

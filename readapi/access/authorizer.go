@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"callboard/readapi/partition"
 	"callboard/readapi/repeat"
 )
 
@@ -69,11 +70,12 @@ func (d *DeniedError) Error() string { return "denied: " + d.Reason }
 
 // Authorizer authorizes requests. It remembers what can be denied, and nothing that allows something. It is safe for concurrent use.
 type Authorizer struct {
-	primary *pgxpool.Pool
-	peppers []Pepper
-	dead    *deadKeys
-	unknown *unknownKeys
-	now     func() time.Time
+	primary    *pgxpool.Pool
+	partitions partition.Count
+	peppers    []Pepper
+	dead       *deadKeys
+	unknown    *unknownKeys
+	now        func() time.Time
 }
 
 // NewAuthorizer returns an authorizer that reads keys from the primary. It accepts keys under any of the peppers. It returns an
@@ -148,21 +150,36 @@ func (a *Authorizer) note(short string, c candidate) {
 //go:embed authorize.sql
 var authorizeSQL string
 
+// find reads the row of a key, and what it allows in the phone system's partition.
 func (a *Authorizer) find(ctx context.Context, t Attempt) (candidate, error) {
-	var c candidate
+	for range partition.Attempts {
+		in, partitions := a.partitions.Of(t.System)
+		c, now, err := a.findIn(ctx, t, in)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return candidate{}, nil
+		case err != nil:
+			return candidate{}, fmt.Errorf("authorize: %w", err)
+		case now == partitions || t.System == uuid.Nil:
+			return c, nil
+		}
+		a.partitions.Learn(now)
+	}
+	return candidate{}, fmt.Errorf("authorize: %w", partition.ErrSwitching)
+}
+
+// findIn also returns the number of the generation's partitions.
+func (a *Authorizer) findIn(ctx context.Context, t Attempt, in int16) (c candidate, partitions int, err error) {
 	p := &c.authorization
 	// pgx encodes a pgtype.UUID directly and a uuid.UUID through its text.
 	system := pgtype.UUID{Bytes: t.System, Valid: t.System != uuid.Nil}
-	err := repeat.Statement(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
-		return false, conn.QueryRow(ctx, authorizeSQL, t.Credential.Key.Short(), system).Scan(
+	err = repeat.Statement(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		return false, conn.QueryRow(ctx, authorizeSQL, t.Credential.Key.Short(), system, in).Scan(
 			(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
-			&c.revoked, &c.expired, &p.Covered, &p.Narrowing.On, &p.Narrowing.Extension,
+			&c.revoked, &c.expired, &p.Covered, &p.Narrowing.On, &p.Narrowing.Extension, &partitions,
 		)
 	})
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return candidate{}, fmt.Errorf("authorize: %w", err)
-	}
-	return c, nil
+	return c, partitions, err
 }
 
 // verifySecret returns the reason why the key does not match the row, and an empty string if it matches. It computes and compares a

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"callboard/events"
 )
 
 func (h *harness) authorizer(peppers ...Pepper) *Authorizer {
@@ -97,6 +99,27 @@ func TestAuthorizer_Coverage(t *testing.T) {
 	h.exec("delete from projection.phone_system where id = $1", other)
 	if h.authorize(a, key, other).Covered {
 		t.Error("covered = true for a deleted system")
+	}
+}
+
+// A generation with another number of partitions goes live while the reader runs: phone systems are found in their partitions.
+func TestAuthorizer_NumberOfPartitionsChanges(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	a := h.authorizer(h.pepper)
+	organization := uuid.New()
+	request := minimalRequest()
+	request.Grant = Grant{Kind: GrantOrganization, ID: organization}
+	key := h.issue(request).Key
+	for _, partitions := range []int{1, 16, 3, 16} {
+		h.exec("update projection.generation set partitions = $1", partitions)
+		for range 4 {
+			system := h.system(organization)
+			h.exec("update projection.phone_system set partition = $2 where id = $1", system, events.Partition(system, partitions))
+			if !h.authorize(a, key, system).Covered || h.authorize(a, key, uuid.New()).Covered {
+				t.Errorf("%d partitions: the phone system is not covered, or an unknown one is", partitions)
+			}
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ type harness struct {
 func newHarness(tb testing.TB) *harness {
 	tb.Helper()
 	database := schematest.New(tb)
+	database.OnePartition(tb)
 	h := &harness{TB: tb, super: database.Pool(tb), pepper: pepperOf(tb, 'a')}
 	h.registry = NewRegistry(openPool(tb, database.RoleURL("callboard_operator")), h.pepper)
 	h.reader = openPool(tb, database.RoleURL("callboard_reader"))

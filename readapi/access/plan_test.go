@@ -20,9 +20,9 @@ const (
 // fillGroup adds a group of 100,000 phone systems and its key, whose short part is "short".
 const fillGroup = `
 	insert into projection.phone_system (id, version, name, partition)
-	select md5(n::text)::uuid, 1, 'system', n % 16 from generate_series(2, 100000) n
+	select md5(n::text)::uuid, 1, 'system', 0 from generate_series(2, 100000) n
 	union all
-	select '` + systemID + `', 1, 'system', 1;
+	select '` + systemID + `', 1, 'system', 0;
 	insert into projection.phone_system_group (id, version, name, phone_system_ids)
 	select '` + groupID + `', 1, 'all', array_agg(id) from projection.phone_system;
 	insert into projection.phone_system_group_member (group_id, system_id)
@@ -39,6 +39,7 @@ var rows = regexp.MustCompile(`Scan[^\n]* on (\w+) .*\(actual rows=(\d+)[^\n]*\)
 func TestSQL_GroupPlan(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
+	database.OnePartition(t)
 	super := database.Pool(t)
 	conn := connect(t, database)
 	for _, statement := range []string{fillGroup, "vacuum analyze"} {
@@ -70,11 +71,11 @@ func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
 // explain runs the statement for the group's key, and returns its plan with the actual numbers of rows.
 func explain(t *testing.T, conn *pgx.Conn) string {
 	t.Helper()
-	prepare := "deallocate all; prepare authorize (text, uuid) as " + access.AuthorizeSQL()
+	prepare := "deallocate all; prepare authorize (text, uuid, smallint) as " + access.AuthorizeSQL()
 	if _, err := conn.Exec(t.Context(), prepare, pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}
-	const execute = "explain (analyze, timing off, summary off) execute authorize ('short', '" + systemID + "')"
+	const execute = "explain (analyze, timing off, summary off) execute authorize ('short', '" + systemID + "', 0)"
 	result, err := conn.Query(t.Context(), execute, pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		t.Fatal(err)
@@ -84,4 +85,19 @@ func explain(t *testing.T, conn *pgx.Conn) string {
 		t.Fatal(err)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Where the tables are divided by partition, the statement scans one of the parts.
+func TestSQL_TouchesOnePartition(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	database.PartitionByHash(t)
+	database.OnePartition(t)
+	if _, err := database.Pool(t).Exec(t.Context(), fillGroup); err != nil {
+		t.Fatal(err)
+	}
+	plan := explain(t, connect(t, database))
+	if got, scans := schematest.ScannedPartitions(plan); scans != 2 || got[0] != database.HashPartition(t, 0) || len(got) != 1 {
+		t.Errorf("hash partitions scanned = %v, want %s, of phone system and extension\n%s", got, database.HashPartition(t, 0), plan)
+	}
 }

@@ -55,7 +55,8 @@ func analysisOfExtension() condition {
 		sql: `exists (
     select
     from projection.call_log c
-    where c.system_id = r.system_id
+    where c.partition = $1
+      and c.system_id = r.system_id
       and c.id = r.call_id
       and (c.answered_by_extension_id = ? or c.from_extension_id = ?)
   )`,

@@ -34,7 +34,7 @@ var detailSQL string
 // columns of the list's.
 func (p *Projection) detail(name, rows, list string, id Column) *Detail {
 	rows = strings.ReplaceAll(rows, "{{columns}}", columns(list))
-	sql := strings.ReplaceAll(detailSQL, "{{rows}}", equals(id).and(rows, "$2"))
+	sql := strings.ReplaceAll(detailSQL, "{{rows}}", equals(id).and(rows, "$3"))
 	return &Detail{projection: p, name: name, sql: p.compose(sql)}
 }
 
@@ -47,7 +47,7 @@ func columns(list string) string {
 
 func (p *Projection) narrowableDetail(name, rows, list string, ofExtension condition) *Detail {
 	d := p.detail(name, rows, list, "id")
-	d.narrowed = p.detail(name, ofExtension.and(rows, "$3"), list, "id").sql
+	d.narrowed = p.detail(name, ofExtension.and(rows, "$4"), list, "id").sql
 	return d
 }
 
@@ -55,9 +55,12 @@ func (p *Projection) narrowableDetail(name, rows, list string, ofExtension condi
 func (d *Detail) Find(ctx context.Context, k Key, out *encode.Rows) (snapshot Snapshot, err error) {
 	sql, arguments := d.statement(k)
 	common := d.projection.targets(&snapshot)
-	err = d.projection.query(ctx, sql, arguments, func(rows pgx.Rows) error {
+	err = d.projection.ofSystem(d.projection.runShort(ctx), sql, k.System, arguments, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return noRow(rows)
+		}
+		if rows.RawValues()[len(common)] == nil {
+			return ErrNotFound
 		}
 		if err := scanFirst(rows, common...); err != nil {
 			return err
@@ -74,7 +77,7 @@ func (d *Detail) Find(ctx context.Context, k Key, out *encode.Rows) (snapshot Sn
 }
 
 func (d *Detail) statement(k Key) (sql string, arguments []any) {
-	arguments = []any{pgUUID(k.System), k.ID}
+	arguments = []any{k.ID}
 	if k.Narrowing.On {
 		return d.narrowed, append(arguments, k.Narrowing.argument())
 	}

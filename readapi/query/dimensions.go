@@ -36,7 +36,7 @@ var getCallLogReportDimensionsSQL string
 // GetCallLogReportDimensions reads a complete snapshot. It returns [ErrNotFound] if the phone system doesn't exist.
 func (p *Projection) GetCallLogReportDimensions(ctx context.Context, system uuid.UUID) (Dimensions, error) {
 	var result Dimensions
-	err := p.queryLong(ctx, p.dimensionsSQL, []any{pgUUID(system)}, func(rows pgx.Rows) (err error) {
+	err := p.ofSystem(p.runLong(ctx), p.dimensionsSQL, system, nil, func(rows pgx.Rows) (err error) {
 		result, err = p.readDimensions(rows)
 		return err
 	})

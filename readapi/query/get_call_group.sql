@@ -5,4 +5,5 @@ select
   r.unanswered_action,
   r.voicemail_greeting
 from projection.call_group r
-where r.system_id = $1
+where r.partition = $1
+  and r.system_id = $2

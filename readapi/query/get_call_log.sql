@@ -7,5 +7,6 @@ select
     else r.transcription_status
   end as transcription_status
 from projection.call_log r
-left join projection.transcript_text t on t.system_id = r.system_id and t.owner_id = r.id and t.owner = 'call'
-where r.system_id = $1
+left join projection.transcript_text t on t.partition = $1 and t.system_id = r.system_id and t.owner_id = r.id and t.owner = 'call'
+where r.partition = $1
+  and r.system_id = $2

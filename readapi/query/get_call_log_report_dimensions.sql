@@ -1,9 +1,10 @@
--- Everything that a retained call refers to. A reference by id is listed if its target exists, a code always.
+-- Everything that a retained call refers to. A reference by id is listed if its target exists, a code always. $1 partition, $2 system.
 with
   member as (
     select m.family, m.key
     from projection.reference_count m
-    where m.system_id = $1
+    where m.partition = $1
+      and m.system_id = $2
       and m.count > 0
   ),
   dimension as (
@@ -17,7 +18,7 @@ with
       null::double precision as score,
       d.updated_at
     from member m
-    join projection.call_group d on d.system_id = $1 and d.id = m.key::uuid
+    join projection.call_group d on d.partition = $1 and d.system_id = $2 and d.id = m.key::uuid
     where m.family = 'call_group'
     union all
     select
@@ -30,7 +31,7 @@ with
       null,
       d.updated_at
     from member m
-    join projection.extension d on d.system_id = $1 and d.id = m.key::uuid
+    join projection.extension d on d.partition = $1 and d.system_id = $2 and d.id = m.key::uuid
     where m.family = 'extension'
     union all
     select
@@ -43,7 +44,7 @@ with
       null,
       d.updated_at
     from member m
-    join projection.representative d on d.system_id = $1 and d.id = m.key::uuid
+    join projection.representative d on d.partition = $1 and d.system_id = $2 and d.id = m.key::uuid
     where m.family = 'representative'
     union all
     select
@@ -54,7 +55,7 @@ with
       d.status,
       case
         when d.code is null then 'fallback'
-        when d.system_id = $1 then 'phone_system_override'
+        when d.system_id = $2 then 'phone_system_override'
         else 'global_default'
       end,
       case when m.family <> 'category' then d.score end,
@@ -64,7 +65,7 @@ with
     left join lateral (
       select c.system_id, c.code, c.label, c.status, c.score, c.updated_at
       from projection.classification c
-      where c.system_id in ($1, '00000000-0000-0000-0000-000000000000')
+      where c.system_id in ($2, '00000000-0000-0000-0000-000000000000')
         and c.kind = m.family
         and c.code = m.key collate "default" -- the index's
       order by c.system_id desc
@@ -86,7 +87,8 @@ select
   d.score,
   d.updated_at
 from projection.phone_system s
-left join projection.position w on w.partition = s.partition
+left join projection.position w on w.partition = $1
 left join dimension d on true
-where s.id = $1
+where s.partition = $1
+  and s.id = $2
 order by d.family, d.key

@@ -5,4 +5,5 @@ select
   r.direct_extension_dialing,
   r.no_input_action
 from projection.call_menu r
-where r.system_id = $1
+where r.partition = $1
+  and r.system_id = $2

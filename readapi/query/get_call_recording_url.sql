@@ -1,4 +1,5 @@
--- The audio of a recording whose call or voicemail exists. A recording has a call_sid once its call exists.
+-- The audio of a recording whose call or voicemail exists; a row of nulls if only the phone system exists. A recording has a call_sid once
+-- its call exists. $1 partition, $2 system, $3 the recording's sid.
 select
   coalesce(w.watermark, 'epoch') as watermark,
   w.partition,
@@ -8,12 +9,14 @@ select
   coalesce(r.audio_key, '') as audio_key,
   coalesce(r.audio_content_type, '') as audio_content_type
 from projection.phone_system s
-left join projection.position w on w.partition = s.partition
-join projection.recording r on r.system_id = s.id
-where s.id = $1
-  and r.recording_sid = $2
+left join projection.position w on w.partition = $1
+left join projection.recording r on r.partition = $1
+  and r.system_id = $2
+  and r.recording_sid = $3
   and r.status <> 'unavailable'
   and case r.owner
     when 'call' then r.call_sid is not null
-    else exists (select from projection.voicemail v where v.system_id = r.system_id and v.id = r.owner_id)
+    else exists (select from projection.voicemail v where v.partition = $1 and v.system_id = r.system_id and v.id = r.owner_id)
   end
+where s.partition = $1
+  and s.id = $2

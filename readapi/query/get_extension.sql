@@ -4,4 +4,5 @@ select
   r.unanswered_action,
   r.voicemail_greeting
 from projection.extension r
-where r.system_id = $1
+where r.partition = $1
+  and r.system_id = $2

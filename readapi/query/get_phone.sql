@@ -8,4 +8,5 @@ select
   r.firmware,
   r.extension_id
 from projection.phone r
-where r.system_id = $1
+where r.partition = $1
+  and r.system_id = $2

@@ -4,4 +4,5 @@ select
   r.country,
   r.is_primary
 from projection.phone_number r
-where r.system_id = $1
+where r.partition = $1
+  and r.system_id = $2

@@ -7,6 +7,7 @@ select
     else coalesce(a.status, 'unavailable')
   end as transcription_status
 from projection.voicemail r
-left join projection.transcript a on a.system_id = r.system_id and a.owner_id = r.id and a.owner = 'voicemail'
-left join projection.transcript_text t on t.system_id = r.system_id and t.owner_id = r.id and t.owner = 'voicemail'
-where r.system_id = $1
+left join projection.transcript a on a.partition = $1 and a.system_id = r.system_id and a.owner_id = r.id and a.owner = 'voicemail'
+left join projection.transcript_text t on t.partition = $1 and t.system_id = r.system_id and t.owner_id = r.id and t.owner = 'voicemail'
+where r.partition = $1
+  and r.system_id = $2

@@ -40,7 +40,9 @@ func (l *List) Page(ctx context.Context, f Filter, out *encode.Rows) (Page, erro
 		return Page{}, err
 	}
 	var page Page
-	err = l.projection.query(ctx, sql, arguments, func(rows pgx.Rows) error { return page.read(rows, l.projection.targets(&page.Snapshot), out) })
+	err = l.projection.ofSystem(l.projection.runShort(ctx), sql, f.System, arguments, func(rows pgx.Rows) error {
+		return page.read(rows, l.projection.targets(&page.Snapshot), out)
+	})
 	if err != nil {
 		return Page{}, fmt.Errorf("list %s: %w", l.name, err)
 	}
@@ -106,10 +108,10 @@ func (p path) values(f Filter) (values []any, ok bool) {
 	return values, true
 }
 
-// windowArguments are the arguments before the values.
+// windowArguments are the arguments between the phone system and the values.
 func (p path) windowArguments(f Filter) []any {
 	w := f.Window.ordered()
-	arguments := []any{pgUUID(f.System), w.From, w.Until, f.Offset, f.Limit}
+	arguments := []any{w.From, w.Until, f.Offset, f.Limit}
 	if p.counted {
 		wholeFrom, wholeUntil := w.wholeDays()
 		arguments = append(arguments, wholeFrom, wholeUntil)

@@ -9,5 +9,6 @@ select
   r.coaching_tips,
   r.created_at
 from projection.analysis r
-where r.system_id = $1
+where r.partition = $1
+  and r.system_id = $2
   and r.listed

@@ -1,6 +1,6 @@
 -- A page of report rows in ascending order of {{time}}, which is created_at or updated_at, without transcripts. names.sql reads the names
 -- of their references.
--- $1 system, $2 and $3 the time and id of the last row before the page, $4 until, $5 rows to return.
+-- $1 partition, $2 system, $3 and $4 the time and id of the last row before the page, $5 until, $6 rows to return.
 -- The only possible join is a nested loop, which keeps the order of the page's rows. An order by would sort them again.
 with snapshot as materialized ({{snapshot}})
 select
@@ -26,12 +26,13 @@ left join (
       end as transcription_status,
       c.call_group_id, c.answered_by_extension_id, c.from_extension_id, c.is_emergency, c.is_edited, c.tags, c.route_summary
     from projection.call_log c
-    where c.system_id = $1
-      and (c.{{time}}, c.id) > ($2, $3)
-      and c.{{time}} < $4
+    where c.partition = $1
+      and c.system_id = $2
+      and (c.{{time}}, c.id) > ($3, $4)
+      and c.{{time}} < $5
     order by c.{{time}}, c.id
     limit 101
   ) m
   order by m.{{time}}, m.id
-  limit $5::bigint + 1
+  limit $6::bigint + 1
 ) p on true

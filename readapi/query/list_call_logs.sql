@@ -16,4 +16,5 @@ select
   r.recording_sid,
   r.recording_duration
 from projection.call_log r
-where r.system_id = $1
+where r.partition = $1
+  and r.system_id = $2

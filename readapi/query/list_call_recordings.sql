@@ -7,6 +7,7 @@ select
   r.duration,
   r.created_at
 from projection.recording r
-where r.system_id = $1
+where r.partition = $1
+  and r.system_id = $2
   and r.call_sid is not null
   and r.status <> 'unavailable'

@@ -6,4 +6,5 @@ select
   r.created_at,
   r.updated_at
 from projection.phone r
-where r.system_id = $1
+where r.partition = $1
+  and r.system_id = $2

@@ -1,6 +1,6 @@
 -- A page of report rows with their transcripts; without them, it is list_call_log_reports.sql.
--- $1 system, $2 and $3 the time and id of the last row before the page, $4 until, $5 rows to return, $6 the limit of a page's stored
--- transcripts in bytes.
+-- $1 partition, $2 system, $3 and $4 the time and id of the last row before the page, $5 until, $6 rows to return, $7 the limit of a
+-- page's stored transcripts in bytes.
 with
   snapshot as materialized ({{snapshot}}),
   page as (
@@ -17,19 +17,20 @@ with
         c.transcription_status, c.transcript_text_bytes, c.transcript_turns_bytes,
         c.call_group_id, c.answered_by_extension_id, c.from_extension_id, c.is_emergency, c.is_edited, c.tags, c.route_summary
       from projection.call_log c
-      where c.system_id = $1
-        and (c.{{time}}, c.id) > ($2, $3)
-        and c.{{time}} < $4
+      where c.partition = $1
+        and c.system_id = $2
+        and (c.{{time}}, c.id) > ($3, $4)
+        and c.{{time}} < $5
       order by c.{{time}}, c.id
       limit 26
     ) m
     order by m.{{time}}, m.id
-    limit $5::bigint + 1
+    limit $6::bigint + 1
   ),
   stored as (
     select coalesce(sum(coalesce(transcript_text_bytes, 0)::bigint + coalesce(transcript_turns_bytes, 0)), 0)::bigint as bytes
     from page
-    where place <= $5
+    where place <= $6
   )
 select
   w.*,
@@ -42,7 +43,7 @@ select
   p.representative_state, p.representative_id, p.representative_confidence, p.representative_source,
   p.recording_sid, p.recording_duration,
   case
-    when p.transcription_status = 'completed' and (p.transcript_text_bytes is null or t.text is null and (select bytes from stored) <= $6)
+    when p.transcription_status = 'completed' and (p.transcript_text_bytes is null or t.text is null and (select bytes from stored) <= $7)
     then 'unavailable'
     else p.transcription_status
   end as transcription_status,
@@ -55,10 +56,11 @@ left join page p on true
 left join lateral (
   select x.text, x.turns
   from projection.transcript_text x
-  where (select bytes from stored) <= $6
-    and x.system_id = $1
+  where (select bytes from stored) <= $7
+    and x.partition = $1
+    and x.system_id = $2
     and x.owner_id = p.id
     and x.owner = 'call'
   limit 1
-) t on p.transcription_status = 'completed' and p.transcript_text_bytes is not null and p.place <= $5
+) t on p.transcription_status = 'completed' and p.transcript_text_bytes is not null and p.place <= $6
 order by p.place

@@ -12,4 +12,5 @@ select
   r.recording_sid,
   r.created_at
 from projection.voicemail r
-where r.system_id = $1
+where r.partition = $1
+  and r.system_id = $2

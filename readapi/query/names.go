@@ -64,9 +64,8 @@ func (n names) add(others names) (size int64) {
 	return size
 }
 
-// arguments are those of the statement that reads the names of all entries.
-func (n names) arguments(system uuid.UUID) []any {
-	arguments := []any{pgUUID(system)}
+// arguments are those of the statement that reads the names of all entries, after the phone system.
+func (n names) arguments() (arguments []any) {
 	for _, family := range []string{"call_group", "extension", "representative"} {
 		ids := make([]pgtype.UUID, 0, len(n.references[family]))
 		for id := range n.references[family] {

@@ -1,7 +1,7 @@
 -- The names of references and the labels of codes, each once. A reference whose target doesn't exist has no row, nor has a code without
 -- classification. The global classifications come first: those of the system override them.
--- $1 system, $2 call groups, $3 extensions, $4 representatives, $5 categories, $6 to $8 overall, employee and customer sentiments. The keys
--- are arrays, so that the plan probes an index a few times. A join could be planned to read all of the system's rows.
+-- $1 partition, $2 system, $3 call groups, $4 extensions, $5 representatives, $6 categories, $7 to $9 overall, employee and customer
+-- sentiments. The keys are arrays, so that the plan probes an index a few times. A join could be planned to read all of the system's rows.
 with snapshot as materialized ({{snapshot}})
 select
   w.edition,
@@ -15,34 +15,34 @@ from snapshot w
 left join (
   select 'call_group' as family, e.id, null as code, e.name, e.number, null::double precision as score, null::uuid as system_id
   from projection.call_group e
-  where e.system_id = $1 and e.id = any ($2::uuid[])
+  where e.partition = $1 and e.system_id = $2 and e.id = any ($3::uuid[])
   union all
   select 'extension', e.id, null, e.name, e.number, null, null
   from projection.extension e
-  where e.system_id = $1 and e.id = any ($3::uuid[])
+  where e.partition = $1 and e.system_id = $2 and e.id = any ($4::uuid[])
   union all
   select 'representative', e.id, null, e.name, null, null, null
   from projection.representative e
-  where e.system_id = $1 and e.id = any ($4::uuid[])
+  where e.partition = $1 and e.system_id = $2 and e.id = any ($5::uuid[])
   union all
   select 'category', null, c.code, c.label, null, c.score, c.system_id
   from projection.classification c
-  where c.system_id in ($1, '00000000-0000-0000-0000-000000000000')
-    and c.kind = 'category' and c.code = any ($5::text[])
+  where c.system_id in ($2, '00000000-0000-0000-0000-000000000000')
+    and c.kind = 'category' and c.code = any ($6::text[])
   union all
   select 'overall_sentiment', null, c.code, c.label, null, c.score, c.system_id
   from projection.classification c
-  where c.system_id in ($1, '00000000-0000-0000-0000-000000000000')
-    and c.kind = 'overall_sentiment' and c.code = any ($6::text[])
+  where c.system_id in ($2, '00000000-0000-0000-0000-000000000000')
+    and c.kind = 'overall_sentiment' and c.code = any ($7::text[])
   union all
   select 'employee_sentiment', null, c.code, c.label, null, c.score, c.system_id
   from projection.classification c
-  where c.system_id in ($1, '00000000-0000-0000-0000-000000000000')
-    and c.kind = 'employee_sentiment' and c.code = any ($7::text[])
+  where c.system_id in ($2, '00000000-0000-0000-0000-000000000000')
+    and c.kind = 'employee_sentiment' and c.code = any ($8::text[])
   union all
   select 'customer_sentiment', null, c.code, c.label, null, c.score, c.system_id
   from projection.classification c
-  where c.system_id in ($1, '00000000-0000-0000-0000-000000000000')
-    and c.kind = 'customer_sentiment' and c.code = any ($8::text[])
+  where c.system_id in ($2, '00000000-0000-0000-0000-000000000000')
+    and c.kind = 'customer_sentiment' and c.code = any ($9::text[])
 ) n on true
 order by n.system_id

@@ -1,7 +1,7 @@
 -- A page of a list, newest first, found by the counts per day of the projector. The keys are the list's rows, or their keys in an
 -- index table.
--- $1 system, $2 from, $3 until, $4 rows to skip, $5 rows to return, $6 and $7 the bounds of the whole days in the window,
--- $8 the subset in day_count.
+-- $1 partition, $2 system, $3 from, $4 until, $5 rows to skip, $6 rows to return, $7 and $8 the bounds of the whole days in the window,
+-- $9 the subset in day_count.
 with
   -- The window in parts, each with its number of rows: whole days from day_count, the rest from the index.
   part as (
@@ -10,27 +10,28 @@ with
       (d.day + 1)::timestamp at time zone 'UTC' as until,
       d.count
     from projection.day_count d
-    where d.system_id = $1
+    where d.partition = $1
+      and d.system_id = $2
       and d.list = '{{list}}'
-      and d.subset = $8::text
-      and d.day >= ($6::timestamptz at time zone 'UTC')::date
-      and d.day < ($7::timestamptz at time zone 'UTC')::date
+      and d.subset = $9::text
+      and d.day >= ($7::timestamptz at time zone 'UTC')::date
+      and d.day < ($8::timestamptz at time zone 'UTC')::date
     union all
     select
-      $7,
+      $8,
+      $4,
+      count(*)::integer
+    from ({{keys}}) k
+    where k.created_at >= $8
+      and k.created_at < $4
+    union all
+    select
       $3,
+      $7,
       count(*)::integer
     from ({{keys}}) k
-    where k.created_at >= $7
-      and k.created_at < $3
-    union all
-    select
-      $2,
-      $6,
-      count(*)::integer
-    from ({{keys}}) k
-    where k.created_at >= $2
-      and k.created_at < $6
+    where k.created_at >= $3
+      and k.created_at < $7
   ),
   -- The number of the window's rows, newest first, up to the end of each part.
   reach as (
@@ -47,10 +48,10 @@ with
     select
       min(start) as start,
       max(until) as until,
-      $4::bigint - min(through - count) as skip
+      $5::bigint - min(through - count) as skip
     from reach
-    where through > $4
-      and through - count - $5::bigint < $4
+    where through > $5
+      and through - count - $6::bigint < $5
   ),
   cut as (
     select k.*
@@ -59,7 +60,7 @@ with
       and k.created_at < (select until from span)
     order by k.created_at desc, k.id desc
     offset (select skip from span)
-    limit $5
+    limit $6
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
@@ -69,14 +70,15 @@ select
   (
     select k.created_at
     from ({{keys}}) k
-    where k.created_at >= $2
-      and k.created_at < $3
+    where k.created_at >= $3
+      and k.created_at < $4
     order by k.created_at desc
     limit 1
   ) as newest,
   p.*
 from projection.phone_system s
-left join projection.position w on w.partition = s.partition
+left join projection.position w on w.partition = $1
 left join {{page}} p on true
-where s.id = $1
+where s.partition = $1
+  and s.id = $2
 order by p.created_at desc, p.id desc

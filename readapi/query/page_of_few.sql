@@ -1,19 +1,19 @@
 -- A page of the few rows that filters select, newest first. The statement counts them. The offset keeps the window and the order out of
 -- the choice of the index: the filters' index has few rows, the window's can have all.
--- $1 system, $2 from, $3 until, $4 rows to skip, $5 rows to return, $6 and above the filters' values.
+-- $1 partition, $2 system, $3 from, $4 until, $5 rows to skip, $6 rows to return, $7 and above the filters' values.
 with
   selected as (
     select r.*
     from ({{rows}}  offset 0) r
-    where r.created_at >= $2
-      and r.created_at < $3
+    where r.created_at >= $3
+      and r.created_at < $4
   ),
   page as (
     select r.*
     from selected r
     order by r.created_at desc, r.id desc
-    offset $4
-    limit $5
+    offset $5
+    limit $6
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
@@ -23,7 +23,8 @@ select
   (select max(created_at) from selected) as newest,
   p.*
 from projection.phone_system s
-left join projection.position w on w.partition = s.partition
+left join projection.position w on w.partition = $1
 left join page p on true
-where s.id = $1
+where s.partition = $1
+  and s.id = $2
 order by p.created_at desc, p.id desc

@@ -9,7 +9,7 @@ import (
 // listSource is what a list's statements are composed of.
 type listSource struct {
 	list      string      // in projection.day_count
-	rows      string      // selects the rows of system $1 from a table r, and ends with its conditions
+	rows      string      // selects the rows of system $2 in partition $1 from a table r, and ends with its conditions
 	selective []condition // each selects few rows, which the statement counts itself
 	counted   condition   // has an index in the list's order and counts per day; empty: none
 }
@@ -18,7 +18,7 @@ type listSource struct {
 type condition struct {
 	column Column
 	sql    string // on r, with ? for the value
-	keys   string // selects created_at and id of the rows for value $8 from an index table, if r has no index for it
+	keys   string // selects created_at and id of the rows for value $9 from an index table, if r has no index for it
 }
 
 // equals is the condition on a column of the rows' table.
@@ -42,7 +42,7 @@ func (s listSource) paths() []path {
 	if c := s.counted; c.keys != "" {
 		paths = append(paths, s.countedPath(c.column, "(select r.* from cut join ("+s.rows+") r on r.id = cut.id)", c.keys))
 	} else if c.sql != "" {
-		paths = append(paths, s.countedPath(c.column, "cut", c.and(s.rows, "$8::text")))
+		paths = append(paths, s.countedPath(c.column, "cut", c.and(s.rows, "$9::text")))
 	}
 	for _, some := range subsets(s.selective) {
 		paths = append(paths, s.selectivePath(some))
@@ -71,7 +71,7 @@ func (s listSource) selectivePath(conditions []condition) path {
 	p := path{}
 	rows := s.rows
 	for i, c := range conditions {
-		rows = c.and(rows, "$"+strconv.Itoa(6+i))
+		rows = c.and(rows, "$"+strconv.Itoa(7+i))
 		p.columns = append(p.columns, c.column)
 	}
 	p.sql = strings.ReplaceAll(pageOfFewSQL, "{{rows}}", rows)

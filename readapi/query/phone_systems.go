@@ -20,7 +20,12 @@ var phoneSystemsOfSystemSQL string
 
 // PhoneSystemsOfSystem lists the one system of that id, if it exists.
 func (p *Projection) PhoneSystemsOfSystem(ctx context.Context, system uuid.UUID) ([]PhoneSystem, error) {
-	return p.phoneSystems(ctx, phoneSystemsOfSystemSQL, system)
+	systems := []PhoneSystem{}
+	err := p.ofSystem(p.runShort(ctx), phoneSystemsOfSystemSQL, system, nil, readPhoneSystems(&systems))
+	if err != nil {
+		return nil, fmt.Errorf("list phone systems: %w", err)
+	}
+	return systems, nil
 }
 
 //go:embed list_accessible_phone_systems_of_group.sql
@@ -41,19 +46,22 @@ func (p *Projection) PhoneSystemsOfOrganization(ctx context.Context, organizatio
 
 func (p *Projection) phoneSystems(ctx context.Context, sql string, target uuid.UUID) ([]PhoneSystem, error) {
 	systems := []PhoneSystem{}
-	err := p.query(ctx, sql, []any{pgUUID(target)}, func(rows pgx.Rows) error {
+	if err := p.query(ctx, sql, []any{pgUUID(target)}, readPhoneSystems(&systems)); err != nil {
+		return nil, fmt.Errorf("list phone systems: %w", err)
+	}
+	return systems, nil
+}
+
+func readPhoneSystems(systems *[]PhoneSystem) read {
+	return func(rows pgx.Rows) error {
 		var s PhoneSystem
-		systems = systems[:0]
+		*systems = (*systems)[:0]
 		for rows.Next() {
 			if err := rows.Scan((*[16]byte)(&s.ID), &s.Name); err != nil {
 				return err
 			}
-			systems = append(systems, s)
+			*systems = append(*systems, s)
 		}
 		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list phone systems: %w", err)
 	}
-	return systems, nil
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"callboard/readapi/partition"
 	"callboard/readapi/repeat"
 	"callboard/readapi/semaphore"
 )
@@ -22,9 +24,10 @@ var ErrNotFound = errors.New("not found")
 
 // Projection reads the projection. It is safe for concurrent use.
 type Projection struct {
-	pool      *pgxpool.Pool
-	long      func() *semaphore.Semaphore // the connections that long statements can have
-	positions bool
+	pool       *pgxpool.Pool
+	long       func() *semaphore.Semaphore // the connections that long statements can have
+	positions  bool
+	partitions partition.Count
 
 	recordingAudioSQL, dimensionsSQL string
 }
@@ -70,6 +73,67 @@ func (p *Projection) queryLong(ctx context.Context, sql string, arguments []any,
 	return p.repeatLong(ctx, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		return queryOnce(ctx, conn, sql, arguments, read)
 	})
+}
+
+// runShort returns query with a context.
+func (p *Projection) runShort(ctx context.Context) runner {
+	return func(sql string, arguments []any, read read) error { return p.query(ctx, sql, arguments, read) }
+}
+
+// runLong returns queryLong with a context.
+func (p *Projection) runLong(ctx context.Context) runner {
+	return func(sql string, arguments []any, read read) error { return p.queryLong(ctx, sql, arguments, read) }
+}
+
+//go:embed locate.sql
+var locateSQL string
+
+// ofSystem runs a statement about a phone system, which has at least one row where the phone system exists. Its first arguments are the
+// phone system's partition and its id. Without a row, the generation may have another number of partitions than the known one: then the
+// statement runs again.
+func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, arguments []any, read read) error {
+	for range partition.Attempts {
+		in, partitions := p.partitions.Of(system)
+		found := false
+		err := run(sql, append([]any{in, pgUUID(system)}, arguments...), func(rows pgx.Rows) error {
+			observed := &observedRows{Rows: rows}
+			err := read(observed)
+			found = observed.any
+			return err
+		})
+		if found || err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		missing, locateErr := p.missing(run, system, in, partitions)
+		if locateErr != nil {
+			return locateErr
+		}
+		if missing {
+			return err
+		}
+	}
+	return partition.ErrSwitching
+}
+
+// missing tells whether a phone system, which was looked for in a partition, does not exist. It learns another number of partitions: then the
+// phone system is to be looked for again.
+func (p *Projection) missing(run runner, system uuid.UUID, in int16, partitions int) (missing bool, err error) {
+	var now int
+	var found bool
+	err = run(locateSQL, []any{in, pgUUID(system)}, func(rows pgx.Rows) error {
+		if !rows.Next() {
+			return noRow(rows)
+		}
+		return rows.Scan(&now, &found)
+	})
+	if err != nil {
+		return false, fmt.Errorf("locate: %w", err)
+	}
+	if now != partitions {
+		p.partitions.Learn(now)
+		return false, nil
+	}
+	return !found, nil
 }
 
 // inSnapshot runs statements that can take long in one snapshot. A statement names its tables when it is planned, so the statements of a

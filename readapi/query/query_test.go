@@ -51,16 +51,17 @@ type statement struct {
 // statements are all statements of the package. Those of lists and details are named by what they read, the others by their file.
 func statements(tb testing.TB) map[string]statement {
 	tb.Helper()
-	system, other := pgUUID(uuid.MustParse(busyID)), pgUUID(uuid.MustParse(groupID))
+	other := pgUUID(uuid.MustParse(groupID))
 	named := map[string]statement{
-		"list_accessible_phone_systems_of_system":       {phoneSystemsOfSystemSQL, []any{system}},
+		"list_accessible_phone_systems_of_system":       {phoneSystemsOfSystemSQL, ofBusy()},
 		"list_accessible_phone_systems_of_group":        {phoneSystemsOfGroupSQL, []any{other}},
 		"list_accessible_phone_systems_of_organization": {phoneSystemsOfOrganizationSQL, []any{other}},
-		"get_call_recording_url":                        {getCallRecordingURLSQL, []any{system, "RE1"}},
-		"watermarks":                                    {watermarksSQL, []any{"{" + busyID + "}"}},
-		"get_call_log_report_dimensions":                {getCallLogReportDimensionsSQL, []any{system}},
+		"get_call_recording_url":                        {getCallRecordingURLSQL, ofBusy("RE1")},
+		"watermarks":                                    {watermarksSQL, []any{"{0}", "{" + busyID + "}"}},
+		"locate":                                        {locateSQL, ofBusy()},
+		"get_call_log_report_dimensions":                {getCallLogReportDimensionsSQL, ofBusy()},
 		"freshness":                                     {freshnessSQL, nil},
-		"names":                                         {NewWithPositions(nil).CallLogReports(nil).namesSQL, append([]any{system}, pageKeys()...)},
+		"names":                                         {NewWithPositions(nil).CallLogReports(nil).namesSQL, ofBusy(pageKeys()...)},
 	}
 	maps.Copy(named, reportStatements())
 	for _, l := range lists(NewWithPositions(nil)) {
@@ -69,7 +70,7 @@ func statements(tb testing.TB) map[string]statement {
 			if err != nil || sql != p.sql {
 				tb.Fatalf("%s by %v: error = %v, or another path's statement", l.name, p.columns, err)
 			}
-			named[fmt.Sprint(l.name, " by ", p.columns)] = statement{sql, arguments}
+			named[fmt.Sprint(l.name, " by ", p.columns)] = statement{sql, ofBusy(arguments...)}
 		}
 	}
 	for _, d := range details(NewWithPositions(nil)) {
@@ -82,7 +83,12 @@ func statements(tb testing.TB) map[string]statement {
 	return named
 }
 
-func arguments(_ string, arguments []any) []any { return arguments }
+func arguments(_ string, arguments []any) []any { return ofBusy(arguments...) }
+
+// ofBusy are the arguments of a statement about the busy phone system, whose rows are in partition 0.
+func ofBusy(arguments ...any) []any {
+	return append([]any{int16(0), pgUUID(uuid.MustParse(busyID))}, arguments...)
+}
 
 // filter is a filter for the path, with a page deep in the list.
 func (p path) filter() Filter {

@@ -39,11 +39,15 @@ var getCallRecordingURLSQL string
 // GetRecordingAudio finds the audio of a call's or a voicemail's recording. It returns [ErrNotFound] if there is none.
 func (p *Projection) GetRecordingAudio(ctx context.Context, system uuid.UUID, recordingSid string) (RecordingAudio, error) {
 	var a RecordingAudio
-	err := p.query(ctx, p.recordingAudioSQL, []any{pgUUID(system), recordingSid}, func(rows pgx.Rows) error {
+	err := p.ofSystem(p.runShort(ctx), p.recordingAudioSQL, system, []any{recordingSid}, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return noRow(rows)
 		}
-		return rows.Scan(append(p.targets(&a.Snapshot), &a.OfVoicemail, &a.Ready, &a.Key, &a.ContentType)...)
+		common := p.targets(&a.Snapshot)
+		if rows.RawValues()[len(common)] == nil {
+			return ErrNotFound
+		}
+		return rows.Scan(append(common, &a.OfVoicemail, &a.Ready, &a.Key, &a.ContentType)...)
 	})
 	if err != nil {
 		return RecordingAudio{}, fmt.Errorf("get recording audio: %w", err)

@@ -115,11 +115,10 @@ var errOtherEdition = errors.New("names changed while the page was read")
 // Page appends a page's rows to out, with the names of their references in the same snapshot. It returns [ErrNotFound] if the phone system
 // doesn't exist.
 func (r *Reports) Page(ctx context.Context, f ReportFilter, out *encode.Rows) (page ReportPage, err error) {
-	query := r.projection.query
+	run := r.projection.runShort(ctx)
 	if f.Transcripts {
-		query = r.projection.queryLong
+		run = r.projection.runLong(ctx)
 	}
-	run := func(sql string, arguments []any, read read) error { return query(ctx, sql, arguments, read) }
 	err = r.repeat(func() error {
 		page, err = r.read(run, f, out)
 		return err
@@ -153,18 +152,20 @@ func (r *Reports) repeat(read func() error) (err error) {
 func (r *Reports) read(run runner, f ReportFilter, out *encode.Rows) (ReportPage, error) {
 	var reading *pageReading
 	sql, arguments := r.statement(f)
-	err := run(sql, arguments, func(rows pgx.Rows) error {
+	err := r.projection.ofSystem(run, sql, f.System, arguments, func(rows pgx.Rows) error {
 		reading = &pageReading{directory: r.directory, out: out}
 		return reading.read(rows, r.projection.targets(&reading.page.Snapshot), f)
 	})
 	if err != nil {
 		return ReportPage{}, err
 	}
-	return reading.page, reading.complete(f.System, func(arguments []any, read read) error { return run(r.namesSQL, arguments, read) })
+	return reading.page, reading.complete(f.System, func(arguments []any, read read) error {
+		return r.projection.ofSystem(run, r.namesSQL, f.System, arguments, read)
+	})
 }
 
 func (r *Reports) statement(f ReportFilter) (sql string, arguments []any) {
-	arguments = []any{pgUUID(f.System), f.After.Time, pgUUID(f.After.ID), f.Until, f.Limit}
+	arguments = []any{f.After.Time, pgUUID(f.After.ID), f.Until, f.Limit}
 	if f.Transcripts {
 		return r.transcribed[f.TimeField], append(arguments, f.MaxStored)
 	}
@@ -257,7 +258,7 @@ func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read 
 	p.directory.metrics.misses.Inc()
 	found := p.names.missing
 	var e edition
-	err := run(found.arguments(system), func(rows pgx.Rows) (err error) {
+	err := run(found.arguments(), func(rows pgx.Rows) (err error) {
 		e, err = found.read(rows)
 		return err
 	})

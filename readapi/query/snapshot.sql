@@ -1,4 +1,4 @@
--- What an answer is read from: the partition of phone system $1 up to a position, and an edition of its directory. Snapshots with equal
+-- What an answer is read from: partition $1, that of phone system $2, up to a position, and an edition of its directory. Snapshots with equal
 -- editions have equal names and labels: the fold raises a version in the commit that changes one, whatever else writes one raises the
 -- epoch, and a rebuild makes another generation.
 select
@@ -9,7 +9,8 @@ select
   now() as now
 from projection.phone_system s
 cross join projection.generation g
-left join projection.position w on w.partition = s.partition
-left join projection.directory d on d.system_id = s.id
-left join projection.directory o on o.system_id = '00000000-0000-0000-0000-000000000000' -- the global classifications
-where s.id = $1
+left join projection.position w on w.partition = $1
+left join projection.directory d on d.partition = $1 and d.system_id = s.id
+left join projection.global_directory o on o.system_id = '00000000-0000-0000-0000-000000000000'
+where s.partition = $1
+  and s.id = $2

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"callboard/readapi/partition"
 )
 
 //go:embed watermarks.sql
@@ -16,24 +18,50 @@ var watermarksSQL string
 
 // Watermarks returns, for each of the phone systems that exist, the instant before which every event is in the tables.
 func (p *Projection) Watermarks(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]time.Time, error) {
-	ids := make([]pgtype.UUID, len(systems))
+	found := make(map[uuid.UUID]time.Time, len(systems))
+	for range partition.Attempts {
+		absent, err := p.watermarks(ctx, systems, found)
+		if err != nil {
+			return nil, fmt.Errorf("watermarks: %w", err)
+		}
+		if systems = absent; len(systems) == 0 {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("watermarks: %w", partition.ErrSwitching)
+}
+
+// watermarks adds the watermarks of the phone systems that it finds. Absent ones may be in another partition.
+func (p *Projection) watermarks(ctx context.Context, systems []uuid.UUID, found map[uuid.UUID]time.Time) (absent []uuid.UUID, err error) {
+	ids, partitions := make([]pgtype.UUID, len(systems)), make([]int16, len(systems))
 	for i, id := range systems {
 		ids[i] = pgUUID(id)
+		partitions[i], _ = p.partitions.Of(id)
 	}
-	found := make(map[uuid.UUID]time.Time, len(systems))
-	err := p.query(ctx, watermarksSQL, []any{ids}, func(rows pgx.Rows) error {
-		for rows.Next() {
-			var id [16]byte
-			var watermark time.Time
-			if err := rows.Scan(&id, &watermark); err != nil {
-				return err
-			}
+	err = p.query(ctx, watermarksSQL, []any{partitions, ids}, func(rows pgx.Rows) error {
+		var id [16]byte
+		var watermark time.Time
+		_, err := pgx.ForEachRow(rows, []any{&id, &watermark}, func() error {
 			found[id] = watermark
-		}
-		return nil
+			return nil
+		})
+		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("watermarks: %w", err)
+		return nil, err
 	}
-	return found, nil
+	for _, id := range systems {
+		if _, ok := found[id]; ok {
+			continue
+		}
+		in, count := p.partitions.Of(id)
+		missing, err := p.missing(p.runShort(ctx), id, in, count)
+		if err != nil {
+			return nil, err
+		}
+		if !missing {
+			absent = append(absent, id)
+		}
+	}
+	return absent, nil
 }

@@ -1,11 +1,13 @@
 create table phone_system (
-  id              uuid     primary key,
+  partition       smallint not null, -- its watermark is that of this system
+  id              uuid     not null,
   version         bigint   not null,
   name            text     collate "C" not null,
   organization_id uuid,
-  partition       smallint not null -- its watermark is that of this system
+  primary key (id, partition)
 );
 
+-- An organization's phone systems are in any partition.
 create index phone_system_organization on phone_system (organization_id);
 
 create table phone_system_group (

@@ -1,5 +1,6 @@
 -- One row per call, with everything that a list, a detail or a report shows, except display names and transcript texts.
 create table call_log (
+  partition                smallint    not null,
   system_id                uuid        not null,
   id                       uuid        not null,
   version                  bigint      not null,
@@ -51,18 +52,19 @@ create table call_log (
   representative_id        uuid,
   representative_confidence double precision,
   representative_source    text,
-  primary key (system_id, id)
+  primary key (system_id, id, partition)
 );
 
-create index call_log_created on call_log (system_id, created_at, id);
+create index call_log_created on call_log (system_id, created_at, id) include (partition);
 create index call_log_updated on call_log (system_id, updated_at, id);
 create index call_log_sid on call_log (system_id, call_sid, created_at, id);
 
 -- The calls that a key narrowed to one extension can read, in list order.
 create table extension_call (
+  partition    smallint    not null,
   system_id    uuid        not null,
   extension_id uuid        not null,
   created_at   timestamptz not null,
   call_id      uuid        not null,
-  primary key (system_id, extension_id, created_at, call_id)
+  primary key (system_id, extension_id, created_at, call_id, partition)
 );

@@ -1,24 +1,26 @@
 -- The state of the transcription of a call or voicemail. The row can exist before its owner row does.
 create table transcript (
-  system_id   uuid    not null,
-  owner       text    not null, -- call, voicemail
-  owner_id    uuid    not null,
-  version     bigint  not null,
-  status      text    not null, -- completed, processing, failed, unavailable
+  partition   smallint not null,
+  system_id   uuid     not null,
+  owner       text     not null, -- call, voicemail
+  owner_id    uuid     not null,
+  version     bigint   not null,
+  status      text     not null, -- completed, processing, failed, unavailable
   digest      bytea, -- SHA-256 of text and turns; null where no text is stored
   text_bytes  integer,
   turns_bytes integer,
-  primary key (system_id, owner_id, owner)
+  primary key (system_id, owner_id, owner, partition)
 );
 
 -- The stored text, separate from the rows that lists scan.
 create table transcript_text (
-  system_id uuid not null,
-  owner     text not null,
-  owner_id  uuid not null,
-  text      text not null,
-  turns     json not null,
-  primary key (system_id, owner_id, owner)
+  partition smallint not null,
+  system_id uuid     not null,
+  owner     text     not null,
+  owner_id  uuid     not null,
+  text      text     not null,
+  turns     json     not null,
+  primary key (system_id, owner_id, owner, partition)
 );
 
 -- pglz, the default, makes writes several times as expensive. A server that was built without lz4 keeps the default.

@@ -1,5 +1,6 @@
 -- Extensions, phones, numbers, agents, groups and menus. Nested values are JSON text in the contract's shape, served byte for byte.
 create table extension (
+  partition          smallint    not null,
   system_id          uuid        not null,
   id                 uuid        not null,
   version            bigint      not null,
@@ -11,14 +12,15 @@ create table extension (
   assigned_phones    json        not null,
   unanswered_action  json,
   voicemail_greeting json,
-  primary key (system_id, id)
+  primary key (system_id, id, partition)
 );
 
-create index extension_created on extension (system_id, created_at, id);
-create index extension_status on extension (system_id, status, created_at, id);
+create index extension_created on extension (system_id, created_at, id) include (partition);
+create index extension_status on extension (system_id, status, created_at, id) include (partition);
 create index extension_number on extension (system_id, number);
 
 create table phone (
+  partition       smallint    not null,
   system_id       uuid        not null,
   id              uuid        not null,
   version         bigint      not null,
@@ -33,14 +35,15 @@ create table phone (
   mac_address     text,
   firmware        text,
   hardware        json        not null,
-  primary key (system_id, id)
+  primary key (system_id, id, partition)
 );
 
-create index phone_created on phone (system_id, created_at, id);
-create index phone_status on phone (system_id, status, created_at, id);
+create index phone_created on phone (system_id, created_at, id) include (partition);
+create index phone_status on phone (system_id, status, created_at, id) include (partition);
 create index phone_extension on phone (system_id, extension_id);
 
 create table phone_number (
+  partition    smallint    not null,
   system_id    uuid        not null,
   id           uuid        not null,
   version      bigint      not null,
@@ -52,14 +55,15 @@ create table phone_number (
   origin       text        not null, -- managed, carrier_hosted
   country      text, -- ISO 3166-1 alpha-2
   is_primary   boolean     not null,
-  primary key (system_id, id)
+  primary key (system_id, id, partition)
 );
 
-create index phone_number_created on phone_number (system_id, created_at, id);
-create index phone_number_status on phone_number (system_id, status, created_at, id);
+create index phone_number_created on phone_number (system_id, created_at, id) include (partition);
+create index phone_number_status on phone_number (system_id, status, created_at, id) include (partition);
 create index phone_number_number on phone_number (system_id, phone_number);
 
 create table agent_config (
+  partition    smallint    not null,
   system_id    uuid        not null,
   id           uuid        not null,
   version      bigint      not null,
@@ -68,14 +72,15 @@ create table agent_config (
   status       text        not null, -- active, inactive, paused, archived, testing
   created_at   timestamptz not null,
   updated_at   timestamptz not null,
-  primary key (system_id, id)
+  primary key (system_id, id, partition)
 );
 
-create index agent_config_created on agent_config (system_id, created_at, id);
-create index agent_config_status on agent_config (system_id, status, created_at, id);
+create index agent_config_created on agent_config (system_id, created_at, id) include (partition);
+create index agent_config_status on agent_config (system_id, status, created_at, id) include (partition);
 create index agent_config_number on agent_config (system_id, agent_number);
 
 create table call_group (
+  partition          smallint    not null,
   system_id          uuid        not null,
   id                 uuid        not null,
   version            bigint      not null,
@@ -88,14 +93,15 @@ create table call_group (
   ring_pattern       text        not null,
   unanswered_action  json,
   voicemail_greeting json,
-  primary key (system_id, id)
+  primary key (system_id, id, partition)
 );
 
-create index call_group_created on call_group (system_id, created_at, id);
-create index call_group_status on call_group (system_id, status, created_at, id);
+create index call_group_created on call_group (system_id, created_at, id) include (partition);
+create index call_group_status on call_group (system_id, status, created_at, id) include (partition);
 create index call_group_number on call_group (system_id, number);
 
 create table call_menu (
+  partition                smallint    not null,
   system_id                uuid        not null,
   id                       uuid        not null,
   version                  bigint      not null,
@@ -107,8 +113,8 @@ create table call_menu (
   choices                  json        not null,
   direct_extension_dialing boolean     not null,
   no_input_action          json,
-  primary key (system_id, id)
+  primary key (system_id, id, partition)
 );
 
-create index call_menu_created on call_menu (system_id, created_at, id);
-create index call_menu_status on call_menu (system_id, status, created_at, id);
+create index call_menu_created on call_menu (system_id, created_at, id) include (partition);
+create index call_menu_status on call_menu (system_id, status, created_at, id) include (partition);

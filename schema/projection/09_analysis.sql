@@ -1,5 +1,6 @@
 -- One analysis of a call. The row can exist before its call does.
 create table analysis (
+  partition                 smallint    not null,
   system_id                 uuid        not null,
   id                        uuid        not null,
   version                   bigint      not null,
@@ -24,18 +25,19 @@ create table analysis (
   representative_confidence double precision,
   representative_source     text,
   listed                    boolean     not null, -- its call has a row
-  primary key (system_id, id)
+  primary key (system_id, id, partition)
 );
 
 create index analysis_call on analysis (system_id, call_id, created_at, id);
-create index analysis_created on analysis (system_id, created_at, id) where listed;
+create index analysis_created on analysis (system_id, created_at, id) include (partition) where listed;
 create index analysis_call_sid on analysis (system_id, call_sid, created_at, id) where listed;
 
 -- The analyses that a key narrowed to one extension can read, in list order.
 create table extension_analysis (
+  partition    smallint    not null,
   system_id    uuid        not null,
   extension_id uuid        not null,
   created_at   timestamptz not null,
   analysis_id  uuid        not null,
-  primary key (system_id, extension_id, created_at, analysis_id)
+  primary key (system_id, extension_id, created_at, analysis_id, partition)
 );

@@ -1,4 +1,5 @@
 create table voicemail (
+  partition            smallint    not null,
   system_id            uuid        not null,
   id                   uuid        not null,
   version              bigint      not null,
@@ -12,7 +13,7 @@ create table voicemail (
   archived             boolean     not null,
   recording_sid        text        not null,
   created_at           timestamptz not null,
-  primary key (system_id, id)
+  primary key (system_id, id, partition)
 );
 
-create index voicemail_created on voicemail (system_id, created_at, id);
+create index voicemail_created on voicemail (system_id, created_at, id) include (partition);

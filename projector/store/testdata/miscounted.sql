@@ -76,10 +76,10 @@ with
     where key is not null
     group by 1, 2, 3
   )
-(select 'day_count says ' || d::text from day_count d except select 'day_count says ' || days::text from days)
+(select 'day_count says ' || d::text from (select system_id, list, subset, day, count from day_count) d except select 'day_count says ' || days::text from days)
 union all
-(select 'rows say ' || days::text from days except select 'rows say ' || d::text from day_count d)
+(select 'rows say ' || days::text from days except select 'rows say ' || d::text from (select system_id, list, subset, day, count from day_count) d)
 union all
-(select 'reference_count says ' || r::text from reference_count r except select 'reference_count says ' || refs::text from refs)
+(select 'reference_count says ' || r::text from (select system_id, family, key, count from reference_count) r except select 'reference_count says ' || refs::text from refs)
 union all
-(select 'rows refer ' || refs::text from refs except select 'rows refer ' || r::text from reference_count r)
+(select 'rows refer ' || refs::text from refs except select 'rows refer ' || r::text from (select system_id, family, key, count from reference_count) r)

@@ -14,7 +14,7 @@ import (
 // Row is a row's columns by name.
 type Row map[string]any
 
-// Insert inserts rows into a table. Columns that are not null and not given have defaults. It does not update the counts.
+// Insert inserts rows into a table, in partition 0. Columns that are not null and not given have defaults. It does not update the counts.
 func Insert(tb testing.TB, pool *pgxpool.Pool, table string, rows ...Row) {
 	tb.Helper()
 	complete := make([]Row, len(rows))
@@ -35,7 +35,7 @@ func defaults(table string) Row {
 		id   = "7d9f4c1e-0000-4000-8000-000000000001"
 		when = "2026-03-01T09:30:00.007Z"
 	)
-	row := Row{"version": 1, "id": id, "created_at": when, "status": "active"}
+	row := Row{"partition": 0, "version": 1, "id": id, "created_at": when, "status": "active"}
 	with := func(more Row) Row {
 		maps.Copy(row, more)
 		return row
@@ -70,7 +70,7 @@ func defaults(table string) Row {
 	case "recording":
 		return with(Row{"status": "ready", "recording_sid": "RE1", "owner": "call", "owner_id": id, "call_sid": "CA1"})
 	default:
-		return Row{"version": 1}
+		return Row{"partition": 0, "version": 1}
 	}
 }
 

@@ -1,0 +1,137 @@
+package store_test
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/events"
+	"callboard/projector/fold"
+	"callboard/projector/fold/foldtest"
+	"callboard/projector/store"
+	"callboard/schema/schematest"
+)
+
+// statementRecorder records statements with their arguments.
+type statementRecorder struct {
+	mu   sync.Mutex
+	seen map[string][]any
+}
+
+func (r *statementRecorder) add(sql string, arguments []any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[sql] = arguments
+}
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (r *statementRecorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	r.add(data.SQL, data.Args)
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (r *statementRecorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TraceBatchStart implements [pgx.BatchTracer].
+func (r *statementRecorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+// TraceBatchQuery implements [pgx.BatchTracer].
+func (r *statementRecorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	r.add(data.SQL, data.Args)
+}
+
+// TraceBatchEnd implements [pgx.BatchTracer].
+func (r *statementRecorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// Where the tables are divided by partition, each statement of a batch, of a rebuild's copy and of a repair scans one of the parts.
+func TestStore_TouchesOnePartition(t *testing.T) {
+	t.Parallel()
+	_, database, pool := openStore(t)
+	database.PartitionByHash(t)
+	config, recorder := pool.Config(), &statementRecorder{seen: map[string][]any{}}
+	config.ConnConfig.Tracer = recorder
+	traced, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(traced.Close)
+	s := store.New(traced)
+	full := foldtest.FullHistory()
+	position := applyBatch(t, s, claim(t, s), full)
+	var deletions []foldtest.TimedEvent
+	for _, e := range full {
+		e.Version += 10
+		deletions = append(deletions, foldtest.TimedEvent{Event: events.Deleted(e.Identity), At: e.At})
+	}
+	applyBatch(t, s, position, deletions)
+	err = s.BeginFunc(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.ReplaceSystem(t.Context(), foldtest.ID(1), &fold.State{Partition: position.Partition})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	explainAll(t, pool, recorder.seen, database.HashPartition(t, position.Partition))
+
+	const partitions = 4
+	exec(t, database, "update projection.generation set partitions = 4")
+	conn := connect(t, database, "projection")
+	catalog := readCatalog(t, conn, "projection")
+	for _, system := range allSystems() {
+		copies := map[string][]any{}
+		for _, sql := range store.CopySelections(catalog, system) {
+			copies[sql] = nil
+		}
+		explainAll(t, pool, copies, database.HashPartition(t, int16(events.Partition(system, partitions))))
+	}
+}
+
+// explainable matches statements that have plans. A comment can precede them.
+var explainable = regexp.MustCompile(`(?m)^(select|insert|update|delete|with)\b`)
+
+// explainAll fails where a statement scans another hash partition.
+func explainAll(t *testing.T, pool *pgxpool.Pool, statements map[string][]any, want string) {
+	t.Helper()
+	explained := 0
+	err := pool.AcquireFunc(t.Context(), func(conn *pgxpool.Conn) error {
+		if _, err := conn.Exec(t.Context(), "set plan_cache_mode = force_generic_plan"); err != nil {
+			return err
+		}
+		for sql, arguments := range statements {
+			if !explainable.MatchString(sql) {
+				continue
+			}
+			rows, err := conn.Query(t.Context(), "explain "+sql, arguments...)
+			if err != nil {
+				return err
+			}
+			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil {
+				t.Errorf("%s: %v", sql, err)
+				continue
+			}
+			plan := strings.Join(lines, "\n")
+			numbers, scans := schematest.ScannedPartitions(plan)
+			if len(numbers) > 1 || scans > 0 && !slices.Equal(numbers, []string{want}) {
+				t.Errorf("%s: hash partitions scanned = %v, want %s\n%s", sql, numbers, want, plan)
+			}
+			explained += min(scans, 1)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if explained < 10 {
+		t.Errorf("statements that scan a hash partition = %d, want at least 10", explained)
+	}
+}

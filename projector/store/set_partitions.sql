@@ -1,0 +1,6 @@
+update generation as g
+set partitions = s.partitions
+from control.stream as s
+where g.partitions is null
+  and s.stream = $1
+  and s.stream_created = $2

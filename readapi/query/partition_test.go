@@ -1,0 +1,116 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/readapi/partition"
+	"callboard/schema/schematest"
+)
+
+var neverExecuted = regexp.MustCompile(`[^\n]*\(never executed\)\n`)
+
+// Where the tables are divided by partition, every statement about a phone system scans one of the parts.
+func TestSQL_TouchesOnePartition(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	database.PartitionByHash(t)
+	want := database.HashPartition(t, 0)
+	conn := connect(t, database)
+	all := statements(t)
+	// The phone systems of an organization or a group are in any partition, and the metrics are about all of them.
+	for _, name := range []string{"list_accessible_phone_systems_of_group", "list_accessible_phone_systems_of_organization", "freshness"} {
+		delete(all, name)
+	}
+	for name, s := range all {
+		plan := explain(t, conn, s)
+		if name == "watermarks" { // finds the partition of each phone system when it is executed
+			plan = neverExecuted.ReplaceAllString(plan, "")
+		}
+		if got, scans := schematest.ScannedPartitions(plan); scans == 0 || !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: hash partitions scanned = %v, want %s\n%s", name, got, want, plan)
+		}
+	}
+}
+
+// addSystem adds a phone system in its partition of a generation, which is said to have that many partitions.
+func addSystem(t *testing.T, database *schematest.Database, partitions int, name string) uuid.UUID {
+	t.Helper()
+	id := uuid.New()
+	execAll(t, database.Pool(t), "update projection.generation set partitions = null")
+	_, err := database.Pool(t).Exec(t.Context(), "insert into projection.phone_system (partition, id, version, name) values ($1, $2, 1, $3)",
+		events.Partition(id, partitions), id, name)
+	if err == nil {
+		_, err = database.Pool(t).Exec(t.Context(), "update projection.generation set partitions = $1", partitions)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// A generation with another number of partitions goes live while the reader runs: it finds each phone system, and no other one.
+func TestProjection_NumberOfPartitionsChanges(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	projection := New(database.Pool(t))
+	names := func(system uuid.UUID) string {
+		t.Helper()
+		list, err := projection.PhoneSystemsOfSystem(t.Context(), system)
+		if err != nil || len(list) > 1 {
+			t.Fatalf("phone systems = %v, %v, want at most one", list, err)
+		}
+		if len(list) == 0 {
+			return ""
+		}
+		return list[0].Name
+	}
+	if got := names(uuid.New()); got != "" {
+		t.Errorf("before any partition was claimed: name = %q, want none", got)
+	}
+	for _, partitions := range []int{1, 16, 3, 16, 7} {
+		execAll(t, database.Pool(t), "truncate projection.phone_system")
+		for range 8 {
+			system := addSystem(t, database, partitions, "one")
+			if got := names(system); got != "one" {
+				t.Errorf("%d partitions: name = %q, want one", partitions, got)
+			}
+			found, err := projection.Watermarks(t.Context(), []uuid.UUID{system, uuid.New()})
+			if _, ok := found[system]; err != nil || len(found) != 1 || !ok {
+				t.Errorf("%d partitions: watermarks = %v, %v, want one", partitions, found, err)
+			}
+		}
+		if got := names(uuid.New()); got != "" {
+			t.Errorf("%d partitions: name = %q, want none", partitions, got)
+		}
+	}
+}
+
+// Each time a statement finds nothing, the generation has another number of partitions.
+func TestProjection_NumberOfPartitionsChangesAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	pool := database.Pool(t)
+	projection := New(pool)
+	changes := 0
+	run := func(sql string, arguments []any, read read) error {
+		if sql == locateSQL {
+			changes++
+			if _, err := pool.Exec(context.WithoutCancel(t.Context()), "update projection.generation set partitions = $1", changes); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return projection.query(t.Context(), sql, arguments, read)
+	}
+	var systems []PhoneSystem
+	err := projection.ofSystem(run, phoneSystemsOfSystemSQL, uuid.New(), nil, readPhoneSystems(&systems))
+	if !errors.Is(err, partition.ErrSwitching) || changes != partition.Attempts {
+		t.Errorf("error = %v after %d changes, want %v after %d", err, changes, partition.ErrSwitching, partition.Attempts)
+	}
+}
