@@ -257,6 +257,27 @@ func TestRun_ReplacedStream(t *testing.T) {
 	h.requireVerified("refused rollback")
 }
 
+// The same events in a new stream with more partitions make the same rows, in other partitions. The new generation knows their number.
+func TestRun_MorePartitions(t *testing.T) {
+	t.Parallel()
+	history := sampleEvents(17, 50)
+	h, stop := newAppliedHarness(t, history)
+	stop()
+	h.requireCount("partitions", int64(h.Partitions), "select partitions::bigint from projection.generation")
+	h.Partitions *= 4
+	h.ReplaceStream()
+	h.Publish(history...)
+	for _, change := range h.rebuild().Comparison.Changes {
+		if change.Column != "updated_at" && change.Table != "message_count" { // by the new stream's clock, and by partition
+			t.Errorf("change = %+v, want none of rows but of updated_at", change)
+		}
+	}
+	h.requireCount("partitions", int64(h.Partitions), "select partitions::bigint from projection.generation")
+	h.StartProjector()
+	h.WaitUntilCaughtUp()
+	h.requireVerified("of the new stream")
+}
+
 func TestRun_DoesNotResumeForReplacedStream(t *testing.T) {
 	t.Parallel()
 	h, stop := newAppliedHarness(t, sampleEvents(17, 50))
