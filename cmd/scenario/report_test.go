@@ -234,13 +234,16 @@ func deletionsAreNotReported(f *fixture) {
 	}
 }
 
-// oversizedTranscript reads a report whose second call has a transcript that no page can have.
+// oversizedTranscript reads a report whose second call has a transcript that no page can have: pages have its turns, too. Its text alone is
+// not too large for the call's detail.
 func oversizedTranscript(f *fixture) {
 	r := f.reportSystem()
 	ids := r.publishCalls(day(5), day(6), day(7))
-	long := strings.Repeat("\"\n", 1_450_000) // twice as long in JSON
+	long := strings.Repeat("\"\n", 700_000) // twice as long in JSON
 	for i, text := range []string{"First.", long, "Last."} {
-		r.apply(changed(transcript(r.system, uuid.MustParse(ids[i]), 1, "completed", text))...)
+		spoken := transcript(r.system, uuid.MustParse(ids[i]), 1, "completed", text)
+		spoken.Turns = []events.Turn{{Text: text, Speaker: events.Speaker{Kind: "unattributed"}}}
+		r.apply(changed(spoken)...)
 	}
 	one := wholeWindow + "&includeTranscripts=true&limit=1"
 	first := r.get(r.key, r.path(one))
