@@ -206,10 +206,20 @@ func (s *store) load(lineage uuid.UUID, timeout time.Duration) (version, error) 
 }
 
 // ensure looks the stream up, creates it if it is missing, and reads the server's clock. The error says also why the stream does not
-// count permits. ensure does not change an existing stream,
-// because an operator may have given it more replicas.
+// count permits. ensure does not change an existing stream, because an operator may have given it more replicas.
+//
+// It asks twice before it takes the server for silent: one lost reply is no outage.
 func (s *store) ensure(ctx context.Context, local func() time.Time) (*sample, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	found, err := s.lookUp(ctx, local)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return s.lookUp(ctx, local)
+	}
+	return found, err
+}
+
+// lookUp does what ensure does, within half of the patience.
+func (s *store) lookUp(ctx context.Context, local func() time.Time) (*sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.patience/2)
 	defer cancel()
 	asked := local()
 	stream, err := s.js.Stream(ctx, StreamName)
