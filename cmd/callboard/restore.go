@@ -24,7 +24,7 @@ type restoreCommand struct {
 	output
 	Path          string           `arg:"" name:"dir" type:"path" help:"The folder of one backup."`
 	Keys          string           `xor:"keys" type:"path" placeholder:"FILE" help:"The newest list of keys, from 'callboard backup DIR --keys-only' or 'callboard keys list --json'. Keys that it shows as revoked, or as ending earlier than in the backup, are ended again."`
-	AcceptRevoked bool             `xor:"keys" help:"Restore the keys as they were: those that were revoked after the backup work again."`
+	AcceptRevoked bool             `xor:"keys" help:"Restore the keys as they were: keys revoked after the backup work again."`
 	Replicas      int              `placeholder:"N" help:"The number of servers that hold a copy of the restored streams. Default: as in the backup."`
 	StreamsOnly   bool             `help:"Restore missing streams only, and leave the database as it is."`
 	NATS          setting.NATS     `embed:""`
@@ -34,7 +34,7 @@ type restoreCommand struct {
 // Run restores a backup.
 func (c *restoreCommand) Run(ctx context.Context, streams process.Streams) error {
 	if c.Keys == "" && !c.AcceptRevoked && !c.StreamsOnly {
-		return &process.UsageError{Detail: "--keys or --accept-revoked is missing: without a newer list of keys, those that were revoked after the backup work again"}
+		return &process.UsageError{Detail: "--keys or --accept-revoked is missing: without a newer list of keys, keys revoked after the backup work again"}
 	}
 	if c.Replicas < 0 {
 		return &process.UsageError{Detail: "--replicas must not be negative"}

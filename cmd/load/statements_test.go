@@ -31,7 +31,7 @@ type statement struct {
 	Mean  float64 // milliseconds
 }
 
-// statements returns those that took the most time since the last call of forgetStatements.
+// statements returns the statements that took the most time since the last call of forgetStatements.
 func (i *installation) statements() []statement {
 	i.Helper()
 	rows, err := i.pool.Query(i.Context(), `

@@ -157,7 +157,7 @@ func laterKeys(t *testing.T, content []byte) []string {
 	return problems
 }
 
-// laterIn are the unknown keys of one element. Only the parts of the schema are listed that this file uses, and those that are tempting.
+// laterIn are the unknown keys of one element. Only keys that this file uses are listed, and keys that are tempting.
 func laterIn(section, name string, element any) (problems []string) {
 	fields, _ := element.(map[string]any)
 	check := func(where string, value any, known ...string) {

@@ -83,7 +83,7 @@ const (
 	reservedConnections   = 10 // superusers, replication
 )
 
-// The connections that deploy/kubernetes.md names are those that the pods take at the most, and the example's server has them.
+// The connections that deploy/kubernetes.md names are the most that the pods take, and the example's server has them.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	r := newReadme(t)

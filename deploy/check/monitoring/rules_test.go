@@ -154,7 +154,7 @@ func (e expectation) has(labels map[string]string) bool {
 	return true
 }
 
-// expectations reads rules_test.yaml: the alerts that are expected, and those that some test expects not to fire.
+// expectations reads rules_test.yaml: the alerts that are expected, and the alerts that some test expects not to fire.
 func expectations(tb testing.TB) (expected []expectation, silent map[string]bool) {
 	tb.Helper()
 	text, err := os.ReadFile(testsFile)
