@@ -19,6 +19,11 @@ import (
 	"callboard/readapi/access"
 )
 
+// smallReader has the settings of a container with 384 MiB, as the base of deploy/kubernetes has them.
+func smallReader() map[string]string {
+	return map[string]string{"GOMEMLIMIT": "345MiB", "CALLBOARD_BODY_MEMORY": "128MiB"}
+}
+
 // heavyRows is the number of rows of the largest page with transcripts.
 const heavyRows = 25
 
@@ -73,7 +78,7 @@ func TestLoad_LargePages(t *testing.T) {
 			t.Run(fmt.Sprintf("%d %s", n, c.name), func(t *testing.T) {
 				run := *i // logs and failures are the subtest's
 				run.TB = t
-				p := &largePages{installation: &run, reader: run.startReader("readapi", nil), path: path, system: system, n: n}
+				p := &largePages{installation: &run, reader: run.startReader("readapi", smallReader()), path: path, system: system, n: n}
 				p.warmUp()
 				fast := 8
 				if c.name == "fast" {
