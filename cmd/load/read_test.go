@@ -191,7 +191,7 @@ func (c *comparison) compare(connections int) {
 			}
 		}
 	}
-	c.Logf("%d connections, medians of %d rounds of %s\n%s", connections, *roundsFlag, *durationFlag, c.table(figures))
+	c.Logf("connections: %d, medians of %d rounds of %s\n%s", connections, *roundsFlag, *durationFlag, c.table(figures))
 	c.Logf("ratios\n%s", ratios(figures))
 	var b strings.Builder
 	for _, s := range statements {

@@ -2,9 +2,11 @@
 -- index table.
 -- $1 partition, $2 system, $3 from, $4 until, $5 rows to skip, $6 rows to return, $7 and $8 the bounds of the whole days in the window,
 -- $9 the subset in day_count.
+-- The only possible join is a nested loop, which keeps the order of the page's rows. An order by would sort them again.
 with
-  -- The window in parts, each with its number of rows: whole days from day_count, the rest from the index.
-  part as (
+  -- The window in parts, each with its number of rows: whole days from day_count, the rest from the index. A first page needs their sum
+  -- alone, a later one their order: only one of the two is read.
+  part as not materialized (
     select
       d.day::timestamp at time zone 'UTC' as start,
       (d.day + 1)::timestamp at time zone 'UTC' as until,
@@ -39,7 +41,7 @@ with
       start,
       until,
       count,
-      sum(count) over (order by start desc) as through
+      sum(count) over (order by start desc rows unbounded preceding) as through
     from part
     where count > 0
   ),
@@ -56,17 +58,20 @@ with
   cut as (
     select k.*
     from ({{keys}}) k
-    where k.created_at >= (select start from span)
-      and k.created_at < (select until from span)
+    where k.created_at >= case when $5 > 0 then (select start from span) else $3 end
+      and k.created_at < case when $5 > 0 then (select until from span) else $4 end
     order by k.created_at desc, k.id desc
-    offset (select skip from span)
+    offset case when $5 > 0 then (select skip from span) else 0 end
     limit $6
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
   w.partition,
   w.sequence,
-  (select coalesce(sum(count), 0) from part) as total,
+  case
+    when $5 > 0 then (select coalesce(max(through), 0) from reach)
+    else (select coalesce(sum(count), 0) from part)
+  end as total,
   (
     select k.created_at
     from ({{keys}}) k
@@ -81,4 +86,3 @@ left join projection.position w on w.partition = $1
 left join {{page}} p on true
 where s.partition = $1
   and s.id = $2
-order by p.created_at desc, p.id desc

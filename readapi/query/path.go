@@ -40,7 +40,8 @@ type path struct {
 func (s listSource) paths() []path {
 	paths := []path{s.countedPath("", "cut", s.rows)}
 	if c := s.counted; c.keys != "" {
-		paths = append(paths, s.countedPath(c.column, "(select r.* from cut join ("+s.rows+") r on r.id = cut.id)", c.keys))
+		page := "(select r.* from cut join (" + s.rows + ") r on r.id = cut.id order by r.created_at desc, r.id desc)"
+		paths = append(paths, s.countedPath(c.column, page, c.keys))
 	} else if c.sql != "" {
 		paths = append(paths, s.countedPath(c.column, "cut", c.and(s.rows, "$9::text")))
 	}

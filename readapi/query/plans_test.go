@@ -62,7 +62,7 @@ func bounds() []bound {
 		// The rows of the page, and the few rows that filters select, which the statement counts.
 		{regexp.MustCompile(`^[rp]\.created_at DESC, [rp]\.(id|recording_sid)( COLLATE "C")? DESC$`), 100},
 		// The days of the window on which rows were created, and the two rests of days.
-		{regexp.MustCompile(`^part\.start DESC$`), 402},
+		{regexp.MustCompile(`^\(\(\(d\.day\)::timestamp without time zone AT TIME ZONE 'UTC'::text\)\) DESC$`), 402},
 		// The rows of a report page.
 		{regexp.MustCompile(`^p\.place$`), 26},
 		// The references of a report page, and the labels of its codes, at most two each: the system's and the global one.
