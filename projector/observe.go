@@ -34,7 +34,7 @@ func every(ctx context.Context, interval time.Duration, observe func(context.Con
 // observeDatabase reports the live generation and the open dead letters until ctx ends.
 func (p *Projector) observeDatabase(ctx context.Context) {
 	every(ctx, databaseTicks*p.config.Tick, func(ctx context.Context) {
-		summary, err := p.store.Summary(ctx)
+		summary, err := p.control.Summary(ctx)
 		if err != nil {
 			p.config.Log.Debug().Err(err).Msg("reading the metrics of the database failed")
 			return

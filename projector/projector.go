@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ import (
 type Config struct {
 	JetStream    jetstream.JetStream // of a connection that never stops reconnecting
 	Stream       string
-	Database     *pgxpool.Pool // of the primary, as callboard_projector, with the projection on its search path
+	Database     *pgxpool.Pool // of the primary, as callboard_projector, with the projection on its search path; for batches
+	Control      *pgxpool.Pool // as Database, for statements that don't wait for batches; nil: Database
 	Partitions   []int         // that this projector may own; nil: all of the stream's
 	BatchSize    int           // the most messages in one transaction; 0: 2000
 	Tick         time.Duration // the interval at which an idle partition's watermark advances; 0: 500 ms
@@ -38,6 +40,7 @@ type Config struct {
 type Projector struct {
 	config  Config
 	store   *store.Store
+	control *store.Store
 	metrics *metrics
 	ready   atomic.Bool
 }
@@ -53,11 +56,12 @@ func New(config Config) (*Projector, error) {
 	if config.OwnerTimeout == 0 {
 		config.OwnerTimeout = 10 * time.Second
 	}
+	config.Control = cmp.Or(config.Control, config.Database)
 	metrics, err := newMetrics(config.Metrics)
 	if err != nil {
 		return nil, err
 	}
-	return &Projector{config: config, store: store.New(config.Database), metrics: metrics}, nil
+	return &Projector{config: config, store: store.New(config.Database), control: store.New(config.Control), metrics: metrics}, nil
 }
 
 // Ready tells whether the projector reaches the stream and the database. It may own partitions or stand by.

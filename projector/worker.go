@@ -233,9 +233,10 @@ func (w *worker) advanceIdle(ctx context.Context) error {
 		next.LastMessage, next.LastMessageAt = info.State.LastSeq, events.TimeOf(info.State.LastTime)
 	}
 	next.Clock.RaiseWatermark(min(events.TimeOf(info.TimeStamp), events.TimeOf(time.Now().Add(maxAhead))))
-	if err := w.applier.Advance(ctx, next); err != nil {
+	if err := w.control.Advance(ctx, w.applier.Position, next); err != nil {
 		return err
 	}
+	w.applier.Position = next
 	w.metrics.moved(w.applier.Position)
 	return nil
 }

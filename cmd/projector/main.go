@@ -32,7 +32,7 @@ type program struct {
 	NATS        setting.NATS        `embed:""`
 	Stream      setting.Stream      `embed:""`
 	Postgres    setting.Postgres    `embed:""`
-	Connections setting.Connections `name:"postgres-connections" setting:"CALLBOARD_POSTGRES_CONNECTIONS" default:"20" help:"The number of connections to PostgreSQL, beside one that holds locks and one of the console. A partition uses one at a time, audit and metrics use two; with fewer, partitions wait for each other."`
+	Connections setting.Connections `name:"postgres-connections" setting:"CALLBOARD_POSTGRES_CONNECTIONS" placeholder:"NUMBER" help:"The number of connections to PostgreSQL for batches, beside five for other work. A partition uses one at a time; with fewer, partitions wait for each other. Default: twice the processors, at least 4."`
 	Partitions  setting.Partitions  `setting:"CALLBOARD_PARTITIONS" placeholder:"0-7,12" help:"The partitions that this projector may own. Default: all."`
 	AuditDays   setting.Days        `name:"audit-days" setting:"CALLBOARD_AUDIT_DAYS" default:"90" help:"For how many days audit entries are stored."`
 	AdminListen setting.Address     `setting:"CALLBOARD_ADMIN_LISTEN" default:"${admin_listen}" help:"The address of the console, /livez, /readyz and /metrics. It must not be public."`

@@ -78,7 +78,7 @@ func (p pod) source(volume string) string {
 const (
 	credentialConnections = 4
 	readinessConnections  = 1 // to each server
-	projectorConnections  = 2 // locks and the console
+	projectorConnections  = 5 // watermarks and metrics (2), locks, audit, console
 	commandConnections    = 10
 	reservedConnections   = 10 // superusers, replication
 )
