@@ -109,7 +109,7 @@ func transcriptText(owner OwnerRowKey, t *events.Transcript) TranscriptText {
 	if !t.Text.Valid {
 		turns = nil
 	}
-	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: jsonArray(turns)}
+	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: jsonTurns(turns)}
 }
 
 func (t TranscriptText) transcription() Transcription {
