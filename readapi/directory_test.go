@@ -315,7 +315,11 @@ type office struct {
 
 func newOffice(tb testing.TB) *office {
 	tb.Helper()
-	database := schematest.New(tb)
+	return newOfficeIn(tb, schematest.New(tb))
+}
+
+func newOfficeIn(tb testing.TB, database *schematest.Database) *office {
+	tb.Helper()
 	database.OnePartition(tb)
 	o := &office{fixture: &fixture{TB: tb, pool: openPool(tb, database.URL())}, database: database}
 	o.system = o.fixture.system("one")
@@ -398,36 +402,9 @@ func TestReports_NamesAreOfOneSnapshot(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.addGeneration()
-	reports := newReportQueries(t, openReader(t, o.database))
-	var last, pages atomic.Int64 // the last name that was committed, the pages that were read
-	var stopped atomic.Bool
-	var readers sync.WaitGroup
-	defer func() {
-		stopped.Store(true)
-		readers.Wait()
-	}()
-	for n := range 8 {
-		limit := int64(1 + n%2) // half of the pages put one of the names into the directory
-		readers.Go(func() {
-			for !stopped.Load() {
-				committed := last.Load()
-				page, err := o.page(reports, limit)
-				if err != nil && strings.Contains(err.Error(), "names changed while the page was read") {
-					continue // each attempt met a switch: the writer is faster than a reader that has to wait for a processor
-				}
-				if err != nil || limit == 2 && page.first != page.second {
-					t.Errorf("names = %s and %s, %v, want the same", page.first, page.second, err)
-					return
-				}
-				if name, err := parseName(page.first); err != nil || name < committed {
-					t.Errorf("name = %d, %v, want %d, which was committed before the page, or a later one", name, err, committed)
-					return
-				}
-				pages.Add(1)
-			}
-		})
-	}
-	for name := 1; pages.Load() < 3_000 && !t.Failed(); name++ {
+	readers := o.startReaders(newReportQueries(t, openReader(t, o.database)))
+	defer readers.stop()
+	for name := 1; readers.pages.Load() < 3_000 && readers.late.Load() == 0 && !t.Failed(); name++ {
 		switch {
 		case name%20 == 0:
 			o.switchGenerations(name)
@@ -436,8 +413,62 @@ func TestReports_NamesAreOfOneSnapshot(t *testing.T) {
 		default:
 			o.rename("projection", name)
 		}
-		last.Store(int64(name))
+		readers.committed.Store(int64(name))
 	}
+	if late := readers.late.Load(); late > 0 {
+		t.Errorf("pages with a name older than the one that was committed before = %d, want 0", late)
+	}
+}
+
+// nameReaders read pages and check that both extensions have the same name.
+type nameReaders struct {
+	*office
+	reports   *query.Reports
+	committed atomic.Int64 // the last name that was committed
+	pages     atomic.Int64
+	late      atomic.Int64 // pages with a name older than the one that was committed before
+	stopped   atomic.Bool
+	running   sync.WaitGroup
+}
+
+func (o *office) startReaders(reports *query.Reports) *nameReaders {
+	r := &nameReaders{office: o, reports: reports}
+	for n := range 8 {
+		limit := int64(1 + n%2) // half of the pages put one of the names into the directory
+		r.running.Go(func() {
+			for !r.stopped.Load() && r.read(limit) {
+				r.pages.Add(1)
+			}
+		})
+	}
+	return r
+}
+
+func (r *nameReaders) stop() {
+	r.stopped.Store(true)
+	r.running.Wait()
+}
+
+// read reads a page, and tells whether it was right.
+func (r *nameReaders) read(limit int64) bool {
+	committed := r.committed.Load()
+	page, err := r.page(r.reports, limit)
+	if err != nil && strings.Contains(err.Error(), "names changed while the page was read") {
+		return true // each attempt met a switch: the writer is faster than a reader that has to wait for a processor
+	}
+	if err != nil || limit == 2 && page.first != page.second {
+		r.Errorf("names = %s and %s, %v, want the same", page.first, page.second, err)
+		return false
+	}
+	name, err := parseName(page.first)
+	if err != nil {
+		r.Error(err)
+		return false
+	}
+	if name < committed {
+		r.late.Add(1)
+	}
+	return true
 }
 
 func parseName(text string) (name int64, err error) {

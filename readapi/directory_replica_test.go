@@ -1,0 +1,82 @@
+package readapi
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/schema/cluster"
+	"callboard/schema/schematest"
+)
+
+// Statements of one page that are answered by servers which lag differently never show names of two commits.
+func TestReports_NamesFromReplicas(t *testing.T) {
+	t.Parallel()
+	database := schematest.NewWithSettings(t, nil)
+	o := newOfficeIn(t, database)
+	standby := startStandby(t, database.Cluster())
+	readers := o.startReaders(newReportQueries(t, openBoth(t, database, standby)))
+	defer readers.stop()
+	replay := openPool(t, standby.URL("postgres"))
+	for name := 1; (readers.pages.Load() < 3_000 || readers.late.Load() == 0) && !t.Failed(); name++ {
+		o.rename("projection", name)
+		readers.committed.Store(int64(name))
+		switch name % 20 {
+		case 0:
+			execute(t, replay, "select pg_wal_replay_pause()")
+		case 10:
+			execute(t, replay, "select pg_wal_replay_resume()")
+		}
+	}
+	execute(t, replay, "select pg_wal_replay_resume()")
+}
+
+// startStandby starts a copy of a server, which follows it until the test ends.
+func startStandby(t *testing.T, primary *cluster.Cluster) *cluster.Cluster {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "postgres")
+	standby, err := cluster.Start(t.Context(), cluster.Config{
+		DataDir: dir, Primary: primary.URL("postgres"), Settings: map[string]string{"max_connections": "200"}, // not less than the primary's
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("this PostgreSQL has no pg_basebackup")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(standby.Stop(), cluster.Remove(dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	return standby
+}
+
+// openBoth returns a reader's pool whose connections are to both servers in turn.
+func openBoth(tb testing.TB, primary *schematest.Database, standby *cluster.Cluster) *pgxpool.Pool {
+	tb.Helper()
+	config := openReader(tb, primary).Config()
+	config.MaxConns = 4
+	ports := [2]uint16{config.ConnConfig.Port, uint16(standby.Port())}
+	var opened atomic.Int64
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		c.Port = ports[opened.Add(1)%2]
+		return nil
+	}
+	pool := openPoolWith(tb, config)
+	schematest.OpenAll(tb, pool)
+	return pool
+}
+
+func execute(tb testing.TB, pool *pgxpool.Pool, sql string) {
+	tb.Helper()
+	if _, err := pool.Exec(context.Background(), sql); err != nil {
+		tb.Fatal(err)
+	}
+}
