@@ -23,17 +23,17 @@ import (
 
 // Config configures a projector.
 type Config struct {
-	JetStream    jetstream.JetStream // of a connection that never stops reconnecting
-	Stream       string
-	Database     *pgxpool.Pool // of the primary, as callboard_projector, with the projection on its search path; for batches
-	Control      *pgxpool.Pool // as Database, for statements that don't wait for batches; nil: Database
-	Partitions   []int         // that this projector may own; nil: all of the stream's
-	BatchSize    int           // the most messages in one transaction; 0: 2000
-	Tick         time.Duration // the interval at which an idle partition's watermark advances; 0: 500 ms
-	OwnerTimeout time.Duration // after which an owner that sends no statement loses its partitions; 0: 10 s
-	Log          zerolog.Logger
-	Metrics      prometheus.Registerer
-	Tracer       trace.Tracer // of the commits' spans; nil: there are none
+	JetStream  jetstream.JetStream // of a connection that never stops reconnecting
+	Stream     string
+	Database   *pgxpool.Pool // of the primary, as callboard_projector, with the projection on its search path; for batches
+	Control    *pgxpool.Pool // as Database, for statements that don't wait for batches; nil: Database
+	Partitions []int         // that this projector may own; nil: all of the stream's
+	BatchSize  int           // the most messages in one transaction; 0: 2000
+	Tick       time.Duration // the interval at which an idle partition's watermark advances; 0: 500 ms
+	OwnerLooks int           // how often a standby finds no sign of an owner, at most once per tick, until it takes over; 0: 20
+	Log        zerolog.Logger
+	Metrics    prometheus.Registerer
+	Tracer     trace.Tracer // of the commits' spans; nil: there are none
 }
 
 // Projector writes one projection.
@@ -53,9 +53,7 @@ func New(config Config) (*Projector, error) {
 	if config.Tick == 0 {
 		config.Tick = 500 * time.Millisecond
 	}
-	if config.OwnerTimeout == 0 {
-		config.OwnerTimeout = 10 * time.Second
-	}
+	config.OwnerLooks = cmp.Or(config.OwnerLooks, 20)
 	config.Control = cmp.Or(config.Control, config.Database)
 	metrics, err := newMetrics(config.Metrics)
 	if err != nil {
@@ -93,7 +91,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	locks, err := store.NewPartitionLocks(ctx, p.config.Database)
+	locks, err := store.NewPartitionLocks(ctx, p.config.Database, p.config.Control)
 	if err != nil {
 		return err
 	}
@@ -109,7 +107,8 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	tick := time.NewTicker(p.config.Tick)
 	defer tick.Stop()
 	for {
-		if err := p.acquire(ctx, locks, supervisor); err != nil {
+		complete, err := p.acquire(ctx, locks, supervisor)
+		if err != nil {
 			return err
 		}
 		select {
@@ -124,23 +123,31 @@ func (p *Projector) session(ctx context.Context) (err error) {
 				return err
 			}
 		case <-tick.C:
+			if complete {
+				continue
+			}
+			if err := p.terminateUnresponsive(ctx, locks); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-// acquire locks the partitions that are free, and starts their workers. Where others own some, it terminates unresponsive owners.
-func (p *Projector) acquire(ctx context.Context, locks *store.PartitionLocks, supervisor *supervisor) error {
+// acquire locks the partitions that are free, and starts their workers. It tells whether no other projector owns any.
+func (p *Projector) acquire(ctx context.Context, locks *store.PartitionLocks, supervisor *supervisor) (complete bool, err error) {
 	startable := supervisor.startable()
 	locked, err := locks.TryLock(ctx, startable)
 	if err != nil {
-		return err
+		return false, err
 	}
 	supervisor.start(ctx, locked)
-	if len(locked) == len(startable) {
-		return nil
-	}
 	supervisor.ownedElsewhere(startable, locked)
-	terminated, err := locks.TerminateUnresponsive(ctx, p.config.OwnerTimeout)
+	return len(locked) == len(startable), nil
+}
+
+// terminateUnresponsive looks once at the other owners.
+func (p *Projector) terminateUnresponsive(ctx context.Context, locks *store.PartitionLocks) error {
+	terminated, err := locks.TerminateUnresponsive(ctx, p.config.OwnerLooks)
 	for _, session := range terminated {
 		p.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive projector")
 	}

@@ -3,7 +3,6 @@ package projector_test
 import (
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -32,7 +31,7 @@ func TestProjector_TakesOverFromAFrozenOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.StartProjector(func(c *projector.Config) {
-		c.OwnerTimeout = 2 * time.Second
+		c.OwnerLooks = 40
 		projectortest.LogTo(log)(c)
 	})
 	h.publishCall(system)

@@ -213,7 +213,7 @@ func TestPartitionLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	t.Parallel()
 	_, database, pool := openStore(t)
 	locks := func() *store.PartitionLocks {
-		l, err := store.NewPartitionLocks(t.Context(), pool)
+		l, err := store.NewPartitionLocks(t.Context(), pool, pool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,8 +227,21 @@ func TestPartitionLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	if locked, err := other.TryLock(t.Context(), []int{2, 3}); err != nil || len(locked) != 1 || locked[0] != 3 {
 		t.Errorf("locked by the other = %v, %v, want 3", locked, err)
 	}
-	if terminated, err := other.TerminateUnresponsive(t.Context(), time.Hour); err != nil || len(terminated) != 0 {
-		t.Errorf("terminated = %v, %v, want none", terminated, err)
+	look := func(looks int) []store.Session {
+		t.Helper()
+		terminated, err := other.TerminateUnresponsive(t.Context(), looks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return terminated
+	}
+	for range 5 {
+		if _, err := owner.TryLock(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if terminated := look(1); len(terminated) != 0 {
+			t.Errorf("terminated although the owner sends statements = %v, want none", terminated)
+		}
 	}
 	// The operator sees who owns what, in sessions of another role.
 	operator, err := pgx.Connect(t.Context(), database.RoleURL("callboard_operator"))
@@ -240,9 +253,11 @@ func TestPartitionLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	if err := operator.QueryRow(t.Context(), "select count(application_name) from control.partition_owner").Scan(&seen); err != nil || seen != 3 {
 		t.Errorf("partitions with an owner = %d, %v, want 3", seen, err)
 	}
-	terminated, err := other.TerminateUnresponsive(t.Context(), 0)
-	if err != nil || len(terminated) != 1 || terminated[0].PID == 0 {
-		t.Errorf("terminated = %v, %v, want the owner of 1 and 2", terminated, err)
+	if terminated := look(2); len(terminated) != 0 {
+		t.Errorf("terminated after one silent look = %v, want none", terminated)
+	}
+	if terminated := look(2); len(terminated) != 1 || terminated[0].PID == 0 {
+		t.Errorf("terminated after two silent looks = %v, want the owner of 1 and 2", terminated)
 	}
 	if _, err := owner.TryLock(t.Context(), nil); err == nil {
 		t.Error("the terminated owner's connection works")

@@ -1,0 +1,72 @@
+package projector_test
+
+import (
+	"context"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"callboard/events/eventstest"
+	"callboard/projector"
+	"callboard/projector/projectortest"
+)
+
+// A stall of the server, for longer than an owner may be silent, ends no partition: neither by the owner nor by the standby.
+func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	address, err := url.Parse(h.Database.RoleURL("callboard_projector"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := eventstest.NewProxy(t, address.Host)
+	address.Host = proxy.Addr()
+	config, err := pgxpool.ParseConfig(address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.RuntimeParams["search_path"] = "projection"
+	log := new(eventstest.LogBuffer)
+	throughProxy := func(c *projector.Config) {
+		pool, err := pgxpool.NewWithConfig(t.Context(), config.Copy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+		c.Database, c.OwnerLooks = pool, 40
+		projectortest.LogTo(log)(c)
+	}
+	h.StartProjector(throughProxy)
+	system := uuid.New()
+	h.publishCall(system)
+	standby := prometheus.NewRegistry()
+	h.StartProjector(throughProxy, exportTo(standby))
+	waitForSum(t, standby, "callboard_projector_owned", 0)
+	before := h.epochs()
+	resume := proxy.Pause()
+	defer resume()
+	stalled, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	defer cancel()
+	probe, err := pgxpool.NewWithConfig(t.Context(), config.Copy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer probe.Close()
+	if err := probe.Ping(stalled); err == nil {
+		t.Fatal("error of a stalled server = nil, want one")
+	}
+	resume()
+	h.publishCall(system)
+	if now := h.epochs(); now != before {
+		t.Errorf("epochs after the stall = %d, want %d", now, before)
+	}
+	for _, message := range []string{"terminated unresponsive projector", "partition stopped", "session lost"} {
+		if log.Contains(message) {
+			t.Errorf("the log contains %q, want no such message", message)
+		}
+	}
+}
