@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -552,6 +553,30 @@ func TestReports_NamesUnreadable(t *testing.T) {
 }
 
 // The metrics count pages by whether names were read.
+// After a rename, the first page reads the names for the pages that follow.
+func TestReports_NamesOfFollowingPages(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	reports, registry := newMeasuredReportQueries(t, openReader(t, o.database))
+	for name := range 3 {
+		o.rename("projection", name)
+		for _, limit := range []int64{1, 2} { // the first page refers to one of the names
+			if page, err := o.page(reports, limit); err != nil || page.first != strconv.Itoa(name) {
+				t.Errorf("page of %d rows: names = %v, %v, want %d", limit, page, err, name)
+			}
+		}
+	}
+	err := testutil.GatherAndCompare(registry, strings.NewReader(`
+		# HELP callboard_readapi_directory_pages_total Report pages by whether the reader knew all their names (hit) or read some (miss).
+		# TYPE callboard_readapi_directory_pages_total counter
+		callboard_readapi_directory_pages_total{result="hit"} 2
+		callboard_readapi_directory_pages_total{result="miss"} 4
+	`), "callboard_readapi_directory_pages_total")
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestReports_DirectoryMetrics(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -5,6 +5,8 @@ package load_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,19 +21,30 @@ import (
 // pageRates measures report pages of targets in turn, round after round, and prints the medians beside that of the first target.
 func (i *installation) pageRates(targets []target, windows []window, keys [][]string, beside func(n int) (stop func())) {
 	i.Helper()
-	rates := make([][]float64, len(targets))
+	rates, cpu := make([][]float64, len(targets)), make([]map[string][]float64, len(targets))
 	for range *roundsFlag {
 		for n, g := range targets {
 			requests := g.requests(i, windows, keys[n])
 			i.measure(g, requests, 8, time.Second)
 			stop := beside(n)
-			rates[n] = append(rates[n], i.measure(g, requests, 8, *durationFlag).rate())
+			m := i.measure(g, requests, 8, *durationFlag)
 			stop()
+			rates[n] = append(rates[n], m.rate())
+			if cpu[n] == nil {
+				cpu[n] = make(map[string][]float64)
+			}
+			for server, used := range m.cpu {
+				cpu[n][server] = append(cpu[n][server], used.Seconds()/m.elapsed.Seconds()*1000)
+			}
 		}
 	}
 	var b strings.Builder
 	for n, g := range targets {
-		fmt.Fprintf(&b, "%24s  %6.0f pages/s  %.3f\n", g.name, median(rates[n]), median(rates[n])/median(rates[0]))
+		fmt.Fprintf(&b, "%24s  %6.0f pages/s  %.3f  ms of processor time a second:", g.name, median(rates[n]), median(rates[n])/median(rates[0]))
+		for _, server := range slices.Sorted(maps.Keys(cpu[n])) {
+			fmt.Fprintf(&b, "  %s %.0f", server, median(cpu[n][server]))
+		}
+		b.WriteByte('\n')
 	}
 	i.Logf("8 connections, medians of %d rounds of %s\n%s", *roundsFlag, *durationFlag, &b)
 }

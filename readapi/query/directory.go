@@ -85,6 +85,26 @@ func (d *Directory) begin(system uuid.UUID, e edition) *shelf {
 	return s
 }
 
+// carried is how many names of the edition before are read with those that a page misses. A page refers to fewer.
+const carried = 400
+
+// carry adds names to missing ones that are read for a shelf: after a rename, the pages that follow mostly ask for what the pages before
+// have asked for. Without it each of them would read some.
+func (d *Directory) carry(s *shelf, missing names) {
+	d.mu.Lock()
+	both := d.shelves[s.system]
+	d.mu.Unlock()
+	if both[0] != s || both[1] == nil {
+		return
+	}
+	before := both[1]
+	before.mu.RLock()
+	defer before.mu.RUnlock()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	missing.want(before.names, s.names, carried)
+}
+
 // add puts names on a shelf.
 func (d *Directory) add(s *shelf, n names) {
 	s.mu.Lock()

@@ -64,6 +64,32 @@ func (n names) add(others names) (size int64) {
 	return size
 }
 
+// want adds entries of others that are not known yet, up to a limit. Their names are to be read.
+func (n names) want(others, known names, limit int) {
+	for family, references := range others.references {
+		for id := range references {
+			if limit == 0 {
+				return
+			}
+			if _, ok := known.references[family][id]; !ok {
+				put(n.references, family, id, "")
+				limit--
+			}
+		}
+	}
+	for kind, codes := range others.codes {
+		for code := range codes {
+			if limit == 0 {
+				return
+			}
+			if _, ok := known.codes[kind][code]; !ok {
+				put(n.codes, kind, code, label{})
+				limit--
+			}
+		}
+	}
+}
+
 // arguments are those of the statement that reads the names of all entries, after the phone system.
 func (n names) arguments() (arguments []any) {
 	for _, family := range []string{"call_group", "extension", "representative"} {

@@ -257,6 +257,7 @@ func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read 
 	}
 	p.directory.metrics.misses.Inc()
 	found := p.names.missing
+	p.directory.carry(p.names.shelf, found)
 	var e edition
 	err := run(found.arguments(), func(rows pgx.Rows) (err error) {
 		e, err = found.read(rows)
