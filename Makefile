@@ -63,8 +63,9 @@ properties: ## Test the fold's properties with 20,000 cases each
 	go test ./projector/fold -rapid.checks=20000
 
 .PHONY: fuzz
-fuzz: ## Fuzz the decoder, the encoder of turns, the service and the cursors for a minute each
+fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and the cursors for a minute each
 	go test ./events -run '^$$' -fuzz FuzzDecode -fuzztime 1m -fuzzminimizetime 1x
+	go test ./events -run '^$$' -fuzz FuzzScan -fuzztime 1m -fuzzminimizetime 1x
 	go test ./projector/fold -run '^$$' -fuzz FuzzJSONTurns -fuzztime 1m -fuzzminimizetime 1x
 	go test ./readapi -run '^$$' -fuzz FuzzService -fuzztime 1m -fuzzminimizetime 1x
 	go test ./readapi -run '^$$' -fuzz FuzzCursor -fuzztime 1m -fuzzminimizetime 1x

@@ -247,6 +247,23 @@ func TestDecode_LimitsProblems(t *testing.T) {
 	}
 }
 
+// BenchmarkDecode decodes one message again and again, with one Decoder.
+func BenchmarkDecode(b *testing.B) {
+	for _, name := range fixtureNames(b) {
+		b.Run(name, func(b *testing.B) {
+			var d events.Decoder
+			m := fixture(b, name)
+			b.SetBytes(int64(len(m.Data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := d.Decode(m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, name := range fixtureNames(f) {
 		for _, m := range []events.Message{fixture(f, name), structured(f, name)} {
@@ -261,6 +278,7 @@ func FuzzDecode(f *testing.F) {
 		m := events.Message{Subject: subject, Data: data, Header: nats.Header{
 			"ce-specversion": {"1.0"}, "ce-source": {"/fuzz"}, "ce-id": {id}, "ce-type": {ceType}, "ce-time": {at}, "Content-Type": {contentType},
 		}}
+		checkAgreement(t, new(events.Decoder), m)
 		e, err := events.Decode(m)
 		if err != nil {
 			checkText(t, reflect.ValueOf(err).Elem())

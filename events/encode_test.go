@@ -70,21 +70,6 @@ func TestEncode_RefusesWhatDecodeRefuses(t *testing.T) {
 	}
 }
 
-func BenchmarkDecode(b *testing.B) {
-	for _, name := range []string{"call.changed", "transcript.changed", "phone.deleted"} {
-		b.Run(name, func(b *testing.B) {
-			m := fixture(b, name)
-			b.SetBytes(int64(len(m.Data)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := events.Decode(m); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func BenchmarkEncode(b *testing.B) {
 	for _, name := range []string{"call.changed", "transcript.changed"} {
 		b.Run(name, func(b *testing.B) {

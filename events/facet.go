@@ -130,10 +130,11 @@ func (t *Transcript) readBody(o *object) {
 // ReadBody sets Text and Turns from the body of the entry that Object names, and clears Object. An error is an [*InvalidError] with
 // every problem, and leaves the transcript unchanged.
 func (t *Transcript) ReadBody(data []byte) error {
+	var d document
 	var p problems
 	read := *t
 	read.Object = nil
-	if o := rootObject(data, &p); o != nil {
+	if o := d.object(data, &p); o != nil {
 		read.readBody(o)
 	}
 	if len(p) == 0 {

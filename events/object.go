@@ -16,25 +16,18 @@ type object struct {
 	outer   *object
 	name    string // the member of outer that holds the object, or the array of which it is an element
 	element int    // the index in that array plus 1, or 0
+
+	reused *object // the memory of the objects within this one, which are read one after the other
 }
 
-// rootObject parses data as an object. It returns nil and adds a problem if data is none.
-func rootObject(data []byte, p *problems) *object {
-	members, err := parse(data)
-	switch {
-	case err != nil:
-		*p = append(*p, syntaxProblem(err))
-		return nil
-	case members[0].kind != '{':
-		p.add("", "must be an object")
-		return nil
+// inner returns the object with these members in the member called name of o. element is its index plus 1 if that is an array. The
+// object is valid until the next call.
+func (o *object) inner(name string, element int, members []member) *object {
+	if o.reused == nil {
+		o.reused = &object{}
 	}
-	return &object{members: members[1:], problems: p}
-}
-
-// inner returns the object with these members in the member called name of o. element is its index plus 1 if that is an array.
-func (o *object) inner(name string, element int, members []member) object {
-	return object{members: members, problems: o.problems, outer: o, name: name, element: element}
+	*o.reused = object{members: members, problems: o.problems, outer: o, name: name, element: element, reused: o.reused.reused}
+	return o.reused
 }
 
 func (o *object) pointer() string {
@@ -58,22 +51,14 @@ func (o *object) elementProblem(name string, i int, detail string) {
 
 // find returns a member and the members within it, or nil.
 func (o *object) find(name string) []member {
-	if found := o.search(name, o.next, len(o.members)); found != nil {
-		return found
+	at := indexOf(o.members[o.next:], name)
+	if at >= 0 {
+		at += o.next
+	} else if at = indexOf(o.members[:o.next], name); at < 0 {
+		return nil
 	}
-	return o.search(name, 0, o.next)
-}
-
-func (o *object) search(name string, from, to int) []member {
-	for at := from; at < to; {
-		end := at + 1 + int(o.members[at].span)
-		if o.members[at].name == name {
-			o.next = end
-			return o.members[at:end]
-		}
-		at = end
-	}
-	return nil
+	o.next = at + 1 + int(o.members[at].span)
+	return o.members[at:o.next]
 }
 
 // findValue returns a member that is not null and the members within it, or nil.
@@ -135,8 +120,7 @@ func nested[T any](o *object, name string, read func(*object) T) *T {
 		o.problem(name, "must be an object")
 		return nil
 	}
-	inner := o.inner(name, 0, m[1:])
-	t := read(&inner)
+	t := read(o.inner(name, 0, m[1:]))
 	return &t
 }
 
@@ -157,15 +141,13 @@ func list[T any](o *object, name string, read func(*object) T) []T {
 	if !ok {
 		return nil
 	}
-	ts := []T{}
-	var inner object
+	ts := make([]T, 0, count(elements))
 	for i, element := range each(elements) {
 		if element[0].kind != '{' {
 			o.elementProblem(name, i, "must be an object")
 			continue
 		}
-		inner = o.inner(name, i+1, element[1:])
-		ts = append(ts, read(&inner))
+		ts = append(ts, read(o.inner(name, i+1, element[1:])))
 	}
 	return ts
 }
@@ -176,7 +158,7 @@ func values[T any](o *object, name string, read scalar[T]) []T {
 	if !ok {
 		return nil
 	}
-	ts := make([]T, 0, len(elements))
+	ts := make([]T, 0, count(elements))
 	for i, element := range each(elements) {
 		t, problem := read(element[0].value)
 		if problem != "" {

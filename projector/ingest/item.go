@@ -34,6 +34,8 @@ type Item struct {
 type Reader struct {
 	Decisions store.Decisions // retries are removed once they are taken
 	Systems   Systems
+
+	decoder events.Decoder
 }
 
 // Systems are the phone systems that are read; nil: all. Messages of others only move the clock.
@@ -115,7 +117,7 @@ func (r *Reader) decode(it Item) Item {
 		return it
 	}
 	var err error
-	if it.Event, err = events.Decode(it.Message); err != nil {
+	if it.Event, err = r.decoder.Decode(it.Message); err != nil {
 		it.Reason = err.Error()
 	}
 	return it

@@ -1,0 +1,99 @@
+package events
+
+import "github.com/google/uuid"
+
+// Decode parses a message, as published or as stored. The error, if any, is an [*InvalidError] with every problem found.
+func Decode(m Message) (Event, error) {
+	var d Decoder
+	return d.Decode(m)
+}
+
+// Decoder decodes one message after the other and reuses its memory for that. The zero value is ready. A Decoder is not safe for
+// concurrent use.
+type Decoder struct {
+	message  Message
+	event    Event
+	problems problems
+	document document
+}
+
+// Decode is [Decode].
+func (d *Decoder) Decode(m Message) (Event, error) {
+	d.message = m
+	d.run()
+	event, err := d.event, d.problems.err()
+	d.document.forget()
+	*d = Decoder{document: d.document}
+	return event, err
+}
+
+func (d *Decoder) run() {
+	a := headerAttributes(d.message.Header)
+	switch mediaType(a.contentType) {
+	case contentEvent:
+		if o := d.body(); o != nil {
+			d.structured(o)
+		}
+	case contentJSON, "":
+		a.check(&d.event, &d.problems, func(attribute string) string { return "header:ce-" + attribute })
+		if o := d.body(); o != nil {
+			d.data(a.ceType, "header:"+headerType, o)
+		}
+	default:
+		d.problems.add("header:"+headerContentType, "must be application/json or application/cloudevents+json")
+	}
+}
+
+func (d *Decoder) body() *object { return d.document.object(d.message.Data, &d.problems) }
+
+// structured reads structured mode, where attributes and data are members of the body.
+func (d *Decoder) structured(o *object) {
+	a := attributes{
+		specVersion: required(o, "specversion", text),
+		id:          required(o, "id", name),
+		source:      required(o, "source", name),
+		ceType:      required(o, "type", text),
+		time:        nullable(o, "time", text).Value,
+	}
+	if len(d.problems) > 0 {
+		return
+	}
+	a.check(&d.event, &d.problems, func(attribute string) string { return "/" + attribute })
+	requiredNested(o, "data", func(data *object) struct{} {
+		d.data(a.ceType, "/type", data)
+		return struct{}{}
+	})
+}
+
+// data reads the entity's state or deletion. typeAt is the pointer to the type.
+func (d *Decoder) data(ceType, typeAt string, o *object) {
+	entity, deleted, ok := parseType(ceType)
+	if !ok {
+		d.problems.add(typeAt, "must be callboard.<entity>.changed or callboard.<entity>.deleted of a known entity")
+		return
+	}
+	if deleted {
+		d.event.Identity = readDeletion(entity, o)
+	} else {
+		d.event.State = readState(entity, o)
+		d.event.Identity = d.event.State.Identity()
+	}
+	if len(d.problems) == 0 {
+		d.checkSubject()
+	}
+}
+
+// checkSubject compares the subject with the body. Where they disagree, neither is trusted.
+func (d *Decoder) checkSubject() {
+	system, entity, ok := subjectParts(d.message.Subject)
+	switch {
+	case !ok:
+		d.problems.add("subject", "must be phones.<system>.<entity>")
+	case entity != string(d.event.Entity):
+		d.problems.add("subject", "names another entity than the event's type")
+	case system != systemToken(d.event.System):
+		d.problems.add("subject", "names another phone system than the data")
+	case d.event.System == uuid.Nil && d.event.Entity != EntityGroup && d.event.Entity != EntityClassification:
+		d.problems.add("subject", "only groups and classifications are global")
+	}
+}
