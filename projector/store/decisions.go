@@ -127,10 +127,6 @@ func (s *Store) readDeadLetters(ctx context.Context, p Position, d *Decisions) e
 // RequestedRetries returns the dead letters up to the position whose retry is requested, up to a limit. They stay locked until the
 // transaction ends.
 func (tx *Tx) RequestedRetries(ctx context.Context, p Position, limit int) (retries []Retry, err error) {
-	// Claim checks are fetched while the transaction is idle.
-	if _, err := tx.tx.Exec(ctx, "set local idle_in_transaction_session_timeout = '2min'"); err != nil {
-		return nil, fmt.Errorf("requested retries: %w", err)
-	}
 	rows, err := tx.tx.Query(ctx, requestedRetriesSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence), limit)
 	if err == nil {
 		retries, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Retry, err error) {
@@ -138,6 +134,10 @@ func (tx *Tx) RequestedRetries(ctx context.Context, p Position, limit int) (retr
 			err = row.Scan(&letter.Sequence, &letter.Subject, &letter.Header, &letter.Data, &letter.StoredAt, &r.RetrySeq)
 			return r, err
 		})
+	}
+	if len(retries) > 0 && err == nil {
+		// Claim checks are fetched while the transaction is idle.
+		_, err = tx.tx.Exec(ctx, "set local idle_in_transaction_session_timeout = '2min'")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("requested retries: %w", err)

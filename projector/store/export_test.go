@@ -17,7 +17,7 @@ import (
 
 // CopyState exports copyState on a connection without a pool.
 func CopyState(ctx context.Context, conn *pgx.Conn, state *fold.State) (int64, error) {
-	s := &Store{tables: newTables()}
+	s := &Store{tables: newTables(), plans: newPlans()}
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return 0, err

@@ -105,6 +105,7 @@ func RegisteredPartitions(ctx context.Context, db interface {
 // error is [ErrStreamReplaced] where the position is of another stream, or the generation of a stream with another number of partitions,
 // and [ErrDefinitionMismatch] where the tables are another release's.
 func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Position, error) {
+	s.plans.outdate() // another projector may have written the partition's rows
 	var p Position
 	err := s.BeginFunc(ctx, func(tx *Tx) error {
 		if err := tx.checkDefinition(ctx); err != nil {

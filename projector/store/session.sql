@@ -8,3 +8,4 @@ set plan_cache_mode = force_generic_plan;
 set jit = off;
 -- A process that is frozen in a transaction must not keep its row locks.
 set idle_in_transaction_session_timeout = '10s';
+discard plans;

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,9 +13,6 @@ import (
 
 	"callboard/schema"
 )
-
-//go:embed session.sql
-var sessionSQL string
 
 var (
 	// ErrFenced is a write whose partition has another owner, or another position, than the batch started from.
@@ -36,6 +32,7 @@ var (
 type Store struct {
 	pool   *pgxpool.Pool
 	tables *tables
+	plans  *plans
 
 	mu      sync.Mutex // guards what follows
 	catalog *Catalog   // of the pool's search path; nil: not read yet
@@ -43,7 +40,9 @@ type Store struct {
 
 // New returns the store of the projection on the search path of pool's connections. A connection that runs a batch keeps settings which
 // suit statements that name their rows by key: nothing else that is planned with care may share the pool.
-func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool, tables: newTables()} }
+func New(pool *pgxpool.Pool) *Store {
+	return &Store{pool: pool, tables: newTables(), plans: newPlans()}
+}
 
 // Tx is the transaction of one batch.
 type Tx struct {
@@ -54,7 +53,7 @@ type Tx struct {
 // BeginFunc runs work in a transaction, which it commits, or rolls back where work fails.
 func (s *Store) BeginFunc(ctx context.Context, work func(*Tx) error) error {
 	return s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		if err := configureSession(ctx, conn.Conn()); err != nil {
+		if err := s.plans.configure(ctx, conn.Conn()); err != nil {
 			return err
 		}
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return work(s.WithTx(tx)) })
@@ -63,20 +62,6 @@ func (s *Store) BeginFunc(ctx context.Context, work func(*Tx) error) error {
 
 // WithTx uses a transaction that the caller has begun. The tables must be on its search path.
 func (s *Store) WithTx(tx pgx.Tx) *Tx { return &Tx{store: s, tx: tx} }
-
-// configureSession applies the settings of batches to a connection, once.
-func configureSession(ctx context.Context, conn *pgx.Conn) error {
-	const configured = "callboard.store.configured"
-	data := conn.PgConn().CustomData()
-	if data[configured] != nil {
-		return nil
-	}
-	if _, err := conn.Exec(ctx, sessionSQL); err != nil {
-		return fmt.Errorf("session settings: %w", err)
-	}
-	data[configured] = true
-	return nil
-}
 
 // send sends a pipeline of statements, in one round trip.
 func (tx *Tx) send(ctx context.Context, batch *pgx.Batch) error {

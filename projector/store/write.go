@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -79,7 +80,14 @@ func (tx *Tx) Write(ctx context.Context, c ChangeSet) error {
 	}
 	var batch pgx.Batch
 	for _, r := range tx.store.tables.relations {
+		queued := batch.Len()
 		r.queueChanges(&batch, c.State)
+		for _, query := range batch.QueuedQueries[queued:] {
+			query.Exec(func(tag pgconn.CommandTag) error {
+				tx.store.plans.wrote(r.name, tag.RowsAffected())
+				return nil
+			})
+		}
 	}
 	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
 	queueDeadLetters(&batch, c)

@@ -21,5 +21,5 @@ create index recording_created on recording (system_id, created_at, recording_si
   where call_sid is not null and status <> 'unavailable';
 create index recording_status on recording (system_id, status, created_at, recording_sid) include (partition)
   where call_sid is not null and status <> 'unavailable';
-create index recording_call_sid on recording (system_id, call_sid, created_at, recording_sid)
+create index recording_call_sid on recording (system_id, call_sid)
   where call_sid is not null and status <> 'unavailable';
