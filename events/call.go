@@ -1,7 +1,7 @@
 package events
 
 import (
-	"regexp"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -103,10 +103,14 @@ func readTag(o *object) Tag {
 	}
 }
 
-var decimalShape = regexp.MustCompile(`^-?[0-9]{1,30}(\.[0-9]{1,30})?$`)
-
 func decimal(v value) (string, string) {
-	return matching(decimalShape, `must be a decimal number in a string, such as "149.90"`)(v)
+	return matching(isDecimal, `must be a decimal number in a string, such as "149.90"`)(v)
+}
+
+// isDecimal reports whether s is a number of up to 30 digits before and up to 30 behind a point.
+func isDecimal(s string) bool {
+	whole, fraction, point := strings.Cut(strings.TrimPrefix(s, "-"), ".")
+	return consists(whole, 1, 30, isDigit) && (!point || consists(fraction, 1, 30, isDigit))
 }
 
 // Voicemail is one message left by a caller.

@@ -91,7 +91,7 @@ func (d *Decoder) checkSubject() {
 		d.problems.add("subject", "must be phones.<system>.<entity>")
 	case entity != string(d.event.Entity):
 		d.problems.add("subject", "names another entity than the event's type")
-	case system != systemToken(d.event.System):
+	case !isSystemToken(system, d.event.System):
 		d.problems.add("subject", "names another phone system than the data")
 	case d.event.System == uuid.Nil && d.event.Entity != EntityGroup && d.event.Entity != EntityClassification:
 		d.problems.add("subject", "only groups and classifications are global")

@@ -60,6 +60,7 @@ func TestDecode_RefusesSubjects(t *testing.T) {
 		{"call.changed", "phones.global.call", "subject: names another phone system than the data"},
 		{"call.changed", "phones.5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10.voicemail", "subject: names another entity than the event's type"},
 		{"call.changed", "phones.3." + other + ".call", "subject: names another phone system than the data"},
+		{"call.changed", "phones.1.3.5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10.call", "subject: must be phones.<system>.<entity>"},
 		{"call.changed", "phones.call", "subject: must be phones.<system>.<entity>"},
 		{"call.changed", "orders." + other + ".call", "subject: must be phones.<system>.<entity>"},
 		{"call.changed", "", "subject: must be phones.<system>.<entity>"},

@@ -2,7 +2,6 @@ package events
 
 import (
 	"math"
-	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
@@ -164,15 +163,18 @@ func readSpeaker(o *object) Speaker {
 	return s
 }
 
-var digestShape = regexp.MustCompile(`^SHA-256=[A-Za-z0-9_-]{43}=?$`)
-
 func readObject(o *object) Object {
 	return Object{
 		Bucket: required(o, "bucket", name),
 		Name:   required(o, "name", name),
 		Bytes:  required(o, "bytes", integer(0, math.MaxInt64)),
-		Digest: required(o, "digest", matching(digestShape, "must be SHA-256= and the digest in URL-safe base64")),
+		Digest: required(o, "digest", matching(isDigest, "must be SHA-256= and the digest in URL-safe base64")),
 	}
+}
+
+func isDigest(s string) bool {
+	rest, ok := strings.CutPrefix(s, "SHA-256=")
+	return ok && consists(strings.TrimSuffix(rest, "="), 43, 43, isURLSafe)
 }
 
 // Recording is the audio of one call or one voicemail.
@@ -237,8 +239,11 @@ func readAudio(o *object) Audio {
 	}
 }
 
-var recordingSidShape = regexp.MustCompile(`^RE[A-Za-z0-9_-]{1,62}$`)
-
 func recordingSid(v value) (string, string) {
-	return matching(recordingSidShape, "must be RE and 1 to 62 letters, digits, - or _")(v)
+	return matching(isRecordingSid, "must be RE and 1 to 62 letters, digits, - or _")(v)
+}
+
+func isRecordingSid(s string) bool {
+	rest, ok := strings.CutPrefix(s, "RE")
+	return ok && consists(rest, 1, 62, isURLSafe)
 }

@@ -41,6 +41,7 @@ func typeRefusals() []refusal {
 			"/phoneSystemId: must not be the nil UUID", true},
 		{"unknown direction", "call.changed", `"inbound"`, `"sideways"`, "/direction: must be one of inbound, outbound, internal", true},
 		{"number not in E.164", "phone-number.changed", `"+14155550123"`, `"4155550123"`, "/phoneNumber: must be an E.164 number, such as +14155550123", true},
+		{"number that begins with 0", "phone-number.changed", `"+14155550123"`, `"+04155550123"`, "/phoneNumber: must be an E.164 number, such as +14155550123", true},
 		{"country in words", "phone-number.changed", `"US"`, `"us"`, "/country: must be two capital letters (ISO 3166-1 alpha-2)", true},
 		{"amount as a number", "call.changed", `"149.90"`, `149.90`, "/conversionValue: must be a string", true},
 		{"amount in words", "call.changed", `"149.90"`, `"149,90"`, `/conversionValue: must be a decimal number in a string, such as "149.90"`, true},

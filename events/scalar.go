@@ -2,7 +2,6 @@ package events
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,14 +54,32 @@ func oneOf(allowed ...string) scalar[string] {
 	}
 }
 
-func matching(shape *regexp.Regexp, problem string) scalar[string] {
+func matching(shape func(string) bool, problem string) scalar[string] {
 	return func(v value) (string, string) {
 		s, wrong := text(v)
-		if wrong == "" && !shape.MatchString(s) {
+		if wrong == "" && !shape(s) {
 			wrong = problem
 		}
 		return s, wrong
 	}
+}
+
+// consists reports whether s has from low to high bytes, all of a kind.
+func consists(s string, low, high int, kind func(byte) bool) bool {
+	for i := range len(s) {
+		if !kind(s[i]) {
+			return false
+		}
+	}
+	return low <= len(s) && len(s) <= high
+}
+
+func isDigit(c byte) bool   { return '0' <= c && c <= '9' }
+func isCapital(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// isURLSafe reports whether c is a character of URL-safe base64.
+func isURLSafe(c byte) bool {
+	return isDigit(c) || isCapital(c) || 'a' <= c && c <= 'z' || c == '-' || c == '_'
 }
 
 func boolean(v value) (bool, string) {

@@ -105,7 +105,7 @@ func (s *scanner) number(name string) bool {
 // digits skips digits. It returns false if there is none.
 func (s *scanner) digits() bool {
 	start := s.at
-	for c := s.next(); '0' <= c && c <= '9'; c = s.next() {
+	for isDigit(s.next()) {
 		s.at++
 	}
 	return s.at > start

@@ -33,11 +33,19 @@ func PartitionFilter(partition int) string {
 
 // subjectParts splits phones.<system>.<entity>, or the stored form phones.<partition>.<system>.<entity>.
 func subjectParts(subject string) (system, entity string, ok bool) {
-	tokens := strings.Split(subject, ".")
-	if len(tokens) < 3 || len(tokens) > 4 || tokens[0] != subjectRoot {
+	rest, rooted := strings.CutPrefix(subject, subjectRoot+".")
+	dot := strings.LastIndexByte(rest, '.')
+	if !rooted || dot < 0 {
 		return "", "", false
 	}
-	return tokens[len(tokens)-2], tokens[len(tokens)-1], true
+	system, entity = rest[:dot], rest[dot+1:]
+	if _, behind, stored := strings.Cut(system, "."); stored {
+		system = behind
+	}
+	if strings.Contains(system, ".") {
+		return "", "", false
+	}
+	return system, entity, true
 }
 
 // SubjectSystem returns the phone system that a subject names, or [uuid.Nil] if it names none.
@@ -54,6 +62,15 @@ func SubjectSystem(subject string) uuid.UUID {
 func SubjectEntity(subject string) (entity Entity, ok bool) {
 	_, token, ok := subjectParts(subject)
 	return Entity(token), ok && known(Entity(token))
+}
+
+// isSystemToken reports whether token is the subject token of a system.
+func isSystemToken(token string, system uuid.UUID) bool {
+	if system == uuid.Nil {
+		return token == Global
+	}
+	text, _ := system.MarshalText() // never fails; unlike String, it needs no memory here
+	return token == string(text)
 }
 
 // systemToken returns the subject token of a system: its UUID in lower case, or "global" for [uuid.Nil].

@@ -2,7 +2,7 @@ package events
 
 import (
 	"math"
-	"regexp"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -179,18 +179,20 @@ func readPhoneNumber(o *object) State {
 	}
 }
 
-var (
-	e164Shape    = regexp.MustCompile(`^\+[1-9][0-9]{1,14}$`)
-	countryShape = regexp.MustCompile(`^[A-Z]{2}$`)
-)
-
 func e164(v value) (string, string) {
-	return matching(e164Shape, "must be an E.164 number, such as +14155550123")(v)
+	return matching(isE164, "must be an E.164 number, such as +14155550123")(v)
+}
+
+func isE164(s string) bool {
+	number, ok := strings.CutPrefix(s, "+")
+	return ok && consists(number, 2, 15, isDigit) && number[0] != '0'
 }
 
 func country(v value) (string, string) {
-	return matching(countryShape, "must be two capital letters (ISO 3166-1 alpha-2)")(v)
+	return matching(isCountry, "must be two capital letters (ISO 3166-1 alpha-2)")(v)
 }
+
+func isCountry(s string) bool { return consists(s, 2, 2, isCapital) }
 
 // AgentConfig is a Call Assistant routing identity.
 type AgentConfig struct {

@@ -1,0 +1,57 @@
+package events
+
+import (
+	"regexp"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The regular expressions are those of the JSON Schemas.
+func TestShapes(t *testing.T) {
+	for _, c := range []struct {
+		name, shape string
+		is          func(string) bool
+	}{
+		{"decimal", `^-?[0-9]{1,30}(\.[0-9]{1,30})?$`, isDecimal},
+		{"digest", `^SHA-256=[A-Za-z0-9_-]{43}=?$`, isDigest},
+		{"recording sid", `^RE[A-Za-z0-9_-]{1,62}$`, isRecordingSid},
+		{"E.164", `^\+[1-9][0-9]{1,14}$`, isE164},
+		{"country", `^[A-Z]{2}$`, isCountry},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			shape := regexp.MustCompile(c.shape)
+			rapid.Check(t, func(t *rapid.T) {
+				s := nearly(rapid.StringMatching(c.shape)).Draw(t, "text")
+				if got, want := c.is(s), shape.MatchString(s); got != want {
+					t.Fatalf("%q = %t, want %t", s, got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestParseTime_AgreesWithTheTimePackage(t *testing.T) {
+	at := rapid.StringMatching(`(0000|0001|19\d\d|2000|2024|9999)-(0\d|1[0-3])-(0\d|[12]\d|3[0-2])T(0\d|1\d|2[0-4]):[0-6]\d:[0-6]\d\.\d{3}Z`)
+	rapid.Check(t, func(t *rapid.T) {
+		s := nearly(at).Draw(t, "time")
+		want, valid := parseRFC3339(s)
+		usual := valid && len(s) == len(TimeFormat) && s[len(s)-1] == 'Z' && s[19] == '.'
+		if got, ok := parseUsual(s); ok != usual || ok && got != TimeOf(want) {
+			t.Fatalf("%q = %v, %t, want %v, %t", s, got, ok, want, usual)
+		}
+	})
+}
+
+// nearly generates texts of a generator, one in two with one or two characters changed, added or removed.
+func nearly(texts *rapid.Generator[string]) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		s := texts.Draw(t, "text")
+		for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "changes") {
+			from := rapid.IntRange(0, len(s)).Draw(t, "from")
+			to := min(len(s), from+rapid.IntRange(0, 1).Draw(t, "removed"))
+			s = s[:from] + rapid.SampledFrom([]string{"", "0", "9", "a", "Z", "-", "+", "=", ".", "ä", "\n", "/", ":", "@", "[", "`", "{"}).Draw(t, "added") + s[to:]
+		}
+		return s
+	})
+}
