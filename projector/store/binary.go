@@ -93,11 +93,9 @@ func appendUUIDList(dst []byte, list string) ([]byte, error) {
 	at := len(dst)
 	dst = appendLength(dst, 0) // set below
 	if list == "" {
-		dst = appendArray(dst, 0)
+		dst = appendArrayHeader(dst, uuidOID, 0)
 	} else {
-		dst = appendArray(dst, 1)
-		dst = appendLength(dst, 1+strings.Count(list, ","))
-		dst = appendLength(dst, 1) // the first element's subscript
+		dst = appendArrayHeader(dst, uuidOID, 1+strings.Count(list, ","))
 		for text := range strings.SplitSeq(list, ",") {
 			id, err := uuid.Parse(text)
 			if err != nil {
@@ -110,7 +108,16 @@ func appendUUIDList(dst []byte, list string) ([]byte, error) {
 	return dst, nil
 }
 
-// appendArray appends the header of an array: dimensions, whether an element is null, and the type of the elements.
-func appendArray(dst []byte, dimensions int) []byte {
-	return appendLength(appendLength(appendLength(dst, dimensions), 0), uuidOID)
+// appendArrayHeader appends what precedes the elements of an array: dimensions, a flag, the type of the elements, then their number and
+// the first one's subscript. The flag says whether an element is null; PostgreSQL looks at the elements instead.
+func appendArrayHeader(dst []byte, element uint32, count int) []byte {
+	dimensions := 1
+	if count == 0 {
+		dimensions = 0
+	}
+	dst = appendLength(appendLength(appendLength(dst, dimensions), 0), int(element))
+	if count == 0 {
+		return dst
+	}
+	return appendLength(appendLength(dst, count), 1)
 }

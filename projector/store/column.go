@@ -12,32 +12,19 @@ import (
 	"callboard/events"
 )
 
-// column is a column of a table whose rows are R: how rows become an array parameter, and how a value is scanned, encoded for COPY,
-// compared and formatted.
+// column is a column of a table whose rows are R: how a value is scanned, encoded for COPY and for an array parameter, compared and
+// formatted.
 type column[R any] struct {
 	name    string
-	array   string // the element type of its array parameter
+	array   string // the element type of its array parameter, as pg_type names it
 	write   string // an expression over the array's element, with the verb %s; empty: the element
 	read    string // an expression over the column, with the verb %s; empty: the column
-	bind    func(rows []R) any
 	scan    func(row *R) any
 	encode  encoder[R]
+	element encoder[R] // for the array parameter; nil: encode
 	format  func(value []byte) string
 	compare func(a, b *R) int // nil where the column is in no key
 }
-
-// bindAs turns one field of every row into an array parameter.
-func bindAs[R, F, P any](field func(*R) *F, encode func(F) P) func([]R) any {
-	return func(rows []R) any {
-		values := make([]P, len(rows))
-		for i := range rows {
-			values[i] = encode(*field(&rows[i]))
-		}
-		return values
-	}
-}
-
-func same[T any](v T) T { return v }
 
 func compareAs[R, F any](field func(*R) *F, compare func(a, b F) int) func(a, b *R) int {
 	return func(a, b *R) int { return compare(*field(a), *field(b)) }
@@ -48,7 +35,6 @@ func compareUUID(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 func textColumn[R any, S ~string](name string, field func(*R) *S) column[R] {
 	return column[R]{
 		name: name, array: "text",
-		bind:    bindAs(field, plain[S]),
 		scan:    func(row *R) any { return field(row) },
 		encode:  encodeAs(field, appendText[S]),
 		format:  formatText,
@@ -59,7 +45,6 @@ func textColumn[R any, S ~string](name string, field func(*R) *S) column[R] {
 func nullTextColumn[R any](name string, field func(*R) *events.Null[string]) column[R] {
 	return column[R]{
 		name: name, array: "text",
-		bind:   bindAs(field, func(n events.Null[string]) pgtype.Text { return pgtype.Text{String: n.Value, Valid: n.Valid} }),
 		scan:   func(row *R) any { return (*nullText)(field(row)) },
 		encode: encodeAs(field, orNull(appendText[string])),
 		format: formatText,
@@ -75,7 +60,6 @@ func asJSON[R any](c column[R]) column[R] {
 func uuidColumn[R any](name string, field func(*R) *uuid.UUID) column[R] {
 	return column[R]{
 		name: name, array: "uuid",
-		bind:    bindAs(field, pgUUID),
 		scan:    func(row *R) any { return (*[16]byte)(field(row)) },
 		encode:  encodeAs(field, appendUUID),
 		format:  formatUUID,
@@ -86,7 +70,6 @@ func uuidColumn[R any](name string, field func(*R) *uuid.UUID) column[R] {
 func nullUUIDColumn[R any](name string, field func(*R) *events.Null[uuid.UUID]) column[R] {
 	return column[R]{
 		name: name, array: "uuid",
-		bind:   bindAs(field, func(n events.Null[uuid.UUID]) pgtype.UUID { return pgtype.UUID{Bytes: n.Value, Valid: n.Valid} }),
 		scan:   func(row *R) any { return (*nullUUID)(field(row)) },
 		encode: encodeAs(field, orNull(appendUUID)),
 		format: formatUUID,
@@ -95,8 +78,7 @@ func nullUUIDColumn[R any](name string, field func(*R) *events.Null[uuid.UUID]) 
 
 func intColumn[R any, I ~int64 | ~int16](name string, field func(*R) *I) column[R] {
 	return column[R]{
-		name: name, array: "bigint",
-		bind: bindAs(field, func(i I) int64 { return int64(i) }),
+		name: name, array: "int8",
 		scan: func(row *R) any { return field(row) },
 		encode: func(dst []byte, row *R, width int16) ([]byte, error) {
 			return appendInt(dst, int64(*field(row)), width)
@@ -108,8 +90,7 @@ func intColumn[R any, I ~int64 | ~int16](name string, field func(*R) *I) column[
 
 func nullIntColumn[R any](name string, field func(*R) *events.Null[int64]) column[R] {
 	return column[R]{
-		name: name, array: "bigint",
-		bind: bindAs(field, func(n events.Null[int64]) pgtype.Int8 { return pgtype.Int8{Int64: n.Value, Valid: n.Valid} }),
+		name: name, array: "int8",
 		scan: func(row *R) any { return (*nullInt)(field(row)) },
 		encode: func(dst []byte, row *R, width int16) ([]byte, error) {
 			if n := field(row); n.Valid {
@@ -123,8 +104,7 @@ func nullIntColumn[R any](name string, field func(*R) *events.Null[int64]) colum
 
 func nullFloatColumn[R any](name string, field func(*R) *events.Null[float64]) column[R] {
 	return column[R]{
-		name: name, array: "double precision",
-		bind:   bindAs(field, func(n events.Null[float64]) pgtype.Float8 { return pgtype.Float8{Float64: n.Value, Valid: n.Valid} }),
+		name: name, array: "float8",
 		scan:   func(row *R) any { return (*nullFloat)(field(row)) },
 		encode: encodeAs(field, orNull(appendFloat)),
 		format: formatFloat,
@@ -133,8 +113,7 @@ func nullFloatColumn[R any](name string, field func(*R) *events.Null[float64]) c
 
 func boolColumn[R any](name string, field func(*R) *bool) column[R] {
 	return column[R]{
-		name: name, array: "boolean",
-		bind:   bindAs(field, same[bool]),
+		name: name, array: "bool",
 		scan:   func(row *R) any { return field(row) },
 		encode: encodeAs(field, appendBool),
 		format: formatBool,
@@ -144,7 +123,6 @@ func boolColumn[R any](name string, field func(*R) *bool) column[R] {
 func timeColumn[R any](name string, field func(*R) *events.Time) column[R] {
 	return column[R]{
 		name: name, array: "timestamptz",
-		bind:    bindAs(field, timestamp),
 		scan:    func(row *R) any { return (*instant)(field(row)) },
 		encode:  encodeAs(field, appendTime),
 		format:  formatTime,
@@ -155,12 +133,6 @@ func timeColumn[R any](name string, field func(*R) *events.Time) column[R] {
 func nullTimeColumn[R any](name string, field func(*R) *events.Null[events.Time]) column[R] {
 	return column[R]{
 		name: name, array: "timestamptz",
-		bind: bindAs(field, func(n events.Null[events.Time]) pgtype.Timestamptz {
-			if !n.Valid {
-				return pgtype.Timestamptz{}
-			}
-			return timestamp(n.Value)
-		}),
 		scan:   func(row *R) any { return (*nullInstant)(field(row)) },
 		encode: encodeAs(field, orNull(appendTime)),
 		format: formatTime,
@@ -170,12 +142,6 @@ func nullTimeColumn[R any](name string, field func(*R) *events.Null[events.Time]
 func digestColumn[R any](name string, field func(*R) *events.Null[[sha256.Size]byte]) column[R] {
 	return column[R]{
 		name: name, array: "bytea",
-		bind: bindAs(field, func(n events.Null[[sha256.Size]byte]) []byte {
-			if !n.Valid {
-				return nil
-			}
-			return n.Value[:]
-		}),
 		scan:   func(row *R) any { return (*nullDigest)(field(row)) },
 		encode: encodeAs(field, orNull(appendDigest)),
 		format: formatBytes,
@@ -186,7 +152,6 @@ func digestColumn[R any](name string, field func(*R) *events.Null[[sha256.Size]b
 func dateColumn[R any](name string, field func(*R) *events.Time) column[R] {
 	return column[R]{
 		name: name, array: "date",
-		bind:    bindAs(field, events.Time.Std),
 		encode:  encodeAs(field, appendDate),
 		format:  formatDate,
 		compare: compareAs(field, cmp.Compare[events.Time]),
@@ -197,10 +162,10 @@ func dateColumn[R any](name string, field func(*R) *events.Time) column[R] {
 func uuidListColumn[R any](name string, field func(*R) *string) column[R] {
 	return column[R]{
 		name: name, array: "text", write: "string_to_array(%s, ',')::uuid[]", read: "array_to_string(%s, ',')",
-		bind:   bindAs(field, same[string]),
-		scan:   func(row *R) any { return field(row) },
-		encode: func(dst []byte, row *R, _ int16) ([]byte, error) { return appendUUIDList(dst, *field(row)) },
-		format: formatUUIDList,
+		scan:    func(row *R) any { return field(row) },
+		encode:  func(dst []byte, row *R, _ int16) ([]byte, error) { return appendUUIDList(dst, *field(row)) },
+		element: encodeAs(field, appendText[string]),
+		format:  formatUUIDList,
 	}
 }
 
@@ -269,5 +234,3 @@ func timestamp(t events.Time) pgtype.Timestamptz {
 }
 
 func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
-
-func plain[S ~string](s S) string { return string(s) }

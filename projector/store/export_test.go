@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/projector/fold"
@@ -28,6 +29,16 @@ func CopyState(ctx context.Context, conn *pgx.Conn, state *fold.State) (int64, e
 		return 0, err
 	}
 	return rows, tx.Commit(ctx)
+}
+
+// RegisterArrays lets a connection send the arguments that a batch's statements were recorded with.
+func RegisterArrays(conn *pgx.Conn) { registerArrays(conn.TypeMap()) }
+
+// EncodeArray encodes an array parameter of a type whose elements are named like another one.
+func EncodeArray(m *pgtype.Map, oid uint32, format int16, element string) ([]byte, error) {
+	registerArrays(m)
+	none := func(dst []byte) ([]byte, error) { return dst, nil }
+	return m.Encode(oid, format, array{element: element, appendElements: none}, nil)
 }
 
 // Columns returns the columns of a table, in the order of a [Row]'s fields.
@@ -97,12 +108,16 @@ func measureInserts[R any](ctx context.Context, pool *pgxpool.Pool, t table[R], 
 		return 0, 0, err
 	}
 	began := time.Now()
-	for part := range slices.Chunk(rows, batch) {
-		if _, err := pool.Exec(ctx, t.upsertSQL, t.arguments(0, t.bind(part))...); err != nil {
-			return 0, 0, err
+	err = pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		registerArrays(conn.Conn().TypeMap())
+		for part := range slices.Chunk(rows, batch) {
+			if _, err := conn.Exec(ctx, t.upsertSQL, t.arguments(0, t.bind(part))...); err != nil {
+				return err
+			}
 		}
-	}
-	return len(rows), time.Since(began), nil
+		return nil
+	})
+	return len(rows), time.Since(began), err
 }
 
 // MeasureCopy copies the bytes that a state is encoded to, and returns their number and the time without the encoding: the baseline of a

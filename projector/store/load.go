@@ -66,7 +66,7 @@ type keyArrays struct {
 }
 
 func keysOf[K, R comparable](e entity[K, R], keys []K) keyArrays {
-	return keyArrays{e.bindKeys(e.keyRows(keys)), len(keys)}
+	return keyArrays{e.bindKeys(len(keys), e.keyRows(keys)), len(keys)}
 }
 
 // queueKeys queues the selection of rows by key.

@@ -103,6 +103,7 @@ func explainAll(t *testing.T, pool *pgxpool.Pool, statements map[string][]any, w
 	t.Helper()
 	explained := 0
 	err := pool.AcquireFunc(t.Context(), func(conn *pgxpool.Conn) error {
+		store.RegisterArrays(conn.Conn())
 		if _, err := conn.Exec(t.Context(), "set plan_cache_mode = force_generic_plan"); err != nil {
 			return err
 		}

@@ -74,19 +74,24 @@ func (e entity[K, R]) relation() relation {
 func (e entity[K, R]) queueChanges(batch *pgx.Batch, s *fold.State) {
 	upserts, deletes := e.rows(s).Changes()
 	if len(deletes) > 0 {
-		batch.Queue(e.deleteSQL, e.arguments(s.Partition, e.bindKeys(e.keyRows(deletes)))...)
+		batch.Queue(e.deleteSQL, e.arguments(s.Partition, e.bindKeys(len(deletes), e.keyRows(deletes)))...)
 	}
 	if len(upserts) > 0 {
 		batch.Queue(e.upsertSQL, e.arguments(s.Partition, e.bind(upserts))...)
 	}
 }
 
-func (e entity[K, R]) keyRows(keys []K) []R {
-	rows := make([]R, len(keys))
-	for i, key := range keys {
-		rows[i] = e.keyRow(key)
+// keyRows yields a row for each key, valid until the next one.
+func (e entity[K, R]) keyRows(keys []K) iter.Seq[*R] {
+	return func(yield func(*R) bool) {
+		var row R
+		for _, key := range keys {
+			row = e.keyRow(key)
+			if !yield(&row) {
+				return
+			}
+		}
 	}
-	return rows
 }
 
 // relation is a table without the Go type of its rows. Its columns begin with the partition where the table has partitions.

@@ -61,7 +61,10 @@ func (s *Store) BeginFunc(ctx context.Context, work func(*Tx) error) error {
 }
 
 // WithTx uses a transaction that the caller has begun. The tables must be on its search path.
-func (s *Store) WithTx(tx pgx.Tx) *Tx { return &Tx{store: s, tx: tx} }
+func (s *Store) WithTx(tx pgx.Tx) *Tx {
+	registerArrays(tx.Conn().TypeMap())
+	return &Tx{store: s, tx: tx}
+}
 
 // send sends a pipeline of statements, in one round trip.
 func (tx *Tx) send(ctx context.Context, batch *pgx.Batch) error {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -128,17 +129,11 @@ func (t table[R]) arguments(partition int16, arrays []any) []any {
 }
 
 // bind returns the rows as one array per column.
-func (t table[R]) bind(rows []R) []any { return bindColumns(t.columns, rows) }
+func (t table[R]) bind(rows []R) []any { return arrays(t.columns, len(rows), pointers(rows)) }
 
-// bindKeys returns the rows' keys as one array per key column.
-func (t table[R]) bindKeys(rows []R) []any { return bindColumns(t.columns[:t.key], rows) }
-
-func bindColumns[R any](columns []column[R], rows []R) []any {
-	arrays := make([]any, len(columns))
-	for i, c := range columns {
-		arrays[i] = c.bind(rows)
-	}
-	return arrays
+// bindKeys returns the keys of count rows as one array per key column.
+func (t table[R]) bindKeys(count int, rows iter.Seq[*R]) []any {
+	return arrays(t.columns[:t.key], count, rows)
 }
 
 // collect scans the rows of a selection.

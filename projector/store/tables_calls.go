@@ -112,7 +112,7 @@ func extensionEntries(name, id string, rows func(*fold.State) *fold.Table[fold.E
 			uuidColumn(id, func(r *row) *uuid.UUID { return &r.ID }),
 		}),
 		rows:   rows,
-		keyRow: same[row],
+		keyRow: func(k row) row { return k },
 	}
 }
 

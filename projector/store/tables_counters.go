@@ -118,6 +118,6 @@ func (c counters[K]) queueChanges(batch *pgx.Batch, s *fold.State) {
 		batch.Queue(c.addSQL, c.arguments(s.Partition, c.bind(changed))...)
 	}
 	if len(lowered) > 0 {
-		batch.Queue(c.deleteZeroSQL, c.arguments(s.Partition, c.bindKeys(lowered))...)
+		batch.Queue(c.deleteZeroSQL, c.arguments(s.Partition, c.bindKeys(len(lowered), pointers(lowered)))...)
 	}
 }

@@ -58,7 +58,7 @@ func groupMembers() entity[fold.GroupMember, fold.GroupMember] {
 			uuidColumn("group_id", func(r *row) *uuid.UUID { return &r.Group }),
 		}),
 		rows:   func(s *fold.State) *fold.Table[row, row] { return &s.GroupMembers },
-		keyRow: same[row],
+		keyRow: func(k row) row { return k },
 	}
 }
 

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// array is an array parameter. Its elements are encoded straight into pgx's message, without a Go value for each of them. The rows must
+// not change until the statement is sent.
+type array struct {
+	element        string // the type of the elements, as pg_type names it
+	count          int
+	appendElements func(dst []byte) ([]byte, error)
+}
+
+// arrays returns count rows as one array per column.
+func arrays[R any](columns []column[R], count int, rows iter.Seq[*R]) []any {
+	list := make([]any, len(columns))
+	for i, c := range columns {
+		list[i] = array{c.array, count, func(dst []byte) ([]byte, error) { return c.appendElements(dst, rows) }}
+	}
+	return list
+}
+
+func (c column[R]) appendElements(dst []byte, rows iter.Seq[*R]) ([]byte, error) {
+	encode := c.element
+	if encode == nil {
+		encode = c.encode
+	}
+	var err error
+	for row := range rows {
+		if dst, err = encode(dst, row, arrayIntWidth); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return dst, nil
+}
+
+// arrayIntWidth is the width of an integer in an array parameter, in bytes, however narrow the column is.
+const arrayIntWidth = 8
+
+// arrayCodec encodes an [array], and other values like the codec that it replaces.
+type arrayCodec struct{ *pgtype.ArrayCodec }
+
+// PlanEncode implements [pgtype.Codec].
+func (c arrayCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+	if _, ok := value.(array); !ok {
+		return c.ArrayCodec.PlanEncode(m, oid, format, value)
+	}
+	if format != pgtype.BinaryFormatCode {
+		return nil
+	}
+	return arrayPlan{c.ElementType}
+}
+
+// arrayPlan encodes arrays for a parameter whose elements have a type.
+type arrayPlan struct{ element *pgtype.Type }
+
+// Encode implements [pgtype.EncodePlan].
+func (p arrayPlan) Encode(value any, dst []byte) ([]byte, error) {
+	a, ok := value.(array)
+	if !ok || a.element != p.element.Name {
+		return nil, fmt.Errorf("the parameter is an array of %s, its argument one of %s", p.element.Name, a.element)
+	}
+	return a.appendElements(appendArrayHeader(dst, p.element.OID, a.count))
+}
+
+// registerArrays lets a connection encode each [array], once.
+func registerArrays(m *pgtype.Map) {
+	for _, name := range []string{"_bool", "_bytea", "_date", "_float8", "_int8", "_text", "_timestamptz", "_uuid"} {
+		t, _ := m.TypeForName(name)
+		if codec, ok := t.Codec.(*pgtype.ArrayCodec); ok {
+			m.RegisterType(&pgtype.Type{Name: t.Name, OID: t.OID, Codec: arrayCodec{codec}})
+		}
+	}
+}
+
+// pointers yields the elements of a slice.
+func pointers[R any](rows []R) iter.Seq[*R] {
+	return func(yield func(*R) bool) {
+		for i := range rows {
+			if !yield(&rows[i]) {
+				return
+			}
+		}
+	}
+}
