@@ -42,6 +42,7 @@ type program struct {
 
 // Run runs the projector until ctx ends.
 func (p *program) Run(ctx context.Context, streams process.Streams) error {
+	process.RelaxGC()
 	log := process.NewLog(p.Log, streams.Err)
 	admin, err := process.Listen(ctx, p.AdminListen.Get())
 	if err != nil {

@@ -1,0 +1,37 @@
+package process_test
+
+import (
+	"math"
+	"runtime/debug"
+	"testing"
+
+	"callboard/cmd/process"
+)
+
+func TestRelaxGC_NeedsALimitAndNoOtherSetting(t *testing.T) {
+	const before = 100
+	percent, limit := debug.SetGCPercent(before), debug.SetMemoryLimit(-1)
+	t.Cleanup(func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	})
+	for _, test := range []struct {
+		name  string
+		limit int64
+		gogc  string
+		want  int
+	}{
+		{"no limit", math.MaxInt64, "", before},
+		{"a limit", 1 << 30, "", 400},
+		{"a limit and GOGC", 1 << 30, "150", before},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("GOGC", test.gogc)
+			debug.SetMemoryLimit(test.limit)
+			process.RelaxGC()
+			if got := debug.SetGCPercent(before); got != test.want {
+				t.Errorf("GOGC = %d, want %d", got, test.want)
+			}
+		})
+	}
+}
