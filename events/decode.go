@@ -23,7 +23,7 @@ func (d *Decoder) Decode(m Message) (Event, error) {
 	d.run()
 	event, err := d.event, d.problems.err()
 	d.document.forget()
-	*d = Decoder{document: d.document}
+	d.message, d.event, d.problems = Message{}, Event{}, nil
 	return event, err
 }
 
