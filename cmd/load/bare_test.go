@@ -35,7 +35,7 @@ const (
 // startBare starts a bare server as a process and returns its URL. If the plan is pinned, its sessions have the settings of the reader's.
 func (i *installation) startBare(name string, pinned bool) (server *process, base string) {
 	i.Helper()
-	u, err := url.Parse(i.postgres.UserURL("callboard_reader", i.password, database))
+	u, err := url.Parse(i.postgres.UserURL("callboard_reader", i.password, i.database))
 	if err != nil {
 		i.Fatal(err)
 	}

@@ -31,8 +31,7 @@ import (
 )
 
 const (
-	database = "callboard"
-	baseURL  = "https://phones.example.com/v1"
+	baseURL = "https://phones.example.com/v1"
 
 	// natsConfig has what deploy/nats.conf says about durability.
 	natsConfig = `listen: "127.0.0.1:-1"
@@ -48,8 +47,10 @@ type installation struct {
 	nats, projector *process
 	natsURL         string
 	postgres        *cluster.Cluster
-	postmaster      int           // the server's process id
-	pool            *pgxpool.Pool // of the superuser
+	postmaster      int // the server's process id
+	database        string
+	pool            *pgxpool.Pool // of the superuser, to the database
+	js              jetstream.JetStream
 	publisher       *events.Publisher
 	registry        *access.Registry
 	password        string // of the roles
@@ -60,17 +61,15 @@ type installation struct {
 // PostgreSQL's.
 func newInstallation(tb testing.TB, company *sample.Company, settings map[string]string) *installation {
 	tb.Helper()
-	i := &installation{TB: tb, company: company, password: rand.Text(), secret: []byte(strings.Repeat("s", 32))}
-	i.startPostgres(settings)
+	i := startServers(tb, company, settings)
+	i.newDatabase("callboard")
 	pepper, err := access.NewPepper(i.secret)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	i.registry = access.NewRegistry(i.pool, pepper)
-	js := i.startNATS()
-	i.projector = startProcess(tb, "projector", program(tb, "projector"), nil, i.env("callboard_projector"))
+	i.startProjector()
 	began := time.Now()
-	i.publisher = events.NewPublisher(js, "load")
 	published, err := sample.Publish(tb.Context(), i.publisher, company, 0, func(sample.Counts) {})
 	if err != nil {
 		tb.Fatal(err)
@@ -81,6 +80,20 @@ func newInstallation(tb testing.TB, company *sample.Company, settings map[string
 	tb.Logf("%d calls in %d phone systems, %d events: published and applied in %s", published.Calls, len(company.Systems()),
 		published.Events, time.Since(began).Round(time.Second))
 	return i
+}
+
+// startServers starts NATS with empty streams, and PostgreSQL without a database.
+func startServers(tb testing.TB, company *sample.Company, settings map[string]string) *installation {
+	tb.Helper()
+	i := &installation{TB: tb, company: company, password: rand.Text(), secret: []byte(strings.Repeat("s", 32))}
+	i.startPostgres(settings)
+	i.startNATS()
+	return i
+}
+
+func (i *installation) startProjector() {
+	i.Helper()
+	i.projector = startProcess(i, "projector", program(i, "projector"), nil, i.env("callboard_projector"))
 }
 
 func (i *installation) startPostgres(settings map[string]string) {
@@ -100,23 +113,45 @@ func (i *installation) startPostgres(settings map[string]string) {
 		}
 	})
 	admin := i.newPool(i.postgres.URL("postgres"))
-	if _, err := admin.Exec(i.Context(), "create database "+database); err != nil {
+	var folder string
+	if err := admin.QueryRow(i.Context(), "show data_directory").Scan(&folder); err != nil {
 		i.Fatal(err)
 	}
-	if _, err := schema.Migrate(i.Context(), i.postgres.URL(database)); err != nil {
-		i.Fatal(err)
-	}
-	passwords := schema.Passwords{Projector: i.password, Reader: i.password, Operator: i.password}
-	if err := schema.SetPasswords(i.Context(), i.postgres.URL(database), passwords); err != nil {
-		i.Fatal(err)
-	}
-	i.pool = i.newPool(i.postgres.URL(database))
-	file, err := os.ReadFile(filepath.Join(query[string](i, "show data_directory"), "postmaster.pid"))
+	file, err := os.ReadFile(filepath.Join(folder, "postmaster.pid"))
 	if err != nil {
 		i.Fatal(err)
 	}
 	first, _, _ := strings.Cut(string(file), "\n")
 	if i.postmaster, err = strconv.Atoi(first); err != nil {
+		i.Fatal(err)
+	}
+}
+
+// newDatabase creates the database that is used from now on.
+func (i *installation) newDatabase(name string) {
+	i.Helper()
+	admin := i.newPool(i.postgres.URL("postgres"))
+	defer admin.Close()
+	if _, err := admin.Exec(i.Context(), "create database "+name); err != nil {
+		i.Fatal(err)
+	}
+	if _, err := schema.Migrate(i.Context(), i.postgres.URL(name)); err != nil {
+		i.Fatal(err)
+	}
+	passwords := schema.Passwords{Projector: i.password, Reader: i.password, Operator: i.password}
+	if err := schema.SetPasswords(i.Context(), i.postgres.URL(name), passwords); err != nil {
+		i.Fatal(err)
+	}
+	i.database, i.pool = name, i.newPool(i.postgres.URL(name))
+}
+
+// dropDatabase drops the database and ends its connections.
+func (i *installation) dropDatabase() {
+	i.Helper()
+	i.pool.Close()
+	admin := i.newPool(i.postgres.URL("postgres"))
+	defer admin.Close()
+	if _, err := admin.Exec(i.Context(), "drop database "+i.database+" with (force)"); err != nil {
 		i.Fatal(err)
 	}
 }
@@ -132,7 +167,7 @@ func (i *installation) newPool(url string) *pgxpool.Pool {
 }
 
 // startNATS starts the server with the streams of production.
-func (i *installation) startNATS() jetstream.JetStream {
+func (i *installation) startNATS() {
 	i.Helper()
 	folder := i.TempDir()
 	config := filepath.Join(folder, "nats.conf")
@@ -142,17 +177,17 @@ func (i *installation) startNATS() jetstream.JetStream {
 	i.nats = startProcess(i, "nats-server", program(i, "nats-server"), []string{"-c", config}, nil)
 	i.natsURL = "nats://" + i.nats.awaitOutput(`Listening for client connections on (\S+)`)[1]
 	i.nats.awaitOutput("Server is ready")
-	js := eventstest.JetStream(i, i.natsURL)
-	eventstest.CreateStream(i, js, events.DefaultPartitions)
-	if _, err := js.CreateStream(i.Context(), audit.StreamConfig(1)); err != nil {
+	i.js = eventstest.JetStream(i, i.natsURL)
+	eventstest.CreateStream(i, i.js, events.DefaultPartitions)
+	if _, err := i.js.CreateStream(i.Context(), audit.StreamConfig(1)); err != nil {
 		i.Fatal(err)
 	}
-	return js
+	i.publisher = events.NewPublisher(i.js, "load")
 }
 
 func (i *installation) env(role string) map[string]string {
 	return map[string]string{
-		"CALLBOARD_NATS_URL": i.natsURL, "CALLBOARD_POSTGRES_URL": i.postgres.UserURL(role, i.password, database),
+		"CALLBOARD_NATS_URL": i.natsURL, "CALLBOARD_POSTGRES_URL": i.postgres.UserURL(role, i.password, i.database),
 		"CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
 	}
 }

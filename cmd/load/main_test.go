@@ -13,8 +13,9 @@ import (
 //nolint:gochecknoglobals // flags are
 var (
 	readFlag     = flag.Bool("read", false, "compare pages of the reader with those of bare servers")
+	writeFlag    = flag.Bool("write", false, "measure the projector beside bare upserts and plain consumers")
 	loadFlag     = flag.Bool("load", false, "run the load tests")
-	callsFlag    = flag.Int("calls", 60_000, "calls that are read")
+	callsFlag    = flag.Int("calls", 60_000, "calls that are written or read")
 	systemsFlag  = flag.Int("systems", 64, "phone systems that the calls are distributed to")
 	roundsFlag   = flag.Int("rounds", 3, "rounds of which medians are printed")
 	durationFlag = flag.Duration("duration", 10*time.Second, "of one measurement")

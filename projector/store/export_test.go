@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/projector/fold"
 )
@@ -68,56 +67,6 @@ func relationOf(table string) *relation {
 		}
 	}
 	return nil
-}
-
-// MeasureInserts empties the largest tables and writes the same rows back by nothing but INSERT .. SELECT unnest .. ON CONFLICT, one
-// statement and transaction a batch: the baseline of a benchmark.
-func MeasureInserts(ctx context.Context, pool *pgxpool.Pool, batch int) (rows int, took time.Duration, err error) {
-	for _, run := range []func() (int, time.Duration, error){
-		func() (int, time.Duration, error) { return measureInserts(ctx, pool, callLogs().table, batch) },
-		func() (int, time.Duration, error) { return measureInserts(ctx, pool, extensionCalls().table, batch) },
-		func() (int, time.Duration, error) { return measureInserts(ctx, pool, transcripts().table, batch) },
-		func() (int, time.Duration, error) { return measureInserts(ctx, pool, transcriptTexts().table, batch) },
-		func() (int, time.Duration, error) { return measureInserts(ctx, pool, recordings().table, batch) },
-		func() (int, time.Duration, error) { return measureInserts(ctx, pool, analyses().table, batch) },
-		func() (int, time.Duration, error) { return measureInserts(ctx, pool, extensionAnalyses().table, batch) },
-		func() (int, time.Duration, error) { return measureInserts(ctx, pool, voicemails().table, batch) },
-	} {
-		n, d, err := run()
-		if err != nil {
-			return 0, 0, err
-		}
-		rows, took = rows+n, took+d
-	}
-	return rows, took, nil
-}
-
-func measureInserts[R any](ctx context.Context, pool *pgxpool.Pool, t table[R], batch int) (int, time.Duration, error) {
-	result, err := pool.Query(ctx, t.selectSQL)
-	if err != nil {
-		return 0, 0, err
-	}
-	var rows []R
-	if err := t.collect(result, func(row R) { rows = append(rows, row) }); err != nil {
-		return 0, 0, err
-	}
-	if _, err := pool.Exec(ctx, "delete from "+t.name); err != nil {
-		return 0, 0, err
-	}
-	if _, err := pool.Exec(ctx, "vacuum "+t.name); err != nil {
-		return 0, 0, err
-	}
-	began := time.Now()
-	err = pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		registerArrays(conn.Conn().TypeMap())
-		for part := range slices.Chunk(rows, batch) {
-			if _, err := conn.Exec(ctx, t.upsertSQL, t.arguments(0, t.bind(part))...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return len(rows), time.Since(began), err
 }
 
 // MeasureCopy copies the bytes that a state is encoded to, and returns their number and the time without the encoding: the baseline of a
