@@ -12,6 +12,8 @@
 //	 from the position                                  │
 //	      └─────────────────────────────────────────────┘
 //
+// One idle actor moves the positions and watermarks of all partitions that have nothing to do, and tells workers about requested retries.
+//
 // A worker resumes from the position row only. Acknowledgements show people and autoscalers the lag of a consumer.
 // Every failure ends in the same way: the partition starts again from its position. So the path of recovery is the path of every
 // start.

@@ -51,6 +51,10 @@ func (w *worker) observePending(ctx context.Context) (stop func()) {
 	var observing sync.WaitGroup
 	observing.Go(func() {
 		every(ctx, pendingTicks*w.config.Tick, func(ctx context.Context) {
+			if w.atRest.Load() {
+				w.metrics.pending.WithLabelValues(label(w.partition)).Set(0)
+				return
+			}
 			consumer, err := w.config.JetStream.Consumer(ctx, w.config.Stream, w.consumerName())
 			if err != nil {
 				w.log.Debug().Err(err).Msg("reading the number of pending messages failed")

@@ -85,9 +85,12 @@ func (p *Projector) Run(ctx context.Context) error {
 	}
 }
 
+// lockTicks is how many ticks apart an owner of all its partitions queries its locks, to tell others that it lives: 2 s.
+const lockTicks = 4
+
 // session owns partitions by the locks of one database connection, for as long as that lasts.
 func (p *Projector) session(ctx context.Context) (err error) {
-	partitions, err := p.partitions(ctx)
+	stream, partitions, err := p.partitions(ctx)
 	if err != nil {
 		return err
 	}
@@ -97,19 +100,25 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	supervisor := newSupervisor(p, partitions)
+	idle := &idleActor{Projector: p, supervisor: supervisor, stream: stream}
+	var moving sync.WaitGroup
+	moving.Go(func() { idle.run(ctx) })
 	// Workers end before their locks are released, so that the next owner finds the last transaction finished.
 	defer func() {
 		cancel()
+		moving.Wait()
 		supervisor.wait()
 		err = errors.Join(err, locks.Close())
 	}()
 	p.ready.Store(true)
 	tick := time.NewTicker(p.config.Tick)
 	defer tick.Stop()
-	for {
-		complete, err := p.acquire(ctx, locks, supervisor)
-		if err != nil {
-			return err
+	complete := false
+	for ticks := 0; ; ticks++ {
+		if !complete || ticks%lockTicks == 0 || len(supervisor.startable()) > 0 {
+			if complete, err = p.acquire(ctx, locks, supervisor); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -157,15 +166,15 @@ func (p *Projector) terminateUnresponsive(ctx context.Context, locks *store.Part
 	return err
 }
 
-// partitions returns the partitions that this projector may own.
-func (p *Projector) partitions(ctx context.Context) ([]int, error) {
+// partitions returns the stream, and the partitions that this projector may own.
+func (p *Projector) partitions(ctx context.Context) (jetstream.Stream, []int, error) {
 	stream, err := p.config.JetStream.Stream(ctx, p.config.Stream)
 	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", p.config.Stream, err)
+		return nil, nil, fmt.Errorf("stream %s: %w", p.config.Stream, err)
 	}
 	count, err := events.Partitions(stream.CachedInfo().Config)
 	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", p.config.Stream, err)
+		return nil, nil, fmt.Errorf("stream %s: %w", p.config.Stream, err)
 	}
 	var list []int
 	for partition := range count {
@@ -173,5 +182,5 @@ func (p *Projector) partitions(ctx context.Context) ([]int, error) {
 			list = append(list, partition)
 		}
 	}
-	return list, nil
+	return stream, list, nil
 }

@@ -14,12 +14,15 @@ import (
 	"callboard/projector/store"
 )
 
-// supervisor runs one worker per partition that the session owns. Only the session's goroutine uses it.
+// supervisor runs one worker per partition that the session owns. Only the session's goroutine uses it, apart from the workers that run.
 type supervisor struct {
 	projector *Projector
 	exits     chan exit
 	workers   sync.WaitGroup
 	slots     map[int]*slot
+
+	mu      sync.Mutex // guards running
+	running []*worker  // whose positions are claimed and whose consumers are open
 }
 
 // slot is the state of a partition that the projector may own.
@@ -62,8 +65,30 @@ func (s *supervisor) start(ctx context.Context, partitions []int) {
 		slot := s.slots[partition]
 		slot.running, slot.startedAt = true, time.Now()
 		s.projector.metrics.started(partition)
-		s.workers.Go(func() { s.exits <- exit{partition, runWorker(ctx, s.projector, partition)} })
+		s.workers.Go(func() { s.exits <- exit{partition, runWorker(ctx, s, partition)} })
 	}
+}
+
+// activate makes a worker known to the idle actor, until end is called: then the idle actor doesn't touch the worker any more.
+func (s *supervisor) activate(w *worker) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = append(s.running, w)
+	return func() {
+		s.mu.Lock()
+		s.running = slices.DeleteFunc(slices.Clone(s.running), func(other *worker) bool { return other == w })
+		s.mu.Unlock()
+		w.work.Lock()
+		defer w.work.Unlock()
+		w.closed = true
+	}
+}
+
+// active returns the workers that run.
+func (s *supervisor) active() []*worker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.running)
 }
 
 // ownedElsewhere removes the stop reasons of the partitions that could not be locked: their owner reports its own.

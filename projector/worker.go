@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,22 +22,12 @@ const (
 	applyTimeout = 2 * time.Minute
 	// ackWait is long, since a batch is acknowledged by its last message only.
 	ackWait = 10 * time.Minute
-	// maxStalledTicks is how many ticks in a row messages may wait without being delivered. Pull consumers can stall without an error
-	// after reconnects.
-	maxStalledTicks = 10
-	// maxAhead is how far the watermark of an idle partition may be ahead of this host's clock. The clock of the NATS server can leap, and
-	// a watermark is never taken back: all later events would get its time. A watermark that is too low is still true.
-	maxAhead = time.Minute
 )
 
-var (
-	errStalled = errors.New("the consumer stopped delivering although its partition has messages")
+// errReconnected makes the worker check the stream again: the server may have lost the end of the stream and stored other messages.
+var errReconnected = errors.New("the connection to NATS was lost and is back: the stream is checked again")
 
-	// errReconnected makes the worker check the stream again: the server may have lost the end of the stream and stored other messages.
-	errReconnected = errors.New("the connection to NATS was lost and is back: the stream is checked again")
-)
-
-// worker applies the messages of one owned partition. Only its own goroutine uses it.
+// worker applies the messages of one owned partition on its own goroutine. The idle actor moves its position while it is at rest.
 type worker struct {
 	*Projector
 	partition  int
@@ -43,23 +35,36 @@ type worker struct {
 	stream     jetstream.Stream
 	registered int    // the number of partitions that the stream had when it was first read
 	reconnects uint64 // of the NATS connection, when the stream was checked
-	applier    ingest.Applier
 	feed       *feed.Feed
-	stalled    int // ticks in a row on which messages waited and none was delivered
+	failed     chan error  // why the idle actor ends the worker
+	retries    chan uint64 // see retryUpTo
+
+	position atomic.Pointer[store.Position] // the last one that was committed
+	stalled  atomic.Int32                   // ticks in a row on which messages waited and none was delivered
+	atRest   atomic.Bool                    // whether nothing waited when the idle actor looked last
+
+	work    sync.Mutex // held while the worker applies something, or the idle actor moves the position; guards what follows
+	applier ingest.Applier
+	closed  bool // the worker has ended
+
+	seen store.Position // the idle actor's own: where the partition was at the beginning of a tick
 }
 
 // runWorker applies a partition's messages until ctx ends (nil) or something fails.
-func runWorker(ctx context.Context, p *Projector, partition int) error {
+func runWorker(ctx context.Context, s *supervisor, partition int) error {
+	p := s.projector
 	w := &worker{Projector: p, partition: partition, log: p.config.Log.With().Int("partition", partition).Logger()}
 	w.applier = ingest.Applier{JetStream: p.config.JetStream, Store: p.store, OnCommit: w.committed, Tracer: p.config.Tracer}
+	w.failed, w.retries = make(chan error, 1), make(chan uint64, 1)
 	if err := w.open(ctx); err != nil {
 		return err
 	}
 	defer w.feed.Close()
 	w.metrics.resumed(w.partition)
-	w.metrics.moved(w.applier.Position)
+	w.moved(w.applier.Position)
 	defer w.observePending(ctx)()
 	w.log.Info().Uint64("position", w.applier.Position.Sequence).Int64("epoch", w.applier.Position.Epoch).Msg("partition claimed")
+	defer s.activate(w)()
 	return w.loop(ctx)
 }
 
@@ -148,24 +153,25 @@ func (w *worker) createConsumer(ctx context.Context) (jetstream.Consumer, error)
 }
 
 func (w *worker) loop(ctx context.Context) error {
-	tick := time.NewTicker(w.config.Tick)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case err := <-w.feed.Failed:
 			return err
+		case err := <-w.failed:
+			return err
 		case first := <-w.feed.Messages:
-			w.stalled = 0
+			w.stalled.Store(0)
+			w.atRest.Store(false)
 			if w.config.JetStream.Conn().Stats().Reconnects != w.reconnects {
 				return errReconnected
 			}
 			if err := w.apply(ctx, w.feed.Take(first, w.config.BatchSize)); err != nil {
 				return err
 			}
-		case <-tick.C:
-			if err := w.advanceIdle(ctx); err != nil && ctx.Err() == nil {
+		case upTo := <-w.retries:
+			if err := w.retry(ctx, upTo); err != nil {
 				return err
 			}
 		}
@@ -176,6 +182,8 @@ func (w *worker) loop(ctx context.Context) error {
 func (w *worker) apply(ctx context.Context, messages []jetstream.Msg) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 	defer cancel()
+	w.work.Lock()
+	defer w.work.Unlock()
 	items, err := w.applier.Reader.Read(messages)
 	if err != nil {
 		return err
@@ -194,7 +202,7 @@ func (w *worker) apply(ctx context.Context, messages []jetstream.Msg) error {
 
 // committed reports a change set that was committed.
 func (w *worker) committed(changes store.ChangeSet) {
-	w.metrics.moved(w.applier.Position)
+	w.moved(w.applier.Position)
 	w.metrics.count(changes.MessageCounts)
 	for _, letter := range changes.DeadLetters {
 		w.metrics.deadLetters.WithLabelValues(label(w.partition)).Inc()
@@ -205,62 +213,68 @@ func (w *worker) committed(changes store.ChangeSet) {
 	}
 }
 
-// advanceIdle retries dead letters, and moves the position and the watermark of a partition that has no messages waiting.
-//
-// The stream's own time is taken first; if after that the stream holds no message of the partition above the position, every
-// message stored before that time is in the tables. The order matters: the server reads its clock after the stream's state,
-// so the time of an answer can be later than a message which the state of the same answer doesn't count.
-func (w *worker) advanceIdle(ctx context.Context) error {
-	// A replay applies the recorded retries first, so that the retries stay in the order of their numbers.
-	if len(w.applier.Reader.Decisions.Retries) == 0 {
-		if err := w.retryDeadLetters(ctx); err != nil {
-			return err
-		}
+// retryUpTo asks the worker to retry dead letters: those on record up to a sequence, and those that are requested.
+func (w *worker) retryUpTo(sequence uint64) {
+	select {
+	case w.retries <- sequence:
+	default: // it was asked already
 	}
-	if err := w.checkPosition(ctx); err != nil {
-		return err
-	}
-	info := w.stream.CachedInfo()
-	if pending, err := w.pending(ctx); pending || err != nil {
-		return err
-	}
-	if err := w.applier.Apply(ctx, w.applier.Reader.TakeRetries(info.State.LastSeq)); err != nil {
-		return err
-	}
-	next := w.applier.Position
-	next.Sequence = info.State.LastSeq
-	if info.State.LastSeq > 0 {
-		next.LastMessage, next.LastMessageAt = info.State.LastSeq, events.TimeOf(info.State.LastTime)
-	}
-	next.Clock.RaiseWatermark(min(events.TimeOf(info.TimeStamp), events.TimeOf(time.Now().Add(maxAhead))))
-	if err := w.control.Advance(ctx, w.applier.Position, next); err != nil {
-		return err
-	}
-	w.applier.Position = next
-	w.metrics.moved(w.applier.Position)
-	return nil
 }
 
-// retryDeadLetters applies the requested retries. It finishes although ctx ends.
-func (w *worker) retryDeadLetters(ctx context.Context) error {
+// retry applies the recorded retries up to a sequence or, where there are none, the requested ones. A replay applies the recorded ones first,
+// so that the retries stay in the order of their numbers. It finishes although ctx ends.
+func (w *worker) retry(ctx context.Context, sequence uint64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 	defer cancel()
+	w.work.Lock()
+	defer w.work.Unlock()
+	if w.applier.Reader.Decisions.RetriesDue(sequence) {
+		return w.applier.Apply(ctx, w.applier.Reader.TakeRetries(sequence))
+	}
+	if len(w.applier.Reader.Decisions.Retries) > 0 {
+		return nil
+	}
 	return w.applier.RetryDeadLetters(ctx)
 }
 
-// pending tells whether the stream holds a message of the partition above the position. The error is errStalled where messages have
-// waited for too long although the consumer was asked for them.
-func (w *worker) pending(ctx context.Context) (bool, error) {
-	_, err := w.stream.GetMsg(ctx, w.applier.Position.Sequence+1, jetstream.WithGetMsgSubject(events.PartitionFilter(w.partition)))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		w.stalled = 0
-		return false, nil
+// resting tells whether no message is on its way to the tables. It may begin at any moment.
+func (w *worker) resting() bool {
+	if len(w.feed.Messages) > 0 || !w.work.TryLock() {
+		return false
 	}
-	if err != nil {
+	w.work.Unlock()
+	return true
+}
+
+// nothingWaits tells whether the stream holds no message of the partition above the position that was seen. The worker fails where messages
+// have waited for too long although the consumer was asked for them.
+func (w *worker) nothingWaits(ctx context.Context, stream jetstream.Stream) (bool, error) {
+	_, err := stream.GetMsg(ctx, w.seen.Sequence+1, jetstream.WithGetMsgSubject(events.PartitionFilter(w.partition)))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		w.stalled.Store(0)
+		return true, nil
+	case err != nil:
 		return false, fmt.Errorf("next message: %w", err)
 	}
-	if w.stalled++; w.stalled > maxStalledTicks {
-		return true, errStalled
+	w.atRest.Store(false)
+	if w.stalled.Add(1) > maxStalledTicks {
+		w.fail(errStalled)
 	}
-	return true, nil
+	return false, nil
+}
+
+// moved makes the position that is in the table the worker's own.
+func (w *worker) moved(p store.Position) {
+	w.applier.Position = p
+	w.position.Store(&p)
+	w.metrics.moved(p)
+}
+
+// fail ends the worker.
+func (w *worker) fail(err error) {
+	select {
+	case w.failed <- err:
+	default: // it has failed already
+	}
 }

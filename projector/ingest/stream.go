@@ -86,6 +86,12 @@ func CheckPosition(ctx context.Context, stream jetstream.Stream, p store.Positio
 	return err
 }
 
+// WithinBounds tells whether a position is of the stream that info describes, and the stream has every message above it. It needs no request;
+// [CheckPosition] says what is wrong.
+func WithinBounds(info *jetstream.StreamInfo, p store.Position) bool {
+	return p.Stream.Same(StreamOf(info)) && info.State.FirstSeq <= p.Sequence+1 && p.Sequence <= info.State.LastSeq
+}
+
 // IntactUpTo tells whether a stream still has the message that was applied last. A server that lost the end of a stream gives its sequences
 // to other messages. A message that was removed, by itself or with all before it, counts as intact.
 func IntactUpTo(ctx context.Context, stream jetstream.Stream, p store.Position) (bool, error) {

@@ -52,6 +52,11 @@ func (d Decisions) Until(retrySeq int64) Decisions {
 	return d
 }
 
+// RetriesDue tells whether the next recorded retry belongs behind the messages up to a sequence.
+func (d Decisions) RetriesDue(upTo uint64) bool {
+	return len(d.Retries) > 0 && d.Retries[0].Position <= upTo
+}
+
 // Retry is a dead letter that is applied again: a recorded retry, or a requested one.
 type Retry struct {
 	DeadLetter DeadLetter

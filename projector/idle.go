@@ -1,0 +1,194 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"callboard/events"
+	"callboard/projector/ingest"
+	"callboard/projector/store"
+)
+
+const (
+	// maxStalledTicks is how many ticks in a row messages may wait without being delivered. Pull consumers can stall without an error
+	// after reconnects.
+	maxStalledTicks = 10
+	// maxAhead is how far the watermark of an idle partition may be ahead of this host's clock. The clock of the NATS server can leap, and
+	// a watermark is never taken back: all later events would get its time. A watermark that is too low is still true.
+	maxAhead = time.Minute
+	// probeConcurrency is how many partitions are looked up in the stream at a time.
+	probeConcurrency = 8
+)
+
+var errStalled = errors.New("the consumer stopped delivering although its partition has messages")
+
+// idleActor moves the positions and the watermarks of the partitions that have nothing to do, and tells workers about requested retries.
+//
+// A tick takes three requests to JetStream and one transaction for all partitions, while the stream gets no messages. After messages it takes
+// one further request for each partition that had none of them.
+type idleActor struct {
+	*Projector
+	supervisor *supervisor
+	stream     jetstream.Stream
+}
+
+// run ends with ctx.
+func (a *idleActor) run(ctx context.Context) {
+	tick := time.NewTicker(a.config.Tick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		workers := a.supervisor.active()
+		if len(workers) == 0 {
+			continue
+		}
+		if err := a.tick(ctx, workers); err != nil && ctx.Err() == nil {
+			for _, w := range workers {
+				w.fail(err)
+			}
+		}
+	}
+}
+
+// tick takes the stream's own time first. If after that the stream holds no message of a partition above its position, every message of the
+// partition stored before that time is in the tables. The order matters: the server reads its clock after the stream's state, so the time
+// of an answer can be later than a message which the state of the same answer doesn't count.
+func (a *idleActor) tick(ctx context.Context, workers []*worker) error {
+	before, err := a.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", a.config.Stream, err)
+	}
+	at := min(events.TimeOf(before.TimeStamp), events.TimeOf(time.Now().Add(maxAhead)))
+	// A position that is read later could be above what the answer says about the stream.
+	for _, w := range workers {
+		w.seen = *w.position.Load()
+	}
+	info, err := a.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", a.config.Stream, err)
+	}
+	a.metrics.firstSequence.Set(float64(info.State.FirstSeq))
+	if workers, err = a.check(ctx, workers); err != nil || len(workers) == 0 {
+		return err
+	}
+	atEnd, err := a.atEnd(ctx, workers, info.State.LastSeq)
+	if err != nil {
+		return err
+	}
+	to := store.Position{Sequence: info.State.LastSeq}
+	if info.State.LastSeq > 0 {
+		to.LastMessage, to.LastMessageAt = info.State.LastSeq, events.TimeOf(info.State.LastTime)
+	}
+	to.Clock.Watermark = at
+	return a.advance(ctx, workers, atEnd, to)
+}
+
+// check compares the stream with the positions, and fails the workers whose position doesn't fit. The newest message that any partition knows
+// stands for all of them. It returns the others.
+func (a *idleActor) check(ctx context.Context, workers []*worker) (sound []*worker, err error) {
+	newest, fit := workers[0], true
+	for _, w := range workers {
+		if w.seen.LastMessage > newest.seen.LastMessage {
+			newest = w
+		}
+		fit = fit && ingest.WithinBounds(a.stream.CachedInfo(), w.seen) && w.registered == newest.registered
+	}
+	err = ingest.CheckPosition(ctx, a.stream, newest.seen, newest.registered)
+	var stop *ingest.StopError
+	switch {
+	case err == nil && fit:
+		return workers, nil
+	case err != nil && !errors.As(err, &stop):
+		return nil, err
+	}
+	for _, w := range workers {
+		switch err := ingest.CheckPosition(ctx, a.stream, w.seen, w.registered); {
+		case err == nil:
+			sound = append(sound, w)
+		case errors.As(err, &stop):
+			w.fail(err)
+		default:
+			return nil, err
+		}
+	}
+	return sound, nil
+}
+
+// atEnd returns the workers that are at rest and whose partitions have no message between their position and the stream's last sequence.
+func (a *idleActor) atEnd(ctx context.Context, workers []*worker, last uint64) (atEnd []*worker, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(probeConcurrency)
+	idle := make([]bool, len(workers))
+	for i, w := range workers {
+		switch {
+		case w.seen.Sequence == last:
+			idle[i] = true
+		case w.seen.Sequence < last && w.resting():
+			group.Go(func() (err error) {
+				idle[i], err = w.nothingWaits(ctx, a.stream)
+				return err
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i, w := range workers {
+		if idle[i] {
+			atEnd = append(atEnd, w)
+		}
+	}
+	return atEnd, nil
+}
+
+// advance moves the partitions at the stream's end that are at rest, and asks for the retries of all workers. Workers that begin a batch wait
+// until it has ended.
+func (a *idleActor) advance(ctx context.Context, workers, atEnd []*worker, to store.Position) error {
+	idle := store.Idle{To: to}
+	held := make(map[int16]*worker)
+	for _, w := range atEnd {
+		if !w.work.TryLock() {
+			continue
+		}
+		defer w.work.Unlock()
+		switch {
+		case w.closed || w.applier.Position != w.seen:
+		case w.applier.Reader.Decisions.RetriesDue(to.Sequence):
+			w.retryUpTo(to.Sequence)
+		default:
+			idle.Positions = append(idle.Positions, w.seen)
+			held[w.seen.Partition] = w
+		}
+	}
+	partitions := make([]int16, len(workers))
+	byPartition := make(map[int16]*worker)
+	for i, w := range workers {
+		partitions[i], byPartition[w.seen.Partition] = w.seen.Partition, w
+	}
+	moved, waiting, err := a.control.AdvanceIdle(ctx, idle, workers[0].seen.Stream, partitions)
+	if err != nil {
+		return err
+	}
+	for partition, done := range moved {
+		w := held[partition]
+		if !done {
+			w.fail(store.ErrFenced)
+			continue
+		}
+		w.moved(idle.After(w.seen))
+		w.atRest.Store(true)
+	}
+	for _, partition := range waiting {
+		byPartition[partition].retryUpTo(0)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package store_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"callboard/events"
+	"callboard/projector/store"
+)
+
+// Positions move together, but for one that has another writer, one that a transaction holds, and one that is gone.
+func TestStore_AdvanceIdle(t *testing.T) {
+	t.Parallel()
+	s, database, _ := openStore(t)
+	var idle store.Idle
+	for partition := range int16(5) {
+		position, err := s.Claim(t.Context(), stream(), partition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		position.Clock.Watermark = events.Time(int64(partition) * 1000)
+		idle.Positions = append(idle.Positions, position)
+	}
+	exec(t, database, "update projection.position set epoch = epoch + 1 where partition = 1")
+	exec(t, database, "delete from projection.position where partition = 3")
+	exec(t, database, `insert into control.dead_letter (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at,
+		generation, retry_requested_at)
+		select stream, stream_created, 1, 4, 's', '', '', 'r', now(), 0, now() from projection.position where partition = 4`)
+	held, err := database.Pool(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Rollback(t.Context()) }()
+	if _, err := held.Exec(t.Context(), "select from projection.position where partition = 2 for update"); err != nil {
+		t.Fatal(err)
+	}
+	idle.To.Sequence, idle.To.LastMessage, idle.To.LastMessageAt, idle.To.Clock.Watermark = 7, 6, 1234, 2500
+	moved, waiting, err := s.AdvanceIdle(t.Context(), idle, stream(), []int16{0, 1, 2, 3, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[int16]bool{0: true, 1: false, 3: false, 4: true}; !maps.Equal(moved, want) {
+		t.Errorf("moved = %v, want %v", moved, want)
+	}
+	if !slices.Equal(waiting, []int16{4}) {
+		t.Errorf("partitions with requested retries = %v, want 4", waiting)
+	}
+	if err := held.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	positions, err := store.Positions(t.Context(), connect(t, database, "projection"), "projection")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for partition, want := range map[int16]store.Position{0: idle.After(idle.Positions[0]), 4: idle.After(idle.Positions[4])} {
+		got := positions[partition]
+		if got.Sequence != want.Sequence || got.LastMessage != want.LastMessage || got.LastMessageAt != want.LastMessageAt || got.Clock != want.Clock {
+			t.Errorf("position of partition %d = %+v, want %+v", partition, got, want)
+		}
+	}
+	if positions[4].Clock.Watermark != 4000 {
+		t.Errorf("watermark that was later = %v, want it unchanged, 4000", positions[4].Clock.Watermark)
+	}
+	for _, partition := range []int16{1, 2} {
+		if positions[partition].Sequence != 0 {
+			t.Errorf("sequence of partition %d = %d, want 0", partition, positions[partition].Sequence)
+		}
+	}
+}
