@@ -213,7 +213,7 @@ func (w *worker) committed(changes store.ChangeSet) {
 	}
 }
 
-// retryUpTo asks the worker to retry dead letters: those on record up to a sequence, and those that are requested.
+// retryUpTo asks the worker to retry dead letters: the ones on record up to a sequence, and the requested ones.
 func (w *worker) retryUpTo(sequence uint64) {
 	select {
 	case w.retries <- sequence:

@@ -21,7 +21,7 @@ func tablesOfCalls() []string {
 }
 
 // upsertBare empties the tables of calls and writes the same rows back, and returns how long the writing took: one INSERT .. SELECT unnest
-// .. ON CONFLICT a transaction. The arrays are those that PostgreSQL has made, so that the time has no encoding in it.
+// .. ON CONFLICT a transaction. PostgreSQL made the arrays, so the time has no encoding in it.
 func (i *installation) upsertBare() (took time.Duration) {
 	i.Helper()
 	err := i.pool.AcquireFunc(i.Context(), func(conn *pgxpool.Conn) error {

@@ -75,7 +75,7 @@ func drawText(r *rapid.T) string {
 	}).Draw(r, "text")
 }
 
-// drawTime draws a time of those that events can have: the years 1 to 9999.
+// drawTime draws a time that events can have: in the years 1 to 9999.
 func drawTime(r *rapid.T) events.Time {
 	year := func(y int) events.Time { return events.TimeOf(time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC)) }
 	return rapid.SampledFrom([]events.Time{

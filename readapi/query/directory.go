@@ -85,7 +85,7 @@ func (d *Directory) begin(system uuid.UUID, e edition) *shelf {
 	return s
 }
 
-// carried is how many names of the edition before are read with those that a page misses. A page refers to fewer.
+// carried is how many names of the edition before are read with the missing names of a page. A page refers to fewer.
 const carried = 400
 
 // carry adds names to missing ones that are read for a shelf: after a rename, the pages that follow mostly ask for what the pages before
