@@ -271,7 +271,7 @@ func escape(text string) (r rune, size int) {
 	}
 }
 
-// hexEscape is escape for \uXXXX, or two of them that are a surrogate pair.
+// hexEscape is escape for \u and four hexadecimal digits, or two of them that are a surrogate pair.
 func hexEscape(text string) (r rune, size int) {
 	r, ok := codeUnit(text)
 	if !ok {
@@ -287,7 +287,7 @@ func hexEscape(text string) (r rune, size int) {
 	return r, 12
 }
 
-// codeUnit parses \uXXXX at the beginning of a text.
+// codeUnit parses \u and four hexadecimal digits at the beginning of a text.
 func codeUnit(text string) (unit rune, ok bool) {
 	if len(text) < 6 || text[:2] != `\u` {
 		return 0, false

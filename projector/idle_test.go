@@ -85,8 +85,7 @@ func (c *statementCounter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.Trace
 // TraceBatchEnd implements [pgx.BatchTracer].
 func (c *statementCounter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// countRequests counts the requests about the stream of events: the reads of its state, two in each tick, and all but those that wait for
-// messages.
+// countRequests counts the requests to JetStream: reads of a stream's state, of which each tick has two, and all but requests for messages.
 func (h *harness) countRequests(infos, requests *atomic.Int64) {
 	h.Helper()
 	subscription, err := h.JetStream.Conn().Subscribe("$JS.API.>", func(m *nats.Msg) {

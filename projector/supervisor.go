@@ -14,7 +14,8 @@ import (
 	"callboard/projector/store"
 )
 
-// supervisor runs one worker per partition that the session owns. Only the session's goroutine uses it, apart from the workers that run.
+// supervisor runs one worker per partition that the session owns. Only the session's goroutine uses it, apart
+// from running, which workers and the idle actor use.
 type supervisor struct {
 	projector *Projector
 	exits     chan exit

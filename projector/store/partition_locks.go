@@ -45,9 +45,9 @@ var (
 // PartitionLocks are the advisory locks that one database connection holds. They keep two projectors from fencing each other off all
 // the time; what makes a second writer harmless is the epoch of the position.
 //
-// A statement takes as long as the server does. It fails when the connection breaks: if the server answers [maxLooks] statements of
-// other connections meanwhile, or at the latest [stopTimeout] after its context has ended, the connection is closed. The end of the context alone would
-// release the locks before the workers have ended. For one goroutine.
+// A statement takes as long as the server does. It fails when the connection breaks. The connection is closed if the server answers
+// [maxLooks] statements of other connections meanwhile, and [stopTimeout] after the context has ended, so that the locks are not released
+// before the workers have ended. For one goroutine.
 type PartitionLocks struct {
 	conn   *pgx.Conn
 	others *pgxpool.Pool // tells whether the server answers
@@ -110,7 +110,7 @@ func (l *PartitionLocks) Unlock(ctx context.Context, partition int) error {
 	return nil
 }
 
-// TerminateUnresponsive looks at the sessions of other owners, and terminates those that have sent no statement for a number of looks. A
+// TerminateUnresponsive looks at the sessions of other owners, and terminates each that has sent no statement for a number of looks. A
 // process that is frozen, or whose host has disappeared, keeps its session and its locks. If it comes back, its epochs are past. The time
 // between the looks doesn't count: while the server answers nobody, no owner can give a sign.
 // The error is [ErrNotMigrated] in a database without this release's migrations.

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -33,15 +34,23 @@ func newProxiedPool(t *testing.T, database *schematest.Database) (*pgxpool.Pool,
 	return pool, proxy
 }
 
+// newProxiedLocks returns locks whose connection goes through a proxy, and the proxied pool. others tells whether the server answers; nil:
+// that pool.
+func newProxiedLocks(t *testing.T, database *schematest.Database, others *pgxpool.Pool) (*store.PartitionLocks, *pgxpool.Pool, *eventstest.Proxy) {
+	t.Helper()
+	pool, proxy := newProxiedPool(t, database)
+	locks, err := store.NewPartitionLocks(t.Context(), pool, cmp.Or(others, pool))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return locks, pool, proxy
+}
+
 // A server that answers nobody for a while takes no locks away.
 func TestPartitionLocks_OutlastAStallOfTheServer(t *testing.T) {
 	t.Parallel()
 	_, database, _ := openStore(t)
-	pool, proxy := newProxiedPool(t, database)
-	locks, err := store.NewPartitionLocks(t.Context(), pool, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	locks, pool, proxy := newProxiedLocks(t, database, nil)
 	defer func() { _ = locks.Close() }()
 	if locked, err := locks.TryLock(t.Context(), []int{1}); err != nil || len(locked) != 1 {
 		t.Fatalf("locked = %v, %v, want 1", locked, err)
@@ -78,11 +87,7 @@ func TestPartitionLocks_OutlastAStallOfTheServer(t *testing.T) {
 func TestPartitionLocks_EndWithASilentConnection(t *testing.T) {
 	t.Parallel()
 	_, database, direct := openStore(t)
-	pool, proxy := newProxiedPool(t, database)
-	locks, err := store.NewPartitionLocks(t.Context(), pool, direct)
-	if err != nil {
-		t.Fatal(err)
-	}
+	locks, _, proxy := newProxiedLocks(t, database, direct)
 	resume := proxy.Pause()
 	defer resume()
 	if _, err := locks.TryLock(t.Context(), []int{1}); err == nil {
@@ -94,11 +99,7 @@ func TestPartitionLocks_EndWithASilentConnection(t *testing.T) {
 func TestPartitionLocks_EndWithTheirUserWhileTheServerStalls(t *testing.T) {
 	t.Parallel()
 	_, database, _ := openStore(t)
-	pool, proxy := newProxiedPool(t, database)
-	locks, err := store.NewPartitionLocks(t.Context(), pool, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	locks, _, proxy := newProxiedLocks(t, database, nil)
 	resume := proxy.Pause()
 	defer resume()
 	ctx, cancel := context.WithCancel(t.Context())
