@@ -89,8 +89,7 @@ bench/read: ## Compare report and list pages of the reader with those of bare se
 
 .PHONY: bench/write
 bench/write: ## Measure the projector and rebuilds beside bare writes of the same rows; takes an hour
-	go test ./cmd/load -run 'TestWrite$$' -write -count=1 -timeout 3h -v $(FLAGS)
-	go test ./projector/rebuild -run '^$$' -bench BenchmarkRun -benchtime 1x -count 3 -v
+	go test ./cmd/load -run 'TestWrite$$|TestRebuild$$' -write -count=1 -timeout 3h -v $(FLAGS)
 
 .PHONY: load/read
 load/read: ## Load readers with hostile and slow clients, large pages, renames, a million calls; needs wrk, takes an hour

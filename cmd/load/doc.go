@@ -8,7 +8,7 @@
 // a median of several rounds in one run, because figures of different runs and machines can't be compared.
 //
 // -write measures how fast the projector works off a backlog, beside bare upserts of the same rows and beside consumers that commit each
-// event; and how soon an event is visible.
+// event; how soon an event is visible; and rebuilds and verifications beside copying and indexing the same rows.
 //
 // -load runs clients that a reader must withstand. What these tests count is checked. What they time is printed and not checked.
 //

@@ -20,6 +20,7 @@ var (
 	roundsFlag   = flag.Int("rounds", 3, "rounds of which medians are printed")
 	durationFlag = flag.Duration("duration", 10*time.Second, "of one measurement")
 	periodFlag   = flag.Duration("period", time.Minute, "how long a load test loads the reader")
+	memoryFlag   = flag.String("memory", "512MiB", "of a rebuild, beside "+largeMemory)
 	grownFlag    = flag.Int("grown", 1_000_000, "calls that every read is measured with, beside a hundredth of them")
 )
 
