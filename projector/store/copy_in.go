@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -20,7 +21,16 @@ const copyBuffer = 32 << 10
 // CopyInto writes what was folded from nothing, some phone systems of a partition, into tables that have no row of theirs, and the
 // partition's position. It returns the number of rows.
 func (tx *Tx) CopyInto(ctx context.Context, c ChangeSet) (rows int64, err error) {
-	if rows, err = tx.copyState(ctx, c.State); err != nil {
+	all, err := tx.rowsOf(ctx, c.State)
+	if err != nil {
+		return 0, err
+	}
+	return tx.CopyRowsInto(ctx, c, all)
+}
+
+// CopyRowsInto is CopyInto with rows that were encoded before, in the order in which they are to lie. The change set's state is not used.
+func (tx *Tx) CopyRowsInto(ctx context.Context, c ChangeSet, all TableRows) (rows int64, err error) {
+	if rows, err = tx.copyRows(ctx, all); err != nil {
 		return 0, err
 	}
 	var batch pgx.Batch
@@ -36,10 +46,19 @@ func (tx *Tx) CopyInto(ctx context.Context, c ChangeSet) (rows int64, err error)
 // ReplaceSystem replaces the rows of one phone system by those of a state that started from nothing and holds only that system. It returns
 // the number of rows. [uuid.Nil] stands for the rows of no single system.
 func (tx *Tx) ReplaceSystem(ctx context.Context, system uuid.UUID, state *fold.State) (rows int64, err error) {
+	all, err := tx.rowsOf(ctx, state)
+	if err != nil {
+		return 0, err
+	}
+	return tx.ReplaceSystemRows(ctx, state.Partition, system, all)
+}
+
+// ReplaceSystemRows is ReplaceSystem with rows that were encoded before, in the order in which they are to lie.
+func (tx *Tx) ReplaceSystemRows(ctx context.Context, partition int16, system uuid.UUID, all TableRows) (rows int64, err error) {
 	for _, r := range tx.store.tables.relations {
 		switch column := r.columns[r.system()]; {
 		case r.partitioned:
-			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1 and %s = $2", r.name, partitionColumn, column), state.Partition, pgUUID(system))
+			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1 and %s = $2", r.name, partitionColumn, column), partition, pgUUID(system))
 		case !r.ofNoSystem():
 			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1", r.name, column), pgUUID(system))
 		case system == uuid.Nil:
@@ -49,19 +68,24 @@ func (tx *Tx) ReplaceSystem(ctx context.Context, system uuid.UUID, state *fold.S
 			return 0, fmt.Errorf("delete from %s: %w", r.name, err)
 		}
 	}
-	return tx.copyState(ctx, state)
+	return tx.copyRows(ctx, all)
 }
 
-// copyState copies the rows of a state that started from nothing into the tables, and returns their number. The rows lie in the order in
-// which they are read: by phone system, then by time, then by key. The error is [ErrRange] where an integer doesn't fit, and
-// PostgreSQL's own where it refuses a value.
-func (tx *Tx) copyState(ctx context.Context, state *fold.State) (rows int64, err error) {
+// rowsOf returns the rows of a state that started from nothing, in the order in which they are read.
+func (tx *Tx) rowsOf(ctx context.Context, state *fold.State) (TableRows, error) {
+	catalog, err := tx.store.ownCatalog(ctx, tx.tx.Conn())
+	return EncodedRows(state, catalog, ReadingOrder), err
+}
+
+// copyRows copies the rows of all tables, and returns their number. The error is [ErrRange] where an integer doesn't fit, and PostgreSQL's
+// own where it refuses a value.
+func (tx *Tx) copyRows(ctx context.Context, all TableRows) (rows int64, err error) {
 	catalog, err := tx.store.ownCatalog(ctx, tx.tx.Conn())
 	if err != nil {
 		return 0, err
 	}
 	for _, r := range catalog.relations {
-		n, err := r.copyIn(ctx, tx.tx.Conn(), state, catalog)
+		n, err := copyIn(ctx, tx.tx.Conn(), catalog.copyInStatement(r), all(r.name))
 		if err != nil {
 			return 0, fmt.Errorf("copy %s: %w", r.name, err)
 		}
@@ -87,15 +111,15 @@ func (s *Store) ownCatalog(ctx context.Context, conn *pgx.Conn) (Catalog, error)
 	return *s.catalog, nil
 }
 
-func (r relation) copyIn(ctx context.Context, conn *pgx.Conn, state *fold.State, c Catalog) (int64, error) {
+func copyIn(ctx context.Context, conn *pgx.Conn, statement string, rows iter.Seq2[EncodedRow, error]) (int64, error) {
 	from, to := io.Pipe()
 	encoding := make(chan error, 1)
 	go func() {
-		err := r.encodeCopy(to, state, c.widths[r.name])
+		err := writeCopy(to, rows)
 		to.CloseWithError(err)
 		encoding <- err
 	}()
-	tag, err := conn.PgConn().CopyFrom(ctx, from, c.copyInStatement(r))
+	tag, err := conn.PgConn().CopyFrom(ctx, from, statement)
 	from.Close()
 	// A closed pipe means that the copy has failed before.
 	if encodingErr := <-encoding; encodingErr != nil && !errors.Is(encodingErr, io.ErrClosedPipe) {
@@ -108,17 +132,17 @@ func (c Catalog) copyInStatement(r relation) string {
 	return fmt.Sprintf("copy %s (%s) from stdin (format binary)", r.name, c.columns(r))
 }
 
-// encodeCopy writes the state's rows as a whole COPY.
-func (r relation) encodeCopy(w io.Writer, state *fold.State, widths []int16) error {
+// writeCopy writes rows as a whole COPY.
+func writeCopy(w io.Writer, rows iter.Seq2[EncodedRow, error]) error {
 	out := bufio.NewWriterSize(w, copyBuffer)
 	if _, err := out.Write(append([]byte(copySignature), make([]byte, copyHeader-len(copySignature))...)); err != nil {
 		return err
 	}
-	for row, err := range r.encode(state, true, widths, "") {
+	for row, err := range rows {
 		if err != nil {
 			return err
 		}
-		if _, err := out.Write(row); err != nil {
+		if _, err := out.Write(row.Data); err != nil {
 			return err
 		}
 	}

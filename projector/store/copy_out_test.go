@@ -24,13 +24,12 @@ func classificationsCopy(t *rapid.T) ([]byte, *copyOut, *[]string) {
 		relations: []relation{classifications().relation()},
 		widths:    map[string][]int16{"classification": {16, -1, -1, 8, -1, 0, 8, 8}},
 	}
-	r := c.relations[0]
 	var written bytes.Buffer
-	if err := r.encodeCopy(&written, state, c.widths[r.name]); err != nil {
+	if err := writeCopy(&written, EncodedRows(state, c, ReadingOrder)("classification")); err != nil {
 		t.Fatal(err)
 	}
 	codes := new([]string)
-	return written.Bytes(), &copyOut{decoder: newDecoder(r, c), yield: func(row Row, err error) bool {
+	return written.Bytes(), &copyOut{decoder: newDecoder(c.relations[0], c), yield: func(row Row, err error) bool {
 		*codes = append(*codes, string(row.Fields[2]))
 		if row.System != (uuid.UUID{15: 1}) || row.Fields[5] != nil || row.Fields[6] != nil || len(row.Fields[7]) != 8 || err != nil {
 			t.Fatalf("row %v, %v", row, err)

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -15,14 +16,18 @@ import (
 	"callboard/projector/fold"
 )
 
-// CopyState exports copyState on a connection without a pool.
+// CopyState copies a state's rows on a connection without a pool.
 func CopyState(ctx context.Context, conn *pgx.Conn, state *fold.State) (int64, error) {
 	s := &Store{tables: newTables(), plans: newPlans()}
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	rows, err := s.WithTx(tx).copyState(ctx, state)
+	var rows int64
+	all, err := s.WithTx(tx).rowsOf(ctx, state)
+	if err == nil {
+		rows, err = s.WithTx(tx).copyRows(ctx, all)
+	}
 	if err != nil {
 		_ = tx.Rollback(ctx)
 		return 0, err
@@ -78,7 +83,7 @@ func MeasureCopy(ctx context.Context, conn *pgx.Conn, state *fold.State) (size i
 	}
 	for _, r := range c.relations {
 		var encoded bytes.Buffer
-		if err := r.encodeCopy(&encoded, state, c.widths[r.name]); err != nil {
+		if err := writeCopy(&encoded, EncodedRows(state, c, ReadingOrder)(r.name)); err != nil {
 			return 0, 0, err
 		}
 		size += int64(encoded.Len())
@@ -89,4 +94,18 @@ func MeasureCopy(ctx context.Context, conn *pgx.Conn, state *fold.State) (size i
 		took += time.Since(began)
 	}
 	return size, took, nil
+}
+
+// OrderedCopy returns a state's rows of a table as a whole COPY in the order of the key, and a statement that copies stored rows so.
+func OrderedCopy(state *fold.State, c Catalog, table string) (encoded []byte, statement string, err error) {
+	r := relationOf(table)
+	key := slices.Clone(r.columns[:r.key])
+	for i, name := range key {
+		if slices.Contains([]string{"entity", "key", "kind", "code", "list", "subset", "family", "owner", "recording_sid"}, name) {
+			key[i] = name + ` collate "C"`
+		}
+	}
+	var b bytes.Buffer
+	err = writeCopy(&b, EncodedRows(state, c, KeyOrder)(table))
+	return b.Bytes(), fmt.Sprintf("copy (select %s from %s order by %s) to stdout (format binary)", c.columns(*r), table, strings.Join(key, ", ")), err
 }

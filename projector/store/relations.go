@@ -102,7 +102,8 @@ type relation struct {
 	columns     []string
 	format      []func(value []byte) string // by column
 
-	queueChanges func(*pgx.Batch, *fold.State)
+	queueChanges  func(*pgx.Batch, *fold.State)
+	encodeOrdered func(state *fold.State, order Order, widths []int16) iter.Seq2[EncodedRow, error]
 
 	// encode yields a state's rows as COPY's binary format has them, each behind a prefix and valid until the next one. A width of 0 is a
 	// column that isn't there. It ends at an error.
@@ -134,6 +135,12 @@ func Tables() []string {
 
 func (t table[R]) relation(all func(*fold.State) iter.Seq[*R], createdAt func(*fold.State, *R) events.Time) relation {
 	r := relation{name: t.name, partitioned: t.partitioned, key: t.key}
+	r.encodeOrdered = func(state *fold.State, order Order, widths []int16) iter.Seq2[EncodedRow, error] {
+		if order == KeyOrder || createdAt == nil {
+			return t.encodeOrdered(all(state), func(*R) events.Time { return 0 }, state.Partition, widths)
+		}
+		return t.encodeOrdered(all(state), func(row *R) events.Time { return createdAt(state, row) }, state.Partition, widths)
+	}
 	if t.partitioned {
 		r.key++
 		r.columns, r.format = append(r.columns, partitionColumn), append(r.format, formatInt)

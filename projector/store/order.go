@@ -1,0 +1,118 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"slices"
+
+	"callboard/events"
+	"callboard/projector/fold"
+)
+
+// Order is an order of the rows of a table.
+type Order int
+
+// The orders.
+const (
+	ReadingOrder Order = iota // in which pages read rows: by phone system, then by time, then by key
+	KeyOrder                  // of the primary key
+)
+
+// EncodedRow is a row as COPY's binary format has it. Its bytes are valid until the next row.
+type EncodedRow struct {
+	Place []byte // where the row stands in its table's order: rows are ordered as these bytes are
+	Data  []byte
+}
+
+// TableRows yields the rows of a table in an order. The sequence ends at an error.
+type TableRows func(table string) iter.Seq2[EncodedRow, error]
+
+// EncodedRows returns the rows of a state that started from nothing, as they would be stored in a schema with that catalog. The error is
+// [ErrRange] where an integer doesn't fit. A table that the schema lacks has no rows.
+func EncodedRows(state *fold.State, c Catalog, order Order) TableRows {
+	return func(table string) iter.Seq2[EncodedRow, error] {
+		for _, r := range c.having([]string{table}) {
+			return r.encodeOrdered(state, order, c.widths[table])
+		}
+		return func(func(EncodedRow, error) bool) {}
+	}
+}
+
+// DecodedRows yields encoded rows of a table as [FoldedRows] and [StoredRows] do. They were encoded for a schema with that catalog.
+func DecodedRows(encoded iter.Seq2[EncodedRow, error], c Catalog, table string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for _, r := range c.having([]string{table}) {
+			d, buffer := newDecoder(r, c), []byte(table)
+			for row, err := range encoded {
+				if err != nil {
+					yield(Row{}, err)
+					return
+				}
+				buffer = append(buffer[:len(table)], row.Data...)
+				if !yield(d.row(buffer), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// placed is a row and its place in an order.
+type placed[R any] struct {
+	place []byte
+	row   *R
+}
+
+// placeBytes is how many bytes of places are allocated at once.
+const placeBytes = 64 << 10
+
+// encodeOrdered yields rows by phone system, which is the first column, then by time, then by the rest of the key.
+func (t table[R]) encodeOrdered(
+	rows iter.Seq[*R], at func(*R) events.Time, partition int16, widths []int16,
+) iter.Seq2[EncodedRow, error] {
+	return func(yield func(EncodedRow, error) bool) {
+		var buffer []byte
+		for _, p := range t.placed(rows, at) {
+			var err error
+			buffer, err = t.encode(buffer[:0], p.row, partition, widths)
+			if !yield(EncodedRow{p.place, buffer}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (t table[R]) placed(rows iter.Seq[*R], at func(*R) events.Time) []placed[R] {
+	var list []placed[R]
+	var buffer []byte
+	for row := range rows {
+		if cap(buffer)-len(buffer) < placeBytes/64 {
+			buffer = make([]byte, 0, placeBytes)
+		}
+		begin := len(buffer)
+		buffer = t.columns[0].appendPlace(buffer, row)
+		buffer = binary.BigEndian.AppendUint64(buffer, uint64(at(row))^(1<<63))
+		for _, c := range t.columns[1:t.key] {
+			buffer = c.appendPlace(buffer, row)
+		}
+		list = append(list, placed[R]{buffer[begin:len(buffer):len(buffer)], row})
+	}
+	slices.SortFunc(list, func(a, b placed[R]) int { return bytes.Compare(a.place, b.place) })
+	return list
+}
+
+// appendPlace appends bytes that are ordered as PostgreSQL orders the values of a key's column, texts by their bytes.
+func (c column[R]) appendPlace(dst []byte, row *R) []byte {
+	begin := len(dst)
+	dst, _ = c.encode(dst, row, 8) // an integer of 8 bytes is always in range
+	dst = append(dst[:begin], dst[begin+4:]...)
+	switch c.array {
+	case "uuid":
+	case "text":
+		dst = append(dst, 0) // no text contains it, so that the next column's value doesn't follow the text
+	default:
+		dst[begin] ^= 0x80 // of a number, which is negative if the bit is set
+	}
+	return dst
+}
