@@ -58,6 +58,14 @@ func SubjectSystem(subject string) uuid.UUID {
 	return system
 }
 
+// SubjectPartition returns the partition that the subject of a stored message names; ok is false if it names none.
+func SubjectPartition(subject string) (partition int, ok bool) {
+	rest, rooted := strings.CutPrefix(subject, subjectRoot+".")
+	token, _, behind := strings.Cut(rest, ".")
+	partition, err := strconv.Atoi(token)
+	return partition, rooted && behind && err == nil && strconv.Itoa(partition) == token && partition >= 0
+}
+
 // SubjectEntity returns the entity that a subject names; ok is false if it names no known one.
 func SubjectEntity(subject string) (entity Entity, ok bool) {
 	_, token, ok := subjectParts(subject)

@@ -39,7 +39,7 @@ type folding struct {
 
 func (f *folding) message(it Item) {
 	c := &f.changes
-	if adjustment := c.To.Clock.Advance(it.Sequence, events.TimeOf(it.StoredAt), f.adjustments); adjustment != nil {
+	if adjustment := c.To.Clock.Advance(it.Sequence, max(events.TimeOf(it.StoredAt), it.Clock), f.adjustments); adjustment != nil {
 		c.ClockAdjustments = append(c.ClockAdjustments, *adjustment)
 	}
 	c.To.Sequence = it.Sequence
@@ -48,6 +48,9 @@ func (f *folding) message(it Item) {
 		return
 	}
 	outcome, reason := f.foldEvent(it, c.To.Clock.Now)
+	if it.Reference {
+		return
+	}
 	if reason != "" {
 		c.DeadLetters = append(c.DeadLetters, it.deadLetter(reason))
 	}

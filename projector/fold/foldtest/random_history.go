@@ -21,7 +21,8 @@ type TimedEvent struct {
 func ID(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
 
 // RandomHistory draws the events of a few phone systems, calls, voicemails, their facets and what they refer to. There are so few of
-// each that most events meet earlier ones; a voicemail and a call share an id. Versions mostly rise; some events repeat or come late.
+// each that most events meet earlier ones; a voicemail and a call share an id. Versions mostly rise; some events repeat or come late. All can
+// be published, once they have an id and a source.
 func RandomHistory(t *rapid.T) []TimedEvent {
 	g := generator{t: t, versions: map[string]int64{}}
 	list := make([]TimedEvent, rapid.IntRange(1, 120).Draw(t, "length"))
@@ -187,6 +188,8 @@ func (g generator) call() events.Event {
 		ID:                    ID(30 + g.pick(calls, "call")),
 		PhoneSystemID:         g.system(),
 		CallSid:               fmt.Sprint("CA", g.pick(2, "sid")),
+		Direction:             "inbound",
+		Status:                "completed",
 		CreatedAt:             g.createdAt(),
 		AnsweredByExtensionID: g.maybe(10, 3, "answered"),
 		FromExtensionID:       g.maybe(10, 3, "from"),
@@ -233,10 +236,14 @@ func (g generator) transcript() events.Event {
 func (g generator) recording() events.Event {
 	n := g.pick(6, "recording")
 	call, voicemail := g.ownerRow(n)
-	statuses := []string{"processing", "ready", "unavailable"}
-	return events.Changed(&events.Recording{
+	statuses := []string{events.RecordingProcessing, events.RecordingReady, events.RecordingUnavailable}
+	r := &events.Recording{
 		RecordingSid: fmt.Sprint("RE", n), PhoneSystemID: g.system(), CallID: call, VoicemailID: voicemail,
 		Status: statuses[g.pick(3, "status")], CreatedAt: g.createdAt(),
 		DurationSeconds: events.Some(int64(g.pick(3, "duration"))),
-	})
+	}
+	if r.Status == events.RecordingReady {
+		r.Audio = &events.Audio{Key: "a.wav", ContentType: "audio/wav", Bytes: 1}
+	}
+	return events.Changed(r)
 }

@@ -1,0 +1,220 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/projector/fold"
+	"callboard/projector/store"
+)
+
+// Folding says how parts are folded.
+type Folding struct {
+	JetStream jetstream.JetStream  // for claim checks
+	Catalog   store.Catalog        // of the schema for which rows are encoded
+	Order     store.Order          // of the rows
+	Memory    int64                // bytes that folding one part may need
+	Folded    func(messages int64) // called after messages were folded; nil: nobody is told
+}
+
+// PartFold folds a part. It is for one goroutine.
+type PartFold struct {
+	Folding
+	spool *Spool
+	part  *spooledPart
+
+	changes     store.ChangeSet
+	deadLetters []store.MessageID
+	whole       *piece // nil: the part doesn't fit in memory
+	runs        *runs  // of a part that doesn't fit
+	moved       *files
+}
+
+// Fold begins to fold a part, which must not be done.
+func (s *Spool) Fold(id PartID, f Folding) *PartFold {
+	return &PartFold{Folding: f, spool: s, part: s.parts[id]}
+}
+
+// UpTo folds the part's messages up to a sequence, for which it waits. decisions are those about all messages of the partition up to the
+// sequence. It can be called again for more messages: a part that fits in memory goes on where it was, another one is folded again.
+func (f *PartFold) UpTo(ctx context.Context, sequence uint64, decisions store.Decisions) error {
+	err := f.spool.wait(ctx, sequence)
+	if err == nil {
+		err = f.upTo(ctx, sequence, decisions)
+	}
+	if err != nil {
+		return fmt.Errorf("fold part %d of partition %d: %w", f.part.Number, f.part.Partition, err)
+	}
+	return nil
+}
+
+func (f *PartFold) upTo(ctx context.Context, sequence uint64, decisions store.Decisions) error {
+	if target := f.spool.plan.Targets[f.part.Partition]; target != 0 && sequence > target {
+		return fmt.Errorf("messages are spooled up to %d, not %d", target, sequence)
+	}
+	snap, err := f.spool.snapshot(f.part)
+	if err != nil {
+		return err
+	}
+	if err := f.resolve(snap, sequence, decisions); err != nil {
+		return err
+	}
+	slots := f.pieces(snap)
+	if len(slots) == 1 && slots[0] == 1 || f.whole != nil {
+		err = f.foldWhole(ctx, snap, sequence, decisions)
+	} else {
+		err = f.foldPieces(ctx, slots, snap, sequence, decisions)
+	}
+	f.changes.To = f.position(snap.at, sequence, decisions)
+	return err
+}
+
+// resolve writes the records that belong into other slots than their own.
+func (f *PartFold) resolve(snap snapshot, sequence uint64, decisions store.Decisions) error {
+	f.moved = newFiles(f.spool.dir)
+	if !f.part.divided() {
+		return nil
+	}
+	if err := f.removeMoved(); err != nil {
+		return err
+	}
+	r := resolution{part: f.part, lengths: snap.lengths, files: f.moved, upTo: sequence, decisions: decisions, memory: f.Memory}
+	return r.run()
+}
+
+// pieces returns into how many pieces each slot is divided.
+func (f *PartFold) pieces(snap snapshot) []uint64 {
+	slots := make([]uint64, f.part.slotCount())
+	for slot := range slots {
+		bytes := snap.lengths[f.part.slotName(slot)] + f.moved.length(f.part.movedName(slot))
+		slots[slot] = uint64(pieces(bytes, f.Memory))
+	}
+	return slots
+}
+
+func (f *PartFold) foldWhole(ctx context.Context, snap snapshot, sequence uint64, decisions store.Decisions) error {
+	if f.whole == nil {
+		f.whole = f.newPiece(0, 0, 1)
+	}
+	err := f.whole.foldUpTo(ctx, f.moved, snap.lengths, sequence, decisions)
+	f.changes, f.deadLetters = f.whole.folder.Changes, f.whole.deadLetters
+	return err
+}
+
+// foldPieces folds one piece after the other, and keeps their counters and sorted rows.
+func (f *PartFold) foldPieces(ctx context.Context, slots []uint64, snap snapshot, sequence uint64, decisions store.Decisions) error {
+	if err := f.begin(); err != nil {
+		return err
+	}
+	for slot, count := range slots {
+		for number := range count {
+			p := f.newPiece(slot, number, count)
+			if err := p.foldUpTo(ctx, f.moved, snap.lengths, sequence, decisions); err != nil {
+				return err
+			}
+			if err := f.add(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin forgets an earlier fold.
+func (f *PartFold) begin() error {
+	if f.runs != nil {
+		if err := f.runs.remove(); err != nil {
+			return err
+		}
+	}
+	f.runs = newRuns(f.spool.dir, f.part)
+	state := &fold.State{
+		Partition: f.part.Partition, Counts: make(fold.Deltas[fold.CountKey]), References: make(fold.Deltas[fold.ReferenceKey]),
+		Directories: make(fold.Deltas[uuid.UUID]),
+	}
+	from := store.Position{Partition: f.part.Partition, Stream: f.spool.plan.Stream}
+	f.changes = store.ChangeSet{From: from, To: from, State: state, MessageCounts: make(store.MessageCounts)}
+	f.deadLetters = nil
+	return nil
+}
+
+// add adds a piece: its counters in memory, its other rows as runs.
+func (f *PartFold) add(p *piece) error {
+	state := p.folder.Changes.State
+	if p.part.divided() && !p.first() {
+		state.RemoveLookedUp()
+	}
+	sums := f.changes.State
+	addDeltas(sums.Counts, state.Counts)
+	addDeltas(sums.References, state.References)
+	addDeltas(sums.Directories, state.Directories)
+	state.Counts, state.References, state.Directories = nil, nil, nil
+	if to := p.folder.Changes.To; to.LastMessage > f.changes.To.LastMessage {
+		f.changes.To = to
+	}
+	f.changes.MessageCounts.Add(p.folder.Changes.MessageCounts)
+	f.changes.DeadLetters = append(f.changes.DeadLetters, p.folder.Unreadable()...)
+	f.deadLetters = append(f.deadLetters, p.deadLetters...)
+	return f.runs.add(store.EncodedRows(state, f.Catalog, f.Order))
+}
+
+func addDeltas[K comparable](sums, deltas fold.Deltas[K]) {
+	for key, n := range deltas {
+		sums[key] += n
+	}
+}
+
+// position returns the partition's position behind the messages up to a sequence.
+func (f *PartFold) position(at passed, sequence uint64, decisions store.Decisions) store.Position {
+	to := f.changes.To
+	to.Sequence = sequence
+	if at.LastMessage <= sequence {
+		to.LastMessage, to.LastMessageAt = at.LastMessage, at.LastMessageAt
+		to.Clock.Now = max(to.Clock.Now, at.Clock)
+	}
+	to.Clock.Now = newAdjustedClock(decisions).upTo(sequence, to.Clock.Now)
+	to.Clock.RaiseWatermark(to.Clock.Now)
+	return to
+}
+
+// Changes returns the message counts, the messages that can't be applied any more as dead letters, and the position. The position is the
+// partition's if no message above it was appended yet, or the plan's target is there; else its clock and last message are those of the
+// part. The state has all rows, or only the counters of a part that doesn't fit in memory: [PartFold.Rows] has the rows of both.
+func (f *PartFold) Changes() store.ChangeSet { return f.changes }
+
+// RecordedDeadLetters returns the recorded dead letters among the part's messages.
+func (f *PartFold) RecordedDeadLetters() []store.MessageID { return f.deadLetters }
+
+// Rows returns the part's rows, in order.
+func (f *PartFold) Rows() store.TableRows {
+	inMemory := store.EncodedRows(f.changes.State, f.Catalog, f.Order)
+	if f.whole != nil {
+		return inMemory
+	}
+	return f.runs.merged(inMemory)
+}
+
+// Close deletes what folding has written. The records stay.
+func (f *PartFold) Close() error {
+	if f.runs != nil {
+		if err := f.runs.remove(); err != nil {
+			return err
+		}
+	}
+	return f.removeMoved()
+}
+
+func (f *PartFold) removeMoved() error {
+	if f.moved == nil || !f.part.divided() {
+		return nil
+	}
+	for slot := range f.part.slotCount() {
+		if err := f.moved.remove(f.part.movedName(slot), f.part.droppedName(slot)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

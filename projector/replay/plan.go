@@ -1,0 +1,59 @@
+package replay
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"callboard/projector/store"
+)
+
+// Plan says what is spooled, and how it is divided.
+type Plan struct {
+	Run     string // of which the spool is, such as a generation and the release that builds it: another run can't use it
+	Stream  store.Stream
+	Parts   []Part
+	Targets map[int16]uint64 // by partition: messages above it are not spooled; none: there is no end
+
+	// OnlyNamed says that messages of phone systems that no part names only move the clock. Else they are in the first part of their
+	// partition that names none, or in its first part.
+	OnlyNamed bool
+}
+
+// Part is some phone systems of a partition that are folded together.
+type Part struct {
+	PartID
+	Systems []uuid.UUID // nil: all that no other part of the partition names
+	Slots   int         // by which the part's calls and voicemails are divided; 0 and 1: it is not divided
+}
+
+// PartID identifies a part.
+type PartID struct {
+	Partition int16
+	Number    int
+}
+
+// Slots returns into how many slots a part is to be divided so that one fits in memory, of which the size of a part's messages needs
+// [HeapPerByte] times as much.
+func Slots(messageBytes, memory int64) int { return pieces(messageBytes, memory) }
+
+// HeapPerByte is how many bytes of heap a byte of the stream needs when it is folded: one that is in use, measured on sample events, and
+// one that the garbage collector has not freed.
+const HeapPerByte = 2
+
+func pieces(bytes, memory int64) int {
+	memory = max(memory/HeapPerByte, 1)
+	return int(max((bytes+memory-1)/memory, 1))
+}
+
+// fingerprint identifies the plan and the format of the files.
+func (p Plan) fingerprint() (string, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:]), nil
+}

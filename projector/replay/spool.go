@@ -1,0 +1,355 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/projector/store"
+)
+
+// Spool holds the messages of a plan's parts in files of a folder. One goroutine appends messages; others fold parts meanwhile, one
+// goroutine each.
+type Spool struct {
+	dir         string
+	plan        Plan
+	fingerprint string
+
+	mu         sync.Mutex // guards what follows
+	files      *files
+	sequence   uint64        // up to which the stream was read
+	progress   chan struct{} // closed when the sequence rises
+	partitions map[int16]*passed
+	parts      map[PartID]*spooledPart
+	bySystem   map[int16]map[uuid.UUID]*spooledPart
+	unnamed    map[int16]*spooledPart // that has the messages of phone systems that no part names
+	decoder    events.Decoder
+	err        error // of a write; nothing can be appended any more
+}
+
+// spooledPart is a part and the names of its files.
+type spooledPart struct {
+	Part
+	done bool
+}
+
+// Open opens the spool of a plan in a folder, which it creates if needed. Where the folder has one of the same plan, its sequence says behind
+// which message to continue. Otherwise the folder's spool is deleted, and the stream is to be read from its beginning. Nothing is spooled
+// for parts that are done. Only one process may use the folder.
+func Open(dir string, plan Plan, done []PartID) (*Spool, error) {
+	s, err := open(dir, plan, done)
+	if err != nil {
+		return nil, fmt.Errorf("spool %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func open(dir string, plan Plan, done []PartID) (*Spool, error) {
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return nil, err
+	}
+	fingerprint, err := plan.fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	s := &Spool{
+		dir: dir, plan: plan, fingerprint: fingerprint, files: newFiles(dir), progress: make(chan struct{}),
+		partitions: make(map[int16]*passed), parts: make(map[PartID]*spooledPart),
+		bySystem: make(map[int16]map[uuid.UUID]*spooledPart), unnamed: make(map[int16]*spooledPart),
+	}
+	for _, p := range plan.Parts {
+		s.add(&spooledPart{Part: p, done: slices.Contains(done, p.PartID)})
+	}
+	return s, s.resume()
+}
+
+func (s *Spool) add(p *spooledPart) {
+	s.parts[p.PartID] = p
+	partition := p.Partition
+	if s.partitions[partition] == nil {
+		s.partitions[partition] = &passed{}
+		s.bySystem[partition] = make(map[uuid.UUID]*spooledPart)
+	}
+	for _, system := range p.Systems {
+		s.bySystem[partition][system] = p
+	}
+	if before := s.unnamed[partition]; !s.plan.OnlyNamed && (before == nil || before.Systems != nil && p.Systems == nil) {
+		s.unnamed[partition] = p
+	}
+}
+
+// resume continues from the manifest, or begins anew.
+func (s *Spool) resume() error {
+	m, err := readManifest(s.dir, s.fingerprint)
+	if err != nil {
+		return err
+	}
+	usable := false
+	if m != nil {
+		if usable, err = m.cut(s.dir, s.doneNames()); err != nil {
+			return err
+		}
+	}
+	if !usable {
+		return empty(s.dir, func(string) bool { return false })
+	}
+	s.sequence, s.partitions = m.Sequence, m.Partitions
+	for name, length := range m.Files {
+		s.files.byName[name] = &file{name: name, length: length, synced: true}
+	}
+	return nil
+}
+
+// doneNames returns the names of files of parts that are done.
+func (s *Spool) doneNames() map[string]bool {
+	names := make(map[string]bool)
+	for _, p := range s.parts {
+		if p.done {
+			for _, name := range p.spoolNames() {
+				names[name] = true
+			}
+		}
+	}
+	return names
+}
+
+// Sequence returns up to where the stream was read.
+func (s *Spool) Sequence() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sequence
+}
+
+// Append spools messages, which follow each other in the stream. Those up to the spool's sequence are left out. An error is final: the
+// spool can only be deleted, or opened again.
+func (s *Spool) Append(messages []Message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	for _, m := range messages {
+		if m.Sequence <= s.sequence {
+			continue
+		}
+		if err := s.append(m); err != nil {
+			s.err = fmt.Errorf("spool %s: %w", s.dir, err)
+			return s.err
+		}
+		s.sequence = m.Sequence
+	}
+	s.announce()
+	return nil
+}
+
+// SkipTo says that the stream has no more messages up to a sequence.
+func (s *Spool) SkipTo(sequence uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sequence = max(s.sequence, sequence)
+	s.announce()
+}
+
+func (s *Spool) announce() {
+	close(s.progress)
+	s.progress = make(chan struct{})
+}
+
+// wait waits until the stream was read up to a sequence.
+func (s *Spool) wait(ctx context.Context, sequence uint64) error {
+	for {
+		s.mu.Lock()
+		reached, progress, err := s.sequence >= sequence, s.progress, s.err
+		s.mu.Unlock()
+		if reached || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-progress:
+		}
+	}
+}
+
+func (s *Spool) append(m Message) error {
+	partition, ok := events.SubjectPartition(m.Subject)
+	if !ok {
+		return nil
+	}
+	at := s.partitions[int16(partition)]
+	if target := s.plan.Targets[int16(partition)]; at == nil || target != 0 && m.Sequence > target {
+		return nil
+	}
+	at.LastMessage, at.LastMessageAt = m.Sequence, events.TimeOf(m.StoredAt)
+	at.Clock = max(at.Clock, at.LastMessageAt)
+	system := events.SubjectSystem(m.Subject)
+	p := s.bySystem[int16(partition)][system]
+	if p == nil {
+		p = s.unnamed[int16(partition)]
+	}
+	if p == nil || p.done {
+		return nil
+	}
+	r := record{Message: m, clock: at.Clock}
+	if !p.divided() {
+		r.hash = hashOf(system.String()).number()
+		_, err := s.files.append(p.slotName(0), r.appendTo)
+		return err
+	}
+	return s.appendDivided(p, r)
+}
+
+// appendDivided spools a record of a part that is divided into slots.
+func (s *Spool) appendDivided(p *spooledPart, r record) error {
+	e, err := s.decoder.Decode(r.Message.Message)
+	if err != nil {
+		e = events.Event{} // the fold finds the same, and makes it a dead letter
+	}
+	to := routeOf(e)
+	r.hash, r.reference = to.hash, to.all
+	if to.all {
+		for slot := range p.Slots {
+			if _, err := s.files.append(p.slotName(slot), r.appendTo); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	name := p.slotName(p.slotOf(r.hash))
+	if to.facet && e.Deleted() {
+		name = p.pendingName()
+	}
+	at, err := s.files.append(name, r.appendTo)
+	if err != nil || !to.facet {
+		return err
+	}
+	c := claim{
+		key: facetKey(e.Identity), message: store.NewMessageID(r.Sequence, r.StoredAt),
+		version: e.Version, owner: to.hash, deleted: e.Deleted(), recorded: at,
+	}
+	_, err = s.files.append(p.claimsName(), c.appendTo)
+	return err
+}
+
+// Checkpoint writes everything to disk, so that a spool that is opened again continues from here.
+func (s *Spool) Checkpoint() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	if err := s.checkpoint(); err != nil {
+		s.err = fmt.Errorf("spool %s: %w", s.dir, err)
+	}
+	return s.err
+}
+
+func (s *Spool) checkpoint() error {
+	if err := s.files.sync(); err != nil {
+		return err
+	}
+	m := manifest{
+		Format: manifestFormat, Plan: s.fingerprint, Sequence: s.sequence, Partitions: s.partitions, Files: make(map[string]int64),
+	}
+	for name, file := range s.files.byName {
+		m.Files[name] = file.length
+	}
+	return m.write(s.dir)
+}
+
+// Done deletes a part's files. Nothing is spooled for it any more.
+func (s *Spool) Done(id PartID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.parts[id]
+	p.done = true
+	return s.files.remove(p.spoolNames()...)
+}
+
+// Delete deletes the spool, and the folder unless it has other files. It can't be used any more.
+func (s *Spool) Delete() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = errors.New("the spool was deleted")
+	s.announce()
+	if err := empty(s.dir, func(string) bool { return false }); err != nil {
+		return err
+	}
+	_ = os.Remove(s.dir) // refused where others have files in it
+	return nil
+}
+
+// snapshot is what a spool has of a part at one moment.
+type snapshot struct {
+	lengths map[string]int64 // of the part's files, all of them written
+	at      passed           // the partition
+}
+
+// snapshot writes the records of a part to its files.
+func (s *Spool) snapshot(p *spooledPart) (snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	snap := snapshot{lengths: make(map[string]int64), at: *s.partitions[p.Partition]}
+	if s.err != nil || p.done {
+		return snap, errors.Join(s.err, errDone(p))
+	}
+	for _, name := range p.spoolNames() {
+		if file := s.files.byName[name]; file != nil {
+			if err := s.files.flushFile(file); err != nil {
+				return snap, err
+			}
+			snap.lengths[name] = file.length
+		}
+	}
+	return snap, nil
+}
+
+func errDone(p *spooledPart) error {
+	if p.done {
+		return fmt.Errorf("part %d of partition %d was deleted", p.Number, p.Partition)
+	}
+	return nil
+}
+
+func (p *spooledPart) divided() bool { return p.Slots > 1 }
+
+func (p *spooledPart) slotCount() int { return max(p.Slots, 1) }
+
+func (p *spooledPart) slotOf(hash uint64) int { return int(hash % uint64(p.slotCount())) }
+
+func (p *spooledPart) prefix() string {
+	return fmt.Sprintf("%s%d-%d-", namePrefix, p.Partition, p.Number)
+}
+
+func (p *spooledPart) slotName(slot int) string { return fmt.Sprintf("%sslot-%d", p.prefix(), slot) }
+
+func (p *spooledPart) claimsName() string { return p.prefix() + "claims" }
+
+func (p *spooledPart) pendingName() string { return p.prefix() + "pending" }
+
+// movedName is the file of the records that were moved into a slot, and droppedName that of the sequences that were moved out of it.
+func (p *spooledPart) movedName(slot int) string { return fmt.Sprintf("%smoved-%d", p.prefix(), slot) }
+
+func (p *spooledPart) droppedName(slot int) string {
+	return fmt.Sprintf("%sdropped-%d", p.prefix(), slot)
+}
+
+func (p *spooledPart) runName(table string, run int) string {
+	return fmt.Sprintf("%srun-%s-%d", p.prefix(), table, run)
+}
+
+// spoolNames are the names of the files to which is appended.
+func (p *spooledPart) spoolNames() []string {
+	names := []string{p.claimsName(), p.pendingName()}
+	for slot := range p.slotCount() {
+		names = append(names, p.slotName(slot))
+	}
+	return names
+}
