@@ -15,7 +15,12 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childFolder) != "" {
+		os.Exit(runChild())
+	}
+	schematest.Run(m)
+}
 
 // failer is the part of [testing.T] that [rapid.T] has, too.
 type failer interface {

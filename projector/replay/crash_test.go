@@ -1,0 +1,114 @@
+package replay_test
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"callboard/projector/replay"
+	"callboard/projector/store"
+)
+
+// With this variable, the test binary spools a company's history into a folder.
+const childFolder = "CALLBOARD_TEST_SPOOL"
+
+const (
+	childSlots     = 3
+	childBatch     = 50 // messages
+	childKills     = 6
+	checkpointEach = 7 // batches
+)
+
+func childHistory(t failer) history { return companyHistory(t, 2, 300, 2) }
+
+// child fails a process as a test.
+type child struct{}
+
+func (child) Helper()                          {}
+func (c child) Fatalf(format string, a ...any) { c.Fatal(fmt.Sprintf(format, a...)) }
+func (child) Fatal(args ...any)                { fmt.Fprintln(os.Stderr, args...); os.Exit(1) }
+
+// runChild spools, and prints the spool's sequence after each batch.
+func runChild() int {
+	h := childHistory(child{})
+	s := openSpool(child{}, os.Getenv(childFolder), h.plan(childSlots))
+	fmt.Println("from", s.Sequence())
+	batches := 0
+	for rest := h.messages[s.Sequence():]; len(rest) > 0; rest = rest[min(childBatch, len(rest)):] {
+		if err := s.Append(rest[:min(childBatch, len(rest))]); err != nil {
+			child{}.Fatal(err)
+		}
+		if batches++; batches%checkpointEach == 0 {
+			if err := s.Checkpoint(); err != nil {
+				child{}.Fatal(err)
+			}
+		}
+		fmt.Println(s.Sequence())
+	}
+	if err := s.Checkpoint(); err != nil {
+		child{}.Fatal(err)
+	}
+	return 0
+}
+
+// killChild kills a process that spools after some batches, in the middle of whatever it does. It returns where the process began, and
+// whether it had ended before.
+func killChild(t *testing.T, dir string, batches int) (from string, ended bool) {
+	t.Helper()
+	process := exec.CommandContext(t.Context(), os.Args[0])
+	process.Env = append(os.Environ(), childFolder+"="+dir)
+	process.Stderr = os.Stderr
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	from = lines.Text()
+	for ; batches > 0 && lines.Scan(); batches-- {
+		continue
+	}
+	_ = process.Process.Kill()
+	return from, process.Wait() == nil
+}
+
+func TestReplay_GivesTheSameRowsAfterKills(t *testing.T) {
+	t.Parallel()
+	c, dir := readCatalog(t), t.TempDir()
+	h := childHistory(t)
+	resumed := 0
+	for range childKills {
+		from, ended := killChild(t, dir, rand.IntN(len(h.messages)/childBatch/2))
+		if from != "from 0" {
+			resumed++
+		}
+		if ended {
+			break
+		}
+	}
+	if _, ended := killChild(t, dir, len(h.messages)); !ended {
+		t.Fatal("the last process was killed, want it to end by itself")
+	}
+	if resumed == 0 {
+		t.Error("each process began at 0, want one to continue where another was killed")
+	}
+	got := newResult()
+	s := openSpool(t, dir, h.plan(childSlots))
+	for _, p := range h.plan(childSlots).Parts {
+		f := s.Fold(p.PartID, replay.Folding{Catalog: c, Memory: 1 << 20})
+		if err := f.UpTo(t.Context(), h.last(), store.Decisions{}); err != nil {
+			t.Fatal(err)
+		}
+		got.add(t, f.Changes(), f.Rows())
+	}
+	if lines := got.differences(h.want(t, c, store.ReadingOrder)); len(lines) > 0 {
+		t.Fatal(strings.Join(lines, "\n"))
+	}
+}
