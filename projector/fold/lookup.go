@@ -4,11 +4,7 @@ import "callboard/events"
 
 // LookedUp tells whether the rows of calls depend on whether entities of a kind exist.
 func LookedUp(entity events.Entity) bool {
-	switch entity {
-	case events.EntityExtension, events.EntityCallGroup, events.EntityRepresentative:
-		return true
-	}
-	return false
+	return entity == events.EntityExtension || entity == events.EntityCallGroup || entity == events.EntityRepresentative
 }
 
 // RemoveLookedUp removes what events of entities that are [LookedUp] left in a state that started from nothing: their rows, tombstones,

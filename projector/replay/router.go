@@ -33,12 +33,12 @@ type route struct {
 
 // routeOf routes an event; it is the zero event of a message that can't be decoded.
 func routeOf(e events.Event) route {
-	switch e.Entity {
-	case events.EntityCall, events.EntityVoicemail:
-		return route{hash: hashOf(string(e.Entity) + "/" + e.Key).number()}
-	case events.EntityTranscript:
+	switch entity := e.Entity; {
+	case entity == events.EntityCall || entity == events.EntityVoicemail:
+		return route{hash: hashOf(string(entity) + "/" + e.Key).number()}
+	case entity == events.EntityTranscript: // whose key names its call or voicemail
 		return route{hash: hashOf(e.Key).number()}
-	case events.EntityRecording, events.EntityAnalysis:
+	case entity == events.EntityRecording || entity == events.EntityAnalysis:
 		return route{hash: facetOwner(e), facet: true}
 	}
 	return route{all: fold.LookedUp(e.Entity)}

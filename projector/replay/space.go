@@ -19,7 +19,7 @@ func CheckSpace(dir string, messageBytes int64) error {
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return fmt.Errorf("free space of %s: %w", dir, err)
 	}
-	free, need := int64(fs.Bavail)*int64(fs.Bsize), int64(float64(messageBytes)*spaceFactor)
+	free, need := int64(fs.Bavail)*fs.Bsize, int64(float64(messageBytes)*spaceFactor)
 	if free < need {
 		return fmt.Errorf("%w: %s has %d MiB free and needs %d MiB; free space there or name another folder", ErrSpace, dir, free>>20, need>>20)
 	}
