@@ -12,11 +12,12 @@
 //	 from the position                                  │
 //	      └─────────────────────────────────────────────┘
 //
-// One idle actor moves the positions and watermarks of all partitions that have nothing to do, and tells workers about requested retries.
+// One idle actor moves the positions and watermarks of all partitions that have nothing to do.
 //
 // A worker resumes from the position row only. Acknowledgements show people and autoscalers the lag of a consumer.
 // Every failure ends in the same way: the partition starts again from its position. So the path of recovery is the path of every
 // start.
 //
-// A message that can't be applied is a dead letter. A batch that PostgreSQL refuses is bisected down to the event at fault.
+// A message that can't be applied is a dead letter. A batch that PostgreSQL refuses is bisected down to the event at fault. A retry is the
+// same message, published again: it is applied where it stands, and the batch's transaction updates the dead letter.
 package projector

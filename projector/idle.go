@@ -27,7 +27,7 @@ const (
 
 var errStalled = errors.New("the consumer stopped delivering although its partition has messages")
 
-// idleActor moves the positions and the watermarks of the partitions that have nothing to do, and tells workers about requested retries.
+// idleActor moves the positions and the watermarks of the partitions that have nothing to do.
 //
 // A tick takes three requests to JetStream and one transaction for all partitions, while the stream gets no messages. After messages it takes
 // one further request for each partition that had none of them.
@@ -89,7 +89,7 @@ func (a *idleActor) tick(ctx context.Context, workers []*worker) error {
 		to.LastMessage, to.LastMessageAt = info.State.LastSeq, events.TimeOf(info.State.LastTime)
 	}
 	to.Clock.Watermark = at
-	return a.advance(ctx, workers, atEnd, to)
+	return a.advance(ctx, atEnd, to)
 }
 
 // check compares the stream with the positions, and fails the workers whose position doesn't fit. The newest message that any partition knows
@@ -150,9 +150,8 @@ func (a *idleActor) atEnd(ctx context.Context, workers []*worker, last uint64) (
 	return atEnd, nil
 }
 
-// advance moves the partitions at the stream's end that are at rest, and asks for the retries of all workers. Workers that begin a batch wait
-// until it has ended.
-func (a *idleActor) advance(ctx context.Context, workers, atEnd []*worker, to store.Position) error {
+// advance moves the partitions at the stream's end that are at rest. Workers that begin a batch wait until it has ended.
+func (a *idleActor) advance(ctx context.Context, atEnd []*worker, to store.Position) error {
 	idle := store.Idle{To: to}
 	held := make(map[int16]*worker)
 	for _, w := range atEnd {
@@ -160,21 +159,12 @@ func (a *idleActor) advance(ctx context.Context, workers, atEnd []*worker, to st
 			continue
 		}
 		defer w.work.Unlock()
-		switch {
-		case w.closed || w.applier.Position != w.seen:
-		case w.applier.Reader.Decisions.RetriesDue(to.Sequence):
-			w.retryUpTo(to.Sequence)
-		default:
+		if !w.closed && w.applier.Position == w.seen {
 			idle.Positions = append(idle.Positions, w.seen)
 			held[w.seen.Partition] = w
 		}
 	}
-	partitions := make([]int16, len(workers))
-	byPartition := make(map[int16]*worker)
-	for i, w := range workers {
-		partitions[i], byPartition[w.seen.Partition] = w.seen.Partition, w
-	}
-	moved, waiting, err := a.control.AdvanceIdle(ctx, idle, workers[0].seen.Stream, partitions)
+	moved, err := a.control.AdvanceIdle(ctx, idle)
 	if err != nil {
 		return err
 	}
@@ -186,9 +176,6 @@ func (a *idleActor) advance(ctx context.Context, workers, atEnd []*worker, to st
 		}
 		w.moved(idle.After(w.seen))
 		w.atRest.Store(true)
-	}
-	for _, partition := range waiting {
-		byPartition[partition].retryUpTo(0)
 	}
 	return nil
 }

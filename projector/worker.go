@@ -36,8 +36,7 @@ type worker struct {
 	registered int    // the number of partitions that the stream had when it was first read
 	reconnects uint64 // of the NATS connection, when the stream was checked
 	feed       *feed.Feed
-	failed     chan error  // why the idle actor ends the worker
-	retries    chan uint64 // see retryUpTo
+	failed     chan error // why the idle actor ends the worker
 
 	position atomic.Pointer[store.Position] // the last one that was committed
 	stalled  atomic.Int32                   // ticks in a row on which messages waited and none was delivered
@@ -54,8 +53,8 @@ type worker struct {
 func runWorker(ctx context.Context, s *supervisor, partition int) error {
 	p := s.projector
 	w := &worker{Projector: p, partition: partition, log: p.config.Log.With().Int("partition", partition).Logger()}
-	w.applier = ingest.Applier{JetStream: p.config.JetStream, Store: p.store, OnCommit: w.committed, Tracer: p.config.Tracer}
-	w.failed, w.retries = make(chan error, 1), make(chan uint64, 1)
+	w.applier = ingest.Applier{JetStream: p.config.JetStream, Store: p.store, Live: true, OnCommit: w.committed, Tracer: p.config.Tracer}
+	w.failed = make(chan error, 1)
 	if err := w.open(ctx); err != nil {
 		return err
 	}
@@ -170,10 +169,6 @@ func (w *worker) loop(ctx context.Context) error {
 			if err := w.apply(ctx, w.feed.Take(first, w.config.BatchSize)); err != nil {
 				return err
 			}
-		case upTo := <-w.retries:
-			if err := w.retry(ctx, upTo); err != nil {
-				return err
-			}
 		}
 	}
 }
@@ -208,33 +203,10 @@ func (w *worker) committed(changes store.ChangeSet) {
 		w.metrics.deadLetters.WithLabelValues(label(w.partition)).Inc()
 		w.log.Warn().Uint64("sequence", letter.Sequence).Str("reason", letter.Reason).Msg("dead letter recorded")
 	}
-	for _, r := range changes.Resolutions {
-		w.log.Info().Uint64("sequence", r.Sequence).Stringer("outcome", r.Outcome).Str("reason", r.Reason).Msg("dead letter retried")
+	for _, r := range changes.Retries {
+		w.log.Info().Uint64("sequence", r.Sequence).Uint64("dead_letter", r.DeadLetter.Sequence).Stringer("outcome", r.Outcome).
+			Str("reason", r.Reason).Msg("dead letter retried")
 	}
-}
-
-// retryUpTo asks the worker to retry dead letters: the ones on record up to a sequence, and the requested ones.
-func (w *worker) retryUpTo(sequence uint64) {
-	select {
-	case w.retries <- sequence:
-	default: // it was asked already
-	}
-}
-
-// retry applies the recorded retries up to a sequence or, where there are none, the requested ones. A replay applies the recorded ones first,
-// so that the retries stay in the order of their numbers. It finishes although ctx ends.
-func (w *worker) retry(ctx context.Context, sequence uint64) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
-	defer cancel()
-	w.work.Lock()
-	defer w.work.Unlock()
-	if w.applier.Reader.Decisions.RetriesDue(sequence) {
-		return w.applier.Apply(ctx, w.applier.Reader.TakeRetries(sequence))
-	}
-	if len(w.applier.Reader.Decisions.Retries) > 0 {
-		return nil
-	}
-	return w.applier.RetryDeadLetters(ctx)
 }
 
 // resting tells whether no message is on its way to the tables. It may begin at any moment.

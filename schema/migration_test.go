@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -62,6 +63,58 @@ func TestMigration7_KeepsDecisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectTrue("down", original)
+}
+
+// Migration 10 keeps what the previous release knows about retries, in both directions, and lets it write more.
+func TestMigration10_KeepsRetries(t *testing.T) {
+	pool := schematest.New(t).Pool(t)
+	exec := func(statement string) {
+		t.Helper()
+		if _, err := pool.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	migrations, err := schema.ControlMigrations(stdlib.OpenDBFromPool(pool))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectStates := func(step, want string) {
+		t.Helper()
+		var got string
+		err := pool.QueryRow(t.Context(),
+			"select string_agg(concat_ws(' ', sequence, state, retry_position, retry_seq), ', ' order by sequence) from control.dead_letter").Scan(&got)
+		if err != nil || got != want {
+			t.Errorf("after %s: dead letters = %s, %v, want %s", step, got, err, want)
+		}
+	}
+	if _, err := migrations.DownTo(t.Context(), 9); err != nil {
+		t.Fatal(err)
+	}
+	const insert = `insert into control.dead_letter
+		(stream, stream_created, sequence, partition, subject, header, data, reason, stored_at,
+		 retry_requested_at, resolution, retry_position, retry_clock, retry_seq)
+		values ('PHONES', 'epoch', %d, 3, 's', '', '', 'r', 'epoch', %s)`
+	exec(fmt.Sprintf(insert, 1, "null, 'applied', 20, '2026-03-02Z', 7"))
+	exec(fmt.Sprintf(insert, 2, "now(), null, null, null, null"))
+	exec(fmt.Sprintf(insert, 3, "null, null, null, null, null"))
+	exec("insert into control.generation_part (generation, partition, part, sequence, retry_seq) select id, 0, 0, 9, 7 from control.generation")
+	if _, err := migrations.UpTo(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	expectStates("up", "1 applied 20 7, 2 waiting, 3 open")
+	exec(fmt.Sprintf(insert, 4, "now(), null, null, null, null")) // by the previous release
+	exec("update control.dead_letter set retried_at = now(), retry_sequence = 30 where sequence = 3")
+	exec("insert into control.failed_retry values ('PHONES', 'epoch', 30, 3, 'epoch', 'r')")
+	exec("insert into control.generation_part (generation, partition, part, sequence) select id, 1, 0, 9 from control.generation")
+	expectStates("a retry", "1 applied 20 7, 2 waiting, 3 waiting, 4 waiting")
+	if _, err := migrations.DownTo(t.Context(), 9); err != nil {
+		t.Fatal(err)
+	}
+	expectStates("down", "1 applied 20 7, 2 waiting, 3 open, 4 waiting")
+	var parts string
+	if err := pool.QueryRow(t.Context(), "select string_agg(retry_seq::text, ', ' order by partition) from control.generation_part").Scan(&parts); err != nil || parts != "7, 0" {
+		t.Errorf("retry numbers of parts = %s, %v, want 7, 0", parts, err)
+	}
 }
 
 // Migration 8 gives the projector one right and takes it away again.

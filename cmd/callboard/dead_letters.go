@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/process"
 	"callboard/cmd/progress"
 	"callboard/cmd/setting"
+	"callboard/events"
 	"callboard/projector/deadletter"
 	"callboard/projector/status"
 )
@@ -21,8 +23,10 @@ import (
 type deadLettersCommand struct {
 	List  deadLettersListCommand  `cmd:"" help:"List the open dead letters, the oldest first."`
 	Show  deadLettersShowCommand  `cmd:"" help:"Show one dead letter with its data and advice."`
-	Retry deadLettersRetryCommand `cmd:"" help:"Request a retry of dead letters and wait for the results. Exit 1 if any was not applied or still waits."`
+	Retry deadLettersRetryCommand `cmd:"" help:"Publish dead letters again and wait for the results. Exit 1 if any was not applied or still waits."`
 	Drop  deadLettersDropCommand  `cmd:"" help:"Resolve dead letters and delete their data. They still count as dead."`
+
+	Republish deadLettersRepublishCommand `cmd:"" help:"After an upgrade: publish again what retries of the previous release applied. A rebuild asks for it."`
 }
 
 // selection holds the arguments by which retry and drop select dead letters.
@@ -50,8 +54,23 @@ func withDeadLetterAdvice(err error) error {
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w\nRun 'callboard dead-letters list --all' to list all dead letters", err)
 	case errors.As(err, &notRetryable):
-		return fmt.Errorf("%w\nNo retry was requested. Run 'callboard dead-letters show %[2]d' to see its data, or 'callboard dead-letters drop %[2]d' to resolve it",
+		return fmt.Errorf("%w\nRun 'callboard dead-letters show %[2]d' to see its data, or 'callboard dead-letters drop %[2]d' to resolve it",
 			err, notRetryable.ID)
+	}
+	return withPublishAdvice(err)
+}
+
+// withPublishAdvice adds what to do to an error that publishing caused.
+func withPublishAdvice(err error) error {
+	var refusal *jetstream.APIError
+	switch {
+	case errors.Is(err, nats.ErrPermissionViolation):
+		return fmt.Errorf("%w\nThe user of CALLBOARD_NATS_URL must be allowed to publish to phones.*.*, as in deploy/nats.conf", err)
+	case errors.As(err, &refusal):
+		return fmt.Errorf("%w\nThe stream refused the message. If it is full or read-only, change that first; see 'callboard stream check'", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w\nNATS did not acknowledge the message. Run the command again: within %s the stream stores a retry once",
+			err, events.DuplicateWindow)
 	}
 	return err
 }
@@ -144,8 +163,8 @@ func (c *deadLettersDropCommand) Run(ctx context.Context, streams process.Stream
 type deadLettersRetryCommand struct {
 	output
 	selection
-	Timeout setting.Duration `default:"30s" help:"How long to wait for the projectors. They execute the remaining retries later."`
-	NoWait  bool             `help:"Request the retries and do not wait."`
+	Timeout setting.Duration `default:"30s" help:"How long to wait for the projectors. They apply the remaining retries later."`
+	NoWait  bool             `help:"Publish the dead letters and do not wait."`
 	projectionServers
 }
 
@@ -155,7 +174,7 @@ type retryResults struct {
 	NotRetryable map[deadletter.NotRetryableReason]int `json:"notRetryable"` // open dead letters that --all left out
 }
 
-// Run requests retries and waits for their results.
+// Run publishes dead letters again and waits for the results.
 func (c *deadLettersRetryCommand) Run(ctx context.Context, streams process.Streams) error {
 	selected, err := c.parse()
 	if err != nil {
@@ -172,20 +191,20 @@ func (c *deadLettersRetryCommand) Run(ctx context.Context, streams process.Strea
 }
 
 func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Streams, source status.Source, selected deadletter.Selection) error {
-	request, err := deadletter.Retry(ctx, source.Pool, selected)
+	shown := &retryProgress{out: streams.Err, started: time.Now()}
+	defer shown.close()
+	retrier := deadletter.Retrier{Pool: source.Pool, JetStream: source.JetStream, OnPublished: shown.published}
+	retries, err := retrier.Retry(ctx, selected)
 	if err != nil {
-		return withDeadLetterAdvice(err)
+		return withPublished(ctx, withDeadLetterAdvice(err), len(retries.Published))
 	}
-	results, err := c.wait(ctx, streams.Err, source, request.Requested)
+	results, err := c.wait(ctx, shown, source, retries.Published)
 	if err != nil {
-		const advice = "The retries stay requested: projectors execute them"
-		if ctx.Err() != nil {
-			return fmt.Errorf("%w while waiting\n%s", errInterrupted, advice)
-		}
-		return fmt.Errorf("%w\n%s", err, advice)
+		return withPublished(ctx, err, len(retries.Published))
 	}
-	all := append([]deadletter.Result{}, slices.Concat(request.AlreadyResolved, results)...)
-	done := retryResults{Results: all, NotRetryable: request.NotRetryable}
+	shown.close()
+	all := append([]deadletter.Result{}, slices.Concat(retries.AlreadyResolved, results)...)
+	done := retryResults{Results: all, NotRetryable: retries.NotRetryable}
 	if err := c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(done)) }); err != nil {
 		return err
 	}
@@ -195,7 +214,18 @@ func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Str
 	return nil
 }
 
-func (c *deadLettersRetryCommand) wait(ctx context.Context, errs io.Writer, source status.Source, ids []int64) ([]deadletter.Result, error) {
+// withPublished adds to an error how many dead letters were published before it.
+func withPublished(ctx context.Context, err error, published int) error {
+	if ctx.Err() != nil {
+		err = errInterrupted
+	}
+	if published == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\nPublished again before: %d dead letters. Projectors apply them", err, published)
+}
+
+func (c *deadLettersRetryCommand) wait(ctx context.Context, shown *retryProgress, source status.Source, ids []int64) ([]deadletter.Result, error) {
 	if c.NoWait {
 		results := make([]deadletter.Result, len(ids))
 		for i, id := range ids {
@@ -203,34 +233,65 @@ func (c *deadLettersRetryCommand) wait(ctx context.Context, errs io.Writer, sour
 		}
 		return results, nil
 	}
-	shown := retryProgress{out: errs, started: time.Now(), total: len(ids)}
-	defer shown.close()
 	return deadletter.Wait(ctx, source.Pool, ids, deadletter.WaitOptions{
-		Timeout: time.Duration(c.Timeout), StopReasons: source.StopReasons, OnProgress: shown.set,
+		Timeout: time.Duration(c.Timeout), StopReasons: source.StopReasons, OnProgress: func(done int) { shown.decided(done, len(ids)) },
 	})
 }
 
-// retryProgress shows the progress of a retry that takes longer than progressDelay.
+type deadLettersRepublishCommand struct {
+	output
+	projectionServers
+}
+
+// republished is the JSON of a republish.
+type republished struct {
+	Published int `json:"published"`
+}
+
+// Run publishes what retries of the previous release applied.
+func (c *deadLettersRepublishCommand) Run(ctx context.Context, streams process.Streams) error {
+	return interrupted(ctx, withStream(c.NATS, func(js jetstream.JetStream) error {
+		return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+			shown := &retryProgress{out: streams.Err, started: time.Now()}
+			defer shown.close()
+			retrier := deadletter.Retrier{Pool: pool, JetStream: js, OnPublished: shown.published}
+			published, err := retrier.Republish(ctx, c.Stream.Name.Get())
+			if err != nil {
+				return withPublished(ctx, withDeadLetterAdvice(err), published)
+			}
+			shown.close()
+			return c.print(streams.Out, republished{published}, func(w io.Writer) error { return writeLines(w, c.lines(published)) })
+		})
+	}))
+}
+
+// retryProgress shows the progress of a command that takes longer than progressDelay.
 type retryProgress struct {
-	out     io.Writer
-	started time.Time
-	total   int
-	display *progress.Display // nil before progressDelay
-	task    *progress.Task
+	out                 io.Writer
+	started             time.Time
+	display             *progress.Display // nil before progressDelay
+	publishing, waiting *progress.Task
 }
 
 const progressDelay = 2 * time.Second
 
-func (p *retryProgress) set(done int) {
+func (p *retryProgress) published(done, total int) { p.set(&p.publishing, "publishing", done, total) }
+
+func (p *retryProgress) decided(done, total int) {
+	p.set(&p.waiting, "waiting for the projectors", done, total)
+}
+
+func (p *retryProgress) set(task **progress.Task, name string, done, total int) {
 	if p.display == nil {
 		if time.Since(p.started) < progressDelay {
 			return
 		}
 		p.display = progress.New(p.out)
-		p.display.Println("waiting for the projectors")
-		p.task = p.display.StartWithoutRate("retrying", "dead letters", int64(p.total))
 	}
-	p.task.Set(int64(done))
+	if *task == nil {
+		*task = p.display.StartWithoutRate(name, "dead letters", int64(total))
+	}
+	(*task).Set(int64(done))
 }
 
 func (p *retryProgress) close() {

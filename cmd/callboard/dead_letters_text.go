@@ -103,6 +103,9 @@ func detailRows(l deadletter.Detail) [][]string {
 		{"stored", instant(l.StoredAt)},
 		{"recorded", instant(l.RecordedAt)},
 	}
+	if l.FailedAt != nil {
+		rows = append(rows, []string{"failed retries", fmt.Sprintf("%d, the last at %s", l.Tries, instant(*l.FailedAt))})
+	}
 	if l.Header == nil && len(l.RawHeader) > 0 {
 		return append(rows, []string{"headers", strconv.QuoteToGraphic(string(l.RawHeader))})
 	}
@@ -119,8 +122,8 @@ func stateText(l deadletter.DeadLetter) string {
 	switch {
 	case l.ResolvedAt != nil:
 		return string(l.State) + " since " + instant(*l.ResolvedAt)
-	case l.RetryRequestedAt != nil:
-		return "waiting for a retry since " + instant(*l.RetryRequestedAt)
+	case l.RetriedAt != nil:
+		return "waiting for a retry since " + instant(*l.RetriedAt)
 	}
 	return string(l.State)
 }
@@ -213,11 +216,18 @@ func (c *deadLettersRetryCommand) stateWords(s deadletter.State) (name, explanat
 	case s == deadletter.Open:
 		return "not applied", "; run 'callboard dead-letters show ID' for advice"
 	case s == deadletter.Waiting && c.NoWait:
-		return "retry requested", "; run 'callboard dead-letters list' to see which are still open"
+		return "published again", "; run 'callboard dead-letters list' to see which are still open"
 	case s == deadletter.Waiting:
-		return "still waiting", "; the retries stay requested, and projectors execute them"
+		return "still waiting", "; projectors apply the retries that they have not reached"
 	}
 	return string(s), ""
+}
+
+func (c *deadLettersRepublishCommand) lines(published int) []string {
+	if published == 0 {
+		return []string{"There is nothing to publish: no retry of the previous release applied a dead letter."}
+	}
+	return []string{fmt.Sprintf("Published again: %d. The live projection has their states already, so they are stale in it.", published)}
 }
 
 func shortReason(reason string) string {

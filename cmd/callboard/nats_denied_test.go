@@ -69,7 +69,7 @@ func forbiddenPublications(users map[string]*server.Permissions, user string) []
 		}
 		subjects = append(subjects, "_INBOX_"+other+".x.1") // false replies
 	}
-	if user != "topology" {
+	if user != "topology" && user != "operator" { // an operator publishes dead letters again, of every kind
 		for _, entity := range topologyEntities() {
 			subjects = append(subjects, "phones."+systemID+"."+string(entity))
 		}

@@ -1,8 +1,7 @@
 // Package deadletter lists, shows, retries and drops dead letters: messages that could not be applied, stored whole.
 //
-// The package applies nothing. A retry is a request in the dead letter's row, and the projector that owns the partition executes it
-// within its next tick. A dropped dead letter loses its headers and its data but not its row, so the message accounting counts it as
-// dead, and a replay knows that it was never applied.
+// The package applies nothing. A retry publishes the message again, and the projector that owns the partition applies it where it stands in
+// the stream. A dropped dead letter loses its headers and its data but not its row, so a replay knows that it was never applied.
 package deadletter
 
 import (
@@ -27,7 +26,7 @@ type State string
 // The states. An open or waiting dead letter can be retried and dropped. The other states are final.
 const (
 	Open    State = "open"
-	Waiting State = "waiting" // for a retry that was requested
+	Waiting State = "waiting" // for a retry that was published
 	Applied State = "applied" // by a retry
 	Stale   State = "stale"   // a retry found a later state of the same entity
 	Ignored State = "ignored" // a retry found nothing to change
@@ -40,18 +39,20 @@ func (s State) Resolved() bool { return s != Open && s != Waiting }
 
 // DeadLetter is a dead letter without its headers and data.
 type DeadLetter struct {
-	ID               int64      `json:"id"`
-	State            State      `json:"state"`
-	Stream           string     `json:"stream"`
-	StreamCreated    time.Time  `json:"streamCreated"`
-	Sequence         int64      `json:"sequence"`
-	Partition        int        `json:"partition"`
-	Subject          string     `json:"subject"`
-	Reason           string     `json:"reason"`   // why the message could not be applied
-	StoredAt         time.Time  `json:"storedAt"` // by the stream
-	RecordedAt       time.Time  `json:"recordedAt"`
-	RetryRequestedAt *time.Time `json:"retryRequestedAt"` // nil unless the state is waiting
-	ResolvedAt       *time.Time `json:"resolvedAt"`
+	ID            int64      `json:"id"`
+	State         State      `json:"state"`
+	Stream        string     `json:"stream"`
+	StreamCreated time.Time  `json:"streamCreated"`
+	Sequence      int64      `json:"sequence"`
+	Partition     int        `json:"partition"`
+	Subject       string     `json:"subject"`
+	Reason        string     `json:"reason"`   // why the message, or its last retry, could not be applied
+	StoredAt      time.Time  `json:"storedAt"` // by the stream
+	RecordedAt    time.Time  `json:"recordedAt"`
+	Tries         int        `json:"tries"`     // how many retries have failed
+	FailedAt      *time.Time `json:"failedAt"`  // when the last retry failed; nil: none has
+	RetriedAt     *time.Time `json:"retriedAt"` // when the retry was published that it waits for
+	ResolvedAt    *time.Time `json:"resolvedAt"`
 }
 
 // Detail is a dead letter with its headers, its data and advice.

@@ -56,7 +56,7 @@ func TestRetry(t *testing.T) {
 		if got := results[ids[i]]; got.State != want || got.AlreadyResolved || (got.Reason != "") != (want == deadletter.Open) {
 			t.Errorf("dead letter %d: result = %+v, want state %s", i, got, want)
 		}
-		if got := h.find(ids[i]); got.State != want || (got.ResolvedAt != nil) != want.Resolved() || got.RetryRequestedAt != nil {
+		if got := h.find(ids[i]); got.State != want || (got.ResolvedAt != nil) != want.Resolved() || got.RetriedAt != nil {
 			t.Errorf("dead letter %d: detail = %+v, want state %s", i, got, want)
 		}
 	}
@@ -84,19 +84,22 @@ func TestRetry_AllWithReason(t *testing.T) {
 	h.publishInvalid(system)
 	h.WaitUntilCaughtUp()
 	h.store(transcript, transcriptText)
-	request, err := deadletter.Retry(t.Context(), h.operator, deadletter.Selection{Reason: "no such reason"})
-	if err != nil || len(request.Requested)+len(request.AlreadyResolved)+len(request.NotRetryable) != 0 {
-		t.Errorf("no match: request = %+v, error = %v, want none", request, err)
+	retries, err := h.retrier().Retry(t.Context(), deadletter.Selection{Reason: "no such reason"})
+	if err != nil || len(retries.Published)+len(retries.AlreadyResolved)+len(retries.NotRetryable) != 0 {
+		t.Errorf("no match: retries = %+v, error = %v, want none", retries, err)
 	}
 	if results := h.retry(deadletter.Selection{Reason: "/object"}); len(results) != 1 {
 		t.Errorf("results = %+v, want 1", results)
 	}
 	h.insert("AUDIT", "audit message: no entries")
 	h.insert("OTHER", "not JSON: it ends too early")
-	request, err = deadletter.Retry(t.Context(), h.operator, deadletter.Selection{})
-	want := map[deadletter.NotRetryableReason]int{deadletter.NotRetryableAudit: 1, deadletter.NotRetryableStream: 1}
-	if err != nil || len(request.Requested) != 2 || !reflect.DeepEqual(request.NotRetryable, want) {
-		t.Errorf("request = %+v, error = %v, want 2 requested, not retryable %v", request, err, want)
+	h.insert(events.StreamName, "of another subject")
+	retries, err = h.retrier().Retry(t.Context(), deadletter.Selection{})
+	want := map[deadletter.NotRetryableReason]int{
+		deadletter.NotRetryableAudit: 1, deadletter.NotRetryableStream: 1, deadletter.NotRetryableMessage: 1,
+	}
+	if err != nil || len(retries.Published) != 2 || !reflect.DeepEqual(retries.NotRetryable, want) {
+		t.Errorf("retries = %+v, error = %v, want 2 published, not retryable %v", retries, err, want)
 	}
 }
 
@@ -107,7 +110,7 @@ func TestRetry_RefusesSelection(t *testing.T) {
 	h.publishInvalid(uuid.New())
 	h.WaitUntilCaughtUp()
 	retryable := h.list(deadletter.Query{}).DeadLetters[0].ID
-	_, err := deadletter.Retry(t.Context(), h.operator, deadletter.Selection{IDs: []int64{retryable, 4711, 4712, 4711}})
+	_, err := h.retrier().Retry(t.Context(), deadletter.Selection{IDs: []int64{retryable, 4711, 4712, 4711}})
 	var unknown *deadletter.UnknownError
 	if !errors.As(err, &unknown) || !slices.Equal(unknown.IDs, []int64{4711, 4712}) {
 		t.Errorf("unknown ids: error = %v, want 4711 and 4712", err)
@@ -116,13 +119,13 @@ func TestRetry_RefusesSelection(t *testing.T) {
 		deadletter.NotRetryableAudit: h.insert("AUDIT", "x"), deadletter.NotRetryableStream: h.insert("OTHER", "x"),
 		deadletter.NotRetryableGeneration: h.insertOfNextGeneration(),
 	} {
-		_, err := deadletter.Retry(t.Context(), h.operator, deadletter.Selection{IDs: []int64{retryable, id}})
+		_, err := h.retrier().Retry(t.Context(), deadletter.Selection{IDs: []int64{retryable, id}})
 		var refusal *deadletter.NotRetryableError
 		if !errors.As(err, &refusal) || refusal.ID != id || refusal.Reason != reason || !strings.Contains(err.Error(), reason.Text()) {
 			t.Errorf("%s: error = %v, want a NotRetryableError of %d", reason, err, id)
 		}
 	}
-	if n := h.QueryInt("select count(retry_requested_at) from control.dead_letter"); n != 0 {
+	if n := h.QueryInt("select count(retried_at) from control.dead_letter"); n != 0 {
 		t.Errorf("waiting dead letters = %d, want 0", n)
 	}
 }
@@ -134,14 +137,14 @@ func TestWait_NoProjector(t *testing.T) {
 	h.publishInvalid(uuid.New())
 	h.WaitUntilCaughtUp()
 	stop()
-	id := h.requestRetry(deadletter.Selection{}, 1)[0]
+	id := h.publishRetry()
 	polls := 0
 	options := h.waitOptions(500 * time.Millisecond)
 	options.OnProgress = func(int) { polls++ }
 	if got := h.wait(id, options); got.State != deadletter.Waiting || !strings.Contains(got.Reason, "has no owner") || polls < 2 {
 		t.Errorf("result = %+v, polls = %d, want waiting for an owner, 2 polls or more", got, polls)
 	}
-	if page := h.list(deadletter.Query{}); page.Waiting != 1 || page.DeadLetters[0].State != deadletter.Waiting || page.DeadLetters[0].RetryRequestedAt == nil {
+	if page := h.list(deadletter.Query{}); page.Waiting != 1 || page.DeadLetters[0].State != deadletter.Waiting || page.DeadLetters[0].RetriedAt == nil {
 		t.Errorf("page = %+v, want one waiting", page)
 	}
 	h.startProjector()
@@ -158,22 +161,31 @@ func TestWait_StoppedPartition(t *testing.T) {
 	h.WaitUntilCaughtUp()
 	stop()
 	h.Exec("update projection.position set sequence = 1000")
-	id := h.requestRetry(deadletter.Selection{}, 1)[0]
+	id := h.publishRetry()
 	if got := h.wait(id, h.waitOptions(time.Hour)); got.State != deadletter.Waiting || !strings.Contains(got.Reason, "is stopped: STREAM_REGRESSED") {
 		t.Errorf("result = %+v, want waiting, stopped with STREAM_REGRESSED", got)
 	}
 }
 
-// The projector does not retry a dead letter above the partition's position.
-func TestWait_AbovePosition(t *testing.T) {
+// A retry is waited for until the position has passed it. One that was passed without a decision, since a rebuild applied it, is published
+// again.
+func TestWait_Position(t *testing.T) {
 	h := newHarness(t)
 	h.startProjector()
+	h.publishInvalid(uuid.New())
 	h.WaitUntilCaughtUp()
-	id := h.insert(events.StreamName, "x")
-	h.Exec("update control.dead_letter set sequence = 1000 where id = $1", id)
-	h.requestRetry(deadletter.Selection{IDs: []int64{id}}, 1)
-	if got := h.wait(id, h.waitOptions(time.Millisecond)); !strings.Contains(got.Reason, "has not reached the message") {
+	id := h.list(deadletter.Query{}).DeadLetters[0].ID
+	h.Exec("update control.dead_letter set retried_at = now(), retry_sequence = 1000")
+	h.publishRetry()
+	if got := h.wait(id, h.waitOptions(time.Millisecond)); !strings.Contains(got.Reason, "has not reached the retry") {
 		t.Errorf("result = %+v, want one that was not reached", got)
+	}
+	h.Exec("update control.dead_letter set retry_sequence = 1")
+	if got := h.wait(id, h.waitOptions(time.Millisecond)); !strings.Contains(got.Reason, "passed the retry without a decision") {
+		t.Errorf("result = %+v, want one that was passed", got)
+	}
+	if got := h.retry(deadletter.Selection{})[id]; got.State != deadletter.Open || h.find(id).Tries != 1 {
+		t.Errorf("result = %+v, tries = %d, want open after 1 try", got, h.find(id).Tries)
 	}
 	h.Exec("delete from control.dead_letter where id = $1", id)
 	if got := h.wait(id, h.waitOptions(time.Minute)); got.State != deadletter.Gone {
@@ -332,7 +344,7 @@ func TestReadOverview(t *testing.T) {
 	h.Exec("update control.dead_letter set resolution = 'dropped' where id = $1", resolved)
 	h.insertOfNextGeneration()
 	h.Exec("update control.dead_letter set data = repeat('x', 5000)::bytea, header = repeat('y', 5000)::bytea, subject = repeat('z', 5000), "+
-		"reason = repeat('é', 5000), retry_requested_at = now() where id = $1", ids[3])
+		"reason = repeat('é', 5000), retried_at = now() where id = $1", ids[3])
 	o, err := deadletter.ReadOverview(t.Context(), h.RolePool("callboard_projector", nil), 3, 100)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,9 @@ select
   reason,
   stored_at,
   recorded_at,
-  retry_requested_at,
+  tries,
+  failed_at,
+  retried_at,
   resolved_at,
   header as raw_header,
   data

@@ -86,14 +86,19 @@ func (h *harness) find(id int64) deadletter.Detail {
 	return detail
 }
 
-// requestRetry requests a retry and returns the ids of the dead letters that wait for it.
-func (h *harness) requestRetry(s deadletter.Selection, wantRequested int) []int64 {
+// retrier returns a retrier with the operator's role.
+func (h *harness) retrier() deadletter.Retrier {
+	return deadletter.Retrier{Pool: h.operator, JetStream: h.JetStream, OnPublished: func(int, int) {}}
+}
+
+// publishRetry publishes a retry of the only open dead letter and returns its id.
+func (h *harness) publishRetry() int64 {
 	h.Helper()
-	request, err := deadletter.Retry(h.Context(), h.operator, s)
-	if err != nil || len(request.Requested) != wantRequested {
-		h.Fatalf("request = %+v, error = %v, want %d requested", request, err, wantRequested)
+	retries, err := h.retrier().Retry(h.Context(), deadletter.Selection{})
+	if err != nil || len(retries.Published) != 1 {
+		h.Fatalf("retries = %+v, error = %v, want one published", retries, err)
 	}
-	return request.Requested
+	return retries.Published[0]
 }
 
 // wait waits for one dead letter and returns its result.
@@ -106,19 +111,19 @@ func (h *harness) wait(id int64, options deadletter.WaitOptions) deadletter.Resu
 	return results[0]
 }
 
-// retry requests a retry, waits for it and returns the results by id.
+// retry publishes retries, waits for them and returns the results by id.
 func (h *harness) retry(s deadletter.Selection) map[int64]deadletter.Result {
 	h.Helper()
-	request, err := deadletter.Retry(h.Context(), h.operator, s)
+	retries, err := h.retrier().Retry(h.Context(), s)
 	if err != nil {
 		h.Fatal(err)
 	}
-	results, err := deadletter.Wait(h.Context(), h.operator, request.Requested, h.waitOptions(time.Minute))
+	results, err := deadletter.Wait(h.Context(), h.operator, retries.Published, h.waitOptions(time.Minute))
 	if err != nil {
 		h.Fatal(err)
 	}
 	byID := make(map[int64]deadletter.Result)
-	for _, r := range append(results, request.AlreadyResolved...) {
+	for _, r := range append(results, retries.AlreadyResolved...) {
 		byID[r.ID] = r
 	}
 	return byID

@@ -2,11 +2,11 @@
 select
   reason,
   count(*) as open,
-  count(retry_requested_at) as waiting
+  count(*) filter (where state = 'waiting') as waiting
 from (
   select
     left(reason, 1000) as reason,
-    retry_requested_at
+    state
   from control.dead_letter
   where resolution is null
     and generation <= (select id from control.generation where state = 'live')

@@ -2,7 +2,7 @@
 select
   reason,
   count(*) as open,
-  count(retry_requested_at) as waiting
+  count(*) filter (where state = 'waiting') as waiting
 from control.dead_letter
 where resolution is null
   and strpos(reason, $1) > 0

@@ -7,4 +7,4 @@ from unnest($1::bigint[]) as requested (id)
 left join control.dead_letter d on d.id = requested.id
 where d.id is null
   or d.resolution is not null
-  or d.retry_requested_at is null
+  or d.retried_at is null

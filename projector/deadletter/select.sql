@@ -17,4 +17,3 @@ from control.dead_letter d
 where id = any ($1::bigint[])
   or $1 is null and resolution is null and strpos(reason, $2) > 0
 order by stream, stream_created, sequence
-for update of d

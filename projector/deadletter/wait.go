@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/events"
 )
 
 var (
@@ -119,7 +121,7 @@ type waitingRow struct {
 	ID            int64
 	Partition     int
 	Owned         bool // by a projector
-	AbovePosition bool // the partition's position is below the dead letter's sequence
+	AbovePosition bool // the partition's position is below the retry's sequence
 }
 
 func (w *waiter) readWaiting(ctx context.Context) (list []waitingRow, err error) {
@@ -152,9 +154,9 @@ func (r waitingRow) explain(stopReason string) string {
 	case !r.Owned:
 		return fmt.Sprintf("partition %d has no owner: start a projector", r.Partition)
 	case r.AbovePosition:
-		return fmt.Sprintf("the projector has not reached the message in partition %d: run 'callboard status' to see the lag", r.Partition)
+		return fmt.Sprintf("the projector has not reached the retry in partition %d: run 'callboard status' to see the lag", r.Partition)
 	}
-	return fmt.Sprintf("the projector of partition %d has not retried it yet: read the projector's log", r.Partition)
+	return fmt.Sprintf("partition %d has passed the retry without a decision: retry it again in %s", r.Partition, events.DuplicateWindow)
 }
 
 func (w *waiter) sorted() []Result {

@@ -10,14 +10,12 @@ import (
 	"callboard/projector/store"
 )
 
-// retryBatch is how many dead letters are retried in one transaction.
-const retryBatch = 100
-
 // Applier commits the items of one partition to the tables. It is for one goroutine.
 type Applier struct {
 	JetStream jetstream.JetStream // for claim checks
 	Store     *store.Store
 	Reader    Reader
+	Live      bool                  // whether retries update the dead letters that they name; a replay finds them decided
 	Position  store.Position        // moves with every commit
 	OnCommit  func(store.ChangeSet) // called after every commit of items
 	Tracer    trace.Tracer          // of the commits' spans; nil: there are none
@@ -64,9 +62,21 @@ func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item) 
 	if err != nil {
 		return store.ChangeSet{}, err
 	}
-	changes := Fold(state, a.Position, items, a.Reader.Decisions.ClockAdjustments)
+	retries, err := a.retries(ctx, tx, items)
+	if err != nil {
+		return store.ChangeSet{}, err
+	}
+	changes := Fold(state, a.Position, items, a.Reader.Decisions.ClockAdjustments, retries)
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)
 	return changes, tx.Write(ctx, changes)
+}
+
+// retries returns the sequences of the items that are retries of open dead letters.
+func (a *Applier) retries(ctx context.Context, tx *store.Tx, items []Item) (map[uint64]bool, error) {
+	if !a.Live {
+		return map[uint64]bool{}, nil
+	}
+	return tx.Retries(ctx, a.Position, retryClaims(items))
 }
 
 func (a *Applier) committed(changes store.ChangeSet) {
@@ -81,50 +91,4 @@ func (a *Applier) Advance(ctx context.Context, to store.Position) error {
 	}
 	a.Position = to
 	return nil
-}
-
-// RetryDeadLetters applies the partition's dead letters whose retry is requested.
-func (a *Applier) RetryDeadLetters(ctx context.Context) error {
-	limit, reason := retryBatch, ""
-	for {
-		found, err := a.retry(ctx, limit, reason)
-		switch {
-		case err == nil && found == 0:
-			return nil
-		case err == nil:
-			limit, reason = retryBatch, ""
-		case !store.IsDataError(err) || reason != "":
-			return err
-		case limit > 1:
-			limit = 1 // until the dead letter at fault is alone
-		default:
-			reason = store.DataErrorReason(err)
-		}
-	}
-}
-
-// retry applies up to limit dead letters in one transaction. A reason is why PostgreSQL refused the first of them before.
-func (a *Applier) retry(ctx context.Context, limit int, reason string) (found int, err error) {
-	var changes store.ChangeSet
-	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) error {
-		retries, err := tx.RequestedRetries(ctx, a.Position, limit)
-		if found = len(retries); err != nil || found == 0 {
-			return err
-		}
-		items := a.Reader.retryItems(retries)
-		if reason != "" {
-			items[0].Reason = reason
-		}
-		items = items[:portionSize(items)]
-		if err := fetchBodies(ctx, a.JetStream, items); err != nil {
-			return err
-		}
-		changes, err = a.foldAndWrite(ctx, tx, items)
-		return err
-	})
-	if err != nil || found == 0 {
-		return 0, err
-	}
-	a.committed(changes)
-	return found, nil
 }

@@ -14,18 +14,16 @@ import (
 // unknown is counted as the entity of a subject that names none.
 const unknown events.Entity = "unknown"
 
-// Fold applies items in order to the rows that they touch. adjustments are the recorded clock adjustments, by sequence.
-func Fold(state *fold.State, from store.Position, items []Item, adjustments map[uint64]events.Time) store.ChangeSet {
+// Fold applies items in order to the rows that they touch. adjustments are the recorded clock adjustments, and retries tells which items are
+// retries of dead letters, both by sequence.
+func Fold(state *fold.State, from store.Position, items []Item, adjustments map[uint64]events.Time, retries map[uint64]bool) store.ChangeSet {
 	f := folding{
 		changes:     store.ChangeSet{From: from, To: from, State: state, MessageCounts: make(store.MessageCounts)},
 		adjustments: adjustments,
+		retries:     retries,
 	}
 	for _, it := range items {
-		if it.retrySeq != 0 {
-			f.retry(it)
-		} else {
-			f.message(it)
-		}
+		f.message(it)
 	}
 	clock := &f.changes.To.Clock
 	clock.RaiseWatermark(clock.Now)
@@ -35,6 +33,7 @@ func Fold(state *fold.State, from store.Position, items []Item, adjustments map[
 type folding struct {
 	changes     store.ChangeSet
 	adjustments map[uint64]events.Time
+	retries     map[uint64]bool
 }
 
 func (f *folding) message(it Item) {
@@ -51,32 +50,13 @@ func (f *folding) message(it Item) {
 	if it.Reference {
 		return
 	}
-	if reason != "" {
+	switch {
+	case f.retries[it.Sequence]:
+		c.Retries = append(c.Retries, it.retry(outcome, reason))
+	case reason != "":
 		c.DeadLetters = append(c.DeadLetters, it.deadLetter(reason))
 	}
 	c.MessageCounts.AddMessage(entityOf(it.Subject), outcome)
-}
-
-// retry folds a dead letter at the partition's clock, but not before the published watermark: its rows must not appear behind it. A retry
-// that fails leaves nothing that a replay could repeat, so it must not move the clock.
-func (f *folding) retry(it Item) {
-	c := &f.changes
-	at := max(c.To.Clock.Now, c.To.Clock.Watermark, it.retryClock)
-	c.To.RetrySeq = it.retrySeq
-	if it.retryClock != 0 {
-		c.To.Clock.Now = at
-	}
-	if it.skip {
-		return
-	}
-	outcome, reason := f.foldEvent(it, at)
-	if reason == "" {
-		c.To.Clock.Now = at
-		c.MessageCounts.AddRetry(entityOf(it.Subject), outcome)
-	}
-	c.Resolutions = append(c.Resolutions, store.Resolution{
-		Sequence: it.Sequence, StoredAt: it.StoredAt, Subject: it.Subject, RetrySeq: it.retrySeq, Outcome: outcome, Reason: printable(reason), Clock: at,
-	})
 }
 
 // foldEvent folds an item's event. A reason means that the event changed nothing.
@@ -98,23 +78,18 @@ func entityOf(subject string) events.Entity {
 	return unknown
 }
 
-// Folder folds the items of a partition in memory, from nothing on. It is for one goroutine.
+// Folder folds the items of a partition in memory, from nothing on. It decides nothing about dead letters, so a retry is a message like any
+// other. It is for one goroutine.
 type Folder struct {
-	JetStream     jetstream.JetStream // for claim checks
-	Reader        Reader
-	Changes       store.ChangeSet    // of all items so far
-	FailedRetries []store.DeadLetter // that a retry applied at the first application, and that can't be applied any more
-}
-
-// Unreadable returns the messages that were applied at the first application and can't be applied any more.
-func (f *Folder) Unreadable() []store.DeadLetter {
-	return slices.Concat(f.Changes.DeadLetters, f.FailedRetries)
+	JetStream jetstream.JetStream // for claim checks
+	Reader    Reader
+	Changes   store.ChangeSet // of all items so far. Its dead letters are the messages that can't be applied any more
 }
 
 // Apply folds items.
 func (f *Folder) Apply(ctx context.Context, items []Item) error {
 	return forEachPortion(ctx, f.JetStream, items, func(portion []Item) error {
-		f.add(Fold(f.Changes.State, f.Changes.To, portion, f.Reader.Decisions.ClockAdjustments))
+		f.add(Fold(f.Changes.State, f.Changes.To, portion, f.Reader.Decisions.ClockAdjustments, nil))
 		return nil
 	})
 }
@@ -124,5 +99,4 @@ func (f *Folder) add(c store.ChangeSet) {
 	f.Changes.To = c.To
 	f.Changes.MessageCounts.Add(c.MessageCounts)
 	f.Changes.DeadLetters = append(f.Changes.DeadLetters, slices.DeleteFunc(c.DeadLetters, f.Reader.Decisions.HasDeadLetter)...)
-	f.FailedRetries = append(f.FailedRetries, c.FailedRetries()...)
 }

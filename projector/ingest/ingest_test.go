@@ -35,6 +35,7 @@ type env struct {
 	stream    jetstream.Stream
 	publisher *events.Publisher
 	database  *schematest.Database
+	owner     *pgxpool.Pool // of the schemas
 	pool      *pgxpool.Pool
 	applier   *ingest.Applier
 	committed []store.ChangeSet
@@ -45,6 +46,7 @@ func newEnv(t *testing.T) *env {
 	e := &env{t: t, js: eventstest.JetStream(t, eventstest.NewServer(t).URL()), database: schematest.New(t)}
 	e.stream = eventstest.CreateStream(t, e.js, 1)
 	e.publisher = events.NewPublisher(e.js, "test", events.MaxMessage(2000))
+	e.owner = e.database.Pool(t)
 	config, err := pgxpool.ParseConfig(e.database.RoleURL("callboard_projector"))
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +62,7 @@ func newEnv(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	e.applier = &ingest.Applier{
-		JetStream: e.js, Store: s, Position: position,
+		JetStream: e.js, Store: s, Position: position, Live: true,
 		OnCommit: func(c store.ChangeSet) { e.committed = append(e.committed, c) },
 	}
 	return e
@@ -75,9 +77,9 @@ func (e *env) publish(states ...events.State) {
 	}
 }
 
-func (e *env) publishRaw(system uuid.UUID, data string) {
+func (e *env) publishInvalid(system uuid.UUID) {
 	e.t.Helper()
-	m := &nats.Msg{Subject: events.Subject(system, events.EntityCall), Header: nats.Header{"x": {"y"}}, Data: []byte(data)}
+	m := &nats.Msg{Subject: events.Subject(system, events.EntityCall), Header: nats.Header{"x": {"y"}}, Data: []byte("{}")}
 	if _, err := e.js.PublishMsg(e.t.Context(), m); err != nil {
 		e.t.Fatal(err)
 	}
@@ -130,7 +132,7 @@ func (e *env) counts() store.MessageCounts {
 
 func (e *env) exec(sql string) {
 	e.t.Helper()
-	if _, err := e.database.Pool(e.t).Exec(e.t.Context(), sql); err != nil {
+	if _, err := e.owner.Exec(e.t.Context(), sql); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -171,7 +173,7 @@ func TestApplier_CountsEveryMessageByItsOutcome(t *testing.T) {
 	late := *deleted
 	late.Version = 3
 	e.publish(&late)
-	e.publishRaw(system, "{}")
+	e.publishInvalid(system)
 	e.apply()
 	want := store.MessageCount{Read: 5, Applied: 2, Stale: 1, Ignored: 1, Dead: 1}
 	if got := e.counts()[events.EntityCall]; got != want {
@@ -240,43 +242,8 @@ func TestApplier_FetchesClaimChecks(t *testing.T) {
 	check(t, "calls", e.queryInt("select count(*) from call_log"), 2)
 }
 
-func TestApplier_RetriesRequestedDeadLetters(t *testing.T) {
-	t.Parallel()
-	e := newEnv(t)
-	e.exec("alter table projection.call_log add constraint refuse check (call_sid <> 'CArefused')")
-	system := uuid.New()
-	e.publish(call(system, "CArefused"), call(system, "CA2"))
-	e.publishRaw(system, "{}")
-	e.apply()
-	e.exec("update control.dead_letter set retry_requested_at = now()")
-	retry := func() {
-		t.Helper()
-		if err := e.applier.RetryDeadLetters(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		check(t, "requested retries", e.queryInt("select count(*) from control.dead_letter where retry_requested_at is not null"), 0)
-	}
-	retry() // both fail
-	check(t, "open dead letters", e.queryInt("select count(*) from control.dead_letter where state = 'open'"), 2)
-
-	e.exec("alter table projection.call_log drop constraint refuse; update control.dead_letter set retry_requested_at = now()")
-	before := e.applier.Position
-	retry()
-	check(t, "applied dead letters", e.queryInt("select count(*) from control.dead_letter where state = 'applied' and sequence = 1"), 1)
-	check(t, "open dead letters", e.queryInt("select count(*) from control.dead_letter where state = 'open'"), 1)
-	if after := e.applier.Position; after.RetrySeq <= before.RetrySeq || after.Sequence != before.Sequence {
-		t.Errorf("position = %+v, want a later retry number than %+v", after, before)
-	}
-	want := store.MessageCount{Read: 3, Applied: 2, Dead: 1}
-	if got := e.counts()[events.EntityCall]; got != want {
-		t.Errorf("message counts = %v, want %v", got, want)
-	}
-	check(t, "rows before the watermark", e.queryInt("select count(*) from call_log where call_sid = 'CArefused' and updated_at < to_timestamp($1::bigint / 1000.0)",
-		int64(before.Clock.Watermark)), 0)
-}
-
-// What was decided at the first application is not decided again: a dead letter stays one, although it could be applied now, and a retry is
-// applied behind the same messages at the same clock.
+// What was decided at the first application is not decided again: a dead letter and a retry that failed stay dead, although they could be
+// applied now.
 func TestFolder_RepeatsRecordedDecisions(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -285,10 +252,10 @@ func TestFolder_RepeatsRecordedDecisions(t *testing.T) {
 	start := e.applier.Position
 	e.publish(call(system, "CAdead"), call(system, "CAretried"), call(system, "CA3"))
 	e.apply()
-	e.exec("alter table projection.call_log drop constraint refuse; update control.dead_letter set retry_requested_at = now() where sequence = 2")
-	if err := e.applier.RetryDeadLetters(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e.retry(1)
+	e.apply()
+	e.exec("alter table projection.call_log drop constraint refuse")
+	e.retry(2)
 	e.publish(call(system, "CA4"))
 	e.apply()
 
@@ -317,7 +284,7 @@ func TestFolder_RepeatsRecordedDecisions(t *testing.T) {
 	if got, want := folder.Changes.To.Clock.Now, e.applier.Position.Clock.Now; got != want {
 		t.Errorf("clock = %v, want %v", got, want)
 	}
-	if unreadable, unseen := folder.Unreadable(), folder.Reader.UnseenDeadLetters(); len(unreadable)+len(unseen) != 0 {
+	if unreadable, unseen := folder.Changes.DeadLetters, folder.Reader.UnseenDeadLetters(); len(unreadable)+len(unseen) != 0 {
 		t.Errorf("unreadable = %v, unseen = %v, want none", unreadable, unseen)
 	}
 }

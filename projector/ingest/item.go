@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,10 +15,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/projector/fold"
 	"callboard/projector/store"
 )
 
-// Item is a message, or the retry of one: an event, or the reason why it can't be applied.
+// Item is a message: an event, or the reason why it can't be applied.
 type Item struct {
 	events.Message
 	Sequence uint64
@@ -30,14 +32,13 @@ type Item struct {
 	// Reference says that the event is folded for later events to look it up. It is not counted, and is no dead letter.
 	Reference bool
 
-	retrySeq   int64       // of a retry; 0: a message in its place in the stream
-	retryClock events.Time // of a recorded retry; 0: the current clock
-	skip       bool        // of a phone system that isn't read: it only moves the clock
+	retryOf store.MessageID // the dead letter that the message names, unless it is recorded as failed; zero: none
+	skip    bool            // of a phone system that isn't read: it only moves the clock
 }
 
 // Reader turns the messages of a partition into items, in order.
 type Reader struct {
-	Decisions store.Decisions // retries are removed once they are taken
+	Decisions store.Decisions
 	Systems   Systems
 
 	decoder events.Decoder
@@ -46,7 +47,7 @@ type Reader struct {
 // Systems are the phone systems that are read; nil: all. Messages of others only move the clock.
 type Systems map[uuid.UUID]struct{}
 
-// Read decodes messages, and inserts each recorded retry behind the messages up to its position.
+// Read decodes messages.
 func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 	items := make([]Item, 0, len(messages))
 	for _, m := range messages {
@@ -55,7 +56,6 @@ func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 			return nil, fmt.Errorf("delivery: %w", err)
 		}
 		sequence := meta.Sequence.Stream
-		items = append(items, r.TakeRetries(sequence-1)...)
 		it := Item{
 			Message:  events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()},
 			Sequence: sequence,
@@ -63,20 +63,12 @@ func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 		}
 		if letter := r.Decisions.DeadLetters[store.NewMessageID(sequence, meta.Timestamp)]; letter != nil {
 			it.Reason, letter.Seen = letter.Reason, true
+		} else if named, storedAt, ok := events.ParseRetry(it.Header); ok {
+			it.retryOf = store.MessageID{Sequence: named, StoredAt: storedAt}
 		}
 		items = append(items, r.decode(it))
 	}
 	return items, nil
-}
-
-// TakeRetries returns the recorded retries that belong behind the messages up to a sequence, each once.
-func (r *Reader) TakeRetries(upTo uint64) []Item {
-	due := r.Decisions.Retries
-	if n := slices.IndexFunc(due, func(r store.Retry) bool { return r.Position > upTo }); n >= 0 {
-		due = due[:n]
-	}
-	r.Decisions.Retries = r.Decisions.Retries[len(due):]
-	return r.retryItems(due)
 }
 
 // UnseenDeadLetters returns the recorded dead letters whose messages were not read, by sequence.
@@ -90,26 +82,6 @@ func (r *Reader) UnseenDeadLetters() (unseen []store.MessageID) {
 		return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.StoredAt, b.StoredAt))
 	})
 	return unseen
-}
-
-func (r *Reader) retryItems(retries []store.Retry) []Item {
-	items := make([]Item, len(retries))
-	for i, retry := range retries {
-		letter := retry.DeadLetter
-		it := Item{
-			Message:    events.Message{Subject: letter.Subject, Data: letter.Data},
-			Sequence:   letter.Sequence,
-			StoredAt:   letter.StoredAt,
-			retrySeq:   retry.RetrySeq,
-			retryClock: retry.Clock,
-		}
-		var err error
-		if it.Header, err = nats.DecodeHeadersMsg(letter.Header); err != nil {
-			it.Reason = "header: " + err.Error()
-		}
-		items[i] = r.decode(it)
-	}
-	return items
 }
 
 // decode decodes the event, unless the item is skipped or was a dead letter at the first application.
@@ -161,6 +133,24 @@ func wireHeader(h nats.Header) []byte {
 	}
 	b.WriteString("\r\n")
 	return b.Bytes()
+}
+
+// retryClaims returns what the items that name a dead letter claim.
+func retryClaims(items []Item) (claims []store.RetryClaim) {
+	for _, it := range items {
+		if it.retryOf != (store.MessageID{}) {
+			claims = append(claims, store.RetryClaim{
+				Sequence: it.Sequence, DeadLetter: it.retryOf, Subject: printable(it.Subject), Digest: sha256.Sum256(it.Data),
+			})
+		}
+	}
+	return claims
+}
+
+func (it Item) retry(outcome fold.Outcome, reason string) store.Retry {
+	return store.Retry{
+		Sequence: it.Sequence, StoredAt: it.StoredAt, DeadLetter: it.retryOf, Outcome: outcome, Reason: printable(reason),
+	}
 }
 
 // printable returns s if PostgreSQL can store it as text, else s in quotes with escapes.

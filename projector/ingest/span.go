@@ -32,18 +32,10 @@ func (a *Applier) startSpan(ctx context.Context, items []Item) (_ context.Contex
 
 // describe sets the attributes of the messages, and links the span to those that were published under a sampled span.
 func describe(span trace.Span, items []Item) {
-	messages, links := 0, 0
-	var first, last uint64
+	links := 0
 	for _, it := range items {
-		if it.retrySeq != 0 {
-			continue // it counts with the commit of its place in the stream
-		}
-		if messages++; messages == 1 {
-			first = it.Sequence
-		}
-		last = it.Sequence
 		if links == maxLinks {
-			continue
+			break
 		}
 		if published := it.SpanContext(); published.IsSampled() {
 			span.AddLink(trace.Link{SpanContext: published, Attributes: []attribute.KeyValue{attribute.Int64("callboard.sequence", int64(it.Sequence))}})
@@ -51,8 +43,8 @@ func describe(span trace.Span, items []Item) {
 		}
 	}
 	span.SetAttributes(
-		attribute.Int("callboard.messages", messages),
-		attribute.Int64("callboard.first_sequence", int64(first)),
-		attribute.Int64("callboard.last_sequence", int64(last)),
+		attribute.Int("callboard.messages", len(items)),
+		attribute.Int64("callboard.first_sequence", int64(items[0].Sequence)),
+		attribute.Int64("callboard.last_sequence", int64(items[len(items)-1].Sequence)),
 	)
 }

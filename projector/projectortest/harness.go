@@ -18,6 +18,7 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
+	"callboard/projector/deadletter"
 	"callboard/schema/schematest"
 )
 
@@ -195,6 +196,18 @@ func (h *Harness) WaitUntilCaughtUp() {
 	}
 	eventstest.Eventually(h.TB, "every position at the stream's last sequence", func() bool {
 		return h.QueryInt("select count(*) from projection.position where sequence >= $1", int64(info.State.LastSeq)) == int64(h.Partitions)
+	})
+}
+
+// RetryDeadLetters retries all open dead letters and waits until none waits for a projector.
+func (h *Harness) RetryDeadLetters() {
+	h.Helper()
+	retrier := deadletter.Retrier{Pool: h.Pool, JetStream: h.JetStream, OnPublished: func(int, int) {}}
+	if _, err := retrier.Retry(h.Context(), deadletter.Selection{}); err != nil {
+		h.Fatal(err)
+	}
+	eventstest.Eventually(h.TB, "no dead letter waits", func() bool {
+		return h.QueryInt("select count(*) from control.dead_letter where state = 'waiting'") == 0
 	})
 }
 

@@ -18,8 +18,8 @@ import (
 	"callboard/schema"
 )
 
-//go:embed reopen_retries.sql
-var reopenRetriesSQL string
+//go:embed reopen_dead_letters.sql
+var reopenDeadLettersSQL string
 
 // builder is one run of a rebuild or a rollback.
 type builder struct {
@@ -30,8 +30,7 @@ type builder struct {
 	live, next schema.Generation
 	parts      []part
 	intact     intactPositions
-	streamLost bool                // the stream has lost messages that the live generation applied
-	unreadable []UnreadableMessage // retries of dead letters that can no longer be read
+	streamLost bool // the stream has lost messages that the live generation applied
 	result     Result
 }
 
@@ -154,7 +153,6 @@ func (b *builder) fill(ctx context.Context, follower *follower) error {
 		config: b.config, progress: newFoldProgress(b.config, b.parts), source: b.source, generation: b.next, intact: b.intact, pool: follower.pool, store: follower.store,
 	}
 	err := f.fill(ctx, b.parts)
-	b.unreadable = f.unreadable
 	b.result.Messages, b.result.Rows, b.result.Fold = f.read.Load(), f.rows.Load(), since(start)
 	return err
 }
@@ -214,7 +212,7 @@ func (b *builder) compare(ctx context.Context, follower *follower) (err error) {
 	c := &comparer{config: b.config, follower: follower, generation: b.next, partitions: b.partitions, collector: newCollector(b.config.Memory)}
 	b.result.Comparison, err = c.run(ctx)
 	b.result.Compare, b.result.SnapshotPause = since(start), c.pause
-	b.addUnreadable(append(b.unreadable, follower.unreadable...))
+	b.addUnreadable(follower.unreadable)
 	return err
 }
 
@@ -237,7 +235,11 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 		return err
 	}
 	pause, err := pauseWrites(ctx, b.config.Database, follower, func(tx pgx.Tx) error {
-		if err := b.reopenRetries(ctx, tx); err != nil {
+		// The previous release's projector may have applied a retry since the check at the start.
+		if err := checkRepublished(ctx, tx, b.source.identity); err != nil {
+			return err
+		}
+		if err := b.reopenDeadLetters(ctx, tx); err != nil {
 			return err
 		}
 		return switchGenerations(ctx, tx, b.live, b.next)
@@ -261,15 +263,15 @@ func (b *builder) verifyNext(ctx context.Context) error {
 	})
 }
 
-// reopenRetries requests retries again that were applied after messages that the stream has lost.
-func (b *builder) reopenRetries(ctx context.Context, tx pgx.Tx) error {
+// reopenDeadLetters opens the dead letters again whose retries the stream may have lost.
+func (b *builder) reopenDeadLetters(ctx context.Context, tx pgx.Tx) error {
 	stream := b.source.identity
 	for partition := range b.intact {
 		if !b.intact.lost(partition) {
 			continue
 		}
-		if _, err := tx.Exec(ctx, reopenRetriesSQL, stream.Name, stream.Created, partition); err != nil {
-			return fmt.Errorf("retries: %w", err)
+		if _, err := tx.Exec(ctx, reopenDeadLettersSQL, stream.Name, stream.Created, partition); err != nil {
+			return fmt.Errorf("dead letters: %w", err)
 		}
 	}
 	return nil

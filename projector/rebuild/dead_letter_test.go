@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 
 	"callboard/events"
+	"callboard/projector/deadletter"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
@@ -78,7 +80,7 @@ func (h *harness) advanceWatermarks() {
 	h.Exec("update projection.position set watermark = watermark + interval '1 hour'")
 }
 
-// A replay cannot know clock adjustments, dead letters and the order of retries, so it takes them from their records.
+// A replay cannot know clock adjustments, dead letters and failed retries, so it takes them from their records.
 func TestRun_RepeatsRecordedDecisions(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -101,13 +103,14 @@ func TestRun_RepeatsRecordedDecisions(t *testing.T) {
 	h.Publish(history[:100]...)
 	h.WaitUntilCaughtUp()
 	h.acceptCalls()
-	h.retryDeadLetters()
+	h.RetryDeadLetters()
 	h.PublishStates(projectortest.Call(system, uuid.New()))
 	h.WaitUntilCaughtUp()
 	for _, query := range []string{
 		"select count(*) from control.clock_adjustment",
 		"select count(*) from control.dead_letter where resolution is null",
-		"select count(retry_seq) from control.dead_letter",
+		"select count(*) from control.dead_letter where resolution = 'applied'",
+		"select count(*) from control.failed_retry",
 	} {
 		if h.QueryInt(query) == 0 {
 			t.Fatalf("%s: 0 rows, want some to repeat", query)
@@ -138,7 +141,7 @@ func TestRun_RefusedMessageStaysDeadLetter(t *testing.T) {
 	for range 2 {
 		h.requireRebuilt()
 	}
-	h.retryDeadLetters()
+	h.RetryDeadLetters()
 	h.requireCalls(2)
 	h.requireOpenDeadLetters(0)
 	h.requireVerified("retried in the new tables")
@@ -167,7 +170,7 @@ func TestUnreadableMessage(t *testing.T) {
 	h.requireOpenDeadLetters(1)
 	h.requireVerified("now a dead letter")
 	restore()
-	h.retryDeadLetters()
+	h.RetryDeadLetters()
 	h.requireTranscriptTexts(1)
 	h.requireOpenDeadLetters(0)
 	h.requireVerified("retried")
@@ -192,7 +195,7 @@ func TestRun_ReportsMessagesUnreadableAfterComparison(t *testing.T) {
 	h.requireOpenDeadLetters(1)
 	result := h.rebuild(onStep(rebuild.StepSwitch, func() {
 		restore()
-		h.retryDeadLetters()
+		h.RetryDeadLetters()
 		h.publishClaimChecks(transcriptOf(second))
 		h.WaitUntilCaughtUp()
 		h.deleteObjects()
@@ -211,7 +214,7 @@ func TestRepair_RefusesUnreadableRetry(t *testing.T) {
 	h.Exec("alter table projection.transcript_text add constraint test_refusal check (length(text) < 1000)")
 	system := h.publishTranscribedCall()
 	h.acceptCalls()
-	h.retryDeadLetters()
+	h.RetryDeadLetters()
 	h.requireTranscriptTexts(1)
 	h.requireOpenDeadLetters(0)
 	h.requireVerified("retried")
@@ -243,8 +246,8 @@ func TestRollback_DropsUnfinishedRebuild(t *testing.T) {
 	h.requireVerified("rebuilt")
 }
 
-// A failed retry changes nothing that a replay does not know, the clock included.
-func TestReplay_FailedRetryLeavesNoTrace(t *testing.T) {
+// A retry that failed, behind a published watermark, changes nothing that a replay does not know, the clock included.
+func TestReplay_FailedRetry(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	stop := h.StartProjector()
@@ -255,11 +258,97 @@ func TestReplay_FailedRetryLeavesNoTrace(t *testing.T) {
 	stop()
 	h.advanceWatermarks()
 	stop = h.StartProjector()
-	h.retryDeadLetters()
+	h.RetryDeadLetters()
 	h.requireOpenDeadLetters(1)
 	h.PublishStates(projectortest.Call(system, uuid.New()))
 	h.WaitUntilCaughtUp()
 	stop()
 	h.requireVerified("live")
 	h.RequireReplayEquals(h.Database.Projection(t))
+}
+
+// A replay lacks what a retry of the previous release applied until its message is in the stream again: every command that replays refuses,
+// and a rebuild checks again before it switches.
+func TestOperations_RefuseWithoutRepublish(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.Exec(refuseCalls)
+	h.StartProjector()
+	system := uuid.New()
+	h.PublishStates(projectortest.PhoneSystem(system), refusedCall(system))
+	h.WaitUntilCaughtUp()
+	h.acceptCalls()
+	h.rebuild()
+	h.WaitUntilCaughtUp()
+	h.retryLikePreviousRelease()
+	names := contains("run 'callboard dead-letters republish'")
+	h.requireErrors(system, names, "rebuild", "verify", "repair", "rollback")
+	h.Exec("update control.dead_letter set resolution = null")
+	config := h.config()
+	onStep(rebuild.StepSwitch, func() { h.Exec("update control.dead_letter set resolution = 'applied'") })(&config)
+	if _, err := rebuild.Run(t.Context(), config, false); err == nil || !names(err) {
+		t.Errorf("applied during the rebuild: error = %v", err)
+	}
+
+	retrier := deadletter.Retrier{Pool: h.Pool, JetStream: h.JetStream, OnPublished: func(int, int) {}}
+	if n, err := retrier.Republish(t.Context(), events.StreamName); err != nil || n != 1 {
+		t.Errorf("published = %d, %v, want 1", n, err)
+	}
+	if result := h.rebuild(); !result.Resumed {
+		t.Error("the refused rebuild was not resumed")
+	}
+	h.requireCalls(1)
+	h.WaitUntilCaughtUp()
+	h.requireVerified("rebuilt")
+}
+
+// retryLikePreviousRelease records a retry of all dead letters as the previous release does.
+func (h *harness) retryLikePreviousRelease() {
+	h.Helper()
+	h.Exec(`
+		update control.dead_letter
+		set resolution = 'applied', resolved_at = now(), retry_position = sequence, retry_clock = now(), retry_seq = nextval('control.dead_letter_retry_seq')`)
+}
+
+// After applied, stale, failed, repeated and false retries, all kinds of replays agree with what is served, also after a rebuild was killed.
+func TestReplay_MixOfRetries(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	stop := h.StartProjector()
+	system := uuid.New()
+	h.Exec(refuseCalls)
+	stale := refusedCall(system)
+	h.PublishStates(projectortest.PhoneSystem(system), stale, refusedCall(system), refusedCall(system))
+	h.publishPoison()
+	h.WaitUntilCaughtUp()
+	h.RetryDeadLetters() // all fail
+	stale.Version, stale.CallSid = 2, "CAlater"
+	h.PublishStates(stale)
+	h.WaitUntilCaughtUp()
+	stop()
+	h.advanceWatermarks()
+	stop = h.StartProjector()
+	h.acceptCalls()
+	h.RetryDeadLetters()
+	h.PublishRaw(events.Subject(system, events.EntityCall), nats.Header{events.RetryHeader: {"1/2"}}, "{}") // names no dead letter
+	h.WaitUntilCaughtUp()
+	letters := projectortest.QueryOne[string](h.Harness, "select string_agg(concat_ws(' ', sequence, state, tries), ', ' order by sequence) from control.dead_letter")
+	want := h.Database.Projection(t)
+	h.requireVerified("live")
+	h.killRebuild(rebuild.StepIndex, 1)
+	h.requireRebuilt()
+	h.requireRebuilt(smallParts)
+	h.rollback()
+	h.WaitUntilCaughtUp()
+	h.requireVerified("rolled back")
+	if _, err := rebuild.Repair(t.Context(), h.config(), system); err != nil {
+		t.Error(err)
+	}
+	h.WaitUntilCaughtUp()
+	h.RequireEqualTables("repaired", want)
+	stop()
+	h.RequireReplayEquals(want)
+	if got := projectortest.QueryOne[string](h.Harness, "select string_agg(concat_ws(' ', sequence, state, tries), ', ' order by sequence) from control.dead_letter"); got != letters {
+		t.Errorf("dead letters = %s, want %s", got, letters)
+	}
 }

@@ -30,13 +30,13 @@ func TestRun_ReplacesOtherDefinition(t *testing.T) {
 	h.requireVerified("continued")
 }
 
-// The first release had no generations, no message counts and no order of retries.
+// The first release had no generations, and no message counts.
 func TestRun_ReplacesFirstRelease(t *testing.T) {
 	t.Parallel()
 	history := sampleEvents(52, 60)
 	half := len(history) / 2
 	h := newOtherReleaseHarness(t, history[:half])
-	h.Exec("drop table projection.message_count, projection.generation; alter table projection.position drop column retry_seq")
+	h.Exec("drop table projection.message_count, projection.generation")
 	h.requireOtherDefinition(nil)
 	h.requireProjectorStops(ingest.DefinitionMismatch)
 	h.replaceOtherRelease(systemsOf(history), history[half:], nil)

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -35,9 +34,6 @@ type filler struct {
 	pool       *pgxpool.Pool // with the generation's tables on its search path
 	store      *store.Store  // of pool
 	read, rows atomic.Int64
-
-	mu         sync.Mutex          // guards what follows
-	unreadable []UnreadableMessage // retries of dead letters that can no longer be read
 }
 
 func (f *filler) fill(ctx context.Context, parts []part) error {
@@ -60,9 +56,6 @@ func (f *filler) fillPart(ctx context.Context, p part) error {
 	if err := folder.foldUpTo(ctx, p.target); err != nil {
 		return err
 	}
-	f.mu.Lock()
-	f.unreadable = append(f.unreadable, unreadableMessages(folder.FailedRetries)...)
-	f.mu.Unlock()
 	if err := f.config.throttle.wait(ctx); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +46,7 @@ type follower struct {
 }
 
 func newFollower(ctx context.Context, c Config, s *source, g schema.Generation, intact intactPositions) (*follower, error) {
-	// A projector that holds the row of a dead letter, to retry it, may wait for the write pause, which waits for the follower.
+	// A projector that holds the row of a dead letter, whose retry it applies, may wait for the write pause, which waits for the follower.
 	pool, err := c.pool(ctx, map[string]string{"search_path": g.Schema(), "lock_timeout": "2s"})
 	if err != nil {
 		return nil, err
@@ -90,10 +89,7 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 // can be above the position of the projector that claims it later. That projector publishes no watermark but the clock of what it has
 // applied, so no event is applied after a watermark that promises it.
 func caughtUp(at, target store.Position) bool {
-	if at.Sequence > target.Sequence {
-		return at.RetrySeq >= target.RetrySeq // a later retry is applied after the messages
-	}
-	return at.Sequence == target.Sequence && at.RetrySeq == target.RetrySeq && at.Clock == target.Clock
+	return at.Sequence > target.Sequence || at.Sequence == target.Sequence && at.Clock == target.Clock
 }
 
 func (f *follower) followPartition(ctx context.Context, at, target store.Position) (applied int64, err error) {
@@ -113,7 +109,7 @@ func (f *follower) followPartition(ctx context.Context, at, target store.Positio
 	applier := ingest.Applier{
 		JetStream: f.source.js,
 		Store:     f.store,
-		Reader:    ingest.Reader{Decisions: decisions.Until(target.RetrySeq)},
+		Reader:    ingest.Reader{Decisions: decisions},
 		Position:  at,
 		OnCommit: func(c store.ChangeSet) {
 			applied += c.MessageCounts.TotalRead()
@@ -130,16 +126,13 @@ func (f *follower) followPartition(ctx context.Context, at, target store.Positio
 	if err != nil {
 		return applied, err
 	}
-	if err := applier.Apply(ctx, applier.Reader.TakeRetries(target.Sequence)); err != nil {
-		return applied, err
-	}
 	return applied, applier.Advance(ctx, advanceTo(applier.Position, target))
 }
 
 func (f *follower) addUnreadable(c store.ChangeSet) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.unreadable = append(f.unreadable, unreadableMessages(slices.Concat(c.DeadLetters, c.FailedRetries()))...)
+	f.unreadable = append(f.unreadable, unreadableMessages(c.DeadLetters)...)
 }
 
 // takeOverDeadLetters makes dead letters of newer generations, above a position, those of this generation. This generation may be able
@@ -157,7 +150,7 @@ func advanceTo(at, target store.Position) store.Position {
 	if target.LastMessage > at.LastMessage {
 		at.LastMessage, at.LastMessageAt = target.LastMessage, target.LastMessageAt
 	}
-	at.Sequence, at.RetrySeq = max(at.Sequence, target.Sequence), max(at.RetrySeq, target.RetrySeq)
+	at.Sequence = max(at.Sequence, target.Sequence)
 	at.Clock.Now = max(at.Clock.Now, target.Clock.Now)
 	at.Clock.Watermark = max(at.Clock.Watermark, target.Clock.Watermark)
 	return at

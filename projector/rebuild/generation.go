@@ -79,7 +79,7 @@ func createGeneration(ctx context.Context, tx pgx.Tx, stream store.Stream, parti
 	batch := new(pgx.Batch)
 	batch.Queue("update control.generation set stream = $2, stream_created = $3 where id = $1", g.ID, stream.Name, stream.Created)
 	for _, p := range parts {
-		batch.Queue(insertPartSQL, g.ID, p.target.Partition, p.number, p.systems, int64(p.target.Sequence), p.target.RetrySeq)
+		batch.Queue(insertPartSQL, g.ID, p.target.Partition, p.number, p.systems, int64(p.target.Sequence))
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return g, fmt.Errorf("parts: %w", err)
@@ -95,7 +95,7 @@ func openParts(ctx context.Context, tx pgx.Tx, g schema.Generation, stream store
 	}
 	parts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p part, err error) {
 		p.target.Stream = stream
-		err = row.Scan(&p.target.Partition, &p.number, &p.systems, &p.target.Sequence, &p.target.RetrySeq)
+		err = row.Scan(&p.target.Partition, &p.number, &p.systems, &p.target.Sequence)
 		return p, err
 	})
 	if err != nil {

@@ -185,15 +185,6 @@ func (h *harness) acceptCalls() {
 	end $$`)
 }
 
-// retryDeadLetters requests a retry of every open dead letter and waits until none is requested.
-func (h *harness) retryDeadLetters() {
-	h.Helper()
-	h.Exec("update control.dead_letter set retry_requested_at = now() where resolution is null")
-	eventstest.Eventually(h.TB, "no requested retry", func() bool {
-		return h.QueryInt("select count(*) from control.dead_letter where retry_requested_at is not null") == 0
-	})
-}
-
 // requireCount compares the only column of a query's only row with want.
 func (h *harness) requireCount(what string, want int64, query string, parameters ...any) {
 	h.Helper()

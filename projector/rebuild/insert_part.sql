@@ -1,2 +1,2 @@
-insert into control.generation_part (generation, partition, part, systems, sequence, retry_seq)
-values ($1, $2, $3, $4, $5, $6)
+insert into control.generation_part (generation, partition, part, systems, sequence)
+values ($1, $2, $3, $4, $5)

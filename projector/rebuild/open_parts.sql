@@ -1,4 +1,4 @@
-select partition, part, systems, sequence, retry_seq
+select partition, part, systems, sequence
 from control.generation_part
 where generation = $1
   and read is null

@@ -73,7 +73,7 @@ func (f *partFolder) foldUpTo(ctx context.Context, target store.Position) error 
 	if err != nil {
 		return err
 	}
-	f.Reader.Decisions = decisions.Until(target.RetrySeq)
+	f.Reader.Decisions = decisions
 	at := f.Changes.To
 	err = f.source.read(ctx, at.Partition, at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
 		items, err := f.Reader.Read(messages)
@@ -86,9 +86,6 @@ func (f *partFolder) foldUpTo(ctx context.Context, target store.Position) error 
 		return err
 	})
 	if err != nil {
-		return err
-	}
-	if err := f.Apply(ctx, f.Reader.TakeRetries(target.Sequence)); err != nil {
 		return err
 	}
 	f.Changes.To.Sequence = target.Sequence

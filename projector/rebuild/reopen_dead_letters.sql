@@ -1,8 +1,9 @@
--- Requests every retry of a partition again, because the stream continues with other messages: the retry is applied after these.
+-- Opens the dead letters of a partition again, because the stream may have lost the retries that resolved them. Another retry of one that was
+-- applied is stale.
 update control.dead_letter
-set resolution = null, resolved_at = null, retry_requested_at = now(), retry_position = null, retry_clock = null, retry_seq = null
+set resolution = null, resolved_at = null, retried_at = null, retry_sequence = null,
+    retry_requested_at = null, retry_position = null, retry_clock = null, retry_seq = null
 where stream = $1
   and stream_created = $2
   and partition = $3
-  and retry_seq is not null
-  and resolution <> 'dropped'
+  and resolution is distinct from 'dropped'

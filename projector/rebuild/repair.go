@@ -91,7 +91,7 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 	if err := r.foldToLive(ctx, tx.Conn()); err != nil {
 		return err
 	}
-	if messages := r.folder.Unreadable(); len(messages) > 0 {
+	if messages := r.folder.Changes.DeadLetters; len(messages) > 0 {
 		m := messages[0]
 		return fmt.Errorf("message %d (%s) %w: %s", m.Sequence, m.Subject, ErrUnreadable, m.Reason)
 	}

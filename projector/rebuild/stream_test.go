@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/eventstest"
 	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
@@ -133,8 +132,9 @@ func TestRun_StreamLosesMessagesMeanwhile(t *testing.T) {
 	h.requireVerified("rebuilt")
 }
 
-// A retry that was applied after messages that the stream has lost is applied again, and later retries do not wait for it.
-func TestRun_ReopensRetriesAfterLostMessages(t *testing.T) {
+// A dead letter whose retry may be among the messages that the stream has lost is open again. If the stream has the retry, another one is
+// stale.
+func TestRun_ReopensDeadLettersAfterLostMessages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.Exec(refuseCalls)
@@ -143,18 +143,21 @@ func TestRun_ReopensRetriesAfterLostMessages(t *testing.T) {
 	h.PublishStates(projectortest.PhoneSystem(system), refusedCall(system), projectortest.Call(system, uuid.New()))
 	h.WaitUntilCaughtUp()
 	h.acceptCalls()
-	h.retryDeadLetters()
+	h.RetryDeadLetters()
 	stop()
-	h.Exec("update control.dead_letter set retry_position = retry_position + 1000")
 	h.loseMessages("projection")
 	h.rebuild()
+	h.requireOpenDeadLetters(1)
 	h.StartProjector()
-	eventstest.Eventually(t, "the retry is applied again", func() bool { return h.QueryInt("select count(*) from projection.call_log") == 2 })
+	h.requireCalls(2)
+	h.Exec("update control.dead_letter set tries = tries + 1") // the stream still knows the ID of the first try
+	h.RetryDeadLetters()
+	h.requireCount("stale retries", 1, "select count(*) from control.dead_letter where state = 'stale'")
 	h.Exec(refuseCalls + " not valid")
 	h.PublishStates(refusedCall(system))
 	h.WaitUntilCaughtUp()
 	h.acceptCalls()
-	h.retryDeadLetters()
+	h.RetryDeadLetters()
 	h.requireCalls(3)
 	h.requireOpenDeadLetters(0)
 	h.requireVerified("retried")
@@ -175,21 +178,21 @@ func TestRun_IgnoresDeadLettersOfLostMessages(t *testing.T) {
 	stop()
 	h.Exec("delete from control.dead_letter")
 	h.loseMessages("projection")
-	h.insertLostDeadLetter(1, "null, null, null")
-	h.insertLostDeadLetter(2, "'applied', 3, nextval('control.dead_letter_retry_seq')")
-	h.insertLostDeadLetter(4, "null, null, null")
+	h.insertLostDeadLetter(1, "null")
+	h.insertLostDeadLetter(2, "'applied'")
+	h.insertLostDeadLetter(4, "null")
 	h.rebuild()
 	h.requireCalls(3)
 	h.requireOpenDeadLetters(2) // the ones that the stream holds
-	h.requireCount("dropped dead letters", 1, "select count(*) from control.dead_letter where resolution = 'dropped'")
+	h.requireCount("dropped dead letters", 2, "select count(*) from control.dead_letter where resolution = 'dropped'")
 	h.requireCount("dead messages", 2, "select sum(dead)::bigint from projection.message_count")
 	h.StartProjector()
 	h.WaitUntilCaughtUp()
 	h.requireVerified("rebuilt")
 }
 
-// insertLostDeadLetter records a dead letter of an older message with the sequence. retry is its resolution, retry_position and retry_seq.
-func (h *harness) insertLostDeadLetter(sequence uint64, retry string) {
+// insertLostDeadLetter records a dead letter of an older message with the sequence.
+func (h *harness) insertLostDeadLetter(sequence uint64, resolution string) {
 	h.Helper()
 	message, err := h.Stream.GetMsg(h.Context(), sequence)
 	if err != nil {
@@ -197,8 +200,8 @@ func (h *harness) insertLostDeadLetter(sequence uint64, retry string) {
 	}
 	h.Exec(`
 		insert into control.dead_letter
-		  (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, resolution, retry_position, retry_seq, retry_clock)
-		select $1, $2, $3, $4::text::smallint, $5, '', $6, 'lost', $7, `+retry+`, now()`,
+		  (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, resolution)
+		select $1, $2, $3, $4::text::smallint, $5, '', $6, 'lost', $7, `+resolution,
 		events.StreamName, h.StreamCreated(), int64(sequence), strings.Split(message.Subject, ".")[1], message.Subject, message.Data,
 		message.Time.Add(-time.Minute))
 }

@@ -147,7 +147,7 @@ func (v *verifier) verifyPart(ctx context.Context, p part) error {
 		if err := f.foldUpTo(ctx, positions[p.target.Partition]); err != nil {
 			return err
 		}
-		v.collector.addUnreadable(unreadableMessages(f.Unreadable()))
+		v.collector.addUnreadable(unreadableMessages(f.Changes.DeadLetters))
 		if p.systems == nil && v.hasMessageCounts {
 			served, err := store.ReadMessageCounts(ctx, tx.Conn(), liveSchema, p.target.Partition)
 			if err != nil {

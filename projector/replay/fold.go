@@ -156,7 +156,7 @@ func (f *PartFold) add(p *piece) error {
 		f.changes.To = to
 	}
 	f.changes.MessageCounts.Add(p.folder.Changes.MessageCounts)
-	f.changes.DeadLetters = append(f.changes.DeadLetters, p.folder.Unreadable()...)
+	f.changes.DeadLetters = append(f.changes.DeadLetters, p.folder.Changes.DeadLetters...)
 	f.deadLetters = append(f.deadLetters, p.deadLetters...)
 	return f.runs.add(store.EncodedRows(state, f.Catalog, f.Order))
 }

@@ -2,7 +2,7 @@
 with open as (
   select
     left(reason, $1) as reason,
-    retry_requested_at
+    state
   from control.dead_letter
   where resolution is null
     and generation <= (select id from control.generation where state = 'live')
@@ -18,5 +18,5 @@ frequent as (
 )
 select
   (select count(*) from open),
-  (select count(retry_requested_at) from open),
+  (select count(*) from open where state = 'waiting'),
   (select coalesce(jsonb_agg(f order by f.count desc, f.reason collate "C"), '[]') from frequent f)

@@ -14,13 +14,13 @@ func TestRead_DeadLetters(t *testing.T) {
 	long := strings.Repeat("é", 81)
 	h.Exec(`
 		insert into control.dead_letter
-			(stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, retry_requested_at, resolution)
-		select 'PHONES', now(), row_number() over (), 0, 'phones.x.call', '', '', reason, now(), retry_at::timestamptz, resolution
+			(stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, retried_at, resolution)
+		select 'PHONES', now(), row_number() over (), 0, 'phones.x.call', '', '', reason, now(), retried_at::timestamptz, resolution
 		from (values
 			('rare', null, null), ('b', null, null), ('b', 'now', null), ('a', null, null), ('a', null, null),
 			($1 || '1', null, null), ($1 || '2', 'now', null), ($1 || '3', null, null),
 			('over', null, 'applied'), ('over', null, 'dropped'), ('over', 'now', 'stale'), ('over', null, 'ignored')
-		) dead_letters (reason, retry_at, resolution)`, long)
+		) dead_letters (reason, retried_at, resolution)`, long)
 	report := h.read()
 	want := []status.Reason{{Reason: long[:2*80], Count: 3}, {Reason: "a", Count: 2}, {Reason: "b", Count: 2}}
 	if report.DeadLetters != 8 || report.DeadLettersRetrying != 2 || !slices.Equal(report.DeadLetterReasons, want) {
@@ -42,8 +42,8 @@ func TestRead_Generations(t *testing.T) {
 		insert into control.generation (definition, state, switched_at) values
 			('other', 'previous', '2026-01-02T00:00:00Z'), ('other', 'dropped', null), ($1, 'building', null)`, h.source().Definition)
 	h.Exec(`
-		insert into control.generation_part (generation, partition, part, sequence, retry_seq, read)
-		select id, partition, 0, 9, 0, case partition when 2 then 0 when 3 then 5 end
+		insert into control.generation_part (generation, partition, part, sequence, read)
+		select id, partition, 0, 9, case partition when 2 then 0 when 3 then 5 end
 		from control.generation, generate_series(0, 3) partition
 		where state = 'building'`)
 	after := h.read()

@@ -8,15 +8,14 @@ with free as materialized (
   for no key update skip locked
 ), moved as (
   update position p
-  set sequence = $6, watermark = i.watermark, last_message = $7, last_message_at = $8
-  from unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[])
-    as i (partition, epoch, sequence, retry_seq, watermark)
+  set sequence = $5, watermark = i.watermark, last_message = $6, last_message_at = $7
+  from unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::timestamptz[])
+    as i (partition, epoch, sequence, watermark)
   where p.partition = i.partition
     and p.partition in (select partition from free)
     and p.epoch = i.epoch
     and p.sequence = i.sequence
-    and p.retry_seq = i.retry_seq
-    and p.sequence <= $6
+    and p.sequence <= $5
   returning p.partition
 )
 select i.partition, m.partition is not null as moved

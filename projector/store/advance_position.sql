@@ -1,7 +1,6 @@
 update position
-set sequence = $5, clock = $6, watermark = $7, retry_seq = $8, last_message = $9, last_message_at = $10
+set sequence = $4, clock = $5, watermark = $6, last_message = $7, last_message_at = $8
 where partition = $1
   and epoch = $2
   and sequence = $3
-  and retry_seq = $4
-  and sequence <= $5
+  and sequence <= $4

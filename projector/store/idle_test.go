@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"maps"
-	"slices"
 	"testing"
 
 	"callboard/events"
@@ -24,9 +23,6 @@ func TestStore_AdvanceIdle(t *testing.T) {
 	}
 	exec(t, database, "update projection.position set epoch = epoch + 1 where partition = 1")
 	exec(t, database, "delete from projection.position where partition = 3")
-	exec(t, database, `insert into control.dead_letter (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at,
-		generation, retry_requested_at)
-		select stream, stream_created, 1, 4, 's', '', '', 'r', now(), 0, now() from projection.position where partition = 4`)
 	held, err := database.Pool(t).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -36,15 +32,12 @@ func TestStore_AdvanceIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle.To.Sequence, idle.To.LastMessage, idle.To.LastMessageAt, idle.To.Clock.Watermark = 7, 6, 1234, 2500
-	moved, waiting, err := s.AdvanceIdle(t.Context(), idle, stream(), []int16{0, 1, 2, 3, 4})
+	moved, err := s.AdvanceIdle(t.Context(), idle)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := map[int16]bool{0: true, 1: false, 3: false, 4: true}; !maps.Equal(moved, want) {
 		t.Errorf("moved = %v, want %v", moved, want)
-	}
-	if !slices.Equal(waiting, []int16{4}) {
-		t.Errorf("partitions with requested retries = %v, want 4", waiting)
 	}
 	if err := held.Rollback(t.Context()); err != nil {
 		t.Fatal(err)

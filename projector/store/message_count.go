@@ -25,26 +25,17 @@ type MessageCount struct {
 func (c MessageCounts) AddMessage(entity events.Entity, outcome fold.Outcome) {
 	count := c[entity]
 	count.Read++
-	c[entity] = count.with(outcome, 1)
-}
-
-// AddRetry counts a dead letter by the outcome of its retry.
-func (c MessageCounts) AddRetry(entity events.Entity, outcome fold.Outcome) {
-	c[entity] = c[entity].with(0, -1).with(outcome, 1)
-}
-
-func (c MessageCount) with(outcome fold.Outcome, by int64) MessageCount {
 	switch outcome {
 	case fold.Applied:
-		c.Applied += by
+		count.Applied++
 	case fold.Stale:
-		c.Stale += by
+		count.Stale++
 	case fold.Ignored:
-		c.Ignored += by
+		count.Ignored++
 	default:
-		c.Dead += by
+		count.Dead++
 	}
-	return c
+	c[entity] = count
 }
 
 // Add adds other counts.

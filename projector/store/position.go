@@ -34,7 +34,6 @@ type Position struct {
 	Stream        Stream
 	Sequence      uint64
 	Epoch         int64
-	RetrySeq      int64       // of the last retry of a dead letter that is in the tables
 	LastMessage   uint64      // the last known message up to Sequence, of any partition; 0: none
 	LastMessageAt events.Time // when the stream stored it
 	Clock         fold.Clock
@@ -43,8 +42,8 @@ type Position struct {
 // targets are the scan targets of the columns of positions.sql.
 func (p *Position) targets() []any {
 	return []any{
-		&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.RetrySeq, &p.LastMessage,
-		(*instant)(&p.LastMessageAt), (*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark),
+		&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.LastMessage, (*instant)(&p.LastMessageAt),
+		(*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark),
 	}
 }
 
@@ -180,8 +179,8 @@ func (s *Store) Advance(ctx context.Context, from, to Position) error {
 }
 
 func (tx *Tx) advance(ctx context.Context, from, to Position) error {
-	tag, err := tx.tx.Exec(ctx, advancePositionSQL, from.Partition, from.Epoch, int64(from.Sequence), from.RetrySeq,
-		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), to.RetrySeq, int64(to.LastMessage), timestamp(to.LastMessageAt))
+	tag, err := tx.tx.Exec(ctx, advancePositionSQL, from.Partition, from.Epoch, int64(from.Sequence),
+		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), int64(to.LastMessage), timestamp(to.LastMessageAt))
 	if err != nil {
 		return fmt.Errorf("position: %w", err)
 	}
@@ -205,5 +204,5 @@ func (s *Store) InsertPosition(ctx context.Context, p Position) error {
 
 func queuePosition(batch *pgx.Batch, p Position) {
 	batch.Queue(insertPositionSQL, p.Partition, p.Stream.Name, p.Stream.Created, int64(p.Sequence),
-		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), p.RetrySeq, int64(p.LastMessage), timestamp(p.LastMessageAt))
+		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), int64(p.LastMessage), timestamp(p.LastMessageAt))
 }

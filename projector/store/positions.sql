@@ -5,7 +5,6 @@ select
   stream_created,
   sequence,
   epoch,
-  coalesce(to_jsonb(p) ->> 'retry_seq', to_jsonb(p) ->> 'turn', '0')::bigint,
   coalesce(to_jsonb(p) ->> 'last_message', to_jsonb(p) ->> 'message', '0')::bigint,
   coalesce(to_jsonb(p) ->> 'last_message_at', to_jsonb(p) ->> 'stored', '1970-01-01T00:00:00Z')::timestamptz,
   clock,

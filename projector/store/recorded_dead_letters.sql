@@ -1,5 +1,6 @@
--- The dead letters above a position, and the retries after a retry number: of the generation that asks, whose schema is named after it,
--- and of those up to the live one. Generations between the two have separate dead letters.
+-- The dead letters above a position: of the generation that asks, whose schema is named after it, and of those up to the live one.
+-- Generations between the two have separate dead letters. Failed retries have no generation: only the live one records them, and every
+-- later application repeats them.
 with generations as (
   select
     id as live,
@@ -10,12 +11,18 @@ with generations as (
   from control.generation
   where state = 'live'
 )
-select d.sequence, d.reason, d.retry_seq, d.retry_position, d.retry_clock, d.subject, d.header, d.data, d.stored_at
+select d.sequence, d.stored_at, d.reason
 from control.dead_letter d
 cross join generations g
 where d.stream = $1
   and d.stream_created = $2
   and d.partition = $3
+  and d.sequence > $4
   and (d.generation <= least(g.own, g.live) or d.generation = g.own)
-  and (d.sequence > $4 or d.retry_seq > $5)
-order by d.retry_seq
+union all
+select f.sequence, f.stored_at, f.reason
+from control.failed_retry f
+where f.stream = $1
+  and f.stream_created = $2
+  and f.partition = $3
+  and f.sequence > $4

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"callboard/events"
 	"callboard/projector/fold"
 )
 
@@ -20,7 +19,7 @@ type ChangeSet struct {
 	MessageCounts    MessageCounts
 	DeadLetters      []DeadLetter
 	ClockAdjustments []fold.ClockAdjustment
-	Resolutions      []Resolution
+	Retries          []Retry
 }
 
 // DeadLetter is a message that can't be applied, kept whole.
@@ -33,28 +32,6 @@ type DeadLetter struct {
 	StoredAt time.Time
 }
 
-// Resolution is the result of a retry of a dead letter.
-type Resolution struct {
-	Sequence uint64
-	StoredAt time.Time
-	Subject  string
-	RetrySeq int64
-	Outcome  fold.Outcome // 0: the retry failed
-	Reason   string       // of the failure
-	Clock    events.Time
-}
-
-// FailedRetries returns the dead letters whose retries failed.
-func (c ChangeSet) FailedRetries() []DeadLetter {
-	var list []DeadLetter
-	for _, r := range c.Resolutions {
-		if r.Outcome == 0 {
-			list = append(list, DeadLetter{Sequence: r.Sequence, Subject: r.Subject, Reason: r.Reason})
-		}
-	}
-	return list
-}
-
 var (
 	//go:embed replace_dead_letter.sql
 	replaceDeadLetterSQL string
@@ -64,12 +41,6 @@ var (
 
 	//go:embed insert_clock_adjustment.sql
 	insertClockAdjustmentSQL string
-
-	//go:embed resolve_dead_letter.sql
-	resolveDeadLetterSQL string
-
-	//go:embed fail_retry.sql
-	failRetrySQL string
 )
 
 // Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The error is [ErrFenced] where the
@@ -92,7 +63,7 @@ func (tx *Tx) Write(ctx context.Context, c ChangeSet) error {
 	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
 	queueDeadLetters(&batch, c)
 	queueClockAdjustments(&batch, c)
-	queueResolutions(&batch, c)
+	queueRetries(&batch, c)
 	if err := tx.send(ctx, &batch); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
@@ -113,17 +84,5 @@ func queueClockAdjustments(batch *pgx.Batch, c ChangeSet) {
 	stream := c.From.Stream
 	for _, adjustment := range c.ClockAdjustments {
 		batch.Queue(insertClockAdjustmentSQL, stream.Name, stream.Created, c.From.Partition, int64(adjustment.Sequence), timestamp(adjustment.Time))
-	}
-}
-
-func queueResolutions(batch *pgx.Batch, c ChangeSet) {
-	stream := c.From.Stream
-	for _, r := range c.Resolutions {
-		if r.Outcome == 0 {
-			batch.Queue(failRetrySQL, stream.Name, stream.Created, int64(r.Sequence), r.StoredAt, r.Reason)
-			continue
-		}
-		batch.Queue(resolveDeadLetterSQL, stream.Name, stream.Created, int64(r.Sequence), r.StoredAt, r.Outcome.String(),
-			int64(c.To.Sequence), timestamp(r.Clock), r.RetrySeq)
 	}
 }

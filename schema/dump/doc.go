@@ -21,7 +21,7 @@ const AuditTable = "access.audit"
 func Tables() []string {
 	return []string{
 		"access.key", "access.key_use", AuditTable,
-		"control.generation", "control.stream", "control.clock_adjustment", "control.dead_letter",
+		"control.generation", "control.stream", "control.clock_adjustment", "control.dead_letter", "control.failed_retry",
 	}
 }
 

@@ -110,7 +110,8 @@ const history = `
 	insert into control.stream values ('PHONES', '2026-01-01 00:00:00.123456+00', 16), ('OTHER', '2026-01-01', 2);
 	insert into control.clock_adjustment values ('PHONES', '2026-01-01 00:00:00.123456+00', 1, 7, now());
 	insert into control.dead_letter (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, generation, retry_seq)
-	select 'PHONES', '2026-01-01 00:00:00.123456+00', g, 1, 's', '\x', '\x00', E'line\nbreak', now(), g, g * 10 from generate_series(2, 5) g`
+	select 'PHONES', '2026-01-01 00:00:00.123456+00', g, 1, 's', '\x', '\x00', E'line\nbreak', now(), g, g * 10 from generate_series(2, 5) g;
+	insert into control.failed_retry values ('PHONES', '2026-01-01 00:00:00.123456+00', 9, 1, now(), E'line\nbreak')`
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
@@ -141,6 +142,7 @@ func TestLoad(t *testing.T) {
 		"the next retry":                    {"select nextval('control.dead_letter_retry_seq')::text", []string{"31"}},
 		"streams":                           {"select stream || ' ' || date(stream_created at time zone 'UTC') from control.stream order by 1", []string{"OTHER 2026-01-01", "PHONES 2026-02-01"}},
 		"clock adjustments of the stream":   {"select date(stream_created at time zone 'UTC')::text from control.clock_adjustment", []string{"2026-02-01"}},
+		"failed retries of the stream":      {"select date(stream_created at time zone 'UTC')::text from control.failed_retry", []string{"2026-02-01"}},
 		"dead letters of the stream's days": {"select distinct date(stream_created at time zone 'UTC')::text from control.dead_letter", []string{"2026-02-01"}},
 	} {
 		if got := query[string](t, to, c.query); !slices.Equal(got, c.want) {

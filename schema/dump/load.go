@@ -53,6 +53,7 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 		{"control.generation", "state <> 'live'"},
 		{"control.clock_adjustment", "true"},
 		{"control.dead_letter", "true"},
+		{"control.failed_retry", "true"},
 		{"projection.position", "sequence > 0"},
 	} {
 		var filled bool
@@ -101,7 +102,9 @@ func (l *Load) CopyFrom(ctx context.Context, table string, columns []string, r i
 // MoveStream gives the rows about a stream the creation time that the stream has now. A stream that was restored has its messages with
 // their sequences and times, and another creation time.
 func (l *Load) MoveStream(ctx context.Context, stream string, from, to time.Time) error {
-	for _, table := range []string{"control.generation", "control.stream", "control.clock_adjustment", "control.dead_letter"} {
+	for _, table := range []string{
+		"control.generation", "control.stream", "control.clock_adjustment", "control.dead_letter", "control.failed_retry",
+	} {
 		move := "update " + table + " set stream_created = $3 where stream = $1 and stream_created = $2"
 		if _, err := l.tx.Exec(ctx, move, stream, from.Truncate(time.Microsecond), to.Truncate(time.Microsecond)); err != nil {
 			return fmt.Errorf("stream of %s: %w", table, err)

@@ -7,6 +7,6 @@ create table message_count (
   applied   bigint   not null,
   stale     bigint   not null, -- the version was not newer than the applied one
   ignored   bigint   not null, -- of a deleted call
-  dead      bigint   not null, -- a dead letter, also a dropped one; one that a retry applied is counted by its new outcome
+  dead      bigint   not null, -- a dead letter, also a dropped one; its retry is another message
   primary key (partition, entity)
 ) with (fillfactor = 50);

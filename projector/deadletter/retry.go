@@ -1,0 +1,237 @@
+package deadletter
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+)
+
+var (
+	//go:embed message.sql
+	messageSQL string
+
+	//go:embed record_retry.sql
+	recordRetrySQL string
+
+	//go:embed not_republished.sql
+	notRepublishedSQL string
+
+	//go:embed record_republished.sql
+	recordRepublishedSQL string
+)
+
+// NotRetryableReason is why a dead letter can't be retried.
+type NotRetryableReason string
+
+// The reasons.
+const (
+	NotRetryableAudit      NotRetryableReason = "audit"      // it is a message of the audit stream
+	NotRetryableStream     NotRetryableReason = "stream"     // the projection is built from another stream
+	NotRetryableGeneration NotRetryableReason = "generation" // it is a dead letter only in a generation that is not live
+	NotRetryableMessage    NotRetryableReason = "message"    // its subject or its headers can't be published
+)
+
+// Text completes a sentence such as "the dead letter is ...".
+func (r NotRetryableReason) Text() string {
+	switch r {
+	case NotRetryableAudit:
+		return "of the audit stream, whose messages are never retried"
+	case NotRetryableStream:
+		return "of another stream than the projection's"
+	case NotRetryableGeneration:
+		return "of a generation that is not live"
+	case NotRetryableMessage:
+		return "a message whose subject or headers can't be published again"
+	}
+	return string(r)
+}
+
+// NotRetryableError says that a dead letter was named that can't be retried.
+type NotRetryableError struct {
+	ID     int64
+	Reason NotRetryableReason
+}
+
+// Error says why.
+func (e *NotRetryableError) Error() string {
+	return fmt.Sprintf("dead letter %d can't be retried: it is %s", e.ID, e.Reason.Text())
+}
+
+// Retrier retries dead letters by publishing their messages again.
+type Retrier struct {
+	Pool      *pgxpool.Pool
+	JetStream jetstream.JetStream
+
+	// OnPublished is called after every message with the number of messages so far, and that of all. It may not be nil.
+	OnPublished func(published, total int)
+}
+
+// Retries is what [Retrier.Retry] did.
+type Retries struct {
+	Published       []int64                    // the dead letters that wait for a projector now
+	AlreadyResolved []Result                   // resolved before the command
+	NotRetryable    map[NotRetryableReason]int // how many of the open ones can't be retried
+}
+
+// Retry publishes dead letters again, one after the other in the order of the stream, and does not wait for the projectors. If an id is
+// unknown ([*UnknownError]), or a dead letter that is named is of a stream or generation that can't be retried ([*NotRetryableError]), Retry
+// publishes nothing. After any other error, the retries that it returns were published.
+//
+// The number of a try is in the message's ID. So within the [events.DuplicateWindow] the stream stores a try once, whoever publishes it.
+func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
+	done := Retries{NotRetryable: make(map[NotRetryableReason]int)}
+	list, err := find(ctx, r.Pool, s, selectSQL)
+	if err != nil {
+		return done, err
+	}
+	var ids []int64
+	for _, l := range list {
+		switch {
+		case l.State.Resolved():
+			done.AlreadyResolved = append(done.AlreadyResolved, Result{ID: l.ID, State: l.State, AlreadyResolved: true})
+		case l.NotRetryable == "":
+			ids = append(ids, l.ID)
+		case s.IDs != nil:
+			return done, &NotRetryableError{l.ID, l.NotRetryable}
+		default:
+			done.NotRetryable[l.NotRetryable]++
+		}
+	}
+	for i, id := range ids {
+		err := r.retry(ctx, id)
+		var notRetryable *NotRetryableError
+		switch {
+		case errors.As(err, &notRetryable) && s.IDs == nil:
+			done.NotRetryable[notRetryable.Reason]++
+		case err != nil:
+			return done, err
+		default:
+			done.Published = append(done.Published, id)
+		}
+		r.OnPublished(i+1, len(ids))
+	}
+	return done, nil
+}
+
+// retry publishes a dead letter unless it was resolved meanwhile or its last retry is on its way to the projector. Only then it records the
+// retry: if it is interrupted in between, the next one publishes the same try.
+func (r Retrier) retry(ctx context.Context, id int64) error {
+	k, err := r.read(ctx, id)
+	if err != nil || !k.Open || k.Published {
+		return err
+	}
+	sequence, err := r.publish(ctx, k)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Pool.Exec(ctx, recordRetrySQL, id, k.Tries, sequence); err != nil {
+		return fmt.Errorf("record retry of dead letter %d: %w", id, err)
+	}
+	return nil
+}
+
+// Republish publishes the messages of a stream that retries of an earlier release applied, and returns their number, also with an error. For the
+// live projection they are stale.
+func (r Retrier) Republish(ctx context.Context, stream string) (published int, err error) {
+	rows, err := r.Pool.Query(ctx, notRepublishedSQL, stream)
+	if err != nil {
+		return 0, fmt.Errorf("dead letters: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return 0, fmt.Errorf("dead letters: %w", err)
+	}
+	for _, id := range ids {
+		k, err := r.read(ctx, id)
+		if err != nil {
+			return published, err
+		}
+		sequence, err := r.publish(ctx, k)
+		if err != nil {
+			return published, err
+		}
+		if _, err := r.Pool.Exec(ctx, recordRepublishedSQL, id, sequence); err != nil {
+			return published, fmt.Errorf("record dead letter %d: %w", id, err)
+		}
+		published++
+		r.OnPublished(published, len(ids))
+	}
+	return published, nil
+}
+
+// kept is a row of message.sql.
+type kept struct {
+	ID           int64 `db:"-"`
+	Stream       string
+	Sequence     uint64
+	StoredAt     time.Time
+	Subject      string
+	Header, Data []byte
+	Tries        int
+	Open         bool
+	Published    bool
+}
+
+func (r Retrier) read(ctx context.Context, id int64) (k kept, err error) {
+	rows, err := r.Pool.Query(ctx, messageSQL, id)
+	if err == nil {
+		k, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[kept])
+	}
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) { // deleted meanwhile, together with its generation
+		return k, fmt.Errorf("dead letter %d: %w", id, err)
+	}
+	k.ID = id
+	return k, nil
+}
+
+// ackTimeout is how long an acknowledgement is waited for: long enough for a server that syncs every write to a busy disk.
+const ackTimeout = 10 * time.Second
+
+// publish publishes a dead letter and returns the sequence of the message.
+func (r Retrier) publish(ctx context.Context, k kept) (sequence int64, err error) {
+	m, ok := k.message()
+	if !ok {
+		return 0, &NotRetryableError{k.ID, NotRetryableMessage}
+	}
+	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
+	defer cancel()
+	ack, err := r.JetStream.PublishMsg(ctx, m, jetstream.WithExpectStream(k.Stream))
+	if err != nil {
+		if denied := r.JetStream.Conn().LastError(); errors.Is(denied, nats.ErrPermissionViolation) {
+			err = denied // the server answers a denied message on the connection only
+		}
+		return 0, fmt.Errorf("publish dead letter %d: %w", k.ID, err)
+	}
+	return int64(ack.Sequence), nil
+}
+
+// message returns the message to publish: subject, headers and data as they were, and the name of the dead letter. Headers that NATS acts
+// on are left out: they were for the first time.
+func (k kept) message() (m *nats.Msg, ok bool) {
+	subject, ok := events.PublishedSubject(k.Subject)
+	if !ok {
+		return nil, false
+	}
+	header, err := nats.DecodeHeadersMsg(k.Header)
+	if err != nil {
+		return nil, false
+	}
+	for name := range header {
+		if strings.HasPrefix(strings.ToLower(name), "nats-") {
+			delete(header, name)
+		}
+	}
+	header.Set(jetstream.MsgIDHeader, fmt.Sprintf("retry-%s-%d-%d", k.Stream, k.Sequence, k.Tries+1))
+	header.Set(events.RetryHeader, events.FormatRetry(k.Sequence, events.TimeOf(k.StoredAt)))
+	return &nats.Msg{Subject: subject, Header: header, Data: k.Data}, true
+}

@@ -1,0 +1,199 @@
+package deadletter_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/projector/deadletter"
+	"callboard/projector/projectortest"
+)
+
+// publishLateTranscript publishes a transcript whose text is not stored yet, and returns its dead letter.
+func (h *harness) publishLateTranscript() (id int64, transcript *events.Transcript) {
+	h.Helper()
+	system, call := uuid.New(), uuid.New()
+	transcript = transcriptInStore(system, call, transcriptText)
+	h.PublishStates(projectortest.Call(system, call), transcript)
+	h.WaitUntilCaughtUp()
+	list := h.list(deadletter.Query{}).DeadLetters
+	return list[len(list)-1].ID, transcript
+}
+
+// A retry is the message as it was, with the ID of the try and the name of the dead letter, and without headers that NATS acts on.
+func TestRetry_Message(t *testing.T) {
+	h := newHarness(t)
+	stop := h.startProjector()
+	subject := events.Subject(uuid.New(), events.EntityCall)
+	first := h.PublishRaw(subject, nats.Header{
+		"x": {"y", "z"}, "Nats-Msg-Id": {"a"}, "Nats-Expected-Last-Subject-Sequence": {"0"}, events.RetryHeader: {"17/18"},
+	}, "no JSON")
+	h.WaitUntilCaughtUp()
+	stop()
+	h.publishRetry()
+	info, err := h.Stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := h.Stream.GetMsg(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := h.Stream.GetMsg(t.Context(), info.State.LastSeq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Subject != before.Subject || !bytes.Equal(after.Data, before.Data) || after.Sequence == before.Sequence {
+		t.Errorf("retry = %+v, want %+v", after, before)
+	}
+	want := nats.Header{
+		"x": {"y", "z"}, "Nats-Msg-Id": {"retry-PHONES-1-1"}, "Nats-Expected-Stream": {events.StreamName},
+		events.RetryHeader: {events.FormatRetry(first, events.TimeOf(before.Time))},
+	}
+	if len(after.Header) != len(want) {
+		t.Errorf("headers = %v, want %v", after.Header, want)
+	}
+	for name, values := range want {
+		if !slices.Equal(after.Header[name], values) {
+			t.Errorf("header %s = %v, want %v", name, after.Header[name], values)
+		}
+	}
+}
+
+// A retry that fails counts as a try of the same dead letter, and gives it its reason.
+func TestRetry_FailsAgain(t *testing.T) {
+	h := newHarness(t)
+	h.startProjector()
+	id, transcript := h.publishLateTranscript()
+	for try := range 2 {
+		h.store(transcript, strings.Repeat("x", len(transcriptText)))
+		got := h.retry(deadletter.Selection{})[id]
+		if d := h.find(id); got.State != deadletter.Open || !strings.Contains(d.Reason, "has another") || d.Tries != try+1 || d.FailedAt == nil || d.RetriedAt != nil {
+			t.Errorf("try %d: result = %+v, dead letter = %+v, want it open with the new reason", try+1, got, d.DeadLetter)
+		}
+	}
+	h.store(transcript, transcriptText)
+	if got := h.retry(deadletter.Selection{})[id]; got.State != deadletter.Applied {
+		t.Errorf("result = %+v, want applied", got)
+	}
+	if n := h.QueryInt("select count(*) from control.dead_letter"); n != 1 {
+		t.Errorf("dead letters = %d, want 1", n)
+	}
+}
+
+// A command that was killed between publishing and recording published the try that the next one publishes.
+func TestRetry_AfterCrashBeforeRecord(t *testing.T) {
+	h := newHarness(t)
+	stop := h.startProjector()
+	id, _ := h.publishLateTranscript()
+	stop()
+	h.publishRetry()
+	h.Exec("update control.dead_letter set retried_at = null, retry_sequence = null")
+	before := h.lastSequence()
+	h.publishRetry()
+	if got := h.lastSequence(); got != before {
+		t.Errorf("last sequence = %d, want %d: the same try was stored twice", got, before)
+	}
+	if got := h.QueryInt("select retry_sequence from control.dead_letter"); uint64(got) != before {
+		t.Errorf("sequence of the retry = %d, want %d", got, before)
+	}
+	h.startProjector()
+	if got := h.retry(deadletter.Selection{})[id]; got.State != deadletter.Open || h.find(id).Tries != 1 {
+		t.Errorf("result = %+v, tries = %d, want open after 1 try", got, h.find(id).Tries)
+	}
+}
+
+func (h *harness) lastSequence() uint64 {
+	h.Helper()
+	info, err := h.Stream.Info(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return info.State.LastSeq
+}
+
+// Operators who retry at once publish each dead letter once.
+func TestRetry_AtOnce(t *testing.T) {
+	h := newHarness(t)
+	stop := h.startProjector()
+	const letters = 20
+	for range letters {
+		h.publishInvalid(uuid.New())
+	}
+	h.WaitUntilCaughtUp()
+	stop()
+	before := h.lastSequence()
+	var operators sync.WaitGroup
+	for range 3 {
+		operators.Go(func() {
+			if _, err := h.retrier().Retry(h.Context(), deadletter.Selection{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	operators.Wait()
+	if got := h.lastSequence() - before; got != letters {
+		t.Errorf("retries in the stream = %d, want %d", got, letters)
+	}
+	h.startProjector()
+	h.WaitUntilCaughtUp()
+	if n := h.QueryInt("select count(*) from control.dead_letter where tries = 1 and state = 'open'"); n != letters {
+		t.Errorf("dead letters with one failed retry = %d, want %d", n, letters)
+	}
+}
+
+// A stream that is full refuses a retry, and the dead letter stays as it is.
+func TestRetry_FullStream(t *testing.T) {
+	h := newHarness(t)
+	h.startProjector()
+	id, _ := h.publishLateTranscript()
+	config := h.Stream.CachedInfo().Config
+	config.MaxMsgs = int64(h.lastSequence())
+	if _, err := h.JetStream.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	retries, err := h.retrier().Retry(t.Context(), deadletter.Selection{})
+	var refusal *jetstream.APIError
+	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "maximum messages exceeded") || len(retries.Published) != 0 {
+		t.Errorf("retries = %+v, error = %v, want that the stream is full", retries, err)
+	}
+	if got := h.find(id); got.State != deadletter.Open || got.Tries != 0 {
+		t.Errorf("dead letter = %+v, want it open", got.DeadLetter)
+	}
+}
+
+// What an earlier release applied by a retry is published once, and is stale for a projection that has it.
+func TestRepublish(t *testing.T) {
+	h := newHarness(t)
+	h.startProjector()
+	id, transcript := h.publishLateTranscript()
+	h.store(transcript, transcriptText)
+	h.retry(deadletter.Selection{})
+	h.Exec("update control.dead_letter set retry_seq = nextval('control.dead_letter_retry_seq'), retry_position = 3, retry_clock = now(), tries = 1, retry_sequence = null")
+	dropped := h.insert(events.StreamName, "dropped")
+	h.Exec("update control.dead_letter set resolution = 'dropped', retry_seq = 17 where id = $1", dropped)
+	before := h.lastSequence()
+	for _, want := range []int{1, 0} {
+		if got, err := h.retrier().Republish(t.Context(), events.StreamName); err != nil || got != want {
+			t.Errorf("published = %d, %v, want %d", got, err, want)
+		}
+	}
+	if got := h.lastSequence(); got != before+1 {
+		t.Errorf("last sequence = %d, want %d", got, before+1)
+	}
+	h.WaitUntilCaughtUp()
+	if got := h.find(id).State; got != deadletter.Applied {
+		t.Errorf("state = %s, want applied", got)
+	}
+	if n := h.QueryInt("select stale from projection.message_count where entity = 'transcript'"); n != 1 {
+		t.Errorf("stale transcripts = %d, want 1", n)
+	}
+}
