@@ -31,6 +31,25 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+func TestTime_DayAndMonth(t *testing.T) {
+	for instant, want := range map[string][2]string{
+		"2026-03-01T00:00:00.000Z": {"2026-03-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z"},
+		"2026-02-28T23:59:59.999Z": {"2026-02-28T00:00:00.000Z", "2026-02-01T00:00:00.000Z"},
+		"2024-02-29T12:00:00.000Z": {"2024-02-29T00:00:00.000Z", "2024-02-01T00:00:00.000Z"},
+		"1969-12-31T23:59:59.999Z": {"1969-12-31T00:00:00.000Z", "1969-12-01T00:00:00.000Z"},
+		"0001-01-01T00:00:00.001Z": {"0001-01-01T00:00:00.000Z", "0001-01-01T00:00:00.000Z"},
+		"9999-12-31T23:59:59.999Z": {"9999-12-31T00:00:00.000Z", "9999-12-01T00:00:00.000Z"},
+	} {
+		at, err := ParseTime(instant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]string{at.Day().String(), at.Month().String()}; got != want {
+			t.Errorf("day and month of %s = %v, want %v", instant, got, want)
+		}
+	}
+}
+
 func TestParseTime_AgreesWithTheTimePackage(t *testing.T) {
 	at := rapid.StringMatching(`(0000|0001|19\d\d|2000|2024|9999)-(0\d|1[0-3])-(0\d|[12]\d|3[0-2])T(0\d|1\d|2[0-4]):[0-6]\d:[0-6]\d\.\d{3}Z`)
 	rapid.Check(t, func(t *rapid.T) {

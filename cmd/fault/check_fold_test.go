@@ -193,7 +193,8 @@ func (f *foldResult) rowCounts() map[string]int {
 			"classification": rowCount(&state.Classifications), "call_log": rowCount(&state.CallLogs), "extension_call": rowCount(&state.ExtensionCalls),
 			"transcript": rowCount(&state.Transcripts), "transcript_text": rowCount(&state.TranscriptTexts), "recording": rowCount(&state.Recordings),
 			"analysis": rowCount(&state.Analyses), "extension_analysis": rowCount(&state.ExtensionAnalyses), "voicemail": rowCount(&state.Voicemails),
-			"tombstone": rowCount(&state.Tombstones), "day_count": nonZero(state.Counts), "reference_count": nonZero(state.References),
+			"tombstone": rowCount(&state.Tombstones), "day_count": nonZero(state.Counts),
+			"month_count": nonZero(state.MonthCounts()), "reference_count": nonZero(state.References),
 			"directory": nonZero(state.Directories) - global, "global_directory": global,
 		} {
 			counts[name] += n

@@ -17,7 +17,7 @@ import (
 func TestCallLogs_PageByPage(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	company := sample.New(sample.Config{Seed: 3, Systems: 3, Calls: 300, Days: 10, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
+	company := sample.New(sample.Config{Seed: 3, Systems: 3, Calls: 300, Days: 1200, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
 	list := slices.Collect(company.Events())
 	h.apply(list...)
 	want := remainingCalls(list)

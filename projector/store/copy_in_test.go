@@ -95,6 +95,7 @@ func TestCopyState_RowsLieInReadingOrder(t *testing.T) {
 			select created_at from voicemail where system_id = t.system_id and id = t.owner_id and t.owner = 'voicemail'
 		), owner_id`},
 		{"day_count", "system_id, list collate \"C\", subset collate \"C\", day"},
+		{"month_count", "system_id, list collate \"C\", subset collate \"C\", month"},
 	} {
 		var rows, misplaced int
 		err := conn.QueryRow(t.Context(), `
