@@ -83,7 +83,7 @@ func listModels(calls, extensions []any) []listModel {
 	}
 }
 
-// rows are random rows over a few days, many of them at the same instant or at a day's bounds.
+// rows are random rows of a week and of three years, many of them at the same instant or at the bounds of a day or of a month.
 func (s listModel) rows(random *rand.Rand, system uuid.UUID, ids []any) []querytest.Row {
 	rows := make([]querytest.Row, len(ids))
 	for i, id := range ids {
@@ -108,6 +108,9 @@ func randomIDs(count int) []any {
 
 func randomInstant(random *rand.Rand) time.Time {
 	day := at("2026-02-26T00:00:00Z").AddDate(0, 0, random.IntN(7))
+	if random.IntN(2) == 0 {
+		day = at("2023-01-28T00:00:00Z").AddDate(0, random.IntN(40), random.IntN(5)) // around the end of a month
+	}
 	switch random.IntN(4) {
 	case 0:
 		return day

@@ -81,17 +81,37 @@ func Always() Window {
 
 const day = 24 * time.Hour
 
-// wholeDays are the bounds of the whole days in the window, whose rows the projector has counted. The rest before and after them
-// is less than a day each, and its rows are counted from the index. Without a whole day, the bounds are equal.
-func (w Window) wholeDays() (from, until time.Time) {
-	from, until = w.From.Truncate(day), w.Until.Truncate(day)
-	if from.Before(w.From) {
-		from = from.AddDate(0, 0, 1)
+// wholeDays are the whole days in the window, whose rows the projector has counted. The rest before and after them is less than a day
+// each, and its rows are counted from the index. Without a whole day, the window is empty.
+func (w Window) wholeDays() Window {
+	whole := Window{From: w.From.Truncate(day), Until: w.Until.Truncate(day)}
+	if whole.From.Before(w.From) {
+		whole.From = whole.From.AddDate(0, 0, 1)
 	}
-	if from.After(until) {
-		return w.From, w.From
+	return whole.within(w)
+}
+
+// wholeMonths are the whole months in the window. Without a whole month, the window is empty.
+func (w Window) wholeMonths() Window {
+	whole := Window{From: monthOf(w.From), Until: monthOf(w.Until)}
+	if whole.From.Before(w.From) {
+		whole.From = whole.From.AddDate(0, 1, 0)
 	}
-	return from, until
+	return whole.within(w)
+}
+
+// monthOf is the start of the month (UTC) in which an instant is.
+func monthOf(t time.Time) time.Time {
+	year, month, _ := t.UTC().Date()
+	return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
+}
+
+// within is the window, or an empty one at the beginning of the other window if it ends before it begins.
+func (w Window) within(other Window) Window {
+	if w.From.After(w.Until) {
+		return Window{From: other.From, Until: other.From}
+	}
+	return w
 }
 
 // ordered is the window, made empty if it ends before it begins.

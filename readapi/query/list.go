@@ -21,7 +21,7 @@ type List struct {
 func (p *Projection) list(name string, s listSource) *List {
 	l := &List{projection: p, name: name, paths: s.paths()}
 	for i := range l.paths {
-		l.paths[i].sql = p.compose(l.paths[i].sql)
+		l.paths[i].sql, l.paths[i].firstSQL = p.compose(l.paths[i].sql), p.compose(l.paths[i].firstSQL)
 	}
 	return l
 }
@@ -87,7 +87,8 @@ func (l *List) statement(f Filter) (sql string, arguments []any, err error) {
 	}
 	for _, p := range l.paths {
 		if values, ok := p.values(f); ok && len(p.columns) == count {
-			return p.sql, append(p.windowArguments(f), values...), nil
+			sql, arguments = p.statement(f, values)
+			return sql, arguments, nil
 		}
 	}
 	return "", nil, fmt.Errorf("list %s: no statement for the filter %v, narrowed: %t", l.name, f.Exact, f.Narrowing.On)
@@ -102,19 +103,5 @@ func (p path) values(f Filter) (values []any, ok bool) {
 		}
 		values = append(values, value)
 	}
-	if p.counted && values == nil {
-		return []any{""}, true // the subset of all rows
-	}
 	return values, true
-}
-
-// windowArguments are the arguments between the phone system and the values.
-func (p path) windowArguments(f Filter) []any {
-	w := f.Window.ordered()
-	arguments := []any{w.From, w.Until, f.Offset, f.Limit}
-	if p.counted {
-		wholeFrom, wholeUntil := w.wholeDays()
-		arguments = append(arguments, wholeFrom, wholeUntil)
-	}
-	return arguments
 }

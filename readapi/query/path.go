@@ -8,17 +8,17 @@ import (
 
 // listSource is what a list's statements are composed of.
 type listSource struct {
-	list      string      // in projection.day_count
+	list      string      // in projection.day_count and month_count
 	rows      string      // selects the rows of system $2 in partition $1 from a table r, and ends with its conditions
 	selective []condition // each selects few rows, which the statement counts itself
-	counted   condition   // has an index in the list's order and counts per day; empty: none
+	counted   condition   // has an index in the list's order and is counted by the projector; empty: none
 }
 
 // condition is what a filter requires of a row.
 type condition struct {
 	column Column
 	sql    string // on r, with ? for the value
-	keys   string // selects created_at and id of the rows for value $9 from an index table, if r has no index for it
+	keys   string // selects created_at and id of the rows for value $10 from an index table, if r has no index for it
 }
 
 // equals is the condition on a column of the rows' table.
@@ -34,7 +34,28 @@ func (c condition) and(rows, value string) string {
 type path struct {
 	columns []Column // in the order of their values
 	sql     string
-	counted bool // by the counts per day
+
+	// The projector has counted the rows: sql returns a page after the first one, and firstSQL the first page. Empty: sql returns any page,
+	// and counts the rows.
+	firstSQL string
+}
+
+// statement returns the statement of a page, and its arguments after the phone system.
+func (p path) statement(f Filter, values []any) (sql string, arguments []any) {
+	w := f.Window.ordered()
+	if p.firstSQL == "" {
+		return p.sql, append([]any{w.From, w.Until, f.Offset, f.Limit}, values...)
+	}
+	if len(values) == 0 {
+		values = []any{""} // the subset of all rows
+	}
+	days := w.wholeDays()
+	months := days.wholeMonths()
+	arguments = append([]any{w.From, w.Until, f.Limit, days.From, days.Until, months.From, months.Until}, values...)
+	if f.Offset == 0 {
+		return p.firstSQL, arguments
+	}
+	return p.sql, append(arguments, f.Offset)
 }
 
 func (s listSource) paths() []path {
@@ -43,7 +64,7 @@ func (s listSource) paths() []path {
 		page := "(select r.* from cut join (" + s.rows + ") r on r.id = cut.id order by r.created_at desc, r.id desc)"
 		paths = append(paths, s.countedPath(c.column, page, c.keys))
 	} else if c.sql != "" {
-		paths = append(paths, s.countedPath(c.column, "cut", c.and(s.rows, "$9::text")))
+		paths = append(paths, s.countedPath(c.column, "cut", c.and(s.rows, "$10::text")))
 	}
 	for _, some := range subsets(s.selective) {
 		paths = append(paths, s.selectivePath(some))
@@ -54,15 +75,25 @@ func (s listSource) paths() []path {
 	return paths
 }
 
-//go:embed page.sql
-var pageSQL string
+var (
+	//go:embed first_page.sql
+	firstPageSQL string
+
+	//go:embed page.sql
+	pageSQL string
+
+	//go:embed window.sql
+	windowSQL string
+)
 
 func (s listSource) countedPath(column Column, page, keys string) path {
-	sql := strings.NewReplacer("{{list}}", s.list, "{{page}}", page, "{{keys}}", keys).Replace(pageSQL)
-	if column == "" {
-		return path{sql: sql, counted: true}
+	replaced := strings.NewReplacer("{{list}}", s.list, "{{page}}", page, "{{keys}}", keys)
+	compose := func(sql string) string { return replaced.Replace(strings.ReplaceAll(sql, "{{window}}", windowSQL)) }
+	p := path{sql: compose(pageSQL), firstSQL: compose(firstPageSQL)}
+	if column != "" {
+		p.columns = []Column{column}
 	}
-	return path{columns: []Column{column}, sql: sql, counted: true}
+	return p
 }
 
 //go:embed page_of_few.sql

@@ -64,20 +64,36 @@ func statements(tb testing.TB) map[string]statement {
 		"names":                                         {NewWithPositions(nil).CallLogReports(nil).namesSQL, ofBusy(pageKeys()...)},
 	}
 	maps.Copy(named, reportStatements())
-	for _, l := range lists(NewWithPositions(nil)) {
-		for _, p := range l.paths {
-			sql, arguments, err := l.statement(p.filter())
-			if err != nil || sql != p.sql {
-				tb.Fatalf("%s by %v: error = %v, or another path's statement", l.name, p.columns, err)
-			}
-			named[fmt.Sprint(l.name, " by ", p.columns)] = statement{sql, ofBusy(arguments...)}
-		}
-	}
+	maps.Copy(named, listStatements(tb))
 	for _, d := range details(NewWithPositions(nil)) {
 		k := Key{System: uuid.MustParse(busyID), ID: groupID}
 		named[d.name] = statement{d.sql, arguments(d.statement(k))}
 		if k.Narrowing = narrowed(); d.narrowed != "" {
 			named[d.name+", narrowed"] = statement{d.narrowed, arguments(d.statement(k))}
+		}
+	}
+	return named
+}
+
+// listStatements are those of lists, each with a page deep in the list and, where another statement returns it, the first page.
+func listStatements(tb testing.TB) map[string]statement {
+	tb.Helper()
+	named := make(map[string]statement)
+	for _, l := range lists(NewWithPositions(nil)) {
+		for _, p := range l.paths {
+			add := func(f Filter, name, want string) {
+				sql, arguments, err := l.statement(f)
+				if err != nil || sql != want {
+					tb.Fatalf("%s: error = %v, or another path's statement", name, err)
+				}
+				named[name] = statement{sql, ofBusy(arguments...)}
+			}
+			f, name := p.filter(), fmt.Sprint(l.name, " by ", p.columns)
+			add(f, name, p.sql)
+			if p.firstSQL != "" {
+				f.Offset = 0
+				add(f, name+", first page", p.firstSQL)
+			}
 		}
 	}
 	return named
