@@ -220,6 +220,9 @@ func (r rebuildResult) line() string {
 	if r.Followed > 0 {
 		line += fmt.Sprintf("; %d messages followed", r.Followed)
 	}
+	if r.SnapshotPauses > 1 {
+		return line + fmt.Sprintf("; writes paused %d times for %s at most, and for %s.", r.SnapshotPauses, milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
+	}
 	return line + fmt.Sprintf("; writes paused for %s and %s.", milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
 }
 

@@ -171,8 +171,13 @@ const (
 	maxFollowRounds = 100
 )
 
-// follow applies messages until few remain between the generation and the live one, which moves on meanwhile.
+// follow comes close to the live generation, as a step that shows its progress.
 func (b *builder) follow(ctx context.Context, follower *follower) error {
+	return b.approach(ctx, follower, func(total int64) { b.config.Progress(Progress{Step: StepFollow, Done: total}) })
+}
+
+// approach applies messages until few remain between the generation and the live one, which moves on meanwhile.
+func (b *builder) approach(ctx context.Context, follower *follower, report func(messages int64)) error {
 	start := time.Now()
 	defer func() { b.result.Follow += since(start) }()
 	var total int64
@@ -186,7 +191,7 @@ func (b *builder) follow(ctx context.Context, follower *follower) error {
 		}
 		total += n
 		b.result.Followed += n
-		b.config.Progress(Progress{Step: StepFollow, Done: total})
+		report(total)
 		if n < maxPauseMessages {
 			return nil
 		}
@@ -208,10 +213,14 @@ func (b *builder) followRound(ctx context.Context, follower *follower) (messages
 }
 
 func (b *builder) compare(ctx context.Context, follower *follower) (err error) {
-	start := time.Now()
-	c := &comparer{config: b.config, follower: follower, generation: b.next, partitions: b.partitions, collector: newCollector(b.config.Memory)}
+	start, followed := time.Now(), b.result.Follow
+	c := &comparer{
+		config: b.config, follower: follower, generation: b.next, partitions: b.partitions, merger: merger{collector: newCollector()},
+		follow: func(ctx context.Context) error { return b.approach(ctx, follower, func(int64) {}) },
+	}
 	b.result.Comparison, err = c.run(ctx)
-	b.result.Compare, b.result.SnapshotPause = since(start), c.pause
+	b.result.Compare = since(start) - (b.result.Follow - followed)
+	b.result.SnapshotPause, b.result.SnapshotPauses = Seconds(c.longest.Seconds()), c.pauses
 	b.addUnreadable(follower.unreadable)
 	return err
 }
@@ -234,7 +243,7 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 	if err := b.verifyNext(ctx); err != nil {
 		return err
 	}
-	pause, err := pauseWrites(ctx, b.config.Database, follower, func(tx pgx.Tx) error {
+	pause, err := pauseWrites(ctx, b.config, follower, func(tx pgx.Tx) error {
 		// The previous release's projector may have applied a retry since the check at the start.
 		if err := checkRepublished(ctx, tx, b.source.identity); err != nil {
 			return err

@@ -4,11 +4,11 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"iter"
+	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"callboard/projector/retry"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -16,113 +16,150 @@ import (
 //go:embed unreadable.sql
 var unreadableSQL string
 
-// comparer compares the rows of a new generation with those of the live one. The live one's writes pause only until there is a snapshot
-// of both, in which they have the same positions.
+// comparer compares the rows of a new generation with those of the live one, in slices: ranges of the keys of the tables, in their order.
+// The live one's writes pause at the beginning of each slice, until there is a snapshot of both generations in which they have the same
+// positions. So what is written between two slices is no difference, and no snapshot grows old.
 type comparer struct {
-	config      Config
-	follower    *follower
-	generation  schema.Generation
-	partitions  int
-	collector   *collector
-	next, live  pgx.Tx // the snapshots
-	nextCatalog store.Catalog
-	liveCatalog store.Catalog
-	pause       Seconds
+	config     Config
+	follower   *follower
+	follow     func(context.Context) error // comes close to the live positions, before a write pause
+	generation schema.Generation
+	partitions int
+
+	merger merger
+	tables []string  // that are not compared yet, or not to their end
+	after  store.Key // the last key that was compared of the first of these tables; nil: none
+	rows   int64     // keys that were compared
+
+	pausedAt        time.Time
+	pauses          int
+	longest         time.Duration // of the pauses
+	missing         []store.Column
+	otherDefinition bool
 }
 
-// snapshotOptions are those of a transaction in which rows are compared. It is idle while the other rows are read or folded, possibly
-// for longer than the server allows transactions to be idle.
-func snapshotOptions() pgx.TxOptions {
-	return pgx.TxOptions{BeginQuery: "begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = 0"}
-}
-
-func (c *comparer) run(ctx context.Context) (result Comparison, err error) {
-	err = pgx.BeginTxFunc(ctx, c.config.Database, snapshotOptions(), func(next pgx.Tx) error {
-		return pgx.BeginTxFunc(ctx, c.config.Database, snapshotOptions(), func(live pgx.Tx) error {
-			c.next, c.live = next, live
-			result, err = c.compare(ctx)
-			return err
-		})
-	})
-	return result, err
-}
-
-func (c *comparer) compare(ctx context.Context) (result Comparison, err error) {
-	pause, err := pauseWrites(ctx, c.config.Database, c.follower, func(pgx.Tx) error { return c.takeSnapshots(ctx) })
-	if err != nil {
-		return result, err
-	}
-	c.pause = Seconds(pause.Seconds())
-	otherDefinition, err := hasOtherDefinition(ctx, c.live.Conn())
-	if err != nil {
-		return result, err
-	}
-	missing := c.liveCatalog.Missing()
-	c.nextCatalog = c.nextCatalog.Intersect(c.liveCatalog)
-	c.liveCatalog = c.liveCatalog.Intersect(c.nextCatalog)
-	if err := c.compareRows(ctx); err != nil {
-		return result, err
-	}
-	if err := c.compareMessageCounts(ctx); err != nil {
-		return result, fmt.Errorf("message counts: %w", err)
-	}
-	if err := c.readUnreadable(ctx); err != nil {
-		return result, fmt.Errorf("dead letters: %w", err)
-	}
-	return c.collector.comparison(missing, otherDefinition), nil
-}
-
-// takeSnapshots reads the catalogs: the first statement of a transaction takes its snapshot.
-func (c *comparer) takeSnapshots(ctx context.Context) (err error) {
-	if c.nextCatalog, err = store.ReadCatalog(ctx, c.next.Conn(), c.follower.schema); err != nil {
-		return fmt.Errorf("generation: %w", err)
-	}
-	c.liveCatalog, err = store.ReadCatalog(ctx, c.live.Conn(), liveSchema)
-	return err
-}
-
-func (c *comparer) compareRows(ctx context.Context) error {
-	systems, err := store.PhoneSystemIDs(ctx, c.next.Conn(), c.nextCatalog)
-	if err != nil {
-		return err
-	}
-	more, err := store.PhoneSystemIDs(ctx, c.live.Conn(), c.liveCatalog)
-	if err != nil {
-		return err
-	}
-	systems = append(systems, more...)
-	var rows int64
-	expected := func(tables []string, systems []uuid.UUID) iter.Seq2[store.Row, error] {
-		return func(yield func(store.Row, error) bool) {
-			for row, err := range storedRows(ctx, c.next.Conn(), c.nextCatalog)(tables, systems) {
-				if rows++; rows%10_000 == 0 {
-					c.config.Progress(Progress{Step: StepCompare, Done: rows})
-				}
-				if !yield(row, err) {
-					return
-				}
+// run compares all tables.
+func (c *comparer) run(ctx context.Context) (Comparison, error) {
+	for c.tables = store.Tables(); len(c.tables) > 0; {
+		if c.pauses > 0 {
+			if err := c.waitForPause(ctx); err != nil {
+				return Comparison{}, err
 			}
 		}
+		if err := c.slice(ctx); err != nil {
+			return Comparison{}, err
+		}
 	}
-	return c.collector.compare(expected, storedRows(ctx, c.live.Conn(), c.liveCatalog), systems)
+	return c.merger.collector.comparison(c.missing, c.otherDefinition), nil
+}
+
+// waitForPause returns when the next write pause may begin.
+func (c *comparer) waitForPause(ctx context.Context) error {
+	retry.Pause(ctx, c.config.Slices.Interval-time.Since(c.pausedAt))
+	return c.follow(ctx)
+}
+
+// slice compares one slice.
+func (c *comparer) slice(ctx context.Context) error {
+	return pgx.BeginTxFunc(ctx, c.config.Database, store.SnapshotOptions(), func(next pgx.Tx) error {
+		return pgx.BeginTxFunc(ctx, c.config.Database, store.SnapshotOptions(), func(live pgx.Tx) error {
+			pause, err := pauseWrites(ctx, c.config, c.follower, func(pgx.Tx) error { return takeSnapshots(ctx, next, live) })
+			if err != nil {
+				return err
+			}
+			c.pausedAt, c.pauses, c.longest = time.Now(), c.pauses+1, max(c.longest, pause)
+			s := slice{comparer: c, next: next.Conn(), live: live.Conn(), began: c.pausedAt}
+			return s.compare(ctx)
+		})
+	})
+}
+
+// takeSnapshots executes the first query of each transaction, which takes its snapshot.
+func takeSnapshots(ctx context.Context, transactions ...pgx.Tx) error {
+	for _, tx := range transactions {
+		if _, err := tx.Exec(ctx, "select pg_current_snapshot()"); err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+	}
+	return nil
+}
+
+// slice is one slice: two snapshots, and what was compared in them.
+type slice struct {
+	*comparer
+	next, live *pgx.Conn
+	began      time.Time
+	size       int64 // keys that were compared
+	full       bool
+}
+
+// compare compares the rows behind those of the slices before. The last slice also compares what is not divided by keys.
+func (s *slice) compare(ctx context.Context) error {
+	next, err := store.ReadCatalog(ctx, s.next, s.follower.schema)
+	if err != nil {
+		return fmt.Errorf("generation: %w", err)
+	}
+	live, err := store.ReadCatalog(ctx, s.live, liveSchema)
+	if err != nil {
+		return err
+	}
+	s.missing = live.Missing()
+	next = next.Intersect(live)
+	live = live.Intersect(next)
+	for len(s.tables) > 0 {
+		expected := store.StoredRows(ctx, s.next, next, s.tables[0], s.after)
+		served := store.StoredRows(ctx, s.live, live, s.tables[0], s.after)
+		if err := s.merger.merge(expected, served, s.compared); err != nil || s.full {
+			return err
+		}
+		s.tables, s.after = s.tables[1:], nil
+	}
+	s.merger.finish()
+	return s.finish(ctx)
+}
+
+// compared counts a key, and reports whether the slice goes on behind it.
+func (s *slice) compared(row store.Row) (more bool) {
+	s.size++
+	if s.rows++; s.rows%10_000 == 0 {
+		s.config.Progress(Progress{Step: StepCompare, Done: s.rows})
+	}
+	if s.size < s.config.Slices.Rows && time.Since(s.began) < s.config.Slices.Age {
+		return true
+	}
+	s.after, s.full = row.Key().Clone(nil), true
+	return false
+}
+
+func (s *slice) finish(ctx context.Context) (err error) {
+	if s.otherDefinition, err = hasOtherDefinition(ctx, s.live); err != nil {
+		return err
+	}
+	if err := s.compareMessageCounts(ctx); err != nil {
+		return fmt.Errorf("message counts: %w", err)
+	}
+	if err := s.readUnreadable(ctx); err != nil {
+		return fmt.Errorf("dead letters: %w", err)
+	}
+	return nil
 }
 
 // compareMessageCounts compares the message counts of both generations. A live generation of an earlier release can lack them.
-func (c *comparer) compareMessageCounts(ctx context.Context) error {
-	exist, err := hasMessageCounts(ctx, c.live.Conn())
+func (s *slice) compareMessageCounts(ctx context.Context) error {
+	exist, err := hasMessageCounts(ctx, s.live)
 	if err != nil || !exist {
 		return err
 	}
-	for partition := range int16(c.partitions) {
-		expected, err := store.ReadMessageCounts(ctx, c.next.Conn(), c.follower.schema, partition)
+	for partition := range int16(s.partitions) {
+		expected, err := store.ReadMessageCounts(ctx, s.next, s.follower.schema, partition)
 		if err != nil {
 			return err
 		}
-		served, err := store.ReadMessageCounts(ctx, c.live.Conn(), liveSchema, partition)
+		served, err := store.ReadMessageCounts(ctx, s.live, liveSchema, partition)
 		if err != nil {
 			return err
 		}
-		c.collector.diffMessageCounts(partition, expected, served)
+		s.merger.collector.diffMessageCounts(partition, expected, served)
 	}
 	return nil
 }
@@ -134,8 +171,8 @@ func hasMessageCounts(ctx context.Context, conn *pgx.Conn) (exist bool, err erro
 }
 
 // readUnreadable collects the dead letters of the new generation alone. They include dead letters that an earlier run found.
-func (c *comparer) readUnreadable(ctx context.Context) error {
-	rows, err := c.live.Query(ctx, unreadableSQL, c.generation.ID)
+func (s *slice) readUnreadable(ctx context.Context) error {
+	rows, err := s.live.Query(ctx, unreadableSQL, s.generation.ID)
 	if err != nil {
 		return err
 	}
@@ -143,6 +180,6 @@ func (c *comparer) readUnreadable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.collector.addUnreadable(messages)
+	s.merger.collector.addUnreadable(messages)
 	return nil
 }

@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,15 +25,31 @@ type Config struct {
 	Memory    int64         // bytes for folded rows, about; 0: 2 GiB
 	Workers   int           // parts folded, and indexes created, at a time; 0: one per processor
 	Batch     int           // messages read at a time, and applied in one transaction while following; 0: 2000
+	Slices    SliceLimits   // of a rebuild's comparison
 
 	// MaxLiveLag is the lag of the live projection above which the work waits, until the lag is at most half of it; 0: it never waits.
 	MaxLiveLag time.Duration
-	// Throttled is called with the reason why the work waits, and with an empty string when it continues; may be nil.
+	// Throttled is called with the reason why the work waits, which can be a write pause that could not begin, and with an empty string when it continues; may be nil.
 	Throttled func(reason string)
 	// Progress is called on every step, from several goroutines; may be nil.
 	Progress func(Progress)
 
 	throttle *throttle
+}
+
+// SliceLimits limits the slices in which a rebuild compares two generations, each in one snapshot of both.
+type SliceLimits struct {
+	Rows     int64         // keys that are compared in a slice; 0: 2,000,000
+	Age      time.Duration // of the snapshots when a slice ends; 0: 30 s
+	Interval time.Duration // between the write pauses at the beginning of two slices, at least; 0: 10 s
+}
+
+func (l SliceLimits) complete() SliceLimits {
+	return SliceLimits{
+		Rows:     cmp.Or(l.Rows, 2_000_000),
+		Age:      cmp.Or(l.Age, 30*time.Second),
+		Interval: cmp.Or(l.Interval, 10*time.Second),
+	}
 }
 
 func (c Config) complete() Config {
@@ -51,6 +68,7 @@ func (c Config) complete() Config {
 	if c.Progress == nil {
 		c.Progress = func(Progress) {}
 	}
+	c.Slices = c.Slices.complete()
 	c.throttle = newThrottle(c)
 	return c
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/projector/ingest"
+	"callboard/projector/retry"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -164,20 +165,30 @@ const (
 )
 
 // pauseWrites makes the live generation's commits wait, brings the follower to its positions, and does work, all in one transaction. It
-// returns the length of the pause.
-func pauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(pgx.Tx) error) (pause time.Duration, err error) {
+// returns the length of the pause. Where a projector does not finish its commit in time, or the follower does not catch up, commits go on
+// for an increasing interval before the next attempt.
+func pauseWrites(ctx context.Context, c Config, f *follower, work func(pgx.Tx) error) (pause time.Duration, err error) {
+	backOff := retry.NewBackOff()
 	for range maxPauseTries {
-		pause, err = tryPauseWrites(ctx, pool, f, work)
+		pause, err = tryPauseWrites(ctx, c.Database, f, work)
 		commitHangs := hasCode(err, pgerrcode.LockNotAvailable)
 		tooLong := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 		if !commitHangs && !tooLong {
 			return pause, err
 		}
+		c.Throttled("waiting for a write pause: a projector does not finish its commit, or the new generation does not catch up")
+		retry.Pause(ctx, backOff.Next(0))
+		c.Throttled("")
 	}
 	return 0, fmt.Errorf("write pause: a projector does not finish its commit, or the new generation does not catch up: %w", err)
 }
 
+// tryPauseWrites asks the stream what it can before the pause, and applies the messages that there are.
 func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work func(pgx.Tx) error) (pause time.Duration, err error) {
+	err = withConn(ctx, pool, func(conn *pgx.Conn) error { return f.catchUp(ctx, conn) })
+	if err != nil {
+		return 0, err
+	}
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, writePauseSQL); err != nil {
 			return fmt.Errorf("write pause: %w", err)
@@ -188,7 +199,9 @@ func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work f
 		if err != nil {
 			return err
 		}
-		if err := f.catchUp(ctx, positions); err != nil {
+		following, cancel := context.WithTimeout(ctx, maxWritePause)
+		defer cancel()
+		if _, err := f.follow(following, positions); err != nil {
 			return err
 		}
 		return work(tx)
@@ -196,14 +209,15 @@ func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work f
 	return pause, err
 }
 
-// catchUp follows to the positions of the paused live generation. It is an error if the stream has lost messages since they were intact.
-func (f *follower) catchUp(ctx context.Context, positions map[int16]store.Position) error {
-	ctx, cancel := context.WithTimeout(ctx, maxWritePause)
-	defer cancel()
+// catchUp follows to the positions of the live generation. It is an error if the stream has lost messages since they were intact.
+func (f *follower) catchUp(ctx context.Context, conn *pgx.Conn) error {
+	positions, err := store.Positions(ctx, conn, liveSchema)
+	if err != nil {
+		return err
+	}
 	if _, err := f.follow(ctx, positions); err != nil {
 		return err
 	}
-	followed := maps.Clone(positions)
-	maps.DeleteFunc(followed, func(partition int16, _ store.Position) bool { return f.intact.lost(partition) })
-	return f.source.verifyPositions(ctx, followed)
+	maps.DeleteFunc(positions, func(partition int16, _ store.Position) bool { return f.intact.lost(partition) })
+	return f.source.verifyPositions(ctx, positions)
 }

@@ -1,14 +1,15 @@
 // Package rebuild builds the projection again from the stream's first event, and compares the live projection with the stream.
 //
 //	rebuild:   plan ─> fold in memory, copy ─> index ─> follow the live generation ─> compare ─> switch ─> drop the previous one
-//	verify:    plan ─> fold in memory, compare with the rows of one snapshot
+//	verify:    plan ─> fold in memory, compare with the rows of one snapshot, in the order of their keys
 //	repair:    fold one phone system in memory, replace its rows
 //	rollback:  follow the live generation ─> switch
 //
 // A generation is built in a separate schema, in parts: some phone systems are folded in memory and copied in one transaction, which
 // also records that the part is done. After an interruption, the next run continues with the parts that are not done. The generation
-// then follows the live one by its positions and never overtakes it. The switch pauses the live generation's writes, brings the new one
-// to the same positions, and renames two schemas.
+// then follows the live one by its positions and never overtakes it. The comparison merges the rows of both in the order of their keys, in
+// slices: each begins with a pause of the live generation's writes, in which both reach the same positions, and has a snapshot of both.
+// The switch pauses writes once more and renames two schemas.
 package rebuild
 
 import (
@@ -33,20 +34,21 @@ var (
 
 // Result is what a rebuild or a rollback did.
 type Result struct {
-	Generation    int64      `json:"generation"`   // the live generation now
-	Replaced      int64      `json:"replaced"`     // the live generation before
-	PreviousKept  bool       `json:"previousKept"` // the replaced generation was not dropped
-	Resumed       bool       `json:"resumed"`      // an earlier run had begun the generation
-	Messages      int64      `json:"messages"`     // folded in this run
-	Rows          int64      `json:"rows"`         // copied in this run
-	Followed      int64      `json:"followed"`     // messages applied while following the live generation
-	Fold          Seconds    `json:"foldSeconds"`
-	Index         Seconds    `json:"indexSeconds"`
-	Follow        Seconds    `json:"followSeconds"`
-	Compare       Seconds    `json:"compareSeconds"`
-	SnapshotPause Seconds    `json:"snapshotPauseSeconds"` // the write pause in which the snapshots for the comparison were taken
-	WritePause    Seconds    `json:"writePauseSeconds"`    // the write pause of the switch
-	Comparison    Comparison `json:"comparison"`           // with the replaced generation
+	Generation     int64      `json:"generation"`   // the live generation now
+	Replaced       int64      `json:"replaced"`     // the live generation before
+	PreviousKept   bool       `json:"previousKept"` // the replaced generation was not dropped
+	Resumed        bool       `json:"resumed"`      // an earlier run had begun the generation
+	Messages       int64      `json:"messages"`     // folded in this run
+	Rows           int64      `json:"rows"`         // copied in this run
+	Followed       int64      `json:"followed"`     // messages applied while following the live generation
+	Fold           Seconds    `json:"foldSeconds"`
+	Index          Seconds    `json:"indexSeconds"`
+	Follow         Seconds    `json:"followSeconds"`
+	Compare        Seconds    `json:"compareSeconds"`
+	SnapshotPause  Seconds    `json:"snapshotPauseSeconds"` // the longest write pause in which snapshots for the comparison were taken
+	SnapshotPauses int        `json:"snapshotPauses"`       // how many there were
+	WritePause     Seconds    `json:"writePauseSeconds"`    // the write pause of the switch
+	Comparison     Comparison `json:"comparison"`           // with the replaced generation
 }
 
 // Seconds is a duration in JSON.

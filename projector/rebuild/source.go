@@ -135,6 +135,9 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 func (s *source) read(ctx context.Context, partition int16, above, upTo uint64, take func([]jetstream.Msg) error) error {
 	retry := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), maxReadRetries)
 	at := above
+	if at >= upTo {
+		return nil
+	}
 	return backoff.Retry(func() error {
 		r := reading{source: s, partition: partition, at: at, upTo: upTo, take: take}
 		err := r.run(ctx)

@@ -1,8 +1,10 @@
 package rebuild
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/google/uuid"
@@ -10,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
+	"callboard/projector/fold"
 	"callboard/projector/store"
 )
 
@@ -18,7 +21,7 @@ import (
 // both releases have.
 func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Comparison, err error) {
 	err = withLock(ctx, c, true, func(c Config) error {
-		v := &verifier{config: c, store: store.New(c.Database), collector: newCollector(c.Memory / int64(c.Workers))}
+		v := &verifier{config: c, store: store.New(c.Database), collector: newCollector()}
 		result, err = v.run(ctx, systems)
 		return err
 	})
@@ -139,7 +142,7 @@ func (v *verifier) verifyPart(ctx context.Context, p part) error {
 			return err
 		}
 	}
-	return pgx.BeginTxFunc(ctx, v.config.Database, snapshotOptions(), func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, v.config.Database, store.SnapshotOptions(), func(tx pgx.Tx) error {
 		positions, err := store.Positions(ctx, tx.Conn(), liveSchema)
 		if err != nil {
 			return err
@@ -155,6 +158,25 @@ func (v *verifier) verifyPart(ctx context.Context, p part) error {
 			}
 			v.collector.diffMessageCounts(p.target.Partition, f.Changes.MessageCounts, served)
 		}
-		return v.collector.compare(foldedRows(f.Changes.State, v.catalog), storedRows(ctx, tx.Conn(), v.catalog), p.compared)
+		systems := slices.SortedFunc(slices.Values(p.compared), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+		served := func(table string) iter.Seq2[store.Row, error] {
+			return store.StoredRowsOf(ctx, tx.Conn(), v.catalog, table, systems)
+		}
+		m := merger{collector: v.collector}
+		return m.tables(store.Tables(), v.foldedRows(f.Changes.State, systems), served)
 	})
+}
+
+// foldedRows are the rows of some phone systems that would be stored if a state were.
+func (v *verifier) foldedRows(state *fold.State, systems []uuid.UUID) tableRows {
+	selected := setOf(systems)
+	return func(table string) iter.Seq2[store.Row, error] {
+		return func(yield func(store.Row, error) bool) {
+			for row, err := range store.FoldedRows(state, v.catalog, table) {
+				if _, ok := selected[row.System]; (ok || err != nil) && !yield(row, err) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -125,15 +125,13 @@ func (c Catalog) Intersect(other Catalog) Catalog {
 	return both
 }
 
-// having returns those of the named tables that the schema has.
-func (c Catalog) having(tables []string) []relation {
-	var list []relation
-	for _, r := range c.relations {
-		if c.widths[r.name] != nil && slices.Contains(tables, r.name) {
-			list = append(list, r)
-		}
+// relation returns the named table, if the schema has it.
+func (c Catalog) relation(table string) (relation, bool) {
+	i := slices.IndexFunc(c.relations, func(r relation) bool { return r.name == table })
+	if i < 0 || c.widths[table] == nil {
+		return relation{}, false
 	}
-	return list
+	return c.relations[i], true
 }
 
 // columns lists the names of a table's columns that the schema has.
@@ -148,10 +146,13 @@ func (c Catalog) columns(r relation) string {
 }
 
 // PhoneSystemIDs returns the phone systems of which any table has rows, in order. [uuid.Nil] is among them if there are rows that belong
-// to no single system. The cost depends on the number of systems, not of rows. It is the only statement about rows of all partitions.
+// to no single system. The cost depends on the number of systems, not of rows.
 func PhoneSystemIDs(ctx context.Context, conn *pgx.Conn, c Catalog) ([]uuid.UUID, error) {
 	var selections []string
-	for _, r := range c.having(Tables()) {
+	for _, r := range c.relations {
+		if c.widths[r.name] == nil {
+			continue
+		}
 		if r.ofNoSystem() {
 			selections = append(selections, fmt.Sprintf("select '%s'::uuid where exists (select from %s%s)", uuid.Nil, c.prefix, r.name))
 		} else {

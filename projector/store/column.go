@@ -23,14 +23,26 @@ type column[R any] struct {
 	encode  encoder[R]
 	element encoder[R] // for the array parameter; nil: encode
 	format  func(value []byte) string
-	compare func(a, b *R) int // nil where the column is in no key
+
+	// compare orders values in PostgreSQL's binary format. It is nil where the column is in no key.
+	compare func(a, b []byte) int
 }
 
-func compareAs[R, F any](field func(*R) *F, compare func(a, b F) int) func(a, b *R) int {
-	return func(a, b *R) int { return compare(*field(a), *field(b)) }
+// orderBy is an expression that orders rows like compare. Texts have the order of their bytes, whatever the database's collation is.
+func (c column[R]) orderBy() string {
+	if c.array == "text" {
+		return c.name + ` collate "C"`
+	}
+	return c.name
 }
 
-func compareUUID(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+// compareSigned compares integers of equal width, such as days and microseconds since 2000.
+func compareSigned(a, b []byte) int {
+	if len(a) > 0 && len(b) > 0 && (a[0]^b[0])&0x80 != 0 {
+		return cmp.Compare(b[0], a[0]) // the sign is the highest bit
+	}
+	return bytes.Compare(a, b)
+}
 
 func textColumn[R any, S ~string](name string, field func(*R) *S) column[R] {
 	return column[R]{
@@ -38,7 +50,7 @@ func textColumn[R any, S ~string](name string, field func(*R) *S) column[R] {
 		scan:    func(row *R) any { return field(row) },
 		encode:  encodeAs(field, appendText[S]),
 		format:  formatText,
-		compare: compareAs(field, cmp.Compare[S]),
+		compare: bytes.Compare,
 	}
 }
 
@@ -63,7 +75,7 @@ func uuidColumn[R any](name string, field func(*R) *uuid.UUID) column[R] {
 		scan:    func(row *R) any { return (*[16]byte)(field(row)) },
 		encode:  encodeAs(field, appendUUID),
 		format:  formatUUID,
-		compare: compareAs(field, compareUUID),
+		compare: bytes.Compare,
 	}
 }
 
@@ -84,7 +96,7 @@ func intColumn[R any, I ~int64 | ~int16](name string, field func(*R) *I) column[
 			return appendInt(dst, int64(*field(row)), width)
 		},
 		format:  formatInt,
-		compare: compareAs(field, cmp.Compare[I]),
+		compare: compareSigned,
 	}
 }
 
@@ -126,7 +138,7 @@ func timeColumn[R any](name string, field func(*R) *events.Time) column[R] {
 		scan:    func(row *R) any { return (*instant)(field(row)) },
 		encode:  encodeAs(field, appendTime),
 		format:  formatTime,
-		compare: compareAs(field, cmp.Compare[events.Time]),
+		compare: compareSigned,
 	}
 }
 
@@ -154,7 +166,7 @@ func dateColumn[R any](name string, field func(*R) *events.Time) column[R] {
 		name: name, array: "date",
 		encode:  encodeAs(field, appendDate),
 		format:  formatDate,
-		compare: compareAs(field, cmp.Compare[events.Time]),
+		compare: compareSigned,
 	}
 }
 

@@ -15,6 +15,14 @@ import (
 	"callboard/projector/fold"
 )
 
+// COPY's binary format is a signature, flags and the length of a header extension, four bytes each; then rows, each beginning with the
+// number of its columns in two bytes; then a number that marks the end.
+const (
+	copySignature = "PGCOPY\n\xff\r\n\x00"
+	copyHeader    = len(copySignature) + 4 + 4
+	copyEnd       = 0xffff
+)
+
 // copyBuffer is how many bytes of rows are encoded before they are sent: less than one message of COPY takes.
 const copyBuffer = 32 << 10
 

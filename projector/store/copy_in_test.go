@@ -118,7 +118,7 @@ func TestCopyState_UsesTheSearchPath(t *testing.T) {
 	rows := copyState(t, connect(t, database, "generation_7"), folded(foldtest.FullHistory()))
 	conn := connect(t, database, "projection")
 	c := readCatalog(t, conn, "generation_7")
-	stored := describe(t, store.StoredRows(t.Context(), conn, c, store.Tables(), allSystems()))
+	stored := describe(t, storedRows(conn, c))
 	if rows == 0 || len(stored) != int(rows) {
 		t.Errorf("stored rows = %d, want %d", len(stored), rows)
 	}

@@ -1,8 +1,13 @@
 package store_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"flag"
 	"fmt"
+	"math"
+	"math/big"
 	"os"
 	"regexp"
 	"strings"
@@ -58,16 +63,32 @@ func foldDigests(t *testing.T) string {
 	foldInto(state, foldtest.FullHistory())
 	company := sample.New(sample.Config{Seed: 11, Systems: 3, Calls: 400, Days: 10, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
 	foldInto(state, timed(company, events.TimeOf(time.Date(2026, 6, 2, 0, 0, 0, 0, time.UTC))))
+	mask := new(big.Int).SetBytes(bytes.Repeat([]byte{0xff}, 16))
 	var lines strings.Builder
 	for _, table := range store.Tables() {
-		var digest store.Digest
-		for row, err := range store.FoldedRows(state, catalog, []string{table}) {
+		rows, sum := 0, new(big.Int)
+		for row, err := range store.FoldedRows(state, catalog, table) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			digest.Add(row)
+			hash := sha256.Sum256(encodeRow(row))
+			sum.Add(sum, new(big.Int).SetBytes(hash[:16]))
+			rows++
 		}
-		fmt.Fprintf(&lines, "%s %d %x\n", table, digest.Rows, digest.Sum)
+		fmt.Fprintf(&lines, "%s %d %032x\n", table, rows, sum.And(sum, mask))
 	}
 	return lines.String()
+}
+
+// encodeRow returns a table's name and a row as COPY's binary format has it.
+func encodeRow(row store.Row) []byte {
+	encoded := binary.BigEndian.AppendUint16([]byte(row.Table), uint16(len(row.Fields)))
+	for _, field := range row.Fields {
+		size := uint32(len(field))
+		if field == nil {
+			size = math.MaxUint32
+		}
+		encoded = append(binary.BigEndian.AppendUint32(encoded, size), field...)
+	}
+	return encoded
 }

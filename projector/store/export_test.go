@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -54,15 +53,36 @@ func Format(table, column string, value []byte) string {
 	return r.formatValue(slices.Index(r.columns, column), value)
 }
 
-// CopySelections returns the selections by which [StoredRows] copies a phone system's rows.
-func CopySelections(c Catalog, system uuid.UUID) (selections []string) {
-	for _, r := range c.relations {
-		for _, statement := range c.copyStatements(r, []uuid.UUID{system}) {
-			selection, _, _ := strings.Cut(strings.TrimPrefix(statement, "copy ("), ") to stdout")
-			selections = append(selections, selection)
+// Scans returns the statements of [StoredRows] for the tables of some rows, from the beginning and behind the row, with their arguments.
+func Scans(c Catalog, rows map[string]Row) map[string][][]byte {
+	return scans(c, rows, func(r relation, _ Row) scan { return c.scan(r) })
+}
+
+// ScansOfSystem returns the statements of [StoredRowsOf] for the rows' phone systems, like [Scans].
+func ScansOfSystem(c Catalog, rows map[string]Row) map[string][][]byte {
+	return scans(c, rows, func(r relation, row Row) scan {
+		if r.ofNoSystem() {
+			return c.scan(r)
+		}
+		s := c.scanOfSystem(r)
+		s.arguments = c.systemArguments(r, row.System)
+		return s
+	})
+}
+
+func scans(c Catalog, rows map[string]Row, of func(relation, Row) scan) map[string][][]byte {
+	statements := make(map[string][][]byte)
+	for table, row := range rows {
+		r, _ := c.relation(table)
+		s := of(r, row)
+		for _, after := range []Key{nil, row.Key()} {
+			if after == nil || len(s.key) > 0 { // else a phone system has one row
+				sql, arguments := s.statement(after)
+				statements[sql] = arguments
+			}
 		}
 	}
-	return selections
+	return statements
 }
 
 func relationOf(table string) *relation {

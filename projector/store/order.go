@@ -32,30 +32,38 @@ type TableRows func(table string) iter.Seq2[EncodedRow, error]
 // [ErrRange] where an integer doesn't fit. A table that the schema lacks has no rows.
 func EncodedRows(state *fold.State, c Catalog, order Order) TableRows {
 	return func(table string) iter.Seq2[EncodedRow, error] {
-		for _, r := range c.having([]string{table}) {
-			return r.encodeOrdered(state, order, c.widths[table])
+		r, ok := c.relation(table)
+		if !ok {
+			return func(func(EncodedRow, error) bool) {}
 		}
-		return func(func(EncodedRow, error) bool) {}
+		return r.encodeOrdered(state, order, c.widths[table])
 	}
 }
 
-// DecodedRows yields encoded rows of a table as [FoldedRows] and [StoredRows] do. They were encoded for a schema with that catalog.
+// DecodedRows yields encoded rows of a table as [StoredRows] does, in their order. They were encoded for a schema with that catalog.
 func DecodedRows(encoded iter.Seq2[EncodedRow, error], c Catalog, table string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		for _, r := range c.having([]string{table}) {
-			d, buffer := newDecoder(r, c), []byte(table)
-			for row, err := range encoded {
-				if err != nil {
-					yield(Row{}, err)
-					return
-				}
-				buffer = append(buffer[:len(table)], row.Data...)
-				if !yield(d.row(buffer), nil) {
-					return
-				}
+		r, ok := c.relation(table)
+		if !ok {
+			return
+		}
+		d := newDecoder(r, c)
+		for row, err := range encoded {
+			if err != nil {
+				yield(Row{}, err)
+				return
+			}
+			if !yield(d.encodedRow(row.Data), nil) {
+				return
 			}
 		}
 	}
+}
+
+// FoldedRows yields a state's rows of a table, in the order of their keys, as they would be stored in a schema with that catalog. The
+// state started from nothing. The sequence ends at an error, [ErrRange] where an integer doesn't fit.
+func FoldedRows(state *fold.State, c Catalog, table string) iter.Seq2[Row, error] {
+	return DecodedRows(EncodedRows(state, c, KeyOrder)(table), c, table)
 }
 
 // placed is a row and its place in an order.

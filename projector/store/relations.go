@@ -1,11 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -101,13 +99,13 @@ type relation struct {
 	key         int // how many of the columns
 	columns     []string
 	format      []func(value []byte) string // by column
+	order       []func(a, b []byte) int     // of the key's columns, without the partition
+	orderBy     []string                    // the same as expressions
 
-	queueChanges  func(*pgx.Batch, *fold.State)
+	queueChanges func(*pgx.Batch, *fold.State)
+
+	// encodeOrdered yields a state's rows. A width of 0 is a column that isn't there. It ends at an error.
 	encodeOrdered func(state *fold.State, order Order, widths []int16) iter.Seq2[EncodedRow, error]
-
-	// encode yields a state's rows as COPY's binary format has them, each behind a prefix and valid until the next one. A width of 0 is a
-	// column that isn't there. It ends at an error.
-	encode func(state *fold.State, sorted bool, widths []int16, prefix string) iter.Seq2[[]byte, error]
 }
 
 // ofNoSystem tells whether the table's rows belong to no single phone system. A group's members follow from the group's events, not from
@@ -145,61 +143,13 @@ func (t table[R]) relation(all func(*fold.State) iter.Seq[*R], createdAt func(*f
 		r.key++
 		r.columns, r.format = append(r.columns, partitionColumn), append(r.format, formatInt)
 	}
-	for _, c := range t.columns {
+	for i, c := range t.columns {
 		r.columns, r.format = append(r.columns, c.name), append(r.format, c.format)
-	}
-	r.encode = func(state *fold.State, sorted bool, widths []int16, prefix string) iter.Seq2[[]byte, error] {
-		rows := all(state)
-		if sorted {
-			rows = t.sorted(rows, func(row *R) events.Time {
-				if createdAt == nil {
-					return 0
-				}
-				return createdAt(state, row)
-			})
+		if i < t.key {
+			r.order, r.orderBy = append(r.order, c.compare), append(r.orderBy, c.orderBy())
 		}
-		return t.encodeRows(rows, state.Partition, widths, prefix)
 	}
 	return r
-}
-
-// sorted yields rows by phone system, which is the first column, then by time, then by the rest of the key.
-func (t table[R]) sorted(rows iter.Seq[*R], createdAt func(*R) events.Time) iter.Seq[*R] {
-	type timed struct {
-		at  events.Time
-		row *R
-	}
-	var order []timed
-	for row := range rows {
-		order = append(order, timed{createdAt(row), row})
-	}
-	slices.SortFunc(order, func(a, b timed) int {
-		by := cmp.Or(t.columns[0].compare(a.row, b.row), cmp.Compare(a.at, b.at))
-		for i := 1; by == 0 && i < t.key; i++ {
-			by = t.columns[i].compare(a.row, b.row)
-		}
-		return by
-	})
-	return func(yield func(*R) bool) {
-		for _, o := range order {
-			if !yield(o.row) {
-				return
-			}
-		}
-	}
-}
-
-func (t table[R]) encodeRows(rows iter.Seq[*R], partition int16, widths []int16, prefix string) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		var buffer []byte
-		for row := range rows {
-			var err error
-			buffer, err = t.encode(append(buffer[:0], prefix...), row, partition, widths)
-			if !yield(buffer, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // encode appends a row as COPY's binary format has it: the number of its columns, then each column.

@@ -23,75 +23,99 @@ import (
 // allSystems are the systems of foldtest's histories, and none.
 func allSystems() []uuid.UUID { return []uuid.UUID{uuid.Nil, foldtest.ID(1), foldtest.ID(2)} }
 
-// describe returns the rows' bytes as text, by table and key.
-func describe(t failer, rows iter.Seq2[store.Row, error]) map[string]string {
+// rowsOf yields the rows of some tables, one table after the other.
+func rowsOf(tables []string, ofTable func(table string) iter.Seq2[store.Row, error]) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		for _, table := range tables {
+			for row, err := range ofTable(table) {
+				if !yield(row, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func foldedRows(state *fold.State, c store.Catalog) iter.Seq2[store.Row, error] {
+	return rowsOf(store.Tables(), func(table string) iter.Seq2[store.Row, error] { return store.FoldedRows(state, c, table) })
+}
+
+func storedRows(conn *pgx.Conn, c store.Catalog) iter.Seq2[store.Row, error] {
+	return rowsOf(store.Tables(), func(table string) iter.Seq2[store.Row, error] {
+		return store.StoredRows(context.Background(), conn, c, table, nil)
+	})
+}
+
+func storedRowsOf(conn *pgx.Conn, c store.Catalog, systems []uuid.UUID) iter.Seq2[store.Row, error] {
+	return rowsOf(store.Tables(), func(table string) iter.Seq2[store.Row, error] {
+		return store.StoredRowsOf(context.Background(), conn, c, table, systems)
+	})
+}
+
+// describe returns the rows as texts with table, key and fields. It checks that the rows of each table come in the order of their keys.
+func describe(t failer, rows iter.Seq2[store.Row, error]) (list []string) {
 	t.Helper()
-	list := map[string]string{}
+	var table string
+	var last store.Key
 	for row, err := range rows {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := fmt.Sprintf("%s %x", row.Table, row.Key)
-		if _, twice := list[key]; twice {
-			t.Fatalf("%s comes twice", key)
+		if row.Table == table && row.CompareKey(last) <= 0 {
+			t.Fatalf("%s: key %x follows %x", table, row.Key(), last)
 		}
-		fields := make([]string, len(row.Fields))
-		for i, field := range row.Fields {
-			if fields[i] = hex.EncodeToString(field); field == nil {
-				fields[i] = "null"
-			}
-		}
-		list[key] = fmt.Sprintf("%s %d %s", row.System, row.Size(), strings.Join(fields, " "))
+		table, last = row.Table, row.Key().Clone(nil)
+		list = append(list, text(row))
 	}
 	return list
 }
 
-type tableOfSystem struct {
-	table  string
-	system uuid.UUID
-}
-
-func digests(t failer, rows iter.Seq2[store.Row, error]) map[tableOfSystem]store.Digest {
+// texts returns the rows as texts, in any order.
+func texts(t failer, rows iter.Seq2[store.Row, error]) (list []string) {
 	t.Helper()
-	sums := map[tableOfSystem]store.Digest{}
 	for row, err := range rows {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := tableOfSystem{row.Table, row.System}
-		sum := sums[at]
-		sum.Add(row)
-		sums[at] = sum
+		list = append(list, text(row))
 	}
-	return sums
+	return list
 }
 
-// checkStored checks that the stored rows equal the folded ones, byte for byte, and returns their number.
+func text(row store.Row) string {
+	fields := make([]string, len(row.Fields))
+	for i, field := range row.Fields {
+		if fields[i] = hex.EncodeToString(field); field == nil {
+			fields[i] = "null"
+		}
+	}
+	return fmt.Sprintf("%s %x %s %s", row.Table, row.Key(), row.System, strings.Join(fields, " "))
+}
+
+// checkStored checks that the stored rows equal the folded ones, byte for byte and in their order, and returns their number.
 func checkStored(t failer, conn *pgx.Conn, state *fold.State, systems []uuid.UUID) int {
 	t.Helper()
 	c := readCatalog(t, conn, "projection")
-	tables := store.Tables()
-	want := describe(t, store.FoldedRows(state, c, tables))
-	got := describe(t, store.StoredRows(context.Background(), conn, c, tables, systems))
-	for key, row := range want {
-		if got[key] != row {
-			t.Fatalf("%s: stored row = %s, want %s", key, got[key], row)
+	want := describe(t, foldedRows(state, c))
+	for read, got := range map[string][]string{
+		"all": describe(t, storedRows(conn, c)), "of the phone systems": describe(t, storedRowsOf(conn, c, systems)),
+	} {
+		for i := range min(len(got), len(want)) {
+			if got[i] != want[i] {
+				t.Fatalf("%s: stored row = %s, want %s", read, got[i], want[i])
+			}
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%s: stored rows = %d, want %d", read, len(got), len(want))
 		}
 	}
-	if len(got) != len(want) {
-		t.Fatalf("stored rows = %d, want %d", len(got), len(want))
-	}
-	sums := digests(t, store.StoredRows(context.Background(), conn, c, tables, systems))
-	if !maps.Equal(sums, digests(t, store.FoldedRows(state, c, tables))) {
-		t.Fatal("digests of stored and folded rows differ")
-	}
-	return len(got)
+	return len(want)
 }
 
 func TestStoredRows_LargeRowsAndMany(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, schematest.New(t), "projection")
-	state := foldedCompany(3, 300)
+	state := foldedCompany(3, 7000)
 	long := strings.Repeat("Hello, Zoë. ", 200_000)
 	_, err := state.Fold(events.Changed(&events.Transcript{
 		PhoneSystemID: foldtest.ID(1), VoicemailID: events.Some(foldtest.ID(40)), Version: 1, Status: events.TranscriptCompleted,
@@ -105,12 +129,17 @@ func TestStoredRows_LargeRowsAndMany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := checkStored(t, conn, state, systems); n < 1000 {
-		t.Errorf("%d rows", n)
+	if n := checkStored(t, conn, state, systems); n < 20_000 {
+		t.Errorf("rows = %d, want several statements of one table", n)
 	}
 }
 
-func TestStoredRows_OfSomeTablesAndSystems(t *testing.T) {
+type tableOfSystem struct {
+	table  string
+	system uuid.UUID
+}
+
+func TestStoredRowsOf_SomeSystems(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, schematest.New(t), "projection")
 	history := foldtest.FullHistory()
@@ -136,14 +165,69 @@ func TestStoredRows_OfSomeTablesAndSystems(t *testing.T) {
 		},
 		{"groups are of no system", []string{"phone_system_group", "phone_system_group_member"}, allSystems()[1:], map[tableOfSystem]int64{}},
 		{"no systems", store.Tables(), nil, map[tableOfSystem]int64{}},
-		{"no tables", nil, allSystems(), map[tableOfSystem]int64{}},
+		{"unknown table", []string{"fax"}, allSystems(), map[tableOfSystem]int64{}},
 	} {
 		got := map[tableOfSystem]int64{}
-		for at, sum := range digests(t, store.StoredRows(t.Context(), conn, c, test.tables, test.systems)) {
-			got[at] = sum.Rows
+		for row, err := range rowsOf(test.tables, func(table string) iter.Seq2[store.Row, error] {
+			return store.StoredRowsOf(t.Context(), conn, c, table, test.systems)
+		}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[tableOfSystem{row.Table, row.System}]++
 		}
 		if !maps.Equal(got, test.want) {
-			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+			t.Errorf("%s: rows = %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+// From any row on, a table is read to its end.
+func TestStoredRows_BehindEachKey(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, schematest.New(t), "projection")
+	copyState(t, conn, folded(foldtest.FullHistory()))
+	c := readCatalog(t, conn, "projection")
+	for _, table := range store.Tables() {
+		var keys []store.Key
+		for row, err := range store.StoredRows(t.Context(), conn, c, table, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, row.Key().Clone(nil))
+		}
+		all := describe(t, store.StoredRows(t.Context(), conn, c, table, nil))
+		for i, key := range keys {
+			if got := describe(t, store.StoredRows(t.Context(), conn, c, table, key)); !slices.Equal(got, all[i+1:]) {
+				t.Errorf("%s behind row %d: rows = %q, want %q", table, i, got, all[i+1:])
+			}
+		}
+		if len(keys) == 0 {
+			t.Errorf("%s has no rows", table)
+		}
+	}
+}
+
+// A row with another partition than that of its phone system is out of reach.
+func TestStoredRows_WithoutRowsOfOtherPartitions(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	conn := connect(t, database, "projection")
+	exec(t, database, "update projection.generation set partitions = 4")
+	state := folded(foldtest.FullHistory())
+	state.Partition = int16(events.Partition(foldtest.ID(1), 4))
+	copyState(t, conn, state)
+	c := readCatalog(t, conn, "projection")
+	before := len(describe(t, store.StoredRows(t.Context(), conn, c, "voicemail", nil)))
+	if _, err := conn.Exec(t.Context(), "update voicemail set partition = (partition + 1) % 4 where id = (select min(id::text)::uuid from voicemail)"); err != nil {
+		t.Fatal(err)
+	}
+	for read, rows := range map[string]iter.Seq2[store.Row, error]{
+		"all":                  store.StoredRows(t.Context(), conn, c, "voicemail", nil),
+		"of the phone systems": store.StoredRowsOf(t.Context(), conn, c, "voicemail", allSystems()),
+	} {
+		if got := len(describe(t, rows)); got != before-1 {
+			t.Errorf("%s: rows = %d, want %d without the moved one", read, got, before-1)
 		}
 	}
 }
@@ -153,11 +237,7 @@ func TestStoredRows_StoppingEarlyKeepsTheConnection(t *testing.T) {
 	conn := connect(t, schematest.New(t), "projection")
 	copyState(t, conn, foldedCompany(2, 300))
 	c := readCatalog(t, conn, "projection")
-	systems, err := store.PhoneSystemIDs(t.Context(), conn, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range store.StoredRows(t.Context(), conn, c, []string{"call_log"}, systems) {
+	for _, err := range store.StoredRows(t.Context(), conn, c, "call_log", nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +256,7 @@ func TestStoredRows_EndAtAnError(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	n := 0
-	for _, err := range store.StoredRows(ctx, conn, c, store.Tables(), allSystems()) {
+	for _, err := range store.StoredRowsOf(ctx, conn, c, "call_log", allSystems()) {
 		if n++; err == nil {
 			t.Error("a row")
 		}
@@ -193,7 +273,7 @@ func TestFoldedRows_EndAtAnError(t *testing.T) {
 	voicemail := fold.Voicemail{Key: fold.Key{System: foldtest.ID(1), ID: foldtest.ID(49)}, Duration: 1 << 31}
 	state.Voicemails.Put(voicemail.Key, voicemail)
 	var last error
-	for _, err := range store.FoldedRows(state, readCatalog(t, conn, "projection"), []string{"voicemail", "tombstone"}) {
+	for _, err := range store.FoldedRows(state, readCatalog(t, conn, "projection"), "voicemail") {
 		if last != nil {
 			t.Error("it goes on")
 		}
@@ -241,8 +321,8 @@ func TestCatalog_WithoutSomeTablesAndColumns(t *testing.T) {
 	}
 }
 
-// A change to any one field of any table gives another digest.
-func TestDigest_ChangesWithAnyField(t *testing.T) {
+// A change to any one field of any table shows in the rows.
+func TestStoredRows_ShowEveryField(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
 	copyState(t, connect(t, database, "projection"), folded(foldtest.FullHistory()))
@@ -252,21 +332,8 @@ func TestDigest_ChangesWithAnyField(t *testing.T) {
 	}
 	defer conn.Close(context.Background())
 	c := readCatalog(t, conn, "projection")
-	tables := store.Tables()
-	sum := func(table string) (sum store.Digest) {
-		for row, err := range store.StoredRows(t.Context(), conn, c, []string{table}, append(allSystems(), foldtest.ID(9))) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum.Add(row)
-		}
-		return sum
-	}
-	for _, table := range tables {
-		before := sum(table)
-		if before.Rows == 0 || !before.Equal(sum(table)) {
-			t.Errorf("%s: %d rows, or another digest the second time", table, before.Rows)
-		}
+	for _, table := range store.Tables() {
+		before := describe(t, store.StoredRows(t.Context(), conn, c, table, nil))
 		for _, column := range store.Columns(table) {
 			tx, err := conn.Begin(t.Context())
 			if err != nil {
@@ -277,8 +344,8 @@ func TestDigest_ChangesWithAnyField(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s.%s: %v", table, column, err)
 			}
-			if after := sum(table); after.Rows != before.Rows || after.Equal(before) {
-				t.Errorf("%s.%s: the same digest, or %d rows instead of %d", table, column, after.Rows, before.Rows)
+			if after := describe(t, store.StoredRows(t.Context(), conn, c, table, nil)); slices.Equal(after, before) || len(after) != len(before) {
+				t.Errorf("%s.%s: equal rows, or %d instead of %d", table, column, len(after), len(before))
 			}
 			if err := tx.Rollback(t.Context()); err != nil {
 				t.Fatal(err)
@@ -324,49 +391,6 @@ func changed(t *testing.T, tx pgx.Tx, table, column string) string {
 	return strings.ReplaceAll(change, "%s", column)
 }
 
-func TestDigest_IgnoresTheOrder(t *testing.T) {
-	t.Parallel()
-	conn := connect(t, schematest.New(t), "projection")
-	c := readCatalog(t, conn, "projection")
-	sum := func(extensions ...int) (sum store.Digest) {
-		var history []foldtest.TimedEvent
-		for _, n := range extensions {
-			history = append(history, foldtest.TimedEvent{
-				Event: events.Changed(&events.Extension{ID: foldtest.ID(n), PhoneSystemID: foldtest.ID(1), Version: 1}),
-			})
-		}
-		for row, err := range store.FoldedRows(folded(history), c, []string{"extension"}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum.Add(row)
-		}
-		return sum
-	}
-	if !sum(1, 2, 3).Equal(sum(3, 1, 2)) {
-		t.Error("the order matters")
-	}
-	if sum(1, 2).Equal(sum(1, 3)) || sum(1).Equal(sum()) {
-		t.Error("what is in the set doesn't")
-	}
-	if (sum() != store.Digest{}) {
-		t.Error("no rows aren't the zero digest")
-	}
-}
-
-func TestDigest_AllocatesNothing(t *testing.T) {
-	conn := connect(t, schematest.New(t), "projection")
-	var sum store.Digest
-	for row, err := range store.FoldedRows(folded(foldtest.FullHistory()), readCatalog(t, conn, "projection"), []string{"call_log"}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := testing.AllocsPerRun(10, func() { sum.Add(row) }); n != 0 {
-			t.Errorf("%v allocations", n)
-		}
-	}
-}
-
 // Values have the widths of their columns and are formatted like PostgreSQL does. Every column has a value in the full history.
 func TestFormat_EveryColumn(t *testing.T) {
 	t.Parallel()
@@ -389,7 +413,7 @@ func TestFormat_EveryColumn(t *testing.T) {
 	c := readCatalog(t, conn, "projection")
 	for _, table := range store.Tables() {
 		shown := make([][]string, len(store.Columns(table)))
-		for row, err := range store.FoldedRows(state, c, []string{table}) {
+		for row, err := range store.FoldedRows(state, c, table) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -67,7 +67,7 @@ with
       from projection.classification c
       where c.system_id in ($2, '00000000-0000-0000-0000-000000000000')
         and c.kind = m.family
-        and c.code = m.key collate "default" -- the index's
+        and c.code = m.key
       order by c.system_id desc
       limit 1
     ) d on true

@@ -2,8 +2,8 @@
 create table tombstone (
   partition smallint not null,
   system_id uuid     not null, -- all zeros: the entity belongs to no single phone system
-  entity    text     not null,
-  key       text     not null,
+  entity    text     collate "C" not null,
+  key       text     collate "C" not null,
   version   bigint   not null,
   owner     text     not null, -- of a facet: call or voicemail; else empty
   owner_id  uuid     not null,

@@ -2,7 +2,7 @@
 create table transcript (
   partition   smallint not null,
   system_id   uuid     not null,
-  owner       text     not null, -- call, voicemail
+  owner       text     collate "C" not null, -- call, voicemail
   owner_id    uuid     not null,
   version     bigint   not null,
   status      text     not null, -- completed, processing, failed, unavailable
@@ -16,7 +16,7 @@ create table transcript (
 create table transcript_text (
   partition smallint not null,
   system_id uuid     not null,
-  owner     text     not null,
+  owner     text     collate "C" not null,
   owner_id  uuid     not null,
   text      text     not null,
   turns     json     not null,

@@ -13,8 +13,8 @@ create table representative (
 -- One table for the global ones and those of phone systems, which override them: a page looks up both.
 create table classification (
   system_id  uuid             not null, -- all zeros: the global default
-  kind       text             not null, -- category, overall_sentiment, employee_sentiment, customer_sentiment
-  code       text             not null,
+  kind       text collate "C" not null, -- category, overall_sentiment, employee_sentiment, customer_sentiment
+  code       text collate "C" not null,
   version    bigint           not null,
   label      text             not null,
   status     text             not null,

@@ -2,8 +2,8 @@
 create table day_count (
   partition smallint not null,
   system_id uuid     not null,
-  list      text     not null, -- the table's name
-  subset    text     not null, -- empty: every row; else the rows of a status, or those that a key narrowed to an extension can read
+  list      text     collate "C" not null, -- the table's name
+  subset    text     collate "C" not null, -- empty: every row; else those of a status, or those that a key narrowed to an extension can read
   day       date     not null,
   count     integer  not null,
   primary key (system_id, list, subset, day, partition)
