@@ -426,11 +426,26 @@ func (f permittedFleet) useOperator() {
 	})
 	waitUntilCaughtUp(f, f.operator())
 	expect(f, f.operator(), 1, "not applied", "dead-letters", "retry", "--all") // the message is still no event
+	f.deniedRetry()
 	for _, args := range [][]string{{"status"}, {"verify"}} {
 		succeed(f, f.operator(), "", args...)
 	}
 	for _, args := range [][]string{{"rebuild", "--dry-run"}, {"rebuild", "--keep"}, {"repair", "--system", systemID}, {"rollback"}} {
 		succeed(f, f.owner(), "", args...)
+	}
+}
+
+// deniedRetry retries as a user who may not publish. Nothing is published, and the error says what is missing.
+func (f permittedFleet) deniedRetry() {
+	f.Helper()
+	env := f.env("owner", f.database.RoleURL("callboard_operator"))
+	expect(f, env, 1, `(?i)permissions violation.*phones\..*\nThe user of CALLBOARD_NATS_URL must be allowed to publish to phones\.\*\.\*`,
+		"dead-letters", "retry", "--all")
+	expect(f, f.operator(), 0, `(?s)failed retries +1, `, "dead-letters", "show", "1")
+	for _, d := range f.nats.trace.denials() {
+		if d.user != "owner" || d.operation != publishing || d.subject != "phones."+systemID+".call" {
+			f.Errorf("denied: %+v", d)
+		}
 	}
 }
 
