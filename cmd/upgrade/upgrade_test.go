@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/schema/schematest"
 )
@@ -112,13 +115,17 @@ func TestUpgrade(t *testing.T) {
 	}, i.keys(system), oldReader.url)
 	defer stop()
 
+	i.retryDeadLetter(i.previous, system)
+
 	// Forward, in the order of deploy/upgrade.md.
 	var migrated struct{ Rebuild bool }
 	i.current.decode(i.owner(), &migrated, "migrate")
 	i.awaitProgress(c, "the previous programs on the migrated database")
 	if migrated.Rebuild {
+		i.current.command(i.operator(), "dead-letters", "republish")
 		i.current.command(i.owner(), "rebuild", "--keep")
 	}
+	i.checkRetried("after the rebuild")
 	newProjector := i.startProjector(i.current)
 	i.awaitProgress(c, "projectors of both releases")
 	oldProjector.stop()
@@ -129,6 +136,7 @@ func TestUpgrade(t *testing.T) {
 	c.use(newReader.url)
 	oldReader.stop()
 	i.awaitProgress(c, "this release alone")
+	i.retryDeadLetter(i.current, system)
 	i.current.command(i.operator(), "verify")
 
 	// Back, in the reverse order.
@@ -144,6 +152,7 @@ func TestUpgrade(t *testing.T) {
 	i.awaitProgress(c, "projectors of both releases, on the way back")
 	newProjector.stop()
 	i.awaitProgress(c, "the previous release alone")
+	i.checkRetried("after the way back")
 	i.previous.command(i.operator(), "verify")
 
 	stop()
@@ -153,6 +162,42 @@ func TestUpgrade(t *testing.T) {
 	t.Logf("answers: %v", c.statuses)
 	if c.err != nil {
 		t.Errorf("failed requests: %v", c.err)
+	}
+}
+
+// refusedNumber is an extension's number that PostgreSQL refuses for a while.
+const refusedNumber = "999999"
+
+// retryDeadLetter makes a dead letter of an extension, and a release retries it when it can be applied.
+func (i installation) retryDeadLetter(r release, system string) {
+	i.Helper()
+	exec := func(statement string) {
+		i.Helper()
+		if _, err := i.database.Pool(i).Exec(i.Context(), statement); err != nil {
+			i.Fatal(err)
+		}
+	}
+	exec("alter table projection.extension add constraint refuse check (number <> '" + refusedNumber + "') not valid")
+	extension := &events.Extension{
+		ID: uuid.New(), PhoneSystemID: uuid.MustParse(system), Version: 1, Number: refusedNumber, Name: "Retried", Status: "active",
+	}
+	publisher := events.NewPublisher(eventstest.JetStream(i, i.nats.URL()), "test")
+	if err := publisher.Publish(i.Context(), events.Changed(extension)); err != nil {
+		i.Fatal(err)
+	}
+	const open = "select count(*)::text from control.dead_letter where resolution is null"
+	eventstest.Eventually(i, "a dead letter", func() bool { return i.queryText(open) == "1" })
+	exec("alter table projection.extension drop constraint refuse")
+	r.command(i.operator(), "dead-letters", "retry", "--all")
+	i.checkRetried("retried by the " + r.name + " release")
+}
+
+// checkRetried checks that every retried extension is in the projection.
+func (i installation) checkRetried(when string) {
+	i.Helper()
+	got := i.queryText("select count(*)::text from projection.extension where number = '" + refusedNumber + "'")
+	if want := i.queryText("select count(*)::text from control.dead_letter where resolution = 'applied'"); got != want {
+		i.Errorf("%s: retried extensions = %s, want %s", when, got, want)
 	}
 }
 
