@@ -1,8 +1,19 @@
-// Package feed delivers the messages of a consumer in order and without a gap, or fails.
+// Package feed delivers the messages of a stream in order and without a gap, or fails.
+//
+// [Shared] is the one feed of a projector. It reads all partitions of the projector by one consumer, and puts each message into the queue of
+// its partition's [Member]:
+//
+//	consumer ──> is there room? ──> queue of partition 0 ──> Take ──> Done
+//	                            ──> queue of partition 1 ──> Take ──> Done
+//
+// The bytes of all queues and of what was taken are counted, and have a limit. The feed waits for room, for all partitions. So that no
+// partition holds up the others, one whose queue has too much loses its place: the feed passes its messages by. It reads what it has missed
+// by a consumer of its own once its queue is empty, and is back in its place when it has them all.
+//
+// [Feed] delivers the messages of one consumer that its user has created.
 package feed
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,8 +30,7 @@ type Feed struct {
 	failed   chan error
 	done     chan struct{}
 	consume  jetstream.ConsumeContext
-	next     uint64 // number of the next delivery; the server counts from 1
-	last     uint64 // stream sequence of the last delivery
+	order    order
 }
 
 const (
@@ -30,12 +40,9 @@ const (
 	batchBytes = 8 << 20
 )
 
-// ErrGap is a delivery that another client took, or that came twice.
-var ErrGap = errors.New("the consumer skipped or repeated a delivery: another client may read from it")
-
 // Open starts to receive from a consumer that has delivered nothing yet. It requests up to batch messages at a time.
 func Open(consumer jetstream.Consumer, batch int) (*Feed, error) {
-	f := &Feed{messages: make(chan jetstream.Msg, batch), failed: make(chan error, 1), done: make(chan struct{}), next: 1}
+	f := &Feed{messages: make(chan jetstream.Msg, batch), failed: make(chan error, 1), done: make(chan struct{})}
 	f.Messages, f.Failed = f.messages, f.failed
 	var err error
 	f.consume, err = consumer.Consume(f.deliver,
@@ -47,30 +54,20 @@ func Open(consumer jetstream.Consumer, batch int) (*Feed, error) {
 	return f, nil
 }
 
-// deliver runs on the consumer's own goroutine. Another client's pull on the same consumer would take deliveries away, which their numbers
-// show. The server counts a repeated delivery as a new one, but its stream sequence is not a new one.
+// deliver runs on the consumer's own goroutine.
 func (f *Feed) deliver(m jetstream.Msg) {
-	meta, err := m.Metadata()
-	if err != nil {
-		f.fail(fmt.Errorf("delivery: %w", err))
+	if _, err := f.order.check(m); err != nil {
+		f.fail(err)
 		return
 	}
-	if meta.Sequence.Consumer != f.next || meta.Sequence.Stream <= f.last {
-		f.fail(ErrGap)
-		return
-	}
-	f.next++
-	f.last = meta.Sequence.Stream
 	select {
 	case f.messages <- m:
 	case <-f.done:
 	}
 }
 
-// onError handles the errors that the consumer can't recover from; it recovers from missed heartbeats and reconnects.
 func (f *Feed) onError(_ jetstream.ConsumeContext, err error) {
-	if errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, jetstream.ErrConsumerNotFound) ||
-		errors.Is(err, jetstream.ErrBadRequest) {
+	if isFinal(err) {
 		f.fail(fmt.Errorf("consumer: %w", err))
 	}
 }

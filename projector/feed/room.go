@@ -1,0 +1,101 @@
+package feed
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+)
+
+// patience is how long the feed waits for room although nothing gives any back. Then the partition with the largest queue loses its place.
+const patience = 3 * time.Second
+
+// deliver puts a message of the feed's consumer into its partition's queue. It returns false when r is not read any more.
+func (f *Shared) deliver(r *reading, message jetstream.Msg, sequence uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.deliveries++
+	for size := sizeOf(message); !r.stopped && !f.queueOrPass(message, sequence, size); {
+		f.awaitRoom(r) // the member may be another one then, or have lost its place
+	}
+	if r.stopped {
+		return false
+	}
+	f.passed = sequence
+	if f.reached != nil && f.passed >= f.awaited {
+		close(f.reached)
+		f.reached = nil
+	}
+	return true
+}
+
+// queueOrPass puts a message into its partition's queue, or passes it by. It returns false if it has to wait for room.
+func (f *Shared) queueOrPass(message jetstream.Msg, sequence uint64, size int64) bool {
+	m := f.memberOf(message)
+	switch {
+	case m == nil || sequence <= m.last:
+	case m.behind() || !f.withinShare(m, size):
+		m.missed = max(m.missed, sequence)
+		f.readMissed(m)
+	case f.fits(size):
+		m.push(message, sequence, size)
+	default:
+		return false
+	}
+	return true
+}
+
+// memberOf returns the member that gets a message from the feed's consumer; nil: none.
+func (f *Shared) memberOf(message jetstream.Msg) *Member {
+	partition, ok := events.SubjectPartition(message.Subject())
+	if m := f.members[partition]; ok && m != nil && m.placed {
+		return m
+	}
+	return nil
+}
+
+// withinShare tells whether a member may have so many bytes more. With equal backlogs all members together reach the limit before one of them
+// reaches its share.
+func (f *Shared) withinShare(m *Member, size int64) bool {
+	members := int64(len(f.members))
+	has := m.queued + m.inHand
+	return members == 1 || has == 0 || has+size <= max(f.config.Bytes/4, 2*f.config.Bytes/(members+1))
+}
+
+// fits tells whether there is room. A message that is larger than all the room is alone.
+func (f *Shared) fits(size int64) bool { return f.used == 0 || f.used+size <= f.config.Bytes }
+
+// awaitRoom waits until bytes are given back or a reading is stopped.
+func (f *Shared) awaitRoom(r *reading) {
+	r.waits = true
+	timer := time.AfterFunc(patience, f.dropLargest)
+	f.room.Wait()
+	timer.Stop()
+	r.waits = false
+}
+
+// dropLargest throws the largest queue away. Its partition reads the messages again when it needs them.
+func (f *Shared) dropLargest() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var largest *Member
+	for _, m := range f.members {
+		if m.queued > 0 && (largest == nil || m.queued > largest.queued) {
+			largest = m
+		}
+	}
+	if largest == nil || len(f.members) == 1 {
+		return
+	}
+	largest.missed = max(largest.missed, largest.last)
+	largest.last = largest.taken
+	f.stop(largest.own)
+	f.dropQueue(largest)
+}
+
+func (f *Shared) dropQueue(m *Member) {
+	f.used -= m.queued
+	m.queue, m.queued = nil, 0
+	f.room.Broadcast()
+}

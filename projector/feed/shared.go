@@ -1,0 +1,293 @@
+package feed
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+)
+
+const (
+	// near is how many messages a partition may be behind the feed so that the feed starts again for it: the other partitions wait meanwhile.
+	near = 10_000
+	// nearAtStart is the same where no other partition waits.
+	nearAtStart = 100_000
+	// quiet is how long no partition has joined before the feed starts for those that have: many join at once. It starts after maxQuiet at
+	// the latest.
+	quiet    = 50 * time.Millisecond
+	maxQuiet = time.Second
+)
+
+// Config configures a [Shared] feed.
+type Config struct {
+	Conn       *nats.Conn
+	Stream     jetstream.Stream
+	Partitions int   // of the stream
+	Bytes      int64 // the most in all queues together, and in what was taken from them; one message may exceed it alone
+}
+
+// Shared reads the partitions of its members by one consumer.
+type Shared struct {
+	config  Config
+	changed chan struct{} // somebody has joined, or the consumer is to be closed
+
+	mu       sync.Mutex
+	room     *sync.Cond // bytes were given back, or a reading was stopped
+	used     int64      // bytes
+	members  map[int]*Member
+	read     map[int]struct{} // partitions that have ever joined: the consumer's filter
+	filtered int              // how many of them the consumer reads
+	current  *reading         // nil: none
+	passed   uint64           // every message up to this sequence was put into its queue, or passed by
+	awaited  uint64           // see Await
+	reached  chan struct{}
+}
+
+// NewShared returns a feed without members. Run must run.
+func NewShared(config Config) *Shared {
+	f := &Shared{config: config, changed: make(chan struct{}, 1), members: make(map[int]*Member), read: make(map[int]struct{})}
+	f.room = sync.NewCond(&f.mu)
+	return f
+}
+
+// Run reads until ctx ends. An error of the consumer ends all members: they join again.
+func (f *Shared) Run(ctx context.Context) {
+	var open *reading
+	defer func() { f.close(open) }()
+	for {
+		var ended chan error
+		if open != nil {
+			ended = open.ended
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-ended:
+			f.failAll(open, err)
+		case <-f.changed:
+			if !f.settle(ctx) {
+				return
+			}
+		}
+		open = f.arrange(ctx, open)
+	}
+}
+
+// settle returns when nobody has joined for a moment, and false when ctx has ended.
+func (f *Shared) settle(ctx context.Context) bool {
+	silent, limit := time.NewTimer(quiet), time.NewTimer(maxQuiet)
+	defer silent.Stop()
+	defer limit.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-silent.C:
+			return true
+		case <-limit.C:
+			return true
+		case <-f.changed:
+			silent.Reset(quiet)
+		}
+	}
+}
+
+// arrange gives the waiting members their places. It closes the consumer and opens another one where that is necessary.
+func (f *Shared) arrange(ctx context.Context, open *reading) *reading {
+	r, from, filters := f.place(open)
+	if r == open {
+		return open
+	}
+	f.close(open)
+	if r == nil {
+		return nil
+	}
+	if err := f.open(ctx, r, from, filters); err != nil {
+		f.failAll(r, err)
+		f.close(r)
+		return nil
+	}
+	return r
+}
+
+// place decides where the waiting members get their messages. It returns the reading for them, which is to be opened unless it is open: nil
+// without members.
+func (f *Shared) place(open *reading) (r *reading, from uint64, filters []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.members) == 0 {
+		f.stop(f.current)
+		f.current, f.passed = nil, 0
+		return nil, 0, nil
+	}
+	start := f.start()
+	if f.current != nil && f.current == open && start >= f.passed && f.filtered == len(f.read) {
+		f.admit()
+		return open, 0, nil
+	}
+	f.stop(f.current)
+	f.passed, f.filtered = start, len(f.read)
+	f.admit()
+	f.current = newReading(func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool { return f.deliver(r, m, meta.Sequence.Stream) })
+	if f.filtered < f.config.Partitions {
+		for partition := range f.read {
+			filters = append(filters, events.PartitionFilter(partition))
+		}
+	}
+	r = f.current
+	return r, start + 1, filters
+}
+
+// start returns the sequence behind which the feed is to read: the lowest of the waiting members', without those that are far behind.
+func (f *Shared) start() uint64 {
+	top, distance := f.passed, uint64(near)
+	if waiting := f.waiting(); !f.followed() && len(waiting) > 0 {
+		top, distance = slices.Max(waiting), nearAtStart
+	}
+	start := top
+	for _, last := range f.waiting() {
+		if last+distance >= top {
+			start = min(start, last)
+		}
+	}
+	return start
+}
+
+// waiting returns the last messages of the members that wait for their place.
+func (f *Shared) waiting() (last []uint64) {
+	for _, m := range f.members {
+		if !m.placed {
+			last = append(last, m.last)
+		}
+	}
+	return last
+}
+
+// followed tells whether a member gets its messages from the consumer.
+func (f *Shared) followed() bool {
+	for _, m := range f.members {
+		if m.placed && !m.behind() {
+			return true
+		}
+	}
+	return false
+}
+
+// admit makes the waiting members get their messages from the consumer. What it has passed already, they read for themselves.
+func (f *Shared) admit() {
+	for _, m := range f.members {
+		if !m.placed || m.behind() {
+			m.missed = max(m.missed, f.passed)
+		}
+		m.placed = true
+		f.readMissed(m)
+	}
+}
+
+// Await returns when the feed has passed a sequence, or after some time.
+func (f *Shared) Await(ctx context.Context, sequence uint64, limit time.Duration) {
+	f.mu.Lock()
+	if f.passed >= sequence {
+		f.mu.Unlock()
+		return
+	}
+	reached := make(chan struct{})
+	f.awaited, f.reached = sequence, reached
+	f.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-reached:
+	}
+}
+
+// Used returns how many bytes of messages are in memory.
+func (f *Shared) Used() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.used
+}
+
+// failAll ends all members, if r is still their reading.
+func (f *Shared) failAll(r *reading, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r == f.current {
+		f.failMembers(err)
+	}
+}
+
+func (f *Shared) failMembers(err error) {
+	for _, m := range f.members {
+		f.failMember(m, err)
+	}
+	f.stop(f.current)
+	f.current, f.passed = nil, 0
+	f.signal()
+}
+
+func (f *Shared) failMember(m *Member, err error) {
+	f.remove(m)
+	select {
+	case m.failed <- err:
+	default: // it has failed already
+	}
+}
+
+// remove takes a member off the feed, and throws its queue away.
+func (f *Shared) remove(m *Member) {
+	if f.members[m.partition] != m {
+		return
+	}
+	delete(f.members, m.partition)
+	m.gone = true
+	f.dropQueue(m)
+	f.stop(m.own)
+	if len(f.members) == 0 {
+		f.signal()
+	}
+}
+
+// stop makes a reading deliver nothing any more.
+func (f *Shared) stop(r *reading) {
+	if r != nil {
+		r.stopped = true
+		f.room.Broadcast()
+	}
+}
+
+// open opens a reading.
+func (f *Shared) open(ctx context.Context, r *reading, from uint64, filters []string) error {
+	if err := r.open(ctx, f.config, from, filters); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.opened = true
+	return nil
+}
+
+// close stops and closes a reading.
+func (f *Shared) close(r *reading) {
+	if r == nil {
+		return
+	}
+	f.mu.Lock()
+	f.stop(r)
+	f.mu.Unlock()
+	r.close(f.config)
+}
+
+func (f *Shared) signal() {
+	select {
+	case f.changed <- struct{}{}:
+	default: // Run knows already
+	}
+}

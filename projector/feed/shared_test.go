@@ -1,0 +1,453 @@
+package feed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector/feed"
+)
+
+// sharedEnv is a stream with the subjects of stored events, and a feed.
+type sharedEnv struct {
+	*testing.T
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	feed   *feed.Shared
+}
+
+func newSharedEnv(t *testing.T, partitions int, budget int64, options ...eventstest.Option) *sharedEnv {
+	t.Helper()
+	e := &sharedEnv{T: t, js: eventstest.JetStream(t, eventstest.NewServer(t, options...).URL())}
+	var err error
+	if e.stream, err = e.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"phones.>"}}); err != nil {
+		t.Fatal(err)
+	}
+	e.feed = feed.NewShared(feed.Config{Conn: e.js.Conn(), Stream: e.stream, Partitions: partitions, Bytes: budget})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { e.feed.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return e
+}
+
+// publish stores a message of a partition, and returns its sequence.
+func (e *sharedEnv) publish(partition int, body []byte) uint64 {
+	e.Helper()
+	ack, err := e.js.Publish(e.Context(), fmt.Sprintf("phones.%d.system.call", partition), body)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return ack.Sequence
+}
+
+// publishMany stores messages of the partitions in turn.
+func (e *sharedEnv) publishMany(count, partitions int) {
+	e.Helper()
+	for n := range count {
+		if _, err := e.js.PublishAsync(fmt.Sprintf("phones.%d.system.call", n%partitions), []byte("x")); err != nil {
+			e.Error(err)
+			return
+		}
+		if n%500 == 0 || n == count-1 {
+			<-e.js.PublishAsyncComplete()
+		}
+	}
+}
+
+// stored returns the sequences of a partition's messages.
+func (e *sharedEnv) stored(partition int) (list []uint64) {
+	e.Helper()
+	for from := uint64(1); ; {
+		m, err := e.stream.GetMsg(e.Context(), from, jetstream.WithGetMsgSubject(events.PartitionFilter(partition)))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return list
+		}
+		if err != nil {
+			e.Fatal(err)
+		}
+		list = append(list, m.Sequence)
+		from = m.Sequence + 1
+	}
+}
+
+func (e *sharedEnv) join(partition int, position uint64) *feed.Member {
+	m := e.feed.Join(e.Context(), partition, position)
+	e.Cleanup(m.Leave)
+	return m
+}
+
+// consumers returns the configurations of the stream's consumers.
+func (e *sharedEnv) consumers() (list []jetstream.ConsumerConfig) {
+	e.Helper()
+	lister := e.stream.ListConsumers(e.Context())
+	for info := range lister.Info() {
+		list = append(list, info.Config)
+	}
+	if err := lister.Err(); err != nil {
+		e.Fatal(err)
+	}
+	return list
+}
+
+// next returns the sequences of the next batch, which is not done yet.
+func next(m *feed.Member, limit int) (sequences []uint64, err error) {
+	for timeout := time.After(time.Minute); len(sequences) == 0; {
+		select {
+		case err := <-m.Failed:
+			return nil, err
+		case <-timeout:
+			return nil, errors.New("no message within a minute")
+		case <-m.Ready:
+		}
+		for _, message := range m.Take(limit) {
+			meta, err := message.Metadata()
+			if err != nil {
+				return nil, err
+			}
+			sequences = append(sequences, meta.Sequence.Stream)
+		}
+	}
+	return sequences, nil
+}
+
+// receive takes messages until it has the wanted sequences. Others are an error.
+func receive(m *feed.Member, want []uint64) error {
+	for len(want) > 0 {
+		got, err := next(m, 50)
+		if err != nil {
+			return fmt.Errorf("%d messages are missing: %w", len(want), err)
+		}
+		for _, sequence := range got {
+			if len(want) == 0 || sequence != want[0] {
+				return fmt.Errorf("sequence = %d, want the first of %v", sequence, want[:min(3, len(want))])
+			}
+			want = want[1:]
+		}
+		m.Done()
+	}
+	return nil
+}
+
+func TestShared_DeliversEveryPartitionByOneConsumer(t *testing.T) {
+	t.Parallel()
+	const partitions = 16
+	e := newSharedEnv(t, partitions, 1<<20)
+	e.publishMany(2000, partitions)
+	var members []*feed.Member
+	for p := range partitions {
+		members = append(members, e.join(p, 0))
+	}
+	for p, m := range members {
+		if err := receive(m, e.stored(p)); err != nil {
+			t.Errorf("partition %d: %v", p, err)
+		}
+	}
+	if list := e.consumers(); len(list) != 1 || len(list[0].FilterSubjects) > 0 {
+		t.Errorf("consumers = %+v, want one without a filter", list)
+	}
+}
+
+func TestShared_FiltersWhereItServesAShare(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 4, 1<<20)
+	e.publishMany(40, 4)
+	zero, two := e.join(0, 0), e.join(2, 5) // the message 5 is of partition 0
+	if err := errors.Join(receive(zero, e.stored(0)), receive(two, e.stored(2)[1:])); err != nil {
+		t.Fatal(err)
+	}
+	if list := e.consumers(); len(list) != 1 || len(list[0].FilterSubjects) != 2 {
+		t.Errorf("consumers = %+v, want one with two filters", list)
+	}
+	last := e.publish(1, nil) // of nobody
+	if zero.Complete(last) {
+		t.Error("a message of another share counts as passed")
+	}
+	last = e.publish(0, nil)
+	if err := receive(zero, []uint64{last}); err != nil {
+		t.Fatal(err)
+	}
+	e.feed.Await(t.Context(), last, time.Minute)
+	if !zero.Complete(last) || !two.Complete(last) {
+		t.Errorf("complete up to %d = %t and %t, want true of both partitions", last, zero.Complete(last), two.Complete(last))
+	}
+}
+
+// Partitions leave with messages in hand and join again, under load, and everyone gets each of its messages once.
+func TestShared_MembersJoinAndLeaveUnderLoad(t *testing.T) {
+	t.Parallel()
+	const partitions, messages = 4, 8000
+	e := newSharedEnv(t, partitions, 16<<10)
+	var publishing sync.WaitGroup
+	publishing.Go(func() { e.publishMany(messages, partitions) })
+	errs := make(chan error, partitions)
+	for p := range partitions {
+		go func() { errs <- e.follow(p, messages/partitions, p%2 == 1) }()
+	}
+	for range partitions {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	publishing.Wait()
+	if used := e.feed.Used(); used != 0 {
+		t.Errorf("bytes in memory = %d, want 0", used)
+	}
+}
+
+// follow receives a partition's messages. A restless one throws every tenth batch away and joins again.
+func (e *sharedEnv) follow(partition, count int, restless bool) error {
+	position, received := uint64(0), 0
+	m := e.feed.Join(e.Context(), partition, position)
+	defer func() { m.Leave() }()
+	for n := 1; received < count; n++ {
+		batch, err := next(m, 20)
+		if err != nil {
+			return fmt.Errorf("partition %d after %d messages: %w", partition, received, err)
+		}
+		if restless && n%10 == 0 {
+			m.Leave()
+			m = e.feed.Join(e.Context(), partition, position)
+			continue
+		}
+		for _, sequence := range batch {
+			if sequence <= position {
+				return fmt.Errorf("partition %d: sequence = %d after %d, want a higher one", partition, sequence, position)
+			}
+			position = sequence
+		}
+		received += len(batch)
+		m.Done()
+	}
+	if stored := e.stored(partition); len(stored) != count || position != stored[count-1] {
+		return fmt.Errorf("partition %d: last of %d messages = %d, want it to be the last one stored", partition, received, position)
+	}
+	return nil
+}
+
+// A partition that is far behind reads by a consumer of its own, which ends when it has caught up. Nobody waits for it.
+func TestShared_APartitionFarBehindCatchesUp(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 2, 1<<20)
+	const messages = 24_000
+	e.publishMany(messages, 2)
+	ahead := e.join(0, messages-10)
+	if err := receive(ahead, []uint64{messages - 9, messages - 7, messages - 5, messages - 3, messages - 1}); err != nil {
+		t.Fatal(err)
+	}
+	behind := e.join(1, 100)
+	first, err := next(behind, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first[0] != 102 {
+		t.Errorf("first sequence = %d, want 102", first[0])
+	}
+	if err := receive(ahead, []uint64{e.publish(0, nil)}); err != nil {
+		t.Errorf("the partition at the end: %v", err)
+	}
+	behind.Done()
+	var rest []uint64
+	for sequence := first[len(first)-1] + 2; sequence <= messages; sequence += 2 {
+		rest = append(rest, sequence)
+	}
+	if err := receive(behind, rest); err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Eventually(t, "one consumer", func() bool { return len(e.consumers()) == 1 })
+	if err := receive(behind, []uint64{e.publish(1, nil)}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A partition that has missed messages which the stream has lost since is complete without them.
+func TestShared_CatchesUpWithoutRemovedMessages(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 2, 1000)
+	zero, one := e.join(0, 0), e.join(1, 0)
+	large := make([]byte, 600)
+	first := e.publish(1, large)
+	second := e.publish(1, large) // above the partition's share: it is passed by
+	last := e.publish(0, nil)
+	if err := receive(zero, []uint64{last}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.stream.DeleteMsg(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	if one.Complete(last) {
+		t.Error("a partition with a message in its queue is complete")
+	}
+	if err := receive(one, []uint64{first}); err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Eventually(t, "the partition is complete", func() bool {
+		select {
+		case <-one.Ready:
+			one.Take(1)
+		default:
+		}
+		return one.Complete(last)
+	})
+}
+
+// The counted bytes of a backlog of large messages stay within the budget, while nobody takes any and while all do.
+func TestShared_CountedBytesStayWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	const partitions, each, budget, size = 4, 12, 8 << 20, 1 << 20
+	e := newSharedEnv(t, partitions, budget, eventstest.MaxPayload(2<<20))
+	for range each {
+		for p := range partitions {
+			e.publish(p, make([]byte, size))
+		}
+	}
+	most := int64(0)
+	observe := func() int64 {
+		used := e.feed.Used()
+		most = max(most, used)
+		return used
+	}
+	members := make([]*feed.Member, partitions)
+	for p := range members {
+		members[p] = e.join(p, 0)
+	}
+	eventstest.Eventually(t, "a full feed", func() bool { return observe() > budget-2*size })
+	errs := make(chan error, partitions)
+	for p, m := range members {
+		want := e.stored(p)
+		go func() { errs <- receive(m, want) }()
+	}
+	eventstest.Eventually(t, "all messages received", func() bool { observe(); return len(errs) == partitions })
+	for range partitions {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if most > budget {
+		t.Errorf("bytes in memory = %d, want at most %d", most, budget)
+	}
+	if used := e.feed.Used(); used != 0 {
+		t.Errorf("bytes in memory at the end = %d, want 0", used)
+	}
+}
+
+func TestShared_AMessageAboveTheBudgetIsAlone(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 2, 1000)
+	zero, one := e.join(0, 0), e.join(1, 0)
+	small, large, after := e.publish(0, make([]byte, 500)), e.publish(1, make([]byte, 5000)), e.publish(0, make([]byte, 500))
+	if err := errors.Join(receive(zero, []uint64{small}), receive(one, []uint64{large}), receive(zero, []uint64{after})); err != nil {
+		t.Error(err)
+	}
+}
+
+// A message that is larger than the usual pull arrives.
+func TestShared_PullsTheLargestMessage(t *testing.T) {
+	t.Parallel()
+	const size = 17 << 20
+	e := newSharedEnv(t, 1, 64<<20, eventstest.MaxPayload(size))
+	m := e.join(0, 0)
+	if err := receive(m, []uint64{e.publish(0, make([]byte, size))}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Partitions that commit nothing hold up the others for a moment only, even when they fill the whole budget.
+func TestShared_StuckPartitionsLoseTheirQueues(t *testing.T) {
+	t.Parallel()
+	const partitions, each = 4, 40
+	e := newSharedEnv(t, partitions, 4000)
+	var members []*feed.Member
+	for p := range partitions {
+		members = append(members, e.join(p, 0))
+	}
+	for range each {
+		for p := range partitions {
+			e.publish(p, make([]byte, 200))
+		}
+	}
+	stuck := make([][]uint64, partitions-1)
+	for p := range stuck {
+		var err error
+		if stuck[p], err = next(members[p], 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := receive(members[partitions-1], e.stored(partitions-1)); err != nil {
+		t.Fatal(err)
+	}
+	for p, taken := range stuck {
+		members[p].Done()
+		if err := receive(members[p], e.stored(p)[len(taken):]); err != nil {
+			t.Errorf("partition %d: %v", p, err)
+		}
+	}
+}
+
+func TestShared_FailsAllMembersOnAGap(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 2, 1<<20)
+	zero, one := e.join(0, 0), e.join(1, 0)
+	if err := receive(zero, []uint64{e.publish(0, nil)}); err != nil {
+		t.Fatal(err)
+	}
+	other, err := e.stream.Consumer(t.Context(), e.consumers()[0].Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := other.Fetch(1) // it waits in the server behind the feed's pull
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.publishMany(4, 2)
+	for range taken.Messages() {
+	}
+	for p, m := range []*feed.Member{zero, one} {
+		var err error
+		for err == nil {
+			_, err = next(m, 1)
+			m.Done()
+		}
+		if !errors.Is(err, feed.ErrGap) {
+			t.Errorf("partition %d: error = %v, want ErrGap", p, err)
+		}
+		m.Leave()
+	}
+	if again := e.join(1, 1); receive(again, e.stored(1)) != nil {
+		t.Error("a member that joins again misses messages")
+	}
+}
+
+// A deleted consumer fails all members; those that join again miss nothing.
+func TestShared_FailsAllMembersWhenTheConsumerIsDeleted(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 2, 1<<20)
+	zero, one := e.join(0, 0), e.join(1, 0)
+	first := e.publish(0, nil)
+	if err := receive(zero, []uint64{first}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.stream.DeleteConsumer(t.Context(), e.consumers()[0].Name); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*feed.Member{zero, one} {
+		if _, err := next(m, 1); !errors.Is(err, jetstream.ErrConsumerDeleted) {
+			t.Errorf("error = %v, want ErrConsumerDeleted", err)
+		}
+		m.Leave()
+	}
+	again := e.join(1, first)
+	if err := receive(again, []uint64{e.publish(1, nil)}); err != nil {
+		t.Error(err)
+	}
+}
