@@ -3,18 +3,18 @@
 // A projector owns partitions by advisory locks; a second projector stands by and takes over the partitions that the first one loses. A
 // supervisor runs one worker per owned partition:
 //
-//	claim the position ──> create the durable consumer at position + 1 ─┐
+//	claim the position ──> join the feed behind the position ───────────┐
 //	      ▲                                                             ▼
 //	      │                                take the messages that are there, up to a batch
-//	      │                                   decode, fetch claim checks
-//	  any error:                       begin, load, fold, write, position, commit
-//	 back off, start                               acknowledge
+//	  any error:                              decode, fetch claim checks
+//	 back off, start                   begin, load, fold, write, position, commit
 //	 from the position                                  │
 //	      └─────────────────────────────────────────────┘
 //
+// One feed reads the messages of all partitions that the projector runs, by one consumer.
 // One idle actor moves the positions and watermarks of all partitions that have nothing to do.
 //
-// A worker resumes from the position row only. Acknowledgements show people and autoscalers the lag of a consumer.
+// A worker resumes from the position row only. Nothing is acknowledged.
 // Every failure ends in the same way: the partition starts again from its position. So the path of recovery is the path of every
 // start.
 //

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
+	"callboard/projector/feed"
 	"callboard/projector/ingest"
 	"callboard/projector/store"
 )
@@ -29,11 +31,12 @@ var errStalled = errors.New("the consumer stopped delivering although its partit
 
 // idleActor moves the positions and the watermarks of the partitions that have nothing to do.
 //
-// A tick takes three requests to JetStream and one transaction for all partitions, while the stream gets no messages. After messages it takes
-// one further request for each partition that had none of them.
+// A tick takes three requests to JetStream and one transaction for all partitions, while the feed keeps up with the stream. It takes one further
+// request for each partition of which the feed doesn't say that it is complete: in a backlog, and where other projectors' partitions get messages.
 type idleActor struct {
 	*Projector
 	supervisor *supervisor
+	feed       *feed.Shared
 	stream     jetstream.Stream
 }
 
@@ -63,6 +66,10 @@ func (a *idleActor) run(ctx context.Context) {
 // partition stored before that time is in the tables. The order matters: the server reads its clock after the stream's state, so the time
 // of an answer can be later than a message which the state of the same answer doesn't count.
 func (a *idleActor) tick(ctx context.Context, workers []*worker) error {
+	a.metrics.feedBytes.Set(float64(a.feed.Used()))
+	if workers = slices.DeleteFunc(workers, (*worker).reconnected); len(workers) == 0 {
+		return nil
+	}
 	before, err := a.stream.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", a.config.Stream, err)
@@ -128,10 +135,13 @@ func (a *idleActor) atEnd(ctx context.Context, workers []*worker, last uint64) (
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(probeConcurrency)
 	idle := make([]bool, len(workers))
+	if slices.ContainsFunc(workers, func(w *worker) bool { return w.seen.Sequence < last }) {
+		a.feed.Await(ctx, last, a.config.Tick/2)
+	}
 	for i, w := range workers {
 		switch {
-		case w.seen.Sequence == last:
-			idle[i] = true
+		case w.seen.Sequence == last || w.seen.Sequence < last && w.feed.Complete(last):
+			w.stalled, idle[i] = 0, true
 		case w.seen.Sequence < last && w.resting():
 			group.Go(func() (err error) {
 				idle[i], err = w.nothingWaits(ctx, a.stream)

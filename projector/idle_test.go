@@ -144,3 +144,32 @@ func TestProjector_ClaimsAnIdlePartitionAgainAfterItsEpochRose(t *testing.T) {
 		t.Errorf("partitions stopped = %d, want 1", log.Count("partition stopped"))
 	}
 }
+
+// While one partition gets messages, a tick takes no request for each of the others.
+func TestProjector_IdleCostBesideABusyPartition(t *testing.T) {
+	t.Parallel()
+	const partitions = 16
+	h := &harness{projectortest.NewHarness(t, projectortest.WithPartitions(partitions))}
+	var infos, requests atomic.Int64
+	h.countRequests(&infos, &requests)
+	h.StartProjector(func(c *projector.Config) { c.Tick = 200 * time.Millisecond })
+	system := h.NewSystemIn(5)
+	h.PublishStates(projectortest.PhoneSystem(system))
+	h.WaitUntilCaughtUp()
+	infosBefore, requestsBefore := infos.Load(), requests.Load()
+	eventstest.Eventually(t, "20 ticks", func() bool {
+		h.PublishStates(projectortest.Call(system, uuid.New()))
+		return infos.Load() >= infosBefore+40
+	})
+	ticks := float64(infos.Load()-infosBefore) / 2
+	asked := float64(requests.Load()-requestsBefore) / ticks
+	t.Logf("requests to JetStream per tick = %.2f", asked)
+	if asked > 6 { // 3, and those that count pending messages
+		t.Errorf("requests to JetStream per tick = %.2f, want at most 6", asked)
+	}
+	began := time.Now()
+	eventstest.Eventually(t, "every watermark past this moment", func() bool {
+		h.PublishStates(projectortest.Call(system, uuid.New()))
+		return h.QueryInt("select count(*) from projection.position where watermark > $1", began) == partitions
+	})
+}

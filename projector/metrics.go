@@ -21,6 +21,8 @@ type metrics struct {
 	owned       *prometheus.GaugeVec     // partition; 0 or 1
 	stopped     *prometheus.GaugeVec     // partition, reason; 1
 
+	feedBytes prometheus.Gauge
+
 	// Of the whole stream and database; 0 until they have been read.
 	firstSequence   prometheus.Gauge
 	openDeadLetters prometheus.Gauge
@@ -47,6 +49,9 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		owned:     gauge("owned", "1 if this projector owns the partition, else 0.", "partition"),
 		stopped:   gauge("stopped", "1 if the partition is stopped until an operator acts.", "partition", "reason"),
 
+		feedBytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "callboard_projector_feed_bytes", Help: "Bytes of messages in memory that are not committed.",
+		}),
 		firstSequence: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_projector_stream_first_sequence", Help: "Sequence of the first message that the stream still has.",
 		}),
@@ -60,7 +65,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.events, m.deadLetters, m.commits, m.position, m.pending, m.watermark, m.owned, m.stopped,
-		m.firstSequence, m.openDeadLetters, m.generation,
+		m.feedBytes, m.firstSequence, m.openDeadLetters, m.generation,
 	} {
 		errs = append(errs, registry.Register(c))
 	}
@@ -73,7 +78,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 func (m *metrics) started(partition int) { m.owned.WithLabelValues(label(partition)).Set(1) }
 
 // resumed removes the reason why the partition was stopped. A stopped partition is started again and again, so a start alone says nothing:
-// either its consumer is open here, or another projector owns it.
+// either its position is claimed here, or another projector owns it.
 func (m *metrics) resumed(partition int) {
 	m.stopped.DeletePartialMatch(prometheus.Labels{"partition": label(partition)})
 }

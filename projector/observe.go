@@ -4,6 +4,10 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
 )
 
 // Values that need a request are read in the background, so that collecting the metrics never waits for NATS or PostgreSQL. Values that
@@ -55,18 +59,33 @@ func (w *worker) observePending(ctx context.Context) (stop func()) {
 				w.metrics.pending.WithLabelValues(label(w.partition)).Set(0)
 				return
 			}
-			consumer, err := w.config.JetStream.Consumer(ctx, w.config.Stream, w.consumerName())
+			pending, err := w.countPending(ctx)
 			if err != nil {
 				w.log.Debug().Err(err).Msg("reading the number of pending messages failed")
 				return
 			}
-			// A batch is acknowledged when it is committed: what was delivered and is not acknowledged is above the position.
-			info := consumer.CachedInfo()
-			w.metrics.pending.WithLabelValues(label(w.partition)).Set(float64(info.NumPending) + float64(info.NumAckPending))
+			w.metrics.pending.WithLabelValues(label(w.partition)).Set(float64(pending))
 		})
 	})
 	return func() {
 		cancel()
 		observing.Wait()
 	}
+}
+
+// countPending counts the partition's messages above the position: the server tells a new consumer how many there are.
+func (w *worker) countPending(ctx context.Context) (uint64, error) {
+	consumer, err := w.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		FilterSubject:     events.PartitionFilter(w.partition),
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       w.position.Load().Sequence + 1,
+		AckPolicy:         jetstream.AckNonePolicy,
+		MemoryStorage:     true,
+		InactiveThreshold: 10 * time.Second, // the server deletes it if this process can't
+	})
+	if err != nil {
+		return 0, err
+	}
+	info := consumer.CachedInfo()
+	return info.NumPending, w.stream.DeleteConsumer(ctx, info.Name)
 }

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"callboard/events"
+	"callboard/projector/feed"
 	"callboard/projector/retry"
 	"callboard/projector/store"
 )
@@ -29,6 +30,7 @@ type Config struct {
 	Control    *pgxpool.Pool // as Database, for statements that don't wait for batches; nil: Database
 	Partitions []int         // that this projector may own; nil: all of the stream's
 	BatchSize  int           // the most messages in one transaction; 0: 2000
+	FeedBytes  int64         // the most bytes of messages in memory, for all partitions; 0: 64 MiB
 	Tick       time.Duration // the interval at which an idle partition's watermark advances; 0: 500 ms
 	OwnerLooks int           // how often a standby finds no sign of an owner, at most once per tick, until it takes over; 0: 20
 	Log        zerolog.Logger
@@ -53,6 +55,7 @@ func New(config Config) (*Projector, error) {
 	if config.Tick == 0 {
 		config.Tick = 500 * time.Millisecond
 	}
+	config.FeedBytes = cmp.Or(config.FeedBytes, 64<<20)
 	config.OwnerLooks = cmp.Or(config.OwnerLooks, 20)
 	config.Control = cmp.Or(config.Control, config.Database)
 	metrics, err := newMetrics(config.Metrics)
@@ -90,7 +93,7 @@ const lockTicks = 4
 
 // session owns partitions by the locks of one database connection, for as long as that lasts.
 func (p *Projector) session(ctx context.Context) (err error) {
-	stream, partitions, err := p.partitions(ctx)
+	stream, count, err := p.stream(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,14 +102,16 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	supervisor := newSupervisor(p, partitions)
-	idle := &idleActor{Projector: p, supervisor: supervisor, stream: stream}
-	var moving sync.WaitGroup
-	moving.Go(func() { idle.run(ctx) })
+	shared := feed.NewShared(feed.Config{Conn: p.config.JetStream.Conn(), Stream: stream, Partitions: count, Bytes: p.config.FeedBytes})
+	supervisor := newSupervisor(p, shared, p.partitions(count))
+	idle := &idleActor{Projector: p, supervisor: supervisor, feed: shared, stream: stream}
+	var actors sync.WaitGroup
+	actors.Go(func() { shared.Run(ctx) })
+	actors.Go(func() { idle.run(ctx) })
 	// Workers end before their locks are released, so that the next owner finds the last transaction finished.
 	defer func() {
 		cancel()
-		moving.Wait()
+		actors.Wait()
 		supervisor.wait()
 		err = errors.Join(err, locks.Close())
 	}()
@@ -166,21 +171,25 @@ func (p *Projector) terminateUnresponsive(ctx context.Context, locks *store.Part
 	return err
 }
 
-// partitions returns the stream, and the partitions that this projector may own.
-func (p *Projector) partitions(ctx context.Context) (jetstream.Stream, []int, error) {
+// stream returns the stream, and its number of partitions.
+func (p *Projector) stream(ctx context.Context) (jetstream.Stream, int, error) {
 	stream, err := p.config.JetStream.Stream(ctx, p.config.Stream)
 	if err != nil {
-		return nil, nil, fmt.Errorf("stream %s: %w", p.config.Stream, err)
+		return nil, 0, fmt.Errorf("stream %s: %w", p.config.Stream, err)
 	}
 	count, err := events.Partitions(stream.CachedInfo().Config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("stream %s: %w", p.config.Stream, err)
+		return nil, 0, fmt.Errorf("stream %s: %w", p.config.Stream, err)
 	}
-	var list []int
+	return stream, count, nil
+}
+
+// partitions returns those of a stream's partitions that this projector may own.
+func (p *Projector) partitions(count int) (list []int) {
 	for partition := range count {
 		if p.config.Partitions == nil || slices.Contains(p.config.Partitions, partition) {
 			list = append(list, partition)
 		}
 	}
-	return stream, list, nil
+	return list
 }

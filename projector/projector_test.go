@@ -1,17 +1,14 @@
 package projector_test
 
 import (
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/projector"
 	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 )
@@ -73,18 +70,6 @@ func TestProjector_StandbyTakesOverAfterTheOwnerStops(t *testing.T) {
 	h.checkCalls(3)
 }
 
-func TestProjector_SharesPartitions(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector(func(c *projector.Config) { c.Partitions = []int{0, 1} })
-	h.StartProjector(func(c *projector.Config) { c.Partitions = []int{2, 3} })
-	for range 50 {
-		h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
-	}
-	h.WaitUntilCaughtUp()
-	h.checkCalls(50)
-}
-
 func TestProjector_RecoversFromLostConnections(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -98,15 +83,14 @@ func TestProjector_RecoversFromLostConnections(t *testing.T) {
 	h.checkCalls(3)
 }
 
-// Another client of the durable consumer costs a restart from the position, but no message.
+// Another client of the consumer costs a restart from the position, but no message.
 func TestProjector_RecoversFromAnotherClientOfItsConsumer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector()
 	system := uuid.New()
-	partition := events.Partition(system, projectortest.Partitions)
 	h.publishCall(system)
-	other, err := h.Stream.Consumer(t.Context(), "projector-"+strconv.Itoa(partition))
+	other, err := h.Stream.Consumer(t.Context(), h.feedConsumer().Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +104,7 @@ func TestProjector_RecoversFromAnotherClientOfItsConsumer(t *testing.T) {
 	}
 	h.WaitUntilCaughtUp()
 	h.checkCalls(21)
-	if err := h.Stream.DeleteConsumer(t.Context(), other.CachedInfo().Name); err != nil {
+	if err := h.Stream.DeleteConsumer(t.Context(), h.feedConsumer().Name); err != nil {
 		t.Fatal(err)
 	}
 	h.publishCall(system)
@@ -201,25 +185,6 @@ func TestProjector_AdjustsTheClockToTheWatermark(t *testing.T) {
 	h.checkReplay()
 }
 
-func TestProjector_AcknowledgesEveryMessage(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.StartProjector()
-	system := uuid.New()
-	h.publishCall(system)
-	eventstest.Eventually(t, "no pending deliveries", func() bool {
-		pending := 0
-		lister := h.Stream.ListConsumers(t.Context())
-		for info := range lister.Info() {
-			pending += info.NumAckPending + int(info.NumPending)
-			if info.Config.AckPolicy != jetstream.AckAllPolicy {
-				t.Errorf("consumer %s: acknowledgement policy = %s, want %s", info.Name, info.Config.AckPolicy, jetstream.AckAllPolicy)
-			}
-		}
-		return pending == 0
-	})
-}
-
 func TestImports(t *testing.T) { eventstest.Imports(t) }
 
 // A consumer that stops delivering without an error is replaced.
@@ -230,8 +195,7 @@ func TestProjector_ReplacesAStalledConsumer(t *testing.T) {
 	h.StartProjector(projectortest.LogTo(log))
 	system := uuid.New()
 	h.publishCall(system)
-	name := "projector-" + strconv.Itoa(events.Partition(system, projectortest.Partitions))
-	if _, err := h.Stream.PauseConsumer(t.Context(), name, time.Now().Add(time.Hour)); err != nil {
+	if _, err := h.Stream.PauseConsumer(t.Context(), h.feedConsumer().Name, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	h.PublishStates(projectortest.Call(system, uuid.New()))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"callboard/projector/feed"
 	"callboard/projector/ingest"
 	"callboard/projector/retry"
 	"callboard/projector/store"
@@ -18,12 +19,13 @@ import (
 // from running, which workers and the idle actor use.
 type supervisor struct {
 	projector *Projector
+	feed      *feed.Shared
 	exits     chan exit
 	workers   sync.WaitGroup
 	slots     map[int]*slot
 
 	mu      sync.Mutex // guards running
-	running []*worker  // whose positions are claimed and whose consumers are open
+	running []*worker  // whose positions are claimed, members of the feed
 }
 
 // slot is the state of a partition that the projector may own.
@@ -40,9 +42,9 @@ type exit struct {
 	err       error
 }
 
-func newSupervisor(p *Projector, partitions []int) *supervisor {
+func newSupervisor(p *Projector, feed *feed.Shared, partitions []int) *supervisor {
 	// Every worker can exit although nobody receives.
-	s := &supervisor{projector: p, exits: make(chan exit, len(partitions)), slots: make(map[int]*slot)}
+	s := &supervisor{projector: p, feed: feed, exits: make(chan exit, len(partitions)), slots: make(map[int]*slot)}
 	for _, partition := range partitions {
 		s.slots[partition] = &slot{backOff: retry.NewBackOff()}
 		p.metrics.exited(partition)

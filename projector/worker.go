@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,12 +18,9 @@ import (
 	"callboard/projector/store"
 )
 
-const (
-	// applyTimeout limits the work on one batch. It is also the longest time that a stop of the projector takes.
-	applyTimeout = 2 * time.Minute
-	// ackWait is long, since a batch is acknowledged by its last message only.
-	ackWait = 10 * time.Minute
-)
+// applyTimeout limits the work on one batch. It is also the longest time that a stop of the projector takes. The feed's consumer expires later,
+// although nothing is requested while all batches wait.
+const applyTimeout = 2 * time.Minute
 
 // errReconnected makes the worker check the stream again: the server may have lost the end of the stream and stored other messages.
 var errReconnected = errors.New("the connection to NATS was lost and is back: the stream is checked again")
@@ -35,18 +33,20 @@ type worker struct {
 	stream     jetstream.Stream
 	registered int    // the number of partitions that the stream had when it was first read
 	reconnects uint64 // of the NATS connection, when the stream was checked
-	feed       *feed.Feed
+	feed       *feed.Member
 	failed     chan error // why the idle actor ends the worker
 
 	position atomic.Pointer[store.Position] // the last one that was committed
-	stalled  atomic.Int32                   // ticks in a row on which messages waited and none was delivered
 	atRest   atomic.Bool                    // whether nothing waited when the idle actor looked last
 
 	work    sync.Mutex // held while the worker applies something, or the idle actor moves the position; guards what follows
 	applier ingest.Applier
 	closed  bool // the worker has ended
 
-	seen store.Position // the idle actor's own: where the partition was at the beginning of a tick
+	// The idle actor's own.
+	seen       store.Position // where the partition was at the beginning of a tick
+	deliveries uint64         // of the consumer, when messages waited last
+	stalled    int            // ticks in a row on which messages waited and none was delivered
 }
 
 // runWorker applies a partition's messages until ctx ends (nil) or something fails.
@@ -58,7 +58,8 @@ func runWorker(ctx context.Context, s *supervisor, partition int) error {
 	if err := w.open(ctx); err != nil {
 		return err
 	}
-	defer w.feed.Close()
+	w.feed = s.feed.Join(ctx, partition, w.applier.Position.Sequence)
+	defer w.feed.Leave()
 	w.metrics.resumed(w.partition)
 	w.moved(w.applier.Position)
 	defer w.observePending(ctx)()
@@ -67,7 +68,7 @@ func runWorker(ctx context.Context, s *supervisor, partition int) error {
 	return w.loop(ctx)
 }
 
-// open claims the position and starts the consumer behind it.
+// open claims the position.
 func (w *worker) open(ctx context.Context) (err error) {
 	w.reconnects = w.config.JetStream.Conn().Stats().Reconnects
 	if w.stream, err = w.config.JetStream.Stream(ctx, w.config.Stream); err != nil {
@@ -83,12 +84,7 @@ func (w *worker) open(ctx context.Context) (err error) {
 	if w.applier.Reader.Decisions, err = w.store.Decisions(ctx, w.applier.Position); err != nil {
 		return err
 	}
-	consumer, err := w.createConsumer(ctx)
-	if err != nil {
-		return fmt.Errorf("consumer: %w", err)
-	}
-	w.feed, err = feed.Open(consumer, w.config.BatchSize)
-	return err
+	return w.deletePreviousConsumer(ctx)
 }
 
 // claim registers the stream, where it is new, and claims the position.
@@ -131,24 +127,13 @@ func (w *worker) checkPosition(ctx context.Context) error {
 	return ingest.CheckPosition(ctx, w.stream, w.applier.Position, w.registered)
 }
 
-func (w *worker) consumerName() string { return fmt.Sprintf("projector-%d", w.partition) }
-
-// createConsumer replaces the partition's durable consumer. Requests of an earlier owner, which may be frozen and not gone, end with the
-// old one, as do changes that an operator made to it.
-func (w *worker) createConsumer(ctx context.Context) (jetstream.Consumer, error) {
-	name := w.consumerName()
-	if err := w.stream.DeleteConsumer(ctx, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return nil, err
+// deletePreviousConsumer deletes the durable consumer with which the previous release reads the partition: the server would keep it.
+func (w *worker) deletePreviousConsumer(ctx context.Context) error {
+	err := w.stream.DeleteConsumer(ctx, feed.ConsumerPrefix+strconv.Itoa(w.partition))
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return fmt.Errorf("consumer of the previous release: %w", err)
 	}
-	return w.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable:       name,
-		FilterSubject: events.PartitionFilter(w.partition),
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:   w.applier.Position.Sequence + 1,
-		AckPolicy:     jetstream.AckAllPolicy,
-		AckWait:       ackWait,
-		MaxAckPending: -1,
-	})
+	return nil
 }
 
 func (w *worker) loop(ctx context.Context) error {
@@ -160,17 +145,35 @@ func (w *worker) loop(ctx context.Context) error {
 			return err
 		case err := <-w.failed:
 			return err
-		case first := <-w.feed.Messages:
-			w.stalled.Store(0)
-			w.atRest.Store(false)
-			if w.config.JetStream.Conn().Stats().Reconnects != w.reconnects {
-				return errReconnected
-			}
-			if err := w.apply(ctx, w.feed.Take(first, w.config.BatchSize)); err != nil {
+		case <-w.feed.Ready:
+			if err := w.takeAndApply(ctx); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// takeAndApply applies and commits a batch of the messages that are there.
+func (w *worker) takeAndApply(ctx context.Context) error {
+	batch := w.feed.Take(w.config.BatchSize)
+	defer w.feed.Done()
+	if len(batch) == 0 {
+		return nil
+	}
+	w.atRest.Store(false)
+	if w.reconnected() {
+		return errReconnected
+	}
+	return w.apply(ctx, batch)
+}
+
+// reconnected tells whether the connection to NATS was lost since the stream was checked. Then the whole feed fails: its consumer may be gone.
+func (w *worker) reconnected() bool {
+	if w.config.JetStream.Conn().Stats().Reconnects == w.reconnects {
+		return false
+	}
+	w.feed.Fail(errReconnected)
+	return true
 }
 
 // apply applies and commits a batch. It finishes although ctx ends.
@@ -188,10 +191,6 @@ func (w *worker) apply(ctx context.Context, messages []jetstream.Msg) error {
 		return err
 	}
 	w.metrics.commits.WithLabelValues(label(w.partition)).Observe(time.Since(began).Seconds())
-	if err := messages[len(messages)-1].Ack(); err != nil {
-		// The position is committed: without the acknowledgement only the lag of the consumer is shown too high.
-		w.log.Debug().Err(err).Msg("acknowledgement failed")
-	}
 	return nil
 }
 
@@ -211,27 +210,33 @@ func (w *worker) committed(changes store.ChangeSet) {
 
 // resting tells whether no message is on its way to the tables. It may begin at any moment.
 func (w *worker) resting() bool {
-	if len(w.feed.Messages) > 0 || !w.work.TryLock() {
+	if !w.feed.Idle() || !w.work.TryLock() {
 		return false
 	}
 	w.work.Unlock()
 	return true
 }
 
-// nothingWaits tells whether the stream holds no message of the partition above the position that was seen. The worker fails where messages
+// nothingWaits tells whether the stream holds no message of the partition above the position that was seen. The feed fails where messages
 // have waited for too long although the consumer was asked for them.
 func (w *worker) nothingWaits(ctx context.Context, stream jetstream.Stream) (bool, error) {
 	_, err := stream.GetMsg(ctx, w.seen.Sequence+1, jetstream.WithGetMsgSubject(events.PartitionFilter(w.partition)))
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		w.stalled.Store(0)
+		w.stalled = 0
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("next message: %w", err)
 	}
 	w.atRest.Store(false)
-	if w.stalled.Add(1) > maxStalledTicks {
-		w.fail(errStalled)
+	deliveries, receiving := w.feed.Progress()
+	if receiving && deliveries == w.deliveries {
+		w.stalled++
+	} else {
+		w.deliveries, w.stalled = deliveries, 0
+	}
+	if w.stalled > maxStalledTicks {
+		w.feed.Fail(errStalled)
 	}
 	return false, nil
 }

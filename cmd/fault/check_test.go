@@ -11,6 +11,7 @@ import (
 
 	"callboard/events/eventstest"
 	"callboard/projector"
+	"callboard/projector/feed"
 	"callboard/projector/projectortest"
 	"callboard/schema/schematest"
 )
@@ -152,7 +153,7 @@ func (h *harness) otherConsumers(all bool, inactive time.Duration) (n int) {
 	consumers := h.stream().ListConsumers(h.tb.Context())
 	for info := range consumers.Info() {
 		limited := info.Config.InactiveThreshold > 0 && info.Config.InactiveThreshold <= inactive
-		known := info.Config.Durable != "" || strings.HasPrefix(info.Name, foldConsumer)
+		known := strings.HasPrefix(info.Name, feed.ConsumerPrefix) || strings.HasPrefix(info.Name, foldConsumer)
 		if !known && (all || !limited) {
 			n++
 		}

@@ -4,13 +4,14 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events"
 	"callboard/events/eventstest"
+	"callboard/projector/feed"
 )
 
 // kind is a kind of fault. When run returns the fault is over: killed processes are started again, proxies have no toxics.
@@ -269,7 +270,7 @@ func (h *harness) killNATS() {
 	h.nats.start()
 }
 
-// pauseConsumer pauses the consumer of a partition for an hour. The projector has to replace it.
+// pauseConsumer pauses the consumer of a projector for an hour. The projector has to replace it.
 func (h *harness) pauseConsumer() {
 	h.withConsumer("a consumer is paused", func(stream jetstream.Stream, name string) error {
 		_, err := stream.PauseConsumer(h.tb.Context(), name, time.Now().Add(time.Hour))
@@ -284,16 +285,14 @@ func (h *harness) deleteConsumer() {
 	})
 }
 
-// withConsumer calls do with the consumer of a random partition until it succeeds. A projector may replace the consumer meanwhile.
+// withConsumer calls do with a projector's consumer until it succeeds. The projector may replace the consumer meanwhile.
 func (h *harness) withConsumer(what string, do func(stream jetstream.Stream, name string) error) {
 	h.tb.Helper()
-	systems := h.load.systems()
-	filter := events.PartitionFilter(events.Partition(systems[h.random.IntN(len(systems))], partitions))
 	eventstest.Eventually(h.tb, what, func() bool {
 		stream := h.stream()
 		consumers := stream.ListConsumers(h.tb.Context())
 		for info := range consumers.Info() {
-			if info.Config.Durable != "" && info.Config.FilterSubject == filter && do(stream, info.Name) == nil {
+			if strings.HasPrefix(info.Name, feed.ConsumerPrefix) && do(stream, info.Name) == nil {
 				return true
 			}
 		}

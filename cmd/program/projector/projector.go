@@ -29,6 +29,7 @@ type Config struct {
 	Connections int               // for batches; zero: twice the processors, at least 4
 	Session     map[string]string // additional settings of the database sessions
 	Partitions  []int             // nil: all of the stream's
+	FeedMemory  int64             // bytes of messages that wait to be committed; zero: 64 MiB
 	AuditDays   int               // for how many days audit entries are stored; 0: 90
 	Admin       net.Listener
 	PProf       bool // serve profiles on the admin listener
@@ -61,7 +62,8 @@ func Run(ctx context.Context, c Config) error {
 	defer pools.close()
 	p, err := projector.New(projector.Config{
 		JetStream: nats.JetStream, Stream: c.Stream, Database: pools.batches, Control: pools.control, Partitions: c.Partitions,
-		Log: c.Log, Metrics: registry, Tracer: traces.Tracer(),
+		FeedBytes: c.FeedMemory,
+		Log:       c.Log, Metrics: registry, Tracer: traces.Tracer(),
 	})
 	if err != nil {
 		return fmt.Errorf("projector: %w", err)

@@ -1,0 +1,162 @@
+package projector_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector"
+	"callboard/projector/feed"
+	"callboard/projector/projectortest"
+)
+
+// feedConsumers returns the consumers of all projectors' feeds.
+func (h *harness) feedConsumers() (list []jetstream.ConsumerConfig) {
+	h.Helper()
+	consumers := h.Stream.ListConsumers(h.Context())
+	for info := range consumers.Info() {
+		if strings.HasPrefix(info.Name, feed.ConsumerPrefix) {
+			list = append(list, info.Config)
+		}
+	}
+	if err := consumers.Err(); err != nil {
+		h.Fatal(err)
+	}
+	return list
+}
+
+// feedConsumer waits until there is one consumer of a feed.
+func (h *harness) feedConsumer() (config jetstream.ConsumerConfig) {
+	h.Helper()
+	eventstest.Eventually(h, "one consumer of a feed", func() bool {
+		list := h.feedConsumers()
+		if len(list) != 1 {
+			return false
+		}
+		config = list[0]
+		return true
+	})
+	return config
+}
+
+// An owner of all partitions reads them by one consumer without a filter. The durable consumers of the previous release are deleted.
+func TestProjector_ReadsAllPartitionsByOneConsumer(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	_, err := h.Stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{
+		Durable: feed.ConsumerPrefix + "2", FilterSubject: events.PartitionFilter(2), AckPolicy: jetstream.AckAllPolicy, MaxAckPending: -1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.StartProjector()
+	for range 20 {
+		h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
+	}
+	h.WaitUntilCaughtUp()
+	h.checkCalls(20)
+	config := h.feedConsumer()
+	if config.Durable != "" || config.FilterSubject != "" || len(config.FilterSubjects) > 0 {
+		t.Errorf("consumer = durable %q with the filters %q %v, want neither", config.Durable, config.FilterSubject, config.FilterSubjects)
+	}
+	if config.AckPolicy != jetstream.AckNonePolicy || !config.MemoryStorage || config.InactiveThreshold < 5*time.Minute {
+		t.Errorf("consumer = acknowledgements %s, memory %t, expiry %s, want none, true, 5m or more",
+			config.AckPolicy, config.MemoryStorage, config.InactiveThreshold)
+	}
+}
+
+// Projectors that share the partitions read their own only. When one has gone, the other one reads all, by one consumer.
+func TestProjector_SharesPartitions(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	stop := h.StartProjector(func(c *projector.Config) { c.Partitions = []int{0, 1} })
+	publish := func() {
+		for range 50 {
+			h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
+		}
+	}
+	publish()
+	eventstest.Eventually(t, "the positions of two partitions", func() bool {
+		return h.QueryInt("select count(*) from projection.position where sequence > 0") == 2
+	})
+	requireFilters(t, h.feedConsumer(), 0, 1)
+	h.StartProjector()
+	publish()
+	h.WaitUntilCaughtUp()
+	h.checkCalls(100)
+	consumers := h.feedConsumers()
+	if len(consumers) != 2 {
+		t.Fatalf("consumers = %d, want 2", len(consumers))
+	}
+	slices.SortFunc(consumers, func(a, b jetstream.ConsumerConfig) int {
+		return strings.Compare(slices.Min(a.FilterSubjects), slices.Min(b.FilterSubjects))
+	})
+	requireFilters(t, consumers[0], 0, 1)
+	requireFilters(t, consumers[1], 2, 3)
+	stop()
+	publish()
+	h.WaitUntilCaughtUp()
+	h.checkCalls(150)
+	requireFilters(t, h.feedConsumer())
+	h.checkMessageCounts()
+}
+
+func requireFilters(t *testing.T, config jetstream.ConsumerConfig, partitions ...int) {
+	t.Helper()
+	var want []string
+	for _, partition := range partitions {
+		want = append(want, events.PartitionFilter(partition))
+	}
+	got := slices.Sorted(slices.Values(config.FilterSubjects))
+	if !slices.Equal(got, want) {
+		t.Errorf("filters = %v, want %v", got, want)
+	}
+}
+
+// A partition whose transactions wait holds up none of 15 others, although there is more than fits into memory. It misses nothing.
+func TestProjector_AHeldPartitionHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	const partitions, each = 16, 120
+	h := &harness{projectortest.NewHarness(t, projectortest.WithPartitions(partitions))}
+	h.StartProjector(func(c *projector.Config) { c.FeedBytes, c.BatchSize = 16<<10, 10 })
+	systems := make([]uuid.UUID, partitions)
+	for p := range systems {
+		systems[p] = h.NewSystemIn(p)
+		h.PublishStates(projectortest.PhoneSystem(systems[p]))
+	}
+	h.WaitUntilCaughtUp()
+	held, err := h.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Rollback(t.Context()) }()
+	if _, err := held.Exec(t.Context(), "select from projection.position where partition = 3 for update"); err != nil {
+		t.Fatal(err)
+	}
+	var backlog []events.State
+	for range each {
+		for _, system := range systems {
+			backlog = append(backlog, projectortest.Call(system, uuid.New()))
+		}
+	}
+	h.PublishStates(backlog...)
+	calls := func(condition string) int64 {
+		return h.QueryInt("select count(*) from projection.call_log where " + condition)
+	}
+	eventstest.Eventually(t, "the other partitions' calls", func() bool { return calls("partition <> 3") == (partitions-1)*each })
+	if got := calls("partition = 3"); got != 0 {
+		t.Errorf("calls of the held partition = %d, want 0", got)
+	}
+	if err := held.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Eventually(t, "the held partition's calls", func() bool { return calls("partition = 3") == each })
+	h.WaitUntilCaughtUp()
+	h.checkMessageCounts()
+}
