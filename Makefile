@@ -20,7 +20,7 @@ build: ## Build the three binaries into bin
 images/programs: ## Build the images' programs into bin/image
 	umask 022 && CGO_ENABLED=0 GOOS=linux go build -trimpath -buildvcs=auto -tags operator -ldflags='-s -w' -o bin/image/ \
 	    ./cmd/projector ./cmd/readapi ./cmd/callboard
-	umask 022 && mkdir -p bin/image/volumes/secrets bin/image/volumes/backup && mkdir -p -m 1777 bin/image/volumes/nats
+	umask 022 && mkdir -p bin/image/volumes/secrets bin/image/volumes/backup bin/image/volumes/spool && mkdir -p -m 1777 bin/image/volumes/nats
 
 CALLBOARD_VERSION ?= dev
 

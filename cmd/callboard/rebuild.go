@@ -23,7 +23,8 @@ import (
 // foldOptions are the flags that limit the resources of folding.
 type foldOptions struct {
 	Batch      int              `default:"2000" help:"The number of messages that are folded at a time."`
-	Memory     setting.Size     `default:"2GiB" help:"The approximate memory for folded rows. Less memory means more passes over the stream."`
+	Memory     setting.Size     `default:"2GiB" help:"The approximate memory for folded rows. Larger phone systems are folded in pieces."`
+	Spool      string           `placeholder:"DIR" help:"The folder for messages that are to be folded, with room for 1.3 times the stream. Default: TMPDIR, or /tmp."`
 	Workers    int              `placeholder:"N" help:"The number of partitions that are folded in parallel. Default: one per processor."`
 	MaxLiveLag setting.Duration `default:"10s" help:"Pause while the live projection lags by more than this; 0s never pauses."`
 }
@@ -119,7 +120,7 @@ func (s session) dropGenerations(ctx context.Context, o output, out io.Writer, s
 	s.changes = true
 	done := droppedGenerations{Dropped: []int64{}}
 	err := withDatabase(ctx, s.servers.Postgres, func(pool *pgxpool.Pool) error {
-		generations, err := rebuild.Drop(ctx, rebuild.Config{Database: pool}, state)
+		generations, err := rebuild.Drop(ctx, rebuild.Config{Database: pool, Spool: s.options.Spool}, state)
 		done.Dropped = append(done.Dropped, generations...)
 		return s.withAdvice(err)
 	})

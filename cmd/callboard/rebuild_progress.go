@@ -87,6 +87,8 @@ func stepWords(step rebuild.Step) (name, unit string) {
 	switch step {
 	case rebuild.StepPlan:
 		return "planning", ""
+	case rebuild.StepRead:
+		return "reading", "messages"
 	case rebuild.StepFold:
 		return "folding", "messages"
 	case rebuild.StepIndex:

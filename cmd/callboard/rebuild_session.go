@@ -50,7 +50,7 @@ func (s session) run(ctx context.Context, work func(rebuild.Config) error) error
 func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
 	return rebuild.Config{
 		JetStream: js, Stream: s.servers.Stream.Name.Get(), Database: pool,
-		Memory: int64(s.options.Memory), Workers: s.options.Workers, Batch: s.options.Batch,
+		Memory: int64(s.options.Memory), Spool: s.options.Spool, Workers: s.options.Workers, Batch: s.options.Batch,
 		MaxLiveLag: time.Duration(s.options.MaxLiveLag), Throttled: shown.waiting, Progress: shown.set,
 	}
 }
@@ -66,6 +66,8 @@ func (s session) withAdvice(err error) error {
 		return fmt.Errorf("%w\nWait until it has finished. 'callboard status' shows a generation that is being built", err)
 	case errors.Is(err, rebuild.ErrDiskFull):
 		return fmt.Errorf("%w\nThe live generation is unchanged. A rebuild needs disk space for a second projection with its indexes: free some and run it again", err)
+	case errors.Is(err, rebuild.ErrSpoolFull):
+		return fmt.Errorf("%w\nThe live projection is unchanged. Run it again with --spool and a folder that has room for 1.3 times the stream", err)
 	case errors.Is(err, rebuild.ErrNotDropped):
 		return fmt.Errorf("%w\nRun 'callboard rebuild --abandon' to drop the unfinished generation, because the live one needs the disk space", err)
 	case errors.Is(err, rebuild.ErrUnreadable):
@@ -75,7 +77,7 @@ func (s session) withAdvice(err error) error {
 	return err
 }
 
-// isDiskFull reports whether the database's disk is full. Such an error is printed even after an interruption.
+// isDiskFull reports whether a disk is full. Such an error is printed even after an interruption.
 func isDiskFull(err error) bool {
-	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped)
+	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped) || errors.Is(err, rebuild.ErrSpoolFull)
 }

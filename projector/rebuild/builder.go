@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/events"
+	"callboard/projector/replay"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -23,15 +24,17 @@ var reopenDeadLettersSQL string
 
 // builder is one run of a rebuild or a rollback.
 type builder struct {
-	config     Config
-	keep       bool // the replaced generation
-	source     *source
-	partitions int
-	live, next schema.Generation
-	parts      []part
-	intact     intactPositions
-	streamLost bool // the stream has lost messages that the live generation applied
-	result     Result
+	config      Config
+	keep        bool // the replaced generation
+	source      *source
+	partitions  int
+	live, next  schema.Generation
+	parts       []part
+	intact      intactPositions
+	streamBytes int64
+	streamLost  bool              // the stream has lost messages that the live generation applied
+	lost        []store.MessageID // dead letters whose messages the stream has lost
+	result      Result
 }
 
 // intactPositions says by partition whether the stream still holds what the live position stands for. It lacks partitions that have no
@@ -68,7 +71,7 @@ func (b *builder) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.source = source
+	b.source, b.streamBytes = source, int64(info.State.Bytes)
 	if b.partitions, err = events.Partitions(info.Config); err != nil {
 		return err
 	}
@@ -101,7 +104,7 @@ func (b *builder) plan(ctx context.Context) error {
 
 // resumeOrCreate takes the open parts of an unfinished generation, or creates a generation of new parts.
 func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx, parts []part, last uint64) (err error) {
-	if b.next, b.result.Resumed, err = findUnfinished(ctx, tx, b.source.identity); err != nil {
+	if b.next, b.result.Resumed, err = findUnfinished(ctx, tx, b.config, b.source.identity); err != nil {
 		return err
 	}
 	if b.result.Resumed {
@@ -120,7 +123,7 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx, parts []part, l
 
 // resume takes the open parts of a generation. It drops one that may contain messages that the stream has lost since.
 func (b *builder) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable bool, err error) {
-	if b.parts, err = openParts(ctx, tx, b.next, b.source.identity); err != nil {
+	if b.parts, err = recordedParts(ctx, tx, b.next, b.source.identity); err != nil {
 		return false, err
 	}
 	positions, err := store.Positions(ctx, tx.Conn(), b.next.Schema())
@@ -135,7 +138,7 @@ func (b *builder) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable bo
 	if len(valid) == len(positions) && !beyondEnd && !b.streamLost {
 		return true, nil
 	}
-	return false, b.next.Drop(ctx, tx)
+	return false, b.config.drop(ctx, tx, b.next)
 }
 
 // countEvents sets the message counts of resumed parts by those of new parts.
@@ -147,14 +150,92 @@ func (b *builder) countEvents(parts []part) {
 	}
 }
 
+// fill reads the stream once, and folds and copies the parts that are not done.
 func (b *builder) fill(ctx context.Context, follower *follower) error {
-	start := time.Now()
-	f := &filler{
-		config: b.config, progress: newFoldProgress(b.config, b.parts), source: b.source, generation: b.next, intact: b.intact, pool: follower.pool, store: follower.store,
+	open := slices.DeleteFunc(slices.Clone(b.parts), func(p part) bool { return p.done })
+	if len(open) > 0 {
+		if err := b.fillParts(ctx, follower, open); err != nil {
+			return b.deleteFullSpool(ctx, err)
+		}
 	}
-	err := f.fill(ctx, b.parts)
+	if err := b.findLost(ctx, follower.store); err != nil {
+		return err
+	}
+	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return b.config.deleteSpool(ctx, conn, b.next) })
+}
+
+func (b *builder) fillParts(ctx context.Context, follower *follower, open []part) error {
+	f := &filler{config: b.config, generation: b.next, store: follower.store, pool: follower.pool}
+	err := withConn(ctx, follower.pool, func(conn *pgx.Conn) (err error) {
+		f.catalog, err = store.ReadCatalog(ctx, conn, "")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if f.spool, err = b.openSpool(ctx); err != nil {
+		return err
+	}
+	if err := b.read(ctx, f.spool, open); err != nil {
+		return err
+	}
+	start := time.Now()
+	f.progress = newFoldProgress(b.config, open)
+	err = f.fill(ctx, open)
 	b.result.Messages, b.result.Rows, b.result.Fold = f.read.Load(), f.rows.Load(), since(start)
 	return err
+}
+
+// deleteFullSpool deletes the spool if err is that its file system is full, because others need the room too.
+func (b *builder) deleteFullSpool(ctx context.Context, err error) error {
+	if !replay.IsSpaceError(err) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diskFullTimeout)
+	defer cancel()
+	deleteErr := withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return b.config.deleteSpool(ctx, conn, b.next) })
+	return errors.Join(fmt.Errorf("%w: %w", ErrSpoolFull, err), deleteErr)
+}
+
+// openSpool continues the spool of an earlier run on this machine, or creates one.
+func (b *builder) openSpool(ctx context.Context) (*spooler, error) {
+	var folder string
+	err := withConn(ctx, b.config.Database, func(conn *pgx.Conn) (err error) {
+		folder, err = b.config.spoolFolder(ctx, conn, b.next)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	plan := replay.Plan{Run: fmt.Sprintf("generation %d", b.next.ID), Stream: b.source.identity, Targets: make(map[int16]uint64)}
+	var done []replay.PartID
+	for _, p := range b.parts {
+		plan.Parts = append(plan.Parts, replay.Part{PartID: p.id(), Systems: p.systems, Slots: p.slots})
+		plan.Targets[p.target.Partition] = p.target.Sequence
+		if p.done {
+			done = append(done, p.id())
+		}
+	}
+	spool, err := replay.Open(folder, plan, done)
+	if err == nil && spool.Sequence() == 0 {
+		err = replay.CheckSpace(folder, b.streamBytes)
+	}
+	return &spooler{Spool: spool, source: b.source, resumable: true}, err
+}
+
+// read reads the stream into the spool, up to where the parts end.
+func (b *builder) read(ctx context.Context, spool *spooler, parts []part) error {
+	start := time.Now()
+	defer func() { b.result.Read = since(start) }()
+	var end uint64
+	for _, p := range parts {
+		end = max(end, p.target.Sequence)
+	}
+	spool.read = func(sequence uint64) {
+		b.config.Progress(Progress{Step: StepRead, Done: int64(sequence), Total: int64(end)})
+	}
+	spool.read(spool.Sequence())
+	return spool.reach(ctx, end)
 }
 
 func (b *builder) index(ctx context.Context, follower *follower) error {
@@ -249,6 +330,9 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 			return err
 		}
 		if err := b.reopenDeadLetters(ctx, tx); err != nil {
+			return err
+		}
+		if err := b.dropLost(ctx, tx); err != nil {
 			return err
 		}
 		return switchGenerations(ctx, tx, b.live, b.next)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ type Config struct {
 	Stream    string
 	Database  *pgxpool.Pool // of the primary, as the schema's owner; a verification only reads
 	Memory    int64         // bytes for folded rows, about; 0: 2 GiB
+	Spool     string        // folder for messages and rows that don't fit in memory; empty: that of temporary files
 	Workers   int           // parts folded, and indexes created, at a time; 0: one per processor
 	Batch     int           // messages read at a time, and applied in one transaction while following; 0: 2000
 	Slices    SliceLimits   // of a rebuild's comparison
@@ -56,6 +58,10 @@ func (c Config) complete() Config {
 	if c.Memory == 0 {
 		c.Memory = 2 << 30
 	}
+	c.Memory = max(c.Memory, minMemory)
+	if c.Spool == "" {
+		c.Spool = os.TempDir()
+	}
 	if c.Workers == 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -72,6 +78,12 @@ func (c Config) complete() Config {
 	c.throttle = newThrottle(c)
 	return c
 }
+
+// minMemory is the least memory: with less, a file would be read more often than its messages fit in memory.
+const minMemory = 64 << 10
+
+// partMemory returns the memory for one of the parts that are folded at a time.
+func (c Config) partMemory() int64 { return c.Memory / int64(c.Workers) }
 
 // liveSchema is the schema of the live generation.
 const liveSchema = "projection"
@@ -157,6 +169,7 @@ type Step string
 // The steps, in order.
 const (
 	StepPlan    Step = "plan"
+	StepRead    Step = "read"    // counts messages of the stream
 	StepFold    Step = "fold"    // counts messages
 	StepIndex   Step = "index"   // counts statements
 	StepFollow  Step = "follow"  // counts messages

@@ -28,6 +28,7 @@ const (
 	childDatabase = "CALLBOARD_TEST_DATABASE"
 	childStep     = "CALLBOARD_TEST_STEP"
 	childPercent  = "CALLBOARD_TEST_PERCENT"
+	childSpool    = "CALLBOARD_TEST_SPOOL"
 )
 
 func runChild() int {
@@ -59,6 +60,7 @@ func rebuildInChild() error {
 	}
 	config := rebuild.Config{
 		JetStream: js, Stream: events.StreamName, Database: pool, Progress: killAt(rebuild.Step(os.Getenv(childStep)), percent),
+		Spool: os.Getenv(childSpool),
 	}
 	smallParts(&config)
 	_, err = rebuild.Run(context.Background(), config, true)
@@ -80,7 +82,7 @@ func (h *harness) startChild(step rebuild.Step, percent int) *exec.Cmd {
 	h.Helper()
 	child := exec.CommandContext(h.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childNATS+"="+h.Server.URL(), childDatabase+"="+h.Database.URL(),
-		childStep+"="+string(step), fmt.Sprintf("%s=%d", childPercent, percent))
+		childSpool+"="+h.spool, childStep+"="+string(step), fmt.Sprintf("%s=%d", childPercent, percent))
 	child.Stderr = os.Stderr
 	if err := child.Start(); err != nil {
 		h.Fatal(err)
@@ -143,6 +145,9 @@ func (h *harness) requireNoLeftovers() {
 		select count(*) from pg_namespace where nspname like 'generation%'
 		and nspname not in (select 'generation_' || id from control.generation where state = 'previous')`)
 	h.waitForNoOperation()
+	if files, err := os.ReadDir(h.spool); err != nil || len(files) > 0 {
+		h.Errorf("files in the folder of spools = %v, %v, want none", files, err)
+	}
 	h.requireCount("generations", 2, "select count(*) from control.generation where state in ('live', 'previous')")
 	for consumer := range h.Stream.ListConsumers(h.Context()).Info() {
 		if !strings.HasPrefix(consumer.Name, "projector-") && consumer.Config.InactiveThreshold <= 0 {
@@ -169,6 +174,9 @@ func TestRun_ResumesAfterKillAtEveryStep(t *testing.T) {
 		percent int
 	}{
 		{rebuild.StepPlan, 0},
+		{rebuild.StepRead, 0},
+		{rebuild.StepRead, 50},
+		{rebuild.StepRead, 100},
 		{rebuild.StepFold, 0},
 		{rebuild.StepFold, 10},
 		{rebuild.StepFold, 50},

@@ -12,27 +12,23 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"callboard/projector/replay"
 	"callboard/projector/store"
 	"callboard/schema"
 )
 
-var (
-	//go:embed part_done.sql
-	partDoneSQL string
+//go:embed part_done.sql
+var partDoneSQL string
 
-	//go:embed drop_lost_dead_letters.sql
-	dropLostDeadLettersSQL string
-)
-
-// filler folds parts and copies their rows into a generation.
+// filler folds parts from a spool and copies their rows into a generation.
 type filler struct {
 	config     Config
 	progress   *foldProgress
-	source     *source
+	spool      *spooler
 	generation schema.Generation
-	intact     intactPositions
+	catalog    store.Catalog // of the generation
+	store      *store.Store
 	pool       *pgxpool.Pool // with the generation's tables on its search path
-	store      *store.Store  // of pool
 	read, rows atomic.Int64
 }
 
@@ -50,24 +46,39 @@ func (f *filler) fill(ctx context.Context, parts []part) error {
 	return group.Wait()
 }
 
-// fillPart folds a part in memory. Then one transaction copies its rows and records that it is done.
-func (f *filler) fillPart(ctx context.Context, p part) error {
-	folder := newPartFolder(f.source, f.store, p, f.progress.of(p))
-	if err := folder.foldUpTo(ctx, p.target); err != nil {
+// fillPart folds a part. Then one transaction copies its rows and records that it is done.
+func (f *filler) fillPart(ctx context.Context, p part) (err error) {
+	folded := f.spool.Fold(p.id(), replay.Folding{
+		JetStream: f.config.JetStream, Catalog: f.catalog, Order: store.ReadingOrder, Memory: f.config.partMemory(), Folded: f.progress.of(p),
+	})
+	defer func() { err = errors.Join(err, folded.Close()) }()
+	decisions, err := f.store.Decisions(ctx, store.Position{Partition: p.target.Partition, Stream: p.target.Stream})
+	if err != nil {
+		return err
+	}
+	if err := folded.UpTo(ctx, p.target.Sequence, decisions); err != nil {
 		return err
 	}
 	if err := f.config.throttle.wait(ctx); err != nil {
 		return err
 	}
+	if err := f.copyPart(ctx, p, folded); err != nil {
+		return err
+	}
+	return f.spool.Done(p.id())
+}
+
+func (f *filler) copyPart(ctx context.Context, p part, folded *replay.PartFold) error {
+	changes := folded.Changes()
+	if p.target.LastMessage > changes.To.LastMessage {
+		changes.To.LastMessage, changes.To.LastMessageAt = p.target.LastMessage, p.target.LastMessageAt
+	}
 	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {
-		rows, err := f.store.WithTx(tx).CopyInto(ctx, folder.Changes)
+		rows, err := f.store.WithTx(tx).CopyRowsInto(ctx, changes, folded.Rows())
 		if err != nil {
 			return err
 		}
-		if err := f.dropLostDeadLetters(ctx, tx, folder); err != nil {
-			return err
-		}
-		read := folder.Changes.MessageCounts.TotalRead()
+		read := changes.MessageCounts.TotalRead()
 		f.rows.Add(rows)
 		f.read.Add(read)
 		tag, err := tx.Exec(ctx, partDoneSQL, f.generation.ID, p.target.Partition, p.number, read)
@@ -76,21 +87,6 @@ func (f *filler) fillPart(ctx context.Context, p part) error {
 		}
 		return err
 	})
-}
-
-// dropLostDeadLetters resolves the dead letters whose messages the stream has lost. No dead letter is added meanwhile, because the
-// partition's projector has stopped.
-func (f *filler) dropLostDeadLetters(ctx context.Context, tx pgx.Tx, folder *partFolder) error {
-	to := folder.Changes.To
-	if !f.intact.lost(to.Partition) {
-		return nil
-	}
-	for _, id := range folder.Reader.UnseenDeadLetters() {
-		if _, err := tx.Exec(ctx, dropLostDeadLettersSQL, to.Stream.Name, to.Stream.Created, int64(id.Sequence), id.StoredAt.Std()); err != nil {
-			return fmt.Errorf("lost dead letters: %w", err)
-		}
-	}
-	return nil
 }
 
 // createIndexes creates the keys and indexes of a filled generation, then collects statistics for the planner.

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"callboard/events"
 	"callboard/projector/ingest"
 	"callboard/projector/retry"
 	"callboard/projector/store"
@@ -117,7 +118,7 @@ func (f *follower) followPartition(ctx context.Context, at, target store.Positio
 			f.addUnreadable(c)
 		},
 	}
-	err = f.source.read(ctx, at.Partition, at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
+	err = f.source.read(ctx, events.PartitionFilter(int(at.Partition)), at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
 		items, err := applier.Reader.Read(messages)
 		if err != nil {
 			return err

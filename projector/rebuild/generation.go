@@ -22,8 +22,8 @@ var (
 	//go:embed insert_part.sql
 	insertPartSQL string
 
-	//go:embed open_parts.sql
-	openPartsSQL string
+	//go:embed parts.sql
+	partsSQL string
 
 	//go:embed raise_positions.sql
 	raisePositionsSQL string
@@ -55,7 +55,7 @@ func hasOtherDefinition(ctx context.Context, conn *pgx.Conn) (other bool, err er
 }
 
 // findUnfinished returns the generation of an earlier run if this run can continue it. It drops one of another release or stream.
-func findUnfinished(ctx context.Context, tx pgx.Tx, stream store.Stream) (g schema.Generation, usable bool, err error) {
+func findUnfinished(ctx context.Context, tx pgx.Tx, c Config, stream store.Stream) (g schema.Generation, usable bool, err error) {
 	err = tx.QueryRow(ctx, unfinishedSQL, schema.Definition(), stream.Name, stream.Created).Scan(&g.ID, &usable)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -63,7 +63,7 @@ func findUnfinished(ctx context.Context, tx pgx.Tx, stream store.Stream) (g sche
 	case err != nil:
 		return g, false, fmt.Errorf("generation: %w", err)
 	case !usable:
-		return g, false, g.Drop(ctx, tx)
+		return g, false, c.drop(ctx, tx, g)
 	}
 	return g, true, nil
 }
@@ -87,15 +87,15 @@ func createGeneration(ctx context.Context, tx pgx.Tx, stream store.Stream, parti
 	return g, nil
 }
 
-// openParts returns the recorded parts that are not done.
-func openParts(ctx context.Context, tx pgx.Tx, g schema.Generation, stream store.Stream) (parts []part, err error) {
-	rows, err := tx.Query(ctx, openPartsSQL, g.ID)
+// recordedParts returns the parts of a generation.
+func recordedParts(ctx context.Context, tx pgx.Tx, g schema.Generation, stream store.Stream) (parts []part, err error) {
+	rows, err := tx.Query(ctx, partsSQL, g.ID)
 	if err != nil {
 		return nil, fmt.Errorf("parts: %w", err)
 	}
 	parts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p part, err error) {
 		p.target.Stream = stream
-		err = row.Scan(&p.target.Partition, &p.number, &p.systems, &p.target.Sequence)
+		err = row.Scan(&p.target.Partition, &p.number, &p.systems, &p.target.Sequence, &p.done)
 		return p, err
 	})
 	if err != nil {
@@ -172,7 +172,7 @@ func dropGenerations(ctx context.Context, c Config, state State, except int64) (
 			return fmt.Errorf("drop: %w", err)
 		}
 		for _, id := range ids {
-			if err := dropWithRetries(ctx, conn, schema.Generation{ID: id}, timeout); err != nil {
+			if err := dropWithRetries(ctx, conn, c, schema.Generation{ID: id}, timeout); err != nil {
 				return fmt.Errorf("generation %d: %w", id, err)
 			}
 			dropped = append(dropped, id)
@@ -183,14 +183,14 @@ func dropGenerations(ctx context.Context, c Config, state State, except int64) (
 }
 
 // dropWithRetries drops a generation. Between attempts, a transaction that has read one of the tables can lock the others.
-func dropWithRetries(ctx context.Context, conn *pgx.Conn, g schema.Generation, lockTimeout string) error {
+func dropWithRetries(ctx context.Context, conn *pgx.Conn, c Config, g schema.Generation, lockTimeout string) error {
 	retries := backoff.WithMaxRetries(backoff.NewConstantBackOff(dropInterval), maxDropRetries)
 	return backoff.Retry(func() error {
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, "set local lock_timeout = '"+lockTimeout+"'"); err != nil {
 				return fmt.Errorf("drop: %w", err)
 			}
-			return g.Drop(ctx, tx)
+			return c.drop(ctx, tx, g)
 		})
 		if err != nil && !hasCode(err, pgerrcode.LockNotAvailable) {
 			return backoff.Permanent(err)

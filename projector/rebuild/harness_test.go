@@ -28,11 +28,12 @@ func TestMain(m *testing.M) {
 // harness adds the operations of this package to a stream, a database and projectors.
 type harness struct {
 	*projectortest.Harness
+	spool string // a folder
 }
 
 func newHarness(tb testing.TB) *harness {
 	tb.Helper()
-	return &harness{projectortest.NewHarness(tb)}
+	return &harness{projectortest.NewHarness(tb), tb.TempDir()}
 }
 
 // newAppliedHarness returns a harness whose projector has applied events. stop stops the projector.
@@ -46,7 +47,7 @@ func newAppliedHarness(tb testing.TB, history []events.Event) (h *harness, stop 
 }
 
 func (h *harness) config() rebuild.Config {
-	return rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool}
+	return rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool, Spool: h.spool}
 }
 
 // smallParts makes many parts and portions.

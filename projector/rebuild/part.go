@@ -6,19 +6,27 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/events"
 	"callboard/projector/fold"
 	"callboard/projector/ingest"
+	"callboard/projector/replay"
 	"callboard/projector/store"
 )
 
 // part is some phone systems of a partition, which are folded together.
 type part struct {
 	number   int
+	done     bool
+	slots    int                 // see [replay.Part]
 	target   store.Position      // where folding ends
 	systems  []uuid.UUID         // nil: all of the partition
 	compared []uuid.UUID         // the phone systems whose rows a verification compares
 	events   int64               // messages of the part
 	sizes    map[uuid.UUID]int64 // messages of every phone system of the partition
+}
+
+func (p part) id() replay.PartID {
+	return replay.PartID{Partition: p.target.Partition, Number: p.number}
 }
 
 // size returns the number of the part's messages.
@@ -75,7 +83,7 @@ func (f *partFolder) foldUpTo(ctx context.Context, target store.Position) error 
 	}
 	f.Reader.Decisions = decisions
 	at := f.Changes.To
-	err = f.source.read(ctx, at.Partition, at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
+	err = f.source.read(ctx, events.PartitionFilter(int(at.Partition)), at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
 		items, err := f.Reader.Read(messages)
 		if err != nil {
 			return err

@@ -12,15 +12,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/projector/replay"
 	"callboard/projector/store"
 )
 
-// heapPerByte is how many bytes of heap a byte of the stream needs when it is folded: one that is in use, measured on sample events, and
-// one that the garbage collector has not freed.
-const heapPerByte = 2
-
-// plan divides the stream into parts of which one for each worker fits in memory. A partition is folded up to its position, or to the
-// stream's end if it has none or its position is 0.
+// plan divides the stream into parts of which one for each worker fits in memory, or a slot of it. A partition is folded up to its
+// position, or to the stream's end if it has none or its position is 0.
 func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Position) ([]part, error) {
 	stream, err := c.JetStream.Stream(ctx, c.Stream)
 	if err != nil {
@@ -32,7 +29,8 @@ func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Po
 		return nil, err
 	}
 	bytes := int64(info.State.Bytes) + bodies(ctx, c)
-	maxMessages := c.Memory / int64(c.Workers) / heapPerByte / max(bytes/max(int64(info.State.Msgs), 1), 1)
+	average := max(bytes/max(int64(info.State.Msgs), 1), 1)
+	maxMessages := c.partMemory() / replay.HeapPerByte / average
 	var parts []part
 	for partition := range int16(count) {
 		sizes, err := sizes(ctx, stream, partition)
@@ -48,6 +46,9 @@ func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Po
 			p.compared = slices.DeleteFunc(slices.Clone(p.compared), func(system uuid.UUID) bool {
 				return events.Partition(system, count) != int(partition)
 			})
+			if p.events > maxMessages {
+				p.slots = replay.Slots(p.events*average, c.partMemory())
+			}
 			parts = append(parts, p)
 		}
 	}
@@ -81,7 +82,7 @@ func sizes(ctx context.Context, stream jetstream.Stream, partition int16) (map[u
 }
 
 // divide returns the parts of a partition, with at most maxMessages each and the largest phone systems first. A larger phone system is a
-// part of its own.
+// part of its own, which is to be divided into slots.
 func divide(target store.Position, sizes map[uuid.UUID]int64, maxMessages int64) []part {
 	whole := part{target: target, sizes: sizes}
 	whole.events = whole.size()

@@ -1,15 +1,15 @@
 // Package rebuild builds the projection again from the stream's first event, and compares the live projection with the stream.
 //
-//	rebuild:   plan ─> fold in memory, copy ─> index ─> follow the live generation ─> compare ─> switch ─> drop the previous one
+//	rebuild:   plan ─> read ─> fold, copy ─> index ─> follow the live generation ─> compare ─> switch ─> drop the previous one
 //	verify:    plan ─> fold in memory, compare with the rows of one snapshot, in the order of their keys
 //	repair:    fold one phone system in memory, replace its rows
 //	rollback:  follow the live generation ─> switch
 //
-// A generation is built in a separate schema, in parts: some phone systems are folded in memory and copied in one transaction, which
-// also records that the part is done. After an interruption, the next run continues with the parts that are not done. The generation
-// then follows the live one by its positions and never overtakes it. The comparison merges the rows of both in the order of their keys, in
-// slices: each begins with a pause of the live generation's writes, in which both reach the same positions, and has a snapshot of both.
-// The switch pauses writes once more and renames two schemas.
+// A generation is built in a separate schema, in parts: the stream is read once into files, then some phone systems are folded and copied
+// in one transaction, which also records that the part is done. After an interruption, the next run continues with the files and the
+// parts that are not done. The generation then follows the live one by its positions and never overtakes it. The comparison merges the
+// rows of both in the order of their keys, in slices: each begins with a pause of the live generation's writes, in which both reach the
+// same positions, and has a snapshot of both. The switch pauses writes once more and renames two schemas.
 package rebuild
 
 import (
@@ -24,6 +24,8 @@ var (
 	ErrDiskFull = errors.New("PostgreSQL's disk is full, so the unfinished generation was dropped")
 	// ErrNotDropped means that the disk is full and the unfinished generation still occupies it.
 	ErrNotDropped = errors.New("PostgreSQL's disk is full, and the unfinished generation could not be dropped")
+	// ErrSpoolFull means that the folder of the spool had no room for the stream's messages.
+	ErrSpoolFull = errors.New("no room for the messages of the stream, so the spool was deleted")
 	// ErrNoPrevious means that there is nothing to roll back to.
 	ErrNoPrevious = errors.New("no previous generation: 'callboard rebuild --keep' keeps the one that it replaces")
 	// ErrOtherDefinition means that a generation has another release's tables or fold rules.
@@ -41,6 +43,7 @@ type Result struct {
 	Messages       int64      `json:"messages"`     // folded in this run
 	Rows           int64      `json:"rows"`         // copied in this run
 	Followed       int64      `json:"followed"`     // messages applied while following the live generation
+	Read           Seconds    `json:"readSeconds"`  // from the stream to the files
 	Fold           Seconds    `json:"foldSeconds"`
 	Index          Seconds    `json:"indexSeconds"`
 	Follow         Seconds    `json:"followSeconds"`

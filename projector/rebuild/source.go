@@ -13,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"callboard/events"
 	"callboard/projector/feed"
 	"callboard/projector/ingest"
 	"callboard/projector/store"
@@ -29,7 +28,7 @@ type source struct {
 }
 
 const (
-	// deliveryTimeout is how long a consumer may deliver nothing while its partition has messages.
+	// deliveryTimeout is how long a consumer may deliver nothing while there are messages for it.
 	deliveryTimeout = 30 * time.Second
 	// consumerExpiry is how long the server keeps a consumer that nobody reads from.
 	consumerExpiry = time.Minute
@@ -37,7 +36,7 @@ const (
 	maxReadRetries = 8
 )
 
-var errNotDelivering = errors.New("the consumer stopped delivering while its partition has messages")
+var errNotDelivering = errors.New("the consumer stopped delivering while there are messages for it")
 
 //go:embed not_republished.sql
 var notRepublishedSQL string
@@ -130,16 +129,16 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 	return valid, group.Wait()
 }
 
-// read passes the partition's messages above one sequence, up to another, to take, in portions. After an error of the stream it continues
-// behind the last portion; an error of take ends it.
-func (s *source) read(ctx context.Context, partition int16, above, upTo uint64, take func([]jetstream.Msg) error) error {
+// read passes the messages of subjects above one sequence, up to another, to take, in portions; without subjects, all messages. After an
+// error of the stream it continues behind the last portion; an error of take ends it.
+func (s *source) read(ctx context.Context, subjects string, above, upTo uint64, take func([]jetstream.Msg) error) error {
 	retry := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), maxReadRetries)
 	at := above
 	if at >= upTo {
 		return nil
 	}
 	return backoff.Retry(func() error {
-		r := reading{source: s, partition: partition, at: at, upTo: upTo, take: take}
+		r := reading{source: s, subjects: subjects, at: at, upTo: upTo, take: take}
 		err := r.run(ctx)
 		if r.at > at {
 			at = r.at
@@ -152,11 +151,11 @@ func (s *source) read(ctx context.Context, partition int16, above, upTo uint64, 
 // reading is one attempt to read, with one consumer.
 type reading struct {
 	*source
-	partition int16
-	at        uint64 // the last message that take has
-	upTo      uint64
-	end       uint64 // the partition's last message when the consumer was created
-	take      func([]jetstream.Msg) error
+	subjects string
+	at       uint64 // the last message that take has
+	upTo     uint64
+	end      uint64 // the last message of the subjects when the consumer was created
+	take     func([]jetstream.Msg) error
 }
 
 func (r *reading) run(ctx context.Context) error {
@@ -167,19 +166,11 @@ func (r *reading) run(ctx context.Context) error {
 	if now := ingest.StreamOf(stream.CachedInfo()); !now.Same(r.identity) {
 		return backoff.Permanent(fmt.Errorf("stream %s was replaced meanwhile", r.identity.Name))
 	}
-	filter := events.PartitionFilter(int(r.partition))
-	last, err := stream.GetLastMsgForSubject(ctx, filter)
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return nil
-	case err != nil:
-		return fmt.Errorf("partition %d: %w", r.partition, err)
-	case r.at >= min(last.Sequence, r.upTo):
-		return nil
+	if r.end, err = r.last(ctx, stream); err != nil || r.at >= min(r.end, r.upTo) {
+		return err
 	}
-	r.end = last.Sequence
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		FilterSubject:     filter,
+		FilterSubject:     r.subjects,
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       r.at + 1,
 		AckPolicy:         jetstream.AckNonePolicy,
@@ -198,6 +189,21 @@ func (r *reading) run(ctx context.Context) error {
 	// If this fails, the server removes the consumer when it expires.
 	_ = stream.DeleteConsumer(ctx, consumer.CachedInfo().Name)
 	return err
+}
+
+// last returns the sequence of the last message of the subjects; 0: there is none.
+func (r *reading) last(ctx context.Context, stream jetstream.Stream) (uint64, error) {
+	if r.subjects == "" {
+		return stream.CachedInfo().State.LastSeq, nil
+	}
+	last, err := stream.GetLastMsgForSubject(ctx, r.subjects)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("%s: %w", r.subjects, err)
+	}
+	return last.Sequence, nil
 }
 
 func (r *reading) consume(ctx context.Context, f *feed.Feed) error {

@@ -24,6 +24,13 @@ type manifest struct {
 	Sequence   uint64
 	Partitions map[int16]*passed
 	Files      map[string]int64 // lengths
+	Slots      []dividedPart
+}
+
+// dividedPart is a part with more than one slot.
+type dividedPart struct {
+	PartID
+	Slots int
 }
 
 // passed says how far a partition was read.

@@ -4,13 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	"github.com/google/uuid"
 
 	"callboard/projector/store"
 )
 
-// Plan says what is spooled, and how it is divided.
+// Plan says what is spooled, and how it is divided. A spool that is opened again with the same plan keeps its numbers of slots.
 type Plan struct {
 	Run     string // of which the spool is, such as a generation and the release that builds it: another run can't use it
 	Stream  store.Stream
@@ -48,8 +49,12 @@ func pieces(bytes, memory int64) int {
 	return int(max((bytes+memory-1)/memory, 1))
 }
 
-// fingerprint identifies the plan and the format of the files.
+// fingerprint identifies the plan without its numbers of slots, which follow from estimates.
 func (p Plan) fingerprint() (string, error) {
+	p.Parts = slices.Clone(p.Parts)
+	for i := range p.Parts {
+		p.Parts[i].Slots = 0
+	}
 	text, err := json.Marshal(p)
 	if err != nil {
 		return "", err

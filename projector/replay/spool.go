@@ -84,7 +84,7 @@ func (s *Spool) add(p *spooledPart) {
 	}
 }
 
-// resume continues from the manifest, or begins anew.
+// resume continues from the manifest, or from the beginning.
 func (s *Spool) resume() error {
 	m, err := readManifest(s.dir, s.fingerprint)
 	if err != nil {
@@ -92,6 +92,7 @@ func (s *Spool) resume() error {
 	}
 	usable := false
 	if m != nil {
+		s.divide(m.Slots)
 		if usable, err = m.cut(s.dir, s.doneNames()); err != nil {
 			return err
 		}
@@ -104,6 +105,18 @@ func (s *Spool) resume() error {
 		s.files.byName[name] = &file{name: name, length: length, synced: true}
 	}
 	return nil
+}
+
+// divide sets the numbers of slots.
+func (s *Spool) divide(divided []dividedPart) {
+	for _, p := range s.parts {
+		p.Slots = 1
+	}
+	for _, d := range divided {
+		if p := s.parts[d.PartID]; p != nil {
+			p.Slots = d.Slots
+		}
+	}
 }
 
 // doneNames returns the names of files of parts that are done.
@@ -260,6 +273,11 @@ func (s *Spool) checkpoint() error {
 	}
 	for name, file := range s.files.byName {
 		m.Files[name] = file.length
+	}
+	for _, p := range s.parts {
+		if p.divided() {
+			m.Slots = append(m.Slots, dividedPart{p.PartID, p.Slots})
+		}
 	}
 	return m.write(s.dir)
 }

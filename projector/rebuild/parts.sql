@@ -1,5 +1,4 @@
-select partition, part, systems, sequence
+select partition, part, systems, sequence, read is not null
 from control.generation_part
 where generation = $1
-  and read is null
 order by partition, part

@@ -1,0 +1,105 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/projector/replay"
+	"callboard/schema"
+)
+
+const (
+	// checkpointInterval and checkpointBytes are how much of the stream is read again after a crash, at most.
+	checkpointInterval = 30 * time.Second
+	checkpointBytes    = 1 << 30
+)
+
+// spooler reads the stream into a spool, each message once.
+type spooler struct {
+	*replay.Spool
+	source    *source
+	subjects  string // of the messages that are read; empty: all
+	resumable bool   // a later run can continue from checkpoints
+	read      func(sequence uint64)
+
+	mu         sync.Mutex // guards what follows
+	checkpoint time.Time  // the last one
+	bytes      int64      // read since
+}
+
+// reach reads at least up to a sequence.
+func (s *spooler) reach(ctx context.Context, sequence uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := s.Sequence()
+	if from >= sequence {
+		return nil
+	}
+	s.checkpoint = time.Now()
+	if err := s.source.read(ctx, s.subjects, from, sequence, s.append); err != nil {
+		return err
+	}
+	s.SkipTo(sequence)
+	if !s.resumable {
+		return nil
+	}
+	return s.Checkpoint()
+}
+
+func (s *spooler) append(messages []jetstream.Msg) error {
+	list := make([]replay.Message, len(messages))
+	for i, m := range messages {
+		meta, err := m.Metadata()
+		if err != nil {
+			return fmt.Errorf("delivery: %w", err)
+		}
+		list[i] = replay.Message{
+			Message:  events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()},
+			Sequence: meta.Sequence.Stream, StoredAt: meta.Timestamp,
+		}
+		s.bytes += int64(len(m.Data()))
+	}
+	if err := s.Append(list); err != nil {
+		return err
+	}
+	s.read(s.Sequence())
+	if !s.resumable || s.bytes < checkpointBytes && time.Since(s.checkpoint) < checkpointInterval {
+		return nil
+	}
+	s.bytes, s.checkpoint = 0, time.Now()
+	return s.Checkpoint()
+}
+
+// spoolFolder returns the folder of a generation's spool. Its name tells the generations of several databases apart.
+func (c Config) spoolFolder(ctx context.Context, conn *pgx.Conn, g schema.Generation) (string, error) {
+	var started int64 // in microseconds
+	err := conn.QueryRow(ctx, "select (extract(epoch from started_at) * 1000000)::bigint from control.generation where id = $1", g.ID).Scan(&started)
+	if err != nil {
+		return "", fmt.Errorf("generation %d: %w", g.ID, err)
+	}
+	return filepath.Join(c.Spool, fmt.Sprintf("callboard-rebuild-%d-%x", g.ID, started)), nil
+}
+
+// drop drops a generation and deletes its spool, if there is one on this machine.
+func (c Config) drop(ctx context.Context, tx pgx.Tx, g schema.Generation) error {
+	if err := c.deleteSpool(ctx, tx.Conn(), g); err != nil {
+		return err
+	}
+	return g.Drop(ctx, tx)
+}
+
+func (c Config) deleteSpool(ctx context.Context, conn *pgx.Conn, g schema.Generation) error {
+	folder, err := c.spoolFolder(ctx, conn, g)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(folder)
+}
