@@ -24,6 +24,7 @@ func BenchmarkReplay(b *testing.B) {
 		bytes += int64(len(m.Data))
 	}
 	report := func(b *testing.B, name string, took time.Duration) {
+		b.Helper()
 		b.ReportMetric(float64(len(h.messages))/took.Seconds(), name+"-messages/s")
 		b.ReportMetric(float64(bytes>>20)/took.Seconds(), name+"-MB/s")
 	}

@@ -33,15 +33,16 @@ type route struct {
 
 // routeOf routes an event; it is the zero event of a message that can't be decoded.
 func routeOf(e events.Event) route {
-	switch entity := e.Entity; {
-	case entity == events.EntityCall || entity == events.EntityVoicemail:
-		return route{hash: hashOf(string(entity) + "/" + e.Key).number()}
-	case entity == events.EntityTranscript: // whose key names its call or voicemail
+	switch e.Entity {
+	case events.EntityCall, events.EntityVoicemail:
+		return route{hash: hashOf(string(e.Entity) + "/" + e.Key).number()}
+	case events.EntityTranscript: // whose key names its call or voicemail
 		return route{hash: hashOf(e.Key).number()}
-	case entity == events.EntityRecording || entity == events.EntityAnalysis:
+	case events.EntityRecording, events.EntityAnalysis:
 		return route{hash: facetOwner(e), facet: true}
+	default:
+		return route{all: fold.LookedUp(e.Entity)}
 	}
-	return route{all: fold.LookedUp(e.Entity)}
 }
 
 // facetOwner returns the hash of the call or voicemail that an event of a facet names; 0: it names none.
