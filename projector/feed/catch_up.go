@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -100,8 +101,8 @@ func (f *Shared) deliverMissed(r *reading, m *Member, message jetstream.Msg, met
 	if !f.withinShare(m, size) {
 		return false
 	}
-	for !r.stopped && !f.fits(size) {
-		f.awaitRoom(r)
+	for began := time.Now(); !r.stopped && !f.fits(size); {
+		f.awaitRoom(r, began)
 	}
 	if r.stopped {
 		return false

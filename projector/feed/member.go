@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -29,11 +30,12 @@ type Member struct {
 	taken    uint64 // the last message that was taken; before the first one, the position
 	missed   uint64 // the messages between last and this sequence were passed by
 	queue    []queued
-	queued   int64    // bytes
-	inHand   int64    // bytes that were taken and are not done
-	busy     bool     // messages were taken and are not done
-	own      *reading // of missed messages; nil: none
-	catching bool     // catchUp runs
+	queued   int64     // bytes
+	inHand   int64     // bytes that were taken and are not done
+	busy     bool      // messages were taken and are not done
+	moved    time.Time // when messages were taken or done last, or came into an empty queue
+	own      *reading  // of missed messages; nil: none
+	catching bool      // catchUp runs
 }
 
 // queued is a message that waits.
@@ -100,6 +102,7 @@ func (m *Member) Take(limit int) []jetstream.Msg {
 	m.queue = m.queue[n:]
 	m.queued -= size
 	m.inHand, m.busy = m.inHand+size, n > 0
+	m.moved = time.Now()
 	m.wake()
 	f.readMissed(m)
 	return batch
@@ -110,7 +113,11 @@ func (m *Member) Done() {
 	f := m.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.used -= m.inHand
+	if m.inHand > 0 {
+		f.used -= m.inHand
+		m.moved = time.Now()
+		f.freed = m.moved
+	}
 	m.inHand, m.busy = 0, false
 	f.room.Broadcast()
 }
@@ -163,6 +170,9 @@ func (m *Member) behind() bool { return m.missed > m.last }
 
 // push puts a message into the queue.
 func (m *Member) push(message jetstream.Msg, sequence uint64, size int64) {
+	if len(m.queue) == 0 && !m.busy {
+		m.moved = time.Now()
+	}
 	m.queue = append(m.queue, queued{message, sequence, size})
 	m.last = sequence
 	m.queued += size

@@ -11,13 +11,18 @@ import (
 // patience is how long the feed waits for room although nothing gives any back. Then the partition with the largest queue loses its place.
 const patience = 3 * time.Second
 
+// defaultSharePatience is how long the feed waits for a partition above its share after the partition has taken or given back something. One that
+// works off its queue is faster with the feed than behind it, where its messages are read twice.
+const defaultSharePatience = 250 * time.Millisecond
+
 // deliver puts a message of the feed's consumer into its partition's queue. It returns false when r is not read any more.
 func (f *Shared) deliver(r *reading, message jetstream.Msg, sequence uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.deliveries++
+	began := time.Now()
 	for size := sizeOf(message); !r.stopped && !f.queueOrPass(message, sequence, size); {
-		f.awaitRoom(r) // the member may be another one then, or have lost its place
+		f.awaitRoom(r, began) // the member may be another one then, or have lost its place
 	}
 	if r.stopped {
 		return false
@@ -35,10 +40,10 @@ func (f *Shared) queueOrPass(message jetstream.Msg, sequence uint64, size int64)
 	m := f.memberOf(message)
 	switch {
 	case m == nil || sequence <= m.last:
-	case m.behind() || !f.withinShare(m, size):
+	case m.behind() || !f.withinShare(m, size) && time.Since(m.moved) > f.sharePatience:
 		m.missed = max(m.missed, sequence)
 		f.readMissed(m)
-	case f.fits(size):
+	case f.withinShare(m, size) && f.fits(size):
 		m.push(message, sequence, size)
 	default:
 		return false
@@ -66,19 +71,20 @@ func (f *Shared) withinShare(m *Member, size int64) bool {
 // fits tells whether there is room. A message that is larger than all the room is alone.
 func (f *Shared) fits(size int64) bool { return f.used == 0 || f.used+size <= f.config.Bytes }
 
-// awaitRoom waits until bytes are given back or a reading is stopped.
-func (f *Shared) awaitRoom(r *reading) {
+// awaitRoom waits until bytes are given back or a reading is stopped, or for a moment. began is when the waiting began.
+func (f *Shared) awaitRoom(r *reading, began time.Time) {
 	r.waits = true
-	timer := time.AfterFunc(patience, f.dropLargest)
+	look := time.AfterFunc(f.sharePatience, f.room.Broadcast)
 	f.room.Wait()
-	timer.Stop()
+	look.Stop()
 	r.waits = false
+	if min(time.Since(began), time.Since(f.freed)) > patience {
+		f.dropLargest()
+	}
 }
 
 // dropLargest throws the largest queue away. Its partition reads the messages again when it needs them.
 func (f *Shared) dropLargest() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	var largest *Member
 	for _, m := range f.members {
 		if m.queued > 0 && (largest == nil || m.queued > largest.queued) {
@@ -96,6 +102,7 @@ func (f *Shared) dropLargest() {
 
 func (f *Shared) dropQueue(m *Member) {
 	f.used -= m.queued
+	f.freed = time.Now()
 	m.queue, m.queued = nil, 0
 	f.room.Broadcast()
 }

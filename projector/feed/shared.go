@@ -33,12 +33,14 @@ type Config struct {
 
 // Shared reads the partitions of its members by one consumer.
 type Shared struct {
-	config  Config
-	changed chan struct{} // somebody has joined, or the consumer is to be closed
+	config        Config
+	sharePatience time.Duration
+	changed       chan struct{} // somebody has joined, or the consumer is to be closed
 
 	mu       sync.Mutex
 	room     *sync.Cond // bytes were given back, or a reading was stopped
 	used     int64      // bytes
+	freed    time.Time  // when bytes were given back last
 	members  map[int]*Member
 	read     map[int]struct{} // partitions that have ever joined: the consumer's filter
 	filtered int              // how many of them the consumer reads
@@ -50,7 +52,7 @@ type Shared struct {
 
 // NewShared returns a feed without members. Run must run.
 func NewShared(config Config) *Shared {
-	f := &Shared{config: config, changed: make(chan struct{}, 1), members: make(map[int]*Member), read: make(map[int]struct{})}
+	f := &Shared{config: config, sharePatience: defaultSharePatience, changed: make(chan struct{}, 1), members: make(map[int]*Member), read: make(map[int]struct{})}
 	f.room = sync.NewCond(&f.mu)
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -267,6 +268,34 @@ func TestShared_APartitionFarBehindCatchesUp(t *testing.T) {
 	eventstest.Eventually(t, "one consumer", func() bool { return len(e.consumers()) == 1 })
 	if err := receive(behind, []uint64{e.publish(1, nil)}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A partition that works off its queue is not passed by when its share is full: its messages would be read twice.
+func TestShared_WaitsForAPartitionThatWorksOffItsQueue(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 2, 1<<20)
+	e.feed.SetSharePatience(time.Minute)
+	const messages = 200 // ten times the share
+	var sequences []uint64
+	for range messages {
+		sequences = append(sequences, e.publish(0, make([]byte, 32<<10)))
+	}
+	e.join(1, 0)
+	busy := e.join(0, 0)
+	for len(sequences) > 0 {
+		batch, err := next(busy, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(batch, sequences[:len(batch)]) {
+			t.Fatalf("sequences = %v, want %v", batch, sequences[:len(batch)])
+		}
+		sequences = sequences[len(batch):]
+		if n := len(e.consumers()); n != 1 {
+			t.Fatalf("consumers = %d, %d messages before the end, want 1", n, len(sequences))
+		}
+		busy.Done()
 	}
 }
 
