@@ -70,6 +70,9 @@ func (s session) withAdvice(err error) error {
 		return fmt.Errorf("%w\nThe live projection is unchanged. Run it again with --spool and a folder that has room for 1.3 times the stream", err)
 	case errors.Is(err, rebuild.ErrNotDropped):
 		return fmt.Errorf("%w\nRun 'callboard rebuild --abandon' to drop the unfinished generation, because the live one needs the disk space", err)
+	case errors.Is(err, rebuild.ErrTooLarge):
+		return fmt.Errorf("%w\nRun 'callboard rebuild', which pauses writes for milliseconds. Or run the repair with --force: messages of the phone "+
+			"system that arrive meanwhile make the writes of its partition wait until all are folded again", err)
 	case errors.Is(err, rebuild.ErrUnreadable):
 		return fmt.Errorf("%w\nNothing was changed, because the changes of this message would be lost. Make it readable again, for example by restoring "+
 			"the object of a transcript, or run 'callboard rebuild', which makes it a dead letter", err)

@@ -47,18 +47,28 @@ func (s phoneSystem) String() string {
 type repairCommand struct {
 	output
 	System phoneSystem `required:"" placeholder:"UUID" help:"The phone system. 'global' stands for rows of no phone system."`
+	Spool  string      `placeholder:"DIR" help:"The folder for messages that are to be folded. Default: TMPDIR, or /tmp."`
+	Force  bool        `help:"Also repair a phone system with more than 1,000,000 messages. Writes of its partition may wait for minutes."`
 	projectionServers
 }
 
+// maxRepairMessages is how many messages of a phone system a repair folds without --force.
+const maxRepairMessages = 1_000_000
+
 // Run replaces the rows of a phone system by rows folded from the stream.
 func (c *repairCommand) Run(ctx context.Context, streams process.Streams) error {
-	s := session{servers: c.projectionServers, options: onePartition(), errs: streams.Err, interrupted: "Nothing was changed", changes: true}
+	options, limit := onePartition(), int64(maxRepairMessages)
+	options.Spool = c.Spool
+	if c.Force {
+		limit = 0
+	}
+	s := session{servers: c.projectionServers, options: options, errs: streams.Err, interrupted: "Nothing was changed", changes: true}
 	var done rebuild.RepairResult
 	err := s.run(ctx, func(config rebuild.Config) (err error) {
 		if err := checkRepairable(ctx, config, c.System.id); err != nil {
 			return err
 		}
-		done, err = rebuild.Repair(ctx, config, c.System.id)
+		done, err = rebuild.Repair(ctx, config, c.System.id, limit)
 		return err
 	})
 	if err != nil {

@@ -43,9 +43,6 @@ func (f *folding) message(it Item) {
 	}
 	c.To.Sequence = it.Sequence
 	c.To.LastMessage, c.To.LastMessageAt = it.Sequence, events.TimeOf(it.StoredAt)
-	if it.skip {
-		return
-	}
 	outcome, reason := f.foldEvent(it, c.To.Clock.Now)
 	if it.Reference {
 		return
@@ -82,14 +79,14 @@ func entityOf(subject string) events.Entity {
 // other. It is for one goroutine.
 type Folder struct {
 	JetStream jetstream.JetStream // for claim checks
-	Reader    Reader
+	Decisions store.Decisions
 	Changes   store.ChangeSet // of all items so far. Its dead letters are the messages that can't be applied any more
 }
 
 // Apply folds items.
 func (f *Folder) Apply(ctx context.Context, items []Item) error {
 	return forEachPortion(ctx, f.JetStream, items, func(portion []Item) error {
-		f.add(Fold(f.Changes.State, f.Changes.To, portion, f.Reader.Decisions.ClockAdjustments, nil))
+		f.add(Fold(f.Changes.State, f.Changes.To, portion, f.Decisions.ClockAdjustments, nil))
 		return nil
 	})
 }
@@ -98,5 +95,5 @@ func (f *Folder) Apply(ctx context.Context, items []Item) error {
 func (f *Folder) add(c store.ChangeSet) {
 	f.Changes.To = c.To
 	f.Changes.MessageCounts.Add(c.MessageCounts)
-	f.Changes.DeadLetters = append(f.Changes.DeadLetters, slices.DeleteFunc(c.DeadLetters, f.Reader.Decisions.HasDeadLetter)...)
+	f.Changes.DeadLetters = append(f.Changes.DeadLetters, slices.DeleteFunc(c.DeadLetters, f.Decisions.HasDeadLetter)...)
 }

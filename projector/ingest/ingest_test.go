@@ -263,8 +263,8 @@ func TestFolder_RepeatsRecordedDecisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := newFolder(e, start, ingest.Reader{Decisions: decisions})
-	items, err := folder.Reader.Read(e.messages(0))
+	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(e, start, decisions)
+	items, err := reader.Read(e.messages(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,33 +284,16 @@ func TestFolder_RepeatsRecordedDecisions(t *testing.T) {
 	if got, want := folder.Changes.To.Clock.Now, e.applier.Position.Clock.Now; got != want {
 		t.Errorf("clock = %v, want %v", got, want)
 	}
-	if unreadable, unseen := folder.Changes.DeadLetters, folder.Reader.UnseenDeadLetters(); len(unreadable)+len(unseen) != 0 {
-		t.Errorf("unreadable = %v, unseen = %v, want none", unreadable, unseen)
+	if unreadable := folder.Changes.DeadLetters; len(unreadable) != 0 {
+		t.Errorf("unreadable = %v, want none", unreadable)
 	}
 }
 
-func newFolder(e *env, from store.Position, reader ingest.Reader) *ingest.Folder {
+func newFolder(e *env, from store.Position, decisions store.Decisions) *ingest.Folder {
 	return &ingest.Folder{
-		JetStream: e.js, Reader: reader,
+		JetStream: e.js, Decisions: decisions,
 		Changes: store.ChangeSet{From: from, To: from, State: new(fold.State), MessageCounts: store.MessageCounts{}},
 	}
-}
-
-func TestReader_SkipsOtherPhoneSystems(t *testing.T) {
-	t.Parallel()
-	e := newEnv(t)
-	read, skipped := uuid.New(), uuid.New()
-	e.publish(call(read, "CA1"), call(skipped, "CA2"))
-	folder := newFolder(e, e.applier.Position, ingest.Reader{Systems: ingest.Systems{read: {}}})
-	items, err := folder.Reader.Read(e.messages(0))
-	if err == nil {
-		err = folder.Apply(t.Context(), items)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(t, "messages counted", folder.Changes.MessageCounts.TotalRead(), 1)
-	check(t, "sequence", int64(folder.Changes.To.Sequence), 2)
 }
 
 func TestCheckPosition(t *testing.T) {

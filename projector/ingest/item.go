@@ -2,15 +2,12 @@ package ingest
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -33,19 +30,14 @@ type Item struct {
 	Reference bool
 
 	retryOf store.MessageID // the dead letter that the message names, unless it is recorded as failed; zero: none
-	skip    bool            // of a phone system that isn't read: it only moves the clock
 }
 
 // Reader turns the messages of a partition into items, in order.
 type Reader struct {
 	Decisions store.Decisions
-	Systems   Systems
 
 	decoder events.Decoder
 }
-
-// Systems are the phone systems that are read; nil: all. Messages of others only move the clock.
-type Systems map[uuid.UUID]struct{}
 
 // Read decodes messages.
 func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
@@ -62,7 +54,7 @@ func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 			StoredAt: meta.Timestamp,
 		}
 		if letter := r.Decisions.DeadLetters[store.NewMessageID(sequence, meta.Timestamp)]; letter != nil {
-			it.Reason, letter.Seen = letter.Reason, true
+			it.Reason = letter.Reason
 		} else if named, storedAt, ok := events.ParseRetry(it.Header); ok {
 			it.retryOf = store.MessageID{Sequence: named, StoredAt: storedAt}
 		}
@@ -71,26 +63,9 @@ func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 	return items, nil
 }
 
-// UnseenDeadLetters returns the recorded dead letters whose messages were not read, by sequence.
-func (r *Reader) UnseenDeadLetters() (unseen []store.MessageID) {
-	for id, letter := range r.Decisions.DeadLetters {
-		if !letter.Seen {
-			unseen = append(unseen, id)
-		}
-	}
-	slices.SortFunc(unseen, func(a, b store.MessageID) int {
-		return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.StoredAt, b.StoredAt))
-	})
-	return unseen
-}
-
-// decode decodes the event, unless the item is skipped or was a dead letter at the first application.
+// decode decodes the event, unless the item was a dead letter at the first application.
 func (r *Reader) decode(it Item) Item {
-	if r.Systems != nil {
-		_, read := r.Systems[events.SubjectSystem(it.Subject)]
-		it.skip = !read
-	}
-	if it.skip || it.Reason != "" {
+	if it.Reason != "" {
 		return it
 	}
 	var err error
@@ -104,7 +79,7 @@ func (r *Reader) decode(it Item) Item {
 func eventsOf(items []Item) []events.Event {
 	list := make([]events.Event, 0, len(items))
 	for _, it := range items {
-		if it.Reason == "" && !it.skip {
+		if it.Reason == "" {
 			list = append(list, it.Event)
 		}
 	}

@@ -262,8 +262,8 @@ func (e *env) checkReplay(from store.Position) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	folder := newFolder(e, from, ingest.Reader{Decisions: decisions})
-	items, err := folder.Reader.Read(e.messages(from.Sequence))
+	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(e, from, decisions)
+	items, err := reader.Read(e.messages(from.Sequence))
 	if err == nil {
 		err = folder.Apply(e.t.Context(), items)
 	}

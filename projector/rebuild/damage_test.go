@@ -332,7 +332,7 @@ func TestRepair_RestoresRowsOfOneSystem(t *testing.T) {
 		if result := h.verify(system); !result.Differs() {
 			t.Errorf("%s before its repair: verified", system)
 		}
-		result, err := rebuild.Repair(t.Context(), h.config(), system)
+		result, err := rebuild.Repair(t.Context(), h.config(), system, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +372,7 @@ func TestRepair_RaisesEpochs(t *testing.T) {
 		const sum = "select coalesce(sum(epoch), 0)::bigint from projection.position where "
 		partitions := h.QueryInt("select count(*) from projection.position where " + c.where)
 		before, others := h.QueryInt(sum+c.where), h.QueryInt(sum+"not "+c.where)
-		if _, err := rebuild.Repair(t.Context(), h.config(), c.system); err != nil {
+		if _, err := rebuild.Repair(t.Context(), h.config(), c.system, 0); err != nil {
 			t.Fatal(err)
 		}
 		if got := h.QueryInt(sum+c.where) - before; got != partitions {

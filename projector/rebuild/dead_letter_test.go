@@ -120,7 +120,7 @@ func TestRun_RepeatsRecordedDecisions(t *testing.T) {
 	h.requireVerified("live")
 	h.requireRebuilt()
 	h.requireRebuilt(smallParts)
-	if _, err := rebuild.Repair(t.Context(), h.config(), system); err != nil {
+	if _, err := rebuild.Repair(t.Context(), h.config(), system, 0); err != nil {
 		t.Error(err)
 	}
 	h.RequireEqualTables("repaired", want)
@@ -341,7 +341,7 @@ func TestReplay_MixOfRetries(t *testing.T) {
 	h.rollback()
 	h.WaitUntilCaughtUp()
 	h.requireVerified("rolled back")
-	if _, err := rebuild.Repair(t.Context(), h.config(), system); err != nil {
+	if _, err := rebuild.Repair(t.Context(), h.config(), system, 0); err != nil {
 		t.Error(err)
 	}
 	h.WaitUntilCaughtUp()

@@ -154,7 +154,7 @@ func (h *harness) requireErrors(system uuid.UUID, want func(error) bool, operati
 		case "verify":
 			_, err = rebuild.Verify(h.Context(), h.config())
 		case "repair":
-			_, err = rebuild.Repair(h.Context(), h.config(), system)
+			_, err = rebuild.Repair(h.Context(), h.config(), system, 0)
 		case "rollback":
 			_, err = rebuild.Rollback(h.Context(), h.config())
 		}

@@ -1,14 +1,8 @@
 package rebuild
 
 import (
-	"context"
-
 	"github.com/google/uuid"
-	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events"
-	"callboard/projector/fold"
-	"callboard/projector/ingest"
 	"callboard/projector/replay"
 	"callboard/projector/store"
 )
@@ -40,65 +34,4 @@ func (p part) size() (messages int64) {
 		messages += p.sizes[system]
 	}
 	return messages
-}
-
-// partFolder folds a part in memory.
-type partFolder struct {
-	ingest.Folder
-	source *source
-	store  *store.Store // has the decisions of the first fold
-	read   func(messages int64)
-}
-
-func newPartFolder(s *source, st *store.Store, p part, read func(messages int64)) *partFolder {
-	from := store.Position{Partition: p.target.Partition, Stream: s.identity}
-	return &partFolder{
-		Folder: ingest.Folder{
-			JetStream: s.js,
-			Reader:    ingest.Reader{Systems: setOf(p.systems)},
-			Changes: store.ChangeSet{
-				From: from, To: from, State: &fold.State{Partition: from.Partition}, MessageCounts: make(store.MessageCounts),
-			},
-		},
-		source: s, store: st, read: read,
-	}
-}
-
-func setOf(systems []uuid.UUID) ingest.Systems {
-	if systems == nil {
-		return nil
-	}
-	set := make(ingest.Systems, len(systems))
-	for _, system := range systems {
-		set[system] = struct{}{}
-	}
-	return set
-}
-
-// foldUpTo folds the next messages, up to a position.
-func (f *partFolder) foldUpTo(ctx context.Context, target store.Position) error {
-	decisions, err := f.store.Decisions(ctx, f.Changes.To)
-	if err != nil {
-		return err
-	}
-	f.Reader.Decisions = decisions
-	at := f.Changes.To
-	err = f.source.read(ctx, events.PartitionFilter(int(at.Partition)), at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
-		items, err := f.Reader.Read(messages)
-		if err != nil {
-			return err
-		}
-		before := f.Changes.MessageCounts.TotalRead()
-		err = f.Apply(ctx, items)
-		f.read(f.Changes.MessageCounts.TotalRead() - before)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	f.Changes.To.Sequence = target.Sequence
-	if target.LastMessage > f.Changes.To.LastMessage {
-		f.Changes.To.LastMessage, f.Changes.To.LastMessageAt = target.LastMessage, target.LastMessageAt
-	}
-	return nil
 }

@@ -16,43 +16,91 @@ import (
 	"callboard/projector/store"
 )
 
-// plan divides the stream into parts of which one for each worker fits in memory, or a slot of it. A partition is folded up to its
-// position, or to the stream's end if it has none or its position is 0.
+// plan divides the stream into parts of which one for each worker fits in memory, or a slot of it.
 func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Position) ([]part, error) {
+	p, err := newPlanner(ctx, c, s)
+	if err != nil {
+		return nil, err
+	}
+	return p.parts(ctx, positions)
+}
+
+// planner divides a stream into parts.
+type planner struct {
+	config      Config
+	source      *source
+	stream      jetstream.Stream
+	partitions  int
+	average     int64 // bytes of a message
+	maxMessages int64 // of which the rows fit in memory
+}
+
+func newPlanner(ctx context.Context, c Config, s *source) (*planner, error) {
 	stream, err := c.JetStream.Stream(ctx, c.Stream)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", c.Stream, err)
 	}
 	info := stream.CachedInfo()
-	count, err := events.Partitions(info.Config)
-	if err != nil {
+	p := &planner{config: c, source: s, stream: stream}
+	if p.partitions, err = events.Partitions(info.Config); err != nil {
 		return nil, err
 	}
 	bytes := int64(info.State.Bytes) + bodies(ctx, c)
-	average := max(bytes/max(int64(info.State.Msgs), 1), 1)
-	maxMessages := c.partMemory() / replay.HeapPerByte / average
-	var parts []part
-	for partition := range int16(count) {
-		sizes, err := sizes(ctx, stream, partition)
+	p.average = max(bytes/max(int64(info.State.Msgs), 1), 1)
+	p.maxMessages = c.partMemory() / replay.HeapPerByte / p.average
+	return p, nil
+}
+
+// parts returns the parts of all partitions. A partition is folded up to its position, or to the stream's end if it has none or its position
+// is 0.
+func (p *planner) parts(ctx context.Context, positions map[int16]store.Position) (parts []part, err error) {
+	end := p.stream.CachedInfo().State.LastSeq
+	for partition := range int16(p.partitions) {
+		sizes, err := sizes(ctx, p.stream, partition)
 		if err != nil {
 			return nil, err
 		}
 		target, known := positions[partition]
 		if !known || target.Sequence == 0 {
-			target = store.Position{Partition: partition, Stream: s.identity, Sequence: info.State.LastSeq}
+			target = store.Position{Partition: partition, Stream: p.source.identity, Sequence: end}
 		}
-		for _, p := range divide(target, sizes, maxMessages) {
+		for _, d := range divide(target, sizes, p.maxMessages) {
 			// A subject without a valid phone system can be in any partition, and makes no row.
-			p.compared = slices.DeleteFunc(slices.Clone(p.compared), func(system uuid.UUID) bool {
-				return events.Partition(system, count) != int(partition)
+			d.compared = slices.DeleteFunc(slices.Clone(d.compared), func(system uuid.UUID) bool {
+				return events.Partition(system, p.partitions) != int(partition)
 			})
-			if p.events > maxMessages {
-				p.slots = replay.Slots(p.events*average, c.partMemory())
-			}
-			parts = append(parts, p)
+			d.slots = p.slots(d.events)
+			parts = append(parts, d)
 		}
 	}
 	return parts, nil
+}
+
+// partOf returns a part with one phone system, without a target.
+func (p *planner) partOf(ctx context.Context, system uuid.UUID) (part, error) {
+	partition := int16(events.Partition(system, p.partitions))
+	sizes, err := sizes(ctx, p.stream, partition)
+	events := sizes[system]
+	return part{
+		target: store.Position{Partition: partition, Stream: p.source.identity}, systems: []uuid.UUID{system}, sizes: sizes,
+		events: events, slots: p.slots(events),
+	}, err
+}
+
+// slots returns into how many slots a part with so many messages is divided; 0: it fits in memory.
+func (p *planner) slots(messages int64) int {
+	if messages <= p.maxMessages {
+		return 0
+	}
+	return replay.Slots(messages*p.average, p.config.partMemory())
+}
+
+// bytes returns the bytes of the messages of parts, at most those of the stream.
+func (p *planner) bytes(parts []part, ofStream int64) (bytes int64) {
+	for _, part := range parts {
+		bytes += part.events * p.average
+	}
+	return min(bytes, ofStream)
 }
 
 // bodies returns the bytes of transcripts that were published as claim checks. It improves an estimate, so an error counts as 0.

@@ -1,8 +1,8 @@
 // Package rebuild builds the projection again from the stream's first event, and compares the live projection with the stream.
 //
 //	rebuild:   plan ─> read ─> fold, copy ─> index ─> follow the live generation ─> compare ─> switch ─> drop the previous one
-//	verify:    plan ─> fold in memory, compare with the rows of one snapshot, in the order of their keys
-//	repair:    fold one phone system in memory, replace its rows
+//	verify:    plan ─> read ─> fold, compare with the rows of a snapshot for each part, in the order of their keys
+//	repair:    read ─> fold one phone system, replace its rows
 //	rollback:  follow the live generation ─> switch
 //
 // A generation is built in a separate schema, in parts: the stream is read once into files, then some phone systems are folded and copied
@@ -32,6 +32,8 @@ var (
 	ErrOtherDefinition = errors.New("another release built it")
 	// ErrUnreadable means that a message was applied once and can no longer be read, so a repair would lose what it said.
 	ErrUnreadable = errors.New("can no longer be read")
+	// ErrTooLarge means that a repair would make the writes of a partition wait for long.
+	ErrTooLarge = errors.New("the phone system is large for a repair")
 )
 
 // Result is what a rebuild or a rollback did.

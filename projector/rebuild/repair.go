@@ -2,13 +2,14 @@ package rebuild
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"callboard/events"
+	"callboard/projector/replay"
 	"callboard/projector/store"
 )
 
@@ -21,38 +22,57 @@ type RepairResult struct {
 
 // Repair folds one phone system from its first event and replaces its rows in one transaction. Its partition's writes wait meanwhile;
 // then the projector starts again from its position. [uuid.Nil] stands for the rows that belong to no single phone system, whose repair
-// interrupts all partitions.
-func Repair(ctx context.Context, c Config, system uuid.UUID) (result RepairResult, err error) {
+// interrupts all partitions. A phone system with more than maxMessages messages is an [ErrTooLarge]; 0: there is no limit. Progress has the
+// number of messages before they are read.
+func Repair(ctx context.Context, c Config, system uuid.UUID, maxMessages int64) (result RepairResult, err error) {
 	err = withLock(ctx, c, false, func(c Config) error {
-		source, info, err := newSource(ctx, c)
-		if err != nil {
-			return err
-		}
-		partitions, err := events.Partitions(info.Config)
-		if err != nil {
-			return err
-		}
-		p := part{systems: []uuid.UUID{system}}
-		p.target.Partition = int16(events.Partition(system, partitions))
-		r := &repairer{system: system, folder: newPartFolder(source, store.New(c.Database), p, func(n int64) {
-			result.Messages += n
-			c.Progress(Progress{Step: StepFold, Done: result.Messages})
-		})}
-		err = withConn(ctx, c.Database, func(conn *pgx.Conn) error { return r.run(ctx, conn) })
-		result.Rows, result.WritePause = r.rows, r.pause
+		r := &repairer{config: c, system: system, store: store.New(c.Database)}
+		err := r.run(ctx, maxMessages)
+		result = r.result
 		return err
 	})
 	return result, err
 }
 
 type repairer struct {
-	system uuid.UUID
-	folder *partFolder
-	rows   int64
-	pause  Seconds
+	config  Config
+	system  uuid.UUID
+	store   *store.Store
+	source  *source
+	part    part
+	spool   *spooler
+	catalog store.Catalog
+	folded  *replay.PartFold
+	result  RepairResult
 }
 
-func (r *repairer) run(ctx context.Context, conn *pgx.Conn) error {
+func (r *repairer) run(ctx context.Context, maxMessages int64) (err error) {
+	source, info, err := newSource(ctx, r.config)
+	if err != nil {
+		return err
+	}
+	r.source = source
+	p, err := newPlanner(ctx, r.config, source)
+	if err != nil {
+		return err
+	}
+	if r.part, err = p.partOf(ctx, r.system); err != nil {
+		return err
+	}
+	if n := r.part.events; maxMessages > 0 && n > maxMessages {
+		return fmt.Errorf("%w: %d messages", ErrTooLarge, n)
+	}
+	parts := []part{r.part}
+	spool, remove, err := openTemporarySpool(r.config, "callboard-repair-", source, parts, true, p.bytes(parts, int64(info.State.Bytes)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	r.spool = spool
+	return asSpoolFull(withConn(ctx, r.config.Database, func(conn *pgx.Conn) error { return r.repair(ctx, conn) }))
+}
+
+func (r *repairer) repair(ctx context.Context, conn *pgx.Conn) (err error) {
 	other, err := hasOtherDefinition(ctx, conn)
 	if err != nil {
 		return err
@@ -60,6 +80,14 @@ func (r *repairer) run(ctx context.Context, conn *pgx.Conn) error {
 	if other {
 		return fmt.Errorf("the projection: %w: run 'callboard rebuild'", ErrOtherDefinition)
 	}
+	if r.catalog, err = store.ReadCatalog(ctx, conn, ""); err != nil {
+		return err
+	}
+	r.folded = r.spool.Fold(r.part.id(), replay.Folding{
+		JetStream: r.config.JetStream, Catalog: r.catalog, Order: store.ReadingOrder, Memory: r.config.partMemory(),
+		Folded: newFoldProgress(r.config, []part{r.part}).of(r.part),
+	})
+	defer func() { err = errors.Join(err, r.folded.Close()) }()
 	// Most messages are folded before the pause.
 	if err := r.foldToLive(ctx, conn); err != nil {
 		return err
@@ -67,10 +95,16 @@ func (r *repairer) run(ctx context.Context, conn *pgx.Conn) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return r.replace(ctx, tx) })
 }
 
+// idleTimeout ends the write pause of a frozen process. A large phone system of which new messages came may be folded again in the pause.
+func (r *repairer) idleTimeout() time.Duration {
+	return 15*time.Second + time.Duration(r.part.events)*time.Millisecond
+}
+
 // replace fences the partition's projector, folds the last messages and replaces the rows.
 func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
-	partition := r.folder.Changes.To.Partition
-	if _, err := tx.Exec(ctx, "set local idle_in_transaction_session_timeout = '15s'"); err != nil {
+	partition := r.part.target.Partition
+	timeout := fmt.Sprintf("set local idle_in_transaction_session_timeout = '%dms'", r.idleTimeout().Milliseconds())
+	if _, err := tx.Exec(ctx, timeout); err != nil {
 		return fmt.Errorf("write pause: %w", err)
 	}
 	tag, err := tx.Exec(ctx, "update position set epoch = epoch + 1 where partition = $1", partition)
@@ -87,15 +121,17 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	start := time.Now()
-	defer func() { r.pause = since(start) }()
+	defer func() { r.result.WritePause = since(start) }()
 	if err := r.foldToLive(ctx, tx.Conn()); err != nil {
 		return err
 	}
-	if messages := r.folder.Changes.DeadLetters; len(messages) > 0 {
+	changes := r.folded.Changes()
+	if messages := changes.DeadLetters; len(messages) > 0 {
 		m := messages[0]
 		return fmt.Errorf("message %d (%s) %w: %s", m.Sequence, m.Subject, ErrUnreadable, m.Reason)
 	}
-	r.rows, err = r.folder.store.WithTx(tx).ReplaceSystem(ctx, r.system, r.folder.Changes.State)
+	r.result.Messages = changes.MessageCounts.TotalRead()
+	r.result.Rows, err = r.store.WithTx(tx).ReplaceSystemRows(ctx, partition, r.system, r.folded.Rows())
 	return err
 }
 
@@ -105,12 +141,13 @@ func (r *repairer) foldToLive(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	partition := r.folder.Changes.To.Partition
+	partition := r.part.target.Partition
 	position, ok := positions[partition]
 	if ok {
-		if err := r.folder.source.verifyPositions(ctx, map[int16]store.Position{partition: position}); err != nil {
+		if err := r.source.verifyPositions(ctx, map[int16]store.Position{partition: position}); err != nil {
 			return err
 		}
 	}
-	return r.folder.foldUpTo(ctx, position)
+	position.Partition = partition
+	return foldTo(ctx, r.spool, r.store, r.folded, position)
 }

@@ -3,6 +3,7 @@ package rebuild
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -12,12 +13,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
-	"callboard/projector/fold"
+	"callboard/projector/replay"
 	"callboard/projector/store"
 )
 
-// Verify folds the stream in memory and compares the rows with the served ones, in one snapshot for each part. With systems, it
-// compares only these. It writes nothing and pauses no writes. A projection that another release built is compared in the columns that
+// Verify folds the stream and compares the rows with the served ones, in one snapshot for each part. With systems, it compares only
+// these. It writes nothing but its spool and pauses no writes. A projection that another release built is compared in the columns that
 // both releases have.
 func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Comparison, err error) {
 	err = withLock(ctx, c, true, func(c Config) error {
@@ -32,10 +33,11 @@ func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Compari
 type verifier struct {
 	config           Config
 	store            *store.Store
-	source           *source
+	planner          *planner
+	spool            *spooler
 	catalog          store.Catalog
-	partitions       int
 	collector        *collector
+	counts           *countVerifier
 	progress         *foldProgress
 	systems          []uuid.UUID // phone systems that have rows
 	hasMessageCounts bool        // false: the live generation is an earlier release's, which did not count messages
@@ -47,17 +49,42 @@ func (v *verifier) run(ctx context.Context, systems []uuid.UUID) (result Compari
 	if err != nil {
 		return result, err
 	}
-	v.source = source
-	if v.partitions, err = events.Partitions(info.Config); err != nil {
+	positions, err := v.readLive(ctx, source)
+	if err != nil {
 		return result, err
 	}
-	positions, err := v.readLive(ctx)
-	if err != nil {
+	if v.planner, err = newPlanner(ctx, v.config, source); err != nil {
 		return result, err
 	}
 	parts, err := v.parts(ctx, positions, systems)
 	if err != nil {
 		return result, err
+	}
+	spool, remove, err := openTemporarySpool(v.config, "callboard-verify-", source, parts, len(systems) > 0, v.planner.bytes(parts, int64(info.State.Bytes)))
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	v.spool = spool
+	if v.hasMessageCounts && len(systems) == 0 {
+		v.counts = newCountVerifier(v.collector, parts)
+	}
+	if err := v.compare(ctx, parts); err != nil {
+		return result, asSpoolFull(err)
+	}
+	return v.collector.comparison(v.catalog.Missing(), v.otherDefinition), nil
+}
+
+// compare reads the stream up to the live positions, then compares all parts.
+func (v *verifier) compare(ctx context.Context, parts []part) error {
+	var end uint64
+	for _, p := range parts {
+		if hasPosition(p) {
+			end = max(end, p.target.Sequence)
+		}
+	}
+	if err := v.spool.readTo(ctx, v.config, end); err != nil {
+		return err
 	}
 	v.progress = newFoldProgress(v.config, parts)
 	group, ctx := errgroup.WithContext(ctx)
@@ -70,14 +97,14 @@ func (v *verifier) run(ctx context.Context, systems []uuid.UUID) (result Compari
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return result, err
-	}
-	return v.collector.comparison(v.catalog.Missing(), v.otherDefinition), nil
+	return group.Wait()
 }
 
+// hasPosition tells whether the part's partition has a live position.
+func hasPosition(p part) bool { return p.target.Clock.Now != 0 }
+
 // readLive reads what is known of the live generation before the snapshots, and checks its positions.
-func (v *verifier) readLive(ctx context.Context) (positions map[int16]store.Position, err error) {
+func (v *verifier) readLive(ctx context.Context, s *source) (positions map[int16]store.Position, err error) {
 	err = withConn(ctx, v.config.Database, func(conn *pgx.Conn) error {
 		if positions, err = store.Positions(ctx, conn, liveSchema); err != nil {
 			return err
@@ -97,22 +124,16 @@ func (v *verifier) readLive(ctx context.Context) (positions map[int16]store.Posi
 	if err != nil {
 		return nil, err
 	}
-	return positions, v.source.verifyPositions(ctx, positions)
+	return positions, s.verifyPositions(ctx, positions)
 }
 
 // parts returns a part for each of the systems, or all parts. A phone system that has rows and no messages is compared with the first
 // part of its partition.
 func (v *verifier) parts(ctx context.Context, positions map[int16]store.Position, systems []uuid.UUID) ([]part, error) {
-	var parts []part
-	for _, system := range systems {
-		target := positions[int16(events.Partition(system, v.partitions))]
-		only := []uuid.UUID{system}
-		parts = append(parts, part{number: len(parts), target: target, systems: only, compared: only})
-	}
 	if len(systems) > 0 {
-		return parts, nil
+		return v.partsOf(ctx, positions, systems)
 	}
-	parts, err := plan(ctx, v.config, v.source, positions)
+	parts, err := v.planner.parts(ctx, positions)
 	if err != nil {
 		return nil, err
 	}
@@ -126,19 +147,41 @@ func (v *verifier) parts(ctx context.Context, positions map[int16]store.Position
 		if compared[system] {
 			continue
 		}
-		partition := int16(events.Partition(system, v.partitions))
+		partition := int16(events.Partition(system, v.planner.partitions))
 		first := slices.IndexFunc(parts, func(p part) bool { return p.target.Partition == partition })
 		parts[first].compared = append(parts[first].compared, system)
 	}
 	return parts, nil
 }
 
+func (v *verifier) partsOf(ctx context.Context, positions map[int16]store.Position, systems []uuid.UUID) (parts []part, err error) {
+	for i, system := range systems {
+		if slices.Contains(systems[:i], system) {
+			continue
+		}
+		p, err := v.planner.partOf(ctx, system)
+		if err != nil {
+			return nil, err
+		}
+		p.number, p.compared = i, p.systems
+		if target, ok := positions[p.target.Partition]; ok {
+			p.target = target
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
 // verifyPart folds a part up to the position of a snapshot, and compares it with the snapshot's rows. It folds most messages before it
-// takes the snapshot, because a snapshot prevents the server from removing dead rows.
-func (v *verifier) verifyPart(ctx context.Context, p part) error {
-	f := newPartFolder(v.source, v.store, p, v.progress.of(p))
-	if p.target.Clock.Now != 0 { // the partition has a position
-		if err := f.foldUpTo(ctx, p.target); err != nil {
+// takes the snapshot, because a snapshot prevents the server from removing dead rows. A part with slots can't be folded further, so all of
+// it is folded in the snapshot.
+func (v *verifier) verifyPart(ctx context.Context, p part) (err error) {
+	f := v.spool.Fold(p.id(), replay.Folding{
+		JetStream: v.config.JetStream, Catalog: v.catalog, Order: store.KeyOrder, Memory: v.config.partMemory(), Folded: v.progress.of(p),
+	})
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if hasPosition(p) && p.slots <= 1 {
+		if err := foldTo(ctx, v.spool, v.store, f, p.target); err != nil {
 			return err
 		}
 	}
@@ -147,33 +190,34 @@ func (v *verifier) verifyPart(ctx context.Context, p part) error {
 		if err != nil {
 			return err
 		}
-		if err := f.foldUpTo(ctx, positions[p.target.Partition]); err != nil {
+		at := positions[p.target.Partition]
+		at.Partition = p.target.Partition
+		if err := foldTo(ctx, v.spool, v.store, f, at); err != nil {
 			return err
 		}
-		v.collector.addUnreadable(unreadableMessages(f.Changes.DeadLetters))
-		if p.systems == nil && v.hasMessageCounts {
-			served, err := store.ReadMessageCounts(ctx, tx.Conn(), liveSchema, p.target.Partition)
-			if err != nil {
-				return fmt.Errorf("message counts: %w", err)
-			}
-			v.collector.diffMessageCounts(p.target.Partition, f.Changes.MessageCounts, served)
+		v.collector.addUnreadable(unreadableMessages(f.Changes().DeadLetters))
+		if err := v.counts.add(ctx, tx.Conn(), at, f.Changes().MessageCounts); err != nil {
+			return err
 		}
 		systems := slices.SortedFunc(slices.Values(p.compared), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 		served := func(table string) iter.Seq2[store.Row, error] {
 			return store.StoredRowsOf(ctx, tx.Conn(), v.catalog, table, systems)
 		}
 		m := merger{collector: v.collector}
-		return m.tables(store.Tables(), v.foldedRows(f.Changes.State, systems), served)
+		return m.tables(store.Tables(), v.foldedRows(f.Rows(), systems), served)
 	})
 }
 
-// foldedRows are the rows of some phone systems that would be stored if a state were.
-func (v *verifier) foldedRows(state *fold.State, systems []uuid.UUID) tableRows {
-	selected := setOf(systems)
+// foldedRows are the rows of some phone systems.
+func (v *verifier) foldedRows(rows store.TableRows, systems []uuid.UUID) tableRows {
+	selected := make(map[uuid.UUID]bool)
+	for _, system := range systems {
+		selected[system] = true
+	}
 	return func(table string) iter.Seq2[store.Row, error] {
 		return func(yield func(store.Row, error) bool) {
-			for row, err := range store.FoldedRows(state, v.catalog, table) {
-				if _, ok := selected[row.System]; (ok || err != nil) && !yield(row, err) {
+			for row, err := range store.DecodedRows(rows(table), v.catalog, table) {
+				if (selected[row.System] || err != nil) && !yield(row, err) {
 					return
 				}
 			}

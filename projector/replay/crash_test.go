@@ -20,7 +20,7 @@ const (
 	childSlots     = 3
 	childBatch     = 50 // messages
 	childKills     = 6
-	checkpointEach = 7 // batches
+	checkpointEach = 2 // batches, so that few processes are killed before the first checkpoint
 )
 
 func childHistory(t failer) history { return companyHistory(t, 2, 300, 2) }
@@ -93,8 +93,12 @@ func TestReplay_GivesTheSameRowsAfterKills(t *testing.T) {
 			break
 		}
 	}
-	if _, ended := killChild(t, dir, len(h.messages)); !ended {
+	from, ended := killChild(t, dir, len(h.messages))
+	if !ended {
 		t.Fatal("the last process was killed, want it to end by itself")
+	}
+	if from != "from 0" {
+		resumed++
 	}
 	if resumed == 0 {
 		t.Error("each process began at 0, want one to continue where another was killed")

@@ -26,7 +26,7 @@
 //
 // A rebuild opens the spool of its generation, continues behind [Spool.Sequence], calls [Spool.Append] up to the greatest target, with a
 // [Spool.Checkpoint] now and then, and [Spool.SkipTo] at the end. Then each part is folded up to its partition's target and copied in one
-// transaction, before [Spool.Done] deletes its files. A verification has no targets: one goroutine appends for as long as it runs, and
-// others take a snapshot of the tables, then fold up to the snapshot's position and merge the rows in the order of keys with the tables'.
+// transaction, before [Spool.Done] deletes its files. A verification has no targets: its goroutines take a
+// snapshot of the tables, append up to the snapshot's position, fold up to it and merge the rows in the order of keys with the tables'.
 // A repair has one part with one phone system, and OnlyNamed.
 package replay

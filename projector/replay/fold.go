@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
@@ -26,11 +27,11 @@ type PartFold struct {
 	spool *Spool
 	part  *spooledPart
 
-	changes     store.ChangeSet
-	deadLetters []store.MessageID
-	whole       *piece // nil: the part doesn't fit in memory
-	runs        *runs  // of a part that doesn't fit
-	moved       *files
+	changes store.ChangeSet
+	whole   *piece           // nil: the part doesn't fit in memory
+	runs    *runs            // of a part that doesn't fit
+	folded  map[string]int64 // the lengths of the files of which all records are in the runs; nil: not all
+	moved   *files
 }
 
 // Fold begins to fold a part, which must not be done.
@@ -39,7 +40,8 @@ func (s *Spool) Fold(id PartID, f Folding) *PartFold {
 }
 
 // UpTo folds the part's messages up to a sequence, for which it waits. decisions are those about all messages of the partition up to the
-// sequence. It can be called again for more messages: a part that fits in memory goes on where it was, another one is folded again.
+// sequence. It can be called again for more messages: a part that fits in memory goes on where it was, another one is folded again
+// if it has more.
 func (f *PartFold) UpTo(ctx context.Context, sequence uint64, decisions store.Decisions) error {
 	err := f.spool.wait(ctx, sequence)
 	if err == nil {
@@ -59,6 +61,10 @@ func (f *PartFold) upTo(ctx context.Context, sequence uint64, decisions store.De
 	if err != nil {
 		return err
 	}
+	if f.folded != nil && maps.Equal(f.folded, snap.lengths) { // no message of the part came since
+		f.changes.To = f.position(snap.at, sequence, decisions)
+		return nil
+	}
 	if err := f.resolve(snap, sequence, decisions); err != nil {
 		return err
 	}
@@ -67,6 +73,9 @@ func (f *PartFold) upTo(ctx context.Context, sequence uint64, decisions store.De
 		err = f.foldWhole(ctx, snap, sequence, decisions)
 	} else {
 		err = f.foldPieces(ctx, slots, snap, sequence, decisions)
+		if f.folded = nil; err == nil && snap.at.LastMessage <= sequence {
+			f.folded = snap.lengths
+		}
 	}
 	f.changes.To = f.position(snap.at, sequence, decisions)
 	return err
@@ -100,7 +109,7 @@ func (f *PartFold) foldWhole(ctx context.Context, snap snapshot, sequence uint64
 		f.whole = f.newPiece(0, 0, 1)
 	}
 	err := f.whole.foldUpTo(ctx, f.moved, snap.lengths, sequence, decisions)
-	f.changes, f.deadLetters = f.whole.folder.Changes, f.whole.deadLetters
+	f.changes = f.whole.folder.Changes
 	return err
 }
 
@@ -137,7 +146,6 @@ func (f *PartFold) begin() error {
 	}
 	from := store.Position{Partition: f.part.Partition, Stream: f.spool.plan.Stream}
 	f.changes = store.ChangeSet{From: from, To: from, State: state, MessageCounts: make(store.MessageCounts)}
-	f.deadLetters = nil
 	return nil
 }
 
@@ -157,7 +165,6 @@ func (f *PartFold) add(p *piece) error {
 	}
 	f.changes.MessageCounts.Add(p.folder.Changes.MessageCounts)
 	f.changes.DeadLetters = append(f.changes.DeadLetters, p.folder.Changes.DeadLetters...)
-	f.deadLetters = append(f.deadLetters, p.deadLetters...)
 	return f.runs.add(store.EncodedRows(state, f.Catalog, f.Order))
 }
 
@@ -184,9 +191,6 @@ func (f *PartFold) position(at passed, sequence uint64, decisions store.Decision
 // partition's if no message above it was appended yet, or the plan's target is there; else its clock and last message are those of the
 // part. The state has all rows, or only the counters of a part that doesn't fit in memory: [PartFold.Rows] has the rows of both.
 func (f *PartFold) Changes() store.ChangeSet { return f.changes }
-
-// RecordedDeadLetters returns the recorded dead letters among the part's messages.
-func (f *PartFold) RecordedDeadLetters() []store.MessageID { return f.deadLetters }
 
 // Rows returns the part's rows, in order.
 func (f *PartFold) Rows() store.TableRows {

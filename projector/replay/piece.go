@@ -25,8 +25,7 @@ type piece struct {
 	number, of   uint64 // of the slot's pieces
 	folder       ingest.Folder
 	decoder      events.Decoder
-	deadLetters  []store.MessageID // that were recorded, and were read
-	at           int64             // in the slot's file
+	at           int64 // in the slot's file
 	reportFolded func(messages int64)
 }
 
@@ -53,7 +52,7 @@ func (p *piece) first() bool { return p.slot == 0 && p.number == 0 }
 
 // foldUpTo folds the next records.
 func (p *piece) foldUpTo(ctx context.Context, files *files, lengths map[string]int64, upTo uint64, d store.Decisions) error {
-	p.folder.Reader.Decisions = d
+	p.folder.Decisions = d
 	reader, err := openSlot(p, files, lengths, p.at, upTo)
 	if err != nil {
 		return err
@@ -93,13 +92,11 @@ func (p *piece) item(r record, clock events.Time, d store.Decisions) (it ingest.
 	it = ingest.Item{
 		Message: r.Message.Message, Sequence: r.Sequence, StoredAt: r.StoredAt, Clock: clock, Reference: r.reference && !p.first(),
 	}
-	id := store.NewMessageID(r.Sequence, r.StoredAt)
-	if letter := d.DeadLetters[id]; letter != nil {
+	if letter := d.DeadLetters[store.NewMessageID(r.Sequence, r.StoredAt)]; letter != nil {
 		if it.Reference {
 			return it, false
 		}
 		it.Reason = letter.Reason
-		p.deadLetters = append(p.deadLetters, id)
 		return it, true
 	}
 	var err error

@@ -75,6 +75,35 @@ func TestPartFold_FoldsWhileMessagesAreAppended(t *testing.T) {
 	}
 }
 
+// Messages of other parts are no reason to fold a part again that is folded in pieces.
+func TestPartFold_FoldsAgainOnlyForItsOwnMessages(t *testing.T) {
+	t.Parallel()
+	c, h := readCatalog(t), companyHistory(t, 2, 60, 1)
+	plan := replay.Plan{Stream: stream(), OnlyNamed: true, Parts: []replay.Part{{Systems: h.systems[:1], Slots: 3}}}
+	s := openSpool(t, t.TempDir(), plan)
+	var folded int64
+	f := s.Fold(replay.PartID{}, replay.Folding{Catalog: c, Memory: 1 << 20, Folded: func(n int64) { folded += n }})
+	for _, step := range []struct {
+		upTo  uint64
+		again bool
+	}{{h.last() / 2, true}, {h.last() / 2, false}, {h.last(), true}, {h.last() + 9, false}} {
+		if err := s.Append(h.upTo(step.upTo).messages); err != nil {
+			t.Fatal(err)
+		}
+		s.SkipTo(step.upTo)
+		folded = 0
+		if err := f.UpTo(t.Context(), step.upTo, store.Decisions{}); err != nil {
+			t.Fatal(err)
+		}
+		if again := folded > 0; again != step.again {
+			t.Errorf("up to %d: folded %d messages, want some: %t", step.upTo, folded, step.again)
+		}
+		if got, want := f.Changes().To, h.upTo(step.upTo).folded(0).To; got.LastMessage != want.LastMessage || got.Sequence != step.upTo {
+			t.Errorf("position = %+v, want %+v", got, want)
+		}
+	}
+}
+
 func TestPartFold_StopsWaitingWithItsContext(t *testing.T) {
 	t.Parallel()
 	h := companyHistory(t, 1, 1, 1)

@@ -32,7 +32,6 @@ func NewMessageID(sequence uint64, storedAt time.Time) MessageID {
 // RecordedDeadLetter is a dead letter, or a failed retry of one, of an earlier application.
 type RecordedDeadLetter struct {
 	Reason string
-	Seen   bool // whether a replay has read its message
 }
 
 // HasDeadLetter tells whether a dead letter was recorded at the first application.

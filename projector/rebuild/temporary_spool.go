@@ -1,0 +1,73 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"callboard/events"
+	"callboard/projector/replay"
+	"callboard/projector/store"
+)
+
+// openTemporarySpool opens a spool without targets in a folder of its own, which remove deletes. bytes are those of the messages that are
+// to be spooled.
+func openTemporarySpool(
+	c Config, prefix string, s *source, parts []part, onlyNamed bool, bytes int64,
+) (spool *spooler, remove func() error, err error) {
+	folder, err := os.MkdirTemp(c.Spool, prefix)
+	if err != nil {
+		return nil, nil, fmt.Errorf("spool: %w; name another folder with --spool", err)
+	}
+	remove = func() error { return os.RemoveAll(folder) }
+	if err := replay.CheckSpace(folder, bytes); err != nil {
+		return nil, nil, errors.Join(asSpoolFull(err), remove())
+	}
+	plan := replay.Plan{Stream: s.identity, OnlyNamed: onlyNamed}
+	var subjects string
+	if onlyNamed && inOnePartition(parts) {
+		subjects = events.PartitionFilter(int(parts[0].target.Partition))
+	}
+	for _, p := range parts {
+		plan.Parts = append(plan.Parts, replay.Part{PartID: p.id(), Systems: p.systems, Slots: p.slots})
+	}
+	opened, err := replay.Open(folder, plan, nil)
+	if err != nil {
+		return nil, nil, errors.Join(err, remove())
+	}
+	return &spooler{Spool: opened, source: s, subjects: subjects, read: func(uint64) {}}, remove, nil
+}
+
+func inOnePartition(parts []part) bool {
+	return !slices.ContainsFunc(parts, func(p part) bool { return p.target.Partition != parts[0].target.Partition })
+}
+
+// asSpoolFull is err, or an [ErrSpoolFull] if the spool's file system is full.
+func asSpoolFull(err error) error {
+	if replay.IsSpaceError(err) {
+		return fmt.Errorf("%w: %w", ErrSpoolFull, err)
+	}
+	return err
+}
+
+// readTo reads up to a sequence and reports its progress.
+func (s *spooler) readTo(ctx context.Context, c Config, end uint64) error {
+	silent := s.read
+	defer func() { s.read = silent }()
+	s.read = func(sequence uint64) { c.Progress(Progress{Step: StepRead, Done: int64(sequence), Total: int64(end)}) }
+	return s.reach(ctx, end)
+}
+
+// foldTo folds a part up to a live position.
+func foldTo(ctx context.Context, s *spooler, st *store.Store, f *replay.PartFold, to store.Position) error {
+	if err := s.reach(ctx, to.Sequence); err != nil {
+		return err
+	}
+	decisions, err := st.Decisions(ctx, store.Position{Partition: to.Partition, Stream: s.source.identity})
+	if err != nil {
+		return err
+	}
+	return f.UpTo(ctx, to.Sequence, decisions)
+}
