@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"callboard/projector/fold"
 )
 
 // COPY's binary format is a signature, flags and the length of a header extension, four bytes each; then rows, each beginning with the
@@ -26,17 +24,8 @@ const (
 // copyBuffer is how many bytes of rows are encoded before they are sent: less than one message of COPY takes.
 const copyBuffer = 32 << 10
 
-// CopyInto writes what was folded from nothing, some phone systems of a partition, into tables that have no row of theirs, and the
-// partition's position. It returns the number of rows.
-func (tx *Tx) CopyInto(ctx context.Context, c ChangeSet) (rows int64, err error) {
-	all, err := tx.rowsOf(ctx, c.State)
-	if err != nil {
-		return 0, err
-	}
-	return tx.CopyRowsInto(ctx, c, all)
-}
-
-// CopyRowsInto is CopyInto with rows that were encoded before, in the order in which they are to lie. The change set's state is not used.
+// CopyRowsInto writes what was folded from nothing, some phone systems of a partition, into tables that have no row of theirs, and the
+// partition's position. The rows come in the order in which they are to lie; the change set's state is not used. It returns their number.
 func (tx *Tx) CopyRowsInto(ctx context.Context, c ChangeSet, all TableRows) (rows int64, err error) {
 	if rows, err = tx.copyRows(ctx, all); err != nil {
 		return 0, err
@@ -51,17 +40,8 @@ func (tx *Tx) CopyRowsInto(ctx context.Context, c ChangeSet, all TableRows) (row
 	return rows, nil
 }
 
-// ReplaceSystem replaces the rows of one phone system by those of a state that started from nothing and holds only that system. It returns
-// the number of rows. [uuid.Nil] stands for the rows of no single system.
-func (tx *Tx) ReplaceSystem(ctx context.Context, system uuid.UUID, state *fold.State) (rows int64, err error) {
-	all, err := tx.rowsOf(ctx, state)
-	if err != nil {
-		return 0, err
-	}
-	return tx.ReplaceSystemRows(ctx, state.Partition, system, all)
-}
-
-// ReplaceSystemRows is ReplaceSystem with rows that were encoded before, in the order in which they are to lie.
+// ReplaceSystemRows replaces the rows of one phone system by others, which come in the order in which they are to lie. It returns their
+// number. [uuid.Nil] stands for the rows of no single system.
 func (tx *Tx) ReplaceSystemRows(ctx context.Context, partition int16, system uuid.UUID, all TableRows) (rows int64, err error) {
 	for _, r := range tx.store.tables.relations {
 		switch column := r.columns[r.system()]; {
@@ -77,12 +57,6 @@ func (tx *Tx) ReplaceSystemRows(ctx context.Context, partition int16, system uui
 		}
 	}
 	return tx.copyRows(ctx, all)
-}
-
-// rowsOf returns the rows of a state that started from nothing, in the order in which they are read.
-func (tx *Tx) rowsOf(ctx context.Context, state *fold.State) (TableRows, error) {
-	catalog, err := tx.store.ownCatalog(ctx, tx.tx.Conn())
-	return EncodedRows(state, catalog, ReadingOrder), err
 }
 
 // copyRows copies the rows of all tables, and returns their number. The error is [ErrRange] where an integer doesn't fit, and PostgreSQL's

@@ -23,9 +23,9 @@ func CopyState(ctx context.Context, conn *pgx.Conn, state *fold.State) (int64, e
 		return 0, err
 	}
 	var rows int64
-	all, err := s.WithTx(tx).rowsOf(ctx, state)
+	catalog, err := s.ownCatalog(ctx, conn)
 	if err == nil {
-		rows, err = s.WithTx(tx).copyRows(ctx, all)
+		rows, err = s.WithTx(tx).copyRows(ctx, EncodedRows(state, catalog, ReadingOrder))
 	}
 	if err != nil {
 		_ = tx.Rollback(ctx)

@@ -73,8 +73,9 @@ func TestStore_TouchesOnePartition(t *testing.T) {
 		deletions = append(deletions, foldtest.TimedEvent{Event: events.Deleted(e.Identity), At: e.At})
 	}
 	applyBatch(t, s, position, deletions)
+	none := store.EncodedRows(new(fold.State), readCatalog(t, connect(t, database, "projection"), ""), store.ReadingOrder)
 	err = s.BeginFunc(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.ReplaceSystem(t.Context(), foldtest.ID(1), &fold.State{Partition: position.Partition})
+		_, err := tx.ReplaceSystemRows(t.Context(), position.Partition, foldtest.ID(1), none)
 		return err
 	})
 	if err != nil {
