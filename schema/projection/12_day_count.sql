@@ -14,8 +14,8 @@ create table day_count (
 create table month_count (
   partition smallint not null,
   system_id uuid     not null,
-  list      text     not null,
-  subset    text     not null,
+  list      text     collate "C" not null,
+  subset    text     collate "C" not null,
   month     date     not null, -- its first day
   count     integer  not null,
   primary key (system_id, list, subset, month, partition)
