@@ -1,6 +1,7 @@
 package projector_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -31,18 +32,36 @@ func (h *harness) feedConsumers() (list []jetstream.ConsumerConfig) {
 	return list
 }
 
-// feedConsumer waits until there is one consumer of a feed.
-func (h *harness) feedConsumer() (config jetstream.ConsumerConfig) {
+// feedConsumer waits until there is one consumer of a feed, with the filters of partitions; of none: without a filter. It returns that one.
+func (h *harness) feedConsumer(partitions ...int) jetstream.ConsumerConfig {
 	h.Helper()
-	eventstest.Eventually(h, "one consumer of a feed", func() bool {
-		list := h.feedConsumers()
-		if len(list) != 1 {
-			return false
+	return h.waitForFeeds(partitions)[0]
+}
+
+// waitForFeeds waits until there is one consumer for each share of the partitions: partitions that start late have a feed opened again.
+func (h *harness) waitForFeeds(shares ...[]int) (consumers []jetstream.ConsumerConfig) {
+	h.Helper()
+	var want []string
+	for _, share := range shares {
+		want = append(want, fmt.Sprint(filters(share)))
+	}
+	eventstest.Eventually(h, "consumers with the filters "+strings.Join(want, " and "), func() bool {
+		consumers = h.feedConsumers()
+		var got []string
+		for _, c := range consumers {
+			got = append(got, fmt.Sprint(slices.Sorted(slices.Values(c.FilterSubjects))))
 		}
-		config = list[0]
-		return true
+		slices.Sort(got)
+		return slices.Equal(got, want)
 	})
-	return config
+	return consumers
+}
+
+func filters(partitions []int) (subjects []string) {
+	for _, partition := range partitions {
+		subjects = append(subjects, events.PartitionFilter(partition))
+	}
+	return subjects
 }
 
 // An owner of all partitions reads them by one consumer without a filter. The durable consumers of the previous release are deleted.
@@ -62,8 +81,8 @@ func TestProjector_ReadsAllPartitionsByOneConsumer(t *testing.T) {
 	h.WaitUntilCaughtUp()
 	h.checkCalls(20)
 	config := h.feedConsumer()
-	if config.Durable != "" || config.FilterSubject != "" || len(config.FilterSubjects) > 0 {
-		t.Errorf("consumer = durable %q with the filters %q %v, want neither", config.Durable, config.FilterSubject, config.FilterSubjects)
+	if config.Durable != "" || config.FilterSubject != "" {
+		t.Errorf("consumer = durable %q with the filter %q, want neither", config.Durable, config.FilterSubject)
 	}
 	if config.AckPolicy != jetstream.AckNonePolicy || !config.MemoryStorage || config.InactiveThreshold < 5*time.Minute {
 		t.Errorf("consumer = acknowledgements %s, memory %t, expiry %s, want none, true, 5m or more",
@@ -85,38 +104,18 @@ func TestProjector_SharesPartitions(t *testing.T) {
 	eventstest.Eventually(t, "the positions of two partitions", func() bool {
 		return h.QueryInt("select count(*) from projection.position where sequence > 0") == 2
 	})
-	requireFilters(t, h.feedConsumer(), 0, 1)
+	h.feedConsumer(0, 1)
 	h.StartProjector()
 	publish()
 	h.WaitUntilCaughtUp()
 	h.checkCalls(100)
-	consumers := h.feedConsumers()
-	if len(consumers) != 2 {
-		t.Fatalf("consumers = %d, want 2", len(consumers))
-	}
-	slices.SortFunc(consumers, func(a, b jetstream.ConsumerConfig) int {
-		return strings.Compare(slices.Min(a.FilterSubjects), slices.Min(b.FilterSubjects))
-	})
-	requireFilters(t, consumers[0], 0, 1)
-	requireFilters(t, consumers[1], 2, 3)
+	h.waitForFeeds([]int{0, 1}, []int{2, 3})
 	stop()
 	publish()
 	h.WaitUntilCaughtUp()
 	h.checkCalls(150)
-	requireFilters(t, h.feedConsumer())
+	h.feedConsumer()
 	h.checkMessageCounts()
-}
-
-func requireFilters(t *testing.T, config jetstream.ConsumerConfig, partitions ...int) {
-	t.Helper()
-	var want []string
-	for _, partition := range partitions {
-		want = append(want, events.PartitionFilter(partition))
-	}
-	got := slices.Sorted(slices.Values(config.FilterSubjects))
-	if !slices.Equal(got, want) {
-		t.Errorf("filters = %v, want %v", got, want)
-	}
 }
 
 // A partition whose transactions wait holds up none of 15 others, although there is more than fits into memory. It misses nothing.

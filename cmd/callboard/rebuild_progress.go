@@ -59,12 +59,12 @@ func (p *rebuildProgress) setPart(now rebuild.Part) {
 	}
 }
 
-// waiting shows why the rebuild waits; an empty text removes it. Folding may not have started yet.
+// waiting shows why the rebuild waits; an empty text removes it. Reading may not have started yet.
 func (p *rebuildProgress) waiting(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.task == nil || p.step == rebuild.StepPlan {
-		p.start(rebuild.StepFold, 0)
+		p.start(rebuild.StepRead, 0)
 	}
 	p.task.SetNote(why)
 }

@@ -42,7 +42,7 @@ func TestRebuildProgress(t *testing.T) {
 
 func TestStepWords(t *testing.T) {
 	for _, step := range []rebuild.Step{
-		rebuild.StepPlan, rebuild.StepFold, rebuild.StepIndex, rebuild.StepFollow, rebuild.StepCompare, rebuild.StepSwitch, rebuild.StepDrop,
+		rebuild.StepPlan, rebuild.StepRead, rebuild.StepFold, rebuild.StepIndex, rebuild.StepFollow, rebuild.StepCompare, rebuild.StepSwitch, rebuild.StepDrop,
 	} {
 		if name, _ := stepWords(step); !strings.HasSuffix(name, "ing") {
 			t.Errorf("step %s: name = %s, want one that ends in ing", step, name)

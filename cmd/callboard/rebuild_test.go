@@ -253,7 +253,7 @@ func (f rebuildFixture) startThrottledRebuild() *daemon {
 	const lagging = "select exists (select from projection.position where watermark > to_timestamp(0) and watermark < now() - interval '3 s')::text"
 	eventstest.Eventually(f, "a watermark older than 3 s", func() bool { return f.queryText(lagging) == "true" })
 	rebuild := start(f, "callboard", f.owner(), "rebuild", "--max-live-lag", "10ms", "--json")
-	line := regexp.MustCompile(`(?m)^folding: 0 of \d+ messages \(0%\), 0/s; waiting for the live projection: partition \d+ lags by \d+\.\ds$`)
+	line := regexp.MustCompile(`(?m)^reading: 0 of \d+ messages \(0%\), 0/s; waiting for the live projection: partition \d+ lags by \d+\.\ds$`)
 	eventstest.Eventually(f, "the rebuild waits for the live projection", func() bool { return line.MatchString(rebuild.err.String()) })
 	return rebuild
 }
