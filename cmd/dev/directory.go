@@ -177,9 +177,10 @@ func writeFile(path string, content []byte) error {
 
 // close closes the log and unlocks the directory. Errors are ignored, since the log's writes were not buffered.
 func (d *directory) close() {
-	for _, f := range []*os.File{d.log, d.lock} {
-		if f != nil {
-			_ = f.Close()
-		}
+	if d.log != nil {
+		_ = d.log.Close()
+	}
+	if d.lock != nil {
+		unlockFile(d.lock)
 	}
 }

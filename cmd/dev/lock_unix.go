@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lockFile locks a file until it is closed.
+// lockFile locks a file until unlockFile.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -21,4 +21,11 @@ func lockFile(path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// unlockFile unlocks and closes a file. Closing alone would leave it locked while another goroutine starts a process, which has a copy of all
+// open files until it executes its program.
+func unlockFile(f *os.File) {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing unlocks it, too
+	_ = f.Close()
 }
