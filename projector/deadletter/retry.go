@@ -87,7 +87,8 @@ type Retries struct {
 // unknown ([*UnknownError]), or a dead letter that is named is of a stream or generation that can't be retried ([*NotRetryableError]), Retry
 // publishes nothing. After any other error, the retries that it returns were published.
 //
-// The number of a try is in the message's ID. So within the [events.DuplicateWindow] the stream stores a try once, whoever publishes it.
+// The number of a try is in the message's ID. So within the [events.DuplicateWindow] the stream stores a try once, also if two people
+// publish it.
 func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 	done := Retries{NotRetryable: make(map[NotRetryableReason]int)}
 	list, err := find(ctx, r.Pool, s, selectSQL)

@@ -32,7 +32,7 @@ func sorted(c rebuild.Comparison) rebuild.Comparison {
 func TestRun_SlicesReportTheSame(t *testing.T) {
 	t.Parallel()
 	h := newDamageHarness(t)
-	system := projectortest.QueryOne[string](h.Harness, "select system_id::text from projection.day_count group by 1 order by count(*) desc limit 1")
+	system := projectortest.QueryOne[string](h.Harness, "select system_id::text from projection.day_count group by 1 order by count(*) desc, 1 limit 1")
 	h.Exec(fmt.Sprintf("delete from projection.day_count where system_id = '%s'", system))
 	for _, table := range h.tables {
 		h.Exec(table.duplicateFor(uuid.New()))

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"os"
 
@@ -88,33 +87,13 @@ func (r *resolution) run() error {
 // eachClaim passes claims to take, in the order of the stream.
 func (r *resolution) eachClaim(ours func(claim) bool, take func(claim) error) error {
 	name := r.part.claimsName()
-	frames, err := openFrames(r.files.path(name), 0, r.lengths[name])
-	if err != nil {
-		return err
-	}
-	defer frames.close()
-	for {
-		payload, err := frames.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return eachFrame(r.files.path(name), r.lengths[name], func(payload []byte) error {
 		c, err := parseClaim(payload)
-		if err != nil {
+		if err != nil || c.message.Sequence > r.upTo || !ours(c) {
 			return err
 		}
-		if c.message.Sequence > r.upTo {
-			return nil
-		}
-		if !ours(c) {
-			continue
-		}
-		if err := take(c); err != nil {
-			return err
-		}
-	}
+		return take(c)
+	})
 }
 
 func (r *resolution) states(ours func(claim) bool) (map[keyHash]facetState, error) {

@@ -1,0 +1,65 @@
+package rebuild
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"callboard/projector/store"
+	"callboard/schema"
+)
+
+// rollback makes the previous generation live.
+func (b *builder) rollback(ctx context.Context) (err error) {
+	if b.source, _, err = newSource(ctx, b.config); err != nil {
+		return err
+	}
+	if err := withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return b.findPrevious(ctx, conn) }); err != nil {
+		return err
+	}
+	// Its dead letters are not those of the previous generation.
+	if _, err := dropGenerations(ctx, b.config, Unfinished, 0); err != nil {
+		return err
+	}
+	f, err := newFollower(ctx, b.config, b.source, b.next, nil)
+	if err != nil {
+		return err
+	}
+	defer f.pool.Close()
+	return b.replace(ctx, f)
+}
+
+// findPrevious finds the newest previous generation. It and the live one must be of the stream as it is now, because the previous one
+// continues with the messages after its position.
+func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) {
+	if b.live, err = liveGeneration(ctx, conn); err != nil {
+		return err
+	}
+	var definition []byte
+	err = conn.QueryRow(ctx, "select id, definition from control.generation where state = 'previous' order by switched_at desc, id desc limit 1").
+		Scan(&b.next.ID, &definition)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return ErrNoPrevious
+	case err != nil:
+		return fmt.Errorf("generation: %w", err)
+	case !bytes.Equal(definition, schema.Definition()):
+		return fmt.Errorf("generation %d: %w: run 'callboard rollback' of that release", b.next.ID, ErrOtherDefinition)
+	}
+	for _, g := range []struct{ name, schema string }{
+		{fmt.Sprintf("generation %d", b.next.ID), b.next.Schema()},
+		{"live generation", liveSchema},
+	} {
+		positions, err := store.Positions(ctx, conn, g.schema)
+		if err != nil {
+			return err
+		}
+		if err := b.source.verifyPositions(ctx, positions); err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+	}
+	return nil
+}
