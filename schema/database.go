@@ -21,9 +21,9 @@ func CreateDatabase(ctx context.Context, url, name string) error {
 	return err
 }
 
-// Passwords are those of the three roles.
+// Passwords are those of the roles.
 type Passwords struct {
-	Projector, Reader, Operator string
+	Projector, Reader, Operator, Webhooks string
 }
 
 // SetPasswords sets the roles' passwords on the server at url. The server receives SCRAM-SHA-256 verifiers only, so its log holds no
@@ -36,6 +36,7 @@ func SetPasswords(ctx context.Context, url string, passwords Passwords) error {
 	var statements strings.Builder
 	for _, r := range []struct{ role, password string }{
 		{"callboard_projector", passwords.Projector}, {"callboard_reader", passwords.Reader}, {"callboard_operator", passwords.Operator},
+		{"callboard_webhooks", passwords.Webhooks},
 	} {
 		verifier, err := scramVerifier(r.password)
 		if err != nil {

@@ -35,10 +35,19 @@ func NewGeneration(ctx context.Context, tx pgx.Tx, partitions int) (Generation, 
 
 // MakeLive makes the generation the live one. There must be no live generation.
 func (g Generation) MakeLive(ctx context.Context, tx pgx.Tx) error {
-	return execute(ctx, tx, []string{
+	err := execute(ctx, tx, []string{
 		fmt.Sprintf("alter schema %s rename to projection", g.Schema()),
 		fmt.Sprintf("update control.generation set state = 'live', switched_at = now() where id = %d", g.ID),
 	})
+	if err != nil {
+		return err
+	}
+	return grantLive(ctx, tx)
+}
+
+// grantLive grants the roles their rights on the live generation. One that a release with fewer roles built lacks some.
+func grantLive(ctx context.Context, tx pgx.Tx) error {
+	return execute(ctx, tx, []string{fmt.Sprintf(projectionGrantsSQL, "projection")})
 }
 
 // MakePrevious makes the live generation the previous one, for a rollback.

@@ -1,9 +1,9 @@
--- The three roles. They can log in once the operator gives them a password or a certificate.
+-- The four roles. They can log in once the operator gives them a password or a certificate.
 do $$
 declare
   role text;
 begin
-  foreach role in array array['callboard_projector', 'callboard_reader', 'callboard_operator'] loop
+  foreach role in array array['callboard_projector', 'callboard_reader', 'callboard_operator', 'callboard_webhooks'] loop
     begin
       execute format('create role %I login nosuperuser nocreatedb nocreaterole', role);
     exception when duplicate_object or unique_violation then

@@ -1,5 +1,5 @@
-// Package schema defines callboard's PostgreSQL schemas: the projection's tables, the migrations of the access and control schemas, and the
-// three roles with their grants.
+// Package schema defines callboard's PostgreSQL schemas: the projection's tables, the migrations of the access, control and webhook schemas, and the
+// roles with their grants.
 //
 // The projection schema is never migrated. It is one set of files, and every change to them needs a new generation, which a rebuild fills
 // from the first event. The access schema (keys, audit) and the control schema (dead letters, clock adjustments, generations) are migrated
@@ -186,7 +186,7 @@ func ensureProjection(ctx context.Context, conn *pgx.Conn) error {
 		if !current {
 			return ErrProjectionChanged
 		}
-		return nil
+		return grantLive(ctx, tx)
 	})
 }
 

@@ -36,8 +36,8 @@ func TestSetPasswords(t *testing.T) {
 	if _, err := schema.Migrate(t.Context(), server.URL("postgres")); err != nil {
 		t.Fatal(err)
 	}
-	first := schema.Passwords{Projector: "projector's: 7\\q\"$1", Reader: "first secret", Operator: "operator-secret"}
-	second := schema.Passwords{Projector: first.Projector, Reader: "second-secret", Operator: first.Operator}
+	first := schema.Passwords{Projector: "projector's: 7\\q\"$1", Reader: "first secret", Operator: "operator-secret", Webhooks: "operator-secret"}
+	second := schema.Passwords{Projector: first.Projector, Reader: "second-secret", Operator: first.Operator, Webhooks: first.Webhooks}
 	for _, p := range []schema.Passwords{first, first, second} {
 		if err := schema.SetPasswords(t.Context(), server.URL("postgres"), p); err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestSetPasswords(t *testing.T) {
 func TestSetPasswords_Unusable(t *testing.T) {
 	t.Parallel()
 	for name, reader := range map[string]string{"empty": "", "not ASCII": "grün-secret", "a line break": "secret\n"} {
-		err := schema.SetPasswords(t.Context(), "postgres://127.0.0.1:1/x", schema.Passwords{Projector: "p", Reader: reader, Operator: "o"})
+		err := schema.SetPasswords(t.Context(), "postgres://127.0.0.1:1/x", schema.Passwords{Projector: "p", Reader: reader, Operator: "o", Webhooks: "o"})
 		if err == nil || !strings.Contains(err.Error(), "password of callboard_reader: must be") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: error = %v, want one that names the role and not the password", name, err)
 		}

@@ -17,7 +17,7 @@ import (
 type migrateCommand struct {
 	output
 	RenewProjection bool             `help:"Drop the projection and create an empty one, which the projector fills from the stream. Until then readers answer 404. 'callboard rebuild' has no such interruption."`
-	Passwords       string           `placeholder:"DIR" help:"Set the passwords of the three roles to those in this folder, which 'callboard secrets create' made."`
+	Passwords       string           `placeholder:"DIR" help:"Set the passwords of the roles to those in this folder, which 'callboard secrets create' made."`
 	Postgres        setting.Postgres `embed:""`
 }
 
@@ -27,7 +27,7 @@ type migrateResult struct {
 	Renewed  bool `json:"renewed"` // the projection
 	Rebuild  bool `json:"rebuild"` // another release built the projection, so it should be rebuilt
 
-	PasswordsSet bool `json:"passwordsSet"` // of the three roles
+	PasswordsSet bool `json:"passwordsSet"` // of the roles
 
 	// SuperuserSteps are sentences about what the user had no rights for.
 	SuperuserSteps []string `json:"superuserSteps"`

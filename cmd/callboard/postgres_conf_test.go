@@ -170,7 +170,7 @@ func changed(t *testing.T, text, database, sslmode string) string {
 	return u.String()
 }
 
-func roles() []string { return []string{"owner", "projector", "reader", "operator"} }
+func roles() []string { return []string{"owner", "projector", "reader", "operator", "webhooks"} }
 
 // With the files of deploy/, each role connects over TLS with its password, to the database callboard only.
 func TestPostgresConf(t *testing.T) {

@@ -33,7 +33,7 @@ func TestSecrets(t *testing.T) {
 	if done := succeedJSON[migrateResult](t, env, "migrate", "--passwords", dir); !done.PasswordsSet {
 		t.Errorf("migrate = %+v, want passwords set", done)
 	}
-	for _, role := range []string{"projector", "reader", "operator"} {
+	for _, role := range []string{"projector", "reader", "operator", "webhooks"} {
 		conn, err := pgx.Connect(t.Context(), readSecret(t, dir, "postgres-"+role+"-url"))
 		if err != nil {
 			t.Errorf("%s: %v", role, err)

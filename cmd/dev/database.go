@@ -77,14 +77,14 @@ func (d *database) prepare(ctx context.Context, progress func(string)) error {
 	if d.cluster == nil {
 		return nil
 	}
-	passwords := schema.Passwords{Projector: d.password, Reader: d.password, Operator: d.password}
+	passwords := schema.Passwords{Projector: d.password, Reader: d.password, Operator: d.password, Webhooks: d.password}
 	if err := schema.SetPasswords(ctx, d.ownerURL.Reveal(), passwords); err != nil {
 		return fmt.Errorf("passwords of the roles: %w", err)
 	}
 	return nil
 }
 
-// role returns how to connect as one of the three roles. In an external database other programs can use the roles' passwords, so the
+// role returns how to connect as one of the roles. In an external database other programs can use the roles' passwords, so the
 // session sets the role instead.
 func (d *database) role(name string) (url setting.URL, session map[string]string, err error) {
 	if d.cluster == nil {

@@ -138,7 +138,7 @@ func (i *installation) newDatabase(name string) {
 	if _, err := schema.Migrate(i.Context(), i.postgres.URL(name)); err != nil {
 		i.Fatal(err)
 	}
-	passwords := schema.Passwords{Projector: i.password, Reader: i.password, Operator: i.password}
+	passwords := schema.Passwords{Projector: i.password, Reader: i.password, Operator: i.password, Webhooks: i.password}
 	if err := schema.SetPasswords(i.Context(), i.postgres.URL(name), passwords); err != nil {
 		i.Fatal(err)
 	}

@@ -45,7 +45,9 @@ func passwordFile(role string) string    { return "postgres-" + role + "-passwor
 func postgresURLFile(role string) string { return "postgres-" + role + "-url" }
 func natsURLFile(user string) string     { return "nats-" + user + "-url" }
 
-func databaseRoles() []string { return []string{"owner", "projector", "reader", "operator"} }
+func databaseRoles() []string {
+	return []string{"owner", "projector", "reader", "operator", "webhooks"}
+}
 func natsUsers() []string {
 	return []string{"owner", "publisher", "topology", "projector", "reader", "operator"}
 }
@@ -87,7 +89,7 @@ func (c Config) check() error {
 }
 
 func fileNames() []string {
-	names := []string{"key-pepper", "cursor-key", natsPasswordsFile}
+	names := []string{"key-pepper", "cursor-key", "webhook-key", natsPasswordsFile}
 	for _, role := range databaseRoles() {
 		names = append(names, passwordFile(role), postgresURLFile(role))
 	}
@@ -121,7 +123,7 @@ func checkSources(f *folder) error {
 }
 
 func createKeys(f *folder) error {
-	for _, name := range []string{"key-pepper", "cursor-key"} {
+	for _, name := range []string{"key-pepper", "cursor-key", "webhook-key"} {
 		if _, err := f.ensure(file{name: name, mode: secretMode}, randomKey); err != nil {
 			return err
 		}
@@ -214,7 +216,9 @@ func passwordOf(text string) (string, error) {
 
 // ReadPasswords reads the database passwords of the roles that programs use. Its errors contain no password.
 func ReadPasswords(dir string) (p schema.Passwords, err error) {
-	for role, password := range map[string]*string{"projector": &p.Projector, "reader": &p.Reader, "operator": &p.Operator} {
+	for role, password := range map[string]*string{
+		"projector": &p.Projector, "reader": &p.Reader, "operator": &p.Operator, "webhooks": &p.Webhooks,
+	} {
 		var readErr error
 		*password, readErr = read(dir, passwordFile(role))
 		err = errors.Join(err, readErr)

@@ -38,8 +38,8 @@ func create(t *testing.T, c secrets.Config) secrets.Result {
 }
 
 func names() []string {
-	list := []string{"cursor-key", "key-pepper", "nats-passwords.conf"}
-	for _, role := range []string{"owner", "projector", "reader", "operator"} {
+	list := []string{"cursor-key", "key-pepper", "webhook-key", "nats-passwords.conf"}
+	for _, role := range []string{"owner", "projector", "reader", "operator", "webhooks"} {
 		list = append(list, "postgres-"+role+"-password", "postgres-"+role+"-url")
 	}
 	for _, user := range []string{"owner", "publisher", "topology", "projector", "reader", "operator"} {
@@ -106,7 +106,7 @@ func checkContents(t *testing.T, files map[string]string) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, role := range []string{"owner", "projector", "reader", "operator"} {
+	for _, role := range []string{"owner", "projector", "reader", "operator", "webhooks"} {
 		password := files["postgres-"+role+"-password"]
 		want := fmt.Sprintf("postgres://callboard_%s:%s@db:5432/callboard?sslmode=require", role, password)
 		if got := files["postgres-"+role+"-url"]; got != want || !regexp.MustCompile(`^[A-Z2-7]{26}$`).MatchString(password) {

@@ -1,5 +1,5 @@
-// Package dump copies the tables that no rebuild can make again out of a database and into another: those of the schemas access and
-// control. The projection is not among them.
+// Package dump copies the tables that no rebuild can make again out of a database and into another: those of the schemas access,
+// control and webhook. The projection is not among them.
 package dump
 
 import (
@@ -16,12 +16,15 @@ import (
 // AuditTable is the table of the requests, by far the largest one.
 const AuditTable = "access.audit"
 
-// Tables returns the names of the tables, in the order in which they are loaded. Two tables of the schemas are not among them:
-// control.migration, which a migration fills, and control.generation_part, the notes of a rebuild under way.
+// Tables returns the names of the tables, in the order in which they are loaded. Three tables of the schemas are not among
+// them: control.migration, which a migration fills, control.generation_part, the notes of a rebuild under way, and webhook.test, requests of
+// operators who wait for the answer.
 func Tables() []string {
 	return []string{
 		"access.key", "access.key_use", AuditTable,
 		"control.generation", "control.stream", "control.clock_adjustment", "control.dead_letter", "control.failed_retry",
+		"webhook.endpoint", "webhook.secret", "webhook.period", "webhook.notice", "webhook.floor", "webhook.fanout", "webhook.delivery",
+		"webhook.finished", "webhook.attempt", "webhook.audit",
 	}
 }
 

@@ -46,18 +46,18 @@ func query[T any](t *testing.T, conn *pgx.Conn, text string) []T {
 	return list
 }
 
-// Every table of the two schemas is in a dump, or is left out on purpose. A new migration's table must be one or the other.
+// Every table of the schemas is in a dump, or is left out on purpose. A new migration's table must be one or the other.
 func TestTables_AreAll(t *testing.T) {
 	t.Parallel()
 	got := query[string](t, connect(t, schematest.New(t)), `
 		select format('%s.%s', relnamespace::regnamespace, relname)
 		from pg_class
-		where relnamespace in ('access'::regnamespace, 'control'::regnamespace) and relkind in ('r', 'p') and not relispartition
+		where relnamespace in ('access'::regnamespace, 'control'::regnamespace, 'webhook'::regnamespace) and relkind in ('r', 'p') and not relispartition
 		order by 1`)
-	want := append(dump.Tables(), "control.migration", "control.generation_part")
+	want := append(dump.Tables(), "control.migration", "control.generation_part", "webhook.test")
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("tables of access and control = %v, want %v: add a new one to Tables, or to this test", got, want)
+		t.Errorf("tables = %v, want %v: add a new one to Tables, or to this test", got, want)
 	}
 }
 
@@ -111,7 +111,14 @@ const history = `
 	insert into control.clock_adjustment values ('PHONES', '2026-01-01 00:00:00.123456+00', 1, 7, now());
 	insert into control.dead_letter (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, generation, retry_seq)
 	select 'PHONES', '2026-01-01 00:00:00.123456+00', g, 1, 's', '\x', '\x00', E'line\nbreak', now(), g, g * 10 from generate_series(2, 5) g;
-	insert into control.failed_retry values ('PHONES', '2026-01-01 00:00:00.123456+00', 9, 1, now(), E'line\nbreak')`
+	insert into control.failed_retry values ('PHONES', '2026-01-01 00:00:00.123456+00', 9, 1, now(), E'line\nbreak');
+	insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, stream, stream_created, from_sequence)
+	values ('7d0d0000-0000-4000-8000-00000000000f', 'n', 'https://example.com', '{call.ended}', 'system', gen_random_uuid(), 'active', 'PHONES', '2026-01-01 00:00:00.123456+00', 4);
+	insert into webhook.secret select gen_random_uuid(), id, '\x01', 'k' from webhook.endpoint;
+	insert into webhook.notice values ('PHONES', '2026-01-01 00:00:00.123456+00', 1, 7, 0, 'evt_a', 'call.ended', gen_random_uuid(), 'CA1', null, null, null, now(), null);
+	insert into webhook.floor values ('PHONES', '2026-01-01 00:00:00.123456+00', 1, 7);
+	insert into webhook.delivery (id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at)
+	select 11, id, 'PHONES', '2026-01-01 00:00:00.123456+00', 7, 'evt_a', 'call.ended', gen_random_uuid(), 'CA1', now() from webhook.endpoint`
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
@@ -135,14 +142,22 @@ func TestLoad(t *testing.T) {
 		query string
 		want  []string
 	}{
-		"generations":                       {"select id || ' ' || state from control.generation order by id", []string{"1 dropped", "2 dropped", "3 dropped", "4 dropped", "5 dropped", "6 live"}},
-		"the projection's generation":       {"select id::text from projection.generation", []string{"6"}},
-		"dead letters of the live one":      {"select sequence::text from control.dead_letter order by 1", []string{"2", "3"}},
-		"the next dead letter":              {"select (nextval(pg_get_serial_sequence('control.dead_letter', 'id')) > max(id))::text from control.dead_letter", []string{"true"}},
-		"the next retry":                    {"select nextval('control.dead_letter_retry_seq')::text", []string{"31"}},
-		"streams":                           {"select stream || ' ' || date(stream_created at time zone 'UTC') from control.stream order by 1", []string{"OTHER 2026-01-01", "PHONES 2026-02-01"}},
-		"clock adjustments of the stream":   {"select date(stream_created at time zone 'UTC')::text from control.clock_adjustment", []string{"2026-02-01"}},
-		"failed retries of the stream":      {"select date(stream_created at time zone 'UTC')::text from control.failed_retry", []string{"2026-02-01"}},
+		"generations":                     {"select id || ' ' || state from control.generation order by id", []string{"1 dropped", "2 dropped", "3 dropped", "4 dropped", "5 dropped", "6 live"}},
+		"the projection's generation":     {"select id::text from projection.generation", []string{"6"}},
+		"dead letters of the live one":    {"select sequence::text from control.dead_letter order by 1", []string{"2", "3"}},
+		"the next dead letter":            {"select (nextval(pg_get_serial_sequence('control.dead_letter', 'id')) > max(id))::text from control.dead_letter", []string{"true"}},
+		"the next retry":                  {"select nextval('control.dead_letter_retry_seq')::text", []string{"31"}},
+		"streams":                         {"select stream || ' ' || date(stream_created at time zone 'UTC') from control.stream order by 1", []string{"OTHER 2026-01-01", "PHONES 2026-02-01"}},
+		"clock adjustments of the stream": {"select date(stream_created at time zone 'UTC')::text from control.clock_adjustment", []string{"2026-02-01"}},
+		"failed retries of the stream":    {"select date(stream_created at time zone 'UTC')::text from control.failed_retry", []string{"2026-02-01"}},
+		"the next delivery":               {"select nextval(pg_get_serial_sequence('webhook.delivery', 'id'))::text", []string{"12"}},
+		"webhook rows of the stream": {
+			`select distinct date(stream_created at time zone 'UTC')::text
+			 from (
+			   select stream_created from webhook.endpoint union all select stream_created from webhook.notice
+			   union all select stream_created from webhook.floor union all select stream_created from webhook.delivery
+			 ) rows`, []string{"2026-02-01"},
+		},
 		"dead letters of the stream's days": {"select distinct date(stream_created at time zone 'UTC')::text from control.dead_letter", []string{"2026-02-01"}},
 	} {
 		if got := query[string](t, to, c.query); !slices.Equal(got, c.want) {

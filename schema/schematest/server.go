@@ -136,7 +136,7 @@ func (s *server) prepare(ctx context.Context) error {
 	if _, err := schema.Migrate(ctx, s.cluster.URL(template)); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	passwords := schema.Passwords{Projector: s.password, Reader: s.password, Operator: s.password}
+	passwords := schema.Passwords{Projector: s.password, Reader: s.password, Operator: s.password, Webhooks: s.password}
 	if err := schema.SetPasswords(ctx, s.cluster.URL("postgres"), passwords); err != nil {
 		return fmt.Errorf("passwords of the roles: %w", err)
 	}

@@ -1,0 +1,313 @@
+-- +goose Up
+-- Outbound webhooks: what became fetchable (notices), who is told (endpoints), and what is sent (deliveries). Nothing here can be made
+-- again from the stream.
+create schema webhook;
+
+-- Registered receivers. They are never deleted while their history is kept: a removed one has the state 'removed'.
+create table webhook.endpoint (
+  id             uuid        primary key,
+  name           text        not null,
+  url            text        not null, -- its query can hold a secret of the receiver: never log it
+  kinds          text[]      not null check (cardinality(kinds) > 0),
+  grant_kind     text        not null check (grant_kind in ('system', 'group', 'organization')), -- the target, as of a key
+  grant_id       uuid        not null,
+  -- 'adding': deliveries are created, and nothing is sent until the stream's last sequence at the registration is known. Deliveries of a
+  -- paused or disabled endpoint wait.
+  state          text        not null check (state in ('adding', 'active', 'paused', 'disabled', 'removed')),
+  reason         text        check (reason in ('gone', 'failing')), -- of 'disabled': answered 410, or no success for too long
+  concurrency    smallint    not null default 8 check (concurrency between 1 and 64),
+  stream         text, -- events above from_sequence are for it, and all of other streams; null while 'adding'
+  stream_created timestamptz,
+  from_sequence  bigint,
+  succeeded_at   timestamptz, -- the last success; null: none
+  failed_at      timestamptz, -- the last failure; null: none
+  failing_since  timestamptz, -- the first failure since the last success; null: none
+  failures       integer     not null default 0, -- since the last success
+  created_at     timestamptz not null default now(),
+  stopped_at     timestamptz, -- since when it is paused, disabled or removed: the time left of waiting deliveries does not shrink meanwhile
+  shard          smallint    not null generated always as (get_byte(uuid_send(id), 15) % 64) stored -- whose owner sends
+) with (fillfactor = 70);
+
+-- The signing secrets of an endpoint, encrypted. Requests are signed with all that have not expired, the newest first.
+create table webhook.secret (
+  id          uuid        primary key,
+  endpoint_id uuid        not null references webhook.endpoint on delete cascade,
+  sealed      bytea       not null,
+  key_id      text        not null, -- of the key that encrypted it
+  created_at  timestamptz not null default now(),
+  expires_at  timestamptz -- null: current
+);
+create index secret_endpoint on webhook.secret (endpoint_id);
+
+-- From the first endpoint on, until the last one is removed, notices are recorded. One row per such time; the last one may be open.
+create table webhook.period (
+  since timestamptz primary key,
+  until timestamptz
+);
+
+-- All that the projector knows about endpoints: whether there is one.
+create view webhook.recording as
+  select exists (select from webhook.endpoint where state <> 'removed') as recording;
+
+-- What became fetchable, written in the transaction of the rows and the position. A day (UTC) of recorded_at is a table.
+create table webhook.notice (
+  stream         text        not null,
+  stream_created timestamptz not null,
+  partition      smallint    not null,
+  sequence       bigint      not null, -- of the message that made it fetchable
+  ordinal        smallint    not null, -- of several of one message: 0, 1, …
+  id             text        not null, -- of the event: derived from what happened, so a repetition has the same
+  kind           text        not null,
+  system_id      uuid        not null,
+  call_sid       text        not null,
+  recording_sid  text, -- one of these three at most, as the kind says
+  call_log_id    uuid,
+  voicemail_id   uuid,
+  at             timestamptz not null, -- when the stream stored the message; the event's timestamp
+  traceparent    text, -- of the message; null: none
+  recorded_at    timestamptz not null default now()
+) partition by range (recorded_at);
+create index notice_position on webhook.notice (stream, stream_created, partition, sequence, ordinal);
+create index notice_system on webhook.notice (system_id, at);
+
+-- Up to which sequence a partition's notices are written. A message at or below it writes none, so nothing is said twice by a replay. It is
+-- written with notices, and by the switch of a generation. All notices up to it are visible to whoever sees it.
+create table webhook.floor (
+  stream         text        not null,
+  stream_created timestamptz not null,
+  partition      smallint    not null,
+  sequence       bigint      not null,
+  primary key (stream, stream_created, partition)
+) with (fillfactor = 50);
+
+-- Up to which sequence a partition's notices are fanned out to deliveries. Whoever fans out locks the row.
+create table webhook.fanout (
+  stream         text        not null,
+  stream_created timestamptz not null,
+  partition      smallint    not null,
+  sequence       bigint      not null default 0,
+  primary key (stream, stream_created, partition)
+) with (fillfactor = 50);
+
+-- What waits to be sent: one event for one endpoint. Rows leave when they are finished.
+create table webhook.delivery (
+  id             bigint      generated by default as identity primary key, -- rises in the order of a partition's notices
+  endpoint_id    uuid        not null references webhook.endpoint,
+  stream         text        not null,
+  stream_created timestamptz not null,
+  sequence       bigint      not null,
+  event_id       text        not null,
+  kind           text        not null,
+  system_id      uuid        not null,
+  call_sid       text        not null,
+  recording_sid  text,
+  call_log_id    uuid,
+  voicemail_id   uuid,
+  at             timestamptz not null,
+  traceparent    text,
+  cause          text        not null default 'fired' check (cause in ('fired', 'redelivered', 'replayed')),
+  attempts       integer     not null default 0,
+  due_at         timestamptz not null default now(), -- of the next attempt
+  expires_at     timestamptz, -- of the last attempt; null: none was made
+  created_at     timestamptz not null default now()
+) with (fillfactor = 70);
+create index delivery_due on webhook.delivery (endpoint_id, due_at, id);
+create index delivery_order on webhook.delivery (endpoint_id, id);
+
+-- Deliveries that ended. A day (UTC) of finished_at is a table. A redelivery moves the row back.
+create table webhook.finished (
+  id             bigint      not null,
+  endpoint_id    uuid        not null,
+  stream         text        not null,
+  stream_created timestamptz not null,
+  sequence       bigint      not null,
+  event_id       text        not null,
+  kind           text        not null,
+  system_id      uuid        not null,
+  call_sid       text        not null,
+  recording_sid  text,
+  call_log_id    uuid,
+  voicemail_id   uuid,
+  at             timestamptz not null,
+  traceparent    text,
+  cause          text        not null,
+  attempts       integer     not null,
+  created_at     timestamptz not null,
+  state          text        not null check (state in ('delivered', 'dead', 'skipped')),
+  finished_at    timestamptz not null default now()
+) partition by range (finished_at);
+create index finished_id on webhook.finished (id);
+create index finished_endpoint on webhook.finished (endpoint_id, finished_at);
+create index finished_dead on webhook.finished (endpoint_id) where state = 'dead';
+
+-- Requests and their outcome. A day (UTC) of at is a table.
+create table webhook.attempt (
+  endpoint_id uuid        not null,
+  delivery_id bigint      not null,
+  at          timestamptz not null, -- the start of the request
+  status      smallint, -- null: no answer
+  error       text, -- null: 2xx
+  answer      text, -- up to 512 printable bytes of a failed answer
+  ms          integer     not null
+) partition by range (at);
+create index attempt_delivery on webhook.attempt (delivery_id, at);
+create index attempt_endpoint on webhook.attempt (endpoint_id, at);
+
+-- Requests that an operator asks a sender to make. They count for nothing else.
+create table webhook.test (
+  id           uuid        primary key,
+  endpoint_id  uuid, -- null: of an endpoint that is not registered yet
+  url          text        not null,
+  kind         text        not null, -- callboard.test, or a kind with random identifiers
+  secret_id    uuid, -- with sealed: of an endpoint that is not registered yet
+  sealed       bytea,
+  key_id       text,
+  requested_at timestamptz not null default now(),
+  taken_at     timestamptz, -- by a sender
+  done_at      timestamptz,
+  status       smallint,
+  error        text,
+  answer       text,
+  ms           integer
+);
+
+-- Changes by operators, and endpoints that a sender disabled.
+create table webhook.audit (
+  id          bigint      generated always as identity primary key,
+  at          timestamptz not null default now(),
+  role        text        not null default session_user,
+  by          text        not null, -- a person, or 'sender'
+  command     text        not null,
+  endpoint_id uuid        not null,
+  before      jsonb, -- without secrets and the query of the URL
+  after       jsonb
+);
+create index audit_endpoint on webhook.audit (endpoint_id, at);
+
+-- The sender sessions that own shards. A session owns a shard (0 to 63) by an advisory lock of two keys: the class 0x686f6f6b and the shard.
+-- Above 63 is one lock of each sender, by which senders count each other. A role other than the session's own sees state_change as null.
+create view webhook.shard_owner as
+  select
+    l.objid::bigint::integer as shard,
+    l.pid,
+    a.application_name,
+    a.state_change
+  from pg_locks l
+  join pg_stat_activity a using (pid)
+  where l.locktype = 'advisory'
+    and l.classid::bigint = x'686f6f6b'::bigint
+    and l.objsubid = 2
+    and l.granted
+    and l.database = (select oid from pg_database where datname = current_database());
+
+-- Rows of a day without a table of its own are in the default partitions.
+create table webhook.notice_default partition of webhook.notice default;
+create table webhook.finished_default partition of webhook.finished default;
+create table webhook.attempt_default partition of webhook.attempt default;
+
+-- The tables of days and their bounds, without the default partitions.
+create view webhook.day as
+  select
+    inhparent::regclass as parent,
+    c.oid::regclass     as partition,
+    c.relname           as name,
+    substring(bound from 'FROM \(''([^'']+)''\)')::timestamptz as first,
+    substring(bound from 'TO \(''([^'']+)''\)')::timestamptz   as past
+  from pg_inherits
+  join pg_class c on c.oid = inhrelid
+  cross join lateral pg_get_expr(c.relpartbound, c.oid) bound
+  where inhparent in ('webhook.notice'::regclass, 'webhook.finished'::regclass, 'webhook.attempt'::regclass)
+    and bound <> 'DEFAULT';
+
+-- Creates the tables of a day (UTC). It returns false where one could not be created: the default partition has rows of the day, or an
+-- operator detached a table. Rows of such a day are in the default partition.
+-- +goose StatementBegin
+create function webhook.open_day(day date) returns boolean
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set lock_timeout = '2s' as $$
+declare
+  kind     text;
+  complete boolean := true;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('webhook.day', 0));
+  foreach kind in array array['notice', 'finished', 'attempt'] loop
+    if not exists (
+      select from webhook.day d where d.parent = ('webhook.' || kind)::regclass and d.first = open_day.day::timestamptz
+    ) then
+      begin
+        execute format('create table webhook.%I partition of webhook.%I for values from (%L) to (%L)',
+          kind || '_' || to_char(day, 'YYYYMMDD'), kind, day::timestamptz, (day + 1)::timestamptz);
+      exception when duplicate_table or check_violation or invalid_object_definition or lock_not_available then
+        complete := false;
+      end;
+    end if;
+  end loop;
+  return complete;
+end
+$$;
+-- +goose StatementEnd
+
+-- Drops the days before one, at most twenty tables, the oldest first, and returns how many. Rows of the default partitions are deleted, up to
+-- ten thousand of each.
+-- +goose StatementBegin
+create function webhook.drop_before(day date) returns integer
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set lock_timeout = '2s' as $$
+declare
+  old     regclass;
+  dropped integer := 0;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('webhook.day', 0));
+  for old in
+    select d.partition
+    from webhook.day d
+    where d.name ~ '_[0-9]{8}$'
+      and d.past <= day::timestamptz
+    order by d.past
+    limit 20
+  loop
+    execute format('drop table %s', old);
+    dropped := dropped + 1;
+  end loop;
+  delete from webhook.notice_default
+  where ctid = any (array(select ctid from webhook.notice_default where recorded_at < day::timestamptz limit 10000));
+  delete from webhook.finished_default
+  where ctid = any (array(select ctid from webhook.finished_default where finished_at < day::timestamptz limit 10000));
+  delete from webhook.attempt_default
+  where ctid = any (array(select ctid from webhook.attempt_default where at < day::timestamptz limit 10000));
+  return dropped;
+end
+$$;
+-- +goose StatementEnd
+
+revoke execute on function webhook.open_day(date), webhook.drop_before(date) from public;
+grant execute on function webhook.open_day(date), webhook.drop_before(date) to callboard_webhooks;
+
+grant usage on schema webhook to callboard_projector, callboard_webhooks, callboard_operator;
+grant usage on schema control to callboard_webhooks;
+
+-- The projector sees no URL, no secret and no delivery.
+grant select on webhook.recording to callboard_projector;
+grant insert on webhook.notice to callboard_projector;
+grant select, insert, update on webhook.floor to callboard_projector;
+
+grant select on all tables in schema webhook to callboard_webhooks;
+grant insert, update, delete on webhook.fanout, webhook.delivery, webhook.test to callboard_webhooks;
+grant insert, delete on webhook.finished, webhook.attempt to callboard_webhooks;
+grant update (state, reason, stopped_at, succeeded_at, failed_at, failing_since, failures) on webhook.endpoint to callboard_webhooks;
+grant delete on webhook.endpoint, webhook.secret, webhook.audit to callboard_webhooks; -- of removed endpoints whose history is gone
+grant insert on webhook.audit to callboard_webhooks;
+grant select on control.migration, control.stream to callboard_webhooks;
+
+grant select on webhook.endpoint, webhook.period, webhook.recording, webhook.notice, webhook.floor, webhook.fanout, webhook.delivery,
+  webhook.finished, webhook.attempt, webhook.test, webhook.audit, webhook.shard_owner, webhook.day to callboard_operator;
+grant select (id, endpoint_id, key_id, created_at, expires_at) on webhook.secret to callboard_operator;
+grant insert, update on webhook.endpoint, webhook.period, webhook.floor to callboard_operator;
+grant insert on webhook.secret, webhook.audit to callboard_operator;
+grant update (expires_at) on webhook.secret to callboard_operator;
+grant insert, update, delete on webhook.delivery, webhook.finished, webhook.test to callboard_operator;
+
+-- +goose Down
+drop schema webhook cascade;
+revoke select on control.migration, control.stream from callboard_webhooks;
+revoke usage on schema control from callboard_webhooks;

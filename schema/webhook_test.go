@@ -1,0 +1,89 @@
+package schema_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"callboard/schema/schematest"
+)
+
+// The sender is the process that connects to strangers, so it reads no call data. The projector and the reader see no receiver's URL.
+func TestRoles_AroundWebhooks(t *testing.T) {
+	database := schematest.New(t)
+	for role, queries := range map[string]map[string]bool{ // whether each is permitted
+		"callboard_webhooks": {
+			"select from projection.phone_system, projection.phone_system_group_member, projection.position": true,
+			"select sealed from webhook.secret":                                        true,
+			"select from projection.call_log":                                          false,
+			"select from projection.voicemail":                                         false,
+			"select from projection.transcript_text":                                   false,
+			"select from projection.recording":                                         false,
+			"select from access.key":                                                   false,
+			"select from control.dead_letter":                                          false,
+			"update webhook.endpoint set url = ''":                                     false,
+			"insert into webhook.secret select from webhook.secret":                    false,
+			"select webhook.open_day('2026-03-02'), webhook.drop_before('2026-03-02')": true,
+		},
+		"callboard_projector": {
+			"select recording from webhook.recording":  true,
+			"select from webhook.floor":                true,
+			"select from webhook.endpoint":             false,
+			"select from webhook.secret":               false,
+			"select from webhook.delivery":             false,
+			"select from webhook.notice":               false,
+			"select webhook.drop_before('2026-03-02')": false,
+		},
+		"callboard_operator": {
+			"select id, url from webhook.endpoint":      true,
+			"select id, expires_at from webhook.secret": true,
+			"select sealed from webhook.secret":         false,
+		},
+		"callboard_reader": {
+			"select from webhook.endpoint": false,
+			"select from webhook.notice":   false,
+		},
+	} {
+		conn, err := pgx.Connect(t.Context(), database.RoleURL(role))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for query, permitted := range queries {
+			_, err := conn.Exec(t.Context(), query)
+			var refused *pgconn.PgError
+			denied := errors.As(err, &refused) && refused.Code == pgerrcode.InsufficientPrivilege
+			if permitted && err != nil || !permitted && !denied {
+				t.Errorf("%s: %s: error = %v, want permitted = %v", role, query, err, permitted)
+			}
+		}
+		_ = conn.Close(t.Context())
+	}
+}
+
+func TestWebhookDays(t *testing.T) {
+	pool := schematest.New(t).Pool(t)
+	for _, step := range []struct {
+		statement, query, want string
+	}{
+		{"select webhook.open_day('2026-03-02'), webhook.open_day('2026-03-02'), webhook.open_day('2026-03-03')",
+			"select string_agg(name, ' ' order by first, name) from webhook.day",
+			"attempt_20260302 finished_20260302 notice_20260302 attempt_20260303 finished_20260303 notice_20260303"},
+		{"insert into webhook.attempt values (gen_random_uuid(), 1, '2026-03-02 12:00Z', 200, null, null, 5), (gen_random_uuid(), 2, '2026-03-04Z', 200, null, null, 5)",
+			"select string_agg(tableoid::regclass::text, ' ' order by at) from webhook.attempt", "webhook.attempt_20260302 webhook.attempt_default"},
+		{"select", "select webhook.open_day('2026-03-04')::text", "false"}, // its rows are in the default partition
+		{"select", "select webhook.drop_before('2026-03-03')::text", "3"},
+		{"select", "select string_agg(delivery_id::text, ' ') from webhook.attempt", "2"},
+		{"select webhook.drop_before('2026-03-06')", "select count(*)::text from webhook.attempt", "0"},
+	} {
+		if _, err := pool.Exec(t.Context(), step.statement); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if err := pool.QueryRow(t.Context(), step.query).Scan(&got); err != nil || got != step.want {
+			t.Errorf("after %q: %q = %q, %v, want %q", step.statement, step.query, got, err, step.want)
+		}
+	}
+}
