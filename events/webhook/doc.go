@@ -1,0 +1,4 @@
+// Package webhook is the vocabulary of outbound webhooks: the kinds of event, the request's body and headers, and how a receiver verifies it.
+//
+// A request has the headers and the signature of Standard Webhooks (standardwebhooks.com). A receiver written in Go verifies it with [Verify].
+package webhook

@@ -1,0 +1,98 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The headers of a request (Standard Webhooks).
+const (
+	HeaderID        = "webhook-id"        // the event's id
+	HeaderTimestamp = "webhook-timestamp" // of this attempt, in seconds since 1970
+	HeaderSignature = "webhook-signature" // one for each secret, separated by spaces
+)
+
+const (
+	// Tolerance is how far the time of an attempt may be from the receiver's. It bounds how long a recorded request can be sent again.
+	Tolerance = 5 * time.Minute
+
+	signaturePrefix = "v1,"
+
+	// maxSignatures bounds the work for one request.
+	maxSignatures = 16
+)
+
+// The reasons for which [Verify] refuses a request.
+var (
+	ErrHeaders   = errors.New("webhook headers are missing or malformed")
+	ErrTimestamp = errors.New("webhook timestamp is more than 5 minutes from now")
+	ErrSignature = errors.New("no webhook signature is right")
+)
+
+// Sign returns the headers of an attempt at a time. The first secret is the newest.
+func Sign(secrets []Secret, id string, at time.Time, body []byte) http.Header {
+	timestamp := strconv.FormatInt(at.Unix(), 10)
+	signatures := make([]string, len(secrets))
+	for i, secret := range secrets {
+		signatures[i] = signaturePrefix + base64.StdEncoding.EncodeToString(secret.sign(id, timestamp, body))
+	}
+	header := make(http.Header)
+	header.Set(HeaderID, id)
+	header.Set(HeaderTimestamp, timestamp)
+	header.Set(HeaderSignature, strings.Join(signatures, " "))
+	return header
+}
+
+// sign returns the HMAC-SHA-256 of "id.timestamp.body".
+func (s Secret) sign(id, timestamp string, body []byte) []byte {
+	mac := hmac.New(sha256.New, s.bytes())
+	mac.Write([]byte(id + "." + timestamp + "."))
+	mac.Write(body)
+	return mac.Sum(nil)
+}
+
+// Verify returns the event of a request that was signed with one of the secrets, at most [Tolerance] from now. body is the body as received,
+// before any decoding. The error wraps [ErrHeaders], [ErrTimestamp] or [ErrSignature], or says why a signed body is no event.
+func Verify(secrets []Secret, header http.Header, body []byte, now time.Time) (Event, error) {
+	id, timestamp := header.Get(HeaderID), header.Get(HeaderTimestamp)
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if id == "" || err != nil {
+		return Event{}, fmt.Errorf("%w: %s and %s are required", ErrHeaders, HeaderID, HeaderTimestamp)
+	}
+	// Compared as numbers: a difference of two times overflows far from now.
+	if limit := int64(Tolerance / time.Second); seconds < now.Unix()-limit || seconds > now.Unix()+limit {
+		return Event{}, ErrTimestamp
+	}
+	if !signed(secrets, header.Get(HeaderSignature), id, timestamp, body) {
+		return Event{}, ErrSignature
+	}
+	event, err := parseBody(body)
+	event.ID = id
+	return event, err
+}
+
+// signed tells whether one of the signatures is of one of the secrets. It compares in constant time.
+func signed(secrets []Secret, signatures, id, timestamp string, body []byte) bool {
+	given := strings.Fields(signatures)
+	given = given[:min(len(given), maxSignatures)]
+	found := false
+	for _, secret := range secrets {
+		if secret.key == nil {
+			continue
+		}
+		want := secret.sign(id, timestamp, body)
+		for _, signature := range given {
+			encoded, ok := strings.CutPrefix(signature, signaturePrefix)
+			got, err := base64.StdEncoding.DecodeString(encoded)
+			found = ok && err == nil && hmac.Equal(got, want) || found
+		}
+	}
+	return found
+}
