@@ -52,7 +52,7 @@ func TestID(t *testing.T) {
 	for _, other := range []string{
 		webhook.ID(webhook.AnalysisCompleted, system(), callLog().String(), 0),
 		webhook.ID(webhook.CallEnded, voicemail(), callLog().String(), 0),
-		webhook.ID(webhook.CallEnded, system(), voicemail.String(), 0),
+		webhook.ID(webhook.CallEnded, system(), voicemail().String(), 0),
 		webhook.ID(webhook.CallEnded, system(), callLog().String(), 1),
 	} {
 		if other == id {
