@@ -36,6 +36,18 @@ type Pepper struct {
 	Peppers Peppers `name:"key-pepper" setting:"CALLBOARD_KEY_PEPPER" secret:"" missing:"set it to 32 random bytes in base64, the same for readapi and for 'callboard keys'; generate them with 'openssl rand -base64 32'" placeholder:"BASE64,..." help:"The secret under which API keys are hashed. While it is being replaced: several, the current one first. Do not put it on the command line."`
 }
 
+// WebhookKey holds the keys that encrypt the signing secrets of webhook endpoints.
+type WebhookKey struct {
+	Keys WebhookKeys `name:"webhook-key" setting:"CALLBOARD_WEBHOOK_KEY" secret:"" missing:"set it to 32 random bytes in base64, the same for webhooks and for 'callboard webhooks'; generate them with 'openssl rand -base64 32'" placeholder:"BASE64,..." help:"The key that encrypts the signing secrets of webhook endpoints. While it is being replaced: several, the current one first. Do not put it on the command line."`
+}
+
+// WebhookTargets says which addresses webhooks may be sent to.
+type WebhookTargets struct {
+	AllowNetworks Networks `name:"webhook-allow-networks" setting:"CALLBOARD_WEBHOOK_ALLOW_NETWORKS" placeholder:"CIDR,..." help:"Networks that endpoints may be in although they are private or reserved, on any port. Default: none."`
+	Ports         Ports    `name:"webhook-ports" setting:"CALLBOARD_WEBHOOK_PORTS" default:"443,8443" placeholder:"PORT,..." help:"The ports that endpoints may have."`
+	CA            File     `name:"webhook-ca-file" setting:"CALLBOARD_WEBHOOK_CA_FILE" placeholder:"FILE" help:"Certificates of authorities that endpoints may be certified by, in PEM, beside the system's."`
+}
+
 // Premium holds the allowance of the premium tier.
 type Premium struct {
 	PerMinute Allowance `name:"premium-per-minute" setting:"CALLBOARD_PREMIUM_PER_MINUTE" default:"600" help:"The number of requests per minute of a key of the premium tier."`

@@ -71,14 +71,19 @@ const generateSecret = "generate one with 'openssl rand -base64 32'"
 
 // Parse implements [Parser].
 func (peppersParser) Parse(text string) ([]access.Pepper, error) {
-	var list []access.Pepper
+	return parseSecrets(text, access.ParsePepper)
+}
+
+// parseSecrets parses a list of secrets. The errors of parse are discarded.
+func parseSecrets[T any](text string, parse func(text string) (T, error)) ([]T, error) {
+	var list []T
 	for part := range strings.SplitSeq(text, ",") {
-		pepper, err := access.ParsePepper(strings.TrimSpace(part))
+		secret, err := parse(strings.TrimSpace(part))
 		if err != nil {
 			return nil, fmt.Errorf("must be 32 bytes or more in base64, or several of these separated by commas; number %d is not: %s",
 				len(list)+1, generateSecret)
 		}
-		list = append(list, pepper)
+		list = append(list, secret)
 	}
 	return list, nil
 }

@@ -1,0 +1,178 @@
+package vault_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"callboard/projector/webhook/vault"
+)
+
+// secret is part of every key and plain text of these tests, and must not be in any output.
+const secret = "hunter2"
+
+func newKey(t *testing.T, number byte) vault.Key {
+	t.Helper()
+	key, err := vault.NewKey(append(bytes.Repeat([]byte{number}, vault.MinSecret), secret...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func newVault(t *testing.T, numbers ...byte) *vault.Vault {
+	t.Helper()
+	var keys []vault.Key
+	for _, n := range numbers {
+		keys = append(keys, newKey(t, n))
+	}
+	v, err := vault.New(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestVault_OpensWhatItSealed(t *testing.T) {
+	t.Parallel()
+	v := newVault(t, 1)
+	rapid.Check(t, func(t *rapid.T) {
+		endpoint, id := uuid.New(), uuid.New()
+		plain := rapid.SliceOf(rapid.Byte()).Draw(t, "plain")
+		first, second := v.Seal(endpoint, id, plain), v.Seal(endpoint, id, plain)
+		if bytes.Equal(first.Data, second.Data) {
+			t.Fatal("sealing twice returned the same data")
+		}
+		if len(plain) > 3 && bytes.Contains(first.Data, plain) {
+			t.Fatalf("data = %x, want it not to contain %x", first.Data, plain)
+		}
+		if opened, err := v.Open(endpoint, id, first); err != nil || !bytes.Equal(opened, plain) {
+			t.Fatalf("opened = %x, error = %v, want %x", opened, err, plain)
+		}
+	})
+}
+
+func TestVault_ReplacesKeys(t *testing.T) {
+	t.Parallel()
+	endpoint, id := uuid.New(), uuid.New()
+	before, during, after := newVault(t, 1), newVault(t, 2, 1), newVault(t, 2)
+	first, second := before.Seal(endpoint, id, []byte(secret)), during.Seal(endpoint, id, []byte(secret))
+	if first.KeyID == second.KeyID || second.KeyID != during.KeyID() || during.KeyID() != after.KeyID() {
+		t.Errorf("key ids = %s and %s, want the ids of two keys", first.KeyID, second.KeyID)
+	}
+	for _, c := range []struct {
+		name   string
+		vault  *vault.Vault
+		sealed vault.Sealed
+		want   error
+	}{
+		{"both keys, the first secret", during, first, nil},
+		{"both keys, the second secret", during, second, nil},
+		{"the new key, the second secret", after, second, nil},
+		{"the new key, the first secret", after, first, vault.ErrUnknownKey},
+		{"the old key, the second secret", before, second, vault.ErrUnknownKey},
+	} {
+		opened, err := c.vault.Open(endpoint, id, c.sealed)
+		if !errors.Is(err, c.want) || err == nil && string(opened) != secret {
+			t.Errorf("%s: opened = %q, error = %v, want error %v", c.name, opened, err, c.want)
+		}
+		if err != nil && (!strings.Contains(err.Error(), "CALLBOARD_WEBHOOK_KEY") || !strings.Contains(err.Error(), c.sealed.KeyID)) {
+			t.Errorf("%s: error = %v, want the setting and the id of the key", c.name, err)
+		}
+	}
+}
+
+func TestVault_RefusesChangedData(t *testing.T) {
+	t.Parallel()
+	v, endpoint, id := newVault(t, 1), uuid.New(), uuid.New()
+	sealed := v.Seal(endpoint, id, []byte(secret))
+	refuse := func(what string, endpoint, id uuid.UUID, data []byte) {
+		t.Helper()
+		_, err := v.Open(endpoint, id, vault.Sealed{KeyID: sealed.KeyID, Data: data})
+		if !errors.Is(err, vault.ErrInvalid) || !strings.Contains(err.Error(), id.String()) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: error = %v, want ErrInvalid with the row's id", what, err)
+		}
+	}
+	for i := range sealed.Data {
+		changed := bytes.Clone(sealed.Data)
+		changed[i] ^= 1
+		refuse(fmt.Sprintf("byte %d changed", i), endpoint, id, changed)
+		refuse(fmt.Sprintf("cut to %d bytes", i), endpoint, id, sealed.Data[:i])
+	}
+	refuse("no data", endpoint, id, nil)
+	refuse("another endpoint", uuid.New(), id, sealed.Data)
+	refuse("another secret", endpoint, uuid.New(), sealed.Data)
+	refuse("ids swapped", id, endpoint, sealed.Data)
+}
+
+// What is stored by one release must open in the next.
+func TestVault_OpensStoredData(t *testing.T) {
+	t.Parallel()
+	key, err := vault.NewKey(bytes.Repeat([]byte{7}, vault.MinSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := vault.New(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := base64.StdEncoding.DecodeString(storedData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint, id := uuid.MustParse("0b9f0a51-5d0c-4f67-8a54-000000000001"), uuid.MustParse("0b9f0a51-5d0c-4f67-8a54-000000000002")
+	opened, err := v.Open(endpoint, id, vault.Sealed{KeyID: storedKeyID, Data: data})
+	if err != nil || string(opened) != "stored" {
+		t.Errorf("opened = %q, error = %v, want stored", opened, err)
+	}
+}
+
+const (
+	storedKeyID = "b9c3b994"
+	storedData  = "D06OdJNK0o73ZRM4WMZ2EUcfA0vAvefC8q5uwFPeN34gcA=="
+)
+
+func TestNew_RefusesMissingAndShortKeys(t *testing.T) {
+	t.Parallel()
+	for _, keys := range [][]vault.Key{nil, {{}}, {newKey(t, 1), {}}} {
+		if v, err := vault.New(keys...); err == nil || !strings.Contains(err.Error(), "CALLBOARD_WEBHOOK_KEY") {
+			t.Errorf("%d keys: vault = %v, error = %v, want an error with the setting", len(keys), v, err)
+		}
+	}
+	if _, err := vault.NewKey([]byte(strings.Repeat(secret, 4))); err == nil || strings.Contains(err.Error(), secret) {
+		t.Errorf("a short key: error = %v, want one without the key", err)
+	}
+}
+
+func TestKeysDoNotPrint(t *testing.T) {
+	t.Parallel()
+	key, v := newKey(t, 1), newVault(t, 1)
+	for _, value := range []any{
+		key, &key, []vault.Key{key}, struct{ Key vault.Key }{key}, struct{ hidden vault.Key }{key},
+		v, *v, struct{ Vault *vault.Vault }{v}, struct{ hidden vault.Vault }{*v},
+	} {
+		texts := make([]string, 0, 8)
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			texts = append(texts, fmt.Sprintf(verb, value))
+		}
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			t.Errorf("JSON of %T: %v", value, err)
+		}
+		for _, text := range append(texts, string(encoded)) {
+			if strings.Contains(text, secret) || strings.Contains(text, fmt.Sprintf("%x", secret)) || len(text) > 200 {
+				t.Errorf("%T prints as %s", value, text)
+			}
+		}
+	}
+	if got, want := fmt.Sprint(key), "webhook key "+key.ID(); got != want || len(key.ID()) != 8 {
+		t.Errorf("key = %s, want %s", got, want)
+	}
+}
