@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -39,4 +40,12 @@ func setSpanContext(ctx context.Context, h nats.Header) {
 func (m Message) SpanContext() trace.SpanContext {
 	ctx := propagation.TraceContext{}.Extract(context.Background(), traceHeaders(m.Header))
 	return trace.SpanContextFromContext(ctx)
+}
+
+// TraceParent returns the span under which the message was published, as the W3C's traceparent; empty if there is none.
+func (m Message) TraceParent() string {
+	if span := m.SpanContext(); span.IsValid() {
+		return fmt.Sprintf("00-%s-%s-%s", span.TraceID(), span.SpanID(), span.TraceFlags())
+	}
+	return ""
 }

@@ -20,6 +20,7 @@ type metrics struct {
 	watermark   *prometheus.GaugeVec     // partition; Unix seconds
 	owned       *prometheus.GaugeVec     // partition; 0 or 1
 	stopped     *prometheus.GaugeVec     // partition, reason; 1
+	notices     *prometheus.CounterVec   // kind
 
 	feedBytes prometheus.Gauge
 
@@ -47,6 +48,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		pending:   gauge("pending", "Messages of the partition above the position.", "partition"),
 		watermark: gauge("watermark_seconds", "Unix time before which every stored event of the partition is in the tables.", "partition"),
 		owned:     gauge("owned", "1 if this projector owns the partition, else 0.", "partition"),
+		notices:   counter("notices_total", "Webhook notices written, by kind.", "kind"),
 		stopped:   gauge("stopped", "1 if the partition is stopped until an operator acts.", "partition", "reason"),
 
 		feedBytes: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -64,7 +66,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.events, m.deadLetters, m.commits, m.position, m.pending, m.watermark, m.owned, m.stopped,
+		m.events, m.deadLetters, m.commits, m.position, m.pending, m.watermark, m.owned, m.stopped, m.notices,
 		m.feedBytes, m.firstSequence, m.openDeadLetters, m.generation,
 	} {
 		errs = append(errs, registry.Register(c))

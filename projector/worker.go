@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events"
+	"callboard/events/webhook"
 	"callboard/projector/feed"
 	"callboard/projector/ingest"
 	"callboard/projector/store"
@@ -198,6 +199,7 @@ func (w *worker) apply(ctx context.Context, messages []jetstream.Msg) error {
 func (w *worker) committed(changes store.ChangeSet) {
 	w.moved(w.applier.Position)
 	w.metrics.count(changes.MessageCounts)
+	w.wakeSenders(changes.Notices)
 	for _, letter := range changes.DeadLetters {
 		w.metrics.deadLetters.WithLabelValues(label(w.partition)).Inc()
 		w.log.Warn().Uint64("sequence", letter.Sequence).Str("reason", letter.Reason).Msg("dead letter recorded")
@@ -205,6 +207,19 @@ func (w *worker) committed(changes store.ChangeSet) {
 	for _, r := range changes.Retries {
 		w.log.Info().Uint64("sequence", r.Sequence).Uint64("dead_letter", r.DeadLetter.Sequence).Stringer("outcome", r.Outcome).
 			Str("reason", r.Reason).Msg("dead letter retried")
+	}
+}
+
+// wakeSenders tells the webhook senders that there are notices. A lost message costs little: senders look by themselves, too.
+func (w *worker) wakeSenders(notices []store.Notice) {
+	if len(notices) == 0 {
+		return
+	}
+	for _, n := range notices {
+		w.metrics.notices.WithLabelValues(string(n.Kind)).Inc()
+	}
+	if err := w.config.JetStream.Conn().Publish(webhook.WakeSubject, nil); err != nil {
+		w.log.Debug().Err(err).Msg("waking webhook senders failed")
 	}
 }
 

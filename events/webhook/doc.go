@@ -2,3 +2,6 @@
 //
 // A request has the headers and the signature of Standard Webhooks (standardwebhooks.com). A receiver written in Go verifies it with [Verify].
 package webhook
+
+// WakeSubject is the subject of the NATS message that tells senders to look for work. It has no data.
+const WakeSubject = "callboard.webhooks.wake"

@@ -38,6 +38,9 @@ type fixture struct {
 	References        map[fold.ReferenceKey]int64
 	Directories       map[uuid.UUID]int64
 	DeadLetters       int
+
+	Notify bool
+	Told   []fold.Notice // of the last batch
 }
 
 func newFixture() *fixture {
@@ -53,13 +56,22 @@ func newFixture() *fixture {
 // apply folds a batch into loaded rows, saves the changes and returns the outcomes.
 func (f *fixture) apply(batch ...foldtest.TimedEvent) []fold.Outcome {
 	s := f.state()
+	s.Notify = f.Notify
 	outcomes := make([]fold.Outcome, len(batch))
+	var notices []fold.Notice
 	for i, e := range batch {
 		outcome, err := s.Fold(e.Event, e.At)
 		if err != nil {
 			f.DeadLetters++
 		}
 		outcomes[i] = outcome
+		notices = append(notices, s.Notices...)
+	}
+	f.Told = nil
+	for i, last := range s.LastNotices(notices) {
+		if last {
+			f.Told = append(f.Told, notices[i])
+		}
 	}
 	save(f.PhoneSystems, &s.PhoneSystems, func(r fold.PhoneSystem) fold.Key { return fold.Key{System: r.ID, ID: r.ID} })
 	save(f.Groups, &s.Groups, func(r fold.Group) fold.Key { return fold.Key{ID: r.ID} })

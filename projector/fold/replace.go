@@ -54,9 +54,11 @@ func (s *State) foldVoicemail(e events.Event) Outcome {
 }
 
 // keyOf returns the key of an event whose entity has a UUID.
-func keyOf(e events.Event) Key {
-	id, _ := uuid.Parse(e.Key)
-	return Key{e.System, id}
+func keyOf(e events.Event) Key { return keyOfIdentity(e.Identity) }
+
+func keyOfIdentity(id events.Identity) Key {
+	parsed, _ := uuid.Parse(id.Key)
+	return Key{id.System, parsed}
 }
 
 // ClassificationKeyOf returns the key of an event of a classification.

@@ -44,6 +44,10 @@ type State struct {
 	// Directories are the numbers of events that changed a directory, by phone system; [uuid.Nil]: the global classifications.
 	Directories Deltas[uuid.UUID]
 
+	// Notify says whether the fold derives notices. Notices are those of the event that was folded last.
+	Notify  bool
+	Notices []Notice
+
 	recordingsOf facetIndex[RecordingKey]
 	analysesOf   facetIndex[Key]
 }
@@ -66,6 +70,19 @@ var (
 // Fold applies one event; at is the partition's clock at the event. An error means that the event contradicts earlier ones: it
 // changes nothing, and the caller stores it as a dead letter.
 func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
+	s.Notices = nil
+	if !s.Notify {
+		return s.fold(e, at)
+	}
+	before := s.fetchable(e.Identity)
+	outcome, err := s.fold(e, at)
+	if outcome == Applied {
+		s.Notices = became(before, s.fetchable(e.Identity))
+	}
+	return outcome, err
+}
+
+func (s *State) fold(e events.Event, at events.Time) (Outcome, error) {
 	switch e.Entity {
 	case events.EntityPhoneSystem:
 		return replaceRow(s, &s.PhoneSystems, keyOf(e), e, phoneSystem), nil

@@ -15,7 +15,7 @@ type Applier struct {
 	JetStream jetstream.JetStream // for claim checks
 	Store     *store.Store
 	Reader    Reader
-	Live      bool                  // whether retries update the dead letters that they name; a replay finds them decided
+	Live      bool                  // whether retries update the dead letters that they name, and notices are written; not in a replay
 	Position  store.Position        // moves with every commit
 	OnCommit  func(store.ChangeSet) // called after every commit of items
 	Tracer    trace.Tracer          // of the commits' spans; nil: there are none
@@ -58,7 +58,7 @@ func (a *Applier) commit(ctx context.Context, items []Item) (err error) {
 }
 
 func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item) (store.ChangeSet, error) {
-	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(items))
+	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(items), a.Live)
 	if err != nil {
 		return store.ChangeSet{}, err
 	}
@@ -68,7 +68,8 @@ func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item) 
 	}
 	changes := Fold(state, a.Position, items, a.Reader.Decisions.ClockAdjustments, retries)
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)
-	return changes, tx.Write(ctx, changes)
+	err = tx.Write(ctx, &changes)
+	return changes, err
 }
 
 // retries returns the sequences of the items that are retries of open dead letters.

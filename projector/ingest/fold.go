@@ -25,6 +25,7 @@ func Fold(state *fold.State, from store.Position, items []Item, adjustments map[
 	for _, it := range items {
 		f.message(it)
 	}
+	f.dropPassing()
 	clock := &f.changes.To.Clock
 	clock.RaiseWatermark(clock.Now)
 	return f.changes
@@ -34,6 +35,7 @@ type folding struct {
 	changes     store.ChangeSet
 	adjustments map[uint64]events.Time
 	retries     map[uint64]bool
+	notices     []fold.Notice // as those of the changes
 }
 
 func (f *folding) message(it Item) {
@@ -65,7 +67,18 @@ func (f *folding) foldEvent(it Item, at events.Time) (outcome fold.Outcome, reas
 	if err != nil {
 		return 0, err.Error()
 	}
+	for _, n := range f.changes.State.Notices {
+		f.notices = append(f.notices, n)
+		f.changes.Notices = append(f.changes.Notices, it.notice(n))
+	}
 	return outcome, ""
+}
+
+// dropPassing drops the notices of what nobody can fetch after the commit.
+func (f *folding) dropPassing() {
+	last := f.changes.State.LastNotices(f.notices)
+	i := -1
+	f.changes.Notices = slices.DeleteFunc(f.changes.Notices, func(store.Notice) bool { i++; return !last[i] })
 }
 
 func entityOf(subject string) events.Entity {

@@ -128,6 +128,10 @@ func (it Item) retry(outcome fold.Outcome, reason string) store.Retry {
 	}
 }
 
+func (it Item) notice(n fold.Notice) store.Notice {
+	return store.Notice{Sequence: it.Sequence, StoredAt: it.StoredAt, TraceParent: it.TraceParent(), Notice: n}
+}
+
 // printable returns s if PostgreSQL can store it as text, else s in quotes with escapes.
 func printable(s string) string {
 	if valid := strings.ToValidUTF8(s, ""); valid == s && strings.IndexByte(s, 0) < 0 {

@@ -78,7 +78,7 @@ func claim(t failer, s *store.Store) store.Position {
 // write writes a change set in one transaction.
 func write(t failer, s *store.Store, changes store.ChangeSet) {
 	t.Helper()
-	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error { return tx.Write(context.Background(), changes) })
+	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error { return tx.Write(context.Background(), &changes) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,12 +90,12 @@ func applyBatch(t failer, s *store.Store, from store.Position, batch []foldtest.
 	to := from
 	to.Sequence += uint64(len(batch))
 	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error {
-		state, err := tx.Load(context.Background(), from.Partition, eventsOf(batch))
+		state, err := tx.Load(context.Background(), from.Partition, eventsOf(batch), false)
 		if err != nil {
 			return err
 		}
 		foldInto(state, batch)
-		return tx.Write(context.Background(), store.ChangeSet{From: from, To: to, State: state})
+		return tx.Write(context.Background(), &store.ChangeSet{From: from, To: to, State: state})
 	})
 	if err != nil {
 		t.Fatalf("batch: %v", err)

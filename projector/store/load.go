@@ -11,14 +11,17 @@ import (
 )
 
 // Load reads every row that the events touch, in one round trip: two where a deletion doesn't say which call or voicemail a facet
-// belongs to.
-func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event) (*fold.State, error) {
+// belongs to. notify says whether the fold may derive notices; it does if there are webhook endpoints.
+func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event, notify bool) (*fold.State, error) {
 	t := touch(batch)
 	state := &fold.State{Partition: partition}
 	if err := tx.loadOwnerRows(ctx, t, partition); err != nil {
 		return nil, err
 	}
 	tables, pipeline := tx.store.tables, new(pgx.Batch)
+	if notify {
+		pipeline.Queue("select recording from webhook.recording").QueryRow(func(row pgx.Row) error { return row.Scan(&state.Notify) })
+	}
 	queueKeys(pipeline, tables.phoneSystems, state, t.keys(events.EntityPhoneSystem))
 	queueKeys(pipeline, tables.groups, state, t.keys(events.EntityGroup))
 	queueKeys(pipeline, tables.phones, state, t.keys(events.EntityPhone))

@@ -30,7 +30,7 @@ func TestStore_LoadReturnsEveryFieldThatWriteWrote(t *testing.T) {
 		t.Errorf("rows changed by a repeated history:\n%s", strings.Join(list, "\n"))
 	}
 	err := s.BeginFunc(t.Context(), func(tx *store.Tx) error {
-		loaded, err := tx.Load(t.Context(), 3, eventsOf(full))
+		loaded, err := tx.Load(t.Context(), 3, eventsOf(full), false)
 		if err == nil {
 			checkLoaded(t, loaded, full)
 		}

@@ -40,6 +40,9 @@ func (t *touched) add(e events.Event) {
 	case events.EntityTranscript:
 		owner, _ := events.ParseOwnerRow(e.Key)
 		t.addOwnerRow(e.System, owner)
+		if owner.Entity == events.EntityVoicemail {
+			t.addKey(owner.Entity, fold.Key{System: e.System, ID: owner.ID}) // a notice names its call
+		}
 	case events.EntityRecording:
 		t.addRecording(e)
 	case events.EntityAnalysis:

@@ -20,6 +20,7 @@ type ChangeSet struct {
 	DeadLetters      []DeadLetter
 	ClockAdjustments []fold.ClockAdjustment
 	Retries          []Retry
+	Notices          []Notice
 }
 
 // DeadLetter is a message that can't be applied, kept whole.
@@ -44,8 +45,8 @@ var (
 )
 
 // Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The error is [ErrFenced] where the
-// position isn't the change set's From.
-func (tx *Tx) Write(ctx context.Context, c ChangeSet) error {
+// position isn't the change set's From. It removes from c the notices that an earlier application wrote.
+func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
 	if err := tx.advance(ctx, c.From, c.To); err != nil {
 		return err
 	}
@@ -61,9 +62,10 @@ func (tx *Tx) Write(ctx context.Context, c ChangeSet) error {
 		}
 	}
 	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
-	queueDeadLetters(&batch, c)
-	queueClockAdjustments(&batch, c)
-	queueRetries(&batch, c)
+	queueDeadLetters(&batch, *c)
+	queueClockAdjustments(&batch, *c)
+	queueRetries(&batch, *c)
+	queueNotices(&batch, c)
 	if err := tx.send(ctx, &batch); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
