@@ -198,12 +198,12 @@ func (h *directoryHistory) apply(batch []foldtest.TimedEvent) {
 	to := h.position
 	to.Sequence += uint64(len(batch))
 	err := h.store.BeginFunc(context.Background(), func(tx *store.Tx) error {
-		state, err := tx.Load(context.Background(), to.Partition, list)
+		state, err := tx.Load(context.Background(), to.Partition, list, false)
 		if err != nil {
 			return err
 		}
 		foldAll(state, batch)
-		return tx.Write(context.Background(), store.ChangeSet{From: h.position, To: to, State: state})
+		return tx.Write(context.Background(), &store.ChangeSet{From: h.position, To: to, State: state})
 	})
 	if err != nil {
 		h.Fatal(err)
