@@ -1,0 +1,80 @@
+-- Creates the deliveries of the notices from cursors ($1 to $4) up to released sequences ($5), about $6 of each partition, and moves the
+-- cursors. A message's notices stay together. Ids of deliveries rise in the order of a partition's notices.
+with span as materialized (
+  select c.*, n.last, n.count
+  from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::bigint[])
+    c (stream, stream_created, partition, after, up_to)
+  cross join lateral (
+    select max(sequence) as last, count(*) as count
+    from (
+      select sequence
+      from webhook.notice
+      where stream = c.stream
+        and stream_created = c.stream_created
+        and partition = c.partition
+        and sequence > c.after
+        and sequence <= c.up_to
+      order by sequence
+      limit $6
+    ) part
+  ) n
+),
+fresh as materialized (
+  select n.*
+  from span c
+  join webhook.notice n on n.stream = c.stream
+    and n.stream_created = c.stream_created
+    and n.partition = c.partition
+    and n.sequence > c.after
+    and n.sequence <= c.last
+),
+covered as materialized (
+  select n.*, e.id as endpoint_id, e.shard
+  from fresh n
+  join projection.phone_system s on s.partition = n.partition
+    and s.id = n.system_id
+  join webhook.endpoint e on e.state in ('adding', 'active', 'paused', 'disabled')
+    and n.kind = any (e.kinds)
+    and (
+      e.from_sequence is null
+      or n.sequence > e.from_sequence
+      or (n.stream, n.stream_created) <> (e.stream, e.stream_created)
+    )
+  where case e.grant_kind
+      when 'system' then s.id = e.grant_id
+      when 'organization' then s.organization_id = e.grant_id
+      when 'group' then exists (
+        select
+        from projection.phone_system_group_member m
+        where m.system_id = s.id
+          and m.group_id = e.grant_id
+      )
+    end
+),
+created as (
+  insert into webhook.delivery (
+    endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at, traceparent
+  )
+  select
+    endpoint_id, stream, stream_created, sequence, id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at, traceparent
+  from covered
+  order by partition, sequence, ordinal, endpoint_id
+),
+moved as (
+  update webhook.fanout f
+  set sequence = case when c.count < $6 then c.up_to else c.last end
+  from span c
+  where f.stream = c.stream
+    and f.stream_created = c.stream_created
+    and f.partition = c.partition
+)
+select
+  (select count(*) from fresh),
+  (select count(*) from covered),
+  (
+    select count(*)
+    from fresh n
+    where not exists (select from projection.phone_system s where s.partition = n.partition and s.id = n.system_id)
+  ) as skipped,
+  (select coalesce(array_agg(distinct shard), '{}') from covered) as shards,
+  (select coalesce(bool_or(count >= $6), false) from span) as more

@@ -1,0 +1,163 @@
+package fanout_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/projector/webhook/fanout"
+)
+
+const ended, analyzed = "call.ended", "call.analysis.completed"
+
+func TestStep_Covering(t *testing.T) {
+	f := newFixture(t, nil)
+	organization, group := uuid.New(), uuid.New()
+	f.exec("update projection.phone_system set organization_id = $1 where id = $2", organization, id(1))
+	f.exec("insert into projection.phone_system_group_member (system_id, group_id) values ($1, $3), ($2, $3)", id(1), id(3), group)
+	f.endpoint(1, "system", id(1), 0, ended)
+	f.endpoint(2, "organization", organization, 0, ended, analyzed)
+	f.endpoint(3, "group", group, 0, ended)
+	f.endpoint(4, "system", id(1), 3, ended, analyzed)
+	f.endpoint(5, "system", id(1), 0, ended)
+	f.exec("update webhook.endpoint set state = 'removed' where id = $1", id(105))
+	f.endpoint(6, "system", id(1), 0, ended)
+	f.exec("update webhook.endpoint set state = 'adding', stream = null, stream_created = null, from_sequence = null where id = $1", id(106))
+	f.endpoint(7, "system", id(1), 1000, ended)
+	f.exec("update webhook.endpoint set stream_created = '2025-01-01Z' where id = $1", id(107))
+	f.endpoint(8, "system", id(2), 0, ended)
+	f.exec("update webhook.endpoint set state = 'paused' where id = $1", id(108))
+	f.notice(0, 3, 0, id(1), ended)
+	f.notice(0, 3, 1, id(1), analyzed)
+	f.notice(0, 7, 0, id(2), ended)
+	f.notice(0, 9, 0, id(1), analyzed)
+	f.notice(1, 8, 0, id(3), ended)
+	f.notice(1, 10, 0, id(4), ended) // of no phone system
+	if got, want := f.step(), (fanout.Result{Notices: 6, Deliveries: 10, Skipped: 1}); got.Notices != want.Notices ||
+		got.Deliveries != want.Deliveries || got.Skipped != want.Skipped {
+		t.Errorf("result = %+v, want %+v", got, want)
+	}
+	f.expect("a phone system", 1, "3_0")
+	f.expect("an organization", 2, "3_0 3_1 9_0")
+	f.expect("a group", 3, "3_0 8_0")
+	f.expect("from sequence 3 on", 4, "9_0")
+	f.expect("removed", 5, "")
+	f.expect("while it is added", 6, "3_0")
+	f.expect("registered at another stream", 7, "3_0")
+	f.expect("paused", 8, "7_0")
+	// Members that come and go: the next event follows.
+	f.exec("delete from projection.phone_system_group_member where system_id = $1", id(3))
+	f.exec("insert into projection.phone_system_group_member (system_id, group_id) values ($1, $2)", id(2), group)
+	f.notice(1, 11, 0, id(3), ended)
+	f.notice(0, 12, 0, id(2), ended)
+	f.step()
+	f.expect("another group", 3, "3_0 8_0 12_0")
+	if again := f.step(); again.Notices != 0 {
+		t.Errorf("notices of another step = %d, want 0", again.Notices)
+	}
+}
+
+// Who reads a phone system and who is told about it follow from one rule.
+func TestCovering_IsThatOfKeys(t *testing.T) {
+	const key = `      and case k.grant_kind
+        when 'system' then s.id = k.grant_id
+        when 'organization' then s.organization_id = k.grant_id
+        when 'group' then exists (
+          select
+          from projection.phone_system_group_member m
+          where m.system_id = s.id
+            and m.group_id = k.grant_id
+        )
+      end`
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(string(text)), " ")
+	}
+	condition := strings.TrimPrefix(strings.Join(strings.Fields(key), " "), "and ")
+	if !strings.Contains(read("../../../readapi/access/authorize.sql"), condition) {
+		t.Errorf("the condition of keys is another: change that of fan_out.sql, too")
+	}
+	if !strings.Contains(read("fan_out.sql"), strings.ReplaceAll(condition, "k.", "e.")) {
+		t.Errorf("the condition of fan_out.sql is not that of keys")
+	}
+}
+
+// Many more notices than one step takes: all arrive, in order, a message's together.
+func TestStep_InPortions(t *testing.T) {
+	f := newFixture(t, nil)
+	f.endpoint(1, "system", id(1), 0, ended)
+	f.exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+		select 'PHONES', '2026-01-01Z', 0, s, o, format('evt_%s_%s', s, o), 'call.ended', $1, 'CA1', now()
+		from generate_series(1, 700) s, generate_series(0, 2) o`, id(1))
+	f.exec("insert into webhook.floor values ('PHONES', '2026-01-01Z', 0, 900)")
+	f.step()
+	var want strings.Builder
+	for s := range 700 {
+		for o := range 3 {
+			fmt.Fprintf(&want, " %d_%d", s+1, o)
+		}
+	}
+	f.expect("all", 1, want.String()[1:])
+	var cursor int64
+	if err := f.owner.QueryRow(t.Context(), "select sequence from webhook.fanout").Scan(&cursor); err != nil || cursor != 900 {
+		t.Errorf("cursor = %d, %v, want 900: the floor", cursor, err)
+	}
+}
+
+// Senders share the partitions while projectors write: every endpoint gets each event once, and those of a partition in order.
+func TestStep_Concurrently(t *testing.T) {
+	f := newFixture(t, nil)
+	f.endpoint(1, "system", id(1), 0, ended)
+	f.endpoint(2, "system", id(3), 0, ended)
+	const notices = 150
+	var writing, stepping sync.WaitGroup
+	for partition, system := range []uuid.UUID{id(1), id(3)} {
+		writing.Go(func() {
+			for n := range notices {
+				if err := write(t.Context(), f.owner, partition, 2*n+partition+1, 0, system, ended); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	written := make(chan struct{})
+	for range 3 {
+		pool, err := pgxpool.New(t.Context(), f.database.RoleURL("callboard_webhooks"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		sender := fanout.New(pool, nil)
+		stepping.Go(func() {
+			for done := false; !done; {
+				select {
+				case <-written:
+					done = true
+				default:
+				}
+				if _, err := sender.Step(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(written)
+	stepping.Wait()
+	f.step()
+	for partition := range 2 {
+		var want strings.Builder
+		for n := range notices {
+			fmt.Fprintf(&want, " %d_0", 2*n+partition+1)
+		}
+		f.expect("all once and in order", partition+1, want.String()[1:])
+	}
+}

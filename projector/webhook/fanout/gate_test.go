@@ -1,0 +1,97 @@
+package fanout_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+
+	"callboard/events/eventstest"
+	"callboard/projector/webhook/fanout"
+	"callboard/schema/schematest"
+)
+
+func newGate(t *testing.T, unreachable time.Duration, urls ...string) *fanout.Gate {
+	t.Helper()
+	gate := fanout.NewGate(fanout.GateConfig{Unreachable: unreachable, Log: zerolog.Nop(), Databases: func() (list []*pgx.ConnConfig, err error) {
+		for _, url := range urls {
+			config, parseErr := pgx.ParseConfig(url)
+			list, err = append(list, config), errors.Join(err, parseErr)
+		}
+		return list, err
+	}})
+	t.Cleanup(gate.Close)
+	return gate
+}
+
+// applied makes a database have the rows of a partition up to a sequence.
+func applied(t *testing.T, database *schematest.Database, created string, partition, sequence int) {
+	t.Helper()
+	_, err := database.Pool(t).Exec(t.Context(), `
+		insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+		values ($1, 'PHONES', $2, $3, 1, now(), now())
+		on conflict (partition) do update set stream_created = excluded.stream_created, sequence = excluded.sequence`, partition, created, sequence)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A notice waits for the slowest of the readers' databases, partition by partition.
+func TestGate_WaitsForTheSlowest(t *testing.T) {
+	fast, slow := schematest.New(t), schematest.New(t)
+	f := newFixture(t, newGate(t, 0, fast.RoleURL("callboard_webhooks"), slow.RoleURL("callboard_webhooks")))
+	f.endpoint(1, "system", id(1), 0, ended)
+	f.endpoint(2, "system", id(3), 0, ended)
+	f.notice(0, 5, 0, id(1), ended)
+	f.notice(0, 7, 0, id(1), ended)
+	f.notice(1, 6, 0, id(3), ended)
+	const created = "2026-01-01Z"
+	applied(t, fast, created, 0, 9)
+	applied(t, fast, created, 1, 9)
+	f.step()
+	f.expect("nothing applied", 1, "")
+	if at, err := f.HeldSince(t.Context()); err != nil || time.Since(at) > time.Minute {
+		t.Errorf("held since %v, %v, want a moment ago", at, err)
+	}
+	applied(t, slow, created, 0, 6)
+	f.step()
+	f.expect("up to sequence 6 of the first partition", 1, "5_0")
+	f.expect("nothing of the second partition", 2, "")
+	applied(t, slow, "2025-01-01Z", 1, 100)
+	f.step()
+	f.expect("another stream", 2, "")
+	applied(t, slow, created, 0, 7)
+	applied(t, slow, created, 1, 6)
+	f.step()
+	f.expect("all of the first partition", 1, "5_0 7_0")
+	f.expect("all of the second partition", 2, "6_0")
+	if at, err := f.HeldSince(t.Context()); err != nil || !at.IsZero() {
+		t.Errorf("held since %v, %v, want nothing held", at, err)
+	}
+	// While a projection is replaced, the database has nothing.
+	f.notice(0, 8, 0, id(1), ended)
+	if _, err := slow.Pool(t).Exec(t.Context(), "alter schema projection rename to replaced"); err != nil {
+		t.Fatal(err)
+	}
+	f.step()
+	f.expect("without a projection", 1, "5_0 7_0")
+}
+
+// A database that doesn't answer holds notices for a time, and then no more.
+func TestGate_IgnoresUnreachableDatabases(t *testing.T) {
+	reachable := schematest.New(t)
+	f := newFixture(t, newGate(t, 300*time.Millisecond, reachable.RoleURL("callboard_webhooks"), "postgres://callboard_webhooks@127.0.0.1:1/x"))
+	f.endpoint(1, "system", id(1), 0, ended)
+	f.notice(0, 5, 0, id(1), ended)
+	applied(t, reachable, "2026-01-01Z", 0, 5)
+	if r := f.step(); r.Notices != 0 {
+		t.Errorf("notices at first = %d, want 0: the other database may answer soon", r.Notices)
+	}
+	eventstest.Eventually(t, "the other database is ignored", func() bool { return f.step().Notices == 1 })
+	f.notice(0, 6, 0, id(1), ended)
+	if r := f.step(); r.Notices != 0 {
+		t.Errorf("notices above what the first database has = %d, want 0", r.Notices)
+	}
+}

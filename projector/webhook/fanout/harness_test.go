@@ -1,0 +1,115 @@
+package fanout_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"callboard/projector/webhook/fanout"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+
+// fixture is a database with phone systems, and a fan-out in it.
+type fixture struct {
+	*testing.T
+	database *schematest.Database
+	owner    *pgxpool.Pool
+	*fanout.FanOut
+}
+
+// id returns the n-th id.
+func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
+
+// newFixture creates the phone systems 1 to 3. 1 and 2 are in partition 0, 3 is in partition 1.
+func newFixture(t *testing.T, gate *fanout.Gate) *fixture {
+	t.Helper()
+	f := &fixture{T: t, database: schematest.New(t)}
+	f.owner = f.database.Pool(t)
+	pool, err := pgxpool.New(t.Context(), f.database.RoleURL("callboard_webhooks"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	f.FanOut = fanout.New(pool, gate)
+	f.exec(`insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'A'), (0, $2, 1, 'B'), (1, $3, 1, 'C')`, id(1), id(2), id(3))
+	return f
+}
+
+func (f *fixture) exec(sql string, arguments ...any) {
+	f.Helper()
+	if _, err := f.owner.Exec(f.Context(), sql, arguments...); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// endpoint registers an endpoint from a sequence on.
+func (f *fixture) endpoint(n int, grant string, target uuid.UUID, from int, kinds ...string) {
+	f.Helper()
+	f.exec(`insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, stream, stream_created, from_sequence)
+		values ($1, 'n', 'https://example.com', $2, $3, $4, 'active', 'PHONES', '2026-01-01Z', $5)`, id(100+n), kinds, grant, target, from)
+}
+
+// write writes a notice and the floor, as a commit does.
+func write(ctx context.Context, db *pgxpool.Pool, partition, sequence, ordinal int, system uuid.UUID, kind string) error {
+	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+			values ('PHONES', '2026-01-01Z', $1, $2, $3, $4, $5, $6, 'CA1', now())`,
+			partition, sequence, ordinal, fmt.Sprintf("evt_%d_%d", sequence, ordinal), kind, system)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
+			insert into webhook.floor values ('PHONES', '2026-01-01Z', $1, $2)
+			on conflict (stream, stream_created, partition) do update set sequence = greatest(floor.sequence, excluded.sequence)`, partition, sequence)
+		return err
+	})
+}
+
+func (f *fixture) notice(partition, sequence, ordinal int, system uuid.UUID, kind string) {
+	f.Helper()
+	if err := write(f.Context(), f.owner, partition, sequence, ordinal, system, kind); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// step fans out until nothing is left, and returns the sum of the results.
+func (f *fixture) step() (sum fanout.Result) {
+	f.Helper()
+	for {
+		r, err := f.Step(f.Context())
+		if err != nil {
+			f.Fatal(err)
+		}
+		sum.Notices, sum.Deliveries, sum.Skipped = sum.Notices+r.Notices, sum.Deliveries+r.Deliveries, sum.Skipped+r.Skipped
+		if !r.More {
+			return sum
+		}
+	}
+}
+
+// events returns the ids of an endpoint's events in the order of its deliveries.
+func (f *fixture) events(n int) string {
+	f.Helper()
+	var list string
+	err := f.owner.QueryRow(f.Context(),
+		"select coalesce(string_agg(substr(event_id, 5), ' ' order by id), '') from webhook.delivery where endpoint_id = $1", id(100+n)).Scan(&list)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return list
+}
+
+func (f *fixture) expect(what string, n int, want string) {
+	f.Helper()
+	if got := f.events(n); got != want {
+		f.Errorf("%s: events = %q, want %q", what, got, want)
+	}
+}
