@@ -185,7 +185,8 @@ create table webhook.audit (
 create index audit_endpoint on webhook.audit (endpoint_id, at);
 
 -- The sender sessions that own shards. A session owns a shard (0 to 63) by an advisory lock of two keys: the class 0x686f6f6b and the shard.
--- Above 63 is one lock of each sender, by which senders count each other. A role other than the session's own sees state_change as null.
+-- Above 63 is one lock of each sender, by which senders count each other. -1 is shared by fan-outs, and taken by who adds or removes an
+-- endpoint; it is left out. A role other than the session's own sees state_change as null.
 create view webhook.shard_owner as
   select
     l.objid::bigint::integer as shard,
@@ -196,6 +197,7 @@ create view webhook.shard_owner as
   join pg_stat_activity a using (pid)
   where l.locktype = 'advisory'
     and l.classid::bigint = x'686f6f6b'::bigint
+    and l.objid::bigint < 2147483648
     and l.objsubid = 2
     and l.granted
     and l.database = (select oid from pg_database where datname = current_database());

@@ -1,0 +1,131 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events/webhook"
+	"callboard/projector/webhook/vault"
+)
+
+// Candidate is an endpoint that is not registered yet, with its secret.
+type Candidate struct {
+	id       uuid.UUID
+	settings settings
+	secret   uuid.UUID
+	sealed   vault.Sealed
+	plain    webhook.Secret
+}
+
+// NewCandidate returns a candidate with a new secret, sealed by the vault. The URL is one that was checked. The error is an [*InvalidError].
+func NewCandidate(name, url string, target Target, kinds []webhook.Kind, concurrency int, v *vault.Vault) (Candidate, error) {
+	c := Candidate{
+		id: uuid.New(), secret: uuid.New(), plain: webhook.NewSecret(),
+		settings: settings{Name: strings.TrimSpace(name), URL: url, Target: target, Kinds: kinds, Concurrency: concurrency, State: Adding},
+	}
+	c.sealed = v.Seal(c.id, c.secret, []byte(c.plain.Reveal()))
+	return c, c.settings.validate()
+}
+
+// ID returns the id that the endpoint will have.
+func (c Candidate) ID() uuid.UUID { return c.id }
+
+// Secret returns what the endpoint's requests will be signed with.
+func (c Candidate) Secret() webhook.Secret { return c.plain }
+
+const (
+	insertEndpointSQL = `
+		insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, concurrency)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)`
+
+	insertSecretSQL = `insert into webhook.secret (id, endpoint_id, sealed, key_id) values ($1, $2, $3, $4)`
+
+	openPeriodSQL = `
+		insert into webhook.period (since)
+		select now()
+		where not exists (select from webhook.period where until is null)`
+)
+
+// Register stores an endpoint in the state [Adding]. From then on projectors record what becomes fetchable. [Registry.Activate] must follow:
+// it needs a sequence of the stream that was asked for after this commit.
+func (r *Registry) Register(ctx context.Context, c Candidate) error {
+	return r.inTx(ctx, func(tx pgx.Tx) error {
+		if err := excludeFanOuts(ctx, tx); err != nil { // nor does a removal close the period now
+			return err
+		}
+		s := c.settings
+		batch := &pgx.Batch{}
+		batch.Queue(insertEndpointSQL, c.id, s.Name, s.URL, s.Kinds, s.Target.Kind, s.Target.ID, s.State, s.Concurrency)
+		batch.Queue(insertSecretSQL, c.secret, c.id, c.sealed.Data, c.sealed.KeyID)
+		batch.Queue(openPeriodSQL)
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return fmt.Errorf("register webhook endpoint: %w", err)
+		}
+		return r.record(ctx, tx, "add", c.id, nil, s.audited())
+	})
+}
+
+// Origin is where a stream stands.
+type Origin struct {
+	Stream     string
+	Created    time.Time // to the microsecond, as the tables have it
+	Sequence   uint64    // of the last message
+	Partitions int
+}
+
+const (
+	deleteEarlierSQL = `
+		delete from webhook.delivery
+		where endpoint_id = $1
+		  and stream = $2
+		  and stream_created = $3
+		  and sequence <= $4`
+
+	activateSQL = `
+		update webhook.endpoint
+		set state = 'active', stream = $2, stream_created = $3, from_sequence = $4
+		where id = $1
+		  and state = 'adding'`
+
+	// raiseFloorSQL: nothing before the first endpoint is recorded.
+	raiseFloorSQL = `
+		insert into webhook.floor as f (stream, stream_created, partition, sequence)
+		select $2, $3, partition, $4
+		from generate_series(0, $5 - 1) partition
+		where not exists (select from webhook.endpoint where id <> $1 and state <> 'removed')
+		on conflict (stream, stream_created, partition) do update
+		set sequence = greatest(f.sequence, excluded.sequence)`
+)
+
+// errNotAdding says that an endpoint was removed between its registration and its activation.
+var errNotAdding = errors.New("the webhook endpoint was removed while it was added")
+
+// Activate makes an endpoint receive the events after an origin. A fan-out that ran since the registration may have created deliveries of
+// earlier events, which are deleted.
+func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
+	return r.inTx(ctx, func(tx pgx.Tx) error {
+		if err := excludeFanOuts(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, deleteEarlierSQL, id, o.Stream, o.Created, int64(o.Sequence)); err != nil {
+			return fmt.Errorf("delete deliveries of earlier events: %w", err)
+		}
+		tag, err := tx.Exec(ctx, activateSQL, id, o.Stream, o.Created, int64(o.Sequence))
+		switch {
+		case err != nil:
+			return fmt.Errorf("activate webhook endpoint: %w", err)
+		case tag.RowsAffected() == 0:
+			return errNotAdding
+		}
+		if _, err := tx.Exec(ctx, raiseFloorSQL, id, o.Stream, o.Created, int64(o.Sequence), o.Partitions); err != nil {
+			return fmt.Errorf("raise the floor of notices: %w", err)
+		}
+		return nil
+	})
+}

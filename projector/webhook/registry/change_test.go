@@ -1,0 +1,200 @@
+package registry_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/events/webhook"
+	"callboard/projector/webhook/registry"
+)
+
+func ignore(int64) {}
+
+func TestPause_AndResume(t *testing.T) {
+	h := newHarness(t)
+	id := h.register(0)
+	h.deliver(id, 1, 3)
+	h.must(h.Pause(t.Context(), id))
+	h.must(h.Pause(t.Context(), id))
+	h.exec("update webhook.endpoint set stopped_at = now() - interval '1 hour', failures = 3, failing_since = now()")
+	h.exec("update webhook.delivery set due_at = now() + interval '10 hours', expires_at = now() + interval '1 hour' where sequence = 2")
+	h.must(h.Resume(t.Context(), id))
+	h.must(h.Resume(t.Context(), id))
+	h.want("due deliveries", "3", "select count(*) from webhook.delivery where due_at <= now()")
+	h.want("time left", "2", "select round(extract(epoch from expires_at - now()) / 3600) from webhook.delivery where sequence = 2")
+	h.want("endpoint", "active 0 t", "select concat_ws(' ', state, failures, stopped_at is null and failing_since is null) from webhook.endpoint")
+	h.want("commands", "add pause resume", "select string_agg(command, ' ' order by id) from webhook.audit")
+}
+
+func TestResume_Disabled(t *testing.T) {
+	h := newHarness(t)
+	id := h.register(0)
+	h.exec("update webhook.endpoint set state = 'disabled', reason = 'gone', stopped_at = now()")
+	if e := h.show(id); e.Reason == nil || *e.Reason != "gone" {
+		t.Errorf("endpoint = %+v, want its reason", e)
+	}
+	var state *registry.StateError
+	if err := h.Pause(t.Context(), id); !errors.As(err, &state) {
+		t.Errorf("pause: error = %v, want a StateError", err)
+	}
+	h.must(h.Resume(t.Context(), id))
+	if e := h.show(id); e.State != registry.Active || e.Reason != nil {
+		t.Errorf("endpoint = %+v, want it active without a reason", e)
+	}
+	h.want("audited reason", "gone", "select before->>'reason' from webhook.audit where command = 'resume'")
+}
+
+// More than a slice is skipped, in several transactions.
+func TestResumeWithoutWaiting(t *testing.T) {
+	h := newHarness(t)
+	id, other := h.register(0), h.register(0)
+	h.deliver(id, 1, 10_001)
+	h.deliver(other, 1, 1)
+	if _, err := h.ResumeWithoutWaiting(t.Context(), id, ignore); err == nil {
+		t.Error("of an active endpoint: no error, want one")
+	}
+	h.must(h.Pause(t.Context(), id))
+	var totals []int64
+	total, err := h.ResumeWithoutWaiting(t.Context(), id, func(total int64) { totals = append(totals, total) })
+	if err != nil || total != 10_001 || len(totals) != 2 || totals[0] != 10_000 {
+		t.Errorf("skipped = %d in %v, %v, want 10001 in two slices", total, totals, err)
+	}
+	h.want("waiting", "1", "select count(*) from webhook.delivery")
+	h.want("skipped", "10001", "select count(*) from webhook.finished where state = 'skipped'")
+	h.want("audited", "10001", "select after->>'skipped' from webhook.audit where command = 'resume'")
+	if e := h.show(id); e.State != registry.Active {
+		t.Errorf("state = %s, want active", e.State)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	h := newHarness(t)
+	id, other := h.register(0), h.register(0)
+	h.deliver(id, 1, 3)
+	if n, err := h.Remove(t.Context(), id, ignore); n != 3 || err != nil {
+		t.Errorf("skipped = %d, %v, want 3", n, err)
+	}
+	h.want("open periods", "1", "select count(*) from webhook.period where until is null")
+	if n, err := h.Remove(t.Context(), other, ignore); n != 0 || err != nil {
+		t.Errorf("skipped = %d, %v, want none", n, err)
+	}
+	h.want("open periods", "0", "select count(*) from webhook.period where until is null")
+	h.want("recording", "false", "select recording from webhook.recording")
+	h.deliver(id, 4, 4) // what an interrupted removal left
+	if n, err := h.Remove(t.Context(), id, ignore); n != 1 || err != nil {
+		t.Errorf("second removal skipped %d, %v, want 1", n, err)
+	}
+	h.want("removals in the audit", "2", "select count(*) from webhook.audit where command = 'remove'")
+	if e := h.show(id); e.State != registry.Removed {
+		t.Errorf("state = %s, want removed", e.State)
+	}
+	h.register(0)
+	h.want("periods", "2", "select count(*) from webhook.period")
+}
+
+// What a removed or unknown endpoint can't do.
+func TestChange_Refused(t *testing.T) {
+	h := newHarness(t)
+	removed, unknown := h.register(0), uuid.New()
+	_, err := h.Remove(t.Context(), removed, ignore)
+	h.must(err)
+	name := "x"
+	for what, change := range map[string]func(id uuid.UUID) error{
+		"pause":  func(id uuid.UUID) error { return h.Pause(t.Context(), id) },
+		"resume": func(id uuid.UUID) error { return h.Resume(t.Context(), id) },
+		"skip": func(id uuid.UUID) error {
+			_, err := h.ResumeWithoutWaiting(t.Context(), id, ignore)
+			return err
+		},
+		"set": func(id uuid.UUID) error { return h.Set(t.Context(), id, registry.Changes{Name: &name}) },
+		"rotate": func(id uuid.UUID) error {
+			_, err := h.Rotate(t.Context(), id, time.Hour, h.vault)
+			return err
+		},
+		"test": func(id uuid.UUID) error {
+			_, err := h.Try(t.Context(), id, webhook.Test, func() {})
+			return err
+		},
+		"redeliver": func(id uuid.UUID) error {
+			_, err := h.RedeliverState(t.Context(), id, registry.Dead, time.Time{})
+			return err
+		},
+		"replay": func(id uuid.UUID) error {
+			_, err := h.Replay(t.Context(), registry.Replay{Endpoint: id, Until: time.Now(), Days: 30}, true)
+			return err
+		},
+	} {
+		var state *registry.StateError
+		if err := change(removed); !errors.As(err, &state) || state.State != registry.Removed {
+			t.Errorf("%s of a removed endpoint: error = %v, want a StateError", what, err)
+		}
+		if err := change(unknown); !errors.Is(err, registry.ErrUnknownEndpoint) {
+			t.Errorf("%s of an unknown endpoint: error = %v, want ErrUnknownEndpoint", what, err)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	h := newHarness(t)
+	id := h.register(0)
+	name, other, concurrency := "Sales", "https://other.example.com/?q=hunter3", 64
+	h.must(h.Set(t.Context(), id, registry.Changes{Name: &name, Kinds: []webhook.Kind{webhook.CallEnded}}))
+	h.must(h.Set(t.Context(), id, registry.Changes{URL: &other, Concurrency: &concurrency}))
+	e := h.show(id)
+	if e.Name != name || e.URL != "https://other.example.com/?…" || e.Concurrency != 64 || len(e.Kinds) != 1 {
+		t.Errorf("endpoint = %+v, want all four changed", e.Endpoint)
+	}
+	h.want("stored URL", other, "select url from webhook.endpoint")
+	for _, change := range e.Changes {
+		if text := string(change.Before) + string(change.After); strings.Contains(text, "hunter") {
+			t.Errorf("audit = %s, want no query", text)
+		}
+	}
+	var invalid *registry.InvalidError
+	concurrency = 65
+	if err := h.Set(t.Context(), id, registry.Changes{Concurrency: &concurrency}); !errors.As(err, &invalid) {
+		t.Errorf("concurrency 65: error = %v, want an InvalidError", err)
+	}
+}
+
+func TestRotate(t *testing.T) {
+	h := newHarness(t)
+	id := h.register(0)
+	for _, overlap := range []time.Duration{time.Hour, 2 * time.Hour} {
+		if _, err := h.Rotate(t.Context(), id, overlap, h.vault); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secrets := h.show(id).Secrets
+	if len(secrets) != 3 || secrets[0].ExpiresAt != nil || secrets[1].ExpiresAt == nil || secrets[2].ExpiresAt == nil {
+		t.Fatalf("secrets = %+v, want a current one, first, and two that expire", secrets)
+	}
+	// The second rotation does not prolong the first secret.
+	if left := time.Until(*secrets[2].ExpiresAt); left > time.Hour || left < 50*time.Minute {
+		t.Errorf("the oldest secret expires in %s, want about an hour", left)
+	}
+	secret, err := h.Rotate(t.Context(), id, 0, h.vault)
+	if secrets := h.show(id).Secrets; err != nil || len(secrets) != 1 || secrets[0].ExpiresAt != nil {
+		t.Errorf("secrets without an overlap = %+v, %v, want the current one", secrets, err)
+	}
+	if audit := h.text("select string_agg(a::text, ' ') from webhook.audit a"); strings.Contains(audit, secret.Reveal()[6:]) {
+		t.Error("the audit has the secret")
+	}
+	for range 9 {
+		_, err = h.Rotate(t.Context(), id, time.Hour, h.vault)
+		h.must(err)
+	}
+	if _, err = h.Rotate(t.Context(), id, time.Hour, h.vault); err == nil {
+		t.Error("an 11th secret: no error, want one")
+	}
+	var invalid *registry.InvalidError
+	for _, overlap := range []time.Duration{-1, 721 * time.Hour} {
+		if _, err := h.Rotate(t.Context(), id, overlap, h.vault); !errors.As(err, &invalid) {
+			t.Errorf("overlap %s: error = %v, want an InvalidError", overlap, err)
+		}
+	}
+}

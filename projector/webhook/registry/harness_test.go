@@ -1,0 +1,170 @@
+package registry_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"callboard/events/webhook"
+	"callboard/projector/webhook/registry"
+	"callboard/projector/webhook/vault"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+
+const (
+	stream     = "PHONES"
+	partitions = 4
+	url        = "https://hooks.example.com/in?token=hunter2"
+)
+
+func created() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 123456000, time.UTC) }
+
+// harness has a database and an operator's registry.
+type harness struct {
+	*testing.T
+	super    *pgxpool.Pool
+	operator *pgxpool.Pool
+	vault    *vault.Vault
+	*registry.Registry
+	system uuid.UUID
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	database := schematest.New(t)
+	operator, err := pgxpool.New(t.Context(), database.RoleURL("callboard_operator"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(operator.Close)
+	key, err := vault.NewKey(bytes.Repeat([]byte("k"), 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := vault.New(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &harness{
+		T: t, super: database.Pool(t), operator: operator, vault: v, Registry: registry.New(operator, "ada"), system: uuid.New(),
+	}
+	h.addSystem(h.system, uuid.New())
+	return h
+}
+
+func (h *harness) addSystem(id, organization uuid.UUID) {
+	h.Helper()
+	h.exec("insert into projection.phone_system (partition, id, version, name, organization_id) values (0, $1, 1, 'Office', $2)", id, organization)
+}
+
+func (h *harness) exec(sql string, arguments ...any) {
+	h.Helper()
+	if _, err := h.super.Exec(h.Context(), sql, arguments...); err != nil {
+		h.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// text returns the only column of a query's only row, as text.
+func (h *harness) text(query string, arguments ...any) string {
+	h.Helper()
+	var text *string
+	if err := h.super.QueryRow(h.Context(), "select ("+query+")::text", arguments...).Scan(&text); err != nil {
+		h.Fatalf("%s: %v", query, err)
+	}
+	if text == nil {
+		return "null"
+	}
+	return *text
+}
+
+func (h *harness) want(what, want, query string, arguments ...any) {
+	h.Helper()
+	if got := h.text(query, arguments...); got != want {
+		h.Errorf("%s = %s, want %s", what, got, want)
+	}
+}
+
+func (h *harness) candidate(target registry.Target) registry.Candidate {
+	h.Helper()
+	c, err := registry.NewCandidate("CRM", url, target, webhook.Kinds(), 8, h.vault)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return c
+}
+
+// register adds an active endpoint of the harness's phone system, from a sequence on.
+func (h *harness) register(sequence uint64) uuid.UUID {
+	h.Helper()
+	return h.registerFor(registry.Target{Kind: registry.System, ID: h.system}, sequence)
+}
+
+func (h *harness) registerFor(target registry.Target, sequence uint64) uuid.UUID {
+	h.Helper()
+	c := h.candidate(target)
+	h.must(h.Register(h.Context(), c))
+	h.must(h.Activate(h.Context(), c.ID(), origin(sequence)))
+	return c.ID()
+}
+
+func origin(sequence uint64) registry.Origin {
+	return registry.Origin{Stream: stream, Created: created(), Sequence: sequence, Partitions: partitions}
+}
+
+func (h *harness) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *harness) show(id uuid.UUID) registry.Detail {
+	h.Helper()
+	detail, err := h.Show(h.Context(), id)
+	h.must(err)
+	return detail
+}
+
+// deliver creates waiting deliveries of sequences from first to last.
+func (h *harness) deliver(endpoint uuid.UUID, first, last int) {
+	h.Helper()
+	h.exec(`insert into webhook.delivery (endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at)
+		select $1, $2, $3, n, 'evt_' || n, 'call.ended', $4, 'CA' || n, now() from generate_series($5::bigint, $6) n`,
+		endpoint, stream, created(), h.system, first, last)
+}
+
+// finish ends a delivery in a state, after one attempt.
+func (h *harness) finish(id int64, state string) {
+	h.Helper()
+	h.exec(`with d as (delete from webhook.delivery where id = $1 returning *)
+		insert into webhook.finished (id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, attempts,
+			created_at, state)
+		select id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, 1, created_at, $2 from d`, id, state)
+	h.exec(`insert into webhook.attempt select endpoint_id, id, now(), case when state = 'delivered' then 200 else 500 end,
+		case when state <> 'delivered' then 'status 500' end, null, 7 from webhook.finished where id = $1`, id)
+}
+
+func (h *harness) deliveries(q registry.Query) []registry.Delivery {
+	h.Helper()
+	q.Limit = max(q.Limit, 1)
+	list, _, err := h.Deliveries(h.Context(), q)
+	h.must(err)
+	return list
+}
+
+// notice records a notice that is fanned out.
+func (h *harness) notice(system uuid.UUID, sequence int, kind webhook.Kind, at time.Time) {
+	h.Helper()
+	h.exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+		values ($1, $2, 0, $3, 0, $4, $5, $6, 'CA1', $7)`, stream, created(), sequence, fmt.Sprintf("evt_%d", sequence), kind, system, at)
+	h.exec(`insert into webhook.fanout values ($1, $2, 0, $3) on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`,
+		stream, created(), sequence)
+}
