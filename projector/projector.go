@@ -18,6 +18,7 @@ import (
 
 	"callboard/events"
 	"callboard/projector/feed"
+	"callboard/projector/lock"
 	"callboard/projector/retry"
 	"callboard/projector/store"
 )
@@ -97,7 +98,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	locks, err := store.NewPartitionLocks(ctx, p.config.Database, p.config.Control)
+	locks, err := lock.New(ctx, lock.Partitions, p.config.Database, p.config.Control)
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 }
 
 // acquire locks the partitions that are free, and starts their workers. It tells whether no other projector owns any.
-func (p *Projector) acquire(ctx context.Context, locks *store.PartitionLocks, supervisor *supervisor) (complete bool, err error) {
+func (p *Projector) acquire(ctx context.Context, locks *lock.Locks, supervisor *supervisor) (complete bool, err error) {
 	startable := supervisor.startable()
 	locked, err := locks.TryLock(ctx, startable)
 	if err != nil {
@@ -160,13 +161,10 @@ func (p *Projector) acquire(ctx context.Context, locks *store.PartitionLocks, su
 }
 
 // terminateUnresponsive looks once at the other owners.
-func (p *Projector) terminateUnresponsive(ctx context.Context, locks *store.PartitionLocks) error {
+func (p *Projector) terminateUnresponsive(ctx context.Context, locks *lock.Locks) error {
 	terminated, err := locks.TerminateUnresponsive(ctx, p.config.OwnerLooks)
 	for _, session := range terminated {
 		p.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive projector")
-	}
-	if errors.Is(err, store.ErrNotMigrated) {
-		return nil // the workers report it
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/projector/store"
+	"callboard/projector/lock"
 	"callboard/schema/schematest"
 )
 
@@ -47,7 +47,7 @@ func (h *throttleHarness) own() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	if _, err := conn.Exec(h.Context(), fmt.Sprintf("select pg_advisory_lock(%d, 0)", store.PartitionLockClass)); err != nil {
+	if _, err := conn.Exec(h.Context(), fmt.Sprintf("select pg_advisory_lock(%d, 0)", lock.Partitions)); err != nil {
 		h.Fatal(err)
 	}
 	h.Cleanup(func() { _ = conn.Hijack().Close(context.Background()) })

@@ -13,6 +13,7 @@ import (
 	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 	"callboard/projector/status"
+	"callboard/projector/lock"
 	"callboard/projector/store"
 )
 
@@ -56,8 +57,8 @@ func TestRead_Owner(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	const lock = "set application_name = 'projector@here/7'; select pg_advisory_lock(%d, 3); select pg_advisory_lock(%d, 2); select pg_advisory_lock(3)"
-	if _, err := conn.Exec(t.Context(), fmt.Sprintf(lock, store.PartitionLockClass, store.PartitionLockClass+1)); err != nil {
+	const locks = "set application_name = 'projector@here/7'; select pg_advisory_lock(%d, 3); select pg_advisory_lock(%d, 2); select pg_advisory_lock(3)"
+	if _, err := conn.Exec(t.Context(), fmt.Sprintf(locks, lock.Partitions, lock.Partitions+1)); err != nil {
 		t.Fatal(err)
 	}
 	for i, p := range h.read().Partitions {

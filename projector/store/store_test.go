@@ -1,13 +1,11 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -203,63 +201,5 @@ func TestStore_DecisionsAreThoseAboveThePosition(t *testing.T) {
 	var data []byte
 	if err := pool.QueryRow(t.Context(), "select data from control.dead_letter where sequence = 9").Scan(&data); err != nil || len(data) != 2 {
 		t.Errorf("data = %v, %v, want 2 bytes", data, err)
-	}
-}
-
-func TestPartitionLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
-	t.Parallel()
-	_, database, pool := openStore(t)
-	locks := func() *store.PartitionLocks {
-		l, err := store.NewPartitionLocks(t.Context(), pool, pool)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = l.Close() })
-		return l
-	}
-	owner, other := locks(), locks()
-	if locked, err := owner.TryLock(t.Context(), []int{1, 2}); err != nil || len(locked) != 2 {
-		t.Fatalf("locked = %v, %v, want 1 and 2", locked, err)
-	}
-	if locked, err := other.TryLock(t.Context(), []int{2, 3}); err != nil || len(locked) != 1 || locked[0] != 3 {
-		t.Errorf("locked by the other = %v, %v, want 3", locked, err)
-	}
-	look := func(looks int) []store.Session {
-		t.Helper()
-		terminated, err := other.TerminateUnresponsive(t.Context(), looks)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return terminated
-	}
-	for range 5 {
-		if _, err := owner.TryLock(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		if terminated := look(1); len(terminated) != 0 {
-			t.Errorf("terminated although the owner sends statements = %v, want none", terminated)
-		}
-	}
-	// The operator sees who owns what, in sessions of another role.
-	operator, err := pgx.Connect(t.Context(), database.RoleURL("callboard_operator"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = operator.Close(context.Background()) }()
-	var seen int
-	if err := operator.QueryRow(t.Context(), "select count(application_name) from control.partition_owner").Scan(&seen); err != nil || seen != 3 {
-		t.Errorf("partitions with an owner = %d, %v, want 3", seen, err)
-	}
-	if terminated := look(2); len(terminated) != 0 {
-		t.Errorf("terminated after one silent look = %v, want none", terminated)
-	}
-	if terminated := look(2); len(terminated) != 1 || terminated[0].PID == 0 {
-		t.Errorf("terminated after two silent looks = %v, want the owner of 1 and 2", terminated)
-	}
-	if _, err := owner.TryLock(t.Context(), nil); err == nil {
-		t.Error("the terminated owner's connection works")
-	}
-	if err := other.Unlock(t.Context(), 3); err != nil {
-		t.Error(err)
 	}
 }

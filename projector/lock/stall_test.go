@@ -1,4 +1,4 @@
-package store_test
+package lock_test
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events/eventstest"
-	"callboard/projector/store"
+	"callboard/projector/lock"
 	"callboard/schema/schematest"
 )
 
@@ -36,10 +36,10 @@ func newProxiedPool(t *testing.T, database *schematest.Database) (*pgxpool.Pool,
 
 // newProxiedLocks returns locks whose connection goes through a proxy, and the proxied pool. others tells whether the server answers; nil:
 // that pool.
-func newProxiedLocks(t *testing.T, database *schematest.Database, others *pgxpool.Pool) (*store.PartitionLocks, *pgxpool.Pool, *eventstest.Proxy) {
+func newProxiedLocks(t *testing.T, database *schematest.Database, others *pgxpool.Pool) (*lock.Locks, *pgxpool.Pool, *eventstest.Proxy) {
 	t.Helper()
 	pool, proxy := newProxiedPool(t, database)
-	locks, err := store.NewPartitionLocks(t.Context(), pool, cmp.Or(others, pool))
+	locks, err := lock.New(t.Context(), lock.Partitions, pool, cmp.Or(others, pool))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,9 +47,9 @@ func newProxiedLocks(t *testing.T, database *schematest.Database, others *pgxpoo
 }
 
 // A server that answers nobody for a while takes no locks away.
-func TestPartitionLocks_OutlastAStallOfTheServer(t *testing.T) {
+func TestLocks_OutlastAStallOfTheServer(t *testing.T) {
 	t.Parallel()
-	_, database, _ := openStore(t)
+	database := schematest.New(t)
 	locks, pool, proxy := newProxiedLocks(t, database, nil)
 	defer func() { _ = locks.Close() }()
 	if locked, err := locks.TryLock(t.Context(), []int{1}); err != nil || len(locked) != 1 {
@@ -84,9 +84,10 @@ func TestPartitionLocks_OutlastAStallOfTheServer(t *testing.T) {
 }
 
 // A connection on which nothing comes back, of a server that answers others, is broken.
-func TestPartitionLocks_EndWithASilentConnection(t *testing.T) {
+func TestLocks_EndWithASilentConnection(t *testing.T) {
 	t.Parallel()
-	_, database, direct := openStore(t)
+	database := schematest.New(t)
+	direct := newPool(t, database.RoleURL("callboard_projector"))
 	locks, _, proxy := newProxiedLocks(t, database, direct)
 	resume := proxy.Pause()
 	defer resume()
@@ -96,9 +97,9 @@ func TestPartitionLocks_EndWithASilentConnection(t *testing.T) {
 }
 
 // A projector that stops doesn't wait for a server that stalls.
-func TestPartitionLocks_EndWithTheirUserWhileTheServerStalls(t *testing.T) {
+func TestLocks_EndWithTheirUserWhileTheServerStalls(t *testing.T) {
 	t.Parallel()
-	_, database, _ := openStore(t)
+	database := schematest.New(t)
 	locks, _, proxy := newProxiedLocks(t, database, nil)
 	resume := proxy.Pause()
 	defer resume()

@@ -1,22 +1,22 @@
-package store
+// Package lock is about the advisory locks by which processes share work: each lock has one owner, whose session holds it.
+package lock
 
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PartitionLockClass is the first key of a partition's advisory lock; the second key is the partition. The view
-// control.partition_owner names the same number.
-const PartitionLockClass = 0x63616c6c
+// The classes: the first key of an advisory lock. The second key is the number of what is owned.
+const (
+	Partitions = 0x63616c6c // by projectors; the view control.partition_owner names the same number
+	Shards     = 0x686f6f6b // by webhook senders; the view webhook.shard_owner does, and so does package fanout
+)
 
 const (
 	// maxLooks is how many statements of other connections the server answers before a silent connection counts as broken. A server that
@@ -32,8 +32,8 @@ const (
 )
 
 var (
-	//go:embed lock_partitions.sql
-	lockPartitionsSQL string
+	//go:embed lock_keys.sql
+	lockKeysSQL string
 
 	//go:embed other_owners.sql
 	otherOwnersSQL string
@@ -42,13 +42,14 @@ var (
 	terminateOwnerSQL string
 )
 
-// PartitionLocks are the advisory locks that one database connection holds. They keep two projectors from fencing each other off all
-// the time; what makes a second writer harmless is the epoch of the position.
+// Locks are the advisory locks of a class that one database connection holds. They share work among processes and don't protect it: an owner
+// that is frozen can act after its locks are gone.
 //
 // A statement takes as long as the server does. It fails when the connection breaks. The connection is closed if the server answers
 // [maxLooks] statements of other connections meanwhile, and [stopTimeout] after the context has ended, so that the locks are not released
 // before the workers have ended. For one goroutine.
-type PartitionLocks struct {
+type Locks struct {
+	class  int32
 	conn   *pgx.Conn
 	others *pgxpool.Pool // tells whether the server answers
 	owners map[int32]*ownerSign
@@ -66,55 +67,53 @@ type Session struct {
 	Application string
 }
 
-// NewPartitionLocks opens a separate connection, with the settings of pool. The connections of others tell whether the server answers.
-// Close it.
-func NewPartitionLocks(ctx context.Context, pool, others *pgxpool.Pool) (*PartitionLocks, error) {
+// New opens a separate connection, with the settings of pool. The connections of others tell whether the server answers. Close it.
+func New(ctx context.Context, class int32, pool, others *pgxpool.Pool) (*Locks, error) {
 	config := pool.Config()
 	if config.BeforeConnect != nil {
 		if err := config.BeforeConnect(ctx, config.ConnConfig); err != nil {
-			return nil, fmt.Errorf("partition locks: %w", err)
+			return nil, fmt.Errorf("advisory locks: %w", err)
 		}
 	}
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {
-		return nil, fmt.Errorf("partition locks: %w", err)
+		return nil, fmt.Errorf("advisory locks: %w", err)
 	}
-	return &PartitionLocks{conn: conn, others: others, owners: make(map[int32]*ownerSign)}, nil
+	return &Locks{class: class, conn: conn, others: others, owners: make(map[int32]*ownerSign)}, nil
 }
 
-// TryLock locks those of the partitions that no other session has locked, and returns them. With no partition it only proves that the
+// TryLock locks those of the keys that no other session has locked, and returns them. With no key it only proves that the
 // connection, and with it every lock, is still there.
-func (l *PartitionLocks) TryLock(ctx context.Context, partitions []int) (locked []int, err error) {
+func (l *Locks) TryLock(ctx context.Context, keys []int) (locked []int, err error) {
 	err = l.do(ctx, func(ctx context.Context) error {
-		rows, err := l.conn.Query(ctx, lockPartitionsSQL, PartitionLockClass, partitions)
+		rows, err := l.conn.Query(ctx, lockKeysSQL, l.class, keys)
 		if err == nil {
 			locked, err = pgx.CollectRows(rows, pgx.RowTo[int])
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("partition locks: %w", err)
+		return nil, fmt.Errorf("advisory locks: %w", err)
 	}
 	return locked, nil
 }
 
-// Unlock releases a partition.
-func (l *PartitionLocks) Unlock(ctx context.Context, partition int) error {
+// Unlock releases a key.
+func (l *Locks) Unlock(ctx context.Context, key int) error {
 	err := l.do(ctx, func(ctx context.Context) error {
-		_, err := l.conn.Exec(ctx, "select pg_advisory_unlock($1, $2)", PartitionLockClass, partition)
+		_, err := l.conn.Exec(ctx, "select pg_advisory_unlock($1, $2)", l.class, key)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("partition locks: %w", err)
+		return fmt.Errorf("advisory locks: %w", err)
 	}
 	return nil
 }
 
 // TerminateUnresponsive looks at the sessions of other owners, and terminates each that has sent no statement for a number of looks. A
-// process that is frozen, or whose host has disappeared, keeps its session and its locks. If it comes back, its epochs are past. The time
+// process that is frozen, or whose host has disappeared, keeps its session and its locks. The time
 // between the looks doesn't count: while the server answers nobody, no owner can give a sign.
-// The error is [ErrNotMigrated] in a database without this release's migrations.
-func (l *PartitionLocks) TerminateUnresponsive(ctx context.Context, looks int) (terminated []Session, err error) {
+func (l *Locks) TerminateUnresponsive(ctx context.Context, looks int) (terminated []Session, err error) {
 	err = l.do(ctx, func(ctx context.Context) error {
 		silent, err := l.look(ctx, looks)
 		if err != nil {
@@ -122,7 +121,7 @@ func (l *PartitionLocks) TerminateUnresponsive(ctx context.Context, looks int) (
 		}
 		for _, session := range silent {
 			var done bool
-			if err := l.conn.QueryRow(ctx, terminateOwnerSQL, session.PID, l.owners[session.PID].at).Scan(&done); err != nil {
+			if err := l.conn.QueryRow(ctx, terminateOwnerSQL, l.class, session.PID, l.owners[session.PID].at).Scan(&done); err != nil {
 				return err
 			}
 			if done {
@@ -131,19 +130,15 @@ func (l *PartitionLocks) TerminateUnresponsive(ctx context.Context, looks int) (
 		}
 		return nil
 	})
-	var refused *pgconn.PgError
-	switch {
-	case errors.As(err, &refused) && (refused.Code == pgerrcode.UndefinedTable || refused.Code == pgerrcode.InsufficientPrivilege):
-		return nil, ErrNotMigrated
-	case err != nil:
+	if err != nil {
 		return terminated, fmt.Errorf("unresponsive owners: %w", err)
 	}
 	return terminated, nil
 }
 
 // look returns the sessions of other owners that have given no sign for a number of looks.
-func (l *PartitionLocks) look(ctx context.Context, looks int) (silent []Session, err error) {
-	rows, err := l.conn.Query(ctx, otherOwnersSQL)
+func (l *Locks) look(ctx context.Context, looks int) (silent []Session, err error) {
+	rows, err := l.conn.Query(ctx, otherOwnersSQL, l.class)
 	if err != nil {
 		return nil, err
 	}
@@ -171,17 +166,17 @@ func (l *PartitionLocks) look(ctx context.Context, looks int) (silent []Session,
 }
 
 // Close releases every lock by closing the connection.
-func (l *PartitionLocks) Close() error {
+func (l *Locks) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if err := l.conn.Close(ctx); err != nil {
-		return fmt.Errorf("partition locks: %w", err)
+		return fmt.Errorf("advisory locks: %w", err)
 	}
 	return nil
 }
 
 // do executes statements on the connection. It doesn't end with ctx.
-func (l *PartitionLocks) do(ctx context.Context, statements func(context.Context) error) error {
+func (l *Locks) do(ctx context.Context, statements func(context.Context) error) error {
 	inner, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	watching.Go(func() { l.watch(ctx, inner, giveUp) })
@@ -192,7 +187,7 @@ func (l *PartitionLocks) do(ctx context.Context, statements func(context.Context
 }
 
 // watch gives statements up that the server doesn't answer although it answers others. inner ends with the statements.
-func (l *PartitionLocks) watch(ctx, inner context.Context, giveUp func()) {
+func (l *Locks) watch(ctx, inner context.Context, giveUp func()) {
 	defer giveUp()
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
