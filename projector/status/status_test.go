@@ -14,7 +14,6 @@ import (
 	"callboard/projector/projectortest"
 	"callboard/projector/status"
 	"callboard/projector/lock"
-	"callboard/projector/store"
 )
 
 func TestRead(t *testing.T) {
