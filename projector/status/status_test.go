@@ -11,9 +11,9 @@ import (
 
 	"callboard/events"
 	"callboard/projector/ingest"
+	"callboard/projector/lock"
 	"callboard/projector/projectortest"
 	"callboard/projector/status"
-	"callboard/projector/lock"
 )
 
 func TestRead(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-
 	"callboard/events"
 	"callboard/projector/fold"
 	"callboard/projector/fold/foldtest"
