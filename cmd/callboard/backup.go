@@ -61,7 +61,7 @@ type writtenKeys struct {
 func (c *backupCommand) writeKeys(ctx context.Context, out io.Writer) error {
 	var written writtenKeys
 	err := withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		keys, err := registry(pool).List(ctx)
+		keys, err := keyRegistry(pool).List(ctx)
 		if err != nil {
 			return err
 		}

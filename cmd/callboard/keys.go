@@ -26,8 +26,10 @@ type keysCommand struct {
 	Audit  keysAuditCommand  `cmd:"" help:"List the requests of a key, the newest first, without those of the other keys of its lineage."`
 }
 
-// registry is for commands that issue no keys, and so need no pepper.
-func registry(pool *pgxpool.Pool) *access.Registry { return access.NewRegistry(pool, access.Pepper{}) }
+// keyRegistry is for commands that issue no keys, and so need no pepper.
+func keyRegistry(pool *pgxpool.Pool) *access.Registry {
+	return access.NewRegistry(pool, access.Pepper{})
+}
 
 func withKeyAdvice(err error, id uuid.UUID) error {
 	if errors.Is(err, access.ErrUnknownKey) {
@@ -144,7 +146,7 @@ type keysListCommand struct {
 // Run lists the keys.
 func (c *keysListCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		keys, err := registry(pool).List(ctx)
+		keys, err := keyRegistry(pool).List(ctx)
 		if err != nil {
 			return err
 		}
@@ -162,7 +164,7 @@ type keysShowCommand struct {
 // Run shows a key.
 func (c *keysShowCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		key, err := registry(pool).Show(ctx, c.ID)
+		key, err := keyRegistry(pool).Show(ctx, c.ID)
 		if err != nil {
 			return withKeyAdvice(err, c.ID)
 		}
@@ -211,10 +213,10 @@ type keysRevokeCommand struct {
 // Run revokes a key.
 func (c *keysRevokeCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		if err := registry(pool).Revoke(ctx, c.ID); err != nil {
+		if err := keyRegistry(pool).Revoke(ctx, c.ID); err != nil {
 			return withKeyAdvice(err, c.ID)
 		}
-		key, err := registry(pool).Show(ctx, c.ID)
+		key, err := keyRegistry(pool).Show(ctx, c.ID)
 		if err != nil {
 			return err
 		}
@@ -239,11 +241,11 @@ func (c *keysAuditCommand) Run(ctx context.Context, streams process.Streams) err
 		return &process.UsageError{Detail: fmt.Sprintf("--limit must be between 1 and %d", maxListed)}
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		key, err := registry(pool).Show(ctx, c.ID)
+		key, err := keyRegistry(pool).Show(ctx, c.ID)
 		if err != nil {
 			return withKeyAdvice(err, c.ID)
 		}
-		entries, more, err := registry(pool).Audit(ctx, c.ID, time.Now().Add(-time.Duration(c.Since)), c.Limit)
+		entries, more, err := keyRegistry(pool).Audit(ctx, c.ID, time.Now().Add(-time.Duration(c.Since)), c.Limit)
 		if err != nil {
 			return err
 		}

@@ -44,6 +44,7 @@ type operatorCommands struct {
 	Backup      backupCommand      `cmd:"" help:"Write a backup of what no rebuild can make again: keys, audit, decisions, and the streams."`
 	Restore     restoreCommand     `cmd:"" help:"Restore a backup into an empty, migrated database and missing streams."`
 	DeadLetters deadLettersCommand `cmd:"" help:"List, show, retry and drop messages that could not be applied."`
+	Webhooks    webhooksCommand    `cmd:"" help:"Register endpoints of webhooks, and list, show, test, pause and repeat what is sent to them."`
 	Version     version.Command    `cmd:"" help:"Show the version of this build."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Request a URL and exit 1 unless it answers 2xx; for containers without a shell."`
 }

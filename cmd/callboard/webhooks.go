@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/cmd/process"
+	"callboard/cmd/setting"
+	"callboard/projector/webhook/registry"
+)
+
+type webhooksCommand struct {
+	List       webhooksListCommand       `cmd:"" help:"List all endpoints, the newest first."`
+	Show       webhooksShowCommand       `cmd:"" help:"Show an endpoint with its secrets' times and its newest changes."`
+	Test       webhooksTestCommand       `cmd:"" help:"Have a sender send one signed test to an endpoint. Exit 1 unless it is answered 2xx."`
+	Pause      webhooksPauseCommand      `cmd:"" help:"Stop sending to an endpoint. Its deliveries wait."`
+	Resume     webhooksResumeCommand     `cmd:"" help:"Send to a paused or disabled endpoint again, first what waits."`
+	Remove     webhooksRemoveCommand     `cmd:"" help:"Remove an endpoint and skip what waits for it. Its history is kept for its days."`
+	Rotate     webhooksRotateCommand     `cmd:"" help:"Give an endpoint a new secret and print it. Requests are signed with the old one too, for --overlap."`
+	Deliveries webhooksDeliveriesCommand `cmd:"" help:"List an endpoint's deliveries with their attempts, the newest first."`
+	Redeliver  webhooksRedeliverCommand  `cmd:"" help:"Send deliveries again, as the same events."`
+	Replay     webhooksReplayCommand     `cmd:"" help:"Send again what became fetchable in a range of time, delivered before or not, 50 events a second."`
+}
+
+// operatorName holds who makes a change.
+type operatorName struct {
+	By string `placeholder:"NAME" help:"Who makes the change, for the audit. Default: the user of the operating system."`
+}
+
+func (o operatorName) get() string {
+	if o.By != "" {
+		return o.By
+	}
+	current, err := user.Current()
+	if err != nil { // an image has no list of users
+		return "uid " + strconv.Itoa(os.Getuid())
+	}
+	return current.Username
+}
+
+// withEndpoints does work with the registry of endpoints.
+func withEndpoints(ctx context.Context, s setting.Postgres, by operatorName, work func(*registry.Registry) error) error {
+	return withDatabase(ctx, s, func(pool *pgxpool.Pool) error {
+		return withWebhookAdvice(work(registry.New(pool, by.get())))
+	})
+}
+
+// withWebhookAdvice makes a usage error of an invalid request, and adds what to do to other errors.
+func withWebhookAdvice(err error) error {
+	var invalid *registry.InvalidError
+	var unknown *registry.UnknownDeliveryError
+	switch {
+	case errors.As(err, &invalid):
+		return &process.UsageError{Detail: err.Error()}
+	case errors.Is(err, registry.ErrUnknownEndpoint):
+		return fmt.Errorf("%w\nRun 'callboard webhooks list' to list all endpoints", err)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w\nRun 'callboard webhooks deliveries ID' to list an endpoint's deliveries; nothing was changed", err)
+	}
+	return err
+}
+
+// moment is a flag's instant: RFC 3339, or a duration such as 24h, which means so long ago.
+type moment struct {
+	at  time.Time
+	ago time.Duration
+}
+
+// UnmarshalText reads the text.
+func (m *moment) UnmarshalText(text []byte) error {
+	if at, err := time.Parse(time.RFC3339, string(text)); err == nil {
+		*m = moment{at: at}
+		return nil
+	}
+	var ago setting.Duration
+	if err := ago.UnmarshalText(text); err != nil || ago < 0 {
+		return fmt.Errorf("%q is no instant: write 2026-03-02T09:30:00Z, or 24h for a day ago", text)
+	}
+	*m = moment{ago: time.Duration(ago)}
+	return nil
+}
+
+// instant returns the zero time for no moment.
+func (m *moment) instant(now time.Time) time.Time {
+	switch {
+	case m == nil:
+		return time.Time{}
+	case m.at.IsZero():
+		return now.Add(-m.ago)
+	}
+	return m.at
+}
+
+// endpointList is the JSON of a list.
+type endpointList struct {
+	Endpoints []registry.Endpoint `json:"endpoints"`
+}
+
+type webhooksListCommand struct {
+	output
+	Postgres setting.Postgres `embed:""`
+}
+
+// Run lists the endpoints.
+func (c *webhooksListCommand) Run(ctx context.Context, streams process.Streams) error {
+	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
+		endpoints, err := r.List(ctx)
+		if err != nil {
+			return err
+		}
+		return c.print(streams.Out, endpointList{endpoints}, func(w io.Writer) error { return writeEndpoints(w, endpoints) })
+	})
+}
+
+// endpointArgument names an endpoint.
+type endpointArgument struct {
+	ID uuid.UUID `arg:"" help:"The endpoint's id, from 'webhooks list'."`
+}
+
+type webhooksShowCommand struct {
+	output
+	endpointArgument
+	Postgres setting.Postgres `embed:""`
+}
+
+// Run shows an endpoint.
+func (c *webhooksShowCommand) Run(ctx context.Context, streams process.Streams) error {
+	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
+		return c.show(ctx, r, c.ID, streams)
+	})
+}
+
+// show prints an endpoint as it is after a command.
+func (o output) show(ctx context.Context, r *registry.Registry, id uuid.UUID, streams process.Streams) error {
+	detail, err := r.Show(ctx, id)
+	if err != nil {
+		return err
+	}
+	return o.print(streams.Out, detail, func(w io.Writer) error { return writeEndpoint(w, detail) })
+}

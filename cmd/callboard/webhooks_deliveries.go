@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/cmd/process"
+	"callboard/cmd/setting"
+	"callboard/events/webhook"
+	"callboard/projector/webhook/registry"
+)
+
+type webhooksDeliveriesCommand struct {
+	output
+	endpointArgument
+	State    string           `enum:",waiting,delivered,dead,skipped" default:"" placeholder:"STATE" help:"Only those in this state: waiting, delivered, dead or skipped."`
+	Since    *moment          `placeholder:"TIME" help:"Only those created since then: 2026-03-02T09:30:00Z, or 24h for a day ago."`
+	Kind     string           `placeholder:"KIND" help:"Only those of this kind of event."`
+	CallSid  string           `placeholder:"SID" help:"Only those of this call."`
+	Limit    int              `default:"100" help:"The maximum number to list, up to 10000."`
+	Postgres setting.Postgres `embed:""`
+}
+
+// deliveryList is the JSON of a list of deliveries.
+type deliveryList struct {
+	Deliveries []registry.Delivery `json:"deliveries"`
+	More       bool                `json:"more"`
+}
+
+// Run lists deliveries. The note that the list was cut goes to standard error, since a program may read the list.
+func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams process.Streams) error {
+	if c.Limit < 1 || c.Limit > maxListed {
+		return &process.UsageError{Detail: fmt.Sprintf("--limit must be between 1 and %d", maxListed)}
+	}
+	if c.Kind != "" {
+		if _, err := parseKinds("--kind", c.Kind); err != nil {
+			return err
+		}
+	}
+	query := registry.Query{
+		Endpoint: c.ID, State: registry.DeliveryState(c.State), Since: c.Since.instant(time.Now()), Kind: webhook.Kind(c.Kind), CallSid: c.CallSid,
+		Limit: c.Limit,
+	}
+	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
+		deliveries, more, err := r.Deliveries(ctx, query)
+		if err != nil {
+			return err
+		}
+		if more {
+			fmt.Fprintf(streams.Err, "Only the newest %d are listed. Use --limit to list more.\n", c.Limit)
+		}
+		return c.print(streams.Out, deliveryList{deliveries, more}, func(w io.Writer) error { return writeDeliveries(w, deliveries) })
+	})
+}
+
+// parseKinds returns a usage error that names the flag.
+func parseKinds(flag, text string) ([]webhook.Kind, error) {
+	kinds, err := webhook.ParseKinds(text)
+	if err != nil {
+		return nil, &process.UsageError{Detail: flag + ": " + err.Error()}
+	}
+	return kinds, nil
+}
+
+type webhooksRedeliverCommand struct {
+	output
+	operatorName
+	Deliveries []int64          `arg:"" optional:"" name:"delivery" help:"The deliveries, from 'webhooks deliveries'."`
+	Endpoint   *uuid.UUID       `placeholder:"UUID" help:"Instead of single deliveries: those of this endpoint in a --state."`
+	State      string           `enum:",dead,skipped" default:"" placeholder:"STATE" help:"With --endpoint: dead or skipped."`
+	Since      *moment          `placeholder:"TIME" help:"With --endpoint: only those that ended since then: 2026-03-02T09:30:00Z, or 24h for a day ago."`
+	Postgres   setting.Postgres `embed:""`
+}
+
+// redelivered is the JSON of a redelivery.
+type redelivered struct {
+	Redelivered int `json:"redelivered"`
+}
+
+// Run sends deliveries again.
+func (c *webhooksRedeliverCommand) Run(ctx context.Context, streams process.Streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
+		count, err := c.redeliver(ctx, r)
+		if err != nil {
+			return err
+		}
+		return c.print(streams.Out, redelivered{count}, func(w io.Writer) error {
+			return writeLines(w, []string{fmt.Sprintf("Deliveries that are sent again: %d.", count)})
+		})
+	})
+}
+
+func (c *webhooksRedeliverCommand) check() error {
+	switch {
+	case (c.Endpoint != nil) == (len(c.Deliveries) > 0):
+		return &process.UsageError{Detail: "name deliveries by their ID, or use --endpoint and --state"}
+	case (c.Endpoint != nil) != (c.State != ""):
+		return &process.UsageError{Detail: "--endpoint requires --state, and --state requires --endpoint"}
+	case c.Endpoint == nil && c.Since != nil:
+		return &process.UsageError{Detail: "--since requires --endpoint"}
+	}
+	return nil
+}
+
+func (c *webhooksRedeliverCommand) redeliver(ctx context.Context, r *registry.Registry) (int, error) {
+	if c.Endpoint == nil {
+		return r.Redeliver(ctx, c.Deliveries)
+	}
+	return r.RedeliverState(ctx, *c.Endpoint, registry.DeliveryState(c.State), c.Since.instant(time.Now()))
+}
+
+type webhooksReplayCommand struct {
+	endpointChange
+	Since  moment       `required:"" placeholder:"TIME" help:"The beginning of the range: 2026-03-02T09:30:00Z, or 24h for a day ago."`
+	Until  *moment      `placeholder:"TIME" help:"The end of the range, exclusive. Default: now."`
+	Kinds  string       `placeholder:"KIND,..." help:"Only these kinds of event. Default: all of the endpoint."`
+	DryRun bool         `help:"Only count."`
+	Days   setting.Days `name:"webhook-days" setting:"CALLBOARD_WEBHOOK_DAYS" default:"30" help:"For how many days events are kept, as the program webhooks has it."`
+}
+
+// replayed is the JSON of a replay.
+type replayed struct {
+	Events int64 `json:"events"`
+	DryRun bool  `json:"dryRun"`
+}
+
+// Run sends events again.
+func (c *webhooksReplayCommand) Run(ctx context.Context, streams process.Streams) error {
+	now := time.Now()
+	replay := registry.Replay{Endpoint: c.ID, Since: c.Since.instant(now), Until: now, Days: c.Days.Get()}
+	if c.Until != nil {
+		replay.Until = c.Until.instant(now)
+	}
+	if c.Kinds != "" {
+		kinds, err := parseKinds("--kinds", c.Kinds)
+		if err != nil {
+			return err
+		}
+		replay.Kinds = kinds
+	}
+	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
+		count, err := r.Replay(ctx, replay, c.DryRun)
+		if err != nil {
+			return err
+		}
+		done := replayed{count, c.DryRun}
+		return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, done.lines()) })
+	})
+}

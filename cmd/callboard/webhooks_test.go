@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/events/eventstest"
+	"callboard/events/webhook"
+	"callboard/projector/webhook/registry"
+	"callboard/projector/webhook/vault"
+)
+
+// hookURL has a query, which no command prints.
+const hookURL = "https://hooks.example.com/in?token=hunter2"
+
+type endpointRecord struct {
+	ID, URL, Name, State string
+	Grant                struct{ Kind, ID string }
+	Kinds                []string
+	Reason               *string
+	Concurrency          int
+	Waiting, Dead        int64
+	SuccessRate          *float64
+	P50Ms, P99Ms         *int
+	CreatedAt            time.Time
+	Secrets              []struct {
+		ID        string
+		CreatedAt time.Time
+		ExpiresAt *time.Time
+	}
+	Audit []struct {
+		By, Role, Command string
+		Before, After     *struct{ State string }
+	}
+}
+
+type deliveryRecord struct {
+	Delivery, Event, Kind, State, Cause string
+	Identifiers                         map[string]string
+	Attempts                            []struct {
+		At     time.Time
+		Status *int
+		Error  *string
+		MS     int
+	}
+	NextAt *time.Time
+}
+
+// webhooksFixture has an operator's commands about webhooks.
+type webhooksFixture struct {
+	*fleet
+	operator map[string]string
+}
+
+func newWebhooksFixture(t *testing.T) webhooksFixture {
+	t.Helper()
+	f := webhooksFixture{fleet: newFleet(t)}
+	f.operator = f.fleet.operator()
+	f.operator["CALLBOARD_WEBHOOK_KEY"] = testWebhookKey()
+	return f
+}
+
+func testWebhookKey() string {
+	return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("w", 32)))
+}
+
+func (f webhooksFixture) run(args ...string) result {
+	f.Helper()
+	r := command(f, f.operator, "", append([]string{"webhooks"}, args...)...)
+	if strings.Contains(r.out+r.err, "hunter2") {
+		f.Errorf("webhooks %v prints the query of a URL", args)
+	}
+	return r
+}
+
+func (f webhooksFixture) expect(code int, pattern string, args ...string) {
+	f.Helper()
+	expect(f, f.operator, code, pattern, append([]string{"webhooks"}, args...)...)
+}
+
+func (f webhooksFixture) show(id string) endpointRecord {
+	f.Helper()
+	return succeedJSON[endpointRecord](f, f.operator, "webhooks", "show", id)
+}
+
+func (f webhooksFixture) deliveries(id string, args ...string) []deliveryRecord {
+	f.Helper()
+	return succeedJSON[struct{ Deliveries []deliveryRecord }](f, f.operator, append([]string{"webhooks", "deliveries", id}, args...)...).Deliveries
+}
+
+// register registers an endpoint of the phone system.
+func (f webhooksFixture) register() string {
+	f.Helper()
+	key, err := vault.NewKey(bytes.Repeat([]byte("w"), 32))
+	if err != nil {
+		f.Fatal(err)
+	}
+	v, err := vault.New(key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	pool, err := pgxpool.New(f.Context(), f.database.RoleURL("callboard_operator"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer pool.Close()
+	r := registry.New(pool, "test")
+	c, err := registry.NewCandidate("CRM", hookURL, registry.Target{Kind: registry.System, ID: uuid.MustParse(systemID)}, webhook.Kinds(), 8, v)
+	if err == nil {
+		err = r.Register(f.Context(), c)
+	}
+	if err == nil {
+		err = r.Activate(f.Context(), c.ID(), registry.Origin{Stream: "PHONES", Created: streamCreated(), Partitions: 1})
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	return c.ID().String()
+}
+
+func streamCreated() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC) }
+
+// deliver creates waiting deliveries of calls CA1, CA2 and so on.
+func (f webhooksFixture) deliver(endpoint string, count int) {
+	f.Helper()
+	f.exec(`insert into webhook.delivery (endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at)
+		select $1, 'PHONES', $2, n, 'evt_' || n, 'call.ended', $3, 'CA' || n, now() from generate_series(1, $4::bigint) n`,
+		endpoint, streamCreated(), systemID, count)
+}
+
+// finish ends a delivery in a state, after one attempt.
+func (f webhooksFixture) finish(delivery, state string) {
+	f.Helper()
+	f.exec(`insert into webhook.attempt select endpoint_id, id, now(), 503, 'status 503', 'busy' || chr(27) || '[31m', 7 from webhook.delivery where id = $1::bigint`, delivery)
+	f.exec(`with d as (delete from webhook.delivery where id = $1::bigint returning *)
+		insert into webhook.finished (id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, attempts,
+			created_at, state)
+		select id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, 1, created_at, $2 from d`, delivery, state)
+}
+
+// answerTest answers the next test as a sender does.
+func (f webhooksFixture) answerTest(status int) (wait func()) {
+	f.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		const update = `update webhook.test
+			set taken_at = now(), done_at = now(), status = $1::int, error = case when $1::int <> 200 then 'not 2xx' end, ms = 12 where done_at is null`
+		eventstest.Eventually(f.T, "there is a test", func() bool {
+			tag, err := f.pool.Exec(context.Background(), update, status)
+			return err == nil && tag.RowsAffected() == 1
+		})
+	}()
+	return func() { <-done }
+}
+
+func TestWebhooks_States(t *testing.T) {
+	f := newWebhooksFixture(t)
+	f.expect(0, `^No webhook endpoints\. `, "list")
+	if out := f.run("list", "--json").out; out != `{"endpoints":[]}`+"\n" {
+		t.Errorf("list: output = %s, want an empty list", out)
+	}
+	id := f.register()
+	f.deliver(id, 3)
+	f.expect(0, `(?m)^ID +NAME +STATE +URL .*\n`+id+` +CRM +active +https://hooks\.example\.com/in\?… +system `+systemID+` +3 +0 +never +never +- +-$`, "list")
+	f.expect(0, `^Endpoint `+id+` is paused\.\n$`, "pause", id, "--by", "Ada")
+	f.expect(0, `^Endpoint `+id+` is active\.\n$`, "resume", id)
+	f.expect(1, `webhook endpoint `+id+` is active: pause it first`, "resume", id, "--skip")
+	f.expect(0, `paused`, "pause", id)
+	f.expect(0, `is active\.\nDeliveries skipped: 3\.\n$`, "resume", id, "--skip")
+	shown := f.show(id)
+	if len(shown.Secrets) != 1 || len(shown.Audit) != 5 || shown.Audit[3].By != "Ada" || shown.Audit[3].Command != "pause" ||
+		shown.Audit[3].Role != "callboard_operator" || shown.Audit[3].Before.State != "active" || shown.Audit[3].After.State != "paused" {
+		t.Errorf("endpoint = %+v, want a secret and 5 changes, the second one by Ada", shown)
+	}
+	if by := shown.Audit[0].By; by == "" || by == "Ada" {
+		t.Errorf("the last change is by %q, want the user of the operating system", by)
+	}
+	f.exec("update webhook.endpoint set state = 'disabled', reason = 'gone'")
+	f.expect(0, `disabled \(answered 410\)`, "list")
+	f.exec("update webhook.endpoint set state = 'adding', reason = null, created_at = now() - interval '2 minutes'")
+	f.expect(0, `adding \(interrupted: remove it\)`, "list")
+	f.expect(1, `remove it and add it again`, "resume", id)
+	f.deliver(id, 1)
+	if r := f.run("remove", id, "--json"); r.code != 0 || r.out != fmt.Sprintf(`{"id":%q,"state":"removed","skipped":1}`+"\n", id) {
+		t.Errorf("remove: exit code = %d, output = %s%s, want one skipped", r.code, r.out, r.err)
+	}
+	f.expect(1, `webhook endpoint `+id+` is removed: add another one`, "pause", id)
+	f.expect(0, `state +removed\n`, "show", id)
+}
+
+func TestWebhooks_Rotate(t *testing.T) {
+	f := newWebhooksFixture(t)
+	id := f.register()
+	r := f.run("rotate", id, "--overlap", "10s")
+	secret := regexp.MustCompile(`^(whsec_\S+)\n\nThis is the new secret\. .*\nRequests are signed with the old one too until \S+Z\.\n$`).FindStringSubmatch(r.out)
+	if secret == nil {
+		t.Fatalf("rotate: exit code = %d, errors = %s, want a secret", r.code, r.err)
+	}
+	if _, err := webhook.ParseSecret(secret[1]); err != nil {
+		t.Error(err)
+	}
+	rotated := succeedJSON[struct{ ID, Secret string }](t, f.operator, "webhooks", "rotate", id, "--overlap", "0s")
+	if rotated.ID != id || rotated.Secret == secret[1] || !strings.HasPrefix(rotated.Secret, "whsec_") {
+		t.Error("rotate --json: want the id and another secret")
+	}
+	if shown := f.show(id); len(shown.Secrets) != 1 || shown.Secrets[0].ExpiresAt != nil {
+		t.Errorf("secrets = %+v, want the current one", shown.Secrets)
+	}
+	for _, args := range [][]string{{"list"}, {"show", id}, {"show", id, "--json"}} {
+		if strings.Contains(f.run(args...).out, "whsec_") {
+			t.Errorf("webhooks %v prints a secret", args)
+		}
+	}
+}
+
+func TestWebhooks_Test(t *testing.T) {
+	f := newWebhooksFixture(t)
+	id := f.register()
+	wait := f.answerTest(200)
+	f.expect(0, `^status 200 after 12 ms\n$`, "test", id)
+	wait()
+	wait = f.answerTest(500)
+	r := f.run("test", id, "--kind", "call.ended", "--json")
+	wait()
+	if r.code != 1 || r.err != "" || !strings.HasPrefix(r.out, `{"status":500,"error":"not 2xx"`) {
+		t.Errorf("test: exit code = %d, output = %s%s, want 1 and status 500", r.code, r.out, r.err)
+	}
+	r = f.run("test", id)
+	if r.code != 1 || !strings.Contains(r.err, "waiting for a sender") || !strings.Contains(r.err, "no sender took the test within 20 s: start the program webhooks") {
+		t.Errorf("test without a sender: exit code = %d, errors = %s, want 1 and what to do", r.code, r.err)
+	}
+}
+
+func TestWebhooks_Deliveries(t *testing.T) {
+	f := newWebhooksFixture(t)
+	id := f.register()
+	f.expect(0, `^No deliveries\.\n$`, "deliveries", id)
+	if out := f.run("deliveries", id, "--json").out; out != `{"deliveries":[],"more":false}`+"\n" {
+		t.Errorf("deliveries: output = %s, want an empty list", out)
+	}
+	f.deliver(id, 3)
+	f.finish("1", "dead")
+	f.finish("2", "delivered")
+	f.expect(0, `(?m)^3 +\S+Z +call\.ended +CA3 +evt_3 +waiting +fired +0 +- +\S+Z\n2 .*\n1 +\S+Z +call\.ended +CA1 +evt_1 +dead +fired +1 +503 after 7 ms: status 503 +-$`, "deliveries", id)
+	dead := f.deliveries(id, "--state", "dead", "--since", "1h", "--kind", "call.ended", "--call-sid", "CA1")
+	if len(dead) != 1 || dead[0].Delivery != "1" || dead[0].Identifiers["phoneSystemId"] != systemID || dead[0].Identifiers["callSid"] != "CA1" ||
+		len(dead[0].Identifiers) != 2 || len(dead[0].Attempts) != 1 || *dead[0].Attempts[0].Status != 503 || dead[0].NextAt != nil {
+		t.Errorf("deliveries = %+v, want the dead one", dead)
+	}
+	if r := f.run("deliveries", id, "--limit", "2"); !strings.Contains(r.err, "Only the newest 2 are listed") {
+		t.Errorf("deliveries --limit 2: errors = %s, want a note", r.err)
+	}
+	f.expect(1, `^error: no webhook delivery has the ID 77\nRun 'callboard webhooks deliveries ID'`, "redeliver", "1", "77")
+	f.expect(0, `^Deliveries that are sent again: 2\.\n$`, "redeliver", "1", "3")
+	f.finish("1", "dead")
+	if out := f.run("redeliver", "--endpoint", id, "--state", "dead", "--since", "2h", "--json").out; out != `{"redelivered":1}`+"\n" {
+		t.Errorf("redeliver: output = %s, want 1", out)
+	}
+	if again := f.deliveries(id, "--state", "waiting"); len(again) != 2 || again[1].Cause != "redelivered" || len(again[1].Attempts) != 2 {
+		t.Errorf("deliveries = %+v, want the first one redelivered, with its attempts", again)
+	}
+}
+
+func TestWebhooks_Replay(t *testing.T) {
+	f := newWebhooksFixture(t)
+	id := f.register()
+	f.exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'Office')", systemID)
+	f.exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+		select 'PHONES', $1, 0, n, 0, 'evt_' || n, 'call.ended', $2, 'CA1', now() - interval '30 minutes' from generate_series(1, 100) n`, streamCreated(), systemID)
+	f.exec("insert into webhook.fanout values ('PHONES', $1, 0, 100)", streamCreated())
+	f.expect(1, `^error: replay: the range begins before what is kept: .*; begin at \S+Z or later\n$`, "replay", id, "--since", "1h")
+	f.exec("update webhook.period set since = now() - interval '1 day'")
+	f.expect(0, `^Events in the range: 100\. None is sent\.\n$`, "replay", id, "--since", "1h", "--dry-run")
+	f.expect(0, `^Events in the range: 0\. None is sent\.\n$`, "replay", id, "--since", "1h", "--until", "40m", "--dry-run")
+	f.expect(0, `^Events in the range: 0\. None is sent\.\n$`, "replay", id, "--since", "1h", "--kinds", "voicemail.created", "--dry-run")
+	if list := f.deliveries(id); len(list) != 0 {
+		t.Errorf("deliveries after dry runs = %d, want none", len(list))
+	}
+	f.expect(0, `^Events that are sent again: 100, over 2s\.\n$`, "replay", id, "--since", "1h")
+	if list := f.deliveries(id); len(list) != 100 || list[0].Cause != "replayed" || list[0].Event != "evt_100" {
+		t.Errorf("deliveries = %d, want 100, replayed", len(list))
+	}
+	f.operator["CALLBOARD_WEBHOOK_DAYS"] = "1"
+	f.exec("update webhook.period set since = now() - interval '9 days'")
+	f.expect(1, `kept for 1 days`, "replay", id, "--since", "3d")
+}
