@@ -29,6 +29,7 @@ type webhooksCommand struct {
 	Deliveries webhooksDeliveriesCommand `cmd:"" help:"List an endpoint's deliveries with their attempts, the newest first."`
 	Redeliver  webhooksRedeliverCommand  `cmd:"" help:"Send deliveries again, as the same events."`
 	Replay     webhooksReplayCommand     `cmd:"" help:"Send again what became fetchable in a range of time, delivered before or not, 50 events a second."`
+	Listen     webhooksListenCommand     `cmd:"" help:"Receive webhooks on this machine, verify and print them until interrupted. For tests."`
 }
 
 // operatorName holds who makes a change.

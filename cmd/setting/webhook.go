@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"callboard/events/webhook"
 	"callboard/projector/webhook/vault"
 	"callboard/readapi/access"
 )
@@ -154,6 +155,24 @@ func (postgresURLsParser) Parse(text string) (URLs, error) {
 	}
 	if len(list) == 0 {
 		return nil, errors.New("contains no URL: write postgres://user:password@host:5432/database, and separate several by spaces")
+	}
+	return list, nil
+}
+
+// WebhookSecrets are the signing secrets of one webhook endpoint.
+type WebhookSecrets = Value[[]webhook.Secret, webhookSecretsParser]
+
+type webhookSecretsParser struct{}
+
+// Parse implements [Parser].
+func (webhookSecretsParser) Parse(text string) ([]webhook.Secret, error) {
+	var list []webhook.Secret
+	for part := range strings.SplitSeq(text, ",") {
+		secret, err := webhook.ParseSecret(part)
+		if err != nil {
+			return nil, fmt.Errorf("contains an invalid secret: number %d: %w", len(list)+1, err)
+		}
+		list = append(list, secret)
 	}
 	return list, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callboard/cmd/setting"
+	"callboard/events/webhook"
 )
 
 // webhookSettings has all settings of webhooks.
@@ -187,5 +188,29 @@ func TestWebhook_SecretsDoNotPrint(t *testing.T) {
 			t.Errorf("JSON of %T: %v", v, err)
 		}
 		requireNoSecret(t, fmt.Sprintf("JSON of %T", v), string(text))
+	}
+}
+
+func TestWebhookSecrets(t *testing.T) {
+	parse := func(value string) (secrets setting.WebhookSecrets, err error) {
+		program := &struct {
+			Secrets setting.WebhookSecrets `name:"secret" setting:"CALLBOARD_WEBHOOK_SECRET" secret:""`
+		}{}
+		env := map[string]string{"CALLBOARD_WEBHOOK_SECRET": value}
+		_, err = setting.Parse(program, setting.Source{Getenv: func(name string) string { return env[name] }, Out: io.Discard})
+		return program.Secrets, err
+	}
+	first, second := webhook.NewSecret(), webhook.NewSecret()
+	secrets, err := parse(first.Reveal() + ", " + second.Reveal())
+	if got := secrets.Get(); err != nil || len(got) != 2 || got[0].Reveal() != first.Reveal() || got[1].Reveal() != second.Reveal() {
+		t.Errorf("%d secrets, error = %v, want two", len(got), err)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", secrets, secrets, secrets); strings.Contains(text, first.Reveal()[6:20]) {
+		t.Error("the setting prints a secret")
+	}
+	if _, err := parse(first.Reveal() + "," + secret); err == nil || !strings.Contains(err.Error(), "number 2") {
+		t.Errorf("error = %v, want the number of the invalid secret", err)
+	} else {
+		requireNoSecret(t, "the message", err.Error())
 	}
 }

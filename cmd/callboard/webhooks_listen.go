@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"callboard/cmd/process"
+	"callboard/cmd/setting"
+	"callboard/events/webhook"
+)
+
+type webhooksListenCommand struct {
+	output
+	Listen  setting.Address        `name:"listen" default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"The address to listen on. Port 0 selects a free port."`
+	CA      string                 `name:"ca" type:"path" placeholder:"FILE" help:"Write the certificate to this file. Give it to the sender as CALLBOARD_WEBHOOK_CA_FILE. Default: a temporary file."`
+	Secrets setting.WebhookSecrets `name:"secret" setting:"CALLBOARD_WEBHOOK_SECRET" secret:"" placeholder:"WHSEC,..." help:"The endpoint's secret, or several. Requests that it did not sign are refused. Default: none is verified. Do not put it on the command line."`
+}
+
+const (
+	maxHookBytes    = 64 << 10
+	hookTimeout     = 10 * time.Second
+	certificateDays = 30
+)
+
+// Run receives webhooks until it is interrupted.
+func (c *webhooksListenCommand) Run(ctx context.Context, streams process.Streams) error {
+	host, _, err := net.SplitHostPort(c.Listen.Get())
+	if err != nil {
+		return err
+	}
+	certificate, err := selfSigned(host, time.Now())
+	if err != nil {
+		return fmt.Errorf("certificate: %w", err)
+	}
+	file, err := c.writeCertificate(certificate)
+	if err != nil {
+		return err
+	}
+	if c.CA == "" {
+		defer func() { _ = os.Remove(file) }()
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen.Get())
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	started := listening{URL: "https://" + listener.Addr().String() + "/", CA: file}
+	if err := c.print(streams.Out, started, func(w io.Writer) error { return writeLines(w, started.lines()) }); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return c.serve(ctx, streams.Out, tls.NewListener(listener, &tls.Config{
+		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12,
+	}))
+}
+
+// serve ends when ctx ends, or with an error.
+func (c *webhooksListenCommand) serve(ctx context.Context, out io.Writer, listener net.Listener) error {
+	server := &http.Server{
+		Handler: &hookReceiver{output: c.output, out: out, secrets: c.Secrets.Get()}, ReadTimeout: hookTimeout, WriteTimeout: hookTimeout,
+		MaxHeaderBytes: maxHookBytes, ErrorLog: log.New(io.Discard, "", 0),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("receive webhooks: %w", err)
+	case <-ctx.Done():
+		err := server.Close()
+		_ = <-ended // that the server is closed
+		return err
+	}
+}
+
+// listening is the first line of JSON.
+type listening struct {
+	URL string `json:"url"`
+	CA  string `json:"ca"` // the certificate's file
+}
+
+func (l listening) lines() []string {
+	return []string{
+		"Listening on " + l.URL,
+		"The certificate is in " + l.CA + ".",
+		"Set CALLBOARD_WEBHOOK_CA_FILE to it and CALLBOARD_WEBHOOK_ALLOW_NETWORKS to the network of this address where the program webhooks runs.",
+	}
+}
+
+func (c *webhooksListenCommand) writeCertificate(certificate tls.Certificate) (file string, err error) {
+	content := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]})
+	if c.CA != "" {
+		if err := os.WriteFile(c.CA, content, 0o600); err != nil {
+			return "", fmt.Errorf("certificate: %w", err)
+		}
+		return c.CA, nil
+	}
+	temporary, err := os.CreateTemp("", "callboard-webhooks-*.pem")
+	if err != nil {
+		return "", fmt.Errorf("certificate: %w", err)
+	}
+	_, err = temporary.Write(content)
+	if err = errors.Join(err, temporary.Close()); err != nil {
+		return "", fmt.Errorf("certificate: %w", err)
+	}
+	return temporary.Name(), nil
+}
+
+// selfSigned returns a certificate for a host, and for this machine, that is its own authority.
+func selfSigned(host string, now time.Time) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "callboard webhooks listen"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(0, 0, certificateDays),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		template.IPAddresses = append(template.IPAddresses, ip)
+	} else if host != "" {
+		template.DNSNames = append(template.DNSNames, host)
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}, err
+}
+
+// hookReceiver answers and prints webhooks.
+type hookReceiver struct {
+	output
+	secrets []webhook.Secret
+
+	mu  sync.Mutex // guards out
+	out io.Writer
+}
+
+// received is the JSON of a request.
+type received struct {
+	At       time.Time       `json:"at"`
+	ID       string          `json:"id"`
+	Verified bool            `json:"verified"`
+	Refused  string          `json:"refused,omitempty"` // why
+	Event    json.RawMessage `json:"event"`             // the body; null where it is no JSON
+}
+
+// ServeHTTP answers 204, and 401 to a request that is not signed with one of the secrets.
+func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxHookBytes))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		return
+	case err != nil:
+		return
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	got := received{At: time.Now().UTC(), ID: r.Header.Get(webhook.HeaderID)}
+	if json.Valid(body) {
+		got.Event = body
+	}
+	status := http.StatusNoContent
+	if len(h.secrets) > 0 {
+		if _, err := webhook.Verify(h.secrets, r.Header, body, got.At); err != nil {
+			got.Refused, status = err.Error(), http.StatusUnauthorized
+		} else {
+			got.Verified = true
+		}
+	}
+	w.WriteHeader(status)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_ = h.print(h.out, got, func(w io.Writer) error { return writeLines(w, []string{got.line()}) })
+}
+
+func (r received) line() string {
+	parts := []string{milliInstant(r.At)}
+	switch {
+	case r.Refused != "":
+		parts = append(parts, "refused ("+printable(r.Refused)+")")
+	case r.Verified:
+		parts = append(parts, "verified")
+	default:
+		parts = append(parts, "unverified")
+	}
+	return strings.Join(append(parts, printable(r.ID), printable(string(r.Event))), " ")
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/events/eventstest"
+	"callboard/events/webhook"
+)
+
+// hookListener is a running 'webhooks listen', and a client that trusts it.
+type hookListener struct {
+	*daemon
+	listening
+	client *http.Client
+}
+
+func startListener(t *testing.T, env map[string]string, args ...string) *hookListener {
+	t.Helper()
+	l := &hookListener{daemon: start(t, "callboard", env, append([]string{"webhooks", "listen", "--json"}, args...)...)}
+	eventstest.Eventually(t, "the listener says where it listens", func() bool {
+		return json.Unmarshal([]byte(l.out.String()), &l.listening) == nil
+	})
+	certificate, err := os.ReadFile(l.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(certificate)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	t.Cleanup(transport.CloseIdleConnections)
+	l.client = &http.Client{Transport: transport}
+	return l
+}
+
+func (l *hookListener) post(header http.Header, body []byte) (status int) {
+	l.Helper()
+	request, err := http.NewRequestWithContext(l.Context(), http.MethodPost, l.URL, bytes.NewReader(body))
+	if err != nil {
+		l.Fatal(err)
+	}
+	request.Header = header
+	response, err := l.client.Do(request)
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	return response.StatusCode
+}
+
+// printed returns the last line, after the number of lines is reached.
+func (l *hookListener) printed(lines int) (r received) {
+	l.Helper()
+	eventstest.Eventually(l, "the request is printed", func() bool { return strings.Count(l.out.String(), "\n") == lines })
+	all := strings.Split(strings.TrimSpace(l.out.String()), "\n")
+	if err := json.Unmarshal([]byte(all[len(all)-1]), &r); err != nil {
+		l.Fatal(err)
+	}
+	return r
+}
+
+func TestWebhooks_Listen(t *testing.T) {
+	t.Parallel()
+	secret, other := webhook.NewSecret(), webhook.NewSecret()
+	body := webhook.Event{Type: webhook.CallEnded, Timestamp: time.Now(), Data: webhook.Data{PhoneSystemID: uuid.New(), CallSid: "CA1"}}.Body()
+	l := startListener(t, map[string]string{"CALLBOARD_WEBHOOK_SECRET": secret.Reveal()})
+	status := l.post(webhook.Sign([]webhook.Secret{other, secret}, "evt_a", time.Now(), body), body)
+	if got := l.printed(2); status != http.StatusNoContent || !got.Verified || got.ID != "evt_a" || string(got.Event) != string(body) {
+		t.Errorf("signed request: status = %d, printed %+v, want 204 and it verified", status, got)
+	}
+	status = l.post(webhook.Sign([]webhook.Secret{other}, "evt_b", time.Now(), body), body)
+	if got := l.printed(3); status != http.StatusUnauthorized || got.Verified || got.Refused == "" || got.ID != "evt_b" {
+		t.Errorf("request of another: status = %d, printed %+v, want 401 and why", status, got)
+	}
+	if status = l.post(http.Header{}, make([]byte, 65<<10)); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("large request: status = %d, want 413", status)
+	}
+	if strings.Contains(l.out.String()+l.err.String(), "whsec_") {
+		t.Error("the output has a secret")
+	}
+	l.stopCleanly()
+	if _, err := os.Stat(l.CA); !os.IsNotExist(err) {
+		t.Errorf("file of the certificate: error = %v, want none there", err)
+	}
+}
+
+// Without a secret nothing is verified. The certificate stays where it was asked for.
+func TestWebhooks_ListenWithoutSecret(t *testing.T) {
+	t.Parallel()
+	l := startListener(t, nil, "--ca", filepath.Join(t.TempDir(), "ca.pem"))
+	status := l.post(http.Header{}, []byte("no JSON"))
+	if got := l.printed(2); status != http.StatusNoContent || got.Verified || string(got.Event) != "null" {
+		t.Errorf("unsigned request: status = %d, printed %+v, want 204 and it unverified", status, got)
+	}
+	l.stopCleanly()
+	if _, err := os.Stat(l.CA); err != nil {
+		t.Error(err)
+	}
+	line := received{ID: "evt_a", Event: []byte(`{}`)}.line()
+	if want := "0001-01-01T00:00:00.000Z unverified evt_a {}"; line != want {
+		t.Errorf("line = %s, want %s", line, want)
+	}
+	expectUsageErrors(t, map[string]string{"CALLBOARD_WEBHOOK_SECRET": "hunter2"}, []string{"webhooks", "listen"})
+	expectUsageErrors(t, nil, []string{"webhooks", "listen", "--listen", "nowhere"})
+}
