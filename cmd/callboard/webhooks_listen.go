@@ -83,7 +83,7 @@ func (c *webhooksListenCommand) serve(ctx context.Context, out io.Writer, listen
 		return fmt.Errorf("receive webhooks: %w", err)
 	case <-ctx.Done():
 		err := server.Close()
-		_ = <-ended // that the server is closed
+		<-ended // that the server is closed
 		return err
 	}
 }
