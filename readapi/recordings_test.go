@@ -114,6 +114,49 @@ func TestRecordingURL_Access(t *testing.T) {
 	}
 }
 
+// A voicemail's recording is being processed until its event arrives, and absent once it is deleted.
+func TestRecordingURL_BeforeRecording(t *testing.T) {
+	t.Parallel()
+	h, _ := newAudioHarness(t)
+	system, other := h.system("one"), h.system("two")
+	insert := func(table string, row querytest.Row) { querytest.Insert(h, h.pool, table, row) }
+	early := uuid.New()
+	insert("voicemail", querytest.Row{"system_id": system, "id": early, "recording_sid": "RE-early"})
+	insert("voicemail", querytest.Row{"system_id": other, "id": uuid.New(), "recording_sid": "RE-elsewhere"})
+	insert("voicemail", querytest.Row{"system_id": system, "id": uuid.New(), "recording_sid": "RE-deleted"})
+	insert("tombstone", querytest.Row{
+		"system_id": system, "entity": "recording", "key": "RE-deleted", "owner": "voicemail", "owner_id": uuid.New(),
+	})
+	insert("call_log", querytest.Row{"system_id": system, "id": uuid.New(), "recording_sid": "RE-call"})
+	absent := h.get(urlPath(system, "RE-absent"), withKey(h.key(system)), with("X-Request-Id", "same"))
+	key := h.key(system)
+	for sid, want := range map[string]code{
+		"RE-early": recordingNotReady, "RE-elsewhere": notFound, "RE-deleted": notFound, "RE-call": notFound, "RE-EARLY": notFound,
+	} {
+		h.expectURL(sid, want, absent, h.get(urlPath(system, sid), withKey(key), with("X-Request-Id", "same")))
+	}
+	for name, c := range map[string]struct {
+		key  access.IssuedKey
+		want code
+	}{
+		"without voicemails":   {h.key(system, withScopes(access.ScopeRecordings, access.ScopeCalls)), insufficientScope},
+		"without recordings":   {h.key(system, withScopes(access.ScopeVoicemails, access.ScopeCalls)), insufficientScope},
+		"calls:read narrowed":  {h.key(system, narrowedTo(h.extension(system))), recordingNotReady},
+		"another phone system": {h.key(other), notFound},
+	} {
+		h.expectURL(name, c.want, absent, h.get(urlPath(system, "RE-early"), withKey(c.key), with("X-Request-Id", "same")))
+	}
+	h.expectCode("its detail", h.get(systemPath(system, "/recordings/RE-early"), withKey(key)), notFound)
+
+	insert("recording", querytest.Row{
+		"system_id": system, "recording_sid": "RE-early", "owner": "voicemail", "owner_id": early, "call_sid": nil,
+		"audio_key": "clip.wav", "audio_content_type": "audio/wav", "audio_bytes": len(clip),
+	})
+	if w := h.get(h.sign(system, "RE-early", key).URL); w.Body.String() != clip {
+		t.Errorf("audio = %d %s, want the clip", w.Code, w.Body)
+	}
+}
+
 // expectURL checks the response with a link, or that with a code. A 404 must equal that of a missing recording.
 func (h *harness) expectURL(name string, want code, absent, w *httptest.ResponseRecorder) {
 	h.Helper()

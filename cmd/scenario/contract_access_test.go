@@ -74,7 +74,7 @@ func accessSections() []section {
 			{name: "404 for a phone system that is not covered or nonexistent", sameAs: "Authentication/phone system not covered by the grant: 404"},
 			{name: "404 for a record that is absent or in another phone system", tests: "readapi.TestAccess_NotFoundIsOneResponse, readapi.TestBodies, cmd/scenario.TestIsolation"},
 			{name: "404 for a recording or voicemail that is absent, deleted or unavailable", prove: each(absentRecording, deletedRecording, unavailableRecording, removals)},
-			{name: "409 RECORDING_NOT_READY on the signed-URL operation, retryable", prove: notReadyYet},
+			{name: "409 RECORDING_NOT_READY on the signed-URL operation, retryable", prove: each(notReadyYet, voicemailArrivesFirst)},
 			{name: "413 EXPORT_TOO_LARGE on the report list, not retryable", tests: "readapi.TestListCallLogReports_BodySize"},
 			{name: "413 EXPORT_TOO_LARGE on the dimensions, not retryable", tests: "readapi.TestGetCallLogReportDimensions_Size"},
 			{name: "429 RATE_LIMITED with retry_after", prove: overBudget},

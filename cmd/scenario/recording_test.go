@@ -165,7 +165,27 @@ func absentRecording(f *fixture) {
 	o.expectNoRecording("without an event", "REunknown")
 	o.apply(events.Changed(recording(o.system, uuid.New(), "REearly", 1, events.RecordingReady)))
 	o.expectNoRecording("without its call", "REearly")
-	f.expectOutcome(f.key, f.harbourPath("/recordings/REnotice/url"), "404 NOT_FOUND") // only a voicemail refers to it
+}
+
+// voicemailArrivesFirst publishes a voicemail, its audio, and their deletions.
+func voicemailArrivesFirst(f *fixture) {
+	o, id := f.ownSystem(), uuid.New()
+	list, path := o.voicemail(id), o.path("/recordings/REvoice/url")
+	o.expectNoRecording("without its voicemail", "REvoice")
+	o.apply(list[0])
+	a := o.get(o.key, path)
+	o.checkOutcome("before its recording", a, "409 RECORDING_NOT_READY")
+	o.equalMembers("the problem", a.body, fields{"status": 409, "code": "RECORDING_NOT_READY", "retryable": true})
+	o.expectOutcome(o.key, o.path("/recordings/REvoice"), "404 NOT_FOUND")
+	o.apply(list[1])
+	o.equalJSON("the audio", o.fetchAudio(o.signedURL(o.key, o.system, "REvoice")).text, fullAudio)
+	o.apply(o.deletion(list[1]))
+	o.expectNoRecording("deleted", "REvoice")
+
+	o = f.ownSystem()
+	list = o.voicemail(id)
+	o.apply(list[0], o.deletion(list[0]))
+	o.expectNoRecording("after its voicemail's deletion", "REvoice")
 }
 
 // deletedRecording deletes a recording, its call, and its voicemail.

@@ -28,7 +28,7 @@ func (p *Projection) CallRecording() *Detail {
 type RecordingAudio struct {
 	Snapshot
 	OfVoicemail bool
-	Ready       bool   // false: the audio is being processed; key and content type are empty
+	Ready       bool   // false: the audio is being processed, or the recording has not arrived; key and content type are empty
 	Key         string // in the audio store
 	ContentType string
 }
@@ -36,7 +36,8 @@ type RecordingAudio struct {
 //go:embed get_call_recording_url.sql
 var getCallRecordingURLSQL string
 
-// GetRecordingAudio finds the audio of a call's or a voicemail's recording. It returns [ErrNotFound] if there is none.
+// GetRecordingAudio finds the audio of a call's or a voicemail's recording, which may not be ready. It returns [ErrNotFound] if neither a
+// recording nor a voicemail has the sid.
 func (p *Projection) GetRecordingAudio(ctx context.Context, system uuid.UUID, recordingSid string) (RecordingAudio, error) {
 	var a RecordingAudio
 	err := p.ofSystem(p.runShort(ctx), p.recordingAudioSQL, system, []any{recordingSid}, func(rows pgx.Rows) error {

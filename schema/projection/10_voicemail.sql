@@ -17,3 +17,5 @@ create table voicemail (
 );
 
 create index voicemail_created on voicemail (system_id, created_at, id) include (partition);
+-- A request for the audio of a recording that has not arrived asks whether a voicemail names it.
+create index voicemail_recording on voicemail (system_id, recording_sid);
