@@ -24,6 +24,7 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/events/ndjson"
+	"callboard/events/webhook"
 	"callboard/schema/schematest"
 )
 
@@ -208,7 +209,8 @@ func TestNATSConf(t *testing.T) {
 		t.Errorf("sync always = %v, max_payload = %d, system account = %s, limits = %d, %d", o.SyncAlways, o.MaxPayload, o.SystemAccount,
 			o.JetStreamMaxStore, o.JetStreamMaxMemory)
 	}
-	if got, want := slices.Sorted(maps.Keys(n.users())), []string{"operator", "owner", "projector", "publisher", "reader", "topology"}; !slices.Equal(got, want) {
+	want := []string{"operator", "owner", "projector", "publisher", "reader", "topology", "webhooks"}
+	if got := slices.Sorted(maps.Keys(n.users())); !slices.Equal(got, want) {
 		t.Errorf("users = %v, want %v", got, want)
 	}
 	expect(t, nil, 0, `200 OK`, "healthcheck", fmt.Sprintf("http://%s/healthz?js-enabled-only=true", n.running.MonitorAddr()))
@@ -312,8 +314,12 @@ func TestNATSConf_Permissions(t *testing.T) {
 	f := newPermittedFleet(t)
 	succeed(t, f.operator(), "", "stream", "create", "--partitions", "4")
 	succeed(t, f.operator(), "", "stream", "check")
+	woken := f.listenAsSender()
 	projector := start(t, "projector", f.env("projector", f.database.RoleURL("callboard_projector")))
 	f.publishAll()
+	if _, err := woken.NextMsg(30 * time.Second); err != nil {
+		t.Errorf("senders of webhooks were not woken: %v", err)
+	}
 	f.useReader()
 	f.useOperator()
 	console := "http://" + projector.logged(`"admin":"([^"]+)"`) + "/status.json"
@@ -330,7 +336,7 @@ func TestNATSConf_Permissions(t *testing.T) {
 	}
 	for user, permissions := range f.nats.users() {
 		for o, list := range map[operation]*server.SubjectPermission{publishing: permissions.Publish, subscribing: permissions.Subscribe} {
-			if list == nil || len(list.Allow) == 0 {
+			if list == nil || len(list.Allow) == 0 && !slices.Equal(list.Deny, []string{">"}) {
 				t.Errorf("%s has no list for %s, so it may do everything", user, o)
 				continue
 			}
@@ -341,6 +347,22 @@ func TestNATSConf_Permissions(t *testing.T) {
 			}
 		}
 	}
+}
+
+// listenAsSender subscribes to what wakes senders of webhooks. There is an endpoint, or else projectors do not wake anybody.
+func (f permittedFleet) listenAsSender() *nats.Subscription {
+	f.Helper()
+	_, err := f.pool.Exec(f.Context(), `
+		insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state)
+		values (gen_random_uuid(), 'test', 'https://example.com', '{call.ended}', 'system', gen_random_uuid(), 'active')`)
+	if err != nil {
+		f.Fatal(err)
+	}
+	woken, err := f.nats.connect("webhooks").SubscribeSync(webhook.WakeSubject)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return woken
 }
 
 // topologyEntities decide what keys open and what belongs to phone systems' set-up.

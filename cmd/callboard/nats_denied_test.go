@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/events/webhook"
 	"callboard/readapi/limit"
 )
 
@@ -104,7 +105,10 @@ func ofStreams(requests ...string) []string {
 // forbiddenSubscriptions returns subjects to which the user may not subscribe.
 func forbiddenSubscriptions(users map[string]*server.Permissions, user string) []string {
 	subjects := []string{
-		">", "*.>", "_INBOX.>", "phones.>", "phones.*.call", "callboard.audit", "callboard.limits.>", "$O.>", "$JS.API.>", "$JS.ACK.>", "$SYS.>",
+		">", "*.>", "_INBOX.>", "phones.>", "phones.*.call", "callboard.audit", "callboard.limits.>", "callboard.>", "$O.>", "$JS.API.>", "$JS.ACK.>", "$SYS.>",
+	}
+	if user != "webhooks" {
+		subjects = append(subjects, webhook.WakeSubject)
 	}
 	for other := range users {
 		if other != user {

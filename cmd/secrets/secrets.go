@@ -5,8 +5,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,9 +37,10 @@ type Config struct {
 	Groups map[string]int
 }
 
-// Result lists files by name, in the order in which they were created or found.
+// Result lists files by name, in the order in which they were created or found. Changed is at most the passwords of NATS' users, to which
+// those of users were added that the file's release did not have.
 type Result struct {
-	Created, Kept []string
+	Created, Changed, Kept []string
 }
 
 const natsPasswordsFile = "nats-passwords.conf"
@@ -49,10 +53,10 @@ func databaseRoles() []string {
 	return []string{"owner", "projector", "reader", "operator", "webhooks"}
 }
 func natsUsers() []string {
-	return []string{"owner", "publisher", "topology", "projector", "reader", "operator"}
+	return []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks"}
 }
 
-// Create creates the files that are missing.
+// Create creates the files that are missing. It changes none, except that it adds passwords of new users to that of NATS.
 func Create(c Config) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
@@ -116,10 +120,21 @@ func checkSources(f *folder) error {
 	for _, role := range databaseRoles() {
 		check(postgresURLFile(role), passwordFile(role))
 	}
+	passwords, err := os.ReadFile(filepath.Join(f.dir, natsPasswordsFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	for _, user := range natsUsers() {
-		check(natsPasswordsFile, natsURLFile(user))
+		if hasPassword(passwords, user) {
+			check(natsPasswordsFile, natsURLFile(user))
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// hasPassword reports whether a configuration of NATS sets the variable with a user's password. The file may have been written by hand.
+func hasPassword(configuration []byte, user string) bool {
+	return regexp.MustCompile(`(?m)^[ \t]*["']?` + user + `_password["']?[ \t]*[:=]`).Match(configuration)
 }
 
 func createKeys(f *folder) error {
@@ -168,26 +183,46 @@ func (c Config) postgresURL(role, password string) string {
 }
 
 func (c Config) createNATSFiles(f *folder) error {
-	variables := []string{"# Made by 'callboard secrets create': bcrypt hashes of the passwords in nats-*-url."}
+	lines := make([]string, 0, len(natsUsers()))
 	for _, user := range natsUsers() {
-		text, err := f.ensure(file{name: natsURLFile(user), mode: secretMode}, func() (string, error) { return c.natsURL(user, rand.Text()), nil })
-		if err != nil {
-			return err
-		}
-		password, err := passwordOf(text)
+		line, err := c.createNATSURL(f, user)
 		if err != nil {
 			return fmt.Errorf("%s: %w", natsURLFile(user), err)
 		}
-		// The server checks the password with every connection. It is random and long, so a hash of little cost protects it too.
-		hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
-		if err != nil {
-			return fmt.Errorf("%s: %w", natsURLFile(user), err)
-		}
-		variables = append(variables, fmt.Sprintf("%s_password: %q", user, hash))
+		lines = append(lines, line)
 	}
-	content := strings.Join(variables, "\n") + "\n"
-	_, err := f.ensure(file{name: natsPasswordsFile, mode: publicMode}, func() (string, error) { return content, nil })
-	return err
+	wanted := file{name: natsPasswordsFile, mode: publicMode}
+	content, err := f.ensure(wanted, func() (string, error) { return natsPasswordsHeader + strings.Join(lines, ""), nil })
+	if err != nil {
+		return err
+	}
+	var missing strings.Builder
+	for i, user := range natsUsers() {
+		if !hasPassword([]byte(content), user) {
+			missing.WriteString(lines[i])
+		}
+	}
+	if missing.Len() == 0 {
+		return nil
+	}
+	return f.replace(wanted, content+"\n"+missing.String())
+}
+
+const natsPasswordsHeader = "# Made by 'callboard secrets create': bcrypt hashes of the passwords in nats-*-url.\n"
+
+// createNATSURL returns the line of the server's configuration with the password in the user's URL.
+func (c Config) createNATSURL(f *folder, user string) (line string, err error) {
+	text, err := f.ensure(file{name: natsURLFile(user), mode: secretMode}, func() (string, error) { return c.natsURL(user, rand.Text()), nil })
+	if err != nil {
+		return "", err
+	}
+	password, err := passwordOf(text)
+	if err != nil {
+		return "", err
+	}
+	// The server checks the password with every connection. It is random and long, so a hash of little cost protects it too.
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	return fmt.Sprintf("%s_password: %q\n", user, hash), err
 }
 
 func (c Config) natsURL(user, password string) string {

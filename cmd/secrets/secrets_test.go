@@ -42,7 +42,7 @@ func names() []string {
 	for _, role := range []string{"owner", "projector", "reader", "operator", "webhooks"} {
 		list = append(list, "postgres-"+role+"-password", "postgres-"+role+"-url")
 	}
-	for _, user := range []string{"owner", "publisher", "topology", "projector", "reader", "operator"} {
+	for _, user := range []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks"} {
 		list = append(list, "nats-"+user+"-url")
 	}
 	return list
@@ -101,7 +101,7 @@ func TestCreate(t *testing.T) {
 // checkContents checks that the files can be used and fit together.
 func checkContents(t *testing.T, files map[string]string) {
 	t.Helper()
-	for _, name := range []string{"key-pepper", "cursor-key"} {
+	for _, name := range []string{"key-pepper", "cursor-key", "webhook-key"} {
 		if _, err := setting.NewCursorKey(files[name]); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -114,10 +114,10 @@ func checkContents(t *testing.T, files map[string]string) {
 		}
 	}
 	variables, err := conf.Parse(files["nats-passwords.conf"])
-	if err != nil || len(variables) != 6 {
-		t.Fatalf("nats-passwords.conf = %v, %v, want 6 variables", variables, err)
+	if err != nil || len(variables) != 7 {
+		t.Fatalf("nats-passwords.conf = %v, %v, want 7 variables", variables, err)
 	}
-	for _, user := range []string{"owner", "publisher", "topology", "projector", "reader", "operator"} {
+	for _, user := range []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks"} {
 		u, err := url.Parse(files["nats-"+user+"-url"])
 		if err != nil {
 			t.Fatal(err)
@@ -170,6 +170,33 @@ func TestCreate_KeepsFiles(t *testing.T) {
 	if after := contents(t, dir); !maps.Equal(after, files) {
 		t.Errorf("files after a second run = %v, want %v", after, files)
 	}
+}
+
+// A folder of the previous release gets what this release adds. What has a password keeps it.
+func TestCreate_AddsNATSUser(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	create(t, config(dir))
+	before := contents(t, dir)
+	shorter := regexp.MustCompile(`(?m)^webhooks_password.*\n`).ReplaceAllString(before["nats-passwords.conf"], "")
+	for _, name := range []string{"nats-webhooks-url", "nats-passwords.conf"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "nats-passwords.conf"), []byte(shorter), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	result := create(t, config(dir))
+	expectNames(t, "created", result.Created, []string{"nats-webhooks-url"})
+	expectNames(t, "changed", result.Changed, []string{"nats-passwords.conf"})
+	files := contents(t, dir)
+	expectNames(t, "files", slices.Collect(maps.Keys(files)), names())
+	checkContents(t, files)
+	if !strings.HasPrefix(files["nats-passwords.conf"], shorter) {
+		t.Errorf("nats-passwords.conf = %s, want it to begin with what it had: %s", files["nats-passwords.conf"], shorter)
+	}
+	expectNames(t, "changed again", create(t, config(dir)).Changed, nil)
 }
 
 // A run that was interrupted after any file is completed by the next one.
@@ -343,7 +370,7 @@ func TestReadPasswords(t *testing.T) {
 	files := contents(t, dir)
 	p, err := secrets.ReadPasswords(dir)
 	if err != nil || p.Projector != files["postgres-projector-password"] || p.Reader != files["postgres-reader-password"] ||
-		p.Operator != files["postgres-operator-password"] {
+		p.Operator != files["postgres-operator-password"] || p.Webhooks != files["postgres-webhooks-password"] {
 		t.Errorf("passwords = %v, %v, want those of the files", p, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "postgres-reader-password")); err != nil {

@@ -303,7 +303,7 @@ grant select on control.migration, control.stream to callboard_webhooks;
 
 grant select on webhook.endpoint, webhook.period, webhook.recording, webhook.notice, webhook.floor, webhook.fanout, webhook.delivery,
   webhook.finished, webhook.attempt, webhook.test, webhook.audit, webhook.shard_owner, webhook.day to callboard_operator;
-grant select (id, endpoint_id, key_id, created_at, expires_at) on webhook.secret to callboard_operator;
+grant select on webhook.secret to callboard_operator; -- a backup has the sealed secrets
 grant insert, update on webhook.endpoint, webhook.period, webhook.floor to callboard_operator;
 grant insert on webhook.secret, webhook.audit to callboard_operator;
 grant update (expires_at) on webhook.secret to callboard_operator;
