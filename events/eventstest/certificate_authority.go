@@ -40,16 +40,21 @@ func NewCertificateAuthority(tb testing.TB) *CertificateAuthority {
 // PEM is the authority's certificate.
 func (a *CertificateAuthority) PEM() []byte { return encodePEM("CERTIFICATE", a.certificate.Raw) }
 
-// Issue returns a certificate for 127.0.0.1 and its private key, in PEM.
-func (a *CertificateAuthority) Issue(tb testing.TB) (certificate, key []byte) {
+// Issue returns a certificate for host names and its private key, in PEM. Without a name it is for 127.0.0.1.
+func (a *CertificateAuthority) Issue(tb testing.TB, hosts ...string) (certificate, key []byte) {
 	tb.Helper()
+	var addresses []net.IP
+	if len(hosts) == 0 {
+		addresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	}
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	signed := a.sign(tb, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "test"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:    hosts,
+		IPAddresses: addresses,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, private)

@@ -1,0 +1,117 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+const (
+	defaultTimeout   = 15 * time.Second
+	connectTimeout   = 5 * time.Second // of name resolution and the TCP connection
+	handshakeTimeout = 5 * time.Second
+	idleTimeout      = 90 * time.Second
+	keepAlive        = 15 * time.Second
+
+	maxHeaderBytes = 32 << 10
+	// An HTTP/2 server may send as much as the window allows before anybody reads. Go's default is 4 MiB per request.
+	streamWindow     = 64 << 10
+	connectionWindow = 1 << 20
+)
+
+// Config says where a client may connect to.
+type Config struct {
+	Networks []netip.Prefix // destinations that are allowed besides public ones, at any port
+	Ports    []uint16       // allowed ports outside Networks; empty: 443 and 8443
+	Roots    *x509.CertPool // nil: the system's
+	Timeout  time.Duration  // of a request; 0: 15 s
+	Version  string         // for the header User-Agent
+	Resolver *net.Resolver  // nil: the system's
+}
+
+// Client makes connections to endpoints. It is safe for concurrent use.
+type Client struct {
+	guard     *guard
+	dialer    *net.Dialer
+	tls       *tls.Config
+	timeout   time.Duration
+	userAgent string
+}
+
+// New returns a client.
+func New(config Config) *Client {
+	timeout := config.Timeout
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	g := newGuard(config.Networks, config.Ports)
+	return &Client{
+		guard: g,
+		dialer: &net.Dialer{
+			Timeout: connectTimeout, KeepAlive: keepAlive, Resolver: config.Resolver, Control: g.control,
+		},
+		tls: &tls.Config{
+			MinVersion: tls.VersionTLS12, RootCAs: config.Roots, NextProtos: []string{"h2", "http/1.1"},
+		},
+		timeout:   timeout,
+		userAgent: "callboard-webhooks/" + config.Version,
+	}
+}
+
+// Connect returns the connections to one endpoint, at most concurrency of them. It checks the URL as [Client.CheckURL] does. It sends
+// nothing: connections open when [Endpoint.Post] needs them. Endpoints never share connections, not even those with the same URL.
+func (c *Client) Connect(url string, concurrency int) (*Endpoint, error) {
+	canonical, err := c.CheckURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return &Endpoint{
+		url: canonical, userAgent: c.userAgent, timeout: c.timeout, transport: c.transport(max(concurrency, 1)),
+	}, nil
+}
+
+// transport has no Proxy, so that the environment's is ignored.
+func (c *Client) transport(connections int) *http.Transport {
+	return &http.Transport{
+		DialContext:            c.dialer.DialContext,
+		DialTLSContext:         c.dialTLS,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxConnsPerHost:        connections,
+		MaxIdleConnsPerHost:    connections,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerStream:     streamWindow,
+			MaxReceiveBufferPerConnection: connectionWindow,
+			SendPingTimeout:               keepAlive, // finds connections that are silent, which HTTP/2 would use again
+			PingTimeout:                   connectTimeout,
+		},
+	}
+}
+
+// dialTLS connects and shakes hands. The transport's handshake would return errors that cannot be told from others.
+func (c *Client) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := c.dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	settings := c.tls.Clone()
+	settings.ServerName = host
+	secured := tls.Client(connection, settings)
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = connection.Close()
+		return nil, &handshakeError{cause: err}
+	}
+	return secured, nil
+}
