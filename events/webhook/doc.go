@@ -5,3 +5,7 @@ package webhook
 
 // WakeSubject is the subject of the NATS message that tells senders to look for work. It has no data.
 const WakeSubject = "callboard.webhooks.wake"
+
+// DueSubject is the subject of the NATS message by which a sender tells others that endpoints got deliveries. Its data has a byte for each
+// shard of endpoints.
+const DueSubject = "callboard.webhooks.due"

@@ -1,0 +1,93 @@
+package webhook
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"callboard/projector/retry"
+)
+
+const (
+	daysInterval = time.Hour
+	daysRetry    = time.Minute
+
+	// expireSlice bounds the rows of a transaction that skips what has waited too long.
+	expireSlice = 5000
+)
+
+var (
+	//go:embed expire.sql
+	expireSQL string
+
+	//go:embed forget.sql
+	forgetSQL string
+)
+
+const (
+	openDaySQL    = "select webhook.open_day($1::date)"
+	dropBeforeSQL = "select webhook.drop_before($1::date)"
+	dropTestsSQL  = "delete from webhook.test where requested_at < now() - interval '1 hour'"
+)
+
+// keepDays creates the tables of days ahead and drops what is older than the history, at once and then every hour, until ctx ends.
+func (s *Sender) keepDays(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := daysInterval
+		if err := s.turnDays(ctx, time.Now().UTC()); err != nil && ctx.Err() == nil {
+			wait = daysRetry
+			s.config.Log.Error().Err(err).Dur("retry_in", wait).Msg("keeping the days of webhooks failed")
+		}
+		retry.Pause(ctx, wait)
+	}
+}
+
+func (s *Sender) turnDays(ctx context.Context, now time.Time) error {
+	for days := range 3 {
+		if err := s.openDay(ctx, now.AddDate(0, 0, days)); err != nil {
+			return err
+		}
+	}
+	first := now.AddDate(0, 0, -s.config.Days).Truncate(24 * time.Hour)
+	if err := s.expire(ctx, first); err != nil {
+		return err
+	}
+	for dropped := 1; dropped > 0; {
+		if err := s.config.Database.QueryRow(ctx, dropBeforeSQL, first).Scan(&dropped); err != nil {
+			return fmt.Errorf("drop webhook days: %w", err)
+		}
+	}
+	if _, err := s.config.Database.Exec(ctx, dropTestsSQL); err != nil {
+		return fmt.Errorf("drop webhook tests: %w", err)
+	}
+	if _, err := s.config.Database.Exec(ctx, forgetSQL, first); err != nil {
+		return fmt.Errorf("forget removed webhook endpoints: %w", err)
+	}
+	return nil
+}
+
+func (s *Sender) openDay(ctx context.Context, day time.Time) error {
+	var complete bool
+	if err := s.config.Database.QueryRow(ctx, openDaySQL, day).Scan(&complete); err != nil {
+		return fmt.Errorf("open webhook day: %w", err)
+	}
+	if !complete {
+		s.config.Log.Warn().Str("day", day.Format(time.DateOnly)).Msg("a webhook day has no tables of its own: its rows are in the default partitions")
+	}
+	return nil
+}
+
+// expire skips what has waited for longer than the history is stored.
+func (s *Sender) expire(ctx context.Context, before time.Time) error {
+	for n := int64(expireSlice); n == expireSlice; {
+		tag, err := s.config.Database.Exec(ctx, expireSQL, before, expireSlice)
+		if err != nil {
+			return fmt.Errorf("skip deliveries that waited too long: %w", err)
+		}
+		n = tag.RowsAffected()
+		s.metrics.skipped.WithLabelValues(reasonExpired).Add(float64(n))
+		s.metrics.deliveries.WithLabelValues("skipped").Add(float64(n))
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/projector/webhook/lane"
+)
+
+const (
+	// refreshInterval is how often the settings of endpoints are read: a pause or another URL takes effect within it.
+	refreshInterval = time.Second
+
+	// abandonAfter is how long a dispatcher whose session is lost waits for its requests: others may own its endpoints already.
+	abandonAfter = time.Second
+
+	// recordWithin is how long an ending dispatcher tries to record outcomes.
+	recordWithin = 5 * time.Second
+)
+
+// dispatcher sends the deliveries of a session's shards. One goroutine runs it and is alone in changing lanes. Loads, requests and records
+// run beside it and report by channels; the goroutine receives until all have reported.
+type dispatcher struct {
+	*Sender
+	scheduler *lane.Scheduler[delivery]
+	endpoints map[uuid.UUID]*endpoint
+	owned     []int // shards; others' endpoints retire
+
+	stale   map[*endpoint]struct{} // may have deliveries in the database that their lanes need
+	pending []outcome              // to be recorded next
+
+	refreshing, loading, recording bool
+	refreshAgain                   bool // the shards changed during a refresh
+	ending                         bool
+
+	assignments chan assignment
+	refreshed   chan refresh
+	loaded      chan load
+	attempted   chan outcome
+	recorded    chan record
+}
+
+// assignment gives a dispatcher its shards. used receives the others whose requests are not finished.
+type assignment struct {
+	owned []int
+	used  chan []int
+}
+
+func newDispatcher(s *Sender) *dispatcher {
+	return &dispatcher{
+		Sender: s, scheduler: lane.NewScheduler[delivery](s.config.InFlight), endpoints: make(map[uuid.UUID]*endpoint),
+		stale: make(map[*endpoint]struct{}), assignments: make(chan assignment), refreshed: make(chan refresh), loaded: make(chan load),
+		attempted: make(chan outcome), recorded: make(chan record),
+	}
+}
+
+// assign makes the dispatcher send for shards and for no others. It returns the others that are still in use, and false if ctx ended.
+func (d *dispatcher) assign(ctx context.Context, owned []int) (used []int, ok bool) {
+	a := assignment{slices.Clone(owned), make(chan []int, 1)}
+	select {
+	case <-ctx.Done():
+		return nil, false
+	case d.assignments <- a:
+		return <-a.used, true
+	}
+}
+
+// run sends until ctx ends, and returns once the requests have ended and their outcomes are recorded.
+func (d *dispatcher) run(ctx context.Context) {
+	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	poll, refreshes := time.NewTicker(d.config.Poll), time.NewTicker(refreshInterval)
+	defer poll.Stop()
+	defer refreshes.Stop()
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	for ctx.Err() == nil {
+		d.advance(ctx, requests, wake)
+		select {
+		case <-ctx.Done():
+		case a := <-d.assignments:
+			a.used <- d.take(ctx, a.owned)
+		case <-refreshes.C:
+			d.refresh(ctx)
+		case shards := <-d.due:
+			d.markShards(shards)
+		case <-poll.C:
+			d.markAll()
+		case <-wake.C:
+		case r := <-d.refreshed:
+			d.applyRefresh(ctx, r)
+		case l := <-d.loaded:
+			d.applyLoad(l)
+		case o := <-d.attempted:
+			d.finish(o)
+		case r := <-d.recorded:
+			d.applyRecord(r)
+		}
+	}
+	d.drain(ctx, abandon)
+}
+
+// advance starts what can start now, and sets the timer to when more can.
+func (d *dispatcher) advance(ctx, requests context.Context, wake *time.Timer) {
+	now := time.Now()
+	for len(d.pending) < d.config.InFlight { // outcomes that can't be recorded stop the sending, else they were forgotten
+		l, next, ok := d.scheduler.Next(now)
+		if !ok {
+			break
+		}
+		d.attempt(requests, l, next)
+	}
+	d.load(ctx)
+	d.record(ctx)
+	if at, ok := d.scheduler.WakeAt(now); ok && len(d.pending) < d.config.InFlight {
+		wake.Reset(time.Until(at))
+	}
+}
+
+// drain waits for requests and records their outcomes. A dispatcher whose session is lost gives its requests up soon.
+func (d *dispatcher) drain(ctx context.Context, abandon func()) {
+	d.ending = true
+	patience := d.config.Timeout
+	if errors.Is(context.Cause(ctx), errSessionLost) {
+		patience = abandonAfter
+	}
+	recording, stop := context.WithTimeout(context.WithoutCancel(ctx), patience+recordWithin)
+	defer stop()
+	abandonment := time.AfterFunc(patience, abandon)
+	defer abandonment.Stop()
+	for d.scheduler.InFlight() > 0 || d.loading || d.refreshing || d.recording || len(d.pending) > 0 && recording.Err() == nil {
+		d.record(recording)
+		select {
+		case <-d.refreshed:
+			d.refreshing = false
+		case <-d.loaded:
+			d.loading = false
+		case o := <-d.attempted:
+			d.finish(o)
+		case r := <-d.recorded:
+			d.applyRecord(r)
+		}
+	}
+	for _, e := range d.endpoints {
+		e.close()
+	}
+}
+
+// take makes the shards those that the dispatcher sends for, and returns the others that are in use.
+func (d *dispatcher) take(ctx context.Context, owned []int) (used []int) {
+	if !slices.Equal(d.owned, owned) {
+		d.owned = owned
+		for _, e := range d.endpoints {
+			if !slices.Contains(owned, e.shard) {
+				d.retire(e)
+			}
+		}
+		d.refreshAgain = true
+		d.refresh(ctx)
+	}
+	for _, e := range d.endpoints {
+		if !slices.Contains(owned, e.shard) && !slices.Contains(used, e.shard) {
+			used = append(used, e.shard)
+		}
+	}
+	return used
+}
+
+// retire stops sending to an endpoint. It is forgotten when its last outcome is recorded.
+func (d *dispatcher) retire(e *endpoint) {
+	if !e.retired {
+		e.retired = true
+		delete(d.stale, e)
+		d.scheduler.Remove(e.lane)
+	}
+	d.forget(e)
+}
+
+func (d *dispatcher) forget(e *endpoint) {
+	if e.retired && e.unrecorded == 0 {
+		e.close()
+		delete(d.endpoints, e.id)
+	}
+}
+
+func (d *dispatcher) markShards(shards []int16) {
+	for _, e := range d.endpoints {
+		if slices.Contains(shards, int16(e.shard)) {
+			d.mark(e)
+		}
+	}
+}
+
+func (d *dispatcher) markAll() {
+	for _, e := range d.endpoints {
+		d.mark(e)
+	}
+}
+
+// mark makes the next load ask for an endpoint's deliveries.
+func (d *dispatcher) mark(e *endpoint) {
+	if !e.retired && len(e.secrets) > 0 {
+		d.stale[e] = struct{}{}
+	}
+}

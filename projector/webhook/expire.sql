@@ -1,0 +1,23 @@
+-- Moves waiting deliveries that were created before $1 to the finished ones, up to $2 of the lowest ids: ids rise with the time of creation.
+with slice as (
+  select id, created_at
+  from webhook.delivery
+  order by id
+  limit $2
+  for update skip locked
+),
+expired as (
+  delete from webhook.delivery d
+  using slice
+  where d.id = slice.id
+    and slice.created_at < $1
+  returning d.*
+)
+insert into webhook.finished (
+  id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
+  traceparent, cause, attempts, created_at, state
+)
+select
+  id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
+  traceparent, cause, attempts, created_at, 'skipped'
+from expired

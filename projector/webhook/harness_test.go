@@ -1,0 +1,329 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"callboard/events/eventstest"
+	event "callboard/events/webhook"
+	"callboard/projector/webhook"
+	"callboard/projector/webhook/egress"
+	"callboard/projector/webhook/lane"
+	"callboard/projector/webhook/registry"
+	"callboard/projector/webhook/vault"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+
+// harness has a database with a phone system, a NATS server, a receiver and an operator's registry.
+type harness struct {
+	*testing.T
+	database *schematest.Database
+	super    *pgxpool.Pool
+	nats     *eventstest.Server
+	vault    *vault.Vault
+	registry *registry.Registry
+	receiver *receiver
+	system   uuid.UUID
+	sequence int
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	return newHarnessOf(t, schematest.New(t))
+}
+
+func newHarnessOf(t *testing.T, database *schematest.Database) *harness {
+	t.Helper()
+	h := &harness{T: t, database: database, nats: eventstest.NewServer(t), vault: newVault(t, 'k'), system: uuid.New()}
+	h.super = h.database.Pool(t)
+	operator, err := pgxpool.New(t.Context(), h.database.RoleURL("callboard_operator"))
+	h.must(err)
+	t.Cleanup(operator.Close)
+	h.registry = registry.New(operator, "ada")
+	h.receiver = newReceiver(t)
+	h.exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'Office')", h.system)
+	return h
+}
+
+func newVault(t *testing.T, b byte) *vault.Vault {
+	t.Helper()
+	key, err := vault.NewKey(bytes.Repeat([]byte{b}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := vault.New(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func (h *harness) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *harness) exec(sql string, arguments ...any) {
+	h.Helper()
+	if _, err := h.super.Exec(h.Context(), sql, arguments...); err != nil {
+		h.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// text returns the only column of a query's only row, as text.
+func (h *harness) text(query string, arguments ...any) string {
+	h.Helper()
+	var text *string
+	if err := h.super.QueryRow(h.Context(), "select ("+query+")::text", arguments...).Scan(&text); err != nil {
+		h.Fatalf("%s: %v", query, err)
+	}
+	if text == nil {
+		return "null"
+	}
+	return *text
+}
+
+func (h *harness) want(what, want, query string, arguments ...any) {
+	h.Helper()
+	if got := h.text(query, arguments...); got != want {
+		h.Errorf("%s = %s, want %s", what, got, want)
+	}
+}
+
+// eventually waits until a query returns a text.
+func (h *harness) eventually(what, want, query string, arguments ...any) {
+	h.Helper()
+	eventstest.Eventually(h.T, what+" = "+want, func() bool { return h.text(query, arguments...) == want })
+}
+
+// register adds an active endpoint of the phone system at a path of the receiver. Its secret verifies what the receiver gets there.
+func (h *harness) register(path string, concurrency int) uuid.UUID {
+	h.Helper()
+	c, err := registry.NewCandidate("CRM", h.receiver.server.URL+path, registry.Target{Kind: registry.System, ID: h.system}, event.Kinds(),
+		concurrency, h.vault)
+	h.must(err)
+	h.must(h.registry.Register(h.Context(), c))
+	h.must(h.registry.Activate(h.Context(), c.ID(), registry.Origin{Stream: "PHONES", Created: created(), Partitions: 1}))
+	h.receiver.trust(path, c.Secret())
+	return c.ID()
+}
+
+func created() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 123456000, time.UTC) }
+
+// notice records that calls have ended, as a projector does, and wakes the senders.
+func (h *harness) notice(count int) {
+	h.Helper()
+	h.exec(`with n as (
+			insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+			select 'PHONES', $1, 0, n, 0, 'evt_' || n, 'call.ended', $2, 'CA' || n, now() from generate_series($3::bigint, $4) n
+			returning sequence
+		)
+		insert into webhook.floor select 'PHONES', $1, 0, max(sequence) from n
+		on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`,
+		created(), h.system, h.sequence+1, h.sequence+count)
+	h.sequence += count
+	connection, err := nats.Connect(h.nats.URL())
+	h.must(err)
+	defer connection.Close()
+	h.must(connection.Publish(event.WakeSubject, nil))
+	h.must(connection.Flush())
+}
+
+// sender is a running sender.
+type sender struct {
+	*webhook.Sender
+	registry *prometheus.Registry
+	stop     func() // waits until it has ended
+}
+
+// start runs a sender until the test ends, with changes to its configuration.
+func (h *harness) start(change func(*webhook.Config)) *sender {
+	h.Helper()
+	connection, err := nats.Connect(h.nats.URL(), nats.MaxReconnects(-1))
+	h.must(err)
+	config, err := pgxpool.ParseConfig(h.database.RoleURL("callboard_webhooks"))
+	h.must(err)
+	config.MaxConns = 8
+	pool, err := pgxpool.NewWithConfig(h.Context(), config)
+	h.must(err)
+	metrics := prometheus.NewRegistry()
+	c := webhook.Config{
+		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(2 * time.Second), Timeout: 2 * time.Second,
+		Schedule: lane.Schedule{Retries: []time.Duration{50 * time.Millisecond}, GiveUp: time.Hour},
+		Poll:     20 * time.Millisecond, Log: zerolog.New(zerolog.NewTestWriter(h.T)), Metrics: metrics,
+	}
+	if change != nil {
+		change(&c)
+	}
+	s, err := webhook.New(c)
+	h.must(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			h.Error(err)
+		}
+		connection.Close()
+		pool.Close()
+	})
+	h.Cleanup(stop)
+	eventstest.Eventually(h.T, "the sender is ready", s.Ready)
+	return &sender{s, metrics, stop}
+}
+
+// metric returns the sum of the values of a counter or gauge.
+func (s *sender) metric(t *testing.T, name string) (sum float64) {
+	t.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "callboard_webhooks_"+name {
+			for _, m := range family.GetMetric() {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// receiver answers requests over TLS and keeps them. It refuses those that no secret of their path signed.
+type receiver struct {
+	server *httptest.Server
+	roots  *x509.CertPool
+
+	mu      sync.Mutex
+	secrets map[string][]event.Secret
+	answer  map[string]http.HandlerFunc // by path; else 200
+	got     map[string][]request        // by path
+}
+
+type request struct {
+	event.Event
+	body       string
+	signatures string
+	at         time.Time
+}
+
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	authority := eventstest.NewCertificateAuthority(t)
+	certificate, err := tls.X509KeyPair(authority.Issue(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &receiver{
+		roots: x509.NewCertPool(), secrets: make(map[string][]event.Secret), answer: make(map[string]http.HandlerFunc),
+		got: make(map[string][]request),
+	}
+	r.roots.AppendCertsFromPEM(authority.PEM())
+	r.server = httptest.NewUnstartedServer(r)
+	r.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	r.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	r.server.StartTLS()
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+func (r *receiver) client(timeout time.Duration) *egress.Client {
+	return egress.New(egress.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: r.roots, Timeout: timeout, Version: "test"})
+}
+
+// ServeHTTP implements [http.Handler].
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return
+	}
+	path := req.URL.Path
+	r.mu.Lock()
+	e, err := event.Verify(r.secrets[path], req.Header, body, time.Now())
+	answer := r.answer[path]
+	if err == nil {
+		r.got[path] = append(r.got[path], request{e, string(body), req.Header.Get(event.HeaderSignature), time.Now()})
+	}
+	r.mu.Unlock()
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusTeapot)
+	case answer != nil:
+		answer(w, req)
+	}
+}
+
+func (r *receiver) trust(path string, secrets ...event.Secret) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.secrets[path] = secrets
+}
+
+// respond sets how requests to a path are answered; nil: 200.
+func (r *receiver) respond(path string, answer http.HandlerFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer[path] = answer
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\nroom", code) }
+}
+
+func (r *receiver) requests(path string) []request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got[path])
+}
+
+// ids returns the events that a path got, in order of arrival.
+func (r *receiver) ids(path string) (list []string) {
+	for _, got := range r.requests(path) {
+		list = append(list, got.ID)
+	}
+	return list
+}
+
+// await waits until a path has got a number of requests.
+func (h *harness) await(path string, count int) []request {
+	h.Helper()
+	eventstest.Eventually(h.T, fmt.Sprintf("%d requests at %s", count, path), func() bool { return len(h.receiver.requests(path)) >= count })
+	got := h.receiver.requests(path)
+	if len(got) > count {
+		h.Errorf("requests at %s = %d, want %d", path, len(got), count)
+	}
+	return got
+}
+
+// events returns the ids of the events first to last.
+func events(first, last int) (list []string) {
+	for n := first; n <= last; n++ {
+		list = append(list, fmt.Sprintf("evt_%d", n))
+	}
+	return list
+}

@@ -1,0 +1,341 @@
+package webhook_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callboard/events/eventstest"
+	event "callboard/events/webhook"
+	"callboard/projector/webhook"
+	"callboard/projector/webhook/lane"
+	"callboard/projector/webhook/registry"
+	"callboard/schema/schematest"
+)
+
+// Events reach an endpoint once each, in order while nothing fails, and their deliveries and attempts are recorded.
+func TestSender_Delivers(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	s := h.start(nil)
+	h.notice(100)
+	got := h.await("/a", 100)
+	if ids := h.receiver.ids("/a"); !slices.Equal(ids, events(1, 100)) {
+		t.Errorf("events = %v, want 1 to 100 in order", ids)
+	}
+	if !strings.HasPrefix(got[0].body, `{"type":"call.ended","timestamp":"`) || got[0].Data.CallSid != "CA1" || got[0].Data.PhoneSystemID != h.system {
+		t.Errorf("body = %s, want the call's identifiers", got[0].body)
+	}
+	h.eventually("finished deliveries", "100", "select count(*) from webhook.finished where state = 'delivered' and endpoint_id = $1 and attempts = 1", endpoint)
+	h.want("waiting deliveries", "0", "select count(*) from webhook.delivery")
+	h.want("attempts", "100", "select count(*) from webhook.attempt where status = 200 and error is null and delivery_id in (select id from webhook.finished)")
+	h.want("success", "true", "select succeeded_at is not null and failed_at is null and failures = 0 from webhook.endpoint")
+	if n := s.metric(t, "deliveries_total"); n != 100 {
+		t.Errorf("deliveries_total = %v, want 100", n)
+	}
+}
+
+// A failed delivery is attempted again as the same event with the same body, until it is accepted.
+func TestSender_Retries(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	h.receiver.respond("/a", status(http.StatusInternalServerError))
+	h.start(nil)
+	h.notice(1)
+	eventstest.Eventually(t, "three attempts", func() bool { return len(h.receiver.requests("/a")) >= 3 })
+	h.receiver.respond("/a", nil)
+	h.eventually("delivered", "1", "select count(*) from webhook.finished where state = 'delivered'")
+	got := h.receiver.requests("/a")
+	for i, r := range got {
+		if r.ID != got[0].ID || r.body != got[0].body {
+			t.Errorf("attempt %d = %s %s, want %s %s", i, r.ID, r.body, got[0].ID, got[0].body)
+		}
+		if i > 0 && r.at.Sub(got[i-1].at) < 45*time.Millisecond {
+			t.Errorf("attempt %d came after %v, want 45 ms or more", i, r.at.Sub(got[i-1].at))
+		}
+	}
+	list, _, err := h.registry.Deliveries(t.Context(), registry.Query{Endpoint: endpoint, Limit: 1})
+	h.must(err)
+	attempts := list[0].Attempts
+	if len(attempts) != len(got) || *attempts[0].Error != "status 500" || attempts[len(attempts)-1].Error != nil {
+		t.Errorf("recorded attempts = %d, want %d: failures, then a success", len(attempts), len(got))
+	}
+	h.want("answer", "no room", "select answer from webhook.attempt where error is not null limit 1")
+}
+
+// A delivery whose time is over is dead; others go on. One that always fails does not open the breaker while others succeed.
+func TestSender_GivesUp(t *testing.T) {
+	h := newHarness(t)
+	h.register("/a", 4)
+	var answered bool
+	h.receiver.respond("/a", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get(event.HeaderID) == "evt_1" {
+			status(http.StatusBadRequest)(w, r)
+			answered = true
+		}
+	})
+	s := h.start(func(c *webhook.Config) { c.Schedule.GiveUp = 300 * time.Millisecond })
+	for range 10 {
+		h.notice(5)
+	}
+	h.eventually("dead deliveries", "evt_1", "select string_agg(event_id, ' ') from webhook.finished where state = 'dead'")
+	h.eventually("delivered", "49", "select count(*) from webhook.finished where state = 'delivered'")
+	h.want("state of the endpoint", "active", "select state from webhook.endpoint")
+	if n := s.metric(t, "lanes"); n != 1 || !answered {
+		t.Errorf("lanes = %v, refused = %v, want 1, true", n, answered)
+	}
+}
+
+// An endpoint that answers 410 is disabled at once. What waits is sent after it is resumed.
+func TestSender_Gone(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	h.receiver.respond("/a", status(http.StatusGone))
+	h.start(nil)
+	h.notice(3)
+	h.eventually("state", "disabled gone", "select state || ' ' || reason from webhook.endpoint")
+	h.want("waiting", "3", "select count(*) from webhook.delivery")
+	h.want("audit", "sender disable", "select by || ' ' || command from webhook.audit order by id desc limit 1")
+	h.receiver.respond("/a", nil)
+	h.must(h.registry.Resume(t.Context(), endpoint))
+	h.eventually("delivered", "3", "select count(*) from webhook.finished where state = 'delivered'")
+}
+
+// An endpoint without a success for the whole time of the schedule is disabled, and nothing that waits is lost.
+func TestSender_Failing(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 8)
+	h.receiver.respond("/a", status(http.StatusServiceUnavailable))
+	h.exec("update webhook.endpoint set failing_since = now() - interval '2 hours', failures = 17")
+	h.start(nil)
+	h.notice(8)
+	h.eventually("state", "disabled failing", "select state || ' ' || reason from webhook.endpoint")
+	h.want("waiting", "8", "select count(*) from webhook.delivery")
+	h.receiver.respond("/a", nil)
+	h.must(h.registry.Resume(t.Context(), endpoint))
+	h.eventually("delivered", "8", "select count(*) from webhook.finished where state = 'delivered'")
+	h.want("failures", "0", "select failures from webhook.endpoint where failing_since is null")
+}
+
+// An endpoint that hangs delays no other.
+func TestSender_OneBadEndpointHarmsNobody(t *testing.T) {
+	h := newHarness(t)
+	release := make(chan struct{})
+	h.register("/hangs", 64)
+	h.receiver.respond("/hangs", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	h.register("/a", 8)
+	h.start(func(c *webhook.Config) { c.InFlight = 80 })
+	h.notice(200)
+	h.await("/a", 200)
+	if n := len(h.receiver.requests("/hangs")); n == 0 || n > 64 {
+		t.Errorf("requests to the endpoint that hangs = %d, want 1 to 64", n)
+	}
+	close(release)
+	h.eventually("delivered", "400", "select count(*) from webhook.finished where state = 'delivered'")
+}
+
+// A dead endpoint gets probes only. When it answers again, all that waits is delivered.
+func TestSender_ProbesADeadEndpoint(t *testing.T) {
+	h := newHarness(t)
+	h.register("/a", 8)
+	h.receiver.respond("/a", status(http.StatusBadGateway))
+	h.start(nil)
+	h.notice(300)
+	eventstest.Eventually(t, "five requests", func() bool { return len(h.receiver.requests("/a")) >= 5 })
+	h.receiver.respond("/a", status(http.StatusBadGateway))
+	h.eventually("probes", "true", "select max(attempts) >= 2 from webhook.delivery")
+	if n := len(h.receiver.requests("/a")); n > 40 {
+		t.Errorf("requests to a dead endpoint = %d, want 40 at most", n)
+	}
+	h.receiver.respond("/a", nil)
+	h.eventually("delivered", "300", "select count(*) from webhook.finished where state = 'delivered'")
+}
+
+// Two senders share the endpoints. When one ends, the other sends all, and nothing is sent twice.
+func TestSender_Two(t *testing.T) {
+	h := newHarness(t)
+	paths := []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h"}
+	for _, path := range paths {
+		h.register(path, 4)
+	}
+	first, second := h.start(nil), h.start(nil)
+	eventstest.Eventually(t, "equal shares", func() bool {
+		return first.metric(t, "shards_owned") == 32 && second.metric(t, "shards_owned") == 32
+	})
+	h.notice(50)
+	for _, path := range paths {
+		h.await(path, 50)
+	}
+	h.notice(50)
+	first.stop()
+	for _, path := range paths {
+		if h.await(path, 100); len(slices.Compact(slices.Sorted(slices.Values(h.receiver.ids(path))))) != 100 {
+			t.Errorf("events at %s = %v, want 100 different ones", path, h.receiver.ids(path))
+		}
+	}
+	eventstest.Eventually(t, "all shards", func() bool { return second.metric(t, "shards_owned") == 64 })
+}
+
+// While a secret is replaced, requests are signed with both.
+func TestSender_SignsWithAllSecrets(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	h.start(nil)
+	h.notice(1)
+	if got := h.await("/a", 1); strings.Contains(got[0].signatures, " ") {
+		t.Errorf("signatures = %d, want 1", len(strings.Fields(got[0].signatures)))
+	}
+	fresh, err := h.registry.Rotate(t.Context(), endpoint, time.Hour, h.vault)
+	h.must(err)
+	h.receiver.trust("/a", fresh) // requests that the new secret did not sign are refused, and retried
+	h.notice(1)
+	if got := h.await("/a", 2); len(strings.Fields(got[1].signatures)) != 2 {
+		t.Errorf("signatures = %d, want 2", len(strings.Fields(got[1].signatures)))
+	}
+}
+
+// A sender that has not the key of a secret sends nothing, and loses nothing.
+func TestSender_WithoutAKey(t *testing.T) {
+	h := newHarness(t)
+	h.register("/a", 1)
+	other := h.start(func(c *webhook.Config) { c.Vault = newVault(t, 'x') })
+	h.notice(2)
+	h.eventually("waiting", "2", "select count(*) from webhook.delivery")
+	eventstest.Eventually(t, "the endpoint is known", func() bool { return other.metric(t, "lanes") == 1 })
+	other.stop()
+	if n := len(h.receiver.requests("/a")); n != 0 {
+		t.Errorf("requests = %d, want 0", n)
+	}
+	h.start(nil)
+	h.await("/a", 2)
+}
+
+// A pause makes deliveries wait; resume sends them, and resume --skip sends none of them.
+func TestSender_Pause(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	s := h.start(nil)
+	eventstest.Eventually(t, "the endpoint is known", func() bool { return s.metric(t, "lanes") == 1 })
+	pause := func() {
+		t.Helper()
+		h.must(h.registry.Pause(t.Context(), endpoint))
+		eventstest.Eventually(t, "nothing is sent", func() bool { return s.metric(t, "lanes") == 0 })
+	}
+	pause()
+	h.notice(20)
+	h.eventually("waiting", "20", "select count(*) from webhook.delivery")
+	h.must(h.registry.Resume(t.Context(), endpoint))
+	h.await("/a", 20)
+	h.eventually("delivered", "20", "select count(*) from webhook.finished where state = 'delivered'")
+	pause()
+	h.notice(20)
+	h.eventually("waiting", "20", "select count(*) from webhook.delivery")
+	skipped, err := h.registry.ResumeWithoutWaiting(t.Context(), endpoint, func(int64) {})
+	h.must(err)
+	h.notice(1)
+	if h.await("/a", 21); skipped != 20 || h.receiver.ids("/a")[20] != "evt_41" {
+		t.Errorf("skipped = %d, then %s, want 20, then evt_41", skipped, h.receiver.ids("/a")[20])
+	}
+}
+
+// A sender that is stopped waits for the requests in flight and records their outcomes.
+func TestSender_StopsAfterItsRequests(t *testing.T) {
+	h := newHarness(t)
+	h.register("/a", 4)
+	arrived, release := make(chan struct{}, 4), make(chan struct{})
+	h.receiver.respond("/a", func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-release
+	})
+	s := h.start(nil)
+	h.notice(4)
+	for range 4 {
+		<-arrived
+	}
+	go close(release)
+	s.stop()
+	h.want("delivered", "4", "select count(*) from webhook.finished where state = 'delivered'")
+}
+
+// Neither a restart of PostgreSQL nor one of NATS loses an event.
+func TestSender_Restarts(t *testing.T) {
+	t.Parallel()
+	h := newHarnessOf(t, schematest.NewWithSettings(t, nil)) // a server of its own
+	h.register("/a", 8)
+	h.start(nil)
+	h.notice(50)
+	h.await("/a", 50)
+	h.nats.Restart()
+	h.notice(50)
+	h.database.Cluster().Kill()
+	h.must(h.database.Cluster().Restart(t.Context()))
+	eventstest.Eventually(t, "all events", func() bool {
+		return len(slices.Compact(slices.Sorted(slices.Values(h.receiver.ids("/a"))))) == 100
+	})
+	eventstest.Eventually(t, "all deliveries are recorded", func() bool {
+		var n int
+		return h.super.QueryRow(t.Context(), "select count(*) from webhook.finished where state = 'delivered'").Scan(&n) == nil && n == 100
+	})
+}
+
+// A test that an operator asks for is sent by a sender, whatever the state of the endpoint.
+func TestSender_Trials(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	h.must(h.registry.Pause(t.Context(), endpoint))
+	h.start(nil)
+	outcome, err := h.registry.Try(t.Context(), endpoint, event.AnalysisCompleted, func() {})
+	h.must(err)
+	if got := h.await("/a", 1)[0]; !outcome.OK() || got.Type != event.AnalysisCompleted || got.Data.CallSid == "" {
+		t.Errorf("outcome = %+v, event = %+v, want a success and identifiers", outcome, got.Event)
+	}
+	h.receiver.respond("/a", status(http.StatusGone))
+	outcome, err = h.registry.Try(t.Context(), endpoint, event.Test, func() {})
+	h.must(err)
+	if outcome.OK() || *outcome.Status != http.StatusGone || *outcome.Error != "status 410" || *outcome.Answer != "no room" {
+		t.Errorf("outcome = %+v, want a failure with the status 410", outcome)
+	}
+	h.want("state", "paused", "select state from webhook.endpoint")
+	h.candidate()
+}
+
+// candidate tries an endpoint that is not registered.
+func (h *harness) candidate() {
+	h.Helper()
+	c, err := registry.NewCandidate("CRM", h.receiver.server.URL+"/new", registry.Target{Kind: registry.System, ID: h.system}, event.Kinds(), 1, h.vault)
+	h.must(err)
+	h.receiver.trust("/new", c.Secret())
+	outcome, err := h.registry.TryCandidate(h.Context(), c, func() {})
+	h.must(err)
+	if got := h.await("/new", 1)[0]; !outcome.OK() || got.Type != event.Test {
+		h.Errorf("outcome = %+v, event = %+v, want a success of callboard.test", outcome, got.Event)
+	}
+}
+
+// What has waited for longer than history is stored is skipped, and removed endpoints are forgotten after it.
+func TestSender_Days(t *testing.T) {
+	h := newHarness(t)
+	h.register("/a", 1)
+	gone := h.register("/b", 1)
+	_, err := h.registry.Remove(t.Context(), gone, func(int64) {})
+	h.must(err)
+	h.exec("update webhook.endpoint set stopped_at = now() - interval '32 days' where id = $1", gone)
+	h.exec("update webhook.endpoint set state = 'paused' where id <> $1", gone)
+	h.exec(`insert into webhook.delivery (endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, created_at)
+		select id, 'PHONES', now(), 1, 'evt_1', 'call.ended', $1, 'CA1', now(), now() - interval '32 days' from webhook.endpoint where id <> $2`, h.system, gone)
+	s := h.start(func(c *webhook.Config) { c.Schedule = lane.Schedule{} })
+	h.eventually("finished", "skipped", "select string_agg(state, ' ') from webhook.finished")
+	h.eventually("endpoints", "1", "select count(*) from webhook.endpoint")
+	h.want("audit of the removed endpoint", "0", "select count(*) from webhook.audit where endpoint_id = $1", gone)
+	h.want("days", "3", "select count(*) from webhook.day where parent = 'webhook.notice'::regclass")
+	if n := s.metric(t, "skipped_total"); n != 1 {
+		t.Errorf("skipped_total = %v, want 1", n)
+	}
+}

@@ -1,0 +1,138 @@
+package webhook
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"callboard/projector/lock"
+)
+
+// shardCount is the number of shards; the column webhook.endpoint.shard has them.
+const shardCount = 64
+
+const (
+	// shareInterval is how often a sender looks at its share of the shards. Each look is a sign of life.
+	shareInterval = 500 * time.Millisecond
+
+	// ownerLooks is after how many looks without a sign of life a sender loses its session: its shards go on within ten seconds.
+	ownerLooks = 14
+)
+
+//go:embed owners.sql
+var ownersSQL string
+
+// session owns a share of the shards by the locks of one database connection, for as long as that lasts.
+func (s *Sender) session(ctx context.Context) (err error) {
+	locks, err := lock.New(ctx, lock.Shards, s.config.Database, s.config.Database)
+	if err != nil {
+		return err
+	}
+	d := newDispatcher(s)
+	var dispatching sync.WaitGroup
+	running, lost := context.WithCancelCause(ctx)
+	dispatching.Go(func() { d.run(running) })
+	// The requests end before their locks are released, so that the next owner finds the outcomes.
+	defer func() {
+		lost(errSessionLost)
+		dispatching.Wait()
+		s.metrics.shards.Set(0)
+		err = errors.Join(err, locks.Close())
+	}()
+	o := &owner{Sender: s, locks: locks, dispatcher: d}
+	if err := o.appear(ctx); err != nil {
+		return err
+	}
+	tick := time.NewTicker(shareInterval)
+	defer tick.Stop()
+	for {
+		if err := o.balance(ctx); err != nil {
+			return err
+		}
+		s.ready.Store(true)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// errSessionLost ends a dispatcher whose shards others may own now.
+var errSessionLost = errors.New("webhook session lost")
+
+// owner takes and releases shards for a session.
+type owner struct {
+	*Sender
+	locks      *lock.Locks
+	dispatcher *dispatcher
+	owned      []int // locked
+}
+
+// appear locks a key above the shards, by which senders count each other.
+func (o *owner) appear(ctx context.Context) error {
+	for {
+		key := shardCount + rand.IntN(1<<30)
+		if locked, err := o.locks.TryLock(ctx, []int{key}); err != nil || len(locked) > 0 {
+			return err
+		}
+	}
+}
+
+// balance brings the shards to a fair share: it takes free ones, or has the dispatcher leave some, and releases those that it has left.
+func (o *owner) balance(ctx context.Context) error {
+	terminated, err := o.locks.TerminateUnresponsive(ctx, ownerLooks)
+	for _, session := range terminated {
+		o.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive webhook sender")
+	}
+	if err != nil {
+		return err
+	}
+	var senders int
+	var free []int
+	if err := o.config.Database.QueryRow(ctx, ownersSQL).Scan(&senders, &free); err != nil {
+		return fmt.Errorf("owners of shards: %w", err)
+	}
+	share := (shardCount + senders - 1) / max(senders, 1)
+	if missing := share - len(o.owned); missing > 0 && len(free) > 0 {
+		rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
+		locked, err := o.locks.TryLock(ctx, free[:min(missing, len(free))])
+		if err != nil {
+			return err
+		}
+		o.owned = append(o.owned, locked...)
+	} else {
+		// One request at once to keep lock statements coming, which prove that the locks are there.
+		if _, err := o.locks.TryLock(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return o.release(ctx, share)
+}
+
+// release has the dispatcher send for a share of the shards, and unlocks the others as soon as it no longer uses them.
+func (o *owner) release(ctx context.Context, share int) error {
+	kept := o.owned[:min(share, len(o.owned))]
+	used, ok := o.dispatcher.assign(ctx, kept)
+	if !ok {
+		return nil
+	}
+	var left []int
+	for _, shard := range o.owned[len(kept):] {
+		if slices.Contains(used, shard) {
+			left = append(left, shard)
+			continue
+		}
+		if err := o.locks.Unlock(ctx, shard); err != nil {
+			return err
+		}
+	}
+	o.owned = append(slices.Clone(kept), left...)
+	o.metrics.shards.Set(float64(len(kept)))
+	return nil
+}
