@@ -1,0 +1,107 @@
+// Package webhooks runs a webhook sender as a program: its connections, its actors and its admin listener.
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"callboard/cmd/admin"
+	"callboard/cmd/connection"
+	"callboard/cmd/process"
+	"callboard/cmd/setting"
+	"callboard/cmd/version"
+	"callboard/projector/webhook"
+	"callboard/projector/webhook/egress"
+	"callboard/projector/webhook/lane"
+	"callboard/projector/webhook/vault"
+)
+
+// Config configures a sender. Run closes the listener.
+type Config struct {
+	NATS     connection.NATSConfig
+	Postgres setting.URL       // the primary
+	Session  map[string]string // additional settings of the database sessions
+	ReadURLs setting.URLs      // of the servers that readers use; none: the primary
+	Keys     []vault.Key       // the current one first
+	Networks []netip.Prefix    // that endpoints may be in although they are not public
+	Ports    []uint16          // of endpoints; nil: 443 and 8443
+	CA       string            // a file of authorities' certificates beside the system's; empty: none
+	Schedule lane.Schedule     // zero: the default one
+	Timeout  time.Duration     // of a request; 0: 15 s
+	InFlight int               // the most requests at once; 0: 512
+	Days     int               // for how many days history is stored; 0: 30
+	Admin    net.Listener
+	PProf    bool // serve profiles on the admin listener
+	Log      zerolog.Logger
+}
+
+// connections is the size of the pool: fan-out, loads, records, tests, days and counts, each with one at a time, and the looks at shards. One
+// more connection, which is in no pool, holds the locks of the shards.
+const connections = 8
+
+// Run sends webhooks until ctx ends.
+//
+//	NATS ──┐
+//	       ├── sender ── admin
+//	pool ──┘
+func Run(ctx context.Context, c Config) error {
+	defer func() { _ = c.Admin.Close() }() // where no actor has served it
+	sealed, err := vault.New(c.Keys...)
+	if err != nil {
+		return err
+	}
+	roots, err := readRoots(c.CA)
+	if err != nil {
+		return err
+	}
+	nats, err := connection.NewNATS(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer nats.Close()
+	registry := admin.NewRegistry()
+	connection.CheckTLS(c.Log, append(setting.URLs{c.Postgres}, c.ReadURLs...)...)
+	pool, err := connection.NewPool(ctx, connection.PostgresConfig{
+		URL: c.Postgres, Program: "webhooks", Pool: "webhooks", Connections: connections, ReadWrite: true, Settings: session(c.Session),
+		Log: c.Log, Metrics: registry,
+	})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	sender, err := webhook.New(webhook.Config{
+		Database: pool, NATS: nats.JetStream.Conn(), Gate: c.gate(), Vault: sealed, Schedule: c.Schedule, InFlight: c.InFlight,
+		Client: egress.New(egress.Config{
+			Networks: c.Networks, Ports: c.Ports, Roots: roots, Timeout: c.Timeout, Version: version.Read().Version,
+		}),
+		Timeout: c.Timeout, Days: c.Days, Log: c.Log, Metrics: registry,
+	})
+	if err != nil {
+		return fmt.Errorf("sender: %w", err)
+	}
+	stack, ctx := process.NewStack(ctx)
+	stack.Go(ctx, "sender", sender.Run)
+	stack.Go(ctx, "admin", func(actorCtx context.Context) error {
+		return admin.Serve(actorCtx, c.Admin, admin.Config{Ready: readiness(ctx, sender, nats), Metrics: registry, PProf: c.PProf, Log: c.Log})
+	})
+	return stack.Wait(ctx)
+}
+
+// readiness does not ask for NATS, which only wakes the sender: without it webhooks are sent some 250 ms later.
+func readiness(running context.Context, sender *webhook.Sender, nats *connection.NATS) func(context.Context) error {
+	return func(context.Context) error {
+		switch {
+		case running.Err() != nil:
+			return errors.New("stopping")
+		case !sender.Ready():
+			return errors.Join(errors.New("the database can't be reached: read the log"), nats.Err())
+		}
+		return nil
+	}
+}

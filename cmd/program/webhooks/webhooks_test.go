@@ -1,0 +1,129 @@
+package webhooks_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"callboard/cmd/connection"
+	"callboard/cmd/process"
+	"callboard/cmd/program/webhooks"
+	"callboard/cmd/setting"
+	"callboard/events/eventstest"
+	"callboard/projector/webhook/vault"
+	"callboard/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+
+// A sender that starts before NATS is ready as soon as the database answers. It uses its own database role, and waits for the databases of
+// readers.
+func TestRun(t *testing.T) {
+	server := eventstest.NewServer(t)
+	server.Stop()
+	database := schematest.New(t)
+	c := config(t, database)
+	c.NATS = connection.NATSConfig{URL: natsURL(t, server.URL()), RetryConnect: true, Log: zerolog.Nop()}
+	c.ReadURLs = setting.URLs{postgresURL(t, database.RoleURL("callboard_webhooks"))}
+	admin := c.Admin.Addr().String()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- webhooks.Run(ctx, c) }()
+	eventstest.Eventually(t, "/readyz with status 200", func() bool { return readyz(t, admin) == http.StatusOK })
+	server.Start()
+	eventstest.Eventually(t, "connections of the gate", func() bool {
+		var gate, pool int
+		err := database.Pool(t).QueryRow(t.Context(), `
+			select count(*) filter (where application_name = 'webhooks-gate'), count(*) filter (where application_name like 'webhooks@%')
+			from pg_stat_activity
+			where datname = current_database()
+			  and usename = 'callboard_webhooks'`).Scan(&gate, &pool)
+		return err == nil && gate <= 1 && pool >= 2 && pool <= 9
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A sender doesn't start without a key, nor with a file of certificates that it can't read.
+func TestRun_Refused(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	database := schematest.New(t)
+	for _, test := range []struct {
+		want   string
+		change func(*webhooks.Config)
+	}{
+		{"CALLBOARD_WEBHOOK_KEY", func(c *webhooks.Config) { c.Keys = nil }},
+		{"has no certificate in PEM", func(c *webhooks.Config) { c.CA = empty }},
+		{"no such file", func(c *webhooks.Config) { c.CA = filepath.Join(t.TempDir(), "missing.pem") }},
+	} {
+		c := config(t, database)
+		test.change(&c)
+		if err := webhooks.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("error = %v, want one with %q", err, test.want)
+		}
+		if _, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", c.Admin.Addr().String()); err == nil {
+			t.Error("the admin address still accepts connections")
+		}
+	}
+}
+
+func config(t *testing.T, database *schematest.Database) webhooks.Config {
+	t.Helper()
+	admin, err := process.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := vault.NewKey(bytes.Repeat([]byte{'k'}, vault.MinSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return webhooks.Config{
+		Postgres: postgresURL(t, database.RoleURL("callboard_webhooks")), Keys: []vault.Key{key}, Admin: admin, Log: zerolog.Nop(),
+	}
+}
+
+// readyz returns the status of /readyz, 0 without a response.
+func readyz(t *testing.T, address string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = response.Body.Close() }()
+	return response.StatusCode
+}
+
+func natsURL(t *testing.T, text string) setting.URL {
+	t.Helper()
+	u, err := setting.NewNATSURL(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func postgresURL(t *testing.T, text string) setting.URL {
+	t.Helper()
+	u, err := setting.NewPostgresURL(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
