@@ -54,7 +54,7 @@ func withPrograms(run func() int) (code int, err error) {
 	if raceDetector() {
 		args = append(args, "-race")
 	}
-	args = append(args, "callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi")
+	args = append(args, "callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks")
 	if out, err := exec.CommandContext(context.Background(), "go", args...).CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build: %w\n%s", err, out)
 	}

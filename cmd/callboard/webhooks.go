@@ -19,8 +19,10 @@ import (
 )
 
 type webhooksCommand struct {
+	Add        webhooksAddCommand        `cmd:"" help:"Register an endpoint after one test, and print its secret. It can't be printed again."`
 	List       webhooksListCommand       `cmd:"" help:"List all endpoints, the newest first."`
 	Show       webhooksShowCommand       `cmd:"" help:"Show an endpoint with its secrets' times and its newest changes."`
+	Set        webhooksSetCommand        `cmd:"" help:"Change an endpoint's URL, kinds, concurrency or name."`
 	Test       webhooksTestCommand       `cmd:"" help:"Have a sender send one signed test to an endpoint. Exit 1 unless it is answered 2xx."`
 	Pause      webhooksPauseCommand      `cmd:"" help:"Stop sending to an endpoint. Its deliveries wait."`
 	Resume     webhooksResumeCommand     `cmd:"" help:"Send to a paused or disabled endpoint again, first what waits."`

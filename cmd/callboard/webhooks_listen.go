@@ -2,19 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -23,6 +17,7 @@ import (
 	"time"
 
 	"callboard/cmd/process"
+	"callboard/cmd/selfsigned"
 	"callboard/cmd/setting"
 	"callboard/events/webhook"
 )
@@ -30,14 +25,14 @@ import (
 type webhooksListenCommand struct {
 	output
 	Listen  setting.Address        `name:"listen" default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"The address to listen on. Port 0 selects a free port."`
+	Pair    setting.File           `name:"certificate" setting:"CALLBOARD_WEBHOOK_LISTEN_CERTIFICATE" placeholder:"FILE" help:"A file with the certificate and its private key, in PEM. It is created if it does not exist, so that the certificate stays the same. Default: a new certificate."`
 	CA      string                 `name:"ca" type:"path" placeholder:"FILE" help:"Write the certificate to this file. Give it to the sender as CALLBOARD_WEBHOOK_CA_FILE. Default: a temporary file."`
 	Secrets setting.WebhookSecrets `name:"secret" setting:"CALLBOARD_WEBHOOK_SECRET" secret:"" placeholder:"WHSEC,..." help:"The endpoint's secret, or several. Requests that it did not sign are refused. Default: none is verified. Do not put it on the command line."`
 }
 
 const (
-	maxHookBytes    = 64 << 10
-	hookTimeout     = 10 * time.Second
-	certificateDays = 30
+	maxHookBytes = 64 << 10
+	hookTimeout  = 10 * time.Second
 )
 
 // Run receives webhooks until it is interrupted.
@@ -46,9 +41,9 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams process.Streams
 	if err != nil {
 		return err
 	}
-	certificate, err := selfSigned(host, time.Now())
+	certificate, err := c.certificate(host)
 	if err != nil {
-		return fmt.Errorf("certificate: %w", err)
+		return err
 	}
 	file, err := c.writeCertificate(certificate)
 	if err != nil {
@@ -70,6 +65,13 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams process.Streams
 	}))
 }
 
+func (c *webhooksListenCommand) certificate(host string) (tls.Certificate, error) {
+	if c.Pair.IsSet() {
+		return selfsigned.Load(c.Pair.Get(), host, time.Now())
+	}
+	return selfsigned.New(host, time.Now())
+}
+
 // serve ends when ctx ends, or with an error.
 func (c *webhooksListenCommand) serve(ctx context.Context, out io.Writer, listener net.Listener) error {
 	server := &http.Server{
@@ -83,7 +85,9 @@ func (c *webhooksListenCommand) serve(ctx context.Context, out io.Writer, listen
 		return fmt.Errorf("receive webhooks: %w", err)
 	case <-ctx.Done():
 		err := server.Close()
-		<-ended // that the server is closed
+		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
 		return err
 	}
 }
@@ -119,32 +123,6 @@ func (c *webhooksListenCommand) writeCertificate(certificate tls.Certificate) (f
 		return "", fmt.Errorf("certificate: %w", err)
 	}
 	return temporary.Name(), nil
-}
-
-// selfSigned returns a certificate for a host, and for this machine, that is its own authority.
-func selfSigned(host string, now time.Time) (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "callboard webhooks listen"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(0, 0, certificateDays),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-	}
-	if ip := net.ParseIP(host); ip != nil {
-		template.IPAddresses = append(template.IPAddresses, ip)
-	} else if host != "" {
-		template.DNSNames = append(template.DNSNames, host)
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}, err
 }
 
 // hookReceiver answers and prints webhooks.

@@ -2,10 +2,11 @@ package dev
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -14,7 +15,9 @@ import (
 	"callboard/cmd/process"
 	"callboard/cmd/program/projector"
 	"callboard/cmd/program/readapi"
+	"callboard/cmd/program/webhooks"
 	"callboard/cmd/progress"
+	"callboard/cmd/selfsigned"
 	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/events/audit"
@@ -50,15 +53,15 @@ type instance struct {
 	company   *sample.Company // nil without a sample
 }
 
-type adminListeners struct{ reader, projector net.Listener }
+type adminListeners struct{ reader, projector, webhooks net.Listener }
 
 // Run starts everything, prints how to use it, and stops everything in the reverse order when ctx ends.
 //
 //	NATS ──────┬── publisher ── sample, live calls
 //	           │
 //	           ├── projector ──┐
-//	PostgreSQL ┤               tables
-//	           └── reader ─────┘
+//	PostgreSQL ┼── reader ─────┤ tables
+//	           └── webhooks ───┘
 func Run(ctx context.Context, c Config) (err error) {
 	i := &instance{Config: c}
 	if i.dir, err = openDirectory(c.Data, c.Fresh); err != nil {
@@ -96,7 +99,7 @@ func (i *instance) start(ctx context.Context) error {
 	i.display = progress.New(i.Err)
 	defer i.display.Close()
 	for _, step := range []func(context.Context) error{
-		i.startNATS, i.startPostgres, i.startPublisher, i.startProjector, i.startReader, i.load, i.finish,
+		i.startNATS, i.startPostgres, i.startPublisher, i.startProjector, i.startReader, i.startWebhooks, i.load, i.finish,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -116,13 +119,16 @@ func (i *instance) listen(ctx context.Context) (err error) {
 	if i.admin.reader, err = process.Listen(ctx, "127.0.0.1:0"); err != nil {
 		return err
 	}
-	i.admin.projector, err = process.Listen(ctx, "127.0.0.1:0")
+	if i.admin.projector, err = process.Listen(ctx, "127.0.0.1:0"); err != nil {
+		return err
+	}
+	i.admin.webhooks, err = process.Listen(ctx, "127.0.0.1:0")
 	return err
 }
 
 // closeListeners closes the listeners that no actor has closed.
 func (i *instance) closeListeners() {
-	for _, listener := range []net.Listener{i.public, i.admin.reader, i.admin.projector} {
+	for _, listener := range []net.Listener{i.public, i.admin.reader, i.admin.projector, i.admin.webhooks} {
 		if listener != nil {
 			_ = listener.Close()
 		}
@@ -228,6 +234,38 @@ func (i *instance) startReader(ctx context.Context) error {
 	return nil
 }
 
+// startWebhooks starts a sender that sends to this machine, too, and trusts the certificate of 'callboard webhooks listen'.
+func (i *instance) startWebhooks(ctx context.Context) error {
+	url, session, err := i.database.role("callboard_webhooks")
+	if err != nil {
+		return err
+	}
+	if _, err := selfsigned.Load(i.dir.path(listenCertificate), "", time.Now()); err != nil {
+		return err
+	}
+	log := i.log.With().Str("program", "webhooks").Logger()
+	config := webhooks.Config{
+		NATS:     connection.NATSConfig{URL: i.natsURL, Name: "callboard-webhooks", Log: log},
+		Postgres: url,
+		Session:  session,
+		Keys:     i.dir.webhookKeys(),
+		Networks: []netip.Prefix{netip.MustParsePrefix(localNetwork), netip.PrefixFrom(netip.IPv6Loopback(), 128)},
+		CA:       i.dir.path(listenCertificate),
+		Admin:    i.admin.webhooks,
+		Log:      log,
+	}
+	i.stack.Go(ctx, "webhooks", func(ctx context.Context) error { return webhooks.Run(ctx, config) })
+	return nil
+}
+
+const (
+	// localNetwork is where 'callboard webhooks listen' listens.
+	localNetwork = "127.0.0.0/8"
+
+	// listenCertificate is the name of the file with its certificate and key.
+	listenCertificate = "webhook-listen.pem"
+)
+
 // baseURL returns the URL at which this machine reaches the reader.
 func (i *instance) baseURL() string {
 	host, port, err := net.SplitHostPort(i.public.Addr().String())
@@ -239,8 +277,10 @@ func (i *instance) baseURL() string {
 
 // finish waits until both programs are ready, prints how to use them, and starts the live calls.
 func (i *instance) finish(ctx context.Context) error {
-	if err := errors.Join(i.waitUntilReady(ctx, i.admin.reader), i.waitUntilReady(ctx, i.admin.projector)); err != nil {
-		return err
+	for _, admin := range []net.Listener{i.admin.reader, i.admin.projector, i.admin.webhooks} {
+		if err := i.waitUntilReady(ctx, admin); err != nil {
+			return err
+		}
 	}
 	ready, err := i.newReady(ctx)
 	if err != nil {

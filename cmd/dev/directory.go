@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/setting"
+	"callboard/projector/webhook/vault"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/schema/cluster"
@@ -27,6 +28,7 @@ type directory struct {
 	lock   *os.File
 	pepper string
 	cursor string
+	hooks  string // the key that encrypts the secrets of webhook endpoints
 	log    *os.File
 }
 
@@ -75,7 +77,7 @@ func (d *directory) clear() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"nats", "audio", "key-pepper", "cursor-key", keyFile, "env", "log"} {
+	for _, name := range []string{"nats", "audio", "key-pepper", "cursor-key", "webhook-key", listenCertificate, keyFile, "env", "log"} {
 		paths = append(paths, d.path(name))
 	}
 	errs := []error{cluster.Remove(d.path("postgres"))}
@@ -89,7 +91,10 @@ func (d *directory) readSecrets() (err error) {
 	if d.pepper, err = d.secret("key-pepper"); err != nil {
 		return err
 	}
-	d.cursor, err = d.secret("cursor-key")
+	if d.cursor, err = d.secret("cursor-key"); err != nil {
+		return err
+	}
+	d.hooks, err = d.secret("webhook-key")
 	return err
 }
 
@@ -121,6 +126,19 @@ func (d *directory) cursorKey() setting.Secret {
 		return setting.Secret{}
 	}
 	return key
+}
+
+// webhookKeys returns none if the file is damaged. The sender reports that.
+func (d *directory) webhookKeys() []vault.Key {
+	secret, err := access.DecodeSecret(d.hooks)
+	if err != nil {
+		return nil
+	}
+	key, err := vault.NewKey(secret)
+	if err != nil {
+		return nil
+	}
+	return []vault.Key{key}
 }
 
 // audioURL returns the URL of the directory with the recordings' audio.

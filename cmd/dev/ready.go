@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/google/uuid"
@@ -24,6 +25,7 @@ type Ready struct {
 	PostgresURL       string            `json:"postgresUrl"`
 	ReadAPIAdminURL   string            `json:"readapiAdminUrl"`
 	ProjectorAdminURL string            `json:"projectorAdminUrl"`
+	WebhooksAdminURL  string            `json:"webhooksAdminUrl"`
 	APIKey            *string           `json:"apiKey"`
 	Env               setting.Variables `json:"env"` // with which other commands use this instance
 
@@ -37,6 +39,7 @@ func (i *instance) newReady(ctx context.Context) (Ready, error) {
 		PostgresURL:       i.database.ownerURL.Reveal(),
 		ReadAPIAdminURL:   "http://" + i.admin.reader.Addr().String(),
 		ProjectorAdminURL: "http://" + i.admin.projector.Addr().String(),
+		WebhooksAdminURL:  "http://" + i.admin.webhooks.Addr().String(),
 	}
 	r.Env = setting.Variables{
 		"CALLBOARD_NATS_URL":     r.NATSURL,
@@ -46,6 +49,11 @@ func (i *instance) newReady(ctx context.Context) (Ready, error) {
 		"CALLBOARD_KEY_PEPPER":   i.dir.pepper,
 		"CALLBOARD_CURSOR_KEY":   i.dir.cursor,
 		"CALLBOARD_AUDIO_URL":    i.dir.audioURL(),
+
+		"CALLBOARD_WEBHOOK_KEY":                i.dir.hooks,
+		"CALLBOARD_WEBHOOK_ALLOW_NETWORKS":     localNetwork,
+		"CALLBOARD_WEBHOOK_CA_FILE":            i.dir.path(listenCertificate),
+		"CALLBOARD_WEBHOOK_LISTEN_CERTIFICATE": i.dir.path(listenCertificate),
 	}
 	if i.company == nil {
 		return r, nil
@@ -105,6 +113,7 @@ func (i *instance) instructions(ready Ready) string {
 	line("  data       %s   (with the log)", i.dir.root)
 	line("  reader     %s/readyz, /metrics", ready.ReadAPIAdminURL)
 	line("  projector  %s/readyz, /metrics", ready.ProjectorAdminURL)
+	line("  webhooks   %s/readyz, /metrics", ready.WebhooksAdminURL)
 	line("  console    %s/\n", ready.ProjectorAdminURL)
 	for _, example := range ready.examples {
 		line("  curl -H 'X-API-Key: %s' '%s'", *ready.APIKey, example)
@@ -114,12 +123,28 @@ func (i *instance) instructions(ready Ready) string {
 	}
 	line("To use other commands with this instance, run this in their shell:\n")
 	line("  . '%s'\n", strings.ReplaceAll(i.dir.path("env"), "'", `'\''`))
+	if i.company != nil {
+		line("To see webhooks, run these in two such shells:\n")
+		line("  %s webhooks listen --listen %s", command(), listenAddress)
+		line("  %s webhooks add https://%s/ --name first --kinds all --organization %s\n", command(), listenAddress, i.company.Organizations()[0].ID)
+	}
 	if i.Sample == Live {
 		line("New calls arrive while it runs.")
 	}
 	line("Ctrl-C stops everything.")
 	return b.String()
 }
+
+// command returns how a shell runs the program callboard.
+func command() string {
+	if _, err := exec.LookPath("callboard"); err != nil {
+		return "go run ./cmd/callboard"
+	}
+	return "callboard"
+}
+
+// listenAddress is where the example listens for webhooks.
+const listenAddress = "127.0.0.1:8443"
 
 // issueKey issues a key for the sample's first organization and revokes the key of the last start, which can't be shown again.
 func (i *instance) issueKey(ctx context.Context) (key string, err error) {

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/cmd/process"
+	"callboard/cmd/setting"
+	"callboard/events"
+	"callboard/events/webhook"
+	"callboard/projector/webhook/egress"
+	"callboard/projector/webhook/registry"
+	"callboard/projector/webhook/vault"
+)
+
+type webhooksAddCommand struct {
+	output
+	URL          string     `arg:"" help:"The URL to send to: https."`
+	Name         string     `required:"" help:"A name for the endpoint."`
+	System       *uuid.UUID `xor:"grant" required:"" placeholder:"UUID" help:"Events of one phone system. One of --system, --group and --organization is required."`
+	Group        *uuid.UUID `xor:"grant" required:"" placeholder:"UUID" help:"Events of the current members of a phone system group."`
+	Organization *uuid.UUID `xor:"grant" required:"" placeholder:"UUID" help:"Events of the phone systems directly attached to an organization."`
+	Kinds        string     `required:"" placeholder:"KIND,..." help:"The kinds of events, or all."`
+	Concurrency  int        `default:"8" help:"The number of requests at once, from 1 to 64."`
+	NoTest       bool       `help:"Register the endpoint without a test."`
+	operatorName
+	NATS     setting.NATS           `embed:""`
+	Stream   setting.Stream         `embed:""`
+	Postgres setting.Postgres       `embed:""`
+	Key      setting.WebhookKey     `embed:""`
+	Targets  setting.WebhookTargets `embed:""`
+}
+
+// Run registers an endpoint. It receives what becomes fetchable from then on.
+func (c *webhooksAddCommand) Run(ctx context.Context, streams process.Streams) error {
+	candidate, err := c.candidate()
+	if err != nil {
+		return withWebhookAdvice(err)
+	}
+	return withStream(c.NATS, func(js jetstream.JetStream) error {
+		if _, err := c.origin(ctx, js); err != nil { // before anything is registered
+			return interrupted(ctx, err)
+		}
+		return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
+			if err := c.try(ctx, r, candidate, streams); err != nil {
+				return err
+			}
+			if err := c.register(ctx, r, js, candidate); err != nil {
+				return err
+			}
+			return c.printAdded(ctx, r, candidate, streams)
+		})
+	})
+}
+
+func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
+	kinds, err := webhook.ParseKinds(c.Kinds)
+	if err != nil {
+		return registry.Candidate{}, &process.UsageError{Detail: "--kinds: " + err.Error()}
+	}
+	url, err := checkURL(c.Targets, c.URL)
+	if err != nil {
+		return registry.Candidate{}, err
+	}
+	sealer, err := vault.New(c.Key.Keys.Get()...)
+	if err != nil {
+		return registry.Candidate{}, err
+	}
+	return registry.NewCandidate(c.Name, url, c.target(), kinds, c.Concurrency, sealer)
+}
+
+// checkURL returns the canonical form of an endpoint's URL.
+func checkURL(targets setting.WebhookTargets, text string) (string, error) {
+	client := egress.New(egress.Config{Networks: targets.AllowNetworks.Get(), Ports: targets.Ports.Get()})
+	url, err := client.CheckURL(text)
+	if err != nil {
+		return "", &process.UsageError{Detail: err.Error()}
+	}
+	return url, nil
+}
+
+func (c *webhooksAddCommand) target() registry.Target {
+	switch {
+	case c.System != nil:
+		return registry.Target{Kind: registry.System, ID: *c.System}
+	case c.Group != nil:
+		return registry.Target{Kind: registry.Group, ID: *c.Group}
+	}
+	return registry.Target{Kind: registry.Organization, ID: *c.Organization}
+}
+
+// try has a sender send one test, unless the operator wants none.
+func (c *webhooksAddCommand) try(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams process.Streams) error {
+	if c.NoTest {
+		return nil
+	}
+	shown := trialProgress{out: streams.Err, started: time.Now()}
+	trial, err := r.TryCandidate(ctx, candidate, shown.waiting)
+	switch {
+	case errors.Is(err, registry.ErrNoSender):
+		return fmt.Errorf("%w, or use --no-test; nothing was registered", err)
+	case err != nil:
+		return fmt.Errorf("%w; nothing was registered", err)
+	case !trial.OK():
+		return fmt.Errorf("the test failed: %s\nNothing was registered", trialText(trial))
+	}
+	return nil
+}
+
+// register stores the endpoint, and then asks the stream for the last message before it: the projectors record all later ones.
+func (c *webhooksAddCommand) register(ctx context.Context, r *registry.Registry, js jetstream.JetStream, candidate registry.Candidate) error {
+	if err := r.Register(ctx, candidate); err != nil {
+		return err
+	}
+	origin, err := c.origin(ctx, js)
+	if err == nil {
+		err = r.Activate(ctx, candidate.ID(), origin)
+	}
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+	defer cancel()
+	_, removeErr := r.Remove(ctx, candidate.ID(), func(int64) {})
+	return errors.Join(err, removeErr)
+}
+
+// origin returns where the stream stands.
+func (c *webhooksAddCommand) origin(ctx context.Context, js jetstream.JetStream) (registry.Origin, error) {
+	stream, err := js.Stream(ctx, c.Stream.Name.Get())
+	if err != nil {
+		return registry.Origin{}, fmt.Errorf("stream %s: %w", c.Stream.Name.Get(), err)
+	}
+	info := stream.CachedInfo()
+	partitions, err := events.Partitions(info.Config)
+	if err != nil {
+		return registry.Origin{}, fmt.Errorf("stream %s: %w", c.Stream.Name.Get(), err)
+	}
+	return registry.Origin{
+		Stream: c.Stream.Name.Get(), Created: info.Created.UTC().Truncate(time.Microsecond), Sequence: info.State.LastSeq, Partitions: partitions,
+	}, nil
+}
+
+// addedEndpoint is the JSON of a new endpoint.
+type addedEndpoint struct {
+	ID        uuid.UUID       `json:"id"`
+	URL       string          `json:"url"`
+	Name      string          `json:"name"`
+	Target    registry.Target `json:"grant"`
+	Kinds     []webhook.Kind  `json:"kinds"`
+	State     registry.State  `json:"state"`
+	Secret    string          `json:"secret"`
+	CreatedAt time.Time       `json:"createdAt"`
+}
+
+func (c *webhooksAddCommand) printAdded(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams process.Streams) error {
+	e, err := r.Show(ctx, candidate.ID())
+	if err != nil {
+		return fmt.Errorf("endpoint %s is registered, but it can't be shown: rotate its secret: %w", candidate.ID(), err)
+	}
+	added := addedEndpoint{e.ID, e.URL, e.Name, e.Target, e.Kinds, e.State, candidate.Secret().Reveal(), e.CreatedAt}
+	return c.print(streams.Out, added, added.write)
+}
+
+func (a addedEndpoint) write(w io.Writer) error {
+	return writeLines(w, []string{
+		a.Secret,
+		"",
+		"This is the secret with which the receiver verifies requests. It can't be shown again; 'webhooks rotate' makes another.",
+		fmt.Sprintf("Endpoint %s is %s. It receives what becomes fetchable from now on.", a.ID, a.State),
+	})
+}
+
+type webhooksSetCommand struct {
+	endpointChange
+	URL         *string                `placeholder:"URL" help:"The URL to send to. What waits is sent there, too."`
+	Kinds       *string                `placeholder:"KIND,..." help:"The kinds of events, or all. What waits is sent whatever its kind is."`
+	Concurrency *int                   `help:"The number of requests at once, from 1 to 64."`
+	Name        *string                `help:"The name."`
+	Targets     setting.WebhookTargets `embed:""`
+}
+
+// Run changes an endpoint.
+func (c *webhooksSetCommand) Run(ctx context.Context, streams process.Streams) error {
+	changes, err := c.changes()
+	if err != nil {
+		return err
+	}
+	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
+		if err := r.Set(ctx, c.ID, changes); err != nil {
+			return err
+		}
+		return c.show(ctx, r, c.ID, streams)
+	})
+}
+
+func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
+	if c.URL == nil && c.Kinds == nil && c.Concurrency == nil && c.Name == nil {
+		return changes, &process.UsageError{Detail: "nothing to change: use --url, --kinds, --concurrency or --name"}
+	}
+	changes.Name, changes.Concurrency = c.Name, c.Concurrency
+	if c.Kinds != nil {
+		if changes.Kinds, err = webhook.ParseKinds(*c.Kinds); err != nil {
+			return changes, &process.UsageError{Detail: "--kinds: " + err.Error()}
+		}
+	}
+	if c.URL != nil {
+		url, err := checkURL(c.Targets, *c.URL)
+		if err != nil {
+			return changes, err
+		}
+		changes.URL = &url
+	}
+	return changes, nil
+}

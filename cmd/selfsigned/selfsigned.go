@@ -1,0 +1,80 @@
+// Package selfsigned makes certificates for servers that only this machine's programs are told to trust.
+package selfsigned
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"time"
+)
+
+const validDays = 30
+
+// New returns a certificate for a host and for this machine that is its own authority. An empty host adds none.
+func New(host string, now time.Time) (tls.Certificate, error) {
+	certificate, err := sign(host, now)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("certificate: %w", err)
+	}
+	return certificate, nil
+}
+
+// Load returns the certificate of a file. If there is none, or an expired one, it creates one with [New] and stores it with its key.
+func Load(file, host string, now time.Time) (tls.Certificate, error) {
+	certificate, err := tls.LoadX509KeyPair(file, file)
+	switch {
+	case err == nil && now.Before(certificate.Leaf.NotAfter.AddDate(0, 0, -1)):
+		return certificate, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return tls.Certificate{}, fmt.Errorf("certificate %s: %w", file, err)
+	}
+	if certificate, err = New(host, now); err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("certificate %s: %w", file, err)
+	}
+	content := append(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		return tls.Certificate{}, fmt.Errorf("certificate: %w", err)
+	}
+	return certificate, nil
+}
+
+func sign(host string, now time.Time) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "callboard"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(0, 0, validDays),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		template.IPAddresses = append(template.IPAddresses, ip)
+	} else if host != "" {
+		template.DNSNames = append(template.DNSNames, host)
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}, err
+}
