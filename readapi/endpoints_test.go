@@ -3,6 +3,7 @@ package readapi
 import (
 	"bytes"
 	"compress/gzip"
+	"html"
 	"io"
 	"net/http"
 	"regexp"
@@ -36,7 +37,7 @@ func TestDescription(t *testing.T) {
 	h.expectCode("POST", h.do(http.MethodPost, path), methodNotAllowed)
 }
 
-var assetForm = regexp.MustCompile(`(?:href|src)="(/api/docs/[^"]+)"`)
+var assetForm = regexp.MustCompile(`(?:href|src)="(/api/docs/[^"]+-[\w-]{12}\.[^"]+)"`)
 
 // The page's assets are served, at paths that change with their content.
 func TestPage_Assets(t *testing.T) {
@@ -97,10 +98,45 @@ func TestPage_Gzip(t *testing.T) {
 	}
 }
 
+// The guide for receivers of webhooks is a page beside the operations, and the description has nothing of webhooks.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	page := h.get(siteURL + "/docs/webhooks")
+	h.expectHeaders("guide", page, map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache"})
+	text := html.UnescapeString(page.Body.String())
+	for _, want := range []string{
+		"call.ended", "call.recording.available", "call.transcription.completed", "voicemail.created", "call.analysis.completed", "callboard.test",
+		"webhook-id", "webhook-timestamp", "webhook-signature", "15 seconds", "410", "RECORDING_NOT_READY", "any order", "404", "timeField=updatedAt",
+		"func verify(secrets []string", "hmac.compare_digest(", "timingSafeEqual(signature, want)",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the guide does not mention %s", want)
+		}
+	}
+	if linked := `href="/api/docs/webhooks"`; !strings.Contains(h.get(siteURL+"/docs").Body.String(), linked) {
+		t.Errorf("the page of the operations has no %s", linked)
+	}
+	vectors := regexp.MustCompile(`href="(/api/docs/[^"]+\.json)"`).FindStringSubmatch(text)
+	if vectors == nil {
+		t.Fatal("the guide has no link to the test vectors")
+	}
+	var document map[string]any
+	if decode(t, h.get("https://phones.example.com"+vectors[1]), &document); document["vectors"] == nil {
+		t.Errorf("members of %s = %d, want vectors", vectors[1], len(document))
+	}
+	description := h.get(siteURL + "/openapi.json").Body.String()
+	for _, unwanted := range []string{`"webhooks":`, "webhook-id", "whsec_", "/docs/webhooks"} {
+		if strings.Contains(description, unwanted) {
+			t.Errorf("the description has %s", unwanted)
+		}
+	}
+}
+
 func TestPage_NotFound(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	for _, path := range []string{"/docs/nothing", "/docs/page.js", "/docs/nothing/x", "/openapi.json/", "/docs/%2e%2e/openapi.json", "/docs/index.html"} {
+	for _, path := range []string{"/docs/nothing", "/docs/page.js", "/docs/nothing/x", "/openapi.json/", "/docs/%2e%2e/openapi.json", "/docs/index.html", "/docs/webhooks.html", "/docs/webhooks/"} {
 		h.expectCode(path, h.get(siteURL+path), notFound)
 	}
 }

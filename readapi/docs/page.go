@@ -47,23 +47,25 @@ func Files(baseURL, prefix string, approvals Approvals) (map[string]File, error)
 	if err != nil {
 		return nil, err
 	}
-	index, err := renderIndex(map[string]any{"Description": prefix + "/openapi.json", "Assets": names})
+	index, err := render("index.html", map[string]any{
+		"Description": prefix + "/openapi.json", "Guide": prefix + guidePath, "Assets": names,
+	})
 	if err != nil {
 		return nil, err
 	}
-	html := File{ContentType: "text/html; charset=utf-8", CacheControl: revalidate, Body: index}
-	files[prefix+"/docs"], files[prefix+"/docs/"] = html, html
-	return files, nil
+	files[prefix+"/docs"], files[prefix+"/docs/"] = index, index
+	return files, addGuide(files, prefix, names)
 }
 
-func renderIndex(values map[string]any) ([]byte, error) {
-	t, err := template.ParseFS(page, "page/index.html")
+// render returns a page.
+func render(name string, values map[string]any) (File, error) {
+	t, err := template.ParseFS(page, "page/"+name)
 	if err != nil {
-		return nil, err
+		return File{}, err
 	}
 	var b bytes.Buffer
 	err = t.Execute(&b, values)
-	return b.Bytes(), err
+	return File{ContentType: "text/html; charset=utf-8", CacheControl: revalidate, Body: b.Bytes()}, err
 }
 
 // asset is a file that the page loads, either this package's or Swagger UI's.

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"testing"
+
+	"callboard/events/eventstest"
+)
+
+func TestImports(t *testing.T) { eventstest.Imports(t) }
