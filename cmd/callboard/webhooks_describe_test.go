@@ -26,6 +26,11 @@ func TestWebhooksDescribe(t *testing.T) {
 	if len(got) != 2 || got[0]["asyncapi"] != "3.0.0" || got[1]["openapi"] != "3.1.0" || got[1]["paths"] != nil {
 		t.Errorf("documents = %d, want AsyncAPI, and OpenAPI without paths", len(got))
 	}
+	var members map[string]any
+	r := command(t, nil, "", "webhooks", "describe", "--json")
+	if err := json.Unmarshal([]byte(r.out), &members); err != nil || len(members) != 2 || members["asyncapi"] == nil || members["openapi"] == nil {
+		t.Errorf("members = %d, error = %v, want asyncapi and openapi", len(members), err)
+	}
 	expectUsageErrors(t, nil, []string{"webhooks", "describe", "--format", "html"})
 }
 
