@@ -11,7 +11,7 @@ dev: ## Run everything in one process, with sample data
 	go run ./cmd/callboard dev
 
 .PHONY: build
-build: ## Build the three binaries into bin
+build: ## Build the binaries into bin
 	go build -o bin/ ./cmd/...
 
 # The commands of deploy/Dockerfile, so that both give the same images. An image has another user than this machine, so
@@ -19,14 +19,14 @@ build: ## Build the three binaries into bin
 .PHONY: images/programs
 images/programs: ## Build the images' programs into bin/image
 	umask 022 && CGO_ENABLED=0 GOOS=linux go build -trimpath -buildvcs=auto -tags operator -ldflags='-s -w' -o bin/image/ \
-	    ./cmd/projector ./cmd/readapi ./cmd/callboard
+	    ./cmd/projector ./cmd/readapi ./cmd/webhooks ./cmd/callboard
 	umask 022 && mkdir -p bin/image/volumes/secrets bin/image/volumes/backup bin/image/volumes/spool && mkdir -p -m 1777 bin/image/volumes/nats
 
 CALLBOARD_VERSION ?= dev
 
 .PHONY: images
-images: images/programs ## Build the images callboard/projector, callboard/readapi and callboard/callboard
-	set -e; for program in projector readapi callboard; do \
+images: images/programs ## Build the images callboard/projector, callboard/readapi, callboard/webhooks and callboard/callboard
+	set -e; for program in projector readapi webhooks callboard; do \
 	  docker build -f deploy/prebuilt.Dockerfile --target $$program -t callboard/$$program:$(CALLBOARD_VERSION) \
 	    --build-arg VERSION=$(CALLBOARD_VERSION) --build-arg REVISION=$$(git rev-parse HEAD || echo unknown) bin/image; \
 	done
@@ -46,7 +46,7 @@ images/check: ## Check the images: static, small, reproducible, unprivileged
 .PHONY: sbom
 sbom: images/programs ## Write what the images' programs contain to bin/sbom, as CycloneDX
 	mkdir -p bin/sbom
-	set -e; for program in projector readapi callboard; do \
+	set -e; for program in projector readapi webhooks callboard; do \
 	  go run ./deploy/sbom bin/image/$$program > bin/sbom/$$program.cdx.json; \
 	done
 

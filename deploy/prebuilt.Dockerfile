@@ -24,6 +24,12 @@ EXPOSE 8080 9090
 HEALTHCHECK --interval=10s --timeout=6s --start-period=30s CMD ["/readapi", "healthcheck"]
 ENTRYPOINT ["/readapi"]
 
+FROM program AS webhooks
+COPY webhooks /webhooks
+EXPOSE 9092
+HEALTHCHECK --interval=10s --timeout=6s --start-period=30s CMD ["/webhooks", "healthcheck"]
+ENTRYPOINT ["/webhooks"]
+
 FROM program AS callboard
 COPY --chown=65532:65532 volumes /
 COPY callboard /callboard

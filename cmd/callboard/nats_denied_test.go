@@ -108,7 +108,7 @@ func forbiddenSubscriptions(users map[string]*server.Permissions, user string) [
 		">", "*.>", "_INBOX.>", "phones.>", "phones.*.call", "callboard.audit", "callboard.limits.>", "callboard.>", "$O.>", "$JS.API.>", "$JS.ACK.>", "$SYS.>",
 	}
 	if user != "webhooks" {
-		subjects = append(subjects, webhook.WakeSubject)
+		subjects = append(subjects, webhook.WakeSubject, webhook.DueSubject)
 	}
 	for other := range users {
 		if other != user {

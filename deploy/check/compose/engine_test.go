@@ -195,6 +195,7 @@ func (c *check) checkReadable(t *testing.T) {
 		"999:999":     {"nats-passwords.conf", "postgres-owner-password"},
 		"65531:65531": {"nats-passwords.conf", "nats-projector-url", "postgres-projector-url"},
 		"65530:65530": {"cursor-key", "key-pepper", "nats-passwords.conf", "nats-reader-url", "postgres-reader-url"},
+		"65528:65528": {"nats-passwords.conf", "nats-webhooks-url", "postgres-webhooks-url", "webhook-key"},
 		"65529:65529": {"nats-passwords.conf"}, // hashes
 	} {
 		got := strings.Fields(docker(t, "run", "--rm", "--network", "none", "--user", user, "--cap-drop", "ALL", "-v", c.project+"_secrets:/secrets:ro",
@@ -208,11 +209,12 @@ func (c *check) checkReadable(t *testing.T) {
 // internet is an address that the counter-test must reach, or else the machine reaches no internet.
 const internet = "deb.debian.org:80"
 
-// isIsolated checks what the services reach beside their own networks. The load balancer's network, which publishes the port, is the
-// counter-test. Engines leave the host itself reachable from every network.
+// isIsolated checks what the services reach beside their own networks. Only senders of webhooks reach others. The load balancer's network,
+// which publishes the port, is the counter-test. Engines leave the host itself reachable from every network.
 func (c *check) isIsolated(t *testing.T) {
 	t.Helper()
 	lb, reader, projector := c.containers(t, "lb")[0], c.containers(t, "readapi")[0], c.containers(t, "projector")[0]
+	sender := c.containers(t, "webhooks")[0]
 	for _, container := range []container{reader, projector, c.containers(t, "postgres")[0], c.containers(t, "nats")[0]} {
 		for name := range container.NetworkSettings.Networks {
 			if got := docker(t, "network", "inspect", "--format", "{{.Internal}}", name); got != "true" {
@@ -243,6 +245,14 @@ func (c *check) isIsolated(t *testing.T) {
 		{lb, "readapi:8080", true},
 		{lb, "postgres:5432", false},
 		{lb, "nats:4222", false},
+		{sender, outside, online},
+		{sender, "postgres:5432", true},
+		{sender, "nats:4222", true},
+		{sender, "readapi:8080", false},
+		{sender, "readapi:9090", false},
+		{sender, "projector:9091", false},
+		{sender, "lb:8080", false},
+		{reader, "webhooks:9092", false},
 	} {
 		if got := c.reaches(t, place.from, place.address); got != place.want {
 			t.Errorf("from the network of %s: %s reachable = %v, want %v", place.from.Name, place.address, got, place.want)
@@ -337,7 +347,7 @@ func (c *check) recovers(t *testing.T) {
 	t.Helper()
 	c.up(t, 2)
 	c.waitForReaders(t, 2)
-	for _, service := range []string{"readapi", "projector", "nats", "postgres"} {
+	for _, service := range []string{"readapi", "projector", "webhooks", "nats", "postgres"} {
 		c.waitUntilWell(t)
 		c.waitForReaders(t, 2)
 		tr := startTraffic(t, c.callLogs(), c.keys)

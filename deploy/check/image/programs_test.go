@@ -26,7 +26,7 @@ const maxSize = 40_000_000
 // cold is a flag. An empty cache takes minutes, and shows differences that a shared one hides.
 var cold = flag.Bool("cold", false, "build for the second time with an empty build cache") //nolint:gochecknoglobals // flags of tests are global
 
-func names() []string { return []string{"projector", "readapi", "callboard"} }
+func names() []string { return []string{"projector", "readapi", "webhooks", "callboard"} }
 
 // TestMain builds the images' programs as operators do.
 func TestMain(m *testing.M) {

@@ -27,6 +27,7 @@ func settings() []string {
 		"CALLBOARD_BASE_URL=http://127.0.0.1/v1",
 		"CALLBOARD_KEY_PEPPER=" + secret,
 		"CALLBOARD_CURSOR_KEY=" + secret,
+		"CALLBOARD_WEBHOOK_KEY=" + secret,
 		"CALLBOARD_AUDIO_URL=s3://bucket?region=nowhere",
 		"CALLBOARD_LISTEN=127.0.0.1:0",
 		"CALLBOARD_ADMIN_LISTEN=127.0.0.1:0",
@@ -75,7 +76,7 @@ func confined(t *testing.T, dir, name string, env []string, args ...string) *exe
 // The servers run with nothing but their program, report that they are not ready, and end at SIGTERM as process 1.
 func TestServers_InAChroot(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"projector", "readapi"} {
+	for _, name := range []string{"projector", "readapi", "webhooks"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := sandbox(t, name)
