@@ -28,6 +28,7 @@ func (o *objects) check() (f faults) {
 		f = append(f, o.checkReferences(p)...)
 		f = append(f, o.checkNetwork(p)...)
 	}
+	f = append(f, o.checkInternet()...)
 	f = append(f, o.checkSelectors()...)
 	f = append(f, o.checkServices()...)
 	return append(f, o.checkDrain()...)
@@ -224,6 +225,8 @@ func (o *objects) checkNetwork(p pod) (f faults) {
 				want[5432] = true
 			case "CALLBOARD_NATS_URL_FILE":
 				want[4222] = true
+			case "CALLBOARD_WEBHOOK_KEY_FILE":
+				want[443], want[8443] = true, true
 			}
 		}
 	}

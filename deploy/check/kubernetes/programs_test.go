@@ -32,7 +32,7 @@ func buildPrograms(ctx context.Context) (*programs, error) {
 	if err != nil {
 		return nil, err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-tags=operator", "-o", folder+string(filepath.Separator), "./cmd/callboard", "./cmd/projector", "./cmd/readapi")
+	build := exec.CommandContext(ctx, "go", "build", "-tags=operator", "-o", folder+string(filepath.Separator), "./cmd/callboard", "./cmd/projector", "./cmd/readapi", "./cmd/webhooks")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("build: %w\n%s", err, out), os.RemoveAll(folder))

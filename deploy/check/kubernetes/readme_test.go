@@ -79,6 +79,8 @@ const (
 	credentialConnections = 4
 	readinessConnections  = 1 // to each server
 	projectorConnections  = 5 // watermarks and metrics (2), locks, audit, console
+	senderPool            = 8 // fan-out, loads, records, tests, days, counts, the looks at shards
+	senderConnections     = 1 // the locks of its shards
 	commandConnections    = 10
 	reservedConnections   = 10 // superusers, replication
 )
@@ -108,10 +110,12 @@ func TestConnections(t *testing.T) {
 	readers, projectors := int(o.autoscalers[0].Spec.MaxReplicas)+surge("readapi"), int(*o.deployments["projector"].Spec.Replicas)+surge("projector")
 	read, each := setting("readapi", "CALLBOARD_READ_CONNECTIONS"), setting("projector", "CALLBOARD_POSTGRES_CONNECTIONS")
 	reader, projector := credentialConnections+readinessConnections, each+projectorConnections
-	all := readers*(read+reader) + projectors*projector + commandConnections
+	senders := int(*o.deployments["webhooks"].Spec.Replicas) + surge("webhooks")
+	all := readers*(read+reader) + projectors*projector + senders*(senderPool+senderConnections) + commandConnections
 	for _, want := range []string{
 		fmt.Sprintf("| readers | %d | %d + %d | %d |", readers, read, reader, readers*(read+reader)),
 		fmt.Sprintf("| projectors | %d | %d + %d | %d |", projectors, each, projectorConnections, projectors*projector),
+		fmt.Sprintf("| senders | %d | %d + %d | %d |", senders, senderPool, senderConnections, senders*(senderPool+senderConnections)),
 		fmt.Sprintf("| jobs and commands | | | %d |", commandConnections),
 		fmt.Sprintf("| all | | | %d |", all),
 		fmt.Sprintf("the primary gets %d, the replicas %d together", all-readers*read, readers*(read+readinessConnections)),
