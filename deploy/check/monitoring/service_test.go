@@ -45,12 +45,28 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// service is a running reader and projector with their databases.
+// service is a running reader, projector and webhook sender with their databases.
 type service struct {
-	BaseURL           string `json:"baseUrl"`
-	NATSURL           string `json:"natsUrl"`
-	ReadAPIAdminURL   string `json:"readapiAdminUrl"`
-	ProjectorAdminURL string `json:"projectorAdminUrl"`
+	BaseURL           string            `json:"baseUrl"`
+	NATSURL           string            `json:"natsUrl"`
+	ReadAPIAdminURL   string            `json:"readapiAdminUrl"`
+	ProjectorAdminURL string            `json:"projectorAdminUrl"`
+	WebhooksAdminURL  string            `json:"webhooksAdminUrl"`
+	Env               map[string]string `json:"env"` // with which commands use it
+}
+
+// addEndpoint registers an endpoint of a phone system, at an address that refuses every connection.
+func (s service) addEndpoint(t *testing.T, system uuid.UUID) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, "webhooks", "add", "https://127.0.0.1:1/", "--no-test", "--name", "test",
+		"--kinds", "all", "--system", system.String())
+	command.Env = os.Environ()
+	for name, value := range s.Env {
+		command.Env = append(command.Env, name+"="+value)
+	}
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("webhooks add: %v\n%s", err, out)
+	}
 }
 
 // startService runs 'callboard dev' until the test ends.
@@ -121,8 +137,8 @@ func addMetrics(ctx context.Context, names map[string]bool, adminURL string) err
 	return nil
 }
 
-// liveMetrics returns the names of the metrics that a reader and a projector export: after a request, an event, a dead letter, and in the
-// end with all partitions stopped.
+// liveMetrics returns the names of the metrics that the programs export: after a request, an event, a dead letter, a webhook that could not be
+// delivered, and in the end with all partitions stopped.
 func liveMetrics(t *testing.T) map[string]bool {
 	t.Helper()
 	s := startService(t)
@@ -136,8 +152,8 @@ func liveMetrics(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	system := uuid.New()
-	event := events.Changed(&events.PhoneSystem{ID: system, Version: 1, Name: "A"})
-	if err := events.NewPublisher(js, "test").Publish(t.Context(), event); err != nil {
+	s.addEndpoint(t, system)
+	if err := events.NewPublisher(js, "test").Publish(t.Context(), endedCall(system)...); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := js.Publish(t.Context(), events.Subject(system, events.EntityCall), []byte("not an event")); err != nil {
@@ -146,12 +162,13 @@ func liveMetrics(t *testing.T) map[string]bool {
 	names := make(map[string]bool)
 	collect := func(until string) {
 		eventstest.Eventually(t, until, func() bool {
-			for _, url := range []string{s.BaseURL + "/customer/phone-systems", s.ReadAPIAdminURL + "/readyz", s.ProjectorAdminURL + "/readyz"} {
-				if _, err := get(t.Context(), url); err != nil {
+			if _, err := get(t.Context(), s.BaseURL+"/customer/phone-systems"); err != nil {
+				t.Fatal(err)
+			}
+			for _, url := range []string{s.ReadAPIAdminURL, s.ProjectorAdminURL, s.WebhooksAdminURL} {
+				if _, err := get(t.Context(), url+"/readyz"); err != nil {
 					t.Fatal(err)
 				}
-			}
-			for _, url := range []string{s.ReadAPIAdminURL, s.ProjectorAdminURL} {
 				if err := addMetrics(t.Context(), names, url); err != nil {
 					t.Fatal(err)
 				}
@@ -161,12 +178,24 @@ func liveMetrics(t *testing.T) map[string]bool {
 	}
 	for _, name := range []string{
 		"callboard_projector_events_total", "callboard_projector_dead_letters_total", "callboard_projector_pending", "callboard_readapi_watermark_seconds",
+		"callboard_projector_notices_total", "callboard_webhooks_attempts_total",
 	} {
 		collect(name)
 	}
 	allowDirect(t, js)
 	collect("callboard_projector_stopped")
 	return names
+}
+
+// endedCall returns the events of a phone system with one call.
+func endedCall(system uuid.UUID) []events.Event {
+	return []events.Event{
+		events.Changed(&events.PhoneSystem{ID: system, Version: 1, Name: "A"}),
+		events.Changed(&events.Call{
+			ID: uuid.New(), PhoneSystemID: system, Version: 1, CallSid: "CA" + strings.Repeat("0", 32), Direction: "inbound",
+			Status: "completed", From: "+14155550123", To: "+14155550100", CreatedAt: events.TimeOf(time.Now()), Tags: []events.Tag{},
+		}),
+	}
 }
 
 // allowDirect makes the stream one that projectors refuse.
