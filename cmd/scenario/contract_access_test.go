@@ -49,10 +49,10 @@ func accessSections() []section {
 		}},
 		{"Events", []rule{
 			{name: "the operations of this API emit no events", prove: nothingIsPublished},
-			{name: "webhooks are registered by the operator and need no API key", notBuilt: "the webhook channel"},
-			{name: "each kind of event delivers the identifiers of its row", notBuilt: "the webhook channel"},
-			{name: "every call event delivers callSid", notBuilt: "the webhook channel"},
-			{name: "readiness events fire only once the artifact is fetchable", notBuilt: "the webhook channel"},
+			{name: "webhooks are registered by the operator and need no API key", tests: "cmd/callboard.TestWebhooks_Add"},
+			{name: "each kind of event delivers the identifiers of its row", prove: eachKind},
+			{name: "every call event delivers callSid", sameAs: "Events/each kind of event delivers the identifiers of its row"},
+			{name: "readiness events fire only once the artifact is fetchable", tests: "cmd/scenario.TestWebhooks_Fetchable, cmd/scenario.TestWebhooks_DelayedReplica"},
 			{name: "a fetch after call.ended may see processing", prove: beforeArtifacts},
 		}},
 		{"Errors", []rule{

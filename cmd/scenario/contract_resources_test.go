@@ -163,7 +163,7 @@ func stateSections() []section {
 			{name: "processing becomes completed when text is stored", prove: textIsStored()},
 			{name: "completed becomes unavailable when the transcript is removed, and no text is returned", sameAs: "Call log, detail/a removed transcript reads unavailable though transcription once finished"},
 			{name: "a removal advances a report row's updatedAt", sameAs: "Call log report row/updatedAt advances when a transcript becomes available or is removed"},
-			{name: "call.transcription.completed is delivered when text is stored", notBuilt: "the webhook channel"},
+			{name: "call.transcription.completed is delivered when text is stored", prove: transcriptFires},
 			{name: "failed is terminal", prove: terminal("failed", "failed")},
 			{name: "unavailable is terminal", prove: unavailableIsTerminal()},
 			{name: "unavailable means never attempted, skipped or removed", sameAs: "Call log, detail/transcribedText is null when no transcript is stored"},
@@ -173,7 +173,7 @@ func stateSections() []section {
 		}},
 		{"Recording status", []rule{
 			{name: "processing becomes ready when the audio has landed, and the signed URL then succeeds", prove: audioLands},
-			{name: "call.recording.available is delivered when the audio has landed", notBuilt: "the webhook channel"},
+			{name: "call.recording.available is delivered when the audio has landed", prove: recordingFires},
 			{name: "while processing, the signed URL answers 409 RECORDING_NOT_READY", sameAs: "Errors/409 RECORDING_NOT_READY on the signed-URL operation, retryable"},
 		}},
 		{"Call analysis status", []rule{

@@ -20,6 +20,7 @@ import (
 	"callboard/events/eventstest"
 	projectoraudit "callboard/projector/audit"
 	"callboard/projector/projectortest"
+	"callboard/projector/webhook/vault"
 	"callboard/readapi"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
@@ -37,6 +38,7 @@ type harness struct {
 
 	peppers  []access.Pepper
 	registry *access.Registry
+	vault    *vault.Vault // of webhook secrets
 	api      *httptest.Server
 	audioDir string // of the recordings' audio
 	log      *eventstest.LogBuffer
@@ -45,9 +47,9 @@ type harness struct {
 	stopProjector func()
 }
 
-func newHarness(t *testing.T) *harness {
+func newHarness(t *testing.T, options ...projectortest.Option) *harness {
 	t.Helper()
-	h := &harness{Harness: projectortest.NewHarness(t), peppers: []access.Pepper{newPepper(t)}, audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
+	h := &harness{Harness: projectortest.NewHarness(t, options...), peppers: []access.Pepper{newPepper(t)}, vault: newVault(t), audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
 	h.registry = access.NewRegistry(h.RolePool("callboard_operator", nil), h.peppers[0])
 	var err error
 	if h.contract, err = docstest.New(); err != nil {
@@ -64,8 +66,21 @@ func newHarness(t *testing.T) *harness {
 // unlimited is a budget that no test exhausts. The contract's budgets are tested with a [budgetReader].
 const unlimited = 1_000_000
 
-// startReader starts the reader, and the writer of the audit. The reader's base URL is its own address, so links can be followed.
+// startReader starts the reader of the primary, and the writer of the audit.
 func (h *harness) startReader() {
+	h.Helper()
+	writer, err := projectoraudit.New(projectoraudit.Config{
+		JetStream: h.JetStream, Database: h.RolePool("callboard_projector", nil), Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Run(writer.Run)
+	h.api = h.serve(h.readerPool())
+}
+
+// serve starts a reader of a database. The reader's base URL is its own address, so links can be followed.
+func (h *harness) serve(database *pgxpool.Pool) *httptest.Server {
 	h.Helper()
 	limiter, err := limit.New(limit.Config{
 		JetStream: h.JetStream, Report: unlimited, Standard: unlimited, Premium: unlimited, Patience: time.Minute,
@@ -78,25 +93,19 @@ func (h *harness) startReader() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	writer, err := projectoraudit.New(projectoraudit.Config{
-		JetStream: h.JetStream, Database: h.RolePool("callboard_projector", nil), Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		h.Fatal(err)
-	}
 	h.Run(limiter.Run)
 	h.Run(queue.Run)
-	h.Run(writer.Run)
-	h.api = httptest.NewUnstartedServer(nil)
-	h.api.Config.Handler, err = readapi.New(readapi.Config{
-		Primary: h.readerPool(), Peppers: h.peppers, Limiter: limiter, AuditQueue: queue, Secret: newSecret(), Audio: h.audioLocation(),
-		BaseURL: "http://" + h.api.Listener.Addr().String() + "/v1", Timeout: time.Minute, Log: zerolog.New(h.log),
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.Handler, err = readapi.New(readapi.Config{
+		Primary: database, Peppers: h.peppers, Limiter: limiter, AuditQueue: queue, Secret: newSecret(), Audio: h.audioLocation(),
+		BaseURL: "http://" + server.Listener.Addr().String() + "/v1", Timeout: time.Minute, Log: zerolog.New(h.log),
 	})
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.api.Start()
-	h.Cleanup(h.api.Close)
+	server.Start()
+	h.Cleanup(server.Close)
+	return server
 }
 
 func (h *harness) readerPool() *pgxpool.Pool { return h.RolePool("callboard_reader", nil) }
