@@ -16,11 +16,12 @@
 //
 //	call         -> ended (-> outcome known) (-> edited) (-> deleted)
 //	recording    -> processing -> ready | unavailable (-> deleted)
-//	transcript   (-> queued) (-> running) -> completed | failed | skipped (-> removed)
+//	transcript   -> queued (-> running) -> completed | failed | skipped (-> removed)
 //	analysis     (-> pending) (-> processing) -> completed | failed
 //	voicemail    -> left (-> listened) (-> archived) (-> deleted)
 //
-// Some recordings, transcripts and analyses are published before their call, as happens when several services publish.
+// A transcript is queued just before its call or voicemail is published. Some recordings, transcripts and analyses are complete before their
+// call is published, as happens when several services publish.
 // History ends in the middle of things: what would happen to the newest calls after its end is missing.
 //
 // Recordings share a few clips, which [Audio] returns as WAV. A recording has the clip whose length is nearest to its own.

@@ -119,6 +119,60 @@ func TestHistory_References(t *testing.T) {
 	}
 }
 
+// What will be transcribed is queued before it is published, and has a recording. A call or voicemail that is published without a queued
+// transcript is never transcribed.
+func TestHistory_AnnouncesTranscripts(t *testing.T) {
+	t.Parallel()
+	transcripts, published := map[string]string{}, map[string]bool{} // the newest status, and calls and voicemails, by key
+	count := 0
+	for e := range New(Config{Seed: 9, Systems: 5, Calls: 5000}).Events() {
+		key := string(e.Entity) + "/" + e.Key
+		switch s := e.State.(type) {
+		case *events.Call, *events.Voicemail:
+			published[key] = true
+		case *events.Transcript:
+			owner := s.OwnerRow().Key()
+			if count++; transcripts[owner] == "" && (s.Status != events.TranscriptQueued || published[owner]) {
+				t.Fatalf("first transcript of %s is %s, published before: %t, want it queued, and before", owner, s.Status, published[owner])
+			}
+			transcripts[owner] = s.Status
+		}
+	}
+	if len(published) < 5000 || count < 5000 {
+		t.Errorf("calls and voicemails = %d, events of transcripts = %d, want at least 5000 of each", len(published), count)
+	}
+}
+
+// Every voicemail's recording follows, under the recordingSid that the voicemail names. Those at the end of History are incomplete.
+func TestHistory_VoicemailsHaveRecordings(t *testing.T) {
+	t.Parallel()
+	missing := map[string]events.Time{} // when the voicemail was left, by recordingSid
+	var last events.Time
+	voicemails := 0
+	for e := range New(Config{Seed: 9, Systems: 5, Calls: 5000}).Events() {
+		last = events.TimeOf(e.Time)
+		switch s := e.State.(type) {
+		case *events.Voicemail:
+			if s.Version == 1 {
+				voicemails++
+				missing[s.RecordingSid] = s.CreatedAt
+			}
+		case *events.Recording:
+			if s.VoicemailID.Valid && s.Status == events.RecordingReady {
+				delete(missing, s.RecordingSid)
+			}
+		}
+	}
+	for sid, left := range missing {
+		if last-left > 10*minute {
+			t.Errorf("the recording %s of a voicemail of %s is not ready at the end, %s", sid, left, last)
+		}
+	}
+	if voicemails < 200 {
+		t.Errorf("voicemails = %d, want at least 200", voicemails)
+	}
+}
+
 // features lists what is notable about an event.
 func features(e events.Event) []string {
 	list := []string{e.Type()}

@@ -26,8 +26,11 @@ func (l *leg) schedule(q *queue, maxDelay events.Time) {
 	recorded := l.topic != nil && !message && l.sys.recorded && l.rng.chance(930)
 	analyzed := recorded && l.duration >= 10 && l.rng.chance(880)
 	callLast := analyzed && l.rng.chance(30) // the call is published after its analysis
+	if analyzed {
+		c.transcript = events.Transcript{PhoneSystemID: c.sys.id, CallID: events.Some(c.call.ID)}
+	}
 	if !callLast {
-		c.addCall()
+		c.addCall(analyzed)
 	}
 	if message {
 		c.addVoicemail()
@@ -52,9 +55,13 @@ func (c *lifecycle) about(median events.Time) events.Time {
 	return events.Time(c.rng.logNormal(int(median)))
 }
 
-// addCall schedules the call's first event, within History in any case.
-func (c *lifecycle) addCall() {
+// addCall schedules the call's first event, within History in any case. If it will be transcribed, the transcript's first event, "queued",
+// has the same time and comes before: nobody sees the call as one that is not transcribed.
+func (c *lifecycle) addCall(transcribed bool) {
 	c.published = min(c.last+publishDelay, c.deadline-c.end)
+	if transcribed {
+		c.at(c.published, transcriptStatus(events.TranscriptQueued))
+	}
 	c.at(c.published, (*leg).publishFirst)
 }
 
@@ -75,7 +82,9 @@ func (c *lifecycle) addRecording() {
 
 // addTranscript schedules the transcript, the analysis if it succeeds, and the call if that comes last.
 func (c *lifecycle) addTranscript(callLast bool) {
-	c.transcript = events.Transcript{PhoneSystemID: c.sys.id, CallID: events.Some(c.call.ID)}
+	if callLast {
+		c.at(c.last+second, transcriptStatus(events.TranscriptQueued))
+	}
 	done := c.addTranscription()
 	switch c.rng.weighted(940, 35, 25) {
 	case 0:
@@ -87,7 +96,7 @@ func (c *lifecycle) addTranscript(callLast bool) {
 		c.at(done, transcriptStatus(events.TranscriptSkipped))
 	}
 	if callLast {
-		c.addCall()
+		c.addCall(false)
 	}
 	if c.topic.outcome != "" && c.rng.chance(700) {
 		c.at(max(c.published, c.last)+second, (*leg).copyOutcome)
@@ -101,13 +110,9 @@ func (c *lifecycle) addTranscript(callLast bool) {
 	}
 }
 
-// addTranscription schedules the states before a transcript is complete. It returns the delay until then.
+// addTranscription schedules what happens between "queued" and a complete transcript. It returns the delay until then.
 func (c *lifecycle) addTranscription() events.Time {
-	queued := c.last + second
-	if c.rng.chance(350) {
-		c.at(queued, transcriptStatus(events.TranscriptQueued))
-	}
-	running := queued + c.about(8*second)
+	running := c.last + second + c.about(8*second)
 	if c.rng.chance(250) {
 		c.at(running, transcriptStatus(events.TranscriptRunning))
 	}
@@ -145,12 +150,16 @@ func (c *lifecycle) addVoicemail() {
 		RecordingSid: v.RecordingSid, PhoneSystemID: c.sys.id, VoicemailID: events.Some(v.ID), CreatedAt: c.answered,
 	}
 	c.transcript = events.Transcript{PhoneSystemID: c.sys.id, VoicemailID: events.Some(v.ID)}
+	transcribed := c.rng.chance(850)
+	if transcribed {
+		c.at(c.published+second, transcriptStatus(events.TranscriptQueued))
+	}
 	c.at(c.published+second, (*leg).publishVoicemail)
 	if c.rng.chance(500) {
 		c.at(c.last+second, recordingStatus(events.RecordingProcessing))
 	}
 	c.at(c.last+c.about(5*second), (*leg).storeRecording)
-	if c.rng.chance(850) {
+	if transcribed {
 		c.at(c.addTranscription(), (*leg).storeTranscript)
 	}
 	if c.rng.chance(600) {
