@@ -140,6 +140,7 @@ func wholeCall(system uuid.UUID, n int) []events.Event {
 }
 
 // webhookCalls is the number of calls of TestWebhooks_Fetchable. Six events follow from each.
+//
 //nolint:gochecknoglobals // flags are
 var webhookCalls = flag.Int("webhook-calls", 150, "calls whose webhooks are followed")
 
