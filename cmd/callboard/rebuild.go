@@ -165,7 +165,8 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, s
 		if errors.Is(err, errInterrupted) {
 			err = errInterrupted // without the note that the live generation is unchanged
 		}
-		return fmt.Errorf("generation %d is live, but older ones were not dropped: %w\nThe next rebuild drops them", done.Generation, err)
+		last := strings.Join(append([]string{"The next rebuild drops them"}, unannouncedLines(done.Unannounced)...), "\n")
+		return fmt.Errorf("generation %d is live, but older ones were not dropped: %w\n%s", done.Generation, err, last)
 	}
 	if err != nil {
 		return err
@@ -209,7 +210,7 @@ func (r rebuildResult) write(w io.Writer) error {
 	if r.PreviousKept {
 		lines = append(lines, fmt.Sprintf("Generation %d is kept for 'callboard rollback'.", r.Replaced))
 	}
-	return writeLines(w, append(lines, droppedLines(r.Dropped)...))
+	return writeLines(w, slices.Concat(lines, droppedLines(r.Dropped), unannouncedLines(r.Unannounced)))
 }
 
 func (r rebuildResult) line() string {
@@ -240,6 +241,14 @@ func droppedLines(ids []int64) []string {
 	}
 	last := len(names) - 1
 	return []string{"Dropped generations " + strings.Join(names[:last], ", ") + " and " + names[last] + "."}
+}
+
+// unannouncedLines say how many messages webhooks do not announce.
+func unannouncedLines(messages int64) []string {
+	if messages == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Messages that only this generation has applied: %d. No webhook announces them; receivers find their changes in report windows.", messages)}
 }
 
 func milliseconds(s rebuild.Seconds) string { return fmt.Sprintf("%.0f ms", float64(s)*1000) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"callboard/cmd/process"
 	"callboard/projector/rebuild"
@@ -22,6 +23,8 @@ type rollbackResult struct {
 	Follow     rebuild.Seconds             `json:"followSeconds"`
 	WritePause rebuild.Seconds             `json:"writePauseSeconds"`
 	Unreadable []rebuild.UnreadableMessage `json:"unreadable"` // messages that were applied before and can't be read now
+
+	UnannouncedMessages int64 `json:"unannouncedMessages"` // that webhooks do not announce, because no projector has applied them
 }
 
 // Run switches to the previous generation, or drops it.
@@ -40,11 +43,11 @@ func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) erro
 	}
 	result := rollbackResult{
 		Generation: done.Generation, Replaced: done.Replaced, Follow: done.Follow, WritePause: done.WritePause,
-		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...),
+		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...), UnannouncedMessages: done.Unannounced,
 	}
 	return c.print(streams.Out, result, func(w io.Writer) error {
 		line := fmt.Sprintf("Generation %d is live again; writes paused for %s. Generation %d is the previous one now: run 'callboard rollback' to switch back to it.",
 			result.Generation, milliseconds(result.WritePause), result.Replaced)
-		return writeLines(w, append(unreadableLines(result.Unreadable), line))
+		return writeLines(w, slices.Concat(unreadableLines(result.Unreadable), []string{line}, unannouncedLines(result.UnannouncedMessages)))
 	})
 }

@@ -2,7 +2,6 @@ package rebuild
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,9 +17,6 @@ import (
 	"callboard/schema"
 )
 
-//go:embed reopen_dead_letters.sql
-var reopenDeadLettersSQL string
-
 // builder is one run of a rebuild or a rollback.
 type builder struct {
 	config      Config
@@ -31,8 +27,9 @@ type builder struct {
 	parts       []part
 	intact      intactPositions
 	streamBytes int64
-	streamLost  bool              // the stream has lost messages that the live generation applied
-	lost        []store.MessageID // dead letters whose messages the stream has lost
+	regressed   map[int16]store.Position // live positions of partitions of which the stream has lost applied messages
+	lost        []store.MessageID        // dead letters whose messages the stream has lost
+	unannounced []unannounced
 	result      Result
 }
 
@@ -89,10 +86,12 @@ func (b *builder) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.intact = make(intactPositions)
+	b.intact, b.regressed = make(intactPositions), make(map[int16]store.Position)
 	for partition, p := range positions {
 		_, b.intact[partition] = valid[partition]
-		b.streamLost = b.streamLost || !b.intact[partition] && p.Stream.Same(source.identity)
+		if !b.intact[partition] && p.Stream.Same(source.identity) {
+			b.regressed[partition] = p
+		}
 	}
 	parts, err := plan(ctx, b.config, source, valid)
 	if err != nil {
@@ -134,7 +133,7 @@ func (b *builder) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable bo
 		return false, err
 	}
 	beyondEnd := slices.ContainsFunc(b.parts, func(p part) bool { return p.target.Sequence > last })
-	if len(valid) == len(positions) && !beyondEnd && !b.streamLost {
+	if len(valid) == len(positions) && !beyondEnd && len(b.regressed) == 0 {
 		return true, nil
 	}
 	return false, b.config.drop(ctx, tx, b.next)
@@ -334,14 +333,18 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 		if err := b.dropLost(ctx, tx); err != nil {
 			return err
 		}
+		if err := b.raiseFloors(ctx, tx); err != nil {
+			return err
+		}
 		return switchGenerations(ctx, tx, b.live, b.next)
 	})
 	b.result.WritePause = Seconds(pause.Seconds())
 	b.addUnreadable(follower.unreadable)
-	if err == nil {
-		b.result.Generation, b.result.Replaced, b.result.PreviousKept = b.next.ID, b.live.ID, b.keep
+	if err != nil {
+		return err
 	}
-	return err
+	b.result.Generation, b.result.Replaced, b.result.PreviousKept = b.next.ID, b.live.ID, b.keep
+	return b.countUnannounced(ctx)
 }
 
 // verifyNext is an error if the stream has lost messages of which the new generation was built.
@@ -353,20 +356,6 @@ func (b *builder) verifyNext(ctx context.Context) error {
 		}
 		return b.source.verifyPositions(ctx, positions)
 	})
-}
-
-// reopenDeadLetters opens the dead letters again whose retries the stream may have lost.
-func (b *builder) reopenDeadLetters(ctx context.Context, tx pgx.Tx) error {
-	stream := b.source.identity
-	for partition := range b.intact {
-		if !b.intact.lost(partition) {
-			continue
-		}
-		if _, err := tx.Exec(ctx, reopenDeadLettersSQL, stream.Name, stream.Created, partition); err != nil {
-			return fmt.Errorf("dead letters: %w", err)
-		}
-	}
-	return nil
 }
 
 // dropPrevious drops the previous generations, except the one that was just replaced if it is to be kept.

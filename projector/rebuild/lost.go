@@ -12,8 +12,13 @@ import (
 	"callboard/projector/store"
 )
 
-//go:embed drop_lost_dead_letters.sql
-var dropLostDeadLettersSQL string
+var (
+	//go:embed drop_lost_dead_letters.sql
+	dropLostDeadLettersSQL string
+
+	//go:embed reopen_dead_letters.sql
+	reopenDeadLettersSQL string
+)
 
 // findLost finds the dead letters whose messages the stream has lost. No dead letter is added to their partitions meanwhile, because the
 // projector has stopped these.
@@ -52,6 +57,20 @@ func (b *builder) dropLost(ctx context.Context, tx pgx.Tx) error {
 	for _, id := range b.lost {
 		if _, err := tx.Exec(ctx, dropLostDeadLettersSQL, stream.Name, stream.Created, int64(id.Sequence), id.StoredAt.Std()); err != nil {
 			return fmt.Errorf("lost dead letters: %w", err)
+		}
+	}
+	return nil
+}
+
+// reopenDeadLetters opens the dead letters again whose retries the stream may have lost.
+func (b *builder) reopenDeadLetters(ctx context.Context, tx pgx.Tx) error {
+	stream := b.source.identity
+	for partition := range b.intact {
+		if !b.intact.lost(partition) {
+			continue
+		}
+		if _, err := tx.Exec(ctx, reopenDeadLettersSQL, stream.Name, stream.Created, partition); err != nil {
+			return fmt.Errorf("dead letters: %w", err)
 		}
 	}
 	return nil

@@ -53,6 +53,7 @@ type Result struct {
 	SnapshotPause  Seconds    `json:"snapshotPauseSeconds"` // the longest write pause in which snapshots for the comparison were taken
 	SnapshotPauses int        `json:"snapshotPauses"`       // how many there were
 	WritePause     Seconds    `json:"writePauseSeconds"`    // the write pause of the switch
+	Unannounced    int64      `json:"unannouncedMessages"`  // that no projector has applied, where webhook endpoints exist
 	Comparison     Comparison `json:"comparison"`           // with the replaced generation
 }
 

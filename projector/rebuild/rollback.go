@@ -29,7 +29,10 @@ func (b *builder) rollback(ctx context.Context) (err error) {
 		return err
 	}
 	defer f.pool.Close()
-	return b.replace(ctx, f)
+	if err = b.replace(ctx, f); err != nil && b.result.Generation != 0 {
+		return fmt.Errorf("generation %d is live: %w", b.next.ID, err)
+	}
+	return err
 }
 
 // findPrevious finds the newest previous generation. It and the live one must be of the stream as it is now, because the previous one

@@ -1,0 +1,111 @@
+package rebuild
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+)
+
+var (
+	//go:embed raise_floors.sql
+	raiseFloorsSQL string
+
+	//go:embed lower_floors.sql
+	lowerFloorsSQL string
+
+	//go:embed exclude_fan_outs.sql
+	excludeFanOutsSQL string
+)
+
+// unannounced are messages of a partition that only the new generation has applied: above one sequence, up to another. No projector will write
+// notices of them, because it continues behind them.
+type unannounced struct {
+	Partition   int16
+	Above, UpTo uint64
+	Total       int64 // of the partition's messages up to the last one
+}
+
+// raiseFloors sets the floors of webhook notices during the write pause of a switch. A message of the new generation that a projector folds again
+// writes no notices then. Where both generations have the same position, nothing is lost: the live one has written the notices up to it.
+func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
+	lost := slices.Sorted(maps.Keys(b.regressed))
+	if len(lost) > 0 {
+		if err := b.lowerFloors(ctx, tx, lost); err != nil {
+			return fmt.Errorf("lower the floors of notices: %w", err)
+		}
+	}
+	rows, err := tx.Query(ctx, fmt.Sprintf(raiseFloorsSQL, b.next.Schema()), lost)
+	if err != nil {
+		return fmt.Errorf("raise the floors of notices: %w", err)
+	}
+	if b.unannounced, err = pgx.CollectRows(rows, pgx.RowToStructByPos[unannounced]); err != nil {
+		return fmt.Errorf("raise the floors of notices: %w", err)
+	}
+	return nil
+}
+
+// lowerFloors makes room for the notices of new messages with the sequences of lost ones.
+func (b *builder) lowerFloors(ctx context.Context, tx pgx.Tx, partitions []int16) error {
+	if _, err := tx.Exec(ctx, excludeFanOutsSQL); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, fmt.Sprintf(lowerFloorsSQL, b.next.Schema()), partitions)
+	return err
+}
+
+// countUnannounced counts the messages of which webhooks announce nothing.
+func (b *builder) countUnannounced(ctx context.Context) error {
+	for _, u := range b.unannounced {
+		n, err := b.countMessages(ctx, u)
+		if err != nil {
+			return fmt.Errorf("count the messages of partition %d that webhooks do not announce: %w", u.Partition, err)
+		}
+		b.result.Unannounced += n
+	}
+	return nil
+}
+
+func (b *builder) countMessages(ctx context.Context, u unannounced) (messages int64, err error) {
+	if p, ok := b.regressed[u.Partition]; ok {
+		if u.Above, err = b.lastUntil(ctx, p.LastMessageAt, u); err != nil {
+			return 0, err
+		}
+	}
+	if u.Above == 0 {
+		return u.Total, nil
+	}
+	err = b.source.read(ctx, events.PartitionFilter(int(u.Partition)), u.Above, u.UpTo, func(portion []jetstream.Msg) error {
+		messages += int64(len(portion))
+		return nil
+	})
+	return messages, err
+}
+
+// lastUntil returns a sequence: the partition's messages up to it were stored at an instant or before, those above it later.
+func (b *builder) lastUntil(ctx context.Context, at events.Time, u unannounced) (uint64, error) {
+	stream, err := b.config.JetStream.Stream(ctx, b.source.identity.Name)
+	if err != nil {
+		return 0, err
+	}
+	filter := jetstream.WithGetMsgSubject(events.PartitionFilter(int(u.Partition)))
+	above := sort.Search(int(u.UpTo), func(sequence int) bool {
+		next, getErr := stream.GetMsg(ctx, uint64(sequence)+1, filter)
+		if getErr != nil {
+			if !errors.Is(getErr, jetstream.ErrMsgNotFound) {
+				err = errors.Join(err, getErr)
+			}
+			return true
+		}
+		return events.TimeOf(next.Time) > at
+	})
+	return uint64(above), err
+}

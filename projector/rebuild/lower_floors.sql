@@ -1,0 +1,40 @@
+-- Lowers the floors of partitions of which the stream has lost messages ($1) to the positions with which the generation goes live. Otherwise new
+-- messages with the sequences of the lost ones would write no notices. Notices above the position are of lost messages, and are deleted:
+-- cursors and endpoints begin again at the position, too.
+with lost as materialized (
+  select stream, stream_created, partition, sequence
+  from %[1]s.position
+  where partition = any ($1)
+),
+deleted as (
+  delete from webhook.notice n
+  using lost
+  where n.stream = lost.stream
+    and n.stream_created = lost.stream_created
+    and n.partition = lost.partition
+    and n.sequence > lost.sequence
+),
+cursors as (
+  update webhook.fanout c
+  set sequence = lost.sequence
+  from lost
+  where c.stream = lost.stream
+    and c.stream_created = lost.stream_created
+    and c.partition = lost.partition
+    and c.sequence > lost.sequence
+),
+endpoints as (
+  update webhook.endpoint e
+  set from_sequence = l.sequence
+  from (select stream, stream_created, max(sequence) as sequence from lost group by stream, stream_created) l
+  where e.stream = l.stream
+    and e.stream_created = l.stream_created
+    and e.from_sequence > l.sequence
+)
+update webhook.floor f
+set sequence = lost.sequence
+from lost
+where f.stream = lost.stream
+  and f.stream_created = lost.stream_created
+  and f.partition = lost.partition
+  and f.sequence > lost.sequence

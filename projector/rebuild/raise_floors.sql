@@ -1,0 +1,32 @@
+-- Raises the floor of every partition to the position with which the generation goes live, so that no message up to it writes notices. The
+-- result is where only the generation has applied messages: from the live position or the floor on, or from the first message on in partitions
+-- of which the stream has lost messages ($1). It is empty where no notices are recorded. Floors are locked in the order of the partitions, as
+-- by the registration of an endpoint.
+with next as materialized (
+  select
+    n.stream,
+    n.stream_created,
+    n.partition,
+    n.sequence,
+    case when n.partition = any ($1) then 0 else greatest(l.sequence, f.sequence, 0) end as known
+  from %[1]s.position n
+  left join projection.position l using (stream, stream_created, partition)
+  left join webhook.floor f using (stream, stream_created, partition)
+),
+raised as (
+  insert into webhook.floor as f (stream, stream_created, partition, sequence)
+  select stream, stream_created, partition, sequence
+  from next
+  order by partition
+  on conflict (stream, stream_created, partition) do update
+  set sequence = greatest(f.sequence, excluded.sequence)
+)
+select
+  partition,
+  known,
+  sequence,
+  (select coalesce(sum(read), 0)::bigint from %[1]s.message_count c where c.partition = next.partition)
+from next
+where known < sequence
+  and (select recording from webhook.recording)
+order by partition
