@@ -26,16 +26,16 @@ var (
 	excludeFanOutsSQL string
 )
 
-// unannounced are messages of a partition that only the new generation has applied: above one sequence, up to another. No projector will write
-// notices of them, because it continues behind them.
+// unannounced are messages of a partition that only the new generation has applied: above one sequence, up to another. No projector will
+// write notices of them, because it continues behind them.
 type unannounced struct {
 	Partition   int16
 	Above, UpTo uint64
 	Total       int64 // of the partition's messages up to the last one
 }
 
-// raiseFloors sets the floors of webhook notices during the write pause of a switch. A message of the new generation that a projector folds again
-// writes no notices then. Where both generations have the same position, nothing is lost: the live one has written the notices up to it.
+// raiseFloors sets the floors of webhook notices during the write pause of a switch. A message of the new generation that a projector folds
+// again writes no notices then. Where both generations have the same position, nothing is lost: the notices up to it are written.
 func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 	lost := slices.Sorted(maps.Keys(b.regressed))
 	if len(lost) > 0 {

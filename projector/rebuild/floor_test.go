@@ -144,7 +144,8 @@ func TestRun_AnnouncesEventsMeanwhileOnce(t *testing.T) {
 	h.publishCalls(5)
 	h.WaitUntilCaughtUp()
 	publish := func() { h.publishCalls(5) }
-	h.requireUnannounced("rebuild", h.rebuild(onStep(rebuild.StepRead, publish), onStep(rebuild.StepIndex, publish), onStep(rebuild.StepSwitch, publish)), 0)
+	rebuilt := h.rebuild(onStep(rebuild.StepRead, publish), onStep(rebuild.StepIndex, publish), onStep(rebuild.StepSwitch, publish))
+	h.requireUnannounced("rebuild", rebuilt, 0)
 	h.publishCalls(5)
 	h.requireUnannounced("rollback", h.rollback(), 0)
 	h.WaitUntilCaughtUp()
@@ -190,8 +191,8 @@ func TestRun_CountsUnannouncedMessagesOfUnclaimedPartitions(t *testing.T) {
 	h.requireNoticesOfCalls("claimed", 1)
 }
 
-// New messages have the sequences of those that the stream has lost. They are announced although the floors were above them; the lost ones are
-// forgotten.
+// New messages have the sequences of those that the stream has lost. They are announced although the floors were above them; notices of the
+// lost ones are deleted.
 func TestRun_AnnouncesNewMessagesAfterLostOnes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

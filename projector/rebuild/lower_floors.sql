@@ -1,6 +1,6 @@
--- Lowers the floors of partitions of which the stream has lost messages ($1) to the positions with which the generation goes live. Otherwise new
--- messages with the sequences of the lost ones would write no notices. Notices above the position are of lost messages, and are deleted:
--- cursors and endpoints begin again at the position, too.
+-- Lowers the floors of partitions of which the stream has lost messages ($1) to the positions with which the generation goes live.
+-- Otherwise new messages with the sequences of the lost ones would write no notices. Notices above the position are of lost messages, and
+-- are deleted: cursors and endpoints begin again at the position, too.
 with lost as materialized (
   select stream, stream_created, partition, sequence
   from %[1]s.position

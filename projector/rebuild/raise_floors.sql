@@ -1,7 +1,7 @@
--- Raises the floor of every partition to the position with which the generation goes live, so that no message up to it writes notices. The
--- result is where only the generation has applied messages: from the live position or the floor on, or from the first message on in partitions
--- of which the stream has lost messages ($1). It is empty where no notices are recorded. Floors are locked in the order of the partitions, as
--- by the registration of an endpoint.
+-- Raises the floor of every partition to the position with which the generation goes live, so that no message up to it writes notices.
+-- The result is where only the generation has applied messages: from the live position or the floor on, or from the first message on in
+-- partitions of which the stream has lost messages ($1). It is empty where no notices are recorded. Floors are locked in the order of the
+-- partitions, as by the registration of an endpoint.
 with next as materialized (
   select
     n.stream,
