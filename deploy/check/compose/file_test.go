@@ -43,7 +43,7 @@ func load(t *testing.T, environment types.Mapping) *types.Project {
 func TestFile(t *testing.T) {
 	t.Parallel()
 	project := load(t, types.Mapping{})
-	if got, want := project.Services["readapi"].Environment["CALLBOARD_TRUSTED_PROXIES"], "172.30.77.0/24"; got == nil || *got != want {
+	if got, want := project.Services["readapi"].Environment["CALLBOARD_TRUSTED_PROXIES"], "172.16.77.0/24"; got == nil || *got != want {
 		t.Errorf("trusted proxies = %v, want %s", got, want)
 	}
 	projector := project.Services["projector"]

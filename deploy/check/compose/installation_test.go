@@ -47,6 +47,7 @@ func newInstallation(t *testing.T) *installation {
 	if err := errors.Join(unpack.Start(), archive.Run(), unpack.Wait()); err != nil {
 		t.Fatalf("copy the checkout: %v", err)
 	}
+	i.trustReceiver(t)
 	i.down(t)
 	t.Cleanup(func() { i.down(t) })
 	return i
@@ -69,7 +70,8 @@ func (i *installation) command(ctx context.Context, args ...string) *exec.Cmd {
 	command.Dir = i.dir
 	command.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "COMPOSE_") || strings.HasPrefix(v, "CALLBOARD_")
-	}), "CALLBOARD_PORT="+strconv.Itoa(i.port), "CALLBOARD_CONSOLE_PORT="+strconv.Itoa(i.console), "CALLBOARD_SUBNET=172.30.79.0/24", "CALLBOARD_BASE_URL="+i.url(""))
+	}), "CALLBOARD_PORT="+strconv.Itoa(i.port), "CALLBOARD_CONSOLE_PORT="+strconv.Itoa(i.console), "CALLBOARD_SUBNET=172.16.79.0/24",
+		"CALLBOARD_BASE_URL="+i.url(""), "CALLBOARD_WEBHOOK_ALLOW_NETWORKS=172.16.0.0/12,192.168.0.0/16") // the engine's choices for the receiver's network
 	return command
 }
 
@@ -88,6 +90,7 @@ func (i *installation) up(t *testing.T, readers int) {
 // down removes containers, networks and volumes.
 func (i *installation) down(t *testing.T) {
 	t.Helper()
+	i.removeReceiver()
 	if out, err := i.command(context.Background(), "down", "-v", "-t", "5").CombinedOutput(); err != nil {
 		t.Errorf("remove the installation: %v: %s", err, out)
 	}
