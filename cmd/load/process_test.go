@@ -45,7 +45,7 @@ func program(tb testing.TB, name string) string {
 
 func build(dir string) error {
 	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), //nolint:noctx // the tests need it
-		"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi",
+		"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks",
 		"github.com/nats-io/nats-server/v2").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
