@@ -105,12 +105,13 @@ func (d *dispatcher) applyRecord(r record) {
 		d.pending = append(r.outcomes, d.pending...)
 		return
 	}
+	now := time.Now()
 	for _, o := range r.outcomes {
 		if o.state != "" {
 			d.metrics.deliveries.WithLabelValues(o.state).Inc()
 		}
 		e := o.delivery.Payload.endpoint
-		o.lane.Recorded(o.delivery.ID)
+		d.scheduler.Recorded(o.lane, o.delivery.ID, now)
 		e.unrecorded--
 		d.forget(e)
 	}

@@ -132,11 +132,15 @@ func (l *Lane[P]) NextAt() (time.Time, bool) {
 	case l.breaker.open:
 		return l.breaker.probeAt, l.inFlight == 0
 	}
-	return l.waiting[0].Due, l.inFlight < min(l.concurrency, l.breaker.window)
+	return l.waiting[0].Due, l.unrecorded() < min(l.concurrency, l.breaker.window)
 }
 
+// unrecorded returns the number of deliveries in flight or without a recorded outcome. They are what a sender repeats that takes over from one
+// that was killed, so the concurrency bounds them.
+func (l *Lane[P]) unrecorded() int { return len(l.busy) - len(l.recorded) }
+
 // Done ends an attempt at a delivery that Next returned, and reports whether it was in flight. The delivery does not start again before
-// its outcome is in the database, which Recorded tells, and it is loaded again.
+// its outcome is in the database, which Recorded tells, and it is loaded again. Until then it counts towards the concurrency.
 func (l *Lane[P]) Done(id int64, outcome Outcome, now time.Time) bool {
 	if !l.busy[id] {
 		return false

@@ -89,8 +89,8 @@ func (m *model) send() {
 		}
 	}
 	m.inFlight, m.lastStart = append(m.inFlight, d.ID), d.ID
-	if len(m.inFlight) > limit {
-		m.t.Fatalf("in flight = %d, want %d at most", len(m.inFlight), limit)
+	if n := len(m.inFlight) + len(m.pending); n > limit {
+		m.t.Fatalf("in flight or unrecorded = %d, want %d at most", n, limit)
 	}
 }
 

@@ -62,6 +62,12 @@ func (s *Scheduler[P]) Done(l *Lane[P], id int64, outcome Outcome, now time.Time
 	s.update(l, now)
 }
 
+// Recorded says that the database has the outcome of a delivery, as [Lane.Recorded] does, also of a lane that was removed.
+func (s *Scheduler[P]) Recorded(l *Lane[P], id int64, now time.Time) {
+	l.Recorded(id)
+	s.update(l, now)
+}
+
 // SetConcurrency changes the number of requests at once of a lane.
 func (s *Scheduler[P]) SetConcurrency(l *Lane[P], concurrency int, now time.Time) {
 	l.SetConcurrency(concurrency)

@@ -41,6 +41,7 @@ func TestScheduler_TakesTurns(t *testing.T) {
 			if rapid.Bool().Draw(t, "finish") && len(inFlight) > 0 {
 				i := rapid.IntRange(0, len(inFlight)-1).Draw(t, "which")
 				s.Done(inFlight[i].lane, inFlight[i].id, lane.Outcome{Success: true}, start())
+				s.Recorded(inFlight[i].lane, inFlight[i].id, start())
 				inFlight = append(inFlight[:i], inFlight[i+1:]...)
 				continue
 			}
@@ -80,6 +81,7 @@ func TestScheduler_GoesOnBesideLanesThatHang(t *testing.T) {
 		}
 		if !hangs[l] {
 			s.Done(l, d.ID, lane.Outcome{Success: true}, start())
+			s.Recorded(l, d.ID, start())
 			delivered++
 		}
 	}
@@ -110,6 +112,7 @@ func TestScheduler_WakesForTheEarliestLane(t *testing.T) {
 			t.Errorf("wake = %v, want none while the limit is reached", at)
 		}
 		s.Done(l, d.ID, lane.Outcome{Success: true}, at)
+		s.Recorded(l, d.ID, at)
 	}
 }
 
@@ -134,6 +137,20 @@ func TestScheduler_Remove(t *testing.T) {
 	}
 	if other, _, ok := s.Next(start()); !ok || other == l {
 		t.Errorf("started = %t, want the other lane", ok)
+	}
+}
+
+// A lane goes on when the outcomes are recorded that filled its concurrency.
+func TestScheduler_Recorded(t *testing.T) {
+	s, _ := newScheduler(9, 1, 1, 2)
+	l, d, _ := s.Next(start())
+	s.Done(l, d.ID, lane.Outcome{Success: true}, start())
+	if _, next, ok := s.Next(start()); ok {
+		t.Errorf("started = %d before the outcome of %d was recorded, want none", next.ID, d.ID)
+	}
+	s.Recorded(l, d.ID, start())
+	if _, _, ok := s.Next(start()); !ok {
+		t.Error("started nothing after the outcome was recorded, want the next delivery")
 	}
 }
 
@@ -171,7 +188,7 @@ func BenchmarkScheduler(b *testing.B) {
 			b.Fatal("nothing to start")
 		}
 		s.Done(l, d.ID, lane.Outcome{Success: true}, start())
-		l.Recorded(d.ID)
+		s.Recorded(l, d.ID, start())
 		if id += 64; d.ID%32 == 0 {
 			refill(s, l, deliveries(id, id+31)...)
 		}
