@@ -10,7 +10,8 @@ import (
 )
 
 // session returns settings that make every plan use the indexes, also of tables whose statistics are old: deliveries come and go. The
-// keepalives make the server notice within seconds that the host of a session has disappeared, and release the session's locks.
+// keepalives make the server notice within seconds that the host of a session has disappeared, and release the session's locks. A sender that
+// is frozen in a transaction loses its row locks before others own its shards.
 func session(additional map[string]string) map[string]string {
 	settings := map[string]string{
 		"enable_seqscan":          "off",
@@ -19,6 +20,8 @@ func session(additional map[string]string) map[string]string {
 		"tcp_keepalives_idle":     "5",
 		"tcp_keepalives_interval": "2",
 		"tcp_keepalives_count":    "3",
+
+		"idle_in_transaction_session_timeout": "5s",
 	}
 	maps.Copy(settings, additional)
 	return settings
