@@ -24,8 +24,10 @@ import (
 //
 //nolint:gochecknoglobals // what is built is the same for all tests
 var (
-	callboardPrograms = &build{race: raceDetector(), packages: []string{"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi"}}
-	natsProgram       = &build{packages: []string{"github.com/nats-io/nats-server/v2"}}
+	callboardPrograms = &build{race: raceDetector(), packages: []string{
+		"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks",
+	}}
+	natsProgram = &build{packages: []string{"github.com/nats-io/nats-server/v2"}}
 )
 
 // build builds programs on first use.

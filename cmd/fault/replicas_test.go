@@ -111,7 +111,7 @@ func (r *replicas) startDatabases(t *testing.T) {
 	if _, err := schema.Migrate(t.Context(), r.primary.URL(liveDatabase)); err != nil {
 		t.Fatal(err)
 	}
-	for _, role := range []string{projectorRole, readerRole, operatorRole} {
+	for _, role := range []string{projectorRole, readerRole, operatorRole, senderRole} {
 		r.execute(r.primary, liveDatabase, fmt.Sprintf("alter role %s password '%s'", role, r.password))
 	}
 	r.wal = eventstest.NewProxy(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(r.primary.Port())))

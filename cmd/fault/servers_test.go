@@ -88,6 +88,7 @@ const (
 	projectorRole = "callboard_projector"
 	readerRole    = "callboard_reader"
 	operatorRole  = "callboard_operator"
+	senderRole    = "callboard_webhooks"
 )
 
 const tablespace = "disk"
@@ -177,7 +178,7 @@ func (s *postgresServer) createDatabase(name string) {
 	if _, err := schema.Migrate(s.tb.Context(), s.URL(name)); err != nil {
 		s.tb.Fatalf("migrate: %v", err)
 	}
-	for _, role := range []string{projectorRole, readerRole, operatorRole} {
+	for _, role := range []string{projectorRole, readerRole, operatorRole, senderRole} {
 		s.exec(name, fmt.Sprintf("alter role %s password '%s'", role, s.password))
 	}
 }

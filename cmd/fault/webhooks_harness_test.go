@@ -1,0 +1,228 @@
+package fault_test
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/events/webhook"
+)
+
+const (
+	webhookSystems     = 4
+	endpointsOfSystem  = 2
+	webhookConcurrency = 4 // requests at once, to each endpoint
+)
+
+// webhooks is callboard with a projector and two senders of webhooks, whose endpoints are in this process.
+type webhooks struct {
+	*harness
+	senders   []*process
+	receiver  *receiver
+	artifacts *artifacts
+}
+
+// newWebhooks starts the programs with one PostgreSQL server, registers the endpoints, and starts the load.
+func newWebhooks(t *testing.T) *webhooks {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	t.Parallel()
+	server := newPostgresServer(t)
+	server.createDatabase(liveDatabase)
+	h := &harness{tb: t, postgres: server, pool: server.pool(server.URL(liveDatabase))}
+	return startWebhooks(t, h, func(role string) string { return server.roleURL(role, liveDatabase) })
+}
+
+// startWebhooks does so with the database at a role's URL, to which the harness's pool is connected.
+func startWebhooks(t *testing.T, h *harness, databaseURL func(role string) string) *webhooks {
+	t.Helper()
+	logs, n := t.TempDir(), seed(t)
+	h.random = rand.New(rand.NewPCG(n, 1))
+	h.nats = newNATSServer(t, logs)
+	h.js = h.nats.connect()
+	w := &webhooks{harness: h, receiver: newReceiver(t), artifacts: newArtifacts(t, n, events.NewPublisher(h.js, "fault"))}
+	env := func(role string) map[string]string {
+		return map[string]string{
+			"CALLBOARD_NATS_URL":               "nats://" + h.nats.address,
+			"CALLBOARD_POSTGRES_URL":           databaseURL(role),
+			"CALLBOARD_ADMIN_LISTEN":           "127.0.0.1:0",
+			"CALLBOARD_WEBHOOK_KEY":            base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32))),
+			"CALLBOARD_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8",
+			"CALLBOARD_WEBHOOK_CA_FILE":        w.receiver.authority,
+			"CALLBOARD_WEBHOOK_RETRIES":        "100ms",
+		}
+	}
+	start := func(program, name, role string) *process {
+		p := newProcess(t, callboardPrograms, program, name, logs)
+		p.env = env(role)
+		p.start()
+		return p
+	}
+	h.operator = newProcess(t, callboardPrograms, "callboard", "callboard", logs)
+	h.operator.env = env(operatorRole)
+	h.createStream()
+	h.projectors = []*process{start("projector", "projector", projectorRole)}
+	w.senders = []*process{start("webhooks", "sender-1", senderRole), start("webhooks", "sender-2", senderRole)}
+	w.artifacts.publishSystems()
+	w.awaitCaughtUp()
+	w.addEndpoints()
+	w.awaitShared()
+	w.artifacts.start()
+	return w
+}
+
+// addEndpoints registers endpoints of every phone system.
+func (w *webhooks) addEndpoints() {
+	w.tb.Helper()
+	for i := range webhookSystems * endpointsOfSystem {
+		system := w.artifacts.systems[i%webhookSystems]
+		path := "/" + strconv.Itoa(i)
+		var added struct {
+			ID     uuid.UUID
+			Secret string
+		}
+		w.command(&added, "webhooks", "add", w.receiver.server.URL+path, "--name", path, "--system", system.String(), "--kinds", "all",
+			"--concurrency", strconv.Itoa(webhookConcurrency), "--no-test")
+		secret, err := webhook.ParseSecret(added.Secret)
+		if err != nil {
+			w.tb.Fatal(err)
+		}
+		w.receiver.add(&endpoint{id: added.ID, path: path, system: system, secret: secret, bodies: map[string]string{}})
+	}
+}
+
+// awaitShared waits until each sender owns half of the shards.
+func (w *webhooks) awaitShared() {
+	w.tb.Helper()
+	eventstest.Eventually(w.tb, "each sender owns half of the shards", func() bool {
+		for _, s := range w.senders {
+			s.checkRunning()
+			if w.queryInt("select count(*) from webhook.shard_owner where shard < 64 and application_name like $1", sessionsOf(s)) != 32 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// publishBurst returns when both senders have more to send than fits in flight.
+func (w *webhooks) publishBurst() {
+	w.tb.Helper()
+	w.awaitRequests(200)
+	if err := w.artifacts.publish(60); err != nil {
+		w.tb.Fatal(err)
+	}
+	w.awaitRequests(50)
+}
+
+// ownedBy returns the endpoints to which a sender sends.
+func (w *webhooks) ownedBy(sender *process) (list []*endpoint) {
+	w.tb.Helper()
+	rows, err := w.pool.Query(w.tb.Context(),
+		"select e.name from webhook.endpoint e join webhook.shard_owner o using (shard) where o.application_name like $1", sessionsOf(sender))
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	paths, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	for _, path := range paths {
+		list = append(list, w.receiver.endpoints[path])
+	}
+	return list
+}
+
+// busiest returns the sender that sends to most endpoints.
+func (w *webhooks) busiest() *process {
+	w.tb.Helper()
+	return slices.MaxFunc(w.senders, func(a, b *process) int { return cmp.Compare(len(w.ownedBy(a)), len(w.ownedBy(b))) })
+}
+
+// allowRepeats lets a fault of a sender repeat the requests in flight, as many as each endpoint's concurrency, and returns the endpoints.
+func (w *webhooks) allowRepeats(sender *process) (list []*endpoint) {
+	w.tb.Helper()
+	list = w.ownedBy(sender)
+	for _, e := range list {
+		e.maxRepeated += webhookConcurrency
+	}
+	return list
+}
+
+// awaitTakenOver waits until another sender has sent to endpoints since an instant, and returns how long that took for the last of them.
+func (w *webhooks) awaitTakenOver(list []*endpoint, since time.Time) time.Duration {
+	w.tb.Helper()
+	var ids []uuid.UUID
+	for _, e := range list {
+		ids = append(ids, e.id)
+	}
+	const firstAttempts = `
+		select count(*), coalesce(max(first), 'epoch')
+		from (select min(at) as first from webhook.attempt where endpoint_id = any ($1) and at > $2 group by endpoint_id) a`
+	var last time.Time
+	eventstest.Eventually(w.tb, "another sender sends to all endpoints", func() bool {
+		var n int
+		if err := w.pool.QueryRow(w.tb.Context(), firstAttempts, ids, since).Scan(&n, &last); err != nil {
+			w.tb.Fatal(err)
+		}
+		return n == len(ids)
+	})
+	return last.Sub(since)
+}
+
+// awaitRequests waits until the endpoints have got more requests.
+func (w *webhooks) awaitRequests(more int64) {
+	w.tb.Helper()
+	target := w.receiver.requests.Load() + more
+	eventstest.Eventually(w.tb, fmt.Sprintf("%d more requests", more), func() bool { return w.receiver.requests.Load() >= target })
+}
+
+// finish stops the load, and the senders as soon as they have nothing left to do.
+func (w *webhooks) finish() {
+	w.tb.Helper()
+	w.artifacts.stop()
+	w.awaitCaughtUp()
+	const behind = `
+		select count(*)
+		from webhook.floor f
+		left join webhook.fanout c using (stream, stream_created, partition)
+		where f.sequence > coalesce(c.sequence, 0)`
+	eventstest.Eventually(w.tb, "nothing is left to send", func() bool {
+		return w.queryInt(behind) == 0 && w.queryInt("select count(*) from webhook.delivery") == 0
+	})
+	for _, p := range append(w.projectors, w.senders...) {
+		p.stop()
+	}
+}
+
+// check checks that every endpoint has got the events of its phone system and no other, and no more requests again than faults explain.
+func (w *webhooks) check() {
+	w.tb.Helper()
+	fired := 0
+	for _, ids := range w.artifacts.fired {
+		fired += len(ids)
+	}
+	if n := w.queryInt("select count(*) from webhook.notice"); n != int64(fired) {
+		w.tb.Errorf("notices = %d, want %d", n, fired)
+	}
+	if n := w.queryInt("select count(*) from webhook.finished where state <> 'delivered'"); n != 0 {
+		w.tb.Errorf("deliveries that ended in another state than delivered = %d, want 0", n)
+	}
+	for _, e := range w.receiver.endpoints {
+		e.check(w.tb, w.artifacts.fired[e.system])
+	}
+	w.tb.Logf("%d artifacts, %d requests, of which %d were aborted", fired, w.receiver.requests.Load(), w.receiver.aborted.Load())
+}

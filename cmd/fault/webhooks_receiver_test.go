@@ -1,0 +1,139 @@
+package fault_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/events/eventstest"
+	"callboard/events/webhook"
+)
+
+// receiver answers the requests of senders.
+type receiver struct {
+	tb        testing.TB
+	server    *httptest.Server
+	authority string // the file of the certificate of its authority
+
+	requests atomic.Int64
+	aborted  atomic.Int64 // the sender ended before the answer
+
+	mu        sync.Mutex
+	endpoints map[string]*endpoint // by path
+}
+
+// endpoint is what a path of the receiver has got.
+type endpoint struct {
+	id, system uuid.UUID
+	path       string
+	secret     webhook.Secret
+
+	bodies      map[string]string // by the event's id
+	repeated    int               // requests whose event it had
+	maxRepeated int               // that the faults so far explain
+}
+
+// check checks that the endpoint has got the events with these ids and kinds and no other.
+func (e *endpoint) check(tb testing.TB, fired map[string]webhook.Kind) {
+	tb.Helper()
+	lost := 0
+	for id, kind := range fired {
+		body, ok := e.bodies[id]
+		switch {
+		case !ok:
+			lost++
+		case !strings.HasPrefix(body, `{"type":"`+string(kind)+`",`):
+			tb.Errorf("endpoint %s: body of %s = %s, want type %s", e.path, id, body, kind)
+		}
+	}
+	if lost > 0 || len(e.bodies) != len(fired) {
+		tb.Errorf("endpoint %s: events = %d, lost = %d; want all %d and no other", e.path, len(e.bodies), lost, len(fired))
+	}
+	if e.repeated > e.maxRepeated {
+		tb.Errorf("endpoint %s: repeated requests = %d, want at most %d", e.path, e.repeated, e.maxRepeated)
+	}
+	tb.Logf("endpoint %s: %d events, %d requests repeated of %d at most", e.path, len(e.bodies), e.repeated, e.maxRepeated)
+}
+
+func newReceiver(tb testing.TB) *receiver {
+	tb.Helper()
+	authority := eventstest.NewCertificateAuthority(tb)
+	r := &receiver{tb: tb, authority: filepath.Join(tb.TempDir(), "ca.pem"), endpoints: map[string]*endpoint{}}
+	certificate, err := tls.X509KeyPair(authority.Issue(tb))
+	if err := errors.Join(err, os.WriteFile(r.authority, authority.PEM(), 0o600)); err != nil {
+		tb.Fatal(err)
+	}
+	r.server = httptest.NewUnstartedServer(r)
+	r.server.EnableHTTP2 = true
+	r.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	r.server.Config.ErrorLog = log.New(io.Discard, "", 0) // senders are killed in handshakes
+	r.server.StartTLS()
+	tb.Cleanup(r.server.Close)
+	return r
+}
+
+func (r *receiver) add(e *endpoint) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.endpoints[e.path] = e
+}
+
+// events returns how many events each endpoint has got.
+func (r *receiver) events() map[*endpoint]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := map[*endpoint]int{}
+	for _, e := range r.endpoints {
+		counts[e] = len(e.bodies)
+	}
+	return counts
+}
+
+// ServeHTTP implements [http.Handler]. It answers after up to 20 ms, so that faults meet requests in flight.
+func (r *receiver) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return // the sender has ended before it had sent the request
+	}
+	r.keep(request, body)
+	select {
+	case <-request.Context().Done():
+		r.aborted.Add(1)
+	case <-time.After(time.Duration(rand.Int64N(int64(20 * time.Millisecond)))):
+	}
+}
+
+// keep keeps a request, which must be signed, and have the body of the event's earlier requests.
+func (r *receiver) keep(request *http.Request, body []byte) {
+	r.requests.Add(1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.endpoints[request.URL.Path]
+	event, err := webhook.Verify([]webhook.Secret{e.secret}, request.Header, body, time.Now())
+	if err != nil {
+		r.tb.Errorf("request at %s: %v", request.URL.Path, err)
+		return
+	}
+	before, ok := e.bodies[event.ID]
+	switch {
+	case !ok:
+		e.bodies[event.ID] = string(body)
+	case before != string(body):
+		r.tb.Errorf("body of a repeated request = %s, want %s", body, before)
+	default:
+		e.repeated++
+	}
+}

@@ -1,0 +1,120 @@
+package fault_test
+
+import (
+	"crypto/rand"
+	"syscall"
+	"testing"
+	"time"
+
+	"callboard/events/eventstest"
+)
+
+// Senders are killed two hundred times under load. Every event arrives; a kill repeats the requests in flight, and no other.
+func TestWebhooks_SendersKilled(t *testing.T) {
+	w := newWebhooks(t)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for n := range 200 {
+		<-tick.C
+		w.awaitRequests(1)
+		s := w.senders[n%len(w.senders)]
+		w.allowRepeats(s)
+		s.kill()
+		s.start()
+	}
+	w.finish()
+	w.check()
+	if w.receiver.aborted.Load() == 0 {
+		t.Error("aborted requests = 0, want more: no kill met a request in flight")
+	}
+}
+
+// The endpoints of a sender that is killed are another sender's soon.
+func TestWebhooks_SenderKilled(t *testing.T) {
+	w := newWebhooks(t)
+	w.publishBurst()
+	s := w.busiest()
+	list, since := w.allowRepeats(s), time.Now()
+	s.kill()
+	t.Logf("another sender sent to %d endpoints after %s", len(list), round(w.awaitTakenOver(list, since)))
+	s.start()
+	w.awaitShared()
+	w.awaitRequests(200)
+	w.finish()
+	w.check()
+}
+
+// The endpoints of a sender that is frozen are another sender's soon, although its transaction holds locks. When it resumes it has lost
+// them.
+func TestWebhooks_SenderFrozen(t *testing.T) {
+	w := newWebhooks(t)
+	w.publishBurst()
+	s := w.busiest()
+	f := w.block("lock table webhook.attempt in share mode")
+	defer f.unblock()
+	eventstest.Eventually(t, "the sender is blocked while it records outcomes", func() bool {
+		return w.queryInt("select count(*) from pg_stat_activity where application_name like $1 and $2 = any (pg_blocking_pids(pid))",
+			sessionsOf(s), f.backend()) > 0
+	})
+	list, since := w.allowRepeats(s), time.Now()
+	s.signal(syscall.SIGSTOP)
+	f.unblock()
+	t.Logf("another sender sent to %d endpoints after %s", len(list), round(w.awaitTakenOver(list, since)))
+	s.signal(syscall.SIGCONT)
+	w.awaitShared()
+	w.awaitRequests(200)
+	w.finish()
+	w.check()
+}
+
+// The projector, NATS and PostgreSQL are killed under load.
+func TestWebhooks_ServersKilled(t *testing.T) {
+	w := newWebhooks(t)
+	for range 3 {
+		for _, kill := range []func(*harness){(*harness).killProjector, (*harness).killNATS} {
+			w.awaitRequests(200)
+			kill(w.harness)
+		}
+		w.awaitRequests(200)
+		for _, s := range w.senders {
+			w.allowRepeats(s) // their sessions end, which record the outcomes of requests
+		}
+		w.killPostgres()
+	}
+	w.awaitRequests(200)
+	w.awaitShared()
+	w.finish()
+	w.check()
+}
+
+// The last commits are lost with the primary. The events that follow from them arrive again, the same as before.
+func TestWebhooks_AsynchronousFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	t.Parallel()
+	r := &replicas{harness: &harness{tb: t}, password: rand.Text()}
+	r.startDatabases(t)
+	r.pool = (&postgresServer{tb: t}).pool(r.bothURL("postgres", "read-write"))
+	w := startWebhooks(t, r.harness, func(role string) string { return r.bothURL(role, "read-write") })
+	w.awaitRequests(500)
+	kept := w.receiver.events()
+	r.awaitReplicated()
+	resume := r.wal.Pause()
+	defer resume()
+	w.awaitRequests(500)
+	r.failOver()
+	resume()
+	for e, n := range w.receiver.events() {
+		e.maxRepeated = n - kept[e] + 2*webhookConcurrency // and what was in flight then and now
+	}
+	w.awaitRequests(500)
+	w.awaitShared()
+	w.finish()
+	w.check()
+	for _, e := range w.receiver.endpoints {
+		if e.repeated == 0 {
+			t.Errorf("endpoint %s: repeated requests = 0, want more: no commit was lost", e.path)
+		}
+	}
+}
