@@ -67,7 +67,7 @@ func newInstallation(t *testing.T) *installation {
 		t.Fatal(err)
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", i.programs+string(filepath.Separator),
-		"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi")
+		"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

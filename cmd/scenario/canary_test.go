@@ -119,15 +119,21 @@ func TestCanaries(t *testing.T) {
 	i.awaitStatus(200, "/call-logs")
 	i.successes()
 	i.refusals()
+	sender := i.webhooks()
 	i.failures()
 	i.adminEndpoints()
 	i.operatorCommands()
 	projector.stop(syscall.SIGTERM)
+	sender.stop(syscall.SIGQUIT)
 	reader.stop(syscall.SIGQUIT) // dumps all goroutines
 	i.invalidSettings()
 	// The search is worth something only if these were logged.
 	reader.checkLog(`"status":200`, `"status":400`, `"status":401`, `"status":403`, `"status":404`, `"status":429`, `"status":500`, `"status":503`,
 		"wrong secret", "missing or malformed", "nats", "SQLSTATE", "SIGQUIT", "goroutine 1 ")
+	if strings.Contains(sender.readLog(), answerSecret) {
+		t.Error("the log of the sender has the answer of a receiver")
+	}
+	sender.checkLog("webhook session lost", "SIGQUIT", "goroutine 1 ")
 	projector.checkLog("disconnected from nats", "reconnected to nats", "session lost")
 	for _, leak := range i.leaks() {
 		t.Error(leak)
@@ -328,9 +334,9 @@ func (i *installation) invalidSettings() {
 	i.addSecret("invalid setting", invalid)
 	bad := []string{
 		"CALLBOARD_NATS_URL=http://callboard:" + invalid + "@127.0.0.1:4222", "CALLBOARD_POSTGRES_URL=postgres://me:" + invalid + "@127.0.0.1:x/y",
-		"CALLBOARD_KEY_PEPPER=" + invalid, "CALLBOARD_CURSOR_KEY=" + invalid, "CALLBOARD_AUDIO_URL=s3://key:" + invalid + "@bucket?secret=" + invalid,
+		"CALLBOARD_KEY_PEPPER=" + invalid, "CALLBOARD_WEBHOOK_KEY=" + invalid, "CALLBOARD_CURSOR_KEY=" + invalid, "CALLBOARD_AUDIO_URL=s3://key:" + invalid + "@bucket?secret=" + invalid,
 	}
-	for program, args := range map[string][]string{"readapi": nil, "projector": nil, "callboard": {"status"}} {
+	for program, args := range map[string][]string{"readapi": nil, "projector": nil, "webhooks": nil, "callboard": {"status"}} {
 		i.run(2, i.environment("reader", bad...), program, args...)
 		i.run(2, i.environment("reader"), program, append(args, "--postgres-url", "mysql://me:"+invalid+"@host/x")...)
 		i.run(2, i.environment("reader"), program, append(args, "--no-such-flag="+invalid)...)

@@ -1,5 +1,5 @@
 -- Inserts the notices of a partition ($1, $2, $3) that are above its floor, and raises the floor to $4, the position. The result is the floor
--- as it was; 0: there was none. The position row is locked, so no other transaction writes the partition's floor.
+-- as it was; 0: there was none. The position row is locked, so no other projector writes the partition's floor; 'webhooks add' can raise it.
 with floor as materialized (
   select sequence
   from webhook.floor
@@ -27,6 +27,6 @@ raised as (
   select $1, $2, $3, $4
   where exists (select from fresh)
   on conflict (stream, stream_created, partition) do update
-  set sequence = excluded.sequence
+  set sequence = greatest(floor.sequence, excluded.sequence)
 )
 select coalesce((select sequence from floor), 0)
