@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"bytes"
 	"crypto/x509"
 	"io"
 	"log"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"callboard/events"
@@ -35,6 +37,7 @@ type hooks struct {
 	secret   event.Secret
 	verifier *standard.Webhook // of another maker
 	id       uuid.UUID         // of the endpoint
+	schema   *jsonschema.Schema
 	onEvent  func(event.Event) // called before the answer; nil: nothing
 
 	mu   sync.Mutex
@@ -52,7 +55,7 @@ type hook struct {
 // startHooks registers an endpoint and starts a sender. A gate is closed by it; nil: there is none.
 func (h *harness) startHooks(target registry.Target, gate *fanout.Gate, onEvent func(event.Event)) *hooks {
 	h.Helper()
-	k := &hooks{harness: h, registry: registry.New(h.RolePool("callboard_operator", nil), "scenario"), onEvent: onEvent}
+	k := &hooks{harness: h, registry: registry.New(h.RolePool("callboard_operator", nil), "scenario"), schema: webhookSchema(h), onEvent: onEvent}
 	k.register(target, k.startReceiver())
 	sender, err := webhook.New(webhook.Config{
 		Database: h.RolePool("callboard_webhooks", nil), NATS: h.JetStream.Conn(), Gate: gate, Vault: k.vault, Client: k.client(),
@@ -126,6 +129,9 @@ func (k *hooks) receive(_ http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		e, err = event.Verify([]event.Secret{k.secret}, r.Header, body, time.Now())
 	}
+	if err == nil {
+		err = k.checkBody(body)
+	}
 	if err != nil {
 		k.fail("request: " + err.Error())
 		return
@@ -136,6 +142,39 @@ func (k *hooks) receive(_ http.ResponseWriter, r *http.Request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.got = append(k.got, hook{e, string(body), r.Header})
+}
+
+// webhookSchema returns the schema of requests' bodies that receivers' developers are given.
+func webhookSchema(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	const url = "file:///webhook.schema.json"
+	file, err := events.Documents().Open("schemas/webhook.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	document, err := jsonschema.UnmarshalJSON(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource(url, document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func (k *hooks) checkBody(body []byte) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	return k.schema.Validate(value)
 }
 
 // fail keeps what went wrong in another goroutine than the test's.
