@@ -14,6 +14,9 @@ import (
 	"callboard/events/webhook"
 )
 
+// artifactsPerSecond is how many artifacts are published: a call's four and a voicemail's two at every interval.
+const artifactsPerSecond = 6 * int(time.Second/loadInterval)
+
 // artifacts publishes calls and voicemails with all that belongs to them, until it is stopped.
 type artifacts struct {
 	tb        testing.TB
@@ -48,7 +51,7 @@ func (a *artifacts) publishSystems() {
 	}
 }
 
-// start publishes in the background: 120 artifacts a second.
+// start publishes a call and a voicemail at an interval, in the background.
 func (a *artifacts) start() {
 	ctx, cancel := context.WithCancel(a.tb.Context())
 	done := make(chan error, 1)

@@ -12,7 +12,7 @@ import (
 // Senders are killed two hundred times under load. Every event arrives; a kill repeats the requests in flight, and no other.
 func TestWebhooks_SendersKilled(t *testing.T) {
 	w := newWebhooks(t)
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(115 * time.Millisecond) // the load's interval would let every kill meet the same endpoints' requests
 	defer tick.Stop()
 	for n := range 200 {
 		<-tick.C
@@ -76,10 +76,12 @@ func TestWebhooks_ServersKilled(t *testing.T) {
 			kill(w.harness)
 		}
 		w.awaitRequests(200)
-		for _, s := range w.senders {
-			w.allowRepeats(s) // their sessions end, which record the outcomes of requests
-		}
 		w.killPostgres()
+		// The outcomes of requests in flight are not recorded. A sender notices within half a second that its session has ended; until then
+		// it can send what another one sends.
+		for _, e := range w.receiver.endpoints {
+			e.maxRepeated += webhookConcurrency + artifactsPerSecond/webhookSystems/2
+		}
 	}
 	w.awaitRequests(200)
 	w.awaitShared()
