@@ -49,7 +49,7 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams process.Streams
 	if err != nil {
 		return err
 	}
-	if c.CA == "" {
+	if c.CA == "" && !c.Pair.IsSet() {
 		defer func() { _ = os.Remove(file) }()
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen.Get())
@@ -113,6 +113,9 @@ func (c *webhooksListenCommand) writeCertificate(certificate tls.Certificate) (f
 			return "", fmt.Errorf("certificate: %w", err)
 		}
 		return c.CA, nil
+	}
+	if c.Pair.IsSet() {
+		return c.Pair.Get(), nil
 	}
 	temporary, err := os.CreateTemp("", "callboard-webhooks-*.pem")
 	if err != nil {
