@@ -26,7 +26,7 @@ func TestRoles_AroundWebhooks(t *testing.T) {
 			"select from control.dead_letter":                                          false,
 			"update webhook.endpoint set url = ''":                                     false,
 			"insert into webhook.secret select from webhook.secret":                    false,
-			"select webhook.open_day('2026-03-02'), webhook.drop_before('2026-03-02')": true,
+			"select webhook.open_day('notice', '2026-03-02'), webhook.drop_before('2026-03-02')": true,
 		},
 		"callboard_projector": {
 			"select recording from webhook.recording":  true,
@@ -68,15 +68,16 @@ func TestWebhookDays(t *testing.T) {
 	for _, step := range []struct {
 		statement, query, want string
 	}{
-		{"select webhook.open_day('2026-03-02'), webhook.open_day('2026-03-02'), webhook.open_day('2026-03-03')",
+		{"select webhook.open_day(kind, day) from unnest('{notice, finished, attempt, notice}'::text[]) kind, unnest('{2026-03-02, 2026-03-03}'::date[]) day",
 			"select string_agg(name, ' ' order by first, name) from webhook.day",
 			"attempt_20260302 finished_20260302 notice_20260302 attempt_20260303 finished_20260303 notice_20260303"},
 		{"insert into webhook.attempt values (gen_random_uuid(), 1, '2026-03-02 12:00Z', 200, null, null, 5), (gen_random_uuid(), 2, '2026-03-04Z', 200, null, null, 5)",
 			"select string_agg(tableoid::regclass::text, ' ' order by at) from webhook.attempt", "webhook.attempt_20260302 webhook.attempt_default"},
-		{"select", "select webhook.open_day('2026-03-04')::text", "false"}, // its rows are in the default partition
-		{"select", "select webhook.drop_before('2026-03-03')::text", "3"},
+		{"select", "select webhook.open_day('attempt', '2026-03-04')::text", "false"}, // its rows are in the default partition
+		{"select webhook.drop_before('2026-03-03'), webhook.drop_before('2026-03-03')", "select webhook.drop_before('2026-03-03')::text", "true"},
+		{"select", "select webhook.drop_before('2026-03-03')::text", "false"},
 		{"select", "select string_agg(delivery_id::text, ' ') from webhook.attempt", "2"},
-		{"select webhook.drop_before('2026-03-06')", "select count(*)::text from webhook.attempt", "0"},
+		{"select webhook.drop_before('2026-03-06') from generate_series(1, 4)", "select count(*)::text from webhook.attempt", "0"},
 	} {
 		if _, err := pool.Exec(t.Context(), step.statement); err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ var (
 )
 
 const (
-	openDaySQL    = "select webhook.open_day($1::date)"
+	openDaySQL    = "select webhook.open_day($1, $2::date)"
 	dropBeforeSQL = "select webhook.drop_before($1::date)"
 	dropTestsSQL  = "delete from webhook.test where requested_at < now() - interval '1 hour'"
 )
@@ -53,7 +53,7 @@ func (s *Sender) turnDays(ctx context.Context, now time.Time) error {
 	if err := s.expire(ctx, first); err != nil {
 		return err
 	}
-	for dropped := 1; dropped > 0; {
+	for dropped := true; dropped; {
 		if err := s.config.Database.QueryRow(ctx, dropBeforeSQL, first).Scan(&dropped); err != nil {
 			return fmt.Errorf("drop webhook days: %w", err)
 		}
@@ -67,13 +67,17 @@ func (s *Sender) turnDays(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// openDay creates the tables of a day, each in a transaction.
 func (s *Sender) openDay(ctx context.Context, day time.Time) error {
-	var complete bool
-	if err := s.config.Database.QueryRow(ctx, openDaySQL, day).Scan(&complete); err != nil {
-		return fmt.Errorf("open webhook day: %w", err)
-	}
-	if !complete {
-		s.config.Log.Warn().Str("day", day.Format(time.DateOnly)).Msg("a webhook day has no tables of its own: its rows are in the default partitions")
+	for _, kind := range []string{"notice", "finished", "attempt"} {
+		var open bool
+		if err := s.config.Database.QueryRow(ctx, openDaySQL, kind, day).Scan(&open); err != nil {
+			return fmt.Errorf("open webhook day: %w", err)
+		}
+		if !open {
+			s.config.Log.Warn().Str("table", kind).Str("day", day.Format(time.DateOnly)).
+				Msg("a webhook day has no table of its own: its rows are in the default partition")
+		}
 	}
 	return nil
 }

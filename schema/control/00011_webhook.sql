@@ -221,69 +221,67 @@ create view webhook.day as
   where inhparent in ('webhook.notice'::regclass, 'webhook.finished'::regclass, 'webhook.attempt'::regclass)
     and bound <> 'DEFAULT';
 
--- Creates the tables of a day (UTC). It returns false where one could not be created: the default partition has rows of the day, or an
--- operator detached a table. Rows of such a day are in the default partition.
+-- Creates the table of a day (UTC) of notices, finished deliveries or attempts ('notice', 'finished', 'attempt'): one in a transaction, since
+-- it excludes all others from the default partition, and readers of several tables lock these in any order. It returns false where the table
+-- could not be created: the default partition has rows of the day, or an operator detached a table. Rows of such a day are in the default
+-- partition.
 -- +goose StatementBegin
-create function webhook.open_day(day date) returns boolean
+create function webhook.open_day(kind text, day date) returns boolean
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set lock_timeout = '2s' as $$
-declare
-  kind     text;
-  complete boolean := true;
 begin
+  if kind not in ('notice', 'finished', 'attempt') then
+    raise exception 'webhook.open_day: % is none of notice, finished and attempt', kind using errcode = 'invalid_parameter_value';
+  end if;
   perform pg_advisory_xact_lock(hashtextextended('webhook.day', 0));
-  foreach kind in array array['notice', 'finished', 'attempt'] loop
-    if not exists (
-      select from webhook.day d where d.parent = ('webhook.' || kind)::regclass and d.first = open_day.day::timestamptz
-    ) then
-      begin
-        execute format('create table webhook.%I partition of webhook.%I for values from (%L) to (%L)',
-          kind || '_' || to_char(day, 'YYYYMMDD'), kind, day::timestamptz, (day + 1)::timestamptz);
-      exception when duplicate_table or check_violation or invalid_object_definition or lock_not_available then
-        complete := false;
-      end;
-    end if;
-  end loop;
-  return complete;
+  if exists (
+    select from webhook.day d where d.parent = ('webhook.' || open_day.kind)::regclass and d.first = open_day.day::timestamptz
+  ) then
+    return true;
+  end if;
+  execute format('create table webhook.%I partition of webhook.%I for values from (%L) to (%L)',
+    kind || '_' || to_char(day, 'YYYYMMDD'), kind, day::timestamptz, (day + 1)::timestamptz);
+  return true;
+exception when duplicate_table or check_violation or invalid_object_definition or lock_not_available then
+  return false;
 end
 $$;
 -- +goose StatementEnd
 
--- Drops the days before one, at most twenty tables, the oldest first, and returns how many. Rows of the default partitions are deleted, up to
--- ten thousand of each.
+-- Drops the oldest table of the days before one, and returns whether there was any: one in a transaction, as above. Where there is none, it
+-- deletes such rows of the default partitions, up to ten thousand of each.
 -- +goose StatementBegin
-create function webhook.drop_before(day date) returns integer
+create function webhook.drop_before(day date) returns boolean
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set lock_timeout = '2s' as $$
 declare
-  old     regclass;
-  dropped integer := 0;
+  old regclass;
 begin
   perform pg_advisory_xact_lock(hashtextextended('webhook.day', 0));
-  for old in
-    select d.partition
-    from webhook.day d
-    where d.name ~ '_[0-9]{8}$'
-      and d.past <= day::timestamptz
-    order by d.past
-    limit 20
-  loop
+  select d.partition
+  into old
+  from webhook.day d
+  where d.name ~ '_[0-9]{8}$'
+    and d.past <= day::timestamptz
+  order by d.past, d.name
+  limit 1;
+  if old is not null then
     execute format('drop table %s', old);
-    dropped := dropped + 1;
-  end loop;
+    return true;
+  end if;
   delete from webhook.notice_default
   where ctid = any (array(select ctid from webhook.notice_default where recorded_at < day::timestamptz limit 10000));
   delete from webhook.finished_default
   where ctid = any (array(select ctid from webhook.finished_default where finished_at < day::timestamptz limit 10000));
   delete from webhook.attempt_default
   where ctid = any (array(select ctid from webhook.attempt_default where at < day::timestamptz limit 10000));
-  return dropped;
+  return false;
 end
 $$;
 -- +goose StatementEnd
 
-revoke execute on function webhook.open_day(date), webhook.drop_before(date) from public;
-grant execute on function webhook.open_day(date), webhook.drop_before(date) to callboard_webhooks;
+revoke execute on function webhook.open_day(text, date), webhook.drop_before(date) from public;
+grant execute on function webhook.open_day(text, date), webhook.drop_before(date) to callboard_webhooks;
 
 grant usage on schema webhook to callboard_projector, callboard_webhooks, callboard_operator;
 grant usage on schema control to callboard_webhooks;
