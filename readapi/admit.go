@@ -19,10 +19,11 @@ import (
 //	malformed identifier in the path                      400
 //	scope missing, or narrowed where it can't be          403
 //	quota used up                                         429
+//	coverage of the group or organization is too old      503
 //	phone system not covered by the grant                 404
 //
 // A request without the scope takes no permit. A request for a system that is not covered takes one like any other, so the quota
-// doesn't reveal which systems exist.
+// doesn't reveal which systems exist. The age of the coverage is that of a partition, so it doesn't, either.
 func (s *service) admit(
 	ctx context.Context, r *http.Request, x *exchange, o operation, variables map[string]string,
 ) (*request, error) {
@@ -47,6 +48,9 @@ func (s *service) admit(
 	if err := s.takePermit(ctx, x, o, auth); err != nil {
 		s.releaseEntry(x)
 		return nil, err
+	}
+	if s.maxAge > 0 && auth.CoverageAge > s.maxAge {
+		return nil, staleCoverage(auth.CoverageAge)
 	}
 	if _, scoped := variables[systemVariable]; scoped && !auth.Covered {
 		return nil, &problem{code: notFound}

@@ -52,6 +52,10 @@ type Config struct {
 	// TrustedProxies are the networks whose X-Forwarded-For header is trusted.
 	TrustedProxies []netip.Prefix
 
+	// CoverageMaxAge is how far the partition that decides about a key's group or organization may be behind. Requests of such keys are
+	// answered 503 while it is further behind. Zero means that they are not.
+	CoverageMaxAge time.Duration
+
 	// Timeout is the longest duration of a request. Zero means 5 seconds.
 	Timeout time.Duration
 
@@ -161,6 +165,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		proxies:    c.TrustedProxies,
 		base:       base.String(),
 		timeout:    c.Timeout,
+		maxAge:     c.CoverageMaxAge,
 		log:        c.Log,
 		metrics:    metrics,
 	}, nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -30,6 +31,20 @@ const unavailableRetryAfter = 2
 
 // throttledRetryAfter is sent while unknown keys are throttled, in seconds.
 const throttledRetryAfter = 1
+
+// staleRetryAfter is sent while a grant's coverage is too old, in seconds: the projector must run again first.
+const staleRetryAfter = 60
+
+// staleCode is the audit's code of a request that was refused because of the age of its grant's coverage.
+const staleCode = "COVERAGE_STALE"
+
+// errCoverageStale is the cause of a problem if what decides about a group or an organization is too old.
+var errCoverageStale = errors.New("coverage of the grant is too old")
+
+func staleCoverage(age time.Duration) *problem {
+	cause := fmt.Errorf("%w: the deciding partition is %s behind", errCoverageStale, age.Round(time.Millisecond))
+	return &problem{code: serviceUnavailable, retryAfter: staleRetryAfter, cause: cause}
+}
 
 // problemOf maps every error to what the client is told.
 func problemOf(err error) *problem {

@@ -38,6 +38,7 @@ const (
 	shedLineage  shedReason = "lineage"         // too many requests of the key's lineage at once
 	shedLong     shedReason = "long_statements" // too many of them wait for a connection
 	shedUnknown  shedReason = "unknown_keys"    // too many unknown keys from the client's network
+	shedCoverage shedReason = "coverage"        // the coverage of the key's group or organization is too old
 	shedDatabase shedReason = "database"        // PostgreSQL can't be reached or has no resources
 	shedTimeout  shedReason = "timeout"         // waiting for a connection included
 )
@@ -55,6 +56,8 @@ func shedReasonOf(err error) shedReason {
 		return shedLong
 	case errors.Is(err, access.ErrThrottled):
 		return shedUnknown
+	case errors.Is(err, errCoverageStale):
+		return shedCoverage
 	case errors.Is(err, context.DeadlineExceeded):
 		return shedTimeout
 	}
@@ -83,7 +86,7 @@ func newMetrics(registerer prometheus.Registerer, projection *query.Projection) 
 			Help: "Responses that were not written to their end, by reason: slow, if the client read below 64 KiB/s, or gone.",
 		}, []string{"reason"}),
 	}
-	for _, reason := range []shedReason{shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedDatabase, shedTimeout} {
+	for _, reason := range []shedReason{shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedCoverage, shedDatabase, shedTimeout} {
 		m.shed.WithLabelValues(string(reason))
 	}
 	for _, reason := range []cutReason{cutSlow, cutGone} {
@@ -147,7 +150,11 @@ func (x *exchange) auditEntry(status int, err error) auditstream.Entry {
 		At: x.start, KeyID: x.keyID, Operation: x.operation, System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
 		Status: status, Address: x.client, RequestID: x.requestID,
 	}
-	if err != nil && status != statusClientGone {
+	switch {
+	case err == nil || status == statusClientGone:
+	case errors.Is(err, errCoverageStale):
+		entry.Code = staleCode
+	default:
 		entry.Code = string(problemOf(err).code)
 	}
 	return entry

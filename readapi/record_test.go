@@ -88,6 +88,7 @@ func TestMetrics_InFlightAndShed(t *testing.T) {
 			"# HELP callboard_readapi_shed_total Requests answered with 503, by reason.\n"+
 			"# TYPE callboard_readapi_shed_total counter\n"+
 			value(`callboard_readapi_shed_total{reason="bytes"}`, 0)+
+			value(`callboard_readapi_shed_total{reason="coverage"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="database"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="journal"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="lineage"}`, 0)+
@@ -116,6 +117,7 @@ func TestShedReasonOf(t *testing.T) {
 		shedLong:     semaphore.ErrQueueFull,
 		shedAudit:    &problem{code: serviceUnavailable, cause: audit.ErrFull},
 		shedUnknown:  access.ErrThrottled,
+		shedCoverage: staleCoverage(time.Hour),
 		shedTimeout:  &problem{code: externalServiceTimeout, cause: context.DeadlineExceeded},
 		shedDatabase: connectError(t, pgerrcode.TooManyConnections),
 	} {

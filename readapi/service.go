@@ -30,6 +30,7 @@ type service struct {
 	proxies    access.Proxies
 	base       string // the base URL
 	timeout    time.Duration
+	maxAge     time.Duration // of a group's or an organization's coverage; zero: any
 	log        zerolog.Logger
 	metrics    *metrics
 	replies    sync.Pool

@@ -204,8 +204,10 @@ func (i *instance) startProjector(ctx context.Context) error {
 	return nil
 }
 
-// premiumPerMinute is the default of CALLBOARD_PREMIUM_PER_MINUTE.
-const premiumPerMinute = 600
+const (
+	premiumPerMinute = 600       // the default of CALLBOARD_PREMIUM_PER_MINUTE
+	coverageMaxAge   = time.Hour // that of CALLBOARD_COVERAGE_MAX_AGE
+)
 
 func (i *instance) startReader(ctx context.Context) error {
 	url, session, err := i.database.role("callboard_reader")
@@ -229,6 +231,8 @@ func (i *instance) startReader(ctx context.Context) error {
 		Public:    i.public,
 		Admin:     i.admin.reader,
 		Log:       log,
+
+		CoverageMaxAge: coverageMaxAge,
 	}
 	i.stack.Go(ctx, "reader", func(ctx context.Context) error { return readapi.Run(ctx, config) })
 	return nil

@@ -40,6 +40,7 @@ type program struct {
 	CursorKey       setting.CursorKey   `setting:"CALLBOARD_CURSOR_KEY" secret:"" missing:"set it to 32 random bytes in base64, the same for all readers; generate them with 'openssl rand -base64 32'" placeholder:"BASE64" help:"The secret that encrypts cursors and links to audio, the same for all readers. Do not put it on the command line."`
 	AudioURL        setting.AudioURL    `name:"audio-url" setting:"CALLBOARD_AUDIO_URL" missing:"set it to the bucket or directory of the recordings' audio, such as s3://bucket?region=name or file:///directory" placeholder:"URL" help:"The place of the recordings' audio: s3://bucket/prefix?endpoint=https://host&region=name&style=path, or file:///directory, which the reader serves itself."`
 	TrustedProxies  setting.Networks    `setting:"CALLBOARD_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"The networks whose X-Forwarded-For headers are trusted."`
+	CoverageMaxAge  setting.MaxAge      `name:"coverage-max-age" setting:"CALLBOARD_COVERAGE_MAX_AGE" default:"1h" placeholder:"DURATION" help:"How old the phone systems of a group or an organization may be: keys of one that is older are answered 503. 0 means any age. It does not concern keys of one phone system."`
 	Listen          setting.Address     `setting:"CALLBOARD_LISTEN" default:":8080" help:"The address of the API."`
 	AdminListen     setting.Address     `setting:"CALLBOARD_ADMIN_LISTEN" default:"${admin_listen}" help:"The address of /livez, /readyz and /metrics. It must not be public."`
 	Drain           setting.Drain       `setting:"CALLBOARD_DRAIN" default:"0s" placeholder:"DURATION" help:"For how long the reader answers requests after it was asked to stop, while /readyz says that it is not ready. The time that a load balancer needs to notice."`
@@ -76,6 +77,7 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 		CursorKey:       p.CursorKey.Get(),
 		Audio:           p.AudioURL.Get(),
 		TrustedProxies:  p.TrustedProxies.Get(),
+		CoverageMaxAge:  p.CoverageMaxAge.Get(),
 		Public:          public,
 		Admin:           admin,
 		Drain:           p.Drain.Get(),

@@ -80,7 +80,7 @@ func (h *harness) startReader() {
 }
 
 // serve starts a reader of a database. The reader's base URL is its own address, so links can be followed.
-func (h *harness) serve(database *pgxpool.Pool) *httptest.Server {
+func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config)) *httptest.Server {
 	h.Helper()
 	limiter, err := limit.New(limit.Config{
 		JetStream: h.JetStream, Report: unlimited, Standard: unlimited, Premium: unlimited, Patience: time.Minute,
@@ -96,11 +96,14 @@ func (h *harness) serve(database *pgxpool.Pool) *httptest.Server {
 	h.Run(limiter.Run)
 	h.Run(queue.Run)
 	server := httptest.NewUnstartedServer(nil)
-	server.Config.Handler, err = readapi.New(readapi.Config{
+	config := readapi.Config{
 		Primary: database, Peppers: h.peppers, Limiter: limiter, AuditQueue: queue, Secret: newSecret(), Audio: h.audioLocation(),
 		BaseURL: "http://" + server.Listener.Addr().String() + "/v1", Timeout: time.Minute, Log: zerolog.New(h.log),
-	})
-	if err != nil {
+	}
+	for _, apply := range change {
+		apply(&config)
+	}
+	if server.Config.Handler, err = readapi.New(config); err != nil {
 		h.Fatal(err)
 	}
 	server.Start()

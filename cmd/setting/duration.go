@@ -80,6 +80,20 @@ func (drainParser) Parse(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// MaxAge is a setting: how old something may be. Zero means any age.
+type MaxAge = Value[time.Duration, maxAgeParser]
+
+type maxAgeParser struct{}
+
+// Parse implements [Parser].
+func (maxAgeParser) Parse(text string) (time.Duration, error) {
+	d, ok := parseDuration(text)
+	if !ok || d < 0 || d > 0 && d < time.Second {
+		return 0, errors.New("is not a duration of 1s or more, nor 0 for any age: write for example 1h")
+	}
+	return d, nil
+}
+
 // Days is a setting: for how many days something is stored.
 type Days = Value[int, daysParser]
 

@@ -35,6 +35,7 @@ type allSettings struct {
 	Read       setting.Connections `name:"read-connections" setting:"CALLBOARD_READ_CONNECTIONS" default:"16"`
 	Memory     setting.Memory      `setting:"CALLBOARD_DIRECTORY_MEMORY" default:"64MiB"`
 	Drain      setting.Drain       `setting:"CALLBOARD_DRAIN" default:"0s"`
+	MaxAge     setting.MaxAge      `name:"coverage-max-age" setting:"CALLBOARD_COVERAGE_MAX_AGE" default:"1h"`
 	PProf      setting.Switch      `name:"pprof" setting:"CALLBOARD_PPROF" default:"false"`
 	Premium    setting.Premium     `embed:""`
 	Log        setting.Log         `embed:""`
@@ -78,6 +79,7 @@ func TestParse(t *testing.T) {
 	env["CALLBOARD_READ_CONNECTIONS"] = "1000"
 	env["CALLBOARD_DIRECTORY_MEMORY"] = "1GiB"
 	env["CALLBOARD_DRAIN"] = "1m30s"
+	env["CALLBOARD_COVERAGE_MAX_AGE"] = "0"
 	env["CALLBOARD_PPROF"] = "true"
 	env["CALLBOARD_PREMIUM_PER_MINUTE"] = "120879"
 	p, err := parse(env, "--log-level", "debug", "--stream=OTHER")
@@ -100,6 +102,7 @@ func TestParse(t *testing.T) {
 		{"connections", p.Read.Get(), 1000},
 		{"memory", p.Memory.Get(), int64(1 << 30)},
 		{"drain", p.Drain.Get(), 90 * time.Second},
+		{"age", p.MaxAge.Get(), time.Duration(0)},
 		{"switch", p.PProf.Get(), true},
 		{"allowance", p.Premium.PerMinute.Get(), 120879},
 		{"base URL", p.BaseURL.Get(), env["CALLBOARD_BASE_URL"]},
@@ -250,6 +253,9 @@ func TestParse_InvalidSettings(t *testing.T) {
 		{"a drain without a unit", "CALLBOARD_DRAIN", "10", "write for example 10s"},
 		{"a drain that has passed", "CALLBOARD_DRAIN", "-1s", "from 0s to 10m"},
 		{"a drain that is too long", "CALLBOARD_DRAIN", "11m", "from 0s to 10m"},
+		{"an age without a unit", "CALLBOARD_COVERAGE_MAX_AGE", "10", "write for example 1h"},
+		{"an age in the future", "CALLBOARD_COVERAGE_MAX_AGE", "-1h", "write for example 1h"},
+		{"an age that every request exceeds", "CALLBOARD_COVERAGE_MAX_AGE", "1ms", "write for example 1h"},
 		{"a switch that is neither on nor off", "CALLBOARD_PPROF", "maybe", "neither true nor false"},
 		{"a huge partition", "CALLBOARD_PARTITIONS", "0-99999999999", "0-7,12"},
 	} {

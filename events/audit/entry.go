@@ -19,7 +19,7 @@ type Entry struct {
 	Operation string        `json:"operation"`     // empty: more than one
 	System    uuid.NullUUID `json:"phoneSystemId"` // the phone system in the path, covered or not; not valid: none, or more than one
 	Status    int           `json:"status"`
-	Code      string        `json:"code,omitempty"` // of the problem document; empty if the request was answered
+	Code      string        `json:"code,omitempty"` // of the problem document, or COVERAGE_STALE; empty if the request was answered
 	Address   netip.Addr    `json:"address"`        // of the last request; the zero address if unknown
 	RequestID string        `json:"requestId"`      // of the first request
 

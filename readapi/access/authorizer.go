@@ -36,6 +36,10 @@ type Authorization struct {
 	Narrowing Narrowing
 	Covered   bool // the phone system in the path exists and the grant covers it
 	scopes    []string
+
+	// CoverageAge is how far what decides about the coverage of a group or an organization is behind the primary's clock: the watermark of
+	// its partition. It is 0 for a grant of one phone system, and for a partition that no event has reached: that covers nothing.
+	CoverageAge time.Duration
 }
 
 // Allows reports whether the key has the scope.
@@ -150,17 +154,17 @@ func (a *Authorizer) note(short string, c candidate) {
 //go:embed authorize.sql
 var authorizeSQL string
 
-// find reads the row of a key, and what it allows in the phone system's partition.
+// find reads the row of a key, and what it allows in the phone system's partition. What a group covers is decided in the groups' partition.
 func (a *Authorizer) find(ctx context.Context, t Attempt) (candidate, error) {
 	for range partition.Attempts {
-		in, partitions := a.partitions.Of(t.System)
-		c, now, err := a.findIn(ctx, t, in)
+		in, global, partitions := a.partitions.WithGlobal(t.System)
+		c, now, err := a.findIn(ctx, t, in, global)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return candidate{}, nil
 		case err != nil:
 			return candidate{}, fmt.Errorf("authorize: %w", err)
-		case now == partitions || t.System == uuid.Nil:
+		case now == partitions || t.System == uuid.Nil && c.authorization.Grant.Kind != GrantGroup:
 			return c, nil
 		}
 		a.partitions.Learn(now)
@@ -169,16 +173,18 @@ func (a *Authorizer) find(ctx context.Context, t Attempt) (candidate, error) {
 }
 
 // findIn also returns the number of the generation's partitions.
-func (a *Authorizer) findIn(ctx context.Context, t Attempt, in int16) (c candidate, partitions int, err error) {
+func (a *Authorizer) findIn(ctx context.Context, t Attempt, in, global int16) (c candidate, partitions int, err error) {
 	p := &c.authorization
+	var age pgtype.Float8 // null: of no partition
 	// pgx encodes a pgtype.UUID directly and a uuid.UUID through its text.
 	system := pgtype.UUID{Bytes: t.System, Valid: t.System != uuid.Nil}
 	err = repeat.Statement(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
-		return false, conn.QueryRow(ctx, authorizeSQL, t.Credential.Key.Short(), system, in).Scan(
+		return false, conn.QueryRow(ctx, authorizeSQL, t.Credential.Key.Short(), system, in, global).Scan(
 			(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
-			&c.revoked, &c.expired, &p.Covered, &p.Narrowing.On, &p.Narrowing.Extension, &partitions,
+			&c.revoked, &c.expired, &p.Covered, &age, &p.Narrowing.On, &p.Narrowing.Extension, &partitions,
 		)
 	})
+	p.CoverageAge = time.Duration(age.Float64 * float64(time.Second))
 	return c, partitions, err
 }
 

@@ -1,7 +1,9 @@
 package access_test
 
 import (
+	"maps"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,14 +17,24 @@ import (
 const (
 	systemID = "b0000000-0000-4000-8000-000000000001"
 	groupID  = "a0000000-0000-4000-8000-000000000001"
+
+	organizationID = "c0000000-0000-4000-8000-000000000001"
 )
 
-// fillGroup adds a group of 100,000 phone systems and its key, whose short part is "short".
+// The arguments of the statement: a phone system of the group, and the list of phone systems.
+const (
+	ofSystem = "'" + systemID + "', 0, 0"
+	ofList   = "null, 0, 0"
+)
+
+// fillGroup adds a group of 100,000 phone systems of an organization, and their keys, whose short parts are "group" and "organization".
 const fillGroup = `
-	insert into projection.phone_system (id, version, name, partition)
-	select md5(n::text)::uuid, 1, 'system', 0 from generate_series(2, 100000) n
+	insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+	select n, 'PHONES', 'epoch', 1, 1, now(), now() from generate_series(0, 15) n;
+	insert into projection.phone_system (id, version, name, partition, organization_id)
+	select md5(n::text)::uuid, 1, 'system', n % 16, '` + organizationID + `'::uuid from generate_series(2, 100000) n
 	union all
-	select '` + systemID + `', 1, 'system', 0;
+	select '` + systemID + `', 1, 'system', 0, '` + organizationID + `';
 	insert into projection.phone_system_group (id, version, name, phone_system_ids)
 	select '` + groupID + `', 1, 'all', array_agg(id) from projection.phone_system;
 	insert into projection.phone_system_group_member (group_id, system_id)
@@ -30,10 +42,14 @@ const fillGroup = `
 	insert into access.key (id, lineage, name, short, hash, pepper_id, grant_kind, grant_id, scopes)
 	select id, id, 'other', id::text, '', '', 'system', id, '{}' from projection.phone_system;
 	insert into access.key (id, lineage, name, short, hash, pepper_id, grant_kind, grant_id, scopes)
-	values ('` + groupID + `', '` + groupID + `', 'group', 'short', '', '', 'group', '` + groupID + `', '{}')`
+	values ('` + groupID + `', '` + groupID + `', 'group', 'group', '', '', 'group', '` + groupID + `', '{}'),
+	  ('` + organizationID + `', '` + organizationID + `', 'all', 'organization', '', '', 'organization', '` + organizationID + `', '{}')`
 
-// rows matches how many rows a scan of a table has returned.
-var rows = regexp.MustCompile(`Scan[^\n]* on (\w+) .*\(actual rows=(\d+)[^\n]*\)`)
+// How many rows a scan of a table has returned, and how many a filter has removed in each of its loops.
+var (
+	rows    = regexp.MustCompile(`Scan[^\n]* on "?(\w+)"? .*\(actual rows=(\d+)[^\n]*\)`)
+	removed = regexp.MustCompile(`Rows Removed by Filter: (\d+)`)
+)
 
 // A key of a large group is authorized by probes of indexes, with and without statistics.
 func TestSQL_GroupPlan(t *testing.T) {
@@ -46,7 +62,7 @@ func TestSQL_GroupPlan(t *testing.T) {
 		if _, err := super.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
-		plan := explain(t, conn)
+		plan := explain(t, conn, "group", ofSystem)
 		if !strings.Contains(plan, "phone_system_group_member_pkey") || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Bitmap") {
 			t.Errorf("plan = \n%s\nwant index scans, one of them by phone_system_group_member_pkey", plan)
 		}
@@ -56,8 +72,45 @@ func TestSQL_GroupPlan(t *testing.T) {
 				t.Errorf("rows read of %s = %s, want at most 1\n%s", scan[1], scan[2], plan)
 			}
 		}
-		if len(found) < 3 {
-			t.Errorf("executed scans = %d, want those of key, phone system and member\n%s", len(found), plan)
+		if len(found) < 4 {
+			t.Errorf("executed scans = %d, want those of key, phone system, member and position\n%s", len(found), plan)
+		}
+	}
+}
+
+// The age of an organization's coverage reads one position, and for the list of phone systems one phone system per partition at most.
+func TestSQL_OrganizationPlan(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	database.OnePartition(t)
+	super := database.Pool(t)
+	conn := connect(t, database)
+	for _, statement := range []string{fillGroup, "vacuum analyze"} {
+		if _, err := super.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+		for arguments, want := range map[string]map[string]string{
+			ofSystem: {"position": "1", "phone_system": "1"},
+			ofList:   {"position": "16", "phone_system": "1"},
+		} {
+			plan := explain(t, conn, "organization", arguments)
+			if strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Bitmap") {
+				t.Errorf("%s: plan = \n%s\nwant index scans", arguments, plan)
+			}
+			got := map[string]string{}
+			for _, scan := range rows.FindAllStringSubmatch(plan, -1) {
+				if _, wanted := want[scan[1]]; wanted && scan[2] != "0" {
+					got[scan[1]] = scan[2]
+				}
+			}
+			for _, filter := range removed.FindAllStringSubmatch(plan, -1) {
+				if n, err := strconv.Atoi(filter[1]); err != nil || n > 16 {
+					t.Errorf("%s: rows removed by a filter = %s, want those of 16 partitions at most\n%s", arguments, filter[1], plan)
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%s: rows read by table = %v, want %v\n%s", arguments, got, want, plan)
+			}
 		}
 	}
 }
@@ -68,14 +121,14 @@ func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
 	return database.Connect(t, "callboard_reader", connection.ReaderSettings(nil))
 }
 
-// explain runs the statement for the group's key, and returns its plan with the actual numbers of rows.
-func explain(t *testing.T, conn *pgx.Conn) string {
+// explain runs the statement for a key by its short part, and returns its plan with the actual numbers of rows.
+func explain(t *testing.T, conn *pgx.Conn, short, arguments string) string {
 	t.Helper()
-	prepare := "deallocate all; prepare authorize (text, uuid, smallint) as " + access.AuthorizeSQL()
+	prepare := "deallocate all; prepare authorize (text, uuid, smallint, smallint) as " + access.AuthorizeSQL()
 	if _, err := conn.Exec(t.Context(), prepare, pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}
-	const execute = "explain (analyze, timing off, summary off) execute authorize ('short', '" + systemID + "', 0)"
+	execute := "explain (analyze, timing off, summary off) execute authorize ('" + short + "', " + arguments + ")"
 	result, err := conn.Query(t.Context(), execute, pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +140,9 @@ func explain(t *testing.T, conn *pgx.Conn) string {
 	return strings.Join(lines, "\n")
 }
 
+// unexecuted matches the scans of a plan that did not run.
+var unexecuted = regexp.MustCompile(`(?m)^.*\(never executed\)$`)
+
 // Where the tables are divided by partition, the statement scans one of the parts.
 func TestSQL_TouchesOnePartition(t *testing.T) {
 	t.Parallel()
@@ -96,8 +152,11 @@ func TestSQL_TouchesOnePartition(t *testing.T) {
 	if _, err := database.Pool(t).Exec(t.Context(), fillGroup); err != nil {
 		t.Fatal(err)
 	}
-	plan := explain(t, connect(t, database))
-	if got, scans := schematest.ScannedPartitions(plan); scans != 2 || got[0] != database.HashPartition(t, 0) || len(got) != 1 {
-		t.Errorf("hash partitions scanned = %v, want %s, of phone system and extension\n%s", got, database.HashPartition(t, 0), plan)
+	for _, short := range []string{"group", "organization"} {
+		plan := unexecuted.ReplaceAllString(explain(t, connect(t, database), short, ofSystem), "")
+		if got, scans := schematest.ScannedPartitions(plan); scans != 3 || got[0] != database.HashPartition(t, 0) || len(got) != 1 {
+			t.Errorf("%s: hash partitions scanned = %v, want %s, of phone system, position and extension\n%s",
+				short, got, database.HashPartition(t, 0), plan)
+		}
 	}
 }

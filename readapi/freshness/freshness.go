@@ -1,4 +1,5 @@
-// Package freshness exports how far the rows that a reader serves are complete: as its own database says, not as the projector does.
+// Package freshness exports how far the rows that a reader serves are complete, and how old the grants of groups and organizations are: as
+// the databases say, not as the projector does.
 package freshness
 
 import (
@@ -40,6 +41,7 @@ type sample struct {
 	query.Freshness
 	at         time.Time
 	replicaLag time.Duration
+	oldest     time.Time // watermark on the primary, which decides about grants; zero: no partition has one
 }
 
 // New returns a monitor and registers its metrics with config.Metrics.
@@ -93,8 +95,30 @@ func (m *Monitor) sample(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.latest.Store(&sample{Freshness: served, at: time.Now(), replicaLag: lag(primary, served)})
+	deciding := served
+	if m.primary != nil {
+		deciding = primary
+	}
+	m.latest.Store(&sample{Freshness: served, at: time.Now(), replicaLag: lag(primary, served), oldest: oldest(deciding)})
 	return nil
+}
+
+// coverageAge is 0 if no partition decides anything.
+func (s *sample) coverageAge() time.Duration {
+	if s.oldest.IsZero() {
+		return 0
+	}
+	return time.Since(s.oldest)
+}
+
+// oldest is the watermark of the partition that is furthest behind. One that no event has reached has the Unix epoch, and decides nothing.
+func oldest(f query.Freshness) (oldest time.Time) {
+	for _, watermark := range f.Watermarks {
+		if watermark.Unix() > 0 && (oldest.IsZero() || watermark.Before(oldest)) {
+			oldest = watermark
+		}
+	}
+	return oldest
 }
 
 // lag is how far a replica's watermarks are behind the primary's: that of the partition which is furthest behind. Unlike the age of the
@@ -111,7 +135,7 @@ func lag(primary, replica query.Freshness) time.Duration {
 
 // descriptions are the metrics.
 type descriptions struct {
-	watermark, lag, replicaLag, generation *prometheus.Desc
+	watermark, lag, replicaLag, coverage, generation *prometheus.Desc
 }
 
 func describe() descriptions {
@@ -123,6 +147,8 @@ func describe() descriptions {
 			"How far the watermark was behind this reader's clock when it was read; negative if it was ahead.", partition, nil),
 		replicaLag: prometheus.NewDesc("callboard_readapi_replica_lag_seconds",
 			"How far the watermarks of the database that this reader reads are behind the primary's; 0 without a replica.", nil, nil),
+		coverage: prometheus.NewDesc("callboard_reader_coverage_age_seconds",
+			"How far the partition that is furthest behind is behind now, on the primary: the age of the grants of groups and organizations.", nil, nil),
 		generation: prometheus.NewDesc("callboard_generation", "Number of the generation of the projection that is live.", nil, nil),
 	}
 }
@@ -130,7 +156,7 @@ func describe() descriptions {
 // Describe implements [prometheus.Collector].
 func (m *Monitor) Describe(out chan<- *prometheus.Desc) {
 	d := describe()
-	for _, one := range []*prometheus.Desc{d.watermark, d.lag, d.replicaLag, d.generation} {
+	for _, one := range []*prometheus.Desc{d.watermark, d.lag, d.replicaLag, d.coverage, d.generation} {
 		out <- one
 	}
 }
@@ -150,5 +176,6 @@ func (m *Monitor) Collect(out chan<- prometheus.Metric) {
 		gauge(d.lag, s.at.Sub(watermark).Seconds(), label)
 	}
 	gauge(d.replicaLag, s.replicaLag.Seconds())
+	gauge(d.coverage, s.coverageAge().Seconds())
 	gauge(d.generation, float64(s.Generation))
 }

@@ -98,7 +98,7 @@ func TestMonitor_Watermarks(t *testing.T) {
 	registry := start(t, pool, pool)
 	eventstest.Eventually(t, "a generation, and no watermark of a projection without positions", func() bool {
 		names := slices.Sorted(maps.Keys(values(t, registry)))
-		return slices.Equal(names, []string{"callboard_generation", "callboard_readapi_replica_lag_seconds"})
+		return slices.Equal(names, []string{"callboard_generation", "callboard_readapi_replica_lag_seconds", "callboard_reader_coverage_age_seconds"})
 	})
 	behind, ahead := time.Now().Add(-time.Hour).Truncate(time.Millisecond), time.Now().Add(time.Hour).Truncate(time.Millisecond)
 	setWatermark(t, database, 0, behind)
@@ -113,6 +113,27 @@ func TestMonitor_Watermarks(t *testing.T) {
 		return includes(got, want) &&
 			got["callboard_readapi_watermark_lag_seconds 0"] >= 3600 && got["callboard_readapi_watermark_lag_seconds 1"] <= 0
 	})
+}
+
+// The primary decides about grants: the replica's watermarks do not count, nor those of partitions that no event has reached.
+func TestMonitor_CoverageAge(t *testing.T) {
+	t.Parallel()
+	primary, replica := schematest.New(t), schematest.New(t)
+	alone, both := start(t, readerPool(t, primary), readerPool(t, primary)), start(t, readerPool(t, primary), readerPool(t, replica))
+	setWatermark(t, primary, 0, time.Unix(0, 0))
+	eventstest.Eventually(t, "no age", func() bool {
+		all := values(t, alone)
+		_, read := all["callboard_readapi_watermark_seconds 0"]
+		return read && all["callboard_reader_coverage_age_seconds"] == 0
+	})
+	setWatermark(t, primary, 1, time.Now().Add(-3*time.Hour))
+	setWatermark(t, replica, 1, time.Now().Add(-9*time.Hour))
+	for name, registry := range map[string]*prometheus.Registry{"primary": alone, "primary and replica": both} {
+		eventstest.Eventually(t, name+": an age of 3 hours", func() bool {
+			age := values(t, registry)["callboard_reader_coverage_age_seconds"]
+			return age >= 3*3600 && age < 4*3600
+		})
+	}
 }
 
 // A replica that stays behind in one partition has that partition's lag.

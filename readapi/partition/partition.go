@@ -36,5 +36,13 @@ func (c *Count) Of(system uuid.UUID) (partition int16, partitions int) {
 	return int16(events.Partition(system, partitions)), partitions
 }
 
+// WithGlobal is Of, and also returns the partition of what belongs to no phone system, such as the groups.
+func (c *Count) WithGlobal(system uuid.UUID) (in, global int16, partitions int) {
+	if partitions = int(c.n.Load()); partitions == 0 {
+		return 0, 0, 0
+	}
+	return int16(events.Partition(system, partitions)), int16(events.Partition(uuid.Nil, partitions)), partitions
+}
+
 // Learn sets the number of partitions to that of a statement's snapshot.
 func (c *Count) Learn(partitions int) { c.n.Store(int32(partitions)) }

@@ -44,6 +44,7 @@ type Config struct {
 	CursorKey       setting.Secret // seals cursors and links
 	Audio           audio.Location
 	TrustedProxies  []netip.Prefix
+	CoverageMaxAge  time.Duration // of what decides about groups and organizations; zero: any
 	Public, Admin   net.Listener
 	Drain           time.Duration // for how long requests are accepted after the end of the context; zero: not at all
 	PProf           bool          // serve profiles on the admin listener
@@ -90,7 +91,7 @@ func Run(ctx context.Context, c Config) error {
 	handler, err := readapi.New(readapi.Config{
 		Primary: pools.access, Projection: pools.projection, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
 		Secret: []byte(c.CursorKey.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.RequestTimeout,
-		DirectoryMemory: c.DirectoryMemory, BodyMemory: c.BodyMemory,
+		CoverageMaxAge: c.CoverageMaxAge, DirectoryMemory: c.DirectoryMemory, BodyMemory: c.BodyMemory,
 		Positions: traces.On(), Log: c.Log, Metrics: registry,
 	})
 	if err != nil {

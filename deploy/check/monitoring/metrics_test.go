@@ -85,14 +85,14 @@ func TestMetrics_Exist(t *testing.T) {
 func documented(tb testing.TB) map[string]string {
 	tb.Helper()
 	names := make(map[string]string)
-	metric := regexp.MustCompile(`\bcallboard_(projector|readapi|webhooks|db|generation|build|ready)[a-z_]*\b`)
+	metric := regexp.MustCompile(`\bcallboard_(projector|reader|readapi|webhooks|db|generation|build|ready)[a-z_]*\b`)
 	for _, path := range append(runbooks(tb), root+"/deploy/monitoring.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		for _, name := range metric.FindAllString(string(text), -1) {
-			if name != "callboard_projector" && name != "callboard_webhooks" { // the database roles
+			if !slices.Contains([]string{"callboard_projector", "callboard_reader", "callboard_webhooks"}, name) { // the database roles
 				names[name] = path
 			}
 		}
