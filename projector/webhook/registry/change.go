@@ -42,10 +42,16 @@ const (
 		set state = 'active', reason = null, stopped_at = null, failures = 0, failing_since = null
 		where id = $1`
 
-	// dueSQL gives waiting deliveries back the time for which the endpoint was stopped, since $2.
+	// dueSQL gives waiting deliveries back the time for which the endpoint was stopped, since $2. Where no attempt was made, that of the last
+	// one follows from due_at. All are due now, except for replayed ones, which stay apart.
 	dueSQL = `
 		update webhook.delivery
-		set due_at = least(due_at, now()), expires_at = expires_at + (now() - coalesce($2::timestamptz, now()))
+		set
+		  due_at = least(
+		    due_at + (now() - greatest(created_at, coalesce($2::timestamptz, now()))),
+		    case when cause = 'replayed' and attempts = 0 then 'infinity' else now() end
+		  ),
+		  expires_at = expires_at + (now() - coalesce($2::timestamptz, now()))
 		where endpoint_id = $1`
 )
 
@@ -168,6 +174,9 @@ func (r *Registry) Remove(ctx context.Context, id uuid.UUID, onSkipped func(tota
 	})
 	for n := int64(skipSlice); err == nil && n == skipSlice; {
 		err = r.inTx(ctx, func(tx pgx.Tx) (err error) {
+			if _, err = lock(ctx, tx, id); err != nil { // senders lock endpoints before deliveries, too
+				return err
+			}
 			n, err = skip(ctx, tx, id)
 			return err
 		})

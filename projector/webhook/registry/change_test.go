@@ -1,13 +1,16 @@
 package registry_test
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"callboard/events/eventstest"
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
 )
@@ -28,6 +31,21 @@ func TestPause_AndResume(t *testing.T) {
 	h.want("time left", "2", "select round(extract(epoch from expires_at - now()) / 3600) from webhook.delivery where sequence = 2")
 	h.want("endpoint", "active 0 t", "select concat_ws(' ', state, failures, stopped_at is null and failing_since is null) from webhook.endpoint")
 	h.want("commands", "add pause resume", "select string_agg(command, ' ' order by id) from webhook.audit")
+}
+
+// The time of deliveries that were never attempted stands still, too. Replayed ones stay apart.
+func TestResume_NeverAttempted(t *testing.T) {
+	h := newHarness(t)
+	id := h.register(0)
+	h.deliver(id, 1, 4)
+	h.must(h.Pause(t.Context(), id))
+	h.exec("update webhook.endpoint set stopped_at = now() - interval '100 hours'")
+	h.exec(`update webhook.delivery set due_at = now() - interval '101 hours', created_at = now() - interval '101 hours' where sequence = 1`)
+	h.exec(`update webhook.delivery set due_at = now() - interval '50 hours', created_at = now() - interval '50 hours' where sequence > 1`)
+	h.exec(`update webhook.delivery set cause = 'replayed', due_at = due_at + interval '10 minutes' where sequence = 4`)
+	h.must(h.Resume(t.Context(), id))
+	h.want("minutes until they are due", "-60 0 0 10",
+		"select string_agg(round(extract(epoch from due_at - (select max(at) from webhook.audit)) / 60)::text, ' ' order by sequence) from webhook.delivery")
 }
 
 func TestResume_Disabled(t *testing.T) {
@@ -94,6 +112,35 @@ func TestRemove(t *testing.T) {
 	}
 	h.register(0)
 	h.want("periods", "2", "select count(*) from webhook.period")
+}
+
+// A sender that records outcomes has locked the endpoint, and locks deliveries in another order than a removal.
+func TestRemove_WhileOutcomesAreRecorded(t *testing.T) {
+	h := newHarness(t)
+	id := h.register(0)
+	h.deliver(id, 1, 10_002)
+	sliced, locked, removed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		afterFirst := sync.OnceFunc(func() {
+			close(sliced)
+			<-locked
+		})
+		_, err := h.Remove(t.Context(), id, func(int64) { afterFirst() })
+		removed <- err
+	}()
+	<-sliced
+	sender, err := h.super.Begin(t.Context())
+	h.must(err)
+	defer func() { _ = sender.Rollback(context.Background()) }()
+	for _, sql := range []string{"select from webhook.endpoint for no key update", "delete from webhook.delivery where sequence = 10002"} {
+		_, err = sender.Exec(t.Context(), sql)
+		h.must(err)
+	}
+	close(locked)
+	eventstest.Eventually(t, "the removal waits", func() bool { return h.text("select count(*) from pg_locks where not granted") != "0" })
+	_, err = sender.Exec(t.Context(), "delete from webhook.delivery where sequence = 10001")
+	h.must(errors.Join(err, sender.Commit(t.Context())))
+	h.must(<-removed)
 }
 
 // What a removed or unknown endpoint can't do.
