@@ -112,6 +112,27 @@ func TestStep_InPortions(t *testing.T) {
 	}
 }
 
+// One step takes some of many partitions, and the next one those that are further behind.
+func TestStep_ManyPartitions(t *testing.T) {
+	f := newFixture(t, nil)
+	const partitions = 20
+	write := func(sequence int) {
+		f.exec(`insert into webhook.floor select 'PHONES', '2026-01-01Z', p, $1 from generate_series(0, $2 - 1) p
+			on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`, sequence, partitions)
+	}
+	for sequence := range 3 {
+		write(sequence + 1)
+		if _, err := f.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var behind int
+	err := f.owner.QueryRow(t.Context(), "select count(*) from webhook.fanout where sequence = 0").Scan(&behind)
+	if err != nil || behind != 0 {
+		t.Errorf("partitions without a turn = %d, %v, want 0", behind, err)
+	}
+}
+
 // Senders share the partitions while projectors write: every endpoint gets each event once, and those of a partition in order.
 func TestStep_Concurrently(t *testing.T) {
 	f := newFixture(t, nil)

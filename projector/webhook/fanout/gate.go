@@ -29,6 +29,7 @@ var positionsSQL string
 type Gate struct {
 	config  GateConfig
 	servers []*server
+	known   bool      // the databases were read at least once
 	next    time.Time // of the next look at the addresses
 	asking  sync.WaitGroup
 }
@@ -62,7 +63,9 @@ func (g *Gate) Close() {
 // released returns up to which sequences all databases have the rows of the partitions. A partition that one of them doesn't have is
 // missing. all says that no database is waited for.
 func (g *Gate) released(ctx context.Context) (list []Position, all bool) {
-	g.resolve(ctx)
+	if g.resolve(ctx); !g.known {
+		return nil, false
+	}
 	var waited []<-chan struct{}
 	for _, s := range g.servers {
 		if done := g.ask(ctx, s); !s.ignored(g.config.Unreachable) {

@@ -95,3 +95,33 @@ func TestGate_IgnoresUnreachableDatabases(t *testing.T) {
 		t.Errorf("notices above what the first database has = %d, want 0", r.Notices)
 	}
 }
+
+// What an earlier stream made fetchable is released when all databases have the projection of the stream that replaced it.
+func TestGate_ReplacedStream(t *testing.T) {
+	fast, slow := schematest.New(t), schematest.New(t)
+	f := newFixture(t, newGate(t, 0, fast.RoleURL("callboard_webhooks"), slow.RoleURL("callboard_webhooks")))
+	f.endpoint(1, "system", id(1), 0, ended)
+	f.notice(0, 5, 0, id(1), ended)
+	const created, replaced = "2026-02-01Z", "2026-01-01Z"
+	applied(t, f.database, created, 0, 3)
+	applied(t, fast, created, 0, 3)
+	applied(t, slow, replaced, 0, 4)
+	f.step()
+	f.expect("while a database has the former projection", 1, "")
+	applied(t, slow, created, 0, 1)
+	f.step()
+	f.expect("after the switch", 1, "5_0")
+}
+
+// While it isn't known which databases readers use, nothing is released.
+func TestGate_UnknownDatabases(t *testing.T) {
+	gate := fanout.NewGate(fanout.GateConfig{Log: zerolog.Nop(), Databases: func() ([]*pgx.ConnConfig, error) {
+		return nil, errors.New("the password's file is missing")
+	}})
+	t.Cleanup(gate.Close)
+	f := newFixture(t, gate)
+	f.endpoint(1, "system", id(1), 0, ended)
+	f.notice(0, 5, 0, id(1), ended)
+	f.step()
+	f.expect("without the databases", 1, "")
+}

@@ -34,7 +34,7 @@ func (g *Gate) resolve(ctx context.Context) {
 			g.retire(old)
 		}
 	}
-	g.servers = list
+	g.servers, g.known = list, true
 }
 
 // retire closes a server that is no longer one, once its last question is answered.
