@@ -107,3 +107,28 @@ func TestLocks_OfAClass(t *testing.T) {
 		t.Errorf("partitions and shards with an owner = %d, %d, %v, want 1 and 1", partitions, shards, err)
 	}
 }
+
+// A fan-out holds a lock of the class with a negative key. It owns nothing, so it is not terminated, however long a statement takes.
+func TestLocks_OfAFanOut(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	pool := newPool(t, database.RoleURL("callboard_webhooks"))
+	fanOut, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = fanOut.Rollback(context.Background()) }()
+	if _, err := fanOut.Exec(t.Context(), "select pg_advisory_xact_lock_shared($1, -1)", lock.Shards); err != nil {
+		t.Fatal(err)
+	}
+	l, err := lock.New(t.Context(), lock.Shards, pool, pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	for range 3 {
+		if terminated, err := l.TerminateUnresponsive(t.Context(), 1); err != nil || len(terminated) != 0 {
+			t.Errorf("terminated = %v, %v, want none", terminated, err)
+		}
+	}
+}
