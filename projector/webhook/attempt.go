@@ -62,6 +62,7 @@ func (d *dispatcher) finish(o outcome) {
 	d.scheduler.Done(o.lane, o.delivery.ID, lane.Outcome{Success: success, RetryAfter: o.answer.RetryAfter}, now)
 	if o.abandoned {
 		o.delivery.Payload.endpoint.unrecorded--
+		d.forget(o.delivery.Payload.endpoint)
 		return
 	}
 	d.metrics.attempts.WithLabelValues(o.answer.Class).Inc()

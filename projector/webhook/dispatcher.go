@@ -135,6 +135,8 @@ func (d *dispatcher) drain(ctx context.Context, abandon func()) {
 	for d.scheduler.InFlight() > 0 || d.loading || d.refreshing || d.recording || len(d.pending) > 0 && recording.Err() == nil {
 		d.record(recording)
 		select {
+		case a := <-d.assignments:
+			a.used <- d.take(ctx, a.owned)
 		case <-d.refreshed:
 			d.refreshing = false
 		case <-d.loaded:
@@ -159,8 +161,10 @@ func (d *dispatcher) take(ctx context.Context, owned []int) (used []int) {
 				d.retire(e)
 			}
 		}
-		d.refreshAgain = true
-		d.refresh(ctx)
+		if !d.ending {
+			d.refreshAgain = true
+			d.refresh(ctx)
+		}
 	}
 	for _, e := range d.endpoints {
 		if !slices.Contains(owned, e.shard) && !slices.Contains(used, e.shard) {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -262,6 +263,39 @@ func TestSender_StopsAfterItsRequests(t *testing.T) {
 	go close(release)
 	s.stop()
 	h.want("delivered", "4", "select count(*) from webhook.finished where state = 'delivered'")
+}
+
+// While a sender that is stopped waits for a request, it shows signs of life, so that no other repeats the request. The other has all the
+// other shards.
+func TestSender_LeavesShards(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	arrived, released := make(chan struct{}, 2), make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) })
+	h.receiver.respond("/a", func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-released
+	})
+	patient := func(c *webhook.Config) { c.Timeout, c.Client = time.Minute, h.receiver.client(time.Minute) }
+	first := h.start(patient)
+	h.notice(1)
+	<-arrived
+	const owner = "from webhook.shard_owner where shard = (select shard from webhook.endpoint where id = $1)"
+	pid := h.text("select pid "+owner, endpoint)
+	second := h.start(patient)
+	t.Cleanup(release)
+	stopped := make(chan struct{})
+	go func() {
+		first.stop()
+		close(stopped)
+	}()
+	eventstest.Eventually(t, "the other sender has all other shards", func() bool { return second.metric(t, "shards_owned") == 63 })
+	at := h.text("select now()")
+	h.eventually("signs of life of the same owner", "true", "select state_change > $2::timestamptz and pid = $3::integer "+owner, endpoint, at, pid)
+	release()
+	<-stopped
+	h.eventually("owner", "another", "select case when pid <> $2::integer then 'another' end "+owner, endpoint, pid)
+	h.want("attempts", "1", "select count(*) from webhook.attempt")
 }
 
 // Neither a restart of PostgreSQL nor one of NATS loses an event.

@@ -36,12 +36,17 @@ func (s *Sender) session(ctx context.Context) (err error) {
 	d := newDispatcher(s)
 	var dispatching sync.WaitGroup
 	running, lost := context.WithCancelCause(ctx)
-	dispatching.Go(func() { d.run(running) })
+	dispatched, end := context.WithCancel(context.WithoutCancel(ctx)) // ends after the dispatcher
+	dispatching.Go(func() {
+		defer end()
+		d.run(running)
+	})
 	// The requests end before their locks are released, so that the next owner finds the outcomes.
 	defer func() {
 		lost(errSessionLost)
 		dispatching.Wait()
 		s.metrics.shards.Set(0)
+		s.metrics.setLanes(nil)
 		err = errors.Join(err, locks.Close())
 	}()
 	o := &owner{Sender: s, locks: locks, dispatcher: d}
@@ -57,7 +62,7 @@ func (s *Sender) session(ctx context.Context) (err error) {
 		s.ready.Store(true)
 		select {
 		case <-ctx.Done():
-			return nil
+			return o.leave(dispatched, tick.C)
 		case <-tick.C:
 		}
 	}
@@ -72,13 +77,35 @@ type owner struct {
 	locks      *lock.Locks
 	dispatcher *dispatcher
 	owned      []int // locked
+	presence   int   // the key above the shards
 }
 
 // appear locks a key above the shards, by which senders count each other.
 func (o *owner) appear(ctx context.Context) error {
 	for {
-		key := shardCount + rand.IntN(1<<30)
-		if locked, err := o.locks.TryLock(ctx, []int{key}); err != nil || len(locked) > 0 {
+		o.presence = shardCount + rand.IntN(1<<30)
+		if locked, err := o.locks.TryLock(ctx, []int{o.presence}); err != nil || len(locked) > 0 {
+			return err
+		}
+	}
+}
+
+// leave releases shards as the ending dispatcher leaves them, until dispatched ends. It shows signs of life meanwhile: otherwise another
+// sender would repeat requests that take long.
+func (o *owner) leave(dispatched context.Context, tick <-chan time.Time) error {
+	if err := o.locks.Unlock(dispatched, o.presence); err != nil {
+		return err
+	}
+	for {
+		if err := o.release(dispatched, 0); err != nil {
+			return err
+		}
+		select {
+		case <-dispatched.Done():
+			return nil
+		case <-tick:
+		}
+		if _, err := o.locks.TryLock(dispatched, nil); err != nil {
 			return err
 		}
 	}
