@@ -30,8 +30,9 @@ type dispatcher struct {
 	endpoints map[uuid.UUID]*endpoint
 	owned     []int // shards; others' endpoints retire
 
-	stale   map[*endpoint]struct{} // may have deliveries in the database that their lanes need
-	pending []outcome              // to be recorded next
+	stale    map[*endpoint]struct{} // may have deliveries in the database that their lanes need
+	pending  []outcome              // to be recorded next
+	deferred []outcome              // to be recorded at the next poll: their endpoints were locked
 
 	refreshing, loading, recording bool
 	refreshAgain                   bool // the shards changed during a refresh
@@ -90,6 +91,7 @@ func (d *dispatcher) run(ctx context.Context) {
 			d.markShards(shards)
 		case <-poll.C:
 			d.markAll()
+			d.resumeDeferred()
 		case <-wake.C:
 		case r := <-d.refreshed:
 			d.applyRefresh(ctx, r)
@@ -124,6 +126,7 @@ func (d *dispatcher) advance(ctx, requests context.Context, wake *time.Timer) {
 // drain waits for requests and records their outcomes. A dispatcher whose session is lost gives its requests up soon.
 func (d *dispatcher) drain(ctx context.Context, abandon func()) {
 	d.ending = true
+	d.resumeDeferred()
 	patience := d.config.Timeout
 	if errors.Is(context.Cause(ctx), errSessionLost) {
 		patience = abandonAfter

@@ -24,6 +24,7 @@ const (
 // record is a list of outcomes that was recorded, or that could not be.
 type record struct {
 	outcomes []outcome
+	deferred []outcome // of endpoints that others have locked: not recorded
 	disabled []disabled
 	err      error
 }
@@ -38,7 +39,7 @@ type disabled struct {
 var recordSQL string
 
 // lockEndpointsSQL locks endpoints before deliveries, as the operator's commands do it, and in one order.
-const lockEndpointsSQL = "select from webhook.endpoint where id = any($1) order by id for no key update"
+const lockEndpointsSQL = "select id from webhook.endpoint where id = any($1) order by id for no key update"
 
 // record writes the outcomes that wait, unless a record is under way. Those that come meanwhile are the next record.
 func (d *dispatcher) record(ctx context.Context) {
@@ -49,42 +50,69 @@ func (d *dispatcher) record(ctx context.Context) {
 	outcomes := slices.Clone(d.pending[:n])
 	d.pending = slices.Delete(d.pending, 0, n)
 	d.recording = true
+	ending := d.ending
 	go func() {
-		disabled, err := d.write(ctx, outcomes)
+		r, err := d.write(ctx, outcomes, ending)
 		if err != nil {
+			r = record{outcomes: outcomes, err: err}
 			retry.Pause(ctx, d.config.Poll)
 		}
-		d.recorded <- record{outcomes, disabled, err}
+		d.recorded <- r
 	}()
 }
 
-// write records outcomes in one transaction. It is finished although ctx ends: a dispatcher that ends waits for it.
-func (s *Sender) write(ctx context.Context, outcomes []outcome) (list []disabled, err error) {
+// write records outcomes in one transaction. It is finished although ctx ends: a dispatcher that ends waits for it. Without wait, it leaves
+// out endpoints that others have locked: an operator's command that takes long must not stop the others.
+func (s *Sender) write(ctx context.Context, outcomes []outcome, wait bool) (r record, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer cancel()
-	arguments, endpoints := s.columns(outcomes)
 	err = pgx.BeginTxFunc(ctx, s.config.Database, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, lockEndpointsSQL, endpoints); err != nil {
+		if r.outcomes, r.deferred, err = lockEndpoints(ctx, tx, outcomes, wait); err != nil || len(r.outcomes) == 0 {
 			return err
 		}
-		rows, err := tx.Query(ctx, recordSQL, arguments...)
+		rows, err := tx.Query(ctx, recordSQL, s.columns(r.outcomes)...)
 		if err != nil {
 			return err
 		}
-		list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d disabled, err error) {
+		r.disabled, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d disabled, err error) {
 			err = row.Scan(&d.id, &d.reason)
 			return d, err
 		})
 		return err
 	})
-	return list, err
+	return r, err
 }
 
-// columns are the parameters of record.sql, and the endpoints.
-func (s *Sender) columns(outcomes []outcome) (arguments []any, endpoints []uuid.UUID) {
+// lockEndpoints returns the outcomes whose endpoints it has locked, and the others. With wait, there are no others.
+func lockEndpoints(ctx context.Context, tx pgx.Tx, outcomes []outcome, wait bool) (locked, others []outcome, err error) {
+	endpoints := make([]uuid.UUID, len(outcomes))
+	for i, o := range outcomes {
+		endpoints[i] = o.delivery.Payload.endpoint.id
+	}
+	if wait {
+		_, err := tx.Exec(ctx, lockEndpointsSQL, endpoints)
+		return outcomes, nil, err
+	}
+	rows, err := tx.Query(ctx, lockEndpointsSQL+" skip locked", endpoints)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	for i, o := range outcomes {
+		if slices.Contains(ids, endpoints[i]) {
+			locked = append(locked, o)
+		} else {
+			others = append(others, o)
+		}
+	}
+	return locked, others, err
+}
+
+// columns are the parameters of record.sql.
+func (s *Sender) columns(outcomes []outcome) []any {
 	n := len(outcomes)
 	ids, at, ms := make([]int64, n), make([]time.Time, n), make([]int32, n)
-	endpoints = make([]uuid.UUID, n)
+	endpoints := make([]uuid.UUID, n)
 	status, failures, answers, states := make([]*int16, n), make([]*string, n), make([]*string, n), make([]*string, n)
 	due, expires := make([]*time.Time, n), make([]*time.Time, n)
 	for i, o := range outcomes {
@@ -94,7 +122,7 @@ func (s *Sender) columns(outcomes []outcome) (arguments []any, endpoints []uuid.
 			due[i], expires[i] = &outcomes[i].due, &outcomes[i].expires
 		}
 	}
-	return []any{ids, endpoints, at, status, failures, answers, ms, states, due, expires, s.config.Schedule.GiveUp, minFailures}, endpoints
+	return []any{ids, endpoints, at, status, failures, answers, ms, states, due, expires, s.config.Schedule.GiveUp, minFailures}
 }
 
 // applyRecord forgets outcomes that are recorded. Those that could not be are tried again; the dispatcher sends nothing if they become many.
@@ -104,6 +132,9 @@ func (d *dispatcher) applyRecord(r record) {
 		d.config.Log.Error().Err(r.err).Int("attempts", len(r.outcomes)).Msg("recording attempts failed")
 		d.pending = append(r.outcomes, d.pending...)
 		return
+	}
+	if d.deferred = append(d.deferred, r.deferred...); d.ending {
+		d.resumeDeferred()
 	}
 	now := time.Now()
 	for _, o := range r.outcomes {
@@ -121,6 +152,11 @@ func (d *dispatcher) applyRecord(r record) {
 			d.retire(e)
 		}
 	}
+}
+
+// resumeDeferred makes deferred outcomes the next to be recorded.
+func (d *dispatcher) resumeDeferred() {
+	d.pending, d.deferred = append(d.deferred, d.pending...), nil
 }
 
 // statusOf returns nil for no answer.

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -140,6 +141,25 @@ func TestSender_OneBadEndpointHarmsNobody(t *testing.T) {
 	}
 	close(release)
 	h.eventually("delivered", "400", "select count(*) from webhook.finished where state = 'delivered'")
+}
+
+// An operator's command that locks an endpoint for long delays no other.
+func TestSender_LockedEndpointHarmsNobody(t *testing.T) {
+	h := newHarness(t)
+	locked, other := h.register("/locked", 4), h.register("/a", 4)
+	h.start(nil)
+	command, err := h.super.Begin(t.Context())
+	h.must(err)
+	defer func() { _ = command.Rollback(context.Background()) }()
+	_, err = command.Exec(t.Context(), "select from webhook.endpoint where id = $1 for no key update", locked)
+	h.must(err)
+	h.notice(20)
+	const delivered = "select count(*) from webhook.finished where state = 'delivered' and endpoint_id = $1"
+	h.eventually("delivered to the other", "20", delivered, other)
+	h.want("recorded of the locked one", "0", delivered, locked)
+	h.must(command.Rollback(t.Context()))
+	h.eventually("delivered after the command", "20", delivered, locked)
+	h.want("attempts", "40", "select count(*) from webhook.attempt")
 }
 
 // A dead endpoint gets probes only. When it answers again, all that waits is delivered.
