@@ -2,9 +2,8 @@
 -- and the number of the generation's partitions: with another one, the phone system may be in another partition. $4 is the partition of
 -- the groups.
 --
--- The age is how far the partition that decides about the grant is behind: that of the groups, or that of the phone system. The list of
--- an organization's phone systems is as old as the oldest of their partitions. The limit in the lateral query keeps it a probe per
--- partition, however many phone systems there are. A partition that no event has reached has no age, and nothing in it is covered.
+-- The age is how far the partition that decides about the grant is behind: coverage_age.sql, or coverage_age_of_list.sql without a
+-- phone system.
 select
   k.id,
   k.lineage,
@@ -33,35 +32,7 @@ select
         )
       end
   ) as covered,
-  case
-    when k.grant_kind = 'group' then (
-      select extract(epoch from now() - w.watermark)::float8
-      from projection.position w
-      where w.partition = $4
-        and w.watermark > to_timestamp(0)
-    )
-    when k.grant_kind = 'organization' and $2 is not null then (
-      select extract(epoch from now() - w.watermark)::float8
-      from projection.position w
-      where w.partition = $3
-        and w.watermark > to_timestamp(0)
-    )
-    when k.grant_kind = 'organization' then (
-      select extract(epoch from now() - w.watermark)::float8
-      from projection.position w
-      cross join lateral (
-        select
-        from projection.phone_system s
-        where s.organization_id = k.grant_id
-          and s.partition = w.partition
-        limit 1
-      ) s
-      where w.partition >= 0 -- every one, by the index
-        and w.watermark > to_timestamp(0)
-      order by w.watermark
-      limit 1
-    )
-  end as coverage_age,
+  {{coverage_age}} as coverage_age,
   k.own_extension_id is not null as narrowed,
   (
     select e.id

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -76,6 +77,7 @@ func (d *DeniedError) Error() string { return "denied: " + d.Reason }
 type Authorizer struct {
 	primary    *pgxpool.Pool
 	partitions partition.Count
+	statements statements
 	peppers    []Pepper
 	dead       *deadKeys
 	unknown    *unknownKeys
@@ -88,7 +90,9 @@ func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper) (*Authorizer, error)
 	if len(peppers) == 0 || slices.ContainsFunc(peppers, func(p Pepper) bool { return p.secret == nil }) {
 		return nil, errPepper
 	}
-	return &Authorizer{primary: primary, peppers: peppers, dead: newDeadKeys(), unknown: newUnknownKeys(), now: time.Now}, nil
+	return &Authorizer{
+		primary: primary, statements: newStatements(), peppers: peppers, dead: newDeadKeys(), unknown: newUnknownKeys(), now: time.Now,
+	}, nil
 }
 
 // Authorize checks the credential and the client's address. The error is a [*DeniedError] if one of them is refused, and [ErrThrottled] if
@@ -151,8 +155,30 @@ func (a *Authorizer) note(short string, c candidate) {
 	a.unknown.noteValid(short, a.now())
 }
 
-//go:embed authorize.sql
-var authorizeSQL string
+var (
+	//go:embed authorize.sql
+	authorizeSQL string
+	//go:embed coverage_age.sql
+	coverageAgeSQL string
+	//go:embed coverage_age_of_list.sql
+	coverageAgeOfListSQL string
+)
+
+// statements decide about a key and a phone system, or the list of phone systems. In one statement, what only the list needs would make every
+// request slower.
+type statements struct{ system, list string }
+
+func newStatements() statements {
+	compose := func(age string) string { return strings.Replace(authorizeSQL, "{{coverage_age}}", age, 1) }
+	return statements{system: compose(coverageAgeSQL), list: compose(coverageAgeOfListSQL)}
+}
+
+func (s statements) of(system uuid.UUID) string {
+	if system == uuid.Nil {
+		return s.list
+	}
+	return s.system
+}
 
 // find reads the row of a key, and what it allows in the phone system's partition. What a group covers is decided in the groups' partition.
 func (a *Authorizer) find(ctx context.Context, t Attempt) (candidate, error) {
@@ -179,7 +205,7 @@ func (a *Authorizer) findIn(ctx context.Context, t Attempt, in, global int16) (c
 	// pgx encodes a pgtype.UUID directly and a uuid.UUID through its text.
 	system := pgtype.UUID{Bytes: t.System, Valid: t.System != uuid.Nil}
 	err = repeat.Statement(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
-		return false, conn.QueryRow(ctx, authorizeSQL, t.Credential.Key.Short(), system, in, global).Scan(
+		return false, conn.QueryRow(ctx, a.statements.of(t.System), t.Credential.Key.Short(), system, in, global).Scan(
 			(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
 			&c.revoked, &c.expired, &p.Covered, &age, &p.Narrowing.On, &p.Narrowing.Extension, &partitions,
 		)

@@ -124,7 +124,11 @@ func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
 // explain runs the statement for a key by its short part, and returns its plan with the actual numbers of rows.
 func explain(t *testing.T, conn *pgx.Conn, short, arguments string) string {
 	t.Helper()
-	prepare := "deallocate all; prepare authorize (text, uuid, smallint, smallint) as " + access.AuthorizeSQL()
+	statement := access.AuthorizeSQL()
+	if arguments == ofList {
+		statement = access.AuthorizeListSQL()
+	}
+	prepare := "deallocate all; prepare authorize (text, uuid, smallint, smallint) as " + statement
 	if _, err := conn.Exec(t.Context(), prepare, pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}
