@@ -1,5 +1,5 @@
--- The groups' partition decides about a group, and the phone system's partition about an organization. A partition that no event has reached
--- has no age, and nothing in it is covered.
+-- The groups' partition ($4) decides about a group, and the phone system's partition ($3) about an organization. A partition that no
+-- event has reached has no age, and nothing in it is covered.
 case
   when k.grant_kind <> 'system' then (
     select extract(epoch from now() - w.watermark)::float8

@@ -1,5 +1,5 @@
--- The list of an organization's phone systems is as old as the oldest of their partitions. The limit in the lateral query keeps it a probe per
--- partition, however many phone systems there are.
+-- The list of an organization's phone systems is as old as the oldest of their partitions. The limit in the lateral query keeps it a
+-- probe per partition, however many phone systems there are.
 case k.grant_kind
   when 'group' then (
     select extract(epoch from now() - w.watermark)::float8
