@@ -145,26 +145,26 @@ func (k *hooks) receive(_ http.ResponseWriter, r *http.Request) {
 }
 
 // webhookSchema returns the schema of requests' bodies that receivers' developers are given.
-func webhookSchema(t testing.TB) *jsonschema.Schema {
-	t.Helper()
+func webhookSchema(tb testing.TB) *jsonschema.Schema {
+	tb.Helper()
 	const url = "file:///webhook.schema.json"
 	file, err := events.Documents().Open("schemas/webhook.schema.json")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
 	document, err := jsonschema.UnmarshalJSON(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	if err := compiler.AddResource(url, document); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	schema, err := compiler.Compile(url)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return schema
 }

@@ -88,12 +88,12 @@ func (d *dispatcher) schedule(o *outcome, now time.Time) {
 		Attempts: o.delivery.Attempts + 1, At: now, Expires: o.expires, RetryAfter: o.answer.RetryAfter, Jitter: 2*rand.Float64() - 1,
 	})
 	switch {
+	case !expired:
+		o.due = due
 	case o.answer.Gone():
 		o.due = now
-	case expired:
-		o.state = dead
 	default:
-		o.due = due
+		o.state = dead
 	}
 }
 
