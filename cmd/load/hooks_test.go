@@ -32,6 +32,7 @@ type hooks struct {
 	registry *registry.Registry
 	vault    *vault.Vault
 	systems  []uuid.UUID
+	ids      []uuid.UUID // of their endpoints
 	receiver *httptest.Server
 	ca       string      // a file
 	refusing atomic.Bool // all endpoints refuse
@@ -101,6 +102,7 @@ func (h *hooks) register(behaviour string) {
 	if err := h.registry.Activate(h.Context(), c.ID(), origin); err != nil {
 		h.Fatal(err)
 	}
+	h.ids = append(h.ids, c.ID())
 }
 
 func (h *hooks) startSender(name string) *process {
