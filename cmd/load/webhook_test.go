@@ -93,7 +93,7 @@ func measureHookReplay(t *testing.T) {
 		return different == replayedHooks
 	})
 	since := query[time.Time](h.installation, "select since from webhook.period")
-	count, err := h.registry.Replay(t.Context(), registry.Replay{Endpoint: h.ids[0], Since: since, Days: 30}, false)
+	count, err := h.registry.Replay(t.Context(), registry.Replay{Endpoint: h.ids[0], Since: since, Until: time.Now(), Days: 30}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
