@@ -59,7 +59,7 @@ func TestWebhookSchema_AcceptsOwnKindOnly(t *testing.T) {
 	}
 }
 
-// Every member is required and has a form of its own, and there are no others.
+// Every member is required, must match its format, and no other member is allowed.
 func TestWebhookSchema_RefusesOtherMembers(t *testing.T) {
 	of := webhookSchemas(t)
 	for kind, list := range webhookBodies() {

@@ -109,7 +109,7 @@ func TestVectors_AreStandard(t *testing.T) {
 	}
 }
 
-// The bodies of the kinds are those that Body writes, and a request of the same event is signed alike.
+// Each vector has the body and the signatures that this package makes of the same event.
 func TestVectors_AreOurs(t *testing.T) {
 	for _, v := range readVectors(t)[:6] {
 		at := time.Unix(v.Now-1, 0)

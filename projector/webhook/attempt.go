@@ -49,7 +49,7 @@ func (d *dispatcher) attempt(requests context.Context, l *lane.Lane[delivery], n
 	}()
 }
 
-// post sends an event. Every attempt has the same id and body, and a signature of its own time.
+// post sends an event. Every attempt has the same id and body, and a new timestamp and signature.
 func post(ctx context.Context, connection *egress.Endpoint, secrets []webhook.Secret, event webhook.Event) egress.Answer {
 	body := event.Body()
 	return connection.Post(ctx, webhook.Sign(secrets, event.ID, time.Now(), body), body)

@@ -76,7 +76,7 @@ func (s *Sender) openDay(ctx context.Context, day time.Time) error {
 		}
 		if !open {
 			s.config.Log.Warn().Str("table", kind).Str("day", day.Format(time.DateOnly)).
-				Msg("a webhook day has no table of its own: its rows are in the default partition")
+				Msg("no table for a webhook day: its rows are in the default partition")
 		}
 	}
 	return nil

@@ -1,5 +1,5 @@
--- Takes the oldest test that no sender has taken, and returns it with the secrets that sign it, the newest first. A test that nobody waits for
--- any more is left.
+-- Takes the oldest test that no sender has taken, and returns it with the secrets that sign it, the newest first. A test whose command
+-- no longer waits is left.
 with taken as (
   update webhook.test
   set taken_at = now()

@@ -139,7 +139,7 @@ func built(t *testing.T) string {
 	return file
 }
 
-// running is a receiver in a process of its own, which knows two secrets.
+// running is a receiver that runs as a process and knows two secrets.
 type running struct {
 	*testing.T
 	url          string
