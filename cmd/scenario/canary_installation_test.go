@@ -192,6 +192,12 @@ func (d *daemon) readLog() string {
 	return string(text)
 }
 
+// awaitLog waits until the program has logged a text.
+func (d *daemon) awaitLog(text string) {
+	d.Helper()
+	eventstest.Eventually(d, d.name+" logs "+text, func() bool { return strings.Contains(d.readLog(), text) })
+}
+
 // stop stops the program with a signal and records its log.
 func (d *daemon) stop(signal os.Signal) {
 	d.Helper()

@@ -123,6 +123,8 @@ func TestCanaries(t *testing.T) {
 	i.failures()
 	i.adminEndpoints()
 	i.operatorCommands()
+	projector.awaitLog("session lost") // they look at their sessions at intervals
+	sender.awaitLog("webhook session lost")
 	projector.stop(syscall.SIGTERM)
 	sender.stop(syscall.SIGQUIT)
 	reader.stop(syscall.SIGQUIT) // dumps all goroutines
