@@ -31,13 +31,31 @@ type route struct {
 	facet bool   // the slot can turn out to be another one when the claims are resolved
 }
 
-// routeOf routes an event; it is the zero event of a message that can't be decoded.
-func routeOf(e events.Event) route {
+// routeOf routes a message. The event is that of a recording or an analysis. It doesn't matter where a message is folded that can't be
+// decoded: it becomes a dead letter.
+func routeOf(d *events.Decoder, m events.Message) (route, events.Event) {
+	if entity, key, ok := d.DecodeKey(m); ok {
+		return routeOfKey(entity, key), events.Event{}
+	}
+	e, err := d.Decode(m)
+	if err != nil {
+		return route{}, events.Event{}
+	}
+	return routeOfEvent(e), e
+}
+
+// routeOfKey routes the events of a call or voicemail, or of its transcript.
+func routeOfKey(entity events.Entity, key string) route {
+	if entity != events.EntityTranscript { // whose key names its call or voicemail
+		key = string(entity) + "/" + key
+	}
+	return route{hash: hashOf(key).number()}
+}
+
+func routeOfEvent(e events.Event) route {
 	switch e.Entity {
-	case events.EntityCall, events.EntityVoicemail:
-		return route{hash: hashOf(string(e.Entity) + "/" + e.Key).number()}
-	case events.EntityTranscript: // whose key names its call or voicemail
-		return route{hash: hashOf(e.Key).number()}
+	case events.EntityCall, events.EntityVoicemail, events.EntityTranscript:
+		return routeOfKey(e.Entity, e.Key)
 	case events.EntityRecording, events.EntityAnalysis:
 		return route{hash: facetOwner(e), facet: true}
 	default:

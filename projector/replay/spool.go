@@ -221,11 +221,7 @@ func (s *Spool) append(m Message) error {
 
 // appendDivided spools a record of a part that is divided into slots.
 func (s *Spool) appendDivided(p *spooledPart, r record) error {
-	e, err := s.decoder.Decode(r.Message.Message)
-	if err != nil {
-		e = events.Event{} // the fold finds the same, and makes it a dead letter
-	}
-	to := routeOf(e)
+	to, e := routeOf(&s.decoder, r.Message.Message)
 	r.hash, r.reference = to.hash, to.all
 	if to.all {
 		for slot := range p.Slots {
