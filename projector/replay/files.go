@@ -10,6 +10,7 @@ import (
 const (
 	maxBuffer   = 256 << 10 // bytes of one file that are not written yet
 	maxBuffered = 32 << 20  // bytes of all files
+	maxKept     = 64        // files that keep their memory after a write
 	fileMode    = 0o600     // the files hold customers' data
 	dirMode     = 0o700
 )
@@ -60,17 +61,26 @@ func (f *files) append(name string, appendPayload func([]byte) []byte) (at int64
 	if f.buffered += grown; f.buffered > maxBuffered {
 		return at, f.flush()
 	}
-	if len(file.buffer) > maxBuffer {
-		return at, f.flushFile(file)
+	if len(file.buffer) <= maxBuffer {
+		return at, nil
+	}
+	memory := file.buffer[:0]
+	if err := f.flushFile(file); err != nil {
+		return at, err
+	}
+	if len(f.byName) <= maxKept && cap(memory) <= 2*maxBuffer {
+		file.buffer = memory
 	}
 	return at, nil
 }
 
+// flush writes everything, and keeps no memory.
 func (f *files) flush() error {
 	for _, file := range f.byName {
 		if err := f.flushFile(file); err != nil {
 			return err
 		}
+		file.buffer = nil
 	}
 	return nil
 }

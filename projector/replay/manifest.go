@@ -14,7 +14,7 @@ import (
 const (
 	namePrefix     = "replay-" // of all files
 	manifestName   = namePrefix + "manifest.json"
-	manifestFormat = 1 // of all files
+	manifestFormat = 2 // of all files
 )
 
 // manifest is what a spool continues from. What its files have beyond their lengths is cut off.

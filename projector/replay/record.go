@@ -26,7 +26,8 @@ type record struct {
 
 const flagReference = 1
 
-// appendTo appends the record's bytes: numbers of fixed size, then the subject and the header's values with their lengths, then the body.
+// appendTo appends the record's bytes: numbers of fixed size, the last of which is the size of the texts, then the subject and the header's
+// values with their lengths, then the body.
 func (r *record) appendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, r.Sequence)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(r.StoredAt.UnixNano()))
@@ -36,7 +37,9 @@ func (r *record) appendTo(dst []byte) []byte {
 	if r.reference {
 		flags |= flagReference
 	}
-	dst = appendBytes(append(dst, flags), r.Subject)
+	dst = append(dst, flags, 0, 0, 0, 0) // the size is set below
+	texts := len(dst)
+	dst = appendBytes(dst, r.Subject)
 	dst = binary.AppendUvarint(dst, uint64(len(r.Header)))
 	for name, values := range r.Header {
 		dst = binary.AppendUvarint(appendBytes(dst, name), uint64(len(values)))
@@ -44,6 +47,7 @@ func (r *record) appendTo(dst []byte) []byte {
 			dst = appendBytes(dst, value)
 		}
 	}
+	binary.BigEndian.PutUint32(dst[texts-4:], uint32(len(dst)-texts))
 	return append(dst, r.Data...)
 }
 
@@ -51,29 +55,42 @@ func appendBytes(dst []byte, text string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
 
-// parseRecord reads a record. Its body lies in payload.
+// parseRecord reads a record. Its body lies in payload, and its texts share memory of their own.
 func parseRecord(payload []byte) (record, error) {
 	p := parser{rest: payload}
 	r := record{Message: Message{Sequence: p.uint64(), StoredAt: time.Unix(0, int64(p.uint64()))}}
 	r.clock, r.hash = events.Time(p.uint64()), p.uint64()
 	r.reference = p.byte()&flagReference != 0
-	r.Subject = p.text()
-	if names := p.count(); names > 0 {
-		r.Header = make(nats.Header, names)
-		for range names {
-			name := p.text()
-			values := make([]string, p.count())
-			for i := range values {
-				values[i] = p.text()
-			}
-			r.Header[name] = values
-		}
-	}
+	texts := parser{rest: p.take(p.uint32())}
+	r.parseTexts(&texts)
 	r.Data = p.rest
-	if p.damaged {
+	if p.damaged || texts.damaged || len(texts.rest) > 0 {
 		return record{}, errDamaged
 	}
 	return r, nil
+}
+
+func (r *record) parseTexts(p *parser) {
+	all := string(p.rest)
+	text := func() string {
+		n := len(p.take(p.count()))
+		end := len(all) - len(p.rest)
+		return all[end-n : end]
+	}
+	r.Subject = text()
+	names := p.count()
+	if names == 0 {
+		return
+	}
+	r.Header = make(nats.Header, names)
+	values := make([]string, 0, names)
+	for range names {
+		name, first := text(), len(values)
+		for range p.count() {
+			values = append(values, text())
+		}
+		r.Header[name] = values[first:len(values):len(values)]
+	}
 }
 
 // parser takes values from the beginning of some bytes. Where they end early, it is damaged and returns zero values.
@@ -106,6 +123,13 @@ func (p *parser) uint64() uint64 {
 	return 0
 }
 
+func (p *parser) uint32() int {
+	if b := p.take(4); b != nil {
+		return int(binary.BigEndian.Uint32(b))
+	}
+	return 0
+}
+
 // count returns a number that is not above that of the remaining bytes.
 func (p *parser) count() int {
 	n, size := binary.Uvarint(p.rest)
@@ -116,5 +140,3 @@ func (p *parser) count() int {
 	p.rest = p.rest[size:]
 	return int(n)
 }
-
-func (p *parser) text() string { return string(p.take(p.count())) }

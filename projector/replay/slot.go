@@ -17,8 +17,9 @@ type slotReader struct {
 	takes   func(record) bool
 	upTo    uint64
 
-	ahead *record // the next one of the slot's file
-	at    int64   // where it begins; without one, the end of the file
+	ahead record // the next one of the slot's file
+	ended bool   // there is none
+	at    int64  // where it begins; without one, the end of the file
 }
 
 // openSlot reads a slot's file from an offset.
@@ -29,8 +30,14 @@ func openSlot(p *piece, files *files, lengths map[string]int64, from int64, upTo
 	}
 	name := p.part.slotName(p.slot)
 	var err error
-	r.frames, err = openFrames(files.path(name), from, lengths[name])
-	return r, err
+	if r.frames, err = openFrames(files.path(name), from, lengths[name]); err != nil {
+		return nil, err
+	}
+	if err := r.readAhead(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
 }
 
 func (r *slotReader) close() { r.frames.close() }
@@ -80,22 +87,16 @@ func eachFrame(path string, length int64, take func(payload []byte) error) error
 
 // next returns the next record. The error is [io.EOF] behind the last one.
 func (r *slotReader) next() (record, error) {
-	if r.ahead == nil {
-		if err := r.readAhead(); err != nil {
-			return record{}, err
-		}
-	}
-	if len(r.moved) > 0 && (r.ahead == nil || r.moved[0].Sequence < r.ahead.Sequence) {
+	if len(r.moved) > 0 && (r.ended || r.moved[0].Sequence < r.ahead.Sequence) {
 		next := r.moved[0]
 		r.moved = r.moved[1:]
 		return next, nil
 	}
-	if r.ahead == nil || r.ahead.Sequence > r.upTo {
+	if r.ended || r.ahead.Sequence > r.upTo {
 		return record{}, io.EOF
 	}
-	next := *r.ahead
-	r.ahead = nil
-	return next, nil
+	next := r.ahead
+	return next, r.readAhead()
 }
 
 func (r *slotReader) readAhead() error {
@@ -103,7 +104,7 @@ func (r *slotReader) readAhead() error {
 		at := r.frames.at
 		payload, err := r.frames.next()
 		if errors.Is(err, io.EOF) {
-			r.at = max(r.at, at)
+			r.ahead, r.ended, r.at = record{}, true, max(r.at, at)
 			return nil
 		}
 		if err != nil {
@@ -116,7 +117,7 @@ func (r *slotReader) readAhead() error {
 		if _, dropped := r.dropped[next.Sequence]; (dropped || !r.takes(next)) && next.Sequence <= r.upTo {
 			continue
 		}
-		r.ahead, r.at = &next, at
+		r.ahead, r.at = next, at
 		return nil
 	}
 }
