@@ -139,12 +139,15 @@ func (b *builder) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable bo
 	return false, b.config.drop(ctx, tx, b.next)
 }
 
-// countEvents sets the message counts of resumed parts by those of new parts.
+// countEvents sets the message counts of resumed parts by those of new parts, and their slots, for a spool that begins again.
 func (b *builder) countEvents(parts []part) {
 	for i, p := range b.parts {
 		same := slices.IndexFunc(parts, func(q part) bool { return q.target.Partition == p.target.Partition })
 		p.sizes = parts[same].sizes
 		b.parts[i].events = p.size()
+		if same = slices.IndexFunc(parts, func(q part) bool { return q.id() == p.id() }); same >= 0 {
+			b.parts[i].slots = parts[same].slots
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ type Config struct {
 	Database  *pgxpool.Pool // of the primary, as the schema's owner; a verification only reads
 	Memory    int64         // bytes for folded rows, about; 0: 2 GiB
 	Spool     string        // folder for messages and rows that don't fit in memory; empty: that of temporary files
-	Workers   int           // parts folded, and indexes created, at a time; 0: one per processor
+	Workers   int           // pieces of parts folded, and indexes created, at a time; 0: one per processor
 	Batch     int           // messages read at a time, and applied in one transaction while following; 0: 2000
 	Slices    SliceLimits   // of a rebuild's comparison
 
@@ -82,7 +82,7 @@ func (c Config) complete() Config {
 // minMemory is the least memory: with less, a file would be read more often than its messages fit in memory.
 const minMemory = 64 << 10
 
-// partMemory returns the memory for one of the parts that are folded at a time.
+// partMemory returns the memory for one of the parts, or pieces of parts, that are folded at a time.
 func (c Config) partMemory() int64 { return c.Memory / int64(c.Workers) }
 
 // liveSchema is the schema of the live generation.
@@ -198,12 +198,12 @@ func newFoldProgress(c Config, parts []part) *foldProgress {
 
 // of returns a function that adds messages of one part.
 func (p *foldProgress) of(part part) func(messages int64) {
-	now := Part{Partition: int(part.target.Partition), Number: part.number, Total: part.events}
+	var done atomic.Int64
 	return func(messages int64) {
 		if messages == 0 {
 			return
 		}
-		now.Done += messages
+		now := Part{Partition: int(part.target.Partition), Number: part.number, Done: done.Add(messages), Total: part.events}
 		p.report(Progress{Step: StepFold, Done: p.done.Add(messages), Total: p.total, Part: now})
 	}
 }

@@ -1,16 +1,19 @@
 package rebuild
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"callboard/projector/replay"
 	"callboard/projector/store"
@@ -28,11 +31,15 @@ type filler struct {
 	generation schema.Generation
 	catalog    store.Catalog // of the generation
 	store      *store.Store
-	pool       *pgxpool.Pool // with the generation's tables on its search path
+	pool       *pgxpool.Pool       // with the generation's tables on its search path
+	pieces     *semaphore.Weighted // in memory, one for each worker
 	read, rows atomic.Int64
 }
 
+// fill folds and copies the largest parts first, so that the workers end at about the same time.
 func (f *filler) fill(ctx context.Context, parts []part) error {
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.events, a.events) })
+	f.pieces = semaphore.NewWeighted(int64(f.config.Workers))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(f.config.Workers)
 	for _, p := range parts {
@@ -49,7 +56,8 @@ func (f *filler) fill(ctx context.Context, parts []part) error {
 // fillPart folds a part. Then one transaction copies its rows and records that it is done.
 func (f *filler) fillPart(ctx context.Context, p part) (err error) {
 	folded := f.spool.Fold(p.id(), replay.Folding{
-		JetStream: f.config.JetStream, Catalog: f.catalog, Order: store.ReadingOrder, Memory: f.config.partMemory(), Folded: f.progress.of(p),
+		JetStream: f.config.JetStream, Catalog: f.catalog, Order: store.ReadingOrder, Memory: f.config.partMemory(), Pieces: f.pieces,
+		Folded: f.progress.of(p),
 	})
 	defer func() { err = errors.Join(err, folded.Close()) }()
 	decisions, err := f.store.Decisions(ctx, store.Position{Partition: p.target.Partition, Stream: p.target.Stream})

@@ -16,6 +16,16 @@ import (
 	"callboard/projector/store"
 )
 
+const (
+	// partsPerWorker is how many parts there are for each worker at least, so that none works long while the others have nothing to do.
+	partsPerWorker = 2
+	// minPartBytes are the messages of a part that needn't be divided for that.
+	minPartBytes = 4 << 20
+	// maxSlotBytes are the messages of a slot. Larger ones only need more memory. maxSlots limits the files that are merged.
+	maxSlotBytes = 64 << 20
+	maxSlots     = 256
+)
+
 // plan divides the stream into parts of which one for each worker fits in memory, or a slot of it.
 func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Position) ([]part, error) {
 	p, err := newPlanner(ctx, c, s)
@@ -32,7 +42,7 @@ type planner struct {
 	stream      jetstream.Stream
 	partitions  int
 	average     int64 // bytes of a message
-	maxMessages int64 // of which the rows fit in memory
+	maxMessages int64 // of a part that is not divided into slots
 }
 
 func newPlanner(ctx context.Context, c Config, s *source) (*planner, error) {
@@ -47,7 +57,7 @@ func newPlanner(ctx context.Context, c Config, s *source) (*planner, error) {
 	}
 	bytes := int64(info.State.Bytes) + bodies(ctx, c)
 	p.average = max(bytes/max(int64(info.State.Msgs), 1), 1)
-	p.maxMessages = c.partMemory() / replay.HeapPerByte / p.average
+	p.maxMessages = min(c.partMemory()/replay.HeapPerByte, max(bytes/int64(c.Workers*partsPerWorker), minPartBytes)) / p.average
 	return p, nil
 }
 
@@ -87,12 +97,13 @@ func (p *planner) partOf(ctx context.Context, system uuid.UUID) (part, error) {
 	}, err
 }
 
-// slots returns into how many slots a part with so many messages is divided; 0: it fits in memory.
+// slots returns into how many slots a part with so many messages is divided; 0: it is folded as a whole.
 func (p *planner) slots(messages int64) int {
 	if messages <= p.maxMessages {
 		return 0
 	}
-	return replay.Slots(messages*p.average, p.config.partMemory())
+	size := max(min(p.maxMessages, max(maxSlotBytes/p.average, messages/maxSlots)), 1)
+	return int((messages + size - 1) / size)
 }
 
 // bytes returns the bytes of the messages of parts, at most those of the stream.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/semaphore"
 
 	"callboard/projector/replay"
 	"callboard/projector/store"
@@ -85,6 +86,7 @@ func (r *repairer) repair(ctx context.Context, conn *pgx.Conn) (err error) {
 	}
 	r.folded = r.spool.Fold(r.part.id(), replay.Folding{
 		JetStream: r.config.JetStream, Catalog: r.catalog, Order: store.ReadingOrder, Memory: r.config.partMemory(),
+		Pieces: semaphore.NewWeighted(int64(r.config.Workers)),
 		Folded: newFoldProgress(r.config, []part{r.part}).of(r.part),
 	})
 	defer func() { err = errors.Join(err, r.folded.Close()) }()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"callboard/events"
 	"callboard/projector/replay"
@@ -39,8 +40,9 @@ type verifier struct {
 	collector        *collector
 	counts           *countVerifier
 	progress         *foldProgress
-	systems          []uuid.UUID // phone systems that have rows
-	hasMessageCounts bool        // false: the live generation is an earlier release's, which did not count messages
+	pieces           *semaphore.Weighted // in memory, one for each worker
+	systems          []uuid.UUID         // phone systems that have rows
+	hasMessageCounts bool                // false: the live generation is an earlier release's, which did not count messages
 	otherDefinition  bool
 }
 
@@ -87,6 +89,7 @@ func (v *verifier) compare(ctx context.Context, parts []part) error {
 		return err
 	}
 	v.progress = newFoldProgress(v.config, parts)
+	v.pieces = semaphore.NewWeighted(int64(v.config.Workers))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(v.config.Workers)
 	for _, p := range parts {
@@ -177,7 +180,8 @@ func (v *verifier) partsOf(ctx context.Context, positions map[int16]store.Positi
 // it is folded in the snapshot.
 func (v *verifier) verifyPart(ctx context.Context, p part) (err error) {
 	f := v.spool.Fold(p.id(), replay.Folding{
-		JetStream: v.config.JetStream, Catalog: v.catalog, Order: store.KeyOrder, Memory: v.config.partMemory(), Folded: v.progress.of(p),
+		JetStream: v.config.JetStream, Catalog: v.catalog, Order: store.KeyOrder, Memory: v.config.partMemory(), Pieces: v.pieces,
+		Folded: v.progress.of(p),
 	})
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if hasPosition(p) && p.slots <= 1 {

@@ -1,12 +1,17 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"callboard/projector/fold"
 	"callboard/projector/store"
@@ -17,18 +22,20 @@ type Folding struct {
 	JetStream jetstream.JetStream  // for claim checks
 	Catalog   store.Catalog        // of the schema for which rows are encoded
 	Order     store.Order          // of the rows
-	Memory    int64                // bytes that folding one part may need
-	Folded    func(messages int64) // called after messages were folded; nil: nobody is told
+	Memory    int64                // bytes that folding one piece may need: a part, a slot, or less
+	Pieces    *semaphore.Weighted  // how many pieces may be in memory at a time, of all parts that share it; nil: one of each part
+	Folded    func(messages int64) // called after messages were folded, from several goroutines; nil: nobody is told
 }
 
-// PartFold folds a part. It is for one goroutine.
+// PartFold folds a part, the pieces of a large one at the same time. It is for one goroutine. Close it.
 type PartFold struct {
 	Folding
 	spool *Spool
 	part  *spooledPart
 
+	adding  sync.Mutex // guards the changes while pieces are folded
 	changes store.ChangeSet
-	whole   *piece           // nil: the part doesn't fit in memory
+	whole   *piece           // nil: the part doesn't fit in memory; else it is one of the pieces in memory until Close
 	runs    *runs            // of a part that doesn't fit
 	folded  map[string]int64 // the lengths of the files of which all records are in the runs; nil: not all
 	moved   *files
@@ -36,6 +43,9 @@ type PartFold struct {
 
 // Fold begins to fold a part, which must not be done.
 func (s *Spool) Fold(id PartID, f Folding) *PartFold {
+	if f.Pieces == nil {
+		f.Pieces = semaphore.NewWeighted(1)
+	}
 	return &PartFold{Folding: f, spool: s, part: s.parts[id]}
 }
 
@@ -65,7 +75,7 @@ func (f *PartFold) upTo(ctx context.Context, sequence uint64, decisions store.De
 		f.changes.To = f.position(snap.at, sequence, decisions)
 		return nil
 	}
-	if err := f.resolve(snap, sequence, decisions); err != nil {
+	if err := f.resolve(ctx, snap, sequence, decisions); err != nil {
 		return err
 	}
 	slots := f.pieces(snap)
@@ -82,7 +92,7 @@ func (f *PartFold) upTo(ctx context.Context, sequence uint64, decisions store.De
 }
 
 // resolve writes the records that belong into other slots than their own.
-func (f *PartFold) resolve(snap snapshot, sequence uint64, decisions store.Decisions) error {
+func (f *PartFold) resolve(ctx context.Context, snap snapshot, sequence uint64, decisions store.Decisions) error {
 	f.moved = newFiles(f.spool.dir)
 	if !f.part.divided() {
 		return nil
@@ -90,6 +100,10 @@ func (f *PartFold) resolve(snap snapshot, sequence uint64, decisions store.Decis
 	if err := f.removeMoved(); err != nil {
 		return err
 	}
+	if err := f.Pieces.Acquire(ctx, 1); err != nil { // claims need as much memory as a piece
+		return err
+	}
+	defer f.Pieces.Release(1)
 	r := resolution{part: f.part, lengths: snap.lengths, files: f.moved, upTo: sequence, decisions: decisions, memory: f.Memory}
 	return r.run()
 }
@@ -106,6 +120,9 @@ func (f *PartFold) pieces(snap snapshot) []uint64 {
 
 func (f *PartFold) foldWhole(ctx context.Context, snap snapshot, sequence uint64, decisions store.Decisions) error {
 	if f.whole == nil {
+		if err := f.Pieces.Acquire(ctx, 1); err != nil {
+			return err
+		}
 		f.whole = f.newPiece(0, 0, 1)
 	}
 	err := f.whole.foldUpTo(ctx, f.moved, snap.lengths, sequence, decisions)
@@ -113,23 +130,30 @@ func (f *PartFold) foldWhole(ctx context.Context, snap snapshot, sequence uint64
 	return err
 }
 
-// foldPieces folds one piece after the other, and keeps their counters and sorted rows.
+// foldPieces folds as many pieces at a time as there may be in memory, and keeps their counters and sorted rows.
 func (f *PartFold) foldPieces(ctx context.Context, slots []uint64, snap snapshot, sequence uint64, decisions store.Decisions) error {
 	if err := f.begin(); err != nil {
 		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
 	for slot, count := range slots {
 		for number := range count {
-			p := f.newPiece(slot, number, count)
-			if err := p.foldUpTo(ctx, f.moved, snap.lengths, sequence, decisions); err != nil {
-				return err
+			if err := f.Pieces.Acquire(ctx, 1); err != nil {
+				return cmp.Or(group.Wait(), err)
 			}
-			if err := f.add(p); err != nil {
-				return err
-			}
+			group.Go(func() error {
+				defer f.Pieces.Release(1)
+				p := f.newPiece(slot, number, count)
+				if err := p.foldUpTo(ctx, f.moved, snap.lengths, sequence, decisions); err != nil {
+					return err
+				}
+				return f.add(p)
+			})
 		}
 	}
-	return nil
+	err := group.Wait()
+	slices.SortFunc(f.changes.DeadLetters, func(a, b store.DeadLetter) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return err
 }
 
 // begin forgets an earlier fold.
@@ -155,6 +179,14 @@ func (f *PartFold) add(p *piece) error {
 	if p.part.divided() && !p.first() {
 		state.RemoveLookedUp()
 	}
+	f.addCounters(p, state)
+	return f.runs.add(store.EncodedRows(state, f.Catalog, f.Order))
+}
+
+// addCounters moves a piece's counters into those of the part.
+func (f *PartFold) addCounters(p *piece, state *fold.State) {
+	f.adding.Lock()
+	defer f.adding.Unlock()
 	sums := f.changes.State
 	addDeltas(sums.Counts, state.Counts)
 	addDeltas(sums.References, state.References)
@@ -165,7 +197,6 @@ func (f *PartFold) add(p *piece) error {
 	}
 	f.changes.MessageCounts.Add(p.folder.Changes.MessageCounts)
 	f.changes.DeadLetters = append(f.changes.DeadLetters, p.folder.Changes.DeadLetters...)
-	return f.runs.add(store.EncodedRows(state, f.Catalog, f.Order))
 }
 
 func addDeltas[K comparable](sums, deltas fold.Deltas[K]) {
@@ -201,8 +232,12 @@ func (f *PartFold) Rows() store.TableRows {
 	return f.runs.merged(inMemory)
 }
 
-// Close deletes what folding has written. The records stay.
+// Close deletes what folding has written, and gives its memory back. The records stay.
 func (f *PartFold) Close() error {
+	if f.whole != nil {
+		f.whole, f.changes = nil, store.ChangeSet{}
+		f.Pieces.Release(1)
+	}
 	if f.runs != nil {
 		if err := f.runs.remove(); err != nil {
 			return err

@@ -36,10 +36,6 @@ type PartID struct {
 	Number    int
 }
 
-// Slots returns into how many slots a part is to be divided so that one fits in memory, of which the size of a part's messages needs
-// [HeapPerByte] times as much.
-func Slots(messageBytes, memory int64) int { return pieces(messageBytes, memory) }
-
 // HeapPerByte is how many bytes of heap a byte of the stream needs when it is folded: one that is in use, measured on sample events, and
 // one that the garbage collector has not freed.
 const HeapPerByte = 2

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/semaphore"
 	"pgregory.net/rapid"
 
 	"callboard/projector/replay"
@@ -115,6 +116,8 @@ func TestReplay_GivesTheRowsOfAFoldInOnePiece(t *testing.T) {
 		s := h.spool(t, dir, plan)
 		got, folding := newResult(), replay.Folding{Catalog: c, Order: order}
 		folding.Memory = int64(rapid.SampledFrom([]int{1 << 10, 8 << 10, 1 << 20}).Draw(t, "memory"))
+		pieces := int64(rapid.IntRange(1, 4).Draw(t, "pieces"))
+		folding.Pieces = semaphore.NewWeighted(pieces)
 		for _, p := range plan.Parts {
 			f := s.Fold(p.PartID, folding)
 			for _, sequence := range []uint64{uint64(rapid.IntRange(0, int(h.last())).Draw(t, "before")), h.last()} {
@@ -132,6 +135,9 @@ func TestReplay_GivesTheRowsOfAFoldInOnePiece(t *testing.T) {
 		}
 		if lines := got.differences(h.want(t, c, order)); len(lines) > 0 {
 			t.Fatal(strings.Join(lines, "\n"))
+		}
+		if !folding.Pieces.TryAcquire(pieces) {
+			t.Fatal("a piece is in memory, want none after all parts were closed")
 		}
 		if err := s.Delete(); err != nil {
 			t.Fatal(err)

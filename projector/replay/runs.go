@@ -6,47 +6,64 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"iter"
+	"os"
+	"sync"
 
 	"callboard/projector/store"
 )
 
 // runs are the sorted rows of a part's pieces, in a file for each piece and table.
 type runs struct {
-	part    *spooledPart
-	files   *files
-	pieces  int
-	byTable map[string][]string // names of files
+	dir  string
+	part *spooledPart
+
+	mu     sync.Mutex // guards what follows
+	pieces int
+	files  map[string][]runFile // by table
+}
+
+// runFile is a run on disk.
+type runFile struct {
+	path   string
+	length int64
 }
 
 func newRuns(dir string, p *spooledPart) *runs {
-	return &runs{part: p, files: newFiles(dir), byTable: make(map[string][]string)}
+	return &runs{dir: dir, part: p, files: make(map[string][]runFile)}
 }
 
-// add writes the rows of a piece.
+// add writes the rows of a piece. Several goroutines may add pieces.
 func (r *runs) add(rows store.TableRows) error {
-	for _, table := range store.Tables() {
-		name := r.part.runName(table, r.pieces)
-		if err := r.files.remove(name); err != nil { // of a process that was killed
-			return err
-		}
-		if err := r.write(name, rows(table)); err != nil {
-			return err
-		}
-		if r.files.length(name) > 0 {
-			r.byTable[table] = append(r.byTable[table], name)
-		}
-	}
+	r.mu.Lock()
+	piece := r.pieces
 	r.pieces++
-	return r.files.flush()
+	r.mu.Unlock()
+	files := newFiles(r.dir)
+	for _, table := range store.Tables() {
+		name := r.part.runName(table, piece)
+		if err := files.remove(name); err != nil { // of a process that was killed
+			return err
+		}
+		if err := writeRun(files, name, rows(table)); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		if length := files.length(name); length > 0 {
+			r.files[table] = append(r.files[table], runFile{files.path(name), length})
+		}
+		r.mu.Unlock()
+	}
+	return nil
 }
 
-func (r *runs) write(name string, rows iter.Seq2[store.EncodedRow, error]) error {
+func writeRun(files *files, name string, rows iter.Seq2[store.EncodedRow, error]) error {
 	for row, err := range rows {
 		if err != nil {
 			return err
 		}
-		_, err = r.files.append(name, func(dst []byte) []byte {
+		_, err = files.append(name, func(dst []byte) []byte {
 			dst = append(binary.AppendUvarint(dst, uint64(len(row.Place))), row.Place...)
 			return append(dst, row.Data...)
 		})
@@ -54,13 +71,15 @@ func (r *runs) write(name string, rows iter.Seq2[store.EncodedRow, error]) error
 			return err
 		}
 	}
-	return nil
+	return files.flush()
 }
 
 func (r *runs) remove() error {
-	for _, names := range r.byTable {
-		if err := r.files.remove(names...); err != nil {
-			return err
+	for _, list := range r.files {
+		for _, f := range list {
+			if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	return nil
@@ -69,12 +88,12 @@ func (r *runs) remove() error {
 // merged returns the rows of the tables that have runs, in order, and those of the others.
 func (r *runs) merged(others store.TableRows) store.TableRows {
 	return func(table string) iter.Seq2[store.EncodedRow, error] {
-		names := r.byTable[table]
-		if names == nil {
+		list := r.files[table]
+		if list == nil {
 			return others(table)
 		}
 		return func(yield func(store.EncodedRow, error) bool) {
-			if err := r.merge(names, func(row store.EncodedRow) bool { return yield(row, nil) }); err != nil {
+			if err := merge(list, func(row store.EncodedRow) bool { return yield(row, nil) }); err != nil {
 				yield(store.EncodedRow{}, err)
 			}
 		}
@@ -82,15 +101,15 @@ func (r *runs) merged(others store.TableRows) store.TableRows {
 }
 
 // merge passes the rows of some runs to yield, until it returns false.
-func (r *runs) merge(names []string, yield func(store.EncodedRow) bool) error {
+func merge(list []runFile, yield func(store.EncodedRow) bool) error {
 	var open runHeap
 	defer func() {
 		for _, run := range open {
 			run.frames.close()
 		}
 	}()
-	for _, name := range names {
-		frames, err := openFrames(r.files.path(name), 0, r.files.length(name))
+	for _, file := range list {
+		frames, err := openFrames(file.path, 0, file.length)
 		if err != nil {
 			return err
 		}
