@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/cmd/process"
 	"callboard/cmd/setting"
 	"callboard/projector/rebuild"
 )
@@ -32,8 +33,14 @@ type session struct {
 	changes     bool   // the work changes tables, which only their owner may
 }
 
+// memoryOverhead is what a process needs beside folded rows: messages that are read, buffers of files, rows that are copied or compared.
+const memoryOverhead = 256 << 20
+
 // run does the work. The progress display is closed when run returns.
 func (s session) run(ctx context.Context, work func(rebuild.Config) error) error {
+	if memory := int64(s.options.Memory); memory > 0 {
+		process.LimitMemory(memory + memoryOverhead)
+	}
 	err := withStream(s.servers.NATS, func(js jetstream.JetStream) error {
 		return withDatabase(ctx, s.servers.Postgres, func(pool *pgxpool.Pool) error {
 			shown := newRebuildProgress(s.errs)

@@ -8,6 +8,25 @@ import (
 	"callboard/cmd/process"
 )
 
+func TestLimitMemory_KeepsTheLimitOfTheOperator(t *testing.T) {
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
+	t.Cleanup(func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	})
+	t.Setenv("GOGC", "")
+	for before, want := range map[int64]int64{math.MaxInt64: 1 << 30, 2 << 30: 2 << 30} {
+		debug.SetMemoryLimit(before)
+		process.LimitMemory(1 << 30)
+		if got := debug.SetMemoryLimit(-1); got != want {
+			t.Errorf("limit = %d, want %d", got, want)
+		}
+		if got := debug.SetGCPercent(100); got != 400 {
+			t.Errorf("GOGC = %d, want 400", got)
+		}
+	}
+}
+
 func TestRelaxGC_NeedsALimitAndNoOtherSetting(t *testing.T) {
 	const before = 100
 	percent, limit := debug.SetGCPercent(before), debug.SetMemoryLimit(-1)

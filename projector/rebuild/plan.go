@@ -37,12 +37,13 @@ func plan(ctx context.Context, c Config, s *source, positions map[int16]store.Po
 
 // planner divides a stream into parts.
 type planner struct {
-	config      Config
-	source      *source
-	stream      jetstream.Stream
-	partitions  int
-	average     int64 // bytes of a message
-	maxMessages int64 // of a part that is not divided into slots
+	config     Config
+	source     *source
+	stream     jetstream.Stream
+	partitions int
+	average    int64 // bytes of a message
+	fitting    int64 // messages that fit in memory
+	share      int64 // messages of a part that is not divided, so that all workers have something to do
 }
 
 func newPlanner(ctx context.Context, c Config, s *source) (*planner, error) {
@@ -57,7 +58,8 @@ func newPlanner(ctx context.Context, c Config, s *source) (*planner, error) {
 	}
 	bytes := int64(info.State.Bytes) + bodies(ctx, c)
 	p.average = max(bytes/max(int64(info.State.Msgs), 1), 1)
-	p.maxMessages = min(c.partMemory()/replay.HeapPerByte, max(bytes/int64(c.Workers*partsPerWorker), minPartBytes)) / p.average
+	p.fitting = c.partMemory() / replay.HeapPerByte / p.average
+	p.share = min(p.fitting, max(bytes/int64(c.Workers*partsPerWorker), minPartBytes)/p.average)
 	return p, nil
 }
 
@@ -74,35 +76,35 @@ func (p *planner) parts(ctx context.Context, positions map[int16]store.Position)
 		if !known || target.Sequence == 0 {
 			target = store.Position{Partition: partition, Stream: p.source.identity, Sequence: end}
 		}
-		for _, d := range divide(target, sizes, p.maxMessages) {
+		for _, d := range divide(target, sizes, p.share) {
 			// A subject without a valid phone system can be in any partition, and makes no row.
 			d.compared = slices.DeleteFunc(slices.Clone(d.compared), func(system uuid.UUID) bool {
 				return events.Partition(system, p.partitions) != int(partition)
 			})
-			d.slots = p.slots(d.events)
+			d.slots = p.slots(d.events, p.share)
 			parts = append(parts, d)
 		}
 	}
 	return parts, nil
 }
 
-// partOf returns a part with one phone system, without a target.
+// partOf returns a part with one phone system, without a target. One that fits in memory is not divided, so that it can be folded further.
 func (p *planner) partOf(ctx context.Context, system uuid.UUID) (part, error) {
 	partition := int16(events.Partition(system, p.partitions))
 	sizes, err := sizes(ctx, p.stream, partition)
 	events := sizes[system]
 	return part{
 		target: store.Position{Partition: partition, Stream: p.source.identity}, systems: []uuid.UUID{system}, sizes: sizes,
-		events: events, slots: p.slots(events),
+		events: events, slots: p.slots(events, p.fitting),
 	}, err
 }
 
-// slots returns into how many slots a part with so many messages is divided; 0: it is folded as a whole.
-func (p *planner) slots(messages int64) int {
-	if messages <= p.maxMessages {
+// slots returns into how many slots a part with so many messages is divided; 0: it has at most those of an undivided one.
+func (p *planner) slots(messages, undivided int64) int {
+	if messages <= undivided {
 		return 0
 	}
-	size := max(min(p.maxMessages, max(maxSlotBytes/p.average, messages/maxSlots)), 1)
+	size := max(min(p.share, max(maxSlotBytes/p.average, messages/maxSlots)), 1)
 	return int((messages + size - 1) / size)
 }
 
