@@ -90,8 +90,8 @@ func (g Generation) DropIndexes(ctx context.Context, tx pgx.Tx) error {
 	return execute(ctx, tx, statements)
 }
 
-// MissingIndexes returns the statements that create the missing keys and indexes. Each must be executed with the generation's schema on
-// the search path.
+// MissingIndexes returns the statements that create the missing keys and indexes: the keys first, which lock their tables, and those of the
+// largest tables first. Each must be executed with the generation's schema on the search path.
 func (g Generation) MissingIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
 	tx, err := conn.Begin(ctx)
 	if err != nil {
@@ -113,9 +113,22 @@ func (g Generation) MissingIndexes(ctx context.Context, conn *pgx.Conn) ([]strin
 		join pg_class t on t.oid = indrelid
 		join pg_class i on i.oid = indexrelid
 		left join pg_constraint c on conindid = indexrelid
-		where t.relnamespace = '%s'::regnamespace
-		  and to_regclass(format('%s.%%I', i.relname)) is null
-		order by c.oid is null, t.relname, i.relname`, pattern, g.Schema()))
+		where t.relnamespace = '%[1]s'::regnamespace
+		  and to_regclass(format('%[2]s.%%I', i.relname)) is null
+		order by c.oid is null, pg_table_size(format('%[2]s.%%I', t.relname)::regclass) desc, t.relname, i.relname`, pattern, g.Schema()))
+}
+
+// TablesBySize returns the names of the generation's tables, the largest first.
+func (g Generation) TablesBySize(ctx context.Context, conn *pgx.Conn) ([]string, error) {
+	rows, err := conn.Query(ctx, `
+		select relname
+		from pg_class
+		where relnamespace = $1::regnamespace and relkind in ('r', 'p')
+		order by pg_table_size(oid) desc, relname`, g.Schema())
+	if err != nil {
+		return nil, fmt.Errorf("tables: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 func lines(ctx context.Context, tx pgx.Tx, query string) ([]string, error) {

@@ -99,16 +99,19 @@ func (f *filler) copyPart(ctx context.Context, p part, folded *replay.PartFold) 
 
 // createIndexes creates the keys and indexes of a filled generation, then collects statistics for the planner.
 func createIndexes(ctx context.Context, c Config, g schema.Generation, pool *pgxpool.Pool) error {
-	var statements []string
+	var statements, tables []string
 	err := withConn(ctx, c.Database, func(conn *pgx.Conn) (err error) {
-		statements, err = g.MissingIndexes(ctx, conn)
+		if statements, err = g.MissingIndexes(ctx, conn); err != nil {
+			return err
+		}
+		tables, err = g.TablesBySize(ctx, conn)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	var vacuums []string
-	for _, table := range store.Tables() {
+	for _, table := range tables {
 		// A parallel vacuum needs shared memory, of which containers have little.
 		vacuums = append(vacuums, "vacuum (analyze, parallel 0) "+table)
 	}
