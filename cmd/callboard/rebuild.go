@@ -25,7 +25,7 @@ type foldOptions struct {
 	Batch      int              `default:"2000" help:"The number of messages that are folded at a time."`
 	Memory     setting.Size     `default:"2GiB" help:"The approximate memory for folded rows. Larger phone systems are folded in pieces."`
 	Spool      string           `placeholder:"DIR" help:"The folder for messages that are to be folded, with room for 1.3 times the stream. Default: TMPDIR, or /tmp."`
-	Workers    int              `placeholder:"N" help:"The number of partitions that are folded in parallel. Default: one per processor."`
+	Workers    int              `placeholder:"N" help:"The number of phone systems, or pieces of a large one, that are folded in parallel. Default: one per processor."`
 	MaxLiveLag setting.Duration `default:"10s" help:"Pause while the live projection lags by more than this; 0s never pauses."`
 }
 

@@ -1,8 +1,8 @@
 // Package replay reads the stream once and folds it from nothing on, in bounded memory.
 //
 // A [Plan] divides each partition into parts: some small phone systems that fit in memory together, or a large one, which is divided into
-// slots. A [Spool] holds the messages in files, by part and slot. A [PartFold] folds a part: in memory if it fits, else slot by slot into
-// sorted files, which it merges.
+// slots. A [Spool] holds the messages in files, by part and slot. A [PartFold] folds a part: in memory, or its slots into sorted files, some
+// at the same time, which it merges.
 //
 //	stream ── Append ──> files by part and slot ── UpTo ──> rows in order, message counts, position
 //
