@@ -36,6 +36,7 @@ type worker struct {
 	reconnects uint64 // of the NATS connection, when the stream was checked
 	feed       *feed.Member
 	failed     chan error // why the idle actor ends the worker
+	ahead      chan batch // the next one, which is read while another one is committed; nil: none
 
 	position atomic.Pointer[store.Position] // the last one that was committed
 	atRest   atomic.Bool                    // whether nothing waited when the idle actor looked last
@@ -48,6 +49,12 @@ type worker struct {
 	seen       store.Position // where the partition was at the beginning of a tick
 	deliveries uint64         // of the consumer, when messages waited last
 	stalled    int            // ticks in a row on which messages waited and none was delivered
+}
+
+// batch are messages that were taken from the feed and read.
+type batch struct {
+	items []ingest.Item
+	err   error
 }
 
 // runWorker applies a partition's messages until ctx ends (nil) or something fails.
@@ -138,34 +145,67 @@ func (w *worker) deletePreviousConsumer(ctx context.Context) error {
 }
 
 func (w *worker) loop(ctx context.Context) error {
+	defer w.awaitAhead()
 	for {
+		ready := w.feed.Ready
+		if w.ahead != nil {
+			ready = nil // that batch is first
+		}
+		var err error
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-w.feed.Failed:
-			return err
-		case err := <-w.failed:
-			return err
-		case <-w.feed.Ready:
-			if err := w.takeAndApply(ctx); err != nil {
-				return err
+		case err = <-w.feed.Failed:
+		case err = <-w.failed:
+		case b := <-w.ahead:
+			w.ahead = nil
+			err = w.applyBatch(ctx, b)
+		case <-ready:
+			if messages := w.feed.Take(w.config.BatchSize); len(messages) > 0 {
+				err = w.applyBatch(ctx, w.read(messages))
 			}
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// takeAndApply applies and commits a batch of the messages that are there.
-func (w *worker) takeAndApply(ctx context.Context) error {
-	batch := w.feed.Take(w.config.BatchSize)
+func (w *worker) read(messages []jetstream.Msg) (b batch) {
+	b.items, b.err = w.applier.Reader.Read(messages)
+	return b
+}
+
+// readAhead begins to read the next batch if it is full. In a smaller one would be the first of the messages that arrive during a commit: all
+// others would wait for one more commit than they do without it.
+func (w *worker) readAhead() {
+	messages := w.feed.TakeFull(w.config.BatchSize)
+	if len(messages) == 0 {
+		return
+	}
+	ahead := make(chan batch, 1)
+	w.ahead = ahead
+	go func() { ahead <- w.read(messages) }()
+}
+
+func (w *worker) awaitAhead() {
+	if w.ahead != nil {
+		<-w.ahead
+	}
+}
+
+// applyBatch applies and commits a batch.
+func (w *worker) applyBatch(ctx context.Context, b batch) error {
 	defer w.feed.Done()
-	if len(batch) == 0 {
-		return nil
+	if b.err != nil {
+		return b.err
 	}
 	w.atRest.Store(false)
 	if w.reconnected() {
 		return errReconnected
 	}
-	return w.apply(ctx, batch)
+	w.readAhead()
+	return w.apply(ctx, b.items)
 }
 
 // reconnected tells whether the connection to NATS was lost since the stream was checked. Then the whole feed fails: its consumer may be gone.
@@ -177,16 +217,12 @@ func (w *worker) reconnected() bool {
 	return true
 }
 
-// apply applies and commits a batch. It finishes although ctx ends.
-func (w *worker) apply(ctx context.Context, messages []jetstream.Msg) error {
+// apply applies and commits items. It finishes although ctx ends.
+func (w *worker) apply(ctx context.Context, items []ingest.Item) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 	defer cancel()
 	w.work.Lock()
 	defer w.work.Unlock()
-	items, err := w.applier.Reader.Read(messages)
-	if err != nil {
-		return err
-	}
 	began := time.Now()
 	if err := w.applier.Apply(ctx, items); err != nil {
 		return err

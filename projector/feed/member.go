@@ -31,8 +31,8 @@ type Member struct {
 	missed   uint64 // the messages between last and this sequence were passed by
 	queue    []queued
 	queued   int64     // bytes
-	inHand   int64     // bytes that were taken and are not done
-	busy     bool      // messages were taken and are not done
+	batches  []int64   // bytes of those that were taken and are not done, the oldest first
+	inHand   int64     // the sum of batches
 	moved    time.Time // when messages were taken or done last, or came into an empty queue
 	own      *reading  // of missed messages; nil: none
 	catching bool      // catchUp runs
@@ -75,25 +75,45 @@ func (f *Shared) Join(ctx context.Context, partition int, position uint64) *Memb
 
 // Leave takes the partition off the feed. Its messages are thrown away.
 func (m *Member) Leave() {
-	m.Done()
 	m.feed.mu.Lock()
+	m.done(len(m.batches))
 	m.feed.remove(m)
 	m.feed.mu.Unlock()
 	m.stop()
 	m.running.Wait()
 }
 
-// Take returns the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the backlog. Done must follow.
+// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the backlog. Done must
+// follow for each batch that has messages.
 func (m *Member) Take(limit int) []jetstream.Msg {
-	f := m.feed
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	allowed := min(batchBytes, f.config.Bytes/int64(max(1, len(f.members))))
-	n, size := 0, int64(0)
+	m.feed.mu.Lock()
+	defer m.feed.mu.Unlock()
+	n, size := m.available(limit)
+	return m.take(n, size)
+}
+
+// TakeFull is like Take, and takes nothing unless the batch is as large as it may be.
+func (m *Member) TakeFull(limit int) []jetstream.Msg {
+	m.feed.mu.Lock()
+	defer m.feed.mu.Unlock()
+	n, size := m.available(limit)
+	if n < limit && n == len(m.queue) {
+		return nil
+	}
+	return m.take(n, size)
+}
+
+// available returns how many messages a batch may have, and how many bytes they have together.
+func (m *Member) available(limit int) (n int, size int64) {
+	allowed := min(batchBytes, m.feed.config.Bytes/int64(max(1, len(m.feed.members))))
 	for n < min(limit, len(m.queue)) && (n == 0 || size+m.queue[n].size <= allowed) {
 		size += m.queue[n].size
 		n++
 	}
+	return n, size
+}
+
+func (m *Member) take(n int, size int64) []jetstream.Msg {
 	batch := make([]jetstream.Msg, n)
 	for i, q := range m.queue[:n] {
 		batch[i], m.taken = q.Msg, q.sequence
@@ -101,26 +121,36 @@ func (m *Member) Take(limit int) []jetstream.Msg {
 	clear(m.queue[:n]) // the queue's memory outlives the messages
 	m.queue = m.queue[n:]
 	m.queued -= size
-	m.inHand, m.busy = m.inHand+size, n > 0
+	if n > 0 {
+		m.batches, m.inHand = append(m.batches, size), m.inHand+size
+	}
 	m.moved = time.Now()
 	m.wake()
-	f.readMissed(m)
+	m.feed.readMissed(m)
 	return batch
 }
 
-// Done gives back the room of the messages that were taken: they are committed or thrown away.
+// Done gives back the room of the oldest batch that was taken, if there is one: it is committed or thrown away.
 func (m *Member) Done() {
-	f := m.feed
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if m.inHand > 0 {
-		f.used -= m.inHand
-		m.moved = time.Now()
-		f.freed = m.moved
-	}
-	m.inHand, m.busy = 0, false
-	f.room.Broadcast()
+	m.feed.mu.Lock()
+	defer m.feed.mu.Unlock()
+	m.done(min(1, len(m.batches)))
 }
+
+// done gives back the room of the oldest batches.
+func (m *Member) done(count int) {
+	for _, size := range m.batches[:count] {
+		m.inHand -= size
+		m.feed.used -= size
+		m.moved = time.Now()
+		m.feed.freed = m.moved
+	}
+	m.batches = m.batches[count:]
+	m.feed.room.Broadcast()
+}
+
+// busy tells whether messages were taken and are not done.
+func (m *Member) busy() bool { return len(m.batches) > 0 }
 
 // Fail makes the partition, and those that read by the same consumer, fail. It may be called from any goroutine.
 func (m *Member) Fail(err error) {
@@ -140,14 +170,14 @@ func (m *Member) Fail(err error) {
 func (m *Member) Idle() bool {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
-	return len(m.queue) == 0 && !m.busy
+	return len(m.queue) == 0 && !m.busy()
 }
 
 // Complete tells whether all messages of the partition up to a sequence were taken and are done. It may be called from any goroutine.
 func (m *Member) Complete(sequence uint64) bool {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
-	return m.placed && !m.gone && !m.behind() && len(m.queue) == 0 && !m.busy && m.feed.passed >= sequence
+	return m.placed && !m.gone && !m.behind() && len(m.queue) == 0 && !m.busy() && m.feed.passed >= sequence
 }
 
 // Progress returns how many messages the partition's consumer has delivered, and whether more would be received: it is open and does not wait
@@ -170,7 +200,7 @@ func (m *Member) behind() bool { return m.missed > m.last }
 
 // push puts a message into the queue.
 func (m *Member) push(message jetstream.Msg, sequence uint64, size int64) {
-	if len(m.queue) == 0 && !m.busy {
+	if len(m.queue) == 0 && !m.busy() {
 		m.moved = time.Now()
 	}
 	m.queue = append(m.queue, queued{message, sequence, size})

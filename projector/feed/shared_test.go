@@ -299,6 +299,47 @@ func TestShared_WaitsForAPartitionThatWorksOffItsQueue(t *testing.T) {
 	}
 }
 
+// A full batch can be taken while an older one is not done. Their room is given back one batch at a time, and all of it when the member leaves.
+func TestMember_TakesFullBatchesAhead(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 1, 1<<20)
+	m := e.feed.Join(t.Context(), 0, 0)
+	var last uint64
+	for range 5 {
+		last = e.publish(0, make([]byte, 1000))
+	}
+	e.feed.Await(t.Context(), last, time.Minute)
+	all := e.feed.Used()
+	for _, step := range []struct {
+		name string
+		take func(int) []jetstream.Msg
+		want int
+	}{
+		{"2 of the 5", m.Take, 2}, {"2 of the 3", m.TakeFull, 2}, {"none: 2 are not there", m.TakeFull, 0}, {"the last one", m.Take, 1},
+	} {
+		if got := len(step.take(2)); got != step.want {
+			t.Errorf("%s: messages = %d, want %d", step.name, got, step.want)
+		}
+	}
+	for done, want := range []int64{all, all * 3 / 5, all / 5, 0, 0} {
+		if got := e.feed.Used(); got != want {
+			t.Errorf("bytes after %d batches = %d, want %d", done, got, want)
+		}
+		if got := m.Complete(last); got != (want == 0) {
+			t.Errorf("complete after %d batches = %t", done, got)
+		}
+		m.Done()
+	}
+	e.publish(0, nil)
+	if _, err := next(m, 1); err != nil {
+		t.Fatal(err)
+	}
+	m.Leave()
+	if got := e.feed.Used(); got != 0 {
+		t.Errorf("bytes of a member that left = %d, want 0", got)
+	}
+}
+
 // A partition that has missed messages which the stream has lost since is complete without them.
 func TestShared_CatchesUpWithoutRemovedMessages(t *testing.T) {
 	t.Parallel()
