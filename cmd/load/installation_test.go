@@ -188,7 +188,7 @@ func (i *installation) startNATS() {
 func (i *installation) env(role string) map[string]string {
 	return map[string]string{
 		"CALLBOARD_NATS_URL": i.natsURL, "CALLBOARD_POSTGRES_URL": i.postgres.UserURL(role, i.password, i.database),
-		"CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+		"CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0", "GOMEMLIMIT": "461MiB", // as it is deployed
 	}
 }
 

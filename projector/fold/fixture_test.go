@@ -128,7 +128,7 @@ func save[K, R comparable](rows map[K]R, table *fold.Table[K, R], key func(R) K)
 		delete(rows, k)
 	}
 	for _, row := range upserts {
-		rows[key(row)] = row
+		rows[key(*row)] = *row
 	}
 }
 

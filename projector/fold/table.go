@@ -66,15 +66,16 @@ func (t *Table[K, R]) Delete(key K) {
 }
 
 // Changes returns the rows to write and the keys to delete that bring the database to the table's state. A row that equals its
-// loaded state is in neither. Deletions of rows that were not loaded are included.
-func (t *Table[K, R]) Changes() (upserts []R, deletes []K) {
+// loaded state is in neither. Deletions of rows that were not loaded are included. The rows are the table's: the caller must not change them,
+// and a later fold may.
+func (t *Table[K, R]) Changes() (upserts []*R, deletes []K) {
 	for _, e := range t.order {
 		switch {
 		case !e.written:
 		case !e.live:
 			deletes = append(deletes, e.key)
 		case e.loaded == nil || e.row != *e.loaded:
-			upserts = append(upserts, e.row)
+			upserts = append(upserts, &e.row)
 		}
 	}
 	return upserts, deletes

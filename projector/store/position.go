@@ -175,19 +175,29 @@ func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Po
 
 // Advance moves a partition's position and watermark without any rows. The error is [ErrFenced] where the position isn't from.
 func (s *Store) Advance(ctx context.Context, from, to Position) error {
-	return s.BeginFunc(ctx, func(tx *Tx) error { return tx.advance(ctx, from, to) })
+	return s.BeginFunc(ctx, func(tx *Tx) error {
+		if err := tx.sendEarly(ctx, []statement{advance(from, to)}); err != nil {
+			return fmt.Errorf("position: %w", err)
+		}
+		return nil
+	})
 }
 
-func (tx *Tx) advance(ctx context.Context, from, to Position) error {
-	tag, err := tx.tx.Exec(ctx, advancePositionSQL, from.Partition, from.Epoch, int64(from.Sequence),
-		int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), int64(to.LastMessage), timestamp(to.LastMessageAt))
-	if err != nil {
-		return fmt.Errorf("position: %w", err)
+// advance moves a position. It fails with [ErrFenced] where the position isn't from.
+func advance(from, to Position) statement {
+	return statement{
+		sql: advancePositionSQL,
+		arguments: []any{
+			from.Partition, from.Epoch, int64(from.Sequence),
+			int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), int64(to.LastMessage), timestamp(to.LastMessageAt),
+		},
+		done: func(rows int64) error {
+			if rows != 1 {
+				return ErrFenced
+			}
+			return nil
+		},
 	}
-	if tag.RowsAffected() != 1 {
-		return ErrFenced
-	}
-	return nil
 }
 
 // InsertPosition writes the position of a partition that has none.

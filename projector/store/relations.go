@@ -4,8 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
-
-	"github.com/jackc/pgx/v5"
+	"slices"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -65,18 +64,19 @@ type entity[K, R comparable] struct {
 
 func (e entity[K, R]) relation() relation {
 	r := e.table.relation(func(s *fold.State) iter.Seq[*R] { return e.rows(s).Rows() }, e.createdAt)
-	r.queueChanges = e.queueChanges
+	r.changes = e.changes
 	return r
 }
 
-func (e entity[K, R]) queueChanges(batch *pgx.Batch, s *fold.State) {
+func (e entity[K, R]) changes(s *fold.State) (statements []statement) {
 	upserts, deletes := e.rows(s).Changes()
 	if len(deletes) > 0 {
-		batch.Queue(e.deleteSQL, e.arguments(s.Partition, e.bindKeys(len(deletes), e.keyRows(deletes)))...)
+		statements = append(statements, statement{sql: e.deleteSQL, arguments: e.arguments(s.Partition, e.bindKeys(len(deletes), e.keyRows(deletes)))})
 	}
 	if len(upserts) > 0 {
-		batch.Queue(e.upsertSQL, e.arguments(s.Partition, e.bind(upserts))...)
+		statements = append(statements, statement{sql: e.upsertSQL, arguments: e.arguments(s.Partition, e.bind(len(upserts), slices.Values(upserts)))})
 	}
+	return statements
 }
 
 // keyRows yields a row for each key, valid until the next one.
@@ -102,7 +102,7 @@ type relation struct {
 	order       []func(a, b []byte) int     // of the key's columns, without the partition
 	orderBy     []string                    // the same as expressions
 
-	queueChanges func(*pgx.Batch, *fold.State)
+	changes func(*fold.State) []statement // that write what differs from the tables
 
 	// encodeOrdered yields a state's rows. A width of 0 is a column that isn't there. It ends at an error.
 	encodeOrdered func(state *fold.State, order Order, widths []int16) iter.Seq2[EncodedRow, error]

@@ -34,6 +34,8 @@ type Store struct {
 	tables *tables
 	plans  *plans
 
+	parameters parameterPool
+
 	mu      sync.Mutex // guards what follows
 	catalog *Catalog   // of the pool's search path; nil: not read yet
 }

@@ -72,8 +72,8 @@ func checkRows[K, R comparable](t *testing.T, table string, fresh, loaded *fold.
 		t.Errorf("%s: the full history has no row", table)
 	}
 	for _, want := range rows {
-		if got, ok := loaded.Get(key(want)); !ok || got != want {
-			t.Errorf("%s: loaded row = %+v, want %+v", table, got, want)
+		if got, ok := loaded.Get(key(*want)); !ok || got != *want {
+			t.Errorf("%s: loaded row = %+v, want %+v", table, got, *want)
 		}
 	}
 }

@@ -128,8 +128,8 @@ func (t table[R]) arguments(partition int16, arrays []any) []any {
 	return append([]any{partition}, arrays...)
 }
 
-// bind returns the rows as one array per column.
-func (t table[R]) bind(rows []R) []any { return arrays(t.columns, len(rows), pointers(rows)) }
+// bind returns count rows as one array per column.
+func (t table[R]) bind(count int, rows iter.Seq[*R]) []any { return arrays(t.columns, count, rows) }
 
 // bindKeys returns the keys of count rows as one array per key column.
 func (t table[R]) bindKeys(count int, rows iter.Seq[*R]) []any {

@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -101,7 +100,7 @@ func directoriesWhere(s *fold.State, keep func(uuid.UUID) bool) fold.Deltas[uuid
 
 func (c counters[K]) relation() relation {
 	r := c.table.relation(c.all, nil)
-	r.queueChanges = c.queueChanges
+	r.changes = c.changes
 	return r
 }
 
@@ -116,9 +115,9 @@ func (c counters[K]) all(s *fold.State) iter.Seq[*counter[K]] {
 	}
 }
 
-// queueChanges queues the changes of counters. A counter that falls to 0 loses its row, so that the rows don't depend on how the events were
-// batched.
-func (c counters[K]) queueChanges(batch *pgx.Batch, s *fold.State) {
+// changes are the statements that change counters. A counter that falls to 0 loses its row, so that the rows don't depend on how the events
+// were batched.
+func (c counters[K]) changes(s *fold.State) (statements []statement) {
 	var changed, lowered []counter[K]
 	for key, n := range c.tally(s) {
 		if n != 0 {
@@ -129,9 +128,10 @@ func (c counters[K]) queueChanges(batch *pgx.Batch, s *fold.State) {
 		}
 	}
 	if len(changed) > 0 {
-		batch.Queue(c.addSQL, c.arguments(s.Partition, c.bind(changed))...)
+		statements = append(statements, statement{sql: c.addSQL, arguments: c.arguments(s.Partition, c.bind(len(changed), pointers(changed)))})
 	}
 	if len(lowered) > 0 {
-		batch.Queue(c.deleteZeroSQL, c.arguments(s.Partition, c.bindKeys(len(lowered), pointers(lowered)))...)
+		statements = append(statements, statement{sql: c.deleteZeroSQL, arguments: c.arguments(s.Partition, c.bindKeys(len(lowered), pointers(lowered)))})
 	}
+	return statements
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/projector/fold"
 )
@@ -47,20 +46,10 @@ var (
 // Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The error is [ErrFenced] where the
 // position isn't the change set's From. It removes from c the notices that an earlier application wrote.
 func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
-	if err := tx.advance(ctx, c.From, c.To); err != nil {
-		return err
+	if err := tx.sendEarly(ctx, tx.store.changes(*c)); err != nil {
+		return fmt.Errorf("write rows: %w", err)
 	}
 	var batch pgx.Batch
-	for _, r := range tx.store.tables.relations {
-		queued := batch.Len()
-		r.queueChanges(&batch, c.State)
-		for _, query := range batch.QueuedQueries[queued:] {
-			query.Exec(func(tag pgconn.CommandTag) error {
-				tx.store.plans.wrote(r.name, tag.RowsAffected())
-				return nil
-			})
-		}
-	}
 	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
 	queueDeadLetters(&batch, *c)
 	queueClockAdjustments(&batch, *c)
@@ -70,6 +59,22 @@ func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil
+}
+
+// changes are the statements that move the position and change the rows that follow from events. The position is first: the fence keeps
+// another writer from the rows.
+func (s *Store) changes(c ChangeSet) []statement {
+	statements := []statement{advance(c.From, c.To)}
+	for _, r := range s.tables.relations {
+		for _, change := range r.changes(c.State) {
+			change.done = func(rows int64) error {
+				s.plans.wrote(r.name, rows)
+				return nil
+			}
+			statements = append(statements, change)
+		}
+	}
+	return statements
 }
 
 func queueDeadLetters(batch *pgx.Batch, c ChangeSet) {
