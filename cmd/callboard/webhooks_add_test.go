@@ -45,14 +45,17 @@ func (s *sending) publish(lines string) {
 	succeed(s, s.operator, lines, "publish", "-")
 }
 
-// events returns the events that the listener has printed, without tests.
+// events returns the events that the listener has printed, each once, without tests. A sender that is killed before it has recorded an
+// answer sends the event again.
 func (s *sending) events() (list []received) {
 	s.Helper()
+	seen := map[string]bool{}
 	for line := range strings.Lines(s.listener.out.String()) {
 		var r received
-		if err := json.Unmarshal([]byte(line), &r); err != nil || r.ID == "" || strings.Contains(string(r.Event), string(webhook.Test)) {
+		if err := json.Unmarshal([]byte(line), &r); err != nil || r.ID == "" || strings.Contains(string(r.Event), string(webhook.Test)) || seen[r.ID] {
 			continue
 		}
+		seen[r.ID] = true
 		list = append(list, r)
 	}
 	return list
