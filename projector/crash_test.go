@@ -88,7 +88,7 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 	h.finish()
 	killed := h.Database.Projection(t)
 	t.Logf("%d rows", killed.RowCount())
-	h.Database.TruncateProjection(t)
+	h.Database.ClearProjection(t)
 	h.StartProjector()
 	h.WaitUntilCaughtUp()
 	h.RequireEqualTables("tables of an undisturbed projector", killed)

@@ -58,7 +58,7 @@ func (h *harness) publishCall(system uuid.UUID) {
 func (h *harness) checkReplay() {
 	h.Helper()
 	want := h.Database.Projection(h)
-	h.Database.TruncateProjection(h)
+	h.Database.ClearProjection(h)
 	h.StartProjector()
 	h.WaitUntilCaughtUp()
 	h.RequireEqualTables("tables after a replay", want)

@@ -270,7 +270,7 @@ func TestReports_NamesAreThoseOfTheSnapshot(t *testing.T) {
 	projector := store.New(openPoolWith(t, config))
 	rapid.Check(t, func(r *rapid.T) {
 		h := &directoryHistory{T: r, pool: owner, store: projector}
-		database.TruncateProjection(t)
+		database.ClearProjection(t)
 		h.claim()
 		systems := []uuid.UUID{foldtest.ID(1), foldtest.ID(2)}
 		for _, system := range systems {

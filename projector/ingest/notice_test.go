@@ -39,7 +39,7 @@ func (e *env) notices() []string {
 // refold folds all messages into empty tables.
 func (e *env) refold() {
 	e.t.Helper()
-	e.database.TruncateProjection(e.t)
+	e.database.ClearProjection(e.t)
 	e.exec("delete from projection.position")
 	var err error
 	e.applier.Position, err = e.applier.Store.Claim(e.t.Context(), ingest.StreamOf(e.stream.CachedInfo()), 0)

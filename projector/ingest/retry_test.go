@@ -183,7 +183,7 @@ func TestApplier_ReplaysRetries(t *testing.T) {
 	e.expectLetters("live", decided)
 	counts := e.counts()[events.EntityCall]
 
-	e.database.TruncateProjection(t)
+	e.database.ClearProjection(t)
 	position, err := e.applier.Store.Claim(t.Context(), start.Stream, 0)
 	if err != nil {
 		t.Fatal(err)

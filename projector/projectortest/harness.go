@@ -279,7 +279,7 @@ func (h *Harness) RequireReplayEquals(want schematest.Tables) {
 // Replay empties the projection and lets a projector fill it from the stream's first event. No other projector may run.
 func (h *Harness) Replay() {
 	h.Helper()
-	h.Database.TruncateProjection(h.TB)
+	h.Database.ClearProjection(h.TB)
 	stop := h.StartProjector()
 	h.WaitUntilCaughtUp()
 	stop()

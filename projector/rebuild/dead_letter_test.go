@@ -190,7 +190,7 @@ func TestRun_ReportsMessagesUnreadableAfterComparison(t *testing.T) {
 	h.publishClaimChecks(transcriptOf(first))
 	h.WaitUntilCaughtUp()
 	restore := h.deleteObjects()
-	h.Database.TruncateProjection(t)
+	h.Database.ClearProjection(t)
 	h.WaitUntilCaughtUp()
 	h.requireOpenDeadLetters(1)
 	result := h.rebuild(onStep(rebuild.StepSwitch, func() {

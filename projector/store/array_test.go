@@ -26,8 +26,8 @@ func TestStore_ArraysEqualTheCopy(t *testing.T) {
 	copied := schematest.New(t)
 	conn := connect(t, copied, "projection")
 	rapid.Check(t, func(r *rapid.T) {
-		written.TruncateProjection(t)
-		copied.TruncateProjection(t)
+		written.ClearProjection(t)
+		copied.ClearProjection(t)
 		state := extremeRows(r)
 		from := claim(r, s)
 		to := from
@@ -119,7 +119,7 @@ func TestStore_WriteRefusesValuesOutOfRange(t *testing.T) {
 		{"the least integer", fold.Voicemail{Duration: math.MinInt32}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			database.TruncateProjection(t)
+			database.ClearProjection(t)
 			state := &fold.State{Partition: 3}
 			test.row.Key = fold.Key{System: foldtest.ID(1), ID: foldtest.ID(40)}
 			state.Voicemails.Put(test.row.Key, test.row)

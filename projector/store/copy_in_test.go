@@ -56,8 +56,8 @@ func TestStore_BatchesEqualTheFoldAndItsCopy(t *testing.T) {
 	})
 	t.Run("random histories in random batches", func(t *testing.T) {
 		rapid.Check(t, func(r *rapid.T) {
-			written.TruncateProjection(t)
-			copied.TruncateProjection(t)
+			written.ClearProjection(t)
+			copied.ClearProjection(t)
 			history := foldtest.RandomHistory(r)
 			applyInBatches(r, s, claim(r, s), history, func() { checkCounters(r, pool) })
 			check(t, r, history)
@@ -146,7 +146,7 @@ func TestCopyState_RefusesValuesOutOfRange(t *testing.T) {
 		{"the least integer", func(v *events.Voicemail) { v.Duration = math.MinInt32 }, none},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			database.TruncateProjection(t)
+			database.ClearProjection(t)
 			v := &events.Voicemail{ID: foldtest.ID(40), PhoneSystemID: foldtest.ID(1), Version: 1}
 			test.change(v)
 			conn := connect(t, database, "projection")

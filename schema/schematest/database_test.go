@@ -56,9 +56,9 @@ func TestTables(t *testing.T) {
 	if got := filled.RowCount() - empty.RowCount(); got != 1 {
 		t.Errorf("rows more = %d, want 1", got)
 	}
-	d.TruncateProjection(t)
+	d.ClearProjection(t)
 	if list := d.Projection(t).Diff(empty); len(list) > 0 {
-		t.Errorf("differences after truncation = %v, want none", list)
+		t.Errorf("differences after the rows are deleted = %v, want none", list)
 	}
 }
 

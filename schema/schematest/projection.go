@@ -25,28 +25,38 @@ func ReadProjection(tb testing.TB, url string) Tables {
 	tb.Helper()
 	tables := Tables{}
 	withConn(tb, url, func(conn *pgx.Conn) {
-		for _, name := range projectionTables(tb, conn) {
-			rows, err := conn.Query(tb.Context(), "select r::text from projection."+name+" as r")
-			if err != nil {
-				tb.Fatalf("%s: %v", name, err)
-			}
-			if tables[name], err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
-				tb.Fatalf("%s: %v", name, err)
-			}
+		names := projectionTables(tb, conn)
+		parts := make([]string, len(names))
+		for i, name := range names {
+			parts[i] = fmt.Sprintf("select '%[1]s', r::text from projection.%[1]s as r", name)
+		}
+		// One statement: planning each of them in a new session takes longer than reading the rows.
+		rows, err := conn.Query(tb.Context(), strings.Join(parts, " union all "), pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			tb.Fatalf("rows: %v", err)
+		}
+		var name, row string
+		if _, err := pgx.ForEachRow(rows, []any{&name, &row}, func() error {
+			tables[name] = append(tables[name], row)
+			return nil
+		}); err != nil {
+			tb.Fatalf("rows: %v", err)
+		}
+		for _, name := range names {
 			slices.Sort(tables[name])
 		}
 	})
 	return tables
 }
 
-// TruncateProjection empties the live projection and its positions, so that the next projector replays the stream from its
-// first event.
-func (d *Database) TruncateProjection(tb testing.TB) {
+// ClearProjection empties the live projection and its positions, so that the next projector replays the stream from its first event. It
+// deletes the rows: to truncate the tables, PostgreSQL creates more than a hundred files.
+func (d *Database) ClearProjection(tb testing.TB) {
 	tb.Helper()
 	withConn(tb, d.URL(), func(conn *pgx.Conn) {
-		list := "projection.position, projection." + strings.Join(projectionTables(tb, conn), ", projection.")
-		if _, err := conn.Exec(tb.Context(), "truncate "+list); err != nil {
-			tb.Fatalf("truncate: %v", err)
+		list := "delete from projection.position; delete from projection." + strings.Join(projectionTables(tb, conn), "; delete from projection.")
+		if _, err := conn.Exec(tb.Context(), list, pgx.QueryExecModeSimpleProtocol); err != nil {
+			tb.Fatalf("clear the projection: %v", err)
 		}
 	})
 }
