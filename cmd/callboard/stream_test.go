@@ -2,17 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"net"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -134,38 +129,6 @@ func TestStreamCheck(t *testing.T) {
 	checkUnsafe(t, js, append(bucketAndAudit, "stream LIMITS makes readers refuse reports")...)
 }
 
-// startCluster starts three servers and returns them by name.
-func startCluster(t *testing.T) map[string]*server.Server {
-	t.Helper()
-	servers := make(map[string]*server.Server)
-	// JetStream refuses to start in a cluster without a route, so the first server has one that leads nowhere.
-	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
-	for i := range 3 {
-		o := &server.Options{
-			ServerName: fmt.Sprintf("server%d", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
-			JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
-			Cluster: server.ClusterOpts{Name: "cluster", Host: "127.0.0.1", Port: server.RANDOM_PORT},
-			Routes:  routes,
-		}
-		s, err := server.NewServer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		servers[o.ServerName] = s
-		s.Start()
-		t.Cleanup(func() { stopServer(s) })
-		eventstest.Eventually(t, "the server listens for routes", func() bool { return s.ClusterAddr() != nil })
-		// A server finds those that start after it through the routes that they open to it.
-		routes = append(routes, &url.URL{Scheme: "nats", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.ClusterAddr().Port))})
-	}
-	return servers
-}
-
-func stopServer(s *server.Server) {
-	s.Shutdown()
-	s.WaitForShutdown()
-}
-
 // startLimiter runs a reader's limiter and returns a function that tells whether it allows a report.
 func startLimiter(t *testing.T, js jetstream.JetStream) (allowed func() bool) {
 	t.Helper()
@@ -190,16 +153,8 @@ func startLimiter(t *testing.T, js jetstream.JetStream) (allowed func() bool) {
 // With three replicas of the limiter's stream, reports are allowed although one server is stopped.
 func TestStreamCreate_Cluster(t *testing.T) {
 	t.Parallel()
-	servers := startCluster(t)
-	var urls []string
-	for _, s := range servers {
-		urls = append(urls, s.ClientURL())
-	}
-	js := eventstest.JetStream(t, strings.Join(urls, ","))
-	eventstest.Eventually(t, "the cluster has a leader", func() bool {
-		_, err := js.AccountInfo(t.Context())
-		return err == nil
-	})
+	cluster := eventstest.NewCluster(t)
+	js := eventstest.JetStream(t, cluster.URL())
 	byReader := limit.StreamConfig(1)
 	eventstest.Eventually(t, "a reader has created its stream", func() bool {
 		_, err := js.CreateStream(t.Context(), byReader)
@@ -230,11 +185,11 @@ func TestStreamCreate_Cluster(t *testing.T) {
 		if err != nil {
 			return false
 		}
-		cluster := stream.CachedInfo().Cluster
-		leader = cluster.Leader
-		return leader != "" && cluster.Desired == nil && len(cluster.Replicas) == 2 &&
-			!slices.ContainsFunc(cluster.Replicas, func(r *jetstream.PeerInfo) bool { return !r.Current || r.Lag > 0 })
+		info := stream.CachedInfo().Cluster
+		leader = info.Leader
+		return leader != "" && info.Desired == nil && len(info.Replicas) == 2 &&
+			!slices.ContainsFunc(info.Replicas, func(r *jetstream.PeerInfo) bool { return !r.Current || r.Lag > 0 })
 	})
-	stopServer(servers[leader])
+	cluster.Server(leader).Stop()
 	eventstest.Eventually(t, "a report is allowed without the leader of the stream", allowed)
 }

@@ -7,13 +7,9 @@ package snapshot_test
 
 import (
 	"bytes"
-	"fmt"
-	"net"
 	"reflect"
-	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
@@ -21,35 +17,10 @@ import (
 	"callboard/events/snapshot"
 )
 
-// newCluster starts three servers and returns the URL of one.
-func newCluster(t *testing.T) string {
-	t.Helper()
-	var routes []string
-	for range 3 {
-		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		routes = append(routes, "nats://"+listener.Addr().String())
-		_ = listener.Close()
-	}
-	var url string
-	for i, route := range routes {
-		_, port, _ := strings.Cut(strings.TrimPrefix(route, "nats://"), ":")
-		url = eventstest.NewServer(t, func(o *server.Options) {
-			o.ServerName = fmt.Sprintf("server-%d", i)
-			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1"}
-			_, _ = fmt.Sscan(port, &o.Cluster.Port)
-			o.Routes = server.RoutesFromStr(strings.Join(routes, ","))
-		}).URL()
-	}
-	return url
-}
-
 // A stream of three servers is restored on three servers, and on one.
 func TestSaveAndRestore_Cluster(t *testing.T) {
 	t.Parallel()
-	js := eventstest.JetStream(t, newCluster(t))
+	js := eventstest.JetStream(t, eventstest.NewCluster(t).URL())
 	eventstest.Eventually(t, "a stream on three servers", func() bool {
 		_, err := js.CreateStream(t.Context(), events.StreamConfig(events.StreamName, 4, 3))
 		return err == nil
