@@ -16,6 +16,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childNATS) != "" {
 		os.Exit(runChild())
 	}
+	eventstest.RunAtOnce(6)
 	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
 }
 

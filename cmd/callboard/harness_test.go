@@ -36,6 +36,7 @@ import (
 var programs string
 
 func TestMain(m *testing.M) {
+	eventstest.RunAtOnce(6)
 	code, err := withPrograms(m.Run)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -11,9 +11,13 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/cmd/setting"
+	"callboard/events/eventstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	eventstest.RunAtOnce(4)
+	goleak.VerifyTestMain(m)
+}
 
 func open(t *testing.T, dir string, fresh bool) *directory {
 	t.Helper()

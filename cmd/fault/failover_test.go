@@ -14,7 +14,9 @@ func (r *replicas) streamLeader() *natsServer {
 	r.tb.Helper()
 	var leader string
 	eventstest.Eventually(r.tb, "the stream has a leader", func() bool {
-		info, err := r.stream().Info(r.tb.Context())
+		ctx, cancel := r.attempt()
+		defer cancel()
+		info, err := r.stream().Info(ctx)
 		if err == nil && info.Cluster != nil {
 			leader = info.Cluster.Leader
 		}
@@ -33,7 +35,9 @@ func (r *replicas) streamLeader() *natsServer {
 func (r *replicas) awaitReplicas() {
 	r.tb.Helper()
 	eventstest.Eventually(r.tb, "three servers have the stream", func() bool {
-		info, err := r.stream().Info(r.tb.Context())
+		ctx, cancel := r.attempt()
+		defer cancel()
+		info, err := r.stream().Info(ctx)
 		if err != nil || info.Cluster == nil || info.Cluster.Leader == "" {
 			return false
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/rs/zerolog/log"
+
+	"callboard/events/eventstest"
 )
 
 //nolint:gochecknoglobals // flags are
@@ -21,6 +23,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	eventstest.RunAtOnce(4)
 	log.Logger = zerolog.Nop() // one of the proxies' toxics logs there
 	code := m.Run()
 	if err := errors.Join(callboardPrograms.remove(), natsProgram.remove()); err != nil {

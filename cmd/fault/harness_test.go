@@ -1,6 +1,7 @@
 package fault_test
 
 import (
+	"context"
 	"encoding/base64"
 	"math/rand/v2"
 	"net"
@@ -187,11 +188,19 @@ func (h *harness) queryInt(query string, parameters ...any) (n int64) {
 func (h *harness) stream() (stream jetstream.Stream) {
 	h.tb.Helper()
 	eventstest.Eventually(h.tb, "the stream is available", func() bool {
+		ctx, cancel := h.attempt()
+		defer cancel()
 		var err error
-		stream, err = h.js.Stream(h.tb.Context(), events.StreamName)
+		stream, err = h.js.Stream(ctx, events.StreamName)
 		return err == nil
 	})
 	return stream
+}
+
+// attempt is the context of a request to NATS that is repeated if it fails. Without it, a request that nobody answers, because the cluster
+// has no leader, would wait for the client's 30 s.
+func (h *harness) attempt() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(h.tb.Context(), 2*time.Second)
 }
 
 // streamCreated returns the stream's creation time in PostgreSQL's precision.

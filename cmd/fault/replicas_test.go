@@ -175,7 +175,9 @@ func (r *replicas) connect(server *cluster.Cluster, database string) *pgx.Conn {
 func (r *replicas) createStreams() {
 	r.tb.Helper()
 	eventstest.Eventually(r.tb, "the cluster has a leader", func() bool {
-		_, err := r.js.AccountInfo(r.tb.Context())
+		ctx, cancel := r.attempt()
+		defer cancel()
+		_, err := r.js.AccountInfo(ctx)
 		return err == nil
 	})
 	eventstest.Eventually(r.tb, "the streams are created", func() bool {

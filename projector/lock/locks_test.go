@@ -12,7 +12,10 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m) }
+func TestMain(m *testing.M) {
+	eventstest.RunAtOnce(8)
+	schematest.Run(m)
+}
 
 func TestImports(t *testing.T) { eventstest.Imports(t) }
 

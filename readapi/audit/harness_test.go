@@ -16,7 +16,10 @@ import (
 	queue "callboard/readapi/audit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	eventstest.RunAtOnce(8)
+	goleak.VerifyTestMain(m)
+}
 
 // harness has a NATS server and a queue.
 type harness struct {

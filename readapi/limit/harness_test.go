@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childNATS) != "" {
 		os.Exit(runChild())
 	}
+	eventstest.RunAtOnce(8)
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"))
 }
 
