@@ -59,8 +59,9 @@ test/race: ## Run all tests under the race detector
 	go test -race ./...
 
 .PHONY: properties
-properties: ## Test the fold's properties with 20,000 cases each
+properties: ## Test the fold's properties with 20,000 cases each, those of the store, of ingest and of replays with 500
 	go test ./projector/fold -rapid.checks=20000
+	go test ./projector/store ./projector/ingest ./projector/replay -rapid.checks=500 -timeout 1h
 
 .PHONY: fuzz
 fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and the cursors for a minute each

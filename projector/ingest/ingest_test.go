@@ -23,6 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	eventstest.CheckCases(40)
 	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
 }
 

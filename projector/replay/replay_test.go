@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"pgregory.net/rapid"
 
+	"callboard/events/eventstest"
 	"callboard/projector/replay"
 	"callboard/projector/store"
 	"callboard/schema/schematest"
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childFolder) != "" {
 		os.Exit(runChild())
 	}
+	eventstest.CheckCases(40)
 	schematest.Run(m)
 }
 

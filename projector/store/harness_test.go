@@ -18,7 +18,10 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m) }
+func TestMain(m *testing.M) {
+	eventstest.CheckCases(30)
+	schematest.Run(m)
+}
 
 func TestImports(t *testing.T) { eventstest.Imports(t) }
 
