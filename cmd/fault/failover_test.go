@@ -124,6 +124,9 @@ func TestReplicas_AsynchronousFailover(t *testing.T) {
 	r.failOver()
 	resume()
 	r.awaitStatus(issued, http.StatusUnauthorized)
+	// The reader remembers a revoked key for a minute, which TestAuthorizer_RemembersDeadKeys proves; one that starts again does not.
+	r.reader.kill()
+	r.reader.start()
 	r.awaitStatus(revoked, http.StatusOK)
 	r.events.mustPublish(100)
 	r.checkNothingLost()
