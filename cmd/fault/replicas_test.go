@@ -79,10 +79,10 @@ func newNATSCluster(t *testing.T, logs string) (servers []*natsServer) {
 	t.Helper()
 	var routes []string
 	for range 3 {
-		routes = append(routes, "nats://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t))))
+		routes = append(routes, "nats://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(eventstest.FreePort(t))))
 	}
 	for i, route := range routes {
-		name, port := "nats-"+strconv.Itoa(i+1), freePort(t)
+		name, port := "nats-"+strconv.Itoa(i+1), eventstest.FreePort(t)
 		s := &natsServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 		s.process = newProcess(t, natsProgram, "nats-server", name, logs)
 		s.args = []string{

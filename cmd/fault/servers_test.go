@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,7 +34,7 @@ type natsServer struct {
 
 func newNATSServer(tb testing.TB, logs string) *natsServer {
 	tb.Helper()
-	port, folder := freePort(tb), tb.TempDir()
+	port, folder := eventstest.FreePort(tb), tb.TempDir()
 	store := filepath.Join(folder, "store")
 	s := &natsServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), disk: newDisk(tb, store, folder)}
 	s.process = newProcess(tb, natsProgram, "nats-server", "nats", logs)
@@ -57,24 +56,6 @@ func (s *natsServer) start() {
 		}
 		return conn.Close() == nil
 	})
-}
-
-//nolint:gochecknoglobals // tests of this process never get the same port twice
-var portsTried atomic.Int64
-
-// freePort returns a port on which no process listens. It is below the range of ports that the kernel gives to outgoing connections:
-// none of them takes the port while the server is down.
-func freePort(tb testing.TB) int {
-	tb.Helper()
-	const lowest, ports = 20_000, 10_000
-	for {
-		port := lowest + (16*os.Getpid()+int(portsTried.Add(1)))%ports
-		listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			_ = listener.Close()
-			return port
-		}
-	}
 }
 
 // connect connects to the server directly.

@@ -43,7 +43,7 @@ func NewServer(tb testing.TB, options ...Option) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, options: server.Options{
 		Host:      "127.0.0.1",
-		Port:      server.RANDOM_PORT,
+		Port:      FreePort(tb),
 		JetStream: true,
 		StoreDir:  tb.TempDir(),
 		NoSigs:    true,

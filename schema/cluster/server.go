@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"regexp"
@@ -45,12 +46,18 @@ func (c *Cluster) startOnFreePort(ctx context.Context) error {
 	return err
 }
 
-func freePort(ctx context.Context) (int, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, "0"))
-	if err != nil {
-		return 0, err
+// freePort returns a port below the range that the kernel gives to outgoing connections, so that none of them takes it while the server
+// restarts.
+func freePort(ctx context.Context) (port int, err error) {
+	const lowest, ports, attempts = 20_000, 12_000, 100
+	for range attempts {
+		port = lowest + rand.IntN(ports)
+		var l net.Listener
+		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
 	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
+	return 0, err
 }
 
 // startServer starts the server on the cluster's port and waits until it answers.
