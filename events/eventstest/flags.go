@@ -2,7 +2,7 @@ package eventstest
 
 import (
 	"flag"
-	"fmt"
+	"strconv"
 )
 
 // RunAtOnce sets how many parallel tests of a package run at once, which the flag -parallel overrides. It is for packages whose tests mostly
@@ -15,7 +15,7 @@ func CheckCases(count int) { setDefault("rapid.checks", count) }
 
 // setDefault sets a flag before the command line is read.
 func setDefault(name string, value int) {
-	if err := flag.Set(name, fmt.Sprint(value)); err != nil {
+	if err := flag.Set(name, strconv.Itoa(value)); err != nil {
 		panic(err)
 	}
 }
