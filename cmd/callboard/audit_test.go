@@ -171,7 +171,7 @@ func TestAudit_ProjectorsKilledAndNATSRestarted(t *testing.T) {
 	for i := range 6 {
 		c.waitForMore(t, 60)
 		if i%2 == 0 {
-			p.stop(syscall.SIGKILL)
+			p.Stop(syscall.SIGKILL)
 			c.waitForMore(t, 60)
 			p = f.startProjector()
 		} else {
@@ -183,9 +183,7 @@ func TestAudit_ProjectorsKilledAndNATSRestarted(t *testing.T) {
 	ids := c.end()
 	f.waitUntilAudited(ids)
 	t.Logf("%d requests have one entry each", len(ids))
-	if code := r.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code = %d, want 0", code)
-	}
+	r.StopCleanly(syscall.SIGTERM)
 }
 
 // A killed reader loses only entries that NATS has not acknowledged. A reader that is asked to stop loses none.
@@ -198,16 +196,14 @@ func TestAudit_ReaderKilled(t *testing.T) {
 	c.waitForMore(t, 300)
 	eventstest.Eventually(t, "NATS acknowledges entries", func() bool { return r.metric("callboard_readapi_audit_acknowledged_total") > 0 })
 	acknowledged := r.metric("callboard_readapi_audit_acknowledged_total")
-	r.stop(syscall.SIGKILL)
+	r.Stop(syscall.SIGKILL)
 	killed := c.end()
 	eventstest.Eventually(t, "the acknowledged entries are stored", func() bool { return len(f.audited()) >= acknowledged })
 
 	second := f.startAuditedReader()
 	c = startClients(second.base, key, "stopped")
 	c.waitForMore(t, 300)
-	if code := second.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code = %d, want 0", code)
-	}
+	second.StopCleanly(syscall.SIGTERM)
 	f.waitUntilAudited(c.end())
 	entries := f.audited()
 	stored := 0
@@ -259,9 +255,7 @@ func TestAudit_FloodOfRevokedKey(t *testing.T) {
 		})
 	}
 	sending.Wait()
-	if code := r.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code = %d, want 0", code)
-	}
+	r.StopCleanly(syscall.SIGTERM)
 	var rows, requests int64
 	var last, used time.Time
 	eventstest.Eventually(t, "all requests are in the audit", func() bool {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -109,8 +110,8 @@ func TestBackup_Drill(t *testing.T) {
 	written := old.backup()
 	last := written.Streams[0].LastSequence
 	eventstest.Eventually(t, "live traffic after the backup", func() bool { return old.lastSequence() > last })
-	traffic.signal(os.Interrupt)
-	traffic.wait()
+	traffic.Signal(os.Interrupt)
+	traffic.Wait(time.Minute)
 
 	succeed(t, old.operator(), "", "keys", "revoke", revoked.ID)
 	successor := succeedJSON[keyWithID](t, old.operator(), "keys", "roll", rolled.ID, "--overlap", "0s")
@@ -255,7 +256,7 @@ func TestBackup(t *testing.T) {
 		}
 	})
 	t.Run("interrupted", func(t *testing.T) { checkInterruptedRestore(t, f, path, keys) })
-	projector.stopCleanly()
+	projector.StopCleanly(os.Interrupt)
 	t.Run("the database was not lost", func(t *testing.T) { checkStreamsOnly(t, f, path) })
 }
 

@@ -127,8 +127,8 @@ func TestPrograms_CredentialsReplaced(t *testing.T) {
 	c.write("ca", string(first.PEM())+string(second.PEM()))
 	c.natsURL("second")
 	c.nats.Reload(withCredentials(t, "second", second))
-	reader.logged("(reconnected to nats)")
-	projector.logged("(reconnected to nats)")
+	reader.Await("(reconnected to nats)")
+	projector.Await("(reconnected to nats)")
 	load.goesOn()
 	c.write("ca", string(second.PEM()))
 	answers := load.stop()
@@ -143,10 +143,10 @@ func TestPrograms_CredentialsReplaced(t *testing.T) {
 	if r := command(t, operator, "", "stream", "check"); r.code != 1 || !strings.Contains(r.err, "Authorization Violation") {
 		t.Errorf("old password of NATS: exit code = %d, errors = %s, want 1 and a violation", r.code, r.err)
 	}
-	for _, d := range []*daemon{projector, reader.daemon} {
-		d.stopCleanly()
+	for _, d := range []*daemon{projector, reader.Process} {
+		d.StopCleanly(os.Interrupt)
 		for _, secret := range []string{":first", ":second", "callboard:"} {
-			if d.err.Contains(secret) {
+			if d.Err.Contains(secret) {
 				t.Errorf("log contains %q", secret)
 			}
 		}

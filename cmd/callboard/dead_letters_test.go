@@ -193,7 +193,7 @@ func checkDeadLettersRetried(t *testing.T, f deadLettersFixture, ids []string, p
 	f.expect(0, `There is nothing to do`, "show", ids[0])
 	f.expect(0, `failed retries +2, the last at `, "show", ids[1])
 	f.expect(0, `^There is nothing to publish`, "republish")
-	projector.stopCleanly()
+	projector.StopCleanly(os.Interrupt)
 	f.expect(1, `^still waiting: 1; .*\n  ID `+ids[1]+`: partition \d+ has no owner: start a projector\n$`, "retry", ids[1], "--timeout", "500ms")
 	checkRetryInterrupted(f, ids[1])
 	f.expect(0, `^published again: 1 \(ID `+ids[1]+`\); run 'callboard`, "retry", ids[1], "--no-wait")
@@ -212,9 +212,9 @@ func checkDeadLettersRetried(t *testing.T, f deadLettersFixture, ids []string, p
 func checkRetryInterrupted(f deadLettersFixture, id string) {
 	f.Helper()
 	retry := start(f, "callboard", f.operator(), "dead-letters", "retry", id)
-	eventstest.Eventually(f, "the retry shows that it waits", func() bool { return retry.err.Contains("waiting for the projectors") })
-	if code := retry.stop(os.Interrupt); code != 1 || !retry.err.Contains("error: interrupted\nPublished again before: 1 dead letters.") {
-		f.Errorf("exit code = %d, errors = %s, want 1 and interrupted", code, retry.err)
+	eventstest.Eventually(f, "the retry shows that it waits", func() bool { return retry.Err.Contains("waiting for the projectors") })
+	if code := retry.Stop(os.Interrupt); code != 1 || !retry.Err.Contains("error: interrupted\nPublished again before: 1 dead letters.") {
+		f.Errorf("exit code = %d, errors = %s, want 1 and interrupted", code, retry.Err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -74,8 +75,8 @@ func TestDev(t *testing.T) {
 	t.Run("reader process", func(t *testing.T) { checkReaderProcess(t, i, whole.Key) })
 	t.Run("projector process", func(t *testing.T) {
 		d := start(t, "projector", i.Env, "--partitions", "0-3", "--admin-listen", "127.0.0.1:0")
-		waitUntilReady(t, "http://"+d.logged(`"admin":"([^"]+)"`))
-		d.stopCleanly()
+		waitUntilReady(t, "http://"+d.Await(`"admin":"([^"]+)"`)[1])
+		d.StopCleanly(os.Interrupt)
 	})
 	t.Run("second instance", func(t *testing.T) {
 		expect(t, nil, 1, "^error: another 'callboard dev' uses ", "dev", "--data", i.dir, "--listen", ":0", "--nats-listen", "127.0.0.1:0")
@@ -140,10 +141,10 @@ func checkStatusOfDev(t *testing.T, i *devInstance) {
 	}
 	watch := start(t, "callboard", i.Env, "status", "--watch", "--json")
 	eventstest.Eventually(t, "a second report with a rate", func() bool {
-		reports := strings.Split(watch.out.String(), "\n")
+		reports := strings.Split(watch.Out.String(), "\n")
 		return len(reports) >= 3 && !strings.Contains(reports[1], `"rate":null`)
 	})
-	watch.stopCleanly()
+	watch.StopCleanly(os.Interrupt)
 	if out := succeed(t, i.Env, "", "status"); !strings.Contains(out, "PARTITION") || !strings.Contains(out, "4 events, 0 not applied") {
 		t.Errorf("status: output = %s, want a table and 4 events", out)
 	}
@@ -200,16 +201,14 @@ func checkReaderProcess(t *testing.T, i *devInstance, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base.Host = d.logged(`"public":"([^"]+)"`)
-	waitUntilReady(t, "http://"+d.logged(`"admin":"([^"]+)"`))
+	base.Host = d.Await(`"public":"([^"]+)"`)[1]
+	waitUntilReady(t, "http://"+d.Await(`"admin":"([^"]+)"`)[1])
 	status, body := get(t, base.String()+"/customer/phone-systems/"+systemID+"/call-logs/"+ownCallID, key)
 	if status != http.StatusOK || !strings.Contains(string(body), ownCallID) {
 		t.Errorf("status = %d, body = %s, want 200 and the call", status, body)
 	}
-	if code := d.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code = %d, want 0", code)
-	}
-	if d.err.Contains(key) || d.err.Contains(i.Env["CALLBOARD_KEY_PEPPER"]) {
+	d.StopCleanly(syscall.SIGTERM)
+	if d.Err.Contains(key) || d.Err.Contains(i.Env["CALLBOARD_KEY_PEPPER"]) {
 		t.Error("the log contains a secret")
 	}
 }
@@ -217,7 +216,7 @@ func checkReaderProcess(t *testing.T, i *devInstance, key string) {
 func checkStop(t *testing.T, i *devInstance, key string) {
 	t.Helper()
 	pid := i.postgresPID()
-	i.stopCleanly()
+	i.StopCleanly(os.Interrupt)
 	if !processEnded(pid) {
 		t.Errorf("PostgreSQL, process %d, still runs", pid)
 	}
@@ -236,7 +235,7 @@ func checkStop(t *testing.T, i *devInstance, key string) {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{key, i.Env["CALLBOARD_KEY_PEPPER"], i.Env["CALLBOARD_CURSOR_KEY"]} {
-		if strings.Contains(string(log)+i.err.String(), secret) {
+		if strings.Contains(string(log)+i.Err.String(), secret) {
 			t.Error("the log contains a secret")
 		}
 	}
@@ -256,19 +255,16 @@ func TestDev_SecondSignal(t *testing.T) {
 	}
 	defer conn.Close()
 	pid := i.postgresPID()
-	i.signal(os.Interrupt)
-	eventstest.Eventually(t, "dev handles the first signal", func() bool { return i.err.Contains("stopping") })
+	i.Signal(os.Interrupt)
+	eventstest.Eventually(t, "dev handles the first signal", func() bool { return i.Err.Contains("stopping") })
 	eventstest.Eventually(t, "dev ends", func() bool {
 		// A signal before the default handling is restored is lost, so it is repeated.
-		_ = i.cmd.Process.Signal(os.Interrupt)
-		select {
-		case <-i.ended:
-			return true
-		default:
-			return false
+		if !i.HasExited() {
+			_ = syscall.Kill(i.PID(), syscall.SIGINT)
 		}
+		return i.HasExited()
 	})
-	if code := i.wait(); code != -1 {
+	if code := i.Wait(time.Minute); code != -1 {
 		t.Errorf("exit code = %d, want that of the signal", code)
 	}
 	eventstest.Eventually(t, "PostgreSQL ends", func() bool { return processEnded(pid) })
@@ -283,15 +279,13 @@ func TestDev_Killed(t *testing.T) {
 	key := issueKey(t, i.Env, systemID, "--name", "x", "--scopes", "calls:read")
 	eventstest.Eventually(t, "the key sees both calls", func() bool { return i.calls(key.Key) == 2 })
 	pid := i.postgresPID()
-	i.stop(syscall.SIGKILL)
+	i.Stop(syscall.SIGKILL)
 	eventstest.Eventually(t, "PostgreSQL ends", func() bool { return processEnded(pid) })
 	again := startDev(t, dir, "--sample", "none")
 	if n := again.calls(key.Key); n != 2 {
 		t.Errorf("calls after the restart = %d, want 2", n)
 	}
-	if code := again.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code = %d, want 0", code)
-	}
+	again.StopCleanly(syscall.SIGTERM)
 }
 
 // The printed examples work, also after a restart, which replaces the key and restores deleted audio.
@@ -304,7 +298,7 @@ func TestDev_Sample(t *testing.T) {
 	if err != nil || len(clips) == 0 {
 		t.Errorf("audio files = %v, error = %v, want some", clips, err)
 	}
-	first.stopCleanly()
+	first.StopCleanly(os.Interrupt)
 	if err := os.RemoveAll(filepath.Join(dir, "audio")); err != nil {
 		t.Fatal(err)
 	}
@@ -322,8 +316,8 @@ func TestDev_Sample(t *testing.T) {
 func checkExamples(t *testing.T, i *devInstance) {
 	t.Helper()
 	// dev prints after it has written the ready file.
-	eventstest.Eventually(t, "dev prints its last line", func() bool { return i.out.Contains("Ctrl-C") })
-	examples := regexp.MustCompile(`(?m)^\s+(curl -H 'X-API-Key: (\S+)' '(\S+)')$`).FindAllStringSubmatch(i.out.String(), -1)
+	eventstest.Eventually(t, "dev prints its last line", func() bool { return i.Out.Contains("Ctrl-C") })
+	examples := regexp.MustCompile(`(?m)^\s+(curl -H 'X-API-Key: (\S+)' '(\S+)')$`).FindAllStringSubmatch(i.Out.String(), -1)
 	if len(examples) != 3 || i.APIKey == nil {
 		t.Fatalf("examples = %d, want 3, and a key", len(examples))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"callboard/events/audit"
 	"callboard/events/eventstest"
@@ -24,13 +25,13 @@ func TestReadapi_Drain(t *testing.T) {
 	key := issueKey(t, f.operator(), systemID, "--name", "load", "--scopes", "calls:read", "--tier", "premium")
 	load := startLoad(t, key.Key, reader.base+"/customer/phone-systems")
 	load.goesOn()
-	reader.signal(syscall.SIGTERM)
+	reader.Signal(syscall.SIGTERM)
 	eventstest.Eventually(t, "the reader is not ready", func() bool {
 		status, body := get(t, reader.admin+"/readyz", "")
 		return status == http.StatusServiceUnavailable && strings.Contains(string(body), "stopping")
 	})
 	answers := load.stop()
-	if code := reader.wait(); code != 0 {
+	if code := reader.Wait(time.Minute); code != 0 {
 		t.Errorf("exit code = %d, want 0", code)
 	}
 	if got := f.auditEntries(); got != answers {
@@ -68,7 +69,7 @@ func TestReadapi_DrainClosesConnections(t *testing.T) {
 	if closes, reused := exchange(t, kept, reader.base); closes || reused {
 		t.Errorf("before: closes = %t, reused = %t, want neither", closes, reused)
 	}
-	reader.signal(syscall.SIGTERM)
+	reader.Signal(syscall.SIGTERM)
 	eventstest.Eventually(t, "the reader is not ready", func() bool {
 		status, _ := get(t, reader.admin+"/readyz", "")
 		return status == http.StatusServiceUnavailable
@@ -79,7 +80,7 @@ func TestReadapi_DrainClosesConnections(t *testing.T) {
 	if closes, reused := exchange(t, kept, reader.base); !closes || reused {
 		t.Errorf("new connection: closes = %t, reused = %t, want a new connection that closes", closes, reused)
 	}
-	if code := reader.stop(os.Interrupt); code != -1 {
+	if code := reader.Stop(os.Interrupt); code != -1 {
 		t.Errorf("exit code after the second signal = %d, want -1: ended by the signal", code)
 	}
 }

@@ -14,17 +14,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/cmd/dev"
 	"callboard/cmd/process"
+	"callboard/cmd/programtest"
 	"callboard/events/eventstest"
 	"callboard/schema/cluster"
 	"callboard/schema/schematest"
@@ -52,7 +51,7 @@ func withPrograms(run func() int) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
 	args := []string{"build", "-o", programs + string(filepath.Separator)}
-	if raceDetector() {
+	if programtest.RaceDetector() {
 		args = append(args, "-race")
 	}
 	args = append(args, "callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks")
@@ -61,12 +60,6 @@ func withPrograms(run func() int) (code int, err error) {
 	}
 	code = run()
 	return code, schematest.Stop()
-}
-
-// raceDetector reports whether the tests run under the race detector.
-func raceDetector() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // result is a command's output and exit code.
@@ -90,21 +83,13 @@ func program(tb testing.TB, name string, env map[string]string, args ...string) 
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), filepath.Join(programs, name), args...)
 	var out, errs bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = environment(env), &out, &errs
+	cmd.Env, cmd.Stdout, cmd.Stderr = programtest.Environment(env), &out, &errs
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		tb.Fatalf("%s %v: %v", name, args, err)
 	}
 	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
-}
-
-func environment(env map[string]string) []string {
-	list := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
-	for name, value := range env {
-		list = append(list, name+"="+value)
-	}
-	return list
 }
 
 // succeed runs a command in this process and returns its output. The test ends if the command fails.
@@ -154,85 +139,19 @@ func expectUsageErrors(tb testing.TB, env map[string]string, commands ...[]strin
 	}
 }
 
-// daemon is a running binary.
-type daemon struct {
-	testing.TB
-	cmd      *exec.Cmd
-	out, err *eventstest.LogBuffer
-	ended    chan struct{}
-}
+type daemon = programtest.Process
 
-// start starts one of the binaries. It is killed when the test ends.
+// start starts one of the binaries.
 func start(tb testing.TB, name string, env map[string]string, args ...string) *daemon {
 	tb.Helper()
-	// The cleanup kills it, because the test's context ends before the cleanups run.
-	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), filepath.Join(programs, name), args...)
-	d := &daemon{TB: tb, cmd: cmd, out: &eventstest.LogBuffer{}, err: &eventstest.LogBuffer{}, ended: make(chan struct{})}
-	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = environment(env), d.out, d.err
-	if err := d.cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	go func() {
-		defer close(d.ended)
-		_ = d.cmd.Wait() // the process state has the exit code
-	}()
-	tb.Cleanup(func() {
-		_ = d.cmd.Process.Kill()
-		<-d.ended
-		if tb.Failed() {
-			tb.Logf("output of %s:\n%s%s", name, d.out, d.err)
-		}
-	})
-	return d
-}
-
-func (d *daemon) signal(signal os.Signal) {
-	d.Helper()
-	if err := d.cmd.Process.Signal(signal); err != nil {
-		d.Fatal(err)
-	}
-}
-
-// wait returns the exit code: -1 if a signal killed the process.
-func (d *daemon) wait() int {
-	d.Helper()
-	select {
-	case <-d.ended:
-	case <-time.After(time.Minute):
-		d.Fatal("the process did not end within a minute")
-	}
-	return d.cmd.ProcessState.ExitCode()
-}
-
-// stop sends a signal and returns the exit code.
-func (d *daemon) stop(signal os.Signal) int {
-	d.Helper()
-	d.signal(signal)
-	return d.wait()
-}
-
-// stopCleanly interrupts the process, which must exit with 0.
-func (d *daemon) stopCleanly() {
-	d.Helper()
-	if code := d.stop(os.Interrupt); code != 0 {
-		d.Errorf("exit code = %d, want 0", code)
-	}
-}
-
-// logged waits until the process's log matches a pattern and returns the pattern's first group.
-func (d *daemon) logged(pattern string) string {
-	d.Helper()
-	var found []string
-	eventstest.Eventually(d, "log with "+pattern, func() bool {
-		found = regexp.MustCompile(pattern).FindStringSubmatch(d.err.String())
-		return found != nil
-	})
-	return found[1]
+	p := programtest.NewProcess(tb, name, filepath.Join(programs, name), env)
+	p.Start(args...)
+	return p
 }
 
 // devInstance is a running 'callboard dev'.
 type devInstance struct {
-	*daemon
+	*programtest.Process
 	dev.Ready
 	dir string
 }
@@ -248,13 +167,9 @@ func startDev(tb testing.TB, dir string, args ...string) *devInstance {
 			tb.Errorf("remove cluster: %v", err)
 		}
 	})
-	i := &devInstance{daemon: start(tb, "callboard", nil, args...), dir: dir}
+	i := &devInstance{Process: start(tb, "callboard", nil, args...), dir: dir}
 	eventstest.Eventually(tb, "dev writes its ready file", func() bool {
-		select {
-		case <-i.ended:
-			tb.Fatal("dev ended")
-		default:
-		}
+		i.RequireRunning()
 		text, err := os.ReadFile(readyFile)
 		return err == nil && json.Unmarshal(text, &i.Ready) == nil
 	})
@@ -313,7 +228,7 @@ func (f *fleet) startProjector() *daemon {
 
 // reader is a running readapi.
 type reader struct {
-	*daemon
+	*programtest.Process
 	base, admin string // URLs
 }
 
@@ -334,7 +249,7 @@ func (f *fleet) startReaderWith(env map[string]string, settings ...map[string]st
 		maps.Copy(env, s)
 	}
 	d := start(f, "readapi", env)
-	r := reader{daemon: d, base: "http://" + d.logged(`"public":"([^"]+)"`) + "/v1", admin: "http://" + d.logged(`"admin":"([^"]+)"`)}
+	r := reader{Process: d, base: "http://" + d.Await(`"public":"([^"]+)"`)[1] + "/v1", admin: "http://" + d.Await(`"admin":"([^"]+)"`)[1]}
 	waitUntilReady(f, r.admin)
 	return r
 }

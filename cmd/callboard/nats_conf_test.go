@@ -320,12 +320,12 @@ func TestNATSConf_Permissions(t *testing.T) {
 	f.useSender()
 	f.useReader()
 	f.useOperator()
-	console := "http://" + projector.logged(`"admin":"([^"]+)"`) + "/status.json"
+	console := "http://" + projector.Await(`"admin":"([^"]+)"`)[1] + "/status.json"
 	eventstest.Eventually(t, "a report on the console", func() bool {
 		status, body := get(t, console, "")
 		return status == http.StatusOK && strings.Contains(string(body), `"stream":"PHONES"`)
 	})
-	projector.stopCleanly()
+	projector.StopCleanly(os.Interrupt)
 	f.restoreBackup()
 	for _, d := range f.nats.trace.denials() {
 		if !d.cleansUp() {
@@ -364,11 +364,11 @@ func (f permittedFleet) useSender() {
 	env := f.env("webhooks", f.database.RoleURL("callboard_webhooks"))
 	env["CALLBOARD_WEBHOOK_KEY"] = f.pepper
 	d := start(f, "webhooks", env)
-	waitUntilReady(f, "http://"+d.logged(`"admin":"([^"]+)"`))
+	waitUntilReady(f, "http://"+d.Await(`"admin":"([^"]+)"`)[1])
 	for subject, user := range map[string]string{webhook.WakeSubject: "projector", webhook.DueSubject: "webhooks"} {
 		eventstest.Eventually(f, "a message on "+subject, func() bool { return f.nats.trace.used(user, publishing, subject) })
 	}
-	d.stopCleanly()
+	d.StopCleanly(os.Interrupt)
 }
 
 // topologyEntities decide what keys open and what belongs to phone systems' set-up.
@@ -414,7 +414,7 @@ func (f permittedFleet) useReader() {
 	env["CALLBOARD_BASE_URL"], env["CALLBOARD_CURSOR_KEY"] = "https://phones.example.com/v1", f.pepper
 	env["CALLBOARD_AUDIO_URL"], env["CALLBOARD_LISTEN"] = "file://"+f.TempDir(), "127.0.0.1:0"
 	d := start(f, "readapi", env)
-	base, admin := "http://"+d.logged(`"public":"([^"]+)"`)+"/v1", "http://"+d.logged(`"admin":"([^"]+)"`)
+	base, admin := "http://"+d.Await(`"public":"([^"]+)"`)[1]+"/v1", "http://"+d.Await(`"admin":"([^"]+)"`)[1]
 	reports := base + "/customer/phone-systems/" + systemID + "/call-log-reports?dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-08T00:00:00Z"
 	keys := map[string]keyWithID{}
 	for _, tier := range []string{"standard", "premium"} {
@@ -435,7 +435,7 @@ func (f permittedFleet) useReader() {
 	eventstest.Eventually(f, "the audit has the requests", func() bool {
 		return strings.Contains(succeed(f, f.operator(), "", "keys", "audit", keys["premium"].ID), "listCallLogReports")
 	})
-	d.stopCleanly()
+	d.StopCleanly(os.Interrupt)
 }
 
 // useOperator runs the operator's commands that use NATS, with a dead letter among the events.

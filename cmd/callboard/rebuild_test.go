@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -122,7 +123,7 @@ func checkRebuildWhileEventsArrive(t *testing.T, f rebuildFixture) {
 	publisher := start(f, "callboard", f.operator(), "simulate", "--systems", "2", "--calls", "20000", "--seed", "9", "--rate", "1500")
 	var done rebuildJSON
 	f.decode(0, &done, "rebuild", "--workers", "8")
-	if code := publisher.stop(os.Interrupt); code != 1 {
+	if code := publisher.Stop(os.Interrupt); code != 1 {
 		t.Errorf("publisher: exit code = %d, want 1, interrupted after the rebuild", code)
 	}
 	if len(done.Comparison.Changes)+len(done.Comparison.Unreadable) > 0 || done.Replaced != 1 || done.Generation != 2 || done.Messages == 0 ||
@@ -254,7 +255,7 @@ func (f rebuildFixture) startThrottledRebuild() *daemon {
 	eventstest.Eventually(f, "a watermark older than 3 s", func() bool { return f.queryText(lagging) == "true" })
 	rebuild := start(f, "callboard", f.owner(), "rebuild", "--max-live-lag", "10ms", "--json")
 	line := regexp.MustCompile(`(?m)^reading: 0 of \d+ messages \(0%\), 0/s; waiting for the live projection: partition \d+ lags by \d+\.\ds$`)
-	eventstest.Eventually(f, "the rebuild waits for the live projection", func() bool { return line.MatchString(rebuild.err.String()) })
+	eventstest.Eventually(f, "the rebuild waits for the live projection", func() bool { return line.MatchString(rebuild.Err.String()) })
 	return rebuild
 }
 
@@ -263,22 +264,22 @@ func TestRebuild_ThrottledAndResumed(t *testing.T) {
 	f := newRebuildFixture(t, "20")
 	projector := f.startProjector()
 	f.waitUntilCaughtUp()
-	projector.signal(syscall.SIGSTOP)
+	projector.Signal(syscall.SIGSTOP)
 	f.simulate("--systems", "1", "--calls", "20", "--seed", "5")
 	interrupted := f.startThrottledRebuild()
 	f.expect(1, `(^|\n)error: .*\nWait until it has finished\.`, "verify")
 	expect(t, f.operator(), 0, `\ngeneration 2: building since `, "status")
 	const end = "\nerror: interrupted\nThe live generation is unchanged. Run the command again to resume\n"
-	if code := interrupted.stop(os.Interrupt); code != 1 || !strings.HasSuffix(interrupted.err.String(), end) {
-		t.Errorf("interrupted: exit code = %d, errors = %s, want 1 and %q", code, interrupted.err, end)
+	if code := interrupted.Stop(os.Interrupt); code != 1 || !strings.HasSuffix(interrupted.Err.String(), end) {
+		t.Errorf("interrupted: exit code = %d, errors = %s, want 1 and %q", code, interrupted.Err, end)
 	}
 	resumed := f.startThrottledRebuild()
-	projector.signal(syscall.SIGCONT)
-	resumed.wait()
+	projector.Signal(syscall.SIGCONT)
+	resumed.Wait(time.Minute)
 	var done rebuildJSON
-	err := json.Unmarshal([]byte(resumed.out.String()), &done)
+	err := json.Unmarshal([]byte(resumed.Out.String()), &done)
 	if err != nil || !done.Resumed || done.Parts == 0 || done.PartsResumed >= done.Parts || done.Generation != 2 || len(done.Comparison.Changes) > 0 {
-		t.Errorf("rebuild = %+v, error = %v, want generation 2, resumed, without changes: %s", done, err, resumed.err)
+		t.Errorf("rebuild = %+v, error = %v, want generation 2, resumed, without changes: %s", done, err, resumed.Err)
 	}
 	f.waitUntilCaughtUp()
 	f.expect(0, noDifferences, "verify")
@@ -290,18 +291,18 @@ func TestRebuild_DropGenerations(t *testing.T) {
 	projector := f.startProjector()
 	f.waitUntilCaughtUp()
 	f.expect(0, `^No rebuild is unfinished\.\n$`, "rebuild", "--abandon")
-	projector.signal(syscall.SIGSTOP)
+	projector.Signal(syscall.SIGSTOP)
 	f.simulate("--systems", "1", "--calls", "5", "--seed", "5")
 	rebuild := f.startThrottledRebuild()
 	f.expect(1, `(^|\n)error: .*\nWait until it has finished\.`, "rebuild", "--abandon")
-	if code := rebuild.stop(os.Interrupt); code != 1 {
+	if code := rebuild.Stop(os.Interrupt); code != 1 {
 		t.Errorf("interrupted: exit code = %d, want 1", code)
 	}
 	var dropped struct{ Dropped []int64 }
 	if f.decode(0, &dropped, "rebuild", "--abandon"); !slices.Equal(dropped.Dropped, []int64{2}) {
 		t.Errorf("dropped = %v, want generation 2", dropped.Dropped)
 	}
-	projector.signal(syscall.SIGCONT)
+	projector.Signal(syscall.SIGCONT)
 	f.waitUntilCaughtUp()
 	f.expect(0, `^There is no previous generation\.\n$`, "rollback", "--forget")
 	f.expect(0, `\nGeneration 1 is kept for 'callboard rollback'\.\n$`, "rebuild", "--keep")
@@ -313,7 +314,7 @@ func TestRebuild_AnotherRelease(t *testing.T) {
 	f := newRebuildFixture(t, "20")
 	projector := f.startProjector()
 	f.waitUntilCaughtUp()
-	projector.stopCleanly()
+	projector.StopCleanly(os.Interrupt)
 	f.exec("update control.generation set definition = 'other'")
 	f.expect(0, `^The database has this release's schema and roles\.\nAnother release built the projection: run 'callboard rebuild'\.\n$`, "migrate")
 	f.expect(0, `"rebuild":true`, "migrate", "--json")

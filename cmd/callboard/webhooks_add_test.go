@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
@@ -50,7 +51,7 @@ func (s *sending) publish(lines string) {
 func (s *sending) events() (list []received) {
 	s.Helper()
 	seen := map[string]bool{}
-	for line := range strings.Lines(s.listener.out.String()) {
+	for line := range strings.Lines(s.listener.Out.String()) {
 		var r received
 		if err := json.Unmarshal([]byte(line), &r); err != nil || r.ID == "" || strings.Contains(string(r.Event), string(webhook.Test)) || seen[r.ID] {
 			continue
@@ -89,8 +90,8 @@ func TestWebhooks_Add(t *testing.T) {
 	}
 	s.publish(ended(1) + "\n" + ended(1) + "\n" + ended(2))
 	eventstest.Eventually(t, "two events", func() bool { return len(s.events()) == 2 })
-	s.sender.signal(os.Kill)
-	s.sender.wait()
+	s.sender.Signal(os.Kill)
+	s.sender.Wait(time.Minute)
 	s.publish(ended(3))
 	s.startSender()
 	eventstest.Eventually(t, "three events", func() bool { return len(s.events()) == 3 })
@@ -118,7 +119,7 @@ func TestWebhooks_Add(t *testing.T) {
 // An endpoint that does not answer its test is not registered, unless no test is wanted.
 func TestWebhooks_AddRefused(t *testing.T) {
 	s := newSending(t)
-	s.listener.stopCleanly()
+	s.listener.StopCleanly(os.Interrupt)
 	add := []string{"add", s.listener.URL, "--name", "CRM", "--system", systemID, "--kinds", "call.ended"}
 	s.expect(1, `(?s)the test failed: no answer.*Nothing was registered`, add...)
 	if out := s.run("list", "--json").out; out != `{"endpoints":[]}`+"\n" {
@@ -151,7 +152,7 @@ func TestDev_Webhooks(t *testing.T) {
 	succeed(t, i.Env, strings.Split(fixtureLines(), "\n")[0], "publish", "-")
 	added := succeedJSON[addedRecord](t, i.Env, "webhooks", "add", l.URL, "--name", "first", "--system", systemID, "--kinds", "all")
 	succeed(t, i.Env, strings.Join(strings.Split(fixtureLines(), "\n")[2:], "\n"), "publish", "-")
-	eventstest.Eventually(t, "both calls' ends", func() bool { return strings.Count(l.out.String(), "call.ended") == 2 })
+	eventstest.Eventually(t, "both calls' ends", func() bool { return strings.Count(l.Out.String(), "call.ended") == 2 })
 	if status := l.post(http.Header{}, nil); added.ID == "" || status != http.StatusNoContent {
 		t.Errorf("endpoint = %s, status = %d, want an id and 204", added.ID, status)
 	}

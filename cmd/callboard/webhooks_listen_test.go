@@ -14,22 +14,23 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/cmd/programtest"
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
 )
 
 // hookListener is a running 'webhooks listen', and a client that trusts it.
 type hookListener struct {
-	*daemon
+	*programtest.Process
 	listening
 	client *http.Client
 }
 
 func startListener(t *testing.T, env map[string]string, args ...string) *hookListener {
 	t.Helper()
-	l := &hookListener{daemon: start(t, "callboard", env, append([]string{"webhooks", "listen", "--json"}, args...)...)}
+	l := &hookListener{Process: start(t, "callboard", env, append([]string{"webhooks", "listen", "--json"}, args...)...)}
 	eventstest.Eventually(t, "the listener says where it listens", func() bool {
-		return json.Unmarshal([]byte(l.out.String()), &l.listening) == nil
+		return json.Unmarshal([]byte(l.Out.String()), &l.listening) == nil
 	})
 	certificate, err := os.ReadFile(l.CA)
 	if err != nil {
@@ -61,8 +62,8 @@ func (l *hookListener) post(header http.Header, body []byte) (status int) {
 // printed returns the last line, after the number of lines is reached.
 func (l *hookListener) printed(lines int) (r received) {
 	l.Helper()
-	eventstest.Eventually(l, "the request is printed", func() bool { return strings.Count(l.out.String(), "\n") == lines })
-	all := strings.Split(strings.TrimSpace(l.out.String()), "\n")
+	eventstest.Eventually(l, "the request is printed", func() bool { return strings.Count(l.Out.String(), "\n") == lines })
+	all := strings.Split(strings.TrimSpace(l.Out.String()), "\n")
 	if err := json.Unmarshal([]byte(all[len(all)-1]), &r); err != nil {
 		l.Fatal(err)
 	}
@@ -85,10 +86,10 @@ func TestWebhooks_Listen(t *testing.T) {
 	if status = l.post(http.Header{}, make([]byte, 65<<10)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("large request: status = %d, want 413", status)
 	}
-	if strings.Contains(l.out.String()+l.err.String(), "whsec_") {
+	if strings.Contains(l.Out.String()+l.Err.String(), "whsec_") {
 		t.Error("the output has a secret")
 	}
-	l.stopCleanly()
+	l.StopCleanly(os.Interrupt)
 	if _, err := os.Stat(l.CA); !os.IsNotExist(err) {
 		t.Errorf("file of the certificate: error = %v, want none there", err)
 	}
@@ -102,7 +103,7 @@ func TestWebhooks_ListenWithoutSecret(t *testing.T) {
 	if got := l.printed(2); status != http.StatusNoContent || got.Verified || string(got.Event) != "null" {
 		t.Errorf("unsigned request: status = %d, printed %+v, want 204 and it unverified", status, got)
 	}
-	l.stopCleanly()
+	l.StopCleanly(os.Interrupt)
 	if _, err := os.Stat(l.CA); err != nil {
 		t.Error(err)
 	}

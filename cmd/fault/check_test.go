@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,7 +20,7 @@ import (
 // replayDatabase is filled by an undisturbed projector.
 const replayDatabase = "replay"
 
-// messagesPerDetail makes checks of long runs shorter: for every so many messages, one detail more is left out per requested one.
+// messagesPerDetail makes checks of long runs shorter: for each such number of messages, one detail more is left out per requested one.
 const messagesPerDetail = 20_000
 
 // check pauses the load and compares tables and answers with those of an undisturbed projector, and the tables with a fold of the
@@ -34,7 +35,7 @@ func (h *harness) check(faults int, final bool) {
 	at := time.Now()
 	h.awaitWatermarks(h.pool, at)
 	for _, p := range h.projectors {
-		p.stop()
+		p.StopCleanly(syscall.SIGTERM)
 	}
 	h.postgres.createDatabase(replayDatabase)
 	defer h.postgres.dropDatabase(replayDatabase)
@@ -52,7 +53,7 @@ func (h *harness) check(faults int, final bool) {
 	}
 	answers := h.compareAnswers(at, detailEvery)
 	for _, p := range h.projectors {
-		p.start()
+		p.Start()
 	}
 	text := fmt.Sprintf("check after %d faults: %d messages, %d dead letters, %d clock adjustments, %d rows, %d answers; took %s",
 		faults, result.messages, len(result.poisons), len(result.adjustments), tables.RowCount(), answers, round(time.Since(start)))

@@ -126,13 +126,13 @@ func (c *clients) get(ctx context.Context, r *reader, path string, key access.Ke
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && r.url.Load() == url:
-		c.violation("%s%s: %v, although the reader is up", r.name, path, err)
+		c.violation("%s%s: %v, although the reader is up", r.Name(), path, err)
 	case err != nil:
 		c.count(0)
 	default:
 		c.count(got.status)
 		if got.status != http.StatusOK && !slices.Contains(expected, got.status) && !c.tolerates(got) {
-			c.violation("%s%s: status = %d: %s", r.name, path, got.status, got.body)
+			c.violation("%s%s: status = %d: %s", r.Name(), path, got.status, got.body)
 		}
 		return got, got.status == http.StatusOK
 	}
@@ -222,7 +222,7 @@ func (m *monotonicReader) get(ctx context.Context, r *reader, path string, key a
 	const systemPath = len("/7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10")
 	now, err := time.Parse(time.RFC3339, value)
 	if before := m.completeThrough[path[:systemPath]]; err != nil || now.Before(before) {
-		m.violation("%s%s: Data-Complete-Through = %s after %s: %v", r.name, path, value, before, err)
+		m.violation("%s%s: Data-Complete-Through = %s after %s: %v", r.Name(), path, value, before, err)
 	}
 	m.completeThrough[path[:systemPath]] = now
 	return got, ok

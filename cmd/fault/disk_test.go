@@ -133,7 +133,7 @@ func (h *harness) fillWAL() {
 func (h *harness) fillNATS() {
 	h.nats.disk.fill()
 	defer h.nats.disk.free()
-	eventstest.Eventually(h.tb, "NATS refuses a message", func() bool { return matches(h.tb, h.nats.log(), diskFull) > 0 })
+	eventstest.Eventually(h.tb, "NATS refuses a message", func() bool { return matches(h.tb, string(h.nats.Err), diskFull) > 0 })
 	h.hold()
 	h.awaitCaughtUp()
 	h.nats.disk.free()
@@ -160,7 +160,7 @@ func (h *harness) fillPostgresInRebuild() {
 // checkRebuildDropped checks a rebuild that failed on a full disk.
 func (h *harness) checkRebuildDropped(c command) {
 	h.tb.Helper()
-	output := c.logTail()
+	output := c.LastOutput()
 	if strings.Contains(output, "could not write init file") {
 		return // PostgreSQL accepted no connection; the next rebuild resumes
 	}

@@ -23,7 +23,7 @@ func (r *replicas) streamLeader() *natsServer {
 		return leader != ""
 	})
 	for _, s := range r.servers {
-		if s.name == leader {
+		if s.Name() == leader {
 			return s
 		}
 	}
@@ -73,17 +73,17 @@ func TestReplicas_NATSServersKilled(t *testing.T) {
 	stop := r.events.start()
 	r.events.awaitAcknowledged(100)
 	leader := r.streamLeader()
-	leader.kill()
+	leader.Kill()
 	r.events.awaitAcknowledged(100)
 	r.awaitApplied(100)
-	leader.start()
+	leader.Start()
 	r.awaitReplicas()
 	// One server of three acknowledges nothing. With the second one it goes on.
-	r.servers[0].kill()
-	r.servers[1].kill()
-	r.servers[0].start()
+	r.servers[0].Kill()
+	r.servers[1].Kill()
+	r.servers[0].Start()
 	r.events.awaitAcknowledged(100)
-	r.servers[1].start()
+	r.servers[1].Start()
 	r.awaitReplicas()
 	stop()
 	r.checkNothingLost()
@@ -125,8 +125,8 @@ func TestReplicas_AsynchronousFailover(t *testing.T) {
 	resume()
 	r.awaitStatus(issued, http.StatusUnauthorized)
 	// The reader remembers a revoked key for a minute, which TestAuthorizer_RemembersDeadKeys proves; one that starts again does not.
-	r.reader.kill()
-	r.reader.start()
+	r.reader.Kill()
+	r.reader.Start()
 	r.awaitStatus(revoked, http.StatusOK)
 	r.events.mustPublish(100)
 	r.checkNothingLost()

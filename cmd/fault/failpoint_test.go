@@ -94,7 +94,7 @@ func (f *failpoint) awaitProjector() (p *process) {
 func (h *harness) projectorOf(session string) *process {
 	pid := session[strings.LastIndexByte(session, '/')+1:]
 	for _, p := range h.projectors {
-		if strconv.Itoa(p.pid()) == pid {
+		if strconv.Itoa(p.PID()) == pid {
 			return p
 		}
 	}
@@ -102,7 +102,7 @@ func (h *harness) projectorOf(session string) *process {
 }
 
 // sessionsOf returns a LIKE pattern of the application name of a projector's sessions.
-func sessionsOf(p *process) string { return "%/" + strconv.Itoa(p.pid()) }
+func sessionsOf(p *process) string { return "%/" + strconv.Itoa(p.PID()) }
 
 // terminateSessionsOf terminates a projector's sessions, except those that a failpoint blocks.
 func (h *harness) terminateSessionsOf(p *process, except *failpoint) {

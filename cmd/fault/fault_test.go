@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	eventstest.RunAtOnce(4)
 	log.Logger = zerolog.Nop() // one of the proxies' toxics logs there
 	code := m.Run()
-	if err := errors.Join(callboardPrograms.remove(), natsProgram.remove()); err != nil {
+	if err := errors.Join(callboardPrograms.Remove(), natsProgram.Remove()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

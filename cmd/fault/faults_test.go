@@ -100,12 +100,12 @@ func (h *harness) inject(k kind, number int) {
 // checkRunning fails the test if a process has exited that no fault killed.
 func (h *harness) checkRunning() {
 	h.tb.Helper()
-	h.nats.checkRunning()
+	h.nats.RequireRunning()
 	for _, p := range h.projectors {
-		p.checkRunning()
+		p.RequireRunning()
 	}
 	for _, r := range h.readers {
-		r.checkRunning()
+		r.RequireRunning()
 	}
 }
 
@@ -114,7 +114,7 @@ func (h *harness) awaitReaders() {
 	h.tb.Helper()
 	client := newClient(h.tb)
 	for _, r := range h.readers {
-		eventstest.Eventually(h.tb, r.name+" answers", func() bool {
+		eventstest.Eventually(h.tb, r.Name()+" answers", func() bool {
 			got, err := client.get(h.tb.Context(), *r.url.Load(), h.keys.group, "")
 			return err == nil && got.status == 200
 		})
@@ -139,8 +139,8 @@ func (h *harness) killProjector() {
 	if h.random.IntN(4) > 0 {
 		p = h.owner()
 	}
-	p.kill()
-	p.start()
+	p.Kill()
+	p.Start()
 }
 
 func (h *harness) killProjectors() { h.withProjectorsKilled(func() {}) }
@@ -148,12 +148,12 @@ func (h *harness) killProjectors() { h.withProjectorsKilled(func() {}) }
 // withProjectorsKilled kills both projectors, and starts them after change and a random time.
 func (h *harness) withProjectorsKilled(change func()) {
 	for _, p := range h.projectors {
-		p.kill()
+		p.Kill()
 	}
 	change()
 	h.hold()
 	for _, p := range h.projectors {
-		p.start()
+		p.Start()
 	}
 }
 
@@ -175,42 +175,42 @@ func killProjectorAt(position string) func(*harness) {
 		f := h.block(position)
 		defer f.unblock()
 		p := f.awaitProjector()
-		p.kill()
+		p.Kill()
 		if h.coinFlip() {
 			h.hold()
 		}
 		f.unblock()
-		p.start()
+		p.Start()
 	}
 }
 
 // freezeAndTerminateSessions freezes a projector, terminates its sessions and resumes it when another one has taken over.
 func (h *harness) freezeAndTerminateSessions() {
 	p := h.owner()
-	p.signal(syscall.SIGSTOP)
+	p.Signal(syscall.SIGSTOP)
 	h.hold()
 	h.terminateSessionsOf(p, nil)
 	h.awaitTakeover(p)
 	h.awaitCaughtUp()
-	p.signal(syscall.SIGCONT)
+	p.Signal(syscall.SIGCONT)
 }
 
 // freezeAndTerminateLockSession resumes the projector with its transactions intact and its locks lost.
 func (h *harness) freezeAndTerminateLockSession() {
 	p := h.owner()
-	p.signal(syscall.SIGSTOP)
+	p.Signal(syscall.SIGSTOP)
 	h.terminateLockSession(p)
 	h.awaitTakeover(p)
 	h.hold()
-	p.signal(syscall.SIGCONT)
+	p.Signal(syscall.SIGCONT)
 }
 
 // freezeUntilTerminated freezes a projector until the standby terminates its sessions.
 func (h *harness) freezeUntilTerminated() {
 	p := h.owner()
-	p.signal(syscall.SIGSTOP)
+	p.Signal(syscall.SIGSTOP)
 	h.awaitTakeover(p)
-	p.signal(syscall.SIGCONT)
+	p.Signal(syscall.SIGCONT)
 }
 
 // freezeWithRowsLoaded resumes a projector in a transaction that has read rows before another projector wrote them. Without a fence
@@ -219,12 +219,12 @@ func (h *harness) freezeWithRowsLoaded() {
 	f := h.block(beforeLoad)
 	defer f.unblock()
 	p := f.awaitProjector()
-	p.signal(syscall.SIGSTOP)
+	p.Signal(syscall.SIGSTOP)
 	h.terminateSessionsOf(p, f)
 	h.awaitTakeover(p)
 	f.unblock()
 	h.awaitCaughtUp()
-	p.signal(syscall.SIGCONT)
+	p.Signal(syscall.SIGCONT)
 }
 
 func (h *harness) terminateProjectorSessions() { h.terminateSessions("usename = $1", projectorRole) }
@@ -244,8 +244,8 @@ func (h *harness) loseCommitResponse() {
 
 func (h *harness) killReader() {
 	r := h.readers[h.random.IntN(len(h.readers))]
-	r.kill()
-	r.start()
+	r.Kill()
+	r.Start()
 }
 
 func (h *harness) killPostgres() {
@@ -265,9 +265,9 @@ func (h *harness) killPostgres() {
 }
 
 func (h *harness) killNATS() {
-	h.nats.kill()
+	h.nats.Kill()
 	h.hold()
-	h.nats.start()
+	h.nats.Start()
 }
 
 // pauseConsumer pauses the consumer of a projector for an hour. The projector has to replace it.

@@ -64,8 +64,7 @@ func newHarness(t *testing.T, seed uint64, r rate) *harness {
 		tb: t, random: rand.New(rand.NewPCG(seed, 1)), secret: []byte(strings.Repeat("s", 32)), audio: t.TempDir(),
 		summary: newSummary(), rebuildTime: 2 * time.Second,
 	}
-	logs := t.TempDir()
-	h.nats, h.postgres = newNATSServer(t, logs), newPostgresServer(t)
+	h.nats, h.postgres = newNATSServer(t), newPostgresServer(t)
 	h.js = h.nats.connect()
 	h.postgres.createDatabase(liveDatabase)
 	h.postgres.exec(liveDatabase, failpointSQL)
@@ -74,15 +73,14 @@ func newHarness(t *testing.T, seed uint64, r rate) *harness {
 	postgres := net.JoinHostPort("127.0.0.1", strconv.Itoa(h.postgres.Port()))
 	h.natsProxies = proxies{newProxy(t, "projectors-NATS", h.nats.address), newProxy(t, "readers-NATS", h.nats.address)}
 	h.postgresProxies = proxies{newProxy(t, "projectors-PostgreSQL", postgres), newProxy(t, "readers-PostgreSQL", postgres)}
-	h.operator = newProcess(t, callboardPrograms, "callboard", "callboard", logs)
-	h.operator.env = map[string]string{
+	h.operator = newProcess(t, "callboard", "callboard", map[string]string{
 		"CALLBOARD_NATS_URL": "nats://" + h.nats.address, "CALLBOARD_POSTGRES_URL": h.postgres.URL(liveDatabase),
 		"CALLBOARD_PREMIUM_PER_MINUTE": strconv.Itoa(premium),
-	}
+	})
 	h.createStream()
 	h.load = h.startLoad(seed, r)
 	h.keys = h.issueKeys()
-	h.startPrograms(logs)
+	h.startPrograms()
 	h.awaitCaughtUp()
 	return h
 }
@@ -94,16 +92,14 @@ func (h *harness) createStream() {
 }
 
 // startPrograms starts two projectors, of which the second is the standby, and two readers.
-func (h *harness) startPrograms(logs string) {
+func (h *harness) startPrograms() {
 	h.tb.Helper()
 	for _, number := range []string{"1", "2"} {
-		p := newProcess(h.tb, callboardPrograms, "projector", "projector-"+number, logs)
-		p.env = h.env(h.natsProxies.projectors, h.postgresProxies.projectors, projectorRole)
-		p.start()
+		p := newProcess(h.tb, "projector", "projector-"+number, h.env(h.natsProxies.projectors, h.postgresProxies.projectors, projectorRole))
+		p.Start()
 		h.projectors = append(h.projectors, p)
-		r := &reader{process: newProcess(h.tb, callboardPrograms, "readapi", "reader-"+number, logs)}
-		r.env = h.readerEnv()
-		r.start()
+		r := &reader{process: newProcess(h.tb, "readapi", "reader-"+number, h.readerEnv())}
+		r.Start()
 		h.readers = append(h.readers, r)
 	}
 }

@@ -215,7 +215,7 @@ func (w *detailWatcher) countUnchanged(ctx context.Context) (unchanged int) {
 		}
 		unchanged++
 		if d.changes > 0 {
-			w.violation("%s%s: %d responses differ from the first and the last", w.reader.name, d.path, d.changes)
+			w.violation("%s%s: %d responses differ from the first and the last", w.reader.Name(), d.path, d.changes)
 		}
 	}
 	return unchanged

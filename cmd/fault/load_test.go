@@ -132,7 +132,7 @@ func (l *load) run(ctx context.Context) error {
 	}
 }
 
-// pause returns when no message is being published. The load stands still until resume is called.
+// pause returns when no message is being published. Nothing is published until resume is called.
 func (l *load) pause() (resume func()) {
 	l.publishing.Lock()
 	return l.publishing.Unlock

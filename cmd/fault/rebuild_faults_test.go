@@ -64,7 +64,7 @@ func (h *harness) awaitStep(c command, step string) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	limit := time.After(commandLimit)
-	for reached := false; !reached && !c.hasExited(); {
+	for reached := false; !reached && !c.HasExited(); {
 		select {
 		case <-limit:
 			h.tb.Fatalf("rebuild has not reached this step within %s: %s", commandLimit, step)

@@ -45,37 +45,33 @@ type replicas struct {
 
 func newReplicas(t *testing.T) *replicas {
 	t.Helper()
-	logs := t.TempDir()
 	r := &replicas{
 		harness: &harness{tb: t, secret: []byte(strings.Repeat("s", 32)), audio: t.TempDir()},
-		servers: newNATSCluster(t, logs), password: rand.Text(),
+		servers: newNATSCluster(t), password: rand.Text(),
 	}
 	r.startDatabases(t)
 	r.js = eventstest.JetStream(t, r.natsURL())
 	r.pool = (&postgresServer{tb: t}).pool(r.bothURL("postgres", "read-write"))
-	r.operator = newProcess(t, callboardPrograms, "callboard", "callboard", logs)
-	r.operator.env = map[string]string{"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(operatorRole, "read-write")}
+	r.operator = newProcess(t, "callboard", "callboard", map[string]string{
+		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(operatorRole, "read-write"),
+	})
 	r.createStreams()
 	r.events = newEventSource(t, r.js)
-	env := map[string]string{
+	newProcess(t, "projector", "projector", map[string]string{
 		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(projectorRole, "read-write"), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
-	}
-	projector := newProcess(t, callboardPrograms, "projector", "projector", logs)
-	projector.env = env
-	projector.start()
-	r.reader = &reader{process: newProcess(t, callboardPrograms, "readapi", "reader", logs)}
-	r.reader.env = map[string]string{
+	}).Start()
+	r.reader = &reader{process: newProcess(t, "readapi", "reader", map[string]string{
 		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(readerRole, "read-write"),
 		"CALLBOARD_POSTGRES_READ_URL": r.bothURL(readerRole, "prefer-standby"), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
 		"CALLBOARD_LISTEN": "127.0.0.1:0", "CALLBOARD_BASE_URL": baseURL, "CALLBOARD_AUDIO_URL": "file://" + r.audio,
 		"CALLBOARD_KEY_PEPPER": base64.StdEncoding.EncodeToString(r.secret), "CALLBOARD_CURSOR_KEY": base64.StdEncoding.EncodeToString(r.secret),
-	}
-	r.reader.start()
+	})}
+	r.reader.Start()
 	return r
 }
 
 // newNATSCluster starts three servers that form a cluster.
-func newNATSCluster(t *testing.T, logs string) (servers []*natsServer) {
+func newNATSCluster(t *testing.T) (servers []*natsServer) {
 	t.Helper()
 	var routes []string
 	for range 3 {
@@ -83,14 +79,8 @@ func newNATSCluster(t *testing.T, logs string) (servers []*natsServer) {
 	}
 	for i, route := range routes {
 		name, port := "nats-"+strconv.Itoa(i+1), eventstest.FreePort(t)
-		s := &natsServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-		s.process = newProcess(t, natsProgram, "nats-server", name, logs)
-		s.args = []string{
-			"-a", "127.0.0.1", "-p", strconv.Itoa(port), "-js", "-sd", t.TempDir(), "-n", name,
-			"--cluster_name", "callboard", "--cluster", route, "--routes", strings.Join(routes, ","),
-		}
-		s.start()
-		servers = append(servers, s)
+		servers = append(servers, startNATSServer(t, name, port, t.TempDir(),
+			"-n", name, "--cluster_name", "callboard", "--cluster", route, "--routes", strings.Join(routes, ",")))
 	}
 	return servers
 }

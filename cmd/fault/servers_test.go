@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/cmd/programtest"
 	"callboard/events/eventstest"
 	"callboard/schema"
 	"callboard/schema/cluster"
@@ -29,28 +30,39 @@ import (
 type natsServer struct {
 	*process
 	address string
+	args    []string
 	disk    *disk // of the store; nil if the test can't mount one
 }
 
-func newNATSServer(tb testing.TB, logs string) *natsServer {
+func newNATSServer(tb testing.TB) *natsServer {
 	tb.Helper()
-	port, folder := eventstest.FreePort(tb), tb.TempDir()
+	folder := tb.TempDir()
 	store := filepath.Join(folder, "store")
-	s := &natsServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), disk: newDisk(tb, store, folder)}
-	s.process = newProcess(tb, natsProgram, "nats-server", "nats", logs)
-	s.args = []string{"-a", "127.0.0.1", "-p", strconv.Itoa(port), "-js", "-sd", store}
-	s.start()
+	disk := newDisk(tb, store, folder)
+	s := startNATSServer(tb, "nats", eventstest.FreePort(tb), store)
+	s.disk = disk
 	return s
 }
 
-// start starts the server and waits until it accepts connections.
-func (s *natsServer) start() {
-	s.tb.Helper()
-	s.process.start()
+func startNATSServer(tb testing.TB, name string, port int, store string, args ...string) *natsServer {
+	tb.Helper()
+	s := &natsServer{
+		process: programtest.NewProcess(tb, name, natsProgram.Path(tb, "nats-server"), nil),
+		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		args:    append([]string{"-a", "127.0.0.1", "-p", strconv.Itoa(port), "-js", "-sd", store}, args...),
+	}
+	s.Start()
+	return s
+}
+
+// Start starts the server and waits until it accepts connections.
+func (s *natsServer) Start() {
+	s.Helper()
+	s.process.Start(s.args...)
 	dialer := net.Dialer{Timeout: time.Second}
-	eventstest.Eventually(s.tb, "NATS accepts connections", func() bool {
-		s.checkRunning()
-		conn, err := dialer.DialContext(s.tb.Context(), "tcp", s.address)
+	eventstest.Eventually(s, "NATS accepts connections", func() bool {
+		s.RequireRunning()
+		conn, err := dialer.DialContext(s.Context(), "tcp", s.address)
 		if err != nil {
 			return false
 		}
@@ -60,8 +72,8 @@ func (s *natsServer) start() {
 
 // connect connects to the server directly.
 func (s *natsServer) connect() jetstream.JetStream {
-	s.tb.Helper()
-	return eventstest.JetStream(s.tb, "nats://"+s.address)
+	s.Helper()
+	return eventstest.JetStream(s, "nats://"+s.address)
 }
 
 // The roles that the programs connect as.

@@ -42,8 +42,8 @@ func (h *harness) logSummary() {
 		fmt.Fprintf(&b, "%-50s %6d %12s %12s\n", kind, s.faults[kind], quantile(s.recovery[kind], 0.5), quantile(s.recovery[kind], 1))
 	}
 	fmt.Fprintf(&b, "%d events published; kills: %d of projectors, %d of readers, %d of commands, %d of NATS, %d of PostgreSQL\n",
-		h.load.published.Load(), h.projectors[0].kills+h.projectors[1].kills, h.readers[0].kills+h.readers[1].kills, h.operator.kills,
-		h.nats.kills, h.postgresStops)
+		h.load.published.Load(), h.projectors[0].Kills()+h.projectors[1].Kills(), h.readers[0].Kills()+h.readers[1].Kills(), h.operator.Kills(),
+		h.nats.Kills(), h.postgresStops)
 	for _, line := range slices.Concat(s.totals, s.checks) {
 		b.WriteString(line + "\n")
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,9 +50,9 @@ func newWebhooks(t *testing.T) *webhooks {
 // startWebhooks does so with the database at a role's URL, to which the harness's pool is connected.
 func startWebhooks(t *testing.T, h *harness, databaseURL func(role string) string) *webhooks {
 	t.Helper()
-	logs, n := t.TempDir(), seed(t)
+	n := seed(t)
 	h.random = rand.New(rand.NewPCG(n, 1))
-	h.nats = newNATSServer(t, logs)
+	h.nats = newNATSServer(t)
 	h.js = h.nats.connect()
 	w := &webhooks{harness: h, receiver: newReceiver(t), artifacts: newArtifacts(t, n, events.NewPublisher(h.js, "fault"))}
 	env := func(role string) map[string]string {
@@ -66,13 +67,11 @@ func startWebhooks(t *testing.T, h *harness, databaseURL func(role string) strin
 		}
 	}
 	start := func(program, name, role string) *process {
-		p := newProcess(t, callboardPrograms, program, name, logs)
-		p.env = env(role)
-		p.start()
+		p := newProcess(t, program, name, env(role))
+		p.Start()
 		return p
 	}
-	h.operator = newProcess(t, callboardPrograms, "callboard", "callboard", logs)
-	h.operator.env = env(operatorRole)
+	h.operator = newProcess(t, "callboard", "callboard", env(operatorRole))
 	h.createStream()
 	h.projectors = []*process{start("projector", "projector", projectorRole)}
 	w.senders = []*process{start("webhooks", "sender-1", senderRole), start("webhooks", "sender-2", senderRole)}
@@ -109,7 +108,7 @@ func (w *webhooks) awaitShared() {
 	w.tb.Helper()
 	eventstest.Eventually(w.tb, "each sender owns half of the shards", func() bool {
 		for _, s := range w.senders {
-			s.checkRunning()
+			s.RequireRunning()
 			if w.queryInt("select count(*) from webhook.shard_owner where shard < 64 and application_name like $1", sessionsOf(s)) != 32 {
 				return false
 			}
@@ -204,7 +203,7 @@ func (w *webhooks) finish() {
 		return w.queryInt(behind) == 0 && w.queryInt("select count(*) from webhook.delivery") == 0
 	})
 	for _, p := range append(w.projectors, w.senders...) {
-		p.stop()
+		p.StopCleanly(syscall.SIGTERM)
 	}
 }
 

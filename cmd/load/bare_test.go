@@ -47,8 +47,8 @@ func (i *installation) startBare(name string, pinned bool) (server *process, bas
 		}
 	}
 	u.RawQuery = values.Encode()
-	server = startProcess(i, name, os.Args[0], nil, map[string]string{childRole: bareRole, bareURL: u.String()})
-	return server, "http://" + server.awaitOutput(`listening on (\S+)`)[1]
+	server = startProcess(i, name, os.Args[0], map[string]string{childRole: bareRole, bareURL: u.String()})
+	return server, "http://" + server.Await(`listening on (\S+)`)[1]
 }
 
 // serveBare serves until the process is killed.

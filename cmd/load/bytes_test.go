@@ -135,7 +135,7 @@ func (p *largePages) run(load func(*largePages), fast int) {
 	began := time.Now()
 	inParallel(fast, func(k int) { p.insist(client, keys[k], answers, unavailable) })
 	elapsed := time.Since(began)
-	now, highest := p.reader.memory()
+	now, highest := memory(p.reader.process)
 	close(p.stop)
 	p.others.Wait()
 	const refusals = "callboard_readapi_limit_refusals_total"

@@ -72,7 +72,7 @@ func TestLoad_Drain(t *testing.T) {
 	}()
 	client, answers := newClient(connections), newResults("requests")
 	defer client.CloseIdleConnections()
-	time.AfterFunc(*periodFlag/4, func() { _ = b.readers[0].cmd.Process.Signal(syscall.SIGTERM) })
+	time.AfterFunc(*periodFlag/4, func() { _ = syscall.Kill(b.readers[0].PID(), syscall.SIGTERM) })
 	paced(t.Context(), rate, connections, *periodFlag, func(n int) {
 		if r := b.next(); r == nil {
 			answers.add(0, 0, http.ErrServerClosed)
@@ -82,12 +82,12 @@ func TestLoad_Drain(t *testing.T) {
 	})
 	close(stop)
 	<-looking
-	<-b.readers[0].exited
+	code := b.readers[0].Wait(time.Minute)
 	t.Log(answers)
 	if n := answers.count(http.StatusOK); n != answers.total() {
 		t.Errorf("answers with 200 = %d of %d, want all", n, answers.total())
 	}
-	if code := b.readers[0].cmd.ProcessState.ExitCode(); code != 0 {
+	if code != 0 {
 		t.Errorf("exit code = %d, want 0", code)
 	}
 	var audited int64

@@ -111,7 +111,7 @@ func (h *hooks) startSender(name string) *process {
 	env["CALLBOARD_WEBHOOK_KEY"] = base64.StdEncoding.EncodeToString(h.secret)
 	env["CALLBOARD_WEBHOOK_ALLOW_NETWORKS"] = "127.0.0.0/8"
 	env["CALLBOARD_WEBHOOK_CA_FILE"] = h.ca
-	return startProcess(h, name, program(h, "webhooks"), nil, env)
+	return startProcess(h, name, programs.Path(h, "webhooks"), env)
 }
 
 func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {

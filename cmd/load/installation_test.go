@@ -93,7 +93,7 @@ func startServers(tb testing.TB, company *sample.Company, settings map[string]st
 
 func (i *installation) startProjector() {
 	i.Helper()
-	i.projector = startProcess(i, "projector", program(i, "projector"), nil, i.env("callboard_projector"))
+	i.projector = startProcess(i, "projector", programs.Path(i, "projector"), i.env("callboard_projector"))
 }
 
 func (i *installation) startPostgres(settings map[string]string) {
@@ -174,9 +174,9 @@ func (i *installation) startNATS() {
 	if err := os.WriteFile(config, fmt.Appendf(nil, natsConfig, filepath.Join(folder, "store")), 0o600); err != nil {
 		i.Fatal(err)
 	}
-	i.nats = startProcess(i, "nats-server", program(i, "nats-server"), []string{"-c", config}, nil)
-	i.natsURL = "nats://" + i.nats.awaitOutput(`Listening for client connections on (\S+)`)[1]
-	i.nats.awaitOutput("Server is ready")
+	i.nats = startProcess(i, "nats-server", programs.Path(i, "nats-server"), nil, "-c", config)
+	i.natsURL = "nats://" + i.nats.Await(`Listening for client connections on (\S+)`)[1]
+	i.nats.Await("Server is ready")
 	i.js = eventstest.JetStream(i, i.natsURL)
 	eventstest.CreateStream(i, i.js, events.DefaultPartitions)
 	if _, err := i.js.CreateStream(i.Context(), audit.StreamConfig(1)); err != nil {
@@ -240,8 +240,8 @@ func (i *installation) startReader(name string, settings map[string]string) *rea
 		"CALLBOARD_KEY_PEPPER": base64.StdEncoding.EncodeToString(i.secret), "CALLBOARD_CURSOR_KEY": base64.StdEncoding.EncodeToString(i.secret),
 	})
 	maps.Copy(env, settings)
-	r := &reader{process: startProcess(i, name, program(i, "readapi"), nil, env)}
-	addresses := r.awaitOutput(`"public":"([^"]+)","admin":"([^"]+)"`)
+	r := &reader{process: startProcess(i, name, programs.Path(i, "readapi"), env)}
+	addresses := r.Await(`"public":"([^"]+)","admin":"([^"]+)"`)
 	r.url, r.admin = "http://"+addresses[1]+"/v1/customer/phone-systems", "http://"+addresses[2]
 	eventstest.Eventually(i, name+" is ready", func() bool {
 		status, _, err := get(i.Context(), http.DefaultClient, r.admin+"/readyz", "")
@@ -271,7 +271,7 @@ func (r *reader) metric(name, labels string) (sum float64) {
 		sum, found = sum+n, true
 	}
 	if !found {
-		r.Fatalf("%s has no metric %s with %q", r.name, name, labels)
+		r.Fatalf("%s has no metric %s with %q", r.Name(), name, labels)
 	}
 	return sum
 }

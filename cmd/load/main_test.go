@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	code := m.Run()
-	if err := removePrograms(); err != nil {
+	if err := programs.Remove(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
@@ -60,11 +60,11 @@ func startBusyLoops(tb testing.TB, n int) (stop func()) {
 	tb.Helper()
 	var loops []*process
 	for i := range n {
-		loops = append(loops, startProcess(tb, fmt.Sprintf("busy-%d", i), os.Args[0], nil, map[string]string{childRole: busyRole}))
+		loops = append(loops, startProcess(tb, fmt.Sprintf("busy-%d", i), os.Args[0], map[string]string{childRole: busyRole}))
 	}
 	return func() {
 		for _, p := range loops {
-			p.kill()
+			p.KillIfRunning()
 		}
 	}
 }

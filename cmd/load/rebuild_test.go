@@ -77,7 +77,7 @@ type commandRun struct {
 // command runs callboard with arguments, one of which is --json.
 func (i *installation) command(arguments ...string) (c commandRun) {
 	i.Helper()
-	command := exec.CommandContext(i.Context(), program(i, "callboard"), arguments...)
+	command := exec.CommandContext(i.Context(), programs.Path(i, "callboard"), arguments...)
 	command.Env = append(command.Environ(), "CALLBOARD_NATS_URL="+i.natsURL, "CALLBOARD_POSTGRES_URL="+i.postgres.URL(i.database))
 	var errs bytes.Buffer
 	command.Stderr = &errs

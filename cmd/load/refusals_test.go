@@ -59,7 +59,7 @@ func TestLoad_NoFalseRefusal(t *testing.T) {
 	for _, r := range readers {
 		for _, outcome := range []string{"unreachable_allowed", "unreachable_refused"} {
 			if n := r.metric("callboard_readapi_limit_decisions_total", outcome); n != 0 {
-				t.Errorf("%s: decisions %s = %.0f, want 0: NATS was there", r.name, outcome, n)
+				t.Errorf("%s: decisions %s = %.0f, want 0: NATS was there", r.Name(), outcome, n)
 			}
 		}
 	}

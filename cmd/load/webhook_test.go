@@ -50,8 +50,8 @@ func startHooks(t *testing.T, endpoints int, behaviour func(n int) string) *hook
 	return newHooks(i, endpoints, behaviour)
 }
 
-// hookLatency returns a test that ends calls at a constant rate, and measures from the acknowledgement of each to its request. So many
-// endpoints hang, and as many refuse.
+// hookLatency returns a test that ends calls at a constant rate, and measures from the acknowledgement of each to its request. bad is the
+// number of endpoints that hang, and of those that refuse.
 func hookLatency(endpoints, bad int) func(*testing.T) {
 	return func(t *testing.T) {
 		h := startHooks(t, endpoints, func(n int) string {
@@ -66,7 +66,7 @@ func hookLatency(endpoints, bad int) func(*testing.T) {
 		sender := h.startSender("webhooks")
 		h.warmUp(2 * bad)
 		f := h.rounds(2 * bad)
-		_, highest := sender.memory()
+		_, highest := memory(sender)
 		f.add("MiB of memory of the sender, at most", float64(highest))
 		t.Logf("%d events/s, medians of %d rounds of %s\n%s", hooksPerSecond, *roundsFlag, *durationFlag, f.medians())
 	}
@@ -177,7 +177,7 @@ func (h *hooks) rate(senders int) float64 {
 	_, total, last := h.received()
 	eventstest.Eventually(h, "all deliveries are recorded", func() bool { return query[int64](h.installation, "select count(*) from webhook.delivery") == 0 })
 	for _, p := range processes {
-		p.kill()
+		p.KillIfRunning()
 	}
 	if total != hooksBacklog {
 		h.Errorf("requests = %d, want %d", total, hooksBacklog)
@@ -209,12 +209,12 @@ func measureDeadEndpoint(t *testing.T) {
 	waiting := func() int64 { return query[int64](h.installation, "select count(*) from webhook.delivery") }
 	eventstest.Eventually(t, "all deliveries", func() bool { return waiting() == deadBacklog })
 	eventstest.Eventually(t, "probes", func() bool { return query[int64](h.installation, "select count(*) from webhook.attempt") > 10 })
-	now, _ := sender.memory()
+	now, _ := memory(sender)
 	attempts := query[int64](h.installation, "select count(*) from webhook.attempt")
 	began := time.Now()
 	h.refusing.Store(false)
 	eventstest.Eventually(t, "all deliveries are sent", func() bool { return waiting() == 0 })
-	_, highest := sender.memory()
+	_, highest := memory(sender)
 	t.Logf("%d webhooks wait for one endpoint: %d attempts while it refuses; sent within %s of its recovery; %d MiB while waiting, %d MiB at most",
 		deadBacklog, attempts, time.Since(began).Round(time.Second), now, highest)
 }

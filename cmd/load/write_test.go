@@ -130,15 +130,15 @@ type worked struct {
 // workOff starts a projector on an empty projection, waits until it has applied all events, and kills it.
 func (i *installation) workOff(total int) worked {
 	i.Helper()
-	w := worked{nats: -cpuTime(i, i.nats.pid()), postgres: -cpuTime(i, i.postmaster)}
+	w := worked{nats: -cpuTime(i, i.nats.PID()), postgres: -cpuTime(i, i.postmaster)}
 	began := time.Now()
 	i.startProjector()
 	i.awaitApplied(int64(total))
 	w.elapsed = time.Since(began)
-	w.projector = cpuTime(i, i.projector.pid())
-	w.nats += cpuTime(i, i.nats.pid())
+	w.projector = cpuTime(i, i.projector.PID())
+	w.nats += cpuTime(i, i.nats.PID())
 	w.postgres += cpuTime(i, i.postmaster)
-	i.projector.kill()
+	i.projector.KillIfRunning()
 	w.rows = i.countRows()
 	return w
 }

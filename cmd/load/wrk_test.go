@@ -66,7 +66,7 @@ func needWrk(tb testing.TB) {
 // measure requests pages over a number of connections for a time. The test fails if an answer has another status than 200.
 func (i *installation) measure(g target, requests string, connections int, d time.Duration) measurement {
 	i.Helper()
-	pids := map[string]int{"server": g.server.pid(), "PostgreSQL": i.postmaster, "NATS": i.nats.pid(), "projector": i.projector.pid()}
+	pids := map[string]int{"server": g.server.PID(), "PostgreSQL": i.postmaster, "NATS": i.nats.PID(), "projector": i.projector.PID()}
 	m := measurement{cpu: make(map[string]time.Duration)}
 	for name, pid := range pids {
 		m.cpu[name] = -cpuTime(i, pid)

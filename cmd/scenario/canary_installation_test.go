@@ -5,18 +5,19 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats-server/v2/server"
 
+	"callboard/cmd/programtest"
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/schema/schematest"
@@ -66,11 +67,7 @@ func newInstallation(t *testing.T) *installation {
 	if err := os.WriteFile(filepath.Join(audio, "a.wav"), []byte(fullAudio), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", i.programs+string(filepath.Separator),
-		"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	programtest.Build(t, ".", i.programs, false, "callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks")
 	return i
 }
 
@@ -85,27 +82,29 @@ func (i *installation) postgresPassword() string {
 }
 
 // environment returns the environment of a program that connects to PostgreSQL with a role.
-func (i *installation) environment(role string, changes ...string) []string {
-	list := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.programs, "CALLBOARD_POSTGRES_URL=" + i.database.RoleURL("callboard_"+role)}
-	for name, value := range i.env {
-		list = append(list, name+"="+value)
+func (i *installation) environment(role string, changes ...string) map[string]string {
+	env := map[string]string{"HOME": i.programs, "CALLBOARD_POSTGRES_URL": i.database.RoleURL("callboard_" + role)}
+	maps.Copy(env, i.env)
+	for _, change := range changes {
+		name, value, _ := strings.Cut(change, "=")
+		env[name] = value
 	}
-	return append(list, changes...) // the last value of a name applies
+	return env
 }
 
 // run runs a program, checks its exit code and records its output.
-func (i *installation) run(code int, env []string, program string, args ...string) {
+func (i *installation) run(code int, env map[string]string, program string, args ...string) {
 	i.Helper()
 	out := i.runUnrecorded(code, env, program, args...)
 	i.record(program+" "+strings.Join(args, " "), out)
 }
 
 // runUnrecorded is run for programs that print a secret. It returns the standard output, and records standard error only.
-func (i *installation) runUnrecorded(code int, env []string, program string, args ...string) string {
+func (i *installation) runUnrecorded(code int, env map[string]string, program string, args ...string) string {
 	i.Helper()
 	cmd := exec.CommandContext(i.Context(), filepath.Join(i.programs, program), args...)
 	var out, errs bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &errs
+	cmd.Env, cmd.Stdout, cmd.Stderr = programtest.Environment(env), &out, &errs
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() != code {
@@ -145,76 +144,36 @@ func (i *installation) publish() {
 
 // daemon is a running program.
 type daemon struct {
-	*installation
-	name string
-	cmd  *exec.Cmd
-	log  string // the file's path
+	*programtest.Process
+	canaries *canaries
 }
-
-var listening = regexp.MustCompile(`"(public|admin)":"([^"]+)"`)
 
 // start starts a program and waits until it has logged its addresses.
 func (i *installation) start(name, role string) *daemon {
 	i.Helper()
-	d := &daemon{installation: i, name: name, cmd: exec.Command(filepath.Join(i.programs, name)), log: filepath.Join(i.TempDir(), name)} //nolint:noctx // the test stops it with a signal
-	log, err := os.Create(d.log)
-	if err != nil {
-		i.Fatal(err)
+	d := &daemon{programtest.NewProcess(i, name, filepath.Join(i.programs, name), i.environment(role, "CALLBOARD_PPROF=true")), i.canaries}
+	d.Start()
+	addresses := d.Await(`(?:"public":"([^"]+)",)?"admin":"([^"]+)"`)
+	if addresses[1] != "" {
+		i.public = addresses[1]
 	}
-	defer log.Close()
-	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = i.environment(role, "CALLBOARD_PPROF=true"), log, log
-	if err := d.cmd.Start(); err != nil {
-		i.Fatal(err)
-	}
-	i.Cleanup(func() {
-		_ = d.cmd.Process.Kill() // it may have exited
-		_ = d.cmd.Wait()
-	})
-	eventstest.Eventually(i, name+" logs its addresses", func() bool {
-		for _, address := range listening.FindAllStringSubmatch(d.readLog(), -1) {
-			if address[1] == "public" {
-				i.public = address[2]
-			} else {
-				i.admins[name] = address[2]
-			}
-		}
-		return i.admins[name] != ""
-	})
+	i.admins[name] = addresses[2]
 	return d
 }
 
-func (d *daemon) readLog() string {
-	d.Helper()
-	text, err := os.ReadFile(d.log)
-	if err != nil {
-		d.Fatal(err)
-	}
-	return string(text)
-}
-
-// awaitLog waits until the program has logged a text.
-func (d *daemon) awaitLog(text string) {
-	d.Helper()
-	eventstest.Eventually(d, d.name+" logs "+text, func() bool { return strings.Contains(d.readLog(), text) })
-}
-
-// stop stops the program with a signal and records its log.
+// stop stops the program with a signal, which determines the exit code, and records its log.
 func (d *daemon) stop(signal os.Signal) {
 	d.Helper()
-	if err := d.cmd.Process.Signal(signal); err != nil {
-		d.Fatal(err)
-	}
-	_ = d.cmd.Wait() // the signal determines the exit code
-	d.record("the log of "+d.name, d.readLog())
+	d.Stop(signal)
+	d.canaries.record("the log of "+d.Name(), d.Out.String()+d.Err.String())
 }
 
 // checkLog checks that the program has logged these texts.
 func (d *daemon) checkLog(list ...string) {
 	d.Helper()
-	log := d.readLog()
 	for _, text := range list {
-		if !strings.Contains(log, text) {
-			d.Errorf("the log of %s lacks %s", d.name, text)
+		if !d.Err.Contains(text) {
+			d.Errorf("the log of %s lacks %s", d.Name(), text)
 		}
 	}
 }

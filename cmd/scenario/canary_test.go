@@ -123,8 +123,8 @@ func TestCanaries(t *testing.T) {
 	i.failures()
 	i.adminEndpoints()
 	i.operatorCommands()
-	projector.awaitLog("session lost") // they look at their sessions at intervals
-	sender.awaitLog("webhook session lost")
+	projector.Await("session lost") // they look at their sessions at intervals
+	sender.Await("webhook session lost")
 	projector.stop(syscall.SIGTERM)
 	sender.stop(syscall.SIGQUIT)
 	reader.stop(syscall.SIGQUIT) // dumps all goroutines
@@ -132,7 +132,7 @@ func TestCanaries(t *testing.T) {
 	// The search is worth something only if these were logged.
 	reader.checkLog(`"status":200`, `"status":400`, `"status":401`, `"status":403`, `"status":404`, `"status":429`, `"status":500`, `"status":503`,
 		"wrong secret", "missing or malformed", "nats", "SQLSTATE", "SIGQUIT", "goroutine 1 ")
-	if strings.Contains(sender.readLog(), answerSecret) {
+	if sender.Err.Contains(answerSecret) {
 		t.Error("the log of the sender has the answer of a receiver")
 	}
 	sender.checkLog("webhook session lost", "SIGQUIT", "goroutine 1 ")

@@ -2,16 +2,14 @@ package upgrade_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
-	"callboard/events/eventstest"
+	"callboard/cmd/programtest"
 )
 
 // release is the three programs of a release.
@@ -42,8 +40,7 @@ func previousRelease(t *testing.T) release {
 func build(t *testing.T, name, source string) release {
 	t.Helper()
 	r := release{t, name, t.TempDir()}
-	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", r.dir + string(filepath.Separator)} // they link faster without debug information
-	run(t, source, "go", append(args, "./cmd/callboard", "./cmd/projector", "./cmd/readapi")...)
+	programtest.Build(t, source, r.dir, false, "./cmd/callboard", "./cmd/projector", "./cmd/readapi")
 	return r
 }
 
@@ -56,20 +53,12 @@ func run(t *testing.T, dir, program string, args ...string) {
 	}
 }
 
-func environment(env map[string]string) []string {
-	list := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
-	for name, value := range env {
-		list = append(list, name+"="+value)
-	}
-	return list
-}
-
 // command runs a command of the release's callboard, and returns its output.
 func (r release) command(env map[string]string, args ...string) string {
 	r.tb.Helper()
 	cmd := exec.CommandContext(r.tb.Context(), filepath.Join(r.dir, "callboard"), args...)
 	var out, errs bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = environment(env), &out, &errs
+	cmd.Env, cmd.Stdout, cmd.Stderr = programtest.Environment(env), &out, &errs
 	if err := cmd.Run(); err != nil {
 		r.tb.Fatalf("%s callboard %v: %v\n%s%s", r.name, args, err, &out, &errs)
 	}
@@ -85,70 +74,10 @@ func (r release) decode(env map[string]string, v any, args ...string) {
 	}
 }
 
-// process is a running program.
-type process struct {
-	tb   testing.TB
-	name string
-	cmd  *exec.Cmd
-	log  *eventstest.LogBuffer
-	done chan struct{}
-}
-
-// start starts a program of the release, which is killed when the test ends.
-func (r release) start(program string, env map[string]string, args ...string) *process {
+// start starts a program of the release.
+func (r release) start(program string, env map[string]string, args ...string) *programtest.Process {
 	r.tb.Helper()
-	p := &process{tb: r.tb, name: r.name + " " + program, log: &eventstest.LogBuffer{}, done: make(chan struct{})}
-	// The cleanup kills it, later than the end of the test's context.
-	p.cmd = exec.CommandContext(context.WithoutCancel(r.tb.Context()), filepath.Join(r.dir, program), args...)
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = environment(env), p.log, p.log
-	if err := p.cmd.Start(); err != nil {
-		r.tb.Fatal(err)
-	}
-	go func() {
-		defer close(p.done)
-		_ = p.cmd.Wait() // the process state tells how it ended
-	}()
-	r.tb.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may have ended
-		<-p.done
-		if r.tb.Failed() {
-			text := p.log.String()
-			r.tb.Logf("last output of %s:\n%s", p.name, text[max(0, len(text)-4000):])
-		}
-	})
+	p := programtest.NewProcess(r.tb, r.name+"-"+program, filepath.Join(r.dir, program), env)
+	p.Start(args...)
 	return p
-}
-
-// logged waits until the log matches a pattern, and returns its first group.
-func (p *process) logged(pattern string) string {
-	p.tb.Helper()
-	var found []string
-	eventstest.Eventually(p.tb, p.name+" logs "+pattern, func() bool {
-		p.checkRunning()
-		found = regexp.MustCompile(pattern).FindStringSubmatch(p.log.String())
-		return found != nil
-	})
-	return found[1]
-}
-
-func (p *process) checkRunning() {
-	p.tb.Helper()
-	select {
-	case <-p.done:
-		p.tb.Fatalf("%s has ended: %s\n%s", p.name, p.cmd.ProcessState, p.log)
-	default:
-	}
-}
-
-// stop ends the program as an operator does. Its exit code must be 0.
-func (p *process) stop() {
-	p.tb.Helper()
-	p.checkRunning()
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-		p.tb.Fatal(err)
-	}
-	<-p.done
-	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		p.tb.Errorf("%s: exit code = %d, want 0", p.name, code)
-	}
 }

@@ -3,11 +3,13 @@ package upgrade_test
 import (
 	"encoding/base64"
 	"flag"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"callboard/cmd/programtest"
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/schema/schematest"
@@ -52,14 +54,14 @@ func (i installation) operator() map[string]string {
 	return i.env(i.database.RoleURL("callboard_operator"))
 }
 
-func (i installation) startProjector(r release) *process {
+func (i installation) startProjector(r release) *programtest.Process {
 	i.Helper()
 	return r.start("projector", i.env(i.database.RoleURL("callboard_projector")))
 }
 
 // reader is a running reader that is ready.
 type reader struct {
-	*process
+	*programtest.Process
 	url string
 }
 
@@ -71,9 +73,9 @@ func (i installation) startReader(r release) reader {
 	env["CALLBOARD_AUDIO_URL"] = "file://" + i.TempDir()
 	env["CALLBOARD_LISTEN"] = "127.0.0.1:0"
 	p := r.start("readapi", env)
-	read := reader{p, "http://" + p.logged(`"public":"([^"]+)"`) + "/v1"}
-	admin := "http://" + p.logged(`"admin":"([^"]+)"`)
-	eventstest.Eventually(i, p.name+" is ready", func() bool {
+	read := reader{p, "http://" + p.Await(`"public":"([^"]+)"`)[1] + "/v1"}
+	admin := "http://" + p.Await(`"admin":"([^"]+)"`)[1]
+	eventstest.Eventually(i, p.Name()+" is ready", func() bool {
 		status, _ := get(admin+"/readyz", "") // fails until it is ready
 		return status == 200
 	})
@@ -128,13 +130,13 @@ func TestUpgrade(t *testing.T) {
 	i.checkRetried("after the rebuild")
 	newProjector := i.startProjector(i.current)
 	i.awaitProgress(c, "projectors of both releases")
-	oldProjector.stop()
+	oldProjector.StopCleanly(os.Interrupt)
 	i.awaitProgress(c, "this release's projector with the previous reader")
 	newReader := i.startReader(i.current)
 	c.use(oldReader.url, newReader.url)
 	i.awaitProgress(c, "readers of both releases")
 	c.use(newReader.url)
-	oldReader.stop()
+	oldReader.StopCleanly(os.Interrupt)
 	i.awaitProgress(c, "this release alone")
 	i.retryDeadLetter(i.current, system)
 	i.current.command(i.operator(), "verify")
@@ -144,21 +146,21 @@ func TestUpgrade(t *testing.T) {
 	c.use(oldReader.url, newReader.url)
 	i.awaitProgress(c, "readers of both releases, on the way back")
 	c.use(oldReader.url)
-	newReader.stop()
+	newReader.StopCleanly(os.Interrupt)
 	if migrated.Rebuild {
 		i.previous.command(i.owner(), "rollback")
 	}
 	oldProjector = i.startProjector(i.previous)
 	i.awaitProgress(c, "projectors of both releases, on the way back")
-	newProjector.stop()
+	newProjector.StopCleanly(os.Interrupt)
 	i.awaitProgress(c, "the previous release alone")
 	i.checkRetried("after the way back")
 	i.previous.command(i.operator(), "verify")
 
 	stop()
-	traffic.checkRunning() // events arrived until here
-	oldProjector.stop()
-	oldReader.stop()
+	traffic.RequireRunning() // events arrived until here
+	oldProjector.StopCleanly(os.Interrupt)
+	oldReader.StopCleanly(os.Interrupt)
 	t.Logf("answers: %v", c.statuses)
 	if c.err != nil {
 		t.Errorf("failed requests: %v", c.err)

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package fault_test
+package programtest
 
 import "syscall"
 
