@@ -203,10 +203,10 @@ func (s *scanner) unusual(start int) (string, bool) {
 	}
 }
 
-// plain returns the index of the first byte, from at on, that is no ASCII character of a string: a quote, a backslash, a control
-// character, a byte of a longer character, or the end. It looks at eight bytes at a time. The highest bit of a byte in found is set
-// where the byte itself has it, or where a subtraction borrows: below a space, and at zero once a quote or a backslash is xored away.
-// A borrow can mark bytes above such a byte, but never below, so that the lowest mark is right.
+// plain returns the index of the first byte, from at on, that is no plain ASCII character of a string. It can be a quote, a backslash, a
+// control character, a byte of a longer character, or the end. It looks at eight bytes at a time. The highest bit of a byte in found is set
+// where the byte itself has it, or where a subtraction borrows. It borrows below a space, and at the zero to which xor makes a quote or a
+// backslash. A borrow can mark bytes above such a byte, but never below, so that the lowest mark is right.
 func plain(text string, at int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; at+8 <= len(text); at += 8 {

@@ -174,8 +174,8 @@ func TestAccess_TrustedProxy(t *testing.T) {
 // whole is a response's body and headers, without its correlation id.
 func whole(w *httptest.ResponseRecorder) string { return masked(w) + headerText(w.Header()) }
 
-// A system that doesn't exist, was deleted, belongs to another tenant or is outside the grant, and a record that doesn't exist or
-// is in another system: all have the same response.
+// All have the same response: a system that doesn't exist, was deleted, belongs to another tenant or is outside the grant, and a record that
+// doesn't exist or is in another system.
 func TestAccess_NotFoundIsOneResponse(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -67,9 +67,9 @@ func (c *compressor) gzip(body []byte) ([]byte, error) {
 	return compressed.Bytes(), err
 }
 
-// preferredCoding returns the offered content coding with the largest weight in Accept-Encoding, the first of equal ones. It returns an empty
-// text for the identity: if the client prefers it, names no offered coding, or accepts nothing at all, since a response that it can ignore
-// says more than a refusal.
+// preferredCoding returns the offered content coding with the largest weight in Accept-Encoding, the first of equal ones. It returns an
+// empty text for the identity, if the client prefers it or names no offered coding. A client that accepts nothing at all gets it too: a
+// response that it can ignore says more than a refusal.
 func preferredCoding(values []string, offers ...string) string {
 	weights := codingWeights(values)
 	preferred, largest := "", weights["identity"]

@@ -1,5 +1,6 @@
-// Package backup writes and restores what no rebuild can make again: keys, audit and decisions of the database, the stream of events, the
-// bucket of transcripts and the audit entries that are on their way. The projection is not in it, and neither is any secret setting.
+// Package backup writes and restores what no rebuild can make again. From the database these are keys, audit and decisions. From NATS they
+// are the stream of events, the bucket of transcripts and the audit entries that are not stored yet. The projection is not in it, and
+// neither is any secret setting.
 package backup
 
 import (

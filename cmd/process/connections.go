@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// writeBuffer is the size of a connection's write buffer in the kernel, in bytes. The kernel would let it grow to several megabytes, for each
-// connection, and a client that reads slowly would not be noticed until it is full.
+// writeBuffer is the size of a connection's write buffer in the kernel, in bytes. The kernel would let it grow to several megabytes for each
+// connection. A client that reads slowly would not be noticed until it is full.
 const writeBuffer = 256 << 10
 
-// ConnectionLimit is a listener that has no more than a number of connections at once. Further ones wait in the kernel until others close.
+// ConnectionLimit is a listener with a limit of connections at once. Further ones wait in the kernel until others close.
 type ConnectionLimit struct {
 	net.Listener
 	places chan struct{}

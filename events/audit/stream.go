@@ -21,8 +21,8 @@ const (
 	maxBytes = 1 << 30
 )
 
-// StreamConfig returns the configuration of the stream. The stream keeps a message until it is acknowledged, without a time limit,
-// and refuses new messages when it is full: readers keep the entries and, when they have no room left, refuse requests.
+// StreamConfig returns the configuration of the stream. The stream keeps a message until it is acknowledged, without a time limit. When it
+// is full, it refuses new messages: readers keep the entries and, when they have no room left, refuse requests.
 func StreamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:       StreamName,

@@ -8,8 +8,7 @@
 //	  return the messages (NAK),                └──────── acknowledge ◄────────┘
 //	  back off
 //
-// All projectors share one consumer, and what one of them does not acknowledge is delivered to another. So writers own nothing and
-// remember nothing: a message that is delivered twice finds its entries stored. An entry that PostgreSQL refuses, whose time is
-// implausible, or whose day was detached does not hold up the others; its message becomes a dead letter, and so does a message that
-// cannot be decoded.
+// All projectors share one consumer, and what one of them does not acknowledge is delivered to another. So writers own nothing and remember
+// nothing: a message that is delivered twice finds its entries stored. An entry does not delay the others if PostgreSQL refuses it, its time
+// is implausible, or its day was detached. Its message becomes a dead letter, and so does a message that cannot be decoded.
 package audit

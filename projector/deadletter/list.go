@@ -82,7 +82,7 @@ func (p *Page) countReasons(ctx context.Context, pool *pgxpool.Pool, query strin
 
 const notJSON = "not JSON: "
 
-// summarize returns the first problem of a reason without the details in which similar reasons differ: array indexes, ids, errors
+// summarize returns the first problem of a reason without the details in which similar reasons differ. These are array indexes, ids, errors
 // of other programs, and the place at which a body stops being JSON.
 func summarize(reason string) string {
 	first, _, _ := strings.Cut(reason, "; ")

@@ -38,8 +38,8 @@ type WaitOptions struct {
 	OnProgress func(done int)
 }
 
-// Wait waits until the dead letters were retried, until all that still wait are in stopped partitions, or until the timeout, and
-// returns what became of each, ordered by id. The reason of a dead letter that still waits is what it waits for.
+// Wait returns what became of each dead letter, ordered by id. It waits until all were retried, until all that still wait are in stopped
+// partitions, or until the timeout. The reason of a dead letter that still waits is what it waits for.
 func Wait(ctx context.Context, pool *pgxpool.Pool, ids []int64, options WaitOptions) ([]Result, error) {
 	deadline := time.NewTimer(options.Timeout)
 	defer deadline.Stop()

@@ -45,9 +45,9 @@ var (
 // Locks are the advisory locks of a class that one database connection holds. They share work among processes and don't protect it: an owner
 // that is frozen can act after its locks are gone.
 //
-// A statement takes as long as the server does. It fails when the connection breaks. The connection is closed if the server answers
-// [maxLooks] statements of other connections meanwhile, and [stopTimeout] after the context has ended, so that the locks are not released
-// before the workers have ended. For one goroutine.
+// A statement takes as long as the server does. It fails when the connection breaks. If the server answers [maxLooks] statements of other
+// connections meanwhile, the connection is closed. It is closed, too, [stopTimeout] after the context has ended: the workers have ended
+// before the locks are released. For one goroutine.
 type Locks struct {
 	class  int32
 	conn   *pgx.Conn

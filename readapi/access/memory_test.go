@@ -26,7 +26,7 @@ func (c *statementCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ p
 // TraceQueryEnd implements [pgx.QueryTracer].
 func (*statementCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// countingAuthorizer returns an authorizer with a clock that stands still, and the number of its statements.
+// countingAuthorizer returns an authorizer with a stopped clock, and the number of its statements.
 func (h *harness) countingAuthorizer() (a *Authorizer, clock *time.Time, statements *statementCounter) {
 	h.Helper()
 	statements = new(statementCounter)

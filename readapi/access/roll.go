@@ -58,9 +58,9 @@ var lockLineageSQL string
 //go:embed roll_key.sql
 var rollKeySQL string
 
-// Roll replaces a key by a new key of the same lineage with the same rights. The old key ends after the overlap, or at its own expiry
-// if that is earlier. The error is a [*RequestError] if the roll is invalid, [ErrUnknownKey] if no key has the id, and a
-// [*RollError] if the key is not live or was rolled into a key that is live.
+// Roll replaces a key by a new key of the same lineage with the same rights. The old key ends after the overlap, or at its own expiry if
+// that is earlier. The error is a [*RequestError] if the roll is invalid, and [ErrUnknownKey] if no key has the id. It is a [*RollError] if
+// the key is not live or was rolled into a key that is live.
 func (g *Registry) Roll(ctx context.Context, id uuid.UUID, r Roll) (RolledKey, error) {
 	if err := r.validate(); err != nil {
 		return RolledKey{}, err

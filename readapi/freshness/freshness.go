@@ -1,5 +1,5 @@
-// Package freshness exports how far the rows that a reader serves are complete, and how old the grants of groups and organizations are: as
-// the databases say, not as the projector does.
+// Package freshness exports how far the rows that a reader serves are complete, and how old the grants of groups and organizations are. It
+// asks the databases, not the projector.
 package freshness
 
 import (

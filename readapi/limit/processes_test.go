@@ -28,8 +28,8 @@ import (
 //nolint:gochecknoglobals // a flag is
 var processes = flag.Bool("processes", false, "run the tests with eight readers as processes, which take minutes")
 
-// With this variable, the test binary is a reader: for each line with a lineage, a report operation (or none) and a number on its standard
-// input, it takes so many permits at once, and prints how many it got.
+// With this variable, the test binary is a reader. Each line of its standard input has a lineage, a report operation (or none) and a number
+// of permits. It takes them at once, and prints how many it got.
 const (
 	childNATS = "CALLBOARD_TEST_NATS"
 	noReport  = "-"
@@ -166,8 +166,8 @@ func takeFrom(children []*child, r Request) (n int) {
 	return n
 }
 
-// Of 500 requests of one key at once, over eight processes, exactly 120 are allowed, 200 times. Every tenth round one process stands
-// still in the middle, every fiftieth NATS restarts empty afterwards, and the budget of the round before stays used up.
+// Of 500 requests of one key at once, over eight processes, exactly 120 are allowed, 200 times. In every tenth round one process is frozen
+// for a while. After every fiftieth NATS restarts empty, and the budget of the round before stays used up.
 func TestProcesses_Exact(t *testing.T) {
 	if !*processes {
 		t.Skip("run it with -processes")

@@ -48,8 +48,8 @@ func TestSQL_Plans(t *testing.T) {
 	t.Run("report pages", func(t *testing.T) { expectReportCost(t, conn) })
 }
 
-// forbidden matches the nodes of a plan whose cost grows with a table, and index scans that read thousands of rows for a condition that is
-// not the index's. position, whose rows are the partitions, does not grow: plans have its name in quotes.
+// forbidden matches the nodes of a plan whose cost grows with a table, and index scans that drop thousands of rows by a filter. The table
+// position, whose rows are the partitions, does not grow: plans have its name in quotes.
 var forbidden = regexp.MustCompile(`Bitmap|Hash  \(|Hash \w* ?Join|Incremental Sort|Seq Scan on [a-z]\w*|Rows Removed by Join Filter: \d{4,}|` +
 	`Index[^\n]*\n(?:\s+(?:Index Cond|Filter)[^\n]*\n)*\s+Rows Removed by Filter: \d{4,}`)
 
@@ -158,8 +158,8 @@ var (
 	countsRead = regexp.MustCompile(`(?:day_count|month_count) ` + actualRows)
 )
 
-// The last page costs little more than the first page: no scan reads more rows than the days have that contain the page, nor more counts
-// than the list has months, or these months have days.
+// The last page costs little more than the first page. No scan reads more rows than the page's days have. None reads more counts than the
+// list has months, or than these months have days.
 func expectDeepPages(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	for _, l := range lists(NewWithPositions(nil)) {

@@ -29,8 +29,8 @@ const partitionByHashSQL = `
 	grant select on all tables in schema projection to callboard_reader;
 	grant select, insert, update, delete on all tables in schema projection to callboard_projector`
 
-// PartitionByHash divides the tables of the live projection, which are empty, by the hash of their column partition: a table with the same
-// columns, keys and indexes stands for one whose rows are on several servers. Tables without the column stay as they are.
+// PartitionByHash divides the tables of the live projection, which are empty, by the hash of their column partition. Such a table, with the
+// same columns, keys and indexes, stands for one whose rows are on several servers. Tables without the column stay as they are.
 func (d *Database) PartitionByHash(tb testing.TB) {
 	tb.Helper()
 	withConn(tb, d.URL(), func(conn *pgx.Conn) {

@@ -237,7 +237,7 @@ func (i *installation) serversUp(t *testing.T) map[string]int {
 	return up
 }
 
-// waitForReaders waits until the load balancer sends requests to so many readers.
+// waitForReaders waits until the load balancer sends requests to count readers.
 func (i *installation) waitForReaders(t *testing.T, count int) {
 	t.Helper()
 	eventually(t, strconv.Itoa(count)+" readers in the load balancer", func() bool { return len(i.serversUp(t)) == count })

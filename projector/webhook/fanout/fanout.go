@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// LockClass is the first key of the advisory lock that a step holds shared. Whoever determines from which sequence on an endpoint gets
-	// events holds it alone, so that no step creates deliveries for the endpoint meanwhile.
+	// LockClass is the first key of the advisory lock that a step holds shared. A command that determines from which sequence on an endpoint
+	// gets events holds it exclusively, so that no step creates deliveries for the endpoint meanwhile.
 	LockClass = 0x686f6f6b
 	// ActivationLock is its second key.
 	ActivationLock = -1

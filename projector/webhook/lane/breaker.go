@@ -17,7 +17,8 @@ const (
 )
 
 const (
-	// So many failures in a row open the breaker, if they are of so many deliveries: one that always fails says nothing about others.
+	// The numbers of failures in a row, and of deliveries that they belong to, that open the breaker. One delivery that always fails says
+	// nothing about others.
 	failuresToOpen   = 5
 	deliveriesToOpen = 3
 

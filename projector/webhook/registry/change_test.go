@@ -33,7 +33,7 @@ func TestPause_AndResume(t *testing.T) {
 	h.want("commands", "add pause resume", "select string_agg(command, ' ' order by id) from webhook.audit")
 }
 
-// The time of deliveries that were never attempted stands still, too. Replayed ones stay apart.
+// The time of deliveries that were never attempted does not run either. Replayed ones stay apart.
 func TestResume_NeverAttempted(t *testing.T) {
 	h := newHarness(t)
 	id := h.register(0)
