@@ -171,9 +171,6 @@ func (l *Lane[P]) Recorded(id int64) {
 	}
 }
 
-// SetConcurrency changes the number of requests at once. Requests in flight beyond it go on.
-func (l *Lane[P]) SetConcurrency(concurrency int) { l.concurrency = concurrency }
-
 // State returns the state of the breaker.
 func (l *Lane[P]) State() State { return l.breaker.state() }
 

@@ -177,10 +177,6 @@ func TestLane_StartsSlowlyAfterItCloses(t *testing.T) {
 		}
 		succeed(l, now, ids...)
 	}
-	l.SetConcurrency(12)
-	if got := len(startAll(l, now)); got != 12 {
-		t.Errorf("started = %d, want 12 after the concurrency was raised", got)
-	}
 }
 
 // A load that started before the breaker opened read what is not the probe.

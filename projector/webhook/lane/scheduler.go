@@ -68,12 +68,6 @@ func (s *Scheduler[P]) Recorded(l *Lane[P], id int64, now time.Time) {
 	s.update(l, now)
 }
 
-// SetConcurrency changes the number of requests at once of a lane.
-func (s *Scheduler[P]) SetConcurrency(l *Lane[P], concurrency int, now time.Time) {
-	l.SetConcurrency(concurrency)
-	s.update(l, now)
-}
-
 // Remove forgets a lane for ever. Its requests in flight count until Done ends them.
 func (s *Scheduler[P]) Remove(l *Lane[P]) {
 	s.leave(l)
