@@ -115,23 +115,23 @@ func TestPrograms_CredentialsReplaced(t *testing.T) {
 	waitUntilCaughtUp(t, operator)
 	key := issueKey(t, operator, systemID, "--name", "load", "--scopes", "calls:read,phones:read", "--tier", "premium")
 	load := startLoad(t, key.Key, reader.base+"/customer/phone-systems", reader.base+"/customer/phone-systems/"+systemID+"/call-logs")
-	load.goesOn()
+	load.AwaitAnswers(100)
 
 	c.setPassword("second")
-	load.goesOn()
+	load.AwaitAnswers(100)
 	for _, login := range c.roles {
 		c.exec("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", login)
 	}
-	load.goesOn()
+	load.AwaitAnswers(100)
 
 	c.write("ca", string(first.PEM())+string(second.PEM()))
 	c.natsURL("second")
 	c.nats.Reload(withCredentials(t, "second", second))
 	reader.Await("(reconnected to nats)")
 	projector.Await("(reconnected to nats)")
-	load.goesOn()
+	load.AwaitAnswers(100)
 	c.write("ca", string(second.PEM()))
-	answers := load.stop()
+	answers := load.Stop()
 
 	succeed(t, operator, fixtureLines(), "publish", "-")
 	waitUntilCaughtUp(t, operator)

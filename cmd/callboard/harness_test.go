@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -282,6 +283,12 @@ func (f *fleet) queryText(query string) (text string) {
 		f.Fatalf("%s: %v", query, err)
 	}
 	return text
+}
+
+// startLoad starts clients that request URLs in turn.
+func startLoad(tb testing.TB, key string, urls ...string) *programtest.Load {
+	tb.Helper()
+	return programtest.StartLoad(tb, 4, 5*time.Millisecond, []string{key}, urls)
 }
 
 type keyWithID struct{ ID, Key string }

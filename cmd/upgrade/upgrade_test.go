@@ -6,9 +6,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
+	"callboard/cmd/healthcheck"
 	"callboard/cmd/programtest"
 	"callboard/events"
 	"callboard/events/eventstest"
@@ -76,10 +78,20 @@ func (i installation) startReader(r release) reader {
 	read := reader{p, "http://" + p.Await(`"public":"([^"]+)"`)[1] + "/v1"}
 	admin := "http://" + p.Await(`"admin":"([^"]+)"`)[1]
 	eventstest.Eventually(i, p.Name()+" is ready", func() bool {
-		status, _ := get(admin+"/readyz", "") // fails until it is ready
-		return status == 200
+		_, err := healthcheck.Get(i.Context(), admin+"/readyz")
+		return err == nil
 	})
 	return read
+}
+
+// urls returns the URLs that clients request of readers.
+func urls(system string, readers ...reader) (list []string) {
+	for _, path := range []string{"", "/" + system + "/phones", "/" + system + "/call-logs"} {
+		for _, r := range readers {
+			list = append(list, r.url+"/customer/phone-systems"+path)
+		}
+	}
+	return list
 }
 
 // queryText returns the only column of a query's only row.
@@ -92,12 +104,12 @@ func (i installation) queryText(query string) (text string) {
 }
 
 // awaitProgress waits until the projectors have applied events and the clients have had answers from now on.
-func (i installation) awaitProgress(c *clients, what string) {
+func (i installation) awaitProgress(load *programtest.Load, what string) {
 	i.Helper()
 	const read = "select coalesce(sum(read), 0)::text from projection.message_count"
-	before, answered := i.queryText(read), c.answered()
+	before := i.queryText(read)
 	eventstest.Eventually(i, "events are applied: "+what, func() bool { return i.queryText(read) != before })
-	eventstest.Eventually(i, "requests are answered: "+what, func() bool { return c.answered() > answered+20 })
+	load.AwaitAnswers(20)
 }
 
 // TestUpgrade goes from the previous release to this one and back, under load: no request fails, and the rows are those of a replay.
@@ -112,59 +124,53 @@ func TestUpgrade(t *testing.T) {
 		return i.queryText("select count(distinct system_id)::text from projection.call_log") == "4"
 	})
 	system := i.queryText("select min(system_id::text) from projection.call_log")
-	c, stop := startClients(t, []string{
-		"/customer/phone-systems", "/customer/phone-systems/" + system + "/phones", "/customer/phone-systems/" + system + "/call-logs",
-	}, i.keys(system), oldReader.url)
-	defer stop()
+	load := programtest.StartLoad(t, 2, 80*time.Millisecond, i.keys(system), urls(system, oldReader))
 
 	i.retryDeadLetter(i.previous, system)
 
 	// Forward, in the order of deploy/upgrade.md.
 	var migrated struct{ Rebuild bool }
 	i.current.decode(i.owner(), &migrated, "migrate")
-	i.awaitProgress(c, "the previous programs on the migrated database")
+	i.awaitProgress(load, "the previous programs on the migrated database")
 	if migrated.Rebuild {
 		i.current.command(i.operator(), "dead-letters", "republish")
 		i.current.command(i.owner(), "rebuild", "--keep")
 	}
 	i.checkRetried("after the rebuild")
 	newProjector := i.startProjector(i.current)
-	i.awaitProgress(c, "projectors of both releases")
+	i.awaitProgress(load, "projectors of both releases")
 	oldProjector.StopCleanly(os.Interrupt)
-	i.awaitProgress(c, "this release's projector with the previous reader")
+	i.awaitProgress(load, "this release's projector with the previous reader")
 	newReader := i.startReader(i.current)
-	c.use(oldReader.url, newReader.url)
-	i.awaitProgress(c, "readers of both releases")
-	c.use(newReader.url)
+	load.Use(urls(system, oldReader, newReader)...)
+	i.awaitProgress(load, "readers of both releases")
+	load.Use(urls(system, newReader)...)
 	oldReader.StopCleanly(os.Interrupt)
-	i.awaitProgress(c, "this release alone")
+	i.awaitProgress(load, "this release alone")
 	i.retryDeadLetter(i.current, system)
 	i.current.command(i.operator(), "verify")
 
 	// Back, in the reverse order.
 	oldReader = i.startReader(i.previous)
-	c.use(oldReader.url, newReader.url)
-	i.awaitProgress(c, "readers of both releases, on the way back")
-	c.use(oldReader.url)
+	load.Use(urls(system, oldReader, newReader)...)
+	i.awaitProgress(load, "readers of both releases, on the way back")
+	load.Use(urls(system, oldReader)...)
 	newReader.StopCleanly(os.Interrupt)
 	if migrated.Rebuild {
 		i.previous.command(i.owner(), "rollback")
 	}
 	oldProjector = i.startProjector(i.previous)
-	i.awaitProgress(c, "projectors of both releases, on the way back")
+	i.awaitProgress(load, "projectors of both releases, on the way back")
 	newProjector.StopCleanly(os.Interrupt)
-	i.awaitProgress(c, "the previous release alone")
+	i.awaitProgress(load, "the previous release alone")
 	i.checkRetried("after the way back")
 	i.previous.command(i.operator(), "verify")
 
-	stop()
+	answers := load.Stop()
 	traffic.RequireRunning() // events arrived until here
 	oldProjector.StopCleanly(os.Interrupt)
 	oldReader.StopCleanly(os.Interrupt)
-	t.Logf("answers: %v", c.statuses)
-	if c.err != nil {
-		t.Errorf("failed requests: %v", c.err)
-	}
+	t.Logf("answers: %d", answers)
 }
 
 // refusedNumber is an extension's number that PostgreSQL refuses for a while.
