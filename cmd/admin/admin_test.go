@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/cmd/admin"
-	"callboard/cmd/process"
+	"callboard/cmd/programtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,10 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serve serves until the test ends and returns a function that checks a response.
 func serve(t *testing.T, c admin.Config) (ask func(path string, status int, want string)) {
 	t.Helper()
-	listener, err := process.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := programtest.Listen(t)
 	c.Metrics, c.Log = admin.NewRegistry(), zerolog.Nop()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -37,19 +34,8 @@ func serve(t *testing.T, c admin.Config) (ask func(path string, status int, want
 	})
 	return func(path string, status int, want string) {
 		t.Helper()
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		if err != nil || response.StatusCode != status || !strings.Contains(string(body), want) {
-			t.Errorf("%s: status = %d, body = %.200q, error = %v, want status %d and %q", path, response.StatusCode, body, err, status, want)
+		if got, body := programtest.Get(t, listener, path); got != status || !strings.Contains(body, want) {
+			t.Errorf("%s: status = %d, body = %.200q, want status %d and %q", path, got, body, status, want)
 		}
 	}
 }

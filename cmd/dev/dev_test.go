@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"callboard/cmd/programtest"
 	"callboard/cmd/setting"
 	"callboard/events/eventstest"
 	"callboard/schema/cluster"
@@ -76,7 +77,7 @@ func TestRun_ExternalServers(t *testing.T) {
 	first := run(t, func(*Config) {})
 	second := run(t, func(c *Config) {
 		c.Sample = Small
-		c.NATSURL, c.PostgresURL = natsURL(t, first.NATSURL), postgresURL(t, first.PostgresURL)
+		c.NATSURL, c.PostgresURL = programtest.Setting(t, setting.NewNATSURL, first.NATSURL), programtest.Setting(t, setting.NewPostgresURL, first.PostgresURL)
 	})
 	if second.NATSURL != first.NATSURL || second.PostgresURL != first.PostgresURL {
 		t.Errorf("second instance = %+v, want the servers of the first", second.Ready)
@@ -148,24 +149,6 @@ func requireReady(t *testing.T, r *running) {
 	}
 }
 
-func natsURL(t *testing.T, text string) setting.URL {
-	t.Helper()
-	u, err := setting.NewNATSURL(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
-}
-
-func postgresURL(t *testing.T, text string) setting.URL {
-	t.Helper()
-	u, err := setting.NewPostgresURL(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
-}
-
 // An instance whose tables hold events of another stream stops with an error instead of waiting for them.
 func TestRun_TablesOfAnotherStream(t *testing.T) {
 	t.Parallel()
@@ -173,7 +156,7 @@ func TestRun_TablesOfAnotherStream(t *testing.T) {
 	var errs strings.Builder
 	err := Run(t.Context(), Config{
 		Listen: "127.0.0.1:0", NATSListen: "127.0.0.1:0", Data: t.TempDir(), Sample: None,
-		PostgresURL: postgresURL(t, first.PostgresURL), Out: io.Discard, Err: &errs,
+		PostgresURL: programtest.Setting(t, setting.NewPostgresURL, first.PostgresURL), Out: io.Discard, Err: &errs,
 	})
 	if err == nil || !strings.Contains(err.Error(), "events of another stream") || !strings.Contains(err.Error(), "--renew-projection") {
 		t.Errorf("error = %v, want another stream and --renew-projection: %s", err, &errs)

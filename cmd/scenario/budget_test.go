@@ -3,7 +3,6 @@ package scenario_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -11,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/connection"
-	"callboard/cmd/process"
 	"callboard/cmd/program/readapi"
+	"callboard/cmd/programtest"
 	"callboard/cmd/setting"
 	eventsaudit "callboard/events/audit"
 	"callboard/events/eventstest"
@@ -39,15 +38,9 @@ func (f *fixture) newBudgetReader(patience time.Duration) *budgetReader {
 	if _, err := js.CreateStream(f.Context(), eventsaudit.StreamConfig(1)); err != nil {
 		f.Fatal(err)
 	}
-	nats, err := setting.NewNATSURL(b.nats.URL())
-	if err != nil {
-		f.Fatal(err)
-	}
-	primary, err := setting.NewPostgresURL(f.Database.RoleURL("callboard_reader"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	public, admin := b.listen(), b.listen()
+	nats := programtest.Setting(f, setting.NewNATSURL, b.nats.URL())
+	primary := programtest.Setting(f, setting.NewPostgresURL, f.Database.RoleURL("callboard_reader"))
+	public, admin := programtest.Listen(f), programtest.Listen(f)
 	b.base = "http://" + public.Addr().String()
 	f.Run(func(ctx context.Context) error {
 		return readapi.Run(ctx, readapi.Config{
@@ -57,15 +50,6 @@ func (f *fixture) newBudgetReader(patience time.Duration) *budgetReader {
 		})
 	})
 	return b
-}
-
-func (b *budgetReader) listen() net.Listener {
-	b.Helper()
-	listener, err := process.Listen(b.Context(), "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	return listener
 }
 
 // request requests a path below /customer/phone-systems.

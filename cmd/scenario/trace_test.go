@@ -17,9 +17,9 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"callboard/cmd/connection"
-	"callboard/cmd/process"
 	"callboard/cmd/program/projector"
 	"callboard/cmd/program/readapi"
+	"callboard/cmd/programtest"
 	"callboard/cmd/setting"
 	"callboard/events"
 	eventsaudit "callboard/events/audit"
@@ -68,40 +68,22 @@ func newTracedPrograms(t *testing.T) *tracedPrograms {
 func (p *tracedPrograms) startPrograms(pepper access.Pepper) {
 	p.Helper()
 	log := zerolog.New(&p.log)
-	nats := connection.NATSConfig{URL: required(p, setting.NewNATSURL, p.Server.URL()), Log: log}
-	location := required(p, audio.ParseLocation, "file://"+p.TempDir())
-	p.public = p.listen()
+	nats := connection.NATSConfig{URL: programtest.Setting(p, setting.NewNATSURL, p.Server.URL()), Log: log}
+	location := programtest.Setting(p, audio.ParseLocation, "file://"+p.TempDir())
+	p.public = programtest.Listen(p)
 	write := projector.Config{
-		NATS: nats, Stream: events.StreamName, Admin: p.listen(), Log: log,
-		Postgres: required(p, setting.NewPostgresURL, p.Database.RoleURL("callboard_projector")),
+		NATS: nats, Stream: events.StreamName, Admin: programtest.Listen(p), Log: log,
+		Postgres: programtest.Setting(p, setting.NewPostgresURL, p.Database.RoleURL("callboard_projector")),
 	}
 	read := readapi.Config{
-		NATS: nats, Premium: 120_000, BaseURL: "https://phones.example.com/v1", Public: p.public, Admin: p.listen(), Log: log, Audio: location,
-		Primary: required(p, setting.NewPostgresURL, p.Database.RoleURL("callboard_reader")),
+		NATS: nats, Premium: 120_000, BaseURL: "https://phones.example.com/v1", Public: p.public, Admin: programtest.Listen(p), Log: log, Audio: location,
+		Primary: programtest.Setting(p, setting.NewPostgresURL, p.Database.RoleURL("callboard_reader")),
 		Peppers: []access.Pepper{pepper}, CursorKey: setting.NewSecret(strings.Repeat("s", 32)),
 	}
 	p.stop = []func(){
 		p.Run(func(ctx context.Context) error { return projector.Run(ctx, write) }),
 		p.Run(func(ctx context.Context) error { return readapi.Run(ctx, read) }),
 	}
-}
-
-func required[T any](p *tracedPrograms, parse func(string) (T, error), text string) T {
-	p.Helper()
-	value, err := parse(text)
-	if err != nil {
-		p.Fatal(err)
-	}
-	return value
-}
-
-func (p *tracedPrograms) listen() net.Listener {
-	p.Helper()
-	listener, err := process.Listen(p.Context(), "127.0.0.1:0")
-	if err != nil {
-		p.Fatal(err)
-	}
-	return listener
 }
 
 // publish publishes an event under a span, and returns the span and the event's sequence.

@@ -3,7 +3,6 @@ package projector_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/cmd/connection"
-	"callboard/cmd/process"
 	"callboard/cmd/program/projector"
+	"callboard/cmd/programtest"
 	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/events/eventstest"
@@ -31,14 +30,11 @@ func TestRun(t *testing.T) {
 	eventstest.CreateStream(t, js, 4)
 	server.Stop()
 	database := schematest.New(t)
-	admin, err := process.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := programtest.Listen(t)
 	c := projector.Config{
-		NATS:     connection.NATSConfig{URL: natsURL(t, server.URL()), RetryConnect: true, Log: zerolog.Nop()},
+		NATS:     connection.NATSConfig{URL: programtest.Setting(t, setting.NewNATSURL, server.URL()), RetryConnect: true, Log: zerolog.Nop()},
 		Stream:   events.StreamName,
-		Postgres: postgresURL(t, database.RoleURL("callboard_projector")),
+		Postgres: programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_projector")),
 		Admin:    admin,
 		Log:      zerolog.Nop(),
 	}
@@ -47,12 +43,15 @@ func TestRun(t *testing.T) {
 	go func() { ended <- projector.Run(ctx, c) }()
 	waitForReadyz := func(want int) {
 		t.Helper()
-		eventstest.Eventually(t, fmt.Sprintf("/readyz with status %d", want), func() bool { return readyz(t, admin.Addr().String()) == want })
+		eventstest.Eventually(t, fmt.Sprintf("/readyz with status %d", want), func() bool {
+			status, _ := programtest.Get(t, admin, "/readyz")
+			return status == want
+		})
 	}
 	waitForConsole := func(want string) {
 		t.Helper()
 		eventstest.Eventually(t, fmt.Sprintf("the console with %q", want), func() bool {
-			status, body := get(t, admin.Addr().String(), "/")
+			status, body := programtest.Get(t, admin, "/")
 			return status == http.StatusOK && strings.Contains(body, want)
 		})
 	}
@@ -74,7 +73,7 @@ func TestRun(t *testing.T) {
 	waitForReadyz(http.StatusOK)
 	waitForConsole("Nothing needs attention")
 	waitForConsole("projector@")
-	if status, body := get(t, admin.Addr().String(), "/status.json"); status != http.StatusOK || !strings.Contains(body, `"stream":"PHONES"`) {
+	if status, body := programtest.Get(t, admin, "/status.json"); status != http.StatusOK || !strings.Contains(body, `"stream":"PHONES"`) {
 		t.Errorf("/status.json = %d %s, want 200 and the report", status, body)
 	}
 	database.Cluster().Kill()
@@ -95,13 +94,10 @@ func TestRun_FewConnections(t *testing.T) {
 	js := eventstest.JetStream(t, server.URL())
 	eventstest.CreateStream(t, js, 16)
 	database := schematest.New(t)
-	admin, err := process.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := programtest.Listen(t)
 	c := projector.Config{
-		NATS: connection.NATSConfig{URL: natsURL(t, server.URL()), Log: zerolog.Nop()}, Stream: events.StreamName,
-		Postgres: postgresURL(t, database.RoleURL("callboard_projector")), Connections: 1, Admin: admin, Log: zerolog.Nop(),
+		NATS: connection.NATSConfig{URL: programtest.Setting(t, setting.NewNATSURL, server.URL()), Log: zerolog.Nop()}, Stream: events.StreamName,
+		Postgres: programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_projector")), Connections: 1, Admin: admin, Log: zerolog.Nop(),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -129,48 +125,4 @@ func TestRun_FewConnections(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-}
-
-// readyz returns the status of /readyz, 0 without a response.
-func readyz(tb testing.TB, address string) (status int) {
-	tb.Helper()
-	status, _ = get(tb, address, "/readyz")
-	return status
-}
-
-// get returns the status and the body of a response, 0 without a response.
-func get(tb testing.TB, address, path string) (status int, body string) {
-	tb.Helper()
-	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+address+path, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	if err != nil {
-		return 0, ""
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return 0, ""
-	}
-	return response.StatusCode, string(text)
-}
-
-func natsURL(tb testing.TB, text string) setting.URL {
-	tb.Helper()
-	u, err := setting.NewNATSURL(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return u
-}
-
-func postgresURL(tb testing.TB, text string) setting.URL {
-	tb.Helper()
-	u, err := setting.NewPostgresURL(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return u
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/program/readapi"
+	"callboard/cmd/programtest"
 	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
@@ -94,7 +95,7 @@ func TestRun_NoConnectionsLeft(t *testing.T) {
 	if statuses := ask(20); statuses[http.StatusServiceUnavailable] != 20 {
 		t.Errorf("no connection left: responses by status = %v, want 20 times 503", statuses)
 	}
-	if status, body := get(t, c.Admin, "/readyz"); status != http.StatusServiceUnavailable {
+	if status, body := programtest.Get(t, c.Admin, "/readyz"); status != http.StatusServiceUnavailable {
 		t.Errorf("/readyz: status = %d, body = %s, want 503", status, body)
 	}
 	for _, want := range []string{
@@ -108,7 +109,7 @@ func TestRun_NoConnectionsLeft(t *testing.T) {
 
 	release()
 	eventstest.Eventually(t, "the reader is ready", func() bool {
-		status, _ := get(t, c.Admin, "/readyz")
+		status, _ := programtest.Get(t, c.Admin, "/readyz")
 		return status == http.StatusOK
 	})
 	if statuses := ask(1); statuses[http.StatusOK] != 1 {
@@ -121,7 +122,7 @@ func TestRun_NoConnectionsLeft(t *testing.T) {
 	if statuses[http.StatusOK] == 0 || statuses[http.StatusOK]+statuses[http.StatusServiceUnavailable] != 20 {
 		t.Errorf("one connection: responses by status = %v, want 200 and 503 only, and a 200", statuses)
 	}
-	if status, body := get(t, c.Admin, "/readyz"); status != http.StatusOK {
+	if status, body := programtest.Get(t, c.Admin, "/readyz"); status != http.StatusOK {
 		t.Errorf("/readyz with a connection: status = %d, body = %s, want 200", status, body)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -16,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/cmd/connection"
-	"callboard/cmd/process"
 	"callboard/cmd/program/readapi"
+	"callboard/cmd/programtest"
 	"callboard/cmd/setting"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
@@ -32,41 +31,13 @@ func TestMain(m *testing.M) {
 	schematest.Run(m, func() error { return goleak.Find() })
 }
 
-// get returns the status and body of a response, status 0 with an error's text without one.
-func get(tb testing.TB, listener net.Listener, path string) (int, string) {
-	tb.Helper()
-	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+listener.Addr().String()+path, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return response.StatusCode, string(body)
-}
-
-func listen(tb testing.TB) net.Listener {
-	tb.Helper()
-	listener, err := process.Listen(tb.Context(), "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return listener
-}
-
 func config(tb testing.TB, server *eventstest.Server, url string) readapi.Config {
 	tb.Helper()
 	c, err := configFor(server.URL(), url, tb.TempDir())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c.Public, c.Admin = listen(tb), listen(tb)
+	c.Public, c.Admin = programtest.Listen(tb), programtest.Listen(tb)
 	return c
 }
 
@@ -105,17 +76,17 @@ func TestRun_Readiness(t *testing.T) {
 	waitForReadyz := func(want int) {
 		t.Helper()
 		eventstest.Eventually(t, fmt.Sprintf("/readyz with status %d", want), func() bool {
-			status, _ := get(t, c.Admin, "/readyz")
+			status, _ := programtest.Get(t, c.Admin, "/readyz")
 			return status == want
 		})
 	}
 	waitForReadyz(http.StatusOK)
-	if status, body := get(t, c.Public, "/v1/customer/phone-systems"); status != http.StatusUnauthorized {
+	if status, body := programtest.Get(t, c.Public, "/v1/customer/phone-systems"); status != http.StatusUnauthorized {
 		t.Errorf("status = %d, body = %s, want 401", status, body)
 	}
 	database.Cluster().Kill()
 	waitForReadyz(http.StatusServiceUnavailable)
-	if status, body := get(t, c.Admin, "/livez"); status != http.StatusOK {
+	if status, body := programtest.Get(t, c.Admin, "/livez"); status != http.StatusOK {
 		t.Errorf("/livez: status = %d, body = %s, want 200", status, body)
 	}
 	if err := database.Cluster().Restart(t.Context()); err != nil {

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/cmd/connection"
-	"callboard/cmd/process"
 	"callboard/cmd/program/webhooks"
+	"callboard/cmd/programtest"
 	"callboard/cmd/setting"
 	"callboard/events/eventstest"
 	"callboard/projector/webhook/vault"
@@ -31,13 +31,15 @@ func TestRun(t *testing.T) {
 	server.Stop()
 	database := schematest.New(t)
 	c := config(t, database)
-	c.NATS = connection.NATSConfig{URL: natsURL(t, server.URL()), RetryConnect: true, Log: zerolog.Nop()}
-	c.ReadURLs = setting.URLs{postgresURL(t, database.RoleURL("callboard_webhooks"))}
-	admin := c.Admin.Addr().String()
+	c.NATS = connection.NATSConfig{URL: programtest.Setting(t, setting.NewNATSURL, server.URL()), RetryConnect: true, Log: zerolog.Nop()}
+	c.ReadURLs = setting.URLs{programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_webhooks"))}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- webhooks.Run(ctx, c) }()
-	eventstest.Eventually(t, "/readyz with status 200", func() bool { return readyz(t, admin) == http.StatusOK })
+	eventstest.Eventually(t, "/readyz with status 200", func() bool {
+		status, _ := programtest.Get(t, c.Admin, "/readyz")
+		return status == http.StatusOK
+	})
 	server.Start()
 	eventstest.Eventually(t, "connections of the gate", func() bool {
 		var gate, pool int
@@ -82,48 +84,12 @@ func TestRun_Refused(t *testing.T) {
 
 func config(t *testing.T, database *schematest.Database) webhooks.Config {
 	t.Helper()
-	admin, err := process.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := programtest.Listen(t)
 	key, err := vault.NewKey(bytes.Repeat([]byte{'k'}, vault.MinSecret))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return webhooks.Config{
-		Postgres: postgresURL(t, database.RoleURL("callboard_webhooks")), Keys: []vault.Key{key}, Admin: admin, Log: zerolog.Nop(),
+		Postgres: programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_webhooks")), Keys: []vault.Key{key}, Admin: admin, Log: zerolog.Nop(),
 	}
-}
-
-// readyz returns the status of /readyz, 0 without a response.
-func readyz(t *testing.T, address string) int {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/readyz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	if err != nil {
-		return 0
-	}
-	defer func() { _ = response.Body.Close() }()
-	return response.StatusCode
-}
-
-func natsURL(t *testing.T, text string) setting.URL {
-	t.Helper()
-	u, err := setting.NewNATSURL(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
-}
-
-func postgresURL(t *testing.T, text string) setting.URL {
-	t.Helper()
-	u, err := setting.NewPostgresURL(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
 }
