@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"callboard/readapi/encode"
 	"callboard/readapi/query"
@@ -145,4 +146,25 @@ func (h *harness) fillYears(system uuid.UUID, count int) {
 		from projection.call_log`)
 	querytest.Count(h, h.pool)
 	h.exec("vacuum analyze")
+}
+
+// BenchmarkDescribeSpan is what a request costs more with spans, and without them.
+func BenchmarkDescribeSpan(b *testing.B) {
+	x, out := &exchange{operation: "listCallLogs", requestID: "1"}, &reply{}
+	b.Run("off", func(b *testing.B) {
+		ctx := httptest.NewRequestWithContext(b.Context(), "GET", "/", nil).Context()
+		b.ReportAllocs()
+		for b.Loop() {
+			describeSpan(ctx, x, out, 200, nil)
+		}
+	})
+	b.Run("on", func(b *testing.B) {
+		tracer := sdktrace.NewTracerProvider().Tracer("test")
+		b.ReportAllocs()
+		for b.Loop() {
+			ctx, span := tracer.Start(b.Context(), "request")
+			describeSpan(ctx, x, out, 200, nil)
+			span.End()
+		}
+	})
 }

@@ -3,10 +3,12 @@ package webhooks
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -104,4 +106,23 @@ func readiness(running context.Context, sender *webhook.Sender, nats *connection
 		}
 		return nil
 	}
+}
+
+// readRoots returns the system's authorities and those of a file; nil without a file, which means the system's.
+func readRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil //nolint:nilnil // as crypto/tls has it
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("certificates of the system: %w", err)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("CALLBOARD_WEBHOOK_CA_FILE: %w", err)
+	}
+	if !roots.AppendCertsFromPEM(content) {
+		return nil, fmt.Errorf("CALLBOARD_WEBHOOK_CA_FILE: %s has no certificate in PEM", file)
+	}
+	return roots, nil
 }
