@@ -118,7 +118,7 @@ func newLimiter(tb testing.TB, js jetstream.JetStream, perMinute int) *limit.Lim
 	if err != nil {
 		tb.Fatal(err)
 	}
-	runUntilCleanup(tb, l.Run)
+	eventstest.Run(tb, l.Run)
 	return l
 }
 
@@ -128,21 +128,8 @@ func newAuditQueue(tb testing.TB, js jetstream.JetStream, capacity int) *audit.Q
 	if err != nil {
 		tb.Fatal(err)
 	}
-	runUntilCleanup(tb, q.Run)
+	eventstest.Run(tb, q.Run)
 	return q
-}
-
-func runUntilCleanup(tb testing.TB, run func(context.Context) error) {
-	tb.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx) }()
-	tb.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			tb.Error(err)
-		}
-	})
 }
 
 func audioIn(tb testing.TB, dir string) audio.Location {

@@ -39,19 +39,7 @@ func withProjectionPool(tb testing.TB, connections int32) func(*Config) {
 // metric is the value of a gauge or a counter, by its name and the value of its label.
 func (h *harness) metric(name, label string) float64 {
 	h.Helper()
-	families, err := h.config.Metrics.(*prometheus.Registry).Gather()
-	if err != nil {
-		h.Fatal(err)
-	}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			if family.GetName() == name && (label == "" || m.GetLabel()[0].GetValue() == label) {
-				return m.GetGauge().GetValue() + m.GetCounter().GetValue()
-			}
-		}
-	}
-	h.Fatalf("no metric %s %s", name, label)
-	return 0
+	return eventstest.Metric(h, h.config.Metrics.(*prometheus.Registry), strings.TrimSpace(name+" "+label))
 }
 
 // statuses counts responses.
@@ -131,16 +119,7 @@ func stoppableAudit(t *testing.T) (*audit.Queue, func() map[audited]int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- q.Run(ctx) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
+	stop := eventstest.Run(t, q.Run)
 	return q, func() map[audited]int64 {
 		stop()
 		stream, err := js.Stream(t.Context(), auditstream.StreamName)

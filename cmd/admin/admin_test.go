@@ -14,6 +14,7 @@ import (
 
 	"callboard/cmd/admin"
 	"callboard/cmd/programtest"
+	"callboard/events/eventstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,15 +24,7 @@ func serve(t *testing.T, c admin.Config) (ask func(path string, status int, want
 	t.Helper()
 	listener := programtest.Listen(t)
 	c.Metrics, c.Log = admin.NewRegistry(), zerolog.Nop()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- admin.Serve(ctx, listener, c) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: error = %v, want none", err)
-		}
-	})
+	eventstest.Run(t, func(ctx context.Context) error { return admin.Serve(ctx, listener, c) })
 	return func(path string, status int, want string) {
 		t.Helper()
 		if got, body := programtest.Get(t, listener, path); got != status || !strings.Contains(body, want) {

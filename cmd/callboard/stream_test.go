@@ -138,15 +138,7 @@ func startLimiter(t *testing.T, js jetstream.JetStream) (allowed func() bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- l.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	eventstest.Run(t, l.Run)
 	return func() bool { return l.Take(t.Context(), limit.Request{Lineage: uuid.New(), Report: "report"}).Allowed }
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/events/webhook"
 )
 
@@ -53,16 +54,7 @@ func (a *artifacts) publishSystems() {
 
 // start publishes a call and a voicemail at an interval, in the background.
 func (a *artifacts) start() {
-	ctx, cancel := context.WithCancel(a.tb.Context())
-	done := make(chan error, 1)
-	go func() { done <- a.run(ctx) }()
-	a.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			a.tb.Errorf("publish: %v", err)
-		}
-	})
-	a.tb.Cleanup(func() { a.stop() })
+	a.stop = eventstest.Run(a.tb, a.run)
 }
 
 func (a *artifacts) run(ctx context.Context) error {

@@ -1,7 +1,6 @@
 package fault_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"syscall"
@@ -104,14 +103,9 @@ func (h *harness) replay(at time.Time) {
 	if err != nil {
 		h.tb.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(h.tb.Context())
-	done := make(chan error, 1)
-	go func() { done <- p.Run(ctx) }()
+	stop := eventstest.Run(h.tb, p.Run)
 	h.awaitWatermarks(config.Database, at)
-	cancel()
-	if err := <-done; err != nil {
-		h.tb.Fatal(err)
-	}
+	stop()
 }
 
 // orphanSchemas selects the schemas of generations that no record of a generation refers to.

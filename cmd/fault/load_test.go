@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/events/sample"
 )
 
@@ -79,17 +80,8 @@ func (h *harness) startLoad(seed uint64, r rate) *load {
 	if err := l.publish(h.tb.Context(), backlog); err != nil {
 		h.tb.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(h.tb.Context())
-	done := make(chan error, 1)
-	go func() { done <- l.run(ctx) }()
-	l.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			h.tb.Errorf("load: %v", err)
-		}
-		finish()
-	})
-	h.tb.Cleanup(l.stop)
+	h.tb.Cleanup(finish)
+	l.stop = eventstest.Run(h.tb, l.run)
 	return l
 }
 

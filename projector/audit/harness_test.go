@@ -153,17 +153,7 @@ func (h *harness) openDay(day time.Time) {
 // metric returns the value of one of a writer's metrics.
 func (h *harness) metric(registry *prometheus.Registry, name string) float64 {
 	h.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		h.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == "callboard_projector_audit_"+name {
-			return family.GetMetric()[0].GetCounter().GetValue() + family.GetMetric()[0].GetGauge().GetValue() // it is one of the two
-		}
-	}
-	h.Fatalf("metric %s does not exist", name)
-	return 0
+	return eventstest.Metric(h, registry, "callboard_projector_audit_"+name)
 }
 
 func newEntry(key uuid.UUID, at time.Time) audit.Entry {

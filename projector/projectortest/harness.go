@@ -174,17 +174,8 @@ func (h *Harness) StartProjector(change ...func(*projector.Config)) (stop func()
 
 // Run runs an actor until stop is called or the test ends. stop returns when the actor has returned; its error fails the test.
 func (h *Harness) Run(actor func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	result := make(chan error, 1)
-	go func() { result <- actor(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-result; err != nil {
-			h.Errorf("run: %v", err)
-		}
-	})
-	h.Cleanup(stop)
-	return stop
+	h.Helper()
+	return eventstest.Run(h, actor)
 }
 
 // WaitUntilCaughtUp waits until the position of every partition is at the stream's last sequence, or above it.

@@ -2,7 +2,6 @@ package webhook_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -181,18 +181,9 @@ func (h *harness) start(change func(*webhook.Config)) *sender {
 	}
 	s, err := webhook.New(c)
 	h.must(err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			h.Error(err)
-		}
-		connection.Close()
-		pool.Close()
-	})
-	h.Cleanup(stop)
+	h.Cleanup(pool.Close)
+	h.Cleanup(connection.Close)
+	stop := eventstest.Run(h, s.Run)
 	eventstest.Eventually(h.T, "the sender is ready", s.Ready)
 	return &sender{s, metrics, stop}
 }
@@ -200,15 +191,9 @@ func (h *harness) start(change func(*webhook.Config)) *sender {
 // metric returns the sum of the values of a counter or gauge.
 func (s *sender) metric(t *testing.T, name string) (sum float64) {
 	t.Helper()
-	families, err := s.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == "callboard_webhooks_"+name {
-			for _, m := range family.GetMetric() {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
+	for series, value := range eventstest.Metrics(t, s.registry) {
+		if metric, _, _ := strings.Cut(series, " "); metric == "callboard_webhooks_"+name {
+			sum += value
 		}
 	}
 	return sum

@@ -116,18 +116,7 @@ func (h *harness) entries() []audit.Entry {
 // metric returns the value of one of the queue's metrics.
 func (h *harness) metric(name string) float64 {
 	h.Helper()
-	families, err := h.registry.Gather()
-	if err != nil {
-		h.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == "callboard_readapi_audit_"+name {
-			m := family.GetMetric()[0]
-			return m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
-	h.Fatalf("metric %s does not exist", name)
-	return 0
+	return eventstest.Metric(h, h.registry, "callboard_readapi_audit_"+name)
 }
 
 func newEntry() audit.Entry {

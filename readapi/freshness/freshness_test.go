@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -59,36 +58,8 @@ func start(tb testing.TB, primary, projection *pgxpool.Pool) *prometheus.Registr
 	if err != nil {
 		tb.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- monitor.Run(ctx) }()
-	tb.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			tb.Error(err)
-		}
-	})
+	eventstest.Run(tb, monitor.Run)
 	return registry
-}
-
-// values are the exported values, such as "callboard_readapi_watermark_seconds 0" for partition 0.
-func values(tb testing.TB, registry *prometheus.Registry) map[string]float64 {
-	tb.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	all := make(map[string]float64)
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			name := []string{family.GetName()}
-			for _, label := range m.GetLabel() {
-				name = append(name, label.GetValue())
-			}
-			all[strings.Join(name, " ")] = m.GetGauge().GetValue()
-		}
-	}
-	return all
 }
 
 func TestMonitor_Watermarks(t *testing.T) {
@@ -97,7 +68,7 @@ func TestMonitor_Watermarks(t *testing.T) {
 	pool := readerPool(t, database)
 	registry := start(t, pool, pool)
 	eventstest.Eventually(t, "a generation, and no watermark of a projection without positions", func() bool {
-		names := slices.Sorted(maps.Keys(values(t, registry)))
+		names := slices.Sorted(maps.Keys(eventstest.Metrics(t, registry)))
 		return slices.Equal(names, []string{"callboard_generation", "callboard_readapi_replica_lag_seconds", "callboard_reader_coverage_age_seconds"})
 	})
 	behind, ahead := time.Now().Add(-time.Hour).Truncate(time.Millisecond), time.Now().Add(time.Hour).Truncate(time.Millisecond)
@@ -109,7 +80,7 @@ func TestMonitor_Watermarks(t *testing.T) {
 		"callboard_readapi_replica_lag_seconds": 0,
 	}
 	eventstest.Eventually(t, fmt.Sprint(want), func() bool {
-		got := values(t, registry)
+		got := eventstest.Metrics(t, registry)
 		return includes(got, want) &&
 			got["callboard_readapi_watermark_lag_seconds 0"] >= 3600 && got["callboard_readapi_watermark_lag_seconds 1"] <= 0
 	})
@@ -122,7 +93,7 @@ func TestMonitor_CoverageAge(t *testing.T) {
 	alone, both := start(t, readerPool(t, primary), readerPool(t, primary)), start(t, readerPool(t, primary), readerPool(t, replica))
 	setWatermark(t, primary, 0, time.Unix(0, 0))
 	eventstest.Eventually(t, "no age", func() bool {
-		all := values(t, alone)
+		all := eventstest.Metrics(t, alone)
 		_, read := all["callboard_readapi_watermark_seconds 0"]
 		return read && all["callboard_reader_coverage_age_seconds"] == 0
 	})
@@ -130,7 +101,7 @@ func TestMonitor_CoverageAge(t *testing.T) {
 	setWatermark(t, replica, 1, time.Now().Add(-9*time.Hour))
 	for name, registry := range map[string]*prometheus.Registry{"primary": alone, "primary and replica": both} {
 		eventstest.Eventually(t, name+": an age of 3 hours", func() bool {
-			age := values(t, registry)["callboard_reader_coverage_age_seconds"]
+			age := eventstest.Metrics(t, registry)["callboard_reader_coverage_age_seconds"]
 			return age >= 3*3600 && age < 4*3600
 		})
 	}
@@ -146,9 +117,9 @@ func TestMonitor_ReplicaLag(t *testing.T) {
 		setWatermark(t, primary, partition, now)
 		setWatermark(t, replica, partition, now.Add(-age))
 	}
-	eventstest.Eventually(t, "90 s", func() bool { return values(t, registry)["callboard_readapi_replica_lag_seconds"] == 90 })
+	eventstest.Eventually(t, "90 s", func() bool { return eventstest.Metrics(t, registry)["callboard_readapi_replica_lag_seconds"] == 90 })
 	setWatermark(t, replica, 1, now.Add(time.Second))
-	eventstest.Eventually(t, "0 s", func() bool { return values(t, registry)["callboard_readapi_replica_lag_seconds"] == 0 })
+	eventstest.Eventually(t, "0 s", func() bool { return eventstest.Metrics(t, registry)["callboard_readapi_replica_lag_seconds"] == 0 })
 }
 
 // While the database is down, the last watermark stays, and its age can be seen.
@@ -159,13 +130,13 @@ func TestMonitor_DatabaseDown(t *testing.T) {
 	pool := readerPool(t, database)
 	registry := start(t, pool, pool)
 	want := map[string]float64{"callboard_readapi_watermark_seconds 0": 1000}
-	eventstest.Eventually(t, fmt.Sprint(want), func() bool { return includes(values(t, registry), want) })
+	eventstest.Eventually(t, fmt.Sprint(want), func() bool { return includes(eventstest.Metrics(t, registry), want) })
 	if _, err := database.Pool(t).Exec(t.Context(), "drop schema projection cascade"); err != nil {
 		t.Fatal(err)
 	}
 	pool.Reset()
 	eventstest.Eventually(t, "a failed statement", func() bool { return pool.Stat().NewConnsCount() > 1 })
-	if got := values(t, registry); !includes(got, want) {
+	if got := eventstest.Metrics(t, registry); !includes(got, want) {
 		t.Errorf("values = %v, want %v", got, want)
 	}
 }

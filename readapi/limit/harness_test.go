@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"context"
 	"os"
 	"sync"
 	"testing"
@@ -67,15 +66,7 @@ func newLimiter(tb testing.TB, url string, change ...func(*Config)) *Limiter {
 func startLimiter(tb testing.TB, url string, change ...func(*Config)) *Limiter {
 	tb.Helper()
 	l := newLimiter(tb, url, change...)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- l.Run(ctx) }()
-	tb.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			tb.Errorf("run: %v", err)
-		}
-	})
+	eventstest.Run(tb, l.Run)
 	return l
 }
 

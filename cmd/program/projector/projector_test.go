@@ -38,9 +38,7 @@ func TestRun(t *testing.T) {
 		Admin:    admin,
 		Log:      zerolog.Nop(),
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- projector.Run(ctx, c) }()
+	stop := eventstest.Run(t, func(ctx context.Context) error { return projector.Run(ctx, c) })
 	waitForReadyz := func(want int) {
 		t.Helper()
 		eventstest.Eventually(t, fmt.Sprintf("/readyz with status %d", want), func() bool {
@@ -82,10 +80,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitForConsole("Nothing needs attention")
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	stop()
 }
 
 // With fewer connections than partitions, the partitions wait for each other. No work takes more connections than its pool has.
@@ -99,9 +94,7 @@ func TestRun_FewConnections(t *testing.T) {
 		NATS: connection.NATSConfig{URL: programtest.Setting(t, setting.NewNATSURL, server.URL()), Log: zerolog.Nop()}, Stream: events.StreamName,
 		Postgres: programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_projector")), Connections: 1, Admin: admin, Log: zerolog.Nop(),
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- projector.Run(ctx, c) }()
+	stop := eventstest.Run(t, func(ctx context.Context) error { return projector.Run(ctx, c) })
 	publisher := events.NewPublisher(js, "test")
 	const systems = 64
 	for range systems {
@@ -121,8 +114,5 @@ func TestRun_FewConnections(t *testing.T) {
 			t.Errorf("connections of %s = %d, error = %v, want 1 to %d", program, sessions, err, most)
 		}
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	stop()
 }

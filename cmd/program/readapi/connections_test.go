@@ -63,15 +63,7 @@ func TestRun_NoConnectionsLeft(t *testing.T) {
 	c.Log, c.RequestTimeout, c.LimiterPatience = zerolog.New(&log), 10*time.Minute, time.Minute
 	release := occupy(t, database.RoleURL("callboard_operator"))
 	defer release()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- readapi.Run(ctx, c) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}()
+	defer eventstest.Run(t, func(ctx context.Context) error { return readapi.Run(ctx, c) })()
 	base := "http://" + c.Public.Addr().String()
 	// The client gives up long before the reader would.
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}

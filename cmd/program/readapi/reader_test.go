@@ -70,9 +70,7 @@ func TestRun_Readiness(t *testing.T) {
 	database := schematest.New(t)
 	server := eventstest.NewServer(t)
 	c := config(t, server, database.RoleURL("callboard_reader"))
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- readapi.Run(ctx, c) }()
+	stop := eventstest.Run(t, func(ctx context.Context) error { return readapi.Run(ctx, c) })
 	waitForReadyz := func(want int) {
 		t.Helper()
 		eventstest.Eventually(t, fmt.Sprintf("/readyz with status %d", want), func() bool {
@@ -95,10 +93,7 @@ func TestRun_Readiness(t *testing.T) {
 	server.Stop()
 	waitForReadyz(http.StatusOK)
 	server.Start()
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	stop()
 }
 
 // After an error of the configuration Run closes the listeners.

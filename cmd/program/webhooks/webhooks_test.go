@@ -33,9 +33,7 @@ func TestRun(t *testing.T) {
 	c := config(t, database)
 	c.NATS = connection.NATSConfig{URL: programtest.Setting(t, setting.NewNATSURL, server.URL()), RetryConnect: true, Log: zerolog.Nop()}
 	c.ReadURLs = setting.URLs{programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_webhooks"))}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- webhooks.Run(ctx, c) }()
+	stop := eventstest.Run(t, func(ctx context.Context) error { return webhooks.Run(ctx, c) })
 	eventstest.Eventually(t, "/readyz with status 200", func() bool {
 		status, _ := programtest.Get(t, c.Admin, "/readyz")
 		return status == http.StatusOK
@@ -50,10 +48,7 @@ func TestRun(t *testing.T) {
 			  and usename = 'callboard_webhooks'`).Scan(&gate, &pool)
 		return err == nil && gate <= 1 && pool >= 2 && pool <= 9
 	})
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	stop()
 }
 
 // A sender doesn't start without a key, nor with a file of certificates that it can't read.
