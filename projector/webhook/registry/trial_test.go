@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -37,11 +38,18 @@ func TestTry(t *testing.T) {
 	h := newHarness(t)
 	id := h.register(0)
 	for _, status := range []int{200, 500} {
+		waiting := make(chan struct{})
+		release := sync.OnceFunc(func() { close(waiting) })
 		wait := h.answerTests(status, func(uuid.UUID) {
+			<-waiting // what is answered before Try looks for it is not waited for
 			h.want("test", "call.ended "+url+" "+id.String(), "select concat_ws(' ', kind, url, endpoint_id) from webhook.test")
 		})
 		waited := false
-		trial, err := h.Try(t.Context(), id, webhook.CallEnded, func() { waited = true })
+		trial, err := h.Try(t.Context(), id, webhook.CallEnded, func() {
+			waited = true
+			release()
+		})
+		release()
 		wait()
 		if err != nil || *trial.Status != status || *trial.MS != 12 || trial.OK() != (status == 200) || !waited {
 			t.Errorf("trial = %+v, %v, want status %d", trial, err, status)
