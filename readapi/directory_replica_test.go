@@ -76,7 +76,5 @@ func openBoth(tb testing.TB, primary *schematest.Database, standby *cluster.Clus
 
 func execute(tb testing.TB, pool *pgxpool.Pool, sql string) {
 	tb.Helper()
-	if _, err := pool.Exec(context.Background(), sql); err != nil {
-		tb.Fatal(err)
-	}
+	schematest.Exec(tb, pool, sql)
 }

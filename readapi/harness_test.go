@@ -351,9 +351,7 @@ type fixture struct {
 
 func (f *fixture) exec(sql string, arguments ...any) {
 	f.Helper()
-	if _, err := f.pool.Exec(context.Background(), sql, arguments...); err != nil {
-		f.Fatal(err)
-	}
+	schematest.Exec(f, f.pool, sql, arguments...)
 }
 
 // lock locks tables of the projection until unlock, so that statements on them wait.
@@ -364,9 +362,7 @@ func (f *fixture) lock(tables ...string) (unlock func()) {
 		f.Fatal(err)
 	}
 	for _, table := range tables {
-		if _, err := tx.Exec(context.Background(), "lock table projection."+table+" in access exclusive mode"); err != nil {
-			f.Fatal(err)
-		}
+		schematest.Exec(f, tx, "lock table projection."+table+" in access exclusive mode")
 	}
 	return func() { _ = tx.Rollback(context.Background()) }
 }

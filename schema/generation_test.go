@@ -65,9 +65,7 @@ func TestGeneration_CreatesMissingIndexesAndGoesLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Exec(t.Context(), "set search_path to "+next.Schema()); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, conn, "set search_path to "+next.Schema())
 	for i, statement := range statements {
 		if i == len(statements)/2 { // as after an interruption
 			left, err := next.MissingIndexes(t.Context(), conn)
@@ -75,9 +73,7 @@ func TestGeneration_CreatesMissingIndexesAndGoesLive(t *testing.T) {
 				t.Errorf("missing = %v, error = %v, want %v", left, err, statements[i:])
 			}
 		}
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		schematest.Exec(t, conn, statement)
 	}
 	if got := describe(t, conn, next.Schema()); !slices.Equal(got, whole) {
 		t.Errorf("indexed again:\n%q\nwant\n%q", got, whole)

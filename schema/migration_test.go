@@ -17,9 +17,7 @@ func TestMigration7_KeepsDecisions(t *testing.T) {
 	pool := schematest.New(t).Pool(t)
 	exec := func(statement string) {
 		t.Helper()
-		if _, err := pool.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		schematest.Exec(t, pool, statement)
 	}
 	db := stdlib.OpenDBFromPool(pool)
 	migrations, err := schema.ControlMigrations(db)
@@ -70,9 +68,7 @@ func TestMigration10_KeepsRetries(t *testing.T) {
 	pool := schematest.New(t).Pool(t)
 	exec := func(statement string) {
 		t.Helper()
-		if _, err := pool.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		schematest.Exec(t, pool, statement)
 	}
 	migrations, err := schema.ControlMigrations(stdlib.OpenDBFromPool(pool))
 	if err != nil {

@@ -1,7 +1,6 @@
 package schema_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -61,9 +60,7 @@ func TestCheckMigrated_AsEveryRoleThatAsks(t *testing.T) {
 		{"delete from control.migration where version_id = 99999", nil},
 		{"delete from control.migration where version_id = (select max(version_id) from control.migration)", schema.ErrNotMigrated},
 	} {
-		if _, err := pool.Exec(t.Context(), c.change); err != nil {
-			t.Fatal(err)
-		}
+		schematest.Exec(t, pool, c.change)
 		if err := schema.CheckMigrated(t.Context(), pool); !errors.Is(err, c.want) {
 			t.Errorf("after %q: error = %v, want %v", c.change, err, c.want)
 		}
@@ -73,9 +70,7 @@ func TestCheckMigrated_AsEveryRoleThatAsks(t *testing.T) {
 func TestMigrate_RefusesTheProjectionOfAnotherRelease(t *testing.T) {
 	d := schematest.New(t)
 	pool := d.Pool(t)
-	if _, err := pool.Exec(t.Context(), "update control.generation set definition = 'other'; insert into projection.day_count values (0, gen_random_uuid(), 'x', '', now(), 1)"); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, pool, "update control.generation set definition = 'other'; insert into projection.day_count values (0, gen_random_uuid(), 'x', '', now(), 1)")
 	if _, err := schema.Migrate(t.Context(), d.URL()); !errors.Is(err, schema.ErrProjectionChanged) {
 		t.Fatalf("error = %v, want ErrProjectionChanged", err)
 	}
@@ -231,9 +226,7 @@ func TestAudit_DropsOldDays(t *testing.T) {
 		"create table access.archive partition of access.audit for values from ('2025-01-01Z') to ('2026-01-01Z')",
 		"create table access.audit_archive partition of access.audit for values from (minvalue) to ('2025-01-01Z')",
 	} {
-		if _, err := pool.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		schematest.Exec(t, pool, statement)
 	}
 	const left = "select string_agg(relname, ' ' order by relname) from pg_class where relnamespace = 'access'::regnamespace and relkind = 'r' and relname like 'a%'"
 	for _, test := range []struct {
@@ -275,9 +268,7 @@ func TestAudit_OpensDays(t *testing.T) {
 		{"create table access.month partition of access.audit for values from ('2026-04-01Z') to ('2026-05-01Z')", "2026-04-30", true},
 		{"create table access.half partition of access.audit for values from ('2026-05-01Z') to ('2026-05-01 12:00Z')", "2026-05-01", false},
 	} {
-		if _, err := pool.Exec(t.Context(), step.statement); err != nil {
-			t.Fatal(err)
-		}
+		schematest.Exec(t, pool, step.statement)
 		for range 2 {
 			var open bool
 			if err := pool.QueryRow(t.Context(), "select access.open_audit_day($1::text::date)", step.day).Scan(&open); err != nil || open != step.open {
@@ -293,9 +284,7 @@ func TestMigrate_ReturnsSuperuserSteps(t *testing.T) {
 	pool := d.Pool(t)
 	exec := func(statement string) {
 		t.Helper()
-		if _, err := pool.Exec(context.Background(), statement); err != nil {
-			t.Fatal(err)
-		}
+		schematest.Exec(t, pool, statement)
 	}
 	exec("do $$ begin execute format('alter database %I owner to callboard_operator', current_database()); end $$")
 	exec("alter role callboard_operator createrole")

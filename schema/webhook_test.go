@@ -79,9 +79,7 @@ func TestWebhookDays(t *testing.T) {
 		{"select", "select string_agg(delivery_id::text, ' ') from webhook.attempt", "2"},
 		{"select webhook.drop_before('2026-03-06') from generate_series(1, 4)", "select count(*)::text from webhook.attempt", "0"},
 	} {
-		if _, err := pool.Exec(t.Context(), step.statement); err != nil {
-			t.Fatal(err)
-		}
+		schematest.Exec(t, pool, step.statement)
 		var got string
 		if err := pool.QueryRow(t.Context(), step.query).Scan(&got); err != nil || got != step.want {
 			t.Errorf("after %q: %q = %q, %v, want %q", step.statement, step.query, got, err, step.want)

@@ -53,9 +53,7 @@ func (c credentials) setPassword(password string) {
 		c.Fatal(err)
 	}
 	for role, login := range c.roles {
-		if _, err := tx.Exec(c.Context(), "alter role "+login+" login password '"+password+"'"); err != nil {
-			c.Fatal(err)
-		}
+		schematest.Exec(c, tx, "alter role "+login+" login password '"+password+"'")
 		u, err := url.Parse(c.database.RoleURL(role))
 		if err != nil {
 			c.Fatal(err)

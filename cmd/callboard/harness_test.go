@@ -271,18 +271,13 @@ func waitUntilCaughtUp(tb testing.TB, env map[string]string) {
 // exec executes statements as the superuser.
 func (f *fleet) exec(sql string, parameters ...any) {
 	f.Helper()
-	if _, err := f.pool.Exec(f.Context(), sql, parameters...); err != nil {
-		f.Fatalf("%s: %v", sql, err)
-	}
+	schematest.Exec(f, f.pool, sql, parameters...)
 }
 
 // queryText returns the only column of a query's only row.
-func (f *fleet) queryText(query string) (text string) {
+func (f *fleet) queryText(query string) string {
 	f.Helper()
-	if err := f.pool.QueryRow(f.Context(), query).Scan(&text); err != nil {
-		f.Fatalf("%s: %v", query, err)
-	}
-	return text
+	return schematest.QueryOne[string](f, f.pool, query)
 }
 
 // startLoad starts clients that request URLs in turn.

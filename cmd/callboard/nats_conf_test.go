@@ -350,12 +350,9 @@ func TestNATSConf_Permissions(t *testing.T) {
 // addEndpoint registers an endpoint without a secret, to which nothing is sent. Without one, projectors wake no sender.
 func (f permittedFleet) addEndpoint() {
 	f.Helper()
-	_, err := f.pool.Exec(f.Context(), `
+	schematest.Exec(f, f.pool, `
 		insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state)
 		values (gen_random_uuid(), 'test', 'https://example.com', '{call.ended}', 'system', $1, 'active')`, systemID)
-	if err != nil {
-		f.Fatal(err)
-	}
 }
 
 // useSender runs a sender until it has told others of deliveries.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
@@ -108,12 +107,7 @@ func (f webhooksFixture) register() string {
 	if err != nil {
 		f.Fatal(err)
 	}
-	pool, err := pgxpool.New(f.Context(), f.database.RoleURL("callboard_operator"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	defer pool.Close()
-	r := registry.New(pool, "test")
+	r := registry.New(f.database.RolePool(f, "callboard_operator"), "test")
 	c, err := registry.NewCandidate("CRM", hookURL, registry.Target{Kind: registry.System, ID: uuid.MustParse(systemID)}, webhook.Kinds(), 8, v)
 	if err == nil {
 		err = r.Register(f.Context(), c)

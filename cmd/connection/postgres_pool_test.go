@@ -82,9 +82,7 @@ func TestNewPool_URLReplaced(t *testing.T) {
 	suffix := strings.ReplaceAll(uuid.NewString(), "-", "")
 	write := func(user, password string) {
 		t.Helper()
-		if _, err := super.Exec(t.Context(), "create role "+user+" login password '"+password+"'"); err != nil {
-			t.Fatal(err)
-		}
+		schematest.Exec(t, super, "create role "+user+" login password '"+password+"'")
 		u, err := url.Parse(database.URL())
 		if err != nil {
 			t.Fatal(err)
@@ -154,9 +152,7 @@ func urlFrom(tb testing.TB, file string) setting.URL {
 func TestNewPool_TooManyConnections(t *testing.T) {
 	t.Parallel()
 	database, role := schematest.New(t), "limited_"+strings.ReplaceAll(uuid.NewString(), "-", "")
-	if _, err := database.Pool(t).Exec(t.Context(), "create role "+role+" login password 'hunter2' connection limit 1"); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, database.Pool(t), "create role "+role+" login password 'hunter2' connection limit 1")
 	u, err := url.Parse(database.URL())
 	if err != nil {
 		t.Fatal(err)

@@ -33,12 +33,9 @@ func pool(tb testing.TB, text string, change func(*connection.PostgresConfig)) *
 	return p
 }
 
-func text(tb testing.TB, p *pgxpool.Pool, query string) (answer string) {
+func text(tb testing.TB, p *pgxpool.Pool, query string) string {
 	tb.Helper()
-	if err := p.QueryRow(tb.Context(), query).Scan(&answer); err != nil {
-		tb.Fatal(err)
-	}
-	return answer
+	return schematest.QueryOne[string](tb, p, query)
 }
 
 func TestNewPool_Session(t *testing.T) {
@@ -75,9 +72,7 @@ func TestNewPool_ReadOnlyServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	statement := "alter database " + strings.TrimPrefix(u.Path, "/") + " set default_transaction_read_only = on"
-	if _, err := database.Pool(t).Exec(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, database.Pool(t), statement)
 	primary := pool(t, database.URL(), func(*connection.PostgresConfig) {})
 	if err := primary.Ping(t.Context()); !errors.Is(err, pgconn.ErrReadOnlyConnection) {
 		t.Errorf("primary: error = %v, want ErrReadOnlyConnection", err)

@@ -1,13 +1,13 @@
 package fault_test
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"callboard/events/eventstest"
+	"callboard/schema/schematest"
 )
 
 // failpointSQL creates the triggers' function. It waits for an advisory lock, which a test holds to block a transaction.
@@ -59,9 +59,7 @@ func (h *harness) block(position string) *failpoint {
 	h.tb.Helper()
 	f := &failpoint{harness: h, conn: h.postgres.connect(liveDatabase)}
 	for _, statement := range []string{"begin", position} {
-		if _, err := f.conn.Exec(h.tb.Context(), statement); err != nil {
-			h.tb.Fatalf("%s: %v", statement, err)
-		}
+		schematest.Exec(h.tb, f.conn, statement)
 	}
 	return f
 }
@@ -116,10 +114,7 @@ func (h *harness) terminateSessionsOf(p *process, except *failpoint) {
 
 func (h *harness) terminateSessions(condition string, parameters ...any) {
 	h.tb.Helper()
-	_, err := h.pool.Exec(context.Background(), "select pg_terminate_backend(pid) from pg_stat_activity where "+condition, parameters...)
-	if err != nil {
-		h.tb.Fatal(err)
-	}
+	schematest.Exec(h.tb, h.pool, "select pg_terminate_backend(pid) from pg_stat_activity where "+condition, parameters...)
 }
 
 // owned returns the number of partitions that each session owns, by application name.

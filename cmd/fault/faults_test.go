@@ -12,6 +12,7 @@ import (
 
 	"callboard/events/eventstest"
 	"callboard/projector/feed"
+	"callboard/schema/schematest"
 )
 
 // kind is a kind of fault. When run returns the fault is over: killed processes are started again, proxies have no toxics.
@@ -160,11 +161,8 @@ func (h *harness) withProjectorsKilled(change func()) {
 // stepClockBack leaves watermarks in the future, as a NATS server does whose clock was ahead and has been corrected.
 func (h *harness) stepClockBack() {
 	h.withProjectorsKilled(func() {
-		_, err := h.pool.Exec(h.tb.Context(), "update projection.position set watermark = greatest(watermark, now()) + $1::interval",
+		schematest.Exec(h.tb, h.pool, "update projection.position set watermark = greatest(watermark, now()) + $1::interval",
 			time.Duration(1+h.random.Int64N(3000))*time.Millisecond)
-		if err != nil {
-			h.tb.Fatal(err)
-		}
 	})
 }
 

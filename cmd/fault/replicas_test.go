@@ -29,6 +29,7 @@ import (
 	"callboard/readapi/access"
 	"callboard/schema"
 	"callboard/schema/cluster"
+	"callboard/schema/schematest"
 )
 
 // replicas is callboard with three NATS servers, and a PostgreSQL primary with a streaming standby. Projector and reader write to
@@ -147,9 +148,7 @@ func (r *replicas) execute(server *cluster.Cluster, database, statement string) 
 	r.tb.Helper()
 	conn := r.connect(server, database)
 	defer closeConn(conn)
-	if _, err := conn.Exec(r.tb.Context(), statement); err != nil {
-		r.tb.Fatalf("%s: %v", statement, err)
-	}
+	schematest.Exec(r.tb, conn, statement)
 }
 
 func (r *replicas) connect(server *cluster.Cluster, database string) *pgx.Conn {
@@ -181,10 +180,7 @@ func (r *replicas) awaitReplicated() {
 	r.tb.Helper()
 	conn := r.connect(r.primary, liveDatabase)
 	defer closeConn(conn)
-	var written string
-	if err := conn.QueryRow(r.tb.Context(), "select pg_current_wal_lsn()::text").Scan(&written); err != nil {
-		r.tb.Fatal(err)
-	}
+	written := schematest.QueryOne[string](r.tb, conn, "select pg_current_wal_lsn()::text")
 	standby := r.connect(r.standby, liveDatabase)
 	defer closeConn(standby)
 	eventstest.Eventually(r.tb, "the standby has applied what the primary has written", func() (done bool) {

@@ -24,6 +24,7 @@ import (
 	"callboard/events/eventstest"
 	"callboard/schema"
 	"callboard/schema/cluster"
+	"callboard/schema/schematest"
 )
 
 // natsServer is a NATS server that runs as a process. It keeps its store and its port when it is restarted.
@@ -186,9 +187,7 @@ func (s *postgresServer) exec(database, statement string) {
 	s.tb.Helper()
 	conn := s.connect(database)
 	defer closeConn(conn)
-	if _, err := conn.Exec(s.tb.Context(), statement); err != nil {
-		s.tb.Fatalf("%s: %v", statement, err)
-	}
+	schematest.Exec(s.tb, conn, statement)
 }
 
 // connect returns a direct connection of the superuser.

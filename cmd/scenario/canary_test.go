@@ -18,6 +18,7 @@ import (
 
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
+	"callboard/schema/schematest"
 )
 
 // canaries holds secrets by name, and the output of programs that hold them.
@@ -268,9 +269,7 @@ func (i *installation) failures() {
 	i.Helper()
 	pool := i.database.Pool(i)
 	rename := func(statement string) {
-		if _, err := pool.Exec(i.Context(), statement); err != nil {
-			i.Fatal(err)
-		}
+		schematest.Exec(i, pool, statement)
 	}
 	rename("alter table projection.day_count rename count to counted")
 	i.checkStatus(500, "/call-logs")

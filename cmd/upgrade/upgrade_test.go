@@ -95,12 +95,9 @@ func urls(system string, readers ...reader) (list []string) {
 }
 
 // queryText returns the only column of a query's only row.
-func (i installation) queryText(query string) (text string) {
+func (i installation) queryText(query string) string {
 	i.Helper()
-	if err := i.database.Pool(i).QueryRow(i.Context(), query).Scan(&text); err != nil {
-		i.Fatalf("%s: %v", query, err)
-	}
-	return text
+	return schematest.QueryOne[string](i, i.database.Pool(i), query)
 }
 
 // awaitProgress waits until the projectors have applied events and the clients have had answers from now on.
@@ -181,9 +178,7 @@ func (i installation) retryDeadLetter(r release, system string) {
 	i.Helper()
 	exec := func(statement string) {
 		i.Helper()
-		if _, err := i.database.Pool(i).Exec(i.Context(), statement); err != nil {
-			i.Fatal(err)
-		}
+		schematest.Exec(i, i.database.Pool(i), statement)
 	}
 	exec("alter table projection.extension add constraint refuse check (number <> '" + refusedNumber + "') not valid")
 	extension := &events.Extension{

@@ -18,6 +18,7 @@ import (
 	"callboard/events/eventstest"
 	writer "callboard/projector/audit"
 	"callboard/projector/projectortest"
+	"callboard/schema/schematest"
 )
 
 // A row has every field of its entry. An entry that is delivered twice has one row.
@@ -415,9 +416,7 @@ func TestWriter_Pending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := locked.Exec(t.Context(), "lock table access.audit in access exclusive mode"); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, locked, "lock table access.audit in access exclusive mode")
 	h.publish(newEntry(uuid.New(), h.noon))
 	metrics := prometheus.NewRegistry()
 	h.start(func(c *writer.Config) { c.Metrics = metrics })

@@ -139,9 +139,7 @@ func TestConsole_DatabaseDown(t *testing.T) {
 	allow := func(allowed string) {
 		t.Helper()
 		name := projectortest.QueryOne[string](h.Harness, "select current_database()")
-		if _, err := other.Exec(t.Context(), "alter database "+name+" with allow_connections "+allowed); err != nil {
-			t.Fatal(err)
-		}
+		schematest.Exec(t, other, "alter database "+name+" with allow_connections "+allowed)
 	}
 	allow("false")
 	h.Exec("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and usename = 'callboard_projector'")

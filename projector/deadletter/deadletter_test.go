@@ -15,6 +15,7 @@ import (
 	"callboard/events/eventstest"
 	"callboard/projector/deadletter"
 	"callboard/projector/projectortest"
+	"callboard/schema/schematest"
 )
 
 // Three transcripts are published before their texts are stored. Until the retry the second gets a newer version and the call of the
@@ -261,10 +262,7 @@ func (h *harness) dropWhileApplied(id int64, s deadletter.Selection) (results []
 	if err != nil {
 		h.Fatal(err)
 	}
-	_, err = applying.Exec(h.Context(), "update control.dead_letter set resolution = 'applied', resolved_at = now() where id = $1", id)
-	if err != nil {
-		h.Fatal(err)
-	}
+	schematest.Exec(h, applying, "update control.dead_letter set resolution = 'applied', resolved_at = now() where id = $1", id)
 	var drop sync.WaitGroup
 	drop.Go(func() { results, err = deadletter.Drop(h.Context(), h.operator, s) })
 	eventstest.Eventually(h, "the drop waits for the row lock", func() bool {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events/eventstest"
 	"callboard/projector/lock"
@@ -19,20 +18,10 @@ func TestMain(m *testing.M) {
 
 func TestImports(t *testing.T) { eventstest.Imports(t) }
 
-func newPool(t *testing.T, url string) *pgxpool.Pool {
-	t.Helper()
-	pool, err := pgxpool.New(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
-}
-
 func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
-	pool := newPool(t, database.RoleURL("callboard_projector"))
+	pool := database.RolePool(t, "callboard_projector")
 	locks := func() *lock.Locks {
 		l, err := lock.New(t.Context(), lock.Partitions, pool, pool)
 		if err != nil {
@@ -92,7 +81,7 @@ func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 func TestLocks_OfAClass(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
-	pool := newPool(t, database.RoleURL("callboard_projector"))
+	pool := database.RolePool(t, "callboard_projector")
 	for _, class := range []int32{lock.Partitions, lock.Shards} {
 		l, err := lock.New(t.Context(), class, pool, pool)
 		if err != nil {
@@ -115,15 +104,13 @@ func TestLocks_OfAClass(t *testing.T) {
 func TestLocks_OfAFanOut(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
-	pool := newPool(t, database.RoleURL("callboard_webhooks"))
+	pool := database.RolePool(t, "callboard_webhooks")
 	fanOut, err := pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = fanOut.Rollback(context.Background()) }()
-	if _, err := fanOut.Exec(t.Context(), "select pg_advisory_xact_lock_shared($1, -1)", lock.Shards); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, fanOut, "select pg_advisory_xact_lock_shared($1, -1)", lock.Shards)
 	l, err := lock.New(t.Context(), lock.Shards, pool, pool)
 	if err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func TestLocks_OutlastAStallOfTheServer(t *testing.T) {
 func TestLocks_EndWithASilentConnection(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
-	direct := newPool(t, database.RoleURL("callboard_projector"))
+	direct := database.RolePool(t, "callboard_projector")
 	locks, _, proxy := newProxiedLocks(t, database, direct)
 	resume := proxy.Pause()
 	defer resume()

@@ -14,6 +14,7 @@ import (
 	"callboard/projector/lock"
 	"callboard/projector/projectortest"
 	"callboard/projector/status"
+	"callboard/schema/schematest"
 )
 
 func TestRead(t *testing.T) {
@@ -57,9 +58,7 @@ func TestRead_Owner(t *testing.T) {
 	}
 	defer conn.Release()
 	const locks = "set application_name = 'projector@here/7'; select pg_advisory_lock(%d, 3); select pg_advisory_lock(%d, 2); select pg_advisory_lock(3)"
-	if _, err := conn.Exec(t.Context(), fmt.Sprintf(locks, lock.Partitions, lock.Partitions+1)); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, conn, fmt.Sprintf(locks, lock.Partitions, lock.Partitions+1))
 	for i, p := range h.read().Partitions {
 		if owned := p.Owner != nil && *p.Owner == "projector@here/7"; owned != (i == 3) {
 			t.Errorf("partition %d = %+v, want only partition 3 owned", i, p)

@@ -58,10 +58,7 @@ func newHarnessOf(t *testing.T, database *schematest.Database) *harness {
 	t.Helper()
 	h := &harness{T: t, database: database, nats: eventstest.NewServer(t), vault: newVault(t, 'k'), system: uuid.New()}
 	h.super = h.database.Pool(t)
-	operator, err := pgxpool.New(t.Context(), h.database.RoleURL("callboard_operator"))
-	h.must(err)
-	t.Cleanup(operator.Close)
-	h.registry = registry.New(operator, "ada")
+	h.registry = registry.New(h.database.RolePool(t, "callboard_operator"), "ada")
 	h.receiver = newReceiver(t)
 	h.exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'Office')", h.system)
 	return h
@@ -89,22 +86,13 @@ func (h *harness) must(err error) {
 
 func (h *harness) exec(sql string, arguments ...any) {
 	h.Helper()
-	if _, err := h.super.Exec(h.Context(), sql, arguments...); err != nil {
-		h.Fatalf("%s: %v", sql, err)
-	}
+	schematest.Exec(h, h.super, sql, arguments...)
 }
 
 // text returns the only column of a query's only row, as text.
 func (h *harness) text(query string, arguments ...any) string {
 	h.Helper()
-	var text *string
-	if err := h.super.QueryRow(h.Context(), "select ("+query+")::text", arguments...).Scan(&text); err != nil {
-		h.Fatalf("%s: %v", query, err)
-	}
-	if text == nil {
-		return "null"
-	}
-	return *text
+	return schematest.QueryOne[string](h, h.super, "select coalesce(("+query+")::text, 'null')", arguments...)
 }
 
 func (h *harness) want(what, want, query string, arguments ...any) {

@@ -28,19 +28,9 @@ func newHarness(tb testing.TB) *harness {
 	database := schematest.New(tb)
 	database.OnePartition(tb)
 	h := &harness{TB: tb, super: database.Pool(tb), pepper: pepperOf(tb, 'a')}
-	h.registry = NewRegistry(openPool(tb, database.RoleURL("callboard_operator")), h.pepper)
-	h.reader = openPool(tb, database.RoleURL("callboard_reader"))
+	h.registry = NewRegistry(database.RolePool(tb, "callboard_operator"), h.pepper)
+	h.reader = database.RolePool(tb, "callboard_reader")
 	return h
-}
-
-func openPool(tb testing.TB, url string) *pgxpool.Pool {
-	tb.Helper()
-	pool, err := pgxpool.New(context.Background(), url)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(pool.Close)
-	return pool
 }
 
 func pepperOf(tb testing.TB, c byte) Pepper {
@@ -72,9 +62,7 @@ func (h *harness) show(id uuid.UUID) KeyWithLineage {
 
 func (h *harness) exec(sql string, arguments ...any) {
 	h.Helper()
-	if _, err := h.super.Exec(context.Background(), sql, arguments...); err != nil {
-		h.Fatal(err)
-	}
+	schematest.Exec(h, h.super, sql, arguments...)
 }
 
 func minimalRequest() Request {

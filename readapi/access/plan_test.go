@@ -59,9 +59,7 @@ func TestSQL_GroupPlan(t *testing.T) {
 	super := database.Pool(t)
 	conn := connect(t, database)
 	for _, statement := range []string{fillGroup, "vacuum analyze"} {
-		if _, err := super.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		schematest.Exec(t, super, statement)
 		plan := explain(t, conn, "group", ofSystem)
 		if !strings.Contains(plan, "phone_system_group_member_pkey") || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Bitmap") {
 			t.Errorf("plan = \n%s\nwant index scans, one of them by phone_system_group_member_pkey", plan)
@@ -86,9 +84,7 @@ func TestSQL_OrganizationPlan(t *testing.T) {
 	super := database.Pool(t)
 	conn := connect(t, database)
 	for _, statement := range []string{fillGroup, "vacuum analyze"} {
-		if _, err := super.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		schematest.Exec(t, super, statement)
 		for arguments, want := range map[string]map[string]string{
 			ofSystem: {"position": "1", "phone_system": "1"},
 			ofList:   {"position": "16", "phone_system": "1"},
@@ -153,9 +149,7 @@ func TestSQL_TouchesOnePartition(t *testing.T) {
 	database := schematest.New(t)
 	database.PartitionByHash(t)
 	database.OnePartition(t)
-	if _, err := database.Pool(t).Exec(t.Context(), fillGroup); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, database.Pool(t), fillGroup)
 	for _, short := range []string{"group", "organization"} {
 		plan := unexecuted.ReplaceAllString(explain(t, connect(t, database), short, ofSystem), "")
 		if got, scans := schematest.ScannedPartitions(plan); scans != 3 || got[0] != database.HashPartition(t, 0) || len(got) != 1 {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"callboard/schema/schematest"
+
 	"github.com/google/uuid"
 )
 
@@ -41,10 +43,7 @@ func TestRegistry_Issue(t *testing.T) {
 	if err != nil || len(listed) != 2 || listed[0].ID != bare.ID || listed[1].Name != "Everything" || listed[0].Tier != TierStandard {
 		t.Errorf("listed = %+v, error = %v, want both keys", listed, err)
 	}
-	var row string
-	if err := h.super.QueryRow(t.Context(), "select string_agg(k::text, ' ') from access.key k").Scan(&row); err != nil {
-		t.Fatal(err)
-	}
+	row := schematest.QueryOne[string](t, h.super, "select string_agg(k::text, ' ') from access.key k")
 	if strings.Contains(row, full.Key.Reveal()[23:40]) || !strings.Contains(row, full.Key.Short()) || !strings.Contains(row, h.pepper.ID()) {
 		t.Errorf("stored = %s, want the public part and the pepper without the secret", row)
 	}

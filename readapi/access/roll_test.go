@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events/eventstest"
+	"callboard/schema/schematest"
 )
 
 func (h *harness) roll(id uuid.UUID, r Roll) RolledKey {
@@ -206,9 +207,7 @@ func TestRegistry_ConcurrentRolls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hold.Exec(t.Context(), "select from access.key for update"); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, hold, "select from access.key for update")
 	var group sync.WaitGroup
 	for range rolls {
 		group.Go(func() {
@@ -249,18 +248,14 @@ func TestRegistry_RollDuringRevocation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := revocation.Exec(t.Context(), "select from access.key for update"); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, revocation, "select from access.key for update")
 	ended := make(chan error, 1)
 	go func() {
 		_, err := h.registry.Roll(t.Context(), key.ID, Roll{})
 		ended <- err
 	}()
 	h.waitForLocks(1)
-	if _, err := revocation.Exec(t.Context(), "update access.key set revoked_at = clock_timestamp()"); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, revocation, "update access.key set revoked_at = clock_timestamp()")
 	if err := revocation.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

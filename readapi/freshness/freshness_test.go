@@ -40,12 +40,8 @@ func readerPool(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
 // setWatermark sets the watermark of partition 0 or 1.
 func setWatermark(tb testing.TB, database *schematest.Database, partition int, watermark time.Time) {
 	tb.Helper()
-	_, err := database.Pool(tb).Exec(tb.Context(),
-		`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+	schematest.Exec(tb, database.Pool(tb), `insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
 		values ($1, 'PHONES', 'epoch', 1, 1, $2, $2) on conflict (partition) do update set watermark = $2`, partition, watermark)
-	if err != nil {
-		tb.Fatal(err)
-	}
 }
 
 // start runs a monitor and returns its metrics.
@@ -131,9 +127,7 @@ func TestMonitor_DatabaseDown(t *testing.T) {
 	registry := start(t, pool, pool)
 	want := map[string]float64{"callboard_readapi_watermark_seconds 0": 1000}
 	eventstest.Eventually(t, fmt.Sprint(want), func() bool { return includes(eventstest.Metrics(t, registry), want) })
-	if _, err := database.Pool(t).Exec(t.Context(), "drop schema projection cascade"); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, database.Pool(t), "drop schema projection cascade")
 	pool.Reset()
 	eventstest.Eventually(t, "a failed statement", func() bool { return pool.Stat().NewConnsCount() > 1 })
 	if got := eventstest.Metrics(t, registry); !includes(got, want) {

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"errors"
 	"regexp"
 	"slices"
@@ -102,9 +101,7 @@ func TestProjection_NumberOfPartitionsChangesAgainAndAgain(t *testing.T) {
 	run := func(sql string, arguments []any, read read) error {
 		if sql == locateSQL {
 			changes++
-			if _, err := pool.Exec(context.WithoutCancel(t.Context()), "update projection.generation set partitions = $1", changes); err != nil {
-				t.Fatal(err)
-			}
+			schematest.Exec(t, pool, "update projection.generation set partitions = $1", changes)
 		}
 		return projection.query(t.Context(), sql, arguments, read)
 	}

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/readapi/query/querytest"
+	"callboard/schema/schematest"
 )
 
 // How many rows fill adds of what statements return whole.
@@ -162,8 +162,6 @@ func tables(tb testing.TB, pool *pgxpool.Pool) []string {
 func execAll(tb testing.TB, pool *pgxpool.Pool, statements ...string) {
 	tb.Helper()
 	for _, sql := range statements {
-		if _, err := pool.Exec(context.Background(), sql); err != nil {
-			tb.Fatalf("%.60s: %v", sql, err)
-		}
+		schematest.Exec(tb, pool, sql)
 	}
 }

@@ -24,9 +24,7 @@ func TestStatement_SessionsTerminated(t *testing.T) {
 	pool, other := database.Pool(t), database.Pool(t)
 	schematest.OpenAll(t, pool)
 	const terminate = `select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
-	if _, err := other.Exec(t.Context(), terminate); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, other, terminate)
 	runs := 0
 	for range 10 {
 		if err := repeat.Statement(t.Context(), pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {

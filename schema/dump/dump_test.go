@@ -28,9 +28,7 @@ func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
 
 func execute(t *testing.T, conn *pgx.Conn, statements string) {
 	t.Helper()
-	if _, err := conn.Exec(t.Context(), statements); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, conn, statements)
 }
 
 func query[T any](t *testing.T, conn *pgx.Conn, text string) []T {

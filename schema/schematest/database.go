@@ -81,7 +81,19 @@ func (d *Database) Cluster() *cluster.Cluster { return d.server.cluster }
 // Pool returns a pool of superuser connections. It is closed when the test ends.
 func (d *Database) Pool(tb testing.TB) *pgxpool.Pool {
 	tb.Helper()
-	pool, err := pgxpool.New(tb.Context(), d.URL())
+	return OpenPool(tb, d.URL())
+}
+
+// RolePool returns a pool of connections as one of the schema's roles. It is closed when the test ends.
+func (d *Database) RolePool(tb testing.TB, role string) *pgxpool.Pool {
+	tb.Helper()
+	return OpenPool(tb, d.RoleURL(role))
+}
+
+// OpenPool returns a pool of connections to a URL. It is closed when the test ends.
+func OpenPool(tb testing.TB, url string) *pgxpool.Pool {
+	tb.Helper()
+	pool, err := pgxpool.New(context.WithoutCancel(tb.Context()), url)
 	if err != nil {
 		tb.Fatalf("pool: %v", err)
 	}

@@ -13,19 +13,14 @@ const countGenerations = "select count(*) from control.generation"
 
 func count(t *testing.T, d *schematest.Database) int {
 	t.Helper()
-	var n int
-	if err := d.Pool(t).QueryRow(t.Context(), countGenerations).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	n := schematest.QueryOne[int](t, d.Pool(t), countGenerations)
 	return n
 }
 
 func TestNew_SeparateDatabases(t *testing.T) {
 	first, second := schematest.New(t), schematest.New(t)
 	const insert = "insert into control.generation (definition, state) values ('x', 'dropped')"
-	if _, err := first.Pool(t).Exec(t.Context(), insert); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, first.Pool(t), insert)
 	if n := count(t, first); n != 2 {
 		t.Errorf("generations in the first database = %d, want 2", n)
 	}
@@ -49,9 +44,7 @@ func TestTables(t *testing.T) {
 	d := schematest.New(t)
 	empty := d.Projection(t)
 	const insert = "insert into projection.phone_system_group values (gen_random_uuid(), 1, 'Pilot', '{}')"
-	if _, err := d.Pool(t).Exec(t.Context(), insert); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, d.Pool(t), insert)
 	filled := d.Projection(t)
 	if got := filled.RowCount() - empty.RowCount(); got != 1 {
 		t.Errorf("rows more = %d, want 1", got)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/projector/webhook/fanout"
 )
@@ -151,12 +150,7 @@ func TestStep_Concurrently(t *testing.T) {
 	}
 	written := make(chan struct{})
 	for range 3 {
-		pool, err := pgxpool.New(t.Context(), f.database.RoleURL("callboard_webhooks"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer pool.Close()
-		sender := fanout.New(pool, nil)
+		sender := fanout.New(f.database.RolePool(t, "callboard_webhooks"), nil)
 		stepping.Go(func() {
 			for done := false; !done; {
 				select {

@@ -29,13 +29,10 @@ func newGate(t *testing.T, unreachable time.Duration, urls ...string) *fanout.Ga
 // applied makes a database have the rows of a partition up to a sequence.
 func applied(t *testing.T, database *schematest.Database, created string, partition, sequence int) {
 	t.Helper()
-	_, err := database.Pool(t).Exec(t.Context(), `
+	schematest.Exec(t, database.Pool(t), `
 		insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
 		values ($1, 'PHONES', $2, $3, 1, now(), now())
 		on conflict (partition) do update set stream_created = excluded.stream_created, sequence = excluded.sequence`, partition, created, sequence)
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // A notice waits for the slowest of the readers' databases, partition by partition.
@@ -72,9 +69,7 @@ func TestGate_WaitsForTheSlowest(t *testing.T) {
 	}
 	// While a projection is replaced, the database has nothing.
 	f.notice(0, 8, 0, id(1), ended)
-	if _, err := slow.Pool(t).Exec(t.Context(), "alter schema projection rename to replaced"); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, slow.Pool(t), "alter schema projection rename to replaced")
 	f.step()
 	f.expect("without a projection", 1, "5_0 7_0")
 }

@@ -32,21 +32,14 @@ func newFixture(t *testing.T, gate *fanout.Gate) *fixture {
 	t.Helper()
 	f := &fixture{T: t, database: schematest.New(t)}
 	f.owner = f.database.Pool(t)
-	pool, err := pgxpool.New(t.Context(), f.database.RoleURL("callboard_webhooks"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	f.FanOut = fanout.New(pool, gate)
+	f.FanOut = fanout.New(f.database.RolePool(t, "callboard_webhooks"), gate)
 	f.exec(`insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'A'), (0, $2, 1, 'B'), (1, $3, 1, 'C')`, id(1), id(2), id(3))
 	return f
 }
 
 func (f *fixture) exec(sql string, arguments ...any) {
 	f.Helper()
-	if _, err := f.owner.Exec(f.Context(), sql, arguments...); err != nil {
-		f.Fatal(err)
-	}
+	schematest.Exec(f, f.owner, sql, arguments...)
 }
 
 // endpoint registers an endpoint from a sequence on.

@@ -40,11 +40,7 @@ func newHarness(t *testing.T) *harness {
 	t.Helper()
 	t.Parallel()
 	database := schematest.New(t)
-	operator, err := pgxpool.New(t.Context(), database.RoleURL("callboard_operator"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(operator.Close)
+	operator := database.RolePool(t, "callboard_operator")
 	key, err := vault.NewKey(bytes.Repeat([]byte("k"), 32))
 	if err != nil {
 		t.Fatal(err)
@@ -67,22 +63,13 @@ func (h *harness) addSystem(id, organization uuid.UUID) {
 
 func (h *harness) exec(sql string, arguments ...any) {
 	h.Helper()
-	if _, err := h.super.Exec(h.Context(), sql, arguments...); err != nil {
-		h.Fatalf("%s: %v", sql, err)
-	}
+	schematest.Exec(h, h.super, sql, arguments...)
 }
 
 // text returns the only column of a query's only row, as text.
 func (h *harness) text(query string, arguments ...any) string {
 	h.Helper()
-	var text *string
-	if err := h.super.QueryRow(h.Context(), "select ("+query+")::text", arguments...).Scan(&text); err != nil {
-		h.Fatalf("%s: %v", query, err)
-	}
-	if text == nil {
-		return "null"
-	}
-	return *text
+	return schematest.QueryOne[string](h, h.super, "select coalesce(("+query+")::text, 'null')", arguments...)
 }
 
 func (h *harness) want(what, want, query string, arguments ...any) {
