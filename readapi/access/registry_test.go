@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"callboard/schema/schematest"
-
 	"github.com/google/uuid"
+
+	"callboard/schema/schematest"
 )
 
 // Issued keys are shown and listed unchanged. The database has only the hash of a key.
