@@ -208,7 +208,7 @@ func (v *verifier) verifyPart(ctx context.Context, p part) (err error) {
 			return store.StoredRowsOf(ctx, tx.Conn(), v.catalog, table, systems)
 		}
 		m := merger{collector: v.collector}
-		return m.tables(store.Tables(), v.foldedRows(f.Rows(), systems), served)
+		return m.tables(v.catalog.Tables(), v.foldedRows(f.Rows(), systems), served)
 	})
 }
 

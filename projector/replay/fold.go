@@ -163,7 +163,7 @@ func (f *PartFold) begin() error {
 			return err
 		}
 	}
-	f.runs = newRuns(f.spool.dir, f.part)
+	f.runs = newRuns(f.spool.dir, f.part, f.Catalog.Tables())
 	state := &fold.State{
 		Partition: f.part.Partition, Counts: make(fold.Deltas[fold.CountKey]), References: make(fold.Deltas[fold.ReferenceKey]),
 		Directories: make(fold.Deltas[uuid.UUID]),

@@ -16,8 +16,9 @@ import (
 
 // runs are the sorted rows of a part's pieces, in a file for each piece and table.
 type runs struct {
-	dir  string
-	part *spooledPart
+	dir    string
+	part   *spooledPart
+	tables []string
 
 	mu     sync.Mutex // guards what follows
 	pieces int
@@ -30,8 +31,8 @@ type runFile struct {
 	length int64
 }
 
-func newRuns(dir string, p *spooledPart) *runs {
-	return &runs{dir: dir, part: p, files: make(map[string][]runFile)}
+func newRuns(dir string, p *spooledPart, tables []string) *runs {
+	return &runs{dir: dir, part: p, tables: tables, files: make(map[string][]runFile)}
 }
 
 // add writes the rows of a piece. Several goroutines may add pieces.
@@ -41,7 +42,7 @@ func (r *runs) add(rows store.TableRows) error {
 	r.pieces++
 	r.mu.Unlock()
 	files := newFiles(r.dir)
-	for _, table := range store.Tables() {
+	for _, table := range r.tables {
 		name := r.part.runName(table, piece)
 		if err := files.remove(name); err != nil { // of a process that was killed
 			return err

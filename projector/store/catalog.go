@@ -43,7 +43,7 @@ func ReadCatalog(ctx context.Context, conn *pgx.Conn, schema string) (Catalog, e
 	if schema != "" {
 		c.prefix = pgx.Identifier{schema}.Sanitize() + "."
 	}
-	rows, err := conn.Query(ctx, catalogSQL, c.prefix, append(Tables(), "generation"))
+	rows, err := conn.Query(ctx, catalogSQL, c.prefix, append(c.Tables(), "generation"))
 	if err != nil {
 		return c, fmt.Errorf("catalog: %w", err)
 	}
@@ -82,6 +82,15 @@ func (c *Catalog) add(r relation, found map[Column]int16) {
 	if widths[r.system()] != 0 {
 		c.widths[r.name] = widths
 	}
+}
+
+// Tables returns the names of the tables whose rows follow from events, whether the schema has them or not.
+func (c Catalog) Tables() []string {
+	var list []string
+	for _, r := range c.relations {
+		list = append(list, r.name)
+	}
+	return list
 }
 
 // Missing returns the tables and columns that the schema lacks.

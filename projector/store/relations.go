@@ -123,13 +123,7 @@ func (r relation) system() int {
 }
 
 // Tables returns the names of the tables whose rows follow from events.
-func Tables() []string {
-	var list []string
-	for _, r := range newTables().relations {
-		list = append(list, r.name)
-	}
-	return list
-}
+func Tables() []string { return Catalog{relations: newTables().relations}.Tables() }
 
 func (t table[R]) relation(all func(*fold.State) iter.Seq[*R], createdAt func(*fold.State, *R) events.Time) relation {
 	r := relation{name: t.name, partitioned: t.partitioned, key: t.key}
