@@ -176,8 +176,8 @@ func (w *worker) read(messages []jetstream.Msg) (b batch) {
 	return b
 }
 
-// readAhead begins to read the next batch if it is full. In a smaller one would be the first of the messages that arrive during a commit: all
-// others would wait for one more commit than they do without it.
+// readAhead begins to read the next batch if it is full. A smaller batch would hold only the first messages that arrive during a commit. The
+// messages behind them would wait for another commit.
 func (w *worker) readAhead() {
 	messages := w.feed.TakeFull(w.config.BatchSize)
 	if len(messages) == 0 {

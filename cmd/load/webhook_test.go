@@ -51,7 +51,7 @@ func startHooks(t *testing.T, endpoints int, behaviour func(n int) string) *hook
 }
 
 // hookLatency returns a test that ends calls at a constant rate, and measures from the acknowledgement of each to its request. bad is the
-// number of endpoints that hang, and of those that refuse.
+// number of endpoints that hang, and the number of endpoints that refuse.
 func hookLatency(endpoints, bad int) func(*testing.T) {
 	return func(t *testing.T) {
 		h := startHooks(t, endpoints, func(n int) string {

@@ -27,7 +27,7 @@ func NewCluster(tb testing.TB) Cluster {
 			o.Routes = slices.Clone(routes)
 		})
 		Eventually(tb, "the server listens for routes", func() bool { return s.running.ClusterAddr() != nil })
-		// A server finds those that start after it through the routes that they open to it.
+		// Each server has routes to the servers before it. It learns of the later servers from their routes to it.
 		s.options.Cluster.Port = s.running.ClusterAddr().Port
 		routes = append(routes, &url.URL{Scheme: "nats", Host: "127.0.0.1:" + strconv.Itoa(s.options.Cluster.Port)})
 		c = append(c, s)

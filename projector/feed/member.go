@@ -31,7 +31,7 @@ type Member struct {
 	missed   uint64 // the messages between last and this sequence were passed by
 	queue    []queued
 	queued   int64     // bytes
-	batches  []int64   // bytes of those that were taken and are not done, the oldest first
+	batches  []int64   // bytes of each batch that was taken and is not done, the oldest first
 	inHand   int64     // the sum of batches
 	moved    time.Time // when messages were taken or done last, or came into an empty queue
 	own      *reading  // of missed messages; nil: none
