@@ -29,7 +29,7 @@ const publishedSubjects = subjectRoot + ".*.*"
 func StreamConfig(name string, partitions, replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:             name,
-		Subjects:         []string{publishedSubjects},
+		Subjects:         []string{publishedSubjects, ClockSubject},
 		SubjectTransform: partitionTransform(partitions),
 		Storage:          jetstream.FileStorage,
 		Retention:        jetstream.LimitsPolicy,
@@ -123,9 +123,15 @@ func publishRules(cfg jetstream.StreamConfig) []streamRule {
 		{cfg.NoAck, "no_ack is on: publishers get no acknowledgement of stored events."},
 		{cfg.Sealed, "sealed is on: no event can be stored."},
 		{cfg.MaxMsgSize > 0, "max_msg_size is set: publishers check events against the server's max_payload only, so the stream refuses some."},
-		{cfg.Mirror == nil && !slices.Equal(cfg.Subjects, []string{publishedSubjects}),
-			"subjects is not " + publishedSubjects + " alone: the stream misses events, or stores other messages among them."},
+		{!TakesClock(cfg), "subjects lacks " + ClockSubject + ": the watermark of a partition without events stands. " +
+			"Run 'callboard stream update'."},
+		{cfg.Mirror == nil && !slices.Equal(withoutClock(cfg.Subjects), []string{publishedSubjects}),
+			"subjects is not " + publishedSubjects + " and " + ClockSubject + ": the stream misses events, or stores other messages among them."},
 	}
+}
+
+func withoutClock(subjects []string) []string {
+	return slices.DeleteFunc(slices.Clone(subjects), func(subject string) bool { return subject == ClockSubject })
 }
 
 // originRules check where events come from: only a complete mirror has the sequences and times of its origin.

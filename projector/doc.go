@@ -12,7 +12,8 @@
 //	      └─────────────────────────────────────────────┘
 //
 // One feed reads the messages of all partitions that the projector runs, by one consumer.
-// One idle actor moves the positions and watermarks of all partitions that have nothing to do.
+// A clock actor publishes a clock message when none has come for a while. Where nothing but clock messages waits, one idle actor moves the
+// positions and watermarks of all partitions. A check actor compares the stream with the positions.
 //
 // A worker resumes from the position row only. Nothing is acknowledged.
 // Every failure ends in the same way: the partition starts again from its position. So the path of recovery is the path of every

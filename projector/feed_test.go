@@ -57,9 +57,13 @@ func (h *harness) waitForFeeds(shares ...[]int) (consumers []jetstream.ConsumerC
 	return consumers
 }
 
+// filters returns the filters of a feed of some partitions, in order; of none: without a filter.
 func filters(partitions []int) (subjects []string) {
 	for _, partition := range partitions {
 		subjects = append(subjects, events.PartitionFilter(partition))
+	}
+	if len(subjects) > 0 {
+		subjects = append(subjects, events.ClockSubject)
 	}
 	return subjects
 }

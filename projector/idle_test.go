@@ -12,21 +12,23 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
 )
 
-// While nothing happens, a tick takes as few requests and transactions for many partitions as for few.
+// While nothing happens, a clock message costs as many requests and transactions for many partitions as for few.
 func TestProjector_IdleCost(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{16, 128} {
 		t.Run(strconv.Itoa(partitions), func(t *testing.T) {
 			t.Parallel()
 			h := &harness{projectortest.NewHarness(t, projectortest.WithPartitions(partitions))}
-			var infos, requests atomic.Int64
-			h.countRequests(&infos, &requests)
+			var requests atomic.Int64
+			h.countRequests(&requests)
 			statements := new(statementCounter)
 			var interval time.Duration
 			h.StartProjector(func(c *projector.Config) {
@@ -46,25 +48,83 @@ func TestProjector_IdleCost(t *testing.T) {
 			eventstest.Eventually(t, "every watermark past this moment", func() bool {
 				return h.QueryInt("select count(*) from projection.position where watermark > $1", began) == int64(partitions)
 			})
-			infosBefore, requestsBefore, movesBefore, othersBefore := infos.Load(), requests.Load(), statements.moves.Load(), statements.others.Load()
+			clocksBefore, requestsBefore := h.clocks(), requests.Load()
+			movesBefore, othersBefore := statements.moves.Load(), statements.others.Load()
 			began = time.Now()
-			eventstest.Eventually(t, "100 ticks", func() bool { return infos.Load() >= infosBefore+200 })
-			ticks, intervals := float64(infos.Load()-infosBefore)/2, float64(time.Since(began))/float64(interval)
-			asked, moves := float64(requests.Load()-requestsBefore)/ticks, float64(statements.moves.Load()-movesBefore)/ticks
-			// On a busy machine there are fewer ticks than intervals. Nothing but the moves follows the ticks.
-			others := float64(statements.others.Load()-othersBefore) / intervals
-			t.Logf("requests to JetStream per tick = %.2f, moves per tick = %.2f, other transactions per interval = %.2f", asked, moves, others)
-			if asked > 4 {
-				t.Errorf("requests to JetStream per tick = %.2f, want at most 4", asked)
-			}
-			if moves > 1.05 {
-				t.Errorf("moves per tick = %.2f, want 1", moves)
+			eventstest.Eventually(t, "100 clock messages", func() bool { return h.clocks() >= clocksBefore+100 })
+			clocks, intervals := float64(h.clocks()-clocksBefore), float64(time.Since(began))/float64(interval)
+			moves := float64(statements.moves.Load()-movesBefore) / clocks
+			// On a busy machine there are fewer clock messages than intervals. Nothing but the moves follows them.
+			others, asked := float64(statements.others.Load()-othersBefore)/intervals, float64(requests.Load()-requestsBefore)/intervals
+			t.Logf("moves per clock message = %.2f; per tick: other transactions = %.2f, requests to JetStream = %.2f", moves, others, asked)
+			if moves > 1.1 {
+				t.Errorf("moves per clock message = %.2f, want 1", moves)
 			}
 			if others > 0.5 {
-				t.Errorf("other transactions per interval of the ticks = %.2f, want at most 0.5", others)
+				t.Errorf("other transactions per tick = %.2f, want at most 0.5", others)
+			}
+			if asked > 0.5 { // 2 in 10 ticks, and those that count pending messages
+				t.Errorf("requests to JetStream per tick = %.2f, want at most 0.5", asked)
 			}
 		})
 	}
+}
+
+// Several projectors store no more clock messages than one.
+func TestProjector_ProjectorsShareClockMessages(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	const interval = 200 * time.Millisecond
+	for partition := range projectortest.Partitions {
+		h.StartProjector(func(c *projector.Config) { c.Partitions, c.Clock = []int{partition}, interval })
+	}
+	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
+	h.WaitUntilCaughtUp()
+	before, began := h.clocks(), time.Now()
+	eventstest.Eventually(t, "20 clock messages", func() bool { return h.clocks() >= before+20 })
+	stored, most := h.clocks()-before, float64(time.Since(began))/float64(interval)+1
+	if float64(stored) > most {
+		t.Errorf("clock messages = %d in %.1f intervals, want one for each", stored, most-1)
+	}
+}
+
+// A stream of the previous release takes no clock messages: watermarks move with events only, until the stream is updated.
+func TestProjector_StreamWithoutClockMessages(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	config := h.Stream.CachedInfo().Config
+	config.Subjects = []string{"phones.*.*"}
+	if _, err := h.JetStream.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	log := new(eventstest.LogBuffer)
+	h.StartProjector(projectortest.LogTo(log))
+	system := h.NewSystemIn(1)
+	h.PublishStates(projectortest.PhoneSystem(system))
+	eventstest.Eventually(t, "a warning", func() bool { return log.Contains("clock message not stored") })
+	h.PublishStates(projectortest.Call(system, uuid.New()))
+	eventstest.Eventually(t, "the call", func() bool { return h.QueryInt("select count(*) from projection.call_log") == 1 })
+	if n := h.QueryInt("select count(*) from projection.position where watermark > to_timestamp(0)"); n != 1 {
+		t.Errorf("partitions with a watermark = %d, want that with events only", n)
+	}
+	config.Subjects = append(config.Subjects, events.ClockSubject)
+	if _, err := h.JetStream.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	eventstest.Eventually(t, "every watermark past this moment", func() bool {
+		return h.QueryInt("select count(*) from projection.position where watermark > $1", began) == projectortest.Partitions
+	})
+}
+
+// clocks returns how many clock messages the stream has.
+func (h *harness) clocks() int64 {
+	h.Helper()
+	info, err := h.Stream.Info(h.Context(), jetstream.WithSubjectFilter(events.ClockSubject))
+	if err != nil {
+		h.Fatal(err)
+	}
+	return int64(info.State.Subjects[events.ClockSubject])
 }
 
 // statementCounter counts statements and pipelines. Outside of a transaction each of them is one.
@@ -98,16 +158,12 @@ func (c *statementCounter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.Trace
 // TraceBatchEnd implements [pgx.BatchTracer].
 func (c *statementCounter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// countRequests counts the requests to JetStream: reads of a stream's state, of which each tick has two, and all but requests for messages.
-func (h *harness) countRequests(infos, requests *atomic.Int64) {
+// countRequests counts the requests to JetStream: all but those for messages, and those of this test for the stream's state.
+func (h *harness) countRequests(requests *atomic.Int64) {
 	h.Helper()
 	subscription, err := h.JetStream.Conn().Subscribe("$JS.API.>", func(m *nats.Msg) {
-		if strings.HasPrefix(m.Subject, "$JS.API.CONSUMER.MSG.NEXT.") {
-			return
-		}
-		requests.Add(1)
-		if strings.HasPrefix(m.Subject, "$JS.API.STREAM.INFO.") {
-			infos.Add(1)
+		if !strings.HasPrefix(m.Subject, "$JS.API.CONSUMER.MSG.NEXT.") && !strings.Contains(string(m.Data), events.ClockSubject) {
+			requests.Add(1)
 		}
 	})
 	if err != nil {
@@ -158,27 +214,26 @@ func TestProjector_ClaimsAnIdlePartitionAgainAfterItsEpochRose(t *testing.T) {
 	}
 }
 
-// While one partition gets messages, a tick takes no request for each of the others.
+// While one partition gets messages, the others are moved together, and take no requests.
 func TestProjector_IdleCostBesideABusyPartition(t *testing.T) {
 	t.Parallel()
 	const partitions = 16
 	h := &harness{projectortest.NewHarness(t, projectortest.WithPartitions(partitions))}
-	var infos, requests atomic.Int64
-	h.countRequests(&infos, &requests)
+	var requests atomic.Int64
+	h.countRequests(&requests)
 	h.StartProjector(func(c *projector.Config) { c.Tick = 200 * time.Millisecond })
 	system := h.NewSystemIn(5)
 	h.PublishStates(projectortest.PhoneSystem(system))
 	h.WaitUntilCaughtUp()
-	infosBefore, requestsBefore := infos.Load(), requests.Load()
-	eventstest.Eventually(t, "20 ticks", func() bool {
+	clocksBefore, requestsBefore := h.clocks(), requests.Load()
+	eventstest.Eventually(t, "40 clock messages", func() bool {
 		h.PublishStates(projectortest.Call(system, uuid.New()))
-		return infos.Load() >= infosBefore+40
+		return h.clocks() >= clocksBefore+40
 	})
-	ticks := float64(infos.Load()-infosBefore) / 2
-	asked := float64(requests.Load()-requestsBefore) / ticks
-	t.Logf("requests to JetStream per tick = %.2f", asked)
-	if asked > 6 { // 3, and those that count pending messages
-		t.Errorf("requests to JetStream per tick = %.2f, want at most 6", asked)
+	asked := float64(requests.Load()-requestsBefore) / float64(h.clocks()-clocksBefore)
+	t.Logf("requests to JetStream per clock message = %.2f", asked)
+	if asked > 1 { // those that check the stream, and those that count pending messages
+		t.Errorf("requests to JetStream per clock message = %.2f, want at most 1", asked)
 	}
 	began := time.Now()
 	eventstest.Eventually(t, "every watermark past this moment", func() bool {

@@ -32,7 +32,8 @@ type Config struct {
 	Partitions []int         // that this projector may own; nil: all of the stream's
 	BatchSize  int           // the most messages in one transaction; 0: 2000
 	FeedBytes  int64         // the most bytes of messages in memory, for all partitions; 0: 64 MiB
-	Tick       time.Duration // the interval at which an idle partition's watermark advances; 0: 500 ms
+	Clock      time.Duration // how old the newest clock message may be until the projector publishes another one; 0: 1 s
+	Tick       time.Duration // the interval at which the projector looks at its partitions and at other owners; 0: 500 ms
 	OwnerLooks int           // how often a standby finds no sign of an owner, at most once per tick, until it takes over; 0: 20
 	Log        zerolog.Logger
 	Metrics    prometheus.Registerer
@@ -56,6 +57,7 @@ func New(config Config) (*Projector, error) {
 	if config.Tick == 0 {
 		config.Tick = 500 * time.Millisecond
 	}
+	config.Clock = cmp.Or(config.Clock, time.Second)
 	config.FeedBytes = cmp.Or(config.FeedBytes, 64<<20)
 	config.OwnerLooks = cmp.Or(config.OwnerLooks, 20)
 	config.Control = cmp.Or(config.Control, config.Database)
@@ -105,10 +107,13 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	shared := feed.NewShared(feed.Config{Conn: p.config.JetStream.Conn(), Stream: stream, Partitions: count, Bytes: p.config.FeedBytes})
 	supervisor := newSupervisor(p, shared, p.partitions(count))
-	idle := &idleActor{Projector: p, supervisor: supervisor, feed: shared, stream: stream}
+	idle := &idleActor{Projector: p, supervisor: supervisor, feed: shared}
+	clock := &clockActor{Projector: p, supervisor: supervisor, feed: shared}
+	check := &checkActor{Projector: p, supervisor: supervisor, stream: stream}
 	var actors sync.WaitGroup
-	actors.Go(func() { shared.Run(ctx) })
-	actors.Go(func() { idle.run(ctx) })
+	for _, run := range []func(context.Context){shared.Run, idle.run, clock.run, check.run} {
+		actors.Go(func() { run(ctx) })
+	}
 	// Workers end before their locks are released, so that the next owner finds the last transaction finished.
 	defer func() {
 		cancel()

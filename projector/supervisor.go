@@ -34,12 +34,14 @@ type slot struct {
 	startedAt time.Time
 	notBefore time.Time // of the next start
 	backOff   retry.BackOff
+	doubt     doubt
 }
 
 // exit is the end of a worker. err is nil where its context ended.
 type exit struct {
-	partition int
-	err       error
+	partition  int
+	replicated bool // the stream has replicas, so that a server that isn't its leader any more can have answered
+	err        error
 }
 
 func newSupervisor(p *Projector, feed *feed.Shared, partitions []int) *supervisor {
@@ -68,7 +70,7 @@ func (s *supervisor) start(ctx context.Context, partitions []int) {
 		slot := s.slots[partition]
 		slot.running, slot.startedAt = true, time.Now()
 		s.projector.metrics.started(partition)
-		s.workers.Go(func() { s.exits <- exit{partition, runWorker(ctx, s, partition)} })
+		s.workers.Go(func() { s.exits <- runWorker(ctx, s, partition) })
 	}
 }
 
@@ -111,8 +113,12 @@ func (s *supervisor) exited(e exit) {
 	wait := slot.backOff.Next(time.Since(slot.startedAt))
 	var stop *ingest.StopError
 	if errors.As(e.err, &stop) {
-		s.projector.metrics.stopped.WithLabelValues(label(e.partition), stop.Reason).Set(1)
-		wait = retry.MaxInterval
+		if e.replicated && !slot.doubt.confirms(stop, time.Now()) {
+			wait = lookInterval
+		} else {
+			s.projector.metrics.stopped.WithLabelValues(label(e.partition), stop.Reason).Set(1)
+			wait = retry.MaxInterval
+		}
 	}
 	slot.notBefore = time.Now().Add(wait)
 	level := zerolog.ErrorLevel

@@ -35,20 +35,21 @@ type worker struct {
 	registered int    // the number of partitions that the stream had when it was first read
 	reconnects uint64 // of the NATS connection, when the stream was checked
 	feed       *feed.Member
-	failed     chan error // why the idle actor ends the worker
+	failed     chan error // why another actor ends the worker
 	ahead      chan batch // the next one, which is read while another one is committed; nil: none
 
 	position atomic.Pointer[store.Position] // the last one that was committed
-	atRest   atomic.Bool                    // whether nothing waited when the idle actor looked last
+	atRest   atomic.Bool                    // whether nothing waited at the last clock message
 
 	work    sync.Mutex // held while the worker applies something, or the idle actor moves the position; guards what follows
 	applier ingest.Applier
 	closed  bool // the worker has ended
 
-	// The idle actor's own.
-	seen       store.Position // where the partition was at the beginning of a tick
-	deliveries uint64         // of the consumer, when messages waited last
-	stalled    int            // ticks in a row on which messages waited and none was delivered
+	seen store.Position // where the partition was before the last check; the check actor's own
+
+	// The clock actor's own.
+	deliveries uint64 // of the consumer, when a clock message waited last
+	stalled    int    // ticks in a row on which a clock message waited and none was delivered
 }
 
 // batch are messages that were taken from the feed and read.
@@ -57,16 +58,21 @@ type batch struct {
 	err   error
 }
 
-// runWorker applies a partition's messages until ctx ends (nil) or something fails.
-func runWorker(ctx context.Context, s *supervisor, partition int) error {
+// runWorker applies a partition's messages until ctx ends or something fails.
+func runWorker(ctx context.Context, s *supervisor, partition int) exit {
 	p := s.projector
 	w := &worker{Projector: p, partition: partition, log: p.config.Log.With().Int("partition", partition).Logger()}
 	w.applier = ingest.Applier{JetStream: p.config.JetStream, Store: p.store, Live: true, OnCommit: w.committed, Tracer: p.config.Tracer}
 	w.failed = make(chan error, 1)
+	err := w.run(ctx, s)
+	return exit{partition: partition, replicated: w.stream != nil && w.stream.CachedInfo().Config.Replicas > 1, err: err}
+}
+
+func (w *worker) run(ctx context.Context, s *supervisor) error {
 	if err := w.open(ctx); err != nil {
 		return err
 	}
-	w.feed = s.feed.Join(ctx, partition, w.applier.Position.Sequence)
+	w.feed = s.feed.Join(ctx, w.partition, w.applier.Position.Sequence)
 	defer w.feed.Leave()
 	w.metrics.resumed(w.partition)
 	w.moved(w.applier.Position)
@@ -81,6 +87,9 @@ func (w *worker) open(ctx context.Context) (err error) {
 	w.reconnects = w.config.JetStream.Conn().Stats().Reconnects
 	if w.stream, err = w.config.JetStream.Stream(ctx, w.config.Stream); err != nil {
 		return fmt.Errorf("stream %s: %w", w.config.Stream, err)
+	}
+	if err := ingest.CheckLeader(w.stream.CachedInfo()); err != nil {
+		return err
 	}
 	if err := w.claim(ctx); err != nil {
 		return err
@@ -257,39 +266,6 @@ func (w *worker) wakeSenders(notices []store.Notice) {
 	if err := w.config.JetStream.Conn().Publish(webhook.WakeSubject, nil); err != nil {
 		w.log.Debug().Err(err).Msg("waking webhook senders failed")
 	}
-}
-
-// resting tells whether no message is on its way to the tables. It may begin at any moment.
-func (w *worker) resting() bool {
-	if !w.feed.Idle() || !w.work.TryLock() {
-		return false
-	}
-	w.work.Unlock()
-	return true
-}
-
-// nothingWaits tells whether the stream holds no message of the partition above the position that was seen. The feed fails where messages
-// have waited for too long although the consumer was asked for them.
-func (w *worker) nothingWaits(ctx context.Context, stream jetstream.Stream) (bool, error) {
-	_, err := stream.GetMsg(ctx, w.seen.Sequence+1, jetstream.WithGetMsgSubject(events.PartitionFilter(w.partition)))
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		w.stalled = 0
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("next message: %w", err)
-	}
-	w.atRest.Store(false)
-	deliveries, receiving := w.feed.Progress()
-	if receiving && deliveries == w.deliveries {
-		w.stalled++
-	} else {
-		w.deliveries, w.stalled = deliveries, 0
-	}
-	if w.stalled > maxStalledTicks {
-		w.feed.Fail(errStalled)
-	}
-	return false, nil
 }
 
 // moved makes the position that is in the table the worker's own.

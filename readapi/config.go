@@ -76,13 +76,13 @@ type Config struct {
 	Metrics prometheus.Registerer
 
 	dimensionsTimeout time.Duration // of a snapshot of report dimensions; zero: 3 seconds
-	watermarkWait     time.Duration // of a provisional report page; zero: 1 second
+	watermarkWait     time.Duration // of a provisional report page; zero: 1.5 seconds
 }
 
 const (
 	defaultTimeout           = 5 * time.Second
 	defaultDimensionsTimeout = 3 * time.Second
-	defaultWatermarkWait     = time.Second
+	defaultWatermarkWait     = 1500 * time.Millisecond
 )
 
 // New returns the reader's HTTP handler. The error says what is wrong with the configuration.

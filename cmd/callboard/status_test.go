@@ -20,7 +20,7 @@ func problemReport() status.Report {
 		{Entity: "call", Read: 110, Applied: 100, Stale: 5, Ignored: 1, Dead: 3},
 	}
 	return status.Report{
-		Migrated: true, Stream: "PHONES", Messages: 200, Rate: pointer(24.0), ETASeconds: pointer(2.5), Generation: pointer[int64](3),
+		Migrated: true, Stream: "PHONES", Messages: 200, ClockAgeSeconds: pointer(0.5), Rate: pointer(24.0), ETASeconds: pointer(2.5), Generation: pointer[int64](3),
 		DeadLetters: 3, DeadLettersRetrying: 1,
 		DeadLetterReasons: []status.Reason{{Reason: "/data/id: not a UUID", Count: 2}, {Reason: "a\x1b[2Jb", Count: 1}},
 		Generations: []status.Generation{

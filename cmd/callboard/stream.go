@@ -18,6 +18,7 @@ import (
 
 type streamCommand struct {
 	Create streamCreateCommand `cmd:"" help:"Create the streams of events, audit and budgets and the bucket of transcripts, with safe settings. Existing ones are not changed."`
+	Update streamUpdateCommand `cmd:"" help:"Make the running stream of events, which an earlier release has created, store clock messages."`
 	Check  streamCheckCommand  `cmd:"" help:"Print each setting of the running streams that is unsafe. Exit 1 if there is any."`
 }
 
@@ -109,6 +110,35 @@ func createdOrExists(created bool) string {
 		return "created"
 	}
 	return "exists already"
+}
+
+type streamUpdateCommand struct {
+	output
+	NATS   setting.NATS   `embed:""`
+	Stream setting.Stream `embed:""`
+}
+
+// updatedStream tells what 'stream update' changed.
+type updatedStream struct {
+	Stream     string `json:"stream"`
+	ClockAdded bool   `json:"clockAdded"`
+}
+
+// Run adds what this release needs. It changes nothing else.
+func (c *streamUpdateCommand) Run(ctx context.Context, streams process.Streams) error {
+	return withStream(c.NATS, func(js jetstream.JetStream) error {
+		updated := updatedStream{Stream: c.Stream.Name.Get()}
+		var err error
+		if updated.ClockAdded, err = events.AddClock(ctx, js, updated.Stream); err != nil {
+			return err
+		}
+		return c.print(streams.Out, updated, func(w io.Writer) error {
+			if updated.ClockAdded {
+				return writeLines(w, []string{"Stream " + updated.Stream + " stores clock messages now."})
+			}
+			return writeLines(w, []string{"Stream " + updated.Stream + " stores clock messages already."})
+		})
+	})
 }
 
 type streamCheckCommand struct {

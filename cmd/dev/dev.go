@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/connection"
@@ -172,16 +171,17 @@ func (i *instance) startPublisher(ctx context.Context) (err error) {
 // createStreams creates the streams and the bucket if they are missing. The reader creates the streams of its limiter.
 func (i *instance) createStreams(ctx context.Context) error {
 	js := i.publisher.JetStream
-	_, err := events.EnsureBucket(ctx, js, 1)
-	for _, config := range []jetstream.StreamConfig{
-		events.StreamConfig(events.StreamName, events.DefaultPartitions, 1), audit.StreamConfig(1),
+	for _, ensure := range []func() (bool, error){
+		func() (bool, error) { return events.EnsureBucket(ctx, js, 1) },
+		func() (bool, error) {
+			return events.EnsureStream(ctx, js, events.StreamConfig(events.StreamName, events.DefaultPartitions, 1))
+		},
+		func() (bool, error) { return events.AddClock(ctx, js, events.StreamName) },
+		func() (bool, error) { return events.EnsureStream(ctx, js, audit.StreamConfig(1)) },
 	} {
-		if err == nil {
-			_, err = events.EnsureStream(ctx, js, config)
+		if _, err := ensure(); err != nil {
+			return fmt.Errorf("streams: %w", err)
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("streams: %w", err)
 	}
 	return nil
 }

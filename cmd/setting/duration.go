@@ -94,6 +94,20 @@ func (maxAgeParser) Parse(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// ClockInterval is a setting: how far apart clock messages are.
+type ClockInterval = Value[time.Duration, clockIntervalParser]
+
+type clockIntervalParser struct{}
+
+// Parse implements [Parser].
+func (clockIntervalParser) Parse(text string) (time.Duration, error) {
+	d, ok := parseDuration(text)
+	if !ok || d < 250*time.Millisecond || d > time.Minute {
+		return 0, errors.New("is not a duration from 250ms to 60s: write for example 1s")
+	}
+	return d, nil
+}
+
 // Days is a setting: for how many days something is stored.
 type Days = Value[int, daysParser]
 

@@ -21,24 +21,25 @@ import (
 
 // allSettings has all settings.
 type allSettings struct {
-	NATS       setting.NATS        `embed:""`
-	Stream     setting.Stream      `embed:""`
-	Postgres   setting.Postgres    `embed:""`
-	Replica    setting.Replica     `embed:""`
-	Pepper     setting.Pepper      `embed:""`
-	AudioURL   setting.AudioURL    `setting:"CALLBOARD_AUDIO_URL"`
-	CursorKey  setting.CursorKey   `setting:"CALLBOARD_CURSOR_KEY" secret:""`
-	BaseURL    setting.BaseURL     `name:"base-url" setting:"CALLBOARD_BASE_URL"`
-	Proxies    setting.Networks    `setting:"CALLBOARD_TRUSTED_PROXIES"`
-	Partitions setting.Partitions  `setting:"CALLBOARD_PARTITIONS"`
-	Listen     setting.Address     `setting:"CALLBOARD_LISTEN" default:":8080"`
-	Read       setting.Connections `name:"read-connections" setting:"CALLBOARD_READ_CONNECTIONS" default:"16"`
-	Memory     setting.Memory      `setting:"CALLBOARD_DIRECTORY_MEMORY" default:"64MiB"`
-	Drain      setting.Drain       `setting:"CALLBOARD_DRAIN" default:"0s"`
-	MaxAge     setting.MaxAge      `name:"coverage-max-age" setting:"CALLBOARD_COVERAGE_MAX_AGE" default:"1h"`
-	PProf      setting.Switch      `name:"pprof" setting:"CALLBOARD_PPROF" default:"false"`
-	Premium    setting.Premium     `embed:""`
-	Log        setting.Log         `embed:""`
+	NATS       setting.NATS          `embed:""`
+	Stream     setting.Stream        `embed:""`
+	Postgres   setting.Postgres      `embed:""`
+	Replica    setting.Replica       `embed:""`
+	Pepper     setting.Pepper        `embed:""`
+	AudioURL   setting.AudioURL      `setting:"CALLBOARD_AUDIO_URL"`
+	CursorKey  setting.CursorKey     `setting:"CALLBOARD_CURSOR_KEY" secret:""`
+	BaseURL    setting.BaseURL       `name:"base-url" setting:"CALLBOARD_BASE_URL"`
+	Proxies    setting.Networks      `setting:"CALLBOARD_TRUSTED_PROXIES"`
+	Partitions setting.Partitions    `setting:"CALLBOARD_PARTITIONS"`
+	Listen     setting.Address       `setting:"CALLBOARD_LISTEN" default:":8080"`
+	Read       setting.Connections   `name:"read-connections" setting:"CALLBOARD_READ_CONNECTIONS" default:"16"`
+	Memory     setting.Memory        `setting:"CALLBOARD_DIRECTORY_MEMORY" default:"64MiB"`
+	Drain      setting.Drain         `setting:"CALLBOARD_DRAIN" default:"0s"`
+	Clock      setting.ClockInterval `setting:"CALLBOARD_CLOCK" default:"1s"`
+	MaxAge     setting.MaxAge        `name:"coverage-max-age" setting:"CALLBOARD_COVERAGE_MAX_AGE" default:"1h"`
+	PProf      setting.Switch        `name:"pprof" setting:"CALLBOARD_PPROF" default:"false"`
+	Premium    setting.Premium       `embed:""`
+	Log        setting.Log           `embed:""`
 }
 
 // Run is required by kong.
@@ -80,6 +81,7 @@ func TestParse(t *testing.T) {
 	env["CALLBOARD_DIRECTORY_MEMORY"] = "1GiB"
 	env["CALLBOARD_DRAIN"] = "1m30s"
 	env["CALLBOARD_COVERAGE_MAX_AGE"] = "0"
+	env["CALLBOARD_CLOCK"] = "250ms"
 	env["CALLBOARD_PPROF"] = "true"
 	env["CALLBOARD_PREMIUM_PER_MINUTE"] = "120879"
 	p, err := parse(env, "--log-level", "debug", "--stream=OTHER")
@@ -92,6 +94,7 @@ func TestParse(t *testing.T) {
 		{"replica", p.Replica.URL.IsSet(), false},
 		{"a flag overrides a default", p.Stream.Name.Get(), "OTHER"},
 		{"a flag overrides the environment", p.Log.Level.Get(), zerolog.DebugLevel},
+		{"clock interval", p.Clock.Get(), 250 * time.Millisecond},
 		{"a default", p.Listen.Get(), ":8080"},
 		{"peppers", len(p.Pepper.Peppers.Get()), 2},
 		{"cursor key", base64.StdEncoding.EncodeToString([]byte(p.CursorKey.Get().Reveal())), key(32)},
@@ -256,6 +259,8 @@ func TestParse_InvalidSettings(t *testing.T) {
 		{"an age without a unit", "CALLBOARD_COVERAGE_MAX_AGE", "10", "write for example 1h"},
 		{"an age in the future", "CALLBOARD_COVERAGE_MAX_AGE", "-1h", "write for example 1h"},
 		{"an age that every request exceeds", "CALLBOARD_COVERAGE_MAX_AGE", "1ms", "write for example 1h"},
+		{"clock messages too often", "CALLBOARD_CLOCK", "249ms", "from 250ms to 60s"},
+		{"clock messages too far apart", "CALLBOARD_CLOCK", "61s", "from 250ms to 60s"},
 		{"a switch that is neither on nor off", "CALLBOARD_PPROF", "maybe", "neither true nor false"},
 		{"a huge partition", "CALLBOARD_PARTITIONS", "0-99999999999", "0-7,12"},
 	} {

@@ -118,7 +118,7 @@ func TestConsole(t *testing.T) {
 	if err := json.Unmarshal([]byte(statusJSON.body), &got); err != nil {
 		t.Fatalf("status.json = %s: %v", statusJSON.body, err)
 	}
-	report.Time = got.Time
+	report.Time, report.ClockAgeSeconds = got.Time, got.ClockAgeSeconds
 	var want bytes.Buffer
 	encoder := json.NewEncoder(&want)
 	encoder.SetEscapeHTML(false)

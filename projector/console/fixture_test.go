@@ -27,7 +27,7 @@ func pointer[T any](v T) *T { return &v }
 // reportOf returns a report of partitions that are current.
 func reportOf(now time.Time, partitions int) status.Report {
 	r := status.Report{
-		Stream: events.StreamName, Messages: 6_621_904, Time: now, Generation: pointer[int64](7), Migrated: true, Balanced: true,
+		Stream: events.StreamName, Messages: 6_621_904, Time: now, ClockAgeSeconds: pointer(0.5), Generation: pointer[int64](7), Migrated: true, Balanced: true,
 		Generations: []status.Generation{
 			{ID: 7, State: status.Live, StartedAt: now.Add(-90 * time.Hour), SwitchedAt: pointer(now.Add(-89 * time.Hour)), Current: true},
 		},

@@ -170,6 +170,16 @@ func TestRetry_FullStream(t *testing.T) {
 	}
 }
 
+// storedEvents returns how many messages the stream has, without clock messages.
+func (h *harness) storedEvents() uint64 {
+	h.Helper()
+	info, err := h.Stream.Info(h.Context(), jetstream.WithSubjectFilter(events.ClockSubject))
+	if err != nil {
+		h.Fatal(err)
+	}
+	return info.State.Msgs - info.State.Subjects[events.ClockSubject]
+}
+
 // What an earlier release applied by a retry is published once, and is stale for a projection that has it.
 func TestRepublish(t *testing.T) {
 	h := newHarness(t)
@@ -180,14 +190,14 @@ func TestRepublish(t *testing.T) {
 	h.Exec("update control.dead_letter set retry_seq = nextval('control.dead_letter_retry_seq'), retry_position = 3, retry_clock = now(), tries = 1, retry_sequence = null")
 	dropped := h.insert(events.StreamName, "dropped")
 	h.Exec("update control.dead_letter set resolution = 'dropped', retry_seq = 17 where id = $1", dropped)
-	before := h.lastSequence()
+	before := h.storedEvents()
 	for _, want := range []int{1, 0} {
 		if got, err := h.retrier().Republish(t.Context(), events.StreamName); err != nil || got != want {
 			t.Errorf("published = %d, %v, want %d", got, err, want)
 		}
 	}
-	if got := h.lastSequence(); got != before+1 {
-		t.Errorf("last sequence = %d, want %d", got, before+1)
+	if got := h.storedEvents(); got != before+1 {
+		t.Errorf("stored events = %d, want %d", got, before+1)
 	}
 	h.WaitUntilCaughtUp()
 	if got := h.find(id).State; got != deadletter.Applied {

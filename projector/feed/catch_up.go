@@ -2,8 +2,6 @@ package feed
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,11 +21,11 @@ func (f *Shared) readMissed(m *Member) {
 // catchUp reads what a member has missed, until it has it all or its share of the room is full.
 func (f *Shared) catchUp(ctx context.Context, m *Member) {
 	for {
-		from, missed, more := f.missedBy(m)
+		from, more := f.missedBy(m)
 		if !more {
 			return
 		}
-		if err := f.readRange(ctx, m, from, missed); err != nil {
+		if err := f.readRange(ctx, m, from); err != nil {
 			f.mu.Lock()
 			f.failMember(m, err)
 			m.catching = false
@@ -37,36 +35,27 @@ func (f *Shared) catchUp(ctx context.Context, m *Member) {
 	}
 }
 
-// missedBy returns the range of messages that a member has missed. Without more, nothing reads them now.
-func (f *Shared) missedBy(m *Member) (from, missed uint64, more bool) {
+// missedBy returns the message behind which a member has missed some. Without more, nothing reads them now.
+func (f *Shared) missedBy(m *Member) (from uint64, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m.own = nil
 	m.catching = !m.gone && m.behind() && len(m.queue) == 0
-	return m.last, m.missed, m.catching
+	return m.last, m.catching
 }
 
-// readRange reads some of the messages that a member has missed. Only the stream's leader knows that there is none: a consumer may be on a server
-// that has stored less.
-func (f *Shared) readRange(ctx context.Context, m *Member, from, missed uint64) error {
-	next, err := f.nextMessage(ctx, m.partition, from+1)
-	if err != nil {
-		return err
-	}
+// readRange reads some of the messages that a member has missed. It ends with one that was not missed, perhaps a clock message: a consumer may
+// be on a server that has stored less, so only a message proves that none is missing below it.
+func (f *Shared) readRange(ctx context.Context, m *Member, from uint64) error {
 	r := newReading(nil)
-	f.mu.Lock()
-	if next == 0 || next > missed {
-		m.last = max(m.last, missed)
-		f.mu.Unlock()
-		return nil
-	}
 	r.receive = func(message jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		return f.deliverMissed(r, m, message, meta)
 	}
+	f.mu.Lock()
 	m.own, r.stopped = r, m.gone
 	f.mu.Unlock()
 	defer f.close(r)
-	if err := f.open(ctx, r, next, []string{events.PartitionFilter(m.partition)}); err != nil {
+	if err := f.open(ctx, r, from+1, []string{events.PartitionFilter(m.partition), events.ClockSubject}); err != nil {
 		return err
 	}
 	select {
@@ -77,26 +66,16 @@ func (f *Shared) readRange(ctx context.Context, m *Member, from, missed uint64) 
 	}
 }
 
-// nextMessage returns the sequence of a partition's first message from a sequence on; 0: there is none.
-func (f *Shared) nextMessage(ctx context.Context, partition int, from uint64) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	m, err := f.config.Stream.GetMsg(ctx, from, jetstream.WithGetMsgSubject(events.PartitionFilter(partition)))
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return 0, nil
-	case err != nil:
-		return 0, fmt.Errorf("next message: %w", err)
-	}
-	return m.Sequence, nil
-}
-
 // deliverMissed puts a message that was passed by into its partition's queue. It returns false after the last one that the member gets by this
-// consumer: it is back in its place, its share is full, or there seem to be no more.
+// consumer: it is back in its place, or its share is full.
 func (f *Shared) deliverMissed(r *reading, m *Member, message jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.deliveries++
+	if isClock(message) && !r.stopped {
+		m.pushClock(message, meta.Sequence.Stream)
+		return m.behind()
+	}
 	size := sizeOf(message)
 	if !f.withinShare(m, size) {
 		return false
@@ -108,5 +87,5 @@ func (f *Shared) deliverMissed(r *reading, m *Member, message jetstream.Msg, met
 		return false
 	}
 	m.push(message, meta.Sequence.Stream, size)
-	return m.behind() && meta.NumPending > 0
+	return m.behind()
 }

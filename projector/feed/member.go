@@ -83,8 +83,8 @@ func (m *Member) Leave() {
 	m.running.Wait()
 }
 
-// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the backlog. Done must
-// follow for each batch that has messages.
+// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the backlog. Clock messages
+// are in their order, and are not taken alone. Done must follow for each batch that has messages.
 func (m *Member) Take(limit int) []jetstream.Msg {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
@@ -97,7 +97,7 @@ func (m *Member) TakeFull(limit int) []jetstream.Msg {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
 	n, size := m.available(limit)
-	if n < limit && n == len(m.queue) {
+	if n == 0 || n < limit && n == len(m.queue) {
 		return nil
 	}
 	return m.take(n, size)
@@ -105,6 +105,9 @@ func (m *Member) TakeFull(limit int) []jetstream.Msg {
 
 // available returns how many messages a batch may have, and how many bytes they have together.
 func (m *Member) available(limit int) (n int, size int64) {
+	if m.onlyClocks() {
+		return 0, 0
+	}
 	allowed := min(batchBytes, m.feed.config.Bytes/int64(max(1, len(m.feed.members))))
 	for n < min(limit, len(m.queue)) && (n == 0 || size+m.queue[n].size <= allowed) {
 		size += m.queue[n].size
@@ -147,6 +150,7 @@ func (m *Member) done(count int) {
 	}
 	m.batches = m.batches[count:]
 	m.feed.room.Broadcast()
+	m.wake()
 }
 
 // busy tells whether messages were taken and are not done.
@@ -166,20 +170,6 @@ func (m *Member) Fail(err error) {
 	}
 }
 
-// Idle tells whether no message waits or is taken. It may be called from any goroutine.
-func (m *Member) Idle() bool {
-	m.feed.mu.Lock()
-	defer m.feed.mu.Unlock()
-	return len(m.queue) == 0 && !m.busy()
-}
-
-// Complete tells whether all messages of the partition up to a sequence were taken and are done. It may be called from any goroutine.
-func (m *Member) Complete(sequence uint64) bool {
-	m.feed.mu.Lock()
-	defer m.feed.mu.Unlock()
-	return m.placed && !m.gone && !m.behind() && len(m.queue) == 0 && !m.busy() && m.feed.passed >= sequence
-}
-
 // Progress returns how many messages the partition's consumer has delivered, and whether more would be received: it is open and does not wait
 // for room. It may be called from any goroutine.
 func (m *Member) Progress() (deliveries uint64, receiving bool) {
@@ -193,6 +183,16 @@ func (m *Member) Progress() (deliveries uint64, receiving bool) {
 		return 0, false
 	}
 	return r.deliveries, r.opened && !r.waits
+}
+
+// Received tells whether the partition's consumer has delivered all messages up to a sequence. It may be called from any goroutine.
+func (m *Member) Received(sequence uint64) bool {
+	m.feed.mu.Lock()
+	defer m.feed.mu.Unlock()
+	if m.behind() {
+		return m.last >= sequence
+	}
+	return m.feed.passed >= sequence
 }
 
 // behind tells whether messages that the member lacks were passed by.
@@ -210,13 +210,17 @@ func (m *Member) push(message jetstream.Msg, sequence uint64, size int64) {
 	m.wake()
 }
 
-// wake makes the member look at its queue.
+// wake makes the member look at its queue, or the user of Clocks where it has only clock messages.
 func (m *Member) wake() {
-	if len(m.queue) == 0 {
+	to := m.ready
+	switch {
+	case m.atClock():
+		to = m.feed.clocks
+	case m.onlyClocks():
 		return
 	}
 	select {
-	case m.ready <- struct{}{}:
+	case to <- struct{}{}:
 	default: // it will look
 	}
 }

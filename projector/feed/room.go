@@ -20,6 +20,11 @@ func (f *Shared) deliver(r *reading, message jetstream.Msg, sequence uint64) boo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.deliveries++
+	if isClock(message) && !r.stopped {
+		f.deliverClock(message, sequence)
+		f.passed = sequence
+		return true
+	}
 	began := time.Now()
 	for size := sizeOf(message); !r.stopped && !f.queueOrPass(message, sequence, size); {
 		f.awaitRoom(r, began) // the member may be another one then, or have lost its place
@@ -28,10 +33,6 @@ func (f *Shared) deliver(r *reading, message jetstream.Msg, sequence uint64) boo
 		return false
 	}
 	f.passed = sequence
-	if f.reached != nil && f.passed >= f.awaited {
-		close(f.reached)
-		f.reached = nil
-	}
 	return true
 }
 

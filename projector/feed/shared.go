@@ -46,13 +46,18 @@ type Shared struct {
 	filtered int              // how many of them the consumer reads
 	current  *reading         // nil: none
 	passed   uint64           // every message up to this sequence was put into its queue, or passed by
-	awaited  uint64           // see Await
-	reached  chan struct{}
+
+	clocks    chan struct{} // see Clocks
+	lastClock uint64        // the last clock message that was delivered
+	clockAt   time.Time     // when it was
 }
 
 // NewShared returns a feed without members. Run must run.
 func NewShared(config Config) *Shared {
-	f := &Shared{config: config, sharePatience: defaultSharePatience, changed: make(chan struct{}, 1), members: make(map[int]*Member), read: make(map[int]struct{})}
+	f := &Shared{
+		config: config, sharePatience: defaultSharePatience, changed: make(chan struct{}, 1), clocks: make(chan struct{}, 1),
+		members: make(map[int]*Member), read: make(map[int]struct{}),
+	}
 	f.room = sync.NewCond(&f.mu)
 	return f
 }
@@ -137,6 +142,7 @@ func (f *Shared) place(open *reading) (r *reading, from uint64, filters []string
 	f.admit()
 	f.current = newReading(func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool { return f.deliver(r, m, meta.Sequence.Stream) })
 	if f.filtered < f.config.Partitions {
+		filters = append(filters, events.ClockSubject)
 		for partition := range f.read {
 			filters = append(filters, events.PartitionFilter(partition))
 		}
@@ -188,25 +194,6 @@ func (f *Shared) admit() {
 		}
 		m.placed = true
 		f.readMissed(m)
-	}
-}
-
-// Await returns when the feed has passed a sequence, or after some time.
-func (f *Shared) Await(ctx context.Context, sequence uint64, limit time.Duration) {
-	f.mu.Lock()
-	if f.passed >= sequence {
-		f.mu.Unlock()
-		return
-	}
-	reached := make(chan struct{})
-	f.awaited, f.reached = sequence, reached
-	f.mu.Unlock()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-reached:
 	}
 }
 

@@ -52,6 +52,25 @@ func (e *sharedEnv) publish(partition int, body []byte) uint64 {
 	return ack.Sequence
 }
 
+// publishClock stores a clock message, and returns its sequence.
+func (e *sharedEnv) publishClock() uint64 {
+	e.Helper()
+	ack, err := e.js.Publish(e.Context(), events.ClockSubject, nil)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return ack.Sequence
+}
+
+// atClock waits until a member has nothing but a clock message.
+func (e *sharedEnv) atClock(m *feed.Member, sequence uint64) {
+	e.Helper()
+	eventstest.Eventually(e, "the clock message", func() bool {
+		clock, ok := m.Clock()
+		return ok && clock.Sequence == sequence
+	})
+}
+
 // publishMany stores messages of the partitions in turn.
 func (e *sharedEnv) publishMany(count, partitions int) {
 	e.Helper()
@@ -167,21 +186,16 @@ func TestShared_FiltersWhereItServesAShare(t *testing.T) {
 	if err := errors.Join(receive(zero, e.stored(0)), receive(two, e.stored(2)[1:])); err != nil {
 		t.Fatal(err)
 	}
-	if list := e.consumers(); len(list) != 1 || len(list[0].FilterSubjects) != 2 {
-		t.Errorf("consumers = %+v, want one with two filters", list)
+	if list := e.consumers(); len(list) != 1 || len(list[0].FilterSubjects) != 3 {
+		t.Errorf("consumers = %+v, want one with the filters of two partitions and of clock messages", list)
 	}
 	last := e.publish(1, nil) // of nobody
-	if zero.Complete(last) {
-		t.Error("a message of another share counts as passed")
+	if zero.Received(last) {
+		t.Error("a message of another share counts as received")
 	}
-	last = e.publish(0, nil)
-	if err := receive(zero, []uint64{last}); err != nil {
-		t.Fatal(err)
-	}
-	e.feed.Await(t.Context(), last, time.Minute)
-	if !zero.Complete(last) || !two.Complete(last) {
-		t.Errorf("complete up to %d = %t and %t, want true of both partitions", last, zero.Complete(last), two.Complete(last))
-	}
+	clock := e.publishClock()
+	e.atClock(zero, clock)
+	e.atClock(two, clock)
 }
 
 // Partitions leave with messages in hand and join again, under load, and everyone gets each of its messages once.
@@ -308,7 +322,7 @@ func TestMember_TakesFullBatchesAhead(t *testing.T) {
 	for range 5 {
 		last = e.publish(0, make([]byte, 1000))
 	}
-	e.feed.Await(t.Context(), last, time.Minute)
+	eventstest.Eventually(t, "all messages", func() bool { return m.Received(last) })
 	all := e.feed.Used()
 	for _, step := range []struct {
 		name string
@@ -325,9 +339,6 @@ func TestMember_TakesFullBatchesAhead(t *testing.T) {
 		if got := e.feed.Used(); got != want {
 			t.Errorf("bytes after %d batches = %d, want %d", done, got, want)
 		}
-		if got := m.Complete(last); got != (want == 0) {
-			t.Errorf("complete after %d batches = %t", done, got)
-		}
 		m.Done()
 	}
 	e.publish(0, nil)
@@ -340,8 +351,8 @@ func TestMember_TakesFullBatchesAhead(t *testing.T) {
 	}
 }
 
-// A partition that has missed messages which the stream has lost since is complete without them.
-func TestShared_CatchesUpWithoutRemovedMessages(t *testing.T) {
+// A clock message proves that a partition has all of its messages below it: one that the stream has lost since is not waited for.
+func TestShared_CatchesUpWithAClockMessage(t *testing.T) {
 	t.Parallel()
 	e := newSharedEnv(t, 2, 1000)
 	zero, one := e.join(0, 0), e.join(1, 0)
@@ -355,20 +366,51 @@ func TestShared_CatchesUpWithoutRemovedMessages(t *testing.T) {
 	if err := e.stream.DeleteMsg(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	if one.Complete(last) {
-		t.Error("a partition with a message in its queue is complete")
+	if one.Received(last) {
+		t.Error("a message that was passed by counts as received")
 	}
 	if err := receive(one, []uint64{first}); err != nil {
 		t.Fatal(err)
 	}
-	eventstest.Eventually(t, "the partition is complete", func() bool {
-		select {
-		case <-one.Ready:
-			one.Take(1)
-		default:
-		}
-		return one.Complete(last)
-	})
+	clock := e.publishClock()
+	e.atClock(zero, clock)
+	e.atClock(one, clock)
+}
+
+// A clock message keeps its place among the messages of a partition that has some, and is not taken alone.
+func TestMember_ClockMessagesKeepTheirPlace(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 1, 1<<20)
+	m := e.join(0, 0)
+	want := []uint64{e.publish(0, nil), e.publishClock(), e.publish(0, nil)}
+	e.publishClock()
+	last := e.publishClock() // it replaces the one before
+	eventstest.Eventually(t, "all messages", func() bool { return m.Received(last) })
+	if clock, ok := m.Clock(); ok {
+		t.Errorf("clock of a partition with messages = %+v, want none", clock)
+	}
+	got, err := next(m, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("sequences = %v, want %v", got, want)
+	}
+	if clock, ok := m.Clock(); ok {
+		t.Errorf("clock of a partition with a batch that is not done = %+v, want none", clock)
+	}
+	m.Done()
+	if messages := m.Take(3); len(messages) != 0 {
+		t.Errorf("messages beside clock messages = %d, want 0", len(messages))
+	}
+	clock, ok := m.Clock()
+	if !ok || clock.Sequence != last || clock.StoredAt != clock.Latest {
+		t.Errorf("clock = %+v, %t, want that of sequence %d", clock, ok, last)
+	}
+	m.DropClock(clock)
+	if clock, ok := m.Clock(); ok {
+		t.Errorf("clock after it was dropped = %+v, want none", clock)
+	}
 }
 
 // The counted bytes of a backlog of large messages stay within the budget, while nobody takes any and while all do.

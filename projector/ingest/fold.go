@@ -40,6 +40,12 @@ type folding struct {
 
 func (f *folding) message(it Item) {
 	c := &f.changes
+	if it.clock {
+		c.To.Sequence = it.Sequence
+		c.To.LastMessage, c.To.LastMessageAt = it.Sequence, events.TimeOf(it.StoredAt)
+		c.To.Clock.RaiseWatermark(c.To.LastMessageAt)
+		return
+	}
 	if adjustment := c.To.Clock.Advance(it.Sequence, max(events.TimeOf(it.StoredAt), it.Clock), f.adjustments); adjustment != nil {
 		c.ClockAdjustments = append(c.ClockAdjustments, *adjustment)
 	}

@@ -29,6 +29,7 @@ type Item struct {
 	// Reference says that the event is folded for later events to look it up. It is not counted, and is no dead letter.
 	Reference bool
 
+	clock   bool            // a clock message: it raises the watermark, and is not an event
 	retryOf store.MessageID // the dead letter that the message names, unless it is recorded as failed; zero: none
 }
 
@@ -52,6 +53,11 @@ func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
 			Message:  events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()},
 			Sequence: sequence,
 			StoredAt: meta.Timestamp,
+		}
+		if it.Subject == events.ClockSubject {
+			it.clock = true
+			items = append(items, it)
+			continue
 		}
 		if letter := r.Decisions.DeadLetters[store.NewMessageID(sequence, meta.Timestamp)]; letter != nil {
 			it.Reason = letter.Reason
@@ -79,7 +85,7 @@ func (r *Reader) decode(it Item) Item {
 func eventsOf(items []Item) []events.Event {
 	list := make([]events.Event, 0, len(items))
 	for _, it := range items {
-		if it.Reason == "" {
+		if it.Reason == "" && !it.clock {
 			list = append(list, it.Event)
 		}
 	}

@@ -38,6 +38,11 @@ const (
 // Error implements error.
 func (e *StopError) Error() string { return e.Reason + ": " + e.Detail }
 
+// Contestable tells whether a leader that lost its majority can be the reason: it knows less than the stream has.
+func (e *StopError) Contestable() bool {
+	return e.Reason == StreamIdentityChanged || e.Reason == StreamRegressed || e.Reason == StreamTruncated
+}
+
 func stop(reason, format string, arguments ...any) error {
 	return &StopError{reason, fmt.Sprintf(format, arguments...)}
 }
@@ -59,10 +64,22 @@ func CheckPartitions(info *jetstream.StreamInfo, registered int) error {
 	return err
 }
 
+// CheckLeader refuses an answer about a stream that a server without a leader gave: it can know less than the stream has. It is an error of the
+// moment.
+func CheckLeader(info *jetstream.StreamInfo) error {
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return fmt.Errorf("stream %s has no leader at the moment", info.Config.Name)
+	}
+	return nil
+}
+
 // CheckPosition compares a stream, as its cached information describes it, with a position. The error is a [StopError] where the
 // partition must not continue. registered is the number of partitions that the stream had when it was first read.
 func CheckPosition(ctx context.Context, stream jetstream.Stream, p store.Position, registered int) error {
 	info := stream.CachedInfo()
+	if err := CheckLeader(info); err != nil {
+		return err
+	}
 	name, state := info.Config.Name, info.State
 	switch {
 	case !p.Stream.Same(StreamOf(info)):

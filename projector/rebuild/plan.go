@@ -21,6 +21,8 @@ const (
 	partsPerWorker = 2
 	// minPartBytes are the messages of a part that needn't be divided for that.
 	minPartBytes = 4 << 20
+	// clockBytes is about what a clock message has in the stream's state.
+	clockBytes = 100
 	// maxSlotBytes are the messages of a slot. Larger ones only need more memory. maxSlots limits the files that are merged.
 	maxSlotBytes = 64 << 20
 	maxSlots     = 256
@@ -51,13 +53,17 @@ func newPlanner(ctx context.Context, c Config, s *source) (*planner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", c.Stream, err)
 	}
-	info := stream.CachedInfo()
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.ClockSubject))
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", c.Stream, err)
+	}
 	p := &planner{config: c, source: s, stream: stream}
 	if p.partitions, err = events.Partitions(info.Config); err != nil {
 		return nil, err
 	}
-	bytes := int64(info.State.Bytes) + bodies(ctx, c)
-	p.average = max(bytes/max(int64(info.State.Msgs), 1), 1)
+	clocks := int64(info.State.Subjects[events.ClockSubject])
+	bytes := max(int64(info.State.Bytes)-clocks*clockBytes, 0) + bodies(ctx, c)
+	p.average = max(bytes/max(int64(info.State.Msgs)-clocks, 1), 1)
 	p.fitting = c.partMemory() / replay.HeapPerByte / p.average
 	p.share = min(p.fitting, max(bytes/int64(c.Workers*partsPerWorker), minPartBytes)/p.average)
 	return p, nil

@@ -67,7 +67,7 @@ func TestRun_DoesNotResumeBeyondStream(t *testing.T) {
 		name string
 		lose func()
 	}{
-		{"of an open part", func() { h.Exec("update control.generation_part set sequence = sequence + 10 where read is null") }},
+		{"of an open part", func() { h.Exec("update control.generation_part set sequence = sequence + 1000000 where read is null") }},
 		{"of a done part", func() {
 			h.loseMessages(fmt.Sprintf("generation_%d", h.QueryInt("select max(id) from control.generation")))
 		}},

@@ -31,8 +31,11 @@ type Source struct {
 // Report is the state of a projection.
 type Report struct {
 	Stream   string    `json:"stream"`
-	Messages uint64    `json:"messages"` // in the stream
+	Messages uint64    `json:"messages"` // in the stream, without clock messages
 	Time     time.Time `json:"time"`     // of the stream's server
+
+	Clockless       bool     `json:"clockless"`       // the stream takes no clock messages
+	ClockAgeSeconds *float64 `json:"clockAgeSeconds"` // of the newest clock message; null: there is none
 
 	// Since the previous report; null in the first.
 	Rate       *float64 `json:"rate"`       // applied events per second
@@ -73,8 +76,14 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	info := stream.CachedInfo()
-	report.Messages, report.Time = info.State.Msgs, info.TimeStamp
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.ClockSubject))
+	if err != nil {
+		return report, fmt.Errorf("stream %s: %w", s.Stream, err)
+	}
+	report.Messages, report.Time = info.State.Msgs-info.State.Subjects[events.ClockSubject], info.TimeStamp
+	if err := report.readClock(ctx, stream, info); err != nil {
+		return report, err
+	}
 	count, err := events.Partitions(info.Config)
 	if err != nil {
 		return report, err
@@ -192,6 +201,7 @@ func (r Report) Problems() []string {
 	if !r.Migrated {
 		list = append(list, fmt.Sprintf("%s: %s", ingest.MigrationMissing, schema.ErrNotMigrated))
 	}
+	list = append(list, r.clockProblems()...)
 	for _, p := range r.Partitions {
 		list = append(list, p.problems()...)
 	}

@@ -1,5 +1,5 @@
--- Moves positions that have no messages above them, and tells for each whether it was moved. One that another transaction holds, such as a
--- repair, is left out: all others would wait for it.
+-- Moves positions without rows, and tells for each whether it was moved. One that another transaction holds, such as a repair, is left out: all
+-- others would wait for it.
 with free as materialized (
   select p.partition
   from position p
@@ -8,14 +8,14 @@ with free as materialized (
   for no key update skip locked
 ), moved as (
   update position p
-  set sequence = $5, watermark = i.watermark, last_message = $6, last_message_at = $7
-  from unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::timestamptz[])
-    as i (partition, epoch, sequence, watermark)
-  where p.partition = i.partition
+  set sequence = m.sequence, watermark = m.watermark, last_message = m.last_message, last_message_at = m.last_message_at
+  from unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::bigint[], $7::timestamptz[])
+    as m (partition, epoch, from_sequence, sequence, watermark, last_message, last_message_at)
+  where p.partition = m.partition
     and p.partition in (select partition from free)
-    and p.epoch = i.epoch
-    and p.sequence = i.sequence
-    and p.sequence <= $5
+    and p.epoch = m.epoch
+    and p.sequence = m.from_sequence
+    and p.sequence <= m.sequence
   returning p.partition
 )
 select i.partition, m.partition is not null as moved

@@ -10,34 +10,24 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Idle moves the positions of partitions that have no messages above them. All of them get the sequence and the last message of To.
-type Idle struct {
-	Positions []Position // where each partition is, of one stream
-	To        Position   // Sequence, LastMessage, LastMessageAt, and the watermark in Clock; a later watermark of a partition stays
-}
-
-// After returns a position as it is after the move.
-func (i Idle) After(p Position) Position {
-	p.Sequence, p.LastMessage, p.LastMessageAt = i.To.Sequence, i.To.LastMessage, i.To.LastMessageAt
-	p.Clock.RaiseWatermark(i.To.Clock.Watermark)
-	return p
-}
+// Move moves a partition's position without rows.
+type Move struct{ From, To Position }
 
 //go:embed advance_idle.sql
 var advanceIdleSQL string
 
-// AdvanceIdle moves positions without rows, in one transaction. moved tells for each partition whether it was moved: false where the position
-// isn't what idle says, so that its writer is fenced. A position that another transaction holds is missing: nothing is known about it.
-func (s *Store) AdvanceIdle(ctx context.Context, idle Idle) (moved map[int16]bool, err error) {
+// AdvanceIdle moves positions in one transaction. moved tells for each partition whether it was moved: false where the position isn't From, so
+// that its writer is fenced. A position that another transaction holds is missing: nothing is known about it.
+func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]bool, err error) {
 	moved = make(map[int16]bool)
-	if len(idle.Positions) == 0 {
+	if len(moves) == 0 {
 		return moved, nil
 	}
 	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		if err := s.plans.configure(ctx, conn.Conn()); err != nil {
 			return err
 		}
-		rows, err := conn.Query(ctx, advanceIdleSQL, idle.arguments()...)
+		rows, err := conn.Query(ctx, advanceIdleSQL, moveArguments(moves)...)
 		if err != nil {
 			return err
 		}
@@ -52,17 +42,17 @@ func (s *Store) AdvanceIdle(ctx context.Context, idle Idle) (moved map[int16]boo
 	return moved, nil
 }
 
-// arguments are the parameters of advance_idle.sql.
-func (i Idle) arguments() []any {
-	n := len(i.Positions)
-	partitions, watermarks := make([]int16, n), make([]time.Time, n)
-	epochs, sequences := make([]int64, n), make([]int64, n)
-	for k, p := range i.Positions {
-		partitions[k], epochs[k], sequences[k] = p.Partition, p.Epoch, int64(p.Sequence)
-		watermarks[k] = i.After(p).Clock.Watermark.Std()
+// moveArguments are the parameters of advance_idle.sql.
+func moveArguments(moves []Move) []any {
+	n := len(moves)
+	partitions := make([]int16, n)
+	epochs, from, to, messages := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	watermarks, storedAt := make([]time.Time, n), make([]time.Time, n)
+	for i, m := range moves {
+		partitions[i], epochs[i] = m.From.Partition, m.From.Epoch
+		from[i], to[i] = int64(m.From.Sequence), int64(m.To.Sequence)
+		watermarks[i] = m.To.Clock.Watermark.Std()
+		messages[i], storedAt[i] = int64(m.To.LastMessage), m.To.LastMessageAt.Std()
 	}
-	return []any{
-		partitions, epochs, sequences, watermarks,
-		int64(i.To.Sequence), int64(i.To.LastMessage), timestamp(i.To.LastMessageAt),
-	}
+	return []any{partitions, epochs, from, to, watermarks, messages, storedAt}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -30,6 +31,7 @@ type Config struct {
 	Session     map[string]string // additional settings of the database sessions
 	Partitions  []int             // nil: all of the stream's
 	FeedMemory  int64             // bytes of messages that wait to be committed; zero: 64 MiB
+	Clock       time.Duration     // between clock messages; 0: 1 s
 	AuditDays   int               // for how many days audit entries are stored; 0: 90
 	Admin       net.Listener
 	PProf       bool // serve profiles on the admin listener
@@ -62,8 +64,8 @@ func Run(ctx context.Context, c Config) error {
 	defer pools.close()
 	p, err := projector.New(projector.Config{
 		JetStream: nats.JetStream, Stream: c.Stream, Database: pools.batches, Control: pools.control, Partitions: c.Partitions,
-		FeedBytes: c.FeedMemory,
-		Log:       c.Log, Metrics: registry, Tracer: traces.Tracer(),
+		FeedBytes: c.FeedMemory, Clock: c.Clock,
+		Log: c.Log, Metrics: registry, Tracer: traces.Tracer(),
 	})
 	if err != nil {
 		return fmt.Errorf("projector: %w", err)

@@ -1,0 +1,106 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"callboard/events"
+	"callboard/projector/feed"
+)
+
+const (
+	// publishTimeout limits the publication of a clock message.
+	publishTimeout = 2 * time.Second
+	// maxUndelivered is how long a clock message may wait for its delivery until another one is published. In a backlog one is enough; but the
+	// stream can have lost it.
+	maxUndelivered = 10 * time.Second
+	// maxStalledTicks is how many ticks in a row a clock message that is stored may wait although the consumer is asked for messages. Pull
+	// consumers can stall without an error after reconnects.
+	maxStalledTicks = 20
+)
+
+var errStalled = errors.New("the consumer stopped delivering although the stream has stored a clock message")
+
+// clockActor publishes a clock message when none has been delivered for an interval, and looks whether its own are delivered.
+type clockActor struct {
+	*Projector
+	supervisor *supervisor
+	feed       *feed.Shared
+	stored     uint64    // the last clock message that the stream acknowledged
+	storedAt   time.Time // when it did
+	failures   int       // of publications, since the last one that succeeded
+}
+
+// run ends with ctx.
+func (a *clockActor) run(ctx context.Context) {
+	tick := time.NewTicker(a.config.Tick)
+	defer tick.Stop()
+	due := time.NewTimer(0)
+	defer due.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			a.look()
+		case <-due.C:
+			due.Reset(a.publishWhenDue(ctx))
+		}
+	}
+}
+
+// look fails the members whose consumer has stalled.
+func (a *clockActor) look() {
+	for _, w := range a.supervisor.active() {
+		if w.reconnected() || w.feed.Received(a.stored) {
+			w.stalled = 0
+			continue
+		}
+		deliveries, receiving := w.feed.Progress()
+		if w.stalled++; !receiving || deliveries != w.deliveries {
+			w.deliveries, w.stalled = deliveries, 0
+		}
+		if w.stalled > maxStalledTicks {
+			w.feed.Fail(errStalled)
+		}
+	}
+}
+
+// publishWhenDue publishes a clock message if one is due, and returns how long to wait for the next time.
+func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
+	if len(a.supervisor.active()) == 0 {
+		return a.config.Tick
+	}
+	last, deliveredAt := a.feed.LastClock()
+	if wait := a.config.Clock - time.Since(deliveredAt); wait > 0 {
+		return wait
+	}
+	if a.stored > a.feed.Passed() && time.Since(a.storedAt) < maxUndelivered {
+		return a.config.Tick
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	ack, err := events.PublishClock(ctx, a.config.JetStream, max(last, a.stored), a.failures)
+	if err != nil {
+		a.failed(ctx, err)
+		return a.config.Clock
+	}
+	a.failures = 0
+	a.stored, a.storedAt = ack.Sequence, time.Now()
+	if a.stored <= a.feed.Passed() {
+		return 0 // an earlier one that followed the same message: the next one follows that
+	}
+	return a.config.Clock
+}
+
+// failed reports that the stream takes no clock message, once until it takes one again.
+func (a *clockActor) failed(ctx context.Context, err error) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return
+	}
+	if a.failures++; a.failures > 1 {
+		return
+	}
+	a.config.Log.Warn().Err(err).Msg("clock message not stored: watermarks move with events only")
+}

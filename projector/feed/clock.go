@@ -1,0 +1,114 @@
+package feed
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+)
+
+// Clock is what the clock messages at the end of a partition's queue say: every message of the partition up to Sequence is done, and every event
+// that the stream acknowledged before it was asked to store the clock message is at or below Sequence.
+type Clock struct {
+	Sequence uint64      // of the last clock message
+	StoredAt events.Time // of the last clock message
+	Latest   events.Time // the latest time at which the stream stored any of them: its clock can step back
+}
+
+// Clocks gets a value when there may be a member whose Clock can be taken.
+func (f *Shared) Clocks() <-chan struct{} { return f.clocks }
+
+// LastClock returns the sequence of the last clock message that was delivered, and when it was; 0: none.
+func (f *Shared) LastClock() (sequence uint64, deliveredAt time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lastClock, f.clockAt
+}
+
+// Passed returns the sequence up to which every message was put into its queue, or passed by.
+func (f *Shared) Passed() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.passed
+}
+
+// deliverClock puts a clock message into the queues of all members that get their messages from the feed's consumer. It needs no room: there is
+// one for each message of a queue at most.
+func (f *Shared) deliverClock(message jetstream.Msg, sequence uint64) {
+	f.lastClock, f.clockAt = sequence, time.Now()
+	for _, m := range f.members {
+		switch {
+		case !m.placed || sequence <= m.last:
+		case m.behind():
+			m.missed = max(m.missed, sequence)
+			f.readMissed(m)
+		default:
+			m.pushClock(message, sequence)
+		}
+	}
+}
+
+func isClock(m jetstream.Msg) bool { return m.Subject() == events.ClockSubject }
+
+// storedAt returns when the stream stored a message that the consumer's goroutine has checked.
+func storedAt(m jetstream.Msg) events.Time {
+	meta, err := m.Metadata()
+	if err != nil {
+		return 0
+	}
+	return events.TimeOf(meta.Timestamp)
+}
+
+// pushClock puts a clock message into the queue. It replaces the clock message before it, unless that one was stored later.
+func (m *Member) pushClock(message jetstream.Msg, sequence uint64) {
+	if n := len(m.queue); n > 0 && isClock(m.queue[n-1]) && storedAt(m.queue[n-1]) <= storedAt(message) {
+		m.queue = m.queue[:n-1]
+	} else if n == 0 {
+		m.moved = time.Now()
+	}
+	m.queue = append(m.queue, queued{message, sequence, 0})
+	m.last = sequence
+	m.wake()
+}
+
+// atClock tells whether nothing but clock messages waits, and nothing is taken.
+func (m *Member) atClock() bool { return len(m.queue) > 0 && m.onlyClocks() && !m.busy() }
+
+// onlyClocks tells whether no other messages wait.
+func (m *Member) onlyClocks() bool {
+	for _, q := range m.queue {
+		if !isClock(q) {
+			return false
+		}
+	}
+	return true
+}
+
+// Clock returns the clock messages of a partition that has nothing else to do. It may be called from any goroutine.
+func (m *Member) Clock() (c Clock, ok bool) {
+	m.feed.mu.Lock()
+	defer m.feed.mu.Unlock()
+	if m.gone || !m.atClock() {
+		return c, false
+	}
+	for _, q := range m.queue {
+		c.Sequence, c.StoredAt = q.sequence, storedAt(q)
+		c.Latest = max(c.Latest, c.StoredAt)
+	}
+	return c, true
+}
+
+// DropClock removes the clock messages that Clock has returned, unless they were taken with a batch. It may be called from any goroutine.
+func (m *Member) DropClock(c Clock) {
+	m.feed.mu.Lock()
+	defer m.feed.mu.Unlock()
+	n := 0
+	for n < len(m.queue) && isClock(m.queue[n]) && m.queue[n].sequence <= c.Sequence {
+		n++
+	}
+	clear(m.queue[:n])
+	m.queue = m.queue[n:]
+	m.taken = max(m.taken, c.Sequence)
+	m.feed.readMissed(m)
+}

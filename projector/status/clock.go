@@ -1,0 +1,58 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+)
+
+// StreamClockless is the problem of a stream that takes no clock messages.
+const StreamClockless = "STREAM_CLOCKLESS"
+
+// maxClockAge is the age of the newest clock message from which on something is wrong: ten seconds more than the longest interval between two.
+const maxClockAge = 70 * time.Second
+
+// readClock reads what the stream says about clock messages.
+func (r *Report) readClock(ctx context.Context, stream jetstream.Stream, info *jetstream.StreamInfo) error {
+	r.Clockless = !events.TakesClock(info.Config)
+	newest, err := stream.GetLastMsgForSubject(ctx, events.ClockSubject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("clock message: %w", err)
+	}
+	age := max(info.TimeStamp.Sub(newest.Time), 0).Seconds()
+	r.ClockAgeSeconds = &age
+	return nil
+}
+
+// clockProblems returns why watermarks don't move without events.
+func (r Report) clockProblems() []string {
+	switch {
+	case r.Clockless:
+		return []string{StreamClockless + ": stream " + r.Stream + " takes no clock messages, so watermarks move with events only: run 'callboard stream update'"}
+	case !r.owned():
+		return nil
+	case r.ClockAgeSeconds == nil:
+		return []string{"the stream has no clock message although a projector runs: see its log"}
+	case *r.ClockAgeSeconds > maxClockAge.Seconds():
+		return []string{fmt.Sprintf("the newest clock message is %.0f s old although a projector runs: see its log", *r.ClockAgeSeconds)}
+	}
+	return nil
+}
+
+// owned tells whether any partition has an owner.
+func (r Report) owned() bool {
+	for _, p := range r.Partitions {
+		if p.Owner != nil {
+			return true
+		}
+	}
+	return false
+}
