@@ -214,6 +214,19 @@ func (h *harness) awaitCaughtUp() {
 	})
 }
 
+// awaitEvents waits until the projectors have read all events of a stream that stores no more.
+func (h *harness) awaitEvents() {
+	h.tb.Helper()
+	info, err := h.stream().Info(h.tb.Context(), jetstream.WithSubjectFilter(events.ClockSubject))
+	if err != nil {
+		h.tb.Fatal(err)
+	}
+	stored := int64(info.State.Msgs - info.State.Subjects[events.ClockSubject])
+	eventstest.Eventually(h.tb, "all events are read", func() bool {
+		return h.queryInt("select coalesce(sum(read), 0)::bigint from projection.message_count") >= stored
+	})
+}
+
 // awaitApplied waits until the projectors have read more messages.
 func (h *harness) awaitApplied(more int64) {
 	h.tb.Helper()
