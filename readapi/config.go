@@ -77,6 +77,8 @@ type Config struct {
 
 	dimensionsTimeout time.Duration // of a snapshot of report dimensions; zero: 3 seconds
 	watermarkWait     time.Duration // of a provisional report page; zero: 1.5 seconds
+
+	now func() time.Time // the reader's clock, to which watermarks are compared; nil: time.Now
 }
 
 const (
@@ -112,6 +114,9 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	c.BodyMemory = cmp.Or(c.BodyMemory, defaultBodyMemory)
 	c.dimensionsTimeout = cmp.Or(c.dimensionsTimeout, defaultDimensionsTimeout)
 	c.watermarkWait = cmp.Or(c.watermarkWait, defaultWatermarkWait)
+	if c.now == nil {
+		c.now = time.Now
+	}
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
@@ -166,6 +171,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		base:       base.String(),
 		timeout:    c.Timeout,
 		maxAge:     c.CoverageMaxAge,
+		now:        c.now,
 		log:        c.Log,
 		metrics:    metrics,
 	}, nil

@@ -9,77 +9,103 @@ import (
 )
 
 // A walk must see every row that its window will ever have. While the watermark is before the window's end, rows can still appear
-// before the cursor: by createdAt anywhere, by updatedAt at equal milliseconds. Therefore a page is one of three:
+// before the cursor: by createdAt anywhere, by updatedAt at equal milliseconds. A watermark that is ahead of the clocks says nothing about
+// the time between: a server's clock leapt, and rows of now can still get times before it. Therefore a page is one of three:
 //
-//   - Final: the watermark has reached the window's end. The page's cursor advances.
-//   - Provisional: the window's end has passed, but the watermark has not reached it, even after a short wait. The page has rows,
+//   - Final: the watermark has reached the window's end, which has passed by the reader's and by the database's clock. The page's cursor
+//     advances.
+//   - Provisional: the window's end has passed by one of the clocks, but the page is not final, even after a short wait. The page has rows,
 //     but its cursor stays at that of the request. The walk advances only when it can't miss a row.
 //   - Early: the window's end is in the future. The page's cursor advances and is marked early. Used after the window's end, an
-//     early cursor starts the window again.
+//     early cursor starts the window again. Before it, the walk does not end: there is always more to come.
 //
 // Rows can repeat, but none is missed.
 
-// provisionalRetryAfter is when a provisional page can be final, in seconds.
-const provisionalRetryAfter = 1
+// pageState is which of the three a page is.
+type pageState int
+
+const (
+	early pageState = iota
+	provisional
+	final
+)
+
+// walkRetryAfter is when a page that has nothing new for its walk is to be read again, in seconds.
+const walkRetryAfter = 1
 
 // walkedPage is a page and the cursor that follows it.
 type walkedPage struct {
 	query.ReportPage
 	next       cursor
 	more       bool
-	retryAfter int // of a provisional page, in seconds
+	retryAfter int // in seconds; 0: at once
 }
 
 // walk reads the request's page into rows.
 func (r *reports) walk(ctx context.Context, q reportRequest, rows *encode.Rows) (walkedPage, error) {
 	at := q.cursor
-	page, err := r.rows.Page(ctx, q.filter(at), rows)
-	if err == nil && at.early && q.ended(page) {
+	page, state, err := r.read(ctx, q, at, rows)
+	if err == nil && at.early && state != early {
 		at = q.start()
-		page, err = r.rows.Page(ctx, q.filter(at), rows)
+		page, state, err = r.read(ctx, q, at, rows)
 	}
-	if err == nil && q.ended(page) && !q.final(page.CompleteThrough) {
-		page, err = r.awaitWatermark(ctx, q, at, page, rows)
+	if err == nil && state == provisional {
+		page, state, err = r.awaitWatermark(ctx, q, at, page, rows)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return walkedPage{}, err
-	case q.final(page.CompleteThrough):
+	}
+	switch state {
+	case final:
 		return walkedPage{ReportPage: page, next: cursor{after: q.lastKey(page, at)}, more: page.More}, nil
-	case q.ended(page):
-		return walkedPage{ReportPage: page, next: at, more: true, retryAfter: provisionalRetryAfter}, nil
+	case provisional:
+		return walkedPage{ReportPage: page, next: at, more: true, retryAfter: walkRetryAfter}, nil
 	default:
-		return walkedPage{ReportPage: page, next: cursor{early: true, after: q.lastKey(page, at)}, more: page.More}, nil
+		walked := walkedPage{ReportPage: page, next: cursor{early: true, after: q.lastKey(page, at)}, more: true}
+		if !page.More {
+			walked.retryAfter = walkRetryAfter
+		}
+		return walked, nil
 	}
 }
 
-// awaitWatermark reads the page again as soon as the watermark makes it final. If that takes too long, it returns the given page, whose
-// rows have stayed.
+// read reads the page behind a cursor.
+func (r *reports) read(ctx context.Context, q reportRequest, at cursor, rows *encode.Rows) (query.ReportPage, pageState, error) {
+	page, err := r.rows.Page(ctx, q.filter(at), rows)
+	return page, q.stateOf(page, r.now()), err
+}
+
+// awaitWatermark reads the page again as soon as the watermark has reached the window's end. If that takes too long, it returns the given
+// page, whose rows have stayed.
 func (r *reports) awaitWatermark(
 	ctx context.Context, q reportRequest, at cursor, page query.ReportPage, rows *encode.Rows,
-) (query.ReportPage, error) {
+) (query.ReportPage, pageState, error) {
 	wait, cancel := context.WithTimeout(ctx, r.watermarkWait)
 	defer cancel()
 	err := r.watermarks.await(wait, q.system, q.until)
 	switch {
 	case err == nil:
-		return r.rows.Page(ctx, q.filter(at), rows)
+		return r.read(ctx, q, at, rows)
 	case ctx.Err() != nil:
-		return page, ctx.Err()
+		return page, provisional, ctx.Err()
 	case wait.Err() != nil:
-		return page, nil
+		return page, provisional, nil
 	}
-	return page, err
+	return page, provisional, err
 }
 
-// final reports whether no row can be added to the window. An empty window is always final.
-func (q reportRequest) final(watermark time.Time) bool {
-	return !watermark.Before(q.until) || !q.from.Before(q.until)
-}
-
-// ended reports whether the window's end has passed, by the reader's, the database's or the stream's clock.
-func (q reportRequest) ended(page query.ReportPage) bool {
-	return !q.until.After(time.Now()) || !q.until.After(page.Now) || q.final(page.CompleteThrough)
+// stateOf returns the state of a page that was read at an instant of the reader's clock. No row is ever added to an empty window.
+func (q reportRequest) stateOf(page query.ReportPage, now time.Time) pageState {
+	switch {
+	case !q.from.Before(q.until):
+		return final
+	case q.until.After(now) && q.until.After(page.Now):
+		return early
+	case q.until.After(now), q.until.After(page.Now), q.until.After(page.CompleteThrough):
+		return provisional
+	default:
+		return final
+	}
 }
 
 // lastKey is the key of the page's last row. A page without rows has the cursor's.

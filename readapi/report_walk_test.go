@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"callboard/events"
 	"callboard/readapi/access"
+	"callboard/readapi/query"
 )
 
 // shortWait makes provisional pages wait less.
@@ -174,42 +176,133 @@ func TestWalk_EmptyWindowIsFinal(t *testing.T) {
 	}
 }
 
-// In a window whose end is in the future, cursors advance. Used after the end, they start the window again, so that the walk reads
-// the rows that were added before them.
+// In a window whose end is in the future, cursors advance, and no page is the last. The end is in the future by the clocks, wherever the
+// watermark is. Used after the end, cursors start the window again, so that the walk reads the rows that were added before them.
 func TestWalk_Early(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
+	end := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	clock := new(movedClock)
+	h := newHarness(t, shortWait, clock.option)
 	system := h.system("one")
 	key := h.key(system)
-	end := time.Now().Add(time.Hour).UTC()
 	path := reportPath(system, reportQuery("dateTo", end.Format(time.RFC3339Nano), "limit", "2"))
 	for i := range 3 {
 		h.calls(system, call{id: nth(i + 1), sid: "CA1", createdAt: at(windowFrom).Add(time.Duration(i) * time.Minute)})
 	}
+	h.setWatermark(end.Add(24 * time.Hour))
 	rows, first := h.page(path, key)
 	if rows != "12+" {
 		t.Errorf("first page = %s, want 12+", rows)
 	}
 	rows, second := h.page(path+"&cursor="+first, key)
-	if rows != "3" {
-		t.Errorf("second page = %s, want 3", rows)
+	if rows != "3+" {
+		t.Errorf("second page = %s, want 3+", rows)
 	}
+	w := h.get(path+"&cursor="+first, withKey(key))
+	h.expectHeaders("page up to the last row", w, map[string]string{"Retry-After": "1"})
 	h.calls(system, call{id: nth(0), sid: "CA1", createdAt: at(windowFrom)}, call{id: nth(4), sid: "CA1", createdAt: at(windowFrom).Add(time.Hour)})
 	rows, third := h.page(path+"&cursor="+second, key)
-	if rows != "4" {
-		t.Errorf("third page = %s, want 4", rows)
+	if rows != "4+" {
+		t.Errorf("third page = %s, want 4+", rows)
 	}
-	h.setWatermark(end.Add(time.Millisecond))
+	// The end has passed by the reader's clock, and not by the database's: every page is the window's first one, and is not its last.
+	clock.move(2 * time.Hour)
 	for _, early := range []string{first, second, third} {
 		rows, cursor := h.page(path+"&cursor="+early, key)
 		if rows != "01+" {
 			t.Errorf("page of an early cursor after the end = %s, want 01+", rows)
 		}
-		if rows, cursor = h.page(path+"&cursor="+cursor, key); rows != "23+" {
-			t.Errorf("next page = %s, want 23+", rows)
+		if rows, _ = h.page(path+"&cursor="+cursor, key); rows != "01+" {
+			t.Errorf("page of its cursor = %s, want 01+", rows)
 		}
-		if rows, _ = h.page(path+"&cursor="+cursor, key); rows != "4" {
-			t.Errorf("last page = %s, want 4", rows)
+	}
+}
+
+// movedClock is a reader's clock that a test moves.
+type movedClock struct{ by atomic.Int64 }
+
+func (m *movedClock) option(c *Config) {
+	c.now = func() time.Time { return time.Now().Add(time.Duration(m.by.Load())) }
+}
+
+func (m *movedClock) move(by time.Duration) { m.by.Store(int64(by)) }
+
+// A window is complete when its end has passed by the watermark, by the reader's clock and by the database's. Until then its last page says
+// that there are more, and keeps its cursor.
+func TestWalk_WatermarkAheadOfAClock(t *testing.T) {
+	t.Parallel()
+	clock := new(movedClock)
+	h := newHarness(t, shortWait, clock.option)
+	system := h.system("one")
+	key := h.key(system)
+	h.calls(system, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)})
+	for _, step := range []struct {
+		name           string
+		end, watermark time.Duration // from now
+		clock          time.Duration
+		want           string
+	}{
+		{"the end is ahead of the database's clock", time.Hour, 24 * time.Hour, 2 * time.Hour, "1+"},
+		{"the end is ahead of the reader's clock", -time.Hour, 24 * time.Hour, -2 * time.Hour, "1+"},
+		{"the end is ahead of the watermark", -time.Hour, -2 * time.Hour, 0, "1+"},
+		{"the end has passed", -time.Hour, 24 * time.Hour, 0, "1"},
+	} {
+		now := time.Now().UTC().Truncate(time.Millisecond)
+		h.setWatermark(now.Add(step.watermark))
+		clock.move(step.clock)
+		path := reportPath(system, reportQuery("dateTo", now.Add(step.end).Format(time.RFC3339Nano)))
+		rows, cursor := h.page(path, key)
+		if rows != step.want {
+			t.Errorf("%s: rows = %s, want %s", step.name, rows, step.want)
+		}
+		if strings.HasSuffix(step.want, "+") {
+			if rows, _ = h.page(path+"&cursor="+cursor, key); rows != step.want {
+				t.Errorf("%s: rows of the cursor = %s, want %s", step.name, rows, step.want)
+			}
+		}
+	}
+}
+
+func TestReportRequest_StateOf(t *testing.T) {
+	t.Parallel()
+	end := at(windowTo)
+	before, after := end.Add(-time.Millisecond), end.Add(time.Hour)
+	for _, test := range []struct {
+		name                        string
+		watermark, reader, database time.Time
+		want                        pageState
+	}{
+		{"all have reached the end", end, end, end, final},
+		{"all are behind it", after, after, after, final},
+		{"the watermark is before it", before, after, after, provisional},
+		{"the reader's clock is before it", after, before, after, provisional},
+		{"the database's clock is before it", after, after, before, provisional},
+		{"only the watermark has reached it", after, before, before, early},
+		{"none has reached it", before, before, before, early},
+	} {
+		q := reportRequest{from: at(windowFrom), until: end}
+		page := query.ReportPage{Snapshot: query.Snapshot{CompleteThrough: test.watermark}, Now: test.database}
+		if got := q.stateOf(page, test.reader); got != test.want {
+			t.Errorf("%s: state = %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// No answer says that it is complete up to an instant that has not come.
+func TestCompleteThrough_IsNotAheadOfTheReadersClock(t *testing.T) {
+	t.Parallel()
+	now := at("2026-03-02T10:00:00.5Z")
+	h := newHarness(t, func(c *Config) { c.now = func() time.Time { return now } })
+	system := h.system("one")
+	key := h.key(system)
+	for _, step := range []struct{ watermark, want string }{
+		{"2026-03-02T10:00:00.499Z", "2026-03-02T10:00:00.499Z"},
+		{"2026-03-02T10:00:00.5Z", "2026-03-02T10:00:00.500Z"},
+		{"2026-03-03T10:00:00Z", "2026-03-02T10:00:00.500Z"},
+	} {
+		h.setWatermark(at(step.watermark))
+		for _, path := range []string{reportPath(system, reportQuery()), systemPath(system, "/call-logs")} {
+			h.expectHeaders(path, h.get(path, withKey(key)), map[string]string{"Data-Complete-Through": step.want})
 		}
 	}
 }

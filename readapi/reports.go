@@ -34,6 +34,7 @@ type reports struct {
 	dimensionsTimeout time.Duration
 	watermarks        *watermarks
 	watermarkWait     time.Duration
+	now               func() time.Time
 }
 
 func newReports(p *query.Projection, c Config) (*reports, error) {
@@ -48,7 +49,7 @@ func newReports(p *query.Projection, c Config) (*reports, error) {
 	return &reports{
 		projection: p, rows: p.CallLogReports(directory), cursors: cursors, watermarks: newWatermarks(p),
 		row: encode.NewTable(report()...), transcribed: encode.NewTable(transcribedReport()...),
-		dimensionsTimeout: c.dimensionsTimeout, watermarkWait: c.watermarkWait,
+		dimensionsTimeout: c.dimensionsTimeout, watermarkWait: c.watermarkWait, now: c.now,
 	}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"callboard/readapi/encode"
 	"callboard/readapi/limit"
@@ -27,7 +28,7 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 		status = p.code.info().status
 		out.body = p.append(out.body[:0], x.requestID)
 		setProblemHeaders(header, p)
-	} else if setReplyHeaders(header, out); out.hasETag && matches(r.Header["If-None-Match"], header.Get("ETag")) {
+	} else if setReplyHeaders(header, out, s.now()); out.hasETag && matches(r.Header["If-None-Match"], header.Get("ETag")) {
 		w.WriteHeader(http.StatusNotModified)
 		return http.StatusNotModified
 	} else {
@@ -41,13 +42,17 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 	return status
 }
 
-func setReplyHeaders(header http.Header, out *reply) {
+// setReplyHeaders sets the headers of a 200. A watermark that is ahead of the reader's clock says nothing about the time between.
+func setReplyHeaders(header http.Header, out *reply, now time.Time) {
 	header.Set("Cache-Control", "private, no-cache")
 	if out.noStore {
 		header.Set("Cache-Control", "no-store")
 	}
-	if !out.snapshot.CompleteThrough.IsZero() {
-		header.Set("Data-Complete-Through", string(encode.Time(nil, out.snapshot.CompleteThrough)))
+	if through := out.snapshot.CompleteThrough; !through.IsZero() {
+		if through.After(now) {
+			through = now
+		}
+		header.Set("Data-Complete-Through", string(encode.Time(nil, through)))
 	}
 	if out.negotiated {
 		header.Set("Vary", header.Get("Vary")+", Accept-Encoding")

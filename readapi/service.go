@@ -31,6 +31,7 @@ type service struct {
 	base       string // the base URL
 	timeout    time.Duration
 	maxAge     time.Duration // of a group's or an organization's coverage; zero: any
+	now        func() time.Time
 	log        zerolog.Logger
 	metrics    *metrics
 	replies    sync.Pool
