@@ -6,12 +6,9 @@ import (
 
 	"callboard/events"
 	"callboard/projector/feed"
+	"callboard/projector/fold"
 	"callboard/projector/store"
 )
-
-// maxAhead is how far a clock message may have been stored ahead of this host's clock. The clock of a NATS server can leap, and a watermark is
-// never taken back: all later events would get its time. A watermark that is too low is still true.
-const maxAhead = time.Minute
 
 // idleActor moves the positions and the watermarks of the partitions that have nothing to do but to take note of a clock message: one
 // transaction for all of them.
@@ -42,6 +39,7 @@ func (a *idleActor) run(ctx context.Context) {
 // advance moves the partitions of which nothing but clock messages waits. Workers that begin a batch wait until it has ended.
 func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 	var moves []store.Move
+	now := time.Now()
 	held, clocks := make(map[int16]*worker), make(map[int16]feed.Clock)
 	for _, w := range workers {
 		if w.reconnected() || !w.work.TryLock() {
@@ -50,7 +48,8 @@ func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 		defer w.work.Unlock()
 		if clock, ok := w.feed.Clock(); ok && !w.closed {
 			from := w.applier.Position
-			moves = append(moves, store.Move{From: from, To: atClock(from, clock)})
+			moves = append(moves, store.Move{From: from, To: atClock(from, clock, now)})
+			a.metrics.storedAhead(w.partition, clock.StoredAt.Std(), now)
 			held[from.Partition], clocks[from.Partition] = w, clock
 		}
 	}
@@ -74,9 +73,10 @@ func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 	return nil
 }
 
-// atClock returns a position as it is behind clock messages.
-func atClock(p store.Position, c feed.Clock) store.Position {
+// atClock returns a position as it is behind clock messages. The clock of a NATS server can leap, and a watermark that is too low is still
+// true.
+func atClock(p store.Position, c feed.Clock, now time.Time) store.Position {
 	p.Sequence, p.LastMessage, p.LastMessageAt = c.Sequence, c.Sequence, c.StoredAt
-	p.Clock.RaiseWatermark(min(c.Latest, events.TimeOf(time.Now().Add(maxAhead))))
+	p.Clock.RaiseWatermark(fold.Believed(c.Latest, events.TimeOf(now)))
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,10 +19,12 @@ type metrics struct {
 	position    *prometheus.GaugeVec     // partition; stream sequence
 	pending     *prometheus.GaugeVec     // partition; messages
 	watermark   *prometheus.GaugeVec     // partition; Unix seconds
+	clockAhead  *prometheus.GaugeVec     // partition; seconds
 	owned       *prometheus.GaugeVec     // partition; 0 or 1
 	stopped     *prometheus.GaugeVec     // partition, reason; 1
 	notices     *prometheus.CounterVec   // kind
 
+	capped    prometheus.Counter
 	feedBytes prometheus.Gauge
 
 	// Of the whole stream and database; 0 until they have been read.
@@ -47,10 +50,17 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		position:  gauge("position", "Stream sequence up to which the messages of the partition are in the tables.", "partition"),
 		pending:   gauge("pending", "Messages of the partition above the position.", "partition"),
 		watermark: gauge("watermark_seconds", "Unix time before which every stored event of the partition is in the tables.", "partition"),
-		owned:     gauge("owned", "1 if this projector owns the partition, else 0.", "partition"),
-		notices:   counter("notices_total", "Webhook notices written, by kind.", "kind"),
-		stopped:   gauge("stopped", "1 if the partition is stopped until an operator acts.", "partition", "reason"),
+		clockAhead: gauge("clock_ahead_seconds",
+			"How far the stream's time of the partition's newest message, or of the stream while it is idle, is ahead of this host's; negative: behind.",
+			"partition"),
+		owned:   gauge("owned", "1 if this projector owns the partition, else 0.", "partition"),
+		notices: counter("notices_total", "Webhook notices written, by kind.", "kind"),
+		stopped: gauge("stopped", "1 if the partition is stopped until an operator acts.", "partition", "reason"),
 
+		capped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "callboard_projector_clock_capped_total",
+			Help: "Messages that count as stored at this host's time, because the stream's was more than a minute ahead.",
+		}),
 		feedBytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_projector_feed_bytes", Help: "Bytes of messages in memory that are not committed.",
 		}),
@@ -66,8 +76,8 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.events, m.deadLetters, m.commits, m.position, m.pending, m.watermark, m.owned, m.stopped, m.notices,
-		m.feedBytes, m.firstSequence, m.openDeadLetters, m.generation,
+		m.events, m.deadLetters, m.commits, m.position, m.pending, m.watermark, m.clockAhead, m.owned, m.stopped, m.notices,
+		m.capped, m.feedBytes, m.firstSequence, m.openDeadLetters, m.generation,
 	} {
 		errs = append(errs, registry.Register(c))
 	}
@@ -91,11 +101,17 @@ func (m *metrics) exited(partition int) {
 	m.position.DeleteLabelValues(label(partition))
 	m.pending.DeleteLabelValues(label(partition))
 	m.watermark.DeleteLabelValues(label(partition))
+	m.clockAhead.DeleteLabelValues(label(partition))
 }
 
 func (m *metrics) moved(p store.Position) {
 	m.position.WithLabelValues(label(int(p.Partition))).Set(float64(p.Sequence))
 	m.watermark.WithLabelValues(label(int(p.Partition))).Set(float64(p.Clock.Watermark) / 1000)
+}
+
+// storedAhead reports the time that the stream says, at an instant of this host's clock.
+func (m *metrics) storedAhead(partition int, stored, now time.Time) {
+	m.clockAhead.WithLabelValues(label(partition)).Set(stored.Sub(now).Seconds())
 }
 
 // count adds message counts, without dead letters, which have their own counter.

@@ -15,6 +15,7 @@ import (
 	"callboard/events"
 	"callboard/events/webhook"
 	"callboard/projector/feed"
+	"callboard/projector/fold"
 	"callboard/projector/ingest"
 	"callboard/projector/store"
 )
@@ -54,8 +55,9 @@ type worker struct {
 
 // batch are messages that were taken from the feed and read.
 type batch struct {
-	items []ingest.Item
-	err   error
+	items    []ingest.Item
+	received time.Time // when they were taken
+	err      error
 }
 
 // runWorker applies a partition's messages until ctx ends or something fails.
@@ -171,7 +173,7 @@ func (w *worker) loop(ctx context.Context) error {
 			err = w.applyBatch(ctx, b)
 		case <-ready:
 			if messages := w.feed.Take(w.config.BatchSize); len(messages) > 0 {
-				err = w.applyBatch(ctx, w.read(messages))
+				err = w.applyBatch(ctx, w.read(messages, time.Now()))
 			}
 		}
 		if err != nil {
@@ -180,9 +182,9 @@ func (w *worker) loop(ctx context.Context) error {
 	}
 }
 
-func (w *worker) read(messages []jetstream.Msg) (b batch) {
-	b.items, b.err = w.applier.Reader.Read(messages)
-	return b
+func (w *worker) read(messages []jetstream.Msg, received time.Time) batch {
+	items, err := w.applier.Reader.Read(messages)
+	return batch{items: items, received: received, err: err}
 }
 
 // readAhead begins to read the next batch if it is full. A smaller batch would hold only the first messages that arrive during a commit. The
@@ -192,9 +194,10 @@ func (w *worker) readAhead() {
 	if len(messages) == 0 {
 		return
 	}
+	received := time.Now()
 	ahead := make(chan batch, 1)
 	w.ahead = ahead
-	go func() { ahead <- w.read(messages) }()
+	go func() { ahead <- w.read(messages, received) }()
 }
 
 func (w *worker) awaitAhead() {
@@ -214,7 +217,7 @@ func (w *worker) applyBatch(ctx context.Context, b batch) error {
 		return errReconnected
 	}
 	w.readAhead()
-	return w.apply(ctx, b.items)
+	return w.apply(ctx, b)
 }
 
 // reconnected tells whether the connection to NATS was lost since the stream was checked. Then the whole feed fails: its consumer may be gone.
@@ -226,16 +229,17 @@ func (w *worker) reconnected() bool {
 	return true
 }
 
-// apply applies and commits items. It finishes although ctx ends.
-func (w *worker) apply(ctx context.Context, items []ingest.Item) error {
+// apply applies and commits a batch. It finishes although ctx ends.
+func (w *worker) apply(ctx context.Context, b batch) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 	defer cancel()
 	w.work.Lock()
 	defer w.work.Unlock()
 	began := time.Now()
-	if err := w.applier.Apply(ctx, items); err != nil {
+	if err := w.applier.Apply(ctx, b.items, b.received); err != nil {
 		return err
 	}
+	w.metrics.storedAhead(w.partition, b.items[len(b.items)-1].StoredAt, b.received)
 	w.metrics.commits.WithLabelValues(label(w.partition)).Observe(time.Since(began).Seconds())
 	return nil
 }
@@ -245,6 +249,7 @@ func (w *worker) committed(changes store.ChangeSet) {
 	w.moved(w.applier.Position)
 	w.metrics.count(changes.MessageCounts)
 	w.wakeSenders(changes.Notices)
+	w.reportCap(changes.ClockCap)
 	for _, letter := range changes.DeadLetters {
 		w.metrics.deadLetters.WithLabelValues(label(w.partition)).Inc()
 		w.log.Warn().Uint64("sequence", letter.Sequence).Str("reason", letter.Reason).Msg("dead letter recorded")
@@ -253,6 +258,16 @@ func (w *worker) committed(changes store.ChangeSet) {
 		w.log.Info().Uint64("sequence", r.Sequence).Uint64("dead_letter", r.DeadLetter.Sequence).Stringer("outcome", r.Outcome).
 			Str("reason", r.Reason).Msg("dead letter retried")
 	}
+}
+
+// reportCap reports messages that count as stored earlier than the stream says.
+func (w *worker) reportCap(c fold.ClockCap) {
+	if c.Messages == 0 {
+		return
+	}
+	w.metrics.capped.Add(float64(c.Messages))
+	w.log.Warn().Uint64("first", c.First).Uint64("last", c.Last).Int("messages", c.Messages).
+		Time("stored_at", c.LastStoredAt.Std()).Time("capped_at", c.Time.Std()).Msg("the stream's clock is ahead: messages capped")
 }
 
 // wakeSenders tells the webhook senders that there are notices. A lost message costs little: senders look by themselves, too.

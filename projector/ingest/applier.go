@@ -3,10 +3,12 @@ package ingest
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
 
+	"callboard/events"
 	"callboard/projector/store"
 )
 
@@ -21,34 +23,39 @@ type Applier struct {
 	Tracer    trace.Tracer          // of the commits' spans; nil: there are none
 }
 
-// Apply commits items. Those that can't be applied become dead letters.
-func (a *Applier) Apply(ctx context.Context, items []Item) error {
-	return forEachPortion(ctx, a.JetStream, items, func(portion []Item) error { return a.bisect(ctx, portion) })
+// Apply commits items. Those that can't be applied become dead letters. received is when they were received, by this host's clock; the zero
+// time is that of a replay, which decides nothing about clocks.
+func (a *Applier) Apply(ctx context.Context, items []Item, received time.Time) error {
+	var now events.Time
+	if !received.IsZero() {
+		now = events.TimeOf(received)
+	}
+	return forEachPortion(ctx, a.JetStream, items, func(portion []Item) error { return a.bisect(ctx, portion, now) })
 }
 
 // bisect commits items in one transaction. If PostgreSQL refuses the data, it halves them until the item at fault is alone.
-func (a *Applier) bisect(ctx context.Context, items []Item) error {
-	err := a.commit(ctx, items)
+func (a *Applier) bisect(ctx context.Context, items []Item, now events.Time) error {
+	err := a.commit(ctx, items, now)
 	if err == nil || !store.IsDataError(err) || len(items) == 1 && items[0].Reason != "" {
 		return err
 	}
 	if len(items) == 1 {
 		items[0].Reason = store.DataErrorReason(err)
-		return a.commit(ctx, items)
+		return a.commit(ctx, items, now)
 	}
 	half := len(items) / 2
-	if err := a.bisect(ctx, items[:half]); err != nil {
+	if err := a.bisect(ctx, items[:half], now); err != nil {
 		return err
 	}
-	return a.bisect(ctx, items[half:])
+	return a.bisect(ctx, items[half:], now)
 }
 
-func (a *Applier) commit(ctx context.Context, items []Item) (err error) {
+func (a *Applier) commit(ctx context.Context, items []Item, now events.Time) (err error) {
 	ctx, end := a.startSpan(ctx, items)
 	defer func() { end(err) }()
 	var changes store.ChangeSet
 	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
-		changes, err = a.foldAndWrite(ctx, tx, items)
+		changes, err = a.foldAndWrite(ctx, tx, items, now)
 		return err
 	})
 	if err == nil {
@@ -57,7 +64,7 @@ func (a *Applier) commit(ctx context.Context, items []Item) (err error) {
 	return err
 }
 
-func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item) (store.ChangeSet, error) {
+func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item, now events.Time) (store.ChangeSet, error) {
 	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(items), a.Live)
 	if err != nil {
 		return store.ChangeSet{}, err
@@ -66,7 +73,7 @@ func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item) 
 	if err != nil {
 		return store.ChangeSet{}, err
 	}
-	changes := Fold(state, a.Position, items, a.Reader.Decisions.ClockAdjustments, retries)
+	changes := Fold(state, a.Position, items, Known{Decisions: a.Reader.Decisions, Retries: retries, Now: now})
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)
 	err = tx.Write(ctx, &changes)
 	return changes, err

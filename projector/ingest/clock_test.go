@@ -34,7 +34,7 @@ func TestFold_ClockMessages(t *testing.T) {
 	for i, second := range []int64{10, 20, 19, 15, 30, 29, 31, 40} {
 		items[i].StoredAt = time.Unix(second, 0)
 	}
-	whole := ingest.Fold(new(fold.State), e.applier.Position, items, nil, nil)
+	whole := ingest.Fold(new(fold.State), e.applier.Position, items, ingest.Known{})
 	checkClock(t, "one batch", whole, 10, 20, 30, 31)
 	if got := whole.To; got.Sequence != 8 || got.LastMessage != 8 || got.LastMessageAt != 40_000 || got.Clock.Watermark != 40_000 {
 		t.Errorf("position = %+v, want the last clock message, at 40 s", got)
@@ -47,10 +47,10 @@ func TestFold_ClockMessages(t *testing.T) {
 		adjustments[a.Sequence] = a.Time
 	}
 
-	single := ingest.Fold(new(fold.State), e.applier.Position, nil, nil, nil)
+	single := ingest.Fold(new(fold.State), e.applier.Position, nil, ingest.Known{})
 	var recorded []fold.ClockAdjustment
 	for i := range items {
-		single = ingest.Fold(single.State, single.To, items[i:i+1], nil, nil)
+		single = ingest.Fold(single.State, single.To, items[i:i+1], ingest.Known{})
 		recorded = append(recorded, single.ClockAdjustments...)
 	}
 	checkClock(t, "a batch for each message", single, 10, 20, 30, 31)
@@ -58,8 +58,9 @@ func TestFold_ClockMessages(t *testing.T) {
 		t.Errorf("adjustments of single messages = %v, want 2, those of the batch: %v", recorded, whole.ClockAdjustments)
 	}
 
+	known := ingest.Known{Decisions: store.Decisions{ClockAdjustments: adjustments}}
 	withoutClocks := slices.DeleteFunc(items, func(it ingest.Item) bool { return it.Subject == events.ClockSubject })
-	checkClock(t, "a replay", ingest.Fold(new(fold.State), e.applier.Position, withoutClocks, adjustments, nil), 10, 20, 30, 31)
+	checkClock(t, "a replay", ingest.Fold(new(fold.State), e.applier.Position, withoutClocks, known), 10, 20, 30, 31)
 }
 
 // checkClock checks when calls were updated, in seconds.

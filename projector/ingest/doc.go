@@ -2,5 +2,5 @@
 // counts from them.
 //
 // A worker, a rebuild and a verification use it alike. What must not be decided again is in the [store.Decisions] of the first application:
-// the clock adjustments, and which messages were dead letters.
+// the clock caps and adjustments, and which messages were dead letters.
 package ingest

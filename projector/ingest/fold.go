@@ -14,28 +14,35 @@ import (
 // unknown is counted as the entity of a subject that names none.
 const unknown events.Entity = "unknown"
 
-// Fold applies items in order to the rows that they touch. adjustments are the recorded clock adjustments, and retries tells which items are
-// retries of dead letters, both by sequence.
-func Fold(state *fold.State, from store.Position, items []Item, adjustments map[uint64]events.Time, retries map[uint64]bool) store.ChangeSet {
+// Known is what a fold knows beside the rows and the items.
+type Known struct {
+	Decisions store.Decisions
+	Retries   map[uint64]bool // the sequences of items that are retries of open dead letters
+	Now       events.Time     // when the items were received, by this host's clock; 0: they were applied before, and no clock cap is decided
+}
+
+// Fold applies items in order to the rows that they touch.
+func Fold(state *fold.State, from store.Position, items []Item, known Known) store.ChangeSet {
 	f := folding{
-		changes:     store.ChangeSet{From: from, To: from, State: state, MessageCounts: make(store.MessageCounts)},
-		adjustments: adjustments,
-		retries:     retries,
+		changes: store.ChangeSet{From: from, To: from, State: state, MessageCounts: make(store.MessageCounts)},
+		known:   known,
+		capping: fold.Capping{Now: known.Now},
 	}
 	for _, it := range items {
 		f.message(it)
 	}
 	f.dropPassing()
+	f.changes.ClockCap = f.capping.Cap
 	clock := &f.changes.To.Clock
 	clock.RaiseWatermark(clock.Now)
 	return f.changes
 }
 
 type folding struct {
-	changes     store.ChangeSet
-	adjustments map[uint64]events.Time
-	retries     map[uint64]bool
-	notices     []fold.Notice // as those of the changes
+	changes store.ChangeSet
+	known   Known
+	capping fold.Capping
+	notices []fold.Notice // as those of the changes
 }
 
 func (f *folding) message(it Item) {
@@ -43,10 +50,10 @@ func (f *folding) message(it Item) {
 	if it.clock {
 		c.To.Sequence = it.Sequence
 		c.To.LastMessage, c.To.LastMessageAt = it.Sequence, events.TimeOf(it.StoredAt)
-		c.To.Clock.RaiseWatermark(c.To.LastMessageAt)
+		c.To.Clock.RaiseWatermark(f.believed(c.To.LastMessageAt))
 		return
 	}
-	if adjustment := c.To.Clock.Advance(it.Sequence, max(events.TimeOf(it.StoredAt), it.Clock), f.adjustments); adjustment != nil {
+	if adjustment := c.To.Clock.Advance(it.Sequence, f.storedAt(it), f.known.Decisions.ClockAdjustments); adjustment != nil {
 		c.ClockAdjustments = append(c.ClockAdjustments, *adjustment)
 	}
 	c.To.Sequence = it.Sequence
@@ -56,12 +63,29 @@ func (f *folding) message(it Item) {
 		return
 	}
 	switch {
-	case f.retries[it.Sequence]:
+	case f.known.Retries[it.Sequence]:
 		c.Retries = append(c.Retries, it.retry(outcome, reason))
 	case reason != "":
 		c.DeadLetters = append(c.DeadLetters, it.deadLetter(reason))
 	}
 	c.MessageCounts.AddMessage(entityOf(it.Subject), outcome)
+}
+
+// believed returns the watermark of a clock message. It needs no record: a replay reads no clock messages.
+func (f *folding) believed(stored events.Time) events.Time {
+	if f.known.Now == 0 {
+		return stored
+	}
+	return fold.Believed(stored, f.known.Now)
+}
+
+// storedAt returns when an item counts as stored.
+func (f *folding) storedAt(it Item) events.Time {
+	if it.Clock != 0 {
+		return it.Clock
+	}
+	stored := f.known.Decisions.ClockCaps.StoredAt(it.Sequence, events.TimeOf(it.StoredAt))
+	return f.capping.StoredAt(f.changes.To.Clock, it.Sequence, stored)
 }
 
 // foldEvent folds an item's event. A reason means that the event changed nothing.
@@ -105,7 +129,7 @@ type Folder struct {
 // Apply folds items.
 func (f *Folder) Apply(ctx context.Context, items []Item) error {
 	return forEachPortion(ctx, f.JetStream, items, func(portion []Item) error {
-		f.add(Fold(f.Changes.State, f.Changes.To, portion, f.Decisions.ClockAdjustments, nil))
+		f.add(Fold(f.Changes.State, f.Changes.To, portion, Known{Decisions: f.Decisions}))
 		return nil
 	})
 }

@@ -115,7 +115,7 @@ func (e *env) apply() {
 	e.t.Helper()
 	items, err := e.applier.Reader.Read(e.messages(e.applier.Position.Sequence))
 	if err == nil {
-		err = e.applier.Apply(e.t.Context(), items)
+		err = e.applier.Apply(e.t.Context(), items, time.Now())
 	}
 	if err != nil {
 		e.t.Fatal(err)

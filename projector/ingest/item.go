@@ -24,7 +24,8 @@ type Item struct {
 	Event    events.Event
 	Reason   string // of a dead letter; empty: the event can be applied
 
-	// Clock is the partition's clock at the message, for a replay that folds some of the partition's messages; 0: it follows from those before.
+	// Clock is the partition's clock at the message, with its caps, for a replay that folds some of the partition's messages; 0: it follows
+	// from those before.
 	Clock events.Time
 	// Reference says that the event is folded for later events to look it up. It is not counted, and is no dead letter.
 	Reference bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
@@ -120,7 +121,7 @@ func TestApplier_SpanOfFailedCommit(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err = e.applier.Apply(ctx, items)
+	err = e.applier.Apply(ctx, items, time.Now())
 	if err == nil {
 		t.Fatal("error of a canceled commit = nil, want one")
 	}

@@ -123,7 +123,7 @@ func (f *follower) followPartition(ctx context.Context, at, target store.Positio
 		if err != nil {
 			return err
 		}
-		return applier.Apply(ctx, items)
+		return applier.Apply(ctx, items, time.Time{})
 	})
 	if err != nil {
 		return applied, err

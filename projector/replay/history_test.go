@@ -128,7 +128,7 @@ func (h history) folded(partition int16) store.ChangeSet {
 		}
 		items = append(items, it)
 	}
-	changes := ingest.Fold(&fold.State{Partition: partition}, from, items, h.decisions[partition].ClockAdjustments, nil)
+	changes := ingest.Fold(&fold.State{Partition: partition}, from, items, ingest.Known{Decisions: h.decisions[partition]})
 	changes.To.Sequence = h.last()
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, h.decisions[partition].HasDeadLetter)
 	return changes

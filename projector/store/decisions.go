@@ -9,11 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"callboard/events"
+	"callboard/projector/fold"
 )
 
 // Decisions are what was decided when the messages above a position were first applied. A replay that repeats them gives the same rows. A
 // worker that applies messages for the first time finds none.
 type Decisions struct {
+	ClockCaps        fold.ClockCaps
 	ClockAdjustments map[uint64]events.Time            // by sequence
 	DeadLetters      map[MessageID]*RecordedDeadLetter // failed retries included
 }
@@ -40,6 +42,9 @@ func (d Decisions) HasDeadLetter(letter DeadLetter) bool {
 }
 
 var (
+	//go:embed clock_caps.sql
+	clockCapsSQL string
+
 	//go:embed clock_adjustments.sql
 	clockAdjustmentsSQL string
 
@@ -47,9 +52,14 @@ var (
 	recordedDeadLettersSQL string
 )
 
-// Decisions reads the decisions about a partition above its position.
+// Decisions reads the decisions about a partition above its position. A cap may begin below it.
 func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
 	d := Decisions{ClockAdjustments: make(map[uint64]events.Time), DeadLetters: make(map[MessageID]*RecordedDeadLetter)}
+	caps, err := s.ClockCaps(ctx, p)
+	if err != nil {
+		return d, err
+	}
+	d.ClockCaps = fold.NewClockCaps(caps)
 	if err := s.readClockAdjustments(ctx, p, &d); err != nil {
 		return d, fmt.Errorf("clock adjustments: %w", err)
 	}
@@ -57,6 +67,24 @@ func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
 		return d, fmt.Errorf("dead letters: %w", err)
 	}
 	return d, nil
+}
+
+// ClockCaps reads the caps of a partition that end above its position, in the order of their first messages.
+func (s *Store) ClockCaps(ctx context.Context, p Position) ([]fold.ClockCap, error) {
+	rows, err := s.pool.Query(ctx, clockCapsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
+	if err != nil {
+		return nil, fmt.Errorf("clock caps: %w", err)
+	}
+	var list []fold.ClockCap
+	var one fold.ClockCap
+	_, err = pgx.ForEachRow(rows, []any{&one.First, &one.Last, (*instant)(&one.LastStoredAt), (*instant)(&one.Time), &one.Messages}, func() error {
+		list = append(list, one)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("clock caps: %w", err)
+	}
+	return list, nil
 }
 
 func (s *Store) readClockAdjustments(ctx context.Context, p Position, d *Decisions) error {

@@ -17,6 +17,7 @@ type ChangeSet struct {
 	State            *fold.State
 	MessageCounts    MessageCounts
 	DeadLetters      []DeadLetter
+	ClockCap         fold.ClockCap // without messages: none
 	ClockAdjustments []fold.ClockAdjustment
 	Retries          []Retry
 	Notices          []Notice
@@ -39,6 +40,9 @@ var (
 	//go:embed insert_dead_letter.sql
 	insertDeadLetterSQL string
 
+	//go:embed insert_clock_cap.sql
+	insertClockCapSQL string
+
 	//go:embed insert_clock_adjustment.sql
 	insertClockAdjustmentSQL string
 )
@@ -52,6 +56,7 @@ func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
 	var batch pgx.Batch
 	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
 	queueDeadLetters(&batch, *c)
+	queueClockCap(&batch, *c)
 	queueClockAdjustments(&batch, *c)
 	queueRetries(&batch, *c)
 	queueNotices(&batch, c)
@@ -85,6 +90,18 @@ func queueDeadLetters(batch *pgx.Batch, c ChangeSet) {
 				letter.Subject, letter.Header, letter.Data, letter.Reason, letter.StoredAt)
 		}
 	}
+}
+
+func queueClockCap(batch *pgx.Batch, c ChangeSet) {
+	if c.ClockCap.Messages > 0 {
+		QueueClockCap(batch, c.From.Stream, c.From.Partition, c.ClockCap)
+	}
+}
+
+// QueueClockCap queues the statement that records a cap.
+func QueueClockCap(batch *pgx.Batch, stream Stream, partition int16, c fold.ClockCap) {
+	batch.Queue(insertClockCapSQL, stream.Name, stream.Created, partition, int64(c.First), int64(c.Last),
+		timestamp(c.LastStoredAt), timestamp(c.Time), c.Messages)
 }
 
 func queueClockAdjustments(batch *pgx.Batch, c ChangeSet) {

@@ -107,6 +107,7 @@ const history = `
 	values ('\x01', 'dropped', now()), ('\x02', 'live', now()), ('\x03', 'previous', now()), ('\x04', 'building', null);
 	insert into control.stream values ('PHONES', '2026-01-01 00:00:00.123456+00', 16), ('OTHER', '2026-01-01', 2);
 	insert into control.clock_adjustment values ('PHONES', '2026-01-01 00:00:00.123456+00', 1, 7, now());
+	insert into control.clock_cap values ('PHONES', '2026-01-01 00:00:00.123456+00', 1, 7, 8, now() + interval '1 day', now(), 2);
 	insert into control.dead_letter (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, generation, retry_seq)
 	select 'PHONES', '2026-01-01 00:00:00.123456+00', g, 1, 's', '\x', '\x00', E'line\nbreak', now(), g, g * 10 from generate_series(2, 5) g;
 	insert into control.failed_retry values ('PHONES', '2026-01-01 00:00:00.123456+00', 9, 1, now(), E'line\nbreak');
@@ -147,6 +148,7 @@ func TestLoad(t *testing.T) {
 		"the next retry":                  {"select nextval('control.dead_letter_retry_seq')::text", []string{"31"}},
 		"streams":                         {"select stream || ' ' || date(stream_created at time zone 'UTC') from control.stream order by 1", []string{"OTHER 2026-01-01", "PHONES 2026-02-01"}},
 		"clock adjustments of the stream": {"select date(stream_created at time zone 'UTC')::text from control.clock_adjustment", []string{"2026-02-01"}},
+		"clock caps of the stream":        {"select date(stream_created at time zone 'UTC')::text from control.clock_cap", []string{"2026-02-01"}},
 		"failed retries of the stream":    {"select date(stream_created at time zone 'UTC')::text from control.failed_retry", []string{"2026-02-01"}},
 		"the next delivery":               {"select nextval(pg_get_serial_sequence('webhook.delivery', 'id'))::text", []string{"12"}},
 		"webhook rows of the stream": {

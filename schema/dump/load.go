@@ -52,6 +52,7 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 		{AuditTable, "true"},
 		{"control.generation", "state <> 'live'"},
 		{"control.clock_adjustment", "true"},
+		{"control.clock_cap", "true"},
 		{"control.dead_letter", "true"},
 		{"control.failed_retry", "true"},
 		{"webhook.endpoint", "true"},
@@ -107,7 +108,7 @@ func (l *Load) CopyFrom(ctx context.Context, table string, columns []string, r i
 // their sequences and times, and another creation time.
 func (l *Load) MoveStream(ctx context.Context, stream string, from, to time.Time) error {
 	for _, table := range []string{
-		"control.generation", "control.stream", "control.clock_adjustment", "control.dead_letter", "control.failed_retry",
+		"control.generation", "control.stream", "control.clock_adjustment", "control.clock_cap", "control.dead_letter", "control.failed_retry",
 		"webhook.endpoint", "webhook.notice", "webhook.floor", "webhook.fanout", "webhook.delivery", "webhook.finished",
 	} {
 		move := "update " + table + " set stream_created = $3 where stream = $1 and stream_created = $2"

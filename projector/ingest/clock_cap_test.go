@@ -1,0 +1,315 @@
+package ingest_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/projector/fold"
+	"callboard/projector/ingest"
+	"callboard/projector/store"
+)
+
+// storedAt is a message that a stream stored at another time.
+type storedAt struct {
+	jetstream.Msg
+	at time.Time
+}
+
+// Metadata implements [jetstream.Msg].
+func (m storedAt) Metadata() (*jetstream.MsgMetadata, error) {
+	meta, err := m.Msg.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	stored := *meta
+	stored.Timestamp = m.at
+	return &stored, nil
+}
+
+// leap is a stream whose messages have times of the test's own.
+type leap struct {
+	*env
+	system uuid.UUID
+	times  []time.Time // of the messages
+}
+
+func newLeap(t *testing.T) *leap {
+	t.Helper()
+	return &leap{env: newEnv(t), system: uuid.New()}
+}
+
+// store publishes a call for each time at which a message is stored.
+func (l *leap) store(times ...time.Time) {
+	l.t.Helper()
+	for _, at := range times {
+		l.publish(call(l.system, "CA"))
+		l.times = append(l.times, at)
+	}
+}
+
+// items reads all messages above a sequence.
+func (l *leap) items(above uint64, d store.Decisions) []ingest.Item {
+	l.t.Helper()
+	reader := ingest.Reader{Decisions: d}
+	messages := l.messages(above)
+	for i, m := range messages {
+		messages[i] = storedAt{m, l.times[int(above)+i]}
+	}
+	items, err := reader.Read(messages)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return items
+}
+
+// receive applies the messages above the position that are received at an instant.
+func (l *leap) receive(now time.Time) {
+	l.t.Helper()
+	items := l.items(l.applier.Position.Sequence, l.applier.Reader.Decisions)
+	if err := l.applier.Apply(l.t.Context(), items, now); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// claim starts again from the position in the table, as a projector does after the other one was killed.
+func (l *leap) claim() {
+	l.t.Helper()
+	var err error
+	l.applier.Position, err = l.applier.Store.Claim(l.t.Context(), ingest.StreamOf(l.stream.CachedInfo()), 0)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if l.applier.Reader.Decisions, err = l.applier.Store.Decisions(l.t.Context(), l.applier.Position); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// setBack is what a database does that loses everything from before the first commit on.
+func (l *leap) setBack() {
+	l.t.Helper()
+	l.database.ClearProjection(l.t)
+	l.exec("delete from projection.position; delete from control.clock_cap; delete from control.clock_adjustment")
+	l.claim()
+}
+
+// updatedAt returns the times of the calls in the tables.
+func (l *leap) updatedAt() map[uuid.UUID]time.Time {
+	l.t.Helper()
+	rows, err := l.owner.Query(l.t.Context(), "select id, updated_at from projection.call_log")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	all := make(map[uuid.UUID]time.Time)
+	var id uuid.UUID
+	var at time.Time
+	if _, err := pgx.ForEachRow(rows, []any{&id, &at}, func() error { all[id] = at.UTC(); return nil }); err != nil {
+		l.t.Fatal(err)
+	}
+	return all
+}
+
+// checkReplay folds all messages with the decisions on record, and compares.
+func (l *leap) checkReplay() {
+	l.t.Helper()
+	start := store.Position{Stream: l.applier.Position.Stream}
+	decisions, err := l.applier.Store.Decisions(l.t.Context(), start)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	folder := newFolder(l.env, start, decisions)
+	if err := folder.Apply(l.t.Context(), l.items(0, decisions)); err != nil {
+		l.t.Fatal(err)
+	}
+	got := make(map[uuid.UUID]time.Time)
+	for row := range folder.Changes.State.CallLogs.Rows() {
+		got[row.ID] = row.UpdatedAt.Std().UTC()
+	}
+	if want := l.updatedAt(); !maps.Equal(got, want) {
+		l.t.Errorf("updatedAt of a replay = %v, want %v", got, want)
+	}
+	if got, want := folder.Changes.To.Clock.Now, l.applier.Position.Clock.Now; got != want {
+		l.t.Errorf("clock of a replay = %v, want %v", got.Std(), want.Std())
+	}
+}
+
+// checkCaps compares the recorded caps, without their times.
+func (l *leap) checkCaps(want ...fold.ClockCap) {
+	l.t.Helper()
+	caps, err := l.applier.Store.ClockCaps(l.t.Context(), store.Position{Stream: l.applier.Position.Stream})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	same := len(caps) == len(want)
+	for i := 0; same && i < len(caps); i++ {
+		same = caps[i].First == want[i].First && caps[i].Last == want[i].Last && caps[i].Messages == want[i].Messages &&
+			caps[i].LastStoredAt == events.TimeOf(l.times[caps[i].Last-1])
+	}
+	if !same {
+		l.t.Errorf("caps = %+v, want %+v", caps, want)
+	}
+}
+
+// checkNotAhead checks that nothing in the tables is ahead of a projector's clock.
+func (l *leap) checkNotAhead(now time.Time) {
+	l.t.Helper()
+	for id, at := range l.updatedAt() {
+		if at.After(now) {
+			l.t.Errorf("updatedAt of call %s = %v, want %v at the latest", id, at, now)
+		}
+	}
+	if w := l.applier.Position.Clock.Watermark.Std(); w.After(now) {
+		l.t.Errorf("watermark = %v, want %v at the latest", w, now)
+	}
+}
+
+const (
+	second = time.Second
+	day    = 24 * time.Hour
+)
+
+// One message of a busy partition is stored a day ahead: it and those behind it count as stored at the projector's time.
+func TestApplier_CapsALeapOfTheStreamsClock(t *testing.T) {
+	t.Parallel()
+	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l.store(now.Add(-2*second), now.Add(-second), now.Add(day), now.Add(-second/2))
+	l.receive(now)
+	l.checkNotAhead(now)
+	l.checkCaps(fold.ClockCap{First: 3, Last: 3, Messages: 1})
+
+	l.store(now.Add(second), now.Add(2*second))
+	l.receive(now.Add(2 * second))
+	l.checkNotAhead(now.Add(2 * second))
+	if got, want := l.applier.Position.Clock.Now.Std(), now.Add(2*second); !got.Equal(want) {
+		t.Errorf("clock behind the leap = %v, want %v", got, want)
+	}
+	l.checkReplay()
+}
+
+// A clock that stays ahead caps every commit, each with one record.
+func TestApplier_CapsAClockThatStaysAhead(t *testing.T) {
+	t.Parallel()
+	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	for range 3 {
+		l.store(now.Add(day), now.Add(day), now.Add(day+second))
+		l.receive(now)
+		l.checkNotAhead(now)
+		now = now.Add(5 * second)
+	}
+	l.store(now.Add(time.Minute)) // within what is believed
+	l.receive(now)
+	l.checkCaps(fold.ClockCap{First: 1, Last: 3, Messages: 3}, fold.ClockCap{First: 4, Last: 6, Messages: 3}, fold.ClockCap{First: 7, Last: 9, Messages: 3})
+	if got, want := l.applier.Position.Clock.Now.Std(), now.Add(time.Minute); !got.Equal(want) {
+		t.Errorf("clock behind the leap = %v, want %v", got, want)
+	}
+	l.checkReplay()
+}
+
+// Clock adjustments come after caps: a watermark that was published is not taken back by a leap.
+func TestApplier_AdjustsACappedClockToTheWatermark(t *testing.T) {
+	t.Parallel()
+	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l.store(now)
+	l.receive(now)
+	to := l.applier.Position
+	to.Clock.RaiseWatermark(events.TimeOf(now.Add(10 * second)))
+	if err := l.applier.Advance(t.Context(), to); err != nil {
+		t.Fatal(err)
+	}
+	l.store(now.Add(day))
+	l.receive(now.Add(5 * second))
+	if got, want := l.applier.Position.Clock.Now.Std(), now.Add(10*second); !got.Equal(want) {
+		t.Errorf("clock = %v, want that of the watermark, %v", got, want)
+	}
+	check(t, "clock adjustments", l.queryInt("select count(*) from control.clock_adjustment where sequence = 2"), 1)
+	l.checkReplay()
+}
+
+// A projector that is killed behind a capped commit leaves the cap on record. The next one continues from there.
+func TestApplier_ContinuesBehindACap(t *testing.T) {
+	t.Parallel()
+	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l.store(now.Add(-second), now.Add(day))
+	l.receive(now)
+	before := l.updatedAt()
+	l.claim()
+	l.store(now.Add(second), now.Add(day))
+	l.receive(now.Add(2 * second))
+	l.checkNotAhead(now.Add(2 * second))
+	l.checkCaps(fold.ClockCap{First: 2, Last: 2, Messages: 1}, fold.ClockCap{First: 4, Last: 4, Messages: 1})
+	for id, at := range before {
+		if got := l.updatedAt()[id]; !got.Equal(at) {
+			t.Errorf("updatedAt of call %s = %v, want %v as before the claim", id, got, at)
+		}
+	}
+	l.checkReplay()
+}
+
+// A projector that finds caps on record above its position repeats them.
+func TestApplier_RepeatsRecordedCaps(t *testing.T) {
+	t.Parallel()
+	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l.store(now.Add(-second), now.Add(day), now.Add(day+second))
+	l.receive(now)
+	want := l.updatedAt()
+	l.database.ClearProjection(t)
+	l.exec("delete from projection.position")
+	l.claim()
+	l.receive(now.Add(time.Hour))
+	if got := l.updatedAt(); !maps.Equal(got, want) {
+		t.Errorf("updatedAt of a second application = %v, want %v", got, want)
+	}
+	l.checkCaps(fold.ClockCap{First: 2, Last: 3, Messages: 2})
+}
+
+// A database that lost the cap gets another one. No row comes before where it was, and the new record is what a replay repeats.
+func TestApplier_DecidesALostCapAgain(t *testing.T) {
+	t.Parallel()
+	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l.store(now.Add(-second), now.Add(day), now.Add(-second/2))
+	l.receive(now)
+	before := l.updatedAt()
+	l.setBack()
+	l.store(now.Add(10 * second))
+	l.receive(now.Add(20 * second))
+	l.checkNotAhead(now.Add(20 * second))
+	l.checkCaps(fold.ClockCap{First: 2, Last: 2, Messages: 1})
+	after := l.updatedAt()
+	for id, at := range before {
+		if after[id].Before(at) {
+			t.Errorf("updatedAt of call %s = %v, want %v or later", id, after[id], at)
+		}
+	}
+	l.checkReplay()
+}
+
+// A clock message that is stored a day ahead gives the watermark of the projector's time, and no record.
+func TestFold_CapsTheWatermarkOfAClockMessage(t *testing.T) {
+	t.Parallel()
+	e, now := newEnv(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	e.publish(call(uuid.New(), "CA1"))
+	for n := range 2 {
+		if _, err := events.PublishClock(t.Context(), e.js, uint64(n), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	items, err := new(ingest.Reader).Read(e.messages(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ ahead, want time.Duration }{{day, 0}, {time.Minute, time.Minute}, {time.Minute + second, 0}, {-second, -second}} {
+		items[0].StoredAt, items[1].StoredAt, items[2].StoredAt = now.Add(-2*second), now.Add(test.ahead), now.Add(-2*second)
+		changes := ingest.Fold(new(fold.State), e.applier.Position, items, ingest.Known{Now: events.TimeOf(now)})
+		if got, want := changes.To.Clock.Watermark.Std(), now.Add(test.want); !got.Equal(want) {
+			t.Errorf("watermark of a clock message that is %v ahead = %v, want %v", test.ahead, got, want)
+		}
+		if changes.ClockCap.Messages != 0 {
+			t.Errorf("cap of a clock message that is %v ahead = %+v, want none", test.ahead, changes.ClockCap)
+		}
+	}
+}
