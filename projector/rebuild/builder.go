@@ -177,6 +177,9 @@ func (b *builder) fillParts(ctx context.Context, follower *follower, open []part
 	if f.spool, err = b.openSpool(ctx); err != nil {
 		return err
 	}
+	if err := f.spool.readClockCaps(ctx, follower.store, open); err != nil {
+		return err
+	}
 	if err := b.read(ctx, f.spool, open); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type spooler struct {
 	bytes      int64      // read since
 }
 
-// reach reads at least up to a sequence.
+// reach reads all partitions up to a sequence, or to their targets.
 func (s *spooler) reach(ctx context.Context, sequence uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,18 +54,50 @@ func (s *spooler) reach(ctx context.Context, sequence uint64) error {
 	return s.Checkpoint()
 }
 
-func (s *spooler) append(messages []jetstream.Msg) error {
+// extend reads a partition above its target, up to a sequence.
+func (s *spooler) extend(ctx context.Context, partition int16, upTo uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := s.Spooled(partition)
+	if from >= upTo {
+		return nil
+	}
+	err := s.source.read(ctx, events.PartitionFilter(int(partition)), from, upTo, func(messages []jetstream.Msg) error {
+		list, err := spooled(messages)
+		if err != nil {
+			return err
+		}
+		return s.Extend(partition, list, list[len(list)-1].Sequence)
+	})
+	if err != nil {
+		return err
+	}
+	return s.Extend(partition, nil, upTo)
+}
+
+// spooled are messages as they are spooled.
+func spooled(messages []jetstream.Msg) ([]replay.Message, error) {
 	list := make([]replay.Message, len(messages))
 	for i, m := range messages {
 		meta, err := m.Metadata()
 		if err != nil {
-			return fmt.Errorf("delivery: %w", err)
+			return nil, fmt.Errorf("delivery: %w", err)
 		}
 		list[i] = replay.Message{
 			Message:  events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()},
 			Sequence: meta.Sequence.Stream, StoredAt: meta.Timestamp,
 		}
-		s.bytes += int64(len(m.Data()))
+	}
+	return list, nil
+}
+
+func (s *spooler) append(messages []jetstream.Msg) error {
+	list, err := spooled(messages)
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		s.bytes += int64(len(m.Data))
 	}
 	if err := s.Append(list); err != nil {
 		return err

@@ -8,12 +8,13 @@ import (
 	"slices"
 
 	"callboard/events"
+	"callboard/projector/fold"
 	"callboard/projector/replay"
 	"callboard/projector/store"
 )
 
-// openTemporarySpool opens a spool without targets in a folder of its own, which remove deletes. bytes are those of the messages that are
-// to be spooled.
+// openTemporarySpool opens a spool in a folder of its own, which remove deletes. The targets are the live positions of the parts. bytes are
+// those of the messages that are to be spooled.
 func openTemporarySpool(
 	c Config, prefix string, s *source, parts []part, onlyNamed bool, bytes int64,
 ) (spool *spooler, remove func() error, err error) {
@@ -25,13 +26,17 @@ func openTemporarySpool(
 	if err := replay.CheckSpace(folder, bytes); err != nil {
 		return nil, nil, errors.Join(asSpoolFull(err), remove())
 	}
-	plan := replay.Plan{Stream: s.identity, OnlyNamed: onlyNamed}
+	plan := replay.Plan{Stream: s.identity, OnlyNamed: onlyNamed, Targets: make(map[int16]uint64)}
 	var subjects string
 	if onlyNamed && inOnePartition(parts) {
 		subjects = events.PartitionFilter(int(parts[0].target.Partition))
 	}
 	for _, p := range parts {
 		plan.Parts = append(plan.Parts, replay.Part{PartID: p.id(), Systems: p.systems, Slots: p.slots})
+		plan.Targets[p.target.Partition] = 0
+		if hasPosition(p) {
+			plan.Targets[p.target.Partition] = p.target.Sequence
+		}
 	}
 	opened, err := replay.Open(folder, plan, nil)
 	if err != nil {
@@ -52,6 +57,24 @@ func asSpoolFull(err error) error {
 	return err
 }
 
+// readClockCaps reads the recorded clock caps of the partitions of parts.
+func (s *spooler) readClockCaps(ctx context.Context, st *store.Store, parts []part) error {
+	read := make(map[int16]bool)
+	for _, p := range parts {
+		partition := p.target.Partition
+		if read[partition] {
+			continue
+		}
+		read[partition] = true
+		caps, err := st.ClockCaps(ctx, store.Position{Partition: partition, Stream: s.source.identity})
+		if err != nil {
+			return err
+		}
+		s.SetClockCaps(partition, fold.NewClockCaps(caps))
+	}
+	return nil
+}
+
 // readTo reads up to a sequence and reports its progress.
 func (s *spooler) readTo(ctx context.Context, c Config, end uint64) error {
 	silent := s.read
@@ -62,11 +85,12 @@ func (s *spooler) readTo(ctx context.Context, c Config, end uint64) error {
 
 // foldTo folds a part up to a live position.
 func foldTo(ctx context.Context, s *spooler, st *store.Store, f *replay.PartFold, to store.Position) error {
-	if err := s.reach(ctx, to.Sequence); err != nil {
-		return err
-	}
 	decisions, err := st.Decisions(ctx, store.Position{Partition: to.Partition, Stream: s.source.identity})
 	if err != nil {
+		return err
+	}
+	s.SetClockCaps(to.Partition, decisions.ClockCaps)
+	if err := s.extend(ctx, to.Partition, to.Sequence); err != nil {
 		return err
 	}
 	return f.UpTo(ctx, to.Sequence, decisions)

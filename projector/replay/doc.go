@@ -19,14 +19,15 @@
 //
 // # Clocks and decisions
 //
-// A record has the partition's clock as it follows from all messages of the partition. The decisions of the first application (clock
-// adjustments and dead letters) are applied when a part is folded, so the pass over the stream needs none of them.
+// A record has the partition's clock as it follows from all messages of the partition and from its clock caps. So a message is spooled after
+// the caps that it may be in are on record: up to the position of the live projection ([Spool.SetClockCaps]). The other decisions of the
+// first application (clock adjustments and dead letters) are applied when a part is folded.
 //
 // # Use
 //
 // A rebuild opens the spool of its generation, continues behind [Spool.Sequence], calls [Spool.Append] up to the greatest target, with a
 // [Spool.Checkpoint] now and then, and [Spool.SkipTo] at the end. Then each part is folded up to its partition's target and copied in one
-// transaction, before [Spool.Done] deletes its files. A verification has no targets: its goroutines take a
-// snapshot of the tables, append up to the snapshot's position, fold up to it and merge the rows in the order of keys with the tables'.
-// A repair has one part with one phone system, and OnlyNamed.
+// transaction, before [Spool.Done] deletes its files. A verification has the same targets. Then its goroutines take a snapshot of the
+// tables, call [Spool.Extend] with the partition's messages up to the snapshot's position, fold up to it and merge the rows in the order of
+// keys with the tables'. A repair has one part with one phone system, and OnlyNamed; all its messages are extensions.
 package replay

@@ -53,7 +53,7 @@ func (s *Spool) Fold(id PartID, f Folding) *PartFold {
 // sequence. It can be called again for more messages: a part that fits in memory goes on where it was, another one is folded again
 // if it has more.
 func (f *PartFold) UpTo(ctx context.Context, sequence uint64, decisions store.Decisions) error {
-	err := f.spool.wait(ctx, sequence)
+	err := f.spool.wait(ctx, f.part.Partition, sequence)
 	if err == nil {
 		err = f.upTo(ctx, sequence, decisions)
 	}
@@ -64,8 +64,8 @@ func (f *PartFold) UpTo(ctx context.Context, sequence uint64, decisions store.De
 }
 
 func (f *PartFold) upTo(ctx context.Context, sequence uint64, decisions store.Decisions) error {
-	if target := f.spool.plan.Targets[f.part.Partition]; target != 0 && sequence > target {
-		return fmt.Errorf("messages are spooled up to %d, not %d", target, sequence)
+	if spooled := f.spool.Spooled(f.part.Partition); sequence > spooled {
+		return fmt.Errorf("messages are spooled up to %d, not %d", spooled, sequence)
 	}
 	snap, err := f.spool.snapshot(f.part)
 	if err != nil {

@@ -25,7 +25,8 @@ type history struct {
 	partitions int
 	messages   []replay.Message
 	decisions  map[int16]store.Decisions
-	systems    []uuid.UUID // that a plan can name
+	caps       map[int16][]fold.ClockCap // as those of the decisions
+	systems    []uuid.UUID               // that a plan can name
 }
 
 func stream() store.Stream {
@@ -35,6 +36,7 @@ func stream() store.Stream {
 // drawHistory draws the events of up to six phone systems and of none, some of which can't be decoded, at times that step back and leap.
 func drawHistory(t *rapid.T) history {
 	h := history{partitions: rapid.IntRange(1, 3).Draw(t, "partitions"), decisions: make(map[int16]store.Decisions)}
+	h.caps = make(map[int16][]fold.ClockCap)
 	for partition := range h.partitions {
 		h.decisions[int16(partition)] = store.Decisions{
 			ClockAdjustments: make(map[uint64]events.Time), DeadLetters: make(map[store.MessageID]*store.RecordedDeadLetter),
@@ -59,6 +61,10 @@ func drawHistory(t *rapid.T) history {
 		sequence += uint64(rapid.IntRange(1, 3).Draw(t, "gap"))
 		now = now.Add(time.Duration(rapid.IntRange(-5, 20).Draw(t, "milliseconds")) * time.Millisecond)
 		h.add(t, e, sequence, now)
+	}
+	for partition, d := range h.decisions {
+		d.ClockCaps = fold.NewClockCaps(h.caps[partition])
+		h.decisions[partition] = d
 	}
 	return h
 }
@@ -104,6 +110,10 @@ func (h *history) add(t *rapid.T, e events.Event, sequence uint64, at time.Time)
 	case 4:
 		leap := events.TimeOf(at) + events.Time(rapid.IntRange(1, 500).Draw(t, "leap"))
 		h.decisions[int16(partition)].ClockAdjustments[sequence] = leap
+	case 5:
+		last := sequence + uint64(rapid.IntRange(0, 9).Draw(t, "capped"))
+		h.caps[int16(partition)] = append(h.caps[int16(partition)], fold.ClockCap{First: sequence, Last: last, Time: events.TimeOf(at)})
+		at = at.Add(24 * time.Hour)
 	}
 	h.messages = append(h.messages, replay.Message{Message: m, Sequence: sequence, StoredAt: at})
 }
@@ -134,10 +144,13 @@ func (h history) folded(partition int16) store.ChangeSet {
 	return changes
 }
 
-// drawPlan divides each partition into up to seven parts, of up to five slots each.
+// drawPlan divides each partition into up to seven parts, of up to five slots each. Some partitions have a target.
 func (h history) drawPlan(t *rapid.T) replay.Plan {
-	plan := replay.Plan{Stream: stream()}
+	plan := replay.Plan{Stream: stream(), Targets: make(map[int16]uint64)}
 	for partition := range h.partitions {
+		if rapid.Bool().Draw(t, "target") {
+			plan.Targets[int16(partition)] = uint64(rapid.IntRange(0, int(h.last())).Draw(t, "at"))
+		}
 		parts := make([]replay.Part, rapid.SampledFrom([]int{1, 2, 7}).Draw(t, "parts"))
 		for i := range parts {
 			parts[i] = replay.Part{

@@ -35,9 +35,10 @@ type dividedPart struct {
 
 // passed says how far a partition was read.
 type passed struct {
-	Clock         events.Time // without clock adjustments
+	Clock         events.Time // with its caps, without its adjustments
 	LastMessage   uint64
 	LastMessageAt events.Time
+	Extended      uint64 // up to which it was read above its target; 0: it was not
 }
 
 // write replaces the folder's manifest.

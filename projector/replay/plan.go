@@ -16,7 +16,7 @@ type Plan struct {
 	Run     string // of which the spool is, such as a generation and the release that builds it: another run can't use it
 	Stream  store.Stream
 	Parts   []Part
-	Targets map[int16]uint64 // by partition: messages above it are not spooled; none: there is no end
+	Targets map[int16]uint64 // by partition: messages above it are spooled only by [Spool.Extend]; none: there is no end
 
 	// OnlyNamed says that messages of phone systems that no part names only move the clock. Else they are in the first part of their
 	// partition that names none, or in its first part.

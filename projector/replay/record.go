@@ -19,7 +19,7 @@ type Message struct {
 // record is a message as it is spooled.
 type record struct {
 	Message
-	clock     events.Time // of the partition, without clock adjustments
+	clock     events.Time // of the partition, with its caps, without its adjustments
 	hash      uint64      // says in which slot the record is folded, and in which piece of it
 	reference bool        // the record is in all slots
 }

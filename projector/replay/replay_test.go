@@ -2,8 +2,10 @@ package replay_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"callboard/events/eventstest"
+	"callboard/projector/fold"
 	"callboard/projector/replay"
 	"callboard/projector/store"
 	"callboard/schema/schematest"
@@ -58,7 +61,17 @@ func (h history) want(t failer, c store.Catalog, order store.Order) result {
 
 // spool spools the history. The process dies now and then: what it has written since the last checkpoint is on disk in part.
 func (h history) spool(t *rapid.T, dir string, plan replay.Plan) *replay.Spool {
-	s := openSpool(t, dir, plan)
+	open := func() *replay.Spool {
+		s := openSpool(t, dir, plan)
+		for partition := range h.decisions {
+			target, limited := plan.Targets[partition]
+			s.SetClockCaps(partition, fold.NewClockCaps(slices.DeleteFunc(slices.Clone(h.caps[partition]), func(c fold.ClockCap) bool {
+				return limited && c.First > target
+			})))
+		}
+		return s
+	}
+	s := open()
 	for s.Sequence() < h.last() {
 		rest := h.messages
 		for rest[0].Sequence <= s.Sequence() {
@@ -75,10 +88,34 @@ func (h history) spool(t *rapid.T, dir string, plan replay.Plan) *replay.Spool {
 			}
 		case 2:
 			tearFiles(t, dir)
-			s = openSpool(t, dir, plan)
+			s = open()
 		}
 	}
 	return s
+}
+
+// extend spools what is above the targets. Only then the caps of these messages are known.
+func (h history) extend(t *rapid.T, s *replay.Spool, plan replay.Plan) {
+	for partition := range int16(h.partitions) {
+		target, limited := plan.Targets[partition]
+		if !limited {
+			continue
+		}
+		s.SetClockCaps(partition, h.decisions[partition].ClockCaps)
+		above := slices.DeleteFunc(slices.Clone(h.messages), func(m replay.Message) bool {
+			return m.Sequence <= target || !strings.HasPrefix(m.Subject, fmt.Sprintf("phones.%d.", partition))
+		})
+		if len(above) > 0 {
+			n := rapid.IntRange(1, len(above)).Draw(t, "extended")
+			if err := s.Extend(partition, above[:n], above[n-1].Sequence); err != nil {
+				t.Fatal(err)
+			}
+			above = above[n:]
+		}
+		if err := s.Extend(partition, above, h.last()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func openSpool(t failer, dir string, plan replay.Plan) *replay.Spool {
@@ -116,6 +153,7 @@ func TestReplay_GivesTheRowsOfAFoldInOnePiece(t *testing.T) {
 		order := rapid.SampledFrom([]store.Order{store.ReadingOrder, store.KeyOrder}).Draw(t, "order")
 		plan := h.drawPlan(t)
 		s := h.spool(t, dir, plan)
+		h.extend(t, s, plan)
 		got, folding := newResult(), replay.Folding{Catalog: c, Order: order}
 		folding.Memory = int64(rapid.SampledFrom([]int{1 << 10, 8 << 10, 1 << 20}).Draw(t, "memory"))
 		pieces := int64(rapid.IntRange(1, 4).Draw(t, "pieces"))

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/projector/fold"
 	"callboard/projector/store"
 )
 
@@ -26,6 +27,7 @@ type Spool struct {
 	sequence   uint64        // up to which the stream was read
 	progress   chan struct{} // closed when the sequence rises
 	partitions map[int16]*passed
+	caps       map[int16]fold.ClockCaps
 	parts      map[PartID]*spooledPart
 	bySystem   map[int16]map[uuid.UUID]*spooledPart
 	unnamed    map[int16]*spooledPart // that has the messages of phone systems that no part names
@@ -60,7 +62,7 @@ func open(dir string, plan Plan, done []PartID) (*Spool, error) {
 	}
 	s := &Spool{
 		dir: dir, plan: plan, fingerprint: fingerprint, files: newFiles(dir), progress: make(chan struct{}),
-		partitions: make(map[int16]*passed), parts: make(map[PartID]*spooledPart),
+		partitions: make(map[int16]*passed), caps: make(map[int16]fold.ClockCaps), parts: make(map[PartID]*spooledPart),
 		bySystem: make(map[int16]map[uuid.UUID]*spooledPart), unnamed: make(map[int16]*spooledPart),
 	}
 	for _, p := range plan.Parts {
@@ -139,26 +141,72 @@ func (s *Spool) Sequence() uint64 {
 	return s.sequence
 }
 
-// Append spools messages, which follow each other in the stream. Those up to the spool's sequence are left out. An error is final: the
-// spool can only be deleted, or opened again.
-func (s *Spool) Append(messages []Message) error {
+// SetClockCaps sets the recorded caps of a partition. They must be those of all its messages that are spooled from now on.
+func (s *Spool) SetClockCaps(partition int16, caps fold.ClockCaps) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		return s.err
-	}
-	for _, m := range messages {
-		if m.Sequence <= s.sequence {
-			continue
+	s.caps[partition] = caps
+}
+
+// Append spools messages, which follow each other in the stream. Those up to the spool's sequence, and those above the target of their
+// partition, are left out. An error is final: the spool can only be deleted, or opened again.
+func (s *Spool) Append(messages []Message) error {
+	return s.change(func() error {
+		for _, m := range messages {
+			if m.Sequence <= s.sequence {
+				continue
+			}
+			if err := s.append(m, true); err != nil {
+				return err
+			}
+			s.sequence = m.Sequence
 		}
-		if err := s.append(m); err != nil {
+		return nil
+	})
+}
+
+// Extend spools messages of one partition: all that it has between what is spooled of it and a sequence above its target.
+func (s *Spool) Extend(partition int16, messages []Message, upTo uint64) error {
+	return s.change(func() error {
+		for _, m := range messages {
+			if err := s.append(m, false); err != nil {
+				return err
+			}
+		}
+		if at := s.partitions[partition]; at != nil {
+			at.Extended = upTo
+		}
+		return nil
+	})
+}
+
+// change spools messages, after which there is something to fold.
+func (s *Spool) change(spool func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		if err := spool(); err != nil {
 			s.err = fmt.Errorf("spool %s: %w", s.dir, err)
-			return s.err
 		}
-		s.sequence = m.Sequence
 	}
-	s.announce()
-	return nil
+	if s.err == nil {
+		s.announce()
+	}
+	return s.err
+}
+
+// Spooled returns up to where a partition was read.
+func (s *Spool) Spooled(partition int16) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sequence := s.sequence
+	if target, limited := s.plan.Targets[partition]; limited {
+		sequence = min(sequence, target)
+	}
+	if at := s.partitions[partition]; at != nil {
+		sequence = max(sequence, at.Extended)
+	}
+	return sequence
 }
 
 // SkipTo says that the stream has no more messages up to a sequence.
@@ -174,11 +222,12 @@ func (s *Spool) announce() {
 	s.progress = make(chan struct{})
 }
 
-// wait waits until the stream was read up to a sequence.
-func (s *Spool) wait(ctx context.Context, sequence uint64) error {
+// wait waits until the stream, or its messages of a partition, were read up to a sequence.
+func (s *Spool) wait(ctx context.Context, partition int16, sequence uint64) error {
 	for {
 		s.mu.Lock()
-		reached, progress, err := s.sequence >= sequence, s.progress, s.err
+		reached := s.sequence >= sequence || s.partitions[partition].Extended >= sequence
+		progress, err := s.progress, s.err
 		s.mu.Unlock()
 		if reached || err != nil {
 			return err
@@ -191,17 +240,18 @@ func (s *Spool) wait(ctx context.Context, sequence uint64) error {
 	}
 }
 
-func (s *Spool) append(m Message) error {
+// append spools a message, unless it is above the target of its partition.
+func (s *Spool) append(m Message, toTarget bool) error {
 	partition, ok := events.SubjectPartition(m.Subject)
-	if !ok {
+	at := s.partitions[int16(partition)]
+	if !ok || at == nil {
 		return nil
 	}
-	at := s.partitions[int16(partition)]
-	if target := s.plan.Targets[int16(partition)]; at == nil || target != 0 && m.Sequence > target {
+	if target, limited := s.plan.Targets[int16(partition)]; toTarget && limited && m.Sequence > target {
 		return nil
 	}
 	at.LastMessage, at.LastMessageAt = m.Sequence, events.TimeOf(m.StoredAt)
-	at.Clock = max(at.Clock, at.LastMessageAt)
+	at.Clock = max(at.Clock, s.caps[int16(partition)].StoredAt(m.Sequence, at.LastMessageAt))
 	system := events.SubjectSystem(m.Subject)
 	p := s.bySystem[int16(partition)][system]
 	if p == nil {
