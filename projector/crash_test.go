@@ -24,6 +24,7 @@ import (
 const (
 	childNATS     = "CALLBOARD_TEST_NATS"
 	childDatabase = "CALLBOARD_TEST_DATABASE"
+	childClock    = "CALLBOARD_TEST_CLOCK" // by how much its clock is moved; none: it is not
 )
 
 // runChild runs a projector in a child process until SIGTERM.
@@ -34,6 +35,9 @@ func runChild() int {
 		return 1
 	}
 	defer closing()
+	if moved, err := time.ParseDuration(os.Getenv(childClock)); err == nil {
+		config.Now = func() time.Time { return time.Now().Add(moved) }
+	}
 	config.BatchSize = 50 // many commits, so that kills interrupt some
 	p, err := projector.New(config)
 	if err != nil {
@@ -44,9 +48,10 @@ func runChild() int {
 }
 
 // spawn starts a projector in a child process.
-func (h *harness) spawn() *exec.Cmd {
+func (h *harness) spawn(env ...string) *exec.Cmd {
 	h.Helper()
-	return eventstest.StartChild(h, childNATS+"="+h.Server.URL(), childDatabase+"="+h.Database.RoleURL("callboard_projector"))
+	env = append(env, childNATS+"="+h.Server.URL(), childDatabase+"="+h.Database.RoleURL("callboard_projector"))
+	return eventstest.StartChild(h, env...)
 }
 
 //nolint:gochecknoglobals // flags are

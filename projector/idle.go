@@ -39,7 +39,7 @@ func (a *idleActor) run(ctx context.Context) {
 // advance moves the partitions of which nothing but clock messages waits. Workers that begin a batch wait until it has ended.
 func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 	var moves []store.Move
-	now := time.Now()
+	now := a.config.Now()
 	held, clocks := make(map[int16]*worker), make(map[int16]feed.Clock)
 	for _, w := range workers {
 		if w.reconnected() || !w.work.TryLock() {

@@ -173,7 +173,7 @@ func (w *worker) loop(ctx context.Context) error {
 			err = w.applyBatch(ctx, b)
 		case <-ready:
 			if messages := w.feed.Take(w.config.BatchSize); len(messages) > 0 {
-				err = w.applyBatch(ctx, w.read(messages, time.Now()))
+				err = w.applyBatch(ctx, w.read(messages, w.config.Now()))
 			}
 		}
 		if err != nil {
@@ -194,7 +194,7 @@ func (w *worker) readAhead() {
 	if len(messages) == 0 {
 		return
 	}
-	received := time.Now()
+	received := w.config.Now()
 	ahead := make(chan batch, 1)
 	w.ahead = ahead
 	go func() { ahead <- w.read(messages, received) }()

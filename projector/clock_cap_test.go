@@ -1,0 +1,111 @@
+package projector_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"callboard/events/eventstest"
+	"callboard/projector"
+	"callboard/projector/projectortest"
+)
+
+// hostClock is a projector's clock that a test moves. A message that is stored ahead of it by a day is one of a server whose clock leapt.
+type hostClock struct{ by atomic.Int64 }
+
+func (c *hostClock) move(by time.Duration) { c.by.Store(int64(by)) }
+
+func (c *hostClock) now() time.Time { return time.Now().Add(time.Duration(c.by.Load())) }
+
+func (c *hostClock) option(config *projector.Config) { config.Now = c.now }
+
+const day = 24 * time.Hour
+
+// While the stream's clock is a day ahead, no row and no watermark is ahead of the projector's clock by more than a second. Afterwards rows
+// have the stream's times again.
+func TestProjector_CapsALeapOfTheStreamsClock(t *testing.T) {
+	t.Parallel()
+	h, clock := newHarness(t), new(hostClock)
+	clock.move(-day)
+	registry, log := prometheus.NewRegistry(), new(eventstest.LogBuffer)
+	stop := h.StartProjector(clock.option, projectortest.LogTo(log), func(c *projector.Config) { c.Metrics = registry })
+	busy, idle := h.NewSystemIn(0), 1
+	for range 5 {
+		h.publishCall(busy)
+		if n := h.QueryInt("select count(*) from projection.call_log where updated_at > $1", clock.now().Add(time.Second)); n != 0 {
+			t.Errorf("calls ahead of the projector's clock = %d, want 0", n)
+		}
+	}
+	eventstest.Eventually(t, "a watermark of the idle partition", func() bool {
+		return h.QueryInt("select count(*) from projection.position where partition = $1 and watermark > $2", idle, clock.now().Add(-time.Hour)) == 1
+	})
+	if n := h.QueryInt("select count(*) from projection.position where watermark > $1", clock.now().Add(time.Second)); n != 0 {
+		t.Errorf("watermarks ahead of the projector's clock = %d, want 0", n)
+	}
+	if n := h.QueryInt("select sum(messages)::bigint from control.clock_cap"); n != 5 {
+		t.Errorf("capped messages on record = %d, want 5", n)
+	}
+	if got := eventstest.Metric(t, registry, "callboard_projector_clock_capped_total"); got != 5 {
+		t.Errorf("callboard_projector_clock_capped_total = %v, want 5", got)
+	}
+	ahead := eventstest.Metric(t, registry, "callboard_projector_clock_ahead_seconds 0")
+	if want := day.Seconds(); ahead < want-60 || ahead > want+60 {
+		t.Errorf("callboard_projector_clock_ahead_seconds = %v, want about %v", ahead, want)
+	}
+	if !log.Contains("messages capped") {
+		t.Errorf("log = %s, want that messages were capped", log)
+	}
+
+	clock.move(0)
+	published := time.Now()
+	h.publishCall(busy)
+	if n := h.QueryInt("select count(*) from projection.call_log where updated_at >= $1", published.Add(-time.Second)); n != 1 {
+		t.Errorf("calls at the stream's time = %d, want 1", n)
+	}
+	stop()
+	h.checkApplyingAgain()
+}
+
+// checkApplyingAgain checks a projector that starts from the first event. It repeats the caps on record. It believes clock messages that lay
+// ahead and do not any more, so rows can get later times, and none an earlier one.
+func (h *harness) checkApplyingAgain() {
+	h.Helper()
+	h.Exec("create table before as select id, updated_at from projection.call_log")
+	caps := h.QueryInt("select count(*) from control.clock_cap")
+	h.Replay()
+	if n := h.QueryInt("select count(*) from control.clock_cap"); n != caps {
+		h.Errorf("clock caps after a replay = %d, want %d as before", n, caps)
+	}
+	const earlier = "select count(*) from before b left join projection.call_log c using (id) where c.id is null or c.updated_at < b.updated_at"
+	if n := h.QueryInt(earlier); n != 0 {
+		h.Errorf("calls with an earlier time after a replay = %d, want 0", n)
+	}
+	if n := h.QueryInt("select count(*) from projection.call_log where updated_at > $1", time.Now()); n != 0 {
+		h.Errorf("calls ahead of the projector's clock after a replay = %d, want 0", n)
+	}
+}
+
+// A projector that is killed after it has capped messages leaves a record from which the next one continues.
+func TestProjector_KilledBehindACap(t *testing.T) {
+	t.Parallel()
+	h, system := newHarness(t), uuid.New()
+	child := h.spawn(childClock + "=-24h")
+	h.publishCall(system)
+	h.publishCall(system)
+	eventstest.KillChild(t, child)
+	if n := h.QueryInt("select sum(messages)::bigint from control.clock_cap"); n != 2 {
+		t.Errorf("capped messages on record = %d, want 2", n)
+	}
+	h.PublishStates(projectortest.Call(system, uuid.New()))
+	child = h.spawn(childClock + "=-23h59m")
+	h.WaitUntilCaughtUp()
+	eventstest.KillChild(t, child)
+	if n := h.QueryInt("select sum(messages)::bigint from control.clock_cap"); n != 3 {
+		t.Errorf("capped messages on record = %d, want 3", n)
+	}
+	h.checkCalls(3)
+	h.checkApplyingAgain()
+}

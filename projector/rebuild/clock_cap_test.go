@@ -1,0 +1,82 @@
+package rebuild_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"callboard/projector"
+	"callboard/projector/rebuild"
+)
+
+// slowClock is a projector's clock that can be a day behind, so that it finds the stream's clock a day ahead.
+type slowClock struct{ slow atomic.Bool }
+
+func (c *slowClock) option(config *projector.Config) {
+	config.Now = func() time.Time {
+		if c.slow.Load() {
+			return time.Now().Add(-24 * time.Hour)
+		}
+		return time.Now()
+	}
+}
+
+func (h *harness) requireCaps() {
+	h.Helper()
+	if n := h.QueryInt("select count(*) from control.clock_cap"); n == 0 {
+		h.Error("clock caps on record = 0, want some")
+	}
+}
+
+// What was capped is repeated by a verification, a repair and a rebuild: at the beginning of the stream, and between messages that were not.
+func TestClockCaps_Repeated(t *testing.T) {
+	t.Parallel()
+	for name, slow := range map[string][]bool{"from the first message on": {true, true, false}, "once": {false, true, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, clock := newHarness(t), new(slowClock)
+			h.StartProjector(clock.option, func(c *projector.Config) { c.BatchSize = 20 })
+			history := sampleEvents(17, 90)
+			for i, isSlow := range slow {
+				clock.slow.Store(isSlow)
+				h.Publish(history[len(history)*i/3 : len(history)*(i+1)/3]...)
+				h.WaitUntilCaughtUp()
+			}
+			h.requireCaps()
+			h.requireVerified("after a leap")
+			want := h.Database.Projection(t)
+			for _, system := range systemsOf(history) {
+				if _, err := rebuild.Repair(t.Context(), h.config(), system, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h.RequireEqualTables("after repairs", want)
+			h.requireRebuilt()
+			h.requireRebuilt(smallParts)
+			h.requireVerified("after a rebuild")
+		})
+	}
+}
+
+// While messages are capped without an end, verifications and the follow of a rebuild read caps that are decided meanwhile.
+func TestClockCaps_DecidedMeanwhile(t *testing.T) {
+	t.Parallel()
+	h, clock := newHarness(t), new(slowClock)
+	clock.slow.Store(true)
+	h.StartProjector(clock.option)
+	h.Publish(sampleEvents(31, 50)...)
+	h.WaitUntilCaughtUp()
+	stop := h.startLoad(100)
+	for range 3 {
+		h.requireVerified("while messages are capped")
+	}
+	if result := h.rebuild(); result.Comparison.Differs() {
+		t.Errorf("comparison = %+v, want no difference", result.Comparison)
+	}
+	clock.slow.Store(false)
+	h.rollback()
+	stop()
+	h.WaitUntilCaughtUp()
+	h.requireCaps()
+	h.requireVerified("afterwards")
+}
