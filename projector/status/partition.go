@@ -19,9 +19,12 @@ type Partition struct {
 	LagEvents  uint64     `json:"lagEvents"`  // its messages above the position; meaningless in a stopped partition
 	LagSeconds float64    `json:"lagSeconds"` // the age of the oldest of them
 	Watermark  *time.Time `json:"watermark"`
-	Owner      *string    `json:"owner"` // the application name of the projector that owns it
-	StopReason string     `json:"stopReason,omitempty"`
-	StopDetail string     `json:"stopDetail,omitempty"` // what happened, and what to do
+	// WatermarkAheadSeconds is how far the watermark is ahead of this host's clock; 0: it is not.
+	WatermarkAheadSeconds float64 `json:"watermarkAheadSeconds"`
+
+	Owner      *string `json:"owner"` // the application name of the projector that owns it
+	StopReason string  `json:"stopReason,omitempty"`
+	StopDetail string  `json:"stopDetail,omitempty"` // what happened, and what to do
 
 	// Messages is the number of messages in the stream up to the position. It is null in a stopped partition, and if the generation has
 	// no message accounting.
@@ -31,7 +34,8 @@ type Partition struct {
 	MessageCounts []MessageCount `json:"-"`       // nil without message accounting
 }
 
-func (p *Partition) setPosition(row position) {
+func (p *Partition) setPosition(row position, now time.Time) {
+	p.WatermarkAheadSeconds = max(row.Watermark.Sub(now).Seconds(), 0)
 	p.Position, p.Watermark, p.MessageCounts = uint64(row.Sequence), &row.Watermark, row.MessageCounts
 	if p.MessageCounts != nil {
 		read := Total(p.MessageCounts).Read
@@ -43,6 +47,10 @@ func (p Partition) problems() []string {
 	var list []string
 	if p.StopReason != "" {
 		list = append(list, fmt.Sprintf("partition %d is stopped: %s: %s", p.Partition, p.StopReason, p.StopDetail))
+	}
+	if p.WatermarkAheadSeconds > maxWatermarkAhead.Seconds() {
+		list = append(list, fmt.Sprintf("partition %d: the watermark is %s ahead of this host's clock: rows that change until then get its time",
+			p.Partition, seconds(p.WatermarkAheadSeconds)))
 	}
 	switch {
 	case p.Missing == 1:

@@ -37,6 +37,8 @@ type Report struct {
 	Clockless       bool     `json:"clockless"`       // the stream takes no clock messages
 	ClockAgeSeconds *float64 `json:"clockAgeSeconds"` // of the newest clock message; null: there is none
 
+	ClockAhead ClockAhead `json:"clockAhead"`
+
 	// Since the previous report; null in the first.
 	Rate       *float64 `json:"rate"`       // applied events per second
 	ETASeconds *float64 `json:"etaSeconds"` // until the lag is applied at that rate; null without a lag or a rate
@@ -81,6 +83,8 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 		return report, fmt.Errorf("stream %s: %w", s.Stream, err)
 	}
 	report.Messages, report.Time = info.State.Msgs-info.State.Subjects[events.ClockSubject], info.TimeStamp
+	now := time.Now()
+	report.ClockAhead.Seconds = info.TimeStamp.Sub(now).Round(time.Second).Seconds()
 	if err := report.readClock(ctx, stream, info); err != nil {
 		return report, err
 	}
@@ -98,7 +102,7 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 			p.Owner = &owner
 		}
 		if row, ok := positions[number]; ok {
-			p.setPosition(row)
+			p.setPosition(row, now)
 			stop, err := row.stop(ctx, stream, registered)
 			if err != nil {
 				return report, err
@@ -166,6 +170,11 @@ func (s Source) readTables(ctx context.Context, report *Report) (map[int]positio
 	if report.Migrated = err == nil; err != nil && !errors.Is(err, schema.ErrNotMigrated) {
 		return nil, nil, err
 	}
+	if report.Migrated {
+		if err := report.ClockAhead.readCaps(ctx, s.Pool); err != nil {
+			return nil, nil, err
+		}
+	}
 	if report.Generations, err = Generations(ctx, s.Pool, s.Definition); err != nil {
 		return nil, nil, err
 	}
@@ -202,6 +211,7 @@ func (r Report) Problems() []string {
 		list = append(list, fmt.Sprintf("%s: %s", ingest.MigrationMissing, schema.ErrNotMigrated))
 	}
 	list = append(list, r.clockProblems()...)
+	list = append(list, r.ClockAhead.problems()...)
 	for _, p := range r.Partitions {
 		list = append(list, p.problems()...)
 	}

@@ -163,6 +163,39 @@ func TestStore_ClaimRecordsTheNumberOfPartitions(t *testing.T) {
 	}
 }
 
+// A position can be between the first and the last message of a cap, in a generation whose commits are others.
+func TestStore_ClockCapsReachAboveThePosition(t *testing.T) {
+	t.Parallel()
+	s, _, _ := openStore(t)
+	from := claim(t, s)
+	to := from
+	to.Sequence = 9
+	write(t, s, store.ChangeSet{
+		From: from, To: to, State: new(fold.State),
+		ClockCap: fold.ClockCap{First: 4, Last: 9, LastStoredAt: 90_000_000, Time: 1000, Messages: 2},
+	})
+	for sequence, want := range map[uint64]events.Time{0: 1000, 4: 1000, 8: 1000, 9: 2000} {
+		at := to
+		at.Sequence = sequence
+		d, err := s.Decisions(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.ClockCaps.StoredAt(9, 2000); got != want {
+			t.Errorf("above position %d, message 9 counts as stored at %d, want %d", sequence, got, want)
+		}
+	}
+	// It is capped once more by a clock that is behind.
+	write(t, s, store.ChangeSet{
+		From: to, To: to, State: new(fold.State),
+		ClockCap: fold.ClockCap{First: 4, Last: 6, LastStoredAt: 80_000_000, Time: 900, Messages: 1},
+	})
+	want := fold.ClockCap{First: 4, Last: 9, LastStoredAt: 90_000_000, Time: 900, Messages: 2}
+	if got, err := s.ClockCaps(t.Context(), from); err != nil || len(got) != 1 || got[0] != want {
+		t.Errorf("caps = %+v, %v, want %+v", got, err, want)
+	}
+}
+
 func TestStore_DecisionsAreThoseAboveThePosition(t *testing.T) {
 	t.Parallel()
 	s, _, pool := openStore(t)

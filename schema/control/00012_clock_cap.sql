@@ -16,6 +16,8 @@ create table control.clock_cap (
   check (first_sequence <= last_sequence)
 );
 
+create index on control.clock_cap (recorded_at); -- for the status: a leap makes a row in every commit
+
 grant select, insert, update on control.clock_cap to callboard_projector;
 grant select on control.clock_cap to callboard_operator;
 
