@@ -203,7 +203,9 @@ func TestApplier_CapsAClockThatStaysAhead(t *testing.T) {
 	}
 	l.store(now.Add(time.Minute)) // within what is believed
 	l.receive(now)
-	l.checkCaps(fold.ClockCap{First: 1, Last: 3, Messages: 3}, fold.ClockCap{First: 4, Last: 6, Messages: 3}, fold.ClockCap{First: 7, Last: 9, Messages: 3})
+	l.checkCaps(
+		fold.ClockCap{First: 1, Last: 3, Messages: 3}, fold.ClockCap{First: 4, Last: 6, Messages: 3}, fold.ClockCap{First: 7, Last: 9, Messages: 3},
+	)
 	if got, want := l.applier.Position.Clock.Now.Std(), now.Add(time.Minute); !got.Equal(want) {
 		t.Errorf("clock behind the leap = %v, want %v", got, want)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/events"
+	"callboard/projector/fold"
 	"callboard/projector/replay"
 	"callboard/projector/store"
 	"callboard/schema"
@@ -29,6 +30,7 @@ type builder struct {
 	streamBytes int64
 	regressed   map[int16]store.Position // live positions of partitions of which the stream has lost applied messages
 	lost        []store.MessageID        // dead letters whose messages the stream has lost
+	lostCaps    map[int16][]fold.ClockCap
 	unannounced []unannounced
 	result      Result
 }
@@ -153,6 +155,9 @@ func (b *builder) countEvents(parts []part) {
 
 // fill reads the stream once, and folds and copies the parts that are not done.
 func (b *builder) fill(ctx context.Context, follower *follower) error {
+	if err := b.findLostCaps(ctx, follower.store); err != nil {
+		return err
+	}
 	open := slices.DeleteFunc(slices.Clone(b.parts), func(p part) bool { return p.done })
 	if len(open) > 0 {
 		if err := b.fillParts(ctx, follower, open); err != nil {
@@ -177,7 +182,7 @@ func (b *builder) fillParts(ctx context.Context, follower *follower, open []part
 	if f.spool, err = b.openSpool(ctx); err != nil {
 		return err
 	}
-	if err := f.spool.readClockCaps(ctx, follower.store, open); err != nil {
+	if err := f.spool.readClockCaps(ctx, follower.store, open, b.isLostCap); err != nil {
 		return err
 	}
 	if err := b.read(ctx, f.spool, open); err != nil {
@@ -337,6 +342,9 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 			return err
 		}
 		if err := b.dropLost(ctx, tx); err != nil {
+			return err
+		}
+		if err := b.dropLostCaps(ctx, tx); err != nil {
 			return err
 		}
 		if err := b.raiseFloors(ctx, tx); err != nil {

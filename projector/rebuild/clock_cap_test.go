@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
+	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
@@ -122,4 +125,32 @@ func TestVerify_ReadsNoMessageBeforeItsCaps(t *testing.T) {
 		t.Errorf("comparison = %+v, error = %v, want no difference", result, err)
 	}
 	h.requireCaps()
+}
+
+// New messages with the sequences of lost ones are not capped as those were.
+func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
+	t.Parallel()
+	h, clock := newHarness(t), new(slowClock)
+	clock.slow.Store(true)
+	stop := h.StartProjector(clock.option)
+	h.Publish(sampleEvents(5, 60)...)
+	h.WaitUntilCaughtUp()
+	stop()
+	before := h.QueryInt("select count(*) from control.clock_cap")
+	h.Exec(`
+		insert into control.clock_cap (stream, stream_created, partition, first_sequence, last_sequence, last_stored_at, clock, messages)
+		select stream, stream_created, partition, sequence + 1, sequence + 10, now() + interval '1 day', to_timestamp(1), 1
+		from projection.position`)
+	h.loseMessages("projection")
+	system, published := uuid.New(), time.Now().Add(-time.Second)
+	for range 20 {
+		h.PublishStates(projectortest.Call(system, uuid.New()))
+	}
+	h.rebuild()
+	h.StartProjector()
+	h.WaitUntilCaughtUp()
+	const atTheirTimes = "select count(*) from projection.call_log where system_id = $1 and updated_at > $2"
+	h.requireCount("calls at their times", 20, atTheirTimes, system, published)
+	h.requireCount("clock caps", before, "select count(*) from control.clock_cap")
+	h.requireVerified("rebuilt")
 }

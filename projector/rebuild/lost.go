@@ -5,12 +5,16 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/projector/fold"
 	"callboard/projector/store"
 )
+
+const dropClockCapSQL = "delete from control.clock_cap where stream = $1 and stream_created = $2 and partition = $3 and first_sequence = $4"
 
 var (
 	//go:embed drop_lost_dead_letters.sql
@@ -37,15 +41,69 @@ func (b *builder) findLost(ctx context.Context, s *store.Store) error {
 			return err
 		}
 		for id := range decisions.DeadLetters {
-			message, err := stream.GetMsg(ctx, id.Sequence)
-			switch {
-			case errors.Is(err, jetstream.ErrMsgNotFound):
-			case err != nil:
-				return fmt.Errorf("message %d: %w", id.Sequence, err)
-			case store.NewMessageID(id.Sequence, message.Time) == id:
-				continue
+			held, err := holds(ctx, stream, id)
+			if err != nil {
+				return err
 			}
-			b.lost = append(b.lost, id)
+			if !held {
+				b.lost = append(b.lost, id)
+			}
+		}
+	}
+	return nil
+}
+
+// holds tells whether a stream still has a message.
+func holds(ctx context.Context, stream jetstream.Stream, id store.MessageID) (bool, error) {
+	message, err := stream.GetMsg(ctx, id.Sequence)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("message %d: %w", id.Sequence, err)
+	}
+	return store.NewMessageID(id.Sequence, message.Time) == id, nil
+}
+
+// findLostCaps finds the clock caps of which the stream has lost messages: others with their sequences would count as stored too early. A
+// stream loses its end, so a cap whose last message is there is whole.
+func (b *builder) findLostCaps(ctx context.Context, s *store.Store) error {
+	b.lostCaps = make(map[int16][]fold.ClockCap)
+	stream, err := b.config.JetStream.Stream(ctx, b.source.identity.Name)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", b.source.identity.Name, err)
+	}
+	for partition := range b.regressed {
+		caps, err := s.ClockCaps(ctx, store.Position{Partition: partition, Stream: b.source.identity})
+		if err != nil {
+			return err
+		}
+		for _, c := range slices.Backward(caps) {
+			held, err := holds(ctx, stream, store.MessageID{Sequence: c.Last, StoredAt: c.LastStoredAt})
+			if err != nil {
+				return err
+			}
+			if held {
+				break
+			}
+			b.lostCaps[partition] = append(b.lostCaps[partition], c)
+		}
+	}
+	return nil
+}
+
+func (b *builder) isLostCap(partition int16, c fold.ClockCap) bool {
+	return slices.Contains(b.lostCaps[partition], c)
+}
+
+// dropLostCaps removes the clock caps of which the stream has lost messages.
+func (b *builder) dropLostCaps(ctx context.Context, tx pgx.Tx) error {
+	stream := b.source.identity
+	for partition, caps := range b.lostCaps {
+		for _, c := range caps {
+			if _, err := tx.Exec(ctx, dropClockCapSQL, stream.Name, stream.Created, partition, int64(c.First)); err != nil {
+				return fmt.Errorf("lost clock caps: %w", err)
+			}
 		}
 	}
 	return nil

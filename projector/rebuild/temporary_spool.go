@@ -57,8 +57,10 @@ func asSpoolFull(err error) error {
 	return err
 }
 
-// readClockCaps reads the recorded clock caps of the partitions of parts.
-func (s *spooler) readClockCaps(ctx context.Context, st *store.Store, parts []part) error {
+// readClockCaps reads the recorded clock caps of the partitions of parts, without those that are lost; nil: none is.
+func (s *spooler) readClockCaps(
+	ctx context.Context, st *store.Store, parts []part, lost func(partition int16, c fold.ClockCap) bool,
+) error {
 	read := make(map[int16]bool)
 	for _, p := range parts {
 		partition := p.target.Partition
@@ -69,6 +71,9 @@ func (s *spooler) readClockCaps(ctx context.Context, st *store.Store, parts []pa
 		caps, err := st.ClockCaps(ctx, store.Position{Partition: partition, Stream: s.source.identity})
 		if err != nil {
 			return err
+		}
+		if lost != nil {
+			caps = slices.DeleteFunc(caps, func(c fold.ClockCap) bool { return lost(partition, c) })
 		}
 		s.SetClockCaps(partition, fold.NewClockCaps(caps))
 	}

@@ -85,7 +85,7 @@ func (v *verifier) compare(ctx context.Context, parts []part) error {
 			end = max(end, p.target.Sequence)
 		}
 	}
-	if err := v.spool.readClockCaps(ctx, v.store, parts); err != nil {
+	if err := v.spool.readClockCaps(ctx, v.store, parts, nil); err != nil {
 		return err
 	}
 	if err := v.spool.readTo(ctx, v.config, end); err != nil {

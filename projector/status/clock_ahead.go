@@ -36,16 +36,20 @@ func (c *ClockAhead) readCaps(ctx context.Context, pool *pgxpool.Pool) error {
 
 func (c ClockAhead) problems() []string {
 	is := c.Seconds > maxClockAhead.Seconds()
+	var problem string
 	switch {
-	case is && c.Messages > 0:
-		return []string{fmt.Sprintf("the stream's clock is %s ahead of this host's: %d messages stamped at this host's time", seconds(c.Seconds), c.Messages)}
 	case is:
-		return []string{fmt.Sprintf("the stream's clock is %s ahead of this host's", seconds(c.Seconds))}
+		problem = fmt.Sprintf("the stream's clock is %s ahead of this host's", seconds(c.Seconds))
+		if c.Messages > 0 {
+			problem += fmt.Sprintf(": %d messages stamped at this host's time", c.Messages)
+		}
 	case c.Messages > 0:
-		return []string{fmt.Sprintf("in the last 24 hours the stream's clock was up to %s ahead of a projector's: %d messages stamped at the projector's time",
-			seconds(c.CappedSeconds), c.Messages)}
+		problem = fmt.Sprintf("in the last 24 hours the stream's clock was up to %s ahead of a projector's: %d messages stamped at its time",
+			seconds(c.CappedSeconds), c.Messages)
+	default:
+		return nil
 	}
-	return nil
+	return []string{problem}
 }
 
 // seconds returns a duration in whole seconds, as text.

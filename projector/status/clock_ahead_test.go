@@ -20,7 +20,7 @@ func TestRead_ClockCaps(t *testing.T) {
 	if got := report.ClockAhead; got.Messages != 41 || got.CappedSeconds != 86400 {
 		t.Errorf("clock ahead = %+v, want 41 messages, 86400 seconds", got)
 	}
-	const was = "in the last 24 hours the stream's clock was up to 24h0m0s ahead of a projector's: 41 messages stamped at the projector's time"
+	const was = "in the last 24 hours the stream's clock was up to 24h0m0s ahead of a projector's: 41 messages stamped at its time"
 	if list := report.Problems(); len(list) != 1 || list[0] != was {
 		t.Errorf("problems = %q, want %q", list, was)
 	}
