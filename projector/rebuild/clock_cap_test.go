@@ -14,17 +14,16 @@ import (
 	"callboard/projector/rebuild"
 )
 
-// slowClock is a projector's clock that can be a day behind, so that it finds the stream's clock a day ahead.
-type slowClock struct{ slow atomic.Bool }
+// slowClock is a projector's clock that can be behind, so that it finds the stream's clock ahead.
+type slowClock struct{ behind atomic.Int64 }
+
+func (c *slowClock) set(behind time.Duration) { c.behind.Store(int64(behind)) }
 
 func (c *slowClock) option(config *projector.Config) {
-	config.Now = func() time.Time {
-		if c.slow.Load() {
-			return time.Now().Add(-24 * time.Hour)
-		}
-		return time.Now()
-	}
+	config.Now = func() time.Time { return time.Now().Add(-time.Duration(c.behind.Load())) }
 }
+
+const day = 24 * time.Hour
 
 func (h *harness) requireCaps() {
 	h.Helper()
@@ -36,16 +35,17 @@ func (h *harness) requireCaps() {
 // What was capped is repeated by a verification, a repair and a rebuild: at the beginning of the stream, and between messages that were not.
 func TestClockCaps_Repeated(t *testing.T) {
 	t.Parallel()
-	for name, slow := range map[string][]bool{"from the first message on": {true, true, false}, "once": {false, true, false}} {
+	for name, behind := range map[string][]time.Duration{"from the first message on": {day, day, 0}, "once": {0, day, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, clock := newHarness(t), new(slowClock)
-			h.StartProjector(clock.option, func(c *projector.Config) { c.BatchSize = 20 })
 			history := sampleEvents(17, 90)
-			for i, isSlow := range slow {
-				clock.slow.Store(isSlow)
+			for i, by := range behind {
+				clock.set(by)
+				stop := h.StartProjector(clock.option, func(c *projector.Config) { c.BatchSize = 20 })
 				h.Publish(history[len(history)*i/3 : len(history)*(i+1)/3]...)
 				h.WaitUntilCaughtUp()
+				stop()
 			}
 			h.requireCaps()
 			h.requireVerified("after a leap")
@@ -67,7 +67,7 @@ func TestClockCaps_Repeated(t *testing.T) {
 func TestClockCaps_DecidedMeanwhile(t *testing.T) {
 	t.Parallel()
 	h, clock := newHarness(t), new(slowClock)
-	clock.slow.Store(true)
+	clock.set(day)
 	h.StartProjector(clock.option)
 	h.Publish(sampleEvents(31, 50)...)
 	h.WaitUntilCaughtUp()
@@ -78,7 +78,7 @@ func TestClockCaps_DecidedMeanwhile(t *testing.T) {
 	if result := h.rebuild(); result.Comparison.Differs() {
 		t.Errorf("comparison = %+v, want no difference", result.Comparison)
 	}
-	clock.slow.Store(false)
+	clock.set(0)
 	h.rollback()
 	stop()
 	h.WaitUntilCaughtUp()
@@ -114,7 +114,7 @@ func TestVerify_ReadsNoMessageBeforeItsCaps(t *testing.T) {
 	eventstest.Eventually(t, "all but one partition at the stream's end", func() bool {
 		return h.QueryInt("select count(*) from projection.position where sequence >= $1", int64(info.State.LastSeq)) == int64(len(others))
 	})
-	clock.slow.Store(true)
+	clock.set(day)
 	config := h.config()
 	onStep(rebuild.StepFold, func() {
 		h.StartProjector(ofPartition(behind), clock.option)
@@ -131,7 +131,7 @@ func TestVerify_ReadsNoMessageBeforeItsCaps(t *testing.T) {
 func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
 	t.Parallel()
 	h, clock := newHarness(t), new(slowClock)
-	clock.slow.Store(true)
+	clock.set(day)
 	stop := h.StartProjector(clock.option)
 	h.Publish(sampleEvents(5, 60)...)
 	h.WaitUntilCaughtUp()
@@ -153,4 +153,28 @@ func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
 	h.requireCount("calls at their times", 20, atTheirTimes, system, published)
 	h.requireCount("clock caps", before, "select count(*) from control.clock_cap")
 	h.requireVerified("rebuilt")
+}
+
+// A database that lost its caps gets others. They are what is repeated from then on.
+func TestClockCaps_DecidedAgain(t *testing.T) {
+	t.Parallel()
+	h, clock := newHarness(t), new(slowClock)
+	clock.set(day)
+	stop := h.StartProjector(clock.option)
+	h.Publish(sampleEvents(41, 60)...)
+	h.WaitUntilCaughtUp()
+	stop()
+	h.Exec("create table before as select partition, system_id, id, updated_at from projection.call_log")
+	h.Database.ClearProjection(t)
+	h.Exec("delete from control.clock_cap; delete from control.clock_adjustment; delete from control.dead_letter")
+	clock.set(day / 2)
+	stop = h.StartProjector(clock.option)
+	h.WaitUntilCaughtUp()
+	stop()
+	h.requireCaps()
+	h.requireCount("calls with an earlier time", 0, `
+		select count(*) from before b left join projection.call_log c using (partition, system_id, id)
+		where c.id is null or c.updated_at < b.updated_at`)
+	h.requireVerified("decided again")
+	h.requireRebuilt()
 }
