@@ -129,6 +129,31 @@ func TestStreamCheck(t *testing.T) {
 	checkUnsafe(t, js, append(bucketAndAudit, "stream LIMITS makes readers refuse reports")...)
 }
 
+// The stream of an earlier release takes clock messages after an update, and a second one changes nothing.
+func TestStreamUpdate(t *testing.T) {
+	t.Parallel()
+	server := eventstest.NewServer(t)
+	js := eventstest.JetStream(t, server.URL())
+	if _, err := newCreate(t).create(t.Context(), js); err != nil {
+		t.Fatal(err)
+	}
+	earlier := events.StreamConfig(events.StreamName, 4, 1)
+	earlier.Subjects = []string{"phones.*.*"}
+	if _, err := js.UpdateStream(t.Context(), earlier); err != nil {
+		t.Fatal(err)
+	}
+	checkUnsafe(t, js, "Run 'callboard stream update'")
+	env := map[string]string{"CALLBOARD_NATS_URL": server.URL()}
+	for _, want := range []bool{true, false} {
+		if got := succeedJSON[updatedStream](t, env, "stream", "update"); got != (updatedStream{events.StreamName, want}) {
+			t.Errorf("updated = %+v, want clock messages added: %t", got, want)
+		}
+	}
+	checkUnsafe(t, js)
+	expect(t, env, 0, "stores clock messages already", "stream", "update")
+	expect(t, env, 1, "stream OTHER", "stream", "update", "--stream", "OTHER")
+}
+
 // startLimiter runs a reader's limiter and returns a function that tells whether it allows a report.
 func startLimiter(t *testing.T, js jetstream.JetStream) (allowed func() bool) {
 	t.Helper()

@@ -129,6 +129,8 @@ func TestUpgrade(t *testing.T) {
 	var migrated struct{ Rebuild bool }
 	i.current.decode(i.owner(), &migrated, "migrate")
 	i.awaitProgress(load, "the previous programs on the migrated database")
+	i.current.command(i.owner(), "stream", "update")
+	i.awaitProgress(load, "the previous programs on the updated stream")
 	if migrated.Rebuild {
 		i.current.command(i.operator(), "dead-letters", "republish")
 		i.current.command(i.owner(), "rebuild", "--keep")

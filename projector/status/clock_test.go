@@ -1,0 +1,56 @@
+package status_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"callboard/events"
+	"callboard/projector/status"
+)
+
+// Clock messages are no events. A stream that takes none is a problem, and so are none or an old one while a projector runs.
+func TestRead_ClockMessages(t *testing.T) {
+	h := newHarnessWithEvents(t)
+	if _, err := events.PublishClock(t.Context(), h.JetStream, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	report := h.read()
+	if report.Clockless || report.ClockAgeSeconds == nil || *report.ClockAgeSeconds < 0 || *report.ClockAgeSeconds > 60 || report.Messages != 9 {
+		t.Errorf("clockless = %t, age = %v, messages = %d, want false, less than a minute, 9", report.Clockless, report.ClockAgeSeconds, report.Messages)
+	}
+	if slices.ContainsFunc(report.Problems(), isClockProblem) {
+		t.Errorf("problems = %q, want none about clock messages", report.Problems())
+	}
+	config := h.Stream.CachedInfo().Config
+	config.Subjects = []string{"phones.*.*"}
+	if _, err := h.JetStream.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	if problems := h.read().Problems(); !slices.ContainsFunc(problems, func(p string) bool { return strings.HasPrefix(p, status.StreamClockless) }) {
+		t.Errorf("problems of a stream that takes no clock messages = %q, want %s", problems, status.StreamClockless)
+	}
+}
+
+func TestReport_ClockProblems(t *testing.T) {
+	t.Parallel()
+	owner := "projector"
+	owned := []status.Partition{{}, {Owner: &owner}}
+	young, old := 69.0, 71.0
+	for name, test := range map[string]struct {
+		report status.Report
+		want   bool
+	}{
+		"nobody runs":   {status.Report{Migrated: true, Partitions: owned[:1]}, false},
+		"none":          {status.Report{Migrated: true, Partitions: owned}, true},
+		"a young one":   {status.Report{Migrated: true, Partitions: owned, ClockAgeSeconds: &young}, false},
+		"an old one":    {status.Report{Migrated: true, Partitions: owned, ClockAgeSeconds: &old}, true},
+		"old, none own": {status.Report{Migrated: true, Partitions: owned[:1], ClockAgeSeconds: &old}, false},
+	} {
+		if got := slices.ContainsFunc(test.report.Problems(), isClockProblem); got != test.want {
+			t.Errorf("%s: problems = %q, want one about clock messages: %t", name, test.report.Problems(), test.want)
+		}
+	}
+}
+
+func isClockProblem(problem string) bool { return strings.Contains(problem, "clock message") }
