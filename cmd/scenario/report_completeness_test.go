@@ -64,6 +64,35 @@ func TestReports_FinishedWindowsAreComplete(t *testing.T) {
 	}
 }
 
+// A call that is published after its window by createdAt was finished appears in no walk by createdAt, and in the walk by updatedAt.
+func TestReports_CallAfterItsWindowWasFinished(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	d := &reportRun{harness: h, system: uuid.New(), floor: time.Now(), progress: sync.NewCond(new(sync.Mutex))}
+	h.apply(changed(phoneSystem(d.system, 1, "A"))...)
+	d.key = h.systemKey(d.system)
+	start := time.Now().Add(-time.Minute)
+	byUpdated, byCreated := newConsumer(d, "updatedAt", start), newConsumer(d, "createdAt", start)
+	walk := func() {
+		t.Helper()
+		until := d.present()
+		for _, c := range []*consumer{byUpdated, byCreated} {
+			if err := c.walk(t.Context(), until, 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	walk()
+	late := call(d.system, uuid.New(), 1)
+	late.CreatedAt = events.TimeOf(start.Add(time.Second)) // it went on until now
+	h.apply(changed(late)...)
+	walk()
+	id := late.ID.String()
+	if byUpdated.rows[id] == "" || byCreated.rows[id] != "" {
+		t.Errorf("row by updatedAt = %q, by createdAt = %q, want it by updatedAt only", byUpdated.rows[id], byCreated.rows[id])
+	}
+}
+
 // reportRun publishes calls and interrupts the projector while consumers read.
 type reportRun struct {
 	*harness
