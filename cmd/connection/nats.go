@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -80,7 +81,8 @@ func NewNATS(c NATSConfig) (*NATS, error) {
 	servers, credentials := c.credentials()
 	options := slices.Concat(c.logHandlers(), c.reconnectOptions(), credentials, c.tlsOptions(), []nats.Option{
 		nats.Name(c.Name), nats.CustomInboxPrefix(cmp.Or(c.Inbox, "_INBOX")),
-		nats.Timeout(dialTimeout), nats.ClosedHandler(func(*nats.Conn) { close(n.closed) }),
+		nats.Timeout(dialTimeout), nats.SetCustomDialer(&natsDialer{net.Dialer{Timeout: dialTimeout}}),
+		nats.ClosedHandler(func(*nats.Conn) { close(n.closed) }),
 	})
 	var err error
 	if n.conn, err = nats.Connect(servers, options...); err != nil {

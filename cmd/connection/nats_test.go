@@ -142,6 +142,23 @@ func TestNewNATS_UnresponsiveServer(t *testing.T) {
 	}
 }
 
+// What was published while the connection was lost takes longer to write to the new connection than a write may take.
+func TestNewNATS_WriteFailsAtReconnection(t *testing.T) {
+	t.Parallel()
+	proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
+	n, err := NewNATS(NATSConfig{URL: natsURL(t, "nats://"+proxy.Addr()), Log: zerolog.Nop(), maxSilence: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	lost := n.conn.StatusChanged(nats.RECONNECTING)
+	resume := proxy.Pause()
+	<-lost
+	fill(n.conn)
+	resume()
+	eventstest.Eventually(t, "the connection is back", func() bool { return n.Err() == nil })
+}
+
 // fill writes more than the buffers of both ends hold.
 func fill(conn *nats.Conn) {
 	for range 64 {
