@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/events"
+	"callboard/events/journal"
 )
 
 // startTimeout is how long a server may take to start or to answer, on a machine that runs other tests too. The library allows 2 s.
@@ -179,6 +180,9 @@ func CreateStream(tb testing.TB, js jetstream.JetStream, partitions int) jetstre
 	}
 	if _, err := js.CreateObjectStore(ctx, events.BucketConfig(1)); err != nil {
 		tb.Fatalf("bucket: %v", err)
+	}
+	if _, err := js.CreateStream(ctx, journal.StreamConfig(1)); err != nil {
+		tb.Fatalf("stream of the journal: %v", err)
 	}
 	return stream
 }

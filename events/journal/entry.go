@@ -1,0 +1,61 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Entry says when a key ends. At least one of the times is not nil. It holds nothing secret.
+type Entry struct {
+	ID        uuid.UUID  `json:"id"`
+	RevokedAt *time.Time `json:"revokedAt,omitempty"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+}
+
+// Same tells whether two entries say the same.
+func (e Entry) Same(other Entry) bool {
+	return e.ID == other.ID && sameTime(e.RevokedAt, other.RevokedAt) && sameTime(e.ExpiresAt, other.ExpiresAt)
+}
+
+func sameTime(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Equal(*b)
+}
+
+func (e Entry) encode() ([]byte, error) {
+	if err := e.validate(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(e)
+}
+
+// decode decodes the message of a subject. Who may publish the entry of one key must not be able to end another one.
+func decode(subject string, data []byte) (e Entry, err error) {
+	if err := json.Unmarshal(data, &e); err != nil {
+		return e, fmt.Errorf("journal entry: %w", err)
+	}
+	if subject != e.subject() {
+		return e, errors.New("journal entry: the subject is not that of the key")
+	}
+	return e, e.validate()
+}
+
+func (e Entry) validate() error {
+	if e.ID == uuid.Nil || e.RevokedAt == nil && e.ExpiresAt == nil {
+		return errors.New("journal entry: the id or both times are missing")
+	}
+	for _, t := range []*time.Time{e.RevokedAt, e.ExpiresAt} {
+		if t != nil && (t.Before(time.Unix(0, 0)) || t.Year() > 9999) {
+			return errors.New("journal entry: a time is out of range")
+		}
+	}
+	return nil
+}
+
+func (e Entry) subject() string { return subjectPrefix + e.ID.String() }

@@ -1,0 +1,196 @@
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"callboard/events/eventstest"
+	"callboard/events/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newJournal(t *testing.T) jetstream.JetStream {
+	t.Helper()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	if _, err := js.CreateStream(t.Context(), journal.StreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+func publish(t *testing.T, js jetstream.JetStream, entries ...journal.Entry) {
+	t.Helper()
+	for _, e := range entries {
+		if err := journal.Publish(t.Context(), js, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// read returns the entries that are new to a reader, and the number of unreadable messages.
+func read(t *testing.T, js jetstream.JetStream, r *journal.Reader) (entries []journal.Entry, unreadable int) {
+	t.Helper()
+	unreadable, err := r.Read(t.Context(), js, func(list []journal.Entry) error {
+		entries = append(entries, list...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries, unreadable
+}
+
+func checkEntries(t *testing.T, got []journal.Entry, want ...journal.Entry) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("entries = %+v, want %+v", got, want)
+	}
+	for i := range want {
+		if !got[i].Same(want[i]) {
+			t.Errorf("entry %d = %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+func revoked(at time.Time) journal.Entry { return journal.Entry{ID: uuid.New(), RevokedAt: &at} }
+
+// A reader gets the newest entry of each key, and later only what is new.
+func TestReader_Read(t *testing.T) {
+	t.Parallel()
+	js := newJournal(t)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	soon := now.Add(time.Hour)
+	a, b := revoked(now), journal.Entry{ID: uuid.New(), ExpiresAt: &soon}
+	publish(t, js, a, b)
+	both := b
+	both.RevokedAt = &now
+	publish(t, js, both)
+	var r journal.Reader
+	got, _ := read(t, js, &r)
+	checkEntries(t, got, a, both)
+	got, _ = read(t, js, &r)
+	checkEntries(t, got)
+	c := revoked(now)
+	publish(t, js, c)
+	got, _ = read(t, js, &r)
+	checkEntries(t, got, c)
+}
+
+// More entries than a request asks for are read in one pass.
+func TestReader_Many(t *testing.T) {
+	t.Parallel()
+	js := newJournal(t)
+	const count = 1500
+	for range count {
+		publish(t, js, revoked(time.Now()))
+	}
+	var r journal.Reader
+	if got, _ := read(t, js, &r); len(got) != count {
+		t.Errorf("entries = %d, want %d", len(got), count)
+	}
+}
+
+// After an error of the work, all of it is read again. A stream that was created again is read from its beginning.
+func TestReader_BeginsAgain(t *testing.T) {
+	t.Parallel()
+	js := newJournal(t)
+	a, b := revoked(time.Now()), revoked(time.Now())
+	publish(t, js, a, b)
+	var r journal.Reader
+	failure := errors.New("failure")
+	if _, err := r.Read(t.Context(), js, func([]journal.Entry) error { return failure }); !errors.Is(err, failure) {
+		t.Errorf("error = %v, want that of the work", err)
+	}
+	got, _ := read(t, js, &r)
+	checkEntries(t, got, a, b)
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER"}); err != nil { // the server removes an empty account's folders
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(t.Context(), journal.StreamName); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), journal.StreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	c := revoked(time.Now())
+	publish(t, js, c)
+	got, _ = read(t, js, &r)
+	checkEntries(t, got, c)
+}
+
+// A message that holds no entry, or that of another key, ends no key and does not hide the others.
+func TestReader_UnreadableMessages(t *testing.T) {
+	t.Parallel()
+	js := newJournal(t)
+	victim := uuid.NewString()
+	for subject, body := range map[string]string{
+		uuid.NewString(): `{"id":"` + victim + `","revokedAt":"2026-03-01T00:00:00Z"}`,
+		"text":           "hello",
+		victim:           `{"id":"` + victim + `"}`,
+		"negative":       `{"id":"` + victim + `","revokedAt":"0001-01-01T00:00:00Z"}`,
+	} {
+		if _, err := js.Publish(t.Context(), "callboard.keys."+subject, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := revoked(time.Now())
+	publish(t, js, e)
+	var r journal.Reader
+	got, unreadable := read(t, js, &r)
+	checkEntries(t, got, e)
+	if unreadable != 4 {
+		t.Errorf("unreadable messages = %d, want 4", unreadable)
+	}
+}
+
+func TestMissingStream(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	if err := journal.Publish(t.Context(), js, revoked(time.Now())); !errors.Is(err, journal.ErrMissing) {
+		t.Errorf("publish: error = %v, want ErrMissing", err)
+	}
+	var r journal.Reader
+	_, err := r.Read(t.Context(), js, func([]journal.Entry) error { return nil })
+	if !errors.Is(err, journal.ErrMissing) {
+		t.Errorf("read: error = %v, want ErrMissing", err)
+	}
+}
+
+// Neither an entry without an end nor one without a key is published.
+func TestPublish_RefusesEmptyEntries(t *testing.T) {
+	t.Parallel()
+	js := newJournal(t)
+	now := time.Now()
+	for _, e := range []journal.Entry{{ID: uuid.New()}, {RevokedAt: &now}} {
+		if err := journal.Publish(context.Background(), js, e); err == nil {
+			t.Errorf("entry %+v: error = nil, want one", e)
+		}
+	}
+}
+
+func TestCheckStream(t *testing.T) {
+	t.Parallel()
+	if faults := journal.CheckStream(journal.StreamConfig(3)); len(faults) != 0 {
+		t.Errorf("faults of the stream = %v, want none", faults)
+	}
+	unsafe := jetstream.StreamConfig{
+		Name: journal.StreamName, Storage: jetstream.MemoryStorage, Retention: jetstream.WorkQueuePolicy, MaxAge: time.Hour, MaxBytes: 1, NoAck: true,
+	}
+	faults := journal.CheckStream(unsafe)
+	for _, want := range []string{"in files", "were read", "1h0m0s", "limit of its size", "be deleted", "be purged", "acknowledge"} {
+		if !strings.Contains(strings.Join(faults, "\n"), want) {
+			t.Errorf("faults = %q, want one that contains %q", faults, want)
+		}
+	}
+	if len(faults) != 7 {
+		t.Errorf("faults = %d, want 7", len(faults))
+	}
+}
