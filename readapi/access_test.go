@@ -40,7 +40,7 @@ func (h *harness) unauthenticated(system uuid.UUID) []credential {
 	expired, revoked, unknownPepper := h.key(system), h.key(system), h.key(system)
 	h.exec("update access.key set expires_at = now() - interval '1 second' where id = $1", expired.ID)
 	h.exec("update access.key set pepper_id = 'another' where id = $1", unknownPepper.ID)
-	if err := h.registry.Revoke(context.Background(), revoked.ID); err != nil {
+	if _, err := h.registry.Revoke(context.Background(), revoked.ID); err != nil {
 		h.Fatal(err)
 	}
 	typo := "x"

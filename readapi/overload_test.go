@@ -265,7 +265,7 @@ func TestOverload_RevokedKey(t *testing.T) {
 	h := newHarness(t, withProjectionPool(t, 4), func(c *Config) { c.AuditQueue = queue })
 	system := h.system("one")
 	hostile, paying := h.key(system), h.key(system)
-	if err := h.registry.Revoke(t.Context(), hostile.ID); err != nil {
+	if _, err := h.registry.Revoke(t.Context(), hostile.ID); err != nil {
 		t.Fatal(err)
 	}
 	url := h.serve() + systemPath(system, "/call-logs")

@@ -126,7 +126,7 @@ func TestAudit_QueueFull(t *testing.T) {
 	eventstest.Eventually(t, "a request that the audit queue accepts", func() bool {
 		return h.get("/customer/phone-systems", withKey(key)).Code == http.StatusOK
 	})
-	if err := h.registry.Revoke(t.Context(), key.ID); err != nil {
+	if _, err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
 	h.expectCode("revoked key", h.get("/customer/phone-systems", withKey(key)), unauthenticated)

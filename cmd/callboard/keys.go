@@ -213,12 +213,9 @@ type keysRevokeCommand struct {
 // Run revokes a key.
 func (c *keysRevokeCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		if err := keyRegistry(pool).Revoke(ctx, c.ID); err != nil {
-			return withKeyAdvice(err, c.ID)
-		}
-		key, err := keyRegistry(pool).Show(ctx, c.ID)
+		key, err := keyRegistry(pool).Revoke(ctx, c.ID)
 		if err != nil {
-			return err
+			return withKeyAdvice(err, c.ID)
 		}
 		return c.print(streams.Out, key, func(w io.Writer) error { return writeLines(w, revokedLines(key)) })
 	})

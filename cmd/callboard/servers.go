@@ -66,7 +66,7 @@ func withDatabaseAdvice(err error, rights string) error {
 		return err
 	}
 	switch refusal.Code {
-	case pgerrcode.InvalidSchemaName, pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn:
+	case pgerrcode.InvalidSchemaName, pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.UndefinedFunction:
 		return fmt.Errorf("%w\nThe schema is missing or of another release: run 'callboard migrate'", err)
 	case pgerrcode.InsufficientPrivilege:
 		return fmt.Errorf("%s\n%w", rights, err)

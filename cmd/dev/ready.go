@@ -187,7 +187,7 @@ func (i *instance) revokeLastKey(ctx context.Context, registry *access.Registry)
 	if err != nil {
 		return fmt.Errorf("%s in the data directory: %w\nStart with --fresh", keyFile, err)
 	}
-	if err := registry.Revoke(ctx, id); !errors.Is(err, access.ErrUnknownKey) { // the database can be another one
+	if _, err := registry.Revoke(ctx, id); !errors.Is(err, access.ErrUnknownKey) { // the database can be another one
 		return err
 	}
 	return nil

@@ -112,7 +112,7 @@ func TestReplicas_AsynchronousFailover(t *testing.T) {
 	r.events.mustPublish(200)
 	r.awaitCaughtUp()
 	issued := r.issueKey()
-	if err := r.registry().Revoke(t.Context(), revoked.ID); err != nil {
+	if _, err := r.registry().Revoke(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitStatus(issued, http.StatusOK)
@@ -147,7 +147,7 @@ func TestReplicas_SynchronousFailover(t *testing.T) {
 	r.awaitCaughtUp()
 	revoked, undecided := r.issueKey(), r.issueKey()
 	issued := r.issueKey()
-	if err := r.registry().Revoke(t.Context(), revoked.ID); err != nil {
+	if _, err := r.registry().Revoke(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	// From here on the standby gets nothing.
@@ -155,7 +155,10 @@ func TestReplicas_SynchronousFailover(t *testing.T) {
 	defer resume()
 	r.events.mustPublish(200)
 	revocation := make(chan error, 1)
-	go func() { revocation <- r.registry().Revoke(t.Context(), undecided.ID) }()
+	go func() {
+		_, err := r.registry().Revoke(t.Context(), undecided.ID)
+		revocation <- err
+	}()
 	eventstest.Eventually(t, "the projector's and the operator's commits wait for the standby", func() bool {
 		return r.queryInt("select count(distinct usename) from pg_stat_activity where wait_event = 'SyncRep'") == 2
 	})

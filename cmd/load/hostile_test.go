@@ -30,7 +30,7 @@ func TestLoad_RevokedKey(t *testing.T) {
 	windows := i.windows(32)
 	keys := i.issueKeys(access.TierPremium, windows[0].system, windows[0].system)
 	paying, revoked := keys[0], keys[1]
-	if err := i.registry.Revoke(t.Context(), revoked.ID); err != nil {
+	if _, err := i.registry.Revoke(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	var own []window

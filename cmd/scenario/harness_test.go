@@ -202,7 +202,7 @@ func (h *harness) systemKey(system uuid.UUID) access.Key {
 
 func (h *harness) revoke(id uuid.UUID) {
 	h.Helper()
-	if err := h.registry.Revoke(h.Context(), id); err != nil {
+	if _, err := h.registry.Revoke(h.Context(), id); err != nil {
 		h.Fatal(err)
 	}
 }

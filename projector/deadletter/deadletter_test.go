@@ -235,6 +235,19 @@ func TestDrop(t *testing.T) {
 	}
 }
 
+// A drop is on the disk when it is acknowledged, whatever the default of the database is.
+func TestDrop_CommitsDurably(t *testing.T) {
+	h := newHarness(t)
+	id := h.insert("PHONES", "a reason")
+	levels := h.Database.CommitLevels(t, "control.dead_letter")
+	if _, err := deadletter.Drop(t.Context(), h.RolePool("callboard_operator", nil), deadletter.Selection{IDs: []int64{id}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := levels(); !slices.Equal(got, []string{"on"}) {
+		t.Errorf("synchronous_commit = %v, want on", got)
+	}
+}
+
 // A drop that waits for the row lock of a retry that applies the dead letter reports it as applied and keeps its data.
 func TestDrop_WhileRetryApplies(t *testing.T) {
 	h := newHarness(t)

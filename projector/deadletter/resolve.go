@@ -40,6 +40,9 @@ type Result struct {
 func Drop(ctx context.Context, pool *pgxpool.Pool, s Selection) ([]Result, error) {
 	var results []Result
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
+			return fmt.Errorf("drop: %w", err)
+		}
 		list, err := find(ctx, tx, s, selectSQL+forUpdate)
 		if err != nil {
 			return err

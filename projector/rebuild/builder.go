@@ -99,7 +99,7 @@ func (b *builder) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return pgx.BeginFunc(ctx, b.config.Database, func(tx pgx.Tx) error { return b.resumeOrCreate(ctx, tx, parts, info.State.LastSeq) })
+	return beginDurably(ctx, b.config.Database, func(tx pgx.Tx) error { return b.resumeOrCreate(ctx, tx, parts, info.State.LastSeq) })
 }
 
 // resumeOrCreate takes the open parts of an unfinished generation, or creates a generation of new parts.

@@ -105,6 +105,19 @@ func withConn(ctx context.Context, pool *pgxpool.Pool, work func(*pgx.Conn) erro
 	return pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return work(c.Conn()) })
 }
 
+// beginDurably does work in a transaction whose commit waits for the disk, and for a synchronous standby: what the transaction decides must not
+// be lost.
+func beginDurably(ctx context.Context, db interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+}, work func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
+			return fmt.Errorf("transaction: %w", err)
+		}
+		return work(tx)
+	})
+}
+
 // ErrBusy means that another process holds the lock of these operations.
 var ErrBusy = errors.New("another operation is in progress: a rebuild, rollback, repair or verification")
 

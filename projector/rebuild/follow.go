@@ -190,7 +190,7 @@ func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work f
 	if err != nil {
 		return 0, err
 	}
-	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+	err = beginDurably(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, writePauseSQL); err != nil {
 			return fmt.Errorf("write pause: %w", err)
 		}

@@ -186,7 +186,7 @@ func dropGenerations(ctx context.Context, c Config, state State, except int64) (
 func dropWithRetries(ctx context.Context, conn *pgx.Conn, c Config, g schema.Generation, lockTimeout string) error {
 	retries := backoff.WithMaxRetries(backoff.NewConstantBackOff(dropInterval), maxDropRetries)
 	return backoff.Retry(func() error {
-		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		err := beginDurably(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, "set local lock_timeout = '"+lockTimeout+"'"); err != nil {
 				return fmt.Errorf("drop: %w", err)
 			}

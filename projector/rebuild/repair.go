@@ -94,7 +94,7 @@ func (r *repairer) repair(ctx context.Context, conn *pgx.Conn) (err error) {
 	if err := r.foldToLive(ctx, conn); err != nil {
 		return err
 	}
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return r.replace(ctx, tx) })
+	return beginDurably(ctx, conn, func(tx pgx.Tx) error { return r.replace(ctx, tx) })
 }
 
 // idleTimeout ends the write pause of a frozen process. A large phone system of which new messages came may be folded again in the pause.

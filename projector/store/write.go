@@ -54,6 +54,9 @@ func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
 		return fmt.Errorf("write rows: %w", err)
 	}
 	var batch pgx.Batch
+	if c.decides() {
+		batch.Queue(commitDurablySQL)
+	}
 	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
 	queueDeadLetters(&batch, *c)
 	queueClockCap(&batch, *c)
@@ -64,6 +67,11 @@ func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil
+}
+
+// decides tells whether a change set has more than what follows from events: what the stream doesn't have must not be lost.
+func (c ChangeSet) decides() bool {
+	return len(c.DeadLetters) > 0 || c.ClockCap.Messages > 0 || len(c.ClockAdjustments) > 0 || len(c.Retries) > 0 || len(c.Notices) > 0
 }
 
 // changes are the statements that move the position and change the rows that follow from events. The position is first: the fence keeps

@@ -161,7 +161,7 @@ func TestAuthorizer_DeniesDeadKeys(t *testing.T) {
 	h.exec("update access.key set expires_at = null")
 	a = h.authorizer(h.pepper) // the other one remembers that the key has expired
 	h.authorize(a, key.Key, uuid.Nil)
-	if err := h.registry.Revoke(t.Context(), key.ID); err != nil {
+	if _, err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.denied(a, attempt); got != (DeniedError{Unauthenticated, "revoked", key.ID, key.Lineage, true}) {

@@ -70,7 +70,7 @@ func TestAuthorizer_RemembersDeadKeys(t *testing.T) {
 	if got := statements.Load(); got != 2 {
 		t.Errorf("live key: statements = %d, want 2", got)
 	}
-	if err := h.registry.Revoke(t.Context(), revoked.ID); err != nil {
+	if _, err := h.registry.Revoke(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	h.exec("update access.key set expires_at = now() - interval '1 second' where id = $1", expired.ID)
@@ -88,7 +88,7 @@ func TestRegistry_DeadKeysStayDead(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	revoked, expired := h.issue(minimalRequest()), h.issue(minimalRequest())
-	if err := h.registry.Revoke(t.Context(), revoked.ID); err != nil {
+	if _, err := h.registry.Revoke(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	h.exec("update access.key set expires_at = now() - interval '1 second' where id = $1", expired.ID)
@@ -96,7 +96,7 @@ func TestRegistry_DeadKeysStayDead(t *testing.T) {
 		if _, err := h.registry.Roll(t.Context(), key.ID, Roll{Overlap: time.Hour, Lifetime: time.Hour}); err == nil {
 			t.Error("a dead key was rolled")
 		}
-		if err := h.registry.Revoke(t.Context(), key.ID); err != nil {
+		if _, err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 			t.Fatal(err)
 		}
 		if got := h.denied(h.authorizer(h.pepper), Attempt{Credential: Parse(key.Key.Reveal())}); got.Code != Unauthenticated {

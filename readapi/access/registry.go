@@ -49,14 +49,27 @@ func (g *Registry) Issue(ctx context.Context, r Request) (IssuedKey, error) {
 	}
 	issued := IssuedKey{Key: NewKey(), Record: r.record()}
 	issued.Short, issued.Pepper = issued.Key.Short(), g.pepper.id
-	err := g.pool.QueryRow(ctx, insertKeySQL,
-		issued.ID, r.Name, issued.Short, g.pepper.hash(issued.Key), g.pepper.id, r.Grant.Kind, r.Grant.ID, r.Scopes,
-		r.OwnExtension, issued.Networks, r.Tier, issued.ExpiresAt,
-	).Scan(&issued.CreatedAt)
+	err := g.write(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, insertKeySQL,
+			issued.ID, r.Name, issued.Short, g.pepper.hash(issued.Key), g.pepper.id, r.Grant.Kind, r.Grant.ID, r.Scopes,
+			r.OwnExtension, issued.Networks, r.Tier, issued.ExpiresAt,
+		).Scan(&issued.CreatedAt)
+	})
 	if err != nil {
 		return IssuedKey{}, fmt.Errorf("insert key: %w", err)
 	}
 	return issued, nil
+}
+
+// write does work in a transaction, of which each statement sees what others have committed before it. The commit is on the disk, and on that
+// of a synchronous standby, when write returns.
+func (g *Registry) write(ctx context.Context, work func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, g.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
+			return err
+		}
+		return work(tx)
+	})
 }
 
 // Conditions for keys.sql.
@@ -110,17 +123,34 @@ func show(ctx context.Context, q querier, id uuid.UUID) (KeyWithLineage, error) 
 //go:embed revoke_key.sql
 var revokeKeySQL string
 
-// Revoke revokes a key: the next request with it is denied. Revoking a key twice is no error. The error is [ErrUnknownKey] if no
-// key has the id.
-func (g *Registry) Revoke(ctx context.Context, id uuid.UUID) error {
-	tag, err := g.pool.Exec(ctx, revokeKeySQL, id)
+// Revoke revokes a key, and returns it: the next request with it is denied. Revoking a key twice is no error. The error is [ErrUnknownKey] if
+// no key has the id.
+func (g *Registry) Revoke(ctx context.Context, id uuid.UUID) (KeyWithLineage, error) {
+	return g.end(ctx, id, revokeKeySQL, id)
+}
+
+//go:embed withdraw_key.sql
+var withdrawKeySQL string
+
+// Withdraw ends a key at the earlier of the times that the database has and the given ones, and returns it. A nil time changes nothing. The
+// error is [ErrUnknownKey] if no key has the id.
+func (g *Registry) Withdraw(ctx context.Context, id uuid.UUID, revokedAt, expiresAt *time.Time) (KeyWithLineage, error) {
+	return g.end(ctx, id, withdrawKeySQL, id, revokedAt, expiresAt)
+}
+
+// end executes a statement that ends a key, and returns the key.
+func (g *Registry) end(ctx context.Context, id uuid.UUID, statement string, arguments ...any) (key KeyWithLineage, err error) {
+	err = g.write(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, statement, arguments...); err != nil {
+			return fmt.Errorf("end key: %w", err)
+		}
+		key, err = show(ctx, tx, id)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("revoke key: %w", err)
+		return KeyWithLineage{}, err
 	}
-	if tag.RowsAffected() == 0 {
-		return ErrUnknownKey
-	}
-	return nil
+	return key, nil
 }
 
 // AuditEntry is one request of a key, answered or denied, or several that were denied with the same status and code.

@@ -89,7 +89,7 @@ func TestRegistry_Revoke(t *testing.T) {
 	key := h.issue(minimalRequest())
 	var first time.Time
 	for range 2 {
-		if err := h.registry.Revoke(t.Context(), key.ID); err != nil {
+		if _, err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 			t.Fatal(err)
 		}
 		shown, err := h.registry.Show(t.Context(), key.ID)
@@ -103,7 +103,7 @@ func TestRegistry_Revoke(t *testing.T) {
 			t.Errorf("revoked at = %v, want %v", shown.RevokedAt, first)
 		}
 	}
-	if err := h.registry.Revoke(t.Context(), uuid.New()); !errors.Is(err, ErrUnknownKey) {
+	if _, err := h.registry.Revoke(t.Context(), uuid.New()); !errors.Is(err, ErrUnknownKey) {
 		t.Errorf("unknown key: error = %v, want ErrUnknownKey", err)
 	}
 	if _, err := h.registry.Show(t.Context(), uuid.New()); !errors.Is(err, ErrUnknownKey) {

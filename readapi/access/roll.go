@@ -69,9 +69,7 @@ func (g *Registry) Roll(ctx context.Context, id uuid.UUID, r Roll) (RolledKey, e
 		return RolledKey{}, errPepper
 	}
 	var rolled RolledKey
-	// The reads after the lock must see what the previous holder of the lock has committed.
-	options := pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
-	err := pgx.BeginTxFunc(ctx, g.pool, options, func(tx pgx.Tx) (err error) {
+	err := g.write(ctx, func(tx pgx.Tx) (err error) {
 		rolled, err = g.roll(ctx, tx, id, r)
 		return err
 	})
@@ -82,6 +80,7 @@ func (g *Registry) Roll(ctx context.Context, id uuid.UUID, r Roll) (RolledKey, e
 }
 
 func (g *Registry) roll(ctx context.Context, tx pgx.Tx, id uuid.UUID, r Roll) (RolledKey, error) {
+	// The reads after the lock see what the previous holder of the lock has committed.
 	if _, err := tx.Exec(ctx, lockLineageSQL, id); err != nil {
 		return RolledKey{}, fmt.Errorf("lock lineage: %w", err)
 	}

@@ -154,7 +154,7 @@ func TestRegistry_RollExpiry(t *testing.T) {
 
 func (h *harness) revoke(id uuid.UUID) {
 	h.Helper()
-	if err := h.registry.Revoke(context.Background(), id); err != nil {
+	if _, err := h.registry.Revoke(context.Background(), id); err != nil {
 		h.Fatal(err)
 	}
 }

@@ -1,0 +1,1 @@
+select access.withdraw($1, $2, $3)
