@@ -48,6 +48,8 @@ type Projector struct {
 	control *store.Store
 	metrics *metrics
 	ready   atomic.Bool
+
+	newest atomic.Uint64 // the highest sequence that was committed
 }
 
 // New returns a projector that has not started. It registers its metrics with config.Metrics.
@@ -114,8 +116,9 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	idle := &idleActor{Projector: p, supervisor: supervisor, feed: shared}
 	clock := &clockActor{Projector: p, supervisor: supervisor, feed: shared}
 	check := &checkActor{Projector: p, supervisor: supervisor, stream: stream}
+	keys := &journalActor{Projector: p}
 	var actors sync.WaitGroup
-	for _, run := range []func(context.Context){shared.Run, idle.run, clock.run, check.run} {
+	for _, run := range []func(context.Context){shared.Run, idle.run, clock.run, check.run, keys.run} {
 		actors.Go(func() { run(ctx) })
 	}
 	// Workers end before their locks are released, so that the next owner finds the last transaction finished.

@@ -287,6 +287,7 @@ func (w *worker) wakeSenders(notices []store.Notice) {
 func (w *worker) moved(p store.Position) {
 	w.applier.Position = p
 	w.position.Store(&p)
+	w.noteCommitted(p.Sequence)
 	w.metrics.moved(p)
 }
 

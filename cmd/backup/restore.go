@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/progress"
+	"callboard/events/journal"
 	"callboard/events/snapshot"
 	"callboard/schema"
 	"callboard/schema/dump"
@@ -35,7 +36,7 @@ type Restored struct {
 	Streams  []RestoredStream `json:"streams"`
 	Tables   []RestoredTable  `json:"tables"`
 
-	KeysEnded   []dump.KeyState `json:"keysEnded"`   // again
+	KeysEnded   []dump.KeyState `json:"keysEnded"`   // again, by the list or by the stream of ends of keys
 	KeysMissing []dump.KeyState `json:"keysMissing"` // issued after the backup: they do not work
 }
 
@@ -208,7 +209,30 @@ func (c RestoreConfig) load(ctx context.Context, done *Restored, targets []targe
 		}
 		done.KeysEnded, done.KeysMissing = append(done.KeysEnded, ended...), append(done.KeysMissing, missing...)
 	}
+	ended, err := c.endKeysOfJournal(ctx, load)
+	if err != nil {
+		return err
+	}
+	done.KeysEnded = append(done.KeysEnded, ended...)
 	return load.Commit(ctx)
+}
+
+// endKeysOfJournal ends the keys that the stream of ends of keys shows as ended. A stream that is missing shows none: the list is for that.
+func (c RestoreConfig) endKeysOfJournal(ctx context.Context, load *dump.Load) (ended []dump.KeyState, err error) {
+	var reader journal.Reader
+	_, err = reader.Read(ctx, c.NATS, func(entries []journal.Entry) error {
+		states := make([]dump.KeyState, len(entries))
+		for i, e := range entries {
+			states[i] = dump.KeyState{ID: e.ID, RevokedAt: e.RevokedAt, ExpiresAt: e.ExpiresAt}
+		}
+		part, err := load.EndKeysOf(ctx, states)
+		ended = append(ended, part...)
+		return err
+	})
+	if err != nil && !errors.Is(err, journal.ErrMissing) {
+		return nil, err
+	}
+	return ended, nil
 }
 
 func (c RestoreConfig) copyTable(ctx context.Context, load *dump.Load, t Table) error {

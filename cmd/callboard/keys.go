@@ -14,6 +14,7 @@ import (
 
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
+	"callboard/events/journal"
 	"callboard/readapi/access"
 )
 
@@ -24,6 +25,7 @@ type keysCommand struct {
 	Roll   keysRollCommand   `cmd:"" help:"Replace a key by a new one with the same rights and print it. The old one stays valid for --overlap."`
 	Revoke keysRevokeCommand `cmd:"" help:"Revoke a key. The next request with it is refused."`
 	Audit  keysAuditCommand  `cmd:"" help:"List the requests of a key, the newest first, without those of the other keys of its lineage."`
+	Record keysRecordCommand `cmd:"" help:"Record the ends of all keys in the stream KEYS, from which they are ended again after a failover or a restore of PostgreSQL."`
 }
 
 // keyRegistry is for commands that issue no keys, and so need no pepper.
@@ -174,11 +176,12 @@ func (c *keysShowCommand) Run(ctx context.Context, streams process.Streams) erro
 
 type keysRollCommand struct {
 	output
-	ID       uuid.UUID         `arg:"" help:"The old key's id, from 'keys list'."`
-	Overlap  setting.Duration  `default:"24h" help:"How long the old key stays valid, up to 30d. 0s ends it immediately."`
-	Expires  *setting.Duration `placeholder:"30d" help:"The new key's lifetime. Default: the one that the newest key of the lineage was issued with."`
-	Postgres setting.Postgres  `embed:""`
-	Pepper   setting.Pepper    `embed:""`
+	ID       uuid.UUID          `arg:"" help:"The old key's id, from 'keys list'."`
+	Overlap  setting.Duration   `default:"24h" help:"How long the old key stays valid, up to 30d. 0s ends it immediately."`
+	Expires  *setting.Duration  `placeholder:"30d" help:"The new key's lifetime. Default: the one that the newest key of the lineage was issued with."`
+	NATS     setting.KeyJournal `embed:""`
+	Postgres setting.Postgres   `embed:""`
+	Pepper   setting.Pepper     `embed:""`
 }
 
 // rolledKey is a new key with its secret, and the key that it replaces.
@@ -200,14 +203,24 @@ func (c *keysRollCommand) Run(ctx context.Context, streams process.Streams) erro
 			return withKeyAdvice(err, c.ID)
 		}
 		key := rolledKey{issuedKey: newIssuedKey(rolled.IssuedKey), Old: rolled.Old}
-		return c.print(streams.Out, key, key.write)
+		// The new key is printed in any case, because it can't be printed again.
+		recorded := recordEnd(ctx, c.NATS, keyRegistry(pool), rolled.Old)
+		if err := c.print(streams.Out, key, key.write); err != nil {
+			return err
+		}
+		if recorded != nil {
+			return fmt.Errorf("the key is rolled in the database, but that is not recorded in stream %s: %w\n"+
+				"Run 'callboard keys record'. Until then the old key can live longer again after a failover of PostgreSQL", journal.StreamName, recorded)
+		}
+		return nil
 	})
 }
 
 type keysRevokeCommand struct {
 	output
-	ID       uuid.UUID        `arg:"" help:"The key's id, from 'keys list'."`
-	Postgres setting.Postgres `embed:""`
+	ID       uuid.UUID          `arg:"" help:"The key's id, from 'keys list'."`
+	NATS     setting.KeyJournal `embed:""`
+	Postgres setting.Postgres   `embed:""`
 }
 
 // Run revokes a key.
@@ -216,6 +229,10 @@ func (c *keysRevokeCommand) Run(ctx context.Context, streams process.Streams) er
 		key, err := keyRegistry(pool).Revoke(ctx, c.ID)
 		if err != nil {
 			return withKeyAdvice(err, c.ID)
+		}
+		if err := recordEnd(ctx, c.NATS, keyRegistry(pool), key.Record); err != nil {
+			return fmt.Errorf("the key is revoked in the database, but that is not recorded in stream %s: %w\n"+
+				"Run the command again. Until then the key can work again after a failover of PostgreSQL", journal.StreamName, err)
 		}
 		return c.print(streams.Out, key, func(w io.Writer) error { return writeLines(w, revokedLines(key)) })
 	})

@@ -23,6 +23,7 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
+	"callboard/events/journal"
 	"callboard/events/ndjson"
 	"callboard/events/webhook"
 	"callboard/schema/schematest"
@@ -209,7 +210,7 @@ func TestNATSConf(t *testing.T) {
 		t.Errorf("sync always = %v, max_payload = %d, system account = %s, limits = %d, %d", o.SyncAlways, o.MaxPayload, o.SystemAccount,
 			o.JetStreamMaxStore, o.JetStreamMaxMemory)
 	}
-	want := []string{"operator", "owner", "projector", "publisher", "reader", "topology", "webhooks"}
+	want := []string{"keys", "operator", "owner", "projector", "publisher", "reader", "topology", "webhooks"}
 	if got := slices.Sorted(maps.Keys(n.users())); !slices.Equal(got, want) {
 		t.Errorf("users = %v, want %v", got, want)
 	}
@@ -315,6 +316,7 @@ func TestNATSConf_Permissions(t *testing.T) {
 	succeed(t, f.operator(), "", "stream", "create", "--partitions", "4")
 	succeed(t, f.operator(), "", "stream", "check")
 	f.addEndpoint()
+	f.endKeys()
 	projector := start(t, "projector", f.env("projector", f.database.RoleURL("callboard_projector")))
 	f.publishAll()
 	f.useSender()
@@ -460,6 +462,18 @@ func (f permittedFleet) useOperator() {
 	}
 }
 
+// endKeys revokes keys as the operator, and as those who do nothing else.
+func (f permittedFleet) endKeys() {
+	f.Helper()
+	for _, user := range []string{"operator", "keys"} {
+		env := f.env(user, f.database.RoleURL("callboard_operator"))
+		key := issueKey(f, env, systemID, "--name", user, "--scopes", "calls:read")
+		rolled := succeedJSON[keyRecord](f, env, "keys", "roll", key.ID)
+		succeed(f, env, "", "keys", "revoke", rolled.ID)
+	}
+	succeed(f, f.operator(), "", "keys", "record")
+}
+
 // deniedRetry retries as a user who may not publish. Nothing is published, and the error says what is missing.
 func (f permittedFleet) deniedRetry() {
 	f.Helper()
@@ -485,8 +499,25 @@ func (f permittedFleet) restoreBackup() {
 	}
 	f.nats.loseStore()
 	succeed(f, f.operator(), "", "stream", "create", "--partitions", "4")
+	succeed(f, f.operator(), "", "keys", "record")
 	for range 2 { // the second one finds the streams
 		succeed(f, f.env("owner", schematest.New(f.T).URL()), "", "restore", backups[0], "--accept-revoked")
 	}
+	// The streams of an earlier release.
+	if err := f.ownerJetStream().DeleteStream(f.Context(), journal.StreamName); err != nil {
+		f.Fatal(err)
+	}
+	if got := succeedJSON[updatedStream](f, f.env("owner", ""), "stream", "update"); !got.KeysCreated {
+		f.Errorf("updated = %+v, want the stream of ends of keys created", got)
+	}
 	succeed(f, f.operator(), "", "stream", "check")
+}
+
+func (f permittedFleet) ownerJetStream() jetstream.JetStream {
+	f.Helper()
+	js, err := jetstream.New(f.nats.connect("owner"), jetstream.WithDefaultTimeout(30*time.Second))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return js
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/events/journal"
 	"callboard/events/webhook"
 	"callboard/readapi/limit"
 )
@@ -94,7 +95,7 @@ func forbiddenToAll() []string {
 // ofStreams returns the subjects of requests to JetStream about each stream.
 func ofStreams(requests ...string) []string {
 	var subjects []string
-	for _, stream := range []string{"PHONES", "AUDIT", "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
+	for _, stream := range []string{"PHONES", journal.StreamName, "AUDIT", "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
 		for _, request := range requests {
 			subjects = append(subjects, "$JS.API."+request+stream)
 		}

@@ -24,7 +24,7 @@ type restoreCommand struct {
 	output
 	Path          string           `arg:"" name:"dir" type:"path" help:"The folder of one backup."`
 	Keys          string           `xor:"keys" type:"path" placeholder:"FILE" help:"The newest list of keys, from 'callboard backup DIR --keys-only' or 'callboard keys list --json'. Keys that it shows as revoked, or as ending earlier than in the backup, are ended again."`
-	AcceptRevoked bool             `xor:"keys" help:"Restore the keys as they were: keys revoked after the backup work again."`
+	AcceptRevoked bool             `xor:"keys" help:"Restore the keys as they were: keys revoked after the backup work again, except for those that the stream KEYS has."`
 	Replicas      int              `placeholder:"N" help:"The number of servers that hold a copy of the restored streams. Default: as in the backup."`
 	StreamsOnly   bool             `help:"Restore missing streams only, and leave the database as it is."`
 	NATS          setting.NATS     `embed:""`
@@ -111,7 +111,8 @@ func (c *restoreCommand) lines(r backup.Restored) []string {
 		lines = append(lines, fmt.Sprintf("Key %s %s: issued after the backup, so it does not work. Issue another.", k.ID, printable(k.Name)))
 	}
 	if c.AcceptRevoked {
-		lines = append(lines, fmt.Sprintf("Keys that were revoked after %s work again: revoke them before you start a reader.", instant(r.Manifest.Created)))
+		lines = append(lines, fmt.Sprintf("Keys that were revoked after %s work again, except for those above: revoke them before you start a reader.",
+			instant(r.Manifest.Created)))
 	}
 	return append(lines, "The projection is empty. Next: run 'callboard rebuild', then start projectors and readers.")
 }

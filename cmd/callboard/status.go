@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -91,7 +92,7 @@ func writeStatus(w io.Writer, r status.Report) error {
 		}
 		fmt.Fprintln(w)
 	}
-	return writeLines(w, slices.Concat(generationLines(r), reasonLines(r), []string{summaryLine(r)}, problemLines(r)))
+	return writeLines(w, slices.Concat(generationLines(r), reasonLines(r), serverLines(r.Server), []string{summaryLine(r)}, problemLines(r)))
 }
 
 func partitionRows(r status.Report) [][]string {
@@ -160,6 +161,36 @@ func reasonLines(r status.Report) []string {
 		lines = append(lines, fmt.Sprintf("dead letters: %d × %s", reason.Count, printable(reason.Reason)))
 	}
 	return lines
+}
+
+// serverLines are about the PostgreSQL server.
+func serverLines(s status.Server) []string {
+	line := "PostgreSQL: timeline " + numberOr(s.Timeline, "unknown")
+	if s.ProjectorTimeline != nil && s.Timeline != nil && *s.ProjectorTimeline != *s.Timeline {
+		line += fmt.Sprintf(" (a projector last claimed partitions on timeline %d)", *s.ProjectorTimeline)
+	} else if s.ProjectorTimelineSince != nil {
+		line += ", first seen by a projector at " + instant(*s.ProjectorTimelineSince)
+	}
+	if s.InRecovery {
+		line += ", in recovery"
+	}
+	return []string{line + "; synchronous standbys: " + standbysText(s)}
+}
+
+func standbysText(s status.Server) string {
+	switch {
+	case s.SynchronousStandbyNames == "":
+		return "none: after a failover, keys that were revoked in its last moments work for some seconds"
+	case s.SynchronousStandbys == nil:
+		return "as set, " + printable(s.SynchronousStandbyNames) + " (only members of pg_monitor see which ones are connected)"
+	case len(s.SynchronousStandbys) == 0:
+		return "none is connected, and commits wait for " + printable(s.SynchronousStandbyNames)
+	}
+	var names []string
+	for _, name := range s.SynchronousStandbys {
+		names = append(names, printable(name))
+	}
+	return strings.Join(names, ", ")
 }
 
 func summaryLine(r status.Report) string {

@@ -21,7 +21,7 @@ func problemReport() status.Report {
 	}
 	return status.Report{
 		Migrated: true, Stream: "PHONES", Messages: 200, ClockAgeSeconds: pointer(0.5), Rate: pointer(24.0), ETASeconds: pointer(2.5), Generation: pointer[int64](3),
-		DeadLetters: 3, DeadLettersRetrying: 1,
+		DeadLetters: 3, DeadLettersRetrying: 1, Server: status.Server{Timeline: pointer[int64](5), ProjectorTimeline: pointer[int64](5), ProjectorTimelineSince: &started},
 		DeadLetterReasons: []status.Reason{{Reason: "/data/id: not a UUID", Count: 2}, {Reason: "a\x1b[2Jb", Count: 1}},
 		Generations: []status.Generation{
 			{ID: 4, State: status.Building, StartedAt: started, Current: true, PartsDone: 12, Parts: 16},
@@ -53,6 +53,7 @@ generation 3: live since 2026-03-01T09:00:00Z, built by another release
 generation 2: previous, last live from 2026-03-01T09:00:00Z, built by another release
 dead letters: 2 × /data/id: not a UUID
 dead letters: 1 × "a\x1b[2Jb"
+PostgreSQL: timeline 5, first seen by a projector at 2026-03-01T09:00:00Z; synchronous standbys: none: after a failover, keys that were revoked in its last moments work for some seconds
 stream PHONES: 200 events, at least 60 not applied; open dead letters: 3 (1 waiting for a retry); live generation: 3; 24 events/s; caught up in 3s
 
 PROBLEM: partition 0: 3 messages up to the position are missing in the message accounting: run 'callboard rebuild'
@@ -74,16 +75,37 @@ func TestStatus_Text(t *testing.T) {
 // Without message accounting and problems the output is the partitions and the summary.
 func TestStatus_TextOfEmptyReport(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeStatus(&out, status.Report{Stream: "PHONES", Migrated: true, Partitions: []status.Partition{{}}}); err != nil {
+	if err := writeStatus(&out, status.Report{Stream: "PHONES", Migrated: true, Partitions: []status.Partition{{}}, Server: status.Server{InRecovery: true}}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  READ  WATERMARK  OWNER
 0          0     0         0    0.0      -         -     -          -
 
+PostgreSQL: timeline unknown, in recovery; synchronous standbys: none: after a failover, keys that were revoked in its last moments work for some seconds
 stream PHONES: 0 events, 0 not applied; open dead letters: 0; live generation: none
 `
 	if out.String() != want {
 		t.Errorf("output =\n%s\nwant\n%s", &out, want)
+	}
+}
+
+func TestServerLines(t *testing.T) {
+	const names = "ANY 1 (a, b)"
+	for want, server := range map[string]status.Server{
+		"timeline 5 (a projector last claimed partitions on timeline 4); synchronous standbys: none: after": {
+			Timeline: pointer[int64](5), ProjectorTimeline: pointer[int64](4),
+		},
+		"timeline 1; synchronous standbys: as set, ANY 1 (a, b) (only members of pg_monitor": {
+			Timeline: pointer[int64](1), SynchronousStandbyNames: names,
+		},
+		"synchronous standbys: none is connected, and commits wait for ANY 1 (a, b)": {
+			SynchronousStandbyNames: names, SynchronousStandbys: []string{},
+		},
+		"synchronous standbys: a, \"\\x1bb\"": {SynchronousStandbyNames: names, SynchronousStandbys: []string{"a", "\x1bb"}},
+	} {
+		if got := serverLines(server)[0]; !strings.Contains(got, want) {
+			t.Errorf("line = %s, want it to contain %s", got, want)
+		}
 	}
 }
 
@@ -98,6 +120,7 @@ func TestStatus_JSON(t *testing.T) {
 		`"deadLetters":3,"deadLettersRetrying":1,"deadLetterReasons":[{"reason":"/data/id: not a UUID","count":2},`,
 		`"messageCounts":[{"entity":"phone-system","read":2,"applied":2,"stale":0,"ignored":0,"dead":0},`,
 		`"balanced":false`,
+		`"server":{"inRecovery":false,"timeline":5,"synchronousStandbyNames":"","synchronousStandbys":null,"projectorTimeline":5,"projectorTimelineSince":"2026-03-01T09:00:00Z"}`,
 		`"messages":115,"read":112,"missing":3}`,
 		`"stopReason":"STREAM_REGRESSED","stopDetail":"the stream lost its end; restore it, or run 'callboard rebuild'","messages":null,"read":null,"missing":0}`,
 	} {

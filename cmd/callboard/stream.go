@@ -13,12 +13,13 @@ import (
 	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/events/audit"
+	"callboard/events/journal"
 	"callboard/readapi/limit"
 )
 
 type streamCommand struct {
-	Create streamCreateCommand `cmd:"" help:"Create the streams of events, audit and budgets and the bucket of transcripts, with safe settings. Existing ones are not changed."`
-	Update streamUpdateCommand `cmd:"" help:"Make the running stream of events, which an earlier release has created, store clock messages."`
+	Create streamCreateCommand `cmd:"" help:"Create the streams of events, ends of keys, audit and budgets and the bucket of transcripts, with safe settings. Existing ones are not changed."`
+	Update streamUpdateCommand `cmd:"" help:"Bring the streams of an earlier release up to date: the stream of events stores clock messages, and the stream of ends of keys is created."`
 	Check  streamCheckCommand  `cmd:"" help:"Print each setting of the running streams that is unsafe. Exit 1 if there is any."`
 }
 
@@ -34,6 +35,7 @@ type streamCreateCommand struct {
 type createdStreams struct {
 	Stream bool `json:"streamCreated"`
 	Bucket bool `json:"bucketCreated"`
+	Keys   bool `json:"keysCreated"`
 	Audit  bool `json:"auditCreated"`
 	Limits bool `json:"limitsCreated"`
 }
@@ -58,6 +60,9 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 	}
 	if created.Bucket, err = events.EnsureBucket(ctx, js, c.Replicas); err != nil {
 		return created, fmt.Errorf("bucket %s: %w", events.TranscriptBucket, err)
+	}
+	if created.Keys, err = events.EnsureStream(ctx, js, journal.StreamConfig(c.Replicas)); err != nil {
+		return created, fmt.Errorf("stream %s: %w", journal.StreamName, err)
 	}
 	if created.Audit, err = events.EnsureStream(ctx, js, audit.StreamConfig(c.Replicas)); err != nil {
 		return created, fmt.Errorf("stream %s: %w", audit.StreamName, err)
@@ -100,6 +105,7 @@ func (c *streamCreateCommand) write(w io.Writer, created createdStreams) error {
 	return writeLines(w, []string{
 		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name.Get(), c.Partitions, c.Replicas, createdOrExists(created.Stream)),
 		fmt.Sprintf("Bucket %s: %s.", events.TranscriptBucket, createdOrExists(created.Bucket)),
+		fmt.Sprintf("Stream %s: %s.", journal.StreamName, createdOrExists(created.Keys)),
 		fmt.Sprintf("Stream %s: %s.", audit.StreamName, createdOrExists(created.Audit)),
 		fmt.Sprintf("Stream %s: %s.", limit.StreamName, createdOrExists(created.Limits)),
 	})
@@ -120,25 +126,48 @@ type streamUpdateCommand struct {
 
 // updatedStream tells what 'stream update' changed.
 type updatedStream struct {
-	Stream     string `json:"stream"`
-	ClockAdded bool   `json:"clockAdded"`
+	Stream      string `json:"stream"`
+	ClockAdded  bool   `json:"clockAdded"`
+	KeysCreated bool   `json:"keysCreated"`
 }
 
 // Run adds what this release needs. It changes nothing else.
 func (c *streamUpdateCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		updated := updatedStream{Stream: c.Stream.Name.Get()}
-		var err error
-		if updated.ClockAdded, err = events.AddClock(ctx, js, updated.Stream); err != nil {
+		updated, err := c.update(ctx, js)
+		if err != nil {
 			return err
 		}
-		return c.print(streams.Out, updated, func(w io.Writer) error {
-			if updated.ClockAdded {
-				return writeLines(w, []string{"Stream " + updated.Stream + " stores clock messages now."})
-			}
-			return writeLines(w, []string{"Stream " + updated.Stream + " stores clock messages already."})
-		})
+		return c.print(streams.Out, updated, func(w io.Writer) error { return writeLines(w, updated.lines()) })
 	})
+}
+
+func (c *streamUpdateCommand) update(ctx context.Context, js jetstream.JetStream) (updated updatedStream, err error) {
+	updated.Stream = c.Stream.Name.Get()
+	if updated.ClockAdded, err = events.AddClock(ctx, js, updated.Stream); err != nil {
+		return updated, err
+	}
+	running, err := js.Stream(ctx, updated.Stream)
+	if err != nil {
+		return updated, fmt.Errorf("stream %s: %w", updated.Stream, err)
+	}
+	updated.KeysCreated, err = events.EnsureStream(ctx, js, journal.StreamConfig(running.CachedInfo().Config.Replicas))
+	if err != nil {
+		return updated, fmt.Errorf("stream %s: %w", journal.StreamName, err)
+	}
+	return updated, nil
+}
+
+func (u updatedStream) lines() []string {
+	clock := "Stream " + u.Stream + " stores clock messages already."
+	if u.ClockAdded {
+		clock = "Stream " + u.Stream + " stores clock messages now."
+	}
+	lines := []string{clock, fmt.Sprintf("Stream %s: %s.", journal.StreamName, createdOrExists(u.KeysCreated))}
+	if u.KeysCreated {
+		lines = append(lines, "Next: run 'callboard keys record', so that it has the keys that were revoked or rolled before.")
+	}
+	return lines
 }
 
 type streamCheckCommand struct {
@@ -183,6 +212,7 @@ func (c *streamCheckCommand) check(ctx context.Context, js jetstream.JetStream) 
 	found.Unsafe = append(found.Unsafe, events.CheckStream(config)...)
 	for _, check := range []func() ([]string, error){
 		func() ([]string, error) { return checkBucket(ctx, js) },
+		func() ([]string, error) { return checkJournal(ctx, js, config) },
 		func() ([]string, error) { return checkAuditStream(ctx, js) },
 		func() ([]string, error) { return checkLimits(ctx, js, config) },
 	} {
@@ -213,6 +243,23 @@ func checkBucket(ctx context.Context, js jetstream.JetStream) (unsafe []string, 
 	}
 	if status.Storage() != jetstream.FileStorage {
 		unsafe = append(unsafe, name+" is not stored in files, so a restart loses all large transcripts.")
+	}
+	return unsafe, nil
+}
+
+func checkJournal(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig) ([]string, error) {
+	running, err := js.Stream(ctx, journal.StreamName)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return []string{"stream " + journal.StreamName + " is missing, so keys can't be revoked. Run 'callboard stream update'."}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", journal.StreamName, err)
+	}
+	config := running.CachedInfo().Config
+	unsafe := journal.CheckStream(config)
+	if config.Replicas < main.Replicas {
+		unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, keys can't be revoked. "+
+			"Run 'nats stream edit %[1]s --replicas %[4]d'.", journal.StreamName, config.Replicas, main.Name, main.Replicas))
 	}
 	return unsafe, nil
 }

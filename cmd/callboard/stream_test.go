@@ -16,6 +16,7 @@ import (
 	"callboard/events"
 	"callboard/events/audit"
 	"callboard/events/eventstest"
+	"callboard/events/journal"
 	"callboard/readapi/limit"
 )
 
@@ -54,7 +55,7 @@ func TestStreamCreate(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	created, err := newCreate(t).create(t.Context(), js)
-	if want := (createdStreams{Stream: true, Bucket: true, Audit: true, Limits: true}); err != nil || created != want {
+	if want := (createdStreams{Stream: true, Bucket: true, Keys: true, Audit: true, Limits: true}); err != nil || created != want {
 		t.Fatalf("created = %+v, error = %v, want %+v", created, err, want)
 	}
 	created, err = newCreate(t).create(t.Context(), js)
@@ -108,7 +109,12 @@ func TestStreamCheck(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), unsafe); err != nil {
 		t.Fatal(err)
 	}
-	checkUnsafe(t, js, "max_age is set", "bucket PHONE_TRANSCRIPTS is missing", "stream AUDIT is missing")
+	checkUnsafe(t, js, "max_age is set", "bucket PHONE_TRANSCRIPTS is missing", "stream KEYS is missing", "stream AUDIT is missing")
+	keys := journal.StreamConfig(1)
+	keys.MaxAge = 3 * time.Hour
+	if _, err := js.CreateStream(t.Context(), keys); err != nil {
+		t.Fatal(err)
+	}
 	bucket := events.BucketConfig(1)
 	bucket.TTL, bucket.Storage = time.Hour, jetstream.MemoryStorage
 	if _, err := js.CreateObjectStore(t.Context(), bucket); err != nil {
@@ -119,14 +125,14 @@ func TestStreamCheck(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), auditStream); err != nil {
 		t.Fatal(err)
 	}
-	bucketAndAudit := []string{"max_age is set", "deletes objects after 1h0m0s", "not stored in files", "AUDIT"}
-	checkUnsafe(t, js, bucketAndAudit...)
+	others := []string{"max_age is set", "deletes objects after 1h0m0s", "not stored in files", "stream KEYS drops messages after 3h0m0s", "AUDIT"}
+	checkUnsafe(t, js, others...)
 	limits := limit.StreamConfig(1)
 	limits.AllowDirect = true
 	if _, err := js.CreateStream(t.Context(), limits); err != nil {
 		t.Fatal(err)
 	}
-	checkUnsafe(t, js, append(bucketAndAudit, "stream LIMITS makes readers refuse reports")...)
+	checkUnsafe(t, js, append(others, "stream LIMITS makes readers refuse reports")...)
 }
 
 // The stream of an earlier release takes clock messages after an update, and a second one changes nothing.
@@ -143,10 +149,13 @@ func TestStreamUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkUnsafe(t, js, "Run 'callboard stream update'")
+	if err := js.DeleteStream(t.Context(), journal.StreamName); err != nil {
+		t.Fatal(err)
+	}
 	env := map[string]string{"CALLBOARD_NATS_URL": server.URL()}
 	for _, want := range []bool{true, false} {
-		if got := succeedJSON[updatedStream](t, env, "stream", "update"); got != (updatedStream{events.StreamName, want}) {
-			t.Errorf("updated = %+v, want clock messages added: %t", got, want)
+		if got := succeedJSON[updatedStream](t, env, "stream", "update"); got != (updatedStream{Stream: events.StreamName, ClockAdded: want, KeysCreated: want}) {
+			t.Errorf("updated = %+v, want clock messages added and stream KEYS created: %t", got, want)
 		}
 	}
 	checkUnsafe(t, js)

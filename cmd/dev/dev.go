@@ -20,6 +20,7 @@ import (
 	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/events/audit"
+	"callboard/events/journal"
 	"callboard/events/sample"
 )
 
@@ -177,6 +178,7 @@ func (i *instance) createStreams(ctx context.Context) error {
 			return events.EnsureStream(ctx, js, events.StreamConfig(events.StreamName, events.DefaultPartitions, 1))
 		},
 		func() (bool, error) { return events.AddClock(ctx, js, events.StreamName) },
+		func() (bool, error) { return events.EnsureStream(ctx, js, journal.StreamConfig(1)) },
 		func() (bool, error) { return events.EnsureStream(ctx, js, audit.StreamConfig(1)) },
 	} {
 		if _, err := ensure(); err != nil {

@@ -40,6 +40,7 @@ type replicas struct {
 	primary, standby *cluster.Cluster
 	wal              *eventstest.Proxy // from the primary to the standby
 	password         string            // of the roles
+	projector        *process
 	reader           *reader
 	events           *eventSource
 }
@@ -58,9 +59,10 @@ func newReplicas(t *testing.T) *replicas {
 	})
 	r.createStreams()
 	r.events = newEventSource(t, r.js)
-	newProcess(t, "projector", "projector", map[string]string{
+	r.projector = newProcess(t, "projector", "projector", map[string]string{
 		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(projectorRole, "read-write"), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
-	}).Start()
+	})
+	r.projector.Start()
 	r.reader = &reader{process: newProcess(t, "readapi", "reader", map[string]string{
 		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(readerRole, "read-write"),
 		"CALLBOARD_POSTGRES_READ_URL": r.bothURL(readerRole, "prefer-standby"), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
@@ -211,6 +213,14 @@ func (r *replicas) failOver() {
 }
 
 func (r *replicas) registry() *access.Registry { return access.NewRegistry(r.pool, r.pepper()) }
+
+// isRevoked tells whether a server has the revocation of a key.
+func (r *replicas) isRevoked(server *cluster.Cluster, key access.IssuedKey) bool {
+	r.tb.Helper()
+	conn := r.connect(server, liveDatabase)
+	defer closeConn(conn)
+	return schematest.QueryOne[bool](r.tb, conn, "select revoked_at is not null from access.key where id = $1", key.ID)
+}
 
 func (r *replicas) issueKey() access.IssuedKey {
 	r.tb.Helper()

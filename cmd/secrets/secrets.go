@@ -53,7 +53,7 @@ func databaseRoles() []string {
 	return []string{"owner", "projector", "reader", "operator", "webhooks"}
 }
 func natsUsers() []string {
-	return []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks"}
+	return []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks", "keys"}
 }
 
 // Create creates the files that are missing. It changes none, except that it adds passwords of new users to that of NATS.

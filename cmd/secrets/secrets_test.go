@@ -42,7 +42,7 @@ func names() []string {
 	for _, role := range []string{"owner", "projector", "reader", "operator", "webhooks"} {
 		list = append(list, "postgres-"+role+"-password", "postgres-"+role+"-url")
 	}
-	for _, user := range []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks"} {
+	for _, user := range []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks", "keys"} {
 		list = append(list, "nats-"+user+"-url")
 	}
 	return list
@@ -114,10 +114,10 @@ func checkContents(t *testing.T, files map[string]string) {
 		}
 	}
 	variables, err := conf.Parse(files["nats-passwords.conf"])
-	if err != nil || len(variables) != 7 {
-		t.Fatalf("nats-passwords.conf = %v, %v, want 7 variables", variables, err)
+	if err != nil || len(variables) != 8 {
+		t.Fatalf("nats-passwords.conf = %v, %v, want 8 variables", variables, err)
 	}
-	for _, user := range []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks"} {
+	for _, user := range []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks", "keys"} {
 		u, err := url.Parse(files["nats-"+user+"-url"])
 		if err != nil {
 			t.Fatal(err)
@@ -178,8 +178,8 @@ func TestCreate_AddsNATSUser(t *testing.T) {
 	dir := t.TempDir()
 	create(t, config(dir))
 	before := contents(t, dir)
-	shorter := regexp.MustCompile(`(?m)^webhooks_password.*\n`).ReplaceAllString(before["nats-passwords.conf"], "")
-	for _, name := range []string{"nats-webhooks-url", "nats-passwords.conf"} {
+	shorter := regexp.MustCompile(`(?m)^keys_password.*\n`).ReplaceAllString(before["nats-passwords.conf"], "")
+	for _, name := range []string{"nats-keys-url", "nats-passwords.conf"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestCreate_AddsNATSUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := create(t, config(dir))
-	expectNames(t, "created", result.Created, []string{"nats-webhooks-url"})
+	expectNames(t, "created", result.Created, []string{"nats-keys-url"})
 	expectNames(t, "changed", result.Changed, []string{"nats-passwords.conf"})
 	files := contents(t, dir)
 	expectNames(t, "files", slices.Collect(maps.Keys(files)), names())

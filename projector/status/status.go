@@ -39,6 +39,9 @@ type Report struct {
 
 	ClockAhead ClockAhead `json:"clockAhead"`
 
+	Server         Server `json:"server"`
+	JournalProblem string `json:"journalProblem,omitempty"` // of the stream of ends of keys
+
 	// Since the previous report; null in the first.
 	Rate       *float64 `json:"rate"`       // applied events per second
 	ETASeconds *float64 `json:"etaSeconds"` // until the lag is applied at that rate; null without a lag or a rate
@@ -78,6 +81,7 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 	if err != nil {
 		return report, err
 	}
+	report.JournalProblem = journalProblem(ctx, s.JetStream)
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.ClockSubject))
 	if err != nil {
 		return report, fmt.Errorf("stream %s: %w", s.Stream, err)
@@ -175,6 +179,9 @@ func (s Source) readTables(ctx context.Context, report *Report) (map[int]positio
 			return nil, nil, err
 		}
 	}
+	if err := report.Server.read(ctx, s.Pool, report.Migrated); err != nil {
+		return nil, nil, err
+	}
 	if report.Generations, err = Generations(ctx, s.Pool, s.Definition); err != nil {
 		return nil, nil, err
 	}
@@ -209,6 +216,9 @@ func (r Report) Problems() []string {
 	var list []string
 	if !r.Migrated {
 		list = append(list, fmt.Sprintf("%s: %s", ingest.MigrationMissing, schema.ErrNotMigrated))
+	}
+	if r.JournalProblem != "" {
+		list = append(list, r.JournalProblem)
 	}
 	list = append(list, r.clockProblems()...)
 	list = append(list, r.ClockAhead.problems()...)

@@ -142,10 +142,7 @@ var ErrOldKeys = errors.New("the list of keys is older than the backup, or of an
 // EndKeys ends the keys that a newer list shows as revoked or ended earlier, and returns them. It never extends a key's life. unknown
 // are the keys of the list that the database doesn't have.
 func (l *Load) EndKeys(ctx context.Context, list []KeyState) (ended, unknown []KeyState, err error) {
-	ids, revoked, expires := make([]uuid.UUID, len(list)), make([]*time.Time, len(list)), make([]*time.Time, len(list))
-	for i, k := range list {
-		ids[i], revoked[i], expires[i] = k.ID, k.RevokedAt, k.ExpiresAt
-	}
+	ids, revoked, expires := ends(list)
 	known, missing, err := l.compareKeys(ctx, ids)
 	switch {
 	case err != nil:
@@ -158,14 +155,35 @@ func (l *Load) EndKeys(ctx context.Context, list []KeyState) (ended, unknown []K
 			unknown = append(unknown, k)
 		}
 	}
+	ended, err = l.endKeys(ctx, ids, revoked, expires)
+	return ended, unknown, err
+}
+
+func (l *Load) endKeys(ctx context.Context, ids []uuid.UUID, revoked, expires []*time.Time) ([]KeyState, error) {
 	rows, err := l.tx.Query(ctx, endKeysSQL, ids, revoked, expires)
 	if err != nil {
-		return nil, nil, fmt.Errorf("end keys: %w", err)
+		return nil, fmt.Errorf("end keys: %w", err)
 	}
-	if ended, err = pgx.CollectRows(rows, pgx.RowToStructByPos[KeyState]); err != nil {
-		return nil, nil, fmt.Errorf("end keys: %w", err)
+	ended, err := pgx.CollectRows(rows, pgx.RowToStructByPos[KeyState])
+	if err != nil {
+		return nil, fmt.Errorf("end keys: %w", err)
 	}
-	return ended, unknown, nil
+	return ended, nil
+}
+
+// EndKeysOf ends keys at the given times, or earlier, and returns those that would have lived longer. Of states, only the ids and the ends
+// count. They need not be of all keys.
+func (l *Load) EndKeysOf(ctx context.Context, states []KeyState) ([]KeyState, error) {
+	ids, revoked, expires := ends(states)
+	return l.endKeys(ctx, ids, revoked, expires)
+}
+
+// ends returns the columns of states.
+func ends(states []KeyState) (ids []uuid.UUID, revoked, expires []*time.Time) {
+	for _, k := range states {
+		ids, revoked, expires = append(ids, k.ID), append(revoked, k.RevokedAt), append(expires, k.ExpiresAt)
+	}
+	return ids, revoked, expires
 }
 
 // compareKeys returns which of the ids are keys, and how many keys are not among the ids.

@@ -1,0 +1,100 @@
+package projector
+
+import (
+	"context"
+	"time"
+
+	"callboard/events/journal"
+	"callboard/projector/retry"
+	"callboard/projector/store"
+)
+
+// journalInterval is the interval at which the journal is read. Once would do for the database. But a NATS server that lags, or that does not
+// know yet that it leads no more, may not have had the newest entries.
+const journalInterval = 30 * time.Second
+
+// journalActor ends keys again whose end the database has lost. A failover breaks the session's connection, so each session begins with it.
+type journalActor struct {
+	*Projector
+	reader    journal.Reader
+	timeline  bool   // recorded
+	lastError string // the text of the latest error; empty after a success
+}
+
+// run ends with ctx. Partitions are claimed meanwhile: they don't wait for the journal.
+func (a *journalActor) run(ctx context.Context) {
+	for backOff := retry.NewBackOff(); ctx.Err() == nil; {
+		wait := journalInterval
+		if err := a.read(ctx); err != nil && ctx.Err() == nil {
+			wait = backOff.Next(0)
+			a.report(err)
+		} else {
+			a.lastError = ""
+		}
+		retry.Pause(ctx, wait)
+	}
+}
+
+// report logs an error once for as long as its text does not change.
+func (a *journalActor) report(err error) {
+	if a.lastError != err.Error() {
+		a.config.Log.Error().Err(err).Msg("reading the journal of revoked keys failed")
+	}
+	a.lastError = err.Error()
+}
+
+func (a *journalActor) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	if err := a.recordTimeline(ctx); err != nil {
+		return err
+	}
+	unreadable, err := a.reader.Read(ctx, a.config.JetStream, func(entries []journal.Entry) error { return a.withdraw(ctx, entries) })
+	if unreadable > 0 {
+		a.config.Log.Error().Int("messages", unreadable).Msg("messages of the journal of revoked keys not readable")
+	}
+	return err
+}
+
+// recordTimeline logs once per session whether the database has had a failover.
+func (a *journalActor) recordTimeline(ctx context.Context) error {
+	if a.timeline {
+		return nil
+	}
+	t, err := a.control.RecordTimeline(ctx)
+	if err != nil {
+		return err
+	}
+	a.timeline = true
+	if t.Changed() {
+		replayed := uint64(0)
+		if newest := a.newest.Load(); newest > t.Position {
+			replayed = newest - t.Position
+		}
+		a.config.Log.Warn().Int64("timeline", t.Current).Int64("previous", t.Previous).Uint64("position", t.Position).Uint64("replayed", replayed).
+			Msg("database went over to another timeline")
+	}
+	return nil
+}
+
+func (a *journalActor) withdraw(ctx context.Context, entries []journal.Entry) error {
+	list := make([]store.Withdrawal, len(entries))
+	for i, e := range entries {
+		list[i] = store.Withdrawal{Key: e.ID, RevokedAt: e.RevokedAt, ExpiresAt: e.ExpiresAt}
+	}
+	changed, err := a.control.Withdraw(ctx, list)
+	for _, id := range changed {
+		a.config.Log.Warn().Stringer("key_id", id).Msg("key ended again: the database had lost its end")
+	}
+	return err
+}
+
+// noteCommitted remembers the highest sequence that this process has committed, to tell how far a failover has set the database back.
+func (p *Projector) noteCommitted(sequence uint64) {
+	for {
+		newest := p.newest.Load()
+		if sequence <= newest || p.newest.CompareAndSwap(newest, sequence) {
+			return
+		}
+	}
+}

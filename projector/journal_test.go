@@ -1,0 +1,143 @@
+package projector_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/events/journal"
+	"callboard/projector/projectortest"
+)
+
+// insertKey inserts a key without an end.
+func (h *harness) insertKey() uuid.UUID {
+	h.Helper()
+	id := uuid.New()
+	h.Exec(`
+		insert into access.key (id, lineage, name, short, hash, pepper_id, grant_kind, grant_id, scopes)
+		values ($1, $1, 'k', $2, 'h', 'p', 'system', $1, '{}')`, id, id.String())
+	return id
+}
+
+func (h *harness) revokedAt(key uuid.UUID) *time.Time {
+	h.Helper()
+	return projectortest.QueryOne[*time.Time](h.Harness, "select revoked_at from access.key where id = $1", key)
+}
+
+// A projector ends the keys of the journal when it starts, and logs their ids. A key whose end the database has stays as it is.
+func TestProjector_EndsKeysOfTheJournal(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	lost, known, live := h.insertKey(), h.insertKey(), h.insertKey()
+	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+	h.Exec("update access.key set revoked_at = $2 where id = $1", known, at)
+	for _, id := range []uuid.UUID{lost, known} {
+		if err := journal.Publish(t.Context(), h.JetStream, journal.Entry{ID: id, RevokedAt: &at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log eventstest.LogBuffer
+	h.StartProjector(projectortest.LogTo(&log))
+	eventstest.Eventually(t, "the key is revoked", func() bool {
+		revoked := h.revokedAt(lost)
+		return revoked != nil && revoked.Equal(at)
+	})
+	if revoked := h.revokedAt(live); revoked != nil {
+		t.Errorf("key that is not in the journal: revoked at %v, want never", revoked)
+	}
+	eventstest.Eventually(t, "the projector logs the key", func() bool { return log.Count(lost.String()) == 1 })
+	if n := log.Count(known.String()); n != 0 {
+		t.Errorf("log lines about the key that had ended = %d, want 0", n)
+	}
+}
+
+// Without a journal, a projector says so and applies events. It reads the journal once that is there.
+func TestProjector_WithoutAJournal(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	if err := h.JetStream.DeleteStream(t.Context(), journal.StreamName); err != nil {
+		t.Fatal(err)
+	}
+	var log eventstest.LogBuffer
+	h.StartProjector(projectortest.LogTo(&log))
+	h.publishCall(h.NewSystemIn(0))
+	h.checkCalls(1)
+	eventstest.Eventually(t, "the projector logs that there is no journal", func() bool { return log.Count("callboard stream update") == 1 })
+	if _, err := h.JetStream.CreateStream(t.Context(), journal.StreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	key, now := h.insertKey(), time.Now()
+	if err := journal.Publish(t.Context(), h.JetStream, journal.Entry{ID: key, RevokedAt: &now}); err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Eventually(t, "the key is revoked", func() bool { return h.revokedAt(key) != nil })
+}
+
+// A database that comes back with another timeline is logged once, and the projector reads the journal again.
+func TestProjector_AnotherTimeline(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	var log eventstest.LogBuffer
+	stop := h.StartProjector(projectortest.LogTo(&log))
+	h.publishCall(h.NewSystemIn(0))
+	timeline := func() int64 { return h.QueryInt("select coalesce(max(timeline), 0) from control.timeline") }
+	eventstest.Eventually(t, "the timeline is recorded", func() bool { return timeline() > 0 })
+	current := timeline()
+	key, now := h.insertKey(), time.Now()
+	if err := journal.Publish(t.Context(), h.JetStream, journal.Entry{ID: key, RevokedAt: &now}); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	const message = "database went over to another timeline"
+	if n := log.Count(message); n != 0 {
+		t.Errorf("log lines about another timeline = %d, want 0", n)
+	}
+	h.Exec("update control.timeline set timeline = 99")
+	h.StartProjector(projectortest.LogTo(&log))
+	eventstest.Eventually(t, "the projector logs the timeline", func() bool { return log.Count(message) == 1 && log.Count(`"previous":99`) == 1 })
+	eventstest.Eventually(t, "the key is revoked", func() bool { return h.revokedAt(key) != nil })
+	if got := timeline(); got != current {
+		t.Errorf("timeline = %d, want %d", got, current)
+	}
+}
+
+// A projector that goes on reads the whole journal again when its session has ended, as after a failover.
+func TestProjector_ReadsTheJournalAgainAfterALostSession(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	key, now := h.insertKey(), time.Now()
+	if err := journal.Publish(t.Context(), h.JetStream, journal.Entry{ID: key, RevokedAt: &now}); err != nil {
+		t.Fatal(err)
+	}
+	h.StartProjector()
+	eventstest.Eventually(t, "the key is revoked", func() bool { return h.revokedAt(key) != nil })
+	h.Exec("update access.key set revoked_at = null")
+	h.Exec("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and usename = 'callboard_projector'")
+	eventstest.Eventually(t, "the key is revoked again", func() bool { return h.revokedAt(key) != nil })
+}
+
+// What a projector decides is on the disk when it is committed, whatever the default of the database is. What follows from the stream keeps
+// that default.
+func TestProjector_CommitsDecisionsDurably(t *testing.T) {
+	t.Parallel()
+	for table, want := range map[string]string{"control.dead_letter": "on", "projection.phone_system": "off"} {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			levels := h.Database.CommitLevels(t, table)
+			h.StartProjector()
+			system := h.NewSystemIn(0)
+			h.PublishStates(projectortest.PhoneSystem(system))
+			h.WaitUntilCaughtUp()
+			h.PublishRaw(events.Subject(system, events.EntityCall), nil, "{}")
+			h.WaitUntilCaughtUp()
+			if got := levels(); !slices.Equal(got, []string{want}) {
+				t.Errorf("synchronous_commit = %v, want %s", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package status
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events/journal"
+)
+
+//go:embed server.sql
+var serverSQL string
+
+const timelineSQL = "select timeline, seen_at from control.timeline"
+
+// Server is the state of the PostgreSQL server.
+type Server struct {
+	InRecovery bool   `json:"inRecovery"`
+	Timeline   *int64 `json:"timeline"` // null in recovery
+
+	// SynchronousStandbyNames is the setting; empty: commits wait for no standby.
+	SynchronousStandbyNames string `json:"synchronousStandbyNames"`
+	// SynchronousStandbys are the connected standbys for which commits wait. Null: this role may not see them.
+	SynchronousStandbys []string `json:"synchronousStandbys"`
+
+	// The timeline at which a projector last began to own partitions, and since when; null: none did.
+	ProjectorTimeline      *int64     `json:"projectorTimeline"`
+	ProjectorTimelineSince *time.Time `json:"projectorTimelineSince"`
+}
+
+func (s *Server) read(ctx context.Context, pool *pgxpool.Pool, migrated bool) error {
+	var visible bool
+	row := pool.QueryRow(ctx, serverSQL)
+	if err := row.Scan(&s.InRecovery, &s.Timeline, &s.SynchronousStandbyNames, &visible, &s.SynchronousStandbys); err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	if !visible {
+		s.SynchronousStandbys = nil
+	}
+	if !migrated {
+		return nil
+	}
+	err := pool.QueryRow(ctx, timelineSQL).Scan(&s.ProjectorTimeline, &s.ProjectorTimelineSince)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("timeline: %w", err)
+	}
+	return nil
+}
+
+// KeysJournalMissing is the problem of a JetStream without the stream of ends of keys.
+const KeysJournalMissing = "KEYS_JOURNAL_MISSING"
+
+// journalTimeout is short: NATS does not answer where the user may not ask.
+const journalTimeout = 2 * time.Second
+
+// journalProblem returns what is wrong with the stream of ends of keys, or an empty text. It returns no error: the report must not depend on it.
+func journalProblem(ctx context.Context, js jetstream.JetStream) string {
+	ctx, cancel := context.WithTimeout(ctx, journalTimeout)
+	defer cancel()
+	_, err := js.Stream(ctx, journal.StreamName)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return KeysJournalMissing + ": stream " + journal.StreamName + " is missing, so keys can't be revoked, " +
+			"and revoked ones can work again after a failover of PostgreSQL: run 'callboard stream update'"
+	case err != nil:
+		return fmt.Sprintf("stream %s can't be read, from which revoked keys are ended again after a failover of PostgreSQL: %s", journal.StreamName, err)
+	}
+	return ""
+}

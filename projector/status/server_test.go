@@ -1,0 +1,47 @@
+package status_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"callboard/events/journal"
+	"callboard/projector/status"
+)
+
+func isJournalProblem(problem string) bool {
+	return strings.HasPrefix(problem, status.KeysJournalMissing)
+}
+
+// A stream of ends of keys that is missing is a problem.
+func TestRead_KeysJournal(t *testing.T) {
+	h := newHarness(t)
+	if problems := h.read().Problems(); slices.ContainsFunc(problems, isJournalProblem) {
+		t.Errorf("problems = %q, want none about the journal", problems)
+	}
+	if err := h.JetStream.DeleteStream(t.Context(), journal.StreamName); err != nil {
+		t.Fatal(err)
+	}
+	if problems := h.read().Problems(); !slices.ContainsFunc(problems, isJournalProblem) {
+		t.Errorf("problems without the journal = %q, want %s", problems, status.KeysJournalMissing)
+	}
+}
+
+// The operator sees the timeline of the server and that at which a projector claimed, and that there is no synchronous standby.
+func TestRead_Server(t *testing.T) {
+	h := newHarness(t)
+	server := h.read().Server
+	if server.InRecovery || server.Timeline == nil || *server.Timeline < 1 || server.SynchronousStandbyNames != "" || server.ProjectorTimeline != nil {
+		t.Errorf("server = %+v, want a timeline, no standbys, and no projector's timeline", server)
+	}
+	if server.SynchronousStandbys != nil {
+		t.Errorf("standbys = %v, want null for a role that may not see them", server.SynchronousStandbys)
+	}
+	h.Exec("insert into control.timeline (timeline) values (7)")
+	superuser := h.source()
+	superuser.Pool = h.Pool
+	server = h.readFrom(superuser).Server
+	if server.ProjectorTimeline == nil || *server.ProjectorTimeline != 7 || server.ProjectorTimelineSince == nil || server.SynchronousStandbys == nil {
+		t.Errorf("server = %+v, want the projector's timeline 7, and the names of standbys: none", server)
+	}
+}
