@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,6 +41,9 @@ func AddClock(ctx context.Context, js jetstream.JetStream, name string) (added b
 	config := stream.CachedInfo().Config
 	if TakesClock(config) {
 		return false, nil
+	}
+	if Closed(config) {
+		return false, errors.New(closedSentence(name))
 	}
 	config.Subjects = append(slices.Clone(config.Subjects), ClockSubject)
 	if _, err := js.UpdateStream(ctx, config); err != nil {

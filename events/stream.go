@@ -76,6 +76,9 @@ func Partitions(cfg jetstream.StreamConfig) (int, error) {
 // CheckStream returns one sentence for each setting of a running stream that can lose, reorder or misplace events. A stream created
 // from [StreamConfig] and a plain mirror of one have no such setting.
 func CheckStream(cfg jetstream.StreamConfig) []string {
+	if Closed(cfg) {
+		return []string{closedSentence(cfg.Name)}
+	}
 	var faults []string
 	for _, rule := range slices.Concat(retentionRules(cfg), publishRules(cfg), originRules(cfg)) {
 		if rule.broken {

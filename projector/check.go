@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"callboard/projector/ingest"
 )
 
@@ -18,7 +16,6 @@ const checkTicks = 10
 type checkActor struct {
 	*Projector
 	supervisor *supervisor
-	stream     jetstream.Stream
 }
 
 // run ends with ctx. A check that fails is repeated: it proves nothing about the stream.
@@ -49,21 +46,22 @@ func (a *checkActor) check(ctx context.Context, workers []*worker) error {
 			newest = w
 		}
 	}
-	info, err := a.stream.Info(ctx)
+	source := a.supervisor.source
+	info, err := source.Info(ctx)
 	if err != nil {
-		return fmt.Errorf("stream %s: %w", a.config.Stream, err)
+		return fmt.Errorf("stream %s: %w", source.Name(), err)
 	}
 	a.metrics.firstSequence.Set(float64(info.State.FirstSeq))
 	for _, w := range workers {
-		fit = fit && ingest.WithinBounds(info, w.seen) && w.registered == newest.registered
+		fit = fit && source.WithinBounds(info, w.seen) && w.registered == newest.registered
 	}
-	err = ingest.CheckPosition(ctx, a.stream, newest.seen, newest.registered)
+	err = source.CheckPosition(ctx, newest.seen, newest.registered)
 	var stop *ingest.StopError
 	if err == nil && fit || err != nil && !errors.As(err, &stop) {
 		return err
 	}
 	for _, w := range workers {
-		err := ingest.CheckPosition(ctx, a.stream, w.seen, w.registered)
+		err := source.CheckPosition(ctx, w.seen, w.registered)
 		if err != nil && !errors.As(err, &stop) {
 			return err
 		}

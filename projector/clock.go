@@ -3,6 +3,7 @@ package projector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"callboard/events"
@@ -87,6 +88,10 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 		return a.config.Clock
 	}
 	a.failures = 0
+	if fed := a.supervisor.source.Name(); ack.Stream != fed {
+		a.supervisor.fail(fmt.Errorf("%w: clock messages are stored by %s, not by %s", errOtherStream, ack.Stream, fed))
+		return a.config.Clock
+	}
 	a.stored, a.storedAt = ack.Sequence, time.Now()
 	if a.stored <= a.feed.Passed() {
 		return 0 // an earlier one that followed the same message: the next one follows that

@@ -75,7 +75,7 @@ func (w *worker) observePending(ctx context.Context) (stop func()) {
 
 // countPending counts the partition's messages above the position: the server tells a new consumer how many there are.
 func (w *worker) countPending(ctx context.Context) (uint64, error) {
-	consumer, err := w.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+	consumer, err := w.source.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubject:     events.PartitionFilter(w.partition),
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       w.position.Load().Sequence + 1,
@@ -87,5 +87,5 @@ func (w *worker) countPending(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	info := consumer.CachedInfo()
-	return info.NumPending, w.stream.DeleteConsumer(ctx, info.Name)
+	return info.NumPending, w.source.DeleteConsumer(ctx, info.Name)
 }

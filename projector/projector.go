@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,8 +15,8 @@ import (
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 
-	"callboard/events"
 	"callboard/projector/feed"
+	"callboard/projector/ingest"
 	"callboard/projector/lock"
 	"callboard/projector/retry"
 	"callboard/projector/store"
@@ -26,16 +25,16 @@ import (
 // Config configures a projector.
 type Config struct {
 	JetStream  jetstream.JetStream // of a connection that never stops reconnecting
-	Stream     string
-	Database   *pgxpool.Pool    // of the primary, as callboard_projector, with the projection on its search path; for batches
-	Control    *pgxpool.Pool    // as Database, for statements that don't wait for batches; nil: Database
-	Partitions []int            // that this projector may own; nil: all of the stream's
-	BatchSize  int              // the most messages in one transaction; 0: 2000
-	FeedBytes  int64            // the most bytes of messages in memory, for all partitions; 0: 64 MiB
-	Clock      time.Duration    // how old the newest clock message may be until the projector publishes another one; 0: 1 s
-	Tick       time.Duration    // the interval at which the projector looks at its partitions and at other owners; 0: 500 ms
-	OwnerLooks int              // how often a standby finds no sign of an owner, at most once per tick, until it takes over; 0: 20
-	Now        func() time.Time // this host's wall clock; nil: time.Now
+	Stream     string              // its name; one that was adopted in its place is read instead
+	Database   *pgxpool.Pool       // of the primary, as callboard_projector, with the projection on its search path; for batches
+	Control    *pgxpool.Pool       // as Database, for statements that don't wait for batches; nil: Database
+	Partitions []int               // that this projector may own; nil: all of the stream's
+	BatchSize  int                 // the most messages in one transaction; 0: 2000
+	FeedBytes  int64               // the most bytes of messages in memory, for all partitions; 0: 64 MiB
+	Clock      time.Duration       // how old the newest clock message may be until the projector publishes another one; 0: 1 s
+	Tick       time.Duration       // the interval at which the projector looks at its partitions and at other owners; 0: 500 ms
+	OwnerLooks int                 // how often a standby finds no sign of an owner, at most once per tick, until it takes over; 0: 20
+	Now        func() time.Time    // this host's wall clock; nil: time.Now
 	Log        zerolog.Logger
 	Metrics    prometheus.Registerer
 	Tracer     trace.Tracer // of the commits' spans; nil: there are none
@@ -102,7 +101,7 @@ const lockTicks = 4
 
 // session owns partitions by the locks of one database connection, for as long as that lasts.
 func (p *Projector) session(ctx context.Context) (err error) {
-	stream, count, err := p.stream(ctx)
+	source, count, err := p.source(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,11 +110,11 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	shared := feed.NewShared(feed.Config{Conn: p.config.JetStream.Conn(), Stream: stream, Partitions: count, Bytes: p.config.FeedBytes})
-	supervisor := newSupervisor(p, shared, p.partitions(count))
+	shared := feed.NewShared(feed.Config{Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes})
+	supervisor := newSupervisor(p, source, shared, p.partitions(count))
 	idle := &idleActor{Projector: p, supervisor: supervisor, feed: shared}
 	clock := &clockActor{Projector: p, supervisor: supervisor, feed: shared}
-	check := &checkActor{Projector: p, supervisor: supervisor, stream: stream}
+	check := &checkActor{Projector: p, supervisor: supervisor}
 	keys := &journalActor{Projector: p}
 	var actors sync.WaitGroup
 	for _, run := range []func(context.Context){shared.Run, idle.run, clock.run, check.run, keys.run} {
@@ -141,9 +140,14 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		select {
 		case <-ctx.Done():
 			return nil
+		case err := <-supervisor.failed:
+			return err
 		case e := <-supervisor.exits:
 			if ctx.Err() != nil {
 				return nil
+			}
+			if errors.Is(e.err, errOtherStream) {
+				return e.err
 			}
 			supervisor.exited(e)
 			if err := locks.Unlock(ctx, e.partition); err != nil {
@@ -181,17 +185,14 @@ func (p *Projector) terminateUnresponsive(ctx context.Context, locks *lock.Locks
 	return err
 }
 
-// stream returns the stream, and its number of partitions.
-func (p *Projector) stream(ctx context.Context) (jetstream.Stream, int, error) {
-	stream, err := p.config.JetStream.Stream(ctx, p.config.Stream)
+// source returns the stream that is read, and its number of partitions.
+func (p *Projector) source(ctx context.Context) (ingest.Source, int, error) {
+	source, err := ingest.OpenSource(ctx, p.config.JetStream, p.config.Control, p.config.Stream)
 	if err != nil {
-		return nil, 0, fmt.Errorf("stream %s: %w", p.config.Stream, err)
+		return source, 0, err
 	}
-	count, err := events.Partitions(stream.CachedInfo().Config)
-	if err != nil {
-		return nil, 0, fmt.Errorf("stream %s: %w", p.config.Stream, err)
-	}
-	return stream, count, nil
+	count, err := source.Partitions()
+	return source, count, err
 }
 
 // partitions returns those of a stream's partitions that this projector may own.

@@ -19,8 +19,10 @@ import (
 // from running, which workers and the idle actor use.
 type supervisor struct {
 	projector *Projector
+	source    ingest.Source
 	feed      *feed.Shared
 	exits     chan exit
+	failed    chan error // why the session ends
 	workers   sync.WaitGroup
 	slots     map[int]*slot
 
@@ -44,9 +46,11 @@ type exit struct {
 	err        error
 }
 
-func newSupervisor(p *Projector, feed *feed.Shared, partitions []int) *supervisor {
-	// Every worker can exit although nobody receives.
-	s := &supervisor{projector: p, feed: feed, exits: make(chan exit, len(partitions)), slots: make(map[int]*slot)}
+func newSupervisor(p *Projector, source ingest.Source, feed *feed.Shared, partitions []int) *supervisor {
+	s := &supervisor{
+		projector: p, source: source, feed: feed, slots: make(map[int]*slot),
+		exits: make(chan exit, len(partitions)), failed: make(chan error, 1), // both can be sent to although nobody receives
+	}
 	for _, partition := range partitions {
 		s.slots[partition] = &slot{backOff: retry.NewBackOff()}
 		p.metrics.exited(partition)
@@ -86,6 +90,14 @@ func (s *supervisor) activate(w *worker) (end func()) {
 		w.work.Lock()
 		defer w.work.Unlock()
 		w.closed = true
+	}
+}
+
+// fail ends the session.
+func (s *supervisor) fail(err error) {
+	select {
+	case s.failed <- err:
+	default: // it has failed already
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
-	"callboard/events"
 	"callboard/events/webhook"
 	"callboard/projector/feed"
 	"callboard/projector/fold"
@@ -32,7 +31,7 @@ type worker struct {
 	*Projector
 	partition  int
 	log        zerolog.Logger
-	stream     jetstream.Stream
+	source     ingest.Source
 	registered int    // the number of partitions that the stream had when it was first read
 	reconnects uint64 // of the NATS connection, when the stream was checked
 	feed       *feed.Member
@@ -67,11 +66,11 @@ func runWorker(ctx context.Context, s *supervisor, partition int) exit {
 	w.applier = ingest.Applier{JetStream: p.config.JetStream, Store: p.store, Live: true, OnCommit: w.committed, Tracer: p.config.Tracer}
 	w.failed = make(chan error, 1)
 	err := w.run(ctx, s)
-	return exit{partition: partition, replicated: w.stream != nil && w.stream.CachedInfo().Config.Replicas > 1, err: err}
+	return exit{partition: partition, replicated: w.source.Stream != nil && w.source.CachedInfo().Config.Replicas > 1, err: err}
 }
 
 func (w *worker) run(ctx context.Context, s *supervisor) error {
-	if err := w.open(ctx); err != nil {
+	if err := w.open(ctx, s.source); err != nil {
 		return err
 	}
 	w.feed = s.feed.Join(ctx, w.partition, w.applier.Position.Sequence)
@@ -84,13 +83,19 @@ func (w *worker) run(ctx context.Context, s *supervisor) error {
 	return w.loop(ctx)
 }
 
-// open claims the position.
-func (w *worker) open(ctx context.Context) (err error) {
+// errOtherStream ends the session: all of it reads the stream that another one has replaced.
+var errOtherStream = errors.New("another stream is to be read from now on")
+
+// open claims the position. fed is what the session's feed reads.
+func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 	w.reconnects = w.config.JetStream.Conn().Stats().Reconnects
-	if w.stream, err = w.config.JetStream.Stream(ctx, w.config.Stream); err != nil {
-		return fmt.Errorf("stream %s: %w", w.config.Stream, err)
+	if w.source, err = ingest.OpenSource(ctx, w.config.JetStream, w.config.Control, w.config.Stream); err != nil {
+		return err
 	}
-	if err := ingest.CheckLeader(w.stream.CachedInfo()); err != nil {
+	if w.source.Name() != fed.Name() {
+		return fmt.Errorf("%w: %s in place of %s", errOtherStream, w.source.Name(), fed.Name())
+	}
+	if err := ingest.CheckLeader(w.source.CachedInfo()); err != nil {
 		return err
 	}
 	if err := w.claim(ctx); err != nil {
@@ -108,18 +113,17 @@ func (w *worker) open(ctx context.Context) (err error) {
 
 // claim registers the stream, where it is new, and claims the position.
 func (w *worker) claim(ctx context.Context) error {
-	info := w.stream.CachedInfo()
-	now, err := events.Partitions(info.Config)
+	now, err := w.source.Partitions()
 	if err != nil {
 		return err
 	}
-	stream := ingest.StreamOf(info)
+	stream := w.source.History
 	w.registered, err = w.store.RegisterStream(ctx, stream, now)
 	if errors.Is(err, store.ErrNotMigrated) {
 		return &ingest.StopError{Reason: ingest.MigrationMissing, Detail: err.Error()}
 	}
 	if err == nil {
-		err = ingest.CheckPartitions(info, w.registered)
+		err = w.source.CheckPartitions(w.registered)
 	}
 	if err != nil {
 		return err
@@ -127,7 +131,7 @@ func (w *worker) claim(ctx context.Context) error {
 	w.applier.Position, err = w.store.Claim(ctx, stream, int16(w.partition))
 	switch {
 	case errors.Is(err, store.ErrStreamReplaced):
-		return ingest.StreamReplaced(stream.Name)
+		return ingest.StreamReplaced(w.source.Name())
 	case errors.Is(err, store.ErrDefinitionMismatch):
 		return &ingest.StopError{
 			Reason: ingest.DefinitionMismatch,
@@ -139,16 +143,16 @@ func (w *worker) claim(ctx context.Context) error {
 
 // checkPosition compares the stream, as it is now, with the position.
 func (w *worker) checkPosition(ctx context.Context) error {
-	if _, err := w.stream.Info(ctx); err != nil {
-		return fmt.Errorf("stream %s: %w", w.config.Stream, err)
+	if _, err := w.source.Info(ctx); err != nil {
+		return fmt.Errorf("stream %s: %w", w.source.Name(), err)
 	}
-	w.metrics.firstSequence.Set(float64(w.stream.CachedInfo().State.FirstSeq))
-	return ingest.CheckPosition(ctx, w.stream, w.applier.Position, w.registered)
+	w.metrics.firstSequence.Set(float64(w.source.CachedInfo().State.FirstSeq))
+	return w.source.CheckPosition(ctx, w.applier.Position, w.registered)
 }
 
 // deletePreviousConsumer deletes the durable consumer with which the previous release reads the partition: the server would keep it.
 func (w *worker) deletePreviousConsumer(ctx context.Context) error {
-	err := w.stream.DeleteConsumer(ctx, feed.ConsumerPrefix+strconv.Itoa(w.partition))
+	err := w.source.DeleteConsumer(ctx, feed.ConsumerPrefix+strconv.Itoa(w.partition))
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return fmt.Errorf("consumer of the previous release: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"callboard/cmd/progress"
 	"callboard/cmd/setting"
 	"callboard/cmd/version"
+	"callboard/projector/ingest"
 	"callboard/readapi/access"
 	"callboard/schema/dump"
 )
@@ -39,9 +40,13 @@ func (c *backupCommand) Run(ctx context.Context, streams process.Streams) error 
 		return c.writeKeys(ctx, streams.Out)
 	}
 	var written backup.Written
-	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progress.Display) (err error) {
+	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progress.Display) error {
+		stream, err := ingest.OpenSource(ctx, js, conn, c.Stream.Name.Get())
+		if err != nil {
+			return err
+		}
 		written, err = backup.Write(ctx, backup.Config{
-			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: version.Read().Version, Stream: c.Stream.Name.Get(),
+			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: version.Read().Version, Stream: stream.Name(),
 			Database: conn, NATS: js, Progress: display,
 		})
 		return err

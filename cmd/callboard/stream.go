@@ -20,6 +20,8 @@ import (
 type streamCommand struct {
 	Create streamCreateCommand `cmd:"" help:"Create the streams of events, ends of keys, audit and budgets and the bucket of transcripts, with safe settings. Existing ones are not changed."`
 	Update streamUpdateCommand `cmd:"" help:"Bring the streams of an earlier release up to date: the stream of events stores clock messages, and the stream of ends of keys is created."`
+	Mirror streamMirrorCommand `cmd:"" help:"Create a mirror of the stream of events, which 'stream adopt' can make take its place."`
+	Adopt  streamAdoptCommand  `cmd:"" help:"Make a mirror take the place of the stream of events, for example to move it to another cluster."`
 	Check  streamCheckCommand  `cmd:"" help:"Print each setting of the running streams that is unsafe. Exit 1 if there is any."`
 }
 

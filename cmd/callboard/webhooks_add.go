@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
-	"callboard/events"
 	"callboard/events/webhook"
+	"callboard/projector/ingest"
 	"callboard/projector/webhook/egress"
 	"callboard/projector/webhook/registry"
 	"callboard/projector/webhook/vault"
@@ -44,19 +45,24 @@ func (c *webhooksAddCommand) Run(ctx context.Context, streams process.Streams) e
 		return withWebhookAdvice(err)
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		if _, err := c.origin(ctx, js); err != nil { // before anything is registered
-			return interrupted(ctx, err)
-		}
-		return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
-			if err := c.try(ctx, r, candidate, streams); err != nil {
-				return err
-			}
-			if err := c.register(ctx, r, js, candidate); err != nil {
-				return err
-			}
-			return c.printAdded(ctx, r, candidate, streams)
+		return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+			return withWebhookAdvice(c.add(ctx, eventSource{js, pool, c.Stream.Name.Get()}, candidate, streams))
 		})
 	})
+}
+
+func (c *webhooksAddCommand) add(ctx context.Context, source eventSource, candidate registry.Candidate, streams process.Streams) error {
+	if _, err := source.origin(ctx); err != nil { // before anything is registered
+		return err
+	}
+	r := registry.New(source.pool, c.get())
+	if err := c.try(ctx, r, candidate, streams); err != nil {
+		return err
+	}
+	if err := c.register(ctx, r, source, candidate); err != nil {
+		return err
+	}
+	return c.printAdded(ctx, r, candidate, streams)
 }
 
 func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
@@ -114,11 +120,11 @@ func (c *webhooksAddCommand) try(ctx context.Context, r *registry.Registry, cand
 }
 
 // register stores the endpoint, and then asks the stream for the last message before it: the projectors record all later ones.
-func (c *webhooksAddCommand) register(ctx context.Context, r *registry.Registry, js jetstream.JetStream, candidate registry.Candidate) error {
+func (c *webhooksAddCommand) register(ctx context.Context, r *registry.Registry, source eventSource, candidate registry.Candidate) error {
 	if err := r.Register(ctx, candidate); err != nil {
 		return err
 	}
-	origin, err := c.origin(ctx, js)
+	origin, err := source.origin(ctx)
 	if err == nil {
 		err = r.Activate(ctx, candidate.ID(), origin)
 	}
@@ -131,20 +137,23 @@ func (c *webhooksAddCommand) register(ctx context.Context, r *registry.Registry,
 	return errors.Join(err, removeErr)
 }
 
+// eventSource is the stream of events and the database that knows which one it is.
+type eventSource struct {
+	js   jetstream.JetStream
+	pool *pgxpool.Pool
+	name string
+}
+
 // origin returns where the stream stands.
-func (c *webhooksAddCommand) origin(ctx context.Context, js jetstream.JetStream) (registry.Origin, error) {
-	stream, err := js.Stream(ctx, c.Stream.Name.Get())
+func (s eventSource) origin(ctx context.Context) (registry.Origin, error) {
+	stream, err := ingest.OpenSource(ctx, s.js, s.pool, s.name)
 	if err != nil {
-		return registry.Origin{}, fmt.Errorf("stream %s: %w", c.Stream.Name.Get(), err)
+		return registry.Origin{}, err
 	}
-	info := stream.CachedInfo()
-	partitions, err := events.Partitions(info.Config)
-	if err != nil {
-		return registry.Origin{}, fmt.Errorf("stream %s: %w", c.Stream.Name.Get(), err)
-	}
+	partitions, err := stream.Partitions()
 	return registry.Origin{
-		Stream: c.Stream.Name.Get(), Created: info.Created.UTC().Truncate(time.Microsecond), Sequence: info.State.LastSeq, Partitions: partitions,
-	}, nil
+		Stream: stream.History.Name, Created: stream.History.Created, Sequence: stream.CachedInfo().State.LastSeq, Partitions: partitions,
+	}, err
 }
 
 // addedEndpoint is the JSON of a new endpoint.

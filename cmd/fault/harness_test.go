@@ -1,6 +1,7 @@
 package fault_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"math/rand/v2"
@@ -49,6 +50,7 @@ type harness struct {
 	load    *load
 	summary *summary
 
+	streamName    string        // empty: events.StreamName
 	rebuildTime   time.Duration // how long the last complete rebuild took
 	postgresStops int
 }
@@ -187,7 +189,7 @@ func (h *harness) stream() (stream jetstream.Stream) {
 		ctx, cancel := h.attempt()
 		defer cancel()
 		var err error
-		stream, err = h.js.Stream(ctx, events.StreamName)
+		stream, err = h.js.Stream(ctx, cmp.Or(h.streamName, events.StreamName))
 		return err == nil
 	})
 	return stream

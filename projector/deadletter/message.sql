@@ -1,6 +1,16 @@
--- $1 the ID. A retry that was published is waited for until the position has passed it.
+-- $1 the ID. The stream is the one that is read now. A retry that was published is waited for until the position has passed it.
 select
-  d.stream,
+  coalesce(
+    (
+      select a.stream
+      from control.adopted_stream a
+      where a.history = d.stream
+        and a.history_created = d.stream_created
+      order by a.id desc
+      limit 1
+    ),
+    d.stream
+  ) as stream,
   d.sequence,
   d.stored_at,
   d.subject,

@@ -1,7 +1,6 @@
 package ingest_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -326,16 +325,22 @@ func TestCheckPosition(t *testing.T) {
 		if test.change != nil {
 			test.change(&position)
 		}
-		if _, err := e.stream.Info(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		err := ingest.CheckPosition(context.Background(), e.stream, position, test.registered)
+		err := e.source(events.StreamName).CheckPosition(t.Context(), position, test.registered)
 		var stop *ingest.StopError
 		if errors.As(err, &stop); (stop == nil) != (test.want == "") || stop != nil && stop.Reason != test.want || stop == nil && err != nil {
 			t.Errorf("%s: error = %v, want %q", test.name, err, test.want)
 		}
 		e.update(settings)
 	}
+}
+
+func (e *env) source(name string) ingest.Source {
+	e.t.Helper()
+	source, err := ingest.OpenSource(e.t.Context(), e.js, e.pool, name)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return source
 }
 
 func (e *env) update(settings jetstream.StreamConfig) {
@@ -347,22 +352,20 @@ func (e *env) update(settings jetstream.StreamConfig) {
 
 func TestCheckPosition_StreamWithoutItsFirstMessages(t *testing.T) {
 	t.Parallel()
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	e := newEnv(t)
+	if err := e.js.DeleteStream(t.Context(), events.StreamName); err != nil {
+		t.Fatal(err)
+	}
 	settings := events.StreamConfig(events.StreamName, 1, 1)
 	settings.FirstSeq = 5
-	stream, err := js.CreateStream(t.Context(), settings)
-	if err != nil {
+	if _, err := e.js.CreateStream(t.Context(), settings); err != nil {
 		t.Fatal(err)
 	}
-	if err := events.NewPublisher(js, "test").Publish(t.Context(), events.Changed(call(uuid.New(), "CA1"))); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stream.Info(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e.publish(call(uuid.New(), "CA1"))
+	source := e.source(events.StreamName)
 	for sequence, want := range map[uint64]string{3: ingest.StreamTruncated, 4: "", 5: ""} {
-		position := store.Position{Stream: ingest.StreamOf(stream.CachedInfo()), Sequence: sequence, LastMessage: min(sequence, 4)}
-		err := ingest.CheckPosition(t.Context(), stream, position, 1)
+		position := store.Position{Stream: source.History, Sequence: sequence, LastMessage: min(sequence, 4)}
+		err := source.CheckPosition(t.Context(), position, 1)
 		var stop *ingest.StopError
 		if errors.As(err, &stop); (stop == nil) != (want == "") || stop != nil && stop.Reason != want || stop == nil && err != nil {
 			t.Errorf("position %d: error = %v, want %q", sequence, err, want)

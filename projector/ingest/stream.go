@@ -55,11 +55,11 @@ func StreamReplaced(name string) error {
 
 // CheckPartitions compares the number of a stream's partitions with the number that it had when it was first read; 0: it was never read.
 // The error is a [StopError] where they differ.
-func CheckPartitions(info *jetstream.StreamInfo, registered int) error {
-	now, err := events.Partitions(info.Config)
+func (s Source) CheckPartitions(registered int) error {
+	now, err := s.Partitions()
 	if err == nil && registered != 0 && now != registered {
 		return stop(StreamRepartitioned, "stream %s has %d partitions and had %d when it was first read, so the events of a phone system "+
-			"would be in two partitions; restore the former number, or publish all events into a new stream", info.Config.Name, now, registered)
+			"would be in two partitions; restore the former number, or publish all events into a new stream", s.Name(), now, registered)
 	}
 	return err
 }
@@ -73,29 +73,29 @@ func CheckLeader(info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// CheckPosition compares a stream, as its cached information describes it, with a position. The error is a [StopError] where the
+// CheckPosition compares the stream, as its cached information describes it, with a position. The error is a [StopError] where the
 // partition must not continue. registered is the number of partitions that the stream had when it was first read.
-func CheckPosition(ctx context.Context, stream jetstream.Stream, p store.Position, registered int) error {
-	info := stream.CachedInfo()
+func (s Source) CheckPosition(ctx context.Context, p store.Position, registered int) error {
+	info := s.CachedInfo()
 	if err := CheckLeader(info); err != nil {
 		return err
 	}
 	name, state := info.Config.Name, info.State
 	switch {
-	case !p.Stream.Same(StreamOf(info)):
+	case !p.Stream.Same(s.history(info)):
 		return StreamReplaced(name)
 	case info.Config.AllowDirect:
 		return stop(StreamDirect,
 			"stream %s has allow_direct on, so a replica that lags may answer for it; run 'nats stream edit %[1]s --no-allow-direct'", name)
 	}
-	if err := CheckPartitions(info, registered); err != nil {
+	if err := s.CheckPartitions(registered); err != nil {
 		return err
 	}
 	if state.FirstSeq > p.Sequence+1 {
 		return stop(StreamTruncated, "stream %s begins at sequence %d and the position is %d: the messages between them are gone; restore them: "+
 			"nothing else brings them back", name, state.FirstSeq, p.Sequence)
 	}
-	intact, err := IntactUpTo(ctx, stream, p)
+	intact, err := s.IntactUpTo(ctx, p)
 	if err == nil && !intact {
 		return stop(StreamRegressed, "stream %s ends at sequence %d and has lost messages up to the position, %d; restore the stream, or run "+
 			"'callboard rebuild'", name, state.LastSeq, p.Sequence)
@@ -103,23 +103,23 @@ func CheckPosition(ctx context.Context, stream jetstream.Stream, p store.Positio
 	return err
 }
 
-// WithinBounds tells whether a position is of the stream that info describes, and the stream has every message above it. It needs no request;
-// [CheckPosition] says what is wrong.
-func WithinBounds(info *jetstream.StreamInfo, p store.Position) bool {
-	return p.Stream.Same(StreamOf(info)) && info.State.FirstSeq <= p.Sequence+1 && p.Sequence <= info.State.LastSeq
+// WithinBounds tells whether a position is of the stream, as info describes it, and the stream has every message above it. It needs no request;
+// [Source.CheckPosition] says what is wrong.
+func (s Source) WithinBounds(info *jetstream.StreamInfo, p store.Position) bool {
+	return p.Stream.Same(s.history(info)) && info.State.FirstSeq <= p.Sequence+1 && p.Sequence <= info.State.LastSeq
 }
 
-// IntactUpTo tells whether a stream still has the message that was applied last. A server that lost the end of a stream gives its sequences
+// IntactUpTo tells whether the stream still has the message that was applied last. A server that lost the end of a stream gives its sequences
 // to other messages. A message that was removed, by itself or with all before it, counts as intact.
-func IntactUpTo(ctx context.Context, stream jetstream.Stream, p store.Position) (bool, error) {
-	state := stream.CachedInfo().State
+func (s Source) IntactUpTo(ctx context.Context, p store.Position) (bool, error) {
+	state := s.CachedInfo().State
 	if state.LastSeq < p.Sequence {
 		return false, nil
 	}
 	if p.LastMessage == 0 || p.LastMessage < state.FirstSeq {
 		return true, nil
 	}
-	m, err := stream.GetMsg(ctx, p.LastMessage)
+	m, err := s.GetMsg(ctx, p.LastMessage)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return true, nil // removed by itself: a stream that lost its end would have ended before it

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"callboard/events"
 	"callboard/projector/fold"
 	"callboard/projector/replay"
 	"callboard/projector/store"
@@ -70,7 +69,7 @@ func (b *builder) plan(ctx context.Context) error {
 		return err
 	}
 	b.source, b.streamBytes = source, int64(info.State.Bytes)
-	if b.partitions, err = events.Partitions(info.Config); err != nil {
+	if b.partitions, err = source.Partitions(); err != nil {
 		return err
 	}
 	var positions map[int16]store.Position
@@ -91,7 +90,7 @@ func (b *builder) plan(ctx context.Context) error {
 	b.intact, b.regressed = make(intactPositions), make(map[int16]store.Position)
 	for partition, p := range positions {
 		_, b.intact[partition] = valid[partition]
-		if !b.intact[partition] && p.Stream.Same(source.identity) {
+		if !b.intact[partition] && p.Stream.Same(source.History) {
 			b.regressed[partition] = p
 		}
 	}
@@ -104,7 +103,7 @@ func (b *builder) plan(ctx context.Context) error {
 
 // resumeOrCreate takes the open parts of an unfinished generation, or creates a generation of new parts.
 func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx, parts []part, last uint64) (err error) {
-	if b.next, b.result.Resumed, err = findUnfinished(ctx, tx, b.config, b.source.identity); err != nil {
+	if b.next, b.result.Resumed, err = findUnfinished(ctx, tx, b.config, b.source.History); err != nil {
 		return err
 	}
 	if b.result.Resumed {
@@ -117,13 +116,13 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx, parts []part, l
 		return nil
 	}
 	b.parts = parts
-	b.next, err = createGeneration(ctx, tx, b.source.identity, b.partitions, parts)
+	b.next, err = createGeneration(ctx, tx, b.source.History, b.partitions, parts)
 	return err
 }
 
 // resume takes the open parts of a generation. It drops one that may contain messages that the stream has lost since.
 func (b *builder) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable bool, err error) {
-	if b.parts, err = recordedParts(ctx, tx, b.next, b.source.identity); err != nil {
+	if b.parts, err = recordedParts(ctx, tx, b.next, b.source.History); err != nil {
 		return false, err
 	}
 	positions, err := store.Positions(ctx, tx.Conn(), b.next.Schema())
@@ -216,7 +215,7 @@ func (b *builder) openSpool(ctx context.Context) (*spooler, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := replay.Plan{Run: fmt.Sprintf("generation %d", b.next.ID), Stream: b.source.identity, Targets: make(map[int16]uint64)}
+	plan := replay.Plan{Run: fmt.Sprintf("generation %d", b.next.ID), Stream: b.source.History, Targets: make(map[int16]uint64)}
 	var done []replay.PartID
 	for _, p := range b.parts {
 		plan.Parts = append(plan.Parts, replay.Part{PartID: p.id(), Systems: p.systems, Slots: p.slots})
@@ -335,7 +334,7 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 	}
 	pause, err := pauseWrites(ctx, b.config, follower, func(tx pgx.Tx) error {
 		// The previous release's projector may have applied a retry since the check at the start.
-		if err := checkRepublished(ctx, tx, b.source.identity); err != nil {
+		if err := checkRepublished(ctx, tx, b.source.History); err != nil {
 			return err
 		}
 		if err := b.reopenDeadLetters(ctx, tx); err != nil {

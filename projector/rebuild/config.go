@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/projector/ingest"
 )
 
 // Config is what all operations need.
@@ -37,6 +39,7 @@ type Config struct {
 	Progress func(Progress)
 
 	throttle *throttle
+	opened   *ingest.Source // that is read instead of Stream; nil: none
 }
 
 // SliceLimits limits the slices in which a rebuild compares two generations, each in one snapshot of both.

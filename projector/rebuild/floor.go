@@ -92,7 +92,7 @@ func (b *builder) countMessages(ctx context.Context, u unannounced) (messages in
 
 // lastUntil returns a sequence: the partition's messages up to it were stored at an instant or before, those above it later.
 func (b *builder) lastUntil(ctx context.Context, at events.Time, u unannounced) (uint64, error) {
-	stream, err := b.config.JetStream.Stream(ctx, b.source.identity.Name)
+	stream, err := b.source.Reopen(ctx, b.config.JetStream)
 	if err != nil {
 		return 0, err
 	}

@@ -96,7 +96,7 @@ func caughtUp(at, target store.Position) bool {
 
 func (f *follower) followPartition(ctx context.Context, at, target store.Position) (applied int64, err error) {
 	if at.Stream.Name == "" {
-		at = store.Position{Partition: target.Partition, Stream: f.source.identity}
+		at = store.Position{Partition: target.Partition, Stream: f.source.History}
 		if err := f.store.InsertPosition(ctx, at); err != nil {
 			return 0, err
 		}
@@ -169,9 +169,14 @@ const (
 // returns the length of the pause. Where a projector does not finish its commit in time, or the follower does not catch up, commits go on
 // for an increasing interval before the next attempt.
 func pauseWrites(ctx context.Context, c Config, f *follower, work func(pgx.Tx) error) (pause time.Duration, err error) {
+	return retryPause(ctx, c, func() (time.Duration, error) { return tryPauseWrites(ctx, c.Database, f, work) })
+}
+
+// retryPause tries a write pause until it succeeds.
+func retryPause(ctx context.Context, c Config, try func() (time.Duration, error)) (pause time.Duration, err error) {
 	backOff := retry.NewBackOff()
 	for range maxPauseTries {
-		pause, err = tryPauseWrites(ctx, c.Database, f, work)
+		pause, err = try()
 		commitHangs := hasCode(err, pgerrcode.LockNotAvailable)
 		tooLong := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 		if !commitHangs && !tooLong {

@@ -28,15 +28,15 @@ var (
 // projector has stopped these.
 func (b *builder) findLost(ctx context.Context, s *store.Store) error {
 	b.lost = nil
-	stream, err := b.config.JetStream.Stream(ctx, b.source.identity.Name)
+	stream, err := b.source.Reopen(ctx, b.config.JetStream)
 	if err != nil {
-		return fmt.Errorf("stream %s: %w", b.source.identity.Name, err)
+		return err
 	}
 	for partition := range b.intact {
 		if !b.intact.lost(partition) {
 			continue
 		}
-		decisions, err := s.Decisions(ctx, store.Position{Partition: partition, Stream: b.source.identity})
+		decisions, err := s.Decisions(ctx, store.Position{Partition: partition, Stream: b.source.History})
 		if err != nil {
 			return err
 		}
@@ -69,12 +69,12 @@ func holds(ctx context.Context, stream jetstream.Stream, id store.MessageID) (bo
 // stream loses its end, so a cap whose last message is there is whole.
 func (b *builder) findLostCaps(ctx context.Context, s *store.Store) error {
 	b.lostCaps = make(map[int16][]fold.ClockCap)
-	stream, err := b.config.JetStream.Stream(ctx, b.source.identity.Name)
+	stream, err := b.source.Reopen(ctx, b.config.JetStream)
 	if err != nil {
-		return fmt.Errorf("stream %s: %w", b.source.identity.Name, err)
+		return err
 	}
 	for partition := range b.regressed {
-		caps, err := s.ClockCaps(ctx, store.Position{Partition: partition, Stream: b.source.identity})
+		caps, err := s.ClockCaps(ctx, store.Position{Partition: partition, Stream: b.source.History})
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (b *builder) isLostCap(partition int16, c fold.ClockCap) bool {
 
 // dropLostCaps removes the clock caps of which the stream has lost messages.
 func (b *builder) dropLostCaps(ctx context.Context, tx pgx.Tx) error {
-	stream := b.source.identity
+	stream := b.source.History
 	for partition, caps := range b.lostCaps {
 		for _, c := range caps {
 			if _, err := tx.Exec(ctx, dropClockCapSQL, stream.Name, stream.Created, partition, int64(c.First)); err != nil {
@@ -111,7 +111,7 @@ func (b *builder) dropLostCaps(ctx context.Context, tx pgx.Tx) error {
 
 // dropLost resolves the dead letters whose messages the stream has lost.
 func (b *builder) dropLost(ctx context.Context, tx pgx.Tx) error {
-	stream := b.source.identity
+	stream := b.source.History
 	for _, id := range b.lost {
 		if _, err := tx.Exec(ctx, dropLostDeadLettersSQL, stream.Name, stream.Created, int64(id.Sequence), id.StoredAt.Std()); err != nil {
 			return fmt.Errorf("lost dead letters: %w", err)
@@ -122,7 +122,7 @@ func (b *builder) dropLost(ctx context.Context, tx pgx.Tx) error {
 
 // reopenDeadLetters opens the dead letters again whose retries the stream may have lost.
 func (b *builder) reopenDeadLetters(ctx context.Context, tx pgx.Tx) error {
-	stream := b.source.identity
+	stream := b.source.History
 	for partition := range b.intact {
 		if !b.intact.lost(partition) {
 			continue

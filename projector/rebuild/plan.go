@@ -49,16 +49,16 @@ type planner struct {
 }
 
 func newPlanner(ctx context.Context, c Config, s *source) (*planner, error) {
-	stream, err := c.JetStream.Stream(ctx, c.Stream)
+	stream, err := s.Reopen(ctx, c.JetStream)
 	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", c.Stream, err)
+		return nil, err
 	}
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.ClockSubject))
 	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", c.Stream, err)
+		return nil, fmt.Errorf("stream %s: %w", s.Name(), err)
 	}
 	p := &planner{config: c, source: s, stream: stream}
-	if p.partitions, err = events.Partitions(info.Config); err != nil {
+	if p.partitions, err = stream.Partitions(); err != nil {
 		return nil, err
 	}
 	clocks := int64(info.State.Subjects[events.ClockSubject])
@@ -80,7 +80,7 @@ func (p *planner) parts(ctx context.Context, positions map[int16]store.Position)
 		}
 		target, known := positions[partition]
 		if !known || target.Sequence == 0 {
-			target = store.Position{Partition: partition, Stream: p.source.identity, Sequence: end}
+			target = store.Position{Partition: partition, Stream: p.source.History, Sequence: end}
 		}
 		for _, d := range divide(target, sizes, p.share) {
 			// A subject without a valid phone system can be in any partition, and makes no row.
@@ -100,7 +100,7 @@ func (p *planner) partOf(ctx context.Context, system uuid.UUID) (part, error) {
 	sizes, err := sizes(ctx, p.stream, partition)
 	events := sizes[system]
 	return part{
-		target: store.Position{Partition: partition, Stream: p.source.identity}, systems: []uuid.UUID{system}, sizes: sizes,
+		target: store.Position{Partition: partition, Stream: p.source.History}, systems: []uuid.UUID{system}, sizes: sizes,
 		events: events, slots: p.slots(events, p.fitting),
 	}, err
 }

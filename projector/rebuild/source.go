@@ -21,8 +21,8 @@ import (
 
 // source reads the stream from its beginning.
 type source struct {
+	ingest.Source
 	js       jetstream.JetStream
-	identity store.Stream
 	batch    int
 	throttle func(context.Context) error // called before every portion; may wait
 }
@@ -59,32 +59,36 @@ func checkRepublished(ctx context.Context, db interface {
 
 // newSource checks that the stream can be read from its first event.
 func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, error) {
-	stream, err := c.JetStream.Stream(ctx, c.Stream)
-	if err != nil {
-		return nil, nil, fmt.Errorf("stream %s: %w", c.Stream, err)
+	if c.opened == nil {
+		opened, err := ingest.OpenSource(ctx, c.JetStream, c.Database, c.Stream)
+		if err != nil {
+			return nil, nil, err
+		}
+		c.opened = &opened
 	}
-	info := stream.CachedInfo()
+	opened := *c.opened
+	info := opened.CachedInfo()
 	if info.Config.AllowDirect {
-		return nil, nil, fmt.Errorf("stream %s has allow_direct on, so a replica that lags could hide events: turn it off", c.Stream)
+		return nil, nil, fmt.Errorf("stream %s has allow_direct on, so a replica that lags could hide events: turn it off", opened.Name())
 	}
 	if err := schema.CheckMigrated(ctx, c.Database); err != nil {
 		return nil, nil, err
 	}
-	registered, err := store.RegisteredPartitions(ctx, c.Database, ingest.StreamOf(info))
+	registered, err := store.RegisteredPartitions(ctx, c.Database, opened.History)
 	if err == nil {
-		err = ingest.CheckPartitions(info, registered)
+		err = opened.CheckPartitions(registered)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if info.State.FirstSeq > 1 {
 		return nil, nil, fmt.Errorf("stream %s begins at sequence %d, so a projection built from it would lack the events before: restore the stream",
-			c.Stream, info.State.FirstSeq)
+			opened.Name(), info.State.FirstSeq)
 	}
-	if err := checkRepublished(ctx, c.Database, ingest.StreamOf(info)); err != nil {
+	if err := checkRepublished(ctx, c.Database, opened.History); err != nil {
 		return nil, nil, err
 	}
-	return &source{js: c.JetStream, identity: ingest.StreamOf(info), batch: c.Batch, throttle: c.throttle.wait}, info, nil
+	return &source{Source: opened, js: c.JetStream, batch: c.Batch, throttle: c.throttle.wait}, info, nil
 }
 
 // verifyPositions is an error if a position is not a valid one of the stream.
@@ -96,7 +100,7 @@ func (s *source) verifyPositions(ctx context.Context, positions map[int16]store.
 	for partition := range positions {
 		if _, ok := valid[partition]; !ok {
 			return fmt.Errorf("partition %d was built from another stream than %s, or from messages that the stream has lost: run 'callboard rebuild'",
-				partition, s.identity.Name)
+				partition, s.Name())
 		}
 	}
 	return nil
@@ -104,20 +108,23 @@ func (s *source) verifyPositions(ctx context.Context, positions map[int16]store.
 
 // validPositions returns the positions whose messages the stream holds. The others are of another stream, or of messages that it has lost.
 func (s *source) validPositions(ctx context.Context, positions map[int16]store.Position) (map[int16]store.Position, error) {
-	stream, err := s.js.Stream(ctx, s.identity.Name)
+	if err := s.awaitMirror(ctx, lastOf(positions)); err != nil {
+		return nil, err
+	}
+	now, err := s.Reopen(ctx, s.js)
 	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", s.identity.Name, err)
+		return nil, err
 	}
 	var mu sync.Mutex
 	valid := make(map[int16]store.Position, len(positions))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(followers)
 	for partition, p := range positions {
-		if !p.Stream.Same(s.identity) {
+		if !p.Stream.Same(s.History) {
 			continue
 		}
 		group.Go(func() error {
-			intact, err := ingest.IntactUpTo(ctx, stream, p)
+			intact, err := now.IntactUpTo(ctx, p)
 			if intact {
 				mu.Lock()
 				defer mu.Unlock()
@@ -159,12 +166,15 @@ type reading struct {
 }
 
 func (r *reading) run(ctx context.Context) error {
-	stream, err := r.js.Stream(ctx, r.identity.Name)
-	if err != nil {
-		return fmt.Errorf("stream %s: %w", r.identity.Name, err)
+	if err := r.awaitMirror(ctx, r.upTo); err != nil {
+		return err
 	}
-	if now := ingest.StreamOf(stream.CachedInfo()); !now.Same(r.identity) {
-		return backoff.Permanent(fmt.Errorf("stream %s was replaced meanwhile", r.identity.Name))
+	stream, err := r.Reopen(ctx, r.js)
+	if errors.Is(err, ingest.ErrReplaced) {
+		return backoff.Permanent(err)
+	}
+	if err != nil {
+		return err
 	}
 	if r.end, err = r.last(ctx, stream); err != nil || r.at >= min(r.end, r.upTo) {
 		return err

@@ -26,7 +26,7 @@ func openTemporarySpool(
 	if err := replay.CheckSpace(folder, bytes); err != nil {
 		return nil, nil, errors.Join(asSpoolFull(err), remove())
 	}
-	plan := replay.Plan{Stream: s.identity, OnlyNamed: onlyNamed, Targets: make(map[int16]uint64)}
+	plan := replay.Plan{Stream: s.History, OnlyNamed: onlyNamed, Targets: make(map[int16]uint64)}
 	var subjects string
 	if onlyNamed && inOnePartition(parts) {
 		subjects = events.PartitionFilter(int(parts[0].target.Partition))
@@ -68,7 +68,7 @@ func (s *spooler) readClockCaps(
 			continue
 		}
 		read[partition] = true
-		caps, err := st.ClockCaps(ctx, store.Position{Partition: partition, Stream: s.source.identity})
+		caps, err := st.ClockCaps(ctx, store.Position{Partition: partition, Stream: s.source.History})
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (s *spooler) readTo(ctx context.Context, c Config, end uint64) error {
 
 // foldTo folds a part up to a live position.
 func foldTo(ctx context.Context, s *spooler, st *store.Store, f *replay.PartFold, to store.Position) error {
-	decisions, err := st.Decisions(ctx, store.Position{Partition: to.Partition, Stream: s.source.identity})
+	decisions, err := st.Decisions(ctx, store.Position{Partition: to.Partition, Stream: s.source.History})
 	if err != nil {
 		return err
 	}

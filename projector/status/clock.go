@@ -14,11 +14,15 @@ import (
 // StreamClockless is the problem of a stream that takes no clock messages.
 const StreamClockless = "STREAM_CLOCKLESS"
 
+// StreamClosed is the problem of a stream whose place another one is to take.
+const StreamClosed = "STREAM_CLOSED"
+
 // maxClockAge is the age of the newest clock message from which on something is wrong: ten seconds more than the longest interval between two.
 const maxClockAge = 70 * time.Second
 
 // readClock reads what the stream says about clock messages.
 func (r *Report) readClock(ctx context.Context, stream jetstream.Stream, info *jetstream.StreamInfo) error {
+	r.Closed = events.Closed(info.Config)
 	r.Clockless = !events.TakesClock(info.Config)
 	newest, err := stream.GetLastMsgForSubject(ctx, events.ClockSubject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -35,6 +39,8 @@ func (r *Report) readClock(ctx context.Context, stream jetstream.Stream, info *j
 // clockProblems returns why watermarks don't move without events.
 func (r Report) clockProblems() []string {
 	switch {
+	case r.Closed:
+		return []string{StreamClosed + ": stream " + r.Stream + " takes no events: 'callboard stream adopt' was interrupted: run it again"}
 	case r.Clockless:
 		return []string{StreamClockless + ": stream " + r.Stream + " takes no clock messages, so watermarks move with events only: run 'callboard stream update'"}
 	case !r.owned():

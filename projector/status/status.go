@@ -23,7 +23,7 @@ import (
 // Source is a projection and its stream.
 type Source struct {
 	JetStream  jetstream.JetStream
-	Stream     string
+	Stream     string // its name; one that was adopted in its place is read instead
 	Pool       *pgxpool.Pool
 	Definition []byte // of this release's projection
 }
@@ -34,6 +34,7 @@ type Report struct {
 	Messages uint64    `json:"messages"` // in the stream, without clock messages
 	Time     time.Time `json:"time"`     // of the stream's server
 
+	Closed          bool     `json:"closed"`          // the stream takes no messages, because another one is to take its place
 	Clockless       bool     `json:"clockless"`       // the stream takes no clock messages
 	ClockAgeSeconds *float64 `json:"clockAgeSeconds"` // of the newest clock message; null: there is none
 
@@ -82,9 +83,10 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 		return report, err
 	}
 	report.JournalProblem = journalProblem(ctx, s.JetStream)
+	report.Stream = stream.Name()
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.ClockSubject))
 	if err != nil {
-		return report, fmt.Errorf("stream %s: %w", s.Stream, err)
+		return report, fmt.Errorf("stream %s: %w", report.Stream, err)
 	}
 	report.Messages, report.Time = info.State.Msgs-info.State.Subjects[events.ClockSubject], info.TimeStamp
 	now := time.Now()
@@ -149,21 +151,17 @@ func (s Source) StopReasons(ctx context.Context) (map[int]string, error) {
 	return reasons, nil
 }
 
-func (s Source) stream(ctx context.Context) (jetstream.Stream, error) {
-	stream, err := s.JetStream.Stream(ctx, s.Stream)
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", s.Stream, err)
-	}
-	return stream, nil
+func (s Source) stream(ctx context.Context) (ingest.Source, error) {
+	return ingest.OpenSource(ctx, s.JetStream, s.Pool, s.Stream)
 }
 
 // registeredPartitions returns the number of partitions that the stream had when a projector first read it. It is 0 if no projector
 // has, and in a database that is not migrated.
-func (s Source) registeredPartitions(ctx context.Context, stream jetstream.Stream) (int, error) {
+func (s Source) registeredPartitions(ctx context.Context, stream ingest.Source) (int, error) {
 	if err := schema.CheckMigrated(ctx, s.Pool); errors.Is(err, schema.ErrNotMigrated) {
 		return 0, nil
 	}
-	return store.RegisteredPartitions(ctx, s.Pool, ingest.StreamOf(stream.CachedInfo()))
+	return store.RegisteredPartitions(ctx, s.Pool, stream.History)
 }
 
 func (s Source) readTables(ctx context.Context, report *Report) (map[int]position, map[int]string, error) {

@@ -53,8 +53,8 @@ type position struct {
 
 // stop returns why the partition is stopped, or nil. registered is the number of partitions that the stream had when a projector first
 // read it; 0: none has.
-func (p position) stop(ctx context.Context, stream jetstream.Stream, registered int) (*ingest.StopError, error) {
-	err := ingest.CheckPosition(ctx, stream, store.Position{
+func (p position) stop(ctx context.Context, stream ingest.Source, registered int) (*ingest.StopError, error) {
+	err := stream.CheckPosition(ctx, store.Position{
 		Stream: store.Stream{Name: p.Stream, Created: p.StreamCreated}, Sequence: uint64(p.Sequence),
 		LastMessage: uint64(p.LastMessage), LastMessageAt: events.TimeOf(p.LastMessageAt),
 	}, registered)
@@ -105,8 +105,11 @@ func MinPosition(ctx context.Context, pool *pgxpool.Pool, info *jetstream.Stream
 	var count int
 	var sequence int64
 	var other bool
-	stream := ingest.StreamOf(info)
-	err = pool.QueryRow(ctx, minPositionSQL, stream.Name, stream.Created).Scan(&count, &sequence, &other)
+	_, history, _, err := store.ReadStream(ctx, pool, ingest.StreamOf(info))
+	if err != nil {
+		return 0, err
+	}
+	err = pool.QueryRow(ctx, minPositionSQL, history.Name, history.Created).Scan(&count, &sequence, &other)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("positions: %w", err)

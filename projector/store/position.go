@@ -86,9 +86,7 @@ func (s *Store) RegisterStream(ctx context.Context, stream Stream, partitions in
 }
 
 // RegisteredPartitions returns how many partitions a stream had when it was first read; 0: it was never read.
-func RegisteredPartitions(ctx context.Context, db interface {
-	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
-}, stream Stream) (partitions int, err error) {
+func RegisteredPartitions(ctx context.Context, db RowQuerier, stream Stream) (partitions int, err error) {
 	err = db.QueryRow(ctx, registeredPartitionsSQL, stream.Name, stream.Created).Scan(&partitions)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, nil

@@ -1,0 +1,83 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// closedSubject is the only subject of a closed stream, because a stream must have one. Nobody publishes to it.
+func closedSubject(name string) string { return subjectRoot + ".closed-" + name }
+
+// Closed tells whether a stream takes no events, because another one takes or is to take its place.
+func Closed(cfg jetstream.StreamConfig) bool {
+	return cfg.Mirror == nil && slices.Equal(cfg.Subjects, []string{closedSubject(cfg.Name)})
+}
+
+func closedSentence(name string) string {
+	return "stream " + name + " is closed: another one has its place, or 'callboard stream adopt' was interrupted and is to be run again."
+}
+
+// CloseStream makes a stream take no more messages, and returns the sequence of its last one, which is a clock message. Publishers get the
+// error [jetstream.ErrNoStreamResponse] from then on.
+func CloseStream(ctx context.Context, js jetstream.JetStream, name string) (last uint64, err error) {
+	// Events that the leader has accepted and not stored yet come before the clock message that is published when it accepts no more.
+	if err := setSubjects(ctx, js, name, ClockSubject); err != nil {
+		return 0, err
+	}
+	if _, err := js.PublishMsg(ctx, nats.NewMsg(ClockSubject), jetstream.WithExpectStream(name)); err != nil {
+		return 0, fmt.Errorf("last clock message: %w", err)
+	}
+	if err := setSubjects(ctx, js, name, closedSubject(name)); err != nil {
+		return 0, err
+	}
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return 0, fmt.Errorf("stream %s: %w", name, err)
+	}
+	return stream.CachedInfo().State.LastSeq, nil
+}
+
+// ReopenStream makes a closed stream take events and clock messages again.
+func ReopenStream(ctx context.Context, js jetstream.JetStream, name string) error {
+	return setSubjects(ctx, js, name, publishedSubjects, ClockSubject)
+}
+
+func setSubjects(ctx context.Context, js jetstream.JetStream, name string, subjects ...string) error {
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", name, err)
+	}
+	config := stream.CachedInfo().Config
+	config.Subjects = subjects
+	if _, err := js.UpdateStream(ctx, config); err != nil {
+		return fmt.Errorf("subjects of stream %s: %w", name, err)
+	}
+	return nil
+}
+
+// MirrorConfig returns the configuration of a mirror that can take the place of a stream. An empty cluster is that of the server which is asked.
+func MirrorConfig(name, origin string, replicas int, cluster string) jetstream.StreamConfig {
+	config := jetstream.StreamConfig{
+		Name: name, Mirror: &jetstream.StreamSource{Name: origin}, Storage: jetstream.FileStorage, Replicas: replicas,
+		DenyDelete: true, DenyPurge: true,
+	}
+	if cluster != "" {
+		config.Placement = &jetstream.Placement{Cluster: cluster}
+	}
+	return config
+}
+
+// PromotedConfig returns the configuration with which a mirror takes the place of its origin: what [StreamConfig] says, and all other
+// settings as they are.
+func PromotedConfig(mirror jetstream.StreamConfig, partitions int) jetstream.StreamConfig {
+	safe := StreamConfig(mirror.Name, partitions, mirror.Replicas)
+	mirror.Mirror, mirror.MirrorDirect = nil, false
+	mirror.Subjects, mirror.SubjectTransform = safe.Subjects, safe.SubjectTransform
+	mirror.Discard, mirror.Duplicates = safe.Discard, safe.Duplicates
+	mirror.DenyDelete, mirror.DenyPurge = safe.DenyDelete, safe.DenyPurge
+	return mirror
+}
