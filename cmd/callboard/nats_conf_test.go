@@ -328,7 +328,7 @@ func TestNATSConf_Permissions(t *testing.T) {
 		return status == http.StatusOK && strings.Contains(string(body), `"stream":"PHONES"`)
 	})
 	projector.StopCleanly(os.Interrupt)
-	f.restoreBackup()
+	f.adoptMirror(f.restoreBackup())
 	for _, d := range f.nats.trace.denials() {
 		if !d.cleansUp() {
 			t.Errorf("denied: %+v", d)
@@ -488,8 +488,17 @@ func (f permittedFleet) deniedRetry() {
 	}
 }
 
-// restoreBackup restores a backup, after a loss of the database and of all streams but an empty one.
-func (f permittedFleet) restoreBackup() {
+// adoptMirror fills a restored database and makes a mirror take the place of the stream.
+func (f permittedFleet) adoptMirror(databaseURL string) {
+	f.Helper()
+	succeed(f, f.env("operator", databaseURL), "", "rebuild")
+	owner := f.env("owner", databaseURL)
+	succeed(f, owner, "", "stream", "mirror", "PHONES2")
+	succeed(f, owner, "", "stream", "adopt", "PHONES2")
+}
+
+// restoreBackup restores a backup, after a loss of the database and of all streams but an empty one. It returns the URL of the database.
+func (f permittedFleet) restoreBackup() (databaseURL string) {
 	f.Helper()
 	dir := f.TempDir()
 	succeed(f, f.operator(), "", "backup", dir)
@@ -501,7 +510,8 @@ func (f permittedFleet) restoreBackup() {
 	succeed(f, f.operator(), "", "stream", "create", "--partitions", "4")
 	succeed(f, f.operator(), "", "keys", "record")
 	for range 2 { // the second one finds the streams
-		succeed(f, f.env("owner", schematest.New(f.T).URL()), "", "restore", backups[0], "--accept-revoked")
+		databaseURL = schematest.New(f.T).URL()
+		succeed(f, f.env("owner", databaseURL), "", "restore", backups[0], "--accept-revoked")
 	}
 	// The streams of an earlier release.
 	if err := f.ownerJetStream().DeleteStream(f.Context(), journal.StreamName); err != nil {
@@ -511,6 +521,7 @@ func (f permittedFleet) restoreBackup() {
 		f.Errorf("updated = %+v, want the stream of ends of keys created", got)
 	}
 	succeed(f, f.operator(), "", "stream", "check")
+	return databaseURL
 }
 
 func (f permittedFleet) ownerJetStream() jetstream.JetStream {

@@ -98,7 +98,16 @@ func (b *builder) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return beginDurably(ctx, b.config.Database, func(tx pgx.Tx) error { return b.resumeOrCreate(ctx, tx, parts, info.State.LastSeq) })
+	_, err = retryPause(ctx, b.config, func() (time.Duration, error) {
+		return 0, beginDurably(ctx, b.config.Database, func(tx pgx.Tx) error {
+			err := b.resumeOrCreate(ctx, tx, parts, info.State.LastSeq)
+			if err == nil && b.isNewHistory(positions) {
+				err = b.beginHistory(ctx, tx)
+			}
+			return err
+		})
+	})
+	return err
 }
 
 // resumeOrCreate takes the open parts of an unfinished generation, or creates a generation of new parts.

@@ -42,6 +42,7 @@ type Result struct {
 	Replaced       int64      `json:"replaced"`     // the live generation before
 	PreviousKept   bool       `json:"previousKept"` // the replaced generation was not dropped
 	Resumed        bool       `json:"resumed"`      // an earlier run had begun the generation
+	NewHistory     bool       `json:"newHistory"`   // the live generation was built from another stream: every row has a new updatedAt
 	Messages       int64      `json:"messages"`     // folded in this run
 	Rows           int64      `json:"rows"`         // copied in this run
 	Followed       int64      `json:"followed"`     // messages applied while following the live generation

@@ -1,4 +1,4 @@
--- Moves positions without rows, and tells for each whether it was moved. One that another transaction holds, such as a repair, is left out: all
+-- Moves positions without rows, watermarks as advance_position.sql does, and tells for each whether it was moved. One that another transaction holds, such as a repair, is left out: all
 -- others would wait for it.
 with free as materialized (
   select p.partition
@@ -8,7 +8,16 @@ with free as materialized (
   for no key update skip locked
 ), moved as (
   update position p
-  set sequence = m.sequence, watermark = m.watermark, last_message = m.last_message, last_message_at = m.last_message_at
+  set
+    sequence = m.sequence,
+    watermark = least(m.watermark, (
+      select s.last_watermark
+      from control.stream s
+      where s.stream = p.stream
+        and s.stream_created = p.stream_created
+    )),
+    last_message = m.last_message,
+    last_message_at = m.last_message_at
   from unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::bigint[], $7::timestamptz[])
     as m (partition, epoch, from_sequence, sequence, watermark, last_message, last_message_at)
   where p.partition = m.partition

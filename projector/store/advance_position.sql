@@ -1,5 +1,16 @@
-update position
-set sequence = $4, clock = $5, watermark = $6, last_message = $7, last_message_at = $8
+-- The watermark stops where another stream's rows begin, which is to be read from then on.
+update position p
+set
+  sequence = $4,
+  clock = $5,
+  watermark = least($6, (
+    select s.last_watermark
+    from control.stream s
+    where s.stream = p.stream
+      and s.stream_created = p.stream_created
+  )),
+  last_message = $7,
+  last_message_at = $8
 where partition = $1
   and epoch = $2
   and sequence = $3

@@ -1,0 +1,51 @@
+package rebuild
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"callboard/projector/store"
+)
+
+var (
+	//go:embed stop_watermarks.sql
+	stopWatermarksSQL string
+
+	//go:embed raise_clocks.sql
+	raiseClocksSQL string
+)
+
+// releaseWatermarksSQL lets the watermarks of the live generation move again.
+const releaseWatermarksSQL = "update control.stream set last_watermark = null where last_watermark is not null"
+
+// isNewHistory tells whether any position of the live generation is of another stream than the one that is read. Nothing then proves which
+// rows are the same.
+func (b *builder) isNewHistory(positions map[int16]store.Position) bool {
+	for _, p := range positions {
+		if !p.Stream.Same(b.source.History) {
+			return true
+		}
+	}
+	return false
+}
+
+// beginHistory makes all rows of the new generation later than everything that readers were told is complete: no watermark of the live
+// generation passes the highest one from now on, and no partition's clock of the stream that is read begins before it. So whoever walks by
+// updatedAt meets every row again. No commit is under way meanwhile.
+func (b *builder) beginHistory(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, writePauseSQL); err != nil {
+		return fmt.Errorf("write pause: %w", err)
+	}
+	stream := b.source.History
+	if _, err := tx.Exec(ctx, stopWatermarksSQL, stream.Name, stream.Created); err != nil {
+		return fmt.Errorf("stop watermarks: %w", err)
+	}
+	if _, err := tx.Exec(ctx, raiseClocksSQL, stream.Name, stream.Created, b.partitions); err != nil {
+		return fmt.Errorf("raise clocks: %w", err)
+	}
+	b.result.NewHistory = true
+	return nil
+}
