@@ -65,12 +65,22 @@ func Partitions(cfg jetstream.StreamConfig) (int, error) {
 	if transform == nil {
 		return 0, fmt.Errorf("stream %s: no subject transform", cfg.Name)
 	}
-	destination := transformShape.FindStringSubmatch(transform.Destination)
-	if transform.Source != publishedSubjects || destination == nil {
+	partitions, ok := transformPartitions(*transform)
+	if transform.Source != publishedSubjects || !ok {
 		return 0, fmt.Errorf("stream %s: the subject transform is not %s to %s", cfg.Name,
 			publishedSubjects, partitionTransform(DefaultPartitions).Destination)
 	}
-	return strconv.Atoi(destination[1])
+	return partitions, nil
+}
+
+// transformPartitions returns the number of partitions to which a transform distributes subjects. ok is false if its destination is not ours.
+func transformPartitions(transform jetstream.SubjectTransformConfig) (partitions int, ok bool) {
+	destination := transformShape.FindStringSubmatch(transform.Destination)
+	if destination == nil {
+		return 0, false
+	}
+	partitions, err := strconv.Atoi(destination[1])
+	return partitions, err == nil
 }
 
 // CheckStream returns one sentence for each setting of a running stream that can lose, reorder or misplace events. A stream created

@@ -87,16 +87,31 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 		a.failed(ctx, err)
 		return a.config.Clock
 	}
-	a.failures = 0
-	if fed := a.supervisor.source.Name(); ack.Stream != fed {
-		a.supervisor.fail(fmt.Errorf("%w: clock messages are stored by %s, not by %s", errOtherStream, ack.Stream, fed))
+	if ack.Stream != a.supervisor.source.Name() {
+		a.storedElsewhere(ctx, ack.Stream)
 		return a.config.Clock
 	}
+	a.failures = 0
 	a.stored, a.storedAt = ack.Sequence, time.Now()
 	if a.stored <= a.feed.Passed() {
 		return 0 // an earlier one that followed the same message: the next one follows that
 	}
 	return a.config.Clock
+}
+
+// storedElsewhere ends the session if the stream that took a clock message is the one to be read from now on. Otherwise the stream that is read
+// is being replaced.
+func (a *clockActor) storedElsewhere(ctx context.Context, by string) {
+	fed := a.supervisor.source.Name()
+	now, err := a.source(ctx)
+	switch {
+	case err != nil:
+		a.failed(ctx, err)
+	case now.Name() != fed:
+		a.supervisor.fail(otherStreamError(now.Name(), fed))
+	default:
+		a.failed(ctx, fmt.Errorf("stream %s takes clock messages now, and %s is still to be read", by, fed))
+	}
 }
 
 // failed reports that the stream takes no clock message, once until it takes one again.

@@ -101,7 +101,11 @@ const lockTicks = 4
 
 // session owns partitions by the locks of one database connection, for as long as that lasts.
 func (p *Projector) session(ctx context.Context) (err error) {
-	source, count, err := p.source(ctx)
+	source, err := p.source(ctx)
+	if err != nil {
+		return err
+	}
+	count, err := source.Partitions()
 	if err != nil {
 		return err
 	}
@@ -185,14 +189,9 @@ func (p *Projector) terminateUnresponsive(ctx context.Context, locks *lock.Locks
 	return err
 }
 
-// source returns the stream that is read, and its number of partitions.
-func (p *Projector) source(ctx context.Context) (ingest.Source, int, error) {
-	source, err := ingest.OpenSource(ctx, p.config.JetStream, p.config.Control, p.config.Stream)
-	if err != nil {
-		return source, 0, err
-	}
-	count, err := source.Partitions()
-	return source, count, err
+// source returns the stream that is to be read.
+func (p *Projector) source(ctx context.Context) (ingest.Source, error) {
+	return ingest.OpenSource(ctx, p.config.JetStream, p.config.Control, p.config.Stream)
 }
 
 // partitions returns those of a stream's partitions that this projector may own.

@@ -86,14 +86,18 @@ func (w *worker) run(ctx context.Context, s *supervisor) error {
 // errOtherStream ends the session: all of it reads the stream that another one has replaced.
 var errOtherStream = errors.New("another stream is to be read from now on")
 
+func otherStreamError(now, before string) error {
+	return fmt.Errorf("%w: %s in place of %s", errOtherStream, now, before)
+}
+
 // open claims the position. fed is what the session's feed reads.
 func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 	w.reconnects = w.config.JetStream.Conn().Stats().Reconnects
-	if w.source, err = ingest.OpenSource(ctx, w.config.JetStream, w.config.Control, w.config.Stream); err != nil {
+	if w.source, err = w.Projector.source(ctx); err != nil {
 		return err
 	}
 	if w.source.Name() != fed.Name() {
-		return fmt.Errorf("%w: %s in place of %s", errOtherStream, w.source.Name(), fed.Name())
+		return otherStreamError(w.source.Name(), fed.Name())
 	}
 	if err := ingest.CheckLeader(w.source.CachedInfo()); err != nil {
 		return err

@@ -207,6 +207,10 @@ func (r rebuildResult) write(w io.Writer) error {
 		lines = append(lines, fmt.Sprintf("Resumed an unfinished rebuild: %d of %d parts were done.", r.PartsResumed, r.Parts))
 	}
 	lines = append(lines, r.line())
+	if r.NewHistory {
+		lines = append(lines, "It was built from another stream than the one before, so every row has a new updatedAt: "+
+			"clients that walk by updatedAt read all rows once more.")
+	}
 	if r.PreviousKept {
 		lines = append(lines, fmt.Sprintf("Generation %d is kept for 'callboard rollback'.", r.Replaced))
 	}

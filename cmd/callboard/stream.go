@@ -22,6 +22,7 @@ type streamCommand struct {
 	Update streamUpdateCommand `cmd:"" help:"Bring the streams of an earlier release up to date: the stream of events stores clock messages, and the stream of ends of keys is created."`
 	Mirror streamMirrorCommand `cmd:"" help:"Create a mirror of the stream of events, which 'stream adopt' can make take its place."`
 	Adopt  streamAdoptCommand  `cmd:"" help:"Make a mirror take the place of the stream of events, for example to move it to another cluster."`
+	Copy   streamCopyCommand   `cmd:"" help:"Copy the stream of events to a new one with another number of partitions, which takes the events from then on."`
 	Check  streamCheckCommand  `cmd:"" help:"Print each setting of the running streams that is unsafe. Exit 1 if there is any."`
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -75,16 +76,24 @@ func newHarness(t *testing.T, seed uint64, r rate) *harness {
 	postgres := net.JoinHostPort("127.0.0.1", strconv.Itoa(h.postgres.Port()))
 	h.natsProxies = proxies{newProxy(t, "projectors-NATS", h.nats.address), newProxy(t, "readers-NATS", h.nats.address)}
 	h.postgresProxies = proxies{newProxy(t, "projectors-PostgreSQL", postgres), newProxy(t, "readers-PostgreSQL", postgres)}
-	h.operator = newProcess(t, "callboard", "callboard", map[string]string{
-		"CALLBOARD_NATS_URL": "nats://" + h.nats.address, "CALLBOARD_POSTGRES_URL": h.postgres.URL(liveDatabase),
-		"CALLBOARD_PREMIUM_PER_MINUTE": strconv.Itoa(premium),
-	})
+	h.operator = h.newOperator(nil)
 	h.createStream()
 	h.load = h.startLoad(seed, r)
 	h.keys = h.issueKeys()
 	h.startPrograms()
 	h.awaitCaughtUp()
 	return h
+}
+
+// newOperator returns the commands' process, with further settings.
+func (h *harness) newOperator(settings map[string]string) *process {
+	h.tb.Helper()
+	env := map[string]string{
+		"CALLBOARD_NATS_URL": "nats://" + h.nats.address, "CALLBOARD_POSTGRES_URL": h.postgres.URL(liveDatabase),
+		"CALLBOARD_PREMIUM_PER_MINUTE": strconv.Itoa(premium),
+	}
+	maps.Copy(env, settings)
+	return newProcess(h.tb, "callboard", "callboard", env)
 }
 
 func (h *harness) createStream() {
@@ -212,7 +221,10 @@ func (h *harness) awaitCaughtUp() {
 	h.tb.Helper()
 	last := int64(h.stream().CachedInfo().State.LastSeq)
 	eventstest.Eventually(h.tb, "every partition is at the stream's end", func() bool {
-		return h.queryInt("select count(*) from projection.position where sequence >= $1", last) == partitions
+		return h.queryInt(`
+			select count(*) - (select coalesce(partitions, -1) from projection.generation)
+			from projection.position
+			where sequence >= $1`, last) == 0
 	})
 }
 

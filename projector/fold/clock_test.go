@@ -42,3 +42,17 @@ func TestClock_NeverStepsBackAndReplaysItsAdjustments(t *testing.T) {
 		}
 	}
 }
+
+// The adjustment with sequence 0 holds for all messages, whichever is the first of the partition.
+func TestClock_BeginsAtTheLeastClock(t *testing.T) {
+	var clock fold.Clock
+	recorded := map[uint64]events.Time{0: 100, 9: 150}
+	for _, step := range []struct {
+		sequence     uint64
+		stored, want events.Time
+	}{{5, 40, 100}, {7, 120, 120}, {9, 130, 150}, {11, 140, 150}} {
+		if adjustment := clock.Advance(step.sequence, step.stored, recorded); adjustment != nil || clock.Now != step.want {
+			t.Errorf("message %d: clock = %d, adjustment = %v, want %d and none", step.sequence, clock.Now, adjustment, step.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -13,6 +14,9 @@ import (
 
 // StreamClockless is the problem of a stream that takes no clock messages.
 const StreamClockless = "STREAM_CLOCKLESS"
+
+//go:embed last_watermark.sql
+var lastWatermarkSQL string
 
 // StreamClosed is the problem of a stream whose place another one is to take.
 const StreamClosed = "STREAM_CLOSED"
@@ -36,9 +40,12 @@ func (r *Report) readClock(ctx context.Context, stream jetstream.Stream, info *j
 	return nil
 }
 
-// clockProblems returns why watermarks don't move without events.
+// clockProblems returns why watermarks don't move, or only with events.
 func (r Report) clockProblems() []string {
 	switch {
+	case r.LastWatermark != nil:
+		return []string{"watermarks stand at " + r.LastWatermark.UTC().Format(time.RFC3339) + " at the latest, because a rebuild from another stream has begun: " +
+			"finish it with 'callboard rebuild', or give it up with 'callboard rebuild --abandon'"}
 	case r.Closed:
 		return []string{StreamClosed + ": stream " + r.Stream + " takes no events: 'callboard stream adopt' was interrupted: run it again"}
 	case r.Clockless:

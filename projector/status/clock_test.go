@@ -54,3 +54,28 @@ func TestReport_ClockProblems(t *testing.T) {
 }
 
 func isClockProblem(problem string) bool { return strings.Contains(problem, "clock message") }
+
+// A stream that is being replaced, and watermarks that stand during a rebuild from another stream, are problems of their own.
+func TestRead_ReplacedStream(t *testing.T) {
+	h := newHarnessWithEvents(t)
+	if problems := h.read().Problems(); len(problems) > 0 && strings.Contains(strings.Join(problems, "\n"), "watermarks stand") {
+		t.Errorf("problems = %q, want none about standing watermarks", problems)
+	}
+	h.Exec("insert into control.stream select distinct stream, stream_created, 4, '2026-03-01T00:00:00Z'::timestamptz from projection.position")
+	if _, err := events.CloseStream(t.Context(), h.JetStream, events.StreamName); err != nil {
+		t.Fatal(err)
+	}
+	report := h.read()
+	if report.LastWatermark == nil || !report.Closed {
+		t.Fatalf("last watermark = %v, closed = %t, want one and true", report.LastWatermark, report.Closed)
+	}
+	if problems := report.Problems(); !slices.ContainsFunc(problems, func(p string) bool {
+		return strings.HasPrefix(p, "watermarks stand at 2026-03-01T00:00:00Z at the latest")
+	}) {
+		t.Errorf("problems = %q, want that watermarks stand", problems)
+	}
+	report.LastWatermark = nil
+	if problems := report.Problems(); !slices.ContainsFunc(problems, func(p string) bool { return strings.HasPrefix(p, status.StreamClosed) }) {
+		t.Errorf("problems = %q, want %s", problems, status.StreamClosed)
+	}
+}

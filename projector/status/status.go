@@ -40,6 +40,8 @@ type Report struct {
 
 	ClockAhead ClockAhead `json:"clockAhead"`
 
+	LastWatermark *time.Time `json:"lastWatermark"` // that watermarks don't pass, while a generation is built from another stream; null: they do
+
 	Server         Server `json:"server"`
 	JournalProblem string `json:"journalProblem,omitempty"` // of the stream of ends of keys
 
@@ -175,6 +177,9 @@ func (s Source) readTables(ctx context.Context, report *Report) (map[int]positio
 	if report.Migrated {
 		if err := report.ClockAhead.readCaps(ctx, s.Pool); err != nil {
 			return nil, nil, err
+		}
+		if err := s.Pool.QueryRow(ctx, lastWatermarkSQL).Scan(&report.LastWatermark); err != nil {
+			return nil, nil, fmt.Errorf("last watermark: %w", err)
 		}
 	}
 	if err := report.Server.read(ctx, s.Pool, report.Migrated); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -80,4 +81,33 @@ func PromotedConfig(mirror jetstream.StreamConfig, partitions int) jetstream.Str
 	mirror.Discard, mirror.Duplicates = safe.Discard, safe.Duplicates
 	mirror.DenyDelete, mirror.DenyPurge = safe.DenyDelete, safe.DenyPurge
 	return mirror
+}
+
+// CopyConfig returns the configuration of a stream that takes copies of another stream's messages, on [CopySubject], until it gets the
+// configuration of [StreamConfig].
+func CopyConfig(name string, partitions, replicas int) jetstream.StreamConfig {
+	config := StreamConfig(name, partitions, replicas)
+	config.Subjects = []string{copySubjects(name)}
+	config.SubjectTransform.Source = copySubjects(name)
+	return config
+}
+
+func copySubjects(name string) string { return "callboard.copy." + name + ".*.*" }
+
+// CopySubject returns the subject on which a stream takes the copy of a message with a stored subject. ok is false for a message that is no
+// event, such as a clock message.
+func CopySubject(name, stored string) (subject string, ok bool) {
+	tokens := strings.Split(stored, ".")
+	if len(tokens) != 4 || tokens[0] != subjectRoot {
+		return "", false
+	}
+	return strings.Replace(copySubjects(name), "*.*", tokens[2]+"."+tokens[3], 1), true
+}
+
+// CopyPartitions returns the number of partitions of a stream that takes copies. ok is false if it takes none.
+func CopyPartitions(cfg jetstream.StreamConfig) (partitions int, ok bool) {
+	if !slices.Equal(cfg.Subjects, []string{copySubjects(cfg.Name)}) || cfg.SubjectTransform == nil {
+		return 0, false
+	}
+	return transformPartitions(*cfg.SubjectTransform)
 }

@@ -1,0 +1,168 @@
+package rebuild_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector"
+	"callboard/projector/projectortest"
+	"callboard/projector/rebuild"
+)
+
+// walk reads a phone system's calls by updatedAt, each time up to the watermark, as a client does that must miss nothing.
+type walk struct {
+	pool   *pgxpool.Pool
+	system uuid.UUID
+	from   time.Time
+	seen   map[uuid.UUID]time.Time
+}
+
+const completeCalls = `
+	select p.watermark, c.id, c.updated_at
+	from projection.phone_system s
+	join projection.position p on p.partition = s.partition
+	left join projection.call_log c on c.system_id = s.id and c.updated_at >= $2 and c.updated_at < p.watermark
+	where s.id = $1`
+
+func (w *walk) step(ctx context.Context) error {
+	rows, err := w.pool.Query(ctx, completeCalls, w.system, w.from)
+	if err != nil {
+		return err
+	}
+	from := w.from
+	var id *uuid.UUID
+	var at *time.Time
+	_, err = pgx.ForEachRow(rows, []any{&from, &id, &at}, func() error {
+		if id != nil {
+			w.seen[*id] = *at
+		}
+		return nil
+	})
+	if from.Before(w.from) {
+		return errors.New("the watermark went back")
+	}
+	w.from = from
+	return err
+}
+
+// While the projection of one stream is served and moves on, a rebuild takes another stream, with other partitions, for the next generation.
+// Whoever walks by updatedAt meets every row once more.
+func TestRun_NewHistory(t *testing.T) {
+	t.Parallel()
+	history := sampleEvents(71, 60)
+	h, stopProjector := newAppliedHarness(t, history)
+	var walks []*walk
+	for _, system := range systemsOf(history) {
+		walks = append(walks, &walk{pool: h.Pool, system: system, seen: make(map[uuid.UUID]time.Time)})
+	}
+	stopWalking := h.Run(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			for _, w := range walks {
+				if err := w.step(ctx); err != nil && ctx.Err() == nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	busy := systemsOf(history)[0]
+	stopPublishing := h.Run(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			call := events.Changed(projectortest.Call(busy, uuid.New()))
+			if err := h.Publisher.Publish(context.WithoutCancel(ctx), call); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	other := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	eventstest.CreateStream(t, other, h.Partitions+1)
+	publisher := events.NewPublisher(other, "test")
+	if err := publisher.Publish(t.Context(), history...); err != nil {
+		t.Fatal(err)
+	}
+	h.waitForWatermarks() // later than what the other stream has stored
+	var frozen time.Time
+	freeze := onStep(rebuild.StepFold, func() {
+		frozen = projectortest.QueryOne[time.Time](h.Harness, "select max(watermark) from projection.position")
+		h.WaitUntilCaughtUp()
+	})
+	result := h.rebuild(freeze, func(c *rebuild.Config) { c.JetStream = other })
+	if !result.NewHistory {
+		t.Error("the rebuild does not report a new history")
+	}
+	stopPublishing()
+	stopProjector()
+	h.requireCount("rows before the highest watermark", 0, "select count(*) from projection.call_log where updated_at < $1", frozen)
+	h.requireCount("watermarks before the highest one", 0, "select count(*) from projection.position where watermark < $1", frozen)
+	h.JetStream, h.Publisher, h.Partitions = other, publisher, h.Partitions+1
+	h.StartProjector(func(c *projector.Config) { c.JetStream = other })
+	var err error
+	if h.Stream, err = other.Stream(t.Context(), events.StreamName); err != nil {
+		t.Fatal(err)
+	}
+	h.PublishStates(projectortest.Call(busy, uuid.New()))
+	h.WaitUntilCaughtUp()
+	h.waitForWatermarks()
+	stopWalking()
+	missed := 0
+	for _, w := range walks {
+		if err := w.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		calls, err := h.Pool.Query(t.Context(), "select id, updated_at from projection.call_log where system_id = $1", w.system)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var id uuid.UUID
+		var at time.Time
+		if _, err := pgx.ForEachRow(calls, []any{&id, &at}, func() error {
+			if !w.seen[id].Equal(at) {
+				missed++
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if missed > 0 {
+		t.Errorf("calls that a walk by updatedAt missed = %d, want 0", missed)
+	}
+	h.requireVerified("of the new history")
+	h.requireRebuilt() // with the same times
+}
+
+// An abandoned rebuild from another stream lets the watermarks move again.
+func TestDrop_ReleasesWatermarks(t *testing.T) {
+	t.Parallel()
+	h, _ := newAppliedHarness(t, sampleEvents(72, 20))
+	other := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	eventstest.CreateStream(t, other, h.Partitions)
+	if err := events.NewPublisher(other, "test").Publish(t.Context(), sampleEvents(72, 20)...); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	config := h.config()
+	config.JetStream = other
+	onStep(rebuild.StepFold, cancel)(&config)
+	if _, err := rebuild.Run(ctx, config, false); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error = %v, want %v", err, context.Canceled)
+	}
+	highest := projectortest.QueryOne[time.Time](h.Harness, "select last_watermark from control.stream where last_watermark is not null")
+	h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
+	h.WaitUntilCaughtUp()
+	h.requireCount("watermarks above the highest one", 0, "select count(*) from projection.position where watermark > $1", highest)
+	if _, err := rebuild.Drop(t.Context(), h.config(), rebuild.Unfinished); err != nil {
+		t.Fatal(err)
+	}
+	h.waitForWatermarks()
+	h.requireVerified("abandoned")
+}
