@@ -191,7 +191,7 @@ func (a *adopter) replace(ctx context.Context) (err error) {
 		}
 	}
 	_, err = retryPause(ctx, a.config, func() (time.Duration, error) {
-		return 0, pgx.BeginFunc(ctx, a.config.Database, func(tx pgx.Tx) error { return a.adopt(ctx, tx) })
+		return 0, beginDurably(ctx, a.config.Database, func(tx pgx.Tx) error { return a.adopt(ctx, tx) })
 	})
 	if err != nil && a.result.Adopted {
 		return fmt.Errorf("stream %s takes events now, and no projector reads it yet: run the command again: %w", a.adopted.Name(), err)
