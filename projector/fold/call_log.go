@@ -153,7 +153,8 @@ func (s *State) replaceCall(before CallLog, existed bool, next CallLog, at event
 	}
 }
 
-// recomputeCall writes a call's row with the current values of its facets. UpdatedAt changes if a reported value does.
+// recomputeCall writes a call's row with the current values of its facets. UpdatedAt changes if a reported value does, or if
+// the call was not given an announcement yet.
 func (s *State) recomputeCall(next CallLog, at events.Time) {
 	owner := callOwnerRow(next.Key)
 	transcript, _ := s.Transcripts.Get(owner)
@@ -164,9 +165,11 @@ func (s *State) recomputeCall(next CallLog, at events.Time) {
 	next.Findings = s.newestFindings(owner)
 
 	before, existed := s.CallLogs.Get(next.Key)
+	next.UpdatedAt = s.announced(before) // before the references change
 	if !existed || s.reported(next) != s.reported(before) {
 		next.UpdatedAt = at
 	}
+	s.refers(before, next)
 	s.updateIndexes(before, existed, next)
 	s.CallLogs.Put(next.Key, next)
 }

@@ -82,21 +82,14 @@ func (s *State) countPerExtension(p perExtension, key Key, createdAt events.Time
 // references returns each thing that a call refers to once, whether it exists or not.
 func (c CallLog) references() []ReferenceKey {
 	keys := make([]ReferenceKey, 0, 8)
-	addID := func(family string, id events.Null[uuid.UUID]) {
-		if id.Valid {
-			keys = append(keys, ReferenceKey{c.System, family, id.Value.String()})
-		}
-	}
 	addCode := func(kind string, code events.Null[string]) {
 		if code.Valid {
 			keys = append(keys, ReferenceKey{c.System, kind, code.Value})
 		}
 	}
-	addID(FamilyCallGroup, c.CallGroupID)
-	for _, extension := range c.extensions() {
-		addID(FamilyExtension, events.Some(extension))
+	for entry := range c.entries() {
+		keys = append(keys, entry.reference())
 	}
-	addID(FamilyRepresentative, c.RepresentativeID)
 	addCode("category", c.Category)
 	addCode("overall_sentiment", c.OverallSentiment.Code)
 	addCode("employee_sentiment", c.EmployeeSentiment.Code)

@@ -88,6 +88,7 @@ func TestFold_AnyOrderOfEntitiesGivesTheSameRows(t *testing.T) {
 		}
 		got, want := applied(shuffled), applied(history)
 		for _, f := range []*fixture{got, want} {
+			clear(f.Announcements)
 			for key, row := range f.CallLogs {
 				row.UpdatedAt = 0
 				f.CallLogs[key] = row
@@ -111,17 +112,17 @@ func TestFold_CountersAndIndexesMatchTheRows(t *testing.T) {
 	})
 }
 
-// UpdatedAt changes at an event if, and only if, the report shows another row after it.
+// UpdatedAt changes at an event if, and only if, the report shows another row after it, or the event makes live what the call refers to.
 func TestFold_UpdatedAtChangesExactlyWithTheReport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture()
 		for _, e := range foldtest.RandomHistory(t) {
-			before := maps.Clone(f.CallLogs)
+			before, live := maps.Clone(f.CallLogs), f.liveEntries()
 			f.apply(e)
 			for key, row := range f.CallLogs {
 				previous, existed := before[key]
 				want := previous.UpdatedAt
-				if !existed || reportRow(f, previous) != reportRow(f, row) {
+				if !existed || reportRow(f, previous) != reportRow(f, row) || f.announcedTo(row, live) {
 					want = e.At
 				}
 				if row.UpdatedAt != want {
@@ -130,6 +131,92 @@ func TestFold_UpdatedAtChangesExactlyWithTheReport(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A copy of the calls that was read before an event, and reads the calls that were updated since, has the ids that are served after it.
+// Only a deletion takes an id away without a trace.
+func TestFold_UpdatedAtTellsOfEveryIDThatAppears(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := newFixture()
+		served := make(map[fold.Key][]uuid.UUID)
+		for _, e := range foldtest.RandomHistory(t) {
+			f.apply(e)
+			for key, row := range f.CallLogs {
+				shown := f.shownIDs(row)
+				for i, id := range shown {
+					if id != uuid.Nil && (served[key] == nil || served[key][i] != id) && row.UpdatedAt != e.At {
+						t.Fatalf("after %s: id %v appears, and updatedAt = %d, want %d", e.Type(), id, row.UpdatedAt, e.At)
+					}
+				}
+				served[key] = shown
+			}
+		}
+	})
+}
+
+// An announcement of a directory entry is the last event at which it became live while calls referred to it.
+func TestFold_AnnouncesWhatCallsReferTo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f, want := newFixture(), make(map[fold.AnnouncementKey]fold.Announcement)
+		for _, e := range foldtest.RandomHistory(t) {
+			live := f.liveEntries()
+			f.apply(e)
+			for key := range f.liveEntries() {
+				if !live[key] && f.References[fold.ReferenceKey{System: key.System, Family: key.Family, Key: key.ID.String()}] > 0 {
+					want[key] = fold.Announcement{AnnouncementKey: key, At: e.At}
+				}
+			}
+			if !maps.Equal(f.Announcements, want) {
+				t.Fatalf("after %s: announcements = %v, want %v", e.Type(), f.Announcements, want)
+			}
+		}
+	})
+}
+
+// liveEntries returns the extensions, call groups and representatives.
+func (f *fixture) liveEntries() map[fold.AnnouncementKey]bool {
+	live := make(map[fold.AnnouncementKey]bool)
+	for key := range f.Extensions {
+		live[fold.AnnouncementKey{System: key.System, Family: "extension", ID: key.ID}] = true
+	}
+	for key := range f.CallGroups {
+		live[fold.AnnouncementKey{System: key.System, Family: "call_group", ID: key.ID}] = true
+	}
+	for key := range f.Representatives {
+		live[fold.AnnouncementKey{System: key.System, Family: "representative", ID: key.ID}] = true
+	}
+	return live
+}
+
+// announcedTo tells whether a call refers to something that has become live.
+func (f *fixture) announcedTo(row fold.CallLog, before map[fold.AnnouncementKey]bool) bool {
+	now := f.liveEntries()
+	for _, r := range []struct {
+		family string
+		id     events.Null[uuid.UUID]
+	}{
+		{"extension", row.AnsweredByExtensionID}, {"extension", row.FromExtensionID}, {"call_group", row.CallGroupID},
+		{"representative", row.RepresentativeID},
+	} {
+		key := fold.AnnouncementKey{System: row.System, Family: r.family, ID: r.id.Value}
+		if r.id.Valid && now[key] && !before[key] {
+			return true
+		}
+	}
+	return false
+}
+
+// shownIDs returns the ids of what a call refers to as a report shows them, [uuid.Nil] for null.
+func (f *fixture) shownIDs(row fold.CallLog) []uuid.UUID {
+	var ids []uuid.UUID
+	for _, id := range []any{
+		resolve(f.Extensions, row, row.AnsweredByExtensionID), resolve(f.Extensions, row, row.FromExtensionID),
+		resolve(f.CallGroups, row, row.CallGroupID), resolve(f.Representatives, row, row.RepresentativeID),
+	} {
+		shown, _ := id.(uuid.UUID)
+		ids = append(ids, shown)
+	}
+	return ids
 }
 
 // reportRow lists the values that a report shows of a call. A reference to a row that does not exist shows as null.

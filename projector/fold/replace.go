@@ -43,6 +43,16 @@ func replaceRow[K comparable, R replaceable, S any](s *State, t *Table[K, R], ke
 	return Applied
 }
 
+// foldLookedUp applies an event of an entity that calls refer to by id, and announces it to them if it becomes live.
+func foldLookedUp[R replaceable, S any](s *State, t *Table[Key, R], e events.Event, at events.Time, row func(S) R) Outcome {
+	_, existed := t.Get(keyOf(e))
+	outcome := replaceRow(s, t, keyOf(e), e, row)
+	if outcome == Applied && !existed && !e.Deleted() {
+		s.announce(e, at)
+	}
+	return outcome
+}
+
 // foldVoicemail applies an event of a voicemail. Its deletion removes its transcript and recordings. Unlike a call, a deleted
 // voicemail can be created again.
 func (s *State) foldVoicemail(e events.Event) Outcome {

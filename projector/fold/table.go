@@ -30,6 +30,9 @@ func (t *Table[K, R]) Get(key K) (row R, ok bool) {
 	return row, false
 }
 
+// empty tells whether no row was ever loaded, added or deleted.
+func (t *Table[K, R]) empty() bool { return len(t.order) == 0 }
+
 // Rows iterates over the rows as they are now, in order of first use. The caller must not change them.
 func (t *Table[K, R]) Rows() func(yield func(*R) bool) {
 	return func(yield func(*R) bool) {

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -53,18 +54,39 @@ func (a *Applier) bisect(ctx context.Context, items []Item, now events.Time) err
 func (a *Applier) commit(ctx context.Context, items []Item, now events.Time) (err error) {
 	ctx, end := a.startSpan(ctx, items)
 	defer func() { end(err) }()
-	var changes store.ChangeSet
-	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
-		changes, err = a.foldAndWrite(ctx, tx, items, now)
-		return err
-	})
+	changes, err := a.transact(ctx, items, now, false)
+	if errors.Is(err, store.ErrUnannounced) {
+		changes, err = a.announceAndTransact(ctx, changes, items, now)
+	}
 	if err == nil {
 		a.committed(changes)
 	}
 	return err
 }
 
-func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item, now events.Time) (store.ChangeSet, error) {
+// announceAndTransact commits items with which many stored calls change. These change before, in transactions of their own: the one of the items
+// was rolled back, because it must not be open for so long. It has shown that PostgreSQL accepts the items, so none of those that are announced
+// becomes a dead letter.
+func (a *Applier) announceAndTransact(
+	ctx context.Context, changes store.ChangeSet, items []Item, now events.Time,
+) (store.ChangeSet, error) {
+	if _, err := a.Store.Announce(ctx, changes); err != nil {
+		return changes, err
+	}
+	return a.transact(ctx, items, now, true)
+}
+
+func (a *Applier) transact(ctx context.Context, items []Item, now events.Time, announced bool) (changes store.ChangeSet, err error) {
+	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
+		changes, err = a.foldAndWrite(ctx, tx, items, now, announced)
+		return err
+	})
+	return changes, err
+}
+
+func (a *Applier) foldAndWrite(
+	ctx context.Context, tx *store.Tx, items []Item, now events.Time, announced bool,
+) (store.ChangeSet, error) {
 	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(items), a.Live)
 	if err != nil {
 		return store.ChangeSet{}, err
@@ -74,6 +96,7 @@ func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item, 
 		return store.ChangeSet{}, err
 	}
 	changes := Fold(state, a.Position, items, Known{Decisions: a.Reader.Decisions, Retries: retries, Now: now})
+	changes.Announced = announced
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)
 	err = tx.Write(ctx, &changes)
 	return changes, err

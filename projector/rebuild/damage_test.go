@@ -35,7 +35,7 @@ type damageHarness struct {
 
 func newDamageHarness(t *testing.T) *damageHarness {
 	t.Helper()
-	applied, stop := newAppliedHarness(t, sampleEvents(29, 40))
+	applied, stop := newAppliedHarness(t, extensionsLast(sampleEvents(29, 40)))
 	stop()
 	h := &damageHarness{harness: applied}
 	rows, err := h.Pool.Query(t.Context(), `
@@ -69,6 +69,19 @@ func newDamageHarness(t *testing.T) *damageHarness {
 		h.Exec(fmt.Sprintf("create table backup.%[1]s as select * from projection.%[1]s", table.name))
 	}
 	return h
+}
+
+// extensionsLast moves the events of extensions behind all others, so that they are announced to calls.
+func extensionsLast(list []events.Event) []events.Event {
+	var extensions, others []events.Event
+	for _, e := range list {
+		if e.Entity == events.EntityExtension {
+			extensions = append(extensions, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return append(others, extensions...)
 }
 
 // partitionColumn is the last column of a table here. A row with the partition of another phone system is out of reach of every statement: it

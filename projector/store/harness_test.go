@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -90,20 +91,29 @@ func write(t failer, s *store.Store, changes store.ChangeSet) {
 // applyBatch folds a batch and writes it, and returns the position behind it.
 func applyBatch(t failer, s *store.Store, from store.Position, batch []foldtest.TimedEvent) store.Position {
 	t.Helper()
-	to := from
-	to.Sequence += uint64(len(batch))
-	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error {
-		state, err := tx.Load(context.Background(), from.Partition, eventsOf(batch), false)
-		if err != nil {
-			return err
+	changes, err := foldAndWrite(s, from, batch, false)
+	if errors.Is(err, store.ErrUnannounced) {
+		if _, err = s.Announce(context.Background(), changes); err == nil {
+			changes, err = foldAndWrite(s, from, batch, true)
 		}
-		foldInto(state, batch)
-		return tx.Write(context.Background(), &store.ChangeSet{From: from, To: to, State: state})
-	})
+	}
 	if err != nil {
 		t.Fatalf("batch: %v", err)
 	}
-	return to
+	return changes.To
+}
+
+func foldAndWrite(s *store.Store, from store.Position, batch []foldtest.TimedEvent, announced bool) (changes store.ChangeSet, err error) {
+	changes = store.ChangeSet{From: from, To: from, Announced: announced}
+	changes.To.Sequence += uint64(len(batch))
+	err = s.BeginFunc(context.Background(), func(tx *store.Tx) (err error) {
+		if changes.State, err = tx.Load(context.Background(), from.Partition, eventsOf(batch), false); err != nil {
+			return err
+		}
+		foldInto(changes.State, batch)
+		return tx.Write(context.Background(), &changes)
+	})
+	return changes, err
 }
 
 // applyInBatches applies a history in batches of random sizes.

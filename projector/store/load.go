@@ -33,6 +33,7 @@ func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event, n
 	queueKeys(pipeline, tables.callLogs, state, t.calls.list)
 	queueKeys(pipeline, tables.transcripts, state, t.owners.list)
 	queueKeys(pipeline, tables.tombstones, state, t.tombstones.list)
+	queueReferenceCounts(pipeline, tables.referenceCounts, state, t.references.list)
 	// The extensions, call groups and representatives of the batch, and those to which its calls, as they are stored, refer. The recordings and
 	// analyses of the batch, and all others of their calls and voicemails.
 	calls, owners := keysOf(tables.callLogs, t.calls.list), keysOf(tables.transcripts, t.owners.list)
@@ -75,6 +76,18 @@ func keysOf[K, R comparable](e entity[K, R], keys []K) keyArrays {
 // queueKeys queues the selection of rows by key.
 func queueKeys[K, R comparable](pipeline *pgx.Batch, e entity[K, R], state *fold.State, keys []K) {
 	queue(pipeline, e.table, e.selectByKeySQL, state.Partition, keysOf(e, keys), func(row R) { e.load(state, row) })
+}
+
+// queueReferenceCounts queues the selection of how many calls refer to what.
+func queueReferenceCounts(pipeline *pgx.Batch, c counters[fold.ReferenceKey], state *fold.State, keys []fold.ReferenceKey) {
+	rows := make([]counter[fold.ReferenceKey], len(keys))
+	for i, key := range keys {
+		rows[i].Key = key
+	}
+	arrays := keyArrays{c.bindKeys(len(rows), pointers(rows)), len(rows)}
+	queue(pipeline, c.table, c.selectByKeySQL, state.Partition, arrays, func(row counter[fold.ReferenceKey]) {
+		state.LoadReferenceCount(row.Key, row.N)
+	})
 }
 
 // queueReferenced queues the selection of rows by key, and of those that belong to the calls or owner rows given by system and id.

@@ -236,3 +236,17 @@ func classifications() entity[fold.ClassificationKey, fold.Classification] {
 		load:   func(s *fold.State, r row) { s.Classifications.Load(r.ClassificationKey, r) },
 	}
 }
+
+func announcements() entity[fold.AnnouncementKey, fold.Announcement] {
+	type row = fold.Announcement
+	return entity[fold.AnnouncementKey, row]{
+		table: newTable("announcement", 3, []column[row]{
+			uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
+			textColumn("family", func(r *row) *string { return &r.Family }),
+			uuidColumn("id", func(r *row) *uuid.UUID { return &r.ID }),
+			timeColumn("at", func(r *row) *events.Time { return &r.At }),
+		}),
+		rows:   func(s *fold.State) *fold.Table[fold.AnnouncementKey, row] { return &s.Announcements },
+		keyRow: func(k fold.AnnouncementKey) row { return row{AnnouncementKey: k} },
+	}
+}

@@ -16,6 +16,7 @@ type touched struct {
 	recordings      set[fold.RecordingKey]
 	analyses        set[fold.Key]
 	tombstones      set[fold.TombstoneKey]
+	references      set[fold.ReferenceKey] // of the extensions, call groups and representatives that the batch has events of
 
 	// Deletions don't name the call or voicemail of the facet.
 	deletedRecordings set[fold.RecordingKey]
@@ -32,6 +33,9 @@ func touch(batch []events.Event) *touched {
 
 func (t *touched) add(e events.Event) {
 	t.tombstones.add(fold.TombstoneKey{System: e.System, Entity: e.Entity, Key: e.Key})
+	if reference, ok := fold.ReferenceOf(e); ok {
+		t.references.add(reference)
+	}
 	switch e.Entity {
 	case events.EntityClassification:
 		t.classifications.add(fold.ClassificationKeyOf(e))

@@ -20,7 +20,6 @@ func FullHistory() []TimedEvent {
 			ID: ID(10), PhoneSystemID: system, Version: 1, Number: "101", Name: "Ana \"A\" Ruiz", Status: "active", CreatedAt: 1, UpdatedAt: 2,
 			AssignedPhoneIDs: ids(50, 51), UnansweredAction: action, VoicemailGreeting: greeting,
 		},
-		&events.Extension{ID: ID(11), PhoneSystemID: system, Version: 1, Number: "102", Name: "", Status: "inactive"},
 		&events.CallGroup{
 			ID: ID(20), PhoneSystemID: system, Version: 1, Name: "Desk", Number: "200", Status: "active", RingPattern: "all",
 			Members:          []events.Reference{{Type: "extension", ID: ID(10), PhoneSystemID: system}},
@@ -55,6 +54,7 @@ func FullHistory() []TimedEvent {
 		&events.Classification{Version: 1, Kind: "category", Code: "sales", Label: "Sales", Status: "active", UpdatedAt: 3},
 		fullCall(),
 		&events.Call{ID: ID(31), PhoneSystemID: system, Version: 1, CallSid: "CA2", Direction: "internal", Status: "ringing"},
+		&events.Extension{ID: ID(11), PhoneSystemID: system, Version: 1, Number: "102", Name: "", Status: "inactive"},
 		&events.Transcript{
 			PhoneSystemID: system, CallID: events.Some(ID(30)), Version: 1, Status: events.TranscriptCompleted, Text: events.Some("Hello, \\u \n"),
 			Turns: []events.Turn{{Text: "Hello", Speaker: events.Speaker{Kind: "numbered", Ordinal: events.Some[int64](2)}}},

@@ -21,13 +21,17 @@ type TimedEvent struct {
 func ID(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
 
 // RandomHistory draws the events of a few phone systems, calls, voicemails, their facets and what they refer to. There are so few of
-// each that most events meet earlier ones; a voicemail and a call share an id. Versions mostly rise; some events repeat or come late. All can
-// be published, once they have an id and a source.
+// each that most events meet earlier ones; a voicemail and a call share an id. Versions mostly rise; some events repeat or come late, and some
+// have the time of the one before. All can be published, once they have an id and a source.
 func RandomHistory(t *rapid.T) []TimedEvent {
 	g := generator{t: t, versions: map[string]int64{}}
 	list := make([]TimedEvent, rapid.IntRange(1, 120).Draw(t, "length"))
+	at := events.Time(1_000_000)
 	for i := range list {
-		list[i] = TimedEvent{g.event(), events.Time(1_000_000 + i)}
+		list[i] = TimedEvent{g.event(), at}
+		if !g.oneIn(4, "same time") {
+			at++
+		}
 	}
 	return list
 }
@@ -184,19 +188,22 @@ func (g generator) createdAt() events.Time {
 	return events.Time((g.pick(5, "created") - 2) * 13 * hour)
 }
 
+// call differs from the call's event before in what it refers to, and half of the time in other values.
 func (g generator) call() events.Event {
-	return events.Changed(&events.Call{
+	c := &events.Call{
 		ID:                    ID(30 + g.pick(calls, "call")),
 		PhoneSystemID:         g.system(),
-		CallSid:               fmt.Sprint("CA", g.pick(2, "sid")),
+		CallSid:               "CA0",
 		Direction:             "inbound",
 		Status:                "completed",
-		CreatedAt:             g.createdAt(),
 		AnsweredByExtensionID: g.maybe(10, 3, "answered"),
 		FromExtensionID:       g.maybe(10, 3, "from"),
 		CallGroupID:           g.maybe(20, 3, "group"),
-		IsEdited:              g.flip("edited"),
-	})
+	}
+	if g.flip("other values") {
+		c.CallSid, c.CreatedAt, c.IsEdited = fmt.Sprint("CA", g.pick(2, "sid")), g.createdAt(), g.flip("edited")
+	}
+	return events.Changed(c)
 }
 
 // calls is the number of calls.
