@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,7 +44,7 @@ func publish(t *testing.T, js jetstream.JetStream, count int) {
 		system := uuid.NewSHA1(uuid.NameSpaceOID, []byte{byte(i % 7)})
 		m := &nats.Msg{
 			Subject: events.Subject(system, events.EntityCall), Data: fmt.Append(nil, i),
-			Header: nats.Header{"ce-id": {fmt.Sprint(i)}, "Nats-Msg-Id": {uuid.NewString()}},
+			Header: nats.Header{"ce-id": {strconv.Itoa(i)}, "Nats-Msg-Id": {uuid.NewString()}},
 		}
 		if i%50 == 0 {
 			m.Header.Set(events.RetryHeader, "1/2")

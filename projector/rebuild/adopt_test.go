@@ -30,13 +30,9 @@ func (h *harness) createMirror(change ...func(*jetstream.StreamConfig)) {
 	}
 }
 
-func (h *harness) adopt(compare bool, change ...func(*rebuild.Config)) (rebuild.Adoption, error) {
+func (h *harness) adopt(compare bool) (rebuild.Adoption, error) {
 	h.Helper()
-	config := h.config()
-	for _, apply := range change {
-		apply(&config)
-	}
-	result, err := rebuild.Adopt(h.Context(), config, successor, compare)
+	result, err := rebuild.Adopt(h.Context(), h.config(), successor, compare)
 	if err == nil {
 		if h.Stream, err = h.JetStream.Stream(h.Context(), successor); err != nil {
 			h.Fatal(err)
