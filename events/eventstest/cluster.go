@@ -17,19 +17,57 @@ type Cluster []*Server
 // NewCluster starts the servers, named server0 to server2, and waits until they accept requests to JetStream. They stop when the test ends.
 func NewCluster(tb testing.TB) Cluster {
 	tb.Helper()
+	return newCluster(tb, "", func(_, _ int, address string) string { return address })
+}
+
+// NewDivisibleCluster starts a cluster of which isolate isolates one server, until rejoin is called: no byte passes between it and the others,
+// although their connections stay open.
+func NewDivisibleCluster(tb testing.TB) (c Cluster, isolate func(s *Server) (rejoin func())) {
+	tb.Helper()
+	proxies := make(map[[2]int]*Proxy)
+	c = newCluster(tb, nowhere, func(from, to int, address string) string {
+		proxies[[2]int{from, to}] = NewProxy(tb, address)
+		return proxies[[2]int{from, to}].Addr()
+	})
+	return c, func(s *Server) (rejoin func()) {
+		isolated := slices.Index(c, s)
+		var resume []func()
+		for pair, proxy := range proxies {
+			if slices.Contains(pair[:], isolated) {
+				resume = append(resume, proxy.Pause())
+			}
+		}
+		return func() {
+			for _, f := range resume {
+				f()
+			}
+		}
+	}
+}
+
+// nowhere is an address at which nothing listens.
+const nowhere = "127.0.0.1:1"
+
+// newCluster starts the servers. A server connects to each one before it at the address that route returns for that one's own. advertised is
+// the address that servers tell each other; empty: their own.
+func newCluster(tb testing.TB, advertised string, route func(from, to int, address string) string) Cluster {
+	tb.Helper()
 	var c Cluster
-	// JetStream refuses to start in a cluster without a route, so the first server has one that leads nowhere.
-	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
 	for i := range 3 {
+		// JetStream refuses to start in a cluster without a route, so the first server has one that leads nowhere.
+		routes := []*url.URL{{Scheme: "nats", Host: nowhere}}
+		for to, s := range c {
+			address := "127.0.0.1:" + strconv.Itoa(s.options.Cluster.Port)
+			routes = append(routes, &url.URL{Scheme: "nats", Host: route(i, to, address)})
+		}
 		s := NewServer(tb, func(o *server.Options) {
 			o.ServerName = fmt.Sprintf("server%d", i)
-			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: server.RANDOM_PORT}
-			o.Routes = slices.Clone(routes)
+			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: server.RANDOM_PORT, Advertise: advertised}
+			o.Routes = routes
 		})
 		Eventually(tb, "the server listens for routes", func() bool { return s.running.ClusterAddr() != nil })
 		// Each server has routes to the servers before it. It learns of the later servers from their routes to it.
 		s.options.Cluster.Port = s.running.ClusterAddr().Port
-		routes = append(routes, &url.URL{Scheme: "nats", Host: "127.0.0.1:" + strconv.Itoa(s.options.Cluster.Port)})
 		c = append(c, s)
 	}
 	// A request that no leader answers waits for its timeout, so none is made before.

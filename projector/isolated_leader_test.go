@@ -1,0 +1,166 @@
+package projector_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/projector"
+	"callboard/projector/projectortest"
+	"callboard/schema/schematest"
+)
+
+// acknowledged are calls that a stream has acknowledged, and when.
+type acknowledged struct {
+	mu    sync.Mutex
+	calls map[uuid.UUID]time.Time
+}
+
+func (a *acknowledged) add(call uuid.UUID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls[call] = time.Now()
+}
+
+func (a *acknowledged) snapshot() map[uuid.UUID]time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	calls := make(map[uuid.UUID]time.Time, len(a.calls))
+	for call, at := range a.calls {
+		calls[call] = at
+	}
+	return calls
+}
+
+const watermarkAndCalls = `
+	select p.watermark, c.id
+	from projection.position p
+	left join projection.call_log c on c.partition = p.partition
+	where p.partition = 0`
+
+// missing returns how many calls a watermark promises that are not in the tables.
+func (a *acknowledged) missing(ctx context.Context, pool *pgxpool.Pool) (missing int, watermark time.Time, err error) {
+	promised := a.snapshot() // before the watermark is read
+	rows, err := pool.Query(ctx, watermarkAndCalls)
+	if err != nil {
+		return 0, watermark, err
+	}
+	var call *uuid.UUID
+	_, err = pgx.ForEachRow(rows, []any{&watermark, &call}, func() error {
+		if call != nil {
+			delete(promised, *call)
+		}
+		return nil
+	})
+	for _, at := range promised {
+		if watermark.After(at) { // the stream has stored it before
+			missing++
+		}
+	}
+	return missing, watermark, err
+}
+
+// While the leader of the stream is cut off from the other servers together with the projector, publishers reach the majority. The leader does
+// not know yet that it leads no more, and says that nothing is new. No watermark passes an event that the majority has acknowledged.
+func TestProjector_LeaderIsolated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	t.Parallel()
+	cluster, isolate := eventstest.NewDivisibleCluster(t)
+	database := schematest.New(t)
+	pool := database.Pool(t)
+	stream, err := eventstest.JetStream(t, cluster.URL()).CreateStream(t.Context(), events.StreamConfig(events.StreamName, 1, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := cluster.Server(stream.CachedInfo().Cluster.Leader)
+	config, disconnect, err := projectortest.Connect(leader.URL(), database.RoleURL("callboard_projector"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(disconnect)
+	p, err := projector.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Run(t, p.Run)
+	stored := acknowledged{calls: make(map[uuid.UUID]time.Time)}
+	watermarkSince := func(start time.Time) func() bool {
+		return func() bool {
+			_, watermark, err := stored.missing(t.Context(), pool)
+			return err == nil && watermark.After(start)
+		}
+	}
+	eventstest.Eventually(t, "a watermark", watermarkSince(time.Now()))
+	var majority []string
+	for _, s := range cluster {
+		if s != leader {
+			majority = append(majority, s.URL())
+		}
+	}
+	publisher := events.NewPublisher(eventstest.JetStream(t, strings.Join(majority, ",")), "test")
+	rejoin := isolate(leader)
+	stopPublishing := eventstest.Run(t, func(ctx context.Context) error {
+		system := uuid.New()
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			call := uuid.New()
+			err := publisher.Publish(ctx, events.Changed(projectortest.Call(system, call)))
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil:
+				return err
+			}
+			stored.add(call)
+			<-tick.C
+		}
+	})
+	isolated := eventstest.JetStream(t, leader.URL())
+	samples, violations := 0, 0
+	eventstest.Eventually(t, "the majority has a leader, and the isolated server leads no more, by its own account", func() bool {
+		missing, _, err := stored.missing(t.Context(), pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples++
+		if missing > 0 {
+			violations++
+		}
+		return len(stored.snapshot()) > 0 && !leads(t.Context(), isolated)
+	})
+	acknowledgedMeanwhile := len(stored.snapshot())
+	rejoin()
+	stopPublishing()
+	if violations > 0 {
+		t.Errorf("watermarks that promised events which were not in the tables = %d of %d, want 0", violations, samples)
+	}
+	eventstest.Eventually(t, "a watermark behind all events", watermarkSince(time.Now()))
+	if missing, _, err := stored.missing(t.Context(), pool); err != nil || missing > 0 {
+		t.Errorf("missing events = %d, error = %v, want 0", missing, err)
+	}
+	t.Logf("%d samples, %d events acknowledged while the leader was isolated", samples, acknowledgedMeanwhile)
+}
+
+// leads tells whether a server answers as the leader of the stream.
+func leads(ctx context.Context, js jetstream.JetStream) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	stream, err := js.Stream(ctx, events.StreamName)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	return err == nil && stream.CachedInfo().Cluster.Leader != ""
+}
