@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"callboard/events/eventstest"
+	"callboard/schema/schematest"
 )
 
 func TestStreamAdopt(t *testing.T) {
@@ -33,4 +34,24 @@ func TestStreamAdopt(t *testing.T) {
 		return report.Stream == "PHONES2" && lag == 0
 	})
 	f.expect(0, noDifferences, "verify")
+	checkBackupOfAdopted(t, backupFixture{f.in(t), t.TempDir()})
+}
+
+// checkBackupOfAdopted restores a backup of an adopted stream. The restored database knows it by the name that programs may still be
+// configured with, too.
+func checkBackupOfAdopted(t *testing.T, f backupFixture) {
+	t.Helper()
+	written := f.backup()
+	restored := backupFixture{f.in(t), f.folder}
+	restored.nats, restored.database = eventstest.NewServer(t), schematest.New(t)
+	restored.pool = restored.database.Pool(t)
+	succeed(t, restored.operator(), "", "stream", "create", "--stream", "PHONES2")
+	restored.expect(0, "", "restore", written.Path, "--accept-revoked")
+	restored.expect(0, "", "rebuild", "--stream", "PHONES")
+	restored.startProjector()
+	restored.simulate("--systems", "1", "--calls", "10", "--seed", "6", "--stream", "PHONES2")
+	eventstest.Eventually(t, "the new events are applied", func() bool {
+		return restored.queryText("select bool_and(watermark > now() - interval '1 minute')::text from projection.position") == "true"
+	})
+	restored.expect(0, noDifferences, "verify")
 }
