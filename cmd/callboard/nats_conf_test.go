@@ -488,13 +488,14 @@ func (f permittedFleet) deniedRetry() {
 	}
 }
 
-// adoptMirror fills a restored database and makes a mirror take the place of the stream.
+// adoptMirror fills a restored database and makes a mirror take the place of the stream, then a copy the place of the mirror.
 func (f permittedFleet) adoptMirror(databaseURL string) {
 	f.Helper()
 	succeed(f, f.env("operator", databaseURL), "", "rebuild")
 	owner := f.env("owner", databaseURL)
 	succeed(f, owner, "", "stream", "mirror", "PHONES2")
 	succeed(f, owner, "", "stream", "adopt", "PHONES2")
+	succeed(f, owner, "", "stream", "copy", "PHONES3", "--stream", "PHONES2", "--partitions", "2")
 }
 
 // restoreBackup restores a backup, after a loss of the database and of all streams but an empty one. It returns the URL of the database.

@@ -46,7 +46,9 @@ func (h *harness) publishUntilStopped() (stop func() int64) {
 	var acknowledged int64
 	end := h.Run(func(ctx context.Context) error {
 		system := uuid.New()
-		for ctx.Err() == nil {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for ; ctx.Err() == nil; <-tick.C {
 			event := events.Changed(projectortest.Call(system, uuid.New()))
 			for {
 				err := h.Publisher.Publish(context.WithoutCancel(ctx), event)

@@ -64,7 +64,9 @@ func TestRun_NewHistory(t *testing.T) {
 		walks = append(walks, &walk{pool: h.Pool, system: system, seen: make(map[uuid.UUID]time.Time)})
 	}
 	stopWalking := h.Run(func(ctx context.Context) error {
-		for ctx.Err() == nil {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for ; ctx.Err() == nil; <-tick.C {
 			for _, w := range walks {
 				if err := w.step(ctx); err != nil && ctx.Err() == nil {
 					return err
@@ -75,7 +77,9 @@ func TestRun_NewHistory(t *testing.T) {
 	})
 	busy := systemsOf(history)[0]
 	stopPublishing := h.Run(func(ctx context.Context) error {
-		for ctx.Err() == nil {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for ; ctx.Err() == nil; <-tick.C {
 			call := events.Changed(projectortest.Call(busy, uuid.New()))
 			if err := h.Publisher.Publish(context.WithoutCancel(ctx), call); err != nil {
 				return err
