@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,9 +43,17 @@ func CloseStream(ctx context.Context, js jetstream.JetStream, name string) (last
 	return stream.CachedInfo().State.LastSeq, nil
 }
 
-// ReopenStream makes a closed stream take events and clock messages again.
+// reopenTimeout limits the wait for the servers when a replacement has failed.
+const reopenTimeout = 30 * time.Second
+
+// ReopenStream makes a closed stream take events and clock messages again. It does so although ctx has ended.
 func ReopenStream(ctx context.Context, js jetstream.JetStream, name string) error {
-	return setSubjects(ctx, js, name, publishedSubjects, ClockSubject)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reopenTimeout)
+	defer cancel()
+	if err := setSubjects(ctx, js, name, publishedSubjects, ClockSubject); err != nil {
+		return fmt.Errorf("stream %s may take no events: run the command again: %w", name, err)
+	}
+	return nil
 }
 
 func setSubjects(ctx context.Context, js jetstream.JetStream, name string, subjects ...string) error {

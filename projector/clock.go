@@ -103,7 +103,7 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 // is being replaced.
 func (a *clockActor) storedElsewhere(ctx context.Context, by string) {
 	fed := a.supervisor.source.Name()
-	now, err := a.source(ctx)
+	now, err := a.openSource(ctx)
 	switch {
 	case err != nil:
 		a.failed(ctx, err)

@@ -101,7 +101,7 @@ const lockTicks = 4
 
 // session owns partitions by the locks of one database connection, for as long as that lasts.
 func (p *Projector) session(ctx context.Context) (err error) {
-	source, err := p.source(ctx)
+	source, err := p.openSource(ctx)
 	if err != nil {
 		return err
 	}
@@ -189,8 +189,8 @@ func (p *Projector) terminateUnresponsive(ctx context.Context, locks *lock.Locks
 	return err
 }
 
-// source returns the stream that is to be read.
-func (p *Projector) source(ctx context.Context) (ingest.Source, error) {
+// openSource opens the stream that is to be read.
+func (p *Projector) openSource(ctx context.Context) (ingest.Source, error) {
 	return ingest.OpenSource(ctx, p.config.JetStream, p.config.Control, p.config.Stream)
 }
 

@@ -93,7 +93,7 @@ func otherStreamError(now, before string) error {
 // open claims the position. fed is what the session's feed reads.
 func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 	w.reconnects = w.config.JetStream.Conn().Stats().Reconnects
-	if w.source, err = w.Projector.source(ctx); err != nil {
+	if w.source, err = w.openSource(ctx); err != nil {
 		return err
 	}
 	if w.source.Name() != fed.Name() {

@@ -108,5 +108,5 @@ func adoptionLines(a rebuild.Adoption) []string {
 	return append(lines,
 		fmt.Sprintf("Stream %s is read in place of %s from now on, from message %d. No event could be published for %s.",
 			a.Stream, a.Replaced, a.Last+1, milliseconds(a.Pause)),
-		fmt.Sprintf("Set CALLBOARD_STREAM to %[1]s. Until then, programs with the database find it by itself. %[2]s is not needed any more.", a.Stream, a.Replaced))
+		fmt.Sprintf("Set CALLBOARD_STREAM to %[1]s. Until then, programs that have the database find it by themselves. %[2]s is not needed any more.", a.Stream, a.Replaced))
 }

@@ -35,7 +35,7 @@ const (
 	tail = 1000
 	// maxFailures is how many attempts in a row may fail without progress.
 	maxFailures = 10
-	// timeout limits the wait for a message, for the acknowledgements of a window, and for the stream to take events again.
+	// timeout limits the wait for a message and for the acknowledgements of a window.
 	timeout = 30 * time.Second
 )
 
@@ -99,7 +99,7 @@ func (c Copy) open(ctx context.Context) (to jetstream.Stream, complete bool, err
 func (c Copy) finish(ctx context.Context, from, to jetstream.Stream) (messages uint64, err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.reopen(ctx))
+			err = errors.Join(err, events.ReopenStream(ctx, c.JetStream, c.From))
 		}
 	}()
 	last := from.CachedInfo().State.LastSeq
@@ -124,16 +124,6 @@ func (c Copy) finish(ctx context.Context, from, to jetstream.Stream) (messages u
 		return 0, fmt.Errorf("stream %s: %w", c.To, err)
 	}
 	return info.State.Msgs, nil
-}
-
-// reopen makes the stream take events again. It does so although ctx has ended.
-func (c Copy) reopen(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-	defer cancel()
-	if err := events.ReopenStream(ctx, c.JetStream, c.From); err != nil {
-		return fmt.Errorf("stream %s may take no events: run the command again: %w", c.From, err)
-	}
-	return nil
 }
 
 // copied returns the sequence of the last message that was copied; 0: none was.

@@ -25,7 +25,7 @@ type Adoption struct {
 	Comparison *Comparison `json:"comparison"` // of the served rows with the adopted stream; null: none was made
 }
 
-// ErrDiffers means that the served rows are not those of the stream to be adopted.
+// ErrDiffers means that the served rows differ from what the stream to be adopted says.
 var ErrDiffers = errors.New("the served rows are not what the stream says, so nothing was changed")
 
 // raiseEpochsSQL makes every projector's next commit fail, so that it opens the stream again.
@@ -50,7 +50,8 @@ type adopter struct {
 	config   Config
 	replaced *ingest.Source // nil: it is gone
 	adopted  *source
-	promoted jetstream.StreamConfig // of the adopted stream
+	promoted jetstream.StreamConfig // with which the adopted stream takes events
+	isOpen   bool                   // it takes them
 	result   Adoption
 }
 
@@ -125,14 +126,12 @@ func (a *adopter) openAdopted(ctx context.Context, name string, history store.St
 		return err
 	}
 	config := adopted.CachedInfo().Config
-	a.promoted = events.PromotedConfig(config, partitions)
+	a.isOpen, a.promoted = config.Mirror == nil, events.PromotedConfig(config, partitions)
 	if err := a.check(config, partitions); err != nil {
 		return err
 	}
-	c := a.config
-	c.opened = &adopted
-	a.config = c
-	a.adopted, _, err = newSource(ctx, c)
+	a.config.opened = &adopted
+	a.adopted, _, err = newSource(ctx, a.config)
 	return err
 }
 
@@ -146,7 +145,7 @@ func (a *adopter) check(config jetstream.StreamConfig, partitions int) error {
 		}
 		checked.Mirror = mirror // for the rules about mirrors
 	case a.replaced != nil && !events.Closed(a.replaced.CachedInfo().Config):
-		return fmt.Errorf("stream %[1]s is no mirror of %[2]s\nRun 'nats stream add %[1]s --mirror %[2]s' for a new one", config.Name, a.replaced.Name())
+		return fmt.Errorf("stream %s is no mirror of %s\nRun 'callboard stream mirror' with another name to create one", config.Name, a.replaced.Name())
 	default: // an interrupted run has promoted it, or an operator
 		if now, err := events.Partitions(config); err != nil || now != partitions {
 			return errors.Join(fmt.Errorf("stream %s has not the %d partitions of the one that it is to replace", config.Name, partitions), err)
@@ -179,8 +178,8 @@ func (a *adopter) replace(ctx context.Context) (err error) {
 	defer func() { a.result.Pause = since(began) }()
 	if a.replaced != nil {
 		defer func() {
-			if err != nil && !a.result.Adopted {
-				err = errors.Join(err, a.reopen(ctx))
+			if err != nil && !a.isOpen {
+				err = errors.Join(err, events.ReopenStream(ctx, a.config.JetStream, a.replaced.Name()))
 			}
 		}()
 		if a.result.Last, err = a.close(ctx); err != nil {
@@ -193,7 +192,8 @@ func (a *adopter) replace(ctx context.Context) (err error) {
 	_, err = retryPause(ctx, a.config, func() (time.Duration, error) {
 		return 0, beginDurably(ctx, a.config.Database, func(tx pgx.Tx) error { return a.adopt(ctx, tx) })
 	})
-	if err != nil && a.result.Adopted {
+	a.result.Adopted = err == nil
+	if err != nil && a.isOpen {
 		return fmt.Errorf("stream %s takes events now, and no projector reads it yet: run the command again: %w", a.adopted.Name(), err)
 	}
 	return err
@@ -206,19 +206,6 @@ func (a *adopter) close(ctx context.Context) (last uint64, err error) {
 	}
 	return events.CloseStream(ctx, a.config.JetStream, a.replaced.Name())
 }
-
-// reopen makes the stream that was read take events again. It does so although ctx has ended.
-func (a *adopter) reopen(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reopenTimeout)
-	defer cancel()
-	if err := events.ReopenStream(ctx, a.config.JetStream, a.replaced.Name()); err != nil {
-		return fmt.Errorf("stream %s takes no events: run the command again: %w", a.replaced.Name(), err)
-	}
-	return nil
-}
-
-// reopenTimeout limits the wait for the servers when the adoption has failed.
-const reopenTimeout = 30 * time.Second
 
 // adopt makes the adopted stream the one that is read. No position moves meanwhile, so no projector can go further in the closed stream than
 // the adopted one does.
@@ -239,12 +226,12 @@ func (a *adopter) adopt(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, raiseEpochsSQL); err != nil {
 		return fmt.Errorf("epochs: %w", err)
 	}
-	if a.adopted.CachedInfo().Config.Mirror != nil && !a.result.Adopted {
+	if !a.isOpen {
 		if _, err := a.config.JetStream.UpdateStream(ctx, a.promoted); err != nil {
 			return fmt.Errorf("stream %s: %w", a.adopted.Name(), err)
 		}
 	}
-	a.result.Adopted = true
+	a.isOpen = true
 	return nil
 }
 

@@ -33,8 +33,8 @@ func (b *builder) isNewHistory(positions map[int16]store.Position) bool {
 }
 
 // beginHistory makes all rows of the new generation later than everything that readers were told is complete: no watermark of the live
-// generation passes the highest one from now on, and no partition's clock of the stream that is read begins before it. So whoever walks by
-// updatedAt meets every row again. No commit is under way meanwhile.
+// generation passes the highest one from now on, and no partition's clock of the stream that is read begins before it. So a client that walks by
+// updatedAt reads every row again. No commit is under way meanwhile.
 func (b *builder) beginHistory(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, writePauseSQL); err != nil {
 		return fmt.Errorf("write pause: %w", err)

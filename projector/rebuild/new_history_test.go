@@ -54,7 +54,7 @@ func (w *walk) step(ctx context.Context) error {
 }
 
 // While the projection of one stream is served and moves on, a rebuild takes another stream, with other partitions, for the next generation.
-// Whoever walks by updatedAt meets every row once more.
+// A client that walks by updatedAt reads every row once more.
 func TestRun_NewHistory(t *testing.T) {
 	t.Parallel()
 	history := sampleEvents(71, 60)

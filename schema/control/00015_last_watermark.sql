@@ -1,6 +1,6 @@
 -- +goose Up
 -- While a generation is built from another stream, the watermarks of the live one don't pass this time. Every row of the new generation is later,
--- so whoever walks by updatedAt meets it.
+-- so a client that walks by updatedAt reads it again.
 alter table control.stream add column last_watermark timestamptz; -- null: they do
 
 
