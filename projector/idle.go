@@ -48,8 +48,13 @@ func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 		defer w.work.Unlock()
 		if clock, ok := w.feed.Clock(); ok && !w.closed {
 			from := w.applier.Position
-			moves = append(moves, store.Move{From: from, To: atClock(from, clock, now)})
+			to := atClock(from, clock, now)
 			a.metrics.storedAhead(w.partition, clock.StoredAt.Std(), now)
+			if w.applier.Corrects(to) {
+				w.advance(ctx, to, clock)
+				continue
+			}
+			moves = append(moves, store.Move{From: from, To: to})
 			held[from.Partition], clocks[from.Partition] = w, clock
 		}
 	}
@@ -65,12 +70,26 @@ func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 		case !done:
 			w.fail(store.ErrFenced)
 		default:
-			w.feed.DropClock(clocks[partition])
-			w.moved(move.To)
-			w.atRest.Store(true)
+			w.rest(move.To, clocks[partition])
 		}
 	}
 	return nil
+}
+
+// advance moves the partition alone, because calls are to be corrected before.
+func (w *worker) advance(ctx context.Context, to store.Position, clock feed.Clock) {
+	if err := w.applier.Advance(ctx, to); err != nil {
+		w.fail(err)
+		return
+	}
+	w.rest(to, clock)
+}
+
+// rest takes note of a clock message behind which the position is.
+func (w *worker) rest(at store.Position, clock feed.Clock) {
+	w.feed.DropClock(clock)
+	w.moved(at)
+	w.atRest.Store(true)
 }
 
 // atClock returns a position as it is behind clock messages. The clock of a NATS server can leap, and a watermark that is too low is still

@@ -112,7 +112,23 @@ func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 	if w.applier.Reader.Decisions, err = w.store.Decisions(ctx, w.applier.Position); err != nil {
 		return err
 	}
+	if err := w.correct(ctx); err != nil {
+		return err
+	}
 	return w.deletePreviousConsumer(ctx)
+}
+
+// correct gives calls the times of corrections ahead of the watermark, so that little is left to do when the watermark reaches them.
+func (w *worker) correct(ctx context.Context) error {
+	pending := w.applier.Reader.Decisions.Corrections
+	if len(pending) == 0 {
+		return nil
+	}
+	calls, err := w.store.Correct(ctx, w.applier.Position, pending)
+	if err == nil {
+		w.log.Info().Int("corrections", len(pending)).Int64("calls", calls).Msg("calls that show other values have a new updatedAt")
+	}
+	return err
 }
 
 // claim registers the stream, where it is new, and claims the position.

@@ -129,6 +129,8 @@ func TestRoles_Rights(t *testing.T) {
 		{"callboard_projector", "delete from control.clock_cap", false},
 		{"callboard_operator", "select count(*) from control.clock_cap", true},
 		{"callboard_operator", "update control.clock_cap set clock = now()", false},
+		{"callboard_projector", "select count(*) from control.correction", true},
+		{"callboard_projector", "insert into control.correction (stream) values ('')", false},
 		{"callboard_projector", "delete from control.dead_letter", false},
 		{"callboard_projector", "delete from control.failed_retry", false},
 		{"callboard_operator", "select count(*) from control.failed_retry", true},

@@ -49,6 +49,7 @@ type rebuildCommand struct {
 	Keep    bool `help:"Keep the replaced generation for 'callboard rollback'. The one that was kept before is dropped."`
 	DryRun  bool `help:"Fold in memory, print what a rebuild would change, and write nothing."`
 	Abandon bool `help:"Drop what an unfinished rebuild has built, and do nothing else."`
+	announcement
 	projectionServers
 }
 
@@ -64,7 +65,7 @@ func (c *rebuildCommand) Run(ctx context.Context, streams process.Streams) error
 	case c.Abandon && (c.DryRun || c.Keep):
 		return &process.UsageError{Detail: "--abandon can't be combined with --keep or --dry-run"}
 	}
-	s := session{servers: c.projectionServers, options: options, errs: streams.Err}
+	s := session{servers: c.projectionServers, options: options, errs: streams.Err, noAnnounce: c.NoAnnounce}
 	switch {
 	case c.Abandon:
 		return c.abandon(ctx, streams, s)
@@ -99,7 +100,7 @@ func (c *rebuildCommand) dryRun(ctx context.Context, streams process.Streams, s 
 		if unchanged(found) {
 			line = fmt.Sprintf("Nothing would change: %d rows compared.", found.Rows)
 		}
-		return writeLines(w, []string{line})
+		return writeLines(w, append(c.changedCallLines(found, "would get"), line))
 	})
 }
 
@@ -143,6 +144,8 @@ type rebuildResult struct {
 	Parts             int64   `json:"parts"`        // of the generation
 	PartsResumed      int64   `json:"partsResumed"` // parts that an earlier run had finished
 	Dropped           []int64 `json:"dropped"`      // generations, the newest first
+
+	announcement announcement
 }
 
 func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, s session) error {
@@ -171,7 +174,7 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, s
 	if err != nil {
 		return err
 	}
-	done.MessagesPerSecond = float64(done.Messages) / done.Seconds
+	done.MessagesPerSecond, done.announcement = float64(done.Messages)/done.Seconds, c.announcement
 	done.Comparison = withoutNulls(done.Comparison)
 	done.compareGenerations(before, after)
 	return c.print(streams.Out, done, done.write)
@@ -207,6 +210,7 @@ func (r rebuildResult) write(w io.Writer) error {
 		lines = append(lines, fmt.Sprintf("Resumed an unfinished rebuild: %d of %d parts were done.", r.PartsResumed, r.Parts))
 	}
 	lines = append(lines, r.line())
+	lines = append(lines, r.announcement.changedCallLines(r.Comparison, "get")...)
 	if r.NewHistory {
 		lines = append(lines, "It was built from another stream than the one before, so every row has a new updatedAt: "+
 			"clients that walk by updatedAt read all rows once more.")

@@ -31,6 +31,7 @@ type session struct {
 	errs        io.Writer
 	interrupted string // what the error says after an interruption
 	changes     bool   // the work changes tables, which only their owner may
+	noAnnounce  bool
 }
 
 // memoryOverhead is what a process needs beside folded rows: messages that are read, buffers of files, rows that are copied or compared.
@@ -58,7 +59,7 @@ func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebui
 	return rebuild.Config{
 		JetStream: js, Stream: s.servers.Stream.Name.Get(), Database: pool,
 		Memory: int64(s.options.Memory), Spool: s.options.Spool, Workers: s.options.Workers, Batch: s.options.Batch,
-		MaxLiveLag: time.Duration(s.options.MaxLiveLag), Throttled: shown.waiting, Progress: shown.set,
+		MaxLiveLag: time.Duration(s.options.MaxLiveLag), Throttled: shown.waiting, Progress: shown.set, NoAnnounce: s.noAnnounce,
 	}
 }
 

@@ -49,6 +49,7 @@ type repairCommand struct {
 	System phoneSystem `required:"" placeholder:"UUID" help:"The phone system. 'global' stands for rows of no phone system."`
 	Spool  string      `placeholder:"DIR" help:"The folder for messages that are to be folded. Default: TMPDIR, or /tmp."`
 	Force  bool        `help:"Also repair a phone system with more than 1,000,000 messages. Writes of its partition may wait for minutes."`
+	announcement
 	projectionServers
 }
 
@@ -62,7 +63,7 @@ func (c *repairCommand) Run(ctx context.Context, streams process.Streams) error 
 	if c.Force {
 		limit = 0
 	}
-	s := session{servers: c.projectionServers, options: options, errs: streams.Err, interrupted: "Nothing was changed", changes: true}
+	s := session{servers: c.projectionServers, options: options, errs: streams.Err, interrupted: "Nothing was changed", changes: true, noAnnounce: c.NoAnnounce}
 	var done rebuild.RepairResult
 	err := s.run(ctx, func(config rebuild.Config) (err error) {
 		if err := checkRepairable(ctx, config, c.System.id); err != nil {
@@ -82,10 +83,16 @@ func (c *repairCommand) lines(done rebuild.RepairResult) []string {
 	if done.Rows == 0 {
 		return []string{fmt.Sprintf("The stream's messages make no rows of %s, so it has none now.", name)}
 	}
-	return []string{
+	lines := []string{
 		fmt.Sprintf("Rebuilt the %d rows of %s from %d messages; writes paused for %s.", done.Rows, name, done.Messages, milliseconds(done.WritePause)),
-		fmt.Sprintf("Run 'callboard verify --system %s' to check them.", c.System),
 	}
+	switch {
+	case done.ChangedCalls > 0:
+		lines = append(lines, fmt.Sprintf("%d calls show other values and get a later updatedAt: clients that walk by updatedAt read them again.", done.ChangedCalls))
+	case done.AllCalls:
+		lines = append(lines, "The phone system is large, so its calls were not compared, and all of them get a later updatedAt: clients that walk by updatedAt read them again.")
+	}
+	return append(lines, fmt.Sprintf("Run 'callboard verify --system %s' to check them.", c.System))
 }
 
 // checkRepairable returns an error if tables or columns are missing, or if the phone system has neither rows nor messages.

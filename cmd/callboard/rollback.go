@@ -13,6 +13,7 @@ import (
 type rollbackCommand struct {
 	output
 	Forget bool `help:"Do not switch. Drop the previous generation, to free its disk space."`
+	announcement
 	projectionServers
 }
 
@@ -29,7 +30,7 @@ type rollbackResult struct {
 
 // Run switches to the previous generation, or drops it.
 func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) error {
-	s := session{servers: c.projectionServers, options: onePartition(), errs: streams.Err, interrupted: "The live generation is unchanged", changes: true}
+	s := session{servers: c.projectionServers, options: onePartition(), errs: streams.Err, interrupted: "The live generation is unchanged", changes: true, noAnnounce: c.NoAnnounce}
 	if c.Forget {
 		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Previous, "There is no previous generation.")
 	}

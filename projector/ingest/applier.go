@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"callboard/events"
+	"callboard/projector/fold"
 	"callboard/projector/store"
 )
 
@@ -54,38 +55,44 @@ func (a *Applier) bisect(ctx context.Context, items []Item, now events.Time) err
 func (a *Applier) commit(ctx context.Context, items []Item, now events.Time) (err error) {
 	ctx, end := a.startSpan(ctx, items)
 	defer func() { end(err) }()
-	changes, err := a.transact(ctx, items, now, false)
-	if errors.Is(err, store.ErrUnannounced) {
-		changes, err = a.announceAndTransact(ctx, changes, items, now)
+	var before changedBefore
+	for {
+		changes, err := a.transact(ctx, items, now, before)
+		switch {
+		case err == nil:
+			a.committed(changes)
+			return nil
+		case errors.Is(err, store.ErrUnannounced):
+			// The transaction has shown that PostgreSQL accepts the items, so none of those that are announced becomes a dead letter.
+			_, err = a.Store.Announce(ctx, changes)
+			before.announced = true
+		case errors.Is(err, errUncorrected):
+			_, err = a.Store.Correct(ctx, a.Position, a.due(changes.To))
+			before.corrected = true
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		a.committed(changes)
-	}
-	return err
 }
 
-// announceAndTransact commits items with which many stored calls change. These change before, in transactions of their own: the one of the items
-// was rolled back, because it must not be open for so long. It has shown that PostgreSQL accepts the items, so none of those that are announced
-// becomes a dead letter.
-func (a *Applier) announceAndTransact(
-	ctx context.Context, changes store.ChangeSet, items []Item, now events.Time,
-) (store.ChangeSet, error) {
-	if _, err := a.Store.Announce(ctx, changes); err != nil {
-		return changes, err
-	}
-	return a.transact(ctx, items, now, true)
-}
+// errUncorrected is a batch with which the watermark reaches the times of corrections that stored calls don't have yet.
+var errUncorrected = errors.New("stored calls were not corrected yet")
 
-func (a *Applier) transact(ctx context.Context, items []Item, now events.Time, announced bool) (changes store.ChangeSet, err error) {
+// changedBefore says which stored calls have been changed before a batch. There can be many, and they change in transactions of their own: the one of
+// the batch was rolled back, because it must not be open for so long.
+type changedBefore struct{ announced, corrected bool }
+
+func (a *Applier) transact(ctx context.Context, items []Item, now events.Time, before changedBefore) (changes store.ChangeSet, err error) {
 	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
-		changes, err = a.foldAndWrite(ctx, tx, items, now, announced)
+		changes, err = a.foldAndWrite(ctx, tx, items, now, before)
 		return err
 	})
 	return changes, err
 }
 
 func (a *Applier) foldAndWrite(
-	ctx context.Context, tx *store.Tx, items []Item, now events.Time, announced bool,
+	ctx context.Context, tx *store.Tx, items []Item, now events.Time, before changedBefore,
 ) (store.ChangeSet, error) {
 	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(items), a.Live)
 	if err != nil {
@@ -96,7 +103,11 @@ func (a *Applier) foldAndWrite(
 		return store.ChangeSet{}, err
 	}
 	changes := Fold(state, a.Position, items, Known{Decisions: a.Reader.Decisions, Retries: retries, Now: now})
-	changes.Announced = announced
+	changes.Announced = before.announced
+	state.Corrections = a.due(changes.To)
+	if len(state.Corrections) > 0 && !before.corrected {
+		return changes, errUncorrected
+	}
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)
 	err = tx.Write(ctx, &changes)
 	return changes, err
@@ -111,15 +122,34 @@ func (a *Applier) retries(ctx context.Context, tx *store.Tx, items []Item) (map[
 }
 
 func (a *Applier) committed(changes store.ChangeSet) {
-	a.Position = changes.To
+	a.moved(changes.To)
 	a.OnCommit(changes)
 }
 
-// Advance moves the position, its clock and its watermark without any rows.
+func (a *Applier) moved(to store.Position) {
+	pending := &a.Reader.Decisions.Corrections
+	*pending = pending.After(to.Clock.Watermark)
+	a.Position = to
+}
+
+// due are the corrections that a position's watermark reaches.
+func (a *Applier) due(to store.Position) fold.Corrections {
+	return a.Reader.Decisions.Corrections.Until(to.Clock.Watermark)
+}
+
+// Corrects tells whether calls have to be corrected before the position moves.
+func (a *Applier) Corrects(to store.Position) bool { return len(a.due(to)) > 0 }
+
+// Advance moves the position, its clock and its watermark without any messages.
 func (a *Applier) Advance(ctx context.Context, to store.Position) error {
+	if a.Corrects(to) {
+		if _, err := a.Store.Correct(ctx, a.Position, a.due(to)); err != nil {
+			return err
+		}
+	}
 	if err := a.Store.Advance(ctx, a.Position, to); err != nil {
 		return err
 	}
-	a.Position = to
+	a.moved(to)
 	return nil
 }

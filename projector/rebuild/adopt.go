@@ -159,7 +159,7 @@ func (a *adopter) check(config jetstream.StreamConfig, partitions int) error {
 
 // compare compares the served rows with the adopted stream.
 func (a *adopter) compare(ctx context.Context) error {
-	v := &verifier{config: a.config, store: store.New(a.config.Database), collector: newCollector()}
+	v := &verifier{config: a.config, store: store.New(a.config.Database), collector: newCollector(a.config)}
 	comparison, err := v.run(ctx, nil)
 	if err != nil {
 		return err

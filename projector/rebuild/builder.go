@@ -31,6 +31,9 @@ type builder struct {
 	lost        []store.MessageID        // dead letters whose messages the stream has lost
 	lostCaps    map[int16][]fold.ClockCap
 	unannounced []unannounced
+	served      map[int16]store.Position // positions of the live generation at the beginning of the comparison
+	changed     *changedCalls            // found by it; nil: a rollback compares nothing
+	wentLive    time.Time                // when the generation of a rollback did
 	result      Result
 }
 
@@ -181,7 +184,10 @@ func (b *builder) fill(ctx context.Context, follower *follower) error {
 func (b *builder) fillParts(ctx context.Context, follower *follower, open []part) error {
 	f := &filler{config: b.config, generation: b.next, store: follower.store, pool: follower.pool}
 	err := withConn(ctx, follower.pool, func(conn *pgx.Conn) (err error) {
-		f.catalog, err = store.ReadCatalog(ctx, conn, "")
+		if f.catalog, err = store.ReadCatalog(ctx, conn, ""); err != nil {
+			return err
+		}
+		f.live, err = store.Positions(ctx, conn, liveSchema)
 		return err
 	})
 	if err != nil {
@@ -313,10 +319,11 @@ func (b *builder) followRound(ctx context.Context, follower *follower) (messages
 func (b *builder) compare(ctx context.Context, follower *follower) (err error) {
 	start, followed := time.Now(), b.result.Follow
 	c := &comparer{
-		config: b.config, follower: follower, generation: b.next, partitions: b.partitions, merger: merger{collector: newCollector()},
+		config: b.config, follower: follower, generation: b.next, partitions: b.partitions, merger: merger{collector: newCollector(b.config)},
 		follow: func(ctx context.Context) error { return b.approach(ctx, follower, func(int64) {}) },
 	}
 	b.result.Comparison, err = c.run(ctx)
+	b.served, b.changed = c.served, c.merger.collector.calls
 	b.result.Compare = since(start) - (b.result.Follow - followed)
 	b.result.SnapshotPause, b.result.SnapshotPauses = Seconds(c.longest.Seconds()), c.pauses
 	b.addUnreadable(follower.unreadable)
@@ -358,7 +365,10 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 		if err := b.raiseFloors(ctx, tx); err != nil {
 			return err
 		}
-		return switchGenerations(ctx, tx, b.live, b.next)
+		if err := switchGenerations(ctx, tx, b.live, b.next); err != nil {
+			return err
+		}
+		return b.correct(ctx, tx)
 	})
 	b.result.WritePause = Seconds(pause.Seconds())
 	b.addUnreadable(follower.unreadable)

@@ -26,10 +26,12 @@ type collector struct {
 	result  Comparison
 	changes map[Change]int64 // by Change with 0 Rows
 	samples map[string]int   // by table
+
+	calls *changedCalls
 }
 
-func newCollector() *collector {
-	return &collector{changes: make(map[Change]int64), samples: make(map[string]int)}
+func newCollector(c Config) *collector {
+	return &collector{changes: make(map[Change]int64), samples: make(map[string]int), calls: newChangedCalls(c.NamedCalls)}
 }
 
 // comparison returns what was found.
@@ -43,6 +45,7 @@ func (c *collector) comparison(missing []store.Column, otherDefinition bool) Com
 	slices.SortFunc(r.Changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Column, b.Column))
 	})
+	r.ChangedCalls, r.ChangedCallSystems = c.calls.count()
 	for _, column := range missing {
 		r.MissingColumns = append(r.MissingColumns, column.String())
 	}

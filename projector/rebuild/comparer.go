@@ -31,6 +31,7 @@ type comparer struct {
 	after  store.Key // the last key that was compared of the first of these tables; nil: none
 	rows   int64     // keys that were compared
 
+	served          map[int16]store.Position // positions at the first snapshot
 	pausedAt        time.Time
 	pauses          int
 	longest         time.Duration // of the pauses
@@ -50,7 +51,9 @@ func (c *comparer) run(ctx context.Context) (Comparison, error) {
 			return Comparison{}, err
 		}
 	}
-	return c.merger.collector.comparison(c.missing, c.otherDefinition), nil
+	changed := c.merger.collector.calls
+	err := withConn(ctx, c.config.Database, func(conn *pgx.Conn) error { return changed.findReferring(ctx, conn, c.follower.schema) })
+	return c.merger.collector.comparison(c.missing, c.otherDefinition), err
 }
 
 // waitForPause returns when the next write pause may begin.
@@ -64,6 +67,9 @@ func (c *comparer) slice(ctx context.Context) error {
 	return pgx.BeginTxFunc(ctx, c.config.Database, store.SnapshotOptions(), func(next pgx.Tx) error {
 		return pgx.BeginTxFunc(ctx, c.config.Database, store.SnapshotOptions(), func(live pgx.Tx) error {
 			pause, err := pauseWrites(ctx, c.config, c.follower, func(pgx.Tx) error { return takeSnapshots(ctx, next, live) })
+			if err == nil && c.served == nil {
+				c.served, err = store.Positions(ctx, live.Conn(), liveSchema)
+			}
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,9 @@ type Comparison struct {
 	Unreadable      []UnreadableMessage `json:"unreadable"`      // messages that the served projection applied
 	MissingColumns  []string            `json:"missingColumns"`  // tables and columns that the served projection does not have
 	OtherDefinition bool                `json:"otherDefinition"` // another release built the served projection, so differences are expected
+
+	ChangedCalls       int64 `json:"changedCalls"`       // that reports show with other values, and no later updatedAt says so
+	ChangedCallSystems int   `json:"changedCallSystems"` // their phone systems
 }
 
 // Differs reports whether there is a difference that the definition does not explain.

@@ -31,6 +31,9 @@ type Config struct {
 	Batch     int           // messages read at a time, and applied in one transaction while following; 0: 2000
 	Slices    SliceLimits   // of a rebuild's comparison
 
+	NoAnnounce bool // whether calls that show other values keep their updatedAt, so that clients which walk by it do not read them again
+	NamedCalls int  // of a phone system that are recorded as such calls one by one; if there are more, all of its calls are; 0: 10,000
+
 	// MaxLiveLag is the lag of the live projection above which the work waits, until the lag is at most half of it; 0: it never waits.
 	MaxLiveLag time.Duration
 	// Throttled is called with the reason why the work waits, which can be a write pause that could not begin, and with an empty string when it continues; may be nil.
@@ -71,6 +74,7 @@ func (c Config) complete() Config {
 	if c.Batch == 0 {
 		c.Batch = 2000
 	}
+	c.NamedCalls = cmp.Or(c.NamedCalls, 10_000)
 	if c.Throttled == nil {
 		c.Throttled = func(string) {}
 	}

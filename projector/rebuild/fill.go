@@ -30,6 +30,7 @@ type filler struct {
 	spool      *spooler
 	generation schema.Generation
 	catalog    store.Catalog // of the generation
+	live       map[int16]store.Position
 	store      *store.Store
 	pool       *pgxpool.Pool       // with the generation's tables on its search path
 	pieces     *semaphore.Weighted // in memory, one for each worker
@@ -63,6 +64,9 @@ func (f *filler) fillPart(ctx context.Context, p part) (err error) {
 	decisions, err := f.store.Decisions(ctx, store.Position{Partition: p.target.Partition, Stream: p.target.Stream})
 	if err != nil {
 		return err
+	}
+	if live, ok := f.live[p.target.Partition]; ok {
+		decisions.Corrections = decisions.Corrections.Until(live.Clock.Watermark)
 	}
 	if err := folded.UpTo(ctx, p.target.Sequence, decisions); err != nil {
 		return err

@@ -90,11 +90,13 @@ func (m *merger) begin(row store.Row) {
 
 func (m *merger) missing(row store.Row) {
 	m.expected++
+	m.collector.calls.oneSided(row, KindMissing)
 	m.add(row, KindMissing, nil)
 }
 
 func (m *merger) surplus(row store.Row) {
 	m.served++
+	m.collector.calls.oneSided(row, KindSurplus)
 	m.add(row, KindSurplus, nil)
 }
 
@@ -102,6 +104,7 @@ func (m *merger) both(expected, served store.Row) {
 	m.expected++
 	m.served++
 	if !slices.EqualFunc(expected.Fields, served.Fields, equalValues) {
+		m.collector.calls.changed(expected, served)
 		m.add(served, KindChanged, changedValues(served, expected.Fields))
 	}
 }

@@ -54,7 +54,7 @@ func drawSides(r *rapid.T) (expected, served *fold.State) {
 
 // naiveComparison compares two states by their keys, each phone system in one piece.
 func naiveComparison(expected, served *fold.State) *collector {
-	c := newCollector()
+	c := newCollector(Config{})
 	keys, systems := make(map[fold.TombstoneKey]bool), make(map[uuid.UUID][2]int64)
 	for i, side := range []*fold.State{expected, served} {
 		for row := range side.Tombstones.Rows() {
@@ -120,7 +120,7 @@ func TestMerge_EqualsComparisonByKey(t *testing.T) {
 	catalog := readCatalog(t)
 	rapid.Check(t, func(r *rapid.T) {
 		expected, served := drawSides(r)
-		m := merger{collector: newCollector()}
+		m := merger{collector: newCollector(Config{})}
 		var after store.Key
 		for more := true; more; {
 			more = false
@@ -164,7 +164,7 @@ func TestMerge_RefusesRowsOutOfOrder(t *testing.T) {
 			}
 		}
 	}
-	m := merger{collector: newCollector()}
+	m := merger{collector: newCollector(Config{})}
 	err := m.merge(rows, store.FoldedRows(ordered, catalog, "voicemail"), func(store.Row) bool { return true })
 	if err == nil || !strings.Contains(err.Error(), "voicemail: the rows do not come in the order") {
 		t.Errorf("error = %v, want one about the order", err)

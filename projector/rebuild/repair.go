@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,9 +17,12 @@ import (
 
 // RepairResult is what a repair did.
 type RepairResult struct {
-	Messages   int64   `json:"messages"` // folded
-	Rows       int64   `json:"rows"`     // of the phone system now
-	WritePause Seconds `json:"writePauseSeconds"`
+	Messages int64 `json:"messages"` // folded
+	Rows     int64 `json:"rows"`     // of the phone system now
+
+	ChangedCalls int64   `json:"changedCalls"` // as in [Comparison]; 0 where they keep their updatedAt
+	AllCalls     bool    `json:"allCalls"`     // all calls get a later updatedAt, because the phone system is too large to be compared
+	WritePause   Seconds `json:"writePauseSeconds"`
 }
 
 // Repair folds one phone system from its first event and replaces its rows in one transaction. Its partition's writes wait meanwhile;
@@ -133,8 +137,49 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 		return fmt.Errorf("message %d (%s) %w: %s", m.Sequence, m.Subject, ErrUnreadable, m.Reason)
 	}
 	r.result.Messages = changes.MessageCounts.TotalRead()
-	r.result.Rows, err = r.store.WithTx(tx).ReplaceSystemRows(ctx, partition, r.system, r.folded.Rows())
-	return err
+	correct, err := r.compare(ctx, tx.Conn())
+	if err != nil {
+		return err
+	}
+	if r.result.Rows, err = r.store.WithTx(tx).ReplaceSystemRows(ctx, partition, r.system, r.folded.Rows()); err != nil {
+		return err
+	}
+	return correct.record(ctx, tx)
+}
+
+// shownTables decide what a report shows of a call.
+var shownTables = []string{"call_log", "transcript", "transcript_text", "extension", "call_group", "representative"}
+
+// compare returns the corrections of the calls that show other values when the rows are replaced. A phone system that doesn't fit in memory is not
+// compared, and all of its calls are corrected.
+func (r *repairer) compare(ctx context.Context, conn *pgx.Conn) (c corrections, err error) {
+	if r.config.NoAnnounce || r.system == uuid.Nil {
+		return c, nil
+	}
+	partition := r.part.target.Partition
+	rows, ok := r.folded.RowsByKey()
+	if !ok {
+		r.result.AllCalls = true
+		c.add(partition, &r.system, nil, 0)
+		return c, nil
+	}
+	collector := newCollector(r.config)
+	m := merger{collector: collector}
+	systems := []uuid.UUID{r.system}
+	served := func(table string) iter.Seq2[store.Row, error] {
+		return store.StoredRowsOf(ctx, conn, r.catalog, table, systems)
+	}
+	if err := m.tables(shownTables, foldedRows(rows, r.catalog, systems), served); err != nil {
+		return c, err
+	}
+	if err := collector.calls.findReferring(ctx, conn, liveSchema); err != nil {
+		return c, err
+	}
+	r.result.ChangedCalls, _ = collector.calls.count()
+	for system, changed := range collector.calls.systems {
+		c.addCalls(partition, system, changed)
+	}
+	return c, nil
 }
 
 // foldToLive folds up to the partition's live position.

@@ -42,8 +42,8 @@ func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) 
 		return err
 	}
 	var definition []byte
-	err = conn.QueryRow(ctx, "select id, definition from control.generation where state = 'previous' order by switched_at desc, id desc limit 1").
-		Scan(&b.next.ID, &definition)
+	err = conn.QueryRow(ctx, "select id, definition, switched_at from control.generation where state = 'previous' order by switched_at desc, id desc limit 1").
+		Scan(&b.next.ID, &definition, &b.wentLive)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return ErrNoPrevious

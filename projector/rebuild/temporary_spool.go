@@ -94,6 +94,7 @@ func foldTo(ctx context.Context, s *spooler, st *store.Store, f *replay.PartFold
 	if err != nil {
 		return err
 	}
+	decisions.Corrections = decisions.Corrections.Until(to.Clock.Watermark)
 	s.SetClockCaps(to.Partition, decisions.ClockCaps)
 	if err := s.extend(ctx, to.Partition, to.Sequence); err != nil {
 		return err

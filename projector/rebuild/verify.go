@@ -23,7 +23,7 @@ import (
 // both releases have.
 func Verify(ctx context.Context, c Config, systems ...uuid.UUID) (result Comparison, err error) {
 	err = withLock(ctx, c, true, func(c Config) error {
-		v := &verifier{config: c, store: store.New(c.Database), collector: newCollector()}
+		v := &verifier{config: c, store: store.New(c.Database), collector: newCollector(c)}
 		result, err = v.run(ctx, systems)
 		return err
 	})
@@ -74,7 +74,8 @@ func (v *verifier) run(ctx context.Context, systems []uuid.UUID) (result Compari
 	if err := v.compare(ctx, parts); err != nil {
 		return result, asSpoolFull(err)
 	}
-	return v.collector.comparison(v.catalog.Missing(), v.otherDefinition), nil
+	err = withConn(ctx, v.config.Database, func(conn *pgx.Conn) error { return v.collector.calls.findReferring(ctx, conn, liveSchema) })
+	return v.collector.comparison(v.catalog.Missing(), v.otherDefinition), err
 }
 
 // compare reads the stream up to the live positions, then compares all parts.
@@ -211,19 +212,19 @@ func (v *verifier) verifyPart(ctx context.Context, p part) (err error) {
 			return store.StoredRowsOf(ctx, tx.Conn(), v.catalog, table, systems)
 		}
 		m := merger{collector: v.collector}
-		return m.tables(v.catalog.Tables(), v.foldedRows(f.Rows(), systems), served)
+		return m.tables(v.catalog.Tables(), foldedRows(f.Rows(), v.catalog, systems), served)
 	})
 }
 
 // foldedRows are the rows of some phone systems.
-func (v *verifier) foldedRows(rows store.TableRows, systems []uuid.UUID) tableRows {
+func foldedRows(rows store.TableRows, c store.Catalog, systems []uuid.UUID) tableRows {
 	selected := make(map[uuid.UUID]bool)
 	for _, system := range systems {
 		selected[system] = true
 	}
 	return func(table string) iter.Seq2[store.Row, error] {
 		return func(yield func(store.Row, error) bool) {
-			for row, err := range store.DecodedRows(rows(table), v.catalog, table) {
+			for row, err := range store.DecodedRows(rows(table), c, table) {
 				if (selected[row.System] || err != nil) && !yield(row, err) {
 					return
 				}

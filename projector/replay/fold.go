@@ -38,6 +38,7 @@ type PartFold struct {
 	whole   *piece           // nil: the part doesn't fit in memory; else it is one of the pieces in memory until Close
 	runs    *runs            // of a part that doesn't fit
 	folded  map[string]int64 // the lengths of the files of which all records are in the runs; nil: not all
+	applied int              // corrections to the rows of the runs
 	moved   *files
 }
 
@@ -50,7 +51,7 @@ func (s *Spool) Fold(id PartID, f Folding) *PartFold {
 }
 
 // UpTo folds the part's messages up to a sequence, for which it waits. decisions are those about all messages of the partition up to the
-// sequence. It can be called again for more messages: a part that fits in memory goes on where it was, another one is folded again
+// sequence, with the corrections that its watermark has reached there. It can be called again for more messages: a part that fits in memory goes on where it was, another one is folded again
 // if it has more.
 func (f *PartFold) UpTo(ctx context.Context, sequence uint64, decisions store.Decisions) error {
 	err := f.spool.wait(ctx, f.part.Partition, sequence)
@@ -71,7 +72,7 @@ func (f *PartFold) upTo(ctx context.Context, sequence uint64, decisions store.De
 	if err != nil {
 		return err
 	}
-	if f.folded != nil && maps.Equal(f.folded, snap.lengths) { // no message of the part came since
+	if f.folded != nil && maps.Equal(f.folded, snap.lengths) && f.applied == len(decisions.Corrections) { // the runs have everything
 		f.changes.To = f.position(snap.at, sequence, decisions)
 		return nil
 	}
@@ -84,7 +85,7 @@ func (f *PartFold) upTo(ctx context.Context, sequence uint64, decisions store.De
 	} else {
 		err = f.foldPieces(ctx, slots, snap, sequence, decisions)
 		if f.folded = nil; err == nil && snap.at.LastMessage <= sequence {
-			f.folded = snap.lengths
+			f.folded, f.applied = snap.lengths, len(decisions.Corrections)
 		}
 	}
 	f.changes.To = f.position(snap.at, sequence, decisions)
@@ -233,6 +234,14 @@ func (f *PartFold) Rows() store.TableRows {
 		return inMemory
 	}
 	return f.runs.merged(inMemory)
+}
+
+// RowsByKey returns the rows in the order of their keys; false: the part doesn't fit in memory, so its rows are in the other order only.
+func (f *PartFold) RowsByKey() (rows store.TableRows, ok bool) {
+	if f.whole == nil {
+		return nil, false
+	}
+	return store.EncodedRows(f.changes.State, f.Catalog, store.KeyOrder), true
 }
 
 // Close deletes what folding has written, and gives its memory back. The records stay.

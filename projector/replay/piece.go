@@ -53,6 +53,7 @@ func (p *piece) first() bool { return p.slot == 0 && p.number == 0 }
 // foldUpTo folds the next records.
 func (p *piece) foldUpTo(ctx context.Context, files *files, lengths map[string]int64, upTo uint64, d store.Decisions) error {
 	p.folder.Decisions = d
+	p.folder.Changes.State.Corrections = d.Corrections
 	reader, err := openSlot(p, files, lengths, p.at, upTo)
 	if err != nil {
 		return err

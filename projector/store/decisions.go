@@ -15,6 +15,7 @@ import (
 // Decisions are what was decided when the messages above a position were first applied. A replay that repeats them gives the same rows. A
 // worker that applies messages for the first time finds none.
 type Decisions struct {
+	Corrections      fold.Corrections // that the watermark has not reached
 	ClockCaps        fold.ClockCaps
 	ClockAdjustments map[uint64]events.Time            // by sequence
 	DeadLetters      map[MessageID]*RecordedDeadLetter // failed retries included
@@ -60,6 +61,9 @@ func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
 		return d, err
 	}
 	d.ClockCaps = fold.NewClockCaps(caps)
+	if d.Corrections, err = s.corrections(ctx, p); err != nil {
+		return d, err
+	}
 	if err := s.readClockAdjustments(ctx, p, &d); err != nil {
 		return d, fmt.Errorf("clock adjustments: %w", err)
 	}

@@ -32,6 +32,7 @@ type TableRows func(table string) iter.Seq2[EncodedRow, error]
 // [ErrRange] where an integer doesn't fit. A table that the schema lacks has no rows.
 func EncodedRows(state *fold.State, c Catalog, order Order) TableRows {
 	state.ApplyAnnouncements()
+	state.ApplyCorrections()
 	return func(table string) iter.Seq2[EncodedRow, error] {
 		r, ok := c.relation(table)
 		if !ok {

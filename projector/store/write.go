@@ -53,6 +53,7 @@ var (
 // before it. It removes from c the notices that an earlier application wrote.
 func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
 	c.State.ApplyAnnouncements()
+	c.State.ApplyCorrections()
 	if err := tx.sendEarly(ctx, tx.store.changes(*c)); err != nil {
 		return fmt.Errorf("write rows: %w", err)
 	}

@@ -53,6 +53,7 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 		{"control.generation", "state <> 'live'"},
 		{"control.clock_adjustment", "true"},
 		{"control.clock_cap", "true"},
+		{"control.correction", "true"},
 		{"control.adopted_stream", "true"},
 		{"control.dead_letter", "true"},
 		{"control.failed_retry", "true"},
@@ -109,8 +110,8 @@ func (l *Load) CopyFrom(ctx context.Context, table string, columns []string, r i
 // their sequences and times, and another creation time.
 func (l *Load) MoveStream(ctx context.Context, stream string, from, to time.Time) error {
 	for _, table := range []string{
-		"control.generation", "control.stream", "control.clock_adjustment", "control.clock_cap", "control.dead_letter", "control.failed_retry",
-		"control.adopted_stream", "webhook.endpoint", "webhook.notice", "webhook.floor", "webhook.fanout", "webhook.delivery", "webhook.finished",
+		"control.generation", "control.stream", "control.clock_adjustment", "control.clock_cap", "control.correction", "control.dead_letter",
+		"control.failed_retry", "control.adopted_stream", "webhook.endpoint", "webhook.notice", "webhook.floor", "webhook.fanout", "webhook.delivery", "webhook.finished",
 	} {
 		move := "update " + table + " set stream_created = $3 where stream = $1 and stream_created = $2"
 		if _, err := l.tx.Exec(ctx, move, stream, from.Truncate(time.Microsecond), to.Truncate(time.Microsecond)); err != nil {
@@ -217,6 +218,7 @@ const endGenerationsSQL = `
 	update control.generation set state = 'dropped' where state <> 'dropped';
 	select setval(pg_get_serial_sequence('control.generation', 'id'), greatest(1, (select max(id) from control.generation)));
 	select setval(pg_get_serial_sequence('control.adopted_stream', 'id'), greatest(1, (select max(id) from control.adopted_stream)));
+	select setval(pg_get_serial_sequence('control.correction', 'id'), greatest(1, (select max(id) from control.correction)));
 	select setval(pg_get_serial_sequence('control.dead_letter', 'id'), greatest(1, (select max(id) from control.dead_letter)));
 	select setval(pg_get_serial_sequence('webhook.delivery', 'id'), greatest(1, (select max(id) from webhook.delivery), (select max(id) from webhook.finished)));
 	select setval(pg_get_serial_sequence('webhook.audit', 'id'), greatest(1, (select max(id) from webhook.audit)));

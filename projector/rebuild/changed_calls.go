@@ -1,0 +1,191 @@
+package rebuild
+
+import (
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events"
+	"callboard/projector/store"
+)
+
+//go:embed referring_calls.sql
+var referringCallsSQL string
+
+const (
+	// maxNamedTotal limits the memory for the names of the calls of all phone systems.
+	maxNamedTotal = 1_000_000
+	// maxEntries is how many directory entries of a phone system are looked up in its calls.
+	maxEntries = 1000
+)
+
+// changedCalls collects the calls that show other values in the expected rows than in the served ones, where no later updated_at says so. It is
+// for several goroutines.
+type changedCalls struct {
+	named int // of a phone system, at most
+
+	mu      sync.Mutex // guards what follows
+	systems map[uuid.UUID]*changedSystem
+	total   int   // calls that are named
+	calls   int64 // that show other values; those of phone systems with more than are named can count twice
+}
+
+// changedSystem are the changed calls of a phone system.
+type changedSystem struct {
+	calls   map[uuid.UUID]struct{}
+	all     bool                   // there are more than are named
+	entries map[uuid.UUID]struct{} // directory entries that only one side has: the calls that refer to them show other values
+}
+
+func newChangedCalls(named int) *changedCalls {
+	return &changedCalls{named: named, systems: make(map[uuid.UUID]*changedSystem)}
+}
+
+// oneSided adds the calls of a row that only one side has.
+func (c *changedCalls) oneSided(row store.Row, kind Kind) {
+	switch row.Table {
+	case "call_log":
+		if kind == KindMissing { // that a call is gone is not reported
+			c.add(row.System, rowID(row))
+		}
+	case "transcript", "transcript_text":
+		c.addOwner(row)
+	case "extension", "call_group", "representative":
+		c.addEntry(row.System, rowID(row))
+	}
+}
+
+// changed adds the call of a row that differs.
+func (c *changedCalls) changed(expected, served store.Row) {
+	switch served.Table {
+	case "call_log":
+		if showsOther(expected, served) {
+			c.add(served.System, rowID(served))
+		}
+	case "transcript", "transcript_text":
+		if showsOther(expected, served) {
+			c.addOwner(served)
+		}
+	}
+}
+
+// showsOther tells whether two rows differ in a column that a report shows, or whether the expected one changed later: then the change was not
+// announced.
+func showsOther(expected, served store.Row) bool {
+	for i, column := range served.Columns() {
+		if equalValues(expected.Fields[i], served.Fields[i]) {
+			continue
+		}
+		switch column {
+		case "version":
+		case "updated_at":
+			if later(expected.Fields[i], served.Fields[i]) {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// later compares two instants in PostgreSQL's binary format.
+func later(a, b []byte) bool {
+	return len(a) == 8 && len(b) == 8 && int64(binary.BigEndian.Uint64(a)) > int64(binary.BigEndian.Uint64(b))
+}
+
+// rowID returns the id that is the second value of a row's key, behind the phone system.
+func rowID(row store.Row) (id uuid.UUID) {
+	copy(id[:], row.Key()[1])
+	return id
+}
+
+// addOwner adds the call of a transcript.
+func (c *changedCalls) addOwner(row store.Row) {
+	if events.Entity(row.Key()[2]) == events.EntityCall {
+		c.add(row.System, rowID(row))
+	}
+}
+
+func (c *changedCalls) add(system, call uuid.UUID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.system(system)
+	if _, known := s.calls[call]; known {
+		return
+	}
+	c.calls++
+	if s.all {
+		return
+	}
+	if len(s.calls) >= c.named || c.total >= maxNamedTotal {
+		c.nameNone(s)
+		return
+	}
+	c.total++
+	s.calls[call] = struct{}{}
+}
+
+// nameNone announces all calls of a phone system.
+func (c *changedCalls) nameNone(s *changedSystem) {
+	c.total -= len(s.calls)
+	s.calls, s.entries, s.all = nil, nil, true
+}
+
+func (c *changedCalls) addEntry(system, entry uuid.UUID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch s := c.system(system); {
+	case s.all:
+	case len(s.entries) >= maxEntries:
+		c.nameNone(s)
+	default:
+		s.entries[entry] = struct{}{}
+	}
+}
+
+func (c *changedCalls) system(id uuid.UUID) *changedSystem {
+	if c.systems[id] == nil {
+		c.systems[id] = &changedSystem{calls: make(map[uuid.UUID]struct{}), entries: make(map[uuid.UUID]struct{})}
+	}
+	return c.systems[id]
+}
+
+// findReferring adds the calls of a generation that refer to directory entries which only one side has.
+func (c *changedCalls) findReferring(ctx context.Context, conn *pgx.Conn, schema string) error {
+	for id, s := range c.systems {
+		if len(s.entries) == 0 {
+			continue
+		}
+		rows, err := conn.Query(ctx, fmt.Sprintf(referringCallsSQL, schema), id, slices.Collect(maps.Keys(s.entries)), c.named+1)
+		if err != nil {
+			return fmt.Errorf("changed calls: %w", err)
+		}
+		var call uuid.UUID
+		_, err = pgx.ForEachRow(rows, []any{&call}, func() error {
+			c.add(id, call)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("changed calls: %w", err)
+		}
+	}
+	return nil
+}
+
+// count returns the number of changed calls, and of their phone systems.
+func (c *changedCalls) count() (calls int64, systems int) {
+	for _, s := range c.systems {
+		if s.all || len(s.calls) > 0 {
+			systems++
+		}
+	}
+	return c.calls, systems
+}

@@ -1,0 +1,6 @@
+-- Records corrections, by partition ($1), phone system ($2), call ($3) and since when the calls changed ($4). Their time is behind every watermark
+-- that was published.
+insert into control.correction (stream, stream_created, partition, system_id, call_id, since, clock)
+select p.stream, p.stream_created, p.partition, c.system_id, c.call_id, c.since, p.watermark + interval '1 millisecond'
+from unnest($1::smallint[], $2::uuid[], $3::uuid[], $4::timestamptz[]) as c (partition, system_id, call_id, since)
+join projection.position p using (partition)
