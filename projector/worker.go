@@ -118,15 +118,15 @@ func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 	return w.deletePreviousConsumer(ctx)
 }
 
-// correct gives calls the times of corrections ahead of the watermark, so that little is left to do when the watermark reaches them.
+// correct applies the corrections of whole phone systems, which take time, ahead of the watermark. Little is left to do when that reaches them.
 func (w *worker) correct(ctx context.Context) error {
-	pending := w.applier.Reader.Decisions.Corrections
-	if len(pending) == 0 {
+	large := w.applier.Reader.Decisions.Corrections.OfSystems()
+	if len(large) == 0 {
 		return nil
 	}
-	calls, err := w.store.Correct(ctx, w.applier.Position, pending)
+	calls, err := w.store.Correct(ctx, w.applier.Position, large)
 	if err == nil {
-		w.log.Info().Int("corrections", len(pending)).Int64("calls", calls).Msg("calls that show other values have a new updatedAt")
+		w.log.Info().Int("phone_systems", len(large)).Int64("calls", calls).Msg("calls that show other values have a later updatedAt")
 	}
 	return err
 }

@@ -100,7 +100,7 @@ func (c *rebuildCommand) dryRun(ctx context.Context, streams process.Streams, s 
 		if unchanged(found) {
 			line = fmt.Sprintf("Nothing would change: %d rows compared.", found.Rows)
 		}
-		return writeLines(w, append(c.changedCallLines(found, "would get"), line))
+		return writeLines(w, append(c.changedCallLines("would ", found), line))
 	})
 }
 
@@ -210,7 +210,7 @@ func (r rebuildResult) write(w io.Writer) error {
 		lines = append(lines, fmt.Sprintf("Resumed an unfinished rebuild: %d of %d parts were done.", r.PartsResumed, r.Parts))
 	}
 	lines = append(lines, r.line())
-	lines = append(lines, r.announcement.changedCallLines(r.Comparison, "get")...)
+	lines = append(lines, r.announcement.changedCallLines("", r.Comparison)...)
 	if r.NewHistory {
 		lines = append(lines, "It was built from another stream than the one before, so every row has a new updatedAt: "+
 			"clients that walk by updatedAt read all rows once more.")

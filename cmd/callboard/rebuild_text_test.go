@@ -26,3 +26,28 @@ func TestRebuildResult_WritesUnannouncedMessages(t *testing.T) {
 		}
 	}
 }
+
+// What becomes of calls that show other values is said before the last line, or not at all where there are none.
+func TestCommands_WriteChangedCalls(t *testing.T) {
+	t.Parallel()
+	changed := rebuild.Comparison{ChangedCalls: 12, ChangedCallSystems: 3}
+	const again = "They get a later updatedAt, so clients that walk by it read them again."
+	repair := func(r rebuild.RepairResult) string {
+		r.Rows, r.Messages = 9, 8
+		return strings.Join((&repairCommand{}).lines(r), "\n")
+	}
+	for want, got := range map[string][]string{
+		"Calls that show other values: 12, of 3 phone systems. " + again:                                                                            announcement{}.changedCallLines("", changed),
+		"Calls that would show other values: 12, of 3 phone systems. They would get a later updatedAt, so clients that walk by it read them again.": announcement{}.changedCallLines("would ", changed),
+		"Calls that show other values: 12, of 3 phone systems. They keep their updatedAt, so clients that walk by it keep wrong copies.":            announcement{NoAnnounce: true}.changedCallLines("", changed),
+		"Calls that show other values: 12. " + again:                                                                                                {repair(rebuild.RepairResult{ChangedCalls: 12})},
+		"all of them get a later updatedAt":                                                                                                         {repair(rebuild.RepairResult{AllCalls: true})},
+	} {
+		if text := strings.Join(got, "\n"); !strings.Contains(text, want) {
+			t.Errorf("lines = %q, want %q in them", text, want)
+		}
+	}
+	if lines := (announcement{}).changedCallLines("", rebuild.Comparison{}); lines != nil {
+		t.Errorf("lines without changed calls = %q, want none", lines)
+	}
+}

@@ -88,9 +88,9 @@ func (c *repairCommand) lines(done rebuild.RepairResult) []string {
 	}
 	switch {
 	case done.ChangedCalls > 0:
-		lines = append(lines, fmt.Sprintf("%d calls show other values and get a later updatedAt: clients that walk by updatedAt read them again.", done.ChangedCalls))
+		lines = append(lines, fmt.Sprintf("Calls that show other values: %d. They get a later updatedAt, so clients that walk by it read them again.", done.ChangedCalls))
 	case done.AllCalls:
-		lines = append(lines, "The phone system is large, so its calls were not compared, and all of them get a later updatedAt: clients that walk by updatedAt read them again.")
+		lines = append(lines, "The phone system is too large to compare its calls: all of them get a later updatedAt, so clients that walk by it read them again.")
 	}
 	return append(lines, fmt.Sprintf("Run 'callboard verify --system %s' to check them.", c.System))
 }

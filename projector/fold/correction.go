@@ -38,6 +38,16 @@ func (c Corrections) reached(watermark events.Time) int {
 	return sort.Search(len(c), func(i int) bool { return c[i].At > watermark })
 }
 
+// OfSystems returns the corrections of all calls of a phone system.
+func (c Corrections) OfSystems() (list Corrections) {
+	for _, one := range c {
+		if one.System != uuid.Nil && one.Call == uuid.Nil {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
 // correctionKey says which calls a correction is of, apart from their times.
 type correctionKey struct{ system, call uuid.UUID }
 
