@@ -1,0 +1,92 @@
+package fold
+
+import (
+	"math"
+	"sort"
+
+	"callboard/events"
+)
+
+// Leaps finds where the clock of a stream's servers was ahead, from the stream alone: a message that was stored more than [MaxAhead] after one
+// behind it can't have been. Messages are added in the order of the stream. The zero value has none.
+//
+// The memory depends on how long a time the stream covers: a minute takes some tens of bytes, and a second of it that has messages some more.
+type Leaps struct {
+	caps     []ClockCap
+	segments []segment // in the order of their latest times
+	minima   []minimum // in the order of their times
+}
+
+// segment are messages that were stored within [MaxAhead].
+type segment struct {
+	first, last      uint64
+	lastStoredAt     events.Time
+	earliest, latest events.Time // latest of this and all before
+	messages         int
+}
+
+// minimum says that a time is the earliest of a message and all behind it.
+type minimum struct {
+	sequence uint64
+	storedAt events.Time
+}
+
+// minimaInterval is how exact the earliest times behind a message are: seconds would be far more than a leap is looked for.
+const minimaInterval events.Time = 1000
+
+// Add adds the next message.
+func (l *Leaps) Add(sequence uint64, storedAt events.Time) {
+	l.minimize(sequence, storedAt)
+	l.cap(storedAt)
+	n := len(l.segments)
+	if n == 0 || storedAt >= l.segments[n-1].earliest+MaxAhead {
+		l.segments = append(l.segments, segment{sequence, sequence, storedAt, storedAt, storedAt, 1})
+		return
+	}
+	s := &l.segments[n-1]
+	s.last, s.lastStoredAt, s.messages = sequence, storedAt, s.messages+1
+	s.earliest, s.latest = min(s.earliest, storedAt), max(s.latest, storedAt)
+}
+
+// cap caps the messages so far that were stored too late for the next one.
+func (l *Leaps) cap(storedAt events.Time) {
+	n := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].latest > storedAt+MaxAhead })
+	if n == len(l.segments) {
+		return
+	}
+	capped := l.segments[n]
+	for _, s := range l.segments[n+1:] {
+		capped.last, capped.lastStoredAt = s.last, s.lastStoredAt
+		capped.messages += s.messages
+	}
+	l.caps = append(l.caps, ClockCap{
+		First: capped.first, Last: capped.last, LastStoredAt: capped.lastStoredAt, Time: storedAt, Messages: capped.messages,
+	})
+	capped.earliest, capped.latest = storedAt, storedAt
+	if n > 0 {
+		capped.latest = max(storedAt, l.segments[n-1].latest)
+	}
+	l.segments = append(l.segments[:n], capped)
+}
+
+func (l *Leaps) minimize(sequence uint64, storedAt events.Time) {
+	n := sort.Search(len(l.minima), func(i int) bool { return l.minima[i].storedAt >= storedAt })
+	l.minima = l.minima[:n]
+	if n == 0 || storedAt >= l.minima[n-1].storedAt+minimaInterval {
+		l.minima = append(l.minima, minimum{sequence, storedAt})
+	} else {
+		l.minima[n-1].sequence = sequence // nearly as early, and behind it
+	}
+}
+
+// Caps returns the caps of the messages that were added, each with the earliest time behind it. Messages is how many it may apply to.
+func (l *Leaps) Caps() []ClockCap { return l.caps }
+
+// After returns the earliest time of the messages behind a sequence, or a second less; the greatest time if there is none.
+func (l *Leaps) After(sequence uint64) events.Time {
+	n := sort.Search(len(l.minima), func(i int) bool { return l.minima[i].sequence > sequence })
+	if n == len(l.minima) {
+		return math.MaxInt64
+	}
+	return l.minima[n].storedAt
+}
