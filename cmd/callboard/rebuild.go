@@ -49,6 +49,8 @@ type rebuildCommand struct {
 	Keep    bool `help:"Keep the replaced generation for 'callboard rollback'. The one that was kept before is dropped."`
 	DryRun  bool `help:"Fold in memory, print what a rebuild would change, and write nothing."`
 	Abandon bool `help:"Drop what an unfinished rebuild has built, and do nothing else."`
+
+	Distrust bool `help:"Read the stream once more before, and let messages that were stored more than a minute after ones behind them count as stored then: the clock of NATS had leapt ahead."`
 	announcement
 	projectionServers
 }
@@ -62,10 +64,12 @@ func (c *rebuildCommand) Run(ctx context.Context, streams process.Streams) error
 	switch {
 	case c.DryRun && c.Keep:
 		return &process.UsageError{Detail: "--keep can't be combined with --dry-run, which replaces nothing"}
+	case c.Distrust && (c.DryRun || c.Abandon):
+		return &process.UsageError{Detail: "--distrust can't be combined with --dry-run or --abandon"}
 	case c.Abandon && (c.DryRun || c.Keep):
 		return &process.UsageError{Detail: "--abandon can't be combined with --keep or --dry-run"}
 	}
-	s := session{servers: c.projectionServers, options: options, errs: streams.Err, noAnnounce: c.NoAnnounce}
+	s := session{servers: c.projectionServers, options: options, errs: streams.Err, noAnnounce: c.NoAnnounce, distrust: c.Distrust}
 	switch {
 	case c.Abandon:
 		return c.abandon(ctx, streams, s)
@@ -211,6 +215,10 @@ func (r rebuildResult) write(w io.Writer) error {
 	}
 	lines = append(lines, r.line())
 	lines = append(lines, r.announcement.changedCallLines("", r.Comparison)...)
+	if r.Distrusted > 0 {
+		lines = append(lines, fmt.Sprintf("The clock of the stream was ahead: up to %d messages count as stored earlier now. "+
+			"No watermark is later than the beginning of this rebuild.", r.Distrusted))
+	}
 	if r.NewHistory {
 		lines = append(lines, "It was built from another stream than the one before, so every row has a new updatedAt: "+
 			"clients that walk by updatedAt read all rows once more.")

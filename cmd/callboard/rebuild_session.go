@@ -32,6 +32,7 @@ type session struct {
 	interrupted string // what the error says after an interruption
 	changes     bool   // the work changes tables, which only their owner may
 	noAnnounce  bool
+	distrust    bool
 }
 
 // memoryOverhead is what a process needs beside folded rows: messages that are read, buffers of files, rows that are copied or compared.
@@ -59,7 +60,7 @@ func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebui
 	return rebuild.Config{
 		JetStream: js, Stream: s.servers.Stream.Name.Get(), Database: pool,
 		Memory: int64(s.options.Memory), Spool: s.options.Spool, Workers: s.options.Workers, Batch: s.options.Batch,
-		MaxLiveLag: time.Duration(s.options.MaxLiveLag), Throttled: shown.waiting, Progress: shown.set, NoAnnounce: s.noAnnounce,
+		MaxLiveLag: time.Duration(s.options.MaxLiveLag), Throttled: shown.waiting, Progress: shown.set, NoAnnounce: s.noAnnounce, Distrust: s.distrust,
 	}
 }
 

@@ -34,6 +34,7 @@ type builder struct {
 	served      map[int16]store.Position // positions of the live generation at the beginning of the comparison
 	changed     *changedCalls            // found by it; nil: a rollback compares nothing
 	wentLive    time.Time                // when the generation of a rollback did
+	distrust    *distrust                // nil: all times of the stream are believed
 	result      Result
 }
 
@@ -56,6 +57,7 @@ func (b *builder) run(ctx context.Context) error {
 		return err
 	}
 	defer f.pool.Close()
+	f.distrust = b.distrust
 	for _, step := range []func(context.Context, *follower) error{b.fill, b.index, b.follow, b.compare, b.replace} {
 		if err := step(ctx, f); err != nil {
 			return err
@@ -101,6 +103,11 @@ func (b *builder) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if b.config.Distrust {
+		if b.distrust, err = findLeaps(ctx, source, info.State.LastSeq, parts); err != nil {
+			return err
+		}
+	}
 	_, err = retryPause(ctx, b.config, func() (time.Duration, error) {
 		return 0, beginDurably(ctx, b.config.Database, func(tx pgx.Tx) error {
 			err := b.resumeOrCreate(ctx, tx, parts, info.State.LastSeq)
@@ -118,10 +125,15 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx, parts []part, l
 	if b.next, b.result.Resumed, err = findUnfinished(ctx, tx, b.config, b.source.History); err != nil {
 		return err
 	}
-	if b.result.Resumed {
-		if b.result.Resumed, err = b.resume(ctx, tx, last); err != nil {
-			return err
-		}
+	switch {
+	case !b.result.Resumed:
+	case b.distrust != nil: // the parts that are done may have been folded by other times
+		b.result.Resumed, err = false, b.config.drop(ctx, tx, b.next)
+	default:
+		b.result.Resumed, err = b.resume(ctx, tx, last)
+	}
+	if err != nil {
+		return err
 	}
 	if b.result.Resumed {
 		b.countEvents(parts)
@@ -182,7 +194,7 @@ func (b *builder) fill(ctx context.Context, follower *follower) error {
 }
 
 func (b *builder) fillParts(ctx context.Context, follower *follower, open []part) error {
-	f := &filler{config: b.config, generation: b.next, store: follower.store, pool: follower.pool}
+	f := &filler{config: b.config, generation: b.next, store: follower.store, pool: follower.pool, distrust: b.distrust}
 	err := withConn(ctx, follower.pool, func(conn *pgx.Conn) (err error) {
 		if f.catalog, err = store.ReadCatalog(ctx, conn, ""); err != nil {
 			return err
@@ -196,7 +208,7 @@ func (b *builder) fillParts(ctx context.Context, follower *follower, open []part
 	if f.spool, err = b.openSpool(ctx); err != nil {
 		return err
 	}
-	if err := f.spool.readClockCaps(ctx, follower.store, open, b.isLostCap); err != nil {
+	if err := f.spool.readClockCaps(ctx, follower.store, open, b.reviseCaps); err != nil {
 		return err
 	}
 	if err := b.read(ctx, f.spool, open); err != nil {
@@ -365,7 +377,10 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 		if err := b.raiseFloors(ctx, tx); err != nil {
 			return err
 		}
-		if err := switchGenerations(ctx, tx, b.live, b.next); err != nil {
+		if err := b.distrust.record(ctx, tx, b.source.History, b.parts); err != nil {
+			return err
+		}
+		if err := switchGenerations(ctx, tx, b.live, b.next, b.distrust.believed()); err != nil {
 			return err
 		}
 		return b.correct(ctx, tx)
@@ -375,7 +390,7 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 	if err != nil {
 		return err
 	}
-	b.result.Generation, b.result.Replaced, b.result.PreviousKept = b.next.ID, b.live.ID, b.keep
+	b.result.Generation, b.result.Replaced, b.result.PreviousKept, b.result.Distrusted = b.next.ID, b.live.ID, b.keep, b.distrust.messages()
 	return b.countUnannounced(ctx)
 }
 

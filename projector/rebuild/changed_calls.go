@@ -29,7 +29,8 @@ const (
 // changedCalls collects the calls that show other values in the expected rows than in the served ones, where no later updated_at says so. It is
 // for several goroutines.
 type changedCalls struct {
-	named int // of a phone system, at most
+	named int  // of a phone system, at most
+	moved bool // whether a call that changed earlier than is served shows another value, too: clients had no reason to read it at that time
 
 	mu      sync.Mutex // guards what follows
 	systems map[uuid.UUID]*changedSystem
@@ -44,8 +45,8 @@ type changedSystem struct {
 	entries map[uuid.UUID]struct{} // directory entries that only one side has: the calls that refer to them show other values
 }
 
-func newChangedCalls(named int) *changedCalls {
-	return &changedCalls{named: named, systems: make(map[uuid.UUID]*changedSystem)}
+func newChangedCalls(c Config) *changedCalls {
+	return &changedCalls{named: c.NamedCalls, moved: c.Distrust, systems: make(map[uuid.UUID]*changedSystem)}
 }
 
 // oneSided adds the calls of a row that only one side has.
@@ -66,11 +67,11 @@ func (c *changedCalls) oneSided(row store.Row, kind Kind) {
 func (c *changedCalls) changed(expected, served store.Row) {
 	switch served.Table {
 	case "call_log":
-		if showsOther(expected, served) {
+		if c.showsOther(expected, served) {
 			c.add(served.System, rowID(served))
 		}
 	case "transcript", "transcript_text":
-		if showsOther(expected, served) {
+		if c.showsOther(expected, served) {
 			c.addOwner(served)
 		}
 	}
@@ -78,7 +79,7 @@ func (c *changedCalls) changed(expected, served store.Row) {
 
 // showsOther tells whether two rows differ in a column that a report shows, or whether the expected one changed later: then the change was not
 // announced.
-func showsOther(expected, served store.Row) bool {
+func (c *changedCalls) showsOther(expected, served store.Row) bool {
 	for i, column := range served.Columns() {
 		if equalValues(expected.Fields[i], served.Fields[i]) {
 			continue
@@ -86,7 +87,7 @@ func showsOther(expected, served store.Row) bool {
 		switch column {
 		case "version":
 		case "updated_at":
-			if later(expected.Fields[i], served.Fields[i]) {
+			if c.moved || later(expected.Fields[i], served.Fields[i]) {
 				return true
 			}
 		default:

@@ -31,7 +31,7 @@ type collector struct {
 }
 
 func newCollector(c Config) *collector {
-	return &collector{changes: make(map[Change]int64), samples: make(map[string]int), calls: newChangedCalls(c.NamedCalls)}
+	return &collector{changes: make(map[Change]int64), samples: make(map[string]int), calls: newChangedCalls(c)}
 }
 
 // comparison returns what was found.

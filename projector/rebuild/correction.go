@@ -72,7 +72,7 @@ func (b *builder) correct(ctx context.Context, tx pgx.Tx) error {
 	}
 	if found := b.result.Comparison; found.Differs() || found.OtherDefinition {
 		for partition, p := range b.served {
-			c.add(partition, nil, nil, p.Clock.Watermark)
+			c.add(partition, nil, nil, min(p.Clock.Watermark, b.distrust.believed()))
 		}
 	}
 	return c.record(ctx, tx)

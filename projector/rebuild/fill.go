@@ -31,6 +31,7 @@ type filler struct {
 	generation schema.Generation
 	catalog    store.Catalog // of the generation
 	live       map[int16]store.Position
+	distrust   *distrust
 	store      *store.Store
 	pool       *pgxpool.Pool       // with the generation's tables on its search path
 	pieces     *semaphore.Weighted // in memory, one for each worker
@@ -65,6 +66,7 @@ func (f *filler) fillPart(ctx context.Context, p part) (err error) {
 	if err != nil {
 		return err
 	}
+	f.distrust.revise(&decisions)
 	if live, ok := f.live[p.target.Partition]; ok {
 		decisions.Corrections = decisions.Corrections.Until(live.Clock.Watermark)
 	}

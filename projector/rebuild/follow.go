@@ -43,6 +43,8 @@ type follower struct {
 	schema string
 	intact intactPositions
 
+	distrust *distrust // nil: all times of the stream are believed
+
 	mu         sync.Mutex          // guards what follows
 	unreadable []UnreadableMessage // messages that the live generation applied
 }
@@ -74,6 +76,7 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 	group.SetLimit(followers)
 	for partition, target := range to {
 		at := from[partition]
+		target.Clock = f.distrust.clock(target.Clock, at.Clock)
 		if f.intact.lost(partition) || caughtUp(at, target) {
 			continue
 		}
@@ -108,6 +111,7 @@ func (f *follower) followPartition(ctx context.Context, at, target store.Positio
 	if err != nil {
 		return 0, err
 	}
+	f.distrust.revise(&decisions)
 	applier := ingest.Applier{
 		JetStream: f.source.js,
 		Store:     f.store,

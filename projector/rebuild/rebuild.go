@@ -54,6 +54,7 @@ type Result struct {
 	SnapshotPause  Seconds    `json:"snapshotPauseSeconds"` // the longest write pause in which snapshots for the comparison were taken
 	SnapshotPauses int        `json:"snapshotPauses"`       // how many there were
 	WritePause     Seconds    `json:"writePauseSeconds"`    // the write pause of the switch
+	Distrusted     int64      `json:"distrustedMessages"`   // that count as stored earlier than the stream says, since this run
 	Unannounced    int64      `json:"unannouncedMessages"`  // that no projector has applied, where webhook endpoints exist
 	Comparison     Comparison `json:"comparison"`           // with the replaced generation
 }

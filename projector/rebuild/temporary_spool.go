@@ -57,9 +57,9 @@ func asSpoolFull(err error) error {
 	return err
 }
 
-// readClockCaps reads the recorded clock caps of the partitions of parts, without those that are lost; nil: none is.
+// readClockCaps reads the recorded clock caps of the partitions of parts, which revise can change; nil: it doesn't.
 func (s *spooler) readClockCaps(
-	ctx context.Context, st *store.Store, parts []part, lost func(partition int16, c fold.ClockCap) bool,
+	ctx context.Context, st *store.Store, parts []part, revise func(target store.Position, caps []fold.ClockCap) []fold.ClockCap,
 ) error {
 	read := make(map[int16]bool)
 	for _, p := range parts {
@@ -72,8 +72,8 @@ func (s *spooler) readClockCaps(
 		if err != nil {
 			return err
 		}
-		if lost != nil {
-			caps = slices.DeleteFunc(caps, func(c fold.ClockCap) bool { return lost(partition, c) })
+		if revise != nil {
+			caps = revise(p.target, caps)
 		}
 		s.SetClockCaps(partition, fold.NewClockCaps(caps))
 	}

@@ -1,0 +1,165 @@
+package rebuild
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/projector/fold"
+	"callboard/projector/store"
+)
+
+var (
+	//go:embed clock_adjustments.sql
+	clockAdjustmentsSQL string
+
+	//go:embed lower_corrections.sql
+	lowerCorrectionsSQL string
+)
+
+const dropClockAdjustmentSQL = "delete from control.clock_adjustment where stream = $1 and stream_created = $2 and partition = $3 and sequence = $4"
+
+// distrust is what a rebuild does not believe of the stream's times: the clock of its servers had leapt forward, and an earlier release recorded no
+// caps. The methods of nil believe everything.
+type distrust struct {
+	now    events.Time // by this host's clock, when the stream was read
+	leaps  fold.Leaps
+	stored map[uint64]events.Time // when the messages were stored at which parts end
+}
+
+// findLeaps reads when the stream's messages were stored, up to the last one.
+func findLeaps(ctx context.Context, s *source, last uint64, parts []part) (*distrust, error) {
+	d := &distrust{now: events.TimeOf(time.Now()), stored: make(map[uint64]events.Time)}
+	for _, p := range parts {
+		d.stored[p.target.Sequence] = 0
+	}
+	err := s.read(ctx, "", 0, last, func(messages []jetstream.Msg) error {
+		for _, m := range messages {
+			meta, err := m.Metadata()
+			if err != nil {
+				return fmt.Errorf("delivery: %w", err)
+			}
+			sequence, storedAt := meta.Sequence.Stream, events.TimeOf(meta.Timestamp)
+			d.leaps.Add(sequence, storedAt)
+			if _, ends := d.stored[sequence]; ends {
+				d.stored[sequence] = storedAt
+			}
+		}
+		return nil
+	})
+	return d, err
+}
+
+// believed is the latest time that is believed.
+func (d *distrust) believed() events.Time {
+	if d == nil {
+		return maxTime
+	}
+	return d.now
+}
+
+// maxTime is later than all times of streams: it begins the year 9999.
+const maxTime events.Time = 253_370_764_800_000
+
+// caps returns the caps of a partition's messages up to a sequence.
+func (d *distrust) caps(upTo uint64) (caps []fold.ClockCap) {
+	if d == nil {
+		return nil
+	}
+	for _, c := range d.leaps.Caps() {
+		if c.First > upTo {
+			continue
+		}
+		if c.Last > upTo {
+			c.Last, c.LastStoredAt = upTo, d.stored[upTo]
+		}
+		caps = append(caps, c)
+	}
+	return caps
+}
+
+// believes tells whether the clock of a partition can have been adjusted to a time at a message. The adjustments of message 0 are floors.
+func (d *distrust) believes(sequence uint64, at events.Time) bool {
+	return sequence == 0 || at <= min(d.leaps.After(sequence), d.now)+fold.MaxAhead
+}
+
+// revise makes decisions what they are once the leaps are recorded.
+func (d *distrust) revise(decisions *store.Decisions) {
+	if d == nil {
+		return
+	}
+	maps.DeleteFunc(decisions.ClockAdjustments, func(sequence uint64, at events.Time) bool { return !d.believes(sequence, at) })
+	for i := range decisions.Corrections {
+		decisions.Corrections[i].At = min(decisions.Corrections[i].At, d.now)
+	}
+}
+
+// clock returns the clock of a live position, as far as another generation takes it over that has come to the position with its own.
+func (d *distrust) clock(live, own fold.Clock) fold.Clock {
+	if d == nil {
+		return live
+	}
+	return fold.Clock{Now: own.Now, Watermark: max(own.Watermark, min(live.Watermark, d.now))}
+}
+
+// record records the caps, and what else a replay must know from now on.
+func (d *distrust) record(ctx context.Context, tx pgx.Tx, stream store.Stream, parts []part) error {
+	if d == nil {
+		return nil
+	}
+	batch := new(pgx.Batch)
+	recorded := make(map[int16]bool)
+	for _, p := range parts {
+		if partition := p.target.Partition; !recorded[partition] {
+			recorded[partition] = true
+			for _, c := range d.caps(p.target.Sequence) {
+				store.QueueClockCap(batch, stream, partition, c)
+			}
+		}
+	}
+	if err := d.queueDrops(ctx, tx, batch, stream); err != nil {
+		return err
+	}
+	batch.Queue(lowerCorrectionsSQL, stream.Name, stream.Created, d.now.Std())
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("leaps: %w", err)
+	}
+	return nil
+}
+
+// queueDrops queues the removal of the clock adjustments that are not believed.
+func (d *distrust) queueDrops(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, stream store.Stream) error {
+	rows, err := tx.Query(ctx, clockAdjustmentsSQL, stream.Name, stream.Created)
+	if err != nil {
+		return fmt.Errorf("clock adjustments: %w", err)
+	}
+	var partition int16
+	var sequence int64
+	var at time.Time
+	_, err = pgx.ForEachRow(rows, []any{&partition, &sequence, &at}, func() error {
+		if !d.believes(uint64(sequence), events.TimeOf(at)) {
+			batch.Queue(dropClockAdjustmentSQL, stream.Name, stream.Created, partition, sequence)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("clock adjustments: %w", err)
+	}
+	return nil
+}
+
+// messages is how many messages count as stored earlier.
+func (d *distrust) messages() (n int64) {
+	if d != nil {
+		for _, c := range d.leaps.Caps() {
+			n += int64(c.Messages)
+		}
+	}
+	return n
+}
