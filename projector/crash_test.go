@@ -50,7 +50,7 @@ func runChild() int {
 // spawn starts a projector in a child process.
 func (h *harness) spawn(env ...string) *exec.Cmd {
 	h.Helper()
-	env = append(env, childNATS+"="+h.Server.URL(), childDatabase+"="+h.Database.RoleURL("callboard_projector"))
+	env = append(env, childNATS+"="+h.URL, childDatabase+"="+h.Database.RoleURL("callboard_projector"))
 	return eventstest.StartChild(h, env...)
 }
 

@@ -24,9 +24,9 @@ type harness struct {
 	*projectortest.Harness
 }
 
-func newHarness(tb testing.TB) *harness {
+func newHarness(tb testing.TB, options ...projectortest.Option) *harness {
 	tb.Helper()
-	return &harness{projectortest.NewHarness(tb)}
+	return &harness{projectortest.NewHarness(tb, options...)}
 }
 
 // waitForReason waits until every partition has logged its stop reason.

@@ -172,16 +172,22 @@ func JetStream(tb testing.TB, url string) jetstream.JetStream {
 // CreateStream creates the stream of events and the bucket of transcripts with the settings of production.
 func CreateStream(tb testing.TB, js jetstream.JetStream, partitions int) jetstream.Stream {
 	tb.Helper()
+	return CreateReplicatedStream(tb, js, partitions, 1)
+}
+
+// CreateReplicatedStream is [CreateStream] with replicas of stream and bucket on several servers.
+func CreateReplicatedStream(tb testing.TB, js jetstream.JetStream, partitions, replicas int) jetstream.Stream {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	stream, err := js.CreateStream(ctx, events.StreamConfig(events.StreamName, partitions, 1))
+	stream, err := js.CreateStream(ctx, events.StreamConfig(events.StreamName, partitions, replicas))
 	if err != nil {
 		tb.Fatalf("stream: %v", err)
 	}
-	if _, err := js.CreateObjectStore(ctx, events.BucketConfig(1)); err != nil {
+	if _, err := js.CreateObjectStore(ctx, events.BucketConfig(replicas)); err != nil {
 		tb.Fatalf("bucket: %v", err)
 	}
-	if _, err := js.CreateStream(ctx, journal.StreamConfig(1)); err != nil {
+	if _, err := js.CreateStream(ctx, journal.StreamConfig(replicas)); err != nil {
 		tb.Fatalf("stream of the journal: %v", err)
 	}
 	return stream

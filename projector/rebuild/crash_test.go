@@ -81,7 +81,7 @@ func killAt(step rebuild.Step, percent int64) func(rebuild.Progress) {
 func (h *harness) startChild(step rebuild.Step, percent int) *exec.Cmd {
 	h.Helper()
 	child := exec.CommandContext(h.Context(), os.Args[0])
-	child.Env = append(os.Environ(), childNATS+"="+h.Server.URL(), childDatabase+"="+h.Database.URL(),
+	child.Env = append(os.Environ(), childNATS+"="+h.URL, childDatabase+"="+h.Database.URL(),
 		childSpool+"="+h.spool, childStep+"="+string(step), fmt.Sprintf("%s=%d", childPercent, percent))
 	child.Stderr = os.Stderr
 	if err := child.Start(); err != nil {

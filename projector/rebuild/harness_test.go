@@ -28,12 +28,13 @@ func TestMain(m *testing.M) {
 // harness adds the operations of this package to a stream, a database and projectors.
 type harness struct {
 	*projectortest.Harness
-	spool string // a folder
+	spool string        // a folder
+	ahead time.Duration // of this host's clock, that readers accept
 }
 
-func newHarness(tb testing.TB) *harness {
+func newHarness(tb testing.TB, options ...projectortest.Option) *harness {
 	tb.Helper()
-	return &harness{projectortest.NewHarness(tb), tb.TempDir()}
+	return &harness{Harness: projectortest.NewHarness(tb, options...), spool: tb.TempDir()}
 }
 
 // newAppliedHarness returns a harness whose projector has applied events. stop stops the projector.

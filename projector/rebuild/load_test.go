@@ -3,6 +3,7 @@ package rebuild_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -68,6 +69,7 @@ type reader struct {
 	testing.TB
 	pool      *pgxpool.Pool
 	system    uuid.UUID
+	ahead     time.Duration // of this host's clock, that a time may be
 	watermark time.Time
 	updated   map[uuid.UUID]time.Time // by call
 	found     bool                    // the phone system
@@ -81,7 +83,7 @@ const readCallsSQL = `
 	left join projection.call_log c on c.system_id = s.id
 	where s.id = $1`
 
-// read compares a response with the one before: the watermark does not go back, and no row appears behind it.
+// read compares a response with the one before: the watermark does not go back, and no row appears behind it. No time is too far ahead.
 func (r *reader) read(ctx context.Context) error {
 	rows, err := r.pool.Query(ctx, readCallsSQL, r.system)
 	if err != nil {
@@ -118,10 +120,24 @@ func (r *reader) read(ctx context.Context) error {
 	}
 	r.watermark, r.updated, r.found = watermark, now, found
 	r.responses++
+	return r.checkAhead()
+}
+
+// checkAhead checks the times of the newest response.
+func (r *reader) checkAhead() error {
+	latest := time.Now().Add(r.ahead)
+	if r.watermark.After(latest) {
+		return fmt.Errorf("watermark = %v, want %v or before", r.watermark, latest)
+	}
+	for id, updated := range r.updated {
+		if updated.After(latest) {
+			return fmt.Errorf("call %s: updated at %v, want %v or before", id, updated, latest)
+		}
+	}
 	return nil
 }
 
-// startReaders reads each phone system every millisecond. stop fails the test if one of them got no response.
+// startReaders reads each phone system every 5 ms. stop fails the test if one of them got no response.
 func (h *harness) startReaders(systems ...uuid.UUID) (stop func()) {
 	h.Helper()
 	pool := h.RolePool("callboard_reader", nil)
@@ -129,10 +145,10 @@ func (h *harness) startReaders(systems ...uuid.UUID) (stop func()) {
 	var running sync.WaitGroup
 	readers := make([]*reader, len(systems))
 	for i, system := range systems {
-		r := &reader{TB: h.TB, pool: pool, system: system}
+		r := &reader{TB: h.TB, pool: pool, system: system, ahead: h.ahead}
 		readers[i] = r
 		running.Go(func() {
-			tick := time.NewTicker(time.Millisecond)
+			tick := time.NewTicker(5 * time.Millisecond)
 			defer tick.Stop()
 			for ; ctx.Err() == nil; <-tick.C {
 				if err := r.read(h.Context()); err != nil {

@@ -1,0 +1,134 @@
+package rebuild_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/events/eventstest/wallclock"
+	"callboard/projector"
+	"callboard/projector/fold"
+	"callboard/projector/projectortest"
+	"callboard/projector/rebuild"
+)
+
+// clockLeaps is a harness whose NATS server has a wall clock that leaps. One phone system gets calls all the time. In the partition of the other
+// one there are clock messages only, unless a test publishes a call.
+type clockLeaps struct {
+	*callLoad
+	server     *wallclock.Server
+	leap       time.Duration
+	busy, idle uuid.UUID
+}
+
+func newClockLeaps(t *testing.T, leap, ahead time.Duration) *clockLeaps {
+	t.Helper()
+	server := wallclock.NewServer(t)
+	h := newHarness(t, projectortest.WithNATS(server.URL(), 1))
+	h.ahead = ahead
+	l := &clockLeaps{server: server, leap: leap, busy: h.NewSystemIn(0), idle: h.NewSystemIn(1)}
+	h.StartProjector(func(c *projector.Config) { c.BatchSize = 20 })
+	h.PublishStates(projectortest.PhoneSystem(l.busy), projectortest.PhoneSystem(l.idle))
+	l.callLoad = h.startCallLoad(l.busy)
+	return l
+}
+
+// once publishes a single call while the clock has leapt.
+func (l *clockLeaps) once(system uuid.UUID) {
+	l.Helper()
+	l.publishing.Lock()
+	defer l.publishing.Unlock()
+	l.server.SetClock(l.leap)
+	l.publishCall(system)
+	l.server.SetClock(0)
+}
+
+// awaitClockMessages waits until the stream has stored more clock messages.
+func (l *clockLeaps) awaitClockMessages(more int) {
+	l.Helper()
+	var last uint64
+	for range more + 1 {
+		before := last
+		eventstest.Eventually(l, "a clock message", func() bool {
+			m, err := l.Stream.GetLastMsgForSubject(l.Context(), events.ClockSubject)
+			if err != nil {
+				l.Fatal(err)
+			}
+			last = m.Sequence
+			return last > before
+		})
+	}
+}
+
+// checkAfter checks that the leap, which is over, has no consequence: times of new rows and watermarks are the stream's.
+func (l *clockLeaps) checkAfter(leap string) {
+	l.Helper()
+	over := time.Now().Truncate(time.Millisecond)
+	l.publish(l.busy)
+	l.publish(l.idle)
+	l.WaitUntilCaughtUp()
+	const since = "select count(distinct system_id) from projection.call_log where updated_at >= $1 and system_id = any($2)"
+	l.requireCount("phone systems with calls after "+leap, 2, since, over, []uuid.UUID{l.busy, l.idle})
+	eventstest.Eventually(l, "the watermark of every partition is later than "+leap, func() bool {
+		return l.QueryInt("select count(*) from projection.position where watermark > $1", over) == int64(l.Partitions)
+	})
+	l.requireVerified("after " + leap)
+}
+
+// leapInFollow lets the clock leap while a rebuild follows the live generation.
+func (l *clockLeaps) leapInFollow() {
+	l.Helper()
+	result := l.rebuild(onStep(rebuild.StepFollow, func() {
+		l.server.SetClock(l.leap)
+		l.publish(l.idle)
+		l.awaitClockMessages(2)
+	}))
+	if result.Comparison.Differs() {
+		l.Errorf("comparison = %+v, want no difference", result.Comparison)
+	}
+	l.server.SetClock(0)
+}
+
+// However the wall clock of the NATS server leaps, no time is ahead of this host's clock by more than is believed, no row appears behind a
+// watermark that a reader has seen, no event is missed, and a replay gives the same rows.
+func TestClockLeaps(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ leap, ahead time.Duration }{
+		"a day ahead": {day, 0},
+		// What is ahead by less than MaxAhead when it is received is believed.
+		"61 seconds ahead": {61 * time.Second, time.Duration(fold.MaxAhead) * time.Millisecond},
+		"an hour behind":   {-time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newClockLeaps(t, test.leap, test.ahead)
+			stopReaders := l.startReaders(l.busy, l.idle)
+			l.once(l.busy)
+			l.once(l.idle)
+			l.checkAfter("a leap for one message")
+			l.server.SetClock(test.leap)
+			l.awaitClockMessages(20)
+			l.publish(l.idle)
+			l.server.SetClock(0)
+			l.checkAfter("a leap for some time")
+			l.leapInFollow()
+			l.checkAfter("a leap in a rebuild")
+
+			l.server.SetClock(test.leap)
+			l.publish(l.idle)
+			l.awaitClockMessages(20)
+			l.requireVerified("while the clock stays where it is")
+			l.stop()
+			l.WaitUntilCaughtUp()
+			stopReaders()
+			l.requireCalls(l.acknowledged.Load())
+			if test.leap == day {
+				l.requireCaps()
+			}
+			l.requireRebuilt()
+		})
+	}
+}
