@@ -132,3 +132,46 @@ func TestClockLeaps(t *testing.T) {
 		})
 	}
 }
+
+// An earlier release believed a leap of a day. A rebuild that distrusts the stream's times brings rows and watermarks back to the present, clients
+// that walk by updatedAt meet the rows that moved, and later replays give the same rows.
+func TestRun_Distrust(t *testing.T) {
+	t.Parallel()
+	server := wallclock.NewServer(t)
+	h := newHarness(t, projectortest.WithNATS(server.URL(), 1))
+	busy, idle := h.NewSystemIn(0), h.NewSystemIn(1)
+	stop := h.StartProjector(func(c *projector.Config) { c.Now = func() time.Time { return time.Now().Add(2 * day) } })
+	h.PublishStates(projectortest.PhoneSystem(busy), projectortest.PhoneSystem(idle), projectortest.Call(busy, uuid.New()))
+	before := projectortest.Call(idle, uuid.New())
+	h.PublishStates(before)
+	server.SetClock(day)
+	h.PublishStates(projectortest.Call(busy, uuid.New()), projectortest.Call(busy, uuid.New()))
+	h.WaitUntilCaughtUp()
+	server.SetClock(0)
+	h.PublishStates(projectortest.Call(busy, uuid.New()), projectortest.Call(idle, uuid.New()))
+	h.WaitUntilCaughtUp()
+	stop()
+	const ahead = "select count(*) from projection.call_log where updated_at > now() + interval '1 hour'"
+	h.requireCount("calls that changed tomorrow", 4, ahead)
+
+	unmoved := h.calls()[before.ID]
+	asked := time.Now()
+	result := h.rebuild(func(c *rebuild.Config) { c.Distrust = true })
+	if result.Distrusted < 2 || result.Comparison.ChangedCalls != 4 {
+		t.Errorf("distrusted messages = %d, changed calls = %d, want 2 or more, 4", result.Distrusted, result.Comparison.ChangedCalls)
+	}
+	h.requireCount("calls that changed tomorrow, rebuilt", 0, ahead)
+	h.requireCount("watermarks of tomorrow", 0, "select count(*) from projection.position where watermark > now() + interval '1 minute'")
+	stop = h.StartProjector()
+	h.PublishStates(projectortest.Call(busy, uuid.New()), projectortest.Call(idle, uuid.New()))
+	h.WaitUntilCaughtUp()
+	h.waitUntilCorrected()
+	stop()
+	h.requireCount("calls that clients meet", 6, "select count(*) from projection.call_log where updated_at between $1 and now() + interval '1 minute'",
+		asked.Truncate(time.Second))
+	if got := h.calls()[before.ID]; !got.Equal(unmoved) {
+		t.Errorf("updatedAt of a call before the leap = %v, want %v", got, unmoved)
+	}
+	h.requireVerified("rebuilt")
+	h.requireRebuilt()
+}
