@@ -64,8 +64,8 @@ func (c *rebuildCommand) Run(ctx context.Context, streams process.Streams) error
 	switch {
 	case c.DryRun && c.Keep:
 		return &process.UsageError{Detail: "--keep can't be combined with --dry-run, which replaces nothing"}
-	case c.Distrust && (c.DryRun || c.Abandon):
-		return &process.UsageError{Detail: "--distrust can't be combined with --dry-run or --abandon"}
+	case c.Distrust && (c.DryRun || c.Abandon || c.Keep):
+		return &process.UsageError{Detail: "--distrust can't be combined with --dry-run, --abandon or --keep: the replaced generation has times that are not believed"}
 	case c.Abandon && (c.DryRun || c.Keep):
 		return &process.UsageError{Detail: "--abandon can't be combined with --keep or --dry-run"}
 	}

@@ -242,7 +242,7 @@ func checkRebuildRefused(t *testing.T, f rebuildFixture) {
 	expect(t, f.operator(), 1, pattern, "repair", "--system", f.firstSystem())
 	expectUsageErrors(t, f.owner(), [][]string{
 		{"rebuild", "--batch", "0"}, {"rebuild", "--memory", "2"}, {"rebuild", "--memory", "-1GiB"}, {"rebuild", "--max-live-lag", "-1s"},
-		{"rebuild", "--dry-run", "--keep"}, {"rebuild", "--abandon", "--keep"}, {"verify", "--system", "x"}, {"verify", "--workers", "-1"},
+		{"rebuild", "--dry-run", "--keep"}, {"rebuild", "--abandon", "--keep"}, {"rebuild", "--distrust", "--keep"}, {"verify", "--system", "x"}, {"verify", "--workers", "-1"},
 		{"verify", "--system", ""}, {"repair"}, {"repair", "--system", "all"}, {"repair", "--system", ""},
 	}...)
 }
