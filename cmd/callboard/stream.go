@@ -23,6 +23,7 @@ type streamCommand struct {
 	Mirror streamMirrorCommand `cmd:"" help:"Create a mirror of the stream of events, which 'stream adopt' can make take its place."`
 	Adopt  streamAdoptCommand  `cmd:"" help:"Make a mirror take the place of the stream of events, for example to move it to another cluster."`
 	Copy   streamCopyCommand   `cmd:"" help:"Copy the stream of events to a new one with another number of partitions, which takes the events from then on."`
+	Users  streamUsersCommand  `cmd:"" help:"Print a user of NATS for each kind of program, and what it may do, as a part of a configuration of NATS."`
 	Check  streamCheckCommand  `cmd:"" help:"Print each setting of the running streams that is unsafe. Exit 1 if there is any."`
 }
 
