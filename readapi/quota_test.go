@@ -186,7 +186,7 @@ func TestAudit_Entries(t *testing.T) {
 // auditEntries reads messages of the audit stream until there are at least this many entries.
 func auditEntries(t *testing.T, js jetstream.JetStream, atLeast int) (all []auditstream.Entry) {
 	t.Helper()
-	consumer, err := js.CreateConsumer(t.Context(), auditstream.StreamName, auditstream.ConsumerConfig())
+	consumer, err := js.CreateConsumer(t.Context(), auditstream.StreamName, jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy})
 	if err != nil {
 		t.Fatal(err)
 	}

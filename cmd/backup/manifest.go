@@ -1,5 +1,5 @@
 // Package backup writes and restores what no rebuild can make again. From the database these are keys, audit and decisions. From NATS they
-// are the stream of events, the bucket of transcripts and the audit entries that are not stored yet. The projection is not in it, and
+// are the stream of events, the bucket of transcripts and the stream of audit entries. The projection is not in it, and
 // neither is any secret setting.
 package backup
 
@@ -61,9 +61,13 @@ type Stream struct {
 	snapshot.Stream
 }
 
-// streamNames returns the streams of a backup, that of events first.
-func streamNames(eventStream string) []string {
-	return []string{eventStream, bucketStream, audit.StreamName}
+// streamNames returns the streams of a backup, that of events first. The stream of audit entries has those that are not stored yet.
+func (c Config) streamNames() []string {
+	names := []string{c.Stream, bucketStream}
+	if c.Audit {
+		names = append(names, audit.StreamNames()...)
+	}
+	return names
 }
 
 // bucketStream is the stream in which JetStream keeps the objects of the bucket.

@@ -23,7 +23,7 @@ import (
 // Config configures a backup.
 type Config struct {
 	Dir      string // the folder of all backups; this one becomes a folder in it, named after the time
-	Audit    bool   // with the rows of the audit
+	Audit    bool   // with the audit: its rows and its stream
 	Keep     int    // complete backups that stay; 0: all
 	Release  string
 	Stream   string // of events
@@ -117,7 +117,7 @@ func (c Config) copyTables(ctx context.Context, dir string, m *Manifest) error {
 
 // copyStreams copies the stream of events, and those of the others that exist.
 func (c Config) copyStreams(ctx context.Context, dir string, m *Manifest) error {
-	for _, name := range streamNames(c.Stream) {
+	for _, name := range c.streamNames() {
 		running, err := c.NATS.Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) && name != c.Stream {
 			continue

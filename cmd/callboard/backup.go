@@ -25,7 +25,7 @@ type backupCommand struct {
 	Dir      string           `arg:"" type:"path" help:"The folder of all backups. The backup becomes a folder in it, named after the time."`
 	Keep     int              `placeholder:"N" help:"Remove the oldest backups in the folder, so that N stay. Default: keep all."`
 	KeysOnly bool             `help:"Write only the list of keys, to keys.json in the folder: 'restore --keys' needs a new one. For every minute."`
-	Audit    bool             `default:"true" negatable:"" help:"Include the stored audit entries."`
+	Audit    bool             `default:"true" negatable:"" help:"Include the audit: the stored entries and the stream of entries."`
 	NATS     setting.NATS     `embed:""`
 	Stream   setting.Stream   `embed:""`
 	Postgres setting.Postgres `embed:""`

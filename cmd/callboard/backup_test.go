@@ -231,8 +231,12 @@ func TestBackup(t *testing.T) {
 	t.Run("without the audit", func(t *testing.T) {
 		without := f
 		without.folder = filepath.Join(t.TempDir(), "backups")
-		if got, want := len(without.backup("--no-audit").Tables), len(written.Tables)-1; got != want {
+		backup := without.backup("--no-audit")
+		if got, want := len(backup.Tables), len(written.Tables)-1; got != want {
 			t.Errorf("tables without the audit = %d, want %d", got, want)
+		}
+		if got, want := len(backup.Streams), len(written.Streams)-1; got != want {
+			t.Errorf("streams without the audit = %d, want %d", got, want)
 		}
 	})
 	complete := f.backup()

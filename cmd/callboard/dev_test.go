@@ -155,7 +155,7 @@ func checkStreamOfDev(t *testing.T, i *devInstance) {
 	if out := succeed(t, i.Env, "", "stream", "check"); out != "Stream PHONES is safe.\n" {
 		t.Errorf("stream check: output = %s, want a safe stream", out)
 	}
-	const want = "\nStream AUDIT: exists already.\nStream LIMITS: exists already.\n"
+	const want = "\nStream AUDIT_LOG: exists already.\nStream LIMITS: exists already.\n"
 	if out := succeed(t, i.Env, "", "stream", "create"); !strings.HasSuffix(out, want) {
 		t.Errorf("stream create: output = %s, want it to end in %s", out, want)
 	}

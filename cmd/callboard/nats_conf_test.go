@@ -22,6 +22,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/events/journal"
 	"callboard/events/ndjson"
@@ -321,6 +322,7 @@ func TestNATSConf_Permissions(t *testing.T) {
 	f.publishAll()
 	f.useSender()
 	f.useReader()
+	f.fillAuditStream()
 	f.useOperator()
 	console := "http://" + projector.Await(`"admin":"([^"]+)"`)[1] + "/status.json"
 	eventstest.Eventually(t, "a report on the console", func() bool {
@@ -435,6 +437,62 @@ func (f permittedFleet) useReader() {
 		return strings.Contains(succeed(f, f.operator(), "", "keys", "audit", keys["premium"].ID), "listCallLogReports")
 	})
 	d.StopCleanly(os.Interrupt)
+}
+
+// sendAudit publishes audit entries to the stream, and one to the work queue, as a reader of an earlier release does.
+func (f permittedFleet) sendAudit() {
+	f.Helper()
+	var streams []jetstream.JetStream
+	for _, user := range []string{"operator", "reader"} {
+		js, err := jetstream.New(f.nats.connect(user), jetstream.WithDefaultTimeout(30*time.Second))
+		if err != nil {
+			f.Fatal(err)
+		}
+		streams = append(streams, js)
+	}
+	queue := jetstream.StreamConfig{Name: audit.QueueName, Subjects: []string{"callboard.audit"}, Retention: jetstream.WorkQueuePolicy}
+	if _, err := streams[0].CreateStream(f.Context(), queue); err != nil {
+		f.Fatal(err)
+	}
+	for _, subject := range append(slices.Repeat([]string{audit.Subject}, 8), "callboard.audit") {
+		entry := audit.Entry{ID: uuid.New(), At: time.Now(), KeyID: uuid.New(), Operation: "listCallLogs", Status: 200, RequestID: "r"}
+		message, err := audit.Encode([]audit.Entry{entry})
+		if err != nil {
+			f.Fatal(err)
+		}
+		if _, err := streams[1].Publish(f.Context(), subject, message); err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+// fillAuditStream makes the stream of audit entries so full that the projector purges stored ones, and deletes the work queue that the
+// projector has emptied.
+func (f permittedFleet) fillAuditStream() {
+	f.Helper()
+	f.sendAudit()
+	owner := f.ownerJetStream()
+	stream, err := owner.Stream(f.Context(), audit.StreamName)
+	if err != nil {
+		f.Fatal(err)
+	}
+	before := stream.CachedInfo()
+	config := before.Config
+	config.MaxBytes = int64(before.State.Bytes) * 5 / 4
+	if _, err := owner.UpdateStream(f.Context(), config); err != nil {
+		f.Fatal(err)
+	}
+	eventstest.Eventually(f, "stored audit entries are purged", func() bool {
+		info, err := stream.Info(f.Context())
+		return err == nil && info.State.FirstSeq > before.State.FirstSeq
+	})
+	config.MaxBytes = before.Config.MaxBytes
+	if _, err := owner.UpdateStream(f.Context(), config); err != nil {
+		f.Fatal(err)
+	}
+	eventstest.Eventually(f, "the queue is empty and deleted", func() bool {
+		return succeedJSON[updatedStream](f, f.env("owner", ""), "stream", "update", "--delete-audit-queue").AuditQueue.Deleted
+	})
 }
 
 // useOperator runs the operator's commands that use NATS, with a dead letter among the events.

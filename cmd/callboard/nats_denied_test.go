@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/events/audit"
 	"callboard/events/journal"
 	"callboard/events/webhook"
 	"callboard/readapi/limit"
@@ -63,6 +64,11 @@ func forbiddenPublications(users map[string]*server.Permissions, user string) []
 	if user != "owner" {
 		subjects = append(subjects, ofStreams("STREAM.DELETE.", "STREAM.UPDATE.", "STREAM.RESTORE.")...)
 	}
+	for _, subject := range ofStreams("STREAM.PURGE.") {
+		if user != "projector" || !strings.HasSuffix(subject, "."+audit.StreamName) {
+			subjects = append(subjects, subject)
+		}
+	}
 	for other, permissions := range users {
 		for _, entry := range permissions.Publish.Allow {
 			if subject := instance(entry); !matchesAny(subject, users[user].Publish.Allow) {
@@ -89,13 +95,13 @@ func forbiddenToAll() []string {
 		"phones.0." + systemID + ".call", // the stored form
 		"_INBOX.x.1", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.APP.CONNZ", "$JS.API.ACCOUNT.PURGE.APP", "$JS.API.SERVER.REMOVE",
 	}
-	return append(subjects, ofStreams("STREAM.PURGE.", "STREAM.MSG.DELETE.", "STREAM.LEADER.STEPDOWN.", "STREAM.PEER.REMOVE.")...)
+	return append(subjects, ofStreams("STREAM.MSG.DELETE.", "STREAM.LEADER.STEPDOWN.", "STREAM.PEER.REMOVE.")...)
 }
 
 // ofStreams returns the subjects of requests to JetStream about each stream.
 func ofStreams(requests ...string) []string {
 	var subjects []string
-	for _, stream := range []string{"PHONES", journal.StreamName, "AUDIT", "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
+	for _, stream := range []string{"PHONES", journal.StreamName, audit.StreamName, audit.QueueName, "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
 		for _, request := range requests {
 			subjects = append(subjects, "$JS.API."+request+stream)
 		}
@@ -106,7 +112,7 @@ func ofStreams(requests ...string) []string {
 // forbiddenSubscriptions returns subjects to which the user may not subscribe.
 func forbiddenSubscriptions(users map[string]*server.Permissions, user string) []string {
 	subjects := []string{
-		">", "*.>", "_INBOX.>", "phones.>", "phones.*.call", "callboard.audit", "callboard.limits.>", "callboard.>", "$O.>", "$JS.API.>", "$JS.ACK.>", "$SYS.>",
+		">", "*.>", "_INBOX.>", "phones.>", "phones.*.call", "callboard.audit", "callboard.audit.>", "callboard.limits.>", "callboard.>", "$O.>", "$JS.API.>", "$JS.ACK.>", "$SYS.>",
 	}
 	if user != "webhooks" {
 		subjects = append(subjects, webhook.WakeSubject, webhook.DueSubject)

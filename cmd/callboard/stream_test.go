@@ -109,7 +109,7 @@ func TestStreamCheck(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), unsafe); err != nil {
 		t.Fatal(err)
 	}
-	checkUnsafe(t, js, "max_age is set", "bucket PHONE_TRANSCRIPTS is missing", "stream KEYS is missing", "stream AUDIT is missing")
+	checkUnsafe(t, js, "max_age is set", "bucket PHONE_TRANSCRIPTS is missing", "stream KEYS is missing", "stream AUDIT_LOG is missing")
 	keys := journal.StreamConfig(1)
 	keys.MaxAge = 3 * time.Hour
 	if _, err := js.CreateStream(t.Context(), keys); err != nil {
@@ -125,7 +125,7 @@ func TestStreamCheck(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), auditStream); err != nil {
 		t.Fatal(err)
 	}
-	others := []string{"max_age is set", "deletes objects after 1h0m0s", "not stored in files", "stream KEYS drops messages after 3h0m0s", "AUDIT"}
+	others := []string{"max_age is set", "deletes objects after 1h0m0s", "not stored in files", "stream KEYS drops messages after 3h0m0s", "stream AUDIT_LOG drops messages after 2h0m0s"}
 	checkUnsafe(t, js, others...)
 	limits := limit.StreamConfig(1)
 	limits.AllowDirect = true
@@ -149,18 +149,48 @@ func TestStreamUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkUnsafe(t, js, "Run 'callboard stream update'")
-	if err := js.DeleteStream(t.Context(), journal.StreamName); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{journal.StreamName, audit.StreamName} {
+		if err := js.DeleteStream(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	env := map[string]string{"CALLBOARD_NATS_URL": server.URL()}
 	for _, want := range []bool{true, false} {
-		if got := succeedJSON[updatedStream](t, env, "stream", "update"); got != (updatedStream{Stream: events.StreamName, ClockAdded: want, KeysCreated: want}) {
-			t.Errorf("updated = %+v, want clock messages added and stream KEYS created: %t", got, want)
+		if got := succeedJSON[updatedStream](t, env, "stream", "update"); got != (updatedStream{Stream: events.StreamName, ClockAdded: want, KeysCreated: want, AuditCreated: want}) {
+			t.Errorf("updated = %+v, want clock messages added and streams KEYS and AUDIT_LOG created: %t", got, want)
 		}
 	}
 	checkUnsafe(t, js)
 	expect(t, env, 0, "stores clock messages already", "stream", "update")
 	expect(t, env, 1, "stream OTHER", "stream", "update", "--stream", "OTHER")
+}
+
+// The work queue of an earlier release stays until its deletion is asked for and it is empty.
+func TestStreamUpdate_AuditQueue(t *testing.T) {
+	t.Parallel()
+	server := eventstest.NewServer(t)
+	js := eventstest.JetStream(t, server.URL())
+	if _, err := newCreate(t).create(t.Context(), js); err != nil {
+		t.Fatal(err)
+	}
+	queue := jetstream.StreamConfig{Name: audit.QueueName, Subjects: []string{"callboard.audit"}, Retention: jetstream.WorkQueuePolicy}
+	stream, err := js.CreateStream(t.Context(), queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "callboard.audit", nil); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"CALLBOARD_NATS_URL": server.URL()}
+	expect(t, env, 0, "run 'callboard stream update --delete-audit-queue'", "stream", "update")
+	expect(t, env, 0, "Projectors must store 1 messages", "stream", "update", "--delete-audit-queue")
+	if err := stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, env, 0, "Stream AUDIT: deleted", "stream", "update", "--delete-audit-queue")
+	if out := succeed(t, env, "", "stream", "update", "--delete-audit-queue"); strings.Contains(out, "Stream AUDIT:") {
+		t.Errorf("output = %s, want nothing about a stream AUDIT", out)
+	}
 }
 
 // startLimiter runs a reader's limiter and returns a function that tells whether it allows a report.

@@ -99,8 +99,8 @@ func TestReplicas_NATSServersKilled(t *testing.T) {
 const maxRevocation = 5 * time.Second
 
 // Without synchronous replication the last commits are lost with the primary. The projector reads them again from the stream, because
-// the position is lost with the rows. A key that was issued last is unknown. One that was revoked last is revoked again from the journal; one
-// that is not in the journal works again.
+// the position is lost with the rows. Audit entries are stored again for the same reason. A key that was issued last is unknown. One that was
+// revoked last is revoked again from the journal; one that is not in the journal works again.
 func TestReplicas_AsynchronousFailover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
@@ -123,6 +123,10 @@ func TestReplicas_AsynchronousFailover(t *testing.T) {
 	}
 	r.awaitStatus(issued, http.StatusOK)
 	r.awaitStatus(revoked, http.StatusUnauthorized)
+	r.awaitAudited()
+	if lost := r.notAudited(r.standby); lost == 0 {
+		t.Fatal("the standby has all audit entries, want some that are lost with the primary")
+	}
 	before, kept := r.positions(r.primary), r.positions(r.standby)
 	if kept >= before || r.isRevoked(r.standby, revoked) {
 		t.Fatalf("positions of the standby = %d, want less than the primary's %d, and no revocation", kept, before)
@@ -145,6 +149,7 @@ func TestReplicas_AsynchronousFailover(t *testing.T) {
 	}
 	r.events.mustPublish(100)
 	r.checkNothingLost()
+	r.awaitAudited()
 	t.Logf("sum of the positions: %d on the lost primary, %d on the standby; %d events", before, kept, r.events.acknowledged.Load())
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/events/sample"
 	"callboard/readapi/access"
@@ -256,6 +257,56 @@ func (r *replicas) awaitStatus(key access.IssuedKey, want int) {
 	eventstest.Eventually(r.tb, fmt.Sprintf("the reader answers key %s with %d", key.ID, want), func() bool {
 		got = r.status(key)
 		return got == want
+	})
+}
+
+// acknowledgedEntries returns the ids of the audit entries that NATS has acknowledged: the stream keeps them.
+func (r *replicas) acknowledgedEntries() (ids []uuid.UUID) {
+	r.tb.Helper()
+	ctx, cancel := r.attempt()
+	defer cancel()
+	stream, err := r.js.Stream(ctx, audit.StreamName)
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	state := stream.CachedInfo().State
+	for sequence := state.FirstSeq; sequence <= state.LastSeq && state.Msgs > 0; sequence++ {
+		m, err := stream.GetMsg(ctx, sequence)
+		if err != nil {
+			r.tb.Fatal(err)
+		}
+		entries, err := audit.Decode(m.Data)
+		if err != nil {
+			r.tb.Fatal(err)
+		}
+		for _, e := range entries {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// notAudited returns how many acknowledged audit entries a server lacks.
+func (r *replicas) notAudited(server *cluster.Cluster) int64 {
+	r.tb.Helper()
+	conn := r.connect(server, liveDatabase)
+	defer closeConn(conn)
+	var missing int64
+	const query = "select count(*) from unnest($1::uuid[]) e (id) where not exists (select from access.audit a where a.id = e.id)"
+	if err := conn.QueryRow(r.tb.Context(), query, r.acknowledgedEntries()).Scan(&missing); err != nil {
+		r.tb.Fatal(err)
+	}
+	return missing
+}
+
+// awaitAudited waits until the server that takes writes has every acknowledged audit entry.
+func (r *replicas) awaitAudited() {
+	r.tb.Helper()
+	eventstest.Eventually(r.tb, "every acknowledged audit entry is stored", func() bool {
+		ids := r.acknowledgedEntries()
+		const query = "select count(*) from unnest($1::uuid[]) e (id) where exists (select from access.audit a where a.id = e.id)"
+		var stored int
+		return r.pool.QueryRow(r.tb.Context(), query, ids).Scan(&stored) == nil && stored == len(ids)
 	})
 }
 

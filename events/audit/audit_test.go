@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"errors"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -69,11 +70,7 @@ func TestDecode_RefusesInvalidMessages(t *testing.T) {
 func TestStreamConfig_IsAcceptedByServer(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	stream, err := js.CreateStream(t.Context(), audit.StreamConfig(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stream.CreateConsumer(t.Context(), audit.ConsumerConfig()); err != nil {
+	if _, err := js.CreateStream(t.Context(), audit.StreamConfig(1)); err != nil {
 		t.Error(err)
 	}
 }
@@ -84,17 +81,82 @@ func TestCheckStream(t *testing.T) {
 		t.Errorf("faults of StreamConfig = %v, want none", faults)
 	}
 	for want, change := range map[string]func(*jetstream.StreamConfig){
-		"not stored in files":         func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
-		"drops messages after 1h":     func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
-		"drops old messages":          func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1000, jetstream.DiscardOld },
-		"keeps acknowledged messages": func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy },
-		"no limit of its size":        func(c *jetstream.StreamConfig) { c.MaxBytes = -1 },
-		"does not acknowledge":        func(c *jetstream.StreamConfig) { c.NoAck = true },
+		"not stored in files":     func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
+		"drops messages after 1h": func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
+		"drops old messages":      func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1000, jetstream.DiscardOld },
+		"does not keep stored":    func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy },
+		"denies purges":           func(c *jetstream.StreamConfig) { c.DenyPurge = true },
+		"no limit of its size":    func(c *jetstream.StreamConfig) { c.MaxBytes = -1 },
+		"does not acknowledge":    func(c *jetstream.StreamConfig) { c.NoAck = true },
 	} {
 		running := audit.StreamConfig(1)
 		change(&running)
 		if faults := audit.CheckStream(running); len(faults) != 1 || !strings.Contains(faults[0], want) {
 			t.Errorf("faults = %v, want %q", faults, want)
 		}
+	}
+}
+
+// createQueue creates the work queue of an earlier release, with a message.
+func createQueue(t *testing.T, js jetstream.JetStream, config jetstream.StreamConfig) {
+	t.Helper()
+	config.Name, config.Subjects = audit.QueueName, []string{"callboard.audit"}
+	if _, err := js.CreateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "callboard.audit", nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A queue is deleted only when it is empty. While it is closed it takes nothing.
+func TestDeleteQueue(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	if _, err := audit.DeleteQueue(t.Context(), js); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("without a queue: error = %v, want %v", err, jetstream.ErrStreamNotFound)
+	}
+	createQueue(t, js, jetstream.StreamConfig{Retention: jetstream.WorkQueuePolicy, DenyDelete: true, DenyPurge: true})
+	for range 2 {
+		if left, err := audit.DeleteQueue(t.Context(), js); err != nil || left != 1 {
+			t.Fatalf("messages left = %d, error = %v, want 1", left, err)
+		}
+	}
+	if _, err := js.Publish(t.Context(), "callboard.audit", nil, jetstream.WithRetryAttempts(0)); !errors.Is(err, jetstream.ErrNoStreamResponse) {
+		t.Errorf("publish to a closed queue: error = %v, want %v", err, jetstream.ErrNoStreamResponse)
+	}
+	queue, err := js.Stream(t.Context(), audit.QueueName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := queue.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: audit.QueueConsumer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, err := consumer.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := message.DoubleAck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := audit.DeleteQueue(t.Context(), js); err != nil || left != 0 {
+		t.Errorf("messages left = %d, error = %v, want the queue deleted", left, err)
+	}
+	if _, err := js.Stream(t.Context(), audit.QueueName); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("stream after the deletion: error = %v, want %v", err, jetstream.ErrStreamNotFound)
+	}
+}
+
+// A stream of that name that is no work queue stays as it is.
+func TestDeleteQueue_OtherStream(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	createQueue(t, js, jetstream.StreamConfig{})
+	if _, err := audit.DeleteQueue(t.Context(), js); err == nil {
+		t.Error("error = nil, want one")
+	}
+	if _, err := js.Publish(t.Context(), "callboard.audit", nil); err != nil {
+		t.Errorf("publish: %v", err)
 	}
 }

@@ -7,46 +7,37 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The stream, its only subject, and the durable consumer that all projectors share.
+// The stream and its only subject.
 const (
-	StreamName = "AUDIT"
-	Subject    = "callboard.audit"
-	Consumer   = "projector"
+	StreamName = "AUDIT_LOG"
+	Subject    = "callboard.audit.log"
 
 	// MaxEntries is the largest number of entries in a message.
 	MaxEntries = 512
 
-	// maxBytes is what the stream holds at most: some two million entries. The audit can't take the disk that the events need. The server
+	// maxAge is how far a database can go back, by a failover or a restore, and still get all entries again.
+	maxAge = 48 * time.Hour
+
+	// maxBytes is what the stream holds at most: some eight million entries. The audit can't take the disk that the events need. The server
 	// reserves it: with more, it refuses the stream on a small disk.
-	maxBytes = 1 << 30
+	maxBytes = 4 << 30
 )
 
-// StreamConfig returns the configuration of the stream. The stream keeps a message until it is acknowledged, without a time limit. When it
-// is full, it refuses new messages: readers keep the entries and, when they have no room left, refuse requests.
+// StreamConfig returns the configuration of the stream. It keeps messages that are stored in PostgreSQL, because a failover can lose what
+// PostgreSQL has committed last. When it is full, it refuses new messages: readers keep the entries and, when they have no room left,
+// refuse requests. Purges are allowed, so that projectors can make room by removing old messages whose entries are stored.
 func StreamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:       StreamName,
 		Subjects:   []string{Subject},
 		Storage:    jetstream.FileStorage,
-		Retention:  jetstream.WorkQueuePolicy,
+		Retention:  jetstream.LimitsPolicy,
 		Discard:    jetstream.DiscardNew,
+		MaxAge:     maxAge,
 		MaxBytes:   maxBytes,
 		Duplicates: 2 * time.Minute,
 		Replicas:   replicas,
 		DenyDelete: true,
-		DenyPurge:  true,
-	}
-}
-
-// ConsumerConfig returns the configuration of the consumer. A message that is not acknowledged, for example because its projector
-// was killed, is delivered again without limit.
-func ConsumerConfig() jetstream.ConsumerConfig {
-	return jetstream.ConsumerConfig{
-		Durable:       Consumer,
-		AckPolicy:     jetstream.AckExplicitPolicy,
-		AckWait:       10 * time.Second,
-		MaxDeliver:    -1,
-		MaxAckPending: 200,
 	}
 }
 
@@ -59,12 +50,14 @@ func CheckStream(running jetstream.StreamConfig) []string {
 		}
 	}
 	unsafe(running.Storage != jetstream.FileStorage, "is not stored in files: a restart loses entries that are not in PostgreSQL yet.")
-	unsafe(running.MaxAge > 0, "drops messages after %s: entries that no projector has stored by then are lost.", running.MaxAge)
+	unsafe(running.MaxAge > 0 && running.MaxAge < maxAge, "drops messages after %s: entries that no projector has stored by then are lost. "+
+		"Run 'nats stream edit %s --max-age 48h'.", running.MaxAge, running.Name)
 	limited := running.MaxMsgs > 0 || running.MaxBytes > 0 || running.MaxMsgsPerSubject > 0
 	unsafe(limited && running.Discard != jetstream.DiscardNew, "drops old messages when it is full: set its discard policy to new.")
 	unsafe(running.MaxBytes <= 0, "has no limit of its size: entries that no projector stores can fill the disk of the events. "+
 		"Run 'nats stream edit %s --max-bytes %d --discard new'.", running.Name, maxBytes)
-	unsafe(running.Retention != jetstream.WorkQueuePolicy, "keeps acknowledged messages: set its retention to work queue.")
+	unsafe(running.Retention != jetstream.LimitsPolicy, "does not keep stored messages: a failover of PostgreSQL can lose their entries.")
+	unsafe(running.DenyPurge, "denies purges: once it is full of stored entries, readers will refuse all requests.")
 	unsafe(running.NoAck, "does not acknowledge messages: readers will refuse all requests once their queues are full.")
 	return faults
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/events"
+	"callboard/events/audit"
 	"callboard/events/journal"
 )
 
@@ -169,7 +170,7 @@ func JetStream(tb testing.TB, url string) jetstream.JetStream {
 	return js
 }
 
-// CreateStream creates the stream of events and the bucket of transcripts with the settings of production.
+// CreateStream creates the streams of events, ends of keys and audit entries and the bucket of transcripts with the settings of production.
 func CreateStream(tb testing.TB, js jetstream.JetStream, partitions int) jetstream.Stream {
 	tb.Helper()
 	return CreateReplicatedStream(tb, js, partitions, 1)
@@ -189,6 +190,9 @@ func CreateReplicatedStream(tb testing.TB, js jetstream.JetStream, partitions, r
 	}
 	if _, err := js.CreateStream(ctx, journal.StreamConfig(replicas)); err != nil {
 		tb.Fatalf("stream of the journal: %v", err)
+	}
+	if _, err := js.CreateStream(ctx, audit.StreamConfig(1)); err != nil {
+		tb.Fatalf("stream of audit entries: %v", err)
 	}
 	return stream
 }

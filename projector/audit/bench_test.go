@@ -52,7 +52,7 @@ func BenchmarkWriter(b *testing.B) {
 		cancel()
 		running.Wait()
 		published := time.Since(began)
-		h.waitUntilEmpty()
+		h.waitUntilStored()
 		took := time.Since(began)
 		b.StopTimer()
 		stop()

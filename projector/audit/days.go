@@ -17,9 +17,9 @@ var (
 	dropDaysSQL string
 )
 
-// openDays returns the entries whose day has a partition. It creates the partitions of days that this session has not seen. If a day
+// openDays returns the entries whose day has a partition. It creates the partitions of days that it has not seen. If a day
 // cannot be opened, the deliveries of its entries get the reason.
-func (s *session) openDays(ctx context.Context, entries []entry) ([]entry, error) {
+func (s storage) openDays(ctx context.Context, entries []entry) ([]entry, error) {
 	storable := make([]entry, 0, len(entries))
 	closed := make(map[time.Time]bool)
 	for _, e := range entries {
@@ -40,7 +40,7 @@ func (s *session) openDays(ctx context.Context, entries []entry) ([]entry, error
 	return storable, nil
 }
 
-func (s *session) openDay(ctx context.Context, day time.Time) (open bool, err error) {
+func (s storage) openDay(ctx context.Context, day time.Time) (open bool, err error) {
 	if err := s.config.Database.QueryRow(ctx, openDaySQL, day).Scan(&open); err != nil {
 		return false, fmt.Errorf("open day: %w", err)
 	}

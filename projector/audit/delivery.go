@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 	"time"
@@ -10,7 +8,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/audit"
-	"callboard/projector/store"
 )
 
 // delivery is a message with its decoded entries.
@@ -85,35 +82,4 @@ func entriesOf(deliveries []delivery) []entry {
 		}
 	}
 	return list
-}
-
-// settle acknowledges the deliveries whose entries are all stored. The others become dead letters.
-func (s *session) settle(ctx context.Context, deliveries []delivery) error {
-	for _, d := range deliveries {
-		end := d.Ack
-		if d.reason != "" {
-			if err := s.insertDeadLetter(ctx, d); err != nil {
-				return err
-			}
-			end = func() error { return d.TermWithReason(d.reason) }
-		}
-		if err := end(); err != nil {
-			// The message is delivered again, and its entries or its dead letter are found stored.
-			s.config.Log.Debug().Err(err).Msg("acknowledging an audit message failed")
-		}
-	}
-	return nil
-}
-
-//go:embed insert_dead_letter.sql
-var insertDeadLetterSQL string
-
-func (s *session) insertDeadLetter(ctx context.Context, d delivery) error {
-	if _, err := s.config.Database.Exec(ctx, insertDeadLetterSQL, d.meta.Stream, s.created, int64(d.meta.Sequence.Stream),
-		d.Subject(), store.EncodeHeader(d.Headers()), d.Data(), d.reason, d.meta.Timestamp); err != nil {
-		return fmt.Errorf("dead letter: %w", err)
-	}
-	s.metrics.deadLetters.Inc()
-	s.config.Log.Error().Uint64("sequence", d.meta.Sequence.Stream).Str("reason", d.reason).Msg("audit message became a dead letter")
-	return nil
 }

@@ -1,14 +1,19 @@
 // Package audit writes the readers' audit entries from their stream to access.audit, each entry once, and the newest use of every key
 // to access.key_use.
 //
-//	find the stream, its consumer ──> fetch messages for a moment ──> open the days of their entries
-//	      ▲                                     ▲                              │
-//	      │                                     │               one statement: entries, last uses
-//	  any error:                                │                              │
-//	  return the messages (NAK),                └──────── acknowledge ◄────────┘
-//	  back off
+//	find the stream and the position ──> fetch messages for a moment ──> open the days of their entries
+//	      ▲                                     ▲                                   │
+//	      │                                     │               one transaction: position, entries, last uses
+//	  any error:                                │                                   │
+//	  back off                                  └───────────────────────────────────┘
 //
-// All projectors share one consumer, and what one of them does not acknowledge is delivered to another. So writers own nothing and remember
-// nothing: a message that is delivered twice finds its entries stored. An entry does not delay the others if PostgreSQL refuses it, its time
-// is implausible, or its day was detached. Its message becomes a dead letter, and so does a message that cannot be decoded.
+// The position is a row that is committed with the entries of the messages up to it. Nothing is acknowledged, and the stream keeps its messages.
+// So a failover that loses the last commits loses nothing: the row is older, too, and the messages behind it are read again. An entry that is
+// read again is found stored.
+//
+// Writers own nothing. Each transaction moves the position from where its writer has read it, so of two writers one stores and the other one
+// stands by. An entry does not delay the others if PostgreSQL refuses it, its time is implausible, or its day was detached. Its message
+// becomes a dead letter, and so does a message that cannot be decoded.
+//
+// Readers of earlier releases publish to a work queue. Writers store and acknowledge what it has.
 package audit

@@ -49,17 +49,6 @@ func (h *harness) createStream() {
 	}
 }
 
-// shortenAckWait creates the consumer with a short ack wait, so that the messages of a killed writer are soon delivered again and do not
-// hold up other writers until then.
-func (h *harness) shortenAckWait() {
-	h.Helper()
-	config := audit.ConsumerConfig()
-	config.AckWait, config.MaxAckPending = time.Second, 10_000
-	if _, err := h.auditStream.CreateConsumer(h.Context(), config); err != nil {
-		h.Fatal(err)
-	}
-}
-
 // connect returns the configuration of a writer with its own connections, which disconnect closes.
 func connect(natsURL, databaseURL string) (config writer.Config, disconnect func(), err error) {
 	c, disconnect, err := projectortest.Connect(natsURL, databaseURL)
@@ -97,15 +86,21 @@ func (h *harness) publish(entries ...audit.Entry) {
 	h.PublishRaw(audit.Subject, nil, string(message))
 }
 
-// waitUntilEmpty waits until every message of the stream is acknowledged.
-func (h *harness) waitUntilEmpty() {
+// waitUntilStored waits until the position is at the stream's last message.
+func (h *harness) waitUntilStored() {
 	h.Helper()
-	h.eventually("an empty stream", h.streamIsEmpty)
+	h.eventually("every message stored", h.allStored)
 }
 
-func (h *harness) streamIsEmpty() bool {
+func (h *harness) allStored() bool {
 	info, err := h.auditStream.Info(h.Context())
-	return err == nil && info.State.Msgs == 0
+	return err == nil && h.position() == int64(info.State.LastSeq)
+}
+
+// position returns the sequence of the last stored message; 0 without a position.
+func (h *harness) position() int64 {
+	h.Helper()
+	return h.QueryInt("select coalesce(max(sequence), 0) from control.audit_position")
 }
 
 // eventually shows the log if the condition does not become true.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -18,27 +19,29 @@ import (
 //go:embed insert_entries.sql
 var insertEntriesSQL string
 
-// insert stores entries whose days are open. If PostgreSQL refuses the data, insert bisects the entries until the refused one is alone,
-// and gives its delivery the reason.
-func (s *session) insert(ctx context.Context, entries []entry) error {
+// insert stores entries whose days are open, and returns how many were new. If PostgreSQL refuses the data, insert bisects the entries until
+// the refused one is alone, and gives its delivery the reason.
+func insert(ctx context.Context, tx pgx.Tx, entries []entry) (stored int64, err error) {
 	if len(entries) == 0 {
-		return nil
+		return 0, nil
 	}
-	err := s.insertAll(ctx, entries)
+	stored, err = insertAll(ctx, tx, entries)
 	switch {
 	case err == nil:
-		return nil
+		return stored, nil
 	case !store.IsDataError(err) || isMissingDay(err):
-		return err
+		return 0, err
 	case len(entries) == 1:
 		entries[0].delivery.reason = fmt.Sprintf("entry %s: %s", entries[0].ID, store.DataErrorReason(err))
-		return nil
+		return 0, nil
 	}
 	half := len(entries) / 2
-	if err := s.insert(ctx, entries[:half]); err != nil {
-		return err
+	first, err := insert(ctx, tx, entries[:half])
+	if err != nil {
+		return 0, err
 	}
-	return s.insert(ctx, entries[half:])
+	second, err := insert(ctx, tx, entries[half:])
+	return first + second, err
 }
 
 // isMissingDay reports whether the partition of an entry's day was dropped after this session opened it. The next session opens it
@@ -48,14 +51,17 @@ func isMissingDay(err error) bool {
 	return errors.As(err, &pgErr) && pgErr.Code == pgerrcode.CheckViolation
 }
 
-func (s *session) insertAll(ctx context.Context, entries []entry) error {
-	tag, err := s.config.Database.Exec(ctx, insertEntriesSQL, columns(entries)...)
+// insertAll has no effect if it fails: the transaction goes on.
+func insertAll(ctx context.Context, tx pgx.Tx, entries []entry) (stored int64, err error) {
+	err = pgx.BeginFunc(ctx, tx, func(savepoint pgx.Tx) error {
+		tag, err := savepoint.Exec(ctx, insertEntriesSQL, columns(entries)...)
+		stored = tag.RowsAffected()
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("insert audit entries: %w", err)
+		return 0, fmt.Errorf("insert audit entries: %w", err)
 	}
-	s.metrics.filed.Add(float64(tag.RowsAffected()))
-	s.metrics.batches.Inc()
-	return nil
+	return stored, nil
 }
 
 // columns returns the statement's parameters, one array per column. pgx would encode uuid.UUID through its text.

@@ -18,7 +18,7 @@ func TestWriter_WithoutDatabase(t *testing.T) {
 	h.start()
 	first := newEntry(uuid.New(), h.noon)
 	h.publish(first)
-	h.waitUntilEmpty()
+	h.waitUntilStored()
 	h.Exec("do $$ begin execute format('revoke connect on database %I from public', current_database()); end $$")
 	h.Exec("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'callboard_projector' and datname = current_database()")
 	second := newEntry(uuid.New(), h.noon.AddDate(0, 0, 1))
@@ -28,7 +28,7 @@ func TestWriter_WithoutDatabase(t *testing.T) {
 		t.Errorf("stored during the outage = %v, want %v", got, want)
 	}
 	h.Exec("do $$ begin execute format('grant connect on database %I to public', current_database()); end $$")
-	h.waitUntilEmpty()
+	h.waitUntilStored()
 	if got, want := h.storedIDs(), []uuid.UUID{first.ID, second.ID}; !slices.Equal(got, want) {
 		t.Errorf("stored = %v, want %v", got, want)
 	}
@@ -50,7 +50,7 @@ func TestWriter_WithoutStream(t *testing.T) {
 	e := newEntry(uuid.New(), h.noon)
 	h.createStream()
 	h.publish(e)
-	h.waitUntilEmpty()
+	h.waitUntilStored()
 	if got, want := h.storedIDs(), []uuid.UUID{e.ID}; !slices.Equal(got, want) {
 		t.Errorf("stored = %v, want %v", got, want)
 	}
@@ -59,18 +59,20 @@ func TestWriter_WithoutStream(t *testing.T) {
 	}
 }
 
-// A deleted consumer is created again, and delivers what was not acknowledged.
+// A writer whose consumer is deleted creates another one.
 func TestWriter_ConsumerIsDeleted(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.start()
 	h.publish(newEntry(uuid.New(), h.noon))
-	h.waitUntilEmpty()
-	if err := h.auditStream.DeleteConsumer(t.Context(), audit.Consumer); err != nil {
-		t.Fatal(err)
+	h.waitUntilStored()
+	for name := range h.auditStream.ConsumerNames(t.Context()).Name() {
+		if err := h.auditStream.DeleteConsumer(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	h.publish(newEntry(uuid.New(), h.noon))
-	h.waitUntilEmpty()
+	h.waitUntilStored()
 	if got := h.storedCount(); got != 2 {
 		t.Errorf("stored = %d, want 2", got)
 	}
@@ -82,7 +84,7 @@ func TestWriter_ServerRestarts(t *testing.T) {
 	h.start()
 	first := newEntry(uuid.New(), h.noon)
 	h.publish(first)
-	h.waitUntilEmpty()
+	h.waitUntilStored()
 	h.Server.Restart()
 	second := newEntry(uuid.New(), h.noon.AddDate(0, 0, 1))
 	h.eventually("the stream", func() bool {
@@ -90,7 +92,7 @@ func TestWriter_ServerRestarts(t *testing.T) {
 		return err == nil
 	})
 	h.publish(second)
-	h.waitUntilEmpty()
+	h.waitUntilStored()
 	if got, want := h.storedIDs(), []uuid.UUID{first.ID, second.ID}; !slices.Equal(got, want) {
 		t.Errorf("stored = %v, want %v", got, want)
 	}

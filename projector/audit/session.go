@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/audit"
@@ -16,63 +17,91 @@ const (
 	fetchMessages = 100
 	// fetchWait is how long a fetch collects messages. Every pull ends by itself, so a delivery that stalls is requested again.
 	fetchWait = 250 * time.Millisecond
-	// batchTimeout bounds the work on fetched messages, also while the writer stops.
+	// batchTimeout bounds the work on a batch.
 	batchTimeout = time.Minute
+	// maxIdle is how long a session goes on without messages. The next one looks again where the stream ends and how far it is stored: a
+	// failover of the database can have set the position back, and a stream that was set back delivers nothing.
+	maxIdle = 10 * time.Second
+	// consumerLife is how long the server keeps the consumer of a writer that has ended without deleting it.
+	consumerLife = time.Minute
 )
 
-// session is the work of a writer between two errors.
+// session is the work of a writer on the stream between two errors.
 type session struct {
-	*Writer
-	created  time.Time // of the stream
-	consumer jetstream.Consumer
-	opened   map[time.Time]bool // days that have a partition
+	storage
+	consumer  jetstream.Consumer
+	delivered uint64 // messages of the consumer
+	position  position
 }
 
-// runSession writes entries until ctx ends or something fails. It returns nil if ctx ends.
+// runSession stores entries until ctx ends, nothing arrives for a while, or something fails. The error is errMoved if another writer stores
+// entries.
 func (w *Writer) runSession(ctx context.Context) error {
-	s := &session{Writer: w, opened: make(map[time.Time]bool)}
-	if err := s.open(ctx); err != nil {
-		return unlessEnded(ctx, err)
+	stream, err := w.findStream(ctx)
+	if err != nil {
+		return err
 	}
-	for ctx.Err() == nil {
-		messages, err := s.fetch()
+	position, err := w.findPosition(ctx, stream)
+	if err != nil {
+		return err
+	}
+	s := &session{storage: newStorage(w, position.created), position: position}
+	if s.consumer, err = stream.CreateConsumer(ctx, consumerFrom(position)); err != nil {
+		return fmt.Errorf("consumer of stream %s: %w", audit.StreamName, err)
+	}
+	defer s.deleteConsumer(ctx, stream)
+	return s.run(ctx)
+}
+
+func (w *Writer) findStream(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := w.config.JetStream.Stream(ctx, audit.StreamName)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, fmt.Errorf("stream %s does not exist: run 'callboard stream create'", audit.StreamName)
+	case err != nil:
+		return nil, fmt.Errorf("stream %s: %w", audit.StreamName, err)
+	}
+	return stream, nil
+}
+
+// consumerFrom returns the configuration of a consumer of the messages behind a position. Nothing is acknowledged: the position decides.
+func consumerFrom(p position) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       p.sequence + 1,
+		AckPolicy:         jetstream.AckNonePolicy,
+		MemoryStorage:     true,
+		InactiveThreshold: consumerLife,
+	}
+}
+
+// deleteConsumer leaves it to the server if NATS does not answer.
+func (s *session) deleteConsumer(ctx context.Context, stream jetstream.Stream) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchWait)
+	defer cancel()
+	_ = stream.DeleteConsumer(ctx, s.consumer.CachedInfo().Name)
+}
+
+func (s *session) run(ctx context.Context) error {
+	for last := time.Now(); ctx.Err() == nil && time.Since(last) < maxIdle; {
+		messages, err := fetch(s.consumer)
 		if err != nil {
 			return err
+		}
+		if len(messages) == 0 {
+			continue
 		}
 		if err := s.process(ctx, messages); err != nil {
 			return err
 		}
-		if len(messages) > 0 { // without messages nothing has succeeded yet
-			s.noteSuccess()
-		}
+		last = time.Now()
 	}
 	return nil
 }
 
-// open looks up the stream and its consumer, and creates the consumer if it is missing.
-func (s *session) open(ctx context.Context) error {
-	stream, err := s.config.JetStream.Stream(ctx, audit.StreamName)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return fmt.Errorf("stream %s does not exist: run 'callboard stream create'", audit.StreamName)
-	case err != nil:
-		return fmt.Errorf("stream %s: %w", audit.StreamName, err)
-	}
-	s.created = stream.CachedInfo().Created.Truncate(time.Microsecond)
-	s.consumer, err = stream.Consumer(ctx, audit.Consumer)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		s.consumer, err = stream.CreateConsumer(ctx, audit.ConsumerConfig())
-	}
-	if err != nil {
-		return fmt.Errorf("consumer %s: %w", audit.Consumer, err)
-	}
-	return nil
-}
-
-// fetch takes the messages that are there or arrive within fetchWait. The end of the writer's context does not interrupt it, because
-// messages on their way to it would wait for their redelivery.
-func (s *session) fetch() ([]jetstream.Msg, error) {
-	batch, err := s.consumer.Fetch(fetchMessages, jetstream.FetchMaxWait(fetchWait))
+// fetch takes the messages that are there or arrive within fetchWait.
+func fetch(consumer jetstream.Consumer) ([]jetstream.Msg, error) {
+	batch, err := consumer.Fetch(fetchMessages, jetstream.FetchMaxWait(fetchWait))
 	if err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
 	}
@@ -86,34 +115,52 @@ func (s *session) fetch() ([]jetstream.Msg, error) {
 	return messages, nil
 }
 
-// process stores and settles messages in batches. If it fails, it returns all of them to the stream. The end of ctx does not
-// interrupt it.
+// process stores messages in batches.
 func (s *session) process(ctx context.Context, messages []jetstream.Msg) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchTimeout)
-	defer cancel()
 	deliveries, err := decode(messages)
-	for err == nil && len(deliveries) > 0 {
+	if err != nil {
+		return err
+	}
+	for len(deliveries) > 0 {
 		batch := deliveries[:batchLength(deliveries)]
-		err = s.processBatch(ctx, batch)
+		if err := s.storeBatch(ctx, batch); err != nil {
+			return err
+		}
 		deliveries = deliveries[len(batch):]
 	}
-	if err != nil {
-		for _, m := range messages {
-			_ = m.Nak() // if this fails, the message is settled already or is delivered again after its ack wait
-		}
-	}
-	return err
+	return nil
 }
 
-func (s *session) processBatch(ctx context.Context, batch []delivery) error {
-	stored, err := s.openDays(ctx, entriesOf(batch))
+// storeBatch stores a batch and the new position. The position moves first, so that a second writer does nothing.
+func (s *session) storeBatch(ctx context.Context, batch []delivery) error {
+	for _, d := range batch {
+		if s.delivered++; d.meta.Sequence.Consumer != s.delivered {
+			return fmt.Errorf("the delivery of message %d was interrupted", s.position.sequence+1)
+		}
+	}
+	last := batch[len(batch)-1].meta
+	next := position{s.created, last.Sequence.Stream, last.Timestamp.Truncate(time.Microsecond)}
+	err := s.store(ctx, batch, func(tx pgx.Tx) error { return movePosition(ctx, tx, s.position, next) })
 	if err != nil {
 		return err
 	}
-	if err := s.insert(ctx, stored); err != nil {
-		return err
+	s.noteSuccess()
+	s.noteLost(batch)
+	s.position = next
+	return nil
+}
+
+// noteLost looks for messages that the stream has dropped before they were stored.
+func (s *session) noteLost(batch []delivery) {
+	previous := s.position
+	for _, d := range batch {
+		if first, next := previous.sequence+1, d.meta.Sequence.Stream; first < next {
+			s.metrics.lost.Add(float64(next - first))
+			s.config.Log.Error().Uint64("first_sequence", first).Uint64("last_sequence", next-1).
+				Time("from", previous.time()).Time("to", d.meta.Timestamp).Msg("audit entries are lost: the stream dropped them before they were stored")
+		}
+		previous = position{s.created, d.meta.Sequence.Stream, d.meta.Timestamp}
 	}
-	return s.settle(ctx, batch)
 }
 
 // unlessEnded returns err, or nil if ctx has ended, because the end of ctx is no failure.

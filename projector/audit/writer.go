@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
 	"callboard/projector/retry"
 )
 
@@ -46,39 +45,42 @@ func New(config Config) (*Writer, error) {
 	return &Writer{config: config, metrics: metrics}, nil
 }
 
-// Run writes entries and drops days older than the retention until ctx ends. Then it finishes the messages that it has fetched and
-// returns nil. It retries after every error, and logs an error once for as long as its text does not change.
+// Run writes entries and drops days older than the retention until ctx ends, and returns nil. It retries after every error, and logs an error
+// once for as long as its text does not change.
 func (w *Writer) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	background.Go(func() { w.dropOldDays(ctx) })
-	background.Go(func() { w.observePending(ctx) })
+	background.Go(func() { w.observe(ctx) })
+	background.Go(func() { w.drainQueue(ctx) })
 	defer background.Wait()
 	for backOff := retry.NewBackOff(); ; {
 		began := time.Now()
-		if err := w.runSession(ctx); err != nil {
-			w.noteError(err)
-		}
-		if ctx.Err() != nil {
+		err := w.runSession(ctx)
+		switch {
+		case ctx.Err() != nil:
 			return nil
+		case errors.Is(err, errMoved):
+			w.standBy(ctx)
+		case err != nil:
+			w.noteError(err)
+			retry.Pause(ctx, backOff.Next(time.Since(began)))
 		}
-		retry.Pause(ctx, backOff.Next(time.Since(began)))
 	}
 }
 
-// pendingInterval is the interval at which the number of pending messages is read.
-const pendingInterval = 5 * time.Second
+// standbyInterval is how long the position must stand before a writer that stands by goes on.
+const standbyInterval = 2 * time.Second
 
-// observePending reports the pending messages until ctx ends. It does not depend on the session, which can't report what it can't store.
-// A number that can't be read stays as it is.
-func (w *Writer) observePending(ctx context.Context) {
-	for ctx.Err() == nil {
-		timed, cancel := context.WithTimeout(ctx, pendingInterval)
-		if consumer, err := w.config.JetStream.Consumer(timed, audit.StreamName, audit.Consumer); err == nil {
-			info := consumer.CachedInfo()
-			w.metrics.pending.Set(float64(info.NumPending) + float64(info.NumAckPending))
+// standBy waits while another writer stores entries. Two at a time would both be right, since the position admits one transaction after the
+// other, but one of them would read for nothing.
+func (w *Writer) standBy(ctx context.Context) {
+	for seen := (position{}); ; {
+		p, _, err := w.readPosition(ctx)
+		if ctx.Err() != nil || err != nil || p.same(seen) {
+			return // the next session reports the error
 		}
-		cancel()
-		retry.Pause(ctx, pendingInterval)
+		seen = p
+		retry.Pause(ctx, standbyInterval)
 	}
 }
 
@@ -103,6 +105,7 @@ type metrics struct {
 	failures    prometheus.Counter
 	deadLetters prometheus.Counter
 	dropped     prometheus.Counter
+	lost        prometheus.Counter
 	pending     prometheus.Gauge
 }
 
@@ -116,6 +119,7 @@ func newMetrics() *metrics {
 		failures:    counter("failures_total", "Failed attempts to store audit entries or to drop old days."),
 		deadLetters: counter("dead_letters_total", "Audit messages that became dead letters."),
 		dropped:     counter("days_dropped_total", "Days of the audit that were dropped."),
+		lost:        counter("lost_messages_total", "Audit messages that the stream dropped before their entries were stored."),
 		pending: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_projector_audit_pending", Help: "Audit messages that the stream holds and no projector has stored.",
 		}),
@@ -124,5 +128,5 @@ func newMetrics() *metrics {
 
 func (m *metrics) register(registry prometheus.Registerer) error {
 	return errors.Join(registry.Register(m.filed), registry.Register(m.batches), registry.Register(m.failures),
-		registry.Register(m.deadLetters), registry.Register(m.dropped), registry.Register(m.pending))
+		registry.Register(m.deadLetters), registry.Register(m.dropped), registry.Register(m.lost), registry.Register(m.pending))
 }

@@ -93,11 +93,12 @@ func TestRetry_AllWithReason(t *testing.T) {
 		t.Errorf("results = %+v, want 1", results)
 	}
 	h.insert("AUDIT", "audit message: no entries")
+	h.insert("AUDIT_LOG", "audit message: no entries")
 	h.insert("OTHER", "not JSON: it ends too early")
 	h.insert(events.StreamName, "of another subject")
 	retries, err = h.retrier().Retry(t.Context(), deadletter.Selection{})
 	want := map[deadletter.NotRetryableReason]int{
-		deadletter.NotRetryableAudit: 1, deadletter.NotRetryableStream: 1, deadletter.NotRetryableMessage: 1,
+		deadletter.NotRetryableAudit: 2, deadletter.NotRetryableStream: 1, deadletter.NotRetryableMessage: 1,
 	}
 	if err != nil || len(retries.Published) != 2 || !reflect.DeepEqual(retries.NotRetryable, want) {
 		t.Errorf("retries = %+v, error = %v, want 2 published, not retryable %v", retries, err, want)

@@ -80,7 +80,7 @@ const forUpdate = "for update of d"
 func find(ctx context.Context, db interface {
 	Query(ctx context.Context, query string, parameters ...any) (pgx.Rows, error)
 }, s Selection, query string) (list []selected, err error) {
-	rows, err := db.Query(ctx, query, s.IDs, s.Reason, audit.StreamName)
+	rows, err := db.Query(ctx, query, s.IDs, s.Reason, audit.StreamNames())
 	if err == nil {
 		list, err = pgx.CollectRows(rows, pgx.RowToStructByName[selected])
 	}

@@ -1,10 +1,10 @@
--- $1 the IDs, or null for all open dead letters whose reason contains $2. $3 the name of the audit stream.
+-- $1 the IDs, or null for all open dead letters whose reason contains $2. $3 the names of the streams of audit entries.
 select
   id,
   state,
   reason,
   case
-    when stream = $3 then 'audit'
+    when stream = any ($3) then 'audit'
     when exists (
       select from projection.position p
       where p.partition = d.partition

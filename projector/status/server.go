@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/events/audit"
 	"callboard/events/journal"
 )
 
@@ -56,14 +57,15 @@ func (s *Server) read(ctx context.Context, pool *pgxpool.Pool, migrated bool) er
 // KeysJournalMissing is the problem of a JetStream without the stream of ends of keys.
 const KeysJournalMissing = "KEYS_JOURNAL_MISSING"
 
-// journalTimeout is short: NATS does not answer where the user may not ask.
-const journalTimeout = 2 * time.Second
+// AuditLogMissing is the problem of a JetStream without the stream of audit entries.
+const AuditLogMissing = "AUDIT_LOG_MISSING"
+
+// lookupTimeout is short: NATS does not answer where the user may not ask.
+const lookupTimeout = 2 * time.Second
 
 // journalProblem returns what is wrong with the stream of ends of keys, or an empty text. It returns no error: the report must not depend on it.
 func journalProblem(ctx context.Context, js jetstream.JetStream) string {
-	ctx, cancel := context.WithTimeout(ctx, journalTimeout)
-	defer cancel()
-	_, err := js.Stream(ctx, journal.StreamName)
+	err := lookUp(ctx, js, journal.StreamName)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return KeysJournalMissing + ": stream " + journal.StreamName + " is missing, so keys can't be revoked, " +
@@ -72,4 +74,23 @@ func journalProblem(ctx context.Context, js jetstream.JetStream) string {
 		return fmt.Sprintf("stream %s can't be read, from which revoked keys are ended again after a failover of PostgreSQL: %s", journal.StreamName, err)
 	}
 	return ""
+}
+
+// auditProblem returns what is wrong with the stream of audit entries, or an empty text.
+func auditProblem(ctx context.Context, js jetstream.JetStream) string {
+	err := lookUp(ctx, js, audit.StreamName)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return AuditLogMissing + ": stream " + audit.StreamName + " is missing, so readers will soon refuse all requests: run 'callboard stream update'"
+	case err != nil:
+		return fmt.Sprintf("stream %s can't be read, which has the audit entries: %s", audit.StreamName, err)
+	}
+	return ""
+}
+
+func lookUp(ctx context.Context, js jetstream.JetStream, stream string) error {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	_, err := js.Stream(ctx, stream)
+	return err
 }

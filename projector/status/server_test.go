@@ -5,25 +5,27 @@ import (
 	"strings"
 	"testing"
 
+	"callboard/events/audit"
 	"callboard/events/journal"
 	"callboard/projector/status"
 )
 
-func isJournalProblem(problem string) bool {
-	return strings.HasPrefix(problem, status.KeysJournalMissing)
-}
-
-// A stream of ends of keys that is missing is a problem.
-func TestRead_KeysJournal(t *testing.T) {
-	h := newHarness(t)
-	if problems := h.read().Problems(); slices.ContainsFunc(problems, isJournalProblem) {
-		t.Errorf("problems = %q, want none about the journal", problems)
-	}
-	if err := h.JetStream.DeleteStream(t.Context(), journal.StreamName); err != nil {
-		t.Fatal(err)
-	}
-	if problems := h.read().Problems(); !slices.ContainsFunc(problems, isJournalProblem) {
-		t.Errorf("problems without the journal = %q, want %s", problems, status.KeysJournalMissing)
+// A stream of ends of keys or of audit entries that is missing is a problem.
+func TestRead_MissingStream(t *testing.T) {
+	for stream, problem := range map[string]string{journal.StreamName: status.KeysJournalMissing, audit.StreamName: status.AuditLogMissing} {
+		t.Run(stream, func(t *testing.T) {
+			h := newHarness(t)
+			about := func(text string) bool { return strings.HasPrefix(text, problem) }
+			if problems := h.read().Problems(); slices.ContainsFunc(problems, about) {
+				t.Errorf("problems = %q, want none about the stream", problems)
+			}
+			if err := h.JetStream.DeleteStream(t.Context(), stream); err != nil {
+				t.Fatal(err)
+			}
+			if problems := h.read().Problems(); !slices.ContainsFunc(problems, about) {
+				t.Errorf("problems without the stream = %q, want %s", problems, problem)
+			}
+		})
 	}
 }
 

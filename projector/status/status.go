@@ -44,6 +44,7 @@ type Report struct {
 
 	Server         Server `json:"server"`
 	JournalProblem string `json:"journalProblem,omitempty"` // of the stream of ends of keys
+	AuditProblem   string `json:"auditProblem,omitempty"`   // of the stream of audit entries
 
 	// Since the previous report; null in the first.
 	Rate       *float64 `json:"rate"`       // applied events per second
@@ -85,6 +86,7 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 		return report, err
 	}
 	report.JournalProblem = journalProblem(ctx, s.JetStream)
+	report.AuditProblem = auditProblem(ctx, s.JetStream)
 	report.Stream = stream.Name()
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.ClockSubject))
 	if err != nil {
@@ -220,8 +222,10 @@ func (r Report) Problems() []string {
 	if !r.Migrated {
 		list = append(list, fmt.Sprintf("%s: %s", ingest.MigrationMissing, schema.ErrNotMigrated))
 	}
-	if r.JournalProblem != "" {
-		list = append(list, r.JournalProblem)
+	for _, problem := range []string{r.JournalProblem, r.AuditProblem} {
+		if problem != "" {
+			list = append(list, problem)
+		}
 	}
 	list = append(list, r.clockProblems()...)
 	list = append(list, r.ClockAhead.problems()...)

@@ -1,6 +1,6 @@
 // Package audit is the reader's audit queue: a bounded queue between requests and the stream of audit entries.
 //
-//	request ── Reserve ── permit ── response ── Record ──> queue ── Run ──> stream AUDIT
+//	request ── Reserve ── permit ── response ── Record ──> queue ── Run ──> stream AUDIT_LOG
 //	   │          │                                          ▲                   │
 //	   │       ErrFull: refused                              │         acknowledged: the place is free again
 //	   └── refused before it had a permit ── Refuse ── one entry, then counts

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/audit"
 	"callboard/events/eventstest"
@@ -111,7 +112,7 @@ func TestRun_FullStream(t *testing.T) {
 		}
 	}
 	eventstest.Eventually(t, "the full stream in the log", func() bool { return h.log.Count("maximum bytes exceeded") > 0 })
-	consumer, err := stream.CreateConsumer(t.Context(), audit.ConsumerConfig())
+	consumer, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy})
 	if err != nil {
 		t.Fatal(err)
 	}

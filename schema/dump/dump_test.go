@@ -112,6 +112,7 @@ const history = `
 	insert into control.dead_letter (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, generation, retry_seq)
 	select 'PHONES', '2026-01-01 00:00:00.123456+00', g, 1, 's', '\x', '\x00', E'line\nbreak', now(), g, g * 10 from generate_series(2, 5) g;
 	insert into control.failed_retry values ('PHONES', '2026-01-01 00:00:00.123456+00', 9, 1, now(), E'line\nbreak');
+	insert into control.audit_position values ('PHONES', '2026-01-01 00:00:00.123456+00', 9, now());
 	insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, stream, stream_created, from_sequence)
 	values ('7d0d0000-0000-4000-8000-00000000000f', 'n', 'https://example.com', '{call.ended}', 'system', gen_random_uuid(), 'active', 'PHONES', '2026-01-01 00:00:00.123456+00', 4);
 	insert into webhook.secret select gen_random_uuid(), id, '\x01', 'k' from webhook.endpoint;
@@ -153,6 +154,7 @@ func TestLoad(t *testing.T) {
 		"corrections of the stream":       {"select date(stream_created at time zone 'UTC')::text from control.correction", []string{"2026-02-01"}},
 		"the next correction":             {"select nextval(pg_get_serial_sequence('control.correction', 'id'))::text", []string{"2"}},
 		"failed retries of the stream":    {"select date(stream_created at time zone 'UTC')::text from control.failed_retry", []string{"2026-02-01"}},
+		"audit position of the stream":    {"select date(stream_created at time zone 'UTC')::text from control.audit_position", []string{"2026-02-01"}},
 		"the next delivery":               {"select nextval(pg_get_serial_sequence('webhook.delivery', 'id'))::text", []string{"12"}},
 		"webhook rows of the stream": {
 			`select distinct date(stream_created at time zone 'UTC')::text

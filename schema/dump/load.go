@@ -41,7 +41,7 @@ func NewLoad(ctx context.Context, conn *pgx.Conn) (*Load, error) {
 func (l *Load) Close(ctx context.Context) { _ = l.tx.Rollback(context.WithoutCancel(ctx)) }
 
 // checkEmpty locks the tables and refuses rows that 'migrate' did not make. Projectors that found the database empty may have left
-// positions at 0, and the identity of a stream.
+// positions at 0, the identity of a stream, and the position of a stream of audit entries.
 func (l *Load) checkEmpty(ctx context.Context) error {
 	if _, err := l.tx.Exec(ctx, "lock table "+strings.Join(Tables(), ", ")+" in share row exclusive mode"); err != nil {
 		return fmt.Errorf("lock tables: %w", err)
@@ -72,7 +72,7 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 			return fmt.Errorf("%w: %s has rows", ErrNotEmpty, c.table)
 		}
 	}
-	_, err := l.tx.Exec(ctx, "delete from control.generation; delete from control.stream")
+	_, err := l.tx.Exec(ctx, "delete from control.generation; delete from control.stream; delete from control.audit_position")
 	if err != nil {
 		return fmt.Errorf("empty generation: %w", err)
 	}
@@ -111,7 +111,8 @@ func (l *Load) CopyFrom(ctx context.Context, table string, columns []string, r i
 func (l *Load) MoveStream(ctx context.Context, stream string, from, to time.Time) error {
 	for _, table := range []string{
 		"control.generation", "control.stream", "control.clock_adjustment", "control.clock_cap", "control.correction", "control.dead_letter",
-		"control.failed_retry", "control.adopted_stream", "webhook.endpoint", "webhook.notice", "webhook.floor", "webhook.fanout", "webhook.delivery", "webhook.finished",
+		"control.failed_retry", "control.audit_position", "control.adopted_stream", "webhook.endpoint", "webhook.notice", "webhook.floor",
+		"webhook.fanout", "webhook.delivery", "webhook.finished",
 	} {
 		move := "update " + table + " set stream_created = $3 where stream = $1 and stream_created = $2"
 		if _, err := l.tx.Exec(ctx, move, stream, from.Truncate(time.Microsecond), to.Truncate(time.Microsecond)); err != nil {

@@ -1,0 +1,134 @@
+package audit
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events/audit"
+)
+
+var (
+	//go:embed select_position.sql
+	selectPositionSQL string
+
+	//go:embed insert_position.sql
+	insertPositionSQL string
+
+	//go:embed move_position.sql
+	movePositionSQL string
+)
+
+// position is the last message of the stream whose entries are stored.
+type position struct {
+	created  time.Time // of the stream
+	sequence uint64
+	storedAt time.Time // when the stream stored the message; zero if there is none
+}
+
+func (p position) same(other position) bool {
+	return p.sequence == other.sequence && p.created.Equal(other.created)
+}
+
+// time returns the time up to which entries are stored.
+func (p position) time() time.Time {
+	if p.storedAt.IsZero() {
+		return p.created
+	}
+	return p.storedAt
+}
+
+// errMoved means that the position is not the expected one: another writer has moved it, or a failover of the database has set it back.
+var errMoved = errors.New("the position has moved")
+
+// executor is a pool or a transaction.
+type executor interface {
+	Exec(ctx context.Context, query string, parameters ...any) (pgconn.CommandTag, error)
+}
+
+// readPosition returns the recorded position. There is none before the first writer has found the stream.
+func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err error) {
+	var storedAt *time.Time
+	err = w.config.Database.QueryRow(ctx, selectPositionSQL, audit.StreamName).Scan(&p.created, &p.sequence, &storedAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return p, false, nil
+	}
+	if err != nil {
+		return p, false, fmt.Errorf("read audit position: %w", err)
+	}
+	if storedAt != nil {
+		p.storedAt = *storedAt
+	}
+	return p, true, nil
+}
+
+// movePosition moves the recorded position. The error is errMoved if it is not from.
+func movePosition(ctx context.Context, db executor, from, to position) error {
+	var storedAt *time.Time
+	if !to.storedAt.IsZero() {
+		storedAt = &to.storedAt
+	}
+	tag, err := db.Exec(ctx, movePositionSQL, audit.StreamName, from.created, int64(from.sequence), to.created, int64(to.sequence), storedAt)
+	return changedOne(tag, err)
+}
+
+func changedOne(tag pgconn.CommandTag, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("move audit position: %w", err)
+	case tag.RowsAffected() == 0:
+		return errMoved
+	}
+	return nil
+}
+
+// findPosition returns the recorded position. Where it is none of the stream's, findPosition sets it before the first message. An answer of a
+// server that has lost the lead of the stream, unnoticed, can be older than the position. Then entries are read again, and found stored.
+func (w *Writer) findPosition(ctx context.Context, stream jetstream.Stream) (position, error) {
+	info := stream.CachedInfo()
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return position{}, fmt.Errorf("stream %s has no leader", audit.StreamName)
+	}
+	first := position{created: info.Created.Truncate(time.Microsecond), sequence: max(info.State.FirstSeq, 1) - 1}
+	recorded, found, err := w.readPosition(ctx)
+	if err != nil {
+		return position{}, err
+	}
+	if !found {
+		tag, err := w.config.Database.Exec(ctx, insertPositionSQL, audit.StreamName, first.created, int64(first.sequence))
+		return first, changedOne(tag, err)
+	}
+	if same, err := has(ctx, stream, recorded); same || err != nil {
+		return recorded, err
+	}
+	if err := movePosition(ctx, w.config.Database, recorded, first); err != nil {
+		return position{}, err
+	}
+	w.config.Log.Warn().Str("stream", audit.StreamName).Time("created", first.created).Time("previously_created", recorded.created).
+		Uint64("last_sequence", info.State.LastSeq).Uint64("position", recorded.sequence).
+		Msg("audit stream lacks the last stored message: its entries are stored from the first one")
+	return first, nil
+}
+
+// has reports whether the stream has the message of a position, or had it before it dropped its oldest messages. A stream that was created
+// again, or has lost its end, gives its sequence to another message.
+func has(ctx context.Context, stream jetstream.Stream, p position) (bool, error) {
+	info := stream.CachedInfo()
+	switch {
+	case !info.Created.Truncate(time.Microsecond).Equal(p.created) || info.State.LastSeq < p.sequence:
+		return false, nil
+	case p.storedAt.IsZero() || p.sequence < info.State.FirstSeq:
+		return true, nil
+	}
+	m, err := stream.GetMsg(ctx, p.sequence)
+	if err != nil {
+		return false, fmt.Errorf("message %d of stream %s: %w", p.sequence, audit.StreamName, err)
+	}
+	return m.Time.Truncate(time.Microsecond).Equal(p.storedAt), nil
+}

@@ -1,0 +1,261 @@
+package audit_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"callboard/events/audit"
+	writer "callboard/projector/audit"
+	"callboard/schema/schematest"
+)
+
+// publishMany publishes messages of one entry each, a second apart, and returns the ids.
+func (h *harness) publishMany(count int, from time.Time) (ids []uuid.UUID) {
+	h.Helper()
+	for i := range count {
+		e := newEntry(uuid.New(), from.Add(time.Duration(i)*time.Second))
+		h.publish(e)
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+func (h *harness) requireIDs(want []uuid.UUID) {
+	h.Helper()
+	if got := h.storedIDs(); !slices.Equal(got, want) {
+		h.Errorf("stored = %v, want %v", got, want)
+	}
+}
+
+// setBack loses the last commits: the entries of the messages behind a sequence, and the position.
+func (h *harness) setBack(sequence int, ids []uuid.UUID) {
+	h.Helper()
+	tx, err := h.Pool.Begin(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	if _, err := tx.Exec(h.Context(), "delete from access.audit where id = any ($1)", ids[sequence:]); err != nil {
+		h.Fatal(err)
+	}
+	if _, err := tx.Exec(h.Context(), "update control.audit_position set sequence = $1", sequence); err != nil {
+		h.Fatal(err)
+	}
+	if err := tx.Commit(h.Context()); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// Entries that the database loses with its last commits are read again: by the next writer, by one that goes on with new messages, and by one
+// that is idle.
+func TestWriter_DatabaseIsSetBack(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	ids := h.publishMany(20, h.noon)
+	stop := h.start()
+	h.waitUntilStored()
+	stop()
+	h.setBack(5, ids)
+	stop = h.start()
+	h.waitUntilStored()
+	h.requireIDs(ids)
+
+	h.setBack(7, ids)
+	ids = append(ids, h.publishMany(3, h.noon.Add(time.Minute))...)
+	h.waitUntilStored()
+	h.requireIDs(ids)
+
+	h.setBack(9, ids)
+	h.waitUntilStored()
+	h.requireIDs(ids)
+	stop()
+	if h.log.Contains("failed") || h.log.Contains("lost") {
+		t.Errorf("log:\n%s\nwant no failure", h.log.String())
+	}
+}
+
+// Of a stream that was created again, all messages are stored. The log says so once.
+func TestWriter_StreamIsCreatedAgain(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.start()
+	h.start()
+	ids := h.publishMany(3, h.noon)
+	h.waitUntilStored()
+	if err := h.JetStream.DeleteStream(t.Context(), audit.StreamName); err != nil {
+		t.Fatal(err)
+	}
+	h.createStream()
+	ids = append(ids, h.publishMany(2, h.noon.Add(time.Minute))...)
+	h.waitUntilStored()
+	h.requireIDs(ids)
+	if got := h.log.Count("audit stream lacks the last stored message"); got != 1 {
+		t.Errorf("log lines about the stream = %d, want 1:\n%s", got, h.log.String())
+	}
+}
+
+// A stream that has lost its end gives other messages the sequences of stored ones. They are stored, however many there are when a writer
+// looks.
+func TestWriter_StreamLosesItsEnd(t *testing.T) {
+	t.Parallel()
+	for name, published := range map[string]int{"shorter": 2, "longer": 5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			stop := h.start()
+			ids := h.publishMany(2, h.noon)
+			h.waitUntilStored()
+			restore := h.Server.Backup()
+			ids = append(ids, h.publishMany(3, h.noon.Add(time.Minute))...)
+			h.waitUntilStored()
+			stop()
+			restore()
+			h.eventually("the stream", func() bool {
+				_, err := h.auditStream.Info(t.Context())
+				return err == nil
+			})
+			ids = append(ids, h.publishMany(published, h.noon.Add(time.Hour))...)
+			h.start()
+			h.eventually("every entry stored", func() bool { return h.storedCount() == int64(len(ids)) })
+			h.requireIDs(ids)
+			if got := h.log.Count("audit stream lacks the last stored message"); got != 1 {
+				t.Errorf("log lines about the stream = %d, want 1:\n%s", got, h.log.String())
+			}
+		})
+	}
+}
+
+// Messages that the stream has dropped before they were stored are counted and named.
+func TestWriter_StreamDropsMessages(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	stop := h.start()
+	ids := h.publishMany(1, h.noon)
+	h.waitUntilStored()
+	stop()
+	h.publishMany(2, h.noon.Add(time.Minute))
+	if err := h.auditStream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ids = append(ids, h.publishMany(1, h.noon.Add(time.Hour))...)
+	metrics := prometheus.NewRegistry()
+	h.start(func(c *writer.Config) { c.Metrics = metrics })
+	h.waitUntilStored()
+	h.requireIDs(ids)
+	h.eventually("the loss in the log", func() bool { return h.log.Contains("audit entries are lost") })
+	if got := h.metric(metrics, "lost_messages_total"); got != 2 || !strings.Contains(h.log.String(), `"first_sequence":2,"last_sequence":3`) {
+		t.Errorf("lost_messages_total = %v, log:\n%s\nwant messages 2 and 3", got, h.log.String())
+	}
+}
+
+// A writer that finds a stream for the first time begins with its first message, and does not call earlier ones lost.
+func TestWriter_FirstPosition(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.publishMany(2, h.noon)
+	if err := h.auditStream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ids := h.publishMany(1, h.noon)
+	h.start()
+	h.waitUntilStored()
+	h.requireIDs(ids)
+	if h.log.String() != "" {
+		t.Errorf("log:\n%s\nwant none", h.log.String())
+	}
+}
+
+// Two writers at a time store each entry once, and neither reports a failure.
+func TestWriter_TwoAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	stopRecording := h.record()
+	var metrics []*prometheus.Registry
+	for range 2 {
+		registry := prometheus.NewRegistry()
+		metrics = append(metrics, registry)
+		h.start(func(c *writer.Config) { c.Metrics = registry })
+	}
+	h.eventually("many stored entries", func() bool { return h.storedCount() > 2000 })
+	recorded := stopRecording()
+	h.waitUntilStored()
+	h.requireStored(recorded)
+	sum := func(name string) float64 { return h.metric(metrics[0], name) + h.metric(metrics[1], name) }
+	h.eventually("all entries counted", func() bool { return sum("filed_total") == float64(len(recorded)) })
+	if got := sum("failures_total"); got != 0 {
+		t.Errorf("failures = %v, want 0; log:\n%s", got, h.log.String())
+	}
+}
+
+// limitBytes gives the stream another limit of its size.
+func (h *harness) limitBytes(limit int64) {
+	h.Helper()
+	config := h.auditStream.CachedInfo().Config
+	config.MaxBytes = limit
+	if _, err := h.JetStream.UpdateStream(h.Context(), config); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// Stored messages make room before the stream is full, so that it never refuses entries because of them.
+func TestWriter_PurgesStored(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	const limit = 64 << 10
+	h.limitBytes(limit)
+	h.start()
+	var ids []uuid.UUID
+	for ids = h.publishMany(1, h.noon); h.state().Bytes < limit/8*7; {
+		ids = append(ids, h.publishMany(1, h.noon.Add(time.Duration(len(ids))*time.Second))...)
+	}
+	h.waitUntilStored()
+	h.eventually("room in the stream", func() bool { return h.state().Bytes < limit/4*3 })
+	if left := h.state().Msgs; left < uint64(len(ids)/2) {
+		t.Errorf("messages left = %d of %d, want at least half", left, len(ids))
+	}
+	h.requireIDs(ids)
+}
+
+// What is not stored is never removed: a full stream refuses more.
+func TestWriter_KeepsWhatIsNotStored(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	const limit = 64 << 10
+	h.limitBytes(limit)
+	metrics := prometheus.NewRegistry()
+	h.start(func(c *writer.Config) { c.Metrics = metrics })
+	ids := h.publishMany(1, h.noon)
+	h.waitUntilStored()
+	locked, err := h.Database.Pool(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	schematest.Exec(t, locked, "lock table access.audit in access exclusive mode")
+	for h.state().Bytes < limit/8*7 {
+		ids = append(ids, h.publishMany(1, h.noon.Add(time.Duration(len(ids))*time.Second))...)
+	}
+	h.eventually("pending messages", func() bool { return h.metric(metrics, "pending") == float64(len(ids)-1) })
+	if got := h.state().Msgs; got != uint64(len(ids)) {
+		t.Errorf("messages in the stream = %d, want %d", got, len(ids))
+	}
+	if err := locked.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.waitUntilStored()
+	h.requireIDs(ids)
+	h.eventually("room in the stream", func() bool { return h.state().Bytes < limit/4*3 })
+}
+
+func (h *harness) state() jetstream.StreamState {
+	h.Helper()
+	info, err := h.auditStream.Info(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return info.State
+}
