@@ -23,7 +23,8 @@ type disk struct {
 	dir string
 }
 
-const diskSize = "4g"
+// diskSize is enough for all streams: NATS takes three quarters of a disk, and reserves what they may hold.
+const diskSize = "8g"
 
 // newDisk mounts a disk on a new folder, with the owner of another folder. It returns nil if the test may not mount one.
 func newDisk(tb testing.TB, dir, ownedAs string) *disk {

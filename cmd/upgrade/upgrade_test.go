@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"flag"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -167,9 +168,19 @@ func TestUpgrade(t *testing.T) {
 
 	answers := load.Stop()
 	traffic.RequireRunning() // events arrived until here
-	oldProjector.StopCleanly(os.Interrupt)
 	oldReader.StopCleanly(os.Interrupt)
+	i.awaitAudited(answers)
+	oldProjector.StopCleanly(os.Interrupt)
 	t.Logf("answers: %d", answers)
+}
+
+// awaitAudited waits until the audit has as many requests as were answered. Readers of both releases have recorded them.
+func (i installation) awaitAudited(answers int64) {
+	i.Helper()
+	want := strconv.FormatInt(answers, 10)
+	eventstest.Eventually(i, "the audit has "+want+" requests", func() bool {
+		return i.queryText("select coalesce(sum(count), 0)::text from access.audit") == want
+	})
 }
 
 // refusedNumber is an extension's number that PostgreSQL refuses for a while.

@@ -31,12 +31,17 @@ func queueConsumer() jetstream.ConsumerConfig {
 func (w *Writer) drainQueue(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := w.drain(ctx)
-		if !errors.Is(err, jetstream.ErrStreamNotFound) && unlessEnded(ctx, err) != nil {
+		if !queueGone(err) && unlessEnded(ctx, err) != nil {
 			w.metrics.failures.Inc()
 			w.config.Log.Error().Err(err).Dur("retry_in", queueInterval).Msg("storing audit entries of an earlier release failed")
 		}
 		retry.Pause(ctx, queueInterval)
 	}
+}
+
+// queueGone reports whether there is no queue, or it was deleted meanwhile.
+func queueGone(err error) bool {
+	return errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrConsumerDeleted)
 }
 
 func (w *Writer) drain(ctx context.Context) error {

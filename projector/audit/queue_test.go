@@ -67,4 +67,7 @@ func TestWriter_DrainsQueue(t *testing.T) {
 	want = append(want, h.publishMany(1, h.noon.Add(time.Minute))...)
 	h.waitUntilStored()
 	h.requireIDs(want)
+	if h.log.Contains("failed") {
+		t.Errorf("log:\n%s\nwant no failure", h.log.String())
+	}
 }
