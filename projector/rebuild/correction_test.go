@@ -73,16 +73,18 @@ type correctedCall struct {
 }
 
 // damages are statements that damage different calls.
-var damages = []correctedCall{
-	{"none", "select $1::uuid, $2::uuid", false},
-	{"value", "update projection.call_log set from_name = 'wrong' where system_id = $1 and id = $2", true},
-	{"missing", "delete from projection.call_log where system_id = $1 and id = $2", true},
-	{"version", "update projection.call_log set version = version + 1 where system_id = $1 and id = $2", false},
-	{"changed later than served", "update projection.call_log set updated_at = updated_at - interval '1 hour' where system_id = $1 and id = $2", true},
-	{"changed earlier than served", "update projection.call_log set updated_at = updated_at + interval '1 millisecond' where system_id = $1 and id = $2", false},
-	{"transcript", "delete from projection.transcript where system_id = $1 and owner_id = $2", true},
-	{"text", "update projection.transcript_text set text = 'wrong' where system_id = $1 and owner_id = $2", true},
-	{"extension", "delete from projection.extension where system_id = $1 and id = (select answered_by_extension_id from projection.call_log where id = $2)", true},
+func damages() []correctedCall {
+	return []correctedCall{
+		{"none", "select $1::uuid, $2::uuid", false},
+		{"value", "update projection.call_log set from_name = 'wrong' where system_id = $1 and id = $2", true},
+		{"missing", "delete from projection.call_log where system_id = $1 and id = $2", true},
+		{"version", "update projection.call_log set version = version + 1 where system_id = $1 and id = $2", false},
+		{"changed later than served", "update projection.call_log set updated_at = updated_at - interval '1 hour' where system_id = $1 and id = $2", true},
+		{"changed earlier than served", "update projection.call_log set updated_at = updated_at + interval '1 millisecond' where system_id = $1 and id = $2", false},
+		{"transcript", "delete from projection.transcript where system_id = $1 and owner_id = $2", true},
+		{"text", "update projection.transcript_text set text = 'wrong' where system_id = $1 and owner_id = $2", true},
+		{"extension", "delete from projection.extension where system_id = $1 and id = (select answered_by_extension_id from projection.call_log where id = $2)", true},
+	}
 }
 
 // correctionHarness has a phone system with a call for each damage. The projector runs.
@@ -99,7 +101,7 @@ func newCorrectionHarness(t *testing.T) *correctionHarness {
 	h := &correctionHarness{harness: newHarness(t), system: uuid.New()}
 	h.stop = h.StartProjector()
 	states := []events.State{projectortest.PhoneSystem(h.system)}
-	for range damages {
+	for range damages() {
 		call := projectortest.Call(h.system, uuid.New())
 		call.AnsweredByExtensionID = events.Some(uuid.New())
 		states = append(states,
@@ -124,7 +126,7 @@ func newCorrectionHarness(t *testing.T) *correctionHarness {
 func (h *correctionHarness) damage() {
 	h.Helper()
 	h.stop()
-	for i, d := range damages {
+	for i, d := range damages() {
 		h.Exec(d.damage, h.system, h.ids[i])
 	}
 }
@@ -135,7 +137,7 @@ func (h *correctionHarness) requireCorrected(when string, watermark time.Time) {
 	h.stop = h.StartProjector()
 	h.waitUntilCorrected()
 	now := h.calls()
-	for i, d := range damages {
+	for i, d := range damages() {
 		got, before := now[h.ids[i]], h.before[h.ids[i]]
 		if moved := got.After(watermark); moved != d.corrected || !moved && !got.Equal(before) {
 			h.Errorf("%s, %s: updatedAt %v, before %v, watermark %v: later = %t, want %t", when, d.what, got, before, watermark, moved, d.corrected)
@@ -146,7 +148,7 @@ func (h *correctionHarness) requireCorrected(when string, watermark time.Time) {
 }
 
 func (h *correctionHarness) wantChanged() (calls int64) {
-	for _, d := range damages {
+	for _, d := range damages() {
 		if d.corrected {
 			calls++
 		}
@@ -233,7 +235,7 @@ func TestRollback_Corrects(t *testing.T) {
 		h.stop = h.StartProjector()
 		h.waitUntilCorrected()
 		now := h.calls()
-		for i, d := range damages {
+		for i, d := range damages() {
 			if d.what == "missing" && when == "rolled back" {
 				continue // the call is not there
 			}

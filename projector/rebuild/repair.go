@@ -148,7 +148,9 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 }
 
 // shownTables decide what a report shows of a call.
-var shownTables = []string{"call_log", "transcript", "transcript_text", "extension", "call_group", "representative"}
+func shownTables() []string {
+	return []string{"call_log", "transcript", "transcript_text", "extension", "call_group", "representative"}
+}
 
 // compare returns the corrections of the calls that show other values when the rows are replaced. A phone system that doesn't fit in memory is not
 // compared, and all of its calls are corrected.
@@ -169,7 +171,7 @@ func (r *repairer) compare(ctx context.Context, conn *pgx.Conn) (c corrections, 
 	served := func(table string) iter.Seq2[store.Row, error] {
 		return store.StoredRowsOf(ctx, conn, r.catalog, table, systems)
 	}
-	if err := m.tables(shownTables, foldedRows(rows, r.catalog, systems), served); err != nil {
+	if err := m.tables(shownTables(), foldedRows(rows, r.catalog, systems), served); err != nil {
 		return c, err
 	}
 	if err := collector.calls.findReferring(ctx, conn, liveSchema); err != nil {
