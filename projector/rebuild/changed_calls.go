@@ -20,8 +20,8 @@ import (
 var referringCallsSQL string
 
 const (
-	// maxNamedTotal limits the memory for the names of the calls of all phone systems.
-	maxNamedTotal = 1_000_000
+	// maxNamedTotal limits the names of the calls of all phone systems: their memory, and their rows, which are inserted in the write pause.
+	maxNamedTotal = 200_000
 	// maxEntries is how many directory entries of a phone system are looked up in its calls.
 	maxEntries = 1000
 )
