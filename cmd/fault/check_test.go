@@ -38,7 +38,7 @@ func (h *harness) check(faults int, final bool) {
 	}
 	h.postgres.createDatabase(replayDatabase)
 	defer h.postgres.dropDatabase(replayDatabase)
-	h.copyTables("control.clock_adjustment", "control.clock_cap", "control.dead_letter", "control.failed_retry", "access.key")
+	h.copyTables("control.clock_adjustment", "control.clock_cap", "control.correction", "control.dead_letter", "control.failed_retry", "access.key")
 	h.replay(at)
 	tables := schematest.ReadProjection(h.tb, h.postgres.URL(liveDatabase))
 	if diff := tables.Diff(schematest.ReadProjection(h.tb, h.postgres.URL(replayDatabase))); len(diff) > 0 {
