@@ -1,14 +1,12 @@
 package ingest
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
@@ -97,24 +95,11 @@ func (it Item) deadLetter(reason string) store.DeadLetter {
 	return store.DeadLetter{
 		Sequence: it.Sequence,
 		Subject:  printable(it.Subject),
-		Header:   wireHeader(it.Header),
+		Header:   store.EncodeHeader(it.Header),
 		Data:     it.Data,
 		Reason:   printable(reason),
 		StoredAt: it.StoredAt,
 	}
-}
-
-// wireHeader encodes a header as the NATS protocol does.
-func wireHeader(h nats.Header) []byte {
-	var b bytes.Buffer
-	b.WriteString("NATS/1.0\r\n")
-	for key, values := range h {
-		for _, value := range values {
-			b.WriteString(key + ": " + value + "\r\n")
-		}
-	}
-	b.WriteString("\r\n")
-	return b.Bytes()
 }
 
 // retryClaims returns what the items that name a dead letter claim.

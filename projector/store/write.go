@@ -28,7 +28,7 @@ type ChangeSet struct {
 type DeadLetter struct {
 	Sequence uint64
 	Subject  string
-	Header   []byte // as on the wire
+	Header   []byte // see EncodeHeader
 	Data     []byte
 	Reason   string
 	StoredAt time.Time
