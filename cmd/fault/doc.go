@@ -9,5 +9,6 @@
 // The check compares the tables and the answers with an undisturbed replay of the same stream, with a fold of it in memory, and with
 // what the clients were promised. The seed of faults and load is random, and every run logs it.
 //
-// Other tests kill servers of an installation with three NATS servers and a PostgreSQL standby, and kill and freeze senders of webhooks.
+// Other tests kill servers of an installation with three NATS servers and a PostgreSQL standby, let projectors write to two primaries at
+// once, and kill and freeze senders of webhooks.
 package fault

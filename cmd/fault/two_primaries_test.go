@@ -1,0 +1,218 @@
+package fault_test
+
+import (
+	"crypto/rand"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"callboard/events/eventstest"
+	"callboard/events/eventstest/wallclock"
+	"callboard/schema/cluster"
+	"callboard/schema/schematest"
+)
+
+// primary is a PostgreSQL server that accepts writes, with a projector that connects to it alone. Its pool is connected to it.
+type primary struct {
+	*harness
+	server    *cluster.Cluster
+	projector *process
+}
+
+// newPrimary returns a server with a projector that is not started.
+func (r *replicas) newPrimary(name, natsURL string, server *cluster.Cluster) *primary {
+	r.tb.Helper()
+	return &primary{
+		harness: &harness{tb: r.tb, js: r.js, pool: (&postgresServer{tb: r.tb}).pool(server.URL(liveDatabase))},
+		server:  server,
+		projector: newProcess(r.tb, "projector", name, map[string]string{
+			"CALLBOARD_NATS_URL": natsURL, "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+			"CALLBOARD_POSTGRES_URL": server.UserURL(projectorRole, r.password, liveDatabase),
+		}),
+	}
+}
+
+// serverProcesses selects PostgreSQL's processes, the one that starts the others first. The session that asks is left out: it ends.
+const serverProcesses = `
+	select pid
+	from (
+	  select 0 as rank, split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid
+	  union all select 1, pid from pg_stat_activity where pid <> pg_backend_pid()
+	) as process
+	order by rank`
+
+// freeze stops the server and the projector until thaw is called, or until the test ends. Their connections stay, and so does the
+// transaction that is open.
+func (p *primary) freeze() (thaw func()) {
+	p.tb.Helper()
+	rows, err := p.pool.Query(p.tb.Context(), serverProcesses)
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	processes, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	send := func(signal syscall.Signal) {
+		for _, pid := range processes {
+			_ = syscall.Kill(pid, signal) // a session may have ended meanwhile
+		}
+	}
+	p.tb.Cleanup(func() { send(syscall.SIGCONT) })
+	send(syscall.SIGSTOP)
+	p.projector.Signal(syscall.SIGSTOP)
+	return func() {
+		send(syscall.SIGCONT)
+		p.projector.Signal(syscall.SIGCONT)
+	}
+}
+
+// position is where a partition stands, with all that must be equal in two databases at equal sequences.
+type position struct {
+	Partition int16
+	Sequence  int64
+	Clock     string // and the watermark and the last message
+}
+
+func (p *primary) partitionPositions() []position {
+	p.tb.Helper()
+	rows, err := p.pool.Query(p.tb.Context(), `
+		select partition, sequence, (stream, stream_created, clock, watermark, last_message, last_message_at)::text
+		from projection.position order by partition`)
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[position])
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	return list
+}
+
+// atSequencesOf tells whether positions have the sequences of others.
+func atSequencesOf(list, others []position) bool {
+	return slices.EqualFunc(list, others, func(a, b position) bool { return a.Partition == b.Partition && a.Sequence == b.Sequence })
+}
+
+// tables returns the rows of the projection, and the decisions that replays of the stream repeat, without the times at which they were made.
+func (p *primary) tables() schematest.Tables {
+	p.tb.Helper()
+	tables := schematest.ReadProjection(p.tb, p.server.URL(liveDatabase))
+	for name, query := range map[string]string{
+		"control.clock_adjustment": "select a::text from control.clock_adjustment a order by 1",
+		"control.clock_cap":        "select to_jsonb(c)::text from control.clock_cap c order by 1",
+		"control.dead_letter":      "select (to_jsonb(d) - '{id,recorded_at}'::text[])::text from control.dead_letter d order by 1",
+	} {
+		rows, err := p.pool.Query(p.tb.Context(), query)
+		if err != nil {
+			p.tb.Fatal(err)
+		}
+		list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			p.tb.Fatal(err)
+		}
+		slices.Sort(list) // by bytes, as the other tables
+		tables[name] = list
+	}
+	return tables
+}
+
+// requireEqual waits until both projectors have applied all events of the stream, which stores no more, and stand at equal positions.
+// Their clocks and watermarks, the rows and the decisions must be equal then.
+func (p *primary) requireEqual(other *primary) schematest.Tables {
+	p.tb.Helper()
+	p.awaitEvents()
+	other.awaitEvents()
+	var here, there []position
+	eventstest.Eventually(p.tb, "the positions of both primaries are equal", func() bool {
+		here, there = p.partitionPositions(), other.partitionPositions()
+		return len(here) == partitions && atSequencesOf(here, there)
+	})
+	if !slices.Equal(here, there) {
+		p.tb.Errorf("positions = %v and %v, want the same clocks and watermarks", here, there)
+	}
+	tables := p.tables()
+	if diff := tables.Diff(other.tables()); len(diff) > 0 {
+		p.tb.Errorf("the tables of %s and of %s differ:\n%s", p.projector.Name(), other.projector.Name(), strings.Join(diff, "\n"))
+	}
+	return tables
+}
+
+// setClockBack sets the clock of the NATS server back for some time, and waits until every projector has read more messages and adjusted a
+// clock. To be sure of that, the load pauses until clock messages have moved the watermarks past the newest events.
+func (r *replicas) setClockBack(broker *wallclock.Server, primaries ...*primary) {
+	r.tb.Helper()
+	const adjustments = "select count(*) from control.clock_adjustment"
+	before := make([]int64, len(primaries))
+	resume := r.load.pause()
+	now := time.Now()
+	for i, p := range primaries {
+		p.awaitWatermarks(p.pool, now)
+		before[i] = p.queryInt(adjustments)
+	}
+	broker.SetClock(-time.Minute)
+	resume()
+	for i, p := range primaries {
+		eventstest.Eventually(p.tb, p.projector.Name()+" adjusts a clock", func() bool { return p.queryInt(adjustments) > before[i] })
+	}
+	broker.SetClock(0)
+	for _, p := range primaries {
+		p.awaitApplied(100)
+	}
+}
+
+// A primary is frozen together with its projector, and its last commits do not reach the standby, which is promoted. The new primary's
+// projector applies these messages again. Then the old pair resumes with its connections and its open transactions, and both projectors write
+// to their databases at once. They share the stream and its clock messages and disturb each other in nothing: in the end both databases have
+// the same rows, times, dead letters and clock adjustments.
+func TestReplicas_TwoPrimaries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	t.Parallel()
+	broker := wallclock.NewServer(t)
+	r := &replicas{harness: &harness{tb: t, js: eventstest.JetStream(t, broker.URL())}, password: rand.Text()}
+	r.startDatabases(t)
+	r.operator = newProcess(t, "callboard", "callboard", map[string]string{
+		"CALLBOARD_NATS_URL": broker.URL(), "CALLBOARD_POSTGRES_URL": r.bothURL(operatorRole, "read-write"),
+	})
+	r.createStream()
+	former := r.newPrimary("former", broker.URL(), r.primary)
+	former.projector.Start()
+	r.load = r.startLoad(seed(t), bursty)
+
+	former.awaitApplied(backlog)
+	r.awaitReplicated()
+	resume := r.wal.Pause()
+	defer resume()
+	r.setClockBack(broker, former)
+	before, kept := r.positions(r.primary), r.positions(r.standby)
+	if kept >= before {
+		t.Fatalf("sum of the standby's positions = %d, want less than the primary's %d", kept, before)
+	}
+	thaw := former.freeze()
+
+	r.execute(r.standby, liveDatabase, "select pg_promote()")
+	resume()
+	promoted := r.newPrimary("promoted", broker.URL(), r.standby)
+	promoted.projector.Start()
+	r.setClockBack(broker, promoted)
+	thaw()
+	r.setClockBack(broker, former, promoted)
+
+	r.load.stop()
+	tables := former.requireEqual(promoted)
+	if promoted.projector.Err.Contains(`"message":"partition stopped"`) {
+		t.Error("the other projector made partitions of the new primary stop")
+	}
+	letters, adjustments := len(tables["control.dead_letter"]), len(tables["control.clock_adjustment"])
+	if letters == 0 || adjustments == 0 {
+		t.Errorf("dead letters = %d, clock adjustments = %d, want some of both", letters, adjustments)
+	}
+	t.Logf("sum of the positions: %d on the former primary, %d on the standby; %d messages, %d rows, %d dead letters, %d clock adjustments",
+		before, kept, r.load.published.Load(), tables.RowCount(), letters, adjustments)
+}
