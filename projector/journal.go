@@ -50,6 +50,7 @@ func (a *journalActor) read(ctx context.Context) error {
 		return err
 	}
 	unreadable, err := a.reader.Read(ctx, a.config.JetStream, func(entries []journal.Entry) error { return a.withdraw(ctx, entries) })
+	a.metrics.journalRead(err == nil)
 	if unreadable > 0 {
 		a.config.Log.Error().Int("messages", unreadable).Msg("messages of the journal of revoked keys not readable")
 	}

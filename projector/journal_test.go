@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events"
 	"callboard/events/eventstest"
@@ -63,10 +64,15 @@ func TestProjector_WithoutAJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log eventstest.LogBuffer
-	h.StartProjector(projectortest.LogTo(&log))
+	registry := prometheus.NewRegistry()
+	h.StartProjector(projectortest.LogTo(&log), exportTo(registry))
 	h.publishCall(h.NewSystemIn(0))
 	h.checkCalls(1)
 	eventstest.Eventually(t, "the projector logs that there is no journal", func() bool { return log.Count("callboard stream update") == 1 })
+	const readable = "callboard_projector_keys_journal_readable"
+	if got := eventstest.Metric(t, registry, readable); got != 0 {
+		t.Errorf("%s without a journal = %v, want 0", readable, got)
+	}
 	if _, err := h.JetStream.CreateStream(t.Context(), journal.StreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +81,7 @@ func TestProjector_WithoutAJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventstest.Eventually(t, "the key is revoked", func() bool { return h.revokedAt(key) != nil })
+	waitForSum(t, registry, readable, 1)
 }
 
 // A database that comes back with another timeline is logged once, and the projector reads the journal again.

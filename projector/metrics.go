@@ -26,6 +26,7 @@ type metrics struct {
 
 	capped    prometheus.Counter
 	feedBytes prometheus.Gauge
+	journal   prometheus.Gauge // 0 or 1
 
 	// Of the whole stream and database; 0 until they have been read.
 	firstSequence   prometheus.Gauge
@@ -64,6 +65,10 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		feedBytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_projector_feed_bytes", Help: "Bytes of messages in memory that are not committed.",
 		}),
+		journal: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "callboard_projector_keys_journal_readable",
+			Help: "1 if the stream KEYS could be read and the keys that end there were ended when the projector tried last, else 0.",
+		}),
 		firstSequence: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_projector_stream_first_sequence", Help: "Sequence of the first message that the stream still has.",
 		}),
@@ -77,7 +82,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.events, m.deadLetters, m.commits, m.position, m.pending, m.watermark, m.clockAhead, m.owned, m.stopped, m.notices,
-		m.capped, m.feedBytes, m.firstSequence, m.openDeadLetters, m.generation,
+		m.capped, m.feedBytes, m.journal, m.firstSequence, m.openDeadLetters, m.generation,
 	} {
 		errs = append(errs, registry.Register(c))
 	}
@@ -122,6 +127,15 @@ func (m *metrics) count(c store.MessageCounts) {
 				m.events.WithLabelValues(string(entity), outcome.String()).Add(float64(count))
 			}
 		}
+	}
+}
+
+// journalRead reports whether the journal of ends of keys could be read.
+func (m *metrics) journalRead(succeeded bool) {
+	if succeeded {
+		m.journal.Set(1)
+	} else {
+		m.journal.Set(0)
 	}
 }
 
