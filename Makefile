@@ -72,7 +72,8 @@ fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and th
 	go test ./readapi -run '^$$' -fuzz FuzzCursor -fuzztime 1m -fuzzminimizetime 1x
 
 .PHONY: soak
-soak: ## Inject 500 faults (kills, freezes, cuts) for an hour or more
+soak: ## Test clusters, then inject 500 faults (kills, freezes, cuts) for an hour or more
+	CALLBOARD_TEST_LONG=1 go test ./projector ./projector/rebuild ./cmd/fault -run 'TestProjector_LeaderIsolated|TestCluster_ClocksDiffer|TestReplicas_TwoPrimaries' -v
 	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
 
 .PHONY: upgrade

@@ -73,9 +73,7 @@ func (a *acknowledged) missing(ctx context.Context, pool *pgxpool.Pool) (missing
 // While the leader of the stream is cut off from the other servers together with the projector, publishers reach the majority. The leader does
 // not know yet that it leads no more, and says that nothing is new. No watermark passes an event that the majority has acknowledged.
 func TestProjector_LeaderIsolated(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes half a minute")
-	}
+	eventstest.Long(t)
 	t.Parallel()
 	cluster, isolate := eventstest.NewDivisibleCluster(t)
 	database := schematest.New(t)

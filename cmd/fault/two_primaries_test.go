@@ -170,9 +170,7 @@ func (r *replicas) setClockBack(broker *wallclock.Server, primaries ...*primary)
 // to their databases at once. They share the stream and its clock messages and disturb each other in nothing: in the end both databases have
 // the same rows, times, dead letters and clock adjustments.
 func TestReplicas_TwoPrimaries(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes half a minute")
-	}
+	eventstest.Long(t)
 	t.Parallel()
 	broker := wallclock.NewServer(t)
 	r := &replicas{harness: &harness{tb: t, js: eventstest.JetStream(t, broker.URL())}, password: rand.Text()}

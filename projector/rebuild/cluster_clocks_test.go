@@ -118,9 +118,7 @@ func startCollectingReasons(t *testing.T, registry prometheus.Gatherer) (stop fu
 // The clocks of a cluster's servers differ by seconds. Each server leads, each is killed, and the majority is lost for some time. No partition
 // stops, the watermarks move whenever there is a majority, no row appears behind one, and a replay gives the same rows.
 func TestCluster_ClocksDiffer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes most of a minute")
-	}
+	eventstest.Long(t)
 	t.Parallel()
 	const skew = 3 * time.Second
 	cluster := wallclock.NewCluster(t, -skew, 0, skew)

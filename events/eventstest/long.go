@@ -1,0 +1,17 @@
+package eventstest
+
+import (
+	"os"
+	"testing"
+)
+
+// longVariable is set where long tests are wanted.
+const longVariable = "CALLBOARD_TEST_LONG"
+
+// Long skips a test of a cluster that takes most of a minute, unless long tests are wanted.
+func Long(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv(longVariable) == "" {
+		tb.Skip("it takes most of a minute: set " + longVariable + "=1, as 'make soak' does")
+	}
+}
