@@ -168,7 +168,7 @@ func TestRun_Distrust(t *testing.T) {
 	h.waitUntilCorrected()
 	stop()
 	h.requireCount("calls that clients meet", 6, "select count(*) from projection.call_log where updated_at between $1 and now() + interval '1 minute'",
-		asked.Truncate(time.Second))
+		asked.Truncate(time.Millisecond))
 	if got := h.calls()[before.ID]; !got.Equal(unmoved) {
 		t.Errorf("updatedAt of a call before the leap = %v, want %v", got, unmoved)
 	}
