@@ -191,9 +191,7 @@ func CreateReplicatedStream(tb testing.TB, js jetstream.JetStream, partitions, r
 	if _, err := js.CreateStream(ctx, journal.StreamConfig(replicas)); err != nil {
 		tb.Fatalf("stream of the journal: %v", err)
 	}
-	entries := audit.StreamConfig(1)
-	entries.MaxBytes = 64 << 20 // reserved on the disk
-	if _, err := js.CreateStream(ctx, entries); err != nil {
+	if _, err := js.CreateStream(ctx, audit.StreamConfig(1)); err != nil {
 		tb.Fatalf("stream of audit entries: %v", err)
 	}
 	return stream
