@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/audit"
@@ -39,9 +40,9 @@ func (w *Writer) drainQueue(ctx context.Context) {
 	}
 }
 
-// queueGone reports whether there is no queue, or it was deleted meanwhile.
+// queueGone reports whether there is no queue, or it may have been deleted meanwhile. Then nobody answers the request for its messages.
 func queueGone(err error) bool {
-	return errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrConsumerDeleted)
+	return errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, nats.ErrNoResponders)
 }
 
 func (w *Writer) drain(ctx context.Context) error {
