@@ -16,7 +16,7 @@ type natsAccounts struct {
 	Configuration string `json:"configuration"` // a part of one of a NATS server
 }
 
-// Run prints the users, for a NATS server with a configuration of its own.
+// Run prints the users, for a NATS server with another configuration.
 func (c *streamUsersCommand) Run(streams process.Streams) error {
 	accounts := natsAccounts{Configuration: deploy.NATSAccounts()}
 	return c.print(streams.Out, accounts, func(w io.Writer) error {

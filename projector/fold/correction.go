@@ -48,7 +48,7 @@ func (c Corrections) OfSystems() (list Corrections) {
 	return list
 }
 
-// correctionKey says which calls a correction is of, apart from their times.
+// correctionKey is the phone system and the call of a correction.
 type correctionKey struct{ system, call uuid.UUID }
 
 // ApplyCorrections gives calls the times of the state's corrections. It must be called before the rows of calls are read, behind
