@@ -120,7 +120,7 @@ func TestRebuild(t *testing.T) {
 
 func checkRebuildWhileEventsArrive(t *testing.T, f rebuildFixture) {
 	t.Helper()
-	publisher := start(f, "callboard", f.operator(), "simulate", "--systems", "2", "--calls", "1000000", "--seed", "9", "--rate", "1500")
+	publisher := start(f, "callboard", f.operator(), "simulate", "--systems", "2", "--calls", "1000000", "--seed", "9", "--rate", "300")
 	var done rebuildJSON
 	f.decode(0, &done, "rebuild", "--workers", "8")
 	if code := publisher.Stop(os.Interrupt); code != 1 {

@@ -165,7 +165,7 @@ func (h *harness) requireDropped(state rebuild.State, want ...int64) {
 
 func TestRun_ResumesAfterKillAtEveryStep(t *testing.T) {
 	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(3, 120))
+	h, _ := newAppliedHarness(t, sampleEvents(3, 40))
 	h.publishPoison()
 	h.WaitUntilCaughtUp()
 	want := h.Database.Projection(t)
@@ -209,7 +209,7 @@ func TestDrop_Unfinished(t *testing.T) {
 // Rebuilds are killed at random moments while events arrive.
 func TestRun_ResumesAfterRandomKills(t *testing.T) {
 	t.Parallel()
-	history := sampleEvents(5, 400)
+	history := sampleEvents(5, 200)
 	h, stop := newAppliedHarness(t, history[:len(history)/2])
 	start := time.Now()
 	h.rebuild(smallParts)

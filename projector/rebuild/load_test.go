@@ -13,18 +13,24 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// startLoad publishes sample events as fast as the projector applies them. stop returns when publishing has ended.
+// loadInterval is the time between two portions of the load. On a busy machine the projector applies them later than that.
+const loadInterval = 50 * time.Millisecond
+
+// startLoad publishes sample events, not faster than the projector applies them. stop returns when publishing has ended.
 func (h *harness) startLoad(seed uint64) (stop func()) {
 	h.Helper()
 	ctx, cancel := context.WithCancel(h.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
+		tick := time.NewTicker(loadInterval)
+		defer tick.Stop()
 		for ; ctx.Err() == nil; seed++ {
-			for portion := range slices.Chunk(sampleEvents(seed, 60), 100) {
+			for portion := range slices.Chunk(sampleEvents(seed, 60), 20) {
 				if err := h.Publisher.Publish(h.Context(), portion...); err != nil {
 					h.Errorf("publish: %v", err)
 					return
 				}
+				<-tick.C
 				if !h.waitForProjector(ctx) {
 					return
 				}
