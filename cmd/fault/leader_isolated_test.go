@@ -1,0 +1,88 @@
+package fault_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+)
+
+// newIsolationHarness starts callboard with a cluster of three NATS servers, of which projectors and readers use the one that leads the stream
+// of events. isolate isolates that server from the others, which the publishers use. alone is the isolated server's JetStream.
+func newIsolationHarness(t *testing.T) (h *harness, isolate func() (rejoin func()), alone jetstream.JetStream) {
+	t.Helper()
+	seed := seed(t)
+	servers, isolateServer := eventstest.NewDivisibleCluster(t)
+	h = &harness{
+		tb: t, random: rand.New(rand.NewPCG(seed, 1)), secret: []byte(strings.Repeat("s", 32)), audio: t.TempDir(), summary: newSummary(),
+		postgres: newPostgresServer(t), js: eventstest.JetStream(t, servers.URL()),
+	}
+	h.postgres.createDatabase(liveDatabase)
+	h.pool = h.postgres.pool(h.postgres.URL(liveDatabase))
+	h.operator = newProcess(t, "callboard", "callboard", map[string]string{
+		"CALLBOARD_NATS_URL": servers.URL(), "CALLBOARD_POSTGRES_URL": h.postgres.URL(liveDatabase),
+	})
+	(&replicas{harness: h}).createStreams()
+	leader := servers.Server(h.stream().CachedInfo().Cluster.Leader)
+	var majority []string
+	for _, s := range servers {
+		if s != leader {
+			majority = append(majority, s.URL())
+		}
+	}
+	h.js = eventstest.JetStream(t, strings.Join(majority, ","))
+	address := strings.TrimPrefix(leader.URL(), "nats://")
+	h.natsProxies = proxies{newProxy(t, "projectors-NATS", address), newProxy(t, "readers-NATS", address)}
+	postgres := net.JoinHostPort("127.0.0.1", strconv.Itoa(h.postgres.Port()))
+	h.postgresProxies = proxies{newProxy(t, "projectors-PostgreSQL", postgres), newProxy(t, "readers-PostgreSQL", postgres)}
+	h.load = h.startLoad(seed, bursty)
+	h.keys = h.issueKeys()
+	h.startPrograms()
+	h.awaitCaughtUp()
+	return h, func() (rejoin func()) { return isolateServer(leader) }, eventstest.JetStream(t, leader.URL())
+}
+
+// leadsEvents reports whether a server says that it leads the stream of events.
+func leadsEvents(ctx context.Context, js jetstream.JetStream) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := js.Stream(ctx, events.StreamName)
+	return err == nil
+}
+
+// The server that leads the stream is cut off from the others together with projectors and readers, while publishers reach the majority. Clients
+// that walk reports by updatedAt miss nothing, whatever the isolated server says until it notices that it leads no more.
+func TestReplicas_LeaderIsolated(t *testing.T) {
+	eventstest.Long(t)
+	t.Parallel()
+	h, isolate, alone := newIsolationHarness(t)
+	c := h.startClients()
+	h.awaitApplied(settleMessages)
+	for range 3 {
+		before := c.responses()
+		published := h.load.published.Load()
+		rejoin := isolate()
+		eventstest.Eventually(t, "the majority stores events, and the isolated server leads no more, by its own account", func() bool {
+			return h.load.published.Load() >= published+settleMessages && !leadsEvents(t.Context(), alone)
+		})
+		meanwhile, stored := c.responses()-before, h.load.published.Load()-published
+		rejoin()
+		h.summary.addTotal("isolated: %d responses, %d events stored by the majority", meanwhile, stored)
+		if meanwhile == 0 {
+			t.Error("responses while the leader was isolated = 0")
+		}
+		h.awaitApplied(settleMessages)
+	}
+	h.load.stop()
+	c.finish()
+	h.verify()
+	h.logSummary()
+}
