@@ -59,17 +59,20 @@ func TestWriter_KilledAtRandom(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	stopRecording := h.record()
-	startup := h.measureStartup()
+	lifetime := 2 * h.measureStartup()
 	const minRuns = 10
 	advanced, interrupted, runs := 0, 0, 0
-	// On a slow machine most writers are killed before they store anything, so there can be more runs.
+	// How fast a machine is changes with its load. A writer lives longer after one that was killed before it stored anything, and shorter otherwise.
 	for ; runs < minRuns || runs < 8*minRuns && (advanced == 0 || interrupted == 0); runs++ {
 		before := h.storedCount()
 		child := h.startChild()
-		<-time.After(rand.N(2 * startup)) // the random moment of the kill, not a wait for a condition
+		<-time.After(rand.N(lifetime)) // the random moment of the kill, not a wait for a condition
 		eventstest.KillChild(t, child)
 		if h.storedCount() > before {
 			advanced++
+			lifetime -= lifetime / 4
+		} else {
+			lifetime += lifetime / 4
 		}
 		if !h.allStored() {
 			interrupted++
