@@ -73,7 +73,8 @@ fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and th
 
 .PHONY: soak
 soak: ## Test clusters, then inject 500 faults (kills, freezes, cuts) for an hour or more
-	CALLBOARD_TEST_LONG=1 go test ./projector ./projector/rebuild ./cmd/fault -run 'TestProjector_LeaderIsolated|TestCluster_ClocksDiffer|TestReplicas_TwoPrimaries' -v
+	CALLBOARD_TEST_LONG=1 go test ./projector ./projector/rebuild ./cmd/fault -v \
+	    -run 'TestProjector_LeaderIsolated|TestCluster_ClocksDiffer|TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated'
 	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
 
 .PHONY: upgrade

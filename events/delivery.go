@@ -110,21 +110,21 @@ func unacknowledged(batch, left []outgoing, err error) error {
 // send sends the batch once, with at most maxInFlight events unacknowledged, and returns the error of each event.
 func (p *Publisher) send(ctx context.Context, batch []outgoing) []error {
 	errs := make([]error, len(batch))
-	futures := make([]jetstream.PubAckFuture, len(batch))
+	waiting := make([]inFlight, len(batch))
 	sent := 0
 	for ; sent < len(batch) && canContinue(errs[:sent]); sent++ {
-		if oldest := sent - maxInFlight; oldest >= 0 && futures[oldest] != nil {
-			errs[oldest] = acknowledged(ctx, futures[oldest])
-			futures[oldest] = nil
+		if oldest := sent - maxInFlight; oldest >= 0 && waiting[oldest].future != nil {
+			errs[oldest] = waiting[oldest].acknowledged(ctx)
+			waiting[oldest].future = nil
 		}
-		futures[sent], errs[sent] = p.sendOne(ctx, batch[sent].message)
+		waiting[sent], errs[sent] = p.sendOne(ctx, batch[sent].message)
 	}
 	for i := range errs {
 		switch {
 		case i >= sent:
 			errs[i] = errs[sent-1]
-		case futures[i] != nil:
-			errs[i] = acknowledged(ctx, futures[i])
+		case waiting[i].future != nil:
+			errs[i] = waiting[i].acknowledged(ctx)
 		}
 	}
 	return errs
@@ -140,35 +140,43 @@ func canContinue(errs []error) bool {
 	return last == nil || errors.Is(last, nats.ErrMaxPayload)
 }
 
-// sendOne does not wait for the acknowledgement. PublishMsgAsync waits 200 ms by default if other publishers use up the connection's
-// limit of messages in flight; WithStallWait extends that.
-func (p *Publisher) sendOne(ctx context.Context, m *nats.Msg) (jetstream.PubAckFuture, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if p.js.Conn().IsClosed() {
-		return nil, nats.ErrConnectionClosed // PublishMsgAsync has it only in another error's text
-	}
-	return p.js.PublishMsgAsync(m, jetstream.WithStallWait(ackWait), jetstream.WithRetryAttempts(0))
+// inFlight is an event that is sent, and not acknowledged yet.
+type inFlight struct {
+	future jetstream.PubAckFuture
+	sent   time.Time
 }
 
-func acknowledged(ctx context.Context, future jetstream.PubAckFuture) error {
-	timeout := time.NewTimer(ackWait)
+// sendOne does not wait for the acknowledgement. PublishMsgAsync waits 200 ms by default if other publishers use up the connection's
+// limit of messages in flight; WithStallWait extends that.
+func (p *Publisher) sendOne(ctx context.Context, m *nats.Msg) (f inFlight, err error) {
+	if err := ctx.Err(); err != nil {
+		return f, err
+	}
+	if p.js.Conn().IsClosed() {
+		return f, nats.ErrConnectionClosed // PublishMsgAsync has it only in another error's text
+	}
+	f.future, err = p.js.PublishMsgAsync(m, jetstream.WithStallWait(ackWait), jetstream.WithRetryAttempts(0))
+	f.sent = time.Now()
+	return f, err
+}
+
+// acknowledged waits until [ackWait] after the event was sent, so that events which were lost together are waited for once.
+func (f inFlight) acknowledged(ctx context.Context) error {
+	timeout := time.NewTimer(ackWait - time.Since(f.sent))
 	defer timeout.Stop()
 	select {
-	case <-future.Ok():
+	case <-f.future.Ok():
 		return nil
-	case err := <-future.Err():
+	case err := <-f.future.Err():
 		return err
 	case <-timeout.C:
-		return nats.ErrTimeout
 	case <-ctx.Done():
 	}
 	select {
-	case <-future.Ok():
+	case <-f.future.Ok():
 		return nil
 	default:
-		return ctx.Err()
+		return cmp.Or(ctx.Err(), nats.ErrTimeout)
 	}
 }
 
