@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"callboard/events/eventstest"
 	"callboard/readapi"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
@@ -83,7 +84,8 @@ func (h *harness) handler(database string, limiter *limit.Limiter, queue *audit.
 	}
 	handler, err := readapi.New(readapi.Config{
 		Primary: h.postgres.pool(h.postgres.roleURL(readerRole, database)), Peppers: []access.Pepper{h.pepper()},
-		Limiter: limiter, AuditQueue: queue, Secret: h.secret, Audio: location, BaseURL: baseURL, Timeout: slowestAnswer, Log: zerolog.Nop(),
+		Limiter: limiter, AuditQueue: queue, Secret: h.secret, Audio: location, BaseURL: baseURL, Timeout: slowestAnswer,
+		Log: zerolog.New(zerolog.NewTestWriter(h.tb)).Level(zerolog.WarnLevel), // which says why a request is refused
 	})
 	if err != nil {
 		h.tb.Fatal(err)
@@ -157,17 +159,21 @@ func (c *answerComparison) compare(operation, path string, key access.Key) []byt
 	c.tb.Helper()
 	c.requests[operation]++
 	var live, replay *httptest.ResponseRecorder
-	var both sync.WaitGroup
-	both.Go(func() { live = c.request(c.live, path, key) })
-	both.Go(func() { replay = c.request(c.replay, path, key) })
-	both.Wait()
+	// What is compared is the answers, not how fast they are: on a busy machine, a statement can exceed its time.
+	eventstest.Eventually(c.tb, "answers to "+path, func() bool {
+		var both sync.WaitGroup
+		both.Go(func() { live = c.request(c.live, path, key) })
+		both.Go(func() { replay = c.request(c.replay, path, key) })
+		both.Wait()
+		return live.Code != http.StatusServiceUnavailable && replay.Code != http.StatusServiceUnavailable
+	})
 	got, want := comparablePart(operation, live), comparablePart(operation, replay)
 	if got != want {
 		if c.different[operation]++; c.different[operation] <= 2 {
 			c.tb.Errorf("%s %s\ngot:  %.1500s\nwant: %.1500s", operation, path, got, want)
 		}
 	}
-	if live.Code == http.StatusInternalServerError || live.Code == http.StatusServiceUnavailable {
+	if live.Code == http.StatusInternalServerError {
 		c.tb.Fatalf("%s %s: %s", operation, path, got)
 	}
 	return live.Body.Bytes()
