@@ -3,6 +3,7 @@ package fault_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"net/url"
 	"strconv"
@@ -14,13 +15,14 @@ import (
 	"callboard/events/eventstest"
 )
 
-// reportClient follows a phone system's reports by updatedAt, window after window, each up to a second ago. It relies on the API's
-// promise that no row is added to a window that has been read to its end.
+// reportClient follows a phone system's reports by updatedAt, window after window, each up to now or to a second ago. It relies on the API's
+// promise that no row is added to a window that has been read to its end, and that no row changes without a later updatedAt.
 type reportClient struct {
 	*monotonicReader
 	system uuid.UUID
-	from   time.Time            // the start of the next window
-	seen   map[string]time.Time // by id: the latest updatedAt
+	start  time.Time // of the first window
+	from   time.Time // the start of the next window
+	seen   map[string]seenRow
 	recent []window
 	gone   []version // rows that a window no longer had when it was read again
 
@@ -33,10 +35,20 @@ type version struct {
 	updatedAt time.Time
 }
 
-// window is a report window and the rows that were read in it.
+// seenRow is a row as it was last read.
+type seenRow struct {
+	updatedAt time.Time
+	contents  string
+}
+
+// window is a report window and the rows that were read in it, with their contents.
 type window struct {
 	from, until time.Time
-	rows        map[version]bool
+	rows        map[version]string
+}
+
+func newWindow(from, until time.Time) window {
+	return window{from: from, until: until, rows: map[version]string{}}
 }
 
 // query returns the parameters of the window's first page.
@@ -49,26 +61,25 @@ func (w *window) query(limit int) url.Values {
 
 func (w *window) add(page reportPage) {
 	for _, row := range page.Data {
-		w.rows[version{row.ID, row.UpdatedAt.UTC()}] = true
+		w.rows[version{row.id, row.updatedAt}] = row.contents
 	}
 }
 
 func (c *clients) newReportClient(system uuid.UUID) *reportClient {
-	return &reportClient{
-		monotonicReader: c.newMonotonicReader(), system: system, from: time.Now().Add(-time.Hour).Truncate(time.Millisecond),
-		seen: map[string]time.Time{},
-	}
+	start := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
+	return &reportClient{monotonicReader: c.newMonotonicReader(), system: system, start: start, from: start, seen: map[string]seenRow{}}
 }
 
 const (
 	windowInterval = 150 * time.Millisecond
-	windowDelay    = time.Second // between a window's end and the present
+	windowDelay    = time.Second // between the end of every other window and the present
 	recentWindows  = 50          // that can be read again
 )
 
 // nextWindow returns the window from the end of the last one.
 func (c *reportClient) nextWindow() window {
-	return window{from: c.from, until: time.Now().Add(-windowDelay).Truncate(time.Millisecond), rows: map[version]bool{}}
+	delay := windowDelay * time.Duration(rand.IntN(2))
+	return newWindow(c.from, time.Now().Add(-delay).Truncate(time.Millisecond))
 }
 
 // run reads windows until one has ended after the last change.
@@ -90,9 +101,9 @@ func (c *reportClient) run(ctx context.Context) {
 		}
 		c.windows++
 		c.from = next.until
-		for row := range next.rows {
-			if row.updatedAt.After(c.seen[row.id]) {
-				c.seen[row.id] = row.updatedAt
+		for row, contents := range next.rows {
+			if row.updatedAt.After(c.seen[row.id].updatedAt) {
+				c.seen[row.id] = seenRow{row.updatedAt, contents}
 			}
 		}
 		c.recent = append(c.recent, next)[max(0, len(c.recent)+1-recentWindows):]
@@ -105,18 +116,21 @@ func (c *reportClient) run(ctx context.Context) {
 // readAgain reads a window again. Rows can have left it, because they were changed or deleted; none can have been added.
 func (c *reportClient) readAgain(ctx context.Context, tick *time.Ticker) {
 	before := c.recent[rand.IntN(len(c.recent))]
-	now := window{from: before.from, until: before.until, rows: map[version]bool{}}
+	now := newWindow(before.from, before.until)
 	if !c.read(ctx, tick, &now) {
 		return
 	}
 	c.reread++
-	for row := range now.rows {
-		if !before.rows[row] {
+	for row, contents := range now.rows {
+		switch first, known := before.rows[row]; {
+		case !known:
 			c.violation("report of %s from %s to %s: %v was added after the window was read", c.system, now.from, now.until, row)
+		case contents != first:
+			c.violation("report of %s: %v = %s, was %s before", c.system, row, contents, first)
 		}
 	}
 	for row := range before.rows {
-		if !now.rows[row] {
+		if _, left := now.rows[row]; !left {
 			c.gone = append(c.gone, row)
 		}
 	}
@@ -146,14 +160,38 @@ func (c *reportClient) read(ctx context.Context, tick *time.Ticker, w *window) b
 }
 
 type reportPage struct {
-	Data []struct {
-		ID        string
-		UpdatedAt time.Time
-	}
+	Data       []reportRow
 	NextCursor string
 	HasMore    bool
 
 	completeThrough time.Time
+}
+
+type reportRow struct {
+	id        string
+	updatedAt time.Time
+	contents  string // the members that don't change without updatedAt
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *reportRow) UnmarshalJSON(data []byte) error {
+	var known struct {
+		ID        string
+		UpdatedAt time.Time
+	}
+	var members map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(data, &known), json.Unmarshal(data, &members)); err != nil {
+		return err
+	}
+	// The names in these, and whether what they refer to still exists, are looked up when the row is read.
+	for _, name := range []string{
+		"answeredByExtension", "fromExtension", "callGroup", "representative", "category", "overallSentiment", "employeeSentiment", "customerSentiment",
+	} {
+		delete(members, name)
+	}
+	contents, err := json.Marshal(members)
+	*r = reportRow{id: known.ID, updatedAt: known.UpdatedAt.UTC(), contents: string(contents)}
+	return err
 }
 
 // page requests a page from a random reader. ok is false if there is no page now.
@@ -178,14 +216,26 @@ func (c *reportClient) page(ctx context.Context, values url.Values) (page report
 
 const allCalls = "select id::text, updated_at from projection.call_log where system_id = $1"
 
-// checkRows compares the rows that were read with the table: every row was read as it was last changed. It returns their number.
+// checkRows compares the rows that were read with the table, and with a report of all rows: every row was read as it was last changed, with the
+// values that it has. It returns their number.
 func (c *reportClient) checkRows() int {
 	h := c.harness
 	h.tb.Helper()
 	final := h.versions(allCalls, c.system)
 	for id, updatedAt := range final {
-		if got := c.seen[id]; !got.Equal(updatedAt) {
+		if got := c.seen[id].updatedAt; !got.Equal(updatedAt) {
 			c.violation("report of %s: updatedAt of %s = %s, want %s; the windows reach to %s", c.system, id, got, updatedAt, c.from)
+		}
+	}
+	tick := time.NewTicker(windowInterval)
+	defer tick.Stop()
+	all := newWindow(c.start, c.lastChange.Add(time.Millisecond))
+	if !c.read(h.tb.Context(), tick, &all) || len(all.rows) != len(final) {
+		c.violation("report of %s: rows = %d, want the %d of the table", c.system, len(all.rows), len(final))
+	}
+	for row, contents := range all.rows {
+		if got := c.seen[row.id].contents; got != contents {
+			c.violation("report of %s: %v was read as %s, and is %s", c.system, row, got, contents)
 		}
 	}
 	for _, row := range c.gone {
@@ -269,7 +319,8 @@ func (c *clients) finishCursors(ctx context.Context, list []*cursorInFlight) {
 			more, _ = f.readPage(ctx)
 		}
 		for id, updatedAt := range h.versions(callsInWindow, f.system, f.window.from, f.window.until) {
-			if row := (version{id, updatedAt}); !f.window.rows[row] {
+			row := version{id, updatedAt}
+			if _, read := f.window.rows[row]; !read {
 				f.violation("report of %s from %s to %s: no page had %v", f.system, f.window.from, f.window.until, row)
 			}
 		}
