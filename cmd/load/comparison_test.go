@@ -20,7 +20,7 @@ import (
 
 const (
 	commitsPerSecond   = 10 // and partition
-	pagesPerSecond     = 20
+	pagesPerSecond     = 50
 	comparisonPeriods  = 10               // for how many of the periods a rebuild compares
 	comparisonInterval = 10 * time.Second // between the snapshots, as in production
 )
