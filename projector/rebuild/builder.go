@@ -194,7 +194,7 @@ func (b *builder) approach(ctx context.Context, follower *follower, report func(
 			return err
 		}
 		began = time.Now()
-		n, err := b.followRound(ctx, follower, followers)
+		n, err := b.followRound(ctx, follower)
 		if err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (b *builder) approach(ctx context.Context, follower *follower, report func(
 		"try again when fewer arrive", maxFollowRounds)
 }
 
-func (b *builder) followRound(ctx context.Context, follower *follower, concurrency int) (messages int64, err error) {
+func (b *builder) followRound(ctx context.Context, follower *follower) (messages int64, err error) {
 	var positions map[int16]store.Position
 	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
 		positions, err = store.Positions(ctx, conn, liveSchema)
@@ -221,7 +221,7 @@ func (b *builder) followRound(ctx context.Context, follower *follower, concurren
 	if err != nil {
 		return 0, err
 	}
-	return follower.follow(ctx, positions, concurrency)
+	return follower.follow(ctx, positions)
 }
 
 func (b *builder) compare(ctx context.Context, follower *follower) (err error) {
@@ -229,11 +229,6 @@ func (b *builder) compare(ctx context.Context, follower *follower) (err error) {
 	c := &comparer{
 		config: b.config, follower: follower, generation: b.next, partitions: b.partitions, merger: merger{collector: newCollector(b.config)},
 		follow: func(ctx context.Context) error { return b.approach(ctx, follower, func(int64) {}) },
-		followInPassing: func(ctx context.Context) error {
-			n, err := b.followRound(ctx, follower, followersInPassing)
-			b.result.Followed += n
-			return err
-		},
 	}
 	b.result.Comparison, err = c.run(ctx)
 	b.served, b.changed = c.served, c.merger.collector.calls

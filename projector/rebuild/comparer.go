@@ -20,12 +20,11 @@ var unreadableSQL string
 // The live one's writes pause at the beginning of each slice, until there is a snapshot of both generations in which they have the same
 // positions. So what is written between two slices is no difference, and no snapshot grows old.
 type comparer struct {
-	config          Config
-	follower        *follower
-	follow          func(context.Context) error // comes close to the live positions, before a write pause
-	followInPassing func(context.Context) error // follows them, without hurry
-	generation      schema.Generation
-	partitions      int
+	config     Config
+	follower   *follower
+	follow     func(context.Context) error // comes close to the live positions, before a write pause
+	generation schema.Generation
+	partitions int
 
 	merger merger
 	tables []string  // that are not compared yet, or not to their end
@@ -57,21 +56,10 @@ func (c *comparer) run(ctx context.Context) (Comparison, error) {
 	return c.merger.collector.comparison(c.missing, c.otherDefinition), err
 }
 
-// followInterval is the time between two portions of what is followed while no slice is compared. In large portions, readers would notice them.
-const followInterval = time.Second
-
 // waitForPause returns when the next write pause may begin.
 func (c *comparer) waitForPause(ctx context.Context) error {
-	for {
-		left := c.config.Slices.Interval - time.Since(c.pausedAt)
-		retry.Pause(ctx, min(left, followInterval))
-		if left <= followInterval {
-			return c.follow(ctx)
-		}
-		if err := c.followInPassing(ctx); err != nil {
-			return err
-		}
-	}
+	retry.Pause(ctx, c.config.Slices.Interval-time.Since(c.pausedAt))
+	return c.follow(ctx)
 }
 
 // slice compares one slice.

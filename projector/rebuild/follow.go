@@ -31,11 +31,8 @@ var (
 	writePauseSQL string
 )
 
-// How many partitions follow at a time: where nothing hurries, one leaves readers and the live generation their processors.
-const (
-	followers          = 8
-	followersInPassing = 1
-)
+// followers is how many partitions follow at a time.
+const followers = 8
 
 // follower brings a generation to the positions of the live one, and never further: what the live one decides about a message, such as
 // a clock adjustment or a dead letter, is recorded before the follower reads the message.
@@ -64,9 +61,8 @@ func newFollower(ctx context.Context, c Config, s *source, g schema.Generation, 
 	return &follower{source: &unthrottled, pool: pool, store: store.New(pool), schema: g.Schema(), intact: intact}, nil
 }
 
-// follow applies messages up to the positions, except in partitions whose live position the stream has lost, in so many partitions at a time. It
-// returns their number.
-func (f *follower) follow(ctx context.Context, to map[int16]store.Position, concurrency int) (int64, error) {
+// follow applies messages up to the positions, except in partitions whose live position the stream has lost. It returns their number.
+func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int64, error) {
 	var from map[int16]store.Position
 	err := withConn(ctx, f.pool, func(conn *pgx.Conn) (err error) {
 		from, err = store.Positions(ctx, conn, f.schema)
@@ -77,7 +73,7 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position, conc
 	}
 	var applied atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(concurrency)
+	group.SetLimit(followers)
 	for partition, target := range to {
 		at := from[partition]
 		target.Clock = f.distrust.clock(target.Clock, at.Clock)
@@ -215,7 +211,7 @@ func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work f
 		}
 		following, cancel := context.WithTimeout(ctx, maxWritePause)
 		defer cancel()
-		if _, err := f.follow(following, positions, followers); err != nil {
+		if _, err := f.follow(following, positions); err != nil {
 			return err
 		}
 		return work(tx)
@@ -229,7 +225,7 @@ func (f *follower) catchUp(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.follow(ctx, positions, followers); err != nil {
+	if _, err := f.follow(ctx, positions); err != nil {
 		return err
 	}
 	maps.DeleteFunc(positions, func(partition int16, _ store.Position) bool { return f.intact.lost(partition) })
