@@ -38,15 +38,6 @@ func (h *harness) calls() calls {
 	return found
 }
 
-// watermark is the highest one.
-func (h *harness) watermark() (at time.Time) {
-	h.Helper()
-	if err := h.Pool.QueryRow(h.Context(), "select max(watermark) from projection.position").Scan(&at); err != nil {
-		h.Fatal(err)
-	}
-	return at
-}
-
 // waitUntilCorrected waits until the watermarks have reached the times of all corrections, and requires that the calls had them before.
 func (h *harness) waitUntilCorrected() {
 	h.Helper()
@@ -120,6 +111,16 @@ func newCorrectionHarness(t *testing.T) *correctionHarness {
 	h.WaitUntilCaughtUp()
 	h.before = h.calls()
 	return h
+}
+
+// watermark returns that of the phone system's partition.
+func (h *correctionHarness) watermark() (at time.Time) {
+	h.Helper()
+	partition := events.Partition(h.system, h.Partitions)
+	if err := h.Pool.QueryRow(h.Context(), "select watermark from projection.position where partition = $1", partition).Scan(&at); err != nil {
+		h.Fatal(err)
+	}
+	return at
 }
 
 // damage damages all calls, while no projector runs.

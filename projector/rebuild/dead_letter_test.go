@@ -168,16 +168,18 @@ func TestUnreadableMessage(t *testing.T) {
 	h.killRebuild(rebuild.StepIndex, 1)
 	requireReported("resumed rebuild", h.rebuild().Comparison)
 	h.requireOpenDeadLetters(1)
+	h.waitUntilCorrected()
 	h.requireVerified("now a dead letter")
 	restore()
 	h.RetryDeadLetters()
 	h.requireTranscriptTexts(1)
 	h.requireOpenDeadLetters(0)
 	h.requireVerified("retried")
-	h.rollback()
-	h.requireVerified("rolled back")
-	h.rollback()
-	h.requireVerified("rolled forward")
+	for _, which := range []string{"rolled back", "rolled forward"} {
+		h.rollback()
+		h.waitUntilCorrected()
+		h.requireVerified(which)
+	}
 }
 
 func TestRun_ReportsMessagesUnreadableAfterComparison(t *testing.T) {
