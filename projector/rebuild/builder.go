@@ -206,7 +206,7 @@ func (b *builder) approach(ctx context.Context, follower *follower, report func(
 		}
 	}
 	if time.Since(began) < maxWritePause/2 {
-		return nil
+		return nil // a write pause has time for as much as the last round
 	}
 	return fmt.Errorf("after %d rounds the live generation is still ahead, because events arrive faster than a second writer can follow: "+
 		"try again when fewer arrive", maxFollowRounds)
