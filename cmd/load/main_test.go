@@ -33,6 +33,12 @@ func TestMain(m *testing.M) {
 	case bareRole:
 		fmt.Fprintln(os.Stderr, serveBare())
 		os.Exit(1)
+	case rebuildRole:
+		if err := runRebuild(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	case busyRole:
 		for { //nolint:staticcheck // it is to use a processor
 		}
