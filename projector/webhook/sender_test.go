@@ -134,7 +134,9 @@ func TestSender_OneBadEndpointHarmsNobody(t *testing.T) {
 	})
 	h.register("/a", 8)
 	// No request times out meanwhile: another one would take its place.
-	h.start(func(c *webhook.Config) { c.InFlight, c.Timeout, c.Client = 80, time.Minute, h.receiver.client(time.Minute) })
+	h.start(func(c *webhook.Config) {
+		c.InFlight, c.Timeout, c.Client = 80, time.Minute, h.receiver.client(time.Minute)
+	})
 	h.notice(200)
 	h.await("/a", 200)
 	if n := len(h.receiver.requests("/hangs")); n == 0 || n > 64 {
