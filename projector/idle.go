@@ -58,7 +58,7 @@ func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 			held[from.Partition], clocks[from.Partition] = w, clock
 		}
 	}
-	moved, err := a.control.AdvanceIdle(ctx, moves)
+	moved, failed, err := a.control.AdvanceIdle(ctx, moves)
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,8 @@ func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 		partition := move.From.Partition
 		w := held[partition]
 		switch done, known := moved[partition]; {
+		case failed[partition] != nil:
+			w.fail(failed[partition])
 		case !known: // another transaction holds the row
 		case !done:
 			w.fail(store.ErrFenced)

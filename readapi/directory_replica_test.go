@@ -17,6 +17,7 @@ import (
 
 // Statements of one page that are answered by servers which lag differently never show names of two commits.
 func TestReports_NamesFromReplicas(t *testing.T) {
+	schematest.NeedOneServer(t, "a copy of the coordinator has no workers")
 	t.Parallel()
 	database := schematest.NewWithSettings(t, nil)
 	o := newOfficeIn(t, database)

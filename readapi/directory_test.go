@@ -258,6 +258,7 @@ func (h *directoryHistory) claim() {
 // After every commit of a random history, a page is that of one statement with joins, byte for byte. It is the same through a directory
 // that has seen all pages, one that has seen few of them, and an empty one.
 func TestReports_NamesAreThoseOfTheSnapshot(t *testing.T) {
+	schematest.NeedOneServer(t, "its statement of comparison has no partition")
 	t.Parallel()
 	database := schematest.New(t)
 	database.OnePartition(t)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgerrcode"
@@ -87,12 +88,17 @@ func unavailable(err error) bool {
 	}
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
-		return temporary(refused.Code)
+		return temporary(refused.Code) || ofNode(refused)
 	}
 	var network net.Error
 	return errors.As(err, &network) ||
 		errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// ofNode reports whether a node of a Citus cluster has ended the coordinator's connection, which says so by an internal error.
+func ofNode(e *pgconn.PgError) bool {
+	return e.Code == pgerrcode.InternalError && strings.HasPrefix(e.Where, "while executing command on ")
 }
 
 // temporary reports whether a SQLSTATE is about the server's state and not about the statement. A replica's recovery fails

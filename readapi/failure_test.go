@@ -319,6 +319,7 @@ func TestGeneration_OtherColumnTypes(t *testing.T) {
 
 // Requests are not disturbed by a switch, which renames the generations' schemas.
 func TestGeneration_Switch(t *testing.T) {
+	schematest.NeedOneServer(t, "it copies tables")
 	t.Parallel()
 	h := newHarness(t)
 	system, id := h.system("one"), uuid.New()

@@ -29,6 +29,7 @@ import (
 	"callboard/readapi/limit"
 	"callboard/readapi/query/querytest"
 	"callboard/readapi/seal"
+	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
@@ -158,6 +159,7 @@ func openReader(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
 		tb.Fatal(err)
 	}
 	maps.Copy(config.ConnConfig.RuntimeParams, connection.ReaderSettings(nil))
+	config.AfterConnect = schema.PlanEachTime
 	connection.CancelStatements(&config.ConnConfig.Config)
 	return openPoolWith(tb, config)
 }

@@ -111,11 +111,12 @@ func systemsOf(waiters []*watermarkWaiter) []uuid.UUID {
 func (m *watermarks) answer(w *watermarkWaiter, found map[uuid.UUID]time.Time, err error) {
 	watermark, exists := found[w.system]
 	switch {
-	case err != nil:
-	case !exists:
-		err = query.ErrNotFound
-	case watermark.Before(w.until):
+	case exists && watermark.Before(w.until):
 		return
+	case exists:
+		err = nil // that of another phone system's node
+	case err == nil:
+		err = query.ErrNotFound
 	}
 	m.remove(w)
 	w.done <- err

@@ -28,9 +28,14 @@ func NewGeneration(ctx context.Context, tx pgx.Tx, partitions int) (Generation, 
 		"set local search_path to " + g.Schema(),
 		projectionDDL(),
 		fmt.Sprintf("insert into generation (id, definition, partitions) values (%d, '\\x%x', nullif(%d, 0))", g.ID, Definition(), partitions),
-		fmt.Sprintf(projectionGrantsSQL, g.Schema()),
 	}
-	return g, execute(ctx, tx, steps)
+	if err := execute(ctx, tx, steps); err != nil {
+		return g, err
+	}
+	if err := distribute(ctx, tx, g.Schema()); err != nil {
+		return g, err
+	}
+	return g, grantOn(ctx, tx, g.Schema())
 }
 
 // MakeLive makes the generation the live one. There must be no live generation.
@@ -46,8 +51,18 @@ func (g Generation) MakeLive(ctx context.Context, tx pgx.Tx) error {
 }
 
 // grantLive grants the roles their rights on the live generation. One that a release with fewer roles built lacks some.
-func grantLive(ctx context.Context, tx pgx.Tx) error {
-	return execute(ctx, tx, []string{fmt.Sprintf(projectionGrantsSQL, "projection")})
+func grantLive(ctx context.Context, tx pgx.Tx) error { return grantOn(ctx, tx, "projection") }
+
+func grantOn(ctx context.Context, tx pgx.Tx, name string) error {
+	distributed, err := IsDistributed(ctx, tx, name+".position")
+	if err != nil {
+		return err
+	}
+	column := "(partitions)" // the only one that a projector writes
+	if distributed {
+		column = "" // Citus has no rights on columns
+	}
+	return execute(ctx, tx, []string{fmt.Sprintf(projectionGrantsSQL, name, column)})
 }
 
 // MakePrevious makes the live generation the previous one, for a rollback.

@@ -43,6 +43,7 @@ func describe(t *testing.T, conn *pgx.Conn, name string) []string {
 
 // A generation whose indexes were dropped and created again equals the live one, and can replace it.
 func TestGeneration_CreatesMissingIndexesAndGoesLive(t *testing.T) {
+	schematest.NeedOneServer(t, "rights are on whole tables there")
 	t.Parallel()
 	d := schematest.New(t)
 	conn, err := pgx.Connect(t.Context(), d.URL())

@@ -142,11 +142,14 @@ func controlMigrations(db *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider("", db, files, goose.WithStore(versions))
 }
 
+// RowQuerier is a pool, a connection or a transaction.
+type RowQuerier interface {
+	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
+}
+
 // CheckMigrated returns [ErrNotMigrated] if a control migration of this release is missing. The roles of the projector and the operator
 // may call it.
-func CheckMigrated(ctx context.Context, db interface {
-	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
-}) error {
+func CheckMigrated(ctx context.Context, db RowQuerier) error {
 	var last int64
 	err := db.QueryRow(ctx, "select coalesce(max(version_id), 0) from control.migration where is_applied").Scan(&last)
 	var refusal *pgconn.PgError

@@ -13,6 +13,7 @@ import (
 
 // The sender is the process that connects to strangers, so it reads no call data. The projector and the reader see no receiver's URL.
 func TestRoles_AroundWebhooks(t *testing.T) {
+	schematest.NeedOneServer(t, "webhooks need one server")
 	database := schematest.New(t)
 	for role, queries := range map[string]map[string]bool{ // whether each is permitted
 		"callboard_webhooks": {

@@ -11,12 +11,15 @@ import (
 	"callboard/cmd/process"
 	"callboard/cmd/secrets"
 	"callboard/cmd/setting"
+	"callboard/events"
 	"callboard/schema"
 )
 
 type migrateCommand struct {
 	output
 	RenewProjection bool             `help:"Drop the projection and create an empty one, which the projector fills from the stream. Until then readers answer 404. 'callboard rebuild' has no such interruption."`
+	Distribute      bool             `help:"Distribute the projection over the nodes of the Citus cluster whose coordinator this database is on. A projection with rows is distributed by the next 'callboard rebuild'."`
+	Shards          int              `placeholder:"N" help:"The number of shards, with --distribute. Default: as many as the projection's stream has partitions, and before a projector has started 16."`
 	Passwords       string           `placeholder:"DIR" help:"Set the passwords of the roles to those in this folder, which 'callboard secrets create' made."`
 	Postgres        setting.Postgres `embed:""`
 }
@@ -25,7 +28,9 @@ type migrateCommand struct {
 type migrateResult struct {
 	Migrated bool `json:"migrated"`
 	Renewed  bool `json:"renewed"` // the projection
-	Rebuild  bool `json:"rebuild"` // another release built the projection, so it should be rebuilt
+	Rebuild  bool `json:"rebuild"` // another release built the projection, or it is to be distributed, so it should be rebuilt
+
+	Distributed bool `json:"distributed"` // generations are distributed over nodes
 
 	PasswordsSet bool `json:"passwordsSet"` // of the roles
 
@@ -35,6 +40,9 @@ type migrateResult struct {
 
 // Run migrates. It may run repeatedly, and concurrently.
 func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error {
+	if c.Shards != 0 && !c.Distribute {
+		return errors.New("--shards is for --distribute")
+	}
 	var passwords schema.Passwords
 	if c.Passwords != "" {
 		var err error
@@ -66,6 +74,13 @@ func (c *migrateCommand) migrate(ctx context.Context, passwords schema.Passwords
 		}
 		done.Rebuild, done.Renewed = false, true
 	}
+	if c.Distribute {
+		rebuild, err := schema.Distribute(ctx, url, c.Shards, events.DefaultPartitions)
+		if err != nil {
+			return done, err
+		}
+		done.Distributed, done.Rebuild = true, done.Rebuild || rebuild
+	}
 	if c.Passwords != "" {
 		if err := schema.SetPasswords(ctx, url, passwords); err != nil {
 			return done, err
@@ -80,11 +95,17 @@ func (m migrateResult) write(w io.Writer) error {
 	if m.Renewed {
 		line += " The projection is empty; a projector fills it."
 	}
+	if m.Distributed {
+		line += " Generations of the projection are distributed over the nodes."
+	}
 	if m.PasswordsSet {
 		line += " The roles have the passwords of the folder."
 	}
 	lines := append([]string{line}, m.SuperuserSteps...)
-	if m.Rebuild {
+	switch {
+	case m.Rebuild && m.Distributed:
+		lines = append(lines, "The live projection is not distributed yet: run 'callboard rebuild'.")
+	case m.Rebuild:
 		lines = append(lines, "Another release built the projection: run 'callboard rebuild'.")
 	}
 	return writeLines(w, lines)

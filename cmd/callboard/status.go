@@ -112,10 +112,17 @@ func partitionRows(r status.Report) [][]string {
 		if p.StopReason != "" {
 			owner += " " + p.StopReason
 		}
-		rows = append(rows, []string{
+		row := []string{
 			strconv.Itoa(p.Partition), strconv.FormatUint(p.Head, 10), strconv.FormatUint(p.Position, 10), lag, seconds,
 			numberOr(p.Messages, "-"), numberOr(p.Read, "-"), watermark, owner,
-		})
+		}
+		if p.Node != "" {
+			row = append(row, p.Node)
+		}
+		rows = append(rows, row)
+	}
+	if slices.ContainsFunc(r.Partitions, func(p status.Partition) bool { return p.Node != "" }) {
+		rows[0] = append(rows[0], "NODE")
 	}
 	return rows
 }

@@ -44,6 +44,9 @@ type PostgresConfig struct {
 	// Settings are settings of the sessions, such as search_path.
 	Settings map[string]string
 
+	// AfterConnect is called with each new connection; nil: it is not.
+	AfterConnect func(context.Context, *pgx.Conn) error
+
 	Log     zerolog.Logger
 	Metrics prometheus.Registerer // nil: the pool's metrics are not exported
 }
@@ -72,6 +75,7 @@ func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 	config.MaxConns = int32(cmp.Or(c.Connections, defaultConnections))
 	config.MaxConnLifetime = maxLifetime
 	config.BeforeConnect = o.reload
+	config.AfterConnect = c.AfterConnect
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL at %s: %w", c.URL, err)

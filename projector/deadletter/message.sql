@@ -1,4 +1,8 @@
 -- $1 the ID. The stream is the one that is read now. A retry that was published is waited for until the position has passed it.
+with live as materialized (
+  select partition, stream, stream_created, sequence
+  from projection.position
+)
 select
   coalesce(
     (
@@ -20,7 +24,7 @@ select
   d.resolution is null as open,
   d.retry_sequence is not null and coalesce(p.sequence < d.retry_sequence, true) as published
 from control.dead_letter d
-left join projection.position p
+left join live p
   on p.partition = d.partition
   and p.stream = d.stream
   and p.stream_created = d.stream_created

@@ -1,4 +1,8 @@
 -- $1 the IDs, or null for all open dead letters whose reason contains $2. $3 the names of the streams of audit entries.
+with live as materialized (
+  select partition, stream, stream_created
+  from projection.position
+)
 select
   id,
   state,
@@ -6,7 +10,7 @@ select
   case
     when stream = any ($3) then 'audit'
     when exists (
-      select from projection.position p
+      select from live p
       where p.partition = d.partition
         and (p.stream, p.stream_created) <> (d.stream, d.stream_created)
     ) then 'stream'

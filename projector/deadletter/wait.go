@@ -124,8 +124,17 @@ type waitingRow struct {
 	AbovePosition bool // the partition's position is below the retry's sequence
 }
 
+const positionsSQL = `
+	select coalesce(array_agg(partition), '{}'), coalesce(array_agg(sequence), '{}')
+	from projection.position`
+
 func (w *waiter) readWaiting(ctx context.Context) (list []waitingRow, err error) {
-	rows, err := w.pool.Query(ctx, waitingSQL, w.waiting)
+	var partitions []int16
+	var positions []int64
+	if err := w.pool.QueryRow(ctx, positionsSQL).Scan(&partitions, &positions); err != nil {
+		return nil, fmt.Errorf("positions: %w", err)
+	}
+	rows, err := w.pool.Query(ctx, waitingSQL, w.waiting, partitions, positions)
 	if err == nil {
 		list, err = pgx.CollectRows(rows, pgx.RowToStructByName[waitingRow])
 	}

@@ -229,9 +229,7 @@ func (h *Harness) RolePool(role string, session map[string]string) *pgxpool.Pool
 // Exec executes a statement as the superuser.
 func (h *Harness) Exec(query string, parameters ...any) {
 	h.Helper()
-	if _, err := h.Pool.Exec(h.Context(), query, parameters...); err != nil {
-		h.Fatalf("%s: %v", query, err)
-	}
+	schematest.Exec(h, h.Pool, query, parameters...)
 }
 
 // QueryInt returns the only column of a query's only row.

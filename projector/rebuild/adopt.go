@@ -210,8 +210,8 @@ func (a *adopter) close(ctx context.Context) (last uint64, err error) {
 // adopt makes the adopted stream the one that is read. No position moves meanwhile, so no projector can go further in the closed stream than
 // the adopted one does.
 func (a *adopter) adopt(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, writePauseSQL); err != nil {
-		return fmt.Errorf("write pause: %w", err)
+	if err := beginWritePause(ctx, tx); err != nil {
+		return err
 	}
 	positions, err := store.Positions(ctx, tx.Conn(), liveSchema)
 	if err != nil {

@@ -80,10 +80,10 @@ func (c *comparer) slice(ctx context.Context) error {
 	})
 }
 
-// takeSnapshots executes the first query of each transaction, which takes its snapshot.
+// takeSnapshots executes the first query of each transaction, which takes its snapshot: that of each node where the tables are distributed.
 func takeSnapshots(ctx context.Context, transactions ...pgx.Tx) error {
 	for _, tx := range transactions {
-		if _, err := tx.Exec(ctx, "select pg_current_snapshot()"); err != nil {
+		if _, err := tx.Exec(ctx, "select count(*) from projection.position"); err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 	"callboard/projector/store"
+	"callboard/schema/schematest"
 )
 
 // waitsForLock reports whether a session waits for a lock of the condition.
@@ -62,6 +63,7 @@ func TestRun_FencesProjectorThatHasReadRows(t *testing.T) {
 
 // The switch waits for a commit that has begun, and both generations have its rows.
 func TestRun_SwitchWaitsForCommit(t *testing.T) {
+	schematest.NeedOneServer(t, "it needs a trigger")
 	t.Parallel()
 	h := newHarness(t)
 	stop := h.StartProjector()

@@ -8,11 +8,13 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/projector/store"
 )
 
 var (
@@ -31,35 +33,93 @@ var (
 type unannounced struct {
 	Partition   int16
 	Above, UpTo uint64
-	Total       int64 // of the partition's messages up to the last one
+	Total       int64 `db:"-"` // of the partition's messages up to the last one
 }
 
 // raiseFloors sets the floors of webhook notices during the write pause of a switch. A message of the new generation that a projector folds
 // again writes no notices then. Where both generations have the same position, nothing is lost: the notices up to it are written.
 func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
-	lost := slices.Sorted(maps.Keys(b.regressed))
-	if len(lost) > 0 {
-		if err := b.lowerFloors(ctx, tx, lost); err != nil {
-			return fmt.Errorf("lower the floors of notices: %w", err)
-		}
+	next, err := store.Positions(ctx, tx.Conn(), b.next.Schema())
+	if err != nil {
+		return err
 	}
-	rows, err := tx.Query(ctx, fmt.Sprintf(raiseFloorsSQL, b.next.Schema()), lost)
+	live, err := store.Positions(ctx, tx.Conn(), liveSchema)
+	if err != nil {
+		return err
+	}
+	if err := b.lowerFloors(ctx, tx, next); err != nil {
+		return fmt.Errorf("lower the floors of notices: %w", err)
+	}
+	var positions floorPositions
+	known := make([]int64, 0, len(next))
+	for _, partition := range slices.Sorted(maps.Keys(next)) {
+		to, from := next[partition], live[partition]
+		_, lost := b.regressed[partition]
+		switch {
+		case lost:
+			known = append(known, -1)
+		case from.Stream.Same(to.Stream):
+			known = append(known, int64(from.Sequence))
+		default:
+			known = append(known, 0)
+		}
+		positions.add(to)
+	}
+	rows, err := tx.Query(ctx, raiseFloorsSQL, append(positions.arguments(), known)...)
 	if err != nil {
 		return fmt.Errorf("raise the floors of notices: %w", err)
 	}
 	if b.unannounced, err = pgx.CollectRows(rows, pgx.RowToStructByPos[unannounced]); err != nil {
 		return fmt.Errorf("raise the floors of notices: %w", err)
 	}
+	return b.readTotals(ctx, tx)
+}
+
+// readTotals reads how many messages the new generation has of the partitions with messages that nothing announces.
+func (b *builder) readTotals(ctx context.Context, tx pgx.Tx) error {
+	total := fmt.Sprintf("select coalesce(sum(read), 0)::bigint from %s.message_count where partition = $1", b.next.Schema())
+	for i := range b.unannounced {
+		u := &b.unannounced[i]
+		if err := tx.QueryRow(ctx, total, u.Partition).Scan(&u.Total); err != nil {
+			return fmt.Errorf("message counts: %w", err)
+		}
+	}
 	return nil
 }
 
 // lowerFloors makes room for the notices of new messages with the sequences of lost ones.
-func (b *builder) lowerFloors(ctx context.Context, tx pgx.Tx, partitions []int16) error {
+func (b *builder) lowerFloors(ctx context.Context, tx pgx.Tx, next map[int16]store.Position) error {
+	if len(b.regressed) == 0 {
+		return nil
+	}
 	if _, err := tx.Exec(ctx, excludeFanOutsSQL); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, fmt.Sprintf(lowerFloorsSQL, b.next.Schema()), partitions)
+	var positions floorPositions
+	for _, partition := range slices.Sorted(maps.Keys(b.regressed)) {
+		if p, ok := next[partition]; ok {
+			positions.add(p)
+		}
+	}
+	_, err := tx.Exec(ctx, lowerFloorsSQL, positions.arguments()...)
 	return err
+}
+
+// floorPositions are positions as the parameters of a statement.
+type floorPositions struct {
+	streams    []string
+	created    []time.Time
+	partitions []int16
+	sequences  []int64
+}
+
+func (f *floorPositions) add(p store.Position) {
+	f.streams, f.created = append(f.streams, p.Stream.Name), append(f.created, p.Stream.Created)
+	f.partitions, f.sequences = append(f.partitions, p.Partition), append(f.sequences, int64(p.Sequence))
+}
+
+func (f *floorPositions) arguments() []any {
+	return []any{f.streams, f.created, f.partitions, f.sequences}
 }
 
 // countUnannounced counts the messages of which webhooks announce nothing.

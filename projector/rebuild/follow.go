@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -200,8 +201,8 @@ func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work f
 		return 0, err
 	}
 	err = beginDurably(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, writePauseSQL); err != nil {
-			return fmt.Errorf("write pause: %w", err)
+		if err := beginWritePause(ctx, tx); err != nil {
+			return err
 		}
 		start := time.Now()
 		defer func() { pause = time.Since(start) }()
@@ -217,6 +218,17 @@ func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work f
 		return work(tx)
 	})
 	return pause, err
+}
+
+// beginWritePause makes commits of the live generation wait until the transaction ends. Citus passes the text that has a setting on to the nodes, so
+// each statement is executed alone.
+func beginWritePause(ctx context.Context, tx pgx.Tx) error {
+	for statement := range strings.SplitSeq(writePauseSQL, ";\n") {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("write pause: %w", err)
+		}
+	}
+	return nil
 }
 
 // catchUp follows to the positions of the live generation. It is an error if the stream has lost messages since they were intact.

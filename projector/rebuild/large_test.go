@@ -16,6 +16,7 @@ import (
 	"callboard/events"
 	"callboard/events/sample"
 	"callboard/projector/rebuild"
+	"callboard/schema/schematest"
 )
 
 // largeSystem is the history of one phone system, which needs many times the memory of smallParts.
@@ -91,6 +92,7 @@ func spools(t *testing.T, folder string) []os.DirEntry {
 
 // With little memory, a verification reports what one with enough memory does, and a repair corrects the same rows.
 func TestRepair_LargePhoneSystem(t *testing.T) {
+	schematest.NeedOneServer(t, "it deletes rows by their place")
 	t.Parallel()
 	history := largeSystem()
 	system, most := history[0].System, len(history)*3/4
@@ -134,6 +136,7 @@ func TestRepair_LargePhoneSystem(t *testing.T) {
 		t.Errorf("messages = %d, rows = %d, want %d messages, those that arrived meanwhile among them, and rows", result.Messages, result.Rows, ofSystem)
 	}
 	h.requireNoSpool("repaired")
+	h.waitUntilCorrected()
 	if result := h.limited(); result.Differs() {
 		t.Errorf("repaired: comparison = %+v, want no difference", result)
 	}

@@ -86,7 +86,7 @@ const readCallsSQL = `
 	select coalesce(w.watermark, 'epoch'), c.id, c.updated_at
 	from projection.phone_system s
 	left join projection.position w on w.partition = s.partition
-	left join projection.call_log c on c.system_id = s.id
+	left join projection.call_log c on c.partition = s.partition and c.system_id = s.id
 	where s.id = $1`
 
 // read compares a response with the one before: the watermark does not go back, and no row appears behind it. No time is too far ahead.

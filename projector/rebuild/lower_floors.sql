@@ -1,10 +1,9 @@
--- Lowers the floors of partitions of which the stream has lost messages ($1) to the positions with which the generation goes live.
+-- Lowers the floors of partitions of which the stream has lost messages to the positions with which the generation goes live ($1 to $4).
 -- Otherwise new messages with the sequences of the lost ones would write no notices. Notices above the position are of lost messages, and
 -- are deleted: cursors and endpoints begin again at the position, too.
 with lost as materialized (
-  select stream, stream_created, partition, sequence
-  from %[1]s.position
-  where partition = any ($1)
+  select *
+  from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[]) p (stream, stream_created, partition, sequence)
 ),
 deleted as (
   delete from webhook.notice n

@@ -36,8 +36,8 @@ func (b *builder) isNewHistory(positions map[int16]store.Position) bool {
 // generation passes the highest one from now on, and no partition's clock of the stream that is read begins before it. So a client that walks by
 // updatedAt reads every row again. No commit is under way meanwhile.
 func (b *builder) beginHistory(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, writePauseSQL); err != nil {
-		return fmt.Errorf("write pause: %w", err)
+	if err := beginWritePause(ctx, tx); err != nil {
+		return err
 	}
 	stream := b.source.History
 	if _, err := tx.Exec(ctx, stopWatermarksSQL, stream.Name, stream.Created); err != nil {

@@ -29,7 +29,7 @@ const completeCalls = `
 	select p.watermark, c.id, c.updated_at
 	from projection.phone_system s
 	join projection.position p on p.partition = s.partition
-	left join projection.call_log c on c.system_id = s.id and c.updated_at >= $2 and c.updated_at < p.watermark
+	left join projection.call_log c on c.partition = s.partition and c.system_id = s.id and c.updated_at >= $2 and c.updated_at < p.watermark
 	where s.id = $1`
 
 func (w *walk) step(ctx context.Context) error {

@@ -1,6 +1,6 @@
--- Raises the floor of every partition to the position with which the generation goes live, so that no message up to it writes notices.
--- The result is where only the generation has applied messages: from the live position or the floor on, or from the first message on in
--- partitions of which the stream has lost messages ($1). It is empty where no notices are recorded. Floors are locked in the order of the
+-- Raises the floor of every partition to the position with which the generation goes live ($1 to $4), so that no message up to it writes notices.
+-- The result is where only the generation has applied messages: from the live position ($5) or the floor on, or from the first message on in
+-- partitions of which the stream has lost messages (-1). It is empty where no notices are recorded. Floors are locked in the order of the
 -- partitions, as by the registration of an endpoint.
 with next as materialized (
   select
@@ -8,9 +8,9 @@ with next as materialized (
     n.stream_created,
     n.partition,
     n.sequence,
-    case when n.partition = any ($1) then 0 else greatest(l.sequence, f.sequence, 0) end as known
-  from %[1]s.position n
-  left join projection.position l using (stream, stream_created, partition)
+    case when n.live < 0 then 0 else greatest(n.live, f.sequence, 0) end as known
+  from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::bigint[])
+    n (stream, stream_created, partition, sequence, live)
   left join webhook.floor f using (stream, stream_created, partition)
 ),
 raised as (
@@ -24,8 +24,7 @@ raised as (
 select
   partition,
   known,
-  sequence,
-  (select coalesce(sum(read), 0)::bigint from %[1]s.message_count c where c.partition = next.partition)
+  sequence
 from next
 where known < sequence
   and (select recording from webhook.recording)

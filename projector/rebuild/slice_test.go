@@ -13,6 +13,7 @@ import (
 
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
+	"callboard/schema/schematest"
 )
 
 // slicesOf makes slices of some keys, without intervals.
@@ -30,6 +31,7 @@ func sorted(c rebuild.Comparison) rebuild.Comparison {
 
 // A comparison in many slices reports what one in a single slice reports, and what a verification does.
 func TestRun_SlicesReportTheSame(t *testing.T) {
+	schematest.NeedOneServer(t, "it deletes rows by their place")
 	t.Parallel()
 	h := newDamageHarness(t)
 	system := projectortest.QueryOne[string](h.Harness, "select system_id::text from projection.day_count group by 1 order by count(*) desc, 1 limit 1")

@@ -3,6 +3,8 @@ package status_test
 import (
 	"strings"
 	"testing"
+
+	"callboard/schema/schematest"
 )
 
 // What was capped is a problem for a day.
@@ -40,6 +42,7 @@ func TestRead_ClockCaps(t *testing.T) {
 }
 
 func TestRead_WatermarkAhead(t *testing.T) {
+	schematest.NeedOneServer(t, "its own statement")
 	h := newHarness(t)
 	for partition := range 2 {
 		h.insertPosition(partition, 0, h.StreamCreated())

@@ -22,7 +22,8 @@ type Partition struct {
 	// WatermarkAheadSeconds is how far the watermark is ahead of this host's clock; 0: it is not.
 	WatermarkAheadSeconds float64 `json:"watermarkAheadSeconds"`
 
-	Owner      *string `json:"owner"` // the application name of the projector that owns it
+	Owner      *string `json:"owner"`          // the application name of the projector that owns it
+	Node       string  `json:"node,omitempty"` // host and port of the server that has its rows, where the projection is distributed
 	StopReason string  `json:"stopReason,omitempty"`
 	StopDetail string  `json:"stopDetail,omitempty"` // what happened, and what to do
 

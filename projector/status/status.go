@@ -106,8 +106,12 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 	if err != nil {
 		return report, err
 	}
+	nodes, err := readNodes(ctx, s.Pool, count)
+	if err != nil {
+		return report, err
+	}
 	for number := range count {
-		p := Partition{Partition: number}
+		p := Partition{Partition: number, Node: nodes[number]}
 		if owner, owned := owners[number]; owned {
 			p.Owner = &owner
 		}

@@ -14,6 +14,7 @@ import (
 	"callboard/events"
 	"callboard/projector/ingest"
 	"callboard/projector/store"
+	"callboard/schema"
 )
 
 var (
@@ -31,6 +32,9 @@ var (
 
 	//go:embed owners.sql
 	ownersSQL string
+
+	//go:embed nodes.sql
+	nodesSQL string
 
 	//go:embed generations.sql
 	generationsSQL string
@@ -123,20 +127,39 @@ func MinPosition(ctx context.Context, pool *pgxpool.Pool, info *jetstream.Stream
 
 // readOwners returns the application names of the projectors that own partitions, by partition.
 func readOwners(ctx context.Context, pool *pgxpool.Pool) (map[int]string, error) {
-	owners := make(map[int]string)
-	rows, err := pool.Query(ctx, ownersSQL)
-	if err == nil {
-		var partition int
-		var name string
-		_, err = pgx.ForEachRow(rows, []any{&partition, &name}, func() error {
-			owners[partition] = name
-			return nil
-		})
-	}
+	owners, err := namesByPartition(ctx, pool, ownersSQL)
 	if err != nil {
 		return nil, fmt.Errorf("owners: %w", err)
 	}
 	return owners, nil
+}
+
+// readNodes returns the server that has a partition's rows; nothing where the projection is on one server.
+func readNodes(ctx context.Context, pool *pgxpool.Pool, partitions int) (map[int]string, error) {
+	distributed, err := schema.IsDistributed(ctx, pool, "projection.position")
+	if err != nil || !distributed {
+		return nil, err
+	}
+	nodes, err := namesByPartition(ctx, pool, nodesSQL, partitions)
+	if err != nil {
+		return nil, fmt.Errorf("nodes: %w", err)
+	}
+	return nodes, nil
+}
+
+func namesByPartition(ctx context.Context, pool *pgxpool.Pool, sql string, arguments ...any) (map[int]string, error) {
+	names := make(map[int]string)
+	rows, err := pool.Query(ctx, sql, arguments...)
+	if err != nil {
+		return nil, err
+	}
+	var partition int
+	var name string
+	_, err = pgx.ForEachRow(rows, []any{&partition, &name}, func() error {
+		names[partition] = name
+		return nil
+	})
+	return names, err
 }
 
 // Generation is a generation of the projection that was not dropped.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"callboard/schema"
 )
 
 var (
@@ -22,10 +25,11 @@ var (
 // Catalog describes which of the projection's tables and columns a schema has, and how wide the columns are. Another release's schema
 // lacks those that are new in this one.
 type Catalog struct {
-	relations  []relation // of this release
-	prefix     string     // of a table's name
-	widths     map[string][]int16
-	partitions int // by which rows are found; 0: no partition was claimed yet, or the tables have none
+	relations   []relation // of this release
+	prefix      string     // of a table's name
+	distributed bool       // over the nodes of a Citus cluster
+	widths      map[string][]int16
+	partitions  int // by which rows are found; 0: no partition was claimed yet, or the tables have none
 }
 
 // Column is a column of a table, or with an empty name the whole table.
@@ -36,12 +40,12 @@ type Column struct {
 // String implements [fmt.Stringer].
 func (c Column) String() string { return strings.TrimSuffix(c.Table+"."+c.Name, ".") }
 
-// ReadCatalog describes a schema; empty: the schema on the connection's search path. It is an error if the schema has none of the
+// ReadCatalog describes the schema of a name; empty: the schema on the connection's search path. It is an error if the schema has none of the
 // tables.
-func ReadCatalog(ctx context.Context, conn *pgx.Conn, schema string) (Catalog, error) {
+func ReadCatalog(ctx context.Context, conn *pgx.Conn, schemaName string) (Catalog, error) {
 	c := Catalog{relations: newTables().relations, widths: make(map[string][]int16)}
-	if schema != "" {
-		c.prefix = pgx.Identifier{schema}.Sanitize() + "."
+	if schemaName != "" {
+		c.prefix = pgx.Identifier{schemaName}.Sanitize() + "."
 	}
 	rows, err := conn.Query(ctx, catalogSQL, c.prefix, append(c.Tables(), "generation"))
 	if err != nil {
@@ -61,7 +65,7 @@ func ReadCatalog(ctx context.Context, conn *pgx.Conn, schema string) (Catalog, e
 		c.add(r, found)
 	}
 	if len(c.widths) == 0 {
-		return c, fmt.Errorf("catalog: schema %q has none of the projection's tables", schema)
+		return c, fmt.Errorf("catalog: schema %q has none of the projection's tables", schemaName)
 	}
 	if found[Column{"generation", "partitions"}] != 0 { // not in a generation of an earlier release
 		err = conn.QueryRow(ctx, fmt.Sprintf("select coalesce(partitions, 0) from %sgeneration", c.prefix)).Scan(&c.partitions)
@@ -69,7 +73,8 @@ func ReadCatalog(ctx context.Context, conn *pgx.Conn, schema string) (Catalog, e
 	if err != nil {
 		return c, fmt.Errorf("catalog: %w", err)
 	}
-	return c, nil
+	c.distributed, err = schema.IsDistributed(ctx, conn, c.prefix+"position")
+	return c, err
 }
 
 // add adds a table's widths, 0 for a column that isn't there. A table without the column of the phone system can't be read by phone system,
@@ -113,7 +118,7 @@ func (c Catalog) Missing() []Column {
 // Intersect returns the catalog without the tables and columns that the other one lacks. Partitions are compared where both have equally
 // many.
 func (c Catalog) Intersect(other Catalog) Catalog {
-	both := Catalog{relations: c.relations, prefix: c.prefix, widths: make(map[string][]int16), partitions: c.partitions}
+	both := Catalog{relations: c.relations, prefix: c.prefix, distributed: c.distributed, widths: make(map[string][]int16), partitions: c.partitions}
 	for _, r := range c.relations {
 		table, widths := r.name, c.widths[r.name]
 		others, ok := other.widths[table]
@@ -157,6 +162,23 @@ func (c Catalog) columns(r relation) string {
 // PhoneSystemIDs returns the phone systems of which any table has rows, in order. [uuid.Nil] is among them if there are rows that belong
 // to no single system. The cost depends on the number of systems, not of rows.
 func PhoneSystemIDs(ctx context.Context, conn *pgx.Conn, c Catalog) ([]uuid.UUID, error) {
+	if !c.distributed {
+		return c.phoneSystemIDs(ctx, conn, "true")
+	}
+	var all []uuid.UUID
+	for n := range max(1, c.partitions) { // each on its node; no partition was claimed where their number is 0
+		list, err := c.phoneSystemIDs(ctx, conn, fmt.Sprintf("%s = %d", partitionColumn, n))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	slices.SortFunc(all, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(all), nil
+}
+
+// phoneSystemIDs returns the phone systems with rows that belong to partitions and meet a condition, or that belong to no partition.
+func (c Catalog) phoneSystemIDs(ctx context.Context, conn *pgx.Conn, condition string) ([]uuid.UUID, error) {
 	var selections []string
 	for _, r := range c.relations {
 		if c.widths[r.name] == nil {
@@ -164,9 +186,13 @@ func PhoneSystemIDs(ctx context.Context, conn *pgx.Conn, c Catalog) ([]uuid.UUID
 		}
 		if r.ofNoSystem() {
 			selections = append(selections, fmt.Sprintf("select '%s'::uuid where exists (select from %s%s)", uuid.Nil, c.prefix, r.name))
-		} else {
-			selections = append(selections, fmt.Sprintf(phoneSystemIDsSQL, c.prefix+r.name, r.columns[r.system()]))
+			continue
 		}
+		of := condition
+		if !r.partitioned {
+			of = "true"
+		}
+		selections = append(selections, fmt.Sprintf(phoneSystemIDsSQL, c.prefix+r.name, r.columns[r.system()], of))
 	}
 	rows, err := conn.Query(ctx, strings.Join(selections, " union ")+" order by 1")
 	if err != nil {

@@ -78,6 +78,7 @@ func checkCounters(t failer, pool *pgxpool.Pool) {
 }
 
 func TestCopyState_RowsLieInReadingOrder(t *testing.T) {
+	schematest.NeedOneServer(t, "it reads rows by their place")
 	t.Parallel()
 	database := schematest.New(t)
 	conn := connect(t, database, "projection")
@@ -163,6 +164,7 @@ func TestCopyState_RefusesValuesOutOfRange(t *testing.T) {
 }
 
 func TestCopyState_FailsWhenTheServerEndsTheSession(t *testing.T) {
+	schematest.NeedOneServer(t, "it needs a trigger")
 	t.Parallel()
 	database := schematest.New(t)
 	conn := connect(t, database, "projection")

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,19 +14,33 @@ import (
 // Move moves a partition's position without rows.
 type Move struct{ From, To Position }
 
-//go:embed advance_idle.sql
-var advanceIdleSQL string
+var (
+	//go:embed advance_idle.sql
+	advanceIdleSQL string
 
-// AdvanceIdle moves positions in one transaction. moved tells for each partition whether it was moved: false where the position isn't From, so
-// that its writer is fenced. A position that another transaction holds is missing: nothing is known about it.
-func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]bool, err error) {
-	moved = make(map[int16]bool)
+	//go:embed advance_idle_of_one.sql
+	advanceIdleOfOneSQL string
+)
+
+// AdvanceIdle moves positions in one transaction, where the tables are distributed in one for each. moved tells for each partition whether it was
+// moved: false where the position isn't From, so that its writer is fenced. A position that another transaction holds is missing: nothing is
+// known about it. failed has the errors of partitions alone, whose node does not answer; err is that of all.
+func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]bool, failed map[int16]error, err error) {
+	moved, failed = make(map[int16]bool), make(map[int16]error)
 	if len(moves) == 0 {
-		return moved, nil
+		return moved, failed, nil
 	}
 	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		if err := s.plans.configure(ctx, conn.Conn()); err != nil {
 			return err
+		}
+		distributed, err := s.distributed(ctx, conn.Conn())
+		if err != nil {
+			return err
+		}
+		if distributed {
+			advanceEach(ctx, conn.Conn(), moves, moved, failed)
+			return nil
 		}
 		rows, err := conn.Query(ctx, advanceIdleSQL, moveArguments(moves)...)
 		if err != nil {
@@ -37,9 +52,9 @@ func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("idle positions: %w", err)
+		return nil, nil, fmt.Errorf("idle positions: %w", err)
 	}
-	return moved, nil
+	return moved, failed, nil
 }
 
 // moveArguments are the parameters of advance_idle.sql.
@@ -55,4 +70,21 @@ func moveArguments(moves []Move) []any {
 		messages[i], storedAt[i] = int64(m.To.LastMessage), m.To.LastMessageAt.Std()
 	}
 	return []any{partitions, epochs, from, to, watermarks, messages, storedAt}
+}
+
+// advanceEach moves each position in a transaction on its node.
+func advanceEach(ctx context.Context, conn *pgx.Conn, moves []Move, moved map[int16]bool, failed map[int16]error) {
+	for _, m := range moves {
+		var done bool
+		err := conn.QueryRow(ctx, advanceIdleOfOneSQL, m.From.Partition, m.From.Epoch, int64(m.From.Sequence), int64(m.To.Sequence),
+			m.To.Clock.Watermark.Std(), int64(m.To.LastMessage), m.To.LastMessageAt.Std()).Scan(&done)
+		if errors.Is(err, pgx.ErrNoRows) {
+			continue
+		}
+		if err != nil {
+			failed[m.From.Partition] = fmt.Errorf("idle position: %w", err)
+			continue
+		}
+		moved[m.From.Partition] = done
+	}
 }

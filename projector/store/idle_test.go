@@ -34,7 +34,7 @@ func TestStore_AdvanceIdle(t *testing.T) {
 	if _, err := held.Exec(t.Context(), "select from projection.position where partition = 2 for update"); err != nil {
 		t.Fatal(err)
 	}
-	moved, err := s.AdvanceIdle(t.Context(), moves)
+	moved, _, err := s.AdvanceIdle(t.Context(), moves)
 	if err != nil {
 		t.Fatal(err)
 	}

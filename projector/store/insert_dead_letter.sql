@@ -1,6 +1,7 @@
 -- A dead letter that only newer generations than the live one have recorded becomes this generation's.
 insert into control.dead_letter as d (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, generation)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, (select id from generation))
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, g.id
+from generation g
 on conflict (stream, stream_created, sequence) do update
 set generation = excluded.generation
 where d.generation <> excluded.generation

@@ -39,6 +39,10 @@ func StoredRows(ctx context.Context, conn *pgx.Conn, c Catalog, table string, af
 		if c.hasPartitions(r) && s.decoder.widths[0] != 0 {
 			s.yield = inPartition(c.partitions, yield)
 		}
+		if c.distributed && c.hasPartitions(r) {
+			c.mergedScan(r, after).run(ctx, conn, s.yield)
+			return
+		}
 		s.run(ctx, conn, after)
 	}
 }
@@ -72,6 +76,12 @@ func StoredRowsOf(ctx context.Context, conn *pgx.Conn, c Catalog, table string, 
 			s = c.scanOfSystem(r)
 		}
 		s.yield = yield
+		if c.distributed {
+			if err := setNodes(ctx, conn); err != nil {
+				yield(Row{}, err)
+				return
+			}
+		}
 		for _, system := range systems {
 			if r.ofNoSystem() && system != uuid.Nil {
 				continue
@@ -94,12 +104,13 @@ type scan struct {
 	conditions []string // with the first parameters
 	arguments  [][]byte // of the conditions
 	key        []int    // the values of the key by which the rows are ordered
+	limit      int      // how many rows a statement selects
 	yield      func(Row, error) bool
 }
 
 // scan selects all rows.
 func (c Catalog) scan(r relation) scan {
-	s := scan{decoder: newDecoder(r, c), columns: c.columns(r), from: c.prefix + r.name}
+	s := scan{decoder: newDecoder(r, c), columns: c.columns(r), from: c.prefix + r.name, limit: scanRows}
 	for i := range r.order {
 		if s.decoder.widths[r.system()+i] != 0 {
 			s.key = append(s.key, i)
@@ -148,7 +159,7 @@ func (s scan) statement(after Key) (sql string, arguments [][]byte) {
 	if len(order) > 0 {
 		sql += " order by " + strings.Join(order, ", ")
 	}
-	return fmt.Sprintf("%s limit %d", sql, scanRows), arguments
+	return fmt.Sprintf("%s limit %d", sql, s.limit), arguments
 }
 
 // run yields the rows behind a key, and tells whether the caller wants more.
@@ -178,7 +189,7 @@ func (s scan) portion(ctx context.Context, conn *pgx.Conn, after Key) (last Key,
 	more = true
 	for n := 1; more && result.NextRow(); n++ {
 		row := s.decoder.storedRow(result.Values())
-		if n == scanRows {
+		if n == s.limit {
 			last = row.Key().Clone(nil)
 		}
 		more = s.yield(row, nil)

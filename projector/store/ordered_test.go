@@ -62,6 +62,7 @@ func explainScans(t *testing.T, conn *pgx.Conn, statements map[string][][]byte) 
 
 // The rows of a table are read from its primary key, whatever the planner takes the table for: nothing is sorted or kept in memory.
 func TestStoredRows_SortNothing(t *testing.T) {
+	schematest.NeedOneServer(t, "its plans are one server's")
 	t.Parallel()
 	for name, prepare := range map[string]func(*schematest.Database){
 		"empty":           func(*schematest.Database) {},

@@ -11,10 +11,12 @@ import (
 	"callboard/events/sample"
 	"callboard/projector/fold/foldtest"
 	"callboard/projector/store"
+	"callboard/schema/schematest"
 )
 
 // A batch uses indexes, whatever size the planner takes a table for, and its statements are neither compiled nor planned each time.
 func TestStore_ReadsNoTableWhole(t *testing.T) {
+	schematest.NeedOneServer(t, "its plans are one server's")
 	t.Parallel()
 	_, _, pool := openStore(t)
 	single := limited(t, pool, 1)
@@ -47,6 +49,7 @@ func TestStore_ReadsNoTableWhole(t *testing.T) {
 // analyzes them. The calls come before what belongs to them, so that some tables are still empty when others are large, and one of two
 // connections is idle while the calls are written.
 func TestStore_ReadsRowsByWholeKeys(t *testing.T) {
+	schematest.NeedOneServer(t, "its plans are one server's")
 	t.Parallel()
 	const calls, batchSize, first, most = 6000, 2000, 30, 3
 	_, database, pool := openStore(t)

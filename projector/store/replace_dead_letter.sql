@@ -1,10 +1,11 @@
 -- The stream lost the message that had this sequence, and gave the sequence to the message of this dead letter.
-update control.dead_letter
+update control.dead_letter d
 set partition = $4, subject = $5, header = $6, data = $7, reason = $8, stored_at = $9, recorded_at = now(),
-    generation = (select id from generation),
+    generation = g.id,
     resolution = null, resolved_at = null, tries = 0, failed_at = null, retried_at = null, retry_sequence = null,
     retry_requested_at = null, retry_position = null, retry_clock = null, retry_seq = null
-where stream = $1
-  and stream_created = $2
-  and sequence = $3
-  and stored_at <> $9
+from generation g
+where d.stream = $1
+  and d.stream_created = $2
+  and d.sequence = $3
+  and d.stored_at <> $9

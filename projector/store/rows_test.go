@@ -113,6 +113,7 @@ func checkStored(t failer, conn *pgx.Conn, state *fold.State, systems []uuid.UUI
 }
 
 func TestStoredRows_LargeRowsAndMany(t *testing.T) {
+	schematest.NeedOneServer(t, "no partition was claimed")
 	t.Parallel()
 	conn := connect(t, schematest.New(t), "projection")
 	state := foldedCompany(3, 7000)
@@ -210,6 +211,7 @@ func TestStoredRows_BehindEachKey(t *testing.T) {
 
 // A row with another partition than that of its phone system is out of reach.
 func TestStoredRows_WithoutRowsOfOtherPartitions(t *testing.T) {
+	schematest.NeedOneServer(t, "it moves rows to another partition")
 	t.Parallel()
 	database := schematest.New(t)
 	conn := connect(t, database, "projection")
@@ -286,6 +288,7 @@ func TestFoldedRows_EndAtAnError(t *testing.T) {
 
 // A schema of another release is compared by what both releases have.
 func TestCatalog_WithoutSomeTablesAndColumns(t *testing.T) {
+	schematest.NeedOneServer(t, "it changes tables")
 	t.Parallel()
 	s, database, pool := openStore(t)
 	applyBatch(t, s, claim(t, s), foldtest.FullHistory())
@@ -323,6 +326,7 @@ func TestCatalog_WithoutSomeTablesAndColumns(t *testing.T) {
 
 // A change to any one field of any table shows in the rows.
 func TestStoredRows_ShowEveryField(t *testing.T) {
+	schematest.NeedOneServer(t, "it moves rows to another partition")
 	t.Parallel()
 	database := schematest.New(t)
 	copyState(t, connect(t, database, "projection"), folded(foldtest.FullHistory()))
@@ -496,6 +500,7 @@ func TestFormat_OddValues(t *testing.T) {
 }
 
 func TestPhoneSystemIDs_OfAnyTable(t *testing.T) {
+	schematest.NeedOneServer(t, "no partition was claimed")
 	t.Parallel()
 	database := schematest.New(t)
 	conn := connect(t, database, "projection")

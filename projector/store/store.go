@@ -36,14 +36,39 @@ type Store struct {
 
 	parameters parameterPool
 
-	mu      sync.Mutex // guards what follows
-	catalog *Catalog   // of the pool's search path; nil: not read yet
+	mu       sync.Mutex // guards what follows
+	catalog  *Catalog   // of the pool's search path; nil: not read yet
+	onNodes  bool       // the tables are distributed over the nodes of a Citus cluster
+	nodesSet bool       // onNodes was read since the last claim
 }
 
 // New returns the store of the projection on the search path of pool's connections. A connection that runs a batch keeps settings which
 // suit statements that name their rows by key: nothing else that is planned with care may share the pool.
 func New(pool *pgxpool.Pool) *Store {
 	return &Store{pool: pool, tables: newTables(), plans: newPlans()}
+}
+
+// distributed tells whether the tables are distributed over the nodes of a Citus cluster. Only a switch to another generation changes that, and a
+// projector claims its partitions again behind one.
+func (s *Store) distributed(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nodesSet {
+		return s.onNodes, nil
+	}
+	onNodes, err := schema.IsDistributed(ctx, conn, "position")
+	if err != nil {
+		return false, err
+	}
+	s.onNodes, s.nodesSet = onNodes, true
+	return onNodes, nil
+}
+
+// forgetNodes makes the next call of distributed read again.
+func (s *Store) forgetNodes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nodesSet = false
 }
 
 // Tx is the transaction of one batch.

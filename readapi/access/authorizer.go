@@ -19,6 +19,7 @@ import (
 
 	"callboard/readapi/partition"
 	"callboard/readapi/repeat"
+	"callboard/schema"
 )
 
 // Attempt is what the authorization of a request depends on.
@@ -78,6 +79,7 @@ type Authorizer struct {
 	primary    *pgxpool.Pool
 	partitions partition.Count
 	statements statements
+	nodes      schema.Nodes // over which the projection can be distributed
 	peppers    []Pepper
 	dead       *deadKeys
 	unknown    *unknownKeys
@@ -205,6 +207,13 @@ func (a *Authorizer) findIn(ctx context.Context, t Attempt, in, global int16) (c
 	// pgx encodes a pgtype.UUID directly and a uuid.UUID through its text.
 	system := pgtype.UUID{Bytes: t.System, Valid: t.System != uuid.Nil}
 	err = repeat.Statement(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		nodes, err := a.nodes.Exist(ctx, conn)
+		if err == nil && nodes {
+			c, age, partitions, err = findOnNodes(ctx, conn, t, in, global)
+		}
+		if err != nil || nodes {
+			return false, err
+		}
 		return false, conn.QueryRow(ctx, a.statements.of(t.System), t.Credential.Key.Short(), system, in, global).Scan(
 			(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
 			&c.revoked, &c.expired, &p.Covered, &age, &p.Narrowing.On, &p.Narrowing.Extension, &partitions,

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/schema/schematest"
 )
 
 func (h *harness) authorizer(peppers ...Pepper) *Authorizer {
@@ -104,6 +105,7 @@ func TestAuthorizer_Coverage(t *testing.T) {
 
 // A generation with another number of partitions goes live while the reader runs: phone systems are found in their partitions.
 func TestAuthorizer_NumberOfPartitionsChanges(t *testing.T) {
+	schematest.NeedOneServer(t, "it moves rows to another partition")
 	t.Parallel()
 	h := newHarness(t)
 	a := h.authorizer(h.pepper)

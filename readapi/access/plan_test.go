@@ -53,6 +53,7 @@ var (
 
 // A key of a large group is authorized by probes of indexes, with and without statistics.
 func TestSQL_GroupPlan(t *testing.T) {
+	schematest.NeedOneServer(t, "its plans are one server's")
 	t.Parallel()
 	database := schematest.New(t)
 	database.OnePartition(t)
@@ -78,6 +79,7 @@ func TestSQL_GroupPlan(t *testing.T) {
 
 // The age of an organization's coverage reads one position, and for the list of phone systems one phone system per partition at most.
 func TestSQL_OrganizationPlan(t *testing.T) {
+	schematest.NeedOneServer(t, "its plans are one server's")
 	t.Parallel()
 	database := schematest.New(t)
 	database.OnePartition(t)

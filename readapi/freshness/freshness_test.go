@@ -16,6 +16,7 @@ import (
 	"callboard/cmd/connection"
 	"callboard/events/eventstest"
 	"callboard/readapi/freshness"
+	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
@@ -29,6 +30,7 @@ func readerPool(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
 		tb.Fatal(err)
 	}
 	maps.Copy(config.ConnConfig.RuntimeParams, connection.ReaderSettings(nil))
+	config.AfterConnect = schema.PlanEachTime
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		tb.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"callboard/events"
 	"callboard/readapi/partition"
+	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
@@ -17,6 +18,7 @@ var neverExecuted = regexp.MustCompile(`[^\n]*\(never executed\)\n`)
 
 // Where the tables are divided by partition, every statement about a phone system scans one of the parts.
 func TestSQL_TouchesOnePartition(t *testing.T) {
+	schematest.NeedOneServer(t, "it divides the tables of one server")
 	t.Parallel()
 	database := schematest.New(t)
 	database.PartitionByHash(t)
@@ -34,6 +36,29 @@ func TestSQL_TouchesOnePartition(t *testing.T) {
 		}
 		if got, scans := schematest.ScannedPartitions(plan); scans == 0 || !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: hash partitions scanned = %v, want %s\n%s", name, got, want, plan)
+		}
+	}
+}
+
+// Where the tables are distributed over nodes, every statement about a phone system is one task of one node.
+func TestSQL_TouchesOneNode(t *testing.T) {
+	schematest.NeedCitus(t)
+	t.Parallel()
+	conn := connect(t, schematest.New(t))
+	if err := schema.PlanEachTime(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	all := statements(t)
+	// The phone systems of an organization or a group are in any partition, the metrics are about all of them, and watermarks are read by partition.
+	for _, name := range []string{
+		"list_accessible_phone_systems_of_group", "list_accessible_phone_systems_of_organization", "freshness", "watermarks",
+	} {
+		delete(all, name)
+	}
+	for name, s := range all {
+		plan := explain(t, conn, s)
+		if parts, single := schematest.Tasks(plan); parts != 1 || !single {
+			t.Errorf("%s: want one task\n%s", name, plan)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"callboard/readapi/partition"
 	"callboard/readapi/repeat"
 	"callboard/readapi/semaphore"
+	"callboard/schema"
 )
 
 // ErrNotFound is returned for a row that doesn't exist, was deleted, belongs to another system, or is outside a key's narrowing.
@@ -28,6 +29,7 @@ type Projection struct {
 	long       func() *semaphore.Semaphore // the connections that long statements can have
 	positions  bool
 	partitions partition.Count
+	nodes      schema.Nodes // over which the tables can be distributed
 
 	recordingAudioSQL, dimensionsSQL string
 }

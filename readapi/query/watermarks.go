@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,16 +14,22 @@ import (
 	"callboard/readapi/partition"
 )
 
-//go:embed watermarks.sql
-var watermarksSQL string
+var (
+	//go:embed watermarks.sql
+	watermarksSQL string
 
-// Watermarks returns, for each of the phone systems that exist, the instant before which every event is in the tables.
+	//go:embed watermarks_of_partition.sql
+	watermarksOfPartitionSQL string
+)
+
+// Watermarks returns, for each of the phone systems that exist, the instant before which every event is in the tables. Of some it can be known beside
+// an error, where only a node of a Citus cluster does not answer.
 func (p *Projection) Watermarks(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	found := make(map[uuid.UUID]time.Time, len(systems))
 	for range partition.Attempts {
 		absent, err := p.watermarks(ctx, systems, found)
 		if err != nil {
-			return nil, fmt.Errorf("watermarks: %w", err)
+			return found, fmt.Errorf("watermarks: %w", err)
 		}
 		if systems = absent; len(systems) == 0 {
 			return found, nil
@@ -33,21 +40,7 @@ func (p *Projection) Watermarks(ctx context.Context, systems []uuid.UUID) (map[u
 
 // watermarks adds the watermarks of the phone systems that it finds. Absent ones may be in another partition.
 func (p *Projection) watermarks(ctx context.Context, systems []uuid.UUID, found map[uuid.UUID]time.Time) (absent []uuid.UUID, err error) {
-	ids, partitions := make([]pgtype.UUID, len(systems)), make([]int16, len(systems))
-	for i, id := range systems {
-		ids[i] = pgUUID(id)
-		partitions[i], _ = p.partitions.Of(id)
-	}
-	err = p.query(ctx, watermarksSQL, []any{partitions, ids}, func(rows pgx.Rows) error {
-		var id [16]byte
-		var watermark time.Time
-		_, err := pgx.ForEachRow(rows, []any{&id, &watermark}, func() error {
-			found[id] = watermark
-			return nil
-		})
-		return err
-	})
-	if err != nil {
+	if err := p.readWatermarks(ctx, systems, found); err != nil {
 		return nil, err
 	}
 	for _, id := range systems {
@@ -64,4 +57,35 @@ func (p *Projection) watermarks(ctx context.Context, systems []uuid.UUID, found 
 		}
 	}
 	return absent, nil
+}
+
+// readWatermarks adds the watermarks of the phone systems that are in their partitions.
+func (p *Projection) readWatermarks(ctx context.Context, systems []uuid.UUID, found map[uuid.UUID]time.Time) (err error) {
+	ids, partitions := make([]pgtype.UUID, len(systems)), make([]int16, len(systems))
+	byPartition := make(map[int16][]pgtype.UUID)
+	for i, id := range systems {
+		ids[i] = pgUUID(id)
+		partitions[i], _ = p.partitions.Of(id)
+		byPartition[partitions[i]] = append(byPartition[partitions[i]], ids[i])
+	}
+	read := func(rows pgx.Rows) error {
+		var id [16]byte
+		var watermark time.Time
+		_, err := pgx.ForEachRow(rows, []any{&id, &watermark}, func() error {
+			found[id] = watermark
+			return nil
+		})
+		return err
+	}
+	nodes, err := p.nodes.Exist(ctx, p.pool)
+	if err != nil {
+		return err
+	}
+	if !nodes {
+		return p.query(ctx, watermarksSQL, []any{partitions, ids}, read)
+	}
+	for in, ids := range byPartition {
+		err = errors.Join(err, p.query(ctx, watermarksOfPartitionSQL, []any{in, ids}, read))
+	}
+	return err
 }

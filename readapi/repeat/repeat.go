@@ -51,6 +51,7 @@ func repeated(ctx, statement context.Context, pool *pgxpool.Pool, run Run) error
 		switch {
 		case lost(err):
 			pool.Reset() // the server has probably closed the idle connections too
+		case renamed(err):
 		case refused(err):
 			if !sleep(ctx, pause) {
 				return err
@@ -59,6 +60,13 @@ func repeated(ctx, statement context.Context, pool *pgxpool.Pool, run Run) error
 			return err
 		}
 	}
+}
+
+// renamed reports whether a table was not found. On a Citus cluster, a rebuild can rename the tables of a node between the planning of a
+// statement and its execution there.
+func renamed(err error) bool {
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) && refusal.Code == pgerrcode.UndefinedTable
 }
 
 // once runs the statement unless ctx ended while it waited for a connection.

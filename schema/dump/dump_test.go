@@ -52,7 +52,7 @@ func TestTables_AreAll(t *testing.T) {
 		from pg_class
 		where relnamespace in ('access'::regnamespace, 'control'::regnamespace, 'webhook'::regnamespace) and relkind in ('r', 'p') and not relispartition
 		order by 1`)
-	want := append(dump.Tables(), "control.migration", "control.generation_part", "control.timeline", "webhook.test")
+	want := append(dump.Tables(), "control.migration", "control.generation_part", "control.distribution", "control.timeline", "webhook.test")
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("tables = %v, want %v: add a new one to Tables, or to this test", got, want)

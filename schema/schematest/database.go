@@ -63,6 +63,9 @@ func (s *server) create(tb testing.TB, template string) *Database {
 	if _, err := s.admin.Exec(tb.Context(), "create database "+d.name+" template "+template+s.strategy); err != nil {
 		tb.Fatalf("create database: %v", err)
 	}
+	if err := s.workers.Exec(tb.Context(), "create database "+d.name+" template "+template+s.strategy); err != nil {
+		tb.Fatalf("create database: %v", err)
+	}
 	tb.Cleanup(func() { s.drop(d.name) })
 	return d
 }

@@ -61,17 +61,22 @@ func (d *Database) ClearProjection(tb testing.TB) {
 	})
 }
 
+const partitionDefaultSQL = `
+	do $$ declare t name; begin
+	  for t in select relname from pg_class join pg_attribute on attrelid = pg_class.oid
+	    where relnamespace = 'projection'::regnamespace and relkind in ('r', 'p') and attname = 'partition'
+	  loop execute format('alter table projection.%I alter column partition set default 0', t); end loop;
+	end $$`
+
 // OnePartition makes the live projection that of a stream with a single partition. Rows that are inserted without a partition are in it.
 func (d *Database) OnePartition(tb testing.TB) {
 	tb.Helper()
 	withConn(tb, d.URL(), func(conn *pgx.Conn) {
-		_, err := conn.Exec(tb.Context(), `
-			update projection.generation set partitions = 1;
-			do $$ declare t name; begin
-			  for t in select relname from pg_class join pg_attribute on attrelid = pg_class.oid
-			    where relnamespace = 'projection'::regnamespace and relkind in ('r', 'p') and attname = 'partition'
-			  loop execute format('alter table projection.%I alter column partition set default 0', t); end loop;
-			end $$`)
+		sql := "update projection.generation set partitions = 1;"
+		if !OnCitus() {
+			sql += partitionDefaultSQL
+		}
+		_, err := conn.Exec(tb.Context(), sql)
 		if err != nil {
 			tb.Fatalf("one partition: %v", err)
 		}

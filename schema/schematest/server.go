@@ -37,6 +37,7 @@ const (
 // server is the process's PostgreSQL server.
 type server struct {
 	cluster  *cluster.Cluster
+	workers  *Workers // of a Citus cluster; nil: the server is alone
 	dir      string
 	password string        // of every role but the superuser
 	strategy string        // the clause of create database that is fastest here
@@ -103,11 +104,19 @@ func start(ctx context.Context, settings map[string]string) (*server, error) {
 	removeAbandoned(base)
 	s := &server{dir: filepath.Join(base, folderPrefix+strings.ToLower(rand.Text())), password: rand.Text()}
 	all := map[string]string{"max_connections": "200", "max_wal_size": "1GB"}
+	if OnCitus() {
+		maps.Copy(all, CitusSettings())
+	}
 	maps.Copy(all, settings)
 	var err error
 	s.cluster, err = cluster.Start(ctx, cluster.Config{DataDir: s.dir, Download: true, InitdbCache: initdbCache(), Settings: all})
 	if err != nil {
 		return nil, errors.Join(err, cluster.Remove(s.dir))
+	}
+	if OnCitus() {
+		if s.workers, err = StartWorkers(ctx, s.dir, initdbCache(), all); err != nil {
+			return nil, errors.Join(err, s.stop())
+		}
 	}
 	// The default strategy, through the write-ahead log, is the faster one on a disk.
 	if base == memoryDir && s.cluster.Major() >= 15 {
@@ -133,14 +142,23 @@ func (s *server) prepare(ctx context.Context) error {
 	if _, err := s.admin.Exec(ctx, "create database "+template+s.strategy); err != nil {
 		return fmt.Errorf("create template: %w", err)
 	}
+	if s.workers != nil {
+		err := s.workers.Exec(ctx, "create database "+template+s.strategy)
+		if err == nil {
+			err = s.workers.Join(ctx, s.cluster, template)
+		}
+		if err != nil {
+			return fmt.Errorf("workers: %w", err)
+		}
+	}
 	if _, err := schema.Migrate(ctx, s.cluster.URL(template)); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	passwords := schema.Passwords{Projector: s.password, Reader: s.password, Operator: s.password, Webhooks: s.password}
-	if err := schema.SetPasswords(ctx, s.cluster.URL("postgres"), passwords); err != nil {
+	if err := schema.SetPasswords(ctx, s.cluster.URL(template), passwords); err != nil {
 		return fmt.Errorf("passwords of the roles: %w", err)
 	}
-	return nil
+	return s.distributeTemplate(ctx)
 }
 
 // drop drops a database in the background, because PostgreSQL waits 100 ms if a session has ended just before.
@@ -151,6 +169,7 @@ func (s *server) drop(name string) {
 		if !s.stopping.Load() {
 			// A database that is not dropped needs space only until the server's folder is removed.
 			_, _ = s.admin.Exec(context.Background(), "drop database "+name+" with (force)")
+			_ = s.workers.Exec(context.Background(), "drop database "+name+" with (force)")
 		}
 	})
 }
@@ -161,7 +180,7 @@ func (s *server) stop() error {
 	if s.admin != nil {
 		s.admin.Close()
 	}
-	return errors.Join(s.cluster.Stop(), cluster.Remove(s.dir))
+	return errors.Join(s.workers.Stop(), s.cluster.Stop(), cluster.Remove(s.dir))
 }
 
 // baseDir is where the server's folder is created: in memory if enough is free. A copy of the template is some 300 files,

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/cmd/connection"
+	"callboard/schema"
 )
 
 // The sizes of the pools.
@@ -34,7 +35,7 @@ func openPools(ctx context.Context, c Config, metrics prometheus.Registerer) (*p
 	p := &pools{replica: c.Replica.Reveal() != ""}
 	primary := connection.PostgresConfig{
 		URL: c.Primary, Program: "reader", ReadWrite: true, Settings: connection.ReaderSettings(c.Session), Log: c.Log,
-		Metrics: metrics,
+		AfterConnect: schema.PlanEachTime, Metrics: metrics,
 	}
 	read := primary
 	if p.replica {

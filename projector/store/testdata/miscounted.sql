@@ -17,7 +17,7 @@ with
     union all
     select r.system_id, 'recording', unnest(array['', r.status]), r.created_at
     from recording r
-    join call_log c on c.system_id = r.system_id and c.id = r.owner_id
+    join call_log c on c.partition = r.partition and c.system_id = r.system_id and c.id = r.owner_id
     where r.owner = 'call' and r.status <> 'unavailable'
     union all
     select system_id, 'call_log', '', created_at from call_log
@@ -31,17 +31,17 @@ with
     union all
     select a.system_id, 'analysis', '', a.created_at
     from analysis a
-    join call_log c on c.system_id = a.system_id and c.id = a.call_id
+    join call_log c on c.partition = a.partition and c.system_id = a.system_id and c.id = a.call_id
     union all
     select system_id, 'analysis', party::text, created_at
     from (
       select a.system_id, a.id, a.created_at, c.answered_by_extension_id as party
       from analysis a
-      join call_log c on c.system_id = a.system_id and c.id = a.call_id
+      join call_log c on c.partition = a.partition and c.system_id = a.system_id and c.id = a.call_id
       union
       select a.system_id, a.id, a.created_at, c.from_extension_id
       from analysis a
-      join call_log c on c.system_id = a.system_id and c.id = a.call_id
+      join call_log c on c.partition = a.partition and c.system_id = a.system_id and c.id = a.call_id
     ) own
   ),
   days as (

@@ -79,44 +79,44 @@ func defaults(table string) Row {
 func Count(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
 	parts := []string{
-		"select system_id, 'call_log' as list, '' as subset, created_at from projection.call_log",
-		"select system_id, 'call_log', extension_id::text, created_at from projection.extension_call",
-		"select system_id, 'analysis', '', created_at from projection.analysis where listed",
-		"select system_id, 'analysis', extension_id::text, created_at from projection.extension_analysis",
-		"select system_id, 'voicemail', '', created_at from projection.voicemail",
+		"select partition, system_id, 'call_log' as list, '' as subset, created_at from projection.call_log",
+		"select partition, system_id, 'call_log', extension_id::text, created_at from projection.extension_call",
+		"select partition, system_id, 'analysis', '', created_at from projection.analysis where listed",
+		"select partition, system_id, 'analysis', extension_id::text, created_at from projection.extension_analysis",
+		"select partition, system_id, 'voicemail', '', created_at from projection.voicemail",
 	}
 	const listed = " where call_sid is not null and status <> 'unavailable'"
 	for table, condition := range map[string]string{
 		"recording": listed, "phone": "", "phone_number": "", "extension": "", "agent_config": "", "call_group": "", "call_menu": "",
 	} {
 		for _, subset := range []string{"''", "status"} {
-			parts = append(parts, "select system_id, '"+table+"', "+subset+", created_at from projection."+table+condition)
+			parts = append(parts, "select partition, system_id, '"+table+"', "+subset+", created_at from projection."+table+condition)
 		}
 	}
 	// One message is one transaction.
 	exec(tb, pool, extensionsSQL+`
-		insert into projection.day_count (system_id, list, subset, day, count)
-		select system_id, list, subset, (created_at at time zone 'UTC')::date as day, count(*)
+		insert into projection.day_count (partition, system_id, list, subset, day, count)
+		select partition, system_id, list, subset, (created_at at time zone 'UTC')::date as day, count(*)
 		from (`+strings.Join(parts, "\nunion all\n")+`) every
-		group by system_id, list, subset, day;
-		insert into projection.month_count (system_id, list, subset, month, count)
-		select system_id, list, subset, date_trunc('month', day)::date as month, sum(count)
+		group by partition, system_id, list, subset, day;
+		insert into projection.month_count (partition, system_id, list, subset, month, count)
+		select partition, system_id, list, subset, date_trunc('month', day)::date as month, sum(count)
 		from projection.day_count
-		group by system_id, list, subset, month`)
+		group by partition, system_id, list, subset, month`)
 }
 
 const extensionsSQL = `
 	truncate projection.day_count, projection.month_count, projection.extension_call, projection.extension_analysis;
-	insert into projection.extension_call (system_id, extension_id, created_at, call_id)
-	select system_id, answered_by_extension_id, created_at, id
+	insert into projection.extension_call (partition, system_id, extension_id, created_at, call_id)
+	select partition, system_id, answered_by_extension_id, created_at, id
 	from projection.call_log where answered_by_extension_id is not null
 	union
-	select system_id, from_extension_id, created_at, id
+	select partition, system_id, from_extension_id, created_at, id
 	from projection.call_log where from_extension_id is not null;
-	insert into projection.extension_analysis (system_id, extension_id, created_at, analysis_id)
-	select a.system_id, e.extension_id, a.created_at, a.id
+	insert into projection.extension_analysis (partition, system_id, extension_id, created_at, analysis_id)
+	select a.partition, a.system_id, e.extension_id, a.created_at, a.id
 	from projection.analysis a
-	join projection.extension_call e on e.system_id = a.system_id and e.call_id = a.call_id
+	join projection.extension_call e on e.partition = a.partition and e.system_id = a.system_id and e.call_id = a.call_id
 	where a.listed;`
 
 func exec(tb testing.TB, pool *pgxpool.Pool, sql string, arguments ...any) {

@@ -1,0 +1,64 @@
+package access
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+var (
+	//go:embed key.sql
+	keySQL string
+
+	//go:embed coverage.sql
+	coverageSQL string
+
+	//go:embed age_of_partition.sql
+	ageOfPartitionSQL string
+
+	//go:embed age_of_organization.sql
+	ageOfOrganizationSQL string
+)
+
+const partitionsSQL = "select coalesce(partitions, 0) from projection.generation"
+
+// findOnNodes reads a key from the coordinator, then what it allows from the node that has it: no other node needs to be up. So it is not one
+// snapshot: a key is read before what it covers.
+func findOnNodes(ctx context.Context, conn *pgxpool.Conn, t Attempt, in, global int16) (c candidate, age pgtype.Float8, partitions int, err error) {
+	p := &c.authorization
+	var extension pgtype.UUID
+	err = conn.QueryRow(ctx, keySQL, t.Credential.Key.Short()).Scan(
+		(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
+		&c.revoked, &c.expired, &extension,
+	)
+	if err != nil {
+		return c, age, 0, err
+	}
+	p.Narrowing.On = extension.Valid
+	grant := pgtype.UUID{Bytes: p.Grant.ID, Valid: true}
+	if t.System == uuid.Nil {
+		err = conn.QueryRow(ctx, partitionsSQL).Scan(&partitions)
+	} else {
+		system := pgtype.UUID{Bytes: t.System, Valid: true}
+		err = conn.QueryRow(ctx, coverageSQL, in, system, p.Grant.Kind, grant, extension).
+			Scan(&p.Covered, &age, &p.Narrowing.Extension, &partitions)
+	}
+	if err != nil {
+		return c, age, 0, err
+	}
+	switch {
+	case p.Grant.Kind == GrantGroup:
+		err = conn.QueryRow(ctx, ageOfPartitionSQL, global).Scan(&age)
+	case p.Grant.Kind == GrantOrganization && t.System == uuid.Nil:
+		err = conn.QueryRow(ctx, ageOfOrganizationSQL, grant).Scan(&age)
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return c, age, partitions, err
+}
