@@ -221,10 +221,8 @@ func (h *harness) awaitCaughtUp() {
 	h.tb.Helper()
 	last := int64(h.stream().CachedInfo().State.LastSeq)
 	eventstest.Eventually(h.tb, "every partition is at the stream's end", func() bool {
-		return h.queryInt(`
-			select count(*) - (select coalesce(partitions, -1) from projection.generation)
-			from projection.position
-			where sequence >= $1`, last) == 0
+		return h.queryInt("select count(*) from projection.position where sequence >= $1", last) ==
+			h.queryInt("select coalesce(partitions, -1) from projection.generation")
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -91,16 +92,24 @@ const tablespace = "disk"
 type postgresServer struct {
 	*cluster.Cluster
 	tb        testing.TB
-	disk, wal *disk  // of databases and of the write-ahead log; nil if the test can't mount them
-	password  string // of the roles
+	disk, wal *disk               // of databases and of the write-ahead log; nil if the test can't mount them
+	password  string              // of the roles
+	workers   *schematest.Workers // of the Citus cluster that it coordinates; nil: it is alone
 }
 
 func newPostgresServer(tb testing.TB) *postgresServer {
 	tb.Helper()
+	return startPostgresServer(tb, cluster.Config{})
+}
+
+// startPostgresServer starts a server with further settings.
+func startPostgresServer(tb testing.TB, config cluster.Config) *postgresServer {
+	tb.Helper()
 	dir := filepath.Join(tb.TempDir(), "postgres")
-	c, err := cluster.Start(tb.Context(), cluster.Config{
-		DataDir: dir, Download: true, Settings: map[string]string{"max_connections": "200", "max_wal_size": "1GB"},
-	})
+	settings := map[string]string{"max_connections": "200", "max_wal_size": "1GB"}
+	maps.Copy(settings, config.Settings)
+	config.DataDir, config.Download, config.Settings = dir, true, settings
+	c, err := cluster.Start(tb.Context(), config)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -169,6 +178,12 @@ func (s *postgresServer) createDatabase(name string) {
 		statement += " tablespace " + tablespace
 	}
 	s.exec("postgres", statement)
+	s.migrate(name)
+}
+
+// migrate creates callboard's schema, and sets the roles' passwords.
+func (s *postgresServer) migrate(name string) {
+	s.tb.Helper()
 	if _, err := schema.Migrate(s.tb.Context(), s.URL(name)); err != nil {
 		s.tb.Fatalf("migrate: %v", err)
 	}

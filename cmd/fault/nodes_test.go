@@ -1,0 +1,200 @@
+package fault_test
+
+import (
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/events/eventstest"
+	"callboard/schema/cluster"
+	"callboard/schema/schematest"
+)
+
+// newCoordinator starts a Citus cluster: a coordinator and two workers.
+func newCoordinator(tb testing.TB) *postgresServer {
+	tb.Helper()
+	schematest.NeedCitus(tb)
+	// Servers with the same cache have the same superuser's password.
+	folder, settings := tb.TempDir(), schematest.CitusSettings()
+	s := startPostgresServer(tb, cluster.Config{InitdbCache: folder, Settings: settings})
+	var err error
+	if s.workers, err = schematest.StartWorkers(tb.Context(), filepath.Join(tb.TempDir(), "postgres"), folder, settings); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.workers.Stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+// createDistributedDatabase creates a database of the cluster, whose projection is distributed.
+func (s *postgresServer) createDistributedDatabase(name string) {
+	s.tb.Helper()
+	s.exec("postgres", "create database "+name)
+	err := s.workers.Exec(s.tb.Context(), "create database "+name)
+	if err == nil {
+		err = s.workers.Join(s.tb.Context(), s.Cluster, name)
+	}
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	s.migrate(name)
+	if err := s.workers.Distribute(s.tb.Context(), s.Cluster, name, s.password); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// newNodesHarness starts callboard with a Citus cluster.
+func newNodesHarness(t *testing.T) *harness {
+	t.Helper()
+	seed := seed(t)
+	h := &harness{
+		tb: t, random: rand.New(rand.NewPCG(seed, 1)), secret: []byte(strings.Repeat("s", 32)), audio: t.TempDir(), summary: newSummary(),
+		nats: newNATSServer(t), postgres: newCoordinator(t),
+	}
+	h.js = h.nats.connect()
+	h.postgres.createDistributedDatabase(liveDatabase)
+	h.pool = h.postgres.pool(h.postgres.URL(liveDatabase))
+	h.natsProxies = proxies{newProxy(t, "projectors-NATS", h.nats.address), newProxy(t, "readers-NATS", h.nats.address)}
+	postgres := net.JoinHostPort("127.0.0.1", strconv.Itoa(h.postgres.Port()))
+	h.postgresProxies = proxies{newProxy(t, "projectors-PostgreSQL", postgres), newProxy(t, "readers-PostgreSQL", postgres)}
+	h.operator = h.newOperator(nil)
+	h.createStream()
+	h.load = h.startLoad(seed, bursty)
+	h.keys = h.issueKeys()
+	h.startPrograms()
+	h.startReaderOfWorker(h.postgres.workers.Servers[1])
+	h.awaitCaughtUp()
+	return h
+}
+
+// startReaderOfWorker starts a reader that reads the projection from a worker.
+func (h *harness) startReaderOfWorker(worker *cluster.Cluster) {
+	h.tb.Helper()
+	env := h.readerEnv()
+	env["CALLBOARD_POSTGRES_READ_URL"] = worker.UserURL(readerRole, h.postgres.password, liveDatabase)
+	r := &reader{process: newProcess(h.tb, "readapi", "reader-of-worker", env)}
+	r.Start()
+	h.readers = append(h.readers, r)
+}
+
+// portOfSystemSQL selects the port of the node that has the rows of a phone system.
+const portOfSystemSQL = `
+	select n.nodeport
+	from pg_dist_placement
+	join pg_dist_node n using (groupid)
+	where shardid = get_shard_id_for_distribution_column('projection.position', $1::smallint)`
+
+// A Citus cluster under load: a worker and the coordinator are killed, a shard is moved, and a rebuild runs. No client sees a wrong answer, and
+// no row is lost. While a worker is down, readers answer for the phone systems of the other one.
+func TestNodes(t *testing.T) {
+	h := newNodesHarness(t)
+	c := h.startClients()
+	h.awaitApplied(settleMessages)
+
+	worker := h.postgres.workers.Servers[0]
+	worker.Kill()
+	here, elsewhere := h.systemsByNode(worker.Port())
+	if len(here) == 0 || len(elsewhere) == 0 {
+		t.Fatalf("phone systems of the worker and of the other one = %d, %d, want some", len(here), len(elsewhere))
+	}
+	for range 3 {
+		for _, system := range here {
+			h.requireStatus(c, system, http.StatusServiceUnavailable)
+		}
+		for _, system := range elsewhere {
+			h.requireStatus(c, system, http.StatusOK)
+		}
+	}
+	h.awaitPositions(elsewhere)
+	if err := worker.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitApplied(settleMessages)
+	h.awaitCaughtUp()
+
+	h.moveShard(here[0])
+	h.awaitApplied(settleMessages)
+
+	h.postgres.Kill()
+	if err := h.postgres.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// A query that the pool sends on a connection of before would fail.
+	h.pool.Reset()
+	h.awaitApplied(settleMessages)
+
+	var rebuilt struct{ Comparison struct{ Differences []any } }
+	h.command(&rebuilt, "rebuild", "--json")
+	if n := len(rebuilt.Comparison.Differences); n != 0 {
+		t.Errorf("differences of a rebuild = %d, want 0", n)
+	}
+	h.awaitApplied(settleMessages)
+
+	h.load.stop()
+	c.finish()
+	h.verify()
+	for _, total := range h.summary.totals {
+		t.Log(total)
+	}
+}
+
+// systemsByNode returns the phone systems of the node at a port, and all others.
+func (h *harness) systemsByNode(port int) (here, elsewhere []uuid.UUID) {
+	h.tb.Helper()
+	for _, system := range h.load.systems() {
+		if int(h.queryInt(portOfSystemSQL, events.Partition(system, partitions))) == port {
+			here = append(here, system)
+		} else {
+			elsewhere = append(elsewhere, system)
+		}
+	}
+	return here, elsewhere
+}
+
+// awaitPositions waits until the partition of each phone system has passed what the stream ends with now.
+func (h *harness) awaitPositions(systems []uuid.UUID) {
+	h.tb.Helper()
+	last := h.stream().CachedInfo().State.LastSeq
+	for _, system := range systems {
+		partition := events.Partition(system, partitions)
+		eventstest.Eventually(h.tb, "partition "+strconv.Itoa(partition)+" goes on", func() bool {
+			return h.queryInt("select sequence from projection.position where partition = $1", partition) >= int64(last)
+		})
+	}
+}
+
+// requireStatus requests the extensions of a phone system.
+func (h *harness) requireStatus(c *clients, system uuid.UUID, want int) {
+	h.tb.Helper()
+	got, err := c.client.get(h.tb.Context(), *h.readers[0].url.Load()+"/"+system.String()+"/extensions", h.keys.systems[system], "")
+	if err != nil || got.status != want {
+		h.tb.Errorf("status = %d, %v, want %d: %s", got.status, err, want, got.body)
+	}
+}
+
+// moveShard moves the shard of a phone system to the other worker, while it is read and written.
+func (h *harness) moveShard(system uuid.UUID) {
+	h.tb.Helper()
+	partition := events.Partition(system, partitions)
+	from := h.queryInt(portOfSystemSQL, partition)
+	for _, worker := range h.postgres.workers.Servers {
+		if to := int64(worker.Port()); to != from {
+			schematest.Exec(h.tb, h.pool, `
+				select citus_move_shard_placement(get_shard_id_for_distribution_column('projection.position', $1::smallint), '127.0.0.1', $2, '127.0.0.1', $3,
+				  shard_transfer_mode => 'force_logical')`, partition, from, to)
+		}
+	}
+	if now := h.queryInt(portOfSystemSQL, partition); now == from {
+		h.tb.Errorf("the shard is still on port %d", now)
+	}
+}
