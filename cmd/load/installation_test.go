@@ -28,6 +28,7 @@ import (
 	"callboard/readapi/access"
 	"callboard/schema"
 	"callboard/schema/cluster"
+	"callboard/schema/schematest"
 )
 
 const (
@@ -47,7 +48,8 @@ type installation struct {
 	nats, projector *process
 	natsURL         string
 	postgres        *cluster.Cluster
-	postmaster      int // the server's process id
+	workers         *schematest.Workers // of the Citus cluster that it coordinates; nil: it is alone
+	postmaster      int                 // the server's process id
 	database        string
 	pool            *pgxpool.Pool // of the superuser, to the database
 	js              jetstream.JetStream
@@ -103,9 +105,26 @@ func (i *installation) startPostgres(settings map[string]string) {
 		"fsync": "on", "full_page_writes": "on", "max_connections": "200", "max_wal_size": "4GB", "shared_buffers": "512MB",
 	}
 	maps.Copy(all, settings)
+	config := cluster.Config{DataDir: dir, Download: true, Settings: all}
+	if schematest.OnCitus() {
+		further := all["shared_preload_libraries"]
+		maps.Copy(all, schematest.CitusSettings())
+		all["shared_preload_libraries"] = strings.TrimSuffix(all["shared_preload_libraries"]+","+further, ",") // citus is to be the first
+		config.InitdbCache = i.TempDir()                                                                       // servers with the same cache have the same superuser's password
+	}
 	var err error
-	if i.postgres, err = cluster.Start(i.Context(), cluster.Config{DataDir: dir, Download: true, Settings: all}); err != nil {
+	if i.postgres, err = cluster.Start(i.Context(), config); err != nil {
 		i.Fatal(err)
+	}
+	if schematest.OnCitus() {
+		if i.workers, err = schematest.StartWorkers(i.Context(), dir, config.InitdbCache, all); err != nil {
+			i.Fatal(err)
+		}
+		i.Cleanup(func() {
+			if err := i.workers.Stop(); err != nil {
+				i.Error(err)
+			}
+		})
 	}
 	i.Cleanup(func() {
 		if err := errors.Join(i.postgres.Stop(), cluster.Remove(dir)); err != nil {
@@ -135,12 +154,26 @@ func (i *installation) newDatabase(name string) {
 	if _, err := admin.Exec(i.Context(), "create database "+name); err != nil {
 		i.Fatal(err)
 	}
+	if i.workers != nil {
+		err := i.workers.Exec(i.Context(), "create database "+name)
+		if err == nil {
+			err = i.workers.Join(i.Context(), i.postgres, name)
+		}
+		if err != nil {
+			i.Fatal(err)
+		}
+	}
 	if _, err := schema.Migrate(i.Context(), i.postgres.URL(name)); err != nil {
 		i.Fatal(err)
 	}
 	passwords := schema.Passwords{Projector: i.password, Reader: i.password, Operator: i.password, Webhooks: i.password}
 	if err := schema.SetPasswords(i.Context(), i.postgres.URL(name), passwords); err != nil {
 		i.Fatal(err)
+	}
+	if i.workers != nil {
+		if err := i.workers.Distribute(i.Context(), i.postgres, name, i.password); err != nil {
+			i.Fatal(err)
+		}
 	}
 	i.database, i.pool = name, i.newPool(i.postgres.URL(name))
 }
@@ -151,7 +184,11 @@ func (i *installation) dropDatabase() {
 	i.pool.Close()
 	admin := i.newPool(i.postgres.URL("postgres"))
 	defer admin.Close()
-	if _, err := admin.Exec(i.Context(), "drop database "+i.database+" with (force)"); err != nil {
+	_, err := admin.Exec(i.Context(), "drop database "+i.database+" with (force)")
+	if err == nil {
+		err = i.workers.Exec(i.Context(), "drop database "+i.database+" with (force)")
+	}
+	if err != nil {
 		i.Fatal(err)
 	}
 }
