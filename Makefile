@@ -58,6 +58,11 @@ test: ## Run all tests
 test/race: ## Run all tests under the race detector
 	go test -race ./...
 
+.PHONY: test/citus
+test/citus: ## Run the tests of the database on a Citus cluster; deploy/standin/citus installs the extension
+	CALLBOARD_TEST_CITUS=1 go test -p 1 -timeout 1h ./schema/... ./projector/... ./readapi/... ./cmd/callboard ./cmd/scenario
+	CALLBOARD_TEST_CITUS=1 go test ./cmd/fault -run TestNodes -v
+
 .PHONY: properties
 properties: ## Test the fold's properties with 20,000 cases each, those of the store, of ingest and of replays with 500
 	go test ./projector/fold -rapid.checks=20000
