@@ -93,7 +93,7 @@ func unavailable(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) ||
 		errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed)
 }
 
 // ofNode reports whether a node of a Citus cluster has ended the coordinator's connection, which says so by an internal error.

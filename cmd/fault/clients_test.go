@@ -132,7 +132,7 @@ func (c *clients) get(ctx context.Context, r *reader, path string, key access.Ke
 	default:
 		c.count(got.status)
 		if got.status != http.StatusOK && !slices.Contains(expected, got.status) && !c.tolerates(got) {
-			c.violation("%s%s: status = %d: %s", r.Name(), path, got.status, got.body)
+			c.violation("%s%s: status = %d: %s\n%s", r.Name(), path, got.status, got.body, r.logOf(got.body))
 		}
 		return got, got.status == http.StatusOK
 	}

@@ -2,6 +2,7 @@ package fault_test
 
 import (
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -44,6 +45,20 @@ func (r *reader) Kill() {
 	r.Helper()
 	r.url.Store(nil)
 	r.process.Kill()
+}
+
+// logOf returns the reader's log line about a request, by its problem document.
+func (r *reader) logOf(document []byte) string {
+	var problem struct{ CorrelationID string }
+	if json.Unmarshal(document, &problem) != nil || problem.CorrelationID == "" {
+		return ""
+	}
+	for line := range strings.Lines(r.Out.String() + r.Err.String()) {
+		if strings.Contains(line, problem.CorrelationID) {
+			return line
+		}
+	}
+	return ""
 }
 
 // command is a callboard command that runs. There is one at a time.

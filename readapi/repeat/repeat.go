@@ -95,7 +95,7 @@ func lost(err error) bool {
 		return server.Code == pgerrcode.AdminShutdown || server.Code == pgerrcode.CrashShutdown
 	}
 	var network *net.OpError
-	return errors.As(err, &network) && !network.Timeout() ||
+	return errors.As(err, &network) && !network.Timeout() || errors.Is(err, pgconn.ErrConnClosed) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 

@@ -55,6 +55,8 @@ func TestStatement_Attempts(t *testing.T) {
 		{"success", false, false, nil, 1},
 		{"shutdown", false, false, shutdown, 4},
 		{"a refused password", false, false, &pgconn.PgError{Code: pgerrcode.InvalidPassword}, 4},
+		{"a connection that was closed before", false, false, pgconn.ErrConnClosed, 4},
+		{"a table that a switch has renamed on a node", false, false, &pgconn.PgError{Code: pgerrcode.UndefinedTable}, 4},
 		{"a row was used", false, true, shutdown, 1},
 		{"the context has ended", true, false, shutdown, 1},
 		{"a statement timeout", false, false, &pgconn.PgError{Code: pgerrcode.QueryCanceled}, 1},
