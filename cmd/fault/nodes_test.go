@@ -129,7 +129,7 @@ func TestNodes(t *testing.T) {
 	if err := h.postgres.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// A query that the pool sends on a connection of before would fail.
+	// The connections of before the kill are lost.
 	h.pool.Reset()
 	h.awaitApplied(settleMessages)
 

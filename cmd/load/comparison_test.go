@@ -33,7 +33,7 @@ const (
 )
 
 // Pages are read while events are published, first and last without a rebuild, and between while one compares for ten times as long, as one of
-// a projection that is a hundred times as large would. It is a process of its own, as in production. The rows that are written meanwhile are cleaned up between its snapshots, so pages stay as fast.
+// a projection that is a hundred times as large would. It is a separate process, as in production. The rows that are written meanwhile are cleaned up between its snapshots, so pages stay as fast.
 func TestLoad_LongComparison(t *testing.T) {
 	needLoad(t)
 	i := newInstallation(t, sample.New(sample.Config{Seed: 1, Systems: *systemsFlag, Calls: *callsFlag}), nil)

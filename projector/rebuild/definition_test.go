@@ -12,10 +12,12 @@ import (
 	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
+	"callboard/schema/schematest"
 )
 
 // A rebuild replaces another release's projection while it is read. The projector, which had stopped, then continues by itself.
 func TestRun_ReplacesOtherDefinition(t *testing.T) {
+	schematest.NeedOneServer(t, "it changes tables")
 	t.Parallel()
 	history := sampleEvents(51, 60)
 	half := len(history) / 2

@@ -11,7 +11,7 @@ import (
 )
 
 // mergedScan selects rows of a distributed table in the order of their keys. One statement over all nodes would read its limit from each
-// shard. So each partition is read by statements of its own, on its node, and the partitions are merged.
+// shard. So each statement reads one partition, on its node, and the partitions are merged.
 type mergedScan []*partitionScan
 
 // partitionScan selects the rows of one partition.
@@ -47,7 +47,7 @@ func nodeSettings() []string {
 	}
 }
 
-// setNodes applies nodeSettings, each in a statement of its own: Citus passes the text of a statement on.
+// setNodes applies nodeSettings, each in a separate statement: Citus passes the whole text on.
 func setNodes(ctx context.Context, conn *pgx.Conn) error {
 	for _, sql := range nodeSettings() {
 		if _, err := conn.Exec(ctx, sql); err != nil {

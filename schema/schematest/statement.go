@@ -30,7 +30,7 @@ func skipUnplannable(tb testing.TB, err error) {
 	tb.Helper()
 	var refusal *pgconn.PgError
 	if OnCitus() && errors.As(err, &refusal) && (refusal.Code == pgerrcode.FeatureNotSupported || refusal.Code == pgerrcode.InternalError) {
-		NeedOneServer(tb, "its own statement: "+refusal.Message)
+		NeedOneServer(tb, "Citus can't plan the test's statement: "+refusal.Message)
 	}
 }
 
