@@ -18,7 +18,6 @@ import (
 	"callboard/projector/webhook/egress"
 	"callboard/projector/webhook/registry"
 	"callboard/projector/webhook/vault"
-	"callboard/schema"
 )
 
 type webhooksAddCommand struct {
@@ -55,13 +54,6 @@ func (c *webhooksAddCommand) Run(ctx context.Context, streams process.Streams) e
 func (c *webhooksAddCommand) add(ctx context.Context, source eventSource, candidate registry.Candidate, streams process.Streams) error {
 	if _, err := source.origin(ctx); err != nil { // before anything is registered
 		return err
-	}
-	distributed, err := schema.IsDistributed(ctx, source.pool, "projection.position")
-	if err != nil {
-		return err
-	}
-	if distributed {
-		return errors.New("the projection is distributed over nodes: webhooks are not sent from one yet")
 	}
 	r := registry.New(source.pool, c.get())
 	if err := c.try(ctx, r, candidate, streams); err != nil {

@@ -112,7 +112,6 @@ func TestCanaries_Search(t *testing.T) {
 // The output of the programs has no secret: logs of all outcomes, answers, metrics, profiles, the dump of a crashing process, help
 // texts, and errors about invalid settings.
 func TestCanaries(t *testing.T) {
-	schematest.NeedOneServer(t, "webhooks need one server")
 	i := newInstallation(t)
 	i.run(0, i.environment("operator"), "callboard", "stream", "create")
 	i.issue()

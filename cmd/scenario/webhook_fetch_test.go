@@ -152,6 +152,7 @@ func TestWebhooks_Fetchable(t *testing.T) {
 
 // The same where readers use a replica that is two seconds behind.
 func TestWebhooks_DelayedReplica(t *testing.T) {
+	schematest.NeedOneServer(t, "a copy of the coordinator has no workers")
 	t.Parallel()
 	h := newHarness(t, func(p *projectortest.Harness) { p.Database = schematest.NewWithSettings(t, nil) })
 	standby, err := cluster.Start(t.Context(), cluster.Config{

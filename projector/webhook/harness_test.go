@@ -134,6 +134,9 @@ func (h *harness) notice(count int) {
 		on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`,
 		created(), h.system, h.sequence+1, h.sequence+count)
 	h.sequence += count
+	h.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+		values (0, 'PHONES', $1, $2, 1, now(), now())
+		on conflict (partition) do update set sequence = excluded.sequence`, created(), h.sequence)
 	connection, err := nats.Connect(h.nats.URL())
 	h.must(err)
 	defer connection.Close()

@@ -1,23 +1,12 @@
--- Creates the deliveries of the notices from cursors ($1 to $4) up to released sequences ($5), about $6 of each partition, and moves the
--- cursors. A message's notices stay together. Ids of deliveries rise in the order of a partition's notices.
+-- Creates the deliveries of the notices from cursors ($1 to $4) up to sequences ($5), and moves the cursors there. $6 are the phone systems that
+-- exist, $7 their organizations. Ids of deliveries rise in the order of a partition's notices.
 with span as materialized (
-  select c.*, n.last, n.count
-  from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::bigint[])
-    c (stream, stream_created, partition, after, up_to)
-  cross join lateral (
-    select max(sequence) as last, count(*) as count
-    from (
-      select sequence
-      from webhook.notice
-      where stream = c.stream
-        and stream_created = c.stream_created
-        and partition = c.partition
-        and sequence > c.after
-        and sequence <= c.up_to
-      order by sequence
-      limit $6
-    ) part
-  ) n
+  select *
+  from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::bigint[]) c (stream, stream_created, partition, after, up_to)
+),
+phone_system as materialized (
+  select *
+  from unnest($6::uuid[], $7::uuid[]) s (id, organization_id)
 ),
 fresh as materialized (
   select n.*
@@ -26,13 +15,12 @@ fresh as materialized (
     and n.stream_created = c.stream_created
     and n.partition = c.partition
     and n.sequence > c.after
-    and n.sequence <= c.last
+    and n.sequence <= c.up_to
 ),
 covered as materialized (
   select n.*, e.id as endpoint_id, e.shard
   from fresh n
-  join projection.phone_system s on s.partition = n.partition
-    and s.id = n.system_id
+  join phone_system s on s.id = n.system_id
   join webhook.endpoint e on e.state in ('adding', 'active', 'paused', 'disabled')
     and n.kind = any (e.kinds)
     and (
@@ -62,7 +50,7 @@ created as (
 ),
 moved as (
   update webhook.fanout f
-  set sequence = case when c.count < $6 then c.up_to else c.last end
+  set sequence = c.up_to
   from span c
   where f.stream = c.stream
     and f.stream_created = c.stream_created
@@ -74,7 +62,6 @@ select
   (
     select count(*)
     from fresh n
-    where not exists (select from projection.phone_system s where s.partition = n.partition and s.id = n.system_id)
+    where not exists (select from phone_system s where s.id = n.system_id)
   ) as skipped,
-  (select coalesce(array_agg(distinct shard), '{}') from covered) as shards,
-  (select coalesce(bool_or(count >= $6), false) from span) as more
+  (select coalesce(array_agg(distinct shard), '{}') from covered) as shards

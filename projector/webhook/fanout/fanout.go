@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/schema"
 )
 
 const (
@@ -34,16 +37,23 @@ var (
 
 	//go:embed held.sql
 	heldSQL string
+
+	//go:embed phone_systems.sql
+	phoneSystemsSQL string
+
+	//go:embed span.sql
+	spanSQL string
 )
 
 // FanOut creates deliveries. It is for one goroutine.
 type FanOut struct {
 	database *pgxpool.Pool
 	gate     *Gate // nil: readers use the database itself
+	nodes    schema.Nodes
 }
 
 // New returns a fan-out in the primary database, as callboard_webhooks.
-func New(database *pgxpool.Pool, gate *Gate) *FanOut { return &FanOut{database, gate} }
+func New(database *pgxpool.Pool, gate *Gate) *FanOut { return &FanOut{database: database, gate: gate} }
 
 // Result is what a step did.
 type Result struct {
@@ -56,18 +66,24 @@ type Result struct {
 
 // Step fans out released notices, in one transaction.
 func (f *FanOut) Step(ctx context.Context) (Result, error) {
+	nodes, err := f.nodes.Exist(ctx, f.database)
+	if err != nil {
+		return Result{}, err
+	}
 	var released []Position
-	all := f.gate == nil
-	if !all {
+	gated := nodes || f.gate != nil
+	if gated {
 		held, err := f.HeldSince(ctx)
 		if err != nil || held.IsZero() {
 			return Result{}, err
 		}
-		released, all = f.gate.released(ctx)
+		if released, err = f.released(ctx); err != nil {
+			return Result{}, err
+		}
 	}
 	var result Result
-	err := pgx.BeginFunc(ctx, f.database, func(tx pgx.Tx) (err error) {
-		cursors, err := lockCursors(ctx, tx, released, all)
+	err = pgx.BeginFunc(ctx, f.database, func(tx pgx.Tx) (err error) {
+		cursors, err := lockCursors(ctx, tx, released, gated)
 		if err != nil || len(cursors) == 0 {
 			return err
 		}
@@ -93,20 +109,37 @@ func (f *FanOut) HeldSince(ctx context.Context) (time.Time, error) {
 	return *at, nil
 }
 
+// released returns up to which sequence this database and all that readers use have the rows of each partition. A commit that changes a node and
+// the coordinator shows its notices before its rows, so that this database is asked, too.
+func (f *FanOut) released(ctx context.Context) (list []Position, err error) {
+	positions, err := readPositions(ctx, f.database)
+	if err != nil {
+		return nil, fmt.Errorf("positions: %w", err)
+	}
+	if f.gate != nil {
+		positions = minimum(positions, f.gate.released(ctx))
+	}
+	for p, sequence := range positions {
+		p.Sequence = sequence
+		list = append(list, p)
+	}
+	return list, nil
+}
+
 // cursor is a partition's cursor, and up to which sequence its notices are released.
 type cursor struct {
 	Position
 	upTo int64
 }
 
-func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, all bool) ([]cursor, error) {
+func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool) ([]cursor, error) {
 	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock_shared($1, $2)", LockClass, ActivationLock); err != nil {
 		return nil, err
 	}
 	if _, err := tx.Exec(ctx, addCursorsSQL); err != nil {
 		return nil, err
 	}
-	arguments := append([]any{!all}, columns(released)...)
+	arguments := append([]any{gated}, columns(released)...)
 	rows, err := tx.Query(ctx, cursorsSQL, append(arguments, maxCursors)...)
 	if err != nil {
 		return nil, err
@@ -117,30 +150,80 @@ func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, all bool) 
 	})
 }
 
+// span is what a step takes of a partition.
+type span struct {
+	cursor
+	systems []uuid.UUID // of the notices
+}
+
 func fanOut(ctx context.Context, tx pgx.Tx, cursors []cursor) (r Result, err error) {
+	spans, more, err := readSpans(ctx, tx, cursors)
+	if err != nil {
+		return r, err
+	}
+	systems, err := readPhoneSystems(ctx, tx, spans)
+	if err != nil {
+		return r, err
+	}
+	for i, s := range spans {
+		cursors[i] = s.cursor
+	}
+	arguments := append(cursorColumns(cursors), systems.ids, systems.organizations)
+	err = tx.QueryRow(ctx, fanOutSQL, arguments...).Scan(&r.Notices, &r.Deliveries, &r.Skipped, &r.Shards)
+	r.More = more
+	return r, err
+}
+
+// cursorColumns are cursors as the parameters of a statement: one array per column.
+func cursorColumns(cursors []cursor) []any {
 	positions, upTo := make([]Position, len(cursors)), make([]int64, len(cursors))
 	for i, c := range cursors {
 		positions[i], upTo[i] = c.Position, c.upTo
 	}
-	arguments := append(columns(positions), upTo, maxNotices)
-	err = tx.QueryRow(ctx, fanOutSQL, arguments...).Scan(&r.Notices, &r.Deliveries, &r.Skipped, &r.Shards, &r.More)
-	return r, err
+	return append(columns(positions), upTo)
 }
 
-// Position is up to which sequence something has happened to a partition of a stream.
-type Position struct {
-	Stream        string
-	StreamCreated time.Time
-	Partition     int16
-	Sequence      int64
-}
-
-// columns are positions as the parameters of a statement: one array per column.
-func columns(positions []Position) []any {
-	n := len(positions)
-	streams, created, partitions, sequences := make([]string, n), make([]time.Time, n), make([]int16, n), make([]int64, n)
-	for i, p := range positions {
-		streams[i], created[i], partitions[i], sequences[i] = p.Stream, p.StreamCreated, p.Partition, p.Sequence
+// readSpans reads what a step takes; more: not all that is released.
+func readSpans(ctx context.Context, tx pgx.Tx, cursors []cursor) (spans []span, more bool, err error) {
+	rows, err := tx.Query(ctx, spanSQL, append(cursorColumns(cursors), maxNotices)...)
+	if err != nil {
+		return nil, false, err
 	}
-	return []any{streams, created, partitions, sequences}
+	spans, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (s span, err error) {
+		var count, last int64
+		if err := row.Scan(&s.Stream, &s.StreamCreated, &s.Partition, &s.Sequence, &s.upTo, &count, &last, &s.systems); err != nil {
+			return s, err
+		}
+		if count >= maxNotices {
+			s.upTo, more = last, true
+		}
+		return s, nil
+	})
+	return spans, more, err
+}
+
+// phoneSystems are columns of phone systems.
+type phoneSystems struct {
+	ids           []uuid.UUID
+	organizations []*uuid.UUID // nil: none
+}
+
+// readPhoneSystems reads the phone systems of spans that exist, in one round trip, each partition's at its node.
+func readPhoneSystems(ctx context.Context, tx pgx.Tx, spans []span) (list phoneSystems, err error) {
+	batch := &pgx.Batch{}
+	for _, s := range spans {
+		if len(s.systems) == 0 {
+			continue
+		}
+		batch.Queue(phoneSystemsSQL, s.Partition, s.systems).Query(func(rows pgx.Rows) error {
+			var id uuid.UUID
+			var organization *uuid.UUID
+			_, err := pgx.ForEachRow(rows, []any{&id, &organization}, func() error {
+				list.ids, list.organizations = append(list.ids, id), append(list.organizations, organization)
+				return nil
+			})
+			return err
+		})
+	}
+	return list, tx.SendBatch(ctx, batch).Close()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/projector/webhook/fanout"
+	"callboard/schema/schematest"
 )
 
 const ended, analyzed = "call.ended", "call.analysis.completed"
@@ -97,6 +98,7 @@ func TestStep_InPortions(t *testing.T) {
 		select 'PHONES', '2026-01-01Z', 0, s, o, format('evt_%s_%s', s, o), 'call.ended', $1, 'CA1', now()
 		from generate_series(1, 700) s, generate_series(0, 2) o`, id(1))
 	f.exec("insert into webhook.floor values ('PHONES', '2026-01-01Z', 0, 900)")
+	applied(t, f.database, "2026-01-01Z", 0, 900)
 	f.step()
 	var want strings.Builder
 	for s := range 700 {
@@ -116,6 +118,9 @@ func TestStep_ManyPartitions(t *testing.T) {
 	f := newFixture(t, nil)
 	const partitions = 20
 	write := func(sequence int) {
+		for partition := range partitions {
+			applied(t, f.database, "2026-01-01Z", partition, sequence)
+		}
 		f.exec(`insert into webhook.floor select 'PHONES', '2026-01-01Z', p, $1 from generate_series(0, $2 - 1) p
 			on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`, sequence, partitions)
 	}
@@ -175,4 +180,21 @@ func TestStep_Concurrently(t *testing.T) {
 		}
 		f.expect("all once and in order", partition+1, want.String()[1:])
 	}
+}
+
+// A commit of a node and the coordinator shows its notices before its rows: they wait for the rows.
+func TestStep_RowsOfNode(t *testing.T) {
+	schematest.NeedCitus(t)
+	f := newFixture(t, nil)
+	f.endpoint(1, "system", id(1), 0, ended)
+	f.endpoint(2, "system", id(3), 0, ended)
+	f.notice(0, 5, 0, id(1), ended)
+	f.notice(1, 6, 0, id(3), ended)
+	applied(t, f.database, "2026-01-01Z", 0, 4)
+	f.step()
+	f.expect("before the rows", 1, "")
+	f.expect("another partition", 2, "6_0")
+	applied(t, f.database, "2026-01-01Z", 0, 5)
+	f.step()
+	f.expect("with the rows", 1, "5_0")
 }

@@ -2,14 +2,10 @@ package fanout
 
 import (
 	"context"
-	_ "embed"
-	"errors"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rs/zerolog"
 )
 
@@ -20,9 +16,6 @@ const (
 	// resolveInterval is how often the addresses of the databases are looked up.
 	resolveInterval = 5 * time.Second
 )
-
-//go:embed positions.sql
-var positionsSQL string
 
 // Gate releases notices: a notice is released when every database that readers use has its position. A database that answers and is behind
 // holds them, however long. One that hasn't answered for a time is not waited for, since readers that use it answer 503.
@@ -60,11 +53,10 @@ func (g *Gate) Close() {
 	}
 }
 
-// released returns up to which sequences all databases have the rows of the partitions. A partition that one of them doesn't have is
-// missing. all says that no database is waited for.
-func (g *Gate) released(ctx context.Context) (list []Position, all bool) {
+// released returns up to which sequence all databases have the rows of each partition; nil: no database is waited for.
+func (g *Gate) released(ctx context.Context) map[Position]int64 {
 	if g.resolve(ctx); !g.known {
-		return nil, false
+		return map[Position]int64{}
 	}
 	var waited []<-chan struct{}
 	for _, s := range g.servers {
@@ -77,30 +69,11 @@ func (g *Gate) released(ctx context.Context) (list []Position, all bool) {
 	}
 	var least map[Position]int64
 	for _, s := range g.servers {
-		positions, ok := s.answer(g.config.Unreachable)
-		if ok {
+		if positions, ok := s.answer(g.config.Unreachable); ok {
 			least = minimum(least, positions)
 		}
 	}
-	for p, sequence := range least {
-		p.Sequence = sequence
-		list = append(list, p)
-	}
-	return list, least == nil
-}
-
-// minimum returns the lower of the sequences of partitions that both have. Keys have no sequence; a nil map has everything.
-func minimum(a, b map[Position]int64) map[Position]int64 {
-	if a == nil {
-		return b
-	}
-	both := make(map[Position]int64)
-	for p, sequence := range a {
-		if other, ok := b[p]; ok {
-			both[p] = min(sequence, other)
-		}
-	}
-	return both
+	return least
 }
 
 // ask asks a server in the background, unless an earlier question is still unanswered. done is closed with the answer.
@@ -157,32 +130,11 @@ func (s *server) positions(ctx context.Context, config *pgx.ConnConfig) (map[Pos
 		s.conn = conn
 	}
 	positions, err := readPositions(ctx, s.conn)
-	var refused *pgconn.PgError
-	switch {
-	case errors.As(err, &refused) && (refused.Code == pgerrcode.UndefinedTable || refused.Code == pgerrcode.InvalidSchemaName):
-		return map[Position]int64{}, nil // no projection yet, or one that is being replaced: it has nothing
-	case err != nil:
+	if err != nil {
 		s.close()
 		s.conn = nil
 	}
 	return positions, err
-}
-
-func readPositions(ctx context.Context, conn *pgx.Conn) (map[Position]int64, error) {
-	rows, err := conn.Query(ctx, positionsSQL)
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[Position]int64)
-	var p Position
-	var sequence int64
-	_, err = pgx.ForEachRow(rows, []any{&p.Stream, &p.StreamCreated, &p.Partition, &sequence}, func() error {
-		key := p
-		key.StreamCreated = p.StreamCreated.UTC() // keys compare with ==
-		all[key] = sequence
-		return nil
-	})
-	return all, err
 }
 
 func (s *server) answered(positions map[Position]int64, err error) {

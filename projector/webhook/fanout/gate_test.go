@@ -29,10 +29,7 @@ func newGate(t *testing.T, unreachable time.Duration, urls ...string) *fanout.Ga
 // applied makes a database have the rows of a partition up to a sequence.
 func applied(t *testing.T, database *schematest.Database, created string, partition, sequence int) {
 	t.Helper()
-	schematest.Exec(t, database.Pool(t), `
-		insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values ($1, 'PHONES', $2, $3, 1, now(), now())
-		on conflict (partition) do update set stream_created = excluded.stream_created, sequence = excluded.sequence`, partition, created, sequence)
+	schematest.Exec(t, database.Pool(t), applySQL, partition, created, sequence)
 }
 
 // A notice waits for the slowest of the readers' databases, partition by partition.

@@ -49,7 +49,7 @@ func (f *fixture) endpoint(n int, grant string, target uuid.UUID, from int, kind
 		values ($1, 'n', 'https://example.com', $2, $3, $4, 'active', 'PHONES', '2026-01-01Z', $5)`, id(100+n), kinds, grant, target, from)
 }
 
-// write writes a notice and the floor, as a commit does.
+// write writes a notice, the floor and the position, as a commit does.
 func write(ctx context.Context, db *pgxpool.Pool, partition, sequence, ordinal int, system uuid.UUID, kind string) error {
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
@@ -62,9 +62,19 @@ func write(ctx context.Context, db *pgxpool.Pool, partition, sequence, ordinal i
 		_, err = tx.Exec(ctx, `
 			insert into webhook.floor values ('PHONES', '2026-01-01Z', $1, $2)
 			on conflict (stream, stream_created, partition) do update set sequence = greatest(floor.sequence, excluded.sequence)`, partition, sequence)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, applySQL, partition, "2026-01-01Z", sequence)
 		return err
 	})
 }
+
+// applySQL makes a database have the rows of a partition ($1) of a stream of a time ($2) up to a sequence ($3).
+const applySQL = `
+	insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+	values ($1, 'PHONES', $2, $3, 1, now(), now())
+	on conflict (partition) do update set stream_created = excluded.stream_created, sequence = excluded.sequence`
 
 func (f *fixture) notice(partition, sequence, ordinal int, system uuid.UUID, kind string) {
 	f.Helper()

@@ -192,7 +192,7 @@ func TestReplay_CoverageIsThatOfKeys(t *testing.T) {
 		}
 		return strings.Join(strings.Fields(strings.NewReplacer(kind, "KIND", id, "ID").Replace(found)), " ")
 	}
-	got, want := rule("replayed_notices.sql", "$1", "$2"), rule("../../../readapi/access/authorize.sql", "k.grant_kind", "k.grant_id")
+	got, want := rule("covered_systems.sql", "$1", "$2"), rule("../../../readapi/access/authorize.sql", "k.grant_kind", "k.grant_id")
 	whens := func(rule string) []string {
 		parts := strings.Split(strings.TrimSuffix(rule, " end"), " when ")[1:]
 		slices.Sort(parts)

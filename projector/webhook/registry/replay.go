@@ -24,6 +24,9 @@ type Replay struct {
 }
 
 var (
+	//go:embed covered_systems.sql
+	coveredSystemsSQL string
+
 	//go:embed replayed_notices.sql
 	replayedNoticesSQL string
 
@@ -63,7 +66,11 @@ func (r *Registry) Replay(ctx context.Context, p Replay, dryRun bool) (count int
 		if err := p.checkKept(ctx, tx); err != nil {
 			return err
 		}
-		arguments := []any{before.Target.Kind, before.Target.ID, p.Since, p.Until, p.Kinds}
+		systems, err := coveredSystems(ctx, tx, before.Target)
+		if err != nil {
+			return err
+		}
+		arguments := []any{systems, p.Since, p.Until, p.Kinds}
 		if dryRun {
 			return tx.QueryRow(ctx, withNotices(countNoticesSQL), arguments...).Scan(&count)
 		}
@@ -75,6 +82,18 @@ func (r *Registry) Replay(ctx context.Context, p Replay, dryRun bool) (count int
 		return r.record(ctx, tx, "replay", p.Endpoint, nil, replayed{p.Since.UTC(), p.Until.UTC(), p.Kinds, count})
 	})
 	return count, err
+}
+
+func coveredSystems(ctx context.Context, tx pgx.Tx, target Target) ([]uuid.UUID, error) {
+	rows, err := tx.Query(ctx, coveredSystemsSQL, target.Kind, target.ID)
+	if err != nil {
+		return nil, fmt.Errorf("phone systems: %w", err)
+	}
+	systems, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("phone systems: %w", err)
+	}
+	return systems, nil
 }
 
 // complete sets the kinds, and checks them.
