@@ -30,7 +30,7 @@ func TestEngine(t *testing.T) {
 	if !*engine {
 		t.Skip("skipped: -engine is not set; 'make compose/check' sets it")
 	}
-	c := &check{installation: newInstallation(t)}
+	c := &check{installation: newInstallation(t, variant{"callboard-check", "172.16.79.0/24", []string{"docker-compose.yml"}})}
 	t.Logf("%s, load average %s", strings.Join(c.compose, " "), loadAverage())
 	for _, part := range []struct {
 		name string

@@ -20,16 +20,23 @@ import (
 
 // installation is a clean copy of the checkout, which runs as a separate project.
 type installation struct {
+	variant
 	dir     string
-	project string
 	port    int
 	console int      // its port
 	compose []string // docker compose, or docker-compose
 }
 
-func newInstallation(t *testing.T) *installation {
+// variant is what is installed.
+type variant struct {
+	project string
+	subnet  string   // of the load balancer and the readers
+	files   []string // of Compose, relative to the checkout
+}
+
+func newInstallation(t *testing.T, v variant) *installation {
 	t.Helper()
-	i := &installation{dir: t.TempDir(), project: "callboard-check", port: freePort(t), console: freePort(t), compose: []string{"docker", "compose"}}
+	i := &installation{variant: v, dir: t.TempDir(), port: freePort(t), console: freePort(t), compose: []string{"docker", "compose"}}
 	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
 		i.compose = []string{"docker-compose"}
 	}
@@ -65,12 +72,16 @@ func freePort(t *testing.T) int {
 
 // command is a command of Compose in the installation.
 func (i *installation) command(ctx context.Context, args ...string) *exec.Cmd {
-	args = slices.Concat(i.compose[1:], []string{"-p", i.project}, args)
+	options := []string{"-p", i.project}
+	for _, file := range i.files {
+		options = append(options, "-f", file)
+	}
+	args = slices.Concat(i.compose[1:], options, args)
 	command := exec.CommandContext(ctx, i.compose[0], args...) //nolint:gosec // the arguments are this test's
 	command.Dir = i.dir
 	command.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "COMPOSE_") || strings.HasPrefix(v, "CALLBOARD_")
-	}), "CALLBOARD_PORT="+strconv.Itoa(i.port), "CALLBOARD_CONSOLE_PORT="+strconv.Itoa(i.console), "CALLBOARD_SUBNET=172.16.79.0/24",
+	}), "CALLBOARD_PORT="+strconv.Itoa(i.port), "CALLBOARD_CONSOLE_PORT="+strconv.Itoa(i.console), "CALLBOARD_SUBNET="+i.subnet,
 		"CALLBOARD_BASE_URL="+i.url(""), "CALLBOARD_WEBHOOK_ALLOW_NETWORKS=172.16.0.0/12,192.168.0.0/16") // the engine's choices for the receiver's network
 	return command
 }
