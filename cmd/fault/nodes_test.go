@@ -103,7 +103,7 @@ func TestNodes(t *testing.T) {
 
 	worker := h.postgres.workers.Servers[0]
 	worker.Kill()
-	here, elsewhere := h.systemsByNode(worker.Port())
+	here, elsewhere := h.systemsByNode(h.load.systems(), worker.Port())
 	if len(here) == 0 || len(elsewhere) == 0 {
 		t.Fatalf("phone systems of the worker and of the other one = %d, %d, want some", len(here), len(elsewhere))
 	}
@@ -148,10 +148,37 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// systemsByNode returns the phone systems of the node at a port, and all others.
-func (h *harness) systemsByNode(port int) (here, elsewhere []uuid.UUID) {
+// A worker and the coordinator are killed while webhooks are sent. Every event arrives; meanwhile those of the other worker's phone systems do.
+func TestNodes_Webhooks(t *testing.T) {
+	server := newCoordinator(t)
+	server.createDistributedDatabase(liveDatabase)
+	h := &harness{tb: t, postgres: server, pool: server.pool(server.URL(liveDatabase))}
+	w := startWebhooks(t, h, func(role string) string { return server.roleURL(role, liveDatabase) })
+	w.awaitRequests(200)
+
+	for _, worker := range server.workers.Servers {
+		worker.Kill()
+		if _, elsewhere := h.systemsByNode(w.artifacts.systems, worker.Port()); len(elsewhere) > 0 {
+			w.awaitRequests(100)
+		}
+		if err := worker.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitRequests(200)
+	}
+
+	w.killPostgres()
+	w.allowRequestsInFlight()
+	w.awaitRequests(200)
+	w.awaitShared()
+	w.finish()
+	w.check()
+}
+
+// systemsByNode returns which of some phone systems the node at a port has, and all others.
+func (h *harness) systemsByNode(systems []uuid.UUID, port int) (here, elsewhere []uuid.UUID) {
 	h.tb.Helper()
-	for _, system := range h.load.systems() {
+	for _, system := range systems {
 		if int(h.queryInt(portOfSystemSQL, events.Partition(system, partitions))) == port {
 			here = append(here, system)
 		} else {

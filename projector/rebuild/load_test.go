@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/readapi/repeat"
 )
 
 // loadInterval is the time between two portions of the load. On a busy machine the projector applies them later than that.
@@ -91,26 +94,26 @@ const readCallsSQL = `
 
 // read compares a response with the one before: the watermark does not go back, and no row appears behind it. No time is too far ahead.
 func (r *reader) read(ctx context.Context) error {
-	rows, err := r.pool.Query(ctx, readCallsSQL, r.system)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	now := make(map[uuid.UUID]time.Time)
 	watermark := r.watermark
 	found := false
-	for rows.Next() {
+	err := repeat.Statement(ctx, r.pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		rows, err := conn.Query(ctx, readCallsSQL, r.system)
+		if err != nil {
+			return false, err
+		}
 		var id *uuid.UUID
 		var updated *time.Time
-		if err := rows.Scan(&watermark, &id, &updated); err != nil {
-			return err
-		}
-		found = true
-		if id != nil {
-			now[*id] = *updated
-		}
-	}
-	if err := rows.Err(); err != nil {
+		_, err = pgx.ForEachRow(rows, []any{&watermark, &id, &updated}, func() error {
+			found = true
+			if id != nil {
+				now[*id] = *updated
+			}
+			return nil
+		})
+		return found, err
+	})
+	if err != nil {
 		return err
 	}
 	if !found && r.found {
