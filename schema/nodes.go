@@ -53,3 +53,7 @@ func PlanEachTime(ctx context.Context, conn *pgx.Conn) error {
 	}
 	return nil
 }
+
+// OneSessionPerNode makes a transaction on a Citus cluster use one session of each node: with several, it could not change schemas afterwards. Any
+// other server takes the settings for those of an extension that it lacks.
+const OneSessionPerNode = "set local citus.max_adaptive_executor_pool_size = 1; set local citus.multi_shard_modify_mode = 'sequential'"

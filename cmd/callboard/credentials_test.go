@@ -88,6 +88,7 @@ func withCredentials(tb testing.TB, password string, authority *eventstest.Certi
 // Passwords of PostgreSQL and NATS and the certificate of NATS, with another authority, are replaced while clients read. No request
 // fails, every audit entry is stored, and the old passwords are useless.
 func TestPrograms_CredentialsReplaced(t *testing.T) {
+	schematest.NeedOneServer(t, "nodes have the roles' passwords for each other")
 	t.Parallel()
 	first, second := eventstest.NewCertificateAuthority(t), eventstest.NewCertificateAuthority(t)
 	suffix := strings.ReplaceAll(uuid.NewString(), "-", "")

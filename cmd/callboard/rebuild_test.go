@@ -251,7 +251,7 @@ func checkRebuildRefused(t *testing.T, f rebuildFixture) {
 // partitions are up to 2 s old, so the lag must be above that.
 func (f rebuildFixture) startThrottledRebuild() *daemon {
 	f.Helper()
-	const lagging = "select exists (select from projection.position where watermark > to_timestamp(0) and watermark < now() - interval '3 s')::text"
+	const lagging = "select exists (select 1 from projection.position where watermark > to_timestamp(0) and watermark < now() - interval '3 s')::text"
 	eventstest.Eventually(f, "a watermark older than 3 s", func() bool { return f.queryText(lagging) == "true" })
 	rebuild := start(f, "callboard", f.owner(), "rebuild", "--max-live-lag", "10ms", "--json")
 	line := regexp.MustCompile(`(?m)^reading: 0 of \d+ messages \(0%\), 0/s; waiting for the live projection: partition \d+ lags by \d+\.\ds$`)

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/projector/ingest"
+	"callboard/schema"
 )
 
 // Config is what all operations need.
@@ -122,16 +123,12 @@ func beginDurably(ctx context.Context, db interface {
 		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
 			return fmt.Errorf("transaction: %w", err)
 		}
-		if _, err := tx.Exec(ctx, oneSessionPerNode); err != nil {
+		if _, err := tx.Exec(ctx, schema.OneSessionPerNode); err != nil {
 			return fmt.Errorf("transaction: %w", err)
 		}
 		return work(tx)
 	})
 }
-
-// oneSessionPerNode makes a transaction on a Citus cluster use one session of each node: with several, it could not change schemas afterwards. Any
-// other server takes the settings for those of an extension that it lacks.
-const oneSessionPerNode = "set local citus.max_adaptive_executor_pool_size = 1; set local citus.multi_shard_modify_mode = 'sequential'"
 
 // ErrBusy means that another process holds the lock of these operations.
 var ErrBusy = errors.New("another operation is in progress: a rebuild, rollback, repair or verification")

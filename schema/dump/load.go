@@ -30,7 +30,10 @@ func NewLoad(ctx context.Context, conn *pgx.Conn) (*Load, error) {
 		return nil, err
 	}
 	l := &Load{tx}
-	if err := l.checkEmpty(ctx); err != nil {
+	if _, err = tx.Exec(ctx, schema.OneSessionPerNode); err == nil {
+		err = l.checkEmpty(ctx)
+	}
+	if err != nil {
 		l.Close(ctx)
 		return nil, err
 	}
@@ -64,7 +67,7 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 		{"projection.position", "sequence > 0"},
 	} {
 		var filled bool
-		query := fmt.Sprintf("select exists (select from %s where %s)", c.table, c.condition)
+		query := fmt.Sprintf("select exists (select 1 from %s where %s)", c.table, c.condition)
 		if err := l.tx.QueryRow(ctx, query).Scan(&filled); err != nil {
 			return fmt.Errorf("rows of %s: %w", c.table, err)
 		}

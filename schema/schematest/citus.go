@@ -57,7 +57,7 @@ func Tasks(plan string) (parts int, single bool) {
 // CitusSettings returns the settings of a server of a Citus cluster.
 func CitusSettings() map[string]string {
 	return map[string]string{
-		"shared_preload_libraries": "citus", "wal_level": "logical", "max_prepared_transactions": "200", "max_worker_processes": "64", "citus.recover_2pc_interval": "2s",
+		"shared_preload_libraries": "citus", "wal_level": "logical", "max_connections": "500", "max_prepared_transactions": "500", "max_worker_processes": "64", "citus.recover_2pc_interval": "2s",
 		"citus.local_hostname": "127.0.0.1", "citus.node_conninfo": "sslmode=disable",
 	}
 }
