@@ -99,6 +99,10 @@ bench/read: ## Compare report and list pages of the reader with those of bare se
 bench/write: ## Measure the projector and rebuilds beside bare writes of the same rows; takes an hour
 	go test ./cmd/load -run 'TestWrite$$|TestRebuild$$' -write -count=1 -timeout 3h -v $(FLAGS)
 
+.PHONY: bench/capacity
+bench/capacity: ## Measure what a sizing needs, with one and three NATS servers, and on Citus where it is installed; needs wrk
+	go test ./cmd/load -run 'TestCapacity$$' -capacity -count=1 -timeout 2h -v -calls 15000 $(FLAGS)
+
 .PHONY: load/read
 load/read: ## Load readers with hostile and slow clients, large pages, renames, a million calls; needs wrk, takes an hour
 	go test ./cmd/load -run TestLoad -load -count=1 -timeout 3h -v $(FLAGS)

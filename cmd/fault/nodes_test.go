@@ -25,7 +25,7 @@ func newCoordinator(tb testing.TB) *postgresServer {
 	folder, settings := tb.TempDir(), schematest.CitusSettings()
 	s := startPostgresServer(tb, cluster.Config{InitdbCache: folder, Settings: settings})
 	var err error
-	if s.workers, err = schematest.StartWorkers(tb.Context(), filepath.Join(tb.TempDir(), "postgres"), folder, settings); err != nil {
+	if s.workers, err = schematest.StartWorkers(tb.Context(), schematest.WorkerCount, filepath.Join(tb.TempDir(), "postgres"), folder, settings); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {

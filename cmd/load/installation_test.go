@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ import (
 	"callboard/events/eventstest"
 	"callboard/events/sample"
 	"callboard/readapi/access"
+	"callboard/readapi/limit"
 	"callboard/schema"
 	"callboard/schema/cluster"
 	"callboard/schema/schematest"
@@ -44,12 +46,15 @@ jetstream { store_dir: %q, sync_interval: always }
 // installation is NATS, PostgreSQL and a projector as processes, all of which write to disk before they acknowledge.
 type installation struct {
 	testing.TB
+	topology
 	company         *sample.Company
 	nats, projector *process
-	natsURL         string
+	natsServers     []*process // all; the first one is nats
+	natsURL         string     // of all
 	postgres        *cluster.Cluster
 	workers         *schematest.Workers // of the Citus cluster that it coordinates; nil: it is alone
 	postmaster      int                 // the server's process id
+	workerProcesses []int               // those of the workers
 	database        string
 	pool            *pgxpool.Pool // of the superuser, to the database
 	js              jetstream.JetStream
@@ -57,6 +62,22 @@ type installation struct {
 	registry        *access.Registry
 	password        string // of the roles
 	secret          []byte // the pepper of keys, and the key of cursors and links
+}
+
+// topology is how many servers an installation has.
+type topology struct {
+	name    string
+	nats    int
+	citus   bool
+	workers int // of the Citus cluster; 0: the coordinator has the rows
+}
+
+// usual is the topology of all measurements but those of other topologies.
+func usual() topology {
+	if schematest.OnCitus() {
+		return topology{"a coordinator and two workers", 1, true, 2}
+	}
+	return topology{name: "one server of each", nats: 1}
 }
 
 // newInstallation starts an installation and publishes a company's events, which the projector has applied when it returns. settings are
@@ -87,7 +108,12 @@ func newInstallation(tb testing.TB, company *sample.Company, settings map[string
 // startServers starts NATS with empty streams, and PostgreSQL without a database.
 func startServers(tb testing.TB, company *sample.Company, settings map[string]string) *installation {
 	tb.Helper()
-	i := &installation{TB: tb, company: company, password: rand.Text(), secret: []byte(strings.Repeat("s", 32))}
+	return usual().start(tb, company, settings)
+}
+
+func (n topology) start(tb testing.TB, company *sample.Company, settings map[string]string) *installation {
+	tb.Helper()
+	i := &installation{TB: tb, topology: n, company: company, password: rand.Text(), secret: []byte(strings.Repeat("s", 32))}
 	i.startPostgres(settings)
 	i.startNATS()
 	return i
@@ -106,7 +132,7 @@ func (i *installation) startPostgres(settings map[string]string) {
 	}
 	maps.Copy(all, settings)
 	config := cluster.Config{DataDir: dir, Download: true, Settings: all}
-	if schematest.OnCitus() {
+	if i.citus {
 		further := all["shared_preload_libraries"]
 		maps.Copy(all, schematest.CitusSettings())
 		all["shared_preload_libraries"] = strings.TrimSuffix(all["shared_preload_libraries"]+","+further, ",") // citus is to be the first
@@ -116,8 +142,8 @@ func (i *installation) startPostgres(settings map[string]string) {
 	if i.postgres, err = cluster.Start(i.Context(), config); err != nil {
 		i.Fatal(err)
 	}
-	if schematest.OnCitus() {
-		if i.workers, err = schematest.StartWorkers(i.Context(), dir, config.InitdbCache, all); err != nil {
+	if i.citus {
+		if i.workers, err = schematest.StartWorkers(i.Context(), i.topology.workers, dir, config.InitdbCache, all); err != nil {
 			i.Fatal(err)
 		}
 		i.Cleanup(func() {
@@ -131,7 +157,19 @@ func (i *installation) startPostgres(settings map[string]string) {
 			i.Error(err)
 		}
 	})
-	admin := i.newPool(i.postgres.URL("postgres"))
+	i.postmaster = i.processOf(i.postgres)
+	if i.workers != nil {
+		for _, worker := range i.workers.Servers {
+			i.workerProcesses = append(i.workerProcesses, i.processOf(worker))
+		}
+	}
+}
+
+// processOf returns the process id of a PostgreSQL server.
+func (i *installation) processOf(server *cluster.Cluster) int {
+	i.Helper()
+	admin := i.newPool(server.URL("postgres"))
+	defer admin.Close()
 	var folder string
 	if err := admin.QueryRow(i.Context(), "show data_directory").Scan(&folder); err != nil {
 		i.Fatal(err)
@@ -141,9 +179,11 @@ func (i *installation) startPostgres(settings map[string]string) {
 		i.Fatal(err)
 	}
 	first, _, _ := strings.Cut(string(file), "\n")
-	if i.postmaster, err = strconv.Atoi(first); err != nil {
+	pid, err := strconv.Atoi(first)
+	if err != nil {
 		i.Fatal(err)
 	}
+	return pid
 }
 
 // newDatabase creates the database that is used from now on.
@@ -203,23 +243,59 @@ func (i *installation) newPool(url string) *pgxpool.Pool {
 	return pool
 }
 
-// startNATS starts the server with the streams of production.
+// startNATS starts the servers with the streams of production.
 func (i *installation) startNATS() {
 	i.Helper()
-	folder := i.TempDir()
-	config := filepath.Join(folder, "nats.conf")
-	if err := os.WriteFile(config, fmt.Appendf(nil, natsConfig, filepath.Join(folder, "store")), 0o600); err != nil {
+	arguments := make([][]string, i.topology.nats)
+	if i.topology.nats > 1 {
+		arguments = i.clusterArguments()
+	}
+	for n := range i.topology.nats {
+		folder := i.TempDir()
+		config := filepath.Join(folder, "nats.conf")
+		if err := os.WriteFile(config, fmt.Appendf(nil, natsConfig, filepath.Join(folder, "store")), 0o600); err != nil {
+			i.Fatal(err)
+		}
+		i.natsServers = append(i.natsServers, startProcess(i, fmt.Sprintf("nats-server-%d", n+1), programs.Path(i, "nats-server"), nil,
+			append([]string{"-c", config}, arguments[n]...)...))
+	}
+	i.nats = i.natsServers[0]
+	var urls []string
+	for _, server := range i.natsServers {
+		urls = append(urls, "nats://"+server.Await(`Listening for client connections on (\S+)`)[1])
+	}
+	for _, server := range i.natsServers {
+		server.Await("Server is ready")
+	}
+	i.natsURL = strings.Join(urls, ",")
+	i.js = eventstest.JetStream(i, i.natsURL)
+	eventstest.Eventually(i, "JetStream answers", func() bool {
+		_, err := i.js.AccountInfo(i.Context())
+		return err == nil
+	})
+	eventstest.CreateReplicatedStream(i, i.js, events.DefaultPartitions, i.topology.nats)
+	if _, err := i.js.CreateStream(i.Context(), audit.StreamConfig(i.topology.nats)); err != nil {
 		i.Fatal(err)
 	}
-	i.nats = startProcess(i, "nats-server", programs.Path(i, "nats-server"), nil, "-c", config)
-	i.natsURL = "nats://" + i.nats.Await(`Listening for client connections on (\S+)`)[1]
-	i.nats.Await("Server is ready")
-	i.js = eventstest.JetStream(i, i.natsURL)
-	eventstest.CreateStream(i, i.js, events.DefaultPartitions)
-	if _, err := i.js.CreateStream(i.Context(), audit.StreamConfig(1)); err != nil {
+	if _, err := i.js.CreateStream(i.Context(), limit.StreamConfig(i.topology.nats)); err != nil {
 		i.Fatal(err)
 	}
 	i.publisher = events.NewPublisher(i.js, "load")
+}
+
+// clusterArguments returns the arguments by which each server joins the others.
+func (i *installation) clusterArguments() (arguments [][]string) {
+	i.Helper()
+	var routes []string
+	for range i.topology.nats {
+		routes = append(routes, "nats://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(eventstest.FreePort(i))))
+	}
+	for n, route := range routes {
+		arguments = append(arguments, []string{
+			"-n", fmt.Sprintf("nats-%d", n+1), "--cluster_name", "load", "--cluster", route, "--routes", strings.Join(routes, ","),
+		})
+	}
+	return arguments
 }
 
 func (i *installation) env(role string) map[string]string {

@@ -15,6 +15,7 @@ var (
 	readFlag     = flag.Bool("read", false, "compare pages of the reader with those of bare servers")
 	writeFlag    = flag.Bool("write", false, "measure the projector beside bare upserts and plain consumers")
 	webhooksFlag = flag.Bool("webhooks", false, "measure how soon and how fast webhooks are sent, and what they cost the projector")
+	capacityFlag = flag.Bool("capacity", false, "measure what a sizing needs")
 	loadFlag     = flag.Bool("load", false, "run the load tests")
 	callsFlag    = flag.Int("calls", 60_000, "calls that are written or read")
 	systemsFlag  = flag.Int("systems", 64, "phone systems that the calls are distributed to")

@@ -57,7 +57,9 @@ func (h *harness) waitForProjector(ctx context.Context) bool {
 	defer tick.Stop()
 	for {
 		var behind bool
-		err := h.Pool.QueryRow(h.Context(), "select min(sequence) < $1 from projection.position", int64(info.State.LastSeq)-500).Scan(&behind)
+		err := repeat.Statement(h.Context(), h.Pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+			return false, conn.QueryRow(ctx, "select min(sequence) < $1 from projection.position", int64(info.State.LastSeq)-500).Scan(&behind)
+		})
 		if err != nil {
 			h.Errorf("position: %v", err)
 			return false

@@ -18,8 +18,10 @@ import (
 const citusVariable = "CALLBOARD_TEST_CITUS"
 
 const (
-	workers = 2
-	shards  = 16
+	// WorkerCount is the number of workers beside the coordinator of the tests' databases.
+	WorkerCount = 2
+
+	shards = 16
 )
 
 // OnCitus tells whether the databases of tests are those of a Citus cluster.
@@ -68,10 +70,10 @@ type Workers struct {
 	folders []string
 }
 
-// StartWorkers starts two workers. Their superuser has the password of every server with the same cache.
-func StartWorkers(ctx context.Context, folder, cache string, settings map[string]string) (*Workers, error) {
+// StartWorkers starts workers. Their superuser has the password of every server with the same cache.
+func StartWorkers(ctx context.Context, count int, folder, cache string, settings map[string]string) (*Workers, error) {
 	w := new(Workers)
-	for n := range workers {
+	for n := range count {
 		config := cluster.Config{DataDir: fmt.Sprintf("%s-worker-%d", folder, n+1), Download: true, InitdbCache: cache, Settings: settings}
 		server, err := cluster.Start(ctx, config)
 		if err != nil {
@@ -106,7 +108,7 @@ func (w *Workers) Exec(ctx context.Context, sql string) error {
 	return nil
 }
 
-// Join makes a database of the coordinator, which each worker has too, a database of the cluster.
+// Join makes a database of the coordinator, which each worker has too, a database of the cluster. Without workers the coordinator has the rows.
 func (w *Workers) Join(ctx context.Context, coordinator *cluster.Cluster, database string) error {
 	config, err := pgx.ParseConfig(coordinator.URL(database))
 	if err != nil {
@@ -115,6 +117,9 @@ func (w *Workers) Join(ctx context.Context, coordinator *cluster.Cluster, databa
 	authenticate := "insert into pg_dist_authinfo values (0, 'postgres', 'password=" + config.Password + "')"
 	steps := []string{
 		"create extension citus", authenticate, fmt.Sprintf("select citus_set_coordinator_host('127.0.0.1', %d)", coordinator.Port()),
+	}
+	if len(w.Servers) == 0 {
+		steps = append(steps, fmt.Sprintf("select citus_set_node_property('127.0.0.1', %d, 'shouldhaveshards', true)", coordinator.Port()))
 	}
 	for _, server := range w.Servers {
 		if err := execAt(ctx, server.URL(database), "create extension citus", authenticate); err != nil {

@@ -114,7 +114,7 @@ func start(ctx context.Context, settings map[string]string) (*server, error) {
 		return nil, errors.Join(err, cluster.Remove(s.dir))
 	}
 	if OnCitus() {
-		if s.workers, err = StartWorkers(ctx, s.dir, initdbCache(), all); err != nil {
+		if s.workers, err = StartWorkers(ctx, WorkerCount, s.dir, initdbCache(), all); err != nil {
 			return nil, errors.Join(err, s.stop())
 		}
 	}
