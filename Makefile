@@ -60,8 +60,15 @@ test/race: ## Run all tests under the race detector
 
 .PHONY: test/citus
 test/citus: ## Run the tests of the database on a Citus cluster; deploy/standin/citus installs the extension
-	CALLBOARD_TEST_CITUS=1 go test -p 1 -timeout 1h ./schema/... ./projector/... ./readapi/... ./cmd/callboard ./cmd/scenario
-	CALLBOARD_TEST_CITUS=1 go test ./cmd/fault -run TestNodes -v
+	@log=$$(mktemp); \
+	CALLBOARD_TEST_CITUS=1 go test -v -p 1 -timeout 1h ./schema/... ./projector/... ./readapi/... ./cmd/callboard ./cmd/scenario >$$log 2>&1; \
+	failed=$$?; \
+	grep -E '^(ok|FAIL|panic:|--- FAIL|    --- FAIL)' $$log; \
+	echo "skipped tests, and why:"; \
+	grep -ohE 'not on Citus: .*' $$log | sort | uniq -c; \
+	echo "all output: $$log"; \
+	exit $$failed
+	CALLBOARD_TEST_CITUS=1 go test ./cmd/fault -run TestNodes -count=1 -v
 
 .PHONY: properties
 properties: ## Test the fold's properties with 20,000 cases each, those of the store, of ingest and of replays with 500

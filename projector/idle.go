@@ -2,6 +2,7 @@ package projector
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"callboard/events"
@@ -11,15 +12,17 @@ import (
 )
 
 // idleActor moves the positions and the watermarks of the partitions that have nothing to do but to take note of a clock message: one
-// transaction for all of them.
+// transaction for all of them, or one for each on its node where the projection is distributed. A node that does not answer delays no others.
 type idleActor struct {
 	*Projector
 	supervisor *supervisor
 	feed       *feed.Shared
+	alone      sync.WaitGroup // partitions that are moved alone
 }
 
 // run ends with ctx.
 func (a *idleActor) run(ctx context.Context) {
+	defer a.alone.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -28,7 +31,15 @@ func (a *idleActor) run(ctx context.Context) {
 		}
 		a.metrics.feedBytes.Set(float64(a.feed.Used()))
 		workers := a.supervisor.active()
-		if err := a.advance(ctx, workers); err != nil && ctx.Err() == nil {
+		distributed, err := a.control.Distributed(ctx)
+		switch {
+		case err != nil:
+		case distributed:
+			a.advanceEach(ctx, workers)
+		default:
+			err = a.advance(ctx, workers)
+		}
+		if err != nil && ctx.Err() == nil {
 			for _, w := range workers {
 				w.fail(err)
 			}
@@ -46,36 +57,73 @@ func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 			continue // the clock messages are still there
 		}
 		defer w.work.Unlock()
-		if clock, ok := w.feed.Clock(); ok && !w.closed {
-			from := w.applier.Position
-			to := atClock(from, clock, now)
-			a.metrics.storedAhead(w.partition, clock.StoredAt.Std(), now)
-			if w.applier.Corrects(to) {
-				w.advance(ctx, to, clock)
-				continue
-			}
-			moves = append(moves, store.Move{From: from, To: to})
-			held[from.Partition], clocks[from.Partition] = w, clock
+		if move, clock, ok := w.nextMove(ctx, now); ok {
+			moves = append(moves, move)
+			held[move.From.Partition], clocks[move.From.Partition] = w, clock
 		}
 	}
-	moved, failed, err := a.control.AdvanceIdle(ctx, moves)
+	moved, err := a.control.AdvanceIdle(ctx, moves)
 	if err != nil {
 		return err
 	}
 	for _, move := range moves {
 		partition := move.From.Partition
-		w := held[partition]
-		switch done, known := moved[partition]; {
-		case failed[partition] != nil:
-			w.fail(failed[partition])
-		case !known: // another transaction holds the row
-		case !done:
-			w.fail(store.ErrFenced)
-		default:
-			w.rest(move.To, clocks[partition])
-		}
+		done, known := moved[partition]
+		held[partition].advanced(move.To, clocks[partition], done, known)
 	}
 	return nil
+}
+
+// advanceEach moves such partitions one by one, without waiting for them.
+func (a *idleActor) advanceEach(ctx context.Context, workers []*worker) {
+	now := a.config.Now()
+	for _, w := range workers {
+		if w.reconnected() || !w.work.TryLock() {
+			continue // the clock messages are still there, or the last move has not ended
+		}
+		a.alone.Go(func() {
+			defer w.work.Unlock()
+			ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+			defer cancel()
+			move, clock, ok := w.nextMove(ctx, now)
+			if !ok {
+				return
+			}
+			done, known, err := a.store.AdvanceIdleOne(ctx, move)
+			if err != nil {
+				w.fail(err)
+				return
+			}
+			w.advanced(move.To, clock, done, known)
+		})
+	}
+}
+
+// nextMove returns how the position moves, if nothing but clock messages waits. Where calls are to be corrected before, it has done so itself.
+func (w *worker) nextMove(ctx context.Context, now time.Time) (move store.Move, clock feed.Clock, ok bool) {
+	clock, ok = w.feed.Clock()
+	if !ok || w.closed {
+		return move, clock, false
+	}
+	from := w.applier.Position
+	to := atClock(from, clock, now)
+	w.metrics.storedAhead(w.partition, clock.StoredAt.Std(), now)
+	if w.applier.Corrects(to) {
+		w.advance(ctx, to, clock)
+		return move, clock, false
+	}
+	return store.Move{From: from, To: to}, clock, true
+}
+
+// advanced takes note of what became of a move. It is not known where another transaction holds the row.
+func (w *worker) advanced(to store.Position, clock feed.Clock, done, known bool) {
+	switch {
+	case !known:
+	case !done:
+		w.fail(store.ErrFenced)
+	default:
+		w.rest(to, clock)
+	}
 }
 
 // advance moves the partition alone, because calls are to be corrected before.

@@ -106,7 +106,11 @@ func (h *harness) createStream() {
 func (h *harness) startPrograms() {
 	h.tb.Helper()
 	for _, number := range []string{"1", "2"} {
-		p := newProcess(h.tb, "projector", "projector-"+number, h.env(h.natsProxies.projectors, h.postgresProxies.projectors, projectorRole))
+		env := h.env(h.natsProxies.projectors, h.postgresProxies.projectors, projectorRole)
+		if h.postgres.workers != nil {
+			env["CALLBOARD_POSTGRES_CONNECTIONS"] = strconv.Itoa(partitions) // a node that does not answer holds one for each of its partitions
+		}
+		p := newProcess(h.tb, "projector", "projector-"+number, env)
 		p.Start()
 		h.projectors = append(h.projectors, p)
 		r := &reader{process: newProcess(h.tb, "readapi", "reader-"+number, h.readerEnv())}

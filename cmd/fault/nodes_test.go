@@ -148,6 +148,31 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// A worker is frozen under load: its connections stay, and nothing answers. Readers answer for the phone systems of the other one, whose
+// partitions go on.
+func TestNodes_WorkerFrozen(t *testing.T) {
+	h := newNodesHarness(t)
+	c := h.startClients()
+	h.awaitApplied(settleMessages)
+
+	worker := h.postgres.workers.Servers[0]
+	here, elsewhere := h.systemsByNode(h.load.systems(), worker.Port())
+	thaw := freezePostgres(t, h.postgres.pool(worker.URL(liveDatabase)))
+	for range 3 {
+		for _, system := range elsewhere {
+			h.requireStatus(c, system, http.StatusOK)
+		}
+		h.requireStatus(c, here[0], http.StatusServiceUnavailable)
+	}
+	h.awaitPositions(elsewhere)
+	thaw()
+	h.awaitApplied(settleMessages)
+
+	h.load.stop()
+	c.finish()
+	h.verify()
+}
+
 // A worker and the coordinator are killed while webhooks are sent. Every event arrives; meanwhile those of the other worker's phone systems do.
 func TestNodes_Webhooks(t *testing.T) {
 	server := newCoordinator(t)

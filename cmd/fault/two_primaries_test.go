@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events/eventstest"
 	"callboard/events/eventstest/wallclock"
@@ -49,26 +50,33 @@ const serverProcesses = `
 // transaction that is open.
 func (p *primary) freeze() (thaw func()) {
 	p.tb.Helper()
-	rows, err := p.pool.Query(p.tb.Context(), serverProcesses)
+	thawServer := freezePostgres(p.tb, p.pool)
+	p.projector.Signal(syscall.SIGSTOP)
+	return func() {
+		thawServer()
+		p.projector.Signal(syscall.SIGCONT)
+	}
+}
+
+// freezePostgres stops a server with all its sessions until thaw is called, or until the test ends. The pool is the superuser's.
+func freezePostgres(tb testing.TB, pool *pgxpool.Pool) (thaw func()) {
+	tb.Helper()
+	rows, err := pool.Query(tb.Context(), serverProcesses)
 	if err != nil {
-		p.tb.Fatal(err)
+		tb.Fatal(err)
 	}
 	processes, err := pgx.CollectRows(rows, pgx.RowTo[int])
 	if err != nil {
-		p.tb.Fatal(err)
+		tb.Fatal(err)
 	}
 	send := func(signal syscall.Signal) {
 		for _, pid := range processes {
 			_ = syscall.Kill(pid, signal) // a session may have ended meanwhile
 		}
 	}
-	p.tb.Cleanup(func() { send(syscall.SIGCONT) })
+	tb.Cleanup(func() { send(syscall.SIGCONT) })
 	send(syscall.SIGSTOP)
-	p.projector.Signal(syscall.SIGSTOP)
-	return func() {
-		send(syscall.SIGCONT)
-		p.projector.Signal(syscall.SIGCONT)
-	}
+	return func() { send(syscall.SIGCONT) }
 }
 
 // position is where a partition stands, with all that must be equal in two databases at equal sequences.

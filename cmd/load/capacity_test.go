@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"callboard/events/eventstest"
 	"callboard/events/sample"
 	"callboard/readapi/access"
 	"callboard/schema/schematest"
@@ -102,6 +103,12 @@ func measureCapacity(t *testing.T, servers topology, f *figures) {
 	f.add("ms from publishing to visible at 1,000 events/s, p50", percentile(latencies, 50).Seconds()*1000)
 	f.add("ms from publishing to visible at 1,000 events/s, p99", percentile(latencies, 99).Seconds()*1000)
 	i.measurePages(f)
+	rebuilt := i.command("rebuild", "--json")
+	f.add("events/s of a rebuild", float64(rebuilt.Messages)/rebuilt.elapsed.Seconds())
+	f.add("MiB of memory of a rebuild, at most", float64(rebuilt.memory)/(1<<20))
+	f.add("bytes of a request in the audit", i.bytesOfAudit())
+	now, _ := memory(i.projector)
+	f.add("MiB of the projector's memory", float64(now))
 }
 
 // nodeTimes returns the processor time of each worker.
@@ -158,4 +165,15 @@ func (i *installation) measurePages(f *figures) {
 	}
 	_, highest := memory(r.process)
 	f.add("MiB of the reader's memory, at most", float64(highest))
+}
+
+// bytesOfAudit returns what a request takes in the audit, with its indexes.
+func (i *installation) bytesOfAudit() float64 {
+	i.Helper()
+	eventstest.Eventually(i, "the audit is stored", func() bool { return query[int64](i, "select count(*) from access.audit") > 1000 })
+	const sql = `
+		select sum(pg_total_relation_size(inhrelid))::float8 / (select count(*) from access.audit)
+		from pg_inherits
+		where inhparent = 'access.audit'::regclass`
+	return query[float64](i, sql)
 }

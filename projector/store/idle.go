@@ -22,25 +22,17 @@ var (
 	advanceIdleOfOneSQL string
 )
 
-// AdvanceIdle moves positions in one transaction, where the tables are distributed in one for each. moved tells for each partition whether it was
-// moved: false where the position isn't From, so that its writer is fenced. A position that another transaction holds is missing: nothing is
-// known about it. failed has the errors of partitions alone, whose node does not answer; err is that of all.
-func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]bool, failed map[int16]error, err error) {
-	moved, failed = make(map[int16]bool), make(map[int16]error)
+// AdvanceIdle moves positions in one transaction, which a distributed projection can't: there, [Store.AdvanceIdleOne] does. moved tells for each
+// partition whether it was moved: false where the position isn't From, so that its writer is fenced. A position that another transaction holds is
+// missing: nothing is known about it.
+func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]bool, err error) {
+	moved = make(map[int16]bool)
 	if len(moves) == 0 {
-		return moved, failed, nil
+		return moved, nil
 	}
 	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		if err := s.plans.configure(ctx, conn.Conn()); err != nil {
 			return err
-		}
-		distributed, err := s.distributed(ctx, conn.Conn())
-		if err != nil {
-			return err
-		}
-		if distributed {
-			advanceEach(ctx, conn.Conn(), moves, moved, failed)
-			return nil
 		}
 		rows, err := conn.Query(ctx, advanceIdleSQL, moveArguments(moves)...)
 		if err != nil {
@@ -52,9 +44,29 @@ func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]
 		return err
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("idle positions: %w", err)
+		return nil, fmt.Errorf("idle positions: %w", err)
 	}
-	return moved, failed, nil
+	return moved, nil
+}
+
+// AdvanceIdleOne moves one position, on its node. known is false where another transaction holds it.
+func (s *Store) AdvanceIdleOne(ctx context.Context, m Move) (moved, known bool, err error) {
+	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		if err := s.plans.configure(ctx, conn.Conn()); err != nil {
+			return err
+		}
+		err := conn.QueryRow(ctx, advanceIdleOfOneSQL, m.From.Partition, m.From.Epoch, int64(m.From.Sequence), int64(m.To.Sequence),
+			m.To.Clock.Watermark.Std(), int64(m.To.LastMessage), m.To.LastMessageAt.Std()).Scan(&moved)
+		known = err == nil
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return false, false, fmt.Errorf("idle position: %w", err)
+	}
+	return moved, known, nil
 }
 
 // moveArguments are the parameters of advance_idle.sql.
@@ -70,21 +82,4 @@ func moveArguments(moves []Move) []any {
 		messages[i], storedAt[i] = int64(m.To.LastMessage), m.To.LastMessageAt.Std()
 	}
 	return []any{partitions, epochs, from, to, watermarks, messages, storedAt}
-}
-
-// advanceEach moves each position in a transaction on its node.
-func advanceEach(ctx context.Context, conn *pgx.Conn, moves []Move, moved map[int16]bool, failed map[int16]error) {
-	for _, m := range moves {
-		var done bool
-		err := conn.QueryRow(ctx, advanceIdleOfOneSQL, m.From.Partition, m.From.Epoch, int64(m.From.Sequence), int64(m.To.Sequence),
-			m.To.Clock.Watermark.Std(), int64(m.To.LastMessage), m.To.LastMessageAt.Std()).Scan(&done)
-		if errors.Is(err, pgx.ErrNoRows) {
-			continue
-		}
-		if err != nil {
-			failed[m.From.Partition] = fmt.Errorf("idle position: %w", err)
-			continue
-		}
-		moved[m.From.Partition] = done
-	}
 }

@@ -48,15 +48,15 @@ func New(pool *pgxpool.Pool) *Store {
 	return &Store{pool: pool, tables: newTables(), plans: newPlans()}
 }
 
-// distributed tells whether the tables are distributed over the nodes of a Citus cluster. Only a switch to another generation changes that, and a
+// Distributed tells whether the tables are distributed over the nodes of a Citus cluster. Only a switch to another generation changes that, and a
 // projector claims its partitions again behind one.
-func (s *Store) distributed(ctx context.Context, conn *pgx.Conn) (bool, error) {
+func (s *Store) Distributed(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.nodesSet {
 		return s.onNodes, nil
 	}
-	onNodes, err := schema.IsDistributed(ctx, conn, "position")
+	onNodes, err := schema.IsDistributed(ctx, s.pool, "position")
 	if err != nil {
 		return false, err
 	}
@@ -64,7 +64,7 @@ func (s *Store) distributed(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	return onNodes, nil
 }
 
-// forgetNodes makes the next call of distributed read again.
+// forgetNodes makes the next call of [Store.Distributed] read again.
 func (s *Store) forgetNodes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
