@@ -20,7 +20,8 @@ build: ## Build the binaries into bin
 images/programs: ## Build the images' programs into bin/image
 	umask 022 && CGO_ENABLED=0 GOOS=linux go build -trimpath -buildvcs=auto -tags operator -ldflags='-s -w' -o bin/image/ \
 	    ./cmd/projector ./cmd/readapi ./cmd/webhooks ./cmd/callboard
-	umask 022 && mkdir -p bin/image/volumes/secrets bin/image/volumes/backup bin/image/volumes/spool && mkdir -p -m 1777 bin/image/volumes/nats
+	umask 022 && mkdir -p bin/image/volumes/secrets bin/image/volumes/backup bin/image/volumes/spool
+	umask 022 && mkdir -p -m 1777 bin/image/volumes/nats bin/image/volumes/nats2 bin/image/volumes/nats3
 
 CALLBOARD_VERSION ?= dev
 
@@ -37,7 +38,11 @@ standin: ## Build stand-ins for the images that docker-compose.yml pulls, where 
 
 .PHONY: compose/check
 compose/check: ## Check docker-compose.yml on this machine's container engine: start, scale, kill, restart
-	go -C deploy/check test -count=1 -timeout 30m -v ./compose -run TestEngine -engine
+	go -C deploy/check test -count=1 -timeout 30m -v ./compose -run 'TestEngine$$' -engine
+
+.PHONY: compose/check/cluster
+compose/check/cluster: ## Check docker-compose.yml with deploy/compose/cluster.yml in the same way
+	go -C deploy/check test -count=1 -timeout 30m -v ./compose -run TestClusterEngine -engine
 
 .PHONY: images/check
 images/check: ## Check the images: static, small, reproducible, unprivileged

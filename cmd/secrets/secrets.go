@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,7 +27,10 @@ type Config struct {
 	// Postgres is host:port/database, and connection parameters after a question mark. Without sslmode it gets sslmode=require.
 	Postgres string
 
-	// NATS is host:port, with a scheme if it is not nats. Commas separate several servers.
+	// Replicas are host:port of the standbys that readers read the projection from, separated by commas. Empty: none.
+	Replicas string
+
+	// NATS is host:port, with a scheme if it is not nats. Commas separate several servers, which form a cluster.
 	NATS string
 
 	// Group and PostgresUser are numbers of a group, which may read all files, and of PostgreSQL's user, which may read the password of
@@ -43,7 +47,13 @@ type Result struct {
 	Created, Changed, Kept []string
 }
 
-const natsPasswordsFile = "nats-passwords.conf"
+const (
+	natsPasswordsFile   = "nats-passwords.conf"
+	natsClusterFile     = "nats-cluster.conf"
+	standbyPasswordFile = "postgres-standby-password"
+	readerReplicaFile   = "postgres-reader-replica-url"
+	webhookReadFile     = "webhook-read-urls"
+)
 
 func passwordFile(role string) string    { return "postgres-" + role + "-password" }
 func postgresURLFile(role string) string { return "postgres-" + role + "-url" }
@@ -65,7 +75,7 @@ func Create(c Config) (Result, error) {
 		return Result{}, err
 	}
 	f := &folder{dir: c.Dir, group: c.Group, groups: c.Groups}
-	for _, step := range []func(*folder) error{checkSources, createKeys, c.createDatabaseFiles, c.createNATSFiles} {
+	for _, step := range []func(*folder) error{checkSources, createKeys, c.createDatabaseFiles, c.createReplicaFiles, c.createNATSFiles, c.createNATSCluster} {
 		if err := step(f); err != nil {
 			return f.result, err
 		}
@@ -75,11 +85,16 @@ func Create(c Config) (Result, error) {
 
 // check checks the addresses with the parsers of the settings that the URLs are for, and the names of files.
 func (c Config) check() error {
-	if strings.Contains(c.Postgres+c.NATS, "@") {
+	if strings.Contains(c.Postgres+c.Replicas+c.NATS, "@") {
 		return errors.New("an address has a user: name host and port only")
 	}
 	if _, err := setting.NewPostgresURL(c.postgresURL("owner", "password")); err != nil {
 		return fmt.Errorf("address of PostgreSQL %q: write host:port/database", c.Postgres)
+	}
+	for _, replica := range c.replicas() {
+		if _, err := setting.NewPostgresURL(c.webhookReadURL(replica, "password")); err != nil || replica == "" || strings.ContainsAny(replica, "/?# ") {
+			return fmt.Errorf("address of a replica %q: write host:port, and separate several by commas", replica)
+		}
 	}
 	if _, err := setting.NewNATSURL(c.natsURL("reader", "password")); err != nil {
 		return fmt.Errorf("address of NATS %q: write host:port, and separate several by commas", c.NATS)
@@ -93,7 +108,9 @@ func (c Config) check() error {
 }
 
 func fileNames() []string {
-	names := []string{"key-pepper", "cursor-key", "webhook-key", natsPasswordsFile}
+	names := []string{
+		"key-pepper", "cursor-key", "webhook-key", natsPasswordsFile, natsClusterFile, standbyPasswordFile, readerReplicaFile, webhookReadFile,
+	}
 	for _, role := range databaseRoles() {
 		names = append(names, passwordFile(role), postgresURLFile(role))
 	}
@@ -120,6 +137,8 @@ func checkSources(f *folder) error {
 	for _, role := range databaseRoles() {
 		check(postgresURLFile(role), passwordFile(role))
 	}
+	check(readerReplicaFile, passwordFile("reader"))
+	check(webhookReadFile, passwordFile("webhooks"))
 	passwords, err := os.ReadFile(filepath.Join(f.dir, natsPasswordsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -152,13 +171,15 @@ func randomKey() (string, error) {
 	return base64.StdEncoding.EncodeToString(key), err
 }
 
+func randomPassword() (string, error) { return rand.Text(), nil }
+
 func (c Config) createDatabaseFiles(f *folder) error {
 	for _, role := range databaseRoles() {
 		wanted := file{name: passwordFile(role), mode: secretMode}
 		if role == "owner" {
 			wanted.owner = c.PostgresUser // the server's image reads it
 		}
-		password, err := f.ensure(wanted, func() (string, error) { return rand.Text(), nil })
+		password, err := f.ensure(wanted, randomPassword)
 		if err != nil {
 			return err
 		}
@@ -180,6 +201,84 @@ func (c Config) postgresURL(role, password string) string {
 		address += separator + "sslmode=require"
 	}
 	return "postgres://" + url.UserPassword("callboard_"+role, password).String() + "@" + address
+}
+
+// createReplicaFiles creates what standbys, and programs that read them, need.
+func (c Config) createReplicaFiles(f *folder) error {
+	if len(c.replicas()) == 0 {
+		return nil
+	}
+	reader, err := read(f.dir, passwordFile("reader"))
+	if err != nil {
+		return err
+	}
+	webhooks, err := read(f.dir, passwordFile("webhooks"))
+	if err != nil {
+		return err
+	}
+	for _, created := range []struct {
+		name     string
+		generate func() (string, error)
+	}{
+		{standbyPasswordFile, randomPassword},
+		{readerReplicaFile, func() (string, error) { return c.readerReplicaURL(reader), nil }},
+		{webhookReadFile, func() (string, error) {
+			var urls []string
+			for _, replica := range c.replicas() {
+				urls = append(urls, c.webhookReadURL(replica, webhooks))
+			}
+			return strings.Join(urls, " "), nil
+		}},
+	} {
+		if _, err := f.ensure(file{name: created.name, mode: secretMode}, created.generate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c Config) replicas() []string {
+	if c.Replicas == "" {
+		return nil
+	}
+	return strings.Split(c.Replicas, ",")
+}
+
+// readerReplicaURL is the URL of the replicas, and of the primary for when there is none.
+func (c Config) readerReplicaURL(password string) string {
+	hosts := c.replicas()
+	primary, _, _ := strings.Cut(c.Postgres, "/")
+	for host := range strings.SplitSeq(primary, ",") {
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return c.at(strings.Join(hosts, ","), "prefer-standby").postgresURL("reader", password)
+}
+
+// webhookReadURL is the URL of one replica. Senders ask it whatever it is, so that they also ask one that was promoted.
+func (c Config) webhookReadURL(replica, password string) string {
+	return c.at(replica, "").postgresURL("webhooks", password)
+}
+
+// at is the configuration with other servers of PostgreSQL, and the attributes that a session's server must have.
+func (c Config) at(hosts, attributes string) Config {
+	_, database, _ := strings.Cut(c.Postgres, "/")
+	database, query, _ := strings.Cut(database, "?")
+	var parameters []string
+	for parameter := range strings.SplitSeq(query, "&") {
+		if parameter != "" && !strings.HasPrefix(parameter, "target_session_attrs=") {
+			parameters = append(parameters, parameter)
+		}
+	}
+	if attributes != "" {
+		parameters = append(parameters, "target_session_attrs="+attributes)
+	}
+	c.Postgres = hosts + "/" + database
+	if len(parameters) > 0 {
+		c.Postgres += "?" + strings.Join(parameters, "&")
+	}
+	return c
 }
 
 func (c Config) createNATSFiles(f *folder) error {
@@ -227,15 +326,63 @@ func (c Config) createNATSURL(f *folder, user string) (line string, err error) {
 
 func (c Config) natsURL(user, password string) string {
 	var servers []string
+	for _, server := range c.natsServers() {
+		servers = append(servers, server.scheme+"://"+url.UserPassword(user, password).String()+"@"+server.host)
+	}
+	return strings.Join(servers, ",")
+}
+
+// natsServer is the address of one server. The host can have a port.
+type natsServer struct{ scheme, host string }
+
+func (c Config) natsServers() (servers []natsServer) {
 	for server := range strings.SplitSeq(c.NATS, ",") {
 		scheme, host, found := strings.Cut(strings.TrimSpace(server), "://")
 		if !found {
 			scheme, host = "nats", scheme
 		}
-		servers = append(servers, scheme+"://"+url.UserPassword(user, password).String()+"@"+host)
+		servers = append(servers, natsServer{scheme, host})
 	}
-	return strings.Join(servers, ",")
+	return servers
 }
+
+// routePort is the port of NATS' routes.
+const routePort = "6222"
+
+// createNATSCluster creates the part of the servers' configuration that makes them a cluster. The password must be in it as it is: a
+// server sends it to the others. Clients know all servers by their URLs, and containers' addresses change.
+func (c Config) createNATSCluster(f *folder) error {
+	servers := c.natsServers()
+	if len(servers) < 2 {
+		return nil
+	}
+	_, err := f.ensure(file{name: natsClusterFile, mode: secretMode}, func() (string, error) {
+		password := rand.Text()
+		var routes strings.Builder
+		for _, server := range servers {
+			u := url.URL{Scheme: "nats", User: url.UserPassword("route", password), Host: net.JoinHostPort(hostname(server.host), routePort)}
+			fmt.Fprintf(&routes, "    %q\n", u.String())
+		}
+		return fmt.Sprintf(natsCluster, routePort, password, routes.String()), nil
+	})
+	return err
+}
+
+func hostname(address string) string {
+	u := url.URL{Host: address}
+	return u.Hostname()
+}
+
+const natsCluster = `# Made by 'callboard secrets create': the servers' routes to each other, and their password.
+cluster {
+  name: "callboard"
+  listen: "0.0.0.0:%s"
+  no_advertise: true # clients have the addresses of all servers
+  authorization { user: "route", password: %q }
+  routes: [
+%s  ]
+}
+`
 
 // passwordOf returns the password of the first server's URL. The error contains no part of the text.
 func passwordOf(text string) (string, error) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/conf"
+	"github.com/nats-io/nats-server/v2/server"
 	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/sync/errgroup"
 
@@ -301,6 +302,97 @@ func TestCreate_Addresses(t *testing.T) {
 		if _, err := os.Stat(c.Dir); err == nil {
 			t.Errorf("%s: the folder exists, want none", name)
 		}
+	}
+}
+
+// Several NATS servers get a cluster's configuration, in which every route has the password that the servers ask for.
+func TestCreate_NATSCluster(t *testing.T) {
+	t.Parallel()
+	c := config(t.TempDir())
+	c.NATS = "a:4222, tls://b:4223,[::1]:4222"
+	expectNames(t, "created", create(t, c).Created, append(names(), "nats-cluster.conf"))
+	path := filepath.Join(c.Dir, "nats-cluster.conf")
+	info, err := os.Stat(path)
+	if err != nil || info.Mode() != 0o440 {
+		t.Errorf("mode = %v, %v, want 0440", info.Mode(), err)
+	}
+	options, err := server.ProcessConfigFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := options.Cluster
+	if cluster.Name != "callboard" || cluster.Port != 6222 || !cluster.NoAdvertise || !regexp.MustCompile(`^[A-Z2-7]{26}$`).MatchString(cluster.Password) {
+		t.Errorf("cluster = %+v, want callboard at port 6222 with a random password", cluster)
+	}
+	var routes []string
+	for _, route := range options.Routes {
+		password, _ := route.User.Password()
+		if route.User.Username() != cluster.Username || password != cluster.Password {
+			t.Errorf("route to %s has another user or password than the cluster", route.Host)
+		}
+		routes = append(routes, route.Scheme+"://"+route.Host)
+	}
+	if want := []string{"nats://a:6222", "nats://b:6222", "nats://[::1]:6222"}; !slices.Equal(routes, want) {
+		t.Errorf("routes = %v, want %v", routes, want)
+	}
+	before := contents(t, c.Dir)
+	expectNames(t, "created again", create(t, c).Created, nil)
+	if after := contents(t, c.Dir); !maps.Equal(after, before) {
+		t.Error("a second run changed files, want none changed")
+	}
+}
+
+// Readers get the replicas before the primary, and senders of webhooks each replica, whatever its role is.
+func TestCreate_Replicas(t *testing.T) {
+	t.Parallel()
+	made := []string{"postgres-standby-password", "postgres-reader-replica-url", "webhook-read-urls"}
+	for _, test := range []struct{ postgres, replicas, reader, webhooks string }{
+		{
+			"db:5432/callboard", "s:5432",
+			"postgres://callboard_reader:R@s:5432,db:5432/callboard?target_session_attrs=prefer-standby&sslmode=require",
+			"postgres://callboard_webhooks:W@s:5432/callboard?sslmode=require",
+		},
+		{
+			"a:1,b:2/x?target_session_attrs=read-write&sslmode=verify-full", "a:1,b:2",
+			"postgres://callboard_reader:R@a:1,b:2/x?sslmode=verify-full&target_session_attrs=prefer-standby",
+			"postgres://callboard_webhooks:W@a:1/x?sslmode=verify-full postgres://callboard_webhooks:W@b:2/x?sslmode=verify-full",
+		},
+	} {
+		c := config(t.TempDir())
+		c.Postgres, c.Replicas = test.postgres, test.replicas
+		expectNames(t, "created", create(t, c).Created, append(names(), made...))
+		files := contents(t, c.Dir)
+		passwords := strings.NewReplacer(files["postgres-reader-password"], "R", files["postgres-webhooks-password"], "W")
+		if got := passwords.Replace(files["postgres-reader-replica-url"]); got != test.reader {
+			t.Errorf("reader's URL = %s, want %s", got, test.reader)
+		}
+		if got := passwords.Replace(files["webhook-read-urls"]); got != test.webhooks {
+			t.Errorf("senders' URLs = %s, want %s", got, test.webhooks)
+		}
+		if _, err := setting.NewPostgresURL(files["postgres-reader-replica-url"]); err != nil {
+			t.Errorf("reader's URL: %v", err)
+		}
+		if !regexp.MustCompile(`^[A-Z2-7]{26}$`).MatchString(files["postgres-standby-password"]) {
+			t.Errorf("standby's password = %s, want 26 random characters", files["postgres-standby-password"])
+		}
+	}
+	for _, replicas := range []string{"s:5432,", "s/x", "secret@s", "s:port", "s t"} {
+		c := config(filepath.Join(t.TempDir(), "none"))
+		c.Replicas = replicas
+		if _, err := secrets.Create(c); err == nil || strings.Contains(err.Error(), "secret@") {
+			t.Errorf("replicas %q: error = %v, want one without a user", replicas, err)
+		}
+	}
+	c := config(t.TempDir())
+	c.Replicas = "s:5432"
+	create(t, c)
+	for _, name := range []string{"postgres-webhooks-password", "postgres-webhooks-url"} {
+		if err := os.Remove(filepath.Join(c.Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := secrets.Create(c); err == nil || !strings.Contains(err.Error(), "webhook-read-urls") {
+		t.Errorf("error = %v, want one about webhook-read-urls, which has the password that is missing", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,20 +23,10 @@ var engine = flag.Bool("engine", false, "start docker-compose.yml on this machin
 // sampleSystem is a phone system of 'callboard simulate' with its default seed.
 const sampleSystem = "a2342dee-4eef-42ca-9207-a8059eb29bf9"
 
-// readers is the number of readers under traffic.
-const readers = 4
-
 // TestEngine starts the installation and disturbs it. Its parts build on each other.
 func TestEngine(t *testing.T) {
-	if !*engine {
-		t.Skip("skipped: -engine is not set; 'make compose/check' sets it")
-	}
-	c := &check{installation: newInstallation(t, variant{"callboard-check", "172.16.79.0/24", []string{"docker-compose.yml"}})}
-	t.Logf("%s, load average %s", strings.Join(c.compose, " "), loadAverage())
-	for _, part := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
+	c := newCheck(t, variant{"callboard-check", "172.16.79.0/24", []string{base}}, 4)
+	c.parts(t, []part{
 		{"C1 starts from a clean checkout", c.starts},
 		{"C2 serves the sample", c.servesSample},
 		{"C6 containers have no rights and no secrets", c.isUnprivileged},
@@ -44,10 +35,34 @@ func TestEngine(t *testing.T) {
 		{"shows the console", c.showsConsole},
 		{"sends webhooks", c.sendsWebhooks},
 		{"C3 scales and restarts without a failed request", c.scales},
-		{"C4 recovers from crashes", c.recovers},
+		{"C4 recovers from crashes", c.recovers("readapi", "projector", "webhooks", "nats", "postgres")},
+		{"logs hold no secrets", c.logsHoldNoSecrets},
 		{"C5 keeps its data", c.keepsData},
-	} {
-		if !t.Run(part.name, part.run) {
+	})
+}
+
+// newCheck skips the test unless the flag -engine is set.
+func newCheck(t *testing.T, v variant, readers int) *check {
+	t.Helper()
+	if !*engine {
+		t.Skip("skipped: -engine is not set; 'make compose/check' sets it")
+	}
+	c := &check{installation: newInstallation(t, v), readers: readers}
+	t.Logf("%s, load average %s", strings.Join(c.compose, " "), loadAverage())
+	return c
+}
+
+// part is a part of a check, which builds on those before it.
+type part struct {
+	name string
+	run  func(*testing.T)
+}
+
+// parts runs parts until one fails.
+func (c *check) parts(t *testing.T, list []part) {
+	t.Helper()
+	for _, p := range list {
+		if !t.Run(p.name, p.run) {
 			t.Log(c.logs(t))
 			return
 		}
@@ -57,7 +72,9 @@ func TestEngine(t *testing.T) {
 // check is an installation and the keys that were issued for it.
 type check struct {
 	*installation
-	keys []string
+	readers int // under traffic
+	keys    []string
+	secrets map[string]string // by the names of their files
 }
 
 func (c *check) logs(t *testing.T) string {
@@ -159,9 +176,9 @@ func (c *check) servesSample(t *testing.T) {
 
 func (c *check) isUnprivileged(t *testing.T) {
 	t.Helper()
-	secrets := c.readSecrets(t)
-	if len(secrets) < 10 {
-		t.Errorf("secrets = %d files, want all of 'callboard secrets create'", len(secrets))
+	c.secrets = c.readSecrets(t)
+	if len(c.secrets) < 10 {
+		t.Errorf("secrets = %d files, want all of 'callboard secrets create'", len(c.secrets))
 	}
 	list := c.containers(t)
 	for _, container := range list {
@@ -176,13 +193,13 @@ func (c *check) isUnprivileged(t *testing.T) {
 		}
 		visible := strings.Join(slices.Concat(container.Config.Env, container.Config.Cmd), "\n") +
 			docker(t, "history", "--no-trunc", "--format", "{{.CreatedBy}}", container.Image)
-		for name, secret := range secrets {
+		for name, secret := range c.secrets {
 			if strings.Contains(visible, secret) {
 				t.Errorf("%s: the environment, the command or the image's history holds the secret %s", container.Name, name)
 			}
 		}
 	}
-	t.Logf("%d containers inspected for %d secrets", len(list), len(secrets))
+	t.Logf("%d containers inspected for %d secrets", len(list), len(c.secrets))
 	c.checkReadable(t)
 }
 
@@ -190,19 +207,43 @@ func (c *check) isUnprivileged(t *testing.T) {
 func (c *check) checkReadable(t *testing.T) {
 	t.Helper()
 	image := c.containers(t, "lb")[0].Image
-	for user, want := range map[string][]string{
+	readable := map[string][]string{
 		"999:999":     {"nats-passwords.conf", "postgres-owner-password"},
 		"65531:65531": {"nats-passwords.conf", "nats-projector-url", "postgres-projector-url"},
 		"65530:65530": {"cursor-key", "key-pepper", "nats-passwords.conf", "nats-reader-url", "postgres-reader-url"},
 		"65528:65528": {"nats-passwords.conf", "nats-webhooks-url", "postgres-webhooks-url", "webhook-key"},
 		"65529:65529": {"nats-passwords.conf"}, // hashes
-	} {
+	}
+	if slices.Contains(c.files, cluster) {
+		for user, also := range map[string]string{
+			"65530:65530": "postgres-reader-replica-url", "65529:65529": "nats-cluster.conf", "65528:65528": "webhook-read-urls",
+		} {
+			readable[user] = slices.Sorted(slices.Values(append(readable[user], also)))
+		}
+		readable["65527:65527"] = []string{"nats-passwords.conf", "postgres-standby-password"}
+	}
+	for user, want := range readable {
 		got := strings.Fields(docker(t, "run", "--rm", "--network", "none", "--user", user, "--cap-drop", "ALL", "-v", c.project+"_secrets:/secrets:ro",
 			"--entrypoint", "sh", image, "-c", "cd /secrets && for f in *; do [ ! -r $f ] || echo $f; done"))
 		if !slices.Equal(got, want) {
 			t.Errorf("user %s reads %v, want %v", user, got, want)
 		}
 	}
+}
+
+// logsHoldNoSecrets reads all logs since the containers were created.
+func (c *check) logsHoldNoSecrets(t *testing.T) {
+	t.Helper()
+	logs := c.run(t, "logs", "--no-color")
+	passwords := regexp.MustCompile(`[A-Z2-7]{26}`)
+	for name, secret := range c.secrets {
+		for _, part := range append(passwords.FindAllString(secret, -1), secret) {
+			if strings.Contains(logs, part) {
+				t.Errorf("the logs hold a part of %s", name)
+			}
+		}
+	}
+	t.Logf("%d bytes of logs read for %d secrets", len(logs), len(c.secrets))
 }
 
 func (c *check) publishesOnePort(t *testing.T) {
@@ -236,21 +277,29 @@ func (c *check) showsConsole(t *testing.T) {
 func (c *check) scales(t *testing.T) {
 	t.Helper()
 	tr := startTraffic(t, c.callLogs(), c.keys)
-	c.up(t, readers)
-	c.waitForReaders(t, readers)
-	t.Logf("%d readers, load average %s", readers, loadAverage())
+	c.up(t, c.readers)
+	c.waitForReaders(t, c.readers)
+	t.Logf("%d readers, load average %s", c.readers, loadAverage())
 	c.checkSpread(t)
 	for _, reader := range c.containers(t, "readapi") {
 		docker(t, "restart", "--time", "40", reader.ID)
 		c.waitUntilWell(t)
-		c.waitForReaders(t, readers)
+		c.waitForReaders(t, c.readers)
 	}
 	t.Log("each reader was restarted")
 	c.up(t, 1)
 	c.waitForReaders(t, 1)
-	if failed := tr.end(t, "1 to 4 readers, restart of each, back to 1"); failed > 0 {
+	if failed := tr.end(t, fmt.Sprintf("1 to %d readers, restart of each, back to 1", c.readers)); failed > 0 {
 		t.Errorf("failed requests = %d, want 0", failed)
 	}
+}
+
+// startTraffic returns when requests have been answered for a second.
+func (c *check) startTraffic(t *testing.T) *traffic {
+	t.Helper()
+	tr := startTraffic(t, c.callLogs(), c.keys)
+	eventually(t, "traffic flows", func() bool { return tr.count() > requestsPerSecond })
+	return tr
 }
 
 // checkSpread compares what each reader answers of 2,000 requests.
@@ -268,44 +317,46 @@ func (c *check) checkSpread(t *testing.T) {
 	})
 	t.Logf("answers of each reader: %v", slices.Sorted(maps.Values(counts)))
 	for server, count := range counts {
-		if mean := total / readers; count < mean*8/10 || count > mean*12/10 {
+		if mean := total / c.readers; count < mean*8/10 || count > mean*12/10 {
 			t.Errorf("%s answered %d of %d requests, want %d and at most 20 %% more or less", server, count, total, mean)
 		}
 	}
 }
 
-// recovers kills one container of each kind under traffic.
-func (c *check) recovers(t *testing.T) {
-	t.Helper()
-	c.up(t, 2)
-	c.waitForReaders(t, 2)
-	for _, service := range []string{"readapi", "projector", "webhooks", "nats", "postgres"} {
-		c.waitUntilWell(t)
+// recovers kills one container of each service under traffic.
+func (c *check) recovers(services ...string) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		c.up(t, 2)
 		c.waitForReaders(t, 2)
-		tr := startTraffic(t, c.callLogs(), c.keys)
-		eventually(t, "traffic flows", func() bool {
-			tr.mu.Lock()
-			defer tr.mu.Unlock()
-			return tr.answered > requestsPerSecond
-		})
-		victim := c.containers(t, service)[0]
-		inFlight := tr.inFlight.Load()
-		killed := time.Now()
-		c.kill(t, victim)
-		eventually(t, service+" runs again", func() bool {
-			again := c.containers(t, service)
-			return slices.ContainsFunc(again, func(a container) bool { return a.ID == victim.ID && a.State.Pid != victim.State.Pid && a.well() })
-		})
-		c.waitUntilWell(t)
-		c.waitForReaders(t, 2)
-		t.Logf("%s was killed with %d requests in flight; all healthy after %s", service, inFlight, time.Since(killed).Round(100*time.Millisecond))
-		failed := tr.end(t, "kill of "+service)
-		// Without PostgreSQL nobody can read; every other crash costs at most what the killed process was doing.
-		if limit := int(inFlight) + readers; service != "postgres" && failed > limit {
-			t.Errorf("failed requests = %d, want at most %d", failed, limit)
+		for _, service := range services {
+			c.recoversFrom(t, service)
 		}
+		t.Log(c.run(t, "run", "--rm", "-T", "tools", "verify"))
 	}
-	t.Log(c.run(t, "run", "--rm", "-T", "tools", "verify"))
+}
+
+func (c *check) recoversFrom(t *testing.T, service string) {
+	t.Helper()
+	c.waitUntilWell(t)
+	c.waitForReaders(t, 2)
+	tr := c.startTraffic(t)
+	victim := c.containers(t, service)[0]
+	inFlight := tr.inFlight.Load()
+	killed := time.Now()
+	c.kill(t, victim)
+	eventually(t, service+" runs again", func() bool {
+		again := c.containers(t, service)
+		return slices.ContainsFunc(again, func(a container) bool { return a.ID == victim.ID && a.State.Pid != victim.State.Pid && a.well() })
+	})
+	c.waitUntilWell(t)
+	c.waitForReaders(t, 2)
+	t.Logf("%s was killed with %d requests in flight; all healthy after %s", service, inFlight, time.Since(killed).Round(100*time.Millisecond))
+	failed := tr.end(t, "kill of "+service)
+	// Without PostgreSQL nobody can read; every other crash costs at most what the killed process was doing.
+	if limit := int(inFlight) + c.readers; service != "postgres" && failed > limit {
+		t.Errorf("failed requests = %d, want at most %d", failed, limit)
+	}
 }
 
 func (c *check) keepsData(t *testing.T) {
@@ -320,6 +371,9 @@ func (c *check) keepsData(t *testing.T) {
 	c.waitForReaders(t, 1)
 	if status, after, _ := answer(t, c.callLogs(), c.keys[0]); status != http.StatusOK || after != before {
 		t.Errorf("after down and up: %d %s, want 200 and %s", status, after, before)
+	}
+	if slices.Contains(c.files, cluster) {
+		c.expectCopies(t, 0)
 	}
 	c.run(t, "down", "-v")
 	c.run(t, "up", "-d")

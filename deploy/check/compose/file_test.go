@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,19 +17,24 @@ import (
 // root is the checkout.
 const root = "../../.."
 
-func file() string { return filepath.Join(root, "docker-compose.yml") }
+const (
+	base    = "docker-compose.yml"
+	cluster = "deploy/compose/cluster.yml"
+)
 
-// load loads the file as Compose v2 does, with all profiles.
-func load(t *testing.T, environment types.Mapping) *types.Project {
+// load loads docker-compose.yml and overlays as Compose v2 does, with all profiles. Nothing needs a variable to be set.
+func load(t *testing.T, overlays ...string) *types.Project {
 	t.Helper()
 	dir, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
+	files := []types.ConfigFile{{Filename: filepath.Join(dir, base)}}
+	for _, overlay := range overlays {
+		files = append(files, types.ConfigFile{Filename: filepath.Join(dir, overlay)})
+	}
 	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
-		WorkingDir:  dir,
-		ConfigFiles: []types.ConfigFile{{Filename: filepath.Join(dir, "docker-compose.yml")}},
-		Environment: environment,
+		WorkingDir: dir, ConfigFiles: files, Environment: types.Mapping{},
 	}, func(o *loader.Options) {
 		o.SetProjectName("callboard", true)
 		o.Profiles = []string{"*"}
@@ -39,10 +45,19 @@ func load(t *testing.T, environment types.Mapping) *types.Project {
 	return project
 }
 
-// Compose v2 reads the file, and what it reads is what is meant: nothing needs a variable to be set.
-func TestFile(t *testing.T) {
+// eachProject runs a test with docker-compose.yml alone, and with its overlay.
+func eachProject(t *testing.T, test func(*testing.T, *types.Project)) {
+	t.Helper()
 	t.Parallel()
-	project := load(t, types.Mapping{})
+	t.Run("base", func(t *testing.T) { test(t, load(t)) })
+	t.Run("cluster", func(t *testing.T) { test(t, load(t, cluster)) })
+}
+
+// Compose v2 reads the files, and what it reads is what is meant.
+func TestFile(t *testing.T) { eachProject(t, checkProject) }
+
+func checkProject(t *testing.T, project *types.Project) {
+	t.Helper()
 	if got, want := project.Services["readapi"].Environment["CALLBOARD_TRUSTED_PROXIES"], "172.16.77.0/24"; got == nil || *got != want {
 		t.Errorf("trusted proxies = %v, want %s", got, want)
 	}
@@ -70,10 +85,12 @@ func TestFile(t *testing.T) {
 }
 
 // A program's memory limit and Go's own fit together: 90 %.
-func TestMemoryLimits(t *testing.T) {
-	t.Parallel()
+func TestMemoryLimits(t *testing.T) { eachProject(t, checkMemoryLimits) }
+
+func checkMemoryLimits(t *testing.T, project *types.Project) {
+	t.Helper()
 	checked := 0
-	for name, service := range load(t, types.Mapping{}).Services {
+	for name, service := range project.Services {
 		limit := service.Environment["GOMEMLIMIT"]
 		if limit == nil {
 			continue
@@ -93,10 +110,12 @@ func TestMemoryLimits(t *testing.T) {
 }
 
 // Secrets are files: no variable holds one, and no file of the host does.
-func TestSecretsAreFiles(t *testing.T) {
-	t.Parallel()
-	secret := regexp.MustCompile(`PASSWORD|PEPPER|_KEY|NATS_URL|POSTGRES_URL|POSTGRES_READ_URL`)
-	for name, service := range load(t, types.Mapping{}).Services {
+func TestSecretsAreFiles(t *testing.T) { eachProject(t, checkSecretsAreFiles) }
+
+func checkSecretsAreFiles(t *testing.T, project *types.Project) {
+	t.Helper()
+	secret := regexp.MustCompile(`PASSWORD|PEPPER|_KEY|NATS_URL|POSTGRES_URL|READ_URL`)
+	for name, service := range project.Services {
 		for variable, value := range service.Environment {
 			if secret.MatchString(variable) && (value == nil || !strings.HasSuffix(variable, "_FILE") || !strings.HasPrefix(*value, "/secrets/")) {
 				t.Errorf("%s: %s = %v, want a file of /secrets", name, variable, value)
@@ -105,15 +124,17 @@ func TestSecretsAreFiles(t *testing.T) {
 	}
 }
 
-// docker-compose 1.29.2 reads the file: it has none of the keys that came later.
+// docker-compose 1.29.2 reads the files: they have none of the keys that came later.
 func TestKeysOfComposeV1(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile(file())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, problem := range laterKeys(t, content) {
-		t.Error(problem)
+	for _, file := range []string{base, cluster} {
+		content, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range laterKeys(t, content) {
+			t.Errorf("%s: %s", file, problem)
+		}
 	}
 	for key, text := range map[string]string{
 		"name":                              "name: x\n",
@@ -202,10 +223,12 @@ func serviceKeys() []string {
 }
 
 // Every file and folder of the checkout that the services use exists, and others than its owner may read it: containers do.
-func TestReferences(t *testing.T) {
-	t.Parallel()
+func TestReferences(t *testing.T) { eachProject(t, checkReferences) }
+
+func checkReferences(t *testing.T, project *types.Project) {
+	t.Helper()
 	referenced := 0
-	for name, service := range load(t, types.Mapping{}).Services {
+	for name, service := range project.Services {
 		var paths []string
 		if service.Build != nil {
 			paths = append(paths, filepath.Join(service.Build.Context, service.Build.Dockerfile))
@@ -229,5 +252,55 @@ func TestReferences(t *testing.T) {
 	}
 	if referenced < 8 {
 		t.Errorf("references found = %d, want those of all services", referenced)
+	}
+}
+
+// The overlay only adds: services keep the networks, the user and the files of docker-compose.yml.
+func TestOverlay(t *testing.T) {
+	t.Parallel()
+	before, after := load(t), load(t, cluster)
+	for name, service := range before.Services {
+		changed := after.Services[name]
+		if changed.User != service.User || changed.Image != service.Image ||
+			!maps.Equal(changed.Networks, service.Networks) {
+			t.Errorf("%s: user, image or networks = %+v, want those of %s", name, changed, base)
+		}
+		for _, volume := range service.Volumes {
+			if !slices.ContainsFunc(changed.Volumes, func(v types.ServiceVolumeConfig) bool { return v.Target == volume.Target && v.Source == volume.Source }) {
+				t.Errorf("%s: volumes = %+v, want also %s", name, changed.Volumes, volume.Target)
+			}
+		}
+		for variable, value := range service.Environment {
+			if got := changed.Environment[variable]; value == nil || got == nil || *got != *value {
+				t.Errorf("%s: %s = %v, want that of %s", name, variable, got, base)
+			}
+		}
+	}
+	want := []string{"nats2", "nats3", "replica", "standby-role"}
+	var added []string
+	for name := range after.Services {
+		if _, ok := before.Services[name]; !ok {
+			added = append(added, name)
+		}
+	}
+	slices.Sort(added)
+	if !slices.Equal(added, want) {
+		t.Errorf("added services = %v, want %v", added, want)
+	}
+	checkGroups(t, before)
+	checkGroups(t, after)
+}
+
+// checkGroups checks that 'secrets create' is a member of every group that it gives a file to: only root needs no membership.
+func checkGroups(t *testing.T, project *types.Project) {
+	t.Helper()
+	creating := project.Services["secrets"]
+	for _, argument := range creating.Command {
+		files, found := strings.CutPrefix(argument, "--groups=")
+		for pair := range strings.SplitSeq(files, ",") {
+			if _, group, _ := strings.Cut(pair, "="); found && !slices.Contains(creating.GroupAdd, group) {
+				t.Errorf("%s: the service secrets has the groups %v, want also %s", pair, creating.GroupAdd, group)
+			}
+		}
 	}
 }

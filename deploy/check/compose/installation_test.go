@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 type installation struct {
 	variant
 	dir     string
+	version string // the tag of callboard's images
 	port    int
 	console int      // its port
 	compose []string // docker compose, or docker-compose
@@ -36,7 +38,10 @@ type variant struct {
 
 func newInstallation(t *testing.T, v variant) *installation {
 	t.Helper()
-	i := &installation{variant: v, dir: t.TempDir(), port: freePort(t), console: freePort(t), compose: []string{"docker", "compose"}}
+	i := &installation{
+		variant: v, dir: t.TempDir(), version: cmp.Or(os.Getenv("CALLBOARD_VERSION"), "dev"),
+		port: freePort(t), console: freePort(t), compose: []string{"docker", "compose"},
+	}
 	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
 		i.compose = []string{"docker-compose"}
 	}
@@ -81,7 +86,7 @@ func (i *installation) command(ctx context.Context, args ...string) *exec.Cmd {
 	command.Dir = i.dir
 	command.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "COMPOSE_") || strings.HasPrefix(v, "CALLBOARD_")
-	}), "CALLBOARD_PORT="+strconv.Itoa(i.port), "CALLBOARD_CONSOLE_PORT="+strconv.Itoa(i.console), "CALLBOARD_SUBNET="+i.subnet,
+	}), "CALLBOARD_VERSION="+i.version, "CALLBOARD_PORT="+strconv.Itoa(i.port), "CALLBOARD_CONSOLE_PORT="+strconv.Itoa(i.console), "CALLBOARD_SUBNET="+i.subnet,
 		"CALLBOARD_BASE_URL="+i.url(""), "CALLBOARD_WEBHOOK_ALLOW_NETWORKS=172.16.0.0/12,192.168.0.0/16") // the engine's choices for the receiver's network
 	return command
 }

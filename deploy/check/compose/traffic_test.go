@@ -83,6 +83,13 @@ func (tr *traffic) request(key string) {
 	}
 }
 
+// count is the number of requests that were answered, or failed.
+func (tr *traffic) count() int {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.answered
+}
+
 // get fails unless the answer is 200 and complete.
 func get(ctx context.Context, client *http.Client, url, key string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

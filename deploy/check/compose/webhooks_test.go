@@ -36,6 +36,7 @@ func (i *installation) trustReceiver(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(i.dir, "docker-compose.override.yml"), []byte(override), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	i.files = append(i.files, "docker-compose.override.yml")
 }
 
 // receiver is the name of the receiver's container.
@@ -50,7 +51,7 @@ func (i *installation) removeReceiver() {
 func (c *check) startReceiver(t *testing.T) (printed func() string) {
 	t.Helper()
 	docker(t, "run", "--detach", "--name", c.receiver(), "--network", c.project+"_out", "--network-alias", receiver, "--read-only", "--tmpfs", "/tmp",
-		"--cap-drop", "ALL", "-v", filepath.Join(c.dir, receiver)+":/receiver:ro", "callboard/callboard:dev",
+		"--cap-drop", "ALL", "-v", filepath.Join(c.dir, receiver)+":/receiver:ro", "callboard/callboard:"+c.version,
 		"webhooks", "listen", "--json", "--certificate", "/receiver/pair.pem", "--listen", ":8443")
 	t.Cleanup(c.removeReceiver)
 	return func() string { return docker(t, "logs", c.receiver()) }
