@@ -44,6 +44,10 @@ compose/check: ## Check docker-compose.yml on this machine's container engine: s
 compose/check/cluster: ## Check docker-compose.yml with deploy/compose/cluster.yml in the same way
 	go -C deploy/check test -count=1 -timeout 30m -v ./compose -run TestClusterEngine -engine
 
+.PHONY: compose/check/citus
+compose/check/citus: ## Check docker-compose.yml with deploy/compose/citus.yml: start, take a worker away, kill, restart
+	go -C deploy/check test -count=1 -timeout 30m -v ./compose -run TestCitusEngine -engine
+
 .PHONY: images/check
 images/check: ## Check the images: static, small, reproducible, unprivileged
 	go -C deploy/check test -count=1 ./image -cold

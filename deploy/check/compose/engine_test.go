@@ -2,11 +2,13 @@ package compose
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -86,8 +88,10 @@ func (c *check) logs(t *testing.T) string {
 	return string(out)
 }
 
-func (c *check) callLogs() string {
-	return c.url("/customer/phone-systems/" + sampleSystem + "/call-logs?pageSize=5")
+func (c *check) callLogs() string { return c.callLogsOf(sampleSystem) }
+
+func (c *check) callLogsOf(system string) string {
+	return c.url("/customer/phone-systems/" + system + "/call-logs?pageSize=5")
 }
 
 // answer is the status and body of a request.
@@ -144,6 +148,10 @@ func (c *check) issue(t *testing.T, name string, flags ...string) string {
 		"--scopes", "calls:read"}, flags...)...).Output()
 	var issued struct{ Key string }
 	if err != nil || json.Unmarshal(out, &issued) != nil || issued.Key == "" {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Logf("%s", exit.Stderr)
+		}
 		t.Errorf("issue a key: %v", err)
 	}
 	return issued.Key
@@ -153,25 +161,36 @@ func (c *check) servesSample(t *testing.T) {
 	t.Helper()
 	c.run(t, "run", "--rm", "-T", "sample")
 	key := c.issue(t, "first", "--system", sampleSystem)
-	var behind time.Duration
+	t.Logf("Data-Complete-Through is %s behind the clock", c.waitForPage(t, c.callLogs(), key).Round(time.Millisecond))
+	c.keys = c.issuePremium(t, 22, sampleSystem)
+}
+
+// waitForPage waits for a page of calls that is complete up to two seconds ago, and returns how long ago it was complete.
+func (c *check) waitForPage(t *testing.T, url, key string) (behind time.Duration) {
+	t.Helper()
 	eventually(t, "a page of calls that is complete up to two seconds ago", func() bool {
-		status, body, header := answer(t, c.callLogs(), key)
+		status, body, header := answer(t, url, key)
 		complete, err := time.Parse(time.RFC3339, header.Get("Data-Complete-Through"))
 		behind = time.Since(complete)
 		return status == http.StatusOK && err == nil && behind <= 2*time.Second && strings.Contains(body, `"callSid"`)
 	})
-	t.Logf("Data-Complete-Through is %s behind the clock", behind.Round(time.Millisecond))
+	return behind
+}
 
-	c.keys = make([]string, 22) // of 600 requests per minute each
+// issuePremium issues keys for traffic, each for 600 requests per minute.
+func (c *check) issuePremium(t *testing.T, count int, system string) []string {
+	t.Helper()
+	keys := make([]string, count)
 	var issuing errgroup.Group
 	issuing.SetLimit(3)
-	for n := range c.keys {
+	for n := range keys {
 		issuing.Go(func() error {
-			c.keys[n] = c.issue(t, "traffic-"+strconv.Itoa(n), "--tier", "premium", "--system", sampleSystem)
+			keys[n] = c.issue(t, "traffic-"+strconv.Itoa(n), "--tier", "premium", "--system", system)
 			return nil
 		})
 	}
 	_ = issuing.Wait()
+	return keys
 }
 
 func (c *check) isUnprivileged(t *testing.T) {
@@ -298,7 +317,7 @@ func (c *check) scales(t *testing.T) {
 func (c *check) startTraffic(t *testing.T) *traffic {
 	t.Helper()
 	tr := startTraffic(t, c.callLogs(), c.keys)
-	eventually(t, "traffic flows", func() bool { return tr.count() > requestsPerSecond })
+	tr.waitUntilFlowing(t)
 	return tr
 }
 
@@ -338,11 +357,21 @@ func (c *check) recovers(services ...string) func(*testing.T) {
 
 func (c *check) recoversFrom(t *testing.T, service string) {
 	t.Helper()
+	failed, inFlight := c.crash(t, service)
+	// Without PostgreSQL nobody can read; every other crash costs at most what the killed process was doing.
+	if limit := inFlight + c.readers; service != "postgres" && failed > limit {
+		t.Errorf("failed requests = %d, want at most %d", failed, limit)
+	}
+}
+
+// crash kills a container of a service under traffic for two readers. It returns how many requests failed, and how many were in flight.
+func (c *check) crash(t *testing.T, service string) (failed, inFlight int) {
+	t.Helper()
 	c.waitUntilWell(t)
 	c.waitForReaders(t, 2)
 	tr := c.startTraffic(t)
 	victim := c.containers(t, service)[0]
-	inFlight := tr.inFlight.Load()
+	inFlight = int(tr.inFlight.Load())
 	killed := time.Now()
 	c.kill(t, victim)
 	eventually(t, service+" runs again", func() bool {
@@ -352,11 +381,7 @@ func (c *check) recoversFrom(t *testing.T, service string) {
 	c.waitUntilWell(t)
 	c.waitForReaders(t, 2)
 	t.Logf("%s was killed with %d requests in flight; all healthy after %s", service, inFlight, time.Since(killed).Round(100*time.Millisecond))
-	failed := tr.end(t, "kill of "+service)
-	// Without PostgreSQL nobody can read; every other crash costs at most what the killed process was doing.
-	if limit := int(inFlight) + c.readers; service != "postgres" && failed > limit {
-		t.Errorf("failed requests = %d, want at most %d", failed, limit)
-	}
+	return tr.end(t, "kill of "+service), inFlight
 }
 
 func (c *check) keepsData(t *testing.T) {

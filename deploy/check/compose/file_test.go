@@ -20,6 +20,7 @@ const root = "../../.."
 const (
 	base    = "docker-compose.yml"
 	cluster = "deploy/compose/cluster.yml"
+	citus   = "deploy/compose/citus.yml"
 )
 
 // load loads docker-compose.yml and overlays as Compose v2 does, with all profiles. Nothing needs a variable to be set.
@@ -45,12 +46,13 @@ func load(t *testing.T, overlays ...string) *types.Project {
 	return project
 }
 
-// eachProject runs a test with docker-compose.yml alone, and with its overlay.
+// eachProject runs a test with docker-compose.yml alone, and with each overlay.
 func eachProject(t *testing.T, test func(*testing.T, *types.Project)) {
 	t.Helper()
 	t.Parallel()
 	t.Run("base", func(t *testing.T) { test(t, load(t)) })
 	t.Run("cluster", func(t *testing.T) { test(t, load(t, cluster)) })
+	t.Run("citus", func(t *testing.T) { test(t, load(t, citus)) })
 }
 
 // Compose v2 reads the files, and what it reads is what is meant.
@@ -127,7 +129,7 @@ func checkSecretsAreFiles(t *testing.T, project *types.Project) {
 // docker-compose 1.29.2 reads the files: they have none of the keys that came later.
 func TestKeysOfComposeV1(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{base, cluster} {
+	for _, file := range []string{base, cluster, citus} {
 		content, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)

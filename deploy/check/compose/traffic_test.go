@@ -21,6 +21,7 @@ const requestsPerSecond = 200
 type traffic struct {
 	url      string
 	keys     []string
+	rate     int
 	client   *http.Client
 	stop     context.CancelFunc
 	inFlight atomic.Int64
@@ -36,16 +37,22 @@ type traffic struct {
 
 func startTraffic(t *testing.T, url string, keys []string) *traffic {
 	t.Helper()
+	return startTrafficAt(t, requestsPerSecond, url, keys)
+}
+
+// startTrafficAt is startTraffic with another rate, in requests per second.
+func startTrafficAt(t *testing.T, rate int, url string, keys []string) *traffic {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	tr := &traffic{
-		url: url, keys: keys, stop: cancel, failures: map[string]int{},
+		url: url, keys: keys, rate: rate, stop: cancel, failures: map[string]int{},
 		client: &http.Client{
 			Timeout:   15 * time.Second,
-			Transport: &http.Transport{MaxIdleConnsPerHost: requestsPerSecond, IdleConnTimeout: 20 * time.Second},
+			Transport: &http.Transport{MaxIdleConnsPerHost: rate, IdleConnTimeout: 20 * time.Second},
 		},
 	}
 	tr.running.Go(func() {
-		tick := time.NewTicker(time.Second / requestsPerSecond)
+		tick := time.NewTicker(time.Second / time.Duration(rate))
 		defer tick.Stop()
 		for n := 0; ; n++ {
 			select {
@@ -62,6 +69,12 @@ func startTraffic(t *testing.T, url string, keys []string) *traffic {
 		tr.client.CloseIdleConnections()
 	})
 	return tr
+}
+
+// waitUntilFlowing waits for the answers of a second.
+func (tr *traffic) waitUntilFlowing(t *testing.T) {
+	t.Helper()
+	eventually(t, "traffic flows", func() bool { return tr.count() > tr.rate })
 }
 
 // request outlives the end of the traffic: a request that was sent is answered.

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,45 @@ func TestOverlays(t *testing.T) {
 		for _, fault := range faultsOf(t, manifests, overlay) {
 			t.Errorf("%s: %s", overlay, fault)
 		}
+	}
+}
+
+// With the component citus, the job migrate distributes the projection. No overlay has the component.
+func TestOverlays_Citus(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	replaceIn(t, filepath.Join(folder, "overlays/production/kustomization.yaml"), "components:\n", "components:\n  - ../../components/citus\n")
+	for _, fault := range faultsOf(t, folder, "production") {
+		t.Error(fault)
+	}
+	o, err := render(filepath.Join(folder, "overlays/production"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"migrate", "--distribute", "--passwords", "/run/secrets/callboard"}
+	for _, pod := range o.pods {
+		if args := pod.spec.Containers[0].Args; pod.name == "migrate" && !slices.Equal(args, want) {
+			t.Errorf("arguments of migrate = %q, want %q", args, want)
+		}
+	}
+}
+
+// replaceIn replaces the first of a text in a file, which must have it.
+func replaceIn(t *testing.T, path, old, replacement string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), old, replacement, 1)
+	if changed == string(text) {
+		t.Fatalf("%s does not contain %q", path, old)
+	}
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -82,18 +122,7 @@ func TestOverlays_Wrong(t *testing.T) {
 			if err := os.CopyFS(folder, os.DirFS(manifests)); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(folder, c.file)
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			changed := strings.Replace(string(text), c.old, c.new, 1)
-			if changed == string(text) {
-				t.Fatalf("%s does not contain %q", c.file, c.old)
-			}
-			if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			replaceIn(t, filepath.Join(folder, c.file), c.old, c.new)
 			found := append(faultsOf(t, folder, "single"), faultsOf(t, folder, "production")...)
 			if !strings.Contains(strings.Join(found, "\n"), c.want) {
 				t.Errorf("faults = %q, want one with %q", found, c.want)
