@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgerrcode"
@@ -16,6 +15,7 @@ import (
 	"callboard/readapi/access"
 	"callboard/readapi/query"
 	"callboard/readapi/semaphore"
+	"callboard/schema"
 )
 
 // panicError is a recovered panic.
@@ -88,17 +88,12 @@ func unavailable(err error) bool {
 	}
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
-		return temporary(refused.Code) || ofNode(refused)
+		return temporary(refused.Code) || schema.IsNodeFailure(refused)
 	}
 	var network net.Error
 	return errors.As(err, &network) ||
-		errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, access.ErrNodeDown) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed)
-}
-
-// ofNode reports whether a node of a Citus cluster has ended the coordinator's connection, which says so by an internal error.
-func ofNode(e *pgconn.PgError) bool {
-	return e.Code == pgerrcode.InternalError && strings.HasPrefix(e.Where, "while executing command on ")
 }
 
 // temporary reports whether a SQLSTATE is about the server's state and not about the statement. A replica's recovery fails
@@ -108,7 +103,7 @@ func temporary(state string) bool {
 	case pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.SerializationFailure:
 		return true
 	}
-	return pgerrcode.IsConnectionException(state) || pgerrcode.IsInsufficientResources(state) ||
+	return pgerrcode.IsInsufficientResources(state) ||
 		pgerrcode.IsOperatorIntervention(state) || pgerrcode.IsSystemError(state)
 }
 

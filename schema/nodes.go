@@ -3,9 +3,12 @@ package schema
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // HasNodes tells whether a database is one of a Citus cluster, so that tables can be distributed over its nodes.
@@ -57,3 +60,10 @@ func PlanEachTime(ctx context.Context, conn *pgx.Conn) error {
 // OneSessionPerNode makes a transaction on a Citus cluster use one session of each node: with several, it could not change schemas afterwards. Any
 // other server takes the settings for those of an extension that it lacks.
 const OneSessionPerNode = "set local citus.max_adaptive_executor_pool_size = 1; set local citus.multi_shard_modify_mode = 'sequential'"
+
+// IsNodeFailure tells whether an error says that a node has ended the coordinator's connection, which Citus reports as an internal error, or that the
+// coordinator can't connect to it.
+func IsNodeFailure(e *pgconn.PgError) bool {
+	return pgerrcode.IsConnectionException(e.Code) ||
+		e.Code == pgerrcode.InternalError && strings.HasPrefix(e.Where, "while executing command on ")
+}

@@ -80,6 +80,7 @@ type Authorizer struct {
 	partitions partition.Count
 	statements statements
 	nodes      schema.Nodes // over which the projection can be distributed
+	outages    outages      // of nodes
 	peppers    []Pepper
 	dead       *deadKeys
 	unknown    *unknownKeys
@@ -209,7 +210,7 @@ func (a *Authorizer) findIn(ctx context.Context, t Attempt, in, global int16) (c
 	err = repeat.Statement(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		nodes, err := a.nodes.Exist(ctx, conn)
 		if err == nil && nodes {
-			c, age, partitions, err = findOnNodes(ctx, conn, t, in, global)
+			c, age, partitions, err = a.findOnNodes(ctx, conn, t, in, global)
 		}
 		if err != nil || nodes {
 			return false, err

@@ -29,7 +29,9 @@ const partitionsSQL = "select coalesce(partitions, 0) from projection.generation
 
 // findOnNodes reads a key from the coordinator, then what it allows from the node that has it: no other node needs to be up. So it is not one
 // snapshot: a key is read before what it covers.
-func findOnNodes(ctx context.Context, conn *pgxpool.Conn, t Attempt, in, global int16) (c candidate, age pgtype.Float8, partitions int, err error) {
+func (a *Authorizer) findOnNodes(
+	ctx context.Context, conn *pgxpool.Conn, t Attempt, in, global int16,
+) (c candidate, age pgtype.Float8, partitions int, err error) {
 	p := &c.authorization
 	var extension pgtype.UUID
 	err = conn.QueryRow(ctx, keySQL, t.Credential.Key.Short()).Scan(
@@ -45,15 +47,19 @@ func findOnNodes(ctx context.Context, conn *pgxpool.Conn, t Attempt, in, global 
 		err = conn.QueryRow(ctx, partitionsSQL).Scan(&partitions)
 	} else {
 		system := pgtype.UUID{Bytes: t.System, Valid: true}
-		err = conn.QueryRow(ctx, coverageSQL, in, system, p.Grant.Kind, grant, extension).
-			Scan(&p.Covered, &age, &p.Narrowing.Extension, &partitions)
+		err = a.outages.read(ctx, in, func(ctx context.Context) error {
+			return conn.QueryRow(ctx, coverageSQL, in, system, p.Grant.Kind, grant, extension).
+				Scan(&p.Covered, &age, &p.Narrowing.Extension, &partitions)
+		})
 	}
 	if err != nil {
 		return c, age, 0, err
 	}
 	switch {
 	case p.Grant.Kind == GrantGroup:
-		err = conn.QueryRow(ctx, ageOfPartitionSQL, global).Scan(&age)
+		err = a.outages.read(ctx, global, func(ctx context.Context) error {
+			return conn.QueryRow(ctx, ageOfPartitionSQL, global).Scan(&age)
+		})
 	case p.Grant.Kind == GrantOrganization && t.System == uuid.Nil:
 		err = conn.QueryRow(ctx, ageOfOrganizationSQL, grant).Scan(&age)
 	}
