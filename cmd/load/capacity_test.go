@@ -4,6 +4,7 @@ package load_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -32,12 +33,12 @@ func TestCapacity(t *testing.T) {
 	}
 	needWrk(t)
 	measured := make(map[string]*figures)
-	for range *roundsFlag {
+	for round := range *roundsFlag {
 		for _, servers := range topologies() {
 			if measured[servers.name] == nil {
 				measured[servers.name] = new(figures)
 			}
-			t.Run(servers.name, func(t *testing.T) { measureCapacity(t, servers, measured[servers.name]) })
+			t.Run(fmt.Sprintf("round %d, %s", round+1, servers.name), func(t *testing.T) { measureCapacity(t, servers, measured[servers.name]) })
 		}
 	}
 	printCapacity(t, measured)
@@ -78,7 +79,7 @@ func namesOf(measured map[string]*figures) (names []string) {
 
 // measureCapacity adds the figures of an installation: from a backlog, while events arrive, and while pages are read.
 func measureCapacity(t *testing.T, servers topology, f *figures) {
-	company := sample.New(sample.Config{Seed: 1, Systems: *systemsFlag, Calls: *callsFlag})
+	company := sample.New(sample.Config{Seed: 1, Systems: *systemsFlag, Calls: *callsFlag, Days: 7})
 	i := servers.start(t, company, nil)
 	began := time.Now()
 	published, err := sample.Publish(t.Context(), i.publisher, company, 0, func(sample.Counts) {})
@@ -99,10 +100,10 @@ func measureCapacity(t *testing.T, servers topology, f *figures) {
 	f.add("ms of NATS'", float64(p.nats.Milliseconds())/thousands)
 	i.startProjector()
 	i.measureSizes(f, published)
+	i.measurePages(f)
 	latencies := i.publishToVisible(2)
 	f.add("ms from publishing to visible at 1,000 events/s, p50", percentile(latencies, 50).Seconds()*1000)
 	f.add("ms from publishing to visible at 1,000 events/s, p99", percentile(latencies, 99).Seconds()*1000)
-	i.measurePages(f)
 	rebuilt := i.command("rebuild", "--json")
 	f.add("events/s of a rebuild", float64(rebuilt.Messages)/rebuilt.elapsed.Seconds())
 	f.add("MiB of memory of a rebuild, at most", float64(rebuilt.memory)/(1<<20))
@@ -149,6 +150,9 @@ func (i *installation) measurePages(f *figures) {
 		{reportPages, r.process, r.url, window.report},
 		{listPages, r.process, r.url, window.list},
 	} {
+		if status, body, err := get(i.Context(), http.DefaultClient, g.base+g.path(windows[0]), keys[0]); err != nil || status != http.StatusOK {
+			i.Fatalf("%s: status = %d, %v, want 200: %s", g.name, status, err, body)
+		}
 		requests := g.requests(i, windows, keys)
 		i.measure(g, requests, 1, time.Second) // names and plans
 		for _, connections := range []int{1, 64} {

@@ -23,7 +23,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
-	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/events/sample"
 	"callboard/readapi/access"
@@ -86,11 +85,6 @@ func newInstallation(tb testing.TB, company *sample.Company, settings map[string
 	tb.Helper()
 	i := startServers(tb, company, settings)
 	i.newDatabase("callboard")
-	pepper, err := access.NewPepper(i.secret)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	i.registry = access.NewRegistry(i.pool, pepper)
 	i.startProjector()
 	began := time.Now()
 	published, err := sample.Publish(tb.Context(), i.publisher, company, 0, func(sample.Counts) {})
@@ -215,7 +209,12 @@ func (i *installation) newDatabase(name string) {
 			i.Fatal(err)
 		}
 	}
+	pepper, err := access.NewPepper(i.secret)
+	if err != nil {
+		i.Fatal(err)
+	}
 	i.database, i.pool = name, i.newPool(i.postgres.URL(name))
+	i.registry = access.NewRegistry(i.pool, pepper)
 }
 
 // dropDatabase drops the database and ends its connections.
@@ -274,9 +273,6 @@ func (i *installation) startNATS() {
 		return err == nil
 	})
 	eventstest.CreateReplicatedStream(i, i.js, events.DefaultPartitions, i.topology.nats)
-	if _, err := i.js.CreateStream(i.Context(), audit.StreamConfig(i.topology.nats)); err != nil {
-		i.Fatal(err)
-	}
 	if _, err := i.js.CreateStream(i.Context(), limit.StreamConfig(i.topology.nats)); err != nil {
 		i.Fatal(err)
 	}

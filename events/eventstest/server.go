@@ -191,7 +191,7 @@ func CreateReplicatedStream(tb testing.TB, js jetstream.JetStream, partitions, r
 	if _, err := js.CreateStream(ctx, journal.StreamConfig(replicas)); err != nil {
 		tb.Fatalf("stream of the journal: %v", err)
 	}
-	if _, err := js.CreateStream(ctx, audit.StreamConfig(1)); err != nil {
+	if _, err := js.CreateStream(ctx, audit.StreamConfig(replicas)); err != nil {
 		tb.Fatalf("stream of audit entries: %v", err)
 	}
 	return stream
