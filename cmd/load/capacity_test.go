@@ -79,6 +79,7 @@ func namesOf(measured map[string]*figures) (names []string) {
 
 // measureCapacity adds the figures of an installation: from a backlog, while events arrive, and while pages are read.
 func measureCapacity(t *testing.T, servers topology, f *figures) {
+	t.Helper()
 	company := sample.New(sample.Config{Seed: 1, Systems: *systemsFlag, Calls: *callsFlag, Days: 7})
 	i := servers.start(t, company, nil)
 	began := time.Now()

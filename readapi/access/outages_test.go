@@ -51,14 +51,11 @@ func TestOutages(t *testing.T) {
 func TestOutages_OtherErrors(t *testing.T) {
 	errSwitch := &pgconn.PgError{Code: pgerrcode.UndefinedTable}
 	var o outages
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, end := range []struct {
-		ctx context.Context
-		err error
-	}{{ctx, context.Canceled}, {t.Context(), pgx.ErrNoRows}, {t.Context(), errSwitch}} {
-		if err := o.read(end.ctx, 1, func(context.Context) error { return end.err }); !errors.Is(err, end.err) {
-			t.Errorf("error = %v, want %v", err, end.err)
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for want, ctx := range map[error]context.Context{context.Canceled: left, pgx.ErrNoRows: t.Context(), errSwitch: t.Context()} {
+		if err := o.read(ctx, 1, func(context.Context) error { return want }); !errors.Is(err, want) {
+			t.Errorf("error = %v, want %v", err, want)
 		}
 	}
 	if err := o.read(t.Context(), 1, func(context.Context) error { return nil }); err != nil {
