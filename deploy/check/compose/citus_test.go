@@ -119,8 +119,7 @@ func (c *citusCheck) isDistributed(t *testing.T) {
 	t.Logf("partitions of each node: %v", partitions)
 }
 
-// losesWorker stops each worker for some seconds. Requests for phone systems of the other worker are answered as usual, where the engine says
-// at once that it does not know the name of a container that does not run: see [citusCheck.resolution].
+// losesWorker stops each worker for some seconds. Requests for phone systems of the other worker are answered as usual.
 func (c *citusCheck) losesWorker(t *testing.T) {
 	t.Helper()
 	keys := map[string][]string{sampleSystem: c.keys[:6], c.other: c.issuePremium(t, 6, c.other)}
@@ -150,7 +149,7 @@ func (c *citusCheck) losesWorker(t *testing.T) {
 			time.Since(started).Round(100*time.Millisecond), resolution.Round(time.Millisecond))
 		lostTraffic.end(t, "phone system of "+worker)
 		failed := keptTraffic.end(t, "phone system of the other worker")
-		if failed > 0 && resolution < 500*time.Millisecond {
+		if failed > 0 {
 			t.Errorf("failed requests for a phone system of the other worker = %d, want 0", failed)
 		}
 		for failure := range lostTraffic.failures {

@@ -381,7 +381,27 @@ func (c *check) crash(t *testing.T, service string) (failed, inFlight int) {
 	c.waitUntilWell(t)
 	c.waitForReaders(t, 2)
 	t.Logf("%s was killed with %d requests in flight; all healthy after %s", service, inFlight, time.Since(killed).Round(100*time.Millisecond))
-	return tr.end(t, "kill of "+service), inFlight
+	failed = tr.end(t, "kill of "+service)
+	c.requireNoInternalErrors(t, tr)
+	return failed, inFlight
+}
+
+// requireNoInternalErrors requires that no request failed with 500, and prints what the readers log of those that did.
+func (c *check) requireNoInternalErrors(t *testing.T, tr *traffic) {
+	t.Helper()
+	for failure := range tr.failures {
+		if !strings.HasPrefix(failure, "500 ") {
+			continue
+		}
+		t.Errorf("failure = %s, want 503", failure)
+		shown := 0
+		for line := range strings.Lines(c.run(t, "logs", "--no-color", "readapi")) {
+			if strings.Contains(line, `"status":500`) && shown < 3 {
+				t.Log(line)
+				shown++
+			}
+		}
+	}
 }
 
 func (c *check) keepsData(t *testing.T) {
