@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -34,6 +35,7 @@ func (a *Authorizer) findOnNodes(
 ) (c candidate, age pgtype.Float8, partitions int, err error) {
 	p := &c.authorization
 	var extension pgtype.UUID
+	began := time.Now()
 	err = conn.QueryRow(ctx, keySQL, t.Credential.Key.Short()).Scan(
 		(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
 		&c.revoked, &c.expired, &extension,
@@ -41,13 +43,14 @@ func (a *Authorizer) findOnNodes(
 	if err != nil {
 		return c, age, 0, err
 	}
+	coordinator := time.Since(began)
 	p.Narrowing.On = extension.Valid
 	grant := pgtype.UUID{Bytes: p.Grant.ID, Valid: true}
 	if t.System == uuid.Nil {
 		err = conn.QueryRow(ctx, partitionsSQL).Scan(&partitions)
 	} else {
 		system := pgtype.UUID{Bytes: t.System, Valid: true}
-		err = a.outages.read(ctx, in, func(ctx context.Context) error {
+		err = a.outages.read(ctx, in, coordinator, func(ctx context.Context) error {
 			return conn.QueryRow(ctx, coverageSQL, in, system, p.Grant.Kind, grant, extension).
 				Scan(&p.Covered, &age, &p.Narrowing.Extension, &partitions)
 		})
@@ -57,7 +60,7 @@ func (a *Authorizer) findOnNodes(
 	}
 	switch {
 	case p.Grant.Kind == GrantGroup:
-		err = a.outages.read(ctx, global, func(ctx context.Context) error {
+		err = a.outages.read(ctx, global, coordinator, func(ctx context.Context) error {
 			return conn.QueryRow(ctx, ageOfPartitionSQL, global).Scan(&age)
 		})
 	case p.Grant.Kind == GrantOrganization && t.System == uuid.Nil:

@@ -19,6 +19,10 @@ const (
 	// nodeTimeout is the longest time that a node may take to say what a key covers.
 	nodeTimeout = 2 * time.Second
 
+	// idleCoordinator is the longest time in which a coordinator that isn't overloaded reads a key. If it takes longer, that a node is slow says
+	// nothing about the node.
+	idleCoordinator = 200 * time.Millisecond
+
 	// outagePause is for how long a partition is not read after its node has failed.
 	outagePause = time.Second
 )
@@ -31,14 +35,19 @@ type outages struct {
 	probing bool // a request finds out whether such a partition's node is back; one at a time
 }
 
-// read runs statements about a partition. It returns [ErrNodeDown] at once while the partition has an outage.
-func (o *outages) read(ctx context.Context, partition int16, run func(context.Context) error) error {
+// read runs statements about a partition, after the coordinator has taken a time for its own. It returns [ErrNodeDown] at once while the partition
+// has an outage.
+func (o *outages) read(ctx context.Context, partition int16, coordinator time.Duration, run func(context.Context) error) error {
 	probe, ok := o.enter(partition)
 	if !ok {
 		return ErrNodeDown
 	}
-	limited, cancel := context.WithTimeout(ctx, nodeTimeout)
-	defer cancel()
+	limited := ctx
+	if coordinator <= idleCoordinator {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, nodeTimeout)
+		defer cancel()
+	}
 	err := run(limited)
 	o.leave(partition, probe, ctx.Err() == nil && nodeFailed(err), err == nil || errors.Is(err, pgx.ErrNoRows))
 	return err
