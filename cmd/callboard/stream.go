@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -14,6 +15,7 @@ import (
 	"callboard/events"
 	"callboard/events/audit"
 	"callboard/events/journal"
+	"callboard/projector/retry"
 	"callboard/readapi/limit"
 )
 
@@ -50,12 +52,42 @@ func (c *streamCreateCommand) Run(ctx context.Context, streams process.Streams) 
 		return &process.UsageError{Detail: "--partitions and --replicas must be 1 or more"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		created, err := c.create(ctx, js)
+		created, err := c.createPatiently(ctx, js, streams.Err)
 		if err != nil {
 			return err
 		}
 		return c.print(streams.Out, created, func(w io.Writer) error { return c.write(w, created) })
 	})
+}
+
+// leaderPatience is for how long 'stream create' waits for leaders: the servers of a cluster that has just started elect them.
+const leaderPatience = time.Minute
+
+// createPatiently repeats what no leader has answered. It changes nothing that is there, so it may run again.
+func (c *streamCreateCommand) createPatiently(ctx context.Context, js jetstream.JetStream, out io.Writer) (created createdStreams, err error) {
+	for began := time.Now(); ; retry.Pause(ctx, time.Second) {
+		now, err := c.create(ctx, js)
+		created.add(now)
+		if err == nil || ctx.Err() != nil || !withoutLeader(err) || time.Since(began) > leaderPatience {
+			return created, err
+		}
+		if err := writeLines(out, []string{"JetStream does not answer yet, trying again: " + err.Error()}); err != nil {
+			return created, err
+		}
+	}
+}
+
+// withoutLeader reports whether a request to JetStream got no answer, or the cluster has no leader now.
+func withoutLeader(err error) bool {
+	const clusterUnavailable = 10008
+	var api *jetstream.APIError
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &api) && api.ErrorCode == clusterUnavailable
+}
+
+// add adds what a repetition has created.
+func (s *createdStreams) add(other createdStreams) {
+	s.Stream, s.Bucket = s.Stream || other.Stream, s.Bucket || other.Bucket
+	s.Keys, s.Audit, s.Limits = s.Keys || other.Keys, s.Audit || other.Audit, s.Limits || other.Limits
 }
 
 func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream) (created createdStreams, err error) {

@@ -51,7 +51,7 @@ func TestApplier_AnnouncesToManyCalls(t *testing.T) {
 	})
 	e.apply()
 	check(t, "calls that are updated with the entry", e.queryInt(`
-		select count(*) from call_log as c join announcement as a on a.id = c.from_extension_id and a.at = c.updated_at`), 10_001)
+		select count(*) from call_log as c join announcement as a on a.partition = c.partition and a.id = c.from_extension_id and a.at = c.updated_at`), 10_001)
 	check(t, "commits", int64(len(e.committed)), 2)
 	check(t, "sequence of the position", int64(e.applier.Position.Sequence), 3)
 	check(t, "messages read in message_count", e.queryInt("select sum(read)::bigint from message_count"), 3)
