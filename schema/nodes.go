@@ -61,9 +61,9 @@ func PlanEachTime(ctx context.Context, conn *pgx.Conn) error {
 // other server takes the settings for those of an extension that it lacks.
 const OneSessionPerNode = "set local citus.max_adaptive_executor_pool_size = 1; set local citus.multi_shard_modify_mode = 'sequential'"
 
-// IsNodeFailure tells whether an error says that a node has ended the coordinator's connection, which Citus reports as an internal error, or that the
-// coordinator can't connect to it.
+// IsNodeFailure tells whether an error says that the coordinator can't connect to a node, that a node has ended the coordinator's connection, or
+// that the coordinator itself was killed. Citus reports the last two as internal errors.
 func IsNodeFailure(e *pgconn.PgError) bool {
-	return pgerrcode.IsConnectionException(e.Code) ||
-		e.Code == pgerrcode.InternalError && strings.HasPrefix(e.Where, "while executing command on ")
+	return pgerrcode.IsConnectionException(e.Code) || e.Code == pgerrcode.InternalError &&
+		(strings.HasPrefix(e.Where, "while executing command on ") || strings.HasPrefix(e.Message, "postmaster was shut down"))
 }
