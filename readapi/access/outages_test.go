@@ -20,7 +20,7 @@ func TestOutages(t *testing.T) {
 		answering := func(context.Context) error { return nil }
 		if err := o.read(t.Context(), 1, 2*idleCoordinator, func(ctx context.Context) error {
 			if _, limited := ctx.Deadline(); limited {
-				t.Error("a request to an overloaded cluster has a deadline of its own, want none")
+				t.Error("a request to an overloaded cluster has the deadline of a node, want none")
 			}
 			return nil
 		}); err != nil {

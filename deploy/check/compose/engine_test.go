@@ -386,7 +386,7 @@ func (c *check) crash(t *testing.T, service string) (failed, inFlight int) {
 	return failed, inFlight
 }
 
-// requireNoInternalErrors requires that no request failed with 500, and prints what the readers log of those that did.
+// requireNoInternalErrors requires that no request failed with 500, and prints the readers' log lines of such failures.
 func (c *check) requireNoInternalErrors(t *testing.T, tr *traffic) {
 	t.Helper()
 	for failure := range tr.failures {
