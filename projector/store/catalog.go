@@ -210,3 +210,8 @@ func (c Catalog) phoneSystemIDs(ctx context.Context, conn *pgx.Conn, condition s
 
 // hasPartitions tells whether the rows of a table are found by partition.
 func (c Catalog) hasPartitions(r relation) bool { return r.partitioned && c.partitions > 0 }
+
+// isCopied tells whether each node has a copy of a table.
+func (c Catalog) isCopied(r relation) bool {
+	return c.distributed && !r.partitioned && c.partitions > 0
+}

@@ -71,10 +71,7 @@ func StoredRowsOf(ctx context.Context, conn *pgx.Conn, c Catalog, table string, 
 		if !ok {
 			return
 		}
-		s := c.scan(r)
-		if !r.ofNoSystem() {
-			s = c.scanOfSystem(r)
-		}
+		s := c.scanOfSystem(r)
 		s.yield = yield
 		if c.distributed {
 			if err := setNodes(ctx, conn); err != nil {
@@ -86,9 +83,7 @@ func StoredRowsOf(ctx context.Context, conn *pgx.Conn, c Catalog, table string, 
 			if r.ofNoSystem() && system != uuid.Nil {
 				continue
 			}
-			if !r.ofNoSystem() {
-				s.arguments = c.systemArguments(r, system)
-			}
+			s.arguments = c.systemArguments(r, system)
 			if !s.run(ctx, conn, nil) {
 				return
 			}
@@ -119,20 +114,28 @@ func (c Catalog) scan(r relation) scan {
 	return s
 }
 
-// scanOfSystem selects the rows of one phone system, whose systemArguments are the arguments.
+// scanOfSystem selects the rows of one phone system, whose systemArguments are the arguments. Of a table that each node has a copy of, it
+// reads that of the node with the phone system's partition: no other copy has the same snapshot as the partition's position.
 func (c Catalog) scanOfSystem(r relation) scan {
 	s := c.scan(r)
-	s.key = s.key[1:]
-	s.conditions = []string{r.columns[r.system()] + " = $1"}
-	if c.hasPartitions(r) {
-		s.conditions = append(s.conditions, partitionColumn+" = $2::smallint")
+	if !r.ofNoSystem() {
+		s.key = s.key[1:]
+		s.conditions = append(s.conditions, r.columns[r.system()]+" = $1")
+	}
+	if c.isCopied(r) {
+		s.from += ", " + c.prefix + "position"
+	}
+	if c.hasPartitions(r) || c.isCopied(r) {
+		s.conditions = append(s.conditions, fmt.Sprintf("%s = $%d::smallint", partitionColumn, len(s.conditions)+1))
 	}
 	return s
 }
 
-func (c Catalog) systemArguments(r relation, system uuid.UUID) [][]byte {
-	arguments := [][]byte{system[:]}
-	if c.hasPartitions(r) {
+func (c Catalog) systemArguments(r relation, system uuid.UUID) (arguments [][]byte) {
+	if !r.ofNoSystem() {
+		arguments = append(arguments, system[:])
+	}
+	if c.hasPartitions(r) || c.isCopied(r) {
 		arguments = append(arguments, binary.BigEndian.AppendUint16(nil, uint16(events.Partition(system, c.partitions))))
 	}
 	return arguments

@@ -183,6 +183,59 @@ func TestStoredRowsOf_SomeSystems(t *testing.T) {
 	}
 }
 
+// Each node of a Citus cluster has a copy of classifications and groups. Only that of the node with the partition of a phone system's events
+// changes together with the partition's position.
+func TestStoredRowsOf_CopyOfPartitionsNode(t *testing.T) {
+	schematest.NeedCitus(t)
+	t.Parallel()
+	database := schematest.New(t)
+	const partitions = 16
+	systems := []uuid.UUID{uuid.Nil}
+	for n := range 8 {
+		systems = append(systems, foldtest.ID(n+1))
+	}
+	exec(t, database, fmt.Sprintf("update projection.generation set partitions = %d", partitions))
+	exec(t, database, fmt.Sprintf(`
+		insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+		select n, 'phones', now(), 0, 1, now(), now() from generate_series(0, %d) n`, partitions-1))
+	exec(t, database, "insert into projection.phone_system_group (id, version, name, phone_system_ids) values (gen_random_uuid(), 1, 'Group', '{}')")
+	for _, system := range systems {
+		exec(t, database, fmt.Sprintf(`
+			insert into projection.classification (system_id, kind, code, version, label, status, updated_at)
+			values ('%s', 'category', 'sales', 1, 'Sales', 'active', now())`, system))
+	}
+	// Until Citus has committed on all nodes, the copies differ. Here they differ for good.
+	exec(t, database, "select run_command_on_placements('projection.classification', 'update %s set version = current_setting(''port'')::int')")
+	exec(t, database, "select run_command_on_placements('projection.phone_system_group', 'update %s set version = current_setting(''port'')::int')")
+
+	conn := connect(t, database, "projection")
+	c := readCatalog(t, conn, "projection")
+	nodes := make(map[int]bool)
+	for _, system := range systems {
+		var port int
+		err := database.Pool(t).QueryRow(t.Context(), `
+			select nodeport from pg_dist_shard_placement
+			where shardid = get_shard_id_for_distribution_column('projection.position', $1::int)`, events.Partition(system, partitions)).Scan(&port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes[port] = true
+		tables := []string{"classification"}
+		if system == uuid.Nil {
+			tables = append(tables, "phone_system_group")
+		}
+		for _, table := range tables {
+			rows := describe(t, store.StoredRowsOf(t.Context(), conn, c, table, []uuid.UUID{system}))
+			if version := fmt.Sprintf(" %016x ", port); len(rows) != 1 || !strings.Contains(rows[0], version) {
+				t.Errorf("%s of %s = %q, want one row with the version of its node, %d", table, system, rows, port)
+			}
+		}
+	}
+	if len(nodes) != schematest.WorkerCount {
+		t.Errorf("nodes = %v, want all workers", nodes)
+	}
+}
+
 // From any row on, a table is read to its end.
 func TestStoredRows_BehindEachKey(t *testing.T) {
 	t.Parallel()
