@@ -21,6 +21,7 @@ const (
 	EntityCallMenu       Entity = "call-menu"
 	EntityRepresentative Entity = "representative"
 	EntityClassification Entity = "classification"
+	EntityCallFrontier   Entity = "call-frontier"
 	EntityCall           Entity = "call"
 	EntityTranscript     Entity = "transcript"
 	EntityRecording      Entity = "recording"
@@ -32,8 +33,8 @@ const (
 func Entities() []Entity {
 	return []Entity{
 		EntityPhoneSystem, EntityGroup, EntityExtension, EntityPhone, EntityPhoneNumber, EntityAgentConfig, EntityCallGroup,
-		EntityCallMenu, EntityRepresentative, EntityClassification, EntityCall, EntityTranscript, EntityRecording,
-		EntityAnalysis, EntityVoicemail,
+		EntityCallMenu, EntityRepresentative, EntityClassification, EntityCallFrontier, EntityCall, EntityTranscript,
+		EntityRecording, EntityAnalysis, EntityVoicemail,
 	}
 }
 

@@ -93,6 +93,46 @@ func TestReports_CallAfterItsWindowWasFinished(t *testing.T) {
 	}
 }
 
+// Where the publisher declares a call frontier, a walk by createdAt does not end before the frontier has reached the window's end, and then
+// has every call.
+func TestReports_WalkByCreatedAtWaitsForTheCallFrontier(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	d := &reportRun{harness: h, system: uuid.New(), floor: time.Now(), progress: sync.NewCond(new(sync.Mutex))}
+	start := time.Now().Add(-time.Minute)
+	frontier := func(version int64, through time.Time) events.State {
+		return &events.CallFrontier{PhoneSystemID: d.system, Version: version, Through: events.TimeOf(through)}
+	}
+	callAt := func(createdAt time.Time) *events.Call {
+		c := call(d.system, uuid.New(), 1)
+		c.CreatedAt = events.TimeOf(createdAt)
+		return c
+	}
+	first := callAt(start.Add(2 * time.Second))
+	h.apply(changed(phoneSystem(d.system, 1, "A"), frontier(1, start.Add(time.Second)), first)...)
+	d.key = h.systemKey(d.system)
+	until := d.present()
+	walked := make(chan error, 1)
+	byCreated := newConsumer(d, "createdAt", start)
+	go func() {
+		walked <- byCreated.walk(t.Context(), until, 10)
+		d.advance(func() { d.over = true })
+	}()
+	if err := d.await(t.Context(), func() bool { return d.pages >= 3 || d.over }); err != nil {
+		t.Fatal(err)
+	}
+	stillOn := callAt(start.Add(time.Second)) // it went on until now, and is before the walk's cursor
+	h.apply(changed(stillOn, frontier(2, until))...)
+	if err := <-walked; err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*events.Call{first, stillOn} {
+		if byCreated.rows[c.ID.String()] == "" {
+			t.Errorf("call %s is not in the finished window, want all calls: %v", c.ID, byCreated.rows)
+		}
+	}
+}
+
 // reportRun publishes calls and interrupts the projector while consumers read.
 type reportRun struct {
 	*harness

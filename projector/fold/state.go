@@ -10,7 +10,7 @@ import (
 
 // State is the part of the projection that a batch of events touches. Before it folds, the caller loads three groups of rows: the
 // rows that the events name, the calls and voicemails of the facets among them with all their facets, and the call groups,
-// extensions and representatives to which those calls and their analyses refer. Of the call groups, extensions and representatives that the
+// extensions and representatives to which those calls and their analyses refer, and the call frontiers of the phone systems of calls. Of the call groups, extensions and representatives that the
 // events name, it also loads how many calls refer to them.
 type State struct {
 	Partition int16 // of all rows
@@ -26,6 +26,7 @@ type State struct {
 	CallMenus       Table[Key, CallMenu]
 	Representatives Table[Key, Representative]
 	Classifications Table[ClassificationKey, Classification]
+	CallFrontiers   Table[Key, CallFrontier] // Key.System and Key.ID are the phone system's id
 
 	CallLogs          Table[Key, CallLog]
 	ExtensionCalls    Table[ExtensionEntry, ExtensionEntry] // never loaded
@@ -110,6 +111,8 @@ func (s *State) fold(e events.Event, at events.Time) (Outcome, error) {
 		return foldLookedUp(s, &s.Representatives, e, at, representative), nil
 	case events.EntityClassification:
 		return replaceRow(s, &s.Classifications, ClassificationKeyOf(e), e, classification), nil
+	case events.EntityCallFrontier:
+		return replaceRow(s, &s.CallFrontiers, keyOf(e), e, callFrontier), nil
 	case events.EntityCall:
 		return s.foldCall(e, at), nil
 	case events.EntityTranscript:

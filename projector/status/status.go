@@ -42,6 +42,8 @@ type Report struct {
 
 	LastWatermark *time.Time `json:"lastWatermark"` // that watermarks don't pass, while a generation is built from another stream; null: they do
 
+	LateCalls LateCalls `json:"lateCalls"`
+
 	Server         Server `json:"server"`
 	JournalProblem string `json:"journalProblem,omitempty"` // of the stream of ends of keys
 	AuditProblem   string `json:"auditProblem,omitempty"`   // of the stream of audit entries
@@ -196,6 +198,9 @@ func (s Source) readTables(ctx context.Context, report *Report) (map[int]positio
 	}
 	if g := live(report.Generations); g != nil {
 		report.Generation = &g.ID
+	}
+	if report.LateCalls, err = readLateCalls(ctx, s.Pool); err != nil {
+		return nil, nil, err
 	}
 	owners, err := readOwners(ctx, s.Pool)
 	if err != nil {

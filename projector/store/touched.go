@@ -82,6 +82,7 @@ func (t *touched) addCall(e events.Event) {
 	if !ok {
 		return
 	}
+	t.addKey(events.EntityCallFrontier, fold.Key{System: k.System, ID: k.System})
 	if call.CallGroupID.Valid {
 		t.addKey(events.EntityCallGroup, fold.Key{System: k.System, ID: call.CallGroupID.Value})
 	}

@@ -5,6 +5,7 @@
 with snapshot as materialized ({{snapshot}})
 select
   w.*,
+  {{expected}} as expected,
   p.*
 from snapshot w
 left join (

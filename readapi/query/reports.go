@@ -46,6 +46,14 @@ func (t TimeField) column() string {
 	return "created_at"
 }
 
+// expected is the expression that tells whether the publisher has not yet published all calls of a window.
+func (t TimeField) expected() string {
+	if t == UpdatedAt {
+		return "false"
+	}
+	return callsExpectedSQL
+}
+
 // ReportKey is a report row's key in the order of a time field. A row with this key need not exist.
 type ReportKey struct {
 	Time time.Time
@@ -65,6 +73,7 @@ func ReportKeyBefore(from time.Time) ReportKey {
 type ReportPage struct {
 	Snapshot
 	Now         time.Time // by the database's clock
+	Expected    bool      // more calls of the window, as the call frontier of the phone system says; false by updatedAt
 	StoredBytes int64     // of the transcripts of all the page's rows, if they were requested
 	More        bool      // there are rows after the page
 	Count       int       // of the page's rows
@@ -84,6 +93,8 @@ var (
 	listCallLogReportsSQL string
 	//go:embed list_transcribed_call_log_reports.sql
 	listTranscribedCallLogReportsSQL string
+	//go:embed calls_expected.sql
+	callsExpectedSQL string
 	//go:embed names.sql
 	namesSQL string
 	//go:embed snapshot.sql
@@ -96,7 +107,7 @@ func (p *Projection) CallLogReports(d *Directory) *Reports {
 	by := func(sql string) map[TimeField]string {
 		named := make(map[TimeField]string)
 		for _, t := range []TimeField{CreatedAt, UpdatedAt} {
-			named[t] = strings.ReplaceAll(compose(sql), "{{time}}", t.column())
+			named[t] = strings.NewReplacer("{{time}}", t.column(), "{{expected}}", t.expected()).Replace(compose(sql))
 		}
 		return named
 	}
@@ -185,7 +196,7 @@ type pageReading struct {
 // row whose other columns are null.
 func (p *pageReading) read(rows pgx.Rows, snapshot []any, f ReportFilter) error {
 	var e edition
-	common := append(snapshot, &e, &p.page.Now)
+	common := append(snapshot, &e, &p.page.Now, &p.page.Expected)
 	if f.Transcripts {
 		common = append(common, &p.page.StoredBytes)
 	}
