@@ -16,7 +16,9 @@ func frontier(system uuid.UUID, version int64, through events.Time) events.State
 }
 
 func callCreatedAt(call int, version int64, at events.Time) events.State {
-	return &events.Call{ID: id(call), PhoneSystemID: id(1), Version: version, CallSid: "CA1", Direction: "inbound", Status: "completed", CreatedAt: at}
+	return &events.Call{
+		ID: id(call), PhoneSystemID: id(1), Version: version, CallSid: "CA1", Direction: "inbound", Status: "completed", CreatedAt: at,
+	}
 }
 
 // lateCalls returns how many calls of the phone system were late.

@@ -66,7 +66,8 @@ func TestFold_RepeatedEventsChangeNothing(t *testing.T) {
 }
 
 // The events of one entity keep their order; those of different entities arrive in any order. Voicemails are left out: a deleted
-// voicemail can be created again, so the result depends on what arrived before its deletion. UpdatedAt depends on the order too, and so does which calls are late.
+// voicemail can be created again, so the result depends on what arrived before its deletion. UpdatedAt depends on the order too, and so
+// does which calls are late.
 func TestFold_AnyOrderOfEntitiesGivesTheSameRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		history := slices.DeleteFunc(foldtest.RandomHistory(t), func(e foldtest.TimedEvent) bool { return e.Entity == events.EntityVoicemail })

@@ -8,10 +8,10 @@ import (
 	"callboard/events"
 )
 
-// State is the part of the projection that a batch of events touches. Before it folds, the caller loads three groups of rows: the
-// rows that the events name, the calls and voicemails of the facets among them with all their facets, and the call groups,
-// extensions and representatives to which those calls and their analyses refer, and the call frontiers of the phone systems of calls. Of the call groups, extensions and representatives that the
-// events name, it also loads how many calls refer to them.
+// State is the part of the projection that a batch of events touches. Before it folds, the caller loads four groups of rows: the
+// rows that the events name; the calls and voicemails of the facets among them, with all their facets; the call groups, extensions and
+// representatives to which those calls and their analyses refer; and the call frontiers of the phone systems of calls. Of the call groups,
+// extensions and representatives that the events name, it also loads how many calls refer to them.
 type State struct {
 	Partition int16 // of all rows
 
