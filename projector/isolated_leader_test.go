@@ -3,6 +3,7 @@ package projector_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,10 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
+	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 	"callboard/schema/schematest"
 )
@@ -150,6 +153,80 @@ func TestProjector_LeaderIsolated(t *testing.T) {
 		t.Errorf("missing events = %d, error = %v, want 0", missing, err)
 	}
 	t.Logf("%d samples, %d events acknowledged while the leader was isolated", samples, acknowledgedMeanwhile)
+}
+
+// A projector that has read from the majority reaches the isolated server, which still believes that it leads the stream: it has fewer messages
+// than the position says. What it says does not stop the partition, because it does not stand for 30 s.
+func TestProjector_ReachesAnIsolatedLeader(t *testing.T) {
+	eventstest.Long(t)
+	t.Parallel()
+	cluster, isolate := eventstest.NewDivisibleCluster(t)
+	stream, err := eventstest.JetStream(t, cluster.URL()).CreateStream(t.Context(), events.StreamConfig(events.StreamName, 1, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for attempt := 1; ; attempt++ {
+		leader := stream.CachedInfo().Cluster.Leader
+		if reachIsolatedLeader(t, cluster, cluster.Server(leader), isolate) {
+			t.Logf("the isolated leader contradicted the position in attempt %d", attempt)
+			return
+		}
+		eventstest.Eventually(t, "a leader", func() bool {
+			info, err := stream.Info(t.Context())
+			return err == nil && info.Cluster.Leader != ""
+		})
+	}
+}
+
+// reachIsolatedLeader returns false if the isolated server no longer believed that it leads when the projector reached it.
+func reachIsolatedLeader(t *testing.T, cluster eventstest.Cluster, leader *eventstest.Server, isolate func(*eventstest.Server) func()) (contradicted bool) {
+	t.Helper()
+	other := cluster[slices.IndexFunc(cluster, func(s *eventstest.Server) bool { return s != leader })]
+	database, proxy := schematest.New(t), eventstest.NewProxy(t, other.URL())
+	config, disconnect, err := projectortest.Connect("nats://"+proxy.Addr(), database.RoleURL("callboard_projector"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disconnect()
+	rejoin := sync.OnceFunc(isolate(leader))
+	defer rejoin()
+	system, publisher := uuid.New(), events.NewPublisher(eventstest.JetStream(t, other.URL()), "test")
+	eventstest.Eventually(t, "the majority stores an event, by another leader", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		return publisher.Publish(ctx, events.Changed(projectortest.PhoneSystem(system))) == nil
+	})
+	log, registry := new(eventstest.LogBuffer), prometheus.NewRegistry()
+	projectortest.LogTo(log)(&config)
+	config.Metrics = registry
+	p, err := projector.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eventstest.Run(t, p.Run)()
+	pool := database.Pool(t)
+	applied := func() bool {
+		return schematest.QueryOne[bool](t, pool, "select exists (select 1 from projection.phone_system where id = $1)", system)
+	}
+	eventstest.Eventually(t, "the event that the majority has", applied)
+	proxy.MoveTo(leader.URL())
+	isolated := eventstest.JetStream(t, leader.URL())
+	stopped := false
+	eventstest.Eventually(t, "the isolated server leads no more", func() bool {
+		contradicted = contradicted || log.Contains(ingest.StreamRegressed)
+		_, stops := eventstest.Metrics(t, registry)["callboard_projector_stopped 0 "+ingest.StreamRegressed]
+		stopped = stopped || stops
+		return !leads(t.Context(), isolated)
+	})
+	rejoin()
+	since := time.Now()
+	eventstest.Eventually(t, "a watermark of the healed cluster", func() bool {
+		return schematest.QueryOne[bool](t, pool, "select exists (select 1 from projection.position where watermark > $1)", since)
+	})
+	if stopped {
+		t.Errorf("the isolated server stopped the partition: %s", log)
+	}
+	return contradicted
 }
 
 // leads tells whether a server answers as the leader of the stream.

@@ -15,7 +15,6 @@ import (
 type Proxy struct {
 	ctx         context.Context //nolint:containedctx // the test's
 	listener    net.Listener
-	server      string
 	connections atomic.Int32
 	goroutines  sync.WaitGroup
 
@@ -25,8 +24,9 @@ type Proxy struct {
 	// A write can wait for another connection's, so forwarders exclude only Pause.
 	forwarding sync.RWMutex
 
-	mu   sync.Mutex // guards open
-	open []net.Conn
+	mu     sync.Mutex // guards what follows
+	server string
+	open   []net.Conn
 }
 
 // NewProxy starts a proxy in front of the server at a URL.
@@ -36,7 +36,7 @@ func NewProxy(tb testing.TB, url string) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{ctx: tb.Context(), listener: listener, server: strings.TrimPrefix(url, "nats://")}
+	p := &Proxy{ctx: tb.Context(), listener: listener, server: address(url)}
 	p.goroutines.Go(p.accept)
 	tb.Cleanup(p.close)
 	return p
@@ -60,6 +60,16 @@ func (p *Proxy) LoseRequests() (restore func()) { return p.lose(&p.losingRequest
 // LoseReplies loses what the server sends until restore is called, which breaks the connections.
 func (p *Proxy) LoseReplies() (restore func()) { return p.lose(&p.losingReplies) }
 
+// MoveTo closes all connections. Those that follow are made to the server at another URL.
+func (p *Proxy) MoveTo(url string) {
+	p.mu.Lock()
+	p.server = address(url)
+	p.mu.Unlock()
+	p.closeConnections()
+}
+
+func address(url string) string { return strings.TrimPrefix(url, "nats://") }
+
 func (p *Proxy) lose(losing *atomic.Bool) (restore func()) {
 	losing.Store(true)
 	return sync.OnceFunc(func() {
@@ -74,7 +84,10 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		server, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.server)
+		p.mu.Lock()
+		to := p.server
+		p.mu.Unlock()
+		server, err := new(net.Dialer).DialContext(p.ctx, "tcp", to)
 		if err != nil {
 			_ = client.Close()
 			continue

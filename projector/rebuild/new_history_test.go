@@ -15,6 +15,7 @@ import (
 	"callboard/projector"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
+	"callboard/readapi/repeat"
 )
 
 // walk reads a phone system's calls by updatedAt, each time up to the watermark, as a client does that must miss nothing.
@@ -33,18 +34,21 @@ const completeCalls = `
 	where s.id = $1`
 
 func (w *walk) step(ctx context.Context) error {
-	rows, err := w.pool.Query(ctx, completeCalls, w.system, w.from)
-	if err != nil {
-		return err
-	}
 	from := w.from
-	var id *uuid.UUID
-	var at *time.Time
-	_, err = pgx.ForEachRow(rows, []any{&from, &id, &at}, func() error {
-		if id != nil {
-			w.seen[*id] = *at
+	err := repeat.Statement(ctx, w.pool, func(ctx context.Context, conn *pgxpool.Conn) (found bool, err error) {
+		rows, err := conn.Query(ctx, completeCalls, w.system, w.from)
+		if err != nil {
+			return false, err
 		}
-		return nil
+		var id *uuid.UUID
+		var at *time.Time
+		_, err = pgx.ForEachRow(rows, []any{&from, &id, &at}, func() error {
+			if found = true; id != nil {
+				w.seen[*id] = *at
+			}
+			return nil
+		})
+		return found, err
 	})
 	if from.Before(w.from) {
 		return errors.New("the watermark went back")
