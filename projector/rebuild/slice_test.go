@@ -2,6 +2,7 @@ package rebuild_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -121,6 +122,7 @@ func TestRun_WritePauseBacksOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = lock.Rollback(context.WithoutCancel(t.Context())) }) // also if the rebuild failed
 	var reasons []string
 	var began, ended time.Time
 	h.requireRebuilt(onStep(rebuild.StepFollow, func() {
