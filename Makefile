@@ -95,7 +95,7 @@ fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and th
 .PHONY: soak
 soak: ## Test clusters, then inject 500 faults (kills, freezes, cuts) for an hour or more
 	CALLBOARD_TEST_LONG=1 go test ./projector ./projector/rebuild ./cmd/fault -v \
-	    -run 'TestProjector_LeaderIsolated|TestCluster_ClocksDiffer|TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated'
+	    -run 'TestProjector_LeaderIsolated|TestProjector_ReachesAnIsolatedLeader|TestCluster_ClocksDiffer|TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated'
 	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
 
 .PHONY: upgrade
