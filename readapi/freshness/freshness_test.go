@@ -51,7 +51,7 @@ func start(tb testing.TB, primary, projection *pgxpool.Pool) *prometheus.Registr
 	tb.Helper()
 	registry := prometheus.NewRegistry()
 	monitor, err := freshness.New(freshness.Config{
-		Primary: primary, Projection: projection, Interval: 20 * time.Millisecond, Log: zerolog.Nop(), Metrics: registry,
+		Primary: primary, Projection: projection, Interval: 500 * time.Millisecond, Log: zerolog.Nop(), Metrics: registry,
 	})
 	if err != nil {
 		tb.Fatal(err)

@@ -10,7 +10,6 @@ import (
 
 	"callboard/events"
 	"callboard/readapi/partition"
-	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
@@ -45,9 +44,6 @@ func TestSQL_TouchesOneNode(t *testing.T) {
 	schematest.NeedCitus(t)
 	t.Parallel()
 	conn := connect(t, schematest.New(t))
-	if err := schema.PlanEachTime(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
 	all := statements(t)
 	// The phone systems of an organization or a group are in any partition, the metrics are about all of them, and watermarks are read by partition.
 	for _, name := range []string{

@@ -21,6 +21,7 @@ import (
 
 // The plans of all statements in a reader's session do not depend on the order of the rows, nor on what the planner knows about them.
 func TestSQL_Plans(t *testing.T) {
+	schematest.NeedOneServer(t, "nodes make the plans")
 	t.Parallel()
 	database := schematest.New(t)
 	database.OnePartition(t)

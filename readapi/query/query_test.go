@@ -16,6 +16,7 @@ import (
 
 	"callboard/cmd/connection"
 	"callboard/events/eventstest"
+	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
@@ -212,5 +213,9 @@ func TestImports(t *testing.T) { eventstest.Imports(t) }
 // connect opens a connection with the role and the settings of a reader.
 func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
 	t.Helper()
-	return database.Connect(t, "callboard_reader", connection.ReaderSettings(nil))
+	conn := database.Connect(t, "callboard_reader", connection.ReaderSettings(nil))
+	if err := schema.PlanEachTime(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
