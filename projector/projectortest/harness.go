@@ -19,6 +19,7 @@ import (
 	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/deadletter"
+	"callboard/readapi/repeat"
 	"callboard/schema/schematest"
 )
 
@@ -248,14 +249,16 @@ func QueryOne[T any](h *Harness, query string, parameters ...any) T {
 	return values[0]
 }
 
-// Query returns the only column of a query's rows.
-func Query[T any](h *Harness, query string, parameters ...any) []T {
+// Query returns the only column of a query's rows. It repeats the query as a reader does: a rebuild can switch meanwhile.
+func Query[T any](h *Harness, query string, parameters ...any) (values []T) {
 	h.Helper()
-	rows, err := h.Pool.Query(h.Context(), query, parameters...)
-	if err != nil {
-		h.Fatalf("%s: %v", query, err)
-	}
-	values, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	err := repeat.Statement(h.Context(), h.Pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		rows, err := conn.Query(ctx, query, parameters...)
+		if err == nil {
+			values, err = pgx.CollectRows(rows, pgx.RowTo[T])
+		}
+		return false, err
+	})
 	if err != nil {
 		h.Fatalf("%s: %v", query, err)
 	}
