@@ -4,11 +4,8 @@ import "callboard/events"
 
 // LookedUp tells whether folding calls needs the rows of a kind of entities.
 func LookedUp(entity events.Entity) bool {
-	switch entity {
-	case events.EntityExtension, events.EntityCallGroup, events.EntityRepresentative, events.EntityCallFrontier:
-		return true
-	}
-	return false
+	return entity == events.EntityExtension || entity == events.EntityCallGroup || entity == events.EntityRepresentative ||
+		entity == events.EntityCallFrontier
 }
 
 // RemoveLookedUp removes what events of entities that are [LookedUp] left in a state that started from nothing: their rows, tombstones,
