@@ -38,6 +38,19 @@ func (c Corrections) reached(watermark events.Time) int {
 	return sort.Search(len(c), func(i int) bool { return c[i].At > watermark })
 }
 
+// Explain tells whether a call can have a time because some of the corrections were applied to it.
+func (c Corrections) Explain(call CallLog, at events.Time) bool {
+	for _, one := range c {
+		if one.corrects(call) {
+			call.UpdatedAt = one.At
+		}
+		if call.UpdatedAt == at {
+			return true
+		}
+	}
+	return false
+}
+
 // OfSystems returns the corrections of all calls of a phone system.
 func (c Corrections) OfSystems() (list Corrections) {
 	for _, one := range c {

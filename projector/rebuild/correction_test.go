@@ -251,3 +251,24 @@ func TestRollback_Corrects(t *testing.T) {
 	h.stop()
 	h.requireVerified("rolled forward")
 }
+
+// Before the watermark reaches a correction, calls may have its time already, and no other one.
+func TestVerify_PendingCorrection(t *testing.T) {
+	t.Parallel()
+	h, stop := newAppliedHarness(t, sampleEvents(17, 20))
+	stop()
+	const call = "(system_id, id) = (select system_id, id from projection.call_log order by system_id, id limit 1)"
+	h.Exec(`
+		insert into control.correction (stream, stream_created, partition, system_id, call_id, since, clock)
+		select p.stream, p.stream_created, p.partition, l.system_id, l.id, to_timestamp(0), p.watermark + interval '2 ms'
+		from projection.call_log l
+		join projection.position p using (partition)
+		where ` + call)
+	h.requireVerified("before the correction")
+	h.Exec("update projection.call_log set updated_at = (select clock from control.correction) where " + call)
+	h.requireVerified("corrected")
+	h.Exec("update projection.call_log set updated_at = updated_at + interval '1 ms' where " + call)
+	if changes := h.verify().Changes; len(changes) != 1 || changes[0].Column != "updated_at" || changes[0].Rows != 1 {
+		t.Errorf("changes = %+v, want one call with another time", changes)
+	}
+}

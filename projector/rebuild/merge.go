@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/projector/fold"
 	"callboard/projector/store"
 )
 
@@ -18,6 +19,7 @@ type tableRows func(table string) iter.Seq2[store.Row, error]
 // also when these are compared in several calls.
 type merger struct {
 	collector        *collector
+	pending          fold.Corrections // that no watermark has reached: the served calls can have their times already
 	table            string
 	system           uuid.UUID
 	expected, served int64        // rows of the phone system
@@ -103,10 +105,24 @@ func (m *merger) surplus(row store.Row) {
 func (m *merger) both(expected, served store.Row) {
 	m.expected++
 	m.served++
-	if !slices.EqualFunc(expected.Fields, served.Fields, equalValues) {
+	if !slices.EqualFunc(expected.Fields, served.Fields, equalValues) && !m.corrected(expected, served) {
 		m.collector.calls.changed(expected, served)
 		m.add(served, KindChanged, changedValues(served, expected.Fields))
 	}
+}
+
+// corrected tells whether a served call differs only because it has the time of a correction before the watermark reaches it.
+func (m *merger) corrected(expected, served store.Row) bool {
+	if len(m.pending) == 0 || served.Table != "call_log" {
+		return false
+	}
+	for i, column := range served.Columns() {
+		if column != "updated_at" && !equalValues(expected.Fields[i], served.Fields[i]) {
+			return false
+		}
+	}
+	call := fold.CallLog{Key: fold.Key{System: served.System, ID: rowID(served)}, UpdatedAt: expected.Time("updated_at")}
+	return m.pending.Explain(call, served.Time("updated_at"))
 }
 
 // add counts a difference. Whether it is listed is decided when the phone system is finished.

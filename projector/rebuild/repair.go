@@ -198,5 +198,6 @@ func (r *repairer) foldToLive(ctx context.Context, conn *pgx.Conn) error {
 		}
 	}
 	position.Partition = partition
-	return foldTo(ctx, r.spool, r.store, r.folded, position)
+	_, err = foldTo(ctx, r.spool, r.store, r.folded, position)
+	return err
 }

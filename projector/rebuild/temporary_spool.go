@@ -88,16 +88,17 @@ func (s *spooler) readTo(ctx context.Context, c Config, end uint64) error {
 	return s.reach(ctx, end)
 }
 
-// foldTo folds a part up to a live position.
-func foldTo(ctx context.Context, s *spooler, st *store.Store, f *replay.PartFold, to store.Position) error {
+// foldTo folds a part up to a live position. It returns the corrections that the watermark there has not reached, which are not in the part.
+func foldTo(ctx context.Context, s *spooler, st *store.Store, f *replay.PartFold, to store.Position) (pending fold.Corrections, err error) {
 	decisions, err := st.Decisions(ctx, store.Position{Partition: to.Partition, Stream: s.source.History})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	pending = decisions.Corrections.After(to.Clock.Watermark)
 	decisions.Corrections = decisions.Corrections.Until(to.Clock.Watermark)
 	s.SetClockCaps(to.Partition, decisions.ClockCaps)
 	if err := s.extend(ctx, to.Partition, to.Sequence); err != nil {
-		return err
+		return nil, err
 	}
-	return f.UpTo(ctx, to.Sequence, decisions)
+	return pending, f.UpTo(ctx, to.Sequence, decisions)
 }

@@ -189,7 +189,7 @@ func (v *verifier) verifyPart(ctx context.Context, p part) (err error) {
 	})
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if hasPosition(p) && p.slots <= 1 {
-		if err := foldTo(ctx, v.spool, v.store, f, p.target); err != nil {
+		if _, err := foldTo(ctx, v.spool, v.store, f, p.target); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,8 @@ func (v *verifier) verifyPart(ctx context.Context, p part) (err error) {
 		}
 		at := positions[p.target.Partition]
 		at.Partition = p.target.Partition
-		if err := foldTo(ctx, v.spool, v.store, f, at); err != nil {
+		pending, err := foldTo(ctx, v.spool, v.store, f, at)
+		if err != nil {
 			return err
 		}
 		v.collector.addUnreadable(unreadableMessages(f.Changes().DeadLetters))
@@ -211,7 +212,7 @@ func (v *verifier) verifyPart(ctx context.Context, p part) (err error) {
 		served := func(table string) iter.Seq2[store.Row, error] {
 			return store.StoredRowsOf(ctx, tx.Conn(), v.catalog, table, systems)
 		}
-		m := merger{collector: v.collector}
+		m := merger{collector: v.collector, pending: pending}
 		return m.tables(v.catalog.Tables(), foldedRows(f.Rows(), v.catalog, systems), served)
 	})
 }

@@ -2,8 +2,11 @@ package store
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/google/uuid"
+
+	"callboard/events"
 )
 
 // Row is a row of a table, folded or stored. Equal rows have equal fields. The fields are valid until the next row of the same sequence.
@@ -17,6 +20,15 @@ type Row struct {
 
 // Columns returns the names of the fields.
 func (r Row) Columns() []string { return r.relation.columns }
+
+// Time returns the time in a column; 0: the schema lacks the column, or it is null.
+func (r Row) Time(column string) events.Time {
+	i := slices.Index(r.relation.columns, column)
+	if i < 0 || len(r.Fields[i]) != 8 {
+		return 0
+	}
+	return events.Time(int64(binary.BigEndian.Uint64(r.Fields[i]))/1000 + epochMillis)
+}
 
 // Key returns the row's key. It is valid as long as the fields.
 func (r Row) Key() Key { return r.Fields[r.relation.system():r.relation.key] }
