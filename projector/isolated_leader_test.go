@@ -165,10 +165,11 @@ func TestProjector_ReachesAnIsolatedLeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for attempt := 1; ; attempt++ {
+	const attempts = 20
+	for attempt := range attempts {
 		leader := stream.CachedInfo().Cluster.Leader
 		if reachIsolatedLeader(t, cluster, cluster.Server(leader), isolate) {
-			t.Logf("the isolated leader contradicted the position in attempt %d", attempt)
+			t.Logf("the isolated leader contradicted the position in attempt %d", attempt+1)
 			return
 		}
 		eventstest.Eventually(t, "a leader", func() bool {
@@ -176,6 +177,7 @@ func TestProjector_ReachesAnIsolatedLeader(t *testing.T) {
 			return err == nil && info.Cluster.Leader != ""
 		})
 	}
+	t.Errorf("the isolated server contradicted the position in none of %d attempts", attempts)
 }
 
 // reachIsolatedLeader returns false if the isolated server no longer believed that it leads when the projector reached it.

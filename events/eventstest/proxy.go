@@ -60,7 +60,7 @@ func (p *Proxy) LoseRequests() (restore func()) { return p.lose(&p.losingRequest
 // LoseReplies loses what the server sends until restore is called, which breaks the connections.
 func (p *Proxy) LoseReplies() (restore func()) { return p.lose(&p.losingReplies) }
 
-// MoveTo closes all connections. Those that follow are made to the server at another URL.
+// MoveTo closes all connections. Later ones are made to the server at another URL.
 func (p *Proxy) MoveTo(url string) {
 	p.mu.Lock()
 	p.server = address(url)

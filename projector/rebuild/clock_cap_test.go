@@ -152,7 +152,6 @@ func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
 	const atTheirTimes = "select count(*) from projection.call_log where system_id = $1 and updated_at > $2"
 	h.requireCount("calls at their times", 20, atTheirTimes, system, published)
 	h.requireCount("clock caps", before, "select count(*) from control.clock_cap")
-	h.waitUntilCorrected()
 	h.requireVerified("rebuilt")
 }
 

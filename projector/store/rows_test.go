@@ -204,7 +204,7 @@ func TestStoredRowsOf_CopyOfPartitionsNode(t *testing.T) {
 			insert into projection.classification (system_id, kind, code, version, label, status, updated_at)
 			values ('%s', 'category', 'sales', 1, 'Sales', 'active', now())`, system))
 	}
-	// Until Citus has committed on all nodes, the copies differ. Here they differ for good.
+	// Until Citus has committed on all nodes, the copies differ. Here they stay different.
 	exec(t, database, "select run_command_on_placements('projection.classification', 'update %s set version = current_setting(''port'')::int')")
 	exec(t, database, "select run_command_on_placements('projection.phone_system_group', 'update %s set version = current_setting(''port'')::int')")
 
