@@ -179,12 +179,12 @@ const (
 
 // follow comes close to the live generation, as a step that shows its progress.
 func (b *builder) follow(ctx context.Context, follower *follower) error {
-	return b.approach(ctx, follower, func(total int64) { b.config.Progress(Progress{Step: StepFollow, Done: total}) })
+	return b.approach(ctx, follower, followers, func(total int64) { b.config.Progress(Progress{Step: StepFollow, Done: total}) })
 }
 
-// approach applies messages until few remain between the generation and the live one, which moves on meanwhile, or as many as a write
-// pause has time for.
-func (b *builder) approach(ctx context.Context, follower *follower, report func(messages int64)) error {
+// approach applies messages, of that many partitions at a time, until few remain between the generation and the live one, which moves on
+// meanwhile, or as many as a write pause has time for.
+func (b *builder) approach(ctx context.Context, follower *follower, partitions int, report func(messages int64)) error {
 	start := time.Now()
 	defer func() { b.result.Follow += since(start) }()
 	var total int64
@@ -194,7 +194,7 @@ func (b *builder) approach(ctx context.Context, follower *follower, report func(
 			return err
 		}
 		began = time.Now()
-		n, err := b.followRound(ctx, follower)
+		n, err := b.followRound(ctx, follower, partitions)
 		if err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (b *builder) approach(ctx context.Context, follower *follower, report func(
 		"try again when fewer arrive", maxFollowRounds)
 }
 
-func (b *builder) followRound(ctx context.Context, follower *follower) (messages int64, err error) {
+func (b *builder) followRound(ctx context.Context, follower *follower, partitions int) (messages int64, err error) {
 	var positions map[int16]store.Position
 	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
 		positions, err = store.Positions(ctx, conn, liveSchema)
@@ -221,14 +221,14 @@ func (b *builder) followRound(ctx context.Context, follower *follower) (messages
 	if err != nil {
 		return 0, err
 	}
-	return follower.follow(ctx, positions)
+	return follower.follow(ctx, positions, partitions)
 }
 
 func (b *builder) compare(ctx context.Context, follower *follower) (err error) {
 	start, followed := time.Now(), b.result.Follow
 	c := &comparer{
 		config: b.config, follower: follower, generation: b.next, partitions: b.partitions, merger: merger{collector: newCollector(b.config)},
-		follow: func(ctx context.Context) error { return b.approach(ctx, follower, func(int64) {}) },
+		follow: func(ctx context.Context) error { return b.approach(ctx, follower, gentleFollowers, func(int64) {}) },
 	}
 	b.result.Comparison, err = c.run(ctx)
 	b.served, b.changed = c.served, c.merger.collector.calls

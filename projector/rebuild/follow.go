@@ -35,6 +35,9 @@ var (
 // followers is how many partitions follow at a time.
 const followers = 8
 
+// gentleFollowers is how many do while a comparison waits for its next snapshot: nobody waits for them, and those who read rows do for the processors.
+const gentleFollowers = 1
+
 // follower brings a generation to the positions of the live one, and never further: what the live one decides about a message, such as
 // a clock adjustment or a dead letter, is recorded before the follower reads the message.
 type follower struct {
@@ -62,8 +65,9 @@ func newFollower(ctx context.Context, c Config, s *source, g schema.Generation, 
 	return &follower{source: &unthrottled, pool: pool, store: store.New(pool), schema: g.Schema(), intact: intact}, nil
 }
 
-// follow applies messages up to the positions, except in partitions whose live position the stream has lost. It returns their number.
-func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int64, error) {
+// follow applies messages up to the positions, of that many partitions at a time, except in partitions whose live position the stream has
+// lost. It returns the number of messages.
+func (f *follower) follow(ctx context.Context, to map[int16]store.Position, partitions int) (int64, error) {
 	var from map[int16]store.Position
 	err := withConn(ctx, f.pool, func(conn *pgx.Conn) (err error) {
 		from, err = store.Positions(ctx, conn, f.schema)
@@ -74,7 +78,7 @@ func (f *follower) follow(ctx context.Context, to map[int16]store.Position) (int
 	}
 	var applied atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(followers)
+	group.SetLimit(partitions)
 	for partition, target := range to {
 		at := from[partition]
 		target.Clock = f.distrust.clock(target.Clock, at.Clock)
@@ -212,7 +216,7 @@ func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work f
 		}
 		following, cancel := context.WithTimeout(ctx, maxWritePause)
 		defer cancel()
-		if _, err := f.follow(following, positions); err != nil {
+		if _, err := f.follow(following, positions, followers); err != nil {
 			return err
 		}
 		return work(tx)
@@ -237,7 +241,7 @@ func (f *follower) catchUp(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.follow(ctx, positions); err != nil {
+	if _, err := f.follow(ctx, positions, followers); err != nil {
 		return err
 	}
 	maps.DeleteFunc(positions, func(partition int16, _ store.Position) bool { return f.intact.lost(partition) })
