@@ -32,7 +32,7 @@ func ParseOwnerRow(key string) (owner OwnerRow, ok bool) {
 	entity, id, _ := strings.Cut(key, "/")
 	parsed, err := uuid.Parse(id)
 	owner = OwnerRow{Entity(entity), parsed}
-	return owner, err == nil && owner.Key() == key
+	return owner, err == nil && len(id) == uuidLength && id == strings.ToLower(id)
 }
 
 func readOwnerRow(o *object) OwnerRow {

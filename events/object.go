@@ -116,23 +116,32 @@ func nested[T any](o *object, name string, read func(*object) T) *T {
 	if m == nil {
 		return nil
 	}
-	if m[0].kind != '{' {
-		o.problem(name, "must be an object")
+	inner := o.innerOf(name, m)
+	if inner == nil {
 		return nil
 	}
-	t := read(o.inner(name, 0, m[1:]))
+	t := read(inner)
 	return &t
 }
 
 // requiredNested reads a member that must be an object.
-func requiredNested[T any](o *object, name string, read func(*object) T) T {
-	if !o.has(name) {
+func requiredNested[T any](o *object, name string, read func(*object) T) (t T) {
+	m := o.findValue(name)
+	if m == nil {
 		o.problem(name, "is required")
-	} else if t := nested(o, name, read); t != nil {
-		return *t
+	} else if inner := o.innerOf(name, m); inner != nil {
+		t = read(inner)
 	}
-	var zero T
-	return zero
+	return t
+}
+
+// innerOf returns the object in a member, or nil if that is something else.
+func (o *object) innerOf(name string, m []member) *object {
+	if m[0].kind != '{' {
+		o.problem(name, "must be an object")
+		return nil
+	}
+	return o.inner(name, 0, m[1:])
 }
 
 // list reads an array of objects.

@@ -18,7 +18,10 @@ func FormatRetry(sequence uint64, storedAt Time) string {
 
 // ParseRetry returns the message that [RetryHeader] names; ok is false if it names none.
 func ParseRetry(header nats.Header) (sequence uint64, storedAt Time, ok bool) {
-	before, after, _ := strings.Cut(header.Get(RetryHeader), "/")
+	before, after, named := strings.Cut(header.Get(RetryHeader), "/")
+	if !named {
+		return 0, 0, false
+	}
 	sequence, err := strconv.ParseUint(before, 10, 63) // PostgreSQL's bigint
 	if err != nil {
 		return 0, 0, false

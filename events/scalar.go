@@ -119,8 +119,11 @@ func number(v value) (float64, string) {
 	return f + 0, "" // turns -0 into 0: they compare as equal, but are stored and served as different values
 }
 
+// uuidLength is the length of a UUID's usual form. There are others that uuid.Parse accepts.
+const uuidLength = 36
+
 func identifier(v value) (uuid.UUID, string) {
-	if v.kind == '"' && len(v.text) == 36 {
+	if v.kind == '"' && len(v.text) == uuidLength {
 		if id, err := uuid.Parse(v.text); err == nil {
 			return id, ""
 		}

@@ -48,7 +48,8 @@ type Projector struct {
 	metrics *metrics
 	ready   atomic.Bool
 
-	newest atomic.Uint64 // the highest sequence that was committed
+	newest  atomic.Uint64 // the highest sequence that was committed
+	batches chan struct{} // has a value for each batch that is read and committed now, of all partitions: one for each connection at most
 }
 
 // New returns a projector that has not started. It registers its metrics with config.Metrics.
@@ -70,7 +71,10 @@ func New(config Config) (*Projector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Projector{config: config, store: store.New(config.Database), control: store.New(config.Control), metrics: metrics}, nil
+	return &Projector{
+		config: config, store: store.New(config.Database), control: store.New(config.Control), metrics: metrics,
+		batches: make(chan struct{}, config.Database.Config().MaxConns),
+	}, nil
 }
 
 // Ready tells whether the projector reaches the stream and the database. It may own partitions or stand by.

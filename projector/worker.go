@@ -194,11 +194,9 @@ func (w *worker) loop(ctx context.Context) error {
 		case err = <-w.failed:
 		case b := <-w.ahead:
 			w.ahead = nil
-			err = w.applyBatch(ctx, b)
+			err = w.inTurn(ctx, func() error { return w.applyBatch(ctx, b) })
 		case <-ready:
-			if messages := w.feed.Take(w.config.BatchSize); len(messages) > 0 {
-				err = w.applyBatch(ctx, w.read(messages, w.config.Now()))
-			}
+			err = w.inTurn(ctx, func() error { return w.applyNext(ctx) })
 		}
 		if err != nil {
 			return err
@@ -206,14 +204,37 @@ func (w *worker) loop(ctx context.Context) error {
 	}
 }
 
+// inTurn works on a batch as soon as there is a connection for it, or does nothing if ctx ends before. The messages of partitions that wait for
+// that stay unread, which takes less memory.
+func (w *worker) inTurn(ctx context.Context, work func() error) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case w.batches <- struct{}{}:
+	}
+	defer func() { <-w.batches }()
+	return work()
+}
+
+func (w *worker) applyNext(ctx context.Context) error {
+	messages := w.feed.Take(w.config.BatchSize)
+	if len(messages) == 0 {
+		return nil
+	}
+	return w.applyBatch(ctx, w.read(messages, w.config.Now()))
+}
+
 func (w *worker) read(messages []jetstream.Msg, received time.Time) batch {
 	items, err := w.applier.Reader.Read(messages)
 	return batch{items: items, received: received, err: err}
 }
 
-// readAhead begins to read the next batch if it is full. A smaller batch would hold only the first messages that arrive during a commit. The
-// messages behind them would wait for another commit.
+// readAhead begins to read the next batch if it is full and few partitions have any. A smaller batch would hold only the first messages that
+// arrive during a commit. The messages behind them would wait for another commit.
 func (w *worker) readAhead() {
+	if len(w.batches) == cap(w.batches) {
+		return // there is enough to do meanwhile
+	}
 	messages := w.feed.TakeFull(w.config.BatchSize)
 	if len(messages) == 0 {
 		return

@@ -56,12 +56,13 @@ func Open(consumer jetstream.Consumer, batch int) (*Feed, error) {
 
 // deliver runs on the consumer's own goroutine.
 func (f *Feed) deliver(m jetstream.Msg) {
-	if _, err := f.order.check(m); err != nil {
+	d, err := f.order.check(m)
+	if err != nil {
 		f.fail(err)
 		return
 	}
 	select {
-	case f.messages <- m:
+	case f.messages <- d:
 	case <-f.done:
 	}
 }

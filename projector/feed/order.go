@@ -18,7 +18,7 @@ type order struct {
 
 // check must get every delivery. Another client's pull on the same consumer would take deliveries away, which their numbers show. The server
 // counts a repeated delivery as a new one, but its stream sequence is not a new one.
-func (o *order) check(m jetstream.Msg) (*jetstream.MsgMetadata, error) {
+func (o *order) check(m jetstream.Msg) (*delivery, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, fmt.Errorf("delivery: %w", err)
@@ -28,8 +28,17 @@ func (o *order) check(m jetstream.Msg) (*jetstream.MsgMetadata, error) {
 	}
 	o.deliveries++
 	o.last = meta.Sequence.Stream
-	return meta, nil
+	return &delivery{m, meta}, nil
 }
+
+// delivery is a message whose metadata were parsed once.
+type delivery struct {
+	jetstream.Msg
+	meta *jetstream.MsgMetadata
+}
+
+// Metadata implements [jetstream.Msg].
+func (d *delivery) Metadata() (*jetstream.MsgMetadata, error) { return d.meta, nil }
 
 // isFinal tells whether a consumer can't recover from an error. It recovers from missed heartbeats and reconnects.
 func isFinal(err error) bool {

@@ -77,8 +77,8 @@ func (r *reading) deliver(m jetstream.Msg) {
 	if r.over {
 		return
 	}
-	meta, err := r.order.check(m)
-	if err == nil && r.receive(m, meta) {
+	d, err := r.order.check(m)
+	if err == nil && r.receive(d, d.meta) {
 		return
 	}
 	r.over = true

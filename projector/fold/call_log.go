@@ -132,7 +132,7 @@ func (s *State) removeCall(key Key, before CallLog, existed bool, e events.Event
 	s.removeFacets(callOwnerRow(key))
 	if existed {
 		s.countCall(before, -1)
-		s.References.add(-1, before.references()...)
+		s.countReferences(before, -1)
 		s.CallLogs.Delete(key)
 	}
 	s.addTombstone(e.Identity, events.OwnerRow{})
@@ -169,7 +169,7 @@ func (s *State) recomputeCall(next CallLog, at events.Time) {
 
 	before, existed := s.CallLogs.Get(next.Key)
 	next.UpdatedAt = s.announced(before) // before the references change
-	if !existed || s.reported(next) != s.reported(before) {
+	if !existed || !s.reportSame(before, next) {
 		next.UpdatedAt = at
 	}
 	s.refers(before, next)
@@ -179,10 +179,12 @@ func (s *State) recomputeCall(next CallLog, at events.Time) {
 
 // updateIndexes brings the counters, the index by extension and the references of a call to its next row.
 func (s *State) updateIndexes(before CallLog, existed bool, next CallLog) {
-	if existed {
-		s.References.add(-1, before.references()...)
+	if !existed || !before.refersLike(next) {
+		if existed {
+			s.countReferences(before, -1)
+		}
+		s.countReferences(next, +1)
 	}
-	s.References.add(+1, next.references()...)
 	if existed && before.CreatedAt == next.CreatedAt && slices.Equal(before.extensions(), next.extensions()) {
 		return
 	}
@@ -207,21 +209,38 @@ func (s *State) recomputeOwner(owner OwnerRowKey, at events.Time) {
 	}
 }
 
+// reportSame tells whether a report shows the same of two rows of a call. Mostly the values that need no other rows differ.
+func (s *State) reportSame(a, b CallLog) bool {
+	return a.withoutReferences() == b.withoutReferences() && s.reported(a) == s.reported(b)
+}
+
+// withoutReferences returns the row with only the values that a report shows whichever other rows exist.
+func (c CallLog) withoutReferences() CallLog {
+	c.Version, c.UpdatedAt = 0, 0
+	c.CallGroupID, c.AnsweredByExtensionID, c.FromExtensionID = events.Null[uuid.UUID]{}, events.Null[uuid.UUID]{}, events.Null[uuid.UUID]{}
+	c.removeRepresentative()
+	return c
+}
+
+func (f *Findings) removeRepresentative() {
+	f.RepresentativeState, f.RepresentativeID = "", events.Null[uuid.UUID]{}
+	f.RepresentativeConfidence, f.RepresentativeSource = events.Null[float64]{}, events.Null[string]{}
+}
+
 // reported returns the row with only the values that a report shows. A reference to a row that does not exist is null, so that a
 // publisher that clears references to a deleted extension does not change UpdatedAt.
 func (s *State) reported(row CallLog) CallLog {
 	row.Version, row.UpdatedAt = 0, 0
-	if _, live := s.CallGroups.Get(Key{row.System, row.CallGroupID.Value}); !live {
+	if !s.CallGroups.has(Key{row.System, row.CallGroupID.Value}) {
 		row.CallGroupID = events.Null[uuid.UUID]{}
 	}
 	for _, extension := range []*events.Null[uuid.UUID]{&row.AnsweredByExtensionID, &row.FromExtensionID} {
-		if _, live := s.Extensions.Get(Key{row.System, extension.Value}); !live {
+		if !s.Extensions.has(Key{row.System, extension.Value}) {
 			*extension = events.Null[uuid.UUID]{}
 		}
 	}
-	if _, live := s.Representatives.Get(Key{row.System, row.RepresentativeID.Value}); row.RepresentativeID.Valid && !live {
-		row.RepresentativeState, row.RepresentativeID = "", events.Null[uuid.UUID]{}
-		row.RepresentativeConfidence, row.RepresentativeSource = events.Null[float64]{}, events.Null[string]{}
+	if row.RepresentativeID.Valid && !s.Representatives.has(Key{row.System, row.RepresentativeID.Value}) {
+		row.removeRepresentative()
 	}
 	return row
 }

@@ -79,20 +79,26 @@ func (s *State) countPerExtension(p perExtension, key Key, createdAt events.Time
 	}
 }
 
-// references returns each thing that a call refers to once, whether it exists or not.
-func (c CallLog) references() []ReferenceKey {
-	keys := make([]ReferenceKey, 0, 8)
-	addCode := func(kind string, code events.Null[string]) {
+// countReferences counts each thing that a call refers to once, whether it exists or not.
+func (s *State) countReferences(call CallLog, by int64) {
+	countCode := func(kind string, code events.Null[string]) {
 		if code.Valid {
-			keys = append(keys, ReferenceKey{c.System, kind, code.Value})
+			s.References.add(by, ReferenceKey{call.System, kind, code.Value})
 		}
 	}
-	for entry := range c.entries() {
-		keys = append(keys, entry.reference())
+	for entry := range call.entries() {
+		s.References.add(by, entry.reference())
 	}
-	addCode("category", c.Category)
-	addCode("overall_sentiment", c.OverallSentiment.Code)
-	addCode("employee_sentiment", c.EmployeeSentiment.Code)
-	addCode("customer_sentiment", c.CustomerSentiment.Code)
-	return keys
+	countCode("category", call.Category)
+	countCode("overall_sentiment", call.OverallSentiment.Code)
+	countCode("employee_sentiment", call.EmployeeSentiment.Code)
+	countCode("customer_sentiment", call.CustomerSentiment.Code)
+}
+
+// refersLike tells whether two rows of a call refer to the same things.
+func (c CallLog) refersLike(other CallLog) bool {
+	return c.CallGroupID == other.CallGroupID && c.AnsweredByExtensionID == other.AnsweredByExtensionID &&
+		c.FromExtensionID == other.FromExtensionID && c.RepresentativeID == other.RepresentativeID && c.Category == other.Category &&
+		c.OverallSentiment.Code == other.OverallSentiment.Code && c.EmployeeSentiment.Code == other.EmployeeSentiment.Code &&
+		c.CustomerSentiment.Code == other.CustomerSentiment.Code
 }

@@ -54,6 +54,7 @@ type State struct {
 	Notify  bool
 	Notices []Notice
 
+	buffer       []byte // of a transcript's text
 	recordingsOf facetIndex[RecordingKey]
 	analysesOf   facetIndex[Key]
 	announcer    announcer
@@ -148,9 +149,9 @@ func (s *State) clearTombstone(id events.Identity) {
 	}
 }
 
+// callDeleted looks for the call first, which costs less than its tombstone: the deletion is final, so a call has only one of the two.
 func (s *State) callDeleted(system, call uuid.UUID) bool {
-	_, ok := s.Tombstones.Get(TombstoneKey{system, events.EntityCall, call.String()})
-	return ok
+	return !s.CallLogs.has(Key{system, call}) && s.Tombstones.has(TombstoneKey{system, events.EntityCall, call.String()})
 }
 
 // ownerRowDeleted is always false for a voicemail: its deletion is not final.

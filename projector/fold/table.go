@@ -30,6 +30,12 @@ func (t *Table[K, R]) Get(key K) (row R, ok bool) {
 	return row, false
 }
 
+// has tells whether there is a row, without copying it.
+func (t *Table[K, R]) has(key K) bool {
+	e := t.entries[key]
+	return e != nil && e.live
+}
+
 // empty tells whether no row was ever loaded, added or deleted.
 func (t *Table[K, R]) empty() bool { return len(t.order) == 0 }
 

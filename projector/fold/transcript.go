@@ -61,8 +61,8 @@ func (s *State) nextTranscription(owner OwnerRowKey, now Transcription, e events
 		status = e.State.(*events.Transcript).Status
 	}
 	if status == events.TranscriptCompleted {
-		text := transcriptText(owner, e.State.(*events.Transcript))
-		next := text.transcription()
+		text := s.transcriptText(owner, e.State.(*events.Transcript))
+		next := s.transcription(text)
 		if next != now {
 			s.TranscriptTexts.Put(owner, text)
 		}
@@ -104,22 +104,22 @@ func (t Transcription) orUnavailable() Transcription {
 }
 
 // transcriptText returns the row that a completed transcript stores. Without a text, the row has an empty text and no turns.
-func transcriptText(owner OwnerRowKey, t *events.Transcript) TranscriptText {
+func (s *State) transcriptText(owner OwnerRowKey, t *events.Transcript) TranscriptText {
 	turns := t.Turns
 	if !t.Text.Valid {
 		turns = nil
 	}
-	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: jsonTurns(turns)}
+	s.buffer = appendTurns(s.buffer[:0], turns)
+	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: string(s.buffer)}
 }
 
-func (t TranscriptText) transcription() Transcription {
-	h := sha256.New()
-	h.Write([]byte(t.Text))
-	h.Write([]byte{0}) // separates the two: a text cannot contain NUL
-	h.Write([]byte(t.Turns))
+func (s *State) transcription(t TranscriptText) Transcription {
+	s.buffer = append(s.buffer[:0], t.Text...)
+	s.buffer = append(s.buffer, 0) // separates the two: a text cannot contain NUL
+	s.buffer = append(s.buffer, t.Turns...)
 	return Transcription{
 		Status:     TranscriptionCompleted,
-		Digest:     events.Some([sha256.Size]byte(h.Sum(nil))),
+		Digest:     events.Some(sha256.Sum256(s.buffer)),
 		TextBytes:  events.Some(int64(len(t.Text))),
 		TurnsBytes: events.Some(int64(len(t.Turns))),
 	}

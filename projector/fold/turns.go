@@ -8,23 +8,18 @@ import (
 	"callboard/events"
 )
 
-// jsonTurns encodes turns as JSON text in the contract's form, with the bytes that jsonArray gives. Turns are most of the JSON that is
-// stored, so they are appended to one buffer and not marshalled by reflection. It panics at a text that is not valid UTF-8, and expects
-// finite numbers: Decode refuses others.
-func jsonTurns(turns []events.Turn) string {
-	const members = 120 // bytes of a turn without its text
-	size := len("[]")
-	for _, turn := range turns {
-		size += members + len(turn.Text)
-	}
-	dst := append(make([]byte, 0, size), '[')
+// appendTurns appends turns as JSON text in the contract's form, with the bytes that jsonArray gives. Turns are most of the JSON that is
+// stored, so they are not marshalled by reflection. It panics at a text that is not valid UTF-8, and expects finite numbers: Decode
+// refuses others.
+func appendTurns(dst []byte, turns []events.Turn) []byte {
+	dst = append(dst, '[')
 	for i, turn := range turns {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = appendTurn(dst, turn)
 	}
-	return string(append(dst, ']'))
+	return append(dst, ']')
 }
 
 func appendTurn(dst []byte, t events.Turn) []byte {

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -64,7 +65,8 @@ func (p arrayPlan) Encode(value any, dst []byte) ([]byte, error) {
 	if !ok || a.element != p.element.Name {
 		return nil, fmt.Errorf("the parameter is an array of %s, its argument one of %s", p.element.Name, a.element)
 	}
-	return a.appendElements(appendArrayHeader(dst, p.element.OID, a.count))
+	const header, typical = 20, 20 // bytes; typical is an element with its length
+	return a.appendElements(appendArrayHeader(slices.Grow(dst, header+typical*a.count), p.element.OID, a.count))
 }
 
 // registerArrays lets a connection encode each [array], once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -50,6 +51,7 @@ func (tx *Tx) queueEach(pipeline *pgconn.Pipeline, statements []statement, descr
 		if err := p.encode(tx.tx.Conn().TypeMap(), descriptions[i].ParamOIDs, s.arguments); err != nil {
 			return err
 		}
+		tx.tx.Conn().PgConn().Frontend().Send(reservation(len(p.buffer) + bindOverhead))
 		pipeline.SendQueryStatement(descriptions[i], p.values, []int16{pgtype.BinaryFormatCode}, nil)
 		if unsent += len(p.buffer); unsent < pipelineBytes {
 			continue
@@ -61,6 +63,22 @@ func (tx *Tx) queueEach(pipeline *pgconn.Pipeline, statements []statement, descr
 	}
 	return nil
 }
+
+// reservation is a message without any bytes. It makes room for the bytes of the next one: pgx appends parameters one by one to a buffer that
+// is small after each flush.
+type reservation int
+
+// bindOverhead is how many bytes the messages of a statement have beside its parameters, at most for statements of 100 parameters.
+const bindOverhead = 1 << 10
+
+// Frontend implements [pgproto3.FrontendMessage].
+func (reservation) Frontend() {}
+
+// Decode implements [pgproto3.Message]. No server sends a reservation.
+func (reservation) Decode([]byte) error { return errors.ErrUnsupported }
+
+// Encode implements [pgproto3.Message].
+func (r reservation) Encode(dst []byte) ([]byte, error) { return slices.Grow(dst, int(r)), nil }
 
 // finish reads the statements' results.
 func finish(pipeline *pgconn.Pipeline, statements []statement) error {

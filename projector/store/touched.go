@@ -119,8 +119,8 @@ func (t *touched) addAnalysis(e events.Event) {
 
 // addOwnerRow adds a call or voicemail with its facets and, since a deleted call is final, its tombstone.
 func (t *touched) addOwnerRow(system uuid.UUID, owner events.OwnerRow) {
-	t.owners.add(fold.OwnerRowKey{System: system, OwnerRow: owner})
-	if owner.Entity == events.EntityCall {
+	added := t.owners.add(fold.OwnerRowKey{System: system, OwnerRow: owner})
+	if added && owner.Entity == events.EntityCall {
 		t.calls.add(fold.Key{System: system, ID: owner.ID})
 		t.tombstones.add(fold.TombstoneKey{System: system, Entity: owner.Entity, Key: owner.ID.String()})
 	}
@@ -137,12 +137,15 @@ type set[T comparable] struct {
 	list []T
 }
 
-func (s *set[T]) add(v T) {
+// add tells whether the value is a new one.
+func (s *set[T]) add(v T) bool {
 	if s.seen == nil {
 		s.seen = make(map[T]struct{})
 	}
-	if _, dup := s.seen[v]; !dup {
-		s.seen[v] = struct{}{}
-		s.list = append(s.list, v)
+	if _, dup := s.seen[v]; dup {
+		return false
 	}
+	s.seen[v] = struct{}{}
+	s.list = append(s.list, v)
+	return true
 }
