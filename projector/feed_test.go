@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
@@ -120,6 +121,30 @@ func TestProjector_SharesPartitions(t *testing.T) {
 	h.checkCalls(150)
 	h.feedConsumer()
 	h.checkMessageCounts()
+}
+
+// Partitions take turns where there are fewer connections than partitions.
+func TestProjector_OneConnectionForAllPartitions(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector(func(c *projector.Config) {
+		config := c.Database.Config()
+		config.MaxConns = 1
+		pool, err := pgxpool.NewWithConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+		c.Database, c.Control = pool, c.Database
+	})
+	const rounds = 3
+	for range rounds {
+		for partition := range h.Partitions {
+			h.PublishStates(projectortest.Call(h.NewSystemIn(partition), uuid.New()))
+		}
+		h.WaitUntilCaughtUp()
+	}
+	h.checkCalls(int64(rounds * h.Partitions))
 }
 
 // A partition whose transactions wait holds up none of 15 others, although there is more than fits into memory. It misses nothing.

@@ -50,6 +50,7 @@ type Projector struct {
 
 	newest  atomic.Uint64 // the highest sequence that was committed
 	batches chan struct{} // has a value for each batch that is read and committed now, of all partitions: one for each connection at most
+	waiting atomic.Int64  // partitions that wait for one of these to end
 }
 
 // New returns a projector that has not started. It registers its metrics with config.Metrics.

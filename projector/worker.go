@@ -207,13 +207,23 @@ func (w *worker) loop(ctx context.Context) error {
 // inTurn works on a batch as soon as there is a connection for it, or does nothing if ctx ends before. The messages of partitions that wait for
 // that stay unread, which takes less memory.
 func (w *worker) inTurn(ctx context.Context, work func() error) error {
-	select {
-	case <-ctx.Done():
+	if !w.awaitTurn(ctx) {
 		return nil
-	case w.batches <- struct{}{}:
 	}
 	defer func() { <-w.batches }()
 	return work()
+}
+
+// awaitTurn returns false if ctx ends before.
+func (w *worker) awaitTurn(ctx context.Context) bool {
+	w.waiting.Add(1)
+	defer w.waiting.Add(-1)
+	select {
+	case <-ctx.Done():
+		return false
+	case w.batches <- struct{}{}:
+		return true
+	}
 }
 
 func (w *worker) applyNext(ctx context.Context) error {
@@ -229,11 +239,11 @@ func (w *worker) read(messages []jetstream.Msg, received time.Time) batch {
 	return batch{items: items, received: received, err: err}
 }
 
-// readAhead begins to read the next batch if it is full and few partitions have any. A smaller batch would hold only the first messages that
+// readAhead begins to read the next batch if it is full and no other partition waits. A smaller batch would hold only the first messages that
 // arrive during a commit. The messages behind them would wait for another commit.
 func (w *worker) readAhead() {
-	if len(w.batches) == cap(w.batches) {
-		return // there is enough to do meanwhile
+	if w.waiting.Load() > 0 {
+		return // others have enough to do meanwhile
 	}
 	messages := w.feed.TakeFull(w.config.BatchSize)
 	if len(messages) == 0 {

@@ -81,17 +81,53 @@ func readStat(pid int) (s procStat, ok bool) {
 // memory returns the resident memory of a process and its maximum, in MiB.
 func memory(p *process) (now, highest int64) {
 	p.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	now, ok := readMemory(p.PID(), "VmRSS")
+	if ok {
+		highest, ok = readMemory(p.PID(), "VmHWM")
+	}
+	if !ok {
+		p.Fatalf("no memory in the status of %s", p.Name())
+	}
+	return now, highest
+}
+
+// readMemory returns a value of /proc/PID/status in MiB; false: the process has exited.
+func readMemory(pid int, name string) (mib int64, ok bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		p.Fatal(err)
+		return 0, false
 	}
-	read := func(name string) int64 {
-		match := regexp.MustCompile(name + `:\s*(\d+) kB`).FindSubmatch(text)
-		if match == nil {
-			p.Fatalf("no %s in the status of %s", name, p.Name())
+	match := regexp.MustCompile(name + `:\s*(\d+) kB`).FindSubmatch(text)
+	if match == nil {
+		return 0, false
+	}
+	n, _ := strconv.ParseInt(string(match[1]), 10, 64) // it has digits only
+	return n >> 10, true
+}
+
+// watchMemory returns a function that ends the watch of a process, and returns its maximum of resident memory in MiB. When a child exits, Linux
+// tells the maximum of its parent where that is higher.
+func watchMemory(pid int) (end func() int64) {
+	const interval = 20 * time.Millisecond
+	ended, highest := make(chan struct{}), make(chan int64)
+	go func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		var last int64
+		for {
+			select {
+			case <-ended:
+				highest <- last
+				return
+			case <-tick.C:
+				if mib, ok := readMemory(pid, "VmHWM"); ok {
+					last = mib
+				}
+			}
 		}
-		n, _ := strconv.ParseInt(string(match[1]), 10, 64) // it has digits only
-		return n >> 10
+	}()
+	return func() int64 {
+		close(ended)
+		return <-highest
 	}
-	return read("VmRSS"), read("VmHWM")
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -52,7 +51,7 @@ func measureRebuild(t *testing.T, systems, calls int) {
 			f.add("events/s"+of, float64(c.Messages)/c.elapsed.Seconds())
 			f.add("times copying and indexing (at most 2)"+of, c.elapsed.Seconds()/bare.Seconds())
 			f.add("s of processor time"+of, c.processor.Seconds())
-			f.add("MiB of resident memory"+of, float64(c.memory)/(1<<20))
+			f.add("MiB of resident memory"+of, float64(c.memory))
 			f.add("s of folding"+of, c.FoldSeconds)
 			f.add("s of indexing"+of, c.IndexSeconds)
 			f.add("s of comparing"+of, c.CompareSeconds)
@@ -60,7 +59,7 @@ func measureRebuild(t *testing.T, systems, calls int) {
 		v := i.command("verify", "--json", "--memory", *memoryFlag)
 		f.add("s of a verification in "+*memoryFlag, v.elapsed.Seconds())
 		f.add("of a rebuild (at most 0.7)", v.elapsed.Seconds()/slowest.Seconds())
-		f.add("MiB of resident memory of a verification", float64(v.memory)/(1<<20))
+		f.add("MiB of resident memory of a verification", float64(v.memory))
 	}
 	t.Logf("%d calls in %d phone systems, medians of %d rounds\n%s", calls, systems, *roundsFlag, f.medians())
 }
@@ -71,7 +70,7 @@ type commandRun struct {
 	FoldSeconds, IndexSeconds, CompareSeconds float64
 
 	elapsed, processor time.Duration
-	memory             int64 // the highest resident memory, in bytes
+	memory             int64 // the highest resident memory, in MiB
 }
 
 // command runs callboard with arguments, one of which is --json.
@@ -79,20 +78,24 @@ func (i *installation) command(arguments ...string) (c commandRun) {
 	i.Helper()
 	command := exec.CommandContext(i.Context(), programs.Path(i, "callboard"), arguments...)
 	command.Env = append(command.Environ(), "CALLBOARD_NATS_URL="+i.natsURL, "CALLBOARD_POSTGRES_URL="+i.postgres.URL(i.database))
-	var errs bytes.Buffer
-	command.Stderr = &errs
+	var out, errs bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errs
 	began := time.Now()
-	out, err := command.Output()
+	err := command.Start()
+	if err == nil {
+		endWatch := watchMemory(command.Process.Pid)
+		err = command.Wait()
+		c.memory = endWatch()
+	}
 	c.elapsed = time.Since(began)
 	if err == nil {
-		err = json.Unmarshal(out, &c)
+		err = json.Unmarshal(out.Bytes(), &c)
 	}
 	if err != nil {
 		i.Fatalf("callboard %v: %v\n%s", arguments, err, errs.Bytes())
 	}
 	state := command.ProcessState
 	c.processor = state.UserTime() + state.SystemTime()
-	c.memory = state.SysUsage().(*syscall.Rusage).Maxrss << 10
 	return c
 }
 

@@ -13,7 +13,7 @@ const patience = 3 * time.Second
 
 // defaultSharePatience is how long the feed waits for a partition above its share after the partition has taken or given back something. One that
 // works off its queue is faster with the feed than behind it, where its messages are read twice.
-const defaultSharePatience = 250 * time.Millisecond
+const defaultSharePatience = time.Second
 
 // deliver puts a message of the feed's consumer into its partition's queue. It returns false when r is not read any more.
 func (f *Shared) deliver(r *reading, message jetstream.Msg, sequence uint64) bool {
