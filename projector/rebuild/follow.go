@@ -35,7 +35,7 @@ var (
 // followers is how many partitions follow at a time.
 const followers = 8
 
-// gentleFollowers is how many do while a comparison waits for its next snapshot: nobody waits for them, and those who read rows do for the processors.
+// gentleFollowers is the same between two slices of a comparison: nobody waits for the generation then, and readers need the processors.
 const gentleFollowers = 1
 
 // follower brings a generation to the positions of the live one, and never further: what the live one decides about a message, such as
