@@ -194,9 +194,9 @@ func (w *worker) loop(ctx context.Context) error {
 		case err = <-w.failed:
 		case b := <-w.ahead:
 			w.ahead = nil
-			err = w.inTurn(ctx, func() error { return w.applyBatch(ctx, b) })
+			err = w.limited(ctx, func() error { return w.applyBatch(ctx, b) })
 		case <-ready:
-			err = w.inTurn(ctx, func() error { return w.applyNext(ctx) })
+			err = w.limited(ctx, func() error { return w.applyNext(ctx) })
 		}
 		if err != nil {
 			return err
@@ -204,18 +204,18 @@ func (w *worker) loop(ctx context.Context) error {
 	}
 }
 
-// inTurn works on a batch as soon as there is a connection for it, or does nothing if ctx ends before. The messages of partitions that wait for
-// that stay unread, which takes less memory.
-func (w *worker) inTurn(ctx context.Context, work func() error) error {
-	if !w.awaitTurn(ctx) {
+// limited works on a batch as soon as fewer batches are in work than there are connections, or does nothing if ctx ends before. The messages of
+// partitions that wait are not decoded yet, which takes less memory.
+func (w *worker) limited(ctx context.Context, work func() error) error {
+	if !w.acquire(ctx) {
 		return nil
 	}
 	defer func() { <-w.batches }()
 	return work()
 }
 
-// awaitTurn returns false if ctx ends before.
-func (w *worker) awaitTurn(ctx context.Context) bool {
+// acquire returns false if ctx ends before.
+func (w *worker) acquire(ctx context.Context) bool {
 	w.waiting.Add(1)
 	defer w.waiting.Add(-1)
 	select {

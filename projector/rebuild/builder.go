@@ -228,7 +228,7 @@ func (b *builder) compare(ctx context.Context, follower *follower) (err error) {
 	start, followed := time.Now(), b.result.Follow
 	c := &comparer{
 		config: b.config, follower: follower, generation: b.next, partitions: b.partitions, merger: merger{collector: newCollector(b.config)},
-		follow: func(ctx context.Context) error { return b.approach(ctx, follower, gentleFollowers, func(int64) {}) },
+		follow: func(ctx context.Context) error { return b.approach(ctx, follower, backgroundFollowers, func(int64) {}) },
 	}
 	b.result.Comparison, err = c.run(ctx)
 	b.served, b.changed = c.served, c.merger.collector.calls

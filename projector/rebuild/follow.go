@@ -35,8 +35,8 @@ var (
 // followers is how many partitions follow at a time.
 const followers = 8
 
-// gentleFollowers is the same between two slices of a comparison: nobody waits for the generation then, and readers need the processors.
-const gentleFollowers = 1
+// backgroundFollowers is the same between two slices of a comparison. Nothing waits for them, and readers need the processors.
+const backgroundFollowers = 1
 
 // follower brings a generation to the positions of the live one, and never further: what the live one decides about a message, such as
 // a clock adjustment or a dead letter, is recorded before the follower reads the message.
