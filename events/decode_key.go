@@ -1,25 +1,43 @@
 package events
 
-// DecodeKey reads the key of a call, a voicemail or a transcript as [Decoder.Decode] does, and nothing else of the message, which costs half
-// as much. It is not ok where it finds no key. A message of which it reads the key can still be one that Decode refuses.
+// DecodeKey reads the key of a call, a voicemail or a transcript, and no further in the message, which costs a sixth of what
+// [Decoder.Decode] does. It is the key that Decode finds, unless Decode refuses the message. It is not ok where it finds no key.
 func (d *Decoder) DecodeKey(m Message) (entity Entity, key string, ok bool) {
 	entity, _, ok = parseType(header(m.Header, headerType))
 	if !ok || mediaType(header(m.Header, headerContentType)) == contentEvent {
 		return "", "", false
 	}
-	defer d.document.forget()
-	var p problems
-	o := d.document.object(m.Data, &p)
-	if o == nil {
+	names := keyNames(entity)
+	if names == nil {
 		return "", "", false
 	}
+	defer d.document.forget()
+	s := scanner{text: string(m.Data), members: d.document.members[:0]}
+	name, v, found := s.find(names)
+	d.document.members = s.members
+	if !found {
+		return "", "", false
+	}
+	id, problem := identifier(v)
+	switch name {
+	case "callId":
+		key = OwnerRow{EntityCall, id}.Key()
+	case "voicemailId":
+		key = OwnerRow{EntityVoicemail, id}.Key()
+	default:
+		key = id.String()
+	}
+	return entity, key, problem == ""
+}
+
+// keyNames are the members of which one is the key.
+func keyNames(entity Entity) []string {
 	switch entity {
 	case EntityCall, EntityVoicemail:
-		key = required(o, "id", identifier).String()
+		return []string{"id"}
 	case EntityTranscript:
-		key = readOwnerRow(o).Key()
+		return []string{"callId", "voicemailId"}
 	default:
-		return "", "", false
+		return nil
 	}
-	return entity, key, len(p) == 0
 }

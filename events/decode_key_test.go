@@ -42,3 +42,20 @@ func TestDecodeKey_FindsNoneInWhatDecodeRefuses(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkDecodeKey(b *testing.B) {
+	m := fixture(b, "call.changed")
+	var d events.Decoder
+	b.Run("the key", func(b *testing.B) {
+		for b.Loop() {
+			d.DecodeKey(m)
+		}
+	})
+	b.Run("everything", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := d.Decode(m); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
