@@ -21,7 +21,8 @@ import (
 func topologies() []topology {
 	list := []topology{{name: "one server of each", nats: 1}, {name: "three NATS servers", nats: 3}}
 	if schematest.OnCitus() {
-		list = append(list, topology{"Citus: a coordinator", 1, true, 0}, topology{"Citus: a coordinator and two workers", 1, true, 2})
+		list = append(list, topology{name: "Citus: a coordinator", nats: 1, citus: true},
+			topology{name: "Citus: a coordinator and two workers", nats: 1, citus: true, workers: 2})
 	}
 	return list
 }

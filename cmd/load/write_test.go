@@ -87,7 +87,7 @@ func (f *figures) medians() string {
 func compareBacklog(t *testing.T, systems, calls int) float64 {
 	t.Helper()
 	company := sample.New(sample.Config{Seed: 1, Systems: systems, Calls: calls})
-	i := startServers(t, company, nil)
+	i := replayed().start(t, company, nil)
 	published, err := sample.Publish(t.Context(), i.publisher, company, 0, func(sample.Counts) {})
 	if err != nil {
 		t.Fatal(err)
