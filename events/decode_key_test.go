@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -39,6 +40,26 @@ func TestDecodeKey_FindsNoneInWhatDecodeRefuses(t *testing.T) {
 		m.Data = []byte(data)
 		if entity, key, ok := d.DecodeKey(m); ok {
 			t.Errorf("%s: entity, key = %s, %s, want none", data, entity, key)
+		}
+	}
+}
+
+func TestDecodeKey_FindsTheKeyWhereverItStands(t *testing.T) {
+	t.Parallel()
+	const id = "5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10"
+	var d events.Decoder
+	for _, test := range []struct{ fixture, data, want string }{
+		{"call.changed", `{"id":"` + id + `", not read`, id},
+		{"call.changed", ` { "caller" : {"id":"1"}, "list":["id",{}], "id" : "` + strings.ToUpper(id) + `"}`, id},
+		{"call.changed", `{"\u0069d":"` + id + `"}`, id},
+		{"voicemail.changed", `{"id":"` + id + `"}`, id},
+		{"transcript.changed", `{"id":"other","callId":null,"voicemailId":"` + id + `"}`, "voicemail/" + id},
+		{"transcript.changed", `{"voicemailId":null,"callId":"` + id + `"}`, "call/" + id},
+	} {
+		m := fixture(t, test.fixture)
+		m.Data = []byte(test.data)
+		if _, key, ok := d.DecodeKey(m); !ok || key != test.want {
+			t.Errorf("%s: key = %q, %t, want %q", test.data, key, ok, test.want)
 		}
 	}
 }
