@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"callboard/events"
 	"callboard/events/webhook"
 	"callboard/projector/feed"
 	"callboard/projector/fold"
@@ -56,7 +57,6 @@ type worker struct {
 type batch struct {
 	items    []ingest.Item
 	received time.Time // when they were taken
-	err      error
 }
 
 // runWorker applies a partition's messages until ctx ends or something fails.
@@ -234,9 +234,8 @@ func (w *worker) applyNext(ctx context.Context) error {
 	return w.applyBatch(ctx, w.read(messages, w.config.Now()))
 }
 
-func (w *worker) read(messages []jetstream.Msg, received time.Time) batch {
-	items, err := w.applier.Reader.Read(messages)
-	return batch{items: items, received: received, err: err}
+func (w *worker) read(messages []events.StoredMessage, received time.Time) batch {
+	return batch{items: w.applier.Reader.Read(messages), received: received}
 }
 
 // readAhead begins to read the next batch if it is full and no other partition waits. A smaller batch would hold only the first messages that
@@ -264,9 +263,6 @@ func (w *worker) awaitAhead() {
 // applyBatch applies and commits a batch.
 func (w *worker) applyBatch(ctx context.Context, b batch) error {
 	defer w.feed.Done()
-	if b.err != nil {
-		return b.err
-	}
 	w.atRest.Store(false)
 	if w.reconnected() {
 		return errReconnected

@@ -84,30 +84,30 @@ func (f *foldResult) add(h *harness, m jetstream.Msg) {
 		h.tb.Fatal(err)
 	}
 	f.messages++
-	if m.Subject() == events.ClockSubject {
+	stored := events.Stored(m, meta)
+	if stored.Subject == events.ClockSubject {
 		return // what it moved is recorded as a clock adjustment
 	}
-	partition, err := strconv.Atoi(strings.Split(m.Subject(), ".")[1])
+	partition, err := strconv.Atoi(strings.Split(stored.Subject, ".")[1])
 	if err != nil {
 		h.tb.Fatal(err)
 	}
-	sequence := meta.Sequence.Stream
-	if kind := m.Headers().Get(poisonHeader); kind != "" {
-		f.poisons[sequence] = kind
+	if kind := stored.Header.Get(poisonHeader); kind != "" {
+		f.poisons[stored.Sequence] = kind
 	}
-	adjustment := f.adjustments[adjustmentKey{partition, sequence}]
-	f.clocks[partition].Advance(sequence, events.TimeOf(meta.Timestamp), map[uint64]events.Time{sequence: adjustment})
-	outcome, err := f.apply(h, partition, m)
+	adjustment := f.adjustments[adjustmentKey{partition, stored.Sequence}]
+	f.clocks[partition].Advance(stored.Sequence, events.TimeOf(stored.StoredAt), map[uint64]events.Time{stored.Sequence: adjustment})
+	outcome, err := f.apply(h, partition, stored.Message)
 	if err != nil {
-		f.dead[sequence] = err.Error()
+		f.dead[stored.Sequence] = err.Error()
 	}
-	f.count(partition, m.Subject(), outcome)
+	f.count(partition, stored.Subject, outcome)
 }
 
 // apply returns an error if the message can't be applied.
-func (f *foldResult) apply(h *harness, partition int, m jetstream.Msg) (fold.Outcome, error) {
+func (f *foldResult) apply(h *harness, partition int, m events.Message) (fold.Outcome, error) {
 	h.tb.Helper()
-	e, err := events.Decode(events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()})
+	e, err := events.Decode(m)
 	if err != nil {
 		return 0, err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"callboard/events"
 )
 
@@ -48,9 +46,7 @@ func (f *Shared) missedBy(m *Member) (from uint64, more bool) {
 // be on a server that has stored less, so only a message proves that none is missing below it.
 func (f *Shared) readRange(ctx context.Context, m *Member, from uint64) error {
 	r := newReading(nil)
-	r.receive = func(message jetstream.Msg, meta *jetstream.MsgMetadata) bool {
-		return f.deliverMissed(r, m, message, meta)
-	}
+	r.receive = func(message events.StoredMessage) bool { return f.deliverMissed(r, m, message) }
 	f.mu.Lock()
 	m.own, r.stopped = r, m.gone
 	f.mu.Unlock()
@@ -68,15 +64,15 @@ func (f *Shared) readRange(ctx context.Context, m *Member, from uint64) error {
 
 // deliverMissed puts a message that was passed by into its partition's queue. It returns false after the last one that the member gets by this
 // consumer: it is back in its place, or its share is full.
-func (f *Shared) deliverMissed(r *reading, m *Member, message jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+func (f *Shared) deliverMissed(r *reading, m *Member, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.deliveries++
 	if isClock(message) && !r.stopped {
-		m.pushClock(message, meta.Sequence.Stream)
+		m.pushClock(message)
 		return m.behind()
 	}
-	size := sizeOf(message)
+	size := int64(message.Size())
 	if !f.withinShare(m, size) {
 		return false
 	}
@@ -86,6 +82,6 @@ func (f *Shared) deliverMissed(r *reading, m *Member, message jetstream.Msg, met
 	if r.stopped {
 		return false
 	}
-	m.push(message, meta.Sequence.Stream, size)
+	m.push(message, size)
 	return m.behind()
 }

@@ -3,8 +3,6 @@ package feed
 import (
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"callboard/events"
 )
 
@@ -35,40 +33,31 @@ func (f *Shared) Passed() uint64 {
 
 // deliverClock puts a clock message into the queues of all members that get their messages from the feed's consumer. It needs no room: there is
 // one for each message of a queue at most.
-func (f *Shared) deliverClock(message jetstream.Msg, sequence uint64) {
-	f.lastClock, f.clockAt = sequence, time.Now()
+func (f *Shared) deliverClock(message events.StoredMessage) {
+	f.lastClock, f.clockAt = message.Sequence, time.Now()
 	for _, m := range f.members {
 		switch {
-		case !m.placed || sequence <= m.last:
+		case !m.placed || message.Sequence <= m.last:
 		case m.behind():
-			m.missed = max(m.missed, sequence)
+			m.missed = max(m.missed, message.Sequence)
 			f.readMissed(m)
 		default:
-			m.pushClock(message, sequence)
+			m.pushClock(message)
 		}
 	}
 }
 
-func isClock(m jetstream.Msg) bool { return m.Subject() == events.ClockSubject }
-
-// storedAt returns when the stream stored a message that the consumer's goroutine has checked.
-func storedAt(m jetstream.Msg) events.Time {
-	meta, err := m.Metadata()
-	if err != nil {
-		return 0
-	}
-	return events.TimeOf(meta.Timestamp)
-}
+func isClock(m events.StoredMessage) bool { return m.Subject == events.ClockSubject }
 
 // pushClock puts a clock message into the queue. It replaces the clock message before it, unless that one was stored later.
-func (m *Member) pushClock(message jetstream.Msg, sequence uint64) {
-	if n := len(m.queue); n > 0 && isClock(m.queue[n-1]) && storedAt(m.queue[n-1]) <= storedAt(message) {
+func (m *Member) pushClock(message events.StoredMessage) {
+	if n := len(m.queue); n > 0 && m.queue[n-1].clock && !m.queue[n-1].storedAt.After(message.StoredAt) {
 		m.queue = m.queue[:n-1]
 	} else if n == 0 {
 		m.moved = time.Now()
 	}
-	m.queue = append(m.queue, queued{message, sequence, 0})
-	m.last = sequence
+	m.queue = append(m.queue, pack(message, 0))
+	m.last = message.Sequence
 	m.wake()
 }
 
@@ -78,7 +67,7 @@ func (m *Member) atClock() bool { return len(m.queue) > 0 && m.onlyClocks() && !
 // onlyClocks tells whether no other messages wait.
 func (m *Member) onlyClocks() bool {
 	for _, q := range m.queue {
-		if !isClock(q) {
+		if !q.clock {
 			return false
 		}
 	}
@@ -93,7 +82,7 @@ func (m *Member) Clock() (c Clock, ok bool) {
 		return c, false
 	}
 	for _, q := range m.queue {
-		c.Sequence, c.StoredAt = q.sequence, storedAt(q)
+		c.Sequence, c.StoredAt = q.sequence, events.TimeOf(q.storedAt)
 		c.Latest = max(c.Latest, c.StoredAt)
 	}
 	return c, true
@@ -104,7 +93,7 @@ func (m *Member) DropClock(c Clock) {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
 	n := 0
-	for n < len(m.queue) && isClock(m.queue[n]) && m.queue[n].sequence <= c.Sequence {
+	for n < len(m.queue) && m.queue[n].clock && m.queue[n].sequence <= c.Sequence {
 		n++
 	}
 	clear(m.queue[:n])

@@ -17,16 +17,18 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
 )
 
 // Feed receives the messages of a pull consumer. Close it.
 type Feed struct {
 	// Messages are in the order of the stream.
-	Messages <-chan jetstream.Msg
+	Messages <-chan events.StoredMessage
 	// Failed gets the reason why no more messages come.
 	Failed <-chan error
 
-	messages chan jetstream.Msg
+	messages chan events.StoredMessage
 	failed   chan error
 	done     chan struct{}
 	consume  jetstream.ConsumeContext
@@ -42,7 +44,7 @@ const (
 
 // Open starts to receive from a consumer that has delivered nothing yet. It requests up to batch messages at a time.
 func Open(consumer jetstream.Consumer, batch int) (*Feed, error) {
-	f := &Feed{messages: make(chan jetstream.Msg, batch), failed: make(chan error, 1), done: make(chan struct{})}
+	f := &Feed{messages: make(chan events.StoredMessage, batch), failed: make(chan error, 1), done: make(chan struct{})}
 	f.Messages, f.Failed = f.messages, f.failed
 	var err error
 	f.consume, err = consumer.Consume(f.deliver,
@@ -56,13 +58,13 @@ func Open(consumer jetstream.Consumer, batch int) (*Feed, error) {
 
 // deliver runs on the consumer's own goroutine.
 func (f *Feed) deliver(m jetstream.Msg) {
-	d, err := f.order.check(m)
+	stored, err := f.order.check(m)
 	if err != nil {
 		f.fail(err)
 		return
 	}
 	select {
-	case f.messages <- d:
+	case f.messages <- stored:
 	case <-f.done:
 	}
 }
@@ -81,14 +83,14 @@ func (f *Feed) fail(err error) {
 }
 
 // Take returns first and the messages that have come after it, up to a limit. It never waits: batches grow with the backlog.
-func (f *Feed) Take(first jetstream.Msg, limit int) []jetstream.Msg {
-	batch := append(make([]jetstream.Msg, 0, len(f.messages)+1), first)
-	size := len(first.Data())
+func (f *Feed) Take(first events.StoredMessage, limit int) []events.StoredMessage {
+	batch := append(make([]events.StoredMessage, 0, len(f.messages)+1), first)
+	size := len(first.Data)
 	for len(batch) < limit && size < batchBytes {
 		select {
 		case m := <-f.messages:
 			batch = append(batch, m)
-			size += len(m.Data())
+			size += len(m.Data)
 		default:
 			return batch
 		}

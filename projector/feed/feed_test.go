@@ -69,7 +69,7 @@ func (e *env) receive(f *feed.Feed, first, n int) error {
 		case err := <-f.Failed:
 			return err
 		case m := <-f.Messages:
-			if got := string(m.Data()); got != strconv.Itoa(want) {
+			if got := string(m.Data); got != strconv.Itoa(want) {
 				return fmt.Errorf("message = %s, want %d", got, want)
 			}
 		case <-time.After(time.Minute):
@@ -137,12 +137,15 @@ func TestFeed_FailsWhenAnotherClientTakesADelivery(t *testing.T) {
 func TestFeed_FailsWhenADeliveryIsRepeated(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.publish(1, 1)
-	f := e.open(10)
-	m := <-f.Messages
-	if err := m.Nak(); err != nil {
+	_, err := e.stream.UpdateConsumer(t.Context(), jetstream.ConsumerConfig{
+		Durable: "c", AckPolicy: jetstream.AckAllPolicy, MaxAckPending: -1, AckWait: 100 * time.Millisecond, // until the server repeats it
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
+	e.publish(1, 1)
+	f := e.open(10)
+	<-f.Messages
 	if err := e.receive(f, 2, 1); !errors.Is(err, feed.ErrGap) {
 		t.Errorf("error = %v, want ErrGap", err)
 	}

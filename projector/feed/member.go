@@ -2,10 +2,11 @@ package feed
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"callboard/events"
 )
 
 // Member gets the messages of one partition. Its methods are for one goroutine, apart from the ones that say otherwise.
@@ -38,22 +39,31 @@ type Member struct {
 	catching bool      // catchUp runs
 }
 
-// queued is a message that waits.
+// queued is a message that waits. Its headers would be a dozen pieces of memory, which the garbage collector would look at again and again
+// while the queue is long. So they are packed into one piece without pointers.
 type queued struct {
-	jetstream.Msg
+	packed   []byte
 	sequence uint64
-	size     int64
+	storedAt time.Time
+	clock    bool  // a clock message
+	size     int64 // in bytes, as it counts
 }
 
-// sizeOf returns how many bytes of a message count.
-func sizeOf(m jetstream.Msg) int64 {
-	size := len(m.Subject()) + len(m.Data())
-	for key, values := range m.Headers() {
-		for _, value := range values {
-			size += len(key) + len(value)
-		}
+// packOverhead is about what a packed message has beside its texts and its body.
+const packOverhead = 64
+
+func pack(m events.StoredMessage, size int64) queued {
+	packed := m.AppendTo(make([]byte, 0, m.Size()+packOverhead))
+	return queued{packed: packed, sequence: m.Sequence, storedAt: m.StoredAt, clock: isClock(m), size: size}
+}
+
+func unpack(batch []queued) []events.StoredMessage {
+	messages := make([]events.StoredMessage, len(batch))
+	for i, q := range batch {
+		m, _ := events.ParseMessage(q.packed) // it is what AppendTo has appended
+		messages[i] = events.StoredMessage{Message: m, Sequence: q.sequence, StoredAt: q.storedAt}
 	}
-	return int64(size)
+	return messages
 }
 
 // Join makes a partition, whose messages up to a position have been applied, a member. Leave must follow.
@@ -85,23 +95,10 @@ func (m *Member) Leave() {
 
 // Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the backlog. Clock messages
 // are in their order, and are not taken alone. Done must follow for each batch that has messages.
-func (m *Member) Take(limit int) []jetstream.Msg {
-	m.feed.mu.Lock()
-	defer m.feed.mu.Unlock()
-	n, size := m.available(limit)
-	return m.take(n, size)
-}
+func (m *Member) Take(limit int) []events.StoredMessage { return unpack(m.take(limit, false)) }
 
 // TakeFull is like Take, and takes nothing unless the batch is as large as it may be.
-func (m *Member) TakeFull(limit int) []jetstream.Msg {
-	m.feed.mu.Lock()
-	defer m.feed.mu.Unlock()
-	n, size := m.available(limit)
-	if n == 0 || n < limit && n == len(m.queue) {
-		return nil
-	}
-	return m.take(n, size)
-}
+func (m *Member) TakeFull(limit int) []events.StoredMessage { return unpack(m.take(limit, true)) }
 
 // available returns how many messages a batch may have, and how many bytes they have together.
 func (m *Member) available(limit int) (n int, size int64) {
@@ -116,17 +113,20 @@ func (m *Member) available(limit int) (n int, size int64) {
 	return n, size
 }
 
-func (m *Member) take(n int, size int64) []jetstream.Msg {
-	batch := make([]jetstream.Msg, n)
-	for i, q := range m.queue[:n] {
-		batch[i], m.taken = q.Msg, q.sequence
+// take takes a batch. A full one has as many messages as it may have.
+func (m *Member) take(limit int, full bool) []queued {
+	m.feed.mu.Lock()
+	defer m.feed.mu.Unlock()
+	n, size := m.available(limit)
+	if n == 0 || full && n < limit && n == len(m.queue) {
+		return nil
 	}
+	batch := slices.Clone(m.queue[:n])
+	m.taken = batch[n-1].sequence
 	clear(m.queue[:n]) // the queue's memory outlives the messages
 	m.queue = m.queue[n:]
 	m.queued -= size
-	if n > 0 {
-		m.batches, m.inHand = append(m.batches, size), m.inHand+size
-	}
+	m.batches, m.inHand = append(m.batches, size), m.inHand+size
 	m.moved = time.Now()
 	m.wake()
 	m.feed.readMissed(m)
@@ -199,12 +199,12 @@ func (m *Member) Received(sequence uint64) bool {
 func (m *Member) behind() bool { return m.missed > m.last }
 
 // push puts a message into the queue.
-func (m *Member) push(message jetstream.Msg, sequence uint64, size int64) {
+func (m *Member) push(message events.StoredMessage, size int64) {
 	if len(m.queue) == 0 && !m.busy() {
 		m.moved = time.Now()
 	}
-	m.queue = append(m.queue, queued{message, sequence, size})
-	m.last = sequence
+	m.queue = append(m.queue, pack(message, size))
+	m.last = message.Sequence
 	m.queued += size
 	m.feed.used += size
 	m.wake()

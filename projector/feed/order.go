@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
 )
 
 // ErrGap is a delivery that another client took, or that came twice.
@@ -18,27 +20,18 @@ type order struct {
 
 // check must get every delivery. Another client's pull on the same consumer would take deliveries away, which their numbers show. The server
 // counts a repeated delivery as a new one, but its stream sequence is not a new one.
-func (o *order) check(m jetstream.Msg) (*delivery, error) {
+func (o *order) check(m jetstream.Msg) (events.StoredMessage, error) {
 	meta, err := m.Metadata()
 	if err != nil {
-		return nil, fmt.Errorf("delivery: %w", err)
+		return events.StoredMessage{}, fmt.Errorf("delivery: %w", err)
 	}
 	if meta.Sequence.Consumer != o.deliveries+1 || meta.Sequence.Stream <= o.last {
-		return nil, ErrGap
+		return events.StoredMessage{}, ErrGap
 	}
 	o.deliveries++
 	o.last = meta.Sequence.Stream
-	return &delivery{m, meta}, nil
+	return events.Stored(m, meta), nil
 }
-
-// delivery is a message whose metadata were parsed once.
-type delivery struct {
-	jetstream.Msg
-	meta *jetstream.MsgMetadata
-}
-
-// Metadata implements [jetstream.Msg].
-func (d *delivery) Metadata() (*jetstream.MsgMetadata, error) { return d.meta, nil }
 
 // isFinal tells whether a consumer can't recover from an error. It recovers from missed heartbeats and reconnects.
 func isFinal(err error) bool {

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
 )
 
 const (
@@ -30,7 +32,7 @@ const (
 // reading reads the stream by a consumer that exists for it.
 type reading struct {
 	// receive gets the messages in order, on the consumer's goroutine. It returns false after the last one that it wants.
-	receive func(jetstream.Msg, *jetstream.MsgMetadata) bool
+	receive func(events.StoredMessage) bool
 	ended   chan error // nil: receive wants no more
 
 	consumer jetstream.Consumer
@@ -44,7 +46,7 @@ type reading struct {
 	deliveries uint64 // that were handled
 }
 
-func newReading(receive func(jetstream.Msg, *jetstream.MsgMetadata) bool) *reading {
+func newReading(receive func(events.StoredMessage) bool) *reading {
 	return &reading{receive: receive, ended: make(chan error, 1)}
 }
 
@@ -77,8 +79,8 @@ func (r *reading) deliver(m jetstream.Msg) {
 	if r.over {
 		return
 	}
-	d, err := r.order.check(m)
-	if err == nil && r.receive(d, d.meta) {
+	stored, err := r.order.check(m)
+	if err == nil && r.receive(stored) {
 		return
 	}
 	r.over = true

@@ -3,8 +3,6 @@ package feed
 import (
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"callboard/events"
 )
 
@@ -16,36 +14,36 @@ const patience = 3 * time.Second
 const defaultSharePatience = time.Second
 
 // deliver puts a message of the feed's consumer into its partition's queue. It returns false when r is not read any more.
-func (f *Shared) deliver(r *reading, message jetstream.Msg, sequence uint64) bool {
+func (f *Shared) deliver(r *reading, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.deliveries++
 	if isClock(message) && !r.stopped {
-		f.deliverClock(message, sequence)
-		f.passed = sequence
+		f.deliverClock(message)
+		f.passed = message.Sequence
 		return true
 	}
 	began := time.Now()
-	for size := sizeOf(message); !r.stopped && !f.queueOrPass(message, sequence, size); {
+	for size := int64(message.Size()); !r.stopped && !f.queueOrPass(message, size); {
 		f.awaitRoom(r, began) // the member may be another one then, or have lost its place
 	}
 	if r.stopped {
 		return false
 	}
-	f.passed = sequence
+	f.passed = message.Sequence
 	return true
 }
 
 // queueOrPass puts a message into its partition's queue, or passes it by. It returns false if it has to wait for room.
-func (f *Shared) queueOrPass(message jetstream.Msg, sequence uint64, size int64) bool {
+func (f *Shared) queueOrPass(message events.StoredMessage, size int64) bool {
 	m := f.memberOf(message)
 	switch {
-	case m == nil || sequence <= m.last:
+	case m == nil || message.Sequence <= m.last:
 	case m.behind() || !f.withinShare(m, size) && time.Since(m.moved) > f.sharePatience:
-		m.missed = max(m.missed, sequence)
+		m.missed = max(m.missed, message.Sequence)
 		f.readMissed(m)
 	case f.withinShare(m, size) && f.fits(size):
-		m.push(message, sequence, size)
+		m.push(message, size)
 	default:
 		return false
 	}
@@ -53,8 +51,8 @@ func (f *Shared) queueOrPass(message jetstream.Msg, sequence uint64, size int64)
 }
 
 // memberOf returns the member that gets a message from the feed's consumer; nil: none.
-func (f *Shared) memberOf(message jetstream.Msg) *Member {
-	partition, ok := events.SubjectPartition(message.Subject())
+func (f *Shared) memberOf(message events.StoredMessage) *Member {
+	partition, ok := events.SubjectPartition(message.Subject)
 	if m := f.members[partition]; ok && m != nil && m.placed {
 		return m
 	}

@@ -140,7 +140,7 @@ func (f *Shared) place(open *reading) (r *reading, from uint64, filters []string
 	f.stop(f.current)
 	f.passed, f.filtered = start, len(f.read)
 	f.admit()
-	f.current = newReading(func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool { return f.deliver(r, m, meta.Sequence.Stream) })
+	f.current = newReading(func(m events.StoredMessage) bool { return f.deliver(r, m) })
 	if f.filtered < f.config.Partitions {
 		filters = append(filters, events.ClockSubject)
 		for partition := range f.read {

@@ -131,11 +131,7 @@ func next(m *feed.Member, limit int) (sequences []uint64, err error) {
 		case <-m.Ready:
 		}
 		for _, message := range m.Take(limit) {
-			meta, err := message.Metadata()
-			if err != nil {
-				return nil, err
-			}
-			sequences = append(sequences, meta.Sequence.Stream)
+			sequences = append(sequences, message.Sequence)
 		}
 	}
 	return sequences, nil
@@ -326,7 +322,7 @@ func TestMember_TakesFullBatchesAhead(t *testing.T) {
 	all := e.feed.Used()
 	for _, step := range []struct {
 		name string
-		take func(int) []jetstream.Msg
+		take func(int) []events.StoredMessage
 		want int
 	}{
 		{"2 of the 5", m.Take, 2}, {"2 of the 3", m.TakeFull, 2}, {"none: 2 are not there", m.TakeFull, 0}, {"the last one", m.Take, 1},

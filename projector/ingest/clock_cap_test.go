@@ -7,30 +7,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/projector/fold"
 	"callboard/projector/ingest"
 	"callboard/projector/store"
 )
-
-// storedAt is a message that a stream stored at another time.
-type storedAt struct {
-	jetstream.Msg
-	at time.Time
-}
-
-// Metadata implements [jetstream.Msg].
-func (m storedAt) Metadata() (*jetstream.MsgMetadata, error) {
-	meta, err := m.Msg.Metadata()
-	if err != nil {
-		return nil, err
-	}
-	stored := *meta
-	stored.Timestamp = m.at
-	return &stored, nil
-}
 
 // leap is a stream whose messages have times of the test's own.
 type leap struct {
@@ -58,14 +40,10 @@ func (l *leap) items(above uint64, d store.Decisions) []ingest.Item {
 	l.t.Helper()
 	reader := ingest.Reader{Decisions: d}
 	messages := l.messages(above)
-	for i, m := range messages {
-		messages[i] = storedAt{m, l.times[int(above)+i]}
+	for i := range messages {
+		messages[i].StoredAt = l.times[int(above)+i]
 	}
-	items, err := reader.Read(messages)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return items
+	return reader.Read(messages)
 }
 
 // receive applies the messages above the position that are received at an instant.
@@ -300,10 +278,7 @@ func TestFold_CapsTheWatermarkOfAClockMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	items, err := new(ingest.Reader).Read(e.messages(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	items := new(ingest.Reader).Read(e.messages(0))
 	for _, test := range []struct{ ahead, want time.Duration }{{day, 0}, {time.Minute, time.Minute}, {time.Minute + second, 0}, {-second, -second}} {
 		items[0].StoredAt, items[1].StoredAt, items[2].StoredAt = now.Add(-2*second), now.Add(test.ahead), now.Add(-2*second)
 		changes := ingest.Fold(new(fold.State), e.applier.Position, items, ingest.Known{Now: events.TimeOf(now)})

@@ -86,7 +86,7 @@ func (e *env) publishInvalid(system uuid.UUID) {
 }
 
 // messages returns all messages above a sequence.
-func (e *env) messages(above uint64) []jetstream.Msg {
+func (e *env) messages(above uint64) []events.StoredMessage {
 	e.t.Helper()
 	consumer, err := e.stream.CreateConsumer(e.t.Context(), jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: above + 1, AckPolicy: jetstream.AckNonePolicy,
@@ -98,13 +98,17 @@ func (e *env) messages(above uint64) []jetstream.Msg {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	var list []jetstream.Msg
+	var list []events.StoredMessage
 	for uint64(len(list)) < info.State.LastSeq-above {
 		m, err := consumer.Next(jetstream.FetchMaxWait(30 * time.Second))
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		list = append(list, m)
+		meta, err := m.Metadata()
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		list = append(list, events.Stored(m, meta))
 	}
 	return list
 }
@@ -112,11 +116,8 @@ func (e *env) messages(above uint64) []jetstream.Msg {
 // apply applies all messages above the position.
 func (e *env) apply() {
 	e.t.Helper()
-	items, err := e.applier.Reader.Read(e.messages(e.applier.Position.Sequence))
-	if err == nil {
-		err = e.applier.Apply(e.t.Context(), items, time.Now())
-	}
-	if err != nil {
+	items := e.applier.Reader.Read(e.messages(e.applier.Position.Sequence))
+	if err := e.applier.Apply(e.t.Context(), items, time.Now()); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -230,7 +231,7 @@ func TestApplier_FetchesClaimChecks(t *testing.T) {
 			Name string `json:"name"`
 		} `json:"object"`
 	}
-	if err := json.Unmarshal(e.messages(2)[0].Data(), &message); err != nil {
+	if err := json.Unmarshal(e.messages(2)[0].Data, &message); err != nil {
 		t.Fatal(err)
 	}
 	if err := bucket.Delete(t.Context(), message.Object.Name); err != nil {
@@ -264,10 +265,7 @@ func TestFolder_RepeatsRecordedDecisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(e, start, decisions)
-	items, err := reader.Read(e.messages(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	items := reader.Read(e.messages(0))
 	if err := folder.Apply(t.Context(), items); err != nil {
 		t.Fatal(err)
 	}

@@ -2,12 +2,8 @@ package ingest
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -16,11 +12,9 @@ import (
 
 // Item is a message: an event, or the reason why it can't be applied.
 type Item struct {
-	events.Message
-	Sequence uint64
-	StoredAt time.Time
-	Event    events.Event
-	Reason   string // of a dead letter; empty: the event can be applied
+	events.StoredMessage
+	Event  events.Event
+	Reason string // of a dead letter; empty: the event can be applied
 
 	// Clock is the partition's clock at the message, with its caps, for a replay that folds some of the partition's messages; 0: it follows
 	// from those before.
@@ -40,32 +34,23 @@ type Reader struct {
 }
 
 // Read decodes messages.
-func (r *Reader) Read(messages []jetstream.Msg) ([]Item, error) {
+func (r *Reader) Read(messages []events.StoredMessage) []Item {
 	items := make([]Item, 0, len(messages))
 	for _, m := range messages {
-		meta, err := m.Metadata()
-		if err != nil {
-			return nil, fmt.Errorf("delivery: %w", err)
-		}
-		sequence := meta.Sequence.Stream
-		it := Item{
-			Message:  events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()},
-			Sequence: sequence,
-			StoredAt: meta.Timestamp,
-		}
+		it := Item{StoredMessage: m}
 		if it.Subject == events.ClockSubject {
 			it.clock = true
 			items = append(items, it)
 			continue
 		}
-		if letter := r.Decisions.DeadLetters[store.NewMessageID(sequence, meta.Timestamp)]; letter != nil {
+		if letter := r.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; letter != nil {
 			it.Reason = letter.Reason
 		} else if named, storedAt, ok := events.ParseRetry(it.Header); ok {
 			it.retryOf = store.MessageID{Sequence: named, StoredAt: storedAt}
 		}
 		items = append(items, r.decode(it))
 	}
-	return items, nil
+	return items
 }
 
 // decode decodes the event, unless the item was a dead letter at the first application.

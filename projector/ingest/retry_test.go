@@ -263,11 +263,7 @@ func (e *env) checkReplay(from store.Position) {
 		e.t.Fatal(err)
 	}
 	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(e, from, decisions)
-	items, err := reader.Read(e.messages(from.Sequence))
-	if err == nil {
-		err = folder.Apply(e.t.Context(), items)
-	}
-	if err != nil {
+	if err := folder.Apply(e.t.Context(), reader.Read(e.messages(from.Sequence))); err != nil {
 		e.t.Fatal(err)
 	}
 	want := store.MessageCounts{}

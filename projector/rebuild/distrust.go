@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -39,16 +38,12 @@ func findLeaps(ctx context.Context, s *source, last uint64, parts []part) (*dist
 	for _, p := range parts {
 		d.stored[p.target.Sequence] = 0
 	}
-	err := s.read(ctx, "", 0, last, func(messages []jetstream.Msg) error {
+	err := s.read(ctx, "", 0, last, func(messages []events.StoredMessage) error {
 		for _, m := range messages {
-			meta, err := m.Metadata()
-			if err != nil {
-				return fmt.Errorf("delivery: %w", err)
-			}
-			sequence, storedAt := meta.Sequence.Stream, events.TimeOf(meta.Timestamp)
-			d.leaps.Add(sequence, storedAt)
-			if _, ends := d.stored[sequence]; ends {
-				d.stored[sequence] = storedAt
+			storedAt := events.TimeOf(m.StoredAt)
+			d.leaps.Add(m.Sequence, storedAt)
+			if _, ends := d.stored[m.Sequence]; ends {
+				d.stored[m.Sequence] = storedAt
 			}
 		}
 		return nil

@@ -143,7 +143,7 @@ func (b *builder) countMessages(ctx context.Context, u unannounced) (messages in
 	if u.Above == 0 {
 		return u.Total, nil
 	}
-	err = b.source.read(ctx, events.PartitionFilter(int(u.Partition)), u.Above, u.UpTo, func(portion []jetstream.Msg) error {
+	err = b.source.read(ctx, events.PartitionFilter(int(u.Partition)), u.Above, u.UpTo, func(portion []events.StoredMessage) error {
 		messages += int64(len(portion))
 		return nil
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
@@ -127,12 +126,8 @@ func (f *follower) followPartition(ctx context.Context, at, target store.Positio
 			f.addUnreadable(c)
 		},
 	}
-	err = f.source.read(ctx, events.PartitionFilter(int(at.Partition)), at.Sequence, target.Sequence, func(messages []jetstream.Msg) error {
-		items, err := applier.Reader.Read(messages)
-		if err != nil {
-			return err
-		}
-		return applier.Apply(ctx, items, time.Time{})
+	err = f.source.read(ctx, events.PartitionFilter(int(at.Partition)), at.Sequence, target.Sequence, func(messages []events.StoredMessage) error {
+		return applier.Apply(ctx, applier.Reader.Read(messages), time.Time{})
 	})
 	if err != nil {
 		return applied, err

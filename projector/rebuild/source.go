@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"callboard/events"
 	"callboard/projector/feed"
 	"callboard/projector/ingest"
 	"callboard/projector/store"
@@ -138,7 +139,7 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 
 // read passes the messages of subjects above one sequence, up to another, to take, in portions; without subjects, all messages. After an
 // error of the stream it continues behind the last portion; an error of take ends it.
-func (s *source) read(ctx context.Context, subjects string, above, upTo uint64, take func([]jetstream.Msg) error) error {
+func (s *source) read(ctx context.Context, subjects string, above, upTo uint64, take func([]events.StoredMessage) error) error {
 	retry := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), maxReadRetries)
 	at := above
 	if at >= upTo {
@@ -162,7 +163,7 @@ type reading struct {
 	at       uint64 // the last message that take has
 	upTo     uint64
 	end      uint64 // the last message of the subjects when the consumer was created
-	take     func([]jetstream.Msg) error
+	take     func([]events.StoredMessage) error
 }
 
 func (r *reading) run(ctx context.Context) error {
@@ -238,22 +239,18 @@ func (r *reading) consume(ctx context.Context, f *feed.Feed) error {
 }
 
 // portion passes messages to take, and reports whether they were the last.
-func (r *reading) portion(ctx context.Context, messages []jetstream.Msg) (done bool, err error) {
+func (r *reading) portion(ctx context.Context, messages []events.StoredMessage) (done bool, err error) {
 	if err := r.throttle(ctx); err != nil {
 		return false, backoff.Permanent(err)
 	}
 	n := 0
 	last := r.at
 	for _, m := range messages {
-		meta, err := m.Metadata()
-		if err != nil {
-			return false, fmt.Errorf("delivery: %w", err)
-		}
-		if meta.Sequence.Stream > r.upTo {
+		if m.Sequence > r.upTo {
 			done = true
 			break
 		}
-		last = meta.Sequence.Stream
+		last = m.Sequence
 		n++
 	}
 	if n > 0 {

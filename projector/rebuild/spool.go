@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/projector/replay"
@@ -62,12 +61,8 @@ func (s *spooler) extend(ctx context.Context, partition int16, upTo uint64) erro
 	if from >= upTo {
 		return nil
 	}
-	err := s.source.read(ctx, events.PartitionFilter(int(partition)), from, upTo, func(messages []jetstream.Msg) error {
-		list, err := spooled(messages)
-		if err != nil {
-			return err
-		}
-		return s.Extend(partition, list, list[len(list)-1].Sequence)
+	err := s.source.read(ctx, events.PartitionFilter(int(partition)), from, upTo, func(messages []events.StoredMessage) error {
+		return s.Extend(partition, messages, messages[len(messages)-1].Sequence)
 	})
 	if err != nil {
 		return err
@@ -75,31 +70,11 @@ func (s *spooler) extend(ctx context.Context, partition int16, upTo uint64) erro
 	return s.Extend(partition, nil, upTo)
 }
 
-// spooled are messages as they are spooled.
-func spooled(messages []jetstream.Msg) ([]replay.Message, error) {
-	list := make([]replay.Message, len(messages))
-	for i, m := range messages {
-		meta, err := m.Metadata()
-		if err != nil {
-			return nil, fmt.Errorf("delivery: %w", err)
-		}
-		list[i] = replay.Message{
-			Message:  events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()},
-			Sequence: meta.Sequence.Stream, StoredAt: meta.Timestamp,
-		}
-	}
-	return list, nil
-}
-
-func (s *spooler) append(messages []jetstream.Msg) error {
-	list, err := spooled(messages)
-	if err != nil {
-		return err
-	}
-	for _, m := range list {
+func (s *spooler) append(messages []events.StoredMessage) error {
+	for _, m := range messages {
 		s.bytes += int64(len(m.Data))
 	}
-	if err := s.Append(list); err != nil {
+	if err := s.Append(messages); err != nil {
 		return err
 	}
 	s.read(s.Sequence())

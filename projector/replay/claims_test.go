@@ -27,7 +27,7 @@ func historyOf(t failer, list ...events.Event) history {
 		}
 		m.Subject = strings.Replace(m.Subject, "phones.", "phones.0.", 1)
 		at = at.Add(time.Millisecond)
-		h.messages = append(h.messages, replay.Message{Message: m, Sequence: uint64(i + 1), StoredAt: at})
+		h.messages = append(h.messages, events.StoredMessage{Message: m, Sequence: uint64(i + 1), StoredAt: at})
 	}
 	return h
 }

@@ -31,7 +31,7 @@ func companyHistory(t failer, systems, calls, partitions int) history {
 		}
 		m.Subject = strings.Replace(m.Subject, "phones.", fmt.Sprintf("phones.%d.", events.Partition(e.System, partitions)), 1)
 		at = at.Add(time.Millisecond)
-		h.messages = append(h.messages, replay.Message{Message: m, Sequence: uint64(len(h.messages) + 1), StoredAt: at})
+		h.messages = append(h.messages, events.StoredMessage{Message: m, Sequence: uint64(len(h.messages) + 1), StoredAt: at})
 	}
 	for e := range company.Directory() {
 		add(e)

@@ -23,7 +23,7 @@ import (
 // history is what a stream has, and what was decided about it.
 type history struct {
 	partitions int
-	messages   []replay.Message
+	messages   []events.StoredMessage
 	decisions  map[int16]store.Decisions
 	caps       map[int16][]fold.ClockCap // as those of the decisions
 	systems    []uuid.UUID               // that a plan can name
@@ -115,7 +115,7 @@ func (h *history) add(t *rapid.T, e events.Event, sequence uint64, at time.Time)
 		h.caps[int16(partition)] = append(h.caps[int16(partition)], fold.ClockCap{First: sequence, Last: last, Time: events.TimeOf(at)})
 		at = at.Add(24 * time.Hour)
 	}
-	h.messages = append(h.messages, replay.Message{Message: m, Sequence: sequence, StoredAt: at})
+	h.messages = append(h.messages, events.StoredMessage{Message: m, Sequence: sequence, StoredAt: at})
 }
 
 func (h history) last() uint64 { return h.messages[len(h.messages)-1].Sequence }
@@ -128,7 +128,7 @@ func (h history) folded(partition int16) store.ChangeSet {
 		if !strings.HasPrefix(m.Subject, fmt.Sprintf("phones.%d.", partition)) {
 			continue
 		}
-		it := ingest.Item{Message: m.Message, Sequence: m.Sequence, StoredAt: m.StoredAt}
+		it := ingest.Item{StoredMessage: m}
 		if letter := h.decisions[partition].DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; letter != nil {
 			it.Reason = letter.Reason
 		} else if e, err := events.Decode(m.Message); err != nil {

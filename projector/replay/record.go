@@ -4,21 +4,12 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"callboard/events"
 )
 
-// Message is a message of the stream.
-type Message struct {
-	events.Message
-	Sequence uint64
-	StoredAt time.Time
-}
-
 // record is a message as it is spooled.
 type record struct {
-	Message
+	events.StoredMessage
 	clock     events.Time // of the partition, with its caps, without its adjustments
 	hash      uint64      // says in which slot the record is folded, and in which piece of it
 	reference bool        // the record is in all slots
@@ -26,8 +17,7 @@ type record struct {
 
 const flagReference = 1
 
-// appendTo appends the record's bytes: numbers of fixed size, the last of which is the size of the texts, then the subject and the header's
-// values with their lengths, then the body.
+// appendTo appends the record's bytes: numbers of fixed size, then the message.
 func (r *record) appendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, r.Sequence)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(r.StoredAt.UnixNano()))
@@ -37,60 +27,20 @@ func (r *record) appendTo(dst []byte) []byte {
 	if r.reference {
 		flags |= flagReference
 	}
-	dst = append(dst, flags, 0, 0, 0, 0) // the size is set below
-	texts := len(dst)
-	dst = appendBytes(dst, r.Subject)
-	dst = binary.AppendUvarint(dst, uint64(len(r.Header)))
-	for name, values := range r.Header {
-		dst = binary.AppendUvarint(appendBytes(dst, name), uint64(len(values)))
-		for _, value := range values {
-			dst = appendBytes(dst, value)
-		}
-	}
-	binary.BigEndian.PutUint32(dst[texts-4:], uint32(len(dst)-texts))
-	return append(dst, r.Data...)
+	return r.Message.AppendTo(append(dst, flags))
 }
 
-func appendBytes(dst []byte, text string) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
-}
-
-// parseRecord reads a record. Its body lies in payload, and its texts share memory of their own.
+// parseRecord reads a record. Its body lies in payload.
 func parseRecord(payload []byte) (record, error) {
 	p := parser{rest: payload}
-	r := record{Message: Message{Sequence: p.uint64(), StoredAt: time.Unix(0, int64(p.uint64()))}}
+	r := record{StoredMessage: events.StoredMessage{Sequence: p.uint64(), StoredAt: time.Unix(0, int64(p.uint64()))}}
 	r.clock, r.hash = events.Time(p.uint64()), p.uint64()
 	r.reference = p.byte()&flagReference != 0
-	texts := parser{rest: p.take(p.uint32())}
-	r.parseTexts(&texts)
-	r.Data = p.rest
-	if p.damaged || texts.damaged || len(texts.rest) > 0 {
+	var ok bool
+	if r.Message, ok = events.ParseMessage(p.rest); !ok || p.damaged {
 		return record{}, errDamaged
 	}
 	return r, nil
-}
-
-func (r *record) parseTexts(p *parser) {
-	all := string(p.rest)
-	text := func() string {
-		n := len(p.take(p.count()))
-		end := len(all) - len(p.rest)
-		return all[end-n : end]
-	}
-	r.Subject = text()
-	names := p.count()
-	if names == 0 {
-		return
-	}
-	r.Header = make(nats.Header, names)
-	values := make([]string, 0, names)
-	for range names {
-		name, first := text(), len(values)
-		for range p.count() {
-			values = append(values, text())
-		}
-		r.Header[name] = values[first:len(values):len(values)]
-	}
 }
 
 // parser takes values from the beginning of some bytes. Where they end early, it is damaged and returns zero values.
@@ -119,13 +69,6 @@ func (p *parser) byte() byte {
 func (p *parser) uint64() uint64 {
 	if b := p.take(8); b != nil {
 		return binary.BigEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (p *parser) uint32() int {
-	if b := p.take(4); b != nil {
-		return int(binary.BigEndian.Uint32(b))
 	}
 	return 0
 }

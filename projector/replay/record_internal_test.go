@@ -18,7 +18,7 @@ import (
 
 func drawRecord(t *rapid.T) record {
 	r := record{
-		Message: Message{
+		StoredMessage: events.StoredMessage{
 			Message:  events.Message{Subject: rapid.String().Draw(t, "subject"), Data: rapid.SliceOf(rapid.Byte()).Draw(t, "data")},
 			Sequence: rapid.Uint64().Draw(t, "sequence"),
 			StoredAt: time.Unix(0, rapid.Int64().Draw(t, "stored")),
@@ -107,7 +107,7 @@ func readAll(t failer, dir string, content []byte) (payloads [][]byte, err error
 
 // Any bytes are read as records and claims, or are damaged.
 func FuzzFrames(f *testing.F) {
-	r := record{Message: Message{Message: events.Message{Subject: "phones.0.x.call", Header: nats.Header{"a": {"b"}}, Data: []byte("{}")}, Sequence: 1}}
+	r := record{StoredMessage: events.StoredMessage{Message: events.Message{Subject: "phones.0.x.call", Header: nats.Header{"a": {"b"}}, Data: []byte("{}")}, Sequence: 1}}
 	whole := appendFrame(appendFrame(nil, r.appendTo), claim{version: 3}.appendTo)
 	for _, seed := range [][]byte{nil, whole, whole[:len(whole)-1], whole[:frameHeader], bytes.Repeat([]byte{0xff}, 40)} {
 		f.Add(seed)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"pgregory.net/rapid"
 
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector/fold"
 	"callboard/projector/replay"
@@ -102,7 +103,7 @@ func (h history) extend(t *rapid.T, s *replay.Spool, plan replay.Plan) {
 			continue
 		}
 		s.SetClockCaps(partition, h.decisions[partition].ClockCaps)
-		above := slices.DeleteFunc(slices.Clone(h.messages), func(m replay.Message) bool {
+		above := slices.DeleteFunc(slices.Clone(h.messages), func(m events.StoredMessage) bool {
 			return m.Sequence <= target || !strings.HasPrefix(m.Subject, fmt.Sprintf("phones.%d.", partition))
 		})
 		if len(above) > 0 {

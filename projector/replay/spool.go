@@ -150,7 +150,7 @@ func (s *Spool) SetClockCaps(partition int16, caps fold.ClockCaps) {
 
 // Append spools messages, which follow each other in the stream. Those up to the spool's sequence, and those above the target of their
 // partition, are left out. An error is final: the spool can only be deleted, or opened again.
-func (s *Spool) Append(messages []Message) error {
+func (s *Spool) Append(messages []events.StoredMessage) error {
 	return s.change(func() error {
 		for _, m := range messages {
 			if m.Sequence <= s.sequence {
@@ -166,7 +166,7 @@ func (s *Spool) Append(messages []Message) error {
 }
 
 // Extend spools messages of one partition: all that it has between what is spooled of it and a sequence above its target.
-func (s *Spool) Extend(partition int16, messages []Message, upTo uint64) error {
+func (s *Spool) Extend(partition int16, messages []events.StoredMessage, upTo uint64) error {
 	return s.change(func() error {
 		for _, m := range messages {
 			if err := s.append(m, false); err != nil {
@@ -241,7 +241,7 @@ func (s *Spool) wait(ctx context.Context, partition int16, sequence uint64) erro
 }
 
 // append spools a message, unless it is above the target of its partition.
-func (s *Spool) append(m Message, toTarget bool) error {
+func (s *Spool) append(m events.StoredMessage, toTarget bool) error {
 	partition, ok := events.SubjectPartition(m.Subject)
 	at := s.partitions[int16(partition)]
 	if !ok || at == nil {
@@ -260,7 +260,7 @@ func (s *Spool) append(m Message, toTarget bool) error {
 	if p == nil || p.done {
 		return nil
 	}
-	r := record{Message: m, clock: at.Clock}
+	r := record{StoredMessage: m, clock: at.Clock}
 	if !p.divided() {
 		r.hash = hashOf(system.String()).number()
 		_, err := s.files.append(p.slotName(0), r.appendTo)
@@ -271,7 +271,7 @@ func (s *Spool) append(m Message, toTarget bool) error {
 
 // appendDivided spools a record of a part that is divided into slots.
 func (s *Spool) appendDivided(p *spooledPart, r record) error {
-	to, e := routeOf(&s.decoder, r.Message.Message)
+	to, e := routeOf(&s.decoder, r.Message)
 	r.hash, r.reference = to.hash, to.all
 	if to.all {
 		for slot := range p.Slots {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"callboard/events"
 	"callboard/projector/replay"
 	"callboard/projector/store"
 )
@@ -34,7 +35,7 @@ func TestPartFold_FoldsWhileMessagesAreAppended(t *testing.T) {
 	group, ctx := errgroup.WithContext(t.Context())
 	group.Go(func() error {
 		for _, m := range h.messages {
-			if err := s.Append([]replay.Message{m}); err != nil {
+			if err := s.Append([]events.StoredMessage{m}); err != nil {
 				return err
 			}
 		}
