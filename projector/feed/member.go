@@ -118,15 +118,17 @@ func (m *Member) take(limit int, full bool) []queued {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
 	n, size := m.available(limit)
-	if n == 0 || full && n < limit && n == len(m.queue) {
+	if full && (n == 0 || n < limit && n == len(m.queue)) {
 		return nil
 	}
 	batch := slices.Clone(m.queue[:n])
-	m.taken = batch[n-1].sequence
 	clear(m.queue[:n]) // the queue's memory outlives the messages
 	m.queue = m.queue[n:]
 	m.queued -= size
-	m.batches, m.inHand = append(m.batches, size), m.inHand+size
+	if n > 0 {
+		m.taken = batch[n-1].sequence
+		m.batches, m.inHand = append(m.batches, size), m.inHand+size
+	}
 	m.moved = time.Now()
 	m.wake()
 	m.feed.readMissed(m)
