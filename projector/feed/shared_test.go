@@ -502,6 +502,26 @@ func TestShared_StuckPartitionsLoseTheirQueues(t *testing.T) {
 	}
 }
 
+// A partition whose queue was thrown away reads it again, also if no further message of it comes.
+func TestShared_AQueueThatWasThrownAwayIsReadAgain(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 2, 4000)
+	slow, stuck := e.join(0, 0), e.join(1, 0)
+	var last uint64
+	for partition, count := range []int{10, 12} { // both together are larger than the budget
+		for range count {
+			last = e.publish(partition, make([]byte, 200))
+		}
+	}
+	if _, err := next(stuck, 1); err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Eventually(t, "the last message is in its queue", func() bool { return stuck.Received(last) })
+	if err := receive(slow, e.stored(0)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestShared_FailsAllMembersOnAGap(t *testing.T) {
 	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
