@@ -287,7 +287,8 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 		return err
 	}
 	b.result.Generation, b.result.Replaced, b.result.PreviousKept, b.result.Distrusted = b.next.ID, b.live.ID, b.keep, b.distrust.messages()
-	return b.countUnannounced(ctx)
+	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return schema.SettlePlans(ctx, conn) })
+	return errors.Join(err, b.countUnannounced(ctx))
 }
 
 // verifyNext is an error if the stream has lost messages of which the new generation was built.

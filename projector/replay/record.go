@@ -27,7 +27,7 @@ func (r *record) appendTo(dst []byte) []byte {
 	if r.reference {
 		flags |= flagReference
 	}
-	return r.Message.AppendTo(append(dst, flags))
+	return r.AppendTo(append(dst, flags))
 }
 
 // parseRecord reads a record. Its body lies in payload.
