@@ -43,7 +43,8 @@ jetstream { store_dir: %q, sync_interval: %s }
 `
 )
 
-// installation is NATS, PostgreSQL and a projector as processes, all of which write to disk before they acknowledge.
+// installation is NATS, PostgreSQL and a projector as processes, all of which write to disk before they acknowledge, but for NATS with
+// natsSync.
 type installation struct {
 	testing.TB
 	topology
@@ -82,7 +83,7 @@ func usual() topology {
 	return topology{name: "one server of each", nats: 1}
 }
 
-// replayed is the usual topology for measurements of a stream that is published before they begin. Publishing it takes a tenth of the time.
+// replayed is the usual topology for measurements of a stream that is published before they begin. Publishing it takes a quarter of the time.
 func replayed() topology {
 	n := usual()
 	n.natsSync = "1m"
@@ -93,11 +94,11 @@ func replayed() topology {
 // PostgreSQL's.
 func newInstallation(tb testing.TB, company *sample.Company, settings map[string]string) *installation {
 	tb.Helper()
-	return startServers(tb, company, settings).work()
+	return startServers(tb, company, settings).project()
 }
 
-// work creates a database, starts a projector, and publishes the company's events, which the projector has applied when it returns.
-func (i *installation) work() *installation {
+// project creates a database, starts a projector, and publishes the company's events, which the projector has applied when it returns.
+func (i *installation) project() *installation {
 	i.Helper()
 	i.newDatabase("callboard")
 	i.startProjector()

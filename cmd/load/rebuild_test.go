@@ -37,7 +37,7 @@ const largeMemory = "2GiB"
 // measureRebuild prints the medians of a company's rebuilds.
 func measureRebuild(t *testing.T, systems, calls int) {
 	t.Helper()
-	i := replayed().start(t, sample.New(sample.Config{Seed: 1, Systems: systems, Calls: calls}), nil).work()
+	i := replayed().start(t, sample.New(sample.Config{Seed: 1, Systems: systems, Calls: calls}), nil).project()
 	var f figures
 	for range *roundsFlag {
 		bare := i.copyAndIndex()

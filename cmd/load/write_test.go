@@ -33,7 +33,10 @@ func TestWrite(t *testing.T) {
 		})
 	}
 	t.Run(fmt.Sprintf("%d times the calls", growthOfStream), func(t *testing.T) {
-		t.Logf("%.2f of the rate of %d calls (at least 0.77)", compareBacklog(t, *systemsFlag, growthOfStream**callsFlag)/many, *callsFlag)
+		rate := compareBacklog(t, *systemsFlag, growthOfStream**callsFlag)
+		if many > 0 { // the first one ran, too
+			t.Logf("%.2f of the rate of %d calls (at least 0.77)", rate/many, *callsFlag)
+		}
 	})
 	t.Run("live", measureLive)
 }
