@@ -35,12 +35,6 @@ type Spool struct {
 	err        error // of a write; nothing can be appended any more
 }
 
-// spooledPart is a part and the names of its files.
-type spooledPart struct {
-	Part
-	done bool
-}
-
 // Open opens the spool of a plan in a folder, which it creates if needed. Where the folder has one of the same plan, its sequence says behind
 // which message to continue. Otherwise the folder's spool is deleted, and the stream is to be read from its beginning. Nothing is spooled
 // for parts that are done. Only one process may use the folder.
@@ -380,40 +374,4 @@ func errDone(p *spooledPart) error {
 		return fmt.Errorf("part %d of partition %d was deleted", p.Number, p.Partition)
 	}
 	return nil
-}
-
-func (p *spooledPart) divided() bool { return p.Slots > 1 }
-
-func (p *spooledPart) slotCount() int { return max(p.Slots, 1) }
-
-func (p *spooledPart) slotOf(hash uint64) int { return int(hash % uint64(p.slotCount())) }
-
-func (p *spooledPart) prefix() string {
-	return fmt.Sprintf("%s%d-%d-", namePrefix, p.Partition, p.Number)
-}
-
-func (p *spooledPart) slotName(slot int) string { return fmt.Sprintf("%sslot-%d", p.prefix(), slot) }
-
-func (p *spooledPart) claimsName() string { return p.prefix() + "claims" }
-
-func (p *spooledPart) pendingName() string { return p.prefix() + "pending" }
-
-// movedName is the file of the records that were moved into a slot, and droppedName that of the sequences that were moved out of it.
-func (p *spooledPart) movedName(slot int) string { return fmt.Sprintf("%smoved-%d", p.prefix(), slot) }
-
-func (p *spooledPart) droppedName(slot int) string {
-	return fmt.Sprintf("%sdropped-%d", p.prefix(), slot)
-}
-
-func (p *spooledPart) runName(table string, run int) string {
-	return fmt.Sprintf("%srun-%s-%d", p.prefix(), table, run)
-}
-
-// spoolNames are the names of the files to which is appended.
-func (p *spooledPart) spoolNames() []string {
-	names := []string{p.claimsName(), p.pendingName()}
-	for slot := range p.slotCount() {
-		names = append(names, p.slotName(slot))
-	}
-	return names
 }
