@@ -185,8 +185,6 @@ func TestProjector_AdjustsTheClockToTheWatermark(t *testing.T) {
 	h.checkReplay()
 }
 
-func TestImports(t *testing.T) { eventstest.Imports(t) }
-
 // A consumer that stops delivering without an error is replaced.
 func TestProjector_ReplacesAStalledConsumer(t *testing.T) {
 	t.Parallel()

@@ -1,14 +1,65 @@
 package eventstest
 
 import (
+	"fmt"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
+
+const (
+	importTableFile   = "ARCHITECTURE.md"
+	importTableHeader = "| folder | knows | may import of ours |"
+	modulePrefix      = "callboard/"
+)
+
+// Each folder with Go code needs a row and may import what the row allows. Each folder in the table must exist, and each import that a
+// row allows must be used.
+func TestImports(t *testing.T) {
+	root := filepath.Join("..", "..")
+	document, err := os.ReadFile(filepath.Join(root, importTableFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := parseImportTable(string(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := goFolders(t, root)
+	for _, folder := range folders {
+		faults, err := importFaults(root, folder, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fault := range faults {
+			t.Error(fault)
+		}
+	}
+	for folder, allowed := range table {
+		if !slices.Contains(folders, folder) {
+			t.Errorf("%s's table has a row for %s, which has no Go code", importTableFile, folder)
+			continue
+		}
+		used, err := importedFolders(filepath.Join(root, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pattern := range allowed {
+			if pattern != "..." && !slices.ContainsFunc(used, allowedImports{pattern}.contains) {
+				t.Errorf("%s's table allows %s to import %s, which it does not", importTableFile, folder, pattern)
+			}
+		}
+	}
+}
 
 const table = "# Tree\n\n" + importTableHeader + "\n" +
 	"|---|---|---|\n" +
@@ -65,8 +116,6 @@ func TestAllowedImports(t *testing.T) {
 func TestImportFaults(t *testing.T) {
 	root := t.TempDir()
 	for name, content := range map[string]string{
-		"go.mod":                  "module callboard\n",
-		"ARCHITECTURE.md":         table,
 		"events/events.go":        "package events\n\nimport (\n\t\"fmt\"\n\t\"example.com/callboard/schema\"\n)\n",
 		"events/events_test.go":   "package events\n\nimport \"callboard/schema\"\n",
 		"projector/loop.go":       "package projector\n\nimport (\n\t\"callboard/events\"\n\t\"callboard/projector/fold\"\n)\n",
@@ -82,55 +131,19 @@ func TestImportFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	rows, err := parseImportTable(table)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for folder, want := range map[string]string{
 		"events":         "",
 		"cmd/b":          "",
 		"projector":      "projector imports schema, which its row in ARCHITECTURE.md's table does not allow",
 		"projector/fold": "no row for projector/fold in ARCHITECTURE.md's table",
 	} {
-		faults, err := importFaults(filepath.Join(root, folder))
+		faults, err := importFaults(root, folder, rows)
 		if got := strings.Join(faults, "; "); err != nil || got != want {
 			t.Errorf("%s: faults = %q, %v, want %q", folder, got, err, want)
-		}
-	}
-}
-
-func TestImports(t *testing.T) { Imports(t) }
-
-// Each folder with Go code needs a row and a test that calls Imports. Each folder in the table must exist, and each import that a row
-// allows must be used.
-func TestImportTable_MatchesTheTree(t *testing.T) {
-	root := filepath.Join("..", "..")
-	document, err := os.ReadFile(filepath.Join(root, importTableFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := parseImportTable(string(document))
-	if err != nil {
-		t.Fatal(err)
-	}
-	folders := goFolders(t, root)
-	for _, folder := range folders {
-		if _, ok := table[folder]; !ok {
-			t.Errorf("no row for %s in %s's table", folder, importTableFile)
-		}
-		if !hasImportsTest(t, filepath.Join(root, folder)) {
-			t.Errorf("%s has no TestImports: add one that calls eventstest.Imports", folder)
-		}
-	}
-	for folder, allowed := range table {
-		if !slices.Contains(folders, folder) {
-			t.Errorf("%s's table has a row for %s, which has no Go code", importTableFile, folder)
-			continue
-		}
-		used, err := importedFolders(filepath.Join(root, folder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, pattern := range allowed {
-			if pattern != "..." && !slices.ContainsFunc(used, allowedImports{pattern}.contains) {
-				t.Errorf("%s's table allows %s to import %s, which it does not", importTableFile, folder, pattern)
-			}
 		}
 	}
 }
@@ -159,17 +172,132 @@ func goFolders(t *testing.T, root string) []string {
 	return folders
 }
 
-func hasImportsTest(t *testing.T, dir string) bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
+// importFaults returns one sentence for each import of this module's packages that the table does not allow a folder. It reads the folder's
+// non-test files, whatever their build constraints.
+func importFaults(root, folder string, table map[string]allowedImports) ([]string, error) {
+	allowed, ok := table[folder]
+	if !ok {
+		return []string{fmt.Sprintf("no row for %s in %s's table", folder, importTableFile)}, nil
 	}
-	return slices.ContainsFunc(files, func(name string) bool {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
+	imports, err := importedFolders(filepath.Join(root, folder))
+	if err != nil {
+		return nil, err
+	}
+	var faults []string
+	for _, imported := range imports {
+		if !allowed.contains(imported) {
+			faults = append(faults, fmt.Sprintf("%s imports %s, which its row in %s's table does not allow", folder, imported, importTableFile))
 		}
-		return strings.Contains(string(content), "\nfunc TestImports(t *testing.T)")
+	}
+	return faults, nil
+}
+
+// importedFolders returns the folders of this module that the non-test files of a directory import, sorted.
+func importedFolders(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return nil, err
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return nil, err
+			}
+			if folder, ours := strings.CutPrefix(imported, modulePrefix); ours {
+				folders = append(folders, folder)
+			}
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders), nil
+}
+
+// allowedImports are the folders that a row allows: names, and patterns such as "projector/...". "..." allows every folder.
+type allowedImports []string
+
+func (a allowedImports) contains(folder string) bool {
+	return slices.ContainsFunc(a, func(pattern string) bool {
+		parent, below := strings.CutSuffix(pattern, "...")
+		if !below {
+			return folder == pattern
+		}
+		return strings.HasPrefix(folder+"/", parent)
 	})
+}
+
+// parseImportTable reads the table of imports of a document: what each folder may import.
+func parseImportTable(document string) (map[string]allowedImports, error) {
+	_, rows, found := strings.Cut(document, importTableHeader+"\n")
+	if !found {
+		return nil, fmt.Errorf("%s: no table with the header %q", importTableFile, importTableHeader)
+	}
+	table := make(map[string]allowedImports)
+	for row := range strings.Lines(rows) {
+		row = strings.TrimSpace(row)
+		if !strings.HasPrefix(row, "|") {
+			break
+		}
+		if strings.HasPrefix(row, "|---") {
+			continue
+		}
+		if err := addImportRow(table, row); err != nil {
+			return nil, fmt.Errorf("%s: row %q: %w", importTableFile, row, err)
+		}
+	}
+	return table, nil
+}
+
+func addImportRow(table map[string]allowedImports, row string) error {
+	cells := strings.Split(strings.Trim(row, "|"), "|")
+	if len(cells) != 3 {
+		return fmt.Errorf("%d cells, want 3", len(cells))
+	}
+	folders, err := parseFolders(cells[0])
+	if err != nil {
+		return err
+	}
+	allowed, err := parseAllowed(cells[2])
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		if _, twice := table[folder]; twice {
+			return fmt.Errorf("%s has two rows", folder)
+		}
+		table[folder] = allowed
+	}
+	return nil
+}
+
+func parseAllowed(cell string) (allowedImports, error) {
+	switch strings.TrimSpace(cell) {
+	case "nothing":
+		return nil, nil
+	case "everything":
+		return allowedImports{"..."}, nil
+	}
+	return parseFolders(cell)
+}
+
+// parseFolders reads a list of folders in backticks, separated by commas.
+func parseFolders(cell string) ([]string, error) {
+	quoted := regexp.MustCompile("^`([a-z0-9/.]+)`$")
+	var folders []string
+	for item := range strings.SplitSeq(cell, ",") {
+		match := quoted.FindStringSubmatch(strings.TrimSpace(item))
+		if match == nil || path.Clean(match[1]) != match[1] {
+			return nil, fmt.Errorf("%q is not a folder in backticks", strings.TrimSpace(item))
+		}
+		folders = append(folders, match[1])
+	}
+	return folders, nil
 }

@@ -1,5 +1,5 @@
 // Package eventstest gives tests a NATS server with JetStream and the streams of production. It also has what tests of several packages
-// share: a proxy that can pause, polling, log buffers, child processes, and the check of a package's imports.
+// share: a proxy that can pause, polling, log buffers and child processes. Its own tests check the imports and documents of the whole tree.
 package eventstest
 
 import (

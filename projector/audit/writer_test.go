@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events/audit"
-	"callboard/events/eventstest"
 	writer "callboard/projector/audit"
 	"callboard/projector/projectortest"
 	"callboard/schema/schematest"
@@ -397,8 +396,6 @@ func TestWriter_ImplausibleTimes(t *testing.T) {
 		t.Errorf("reasons = %v, want one about the time", reasons)
 	}
 }
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }
 
 // What can't be stored stays pending.
 func TestWriter_Pending(t *testing.T) {

@@ -16,8 +16,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestImports(t *testing.T) { eventstest.Imports(t) }
-
 // env is a stream with a consumer.
 type env struct {
 	t        *testing.T

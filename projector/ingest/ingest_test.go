@@ -26,8 +26,6 @@ func TestMain(m *testing.M) {
 	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
 }
 
-func TestImports(t *testing.T) { eventstest.Imports(t) }
-
 // env is a stream with one partition, a database and an applier between them.
 type env struct {
 	t         *testing.T

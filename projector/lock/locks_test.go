@@ -16,8 +16,6 @@ func TestMain(m *testing.M) {
 	schematest.Run(m)
 }
 
-func TestImports(t *testing.T) { eventstest.Imports(t) }
-
 func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)

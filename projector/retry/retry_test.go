@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"callboard/events/eventstest"
 	"callboard/projector/retry"
 )
 
@@ -45,5 +44,3 @@ func TestPause(t *testing.T) {
 		}
 	})
 }
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }

@@ -24,8 +24,6 @@ func TestMain(m *testing.M) {
 	schematest.Run(m)
 }
 
-func TestImports(t *testing.T) { eventstest.Imports(t) }
-
 // failer is the part of [testing.T] that [rapid.T] has, too.
 type failer interface {
 	Helper()

@@ -90,8 +90,3 @@ func TestQueue_RecordNormalizesEntries(t *testing.T) {
 		t.Errorf("entry = %+v, want a UUID of version 7 and a time in microseconds", e)
 	}
 }
-
-func TestImports(t *testing.T) {
-	t.Parallel()
-	eventstest.Imports(t)
-}

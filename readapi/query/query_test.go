@@ -15,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/cmd/connection"
-	"callboard/events/eventstest"
 	"callboard/schema"
 	"callboard/schema/schematest"
 )
@@ -207,8 +206,6 @@ func TestList_UnknownFilter(t *testing.T) {
 		}
 	}
 }
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }
 
 // connect opens a connection with the role and the settings of a reader.
 func connect(t *testing.T, database *schematest.Database) *pgx.Conn {

@@ -5,11 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"callboard/events/eventstest"
 )
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }
 
 // The fold is a pure function: it has no clock, context, database, logger, network or file.
 func TestPurity(t *testing.T) {

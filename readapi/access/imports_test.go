@@ -1,9 +1,0 @@
-package access_test
-
-import (
-	"testing"
-
-	"callboard/events/eventstest"
-)
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }

@@ -1,9 +1,0 @@
-package readapi
-
-import (
-	"testing"
-
-	"callboard/events/eventstest"
-)
-
-func TestImports(t *testing.T) { eventstest.Imports(t) }
