@@ -29,7 +29,7 @@ type answerComparison struct {
 	tb          testing.TB
 	live        http.Handler
 	replay      http.Handler
-	detailEvery int // every n-th row's detail is requested
+	detailEvery int // the details of a page's first row and of every n-th row are requested
 	rows        int
 	requests    map[string]int // by operation
 	different   map[string]int // by operation
@@ -40,7 +40,8 @@ const (
 	slowestAnswer = time.Minute // on a busy machine
 )
 
-// compareAnswers compares the answers of every operation about all data up to an instant, and every n-th row's detail.
+// compareAnswers compares the answers of every operation about all data up to an instant, with the details of a page's first row and of
+// every n-th row.
 func (h *harness) compareAnswers(at time.Time, detailEvery int) (requests int) {
 	h.tb.Helper()
 	limiter, err := limit.New(limit.Config{JetStream: h.js, Report: unlimited, Standard: unlimited, Premium: unlimited, Patience: slowestAnswer})
@@ -125,8 +126,8 @@ func (c *answerComparison) compareList(r resource, base string, key access.Key) 
 			c.tb.Fatalf("%s: %v", r.list, err)
 		}
 		pages = page.TotalPages
-		for _, row := range page.Data {
-			if c.rows++; c.rows%c.detailEvery != 0 {
+		for i, row := range page.Data {
+			if c.rows++; i > 0 && c.rows%c.detailEvery != 0 {
 				continue
 			}
 			path := base + "/" + r.path + "/" + row.id()

@@ -63,7 +63,7 @@ type poller struct {
 	key    access.Key
 }
 
-const pollInterval = 25 * time.Millisecond
+const pollInterval = 60 * time.Millisecond
 
 func (p *poller) run(ctx context.Context) {
 	p.every(ctx, pollInterval, func() { p.next(ctx) })
@@ -107,7 +107,7 @@ func (p *poller) list(ctx context.Context, path string) {
 }
 
 // strictInterval is the time between two requests of a strict client, which must not exceed a key's budget.
-const strictInterval = 15 * time.Millisecond
+const strictInterval = 30 * time.Millisecond
 
 // pager reads the lists of one reader page by page along their links.
 type pager struct {

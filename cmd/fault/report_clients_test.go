@@ -71,7 +71,7 @@ func (c *clients) newReportClient(system uuid.UUID) *reportClient {
 }
 
 const (
-	windowInterval = 150 * time.Millisecond
+	windowInterval = 300 * time.Millisecond
 	windowDelay    = time.Second // between the end of every other window and the present
 	recentWindows  = 50          // that can be read again
 )
