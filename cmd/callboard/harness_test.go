@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -30,37 +29,21 @@ import (
 	"callboard/schema/schematest"
 )
 
-// programs is the directory of the binaries under test.
+// programs are the binaries under test.
 //
-//nolint:gochecknoglobals // TestMain builds them once, before the first test
-var programs string
+//nolint:gochecknoglobals // what is built is the same for all tests
+var programs = programtest.New(
+	"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks",
+).WithRaceDetector()
 
 func TestMain(m *testing.M) {
 	eventstest.RunAtOnce(6)
-	code, err := withPrograms(m.Run)
-	if err != nil {
+	code := m.Run()
+	if err := errors.Join(schematest.Stop(), programs.Remove()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
-}
-
-// withPrograms builds the binaries, calls run and removes them.
-func withPrograms(run func() int) (code int, err error) {
-	if programs, err = os.MkdirTemp("", "callboard-programs-"); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
-	args := []string{"build", "-o", programs + string(filepath.Separator)}
-	if programtest.RaceDetector() {
-		args = append(args, "-race")
-	}
-	args = append(args, "callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks")
-	if out, err := exec.CommandContext(context.Background(), "go", args...).CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build: %w\n%s", err, out)
-	}
-	code = run()
-	return code, schematest.Stop()
 }
 
 // result is a command's output and exit code.
@@ -82,7 +65,7 @@ func command(tb testing.TB, env map[string]string, input string, args ...string)
 // program runs one of the binaries to its end. Its environment has no settings but env.
 func program(tb testing.TB, name string, env map[string]string, args ...string) result {
 	tb.Helper()
-	cmd := exec.CommandContext(tb.Context(), filepath.Join(programs, name), args...)
+	cmd := exec.CommandContext(tb.Context(), programs.Path(tb, name), args...)
 	var out, errs bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = programtest.Environment(env), &out, &errs
 	err := cmd.Run()
@@ -145,7 +128,7 @@ type daemon = programtest.Process
 // start starts one of the binaries.
 func start(tb testing.TB, name string, env map[string]string, args ...string) *daemon {
 	tb.Helper()
-	p := programtest.NewProcess(tb, name, filepath.Join(programs, name), env)
+	p := programtest.NewProcess(tb, name, programs.Path(tb, name), env)
 	p.Start(args...)
 	return p
 }

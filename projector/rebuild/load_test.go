@@ -148,7 +148,7 @@ func (r *reader) checkAhead() error {
 	return nil
 }
 
-// startReaders reads each phone system every 5 ms. stop fails the test if one of them got no response.
+// startReaders reads each phone system every 20 ms. stop fails the test if one of them got no response.
 func (h *harness) startReaders(systems ...uuid.UUID) (stop func()) {
 	h.Helper()
 	pool := h.RolePool("callboard_reader", nil)
@@ -159,7 +159,7 @@ func (h *harness) startReaders(systems ...uuid.UUID) (stop func()) {
 		r := &reader{TB: h.TB, pool: pool, system: system, ahead: h.ahead}
 		readers[i] = r
 		running.Go(func() {
-			tick := time.NewTicker(5 * time.Millisecond)
+			tick := time.NewTicker(20 * time.Millisecond)
 			defer tick.Stop()
 			for ; ctx.Err() == nil; <-tick.C {
 				if err := r.read(h.Context()); err != nil {

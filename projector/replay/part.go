@@ -31,9 +31,7 @@ func (p *spooledPart) droppedName(slot int) string {
 	return fmt.Sprintf("%sdropped-%d", p.prefix(), slot)
 }
 
-func (p *spooledPart) runName(table string, run int) string {
-	return fmt.Sprintf("%srun-%s-%d", p.prefix(), table, run)
-}
+func (p *spooledPart) runName(piece int) string { return fmt.Sprintf("%srun-%d", p.prefix(), piece) }
 
 // spoolNames are the names of the files to which is appended.
 func (p *spooledPart) spoolNames() []string {

@@ -6,55 +6,60 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"io/fs"
 	"iter"
-	"os"
 	"sync"
 
 	"callboard/projector/store"
 )
 
-// runs are the sorted rows of a part's pieces, in a file for each piece and table.
+// runs are the sorted rows of a part's pieces: a file for each piece, in which each table's rows follow each other.
 type runs struct {
 	dir    string
 	part   *spooledPart
 	tables []string
 
-	mu     sync.Mutex // guards what follows
-	pieces int
-	files  map[string][]runFile // by table
+	mu       sync.Mutex // guards what follows
+	pieces   int
+	sections map[string][]section // by table
 }
 
-// runFile is a run on disk.
-type runFile struct {
-	path   string
-	length int64
+// section is a table's run in the file of a piece.
+type section struct {
+	path      string
+	from, end int64
 }
 
 func newRuns(dir string, p *spooledPart, tables []string) *runs {
-	return &runs{dir: dir, part: p, tables: tables, files: make(map[string][]runFile)}
+	return &runs{dir: dir, part: p, tables: tables, sections: make(map[string][]section)}
 }
 
 // add writes the rows of a piece. Several goroutines may add pieces.
 func (r *runs) add(rows store.TableRows) error {
 	r.mu.Lock()
-	piece := r.pieces
+	name := r.part.runName(r.pieces)
 	r.pieces++
 	r.mu.Unlock()
 	files := newFiles(r.dir)
+	if err := files.remove(name); err != nil { // of a process that was killed
+		return err
+	}
+	written := make(map[string]section, len(r.tables))
 	for _, table := range r.tables {
-		name := r.part.runName(table, piece)
-		if err := files.remove(name); err != nil { // of a process that was killed
-			return err
-		}
+		from := files.length(name)
 		if err := writeRun(files, name, rows(table)); err != nil {
 			return err
 		}
-		r.mu.Lock()
-		if length := files.length(name); length > 0 {
-			r.files[table] = append(r.files[table], runFile{files.path(name), length})
+		if end := files.length(name); end > from {
+			written[table] = section{files.path(name), from, end}
 		}
-		r.mu.Unlock()
+	}
+	if err := files.flush(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for table, s := range written {
+		r.sections[table] = append(r.sections[table], s)
 	}
 	return nil
 }
@@ -72,15 +77,14 @@ func writeRun(files *files, name string, rows iter.Seq2[store.EncodedRow, error]
 			return err
 		}
 	}
-	return files.flush()
+	return nil
 }
 
 func (r *runs) remove() error {
-	for _, list := range r.files {
-		for _, f := range list {
-			if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+	files := newFiles(r.dir)
+	for piece := range r.pieces {
+		if err := files.remove(r.part.runName(piece)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -89,7 +93,7 @@ func (r *runs) remove() error {
 // merged returns the rows of the tables that have runs, in order, and those of the others.
 func (r *runs) merged(others store.TableRows) store.TableRows {
 	return func(table string) iter.Seq2[store.EncodedRow, error] {
-		list := r.files[table]
+		list := r.sections[table]
 		if list == nil {
 			return others(table)
 		}
@@ -102,15 +106,15 @@ func (r *runs) merged(others store.TableRows) store.TableRows {
 }
 
 // merge passes the rows of some runs to yield, until it returns false.
-func merge(list []runFile, yield func(store.EncodedRow) bool) error {
+func merge(list []section, yield func(store.EncodedRow) bool) error {
 	var open runHeap
 	defer func() {
 		for _, run := range open {
 			run.frames.close()
 		}
 	}()
-	for _, file := range list {
-		frames, err := openFrames(file.path, 0, file.length)
+	for _, s := range list {
+		frames, err := openFrames(s.path, s.from, s.end)
 		if err != nil {
 			return err
 		}
