@@ -20,11 +20,11 @@ func TestReports_NamesFromReplicas(t *testing.T) {
 	schematest.NeedOneServer(t, "a copy of the coordinator has no workers")
 	t.Parallel()
 	database := schematest.NewWithSettings(t, nil)
-	o := newOfficeIn(t, database)
+	o := newNamesFixtureIn(t, database)
 	standby := startStandby(t, database.Cluster())
 	readers := o.startReaders(newReportQueries(t, openBoth(t, database, standby)))
 	defer readers.stop()
-	replay := openPool(t, standby.URL("postgres"))
+	replay := schematest.OpenPool(t, standby.URL("postgres"))
 	for name := 1; (readers.pages.Load() < 3_000 || readers.late.Load() == 0) && !t.Failed(); name++ {
 		o.rename("projection", name)
 		readers.committed.Store(int64(name))

@@ -306,8 +306,8 @@ func TestReports_NamesAreThoseOfTheSnapshot(t *testing.T) {
 	})
 }
 
-// office is a phone system with two extensions and two calls. The first one refers to one extension, the second one to both.
-type office struct {
+// namesFixture is a phone system with two extensions and two calls. The first one refers to one extension, the second one to both.
+type namesFixture struct {
 	*fixture
 	database *schematest.Database
 	system   uuid.UUID
@@ -315,15 +315,15 @@ type office struct {
 	second   uuid.UUID
 }
 
-func newOffice(tb testing.TB) *office {
+func newNamesFixture(tb testing.TB) *namesFixture {
 	tb.Helper()
-	return newOfficeIn(tb, schematest.New(tb))
+	return newNamesFixtureIn(tb, schematest.New(tb))
 }
 
-func newOfficeIn(tb testing.TB, database *schematest.Database) *office {
+func newNamesFixtureIn(tb testing.TB, database *schematest.Database) *namesFixture {
 	tb.Helper()
 	database.OnePartition(tb)
-	o := &office{fixture: &fixture{TB: tb, pool: openPool(tb, database.URL())}, database: database}
+	o := &namesFixture{fixture: &fixture{TB: tb, pool: schematest.OpenPool(tb, database.URL())}, database: database}
 	o.system = o.fixture.system("one")
 	o.first, o.second = o.extension(o.system), o.extension(o.system)
 	o.calls(o.system,
@@ -335,7 +335,7 @@ func newOfficeIn(tb testing.TB, database *schematest.Database) *office {
 }
 
 // rename gives both extensions the same name, as one commit of the projector.
-func (o *office) rename(schema string, name int) {
+func (o *namesFixture) rename(schema string, name int) {
 	o.Helper()
 	o.exec(fmt.Sprintf(`begin;
 		update %[1]s.extension set name = '%[2]d';
@@ -344,13 +344,13 @@ func (o *office) rename(schema string, name int) {
 }
 
 // repair gives both extensions the same name, as a repair of the phone system.
-func (o *office) repair(name int) {
+func (o *namesFixture) repair(name int) {
 	o.Helper()
 	o.exec(fmt.Sprintf("begin; update projection.extension set name = '%d'; update projection.position set epoch = epoch + 1; commit", name))
 }
 
 // addGeneration makes another generation of the same rows. switchTo makes it live.
-func (o *office) addGeneration() {
+func (o *namesFixture) addGeneration() {
 	o.Helper()
 	o.exec(`do $$ declare t text; begin
 		create schema other;
@@ -365,7 +365,7 @@ func (o *office) addGeneration() {
 }
 
 // switchGenerations makes the other generation live, with its extensions' names.
-func (o *office) switchGenerations(name int) {
+func (o *namesFixture) switchGenerations(name int) {
 	o.Helper()
 	o.rename("other", name)
 	o.exec(`begin;
@@ -382,7 +382,7 @@ type shown struct {
 }
 
 // page reads a page of one or two rows and returns the names of the last one.
-func (o *office) page(reports *query.Reports, limit int64) (shown, error) {
+func (o *namesFixture) page(reports *query.Reports, limit int64) (shown, error) {
 	f := reportFilter(o.system, limit, false)
 	out := reportRows(f)
 	if _, err := reports.Page(context.Background(), f, out); err != nil {
@@ -402,7 +402,7 @@ func (o *office) page(reports *query.Reports, limit int64) (shown, error) {
 // are repaired.
 func TestReports_NamesAreOfOneSnapshot(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := newNamesFixture(t)
 	o.addGeneration()
 	readers := o.startReaders(newReportQueries(t, openReader(t, o.database)))
 	defer readers.stop()
@@ -417,6 +417,7 @@ func TestReports_NamesAreOfOneSnapshot(t *testing.T) {
 		}
 		readers.committed.Store(int64(name))
 	}
+	t.Logf("pages compared = %d, during which the names changed at each attempt = %d", readers.pages.Load(), readers.refused.Load())
 	if late := readers.late.Load(); late > 0 {
 		t.Errorf("pages with a name older than the one that was committed before = %d, want 0", late)
 	}
@@ -424,22 +425,23 @@ func TestReports_NamesAreOfOneSnapshot(t *testing.T) {
 
 // nameReaders read pages and check that both extensions have the same name.
 type nameReaders struct {
-	*office
+	*namesFixture
 	reports   *query.Reports
 	committed atomic.Int64 // the last name that was committed
 	pages     atomic.Int64
+	refused   atomic.Int64 // pages during which the names changed at each attempt
 	late      atomic.Int64 // pages with a name older than the one that was committed before
 	stopped   atomic.Bool
 	running   sync.WaitGroup
 }
 
-func (o *office) startReaders(reports *query.Reports) *nameReaders {
-	r := &nameReaders{office: o, reports: reports}
+func (o *namesFixture) startReaders(reports *query.Reports) *nameReaders {
+	r := &nameReaders{namesFixture: o, reports: reports}
 	for n := range 8 {
 		limit := int64(1 + n%2) // half of the pages put one of the names into the directory
 		r.running.Go(func() {
 			for !r.stopped.Load() && r.read(limit) {
-				r.pages.Add(1)
+				continue
 			}
 		})
 	}
@@ -451,11 +453,12 @@ func (r *nameReaders) stop() {
 	r.running.Wait()
 }
 
-// read reads a page, and tells whether it was right.
+// read reads a page, and tells whether it was right. It counts pages that were compared.
 func (r *nameReaders) read(limit int64) bool {
 	committed := r.committed.Load()
 	page, err := r.page(r.reports, limit)
 	if err != nil && strings.Contains(err.Error(), "names changed while the page was read") {
+		r.refused.Add(1)
 		return true // each attempt met a switch: the writer is faster than a reader that has to wait for a processor
 	}
 	if err != nil || limit == 2 && page.first != page.second {
@@ -470,6 +473,7 @@ func (r *nameReaders) read(limit int64) bool {
 	if name < committed {
 		r.late.Add(1)
 	}
+	r.pages.Add(1)
 	return true
 }
 
@@ -498,20 +502,20 @@ func (*beforeStatements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQuer
 func TestReports_NamesChangeMeanwhile(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
-		change func(o *office, name int)
+		change func(o *namesFixture, name int)
 		times  int
 		want   string
 		err    string
 	}{
-		"twice":             {func(o *office, name int) { o.rename("projection", name) }, 2, "2", ""},
-		"always":            {func(o *office, name int) { o.rename("projection", name) }, 1000, "7", ""},
-		"two switches":      {(*office).switchGenerations, 2, "2", ""},
-		"eight switches":    {(*office).switchGenerations, 8, "8", ""},
-		"switches, forever": {(*office).switchGenerations, 1000, "", "names changed while the page was read"},
+		"twice":             {func(o *namesFixture, name int) { o.rename("projection", name) }, 2, "2", ""},
+		"always":            {func(o *namesFixture, name int) { o.rename("projection", name) }, 1000, "7", ""},
+		"two switches":      {(*namesFixture).switchGenerations, 2, "2", ""},
+		"eight switches":    {(*namesFixture).switchGenerations, 8, "8", ""},
+		"switches, forever": {(*namesFixture).switchGenerations, 1000, "", "names changed while the page was read"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			o := newOffice(t)
+			o := newNamesFixture(t)
 			o.addGeneration()
 			config := openReader(t, o.database).Config()
 			tracer, changes := new(beforeStatements), 0
@@ -538,7 +542,7 @@ func TestReports_NamesChangeMeanwhile(t *testing.T) {
 // Names that can't be read are the page's error. Those that are known are not shown instead, unless nothing has changed.
 func TestReports_NamesUnreadable(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := newNamesFixture(t)
 	reports := newReportQueries(t, openReader(t, o.database))
 	if page, err := o.page(reports, 2); err != nil || page != (shown{"0", "0"}) {
 		t.Fatalf("names = %v, %v, want 0", page, err)
@@ -557,7 +561,7 @@ func TestReports_NamesUnreadable(t *testing.T) {
 // After a rename, the first page reads the names for the pages that follow.
 func TestReports_NamesOfFollowingPages(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := newNamesFixture(t)
 	reports, registry := newMeasuredReportQueries(t, openReader(t, o.database))
 	for name := range 3 {
 		o.rename("projection", name)
@@ -580,7 +584,7 @@ func TestReports_NamesOfFollowingPages(t *testing.T) {
 
 func TestReports_DirectoryMetrics(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := newNamesFixture(t)
 	reports, registry := newMeasuredReportQueries(t, openReader(t, o.database))
 	for name := range 2 {
 		o.rename("projection", name)

@@ -54,7 +54,7 @@ func TestFailure_DatabaseUnreachable(t *testing.T) {
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
-	path, pool := systemPath(system, "/call-logs"), openPool(t, unreachable)
+	path, pool := systemPath(system, "/call-logs"), schematest.OpenPool(t, unreachable)
 	h.config.Projection = pool
 	h.restart()
 	h.expectUnavailable(h.get(path, withKey(key)))

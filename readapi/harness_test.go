@@ -67,8 +67,8 @@ func newHarness(tb testing.TB, options ...func(*Config)) *harness {
 		tb.Fatal(err)
 	}
 	h := &harness{TB: tb, log: new(eventstest.LogBuffer), contract: contract(tb)}
-	h.fixture = &fixture{TB: tb, pool: openPool(tb, database.URL())}
-	h.registry = access.NewRegistry(openPool(tb, database.RoleURL("callboard_operator")), pepper)
+	h.fixture = &fixture{TB: tb, pool: schematest.OpenPool(tb, database.URL())}
+	h.registry = access.NewRegistry(schematest.OpenPool(tb, database.RoleURL("callboard_operator")), pepper)
 	js := newJetStream(tb)
 	h.config = Config{
 		Positions:  true,
@@ -140,15 +140,6 @@ func audioIn(tb testing.TB, dir string) audio.Location {
 		tb.Fatal(err)
 	}
 	return location
-}
-
-func openPool(tb testing.TB, url string) *pgxpool.Pool {
-	tb.Helper()
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return openPoolWith(tb, config)
 }
 
 // openReader opens a pool with the role and the settings of a reader.

@@ -17,6 +17,7 @@ import (
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/limit"
+	"callboard/schema/schematest"
 )
 
 // withQuota limits every key to a number of permits a minute.
@@ -69,25 +70,10 @@ func TestChecks_Order(t *testing.T) {
 	h.expectCode("method", h.do("POST", bad), methodNotAllowed)
 }
 
-func TestQuota_SharedByLineage(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, withQuota(t, 1))
-	system := h.system("one")
-	old, successor, other := h.key(system), h.key(system), h.key(system)
-	h.exec("update access.key set lineage = $1 where id = $2", old.ID, successor.ID)
-	for _, c := range []struct {
-		name string
-		key  access.IssuedKey
-		code code
-	}{{"first key", old, ""}, {"key of the same lineage", successor, rateLimited}, {"other key", other, ""}} {
-		h.expectCode(c.name, h.get("/customer/phone-systems", withKey(c.key)), c.code)
-	}
-}
-
 // The projection is unreachable here, so every other code than SERVICE_UNAVAILABLE is decided without it.
 func TestReports_DeniedBeforeTheProjectionIsRead(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, func(c *Config) { c.Projection = openPool(t, unreachable) })
+	h := newHarness(t, func(c *Config) { c.Projection = schematest.OpenPool(t, unreachable) })
 	system := h.system("one")
 	for name, c := range map[string]struct {
 		key  access.IssuedKey
@@ -144,7 +130,7 @@ func TestAudit_Entries(t *testing.T) {
 	t.Parallel()
 	js := newJetStream(t)
 	h := newHarness(t, withQuota(t, 5), func(c *Config) {
-		c.AuditQueue, c.Projection = newAuditQueue(t, js, 0), openPool(t, unreachable)
+		c.AuditQueue, c.Projection = newAuditQueue(t, js, 0), schematest.OpenPool(t, unreachable)
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(ownNetwork)}
 	})
 	system := h.system("one")

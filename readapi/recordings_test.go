@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -181,27 +180,6 @@ func (h *harness) expectURL(name string, want code, absent, w *httptest.Response
 		}
 	default:
 		h.expectCode(name, w, want)
-	}
-}
-
-// The link is valid for 15 minutes and needs no key.
-func TestRecordingURL_Plays(t *testing.T) {
-	t.Parallel()
-	h, _ := newAudioHarness(t)
-	system := h.system("one")
-	key := h.key(system)
-	for _, owner := range []string{"call", "voicemail"} {
-		h.recording(system, "RE"+owner, owner, "ready", true)
-		before := time.Now().Truncate(time.Second)
-		s := h.sign(system, "RE"+owner, key)
-		issued := at(s.ExpiresAt).Add(-15 * time.Minute)
-		if issued.Before(before) || issued.After(time.Now()) || !strings.HasSuffix(s.ExpiresAt, ".000Z") {
-			t.Errorf("expiresAt = %s, want 15 minutes after %s, in whole seconds", s.ExpiresAt, before)
-		}
-		w := h.get(s.URL)
-		if w.Code != http.StatusOK || w.Body.String() != clip || w.Header().Get("Content-Type") != "audio/wav" {
-			t.Errorf("%s: response = %d %v %s, want the clip", owner, w.Code, w.Header(), w.Body)
-		}
 	}
 }
 

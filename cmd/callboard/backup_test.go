@@ -112,7 +112,7 @@ func TestBackup_Drill(t *testing.T) {
 	before = old.storedEvents()
 	eventstest.Eventually(t, "live traffic after the backup", func() bool { return old.storedEvents() > before })
 	traffic.Signal(os.Interrupt)
-	traffic.Wait(time.Minute)
+	traffic.Wait(3 * time.Minute)
 
 	succeed(t, old.operator(), "", "keys", "revoke", revoked.ID)
 	successor := succeedJSON[keyWithID](t, old.operator(), "keys", "roll", rolled.ID, "--overlap", "0s")

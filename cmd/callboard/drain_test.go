@@ -21,7 +21,7 @@ const premium = "120000"
 // with 0.
 func TestReadapi_Drain(t *testing.T) {
 	f := newFleet(t)
-	reader := f.startReader(map[string]string{"CALLBOARD_DRAIN": "5s", "CALLBOARD_PREMIUM_PER_MINUTE": premium})
+	reader := f.startReader(map[string]string{"CALLBOARD_DRAIN": "10s", "CALLBOARD_PREMIUM_PER_MINUTE": premium})
 	key := issueKey(t, f.operator(), systemID, "--name", "load", "--scopes", "calls:read", "--tier", "premium")
 	load := startLoad(t, key.Key, reader.base+"/customer/phone-systems")
 	load.AwaitAnswers(100)
@@ -31,7 +31,7 @@ func TestReadapi_Drain(t *testing.T) {
 		return status == http.StatusServiceUnavailable && strings.Contains(string(body), "stopping")
 	})
 	answers := load.Stop()
-	if code := reader.Wait(time.Minute); code != 0 {
+	if code := reader.Wait(3 * time.Minute); code != 0 {
 		t.Errorf("exit code = %d, want 0", code)
 	}
 	if got := f.auditEntries(); got != answers {

@@ -91,7 +91,7 @@ func TestNATSCluster(t *testing.T) {
 	second, secondLog := clusterServer(t, dir, "second", member)
 	eventstest.Eventually(t, "a route between the servers", func() bool { return first.NumRemotes() == 1 && second.NumRemotes() == 1 })
 	for what, user := range map[string]*url.Userinfo{"no password": nil, "a wrong password": url.UserPassword("route", "wrong")} {
-		_, log := clusterServer(t, dir, "stranger", &url.URL{Scheme: "nats", User: user, Host: member.Host})
+		_, log := clusterServer(t, dir, "non-member", &url.URL{Scheme: "nats", User: user, Host: member.Host})
 		eventstest.Eventually(t, "a refusal of a server with "+what, func() bool { return strings.Contains(log.String(), "Authorization Violation") })
 	}
 	if got := first.NumRemotes(); got != 1 {

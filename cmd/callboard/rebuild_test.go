@@ -94,9 +94,7 @@ func (f rebuildFixture) firstSystem() string {
 
 func (f rebuildFixture) requireRows(what string, want schematest.Tables) {
 	f.Helper()
-	if list := f.database.Projection(f).Diff(want); len(list) > 0 {
-		f.Errorf("%s: rows of the projection (here) differ from the wanted ones (there):\n%s", what, strings.Join(list, "\n"))
-	}
+	schematest.RequireEqual(f, what, f.database.Projection(f), want)
 }
 
 const noDifferences = `^No differences: \d+ rows in \d+ tables compared\.\n$`
@@ -275,7 +273,7 @@ func TestRebuild_ThrottledAndResumed(t *testing.T) {
 	}
 	resumed := f.startThrottledRebuild()
 	projector.Signal(syscall.SIGCONT)
-	resumed.Wait(time.Minute)
+	resumed.Wait(3 * time.Minute)
 	var done rebuildJSON
 	err := json.Unmarshal([]byte(resumed.Out.String()), &done)
 	if err != nil || !done.Resumed || done.Parts == 0 || done.PartsResumed >= done.Parts || done.Generation != 2 || len(done.Comparison.Changes) > 0 {

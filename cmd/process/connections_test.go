@@ -2,10 +2,13 @@ package process_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -24,34 +27,31 @@ func TestLimitConnections(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- process.Serve(ctx, limited, server, zerolog.Nop()) }()
-	var idle []net.Conn
-	for range 2 {
+	dial := func() net.Conn {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
-		idle = append(idle, conn)
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
 	}
+	idle := []net.Conn{dial(), dial()}
 	eventstest.Eventually(t, "two connections", func() bool { return limited.Connections() == 2 })
-	answered := make(chan error, 1)
-	go func() {
-		response, err := ask(t, listener)
-		if err == nil {
-			err = response.Body.Close()
-		}
-		answered <- err
-	}()
-	select {
-	case err := <-answered:
-		t.Errorf("a third connection was served: error = %v", err)
-	default:
-	}
-	if err := idle[0].Close(); err != nil {
+	third := dial()
+	if _, err := third.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-answered; err != nil {
-		t.Errorf("after a connection has closed: error = %v, want none", err)
+	if err := third.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := third.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("third connection: bytes = %d, error = %v, want no answer", n, err)
+	}
+	if err := errors.Join(idle[0].Close(), third.SetReadDeadline(time.Time{})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := third.Read(make([]byte, 1)); err != nil {
+		t.Errorf("after a connection has closed: error = %v, want an answer", err)
 	}
 	if err := idle[1].Close(); err != nil {
 		t.Fatal(err)

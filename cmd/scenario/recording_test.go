@@ -114,9 +114,10 @@ func fifteenMinutes(f *fixture) {
 	before := time.Now()
 	link := f.signedURL(f.key, f.harbour, fullRecording)
 	after := time.Now()
-	expires, err := time.Parse(time.RFC3339, link["expiresAt"].(string))
-	if err != nil {
-		f.Fatal(err)
+	text := link["expiresAt"].(string)
+	expires, err := time.Parse(time.RFC3339, text)
+	if err != nil || !strings.HasSuffix(text, ".000Z") {
+		f.Fatalf("expiresAt = %s, %v, want whole seconds in UTC with three decimals", text, err)
 	}
 	if issued := expires.Add(-15 * time.Minute); issued.Before(before.Truncate(time.Second)) || issued.After(after) {
 		f.Errorf("expiresAt = %s, want 15 minutes after a time between %s and %s", expires, before, after)

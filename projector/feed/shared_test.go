@@ -216,8 +216,8 @@ func TestShared_MembersJoinAndLeaveUnderLoad(t *testing.T) {
 	}
 }
 
-// follow receives a partition's messages. A restless one throws every tenth batch away and joins again.
-func (e *sharedEnv) follow(partition, count int, restless bool) error {
+// follow receives a partition's messages. One that rejoins drops every tenth batch and joins again.
+func (e *sharedEnv) follow(partition, count int, rejoins bool) error {
 	position, received := uint64(0), 0
 	m := e.feed.Join(e.Context(), partition, position)
 	defer func() { m.Leave() }()
@@ -226,7 +226,7 @@ func (e *sharedEnv) follow(partition, count int, restless bool) error {
 		if err != nil {
 			return fmt.Errorf("partition %d after %d messages: %w", partition, received, err)
 		}
-		if restless && n%10 == 0 {
+		if rejoins && n%10 == 0 {
 			m.Leave()
 			m = e.feed.Join(e.Context(), partition, position)
 			continue

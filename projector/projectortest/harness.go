@@ -268,9 +268,7 @@ func Query[T any](h *Harness, query string, parameters ...any) (values []T) {
 // RequireEqualTables fails the test where the projection's rows differ from those of want.
 func (h *Harness) RequireEqualTables(what string, want schematest.Tables) {
 	h.Helper()
-	if differences := h.Database.Projection(h.TB).Diff(want); len(differences) > 0 {
-		h.Errorf("%s: rows of the projection (here) differ from the wanted ones (there):\n%s", what, strings.Join(differences, "\n"))
-	}
+	schematest.RequireEqual(h.TB, what, h.Database.Projection(h.TB), want)
 }
 
 // RequireReplayEquals replays the stream and compares the rows. See [Harness.Replay].

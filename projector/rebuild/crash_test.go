@@ -230,6 +230,9 @@ func TestRun_ResumesAfterRandomKills(t *testing.T) {
 		}
 	}
 	t.Logf("seed %d: %d of %d rebuilds of %v were killed before their end", seed, killed, kills, duration)
+	if killed == 0 {
+		t.Errorf("killed rebuilds = 0 of %d, want some", kills)
+	}
 	h.WaitUntilCaughtUp()
 	want := h.Database.Projection(t)
 	if result := h.rebuild(smallParts); result.Comparison.Differs() {

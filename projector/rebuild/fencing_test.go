@@ -86,10 +86,12 @@ func TestRun_SwitchWaitsForCommit(t *testing.T) {
 		eventstest.Eventually(t, "the projector writes", func() bool { return h.waitsForLock("locktype = 'advisory'") })
 		go func() {
 			defer close(released)
+			defer func() { // also if the switch does not wait: the rebuild would never end
+				if err := lock.Rollback(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
 			eventstest.Eventually(t, "the switch waits", func() bool { return h.waitsForLock("relname = 'position'") })
-			if err := lock.Rollback(t.Context()); err != nil {
-				t.Error(err)
-			}
 		}()
 	}))
 	<-released

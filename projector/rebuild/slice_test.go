@@ -106,8 +106,8 @@ func TestRun_SlicesUnderLoad(t *testing.T) {
 	if result.Comparison.Differs() {
 		t.Errorf("comparison = %+v, want no difference", result.Comparison)
 	}
-	if result.SnapshotPauses < 10 || after-before < 100 {
-		t.Errorf("write pauses = %d, messages meanwhile = %d, want many", result.SnapshotPauses, after-before)
+	if result.SnapshotPauses < 10 || after == before {
+		t.Errorf("write pauses = %d, messages meanwhile = %d, want 10 pauses and some messages", result.SnapshotPauses, after-before)
 	}
 	h.WaitUntilCaughtUp()
 	h.requireVerified("afterwards")

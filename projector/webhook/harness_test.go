@@ -163,7 +163,7 @@ func (h *harness) start(change func(*webhook.Config)) *sender {
 	h.must(err)
 	metrics := prometheus.NewRegistry()
 	c := webhook.Config{
-		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(2 * time.Second), Timeout: 2 * time.Second,
+		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(time.Minute), Timeout: time.Minute,
 		Schedule: lane.Schedule{Retries: []time.Duration{50 * time.Millisecond}, GiveUp: time.Hour},
 		Poll:     20 * time.Millisecond, Log: zerolog.New(zerolog.NewTestWriter(h.T)), Metrics: metrics,
 	}

@@ -68,7 +68,7 @@ func TestSender_Retries(t *testing.T) {
 }
 
 // A delivery whose time is over is dead; others go on. One that always fails does not open the breaker while others succeed.
-func TestSender_GivesUp(t *testing.T) {
+func TestSender_EndsRetriesAfterTheSchedule(t *testing.T) {
 	h := newHarness(t)
 	h.register("/a", 4)
 	var answered bool
@@ -91,7 +91,7 @@ func TestSender_GivesUp(t *testing.T) {
 }
 
 // An endpoint that answers 410 is disabled at once. What waits is sent after it is resumed.
-func TestSender_Gone(t *testing.T) {
+func TestSender_DisablesAnEndpointThatAnswers410(t *testing.T) {
 	h := newHarness(t)
 	endpoint := h.register("/a", 1)
 	h.receiver.respond("/a", status(http.StatusGone))
@@ -106,7 +106,7 @@ func TestSender_Gone(t *testing.T) {
 }
 
 // An endpoint without a success for the whole time of the schedule is disabled, and nothing that waits is lost.
-func TestSender_Failing(t *testing.T) {
+func TestSender_DisablesAnEndpointWithoutSuccess(t *testing.T) {
 	h := newHarness(t)
 	endpoint := h.register("/a", 8)
 	h.receiver.respond("/a", status(http.StatusServiceUnavailable))
@@ -122,7 +122,7 @@ func TestSender_Failing(t *testing.T) {
 }
 
 // An endpoint that hangs delays no other.
-func TestSender_OneBadEndpointHarmsNobody(t *testing.T) {
+func TestSender_EndpointThatHangsDelaysNoOther(t *testing.T) {
 	h := newHarness(t)
 	release := make(chan struct{})
 	h.register("/hangs", 64)
@@ -133,10 +133,7 @@ func TestSender_OneBadEndpointHarmsNobody(t *testing.T) {
 		}
 	})
 	h.register("/a", 8)
-	// No request times out meanwhile: another one would take its place.
-	h.start(func(c *webhook.Config) {
-		c.InFlight, c.Timeout, c.Client = 80, time.Minute, h.receiver.client(time.Minute)
-	})
+	h.start(func(c *webhook.Config) { c.InFlight = 80 })
 	h.notice(200)
 	h.await("/a", 200)
 	if n := len(h.receiver.requests("/hangs")); n == 0 || n > 64 {
@@ -147,7 +144,7 @@ func TestSender_OneBadEndpointHarmsNobody(t *testing.T) {
 }
 
 // An operator's command that locks an endpoint for long delays no other.
-func TestSender_LockedEndpointHarmsNobody(t *testing.T) {
+func TestSender_LockedEndpointDelaysNoOther(t *testing.T) {
 	h := newHarness(t)
 	locked, other := h.register("/locked", 4), h.register("/a", 4)
 	h.start(nil)
@@ -183,7 +180,7 @@ func TestSender_ProbesADeadEndpoint(t *testing.T) {
 }
 
 // Two senders share the endpoints. When one ends, the other sends all, and nothing is sent twice.
-func TestSender_Two(t *testing.T) {
+func TestSender_TwoShareTheEndpoints(t *testing.T) {
 	h := newHarness(t)
 	paths := []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h"}
 	for _, path := range paths {
@@ -242,7 +239,7 @@ func TestSender_WithoutAKey(t *testing.T) {
 }
 
 // A pause makes deliveries wait; resume sends them, and resume --skip sends none of them.
-func TestSender_Pause(t *testing.T) {
+func TestSender_DeliveriesWaitDuringAPause(t *testing.T) {
 	h := newHarness(t)
 	endpoint := h.register("/a", 1)
 	s := h.start(nil)
@@ -299,13 +296,12 @@ func TestSender_LeavesShards(t *testing.T) {
 		arrived <- struct{}{}
 		<-released
 	})
-	patient := func(c *webhook.Config) { c.Timeout, c.Client = time.Minute, h.receiver.client(time.Minute) }
-	first := h.start(patient)
+	first := h.start(nil)
 	h.notice(1)
 	<-arrived
 	const owner = "from webhook.shard_owner where shard = (select shard from webhook.endpoint where id = $1)"
 	pid := h.text("select pid "+owner, endpoint)
-	second := h.start(patient)
+	second := h.start(nil)
 	t.Cleanup(release)
 	stopped := make(chan struct{})
 	go func() {
@@ -322,7 +318,7 @@ func TestSender_LeavesShards(t *testing.T) {
 }
 
 // Neither a restart of PostgreSQL nor one of NATS loses an event.
-func TestSender_Restarts(t *testing.T) {
+func TestSender_LosesNothingOverRestarts(t *testing.T) {
 	t.Parallel()
 	h := newHarnessOf(t, schematest.NewWithSettings(t, nil)) // a separate server
 	h.register("/a", 8)
@@ -343,7 +339,7 @@ func TestSender_Restarts(t *testing.T) {
 }
 
 // A test that an operator asks for is sent by a sender, whatever the state of the endpoint.
-func TestSender_Trials(t *testing.T) {
+func TestSender_SendsTests(t *testing.T) {
 	h := newHarness(t)
 	endpoint := h.register("/a", 1)
 	h.must(h.registry.Pause(t.Context(), endpoint))
@@ -377,7 +373,7 @@ func (h *harness) candidate() {
 }
 
 // What has waited for longer than history is stored is skipped, and removed endpoints are forgotten after it.
-func TestSender_Days(t *testing.T) {
+func TestSender_SkipsExpiredDeliveries(t *testing.T) {
 	h := newHarness(t)
 	h.register("/a", 1)
 	gone := h.register("/b", 1)

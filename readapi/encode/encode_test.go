@@ -211,11 +211,11 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// office is the names of one page.
-type office struct{}
+// testNames are the names of one page.
+type testNames struct{}
 
 // Reference implements [encode.Names].
-func (office) Reference(family string, id uuid.UUID) string {
+func (testNames) Reference(family string, id uuid.UUID) string {
 	if id == uuid.Nil {
 		return ""
 	}
@@ -223,7 +223,7 @@ func (office) Reference(family string, id uuid.UUID) string {
 }
 
 // Code implements [encode.Names].
-func (office) Code(kind string, code []byte) (object, score string) {
+func (testNames) Code(kind string, code []byte) (object, score string) {
 	return `{"code":"` + kind + " " + string(code) + `"}`, "0.75"
 }
 
@@ -235,7 +235,7 @@ func TestRows_Names(t *testing.T) {
 		encode.Named("a", "extension"), encode.Code("b", "category"), encode.ScoredCode("c", "mood"),
 		encode.Object("d", encode.Text("text"), encode.Boolean("flag")), encode.Text("last"),
 	), system, nil)
-	rows.Names = office{}
+	rows.Names = testNames{}
 	half := []byte{0x3f, 0xe0, 0, 0, 0, 0, 0, 0}
 	for _, c := range []struct {
 		columns [][]byte

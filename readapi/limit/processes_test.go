@@ -7,18 +7,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"os"
 	"os/exec"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -210,7 +206,7 @@ func TestProcesses_LeaderChanges(t *testing.T) {
 	if !*processes {
 		t.Skip("run it with -processes")
 	}
-	urls := startNATSCluster(t)
+	urls := eventstest.NewCluster(t).URL()
 	conn := eventstest.Connect(t, urls)
 	createReplicatedStream(t, conn)
 	children := startChildren(t, urls, 8)
@@ -243,33 +239,6 @@ func TestProcesses_LeaderChanges(t *testing.T) {
 		}
 	}
 	t.Logf("rounds in which the leader's change refused requests = %d of 50", later)
-}
-
-// startNATSCluster starts three servers that form a cluster, and returns their URLs, separated by commas.
-func startNATSCluster(t *testing.T) string {
-	t.Helper()
-	var ports []int
-	var routes []*url.URL
-	for range 3 {
-		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: listener.Addr().String()})
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var urls []string
-	for i, port := range ports {
-		s := eventstest.NewServer(t, func(o *server.Options) {
-			o.ServerName, o.Routes = fmt.Sprintf("nats-%d", i+1), routes
-			o.Cluster = server.ClusterOpts{Name: "callboard", Host: "127.0.0.1", Port: port}
-		})
-		urls = append(urls, s.URL())
-	}
-	return strings.Join(urls, ",")
 }
 
 // createReplicatedStream creates the stream with three replicas, as soon as the cluster has a leader.

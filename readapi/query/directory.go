@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxShelf is how large a shelf can be, in bytes. Larger ones begin again, so that names that pages refer to no more make room.
-	maxShelf = 8 << 20
+	// maxEntryBytes is how large a shelf can be, in bytes. Larger ones begin again, so that names that pages refer to no more make room.
+	maxEntryBytes = 8 << 20
 	// emptyShelf is what a shelf without names takes: its maps.
 	emptyShelf = 4 << 10
 	// shelfLife is the longest time for which a shelf is used. It bounds how long a name that was edited by hand is shown.
@@ -26,7 +26,7 @@ type Directory struct {
 	metrics directoryMetrics
 
 	mu      sync.Mutex
-	shelves map[uuid.UUID][2]*shelf // the newest edition and the one before
+	entries map[uuid.UUID][2]*shelf // the newest edition and the one before
 	recent  list.List               // of *shelf, the most recently used first
 	bytes   int64                   // of all shelves
 }
@@ -49,7 +49,7 @@ const DefaultDirectoryMemory = 64 << 20
 
 // NewDirectory returns an empty Directory with a limit in bytes. Its metrics are registered.
 func NewDirectory(limit int64, metrics prometheus.Registerer) (*Directory, error) {
-	d := &Directory{limit: limit, shelves: make(map[uuid.UUID][2]*shelf), metrics: newDirectoryMetrics()}
+	d := &Directory{limit: limit, entries: make(map[uuid.UUID][2]*shelf), metrics: newDirectoryMetrics()}
 	if err := d.metrics.register(metrics); err != nil {
 		return nil, fmt.Errorf("metrics of the directory: %w", err)
 	}
@@ -60,7 +60,7 @@ func NewDirectory(limit int64, metrics prometheus.Registerer) (*Directory, error
 func (d *Directory) shelf(system uuid.UUID, e edition) *shelf {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, s := range d.shelves[system] {
+	for _, s := range d.entries[system] {
 		if s == nil || s.edition != e {
 			continue
 		}
@@ -76,10 +76,10 @@ func (d *Directory) shelf(system uuid.UUID, e edition) *shelf {
 // begin puts an empty shelf before the newest one of the phone system.
 func (d *Directory) begin(system uuid.UUID, e edition) *shelf {
 	s := &shelf{system: system, edition: e, since: time.Now(), names: newNames()}
-	if oldest := d.shelves[system][1]; oldest != nil {
+	if oldest := d.entries[system][1]; oldest != nil {
 		d.remove(oldest)
 	}
-	d.shelves[system] = [2]*shelf{s, d.shelves[system][0]}
+	d.entries[system] = [2]*shelf{s, d.entries[system][0]}
 	s.element = d.recent.PushFront(s)
 	d.grow(s, emptyShelf)
 	return s
@@ -92,7 +92,7 @@ const carried = 400
 // have asked for. Without it each of them would read some.
 func (d *Directory) carry(s *shelf, missing names) {
 	d.mu.Lock()
-	both := d.shelves[s.system]
+	both := d.entries[s.system]
 	d.mu.Unlock()
 	if both[0] != s || both[1] == nil {
 		return
@@ -121,7 +121,7 @@ func (d *Directory) add(s *shelf, n names) {
 func (d *Directory) grow(s *shelf, size int64) {
 	s.bytes += size
 	d.bytes += size
-	if s.bytes > maxShelf {
+	if s.bytes > maxEntryBytes {
 		d.remove(s)
 	}
 	for d.bytes > d.limit {
@@ -135,13 +135,13 @@ func (d *Directory) remove(s *shelf) {
 	d.bytes -= s.bytes
 	d.recent.Remove(s.element)
 	s.element = nil
-	switch both := d.shelves[s.system]; {
+	switch both := d.entries[s.system]; {
 	case both[0] == s && both[1] == nil:
-		delete(d.shelves, s.system)
+		delete(d.entries, s.system)
 	case both[0] == s:
-		d.shelves[s.system] = [2]*shelf{both[1]}
+		d.entries[s.system] = [2]*shelf{both[1]}
 	default:
-		d.shelves[s.system] = [2]*shelf{both[0]}
+		d.entries[s.system] = [2]*shelf{both[0]}
 	}
 }
 

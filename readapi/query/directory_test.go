@@ -82,8 +82,8 @@ func TestDirectory_LargeShelf(t *testing.T) {
 				t.Fatalf("name = %q, %t, want %q", got, ok, object)
 			}
 		}
-		if d.bytes > maxShelf || d.bytes < 0 {
-			t.Fatalf("bytes = %d, want at most %d", d.bytes, maxShelf)
+		if d.bytes > maxEntryBytes || d.bytes < 0 {
+			t.Fatalf("bytes = %d, want at most %d", d.bytes, maxEntryBytes)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestDirectory_Editions(t *testing.T) {
 	if d.shelf(numbered(1), "1") == first {
 		t.Error("shelf of the oldest of three editions = the same, want a new one")
 	}
-	if got := len(d.shelves[numbered(1)]); got != 2 || d.recent.Len() != 3 || d.bytes != 3*emptyShelf {
+	if got := len(d.entries[numbered(1)]); got != 2 || d.recent.Len() != 3 || d.bytes != 3*emptyShelf {
 		t.Errorf("shelves of the phone system, of all, bytes = %d, %d, %d, want 2, 3, %d", got, d.recent.Len(), d.bytes, 3*emptyShelf)
 	}
 }

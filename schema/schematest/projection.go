@@ -127,6 +127,14 @@ func (t Tables) Diff(other Tables) []string {
 	return list
 }
 
+// RequireEqual fails the test where rows differ.
+func RequireEqual(tb testing.TB, what string, got, want Tables) {
+	tb.Helper()
+	if list := got.Diff(want); len(list) > 0 {
+		tb.Errorf("%s: the rows (first) differ from the wanted ones (second):\n%s", what, strings.Join(list, "\n"))
+	}
+}
+
 // missing returns the rows that are not among the others, which are sorted.
 func missing(rows, others []string) []string {
 	var list []string

@@ -39,9 +39,10 @@ func TestRun(t *testing.T) {
 		return status == http.StatusOK
 	})
 	server.Start()
+	owner := database.Pool(t)
 	eventstest.Eventually(t, "connections of the gate", func() bool {
 		var gate, pool int
-		err := database.Pool(t).QueryRow(t.Context(), `
+		err := owner.QueryRow(t.Context(), `
 			select count(*) filter (where application_name = 'webhooks-gate'), count(*) filter (where application_name like 'webhooks@%')
 			from pg_stat_activity
 			where datname = current_database()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,7 +39,7 @@ func newInstallation(t *testing.T, v variant) *installation {
 	t.Helper()
 	i := &installation{
 		variant: v, dir: t.TempDir(), version: cmp.Or(os.Getenv("CALLBOARD_VERSION"), "dev"),
-		port: freePort(t), console: freePort(t), compose: []string{"docker", "compose"},
+		port: eventstest.FreePort(t), console: eventstest.FreePort(t), compose: []string{"docker", "compose"},
 	}
 	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
 		i.compose = []string{"docker-compose"}
@@ -63,16 +62,6 @@ func newInstallation(t *testing.T, v variant) *installation {
 	i.down(t)
 	t.Cleanup(func() { i.down(t) })
 	return i
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // command is a command of Compose in the installation.
