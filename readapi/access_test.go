@@ -75,8 +75,8 @@ func (h *harness) unauthenticated(system uuid.UUID) []credential {
 }
 
 // fromNetwork limits a key to clients in a network.
-func fromNetwork(network string) func(*access.Request) {
-	return func(q *access.Request) { q.Networks = append(q.Networks, netip.MustParsePrefix(network)) }
+func fromNetwork(network string) func(*access.KeySpec) {
+	return func(q *access.KeySpec) { q.Networks = append(q.Networks, netip.MustParsePrefix(network)) }
 }
 
 // The address of a request in these tests is that of httptest, 192.0.2.1.
@@ -85,7 +85,7 @@ const ownNetwork, otherNetwork = "192.0.2.0/24", "203.0.113.0/24"
 func (h *harness) credentials(system uuid.UUID) []credential {
 	session := "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 	elsewhere, live := h.key(system, fromNetwork(otherNetwork)), h.key(system)
-	here := h.key(system, fromNetwork("2001:db8::/32"), fromNetwork(ownNetwork), func(q *access.Request) { q.Expires = time.Now().Add(time.Hour) })
+	here := h.key(system, fromNetwork("2001:db8::/32"), fromNetwork(ownNetwork), func(q *access.KeySpec) { q.Expires = time.Now().Add(time.Hour) })
 	return append(h.unauthenticated(system), []credential{
 		{"publishable key", []header{with("X-API-Key", "pk_phones_abc_def")}, credentialNotAccepted},
 		{"platform key", []header{with("X-API-Key", "sk_platform_abc")}, credentialNotAccepted},

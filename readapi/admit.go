@@ -29,7 +29,7 @@ func (s *service) admit(
 ) (*request, error) {
 	ids, malformed := parseIdentifiers(variables)
 	x.client, x.system = s.proxies.Client(r.RemoteAddr, r.Header), ids.system
-	auth, err := s.authorizer.Authorize(ctx, access.Attempt{
+	auth, err := s.authorizer.Authorize(ctx, access.AuthorizeParams{
 		Credential: access.CredentialOf(r.Header), Client: x.client, System: ids.system,
 	})
 	x.identify(auth, err)
@@ -95,12 +95,12 @@ func (s *service) takePermit(ctx context.Context, x *exchange, o operation, auth
 	if o.Report {
 		taken.Report = o.ID
 	}
-	x.quota = s.limiter.Take(ctx, taken)
+	x.decision = s.limiter.Take(ctx, taken)
 	switch {
-	case x.quota.Allowed:
+	case x.decision.Allowed:
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("take a permit: %w", ctx.Err())
 	}
-	return &problem{code: rateLimited, retryAfter: x.quota.RetryAfter}
+	return &problem{code: rateLimited, retryAfter: x.decision.RetryAfter}
 }

@@ -63,7 +63,7 @@ func BenchmarkListCallLogs_Query(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
-		rows := encode.NewRows(encode.NewTable(callLog()...), system, nil)
+		rows := encode.NewRowWriter(encode.NewLayout(callLog()...), system, nil)
 		for pb.Next() {
 			if _, err := list.Page(context.Background(), f, rows); err != nil || rows.Count != 100 {
 				b.Fatal(rows.Count, err)

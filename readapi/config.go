@@ -60,7 +60,7 @@ type Config struct {
 	Timeout time.Duration
 
 	// DirectoryMemory is how many bytes of names and labels the reader keeps for report pages. Zero means
-	// [query.DefaultDirectoryMemory].
+	// [query.DefaultNameMemory].
 	DirectoryMemory int64
 
 	// BodyMemory is the number of bytes that all responses may take at the same time. Zero means 192 MiB. 14 MiB is the least.
@@ -110,7 +110,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
 	}
-	c.DirectoryMemory = cmp.Or(c.DirectoryMemory, query.DefaultDirectoryMemory)
+	c.DirectoryMemory = cmp.Or(c.DirectoryMemory, query.DefaultNameMemory)
 	c.BodyMemory = cmp.Or(c.BodyMemory, defaultBodyMemory)
 	c.dimensionsTimeout = cmp.Or(c.dimensionsTimeout, defaultDimensionsTimeout)
 	c.watermarkWait = cmp.Or(c.watermarkWait, defaultWatermarkWait)
@@ -144,9 +144,9 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoints := make(map[string]endpoint)
+	endpoints := make(map[string]publicRoute)
 	if folder, ok := store.(*audio.Folder); ok {
-		endpoints[audioPath(base.EscapedPath())] = audioEndpoint(folder)
+		endpoints[audioPath(base.EscapedPath())] = audioRoute(folder)
 	}
 	if err := addDescription(endpoints, base.String(), strings.TrimSuffix(base.EscapedPath(), "/v1"), approvals); err != nil {
 		return nil, err
@@ -160,20 +160,20 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		return nil, err
 	}
 	return &service{
-		routes:     newRoutes(base.EscapedPath(), served),
-		endpoints:  endpoints,
-		authorizer: authorizer,
-		limiter:    c.Limiter,
-		auditQueue: c.AuditQueue,
-		memory:     bodies,
-		compressor: compressor,
-		proxies:    c.TrustedProxies,
-		base:       base.String(),
-		timeout:    c.Timeout,
-		maxAge:     c.CoverageMaxAge,
-		now:        c.now,
-		log:        c.Log,
-		metrics:    metrics,
+		routes:       newRoutes(base.EscapedPath(), served),
+		publicRoutes: endpoints,
+		authorizer:   authorizer,
+		limiter:      c.Limiter,
+		auditQueue:   c.AuditQueue,
+		memory:       bodies,
+		compressor:   compressor,
+		proxies:      c.TrustedProxies,
+		base:         base.String(),
+		timeout:      c.Timeout,
+		maxAge:       c.CoverageMaxAge,
+		now:          c.now,
+		log:          c.Log,
+		metrics:      metrics,
 	}, nil
 }
 

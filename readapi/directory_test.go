@@ -39,12 +39,12 @@ func reportFilter(system uuid.UUID, limit int64, transcripts bool) query.ReportF
 	}
 }
 
-func reportRows(f query.ReportFilter) *encode.Rows {
+func reportRows(f query.ReportFilter) *encode.RowWriter {
 	members := report()
 	if f.Transcripts {
 		members = transcribedReport()
 	}
-	return encode.NewRows(encode.NewTable(members...), f.System, nil)
+	return encode.NewRowWriter(encode.NewLayout(members...), f.System, nil)
 }
 
 // joinedNames are the names that the statement with joins has found.
@@ -144,7 +144,7 @@ func newReportQueries(tb rapid.TB, pool *pgxpool.Pool) *query.Reports {
 func newMeasuredReportQueries(tb rapid.TB, pool *pgxpool.Pool) (*query.Reports, *prometheus.Registry) {
 	tb.Helper()
 	registry := prometheus.NewRegistry()
-	directory, err := query.NewDirectory(query.DefaultDirectoryMemory, registry)
+	directory, err := query.NewNameCache(query.DefaultNameMemory, registry)
 	if err != nil {
 		tb.Fatal(err)
 	}

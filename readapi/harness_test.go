@@ -114,7 +114,7 @@ func newJetStream(tb testing.TB) jetstream.JetStream {
 func newLimiter(tb testing.TB, js jetstream.JetStream, perMinute int) *limit.Limiter {
 	tb.Helper()
 	l, err := limit.New(limit.Config{
-		JetStream: js, Report: perMinute, Standard: perMinute, Premium: perMinute, Patience: time.Minute, Log: zerolog.Nop(),
+		JetStream: js, Report: perMinute, Standard: perMinute, Premium: perMinute, Timeout: time.Minute, Log: zerolog.Nop(),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -166,9 +166,9 @@ func openPoolWith(tb testing.TB, config *pgxpool.Config) *pgxpool.Pool {
 }
 
 // key issues a key for one system with every scope. Changes are made to the request before.
-func (h *harness) key(system uuid.UUID, changes ...func(*access.Request)) access.IssuedKey {
+func (h *harness) key(system uuid.UUID, changes ...func(*access.KeySpec)) access.IssuedKey {
 	h.Helper()
-	request := access.Request{
+	request := access.KeySpec{
 		Name:   "test",
 		Grant:  access.Grant{Kind: access.GrantSystem, ID: system},
 		Scopes: access.Scopes(),
@@ -183,16 +183,16 @@ func (h *harness) key(system uuid.UUID, changes ...func(*access.Request)) access
 	return issued
 }
 
-func narrowedTo(extension uuid.UUID) func(*access.Request) {
-	return func(q *access.Request) { q.OwnExtension = uuid.NullUUID{UUID: extension, Valid: true} }
+func narrowedTo(extension uuid.UUID) func(*access.KeySpec) {
+	return func(q *access.KeySpec) { q.OwnExtension = uuid.NullUUID{UUID: extension, Valid: true} }
 }
 
-func withScopes(scopes ...access.Scope) func(*access.Request) {
-	return func(q *access.Request) { q.Scopes = scopes }
+func withScopes(scopes ...access.Scope) func(*access.KeySpec) {
+	return func(q *access.KeySpec) { q.Scopes = scopes }
 }
 
-func grantedTo(kind access.GrantKind, id uuid.UUID) func(*access.Request) {
-	return func(q *access.Request) { q.Grant = access.Grant{Kind: kind, ID: id} }
+func grantedTo(kind access.GrantKind, id uuid.UUID) func(*access.KeySpec) {
+	return func(q *access.KeySpec) { q.Grant = access.Grant{Kind: kind, ID: id} }
 }
 
 // header changes a request's headers.

@@ -49,7 +49,7 @@ type filter struct {
 
 // topologyList answers with a page of the phone system's topology, newest first.
 func topologyList(list *query.List, members []encode.Member, filters []filter) handler {
-	row := encode.NewTable(members...)
+	row := encode.NewLayout(members...)
 	return func(ctx context.Context, q *request, out *reply) error {
 		page := q.parameters.page()
 		f := q.filter(page, query.Always(), filters)
@@ -68,7 +68,7 @@ func topologyList(list *query.List, members []encode.Member, filters []filter) h
 // datedList answers with a page of dated rows, newest first. The link to the next page sets dateTo to the newest row's date if
 // the request has none, so that new rows don't move the later pages. A row that is added with an earlier date still moves them.
 func datedList(list *query.List, members []encode.Member, filters []filter) handler {
-	row := encode.NewTable(members...)
+	row := encode.NewLayout(members...)
 	return func(ctx context.Context, q *request, out *reply) error {
 		page := q.parameters.page()
 		f := q.filter(page, q.parameters.window(), filters)
@@ -96,12 +96,12 @@ func (q *request) filter(g page, w query.Window, filters []filter) query.Filter 
 
 // list fills the reply with a page.
 func (q *request) list(
-	ctx context.Context, out *reply, list *query.List, row *encode.Table, g page, f query.Filter,
+	ctx context.Context, out *reply, list *query.List, row *encode.Layout, g page, f query.Filter,
 ) (query.Page, error) {
 	if err := q.prepare(ctx, plainBytes); err != nil {
 		return query.Page{}, err
 	}
-	rows := encode.NewRows(row, q.system, append(out.body, `{"data":[`...))
+	rows := encode.NewRowWriter(row, q.system, append(out.body, `{"data":[`...))
 	found, err := list.Page(ctx, f, rows)
 	out.body = g.append(append(rows.Body, ']'), found.Total)
 	out.snapshot = found.Snapshot
@@ -135,12 +135,12 @@ func transcribedDetail(one *query.Detail, members []encode.Member) handler {
 }
 
 func detailOf(one *query.Detail, members []encode.Member, bytes int64) handler {
-	row := encode.NewTable(members...)
+	row := encode.NewLayout(members...)
 	return func(ctx context.Context, q *request, out *reply) error {
 		if err := q.prepare(ctx, bytes); err != nil {
 			return err
 		}
-		rows := encode.NewRows(row, q.system, out.body)
+		rows := encode.NewRowWriter(row, q.system, out.body)
 		var err error
 		key := query.Key{System: q.system, ID: q.id, Narrowing: q.narrowing}
 		if out.snapshot, err = one.Find(ctx, key, rows); err != nil {

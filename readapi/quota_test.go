@@ -194,7 +194,7 @@ func auditEntries(t *testing.T, js jetstream.JetStream, atLeast int) (all []audi
 func TestQuota_ClientLeavesDuringTheCheck(t *testing.T) {
 	t.Parallel()
 	js := newJetStream(t)
-	stopped, err := limit.New(limit.Config{JetStream: js, Report: 1, Standard: 1, Premium: 1, Patience: time.Hour, Log: zerolog.Nop()})
+	stopped, err := limit.New(limit.Config{JetStream: js, Report: 1, Standard: 1, Premium: 1, Timeout: time.Hour, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestQuota_ClientLeavesDuringTheCheck(t *testing.T) {
 func TestQuota_LimiterLeavesTimeForTheAnswer(t *testing.T) {
 	t.Parallel()
 	js := newJetStream(t)
-	stopped, err := limit.New(limit.Config{JetStream: js, Report: 1, Standard: 1, Premium: 1, Patience: time.Hour, Log: zerolog.Nop()})
+	stopped, err := limit.New(limit.Config{JetStream: js, Report: 1, Standard: 1, Premium: 1, Timeout: time.Hour, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

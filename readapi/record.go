@@ -141,7 +141,7 @@ func (s *service) audit(x *exchange, status int, err error) {
 	case x.reserved:
 		s.auditQueue.Record(x.lineage, x.auditEntry(status, err))
 	case x.audited:
-		s.auditQueue.Refuse(x.lineage, x.auditEntry(status, err))
+		s.auditQueue.RecordRefused(x.lineage, x.auditEntry(status, err))
 	}
 }
 

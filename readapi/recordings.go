@@ -69,9 +69,9 @@ func recordingURL(p *query.Projection, store audio.Store) handler {
 // not an operation.
 func audioPath(base string) string { return strings.TrimSuffix(base, "v1") + "audio/" }
 
-// audioEndpoint serves the audio that signed links lead to.
-func audioEndpoint(folder *audio.Folder) endpoint {
-	return endpoint{name: "audio", serve: func(w http.ResponseWriter, r *http.Request) error {
+// audioRoute serves the audio that signed links lead to.
+func audioRoute(folder *audio.Folder) publicRoute {
+	return publicRoute{name: "audio", serve: func(w http.ResponseWriter, r *http.Request) error {
 		path := r.URL.EscapedPath()
 		err := folder.Serve(w, r, path[strings.LastIndexByte(path, '/')+1:])
 		var refused *audio.ConditionError

@@ -135,7 +135,7 @@ func (p storedPage) benchmark(b *testing.B, members []encode.Member) {
 	for _, m := range members {
 		count += len(m.Types)
 	}
-	rows := encode.NewRows(encode.NewTable(members...), uuid.Nil, nil)
+	rows := encode.NewRowWriter(encode.NewLayout(members...), uuid.Nil, nil)
 	rows.Names = sameNames{`{"id":"00000000-0000-0000-0000-000000000000","name":"Somebody","number":"101"}`, `{"code":"x","label":"X"}`}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -64,7 +64,7 @@ func transcribedReport() []encode.Member {
 // representative's id, the confidence and the source.
 func representative(name string) encode.Member {
 	state, confidence, source := encode.Text("state"), encode.Double("confidence"), encode.Text("source")
-	write := func(b []byte, r *encode.Rows, columns [][]byte) []byte {
+	write := func(b []byte, r *encode.RowWriter, columns [][]byte) []byte {
 		opening := `{"id":null,"name":null}`
 		if string(columns[0]) == "identified" {
 			opening = identified(r, columns[1])
@@ -85,7 +85,7 @@ func representative(name string) encode.Member {
 }
 
 // identified is the object of a representative; empty: there is none.
-func identified(r *encode.Rows, id []byte) string {
+func identified(r *encode.RowWriter, id []byte) string {
 	if id == nil {
 		return ""
 	}

@@ -43,7 +43,7 @@ type walkedPage struct {
 }
 
 // walk reads the request's page into rows.
-func (r *reports) walk(ctx context.Context, q reportRequest, rows *encode.Rows) (walkedPage, error) {
+func (r *reports) walk(ctx context.Context, q reportRequest, rows *encode.RowWriter) (walkedPage, error) {
 	at := q.cursor
 	page, state, err := r.read(ctx, q, at, rows)
 	if err == nil && at.early && state != early {
@@ -71,15 +71,15 @@ func (r *reports) walk(ctx context.Context, q reportRequest, rows *encode.Rows) 
 }
 
 // read reads the page behind a cursor.
-func (r *reports) read(ctx context.Context, q reportRequest, at cursor, rows *encode.Rows) (query.ReportPage, pageState, error) {
+func (r *reports) read(ctx context.Context, q reportRequest, at cursor, rows *encode.RowWriter) (query.ReportPage, pageState, error) {
 	page, err := r.rows.Page(ctx, q.filter(at), rows)
 	return page, q.stateOf(page, r.now()), err
 }
 
 // awaitWatermark reads the page again as soon as the watermark has reached the window's end. If that takes too long, it returns the given
-// page, whose rows have stayed.
+// page, and rows still has its rows.
 func (r *reports) awaitWatermark(
-	ctx context.Context, q reportRequest, at cursor, page query.ReportPage, rows *encode.Rows,
+	ctx context.Context, q reportRequest, at cursor, page query.ReportPage, rows *encode.RowWriter,
 ) (query.ReportPage, pageState, error) {
 	wait, cancel := context.WithTimeout(ctx, r.watermarkWait)
 	defer cancel()
@@ -100,7 +100,7 @@ func (q reportRequest) stateOf(page query.ReportPage, now time.Time) pageState {
 	switch {
 	case !q.from.Before(q.until):
 		return final
-	case q.until.After(now) && q.until.After(page.Now), page.Expected:
+	case q.until.After(now) && q.until.After(page.Now), page.CallsExpected:
 		return early
 	case q.until.After(now), q.until.After(page.Now), q.until.After(page.CompleteThrough):
 		return provisional

@@ -284,7 +284,7 @@ func TestReportRequest_StateOf(t *testing.T) {
 		{"the watermark and the call frontier are before it", before, after, after, true, early},
 	} {
 		q := reportRequest{from: at(windowFrom), until: end}
-		page := query.ReportPage{Snapshot: query.Snapshot{CompleteThrough: test.watermark}, Now: test.database, Expected: test.expected}
+		page := query.ReportPage{Snapshot: query.Snapshot{CompleteThrough: test.watermark}, Now: test.database, CallsExpected: test.expected}
 		if got := q.stateOf(page, test.reader); got != test.want {
 			t.Errorf("%s: state = %d, want %d", test.name, got, test.want)
 		}

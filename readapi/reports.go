@@ -29,7 +29,7 @@ const (
 type reports struct {
 	projection        *query.Projection
 	rows              *query.Reports
-	row, transcribed  *encode.Table
+	row, transcribed  *encode.Layout
 	cursors           *seal.Sealer
 	dimensionsTimeout time.Duration
 	watermarks        *watermarks
@@ -38,7 +38,7 @@ type reports struct {
 }
 
 func newReports(p *query.Projection, c Config) (*reports, error) {
-	directory, err := query.NewDirectory(c.DirectoryMemory, c.Metrics)
+	directory, err := query.NewNameCache(c.DirectoryMemory, c.Metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func newReports(p *query.Projection, c Config) (*reports, error) {
 	}
 	return &reports{
 		projection: p, rows: p.CallLogReports(directory), cursors: cursors, watermarks: newWatermarks(p),
-		row: encode.NewTable(report()...), transcribed: encode.NewTable(transcribedReport()...),
+		row: encode.NewLayout(report()...), transcribed: encode.NewLayout(transcribedReport()...),
 		dimensionsTimeout: c.dimensionsTimeout, watermarkWait: c.watermarkWait, now: c.now,
 	}, nil
 }
@@ -63,7 +63,7 @@ func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 	if err := q.prepare(ctx, bytes); err != nil {
 		return err
 	}
-	rows := encode.NewRows(row, q.system, append(out.body, `{"data":[`...))
+	rows := encode.NewRowWriter(row, q.system, append(out.body, `{"data":[`...))
 	page, err := r.walk(ctx, w, rows)
 	if err != nil {
 		return err

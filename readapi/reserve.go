@@ -39,7 +39,7 @@ func (s *service) reserveMemory(ctx context.Context, x *exchange, bytes int64) e
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait for memory: %w", err)
 	}
-	x.quota.GiveBack()
+	x.decision.GiveBack()
 	s.releaseEntry(x)
 	return &problem{code: serviceUnavailable, retryAfter: noRoomRetryAfter, cause: err}
 }
@@ -57,6 +57,6 @@ func (x *exchange) releaseMemory() {
 	}
 }
 
-func newMemory(c Config) (*memory.Budget, error) {
+func newMemory(c Config) (*memory.Pool, error) {
 	return memory.New(memory.Config{Capacity: c.BodyMemory, Largest: transcribedPageBytes, Metrics: c.Metrics})
 }

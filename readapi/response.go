@@ -21,7 +21,7 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 	header.Set(requestIDHeader, x.requestID)
 	header.Set("Vary", "X-API-Key, Authorization")
 	header.Set("X-Content-Type-Options", "nosniff")
-	setQuotaHeaders(header, x.quota)
+	setQuotaHeaders(header, x.decision)
 	status := http.StatusOK
 	if err != nil {
 		p := problemOf(err)

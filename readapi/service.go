@@ -20,21 +20,21 @@ import (
 
 // service is the HTTP handler.
 type service struct {
-	routes     *routes
-	endpoints  map[string]endpoint // by path
-	authorizer *access.Authorizer
-	limiter    *limit.Limiter
-	auditQueue *audit.Queue
-	memory     *memory.Budget
-	compressor *compressor
-	proxies    access.Proxies
-	base       string // the base URL
-	timeout    time.Duration
-	maxAge     time.Duration // of a group's or an organization's coverage; zero: any
-	now        func() time.Time
-	log        zerolog.Logger
-	metrics    *metrics
-	replies    sync.Pool
+	routes       *routes
+	publicRoutes map[string]publicRoute // by path
+	authorizer   *access.Authorizer
+	limiter      *limit.Limiter
+	auditQueue   *audit.Queue
+	memory       *memory.Pool
+	compressor   *compressor
+	proxies      access.Proxies
+	base         string // the base URL
+	timeout      time.Duration
+	maxAge       time.Duration // of a group's or an organization's coverage; zero: any
+	now          func() time.Time
+	log          zerolog.Logger
+	metrics      *metrics
+	replies      sync.Pool
 }
 
 // exchange is what is known of a request while it is served: for its headers, its log line and its audit entry.
@@ -48,7 +48,7 @@ type exchange struct {
 	lineage   uuid.UUID       // of the key
 	audited   bool            // made with the key's secret
 	reserved  bool            // the audit queue has reserved a place for the entry
-	quota     *limit.Decision // nil: not checked
+	decision  *limit.Decision // nil: not checked
 	memory    *memory.Reservation
 	cut       cutReason // empty: the response was written to its end
 }
@@ -60,8 +60,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.release(out)
 	s.metrics.inFlight.Inc()
 	defer s.metrics.inFlight.Dec()
-	if e, ok := s.endpoint(r); ok {
-		s.serveEndpoint(w, r, x, out, e)
+	if e, ok := s.publicRoute(r); ok {
+		s.servePublic(w, r, x, out, e)
 		return
 	}
 	err := s.handle(r, x, out)

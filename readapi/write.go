@@ -24,7 +24,8 @@ const (
 	cutGone cutReason = "gone" // the client closed the connection
 )
 
-// writeBody writes a body, and gives a client the time for each piece that the slowest allowed rate takes for all of the body up to its end.
+// writeBody writes a body in pieces. The deadline of a piece is when a client that reads at slowestRate has read the body up to the piece's end,
+// slowGrace at the earliest.
 // It returns an empty reason if the whole body is written. Otherwise net/http closes the connection.
 func writeBody(w http.ResponseWriter, body []byte) cutReason {
 	controller := http.NewResponseController(w)

@@ -24,7 +24,7 @@ type backupCommand struct {
 	output
 	Dir      string           `arg:"" type:"path" help:"The folder of all backups. The backup becomes a folder in it, named after the time."`
 	Keep     int              `placeholder:"N" help:"Remove the oldest backups in the folder, so that N stay. Default: keep all."`
-	KeysOnly bool             `help:"Write only the list of keys, to keys.json in the folder: 'restore --keys' needs a new one. For every minute."`
+	KeysOnly bool             `help:"Write only the list of keys, to keys.json in the folder: 'restore --keys' needs a recent one. Run it every minute."`
 	Audit    bool             `default:"true" negatable:"" help:"Include the audit: the stored entries and the stream of entries."`
 	NATS     setting.NATS     `embed:""`
 	Stream   setting.Stream   `embed:""`
@@ -98,7 +98,7 @@ func backupLines(b backup.Written) []string {
 	for _, name := range b.Removed {
 		lines = append(lines, "Removed the older backup "+name+".")
 	}
-	return append(lines, "Keep the peppers and the cursor key apart: they are not in it, and without its pepper no key works.")
+	return append(lines, "The backup does not contain the peppers and the cursor key. Keep them elsewhere: no key works without its pepper.")
 }
 
 // withBothServers does work on JetStream and on a connection to the database, and shows its progress on errs.

@@ -42,7 +42,7 @@ func withKeyAdvice(err error, id uuid.UUID) error {
 
 // asUsageError makes a usage error of an invalid request.
 func asUsageError(err error) error {
-	var invalid *access.RequestError
+	var invalid *access.InvalidError
 	if errors.As(err, &invalid) {
 		return &process.UsageError{Detail: err.Error()}
 	}
@@ -80,8 +80,8 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams process.Streams) err
 	})
 }
 
-func (c *keysIssueCommand) request(now time.Time) (access.Request, error) {
-	r := access.Request{Name: c.Name, Tier: access.Tier(c.Tier)}
+func (c *keysIssueCommand) request(now time.Time) (access.KeySpec, error) {
+	r := access.KeySpec{Name: c.Name, Tier: access.Tier(c.Tier)}
 	switch {
 	case c.System != nil:
 		r.Grant = access.Grant{Kind: access.GrantSystem, ID: *c.System}

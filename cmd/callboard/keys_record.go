@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -82,5 +81,5 @@ func publishEnd(ctx context.Context, js jetstream.JetStream, registry *access.Re
 			return nil
 		}
 	}
-	return errors.New("other commands change the key all the time")
+	return fmt.Errorf("other commands have changed the key's end %d times meanwhile: run 'callboard keys record'", maxEnds)
 }

@@ -41,7 +41,7 @@ type migrateResult struct {
 // Run migrates. It may run repeatedly, and concurrently.
 func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error {
 	if c.Shards != 0 && !c.Distribute {
-		return errors.New("--shards is for --distribute")
+		return &process.UsageError{Detail: "--shards requires --distribute"}
 	}
 	var passwords schema.Passwords
 	if c.Passwords != "" {
@@ -53,7 +53,7 @@ func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error
 	done, err := c.migrate(ctx, passwords)
 	var connectErr *pgconn.ConnectError
 	if errors.As(err, &connectErr) {
-		return unreachable(err)
+		return connectError(err)
 	}
 	if err != nil {
 		return withDatabaseAdvice(err, "CALLBOARD_POSTGRES_URL must name a user who may create roles")

@@ -50,7 +50,7 @@ type rebuildCommand struct {
 	DryRun  bool `help:"Fold in memory, print what a rebuild would change, and write nothing."`
 	Abandon bool `help:"Drop what an unfinished rebuild has built, and do nothing else."`
 
-	Distrust bool `help:"Read the stream once more before, and let messages that were stored more than a minute after ones behind them count as stored then: the clock of NATS had leapt ahead."`
+	Distrust bool `help:"Read the stream once more before, and correct times that are ahead: a message that was stored more than a minute later than one with a higher sequence counts as stored at the time of that one. For streams whose NATS server had a clock that was ahead."`
 	announcement
 	projectionServers
 }
@@ -65,7 +65,7 @@ func (c *rebuildCommand) Run(ctx context.Context, streams process.Streams) error
 	case c.DryRun && c.Keep:
 		return &process.UsageError{Detail: "--keep can't be combined with --dry-run, which replaces nothing"}
 	case c.Distrust && (c.DryRun || c.Abandon || c.Keep):
-		return &process.UsageError{Detail: "--distrust can't be combined with --dry-run, --abandon or --keep: the replaced generation has times that are not believed"}
+		return &process.UsageError{Detail: "--distrust can't be combined with --dry-run or --abandon, nor with --keep: the replaced generation has the wrong times"}
 	case c.Abandon && (c.DryRun || c.Keep):
 		return &process.UsageError{Detail: "--abandon can't be combined with --keep or --dry-run"}
 	}
@@ -239,9 +239,9 @@ func (r rebuildResult) line() string {
 		line += fmt.Sprintf("; %d messages followed", r.Followed)
 	}
 	if r.SnapshotPauses > 1 {
-		return line + fmt.Sprintf("; writes paused %d times for %s at most, and for %s.", r.SnapshotPauses, milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
+		return line + fmt.Sprintf("; writes paused %d times for snapshots, for %s at most, and for %s to switch.", r.SnapshotPauses, milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
 	}
-	return line + fmt.Sprintf("; writes paused for %s and %s.", milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
+	return line + fmt.Sprintf("; writes paused for %s (snapshot) and %s (switch).", milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
 }
 
 func droppedLines(ids []int64) []string {

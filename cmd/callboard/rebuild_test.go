@@ -192,7 +192,7 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 		t.Errorf("verify of the second phone system: changes = %s, want %s", got, want)
 	}
 	f.expect(0, `(?s)^day_count, .*: removed row\n.*\nday_count +- +1 +removed\n`+
-		`Generation 3 is live: \d+ messages, \d+ rows in \d+\.\ds \(.*\), \d+ messages/s.*; writes paused for \d+ ms and \d+ ms\.\n`+
+		`Generation 3 is live: \d+ messages, \d+ rows in \d+\.\ds \(.*\), \d+ messages/s.*; writes paused for \d+ ms \(snapshot\) and \d+ ms \(switch\)\.\n`+
 		`Generation 2 is kept for 'callboard rollback'\.\n$`, "rebuild", "--keep")
 	f.expect(0, noDifferences, "verify")
 }

@@ -31,7 +31,7 @@ func withDatabase(ctx context.Context, s setting.Postgres, work func(*pgxpool.Po
 	pingCtx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if err := pool.Ping(pingCtx); err != nil {
-		return interrupted(ctx, unreachable(err))
+		return interrupted(ctx, connectError(err))
 	}
 	return withDatabaseAdvice(interrupted(ctx, work(pool)), "CALLBOARD_POSTGRES_URL must name a user with the rights of callboard_operator")
 }
@@ -48,8 +48,8 @@ func interrupted(ctx context.Context, err error) error {
 	return errInterrupted
 }
 
-// unreachable removes repeated lines from the error of a connection: pgx has a line for each attempt, with and without TLS.
-func unreachable(err error) error {
+// connectError removes repeated lines from the error of a connection: pgx has a line for each attempt, with and without TLS.
+func connectError(err error) error {
 	attempts := slices.Compact(strings.Split(err.Error(), "\n"))
 	advice := "Check CALLBOARD_POSTGRES_URL, and that the server runs"
 	var refusal *pgconn.PgError

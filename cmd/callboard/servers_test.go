@@ -28,7 +28,7 @@ func TestWithDatabase_Unreachable(t *testing.T) {
 }
 
 func TestUnreachable_TooManyConnections(t *testing.T) {
-	err := unreachable(&pgconn.PgError{Severity: "FATAL", Code: "53300", Message: "sorry, too many clients already"})
+	err := connectError(&pgconn.PgError{Severity: "FATAL", Code: "53300", Message: "sorry, too many clients already"})
 	want := "PostgreSQL: FATAL: sorry, too many clients already (SQLSTATE 53300)\nRaise the server's max_connections, or lower the pool sizes of the programs"
 	if err.Error() != want {
 		t.Errorf("error = %q, want %q", err, want)

@@ -52,7 +52,7 @@ func (c *streamCreateCommand) Run(ctx context.Context, streams process.Streams) 
 		return &process.UsageError{Detail: "--partitions and --replicas must be 1 or more"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		created, err := c.createPatiently(ctx, js, streams.Err)
+		created, err := c.createWithRetries(ctx, js, streams.Err)
 		if err != nil {
 			return err
 		}
@@ -60,15 +60,15 @@ func (c *streamCreateCommand) Run(ctx context.Context, streams process.Streams) 
 	})
 }
 
-// leaderPatience is for how long 'stream create' waits for leaders: the servers of a cluster that has just started elect them.
-const leaderPatience = time.Minute
+// leaderTimeout is for how long 'stream create' waits for leaders: the servers of a cluster that has just started elect them.
+const leaderTimeout = time.Minute
 
-// createPatiently repeats what no leader has answered. It changes nothing that is there, so it may run again.
-func (c *streamCreateCommand) createPatiently(ctx context.Context, js jetstream.JetStream, out io.Writer) (created createdStreams, err error) {
+// createWithRetries repeats what no leader has answered. It changes nothing that is there, so it may run again.
+func (c *streamCreateCommand) createWithRetries(ctx context.Context, js jetstream.JetStream, out io.Writer) (created createdStreams, err error) {
 	for began := time.Now(); ; retry.Pause(ctx, time.Second) {
 		now, err := c.create(ctx, js)
 		created.add(now)
-		if err == nil || ctx.Err() != nil || !withoutLeader(err) || time.Since(began) > leaderPatience {
+		if err == nil || ctx.Err() != nil || !withoutLeader(err) || time.Since(began) > leaderTimeout {
 			return created, err
 		}
 		if err := writeLines(out, []string{"JetStream does not answer yet, trying again: " + err.Error()}); err != nil {

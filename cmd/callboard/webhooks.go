@@ -26,7 +26,7 @@ type webhooksCommand struct {
 	Test       webhooksTestCommand       `cmd:"" help:"Have a sender send one signed test to an endpoint. Exit 1 unless it is answered 2xx."`
 	Pause      webhooksPauseCommand      `cmd:"" help:"Stop sending to an endpoint. Its deliveries wait."`
 	Resume     webhooksResumeCommand     `cmd:"" help:"Send to a paused or disabled endpoint again, first what waits."`
-	Remove     webhooksRemoveCommand     `cmd:"" help:"Remove an endpoint and skip what waits for it. Its history is kept for its days."`
+	Remove     webhooksRemoveCommand     `cmd:"" help:"Remove an endpoint and skip what waits for it. Its deliveries are kept for CALLBOARD_WEBHOOK_DAYS."`
 	Rotate     webhooksRotateCommand     `cmd:"" help:"Give an endpoint a new secret and print it. Requests are signed with the old one too, for --overlap."`
 	Deliveries webhooksDeliveriesCommand `cmd:"" help:"List an endpoint's deliveries with their attempts, the newest first."`
 	Redeliver  webhooksRedeliverCommand  `cmd:"" help:"Send deliveries again, as the same events."`

@@ -144,7 +144,7 @@ type eventSource struct {
 	name string
 }
 
-// origin returns where the stream stands.
+// origin returns the identity, the last sequence and the number of partitions of the stream.
 func (s eventSource) origin(ctx context.Context) (registry.Origin, error) {
 	stream, err := ingest.OpenSource(ctx, s.js, s.pool, s.name)
 	if err != nil {

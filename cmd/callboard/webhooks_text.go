@@ -59,7 +59,7 @@ func writeEndpoints(w io.Writer, endpoints []registry.Endpoint) error {
 	if len(endpoints) == 0 {
 		return writeLines(w, []string{"No webhook endpoints. Run 'callboard webhooks add' to add one."})
 	}
-	rows := [][]string{{"ID", "NAME", "STATE", "URL", "TARGET", "WAITING", "DEAD", "LAST SUCCESS", "LAST FAILURE", "24 H", "P50 / P99"}}
+	rows := [][]string{{"ID", "NAME", "STATE", "URL", "TARGET", "WAITING", "DEAD", "LAST SUCCESS", "LAST FAILURE", "SUCCESS 24 H", "P50 / P99"}}
 	for _, e := range endpoints {
 		rows = append(rows, []string{
 			e.ID.String(), printable(e.Name), endpointStateText(e, time.Now()), printable(e.URL), targetText(e.Target),

@@ -18,7 +18,7 @@ const databaseName = "callboard"
 type database struct {
 	cluster  *cluster.Cluster // nil for an external database
 	ownerURL setting.URL      // of the user who owns the schema
-	password string           // of the three roles, until the cluster stops
+	password string           // of the roles, until the cluster stops
 }
 
 type databaseConfig struct {

@@ -281,7 +281,7 @@ func (i *instance) baseURL() string {
 	return "http://" + net.JoinHostPort(host, port) + "/v1"
 }
 
-// finish waits until both programs are ready, prints how to use them, and starts the live calls.
+// finish waits until the reader, the projector and the sender are ready, prints how to use them, and starts the live calls.
 func (i *instance) finish(ctx context.Context) error {
 	for _, admin := range []net.Listener{i.admin.reader, i.admin.projector, i.admin.webhooks} {
 		if err := i.waitUntilReady(ctx, admin); err != nil {

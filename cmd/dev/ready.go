@@ -161,7 +161,7 @@ func (i *instance) issueKey(ctx context.Context) (key string, err error) {
 	if err := i.revokeLastKey(ctx, registry); err != nil {
 		return "", err
 	}
-	issued, err := registry.Issue(ctx, access.Request{
+	issued, err := registry.Issue(ctx, access.KeySpec{
 		Name:   "dev",
 		Grant:  access.Grant{Kind: access.GrantOrganization, ID: i.company.Organizations()[0].ID},
 		Scopes: access.Scopes(),

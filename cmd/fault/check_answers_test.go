@@ -44,7 +44,7 @@ const (
 // every n-th row.
 func (h *harness) compareAnswers(at time.Time, detailEvery int) (requests int) {
 	h.tb.Helper()
-	limiter, err := limit.New(limit.Config{JetStream: h.js, Report: unlimited, Standard: unlimited, Premium: unlimited, Patience: slowestAnswer})
+	limiter, err := limit.New(limit.Config{JetStream: h.js, Report: unlimited, Standard: unlimited, Premium: unlimited, Timeout: slowestAnswer})
 	if err != nil {
 		h.tb.Fatal(err)
 	}

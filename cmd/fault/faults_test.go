@@ -251,7 +251,7 @@ func (h *harness) killPostgres() {
 	h.postgresStops++
 	h.hold()
 	var err error
-	// While the server was down, the kernel can have given its port to an outgoing connection.
+	// While the server was down, another server can have taken its port.
 	eventstest.Eventually(h.tb, "PostgreSQL starts", func() bool {
 		err = h.postgres.Restart(h.tb.Context())
 		if err != nil {

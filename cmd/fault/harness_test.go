@@ -162,7 +162,7 @@ func (h *harness) issueKeys() *keySet {
 	h.tb.Helper()
 	registry := access.NewRegistry(h.pool, h.pepper())
 	issue := func(kind access.GrantKind, id uuid.UUID, extension uuid.NullUUID) access.Key {
-		issued, err := registry.Issue(h.tb.Context(), access.Request{
+		issued, err := registry.Issue(h.tb.Context(), access.KeySpec{
 			Name: "fault", Grant: access.Grant{Kind: kind, ID: id}, Scopes: access.Scopes(), Tier: access.TierPremium, OwnExtension: extension,
 		})
 		if err != nil {

@@ -225,7 +225,7 @@ func (r *replicas) isRevoked(server *cluster.Cluster, key access.IssuedKey) bool
 
 func (r *replicas) issueKey() access.IssuedKey {
 	r.tb.Helper()
-	issued, err := r.registry().Issue(r.tb.Context(), access.Request{
+	issued, err := r.registry().Issue(r.tb.Context(), access.KeySpec{
 		Name: "replicas", Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.New()}, Scopes: access.Scopes(),
 	})
 	if err != nil {

@@ -409,7 +409,7 @@ func (i *installation) issueKeys(tier access.Tier, systems ...uuid.UUID) []acces
 	all.SetLimit(8)
 	for n, system := range systems {
 		all.Go(func() (err error) {
-			keys[n], err = i.registry.Issue(i.Context(), access.Request{
+			keys[n], err = i.registry.Issue(i.Context(), access.KeySpec{
 				Name: "load", Grant: access.Grant{Kind: access.GrantSystem, ID: system}, Scopes: access.Scopes(), Tier: tier,
 			})
 			return err

@@ -70,7 +70,7 @@ func (c *auditedClient) expectRows() {
 // everyRequestIsRecorded sends requests that succeed and requests that fail, for every reason.
 func everyRequestIsRecorded(f *fixture) {
 	start := time.Now().Add(-time.Second)
-	c := &auditedClient{fixture: f, issued: f.issue(access.Request{Grant: f.harbourGrant()})}
+	c := &auditedClient{fixture: f, issued: f.issue(access.KeySpec{Grant: f.harbourGrant()})}
 	for _, o := range operations() {
 		system := f.harbour
 		if o.scope == "" {
@@ -91,10 +91,10 @@ func everyRequestIsRecorded(f *fixture) {
 	c.expectRows()
 	f.checkLastUse(c.issued.ID, start)
 
-	withoutScope := &auditedClient{fixture: f, issued: f.issue(access.Request{Grant: f.harbourGrant(), Scopes: []access.Scope{access.ScopePhones}})}
+	withoutScope := &auditedClient{fixture: f, issued: f.issue(access.KeySpec{Grant: f.harbourGrant(), Scopes: []access.Scope{access.ScopePhones}})}
 	withoutScope.request("listCallLogReports", f.harbourPath("/call-log-reports?"+wholeWindow), f.harbour, 403, "INSUFFICIENT_SCOPE")
 	withoutScope.expectRows()
-	elsewhere := &auditedClient{fixture: f, issued: f.issue(access.Request{
+	elsewhere := &auditedClient{fixture: f, issued: f.issue(access.KeySpec{
 		Grant: f.harbourGrant(), Networks: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")},
 	})}
 	elsewhere.request("listPhones", f.harbourPath("/phones"), f.harbour, 403, "ADDRESS_NOT_ALLOWED")

@@ -44,7 +44,7 @@ func (f *fixture) newBudgetReader(patience time.Duration) *budgetReader {
 	b.base = "http://" + public.Addr().String()
 	f.Run(func(ctx context.Context) error {
 		return readapi.Run(ctx, readapi.Config{
-			NATS: connection.NATSConfig{URL: nats, Log: zerolog.Nop()}, Premium: 600, LimiterPatience: patience, RequestTimeout: time.Minute,
+			NATS: connection.NATSConfig{URL: nats, Log: zerolog.Nop()}, Premium: 600, LimiterTimeout: patience, RequestTimeout: time.Minute,
 			Primary: primary, BaseURL: b.base + "/v1", Peppers: f.peppers, CursorKey: setting.NewSecret(string(newSecret())),
 			Audio: f.audioLocation(), Public: public, Admin: admin, Log: zerolog.Nop(),
 		})
@@ -85,7 +85,7 @@ func (b *budgetReader) requestMany(key access.Key, requests int, paths ...string
 }
 
 func (b *budgetReader) standardKey(grant access.Grant) access.Key {
-	return b.issueKey(access.Request{Grant: grant})
+	return b.issueKey(access.KeySpec{Grant: grant})
 }
 
 const rateLimited = "429 RATE_LIMITED"
@@ -93,7 +93,7 @@ const rateLimited = "429 RATE_LIMITED"
 // reportBudget exhausts the budget of each report operation of a premium key, whose tier allows more.
 func reportBudget(f *fixture) {
 	b := f.budgetReader()
-	key := b.issueKey(access.Request{Grant: f.harbourGrant(), Tier: access.TierPremium})
+	key := b.issueKey(access.KeySpec{Grant: f.harbourGrant(), Tier: access.TierPremium})
 	for _, path := range []string{f.harbourPath("/call-log-reports?" + wholeWindow), f.harbourPath("/call-log-reports/dimensions")} {
 		b.equalJSON(path, b.requestMany(key, 130, path), map[string]int{"200": 120, rateLimited: 10})
 	}
@@ -141,7 +141,7 @@ func sharedBudget(f *fixture) {
 
 // checkLineageBudget exhausts one budget with a key and the key that it was rolled into.
 func (b *budgetReader) checkLineageBudget() {
-	old := b.issue(access.Request{Grant: b.harbourGrant()})
+	old := b.issue(access.KeySpec{Grant: b.harbourGrant()})
 	rolled, err := b.registry.Roll(b.Context(), old.ID, access.Roll{Overlap: time.Hour})
 	if err != nil {
 		b.Fatal(err)
@@ -172,7 +172,7 @@ func overBudget(f *fixture) {
 	}
 	// A request without a key shows no budget, and a request beyond the scopes doesn't need one.
 	b.equalJSON("RateLimit-Policy without a key", b.send(http.MethodGet, b.base+"/v1/customer/phone-systems", http.Header{}).header.Get("RateLimit-Policy"), "")
-	phones := b.issueKey(access.Request{Grant: f.harbourGrant(), Scopes: []access.Scope{access.ScopePhones}})
+	phones := b.issueKey(access.KeySpec{Grant: f.harbourGrant(), Scopes: []access.Scope{access.ScopePhones}})
 	b.equalJSON("a budget", b.requestMany(phones, 120, f.harbourPath("/phones")), map[string]int{"200": 120})
 	b.checkOutcome("a request beyond the scopes", b.request(phones, f.harbourPath("/voicemails")), "403 INSUFFICIENT_SCOPE")
 }

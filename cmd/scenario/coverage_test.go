@@ -23,7 +23,7 @@ func TestCoverage_ProjectorStopped(t *testing.T) {
 	state := phoneSystem(system, 1, "Harbour")
 	state.OrganizationID = events.Some(organization)
 	h.apply(changed(state, phoneSystem(member, 1, "Hill"), &events.Group{ID: group, Version: 1, Name: "Group", PhoneSystemIDs: []uuid.UUID{system, member}})...)
-	own, ofGroup := h.systemKey(system), h.issue(access.Request{Grant: access.Grant{Kind: access.GrantGroup, ID: group}})
+	own, ofGroup := h.systemKey(system), h.issue(access.KeySpec{Grant: access.Grant{Kind: access.GrantGroup, ID: group}})
 	granted := map[string]access.Key{"group": ofGroup.Key, "organization": h.grantKey(access.GrantOrganization, organization)}
 	paths := []string{"", "/" + system.String() + "/phones"}
 	await := func(want int) {

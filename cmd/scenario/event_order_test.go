@@ -75,7 +75,7 @@ func TestNarrowedKey_FollowsItsExtension(t *testing.T) {
 	first, second := call(system, answered, 1), call(system, moved, 1)
 	first.AnsweredByExtensionID, second.FromExtensionID = events.Some(extensionID), events.Some(extensionID)
 	h.apply(changed(phoneSystem(system, 1, "A"), extension, first, second)...)
-	key := h.issueKey(access.Request{
+	key := h.issueKey(access.KeySpec{
 		Grant: access.Grant{Kind: access.GrantSystem, ID: system}, OwnExtension: uuid.NullUUID{UUID: extensionID, Valid: true},
 	})
 	logs := "/" + system.String() + "/call-logs"

@@ -191,7 +191,7 @@ func (f *fixture) harbourPath(path string) string { return "/" + f.harbour.Strin
 // keyWithScopes issues a key on the harbour.
 func (f *fixture) keyWithScopes(scopes ...access.Scope) access.Key {
 	f.Helper()
-	return f.issueKey(access.Request{Grant: f.harbourGrant(), Scopes: scopes})
+	return f.issueKey(access.KeySpec{Grant: f.harbourGrant(), Scopes: scopes})
 }
 
 func otherScopes(scope access.Scope) []access.Scope {
@@ -219,5 +219,5 @@ func (f *fixture) harbourGrant() access.Grant {
 // narrowed issues a key on the harbour that is narrowed to the calls of an extension.
 func (f *fixture) narrowed(extension uuid.UUID) access.Key {
 	f.Helper()
-	return f.issueKey(access.Request{Grant: f.harbourGrant(), OwnExtension: uuid.NullUUID{UUID: extension, Valid: true}})
+	return f.issueKey(access.KeySpec{Grant: f.harbourGrant(), OwnExtension: uuid.NullUUID{UUID: extension, Valid: true}})
 }

@@ -83,7 +83,7 @@ func (h *harness) startReader() {
 func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config)) *httptest.Server {
 	h.Helper()
 	limiter, err := limit.New(limit.Config{
-		JetStream: h.JetStream, Report: unlimited, Standard: unlimited, Premium: unlimited, Patience: time.Minute,
+		JetStream: h.JetStream, Report: unlimited, Standard: unlimited, Premium: unlimited, Timeout: time.Minute,
 		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {
@@ -172,7 +172,7 @@ func (h *harness) applyEdited(e events.Event, old, replacement string) {
 }
 
 // issue issues a key with all scopes, unless the request names some.
-func (h *harness) issue(request access.Request) access.IssuedKey {
+func (h *harness) issue(request access.KeySpec) access.IssuedKey {
 	h.Helper()
 	request.Name = "scenario"
 	if request.Scopes == nil {
@@ -185,14 +185,14 @@ func (h *harness) issue(request access.Request) access.IssuedKey {
 	return issued
 }
 
-func (h *harness) issueKey(request access.Request) access.Key {
+func (h *harness) issueKey(request access.KeySpec) access.Key {
 	h.Helper()
 	return h.issue(request).Key
 }
 
 func (h *harness) grantKey(kind access.GrantKind, id uuid.UUID) access.Key {
 	h.Helper()
-	return h.issueKey(access.Request{Grant: access.Grant{Kind: kind, ID: id}})
+	return h.issueKey(access.KeySpec{Grant: access.Grant{Kind: kind, ID: id}})
 }
 
 func (h *harness) systemKey(system uuid.UUID) access.Key {

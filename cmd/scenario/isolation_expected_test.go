@@ -34,13 +34,13 @@ func (f *isolationFixture) credentials() []credential {
 }
 
 // organizationCredential issues a key on the organization.
-func (f *isolationFixture) organizationCredential(name string, changes ...func(*access.Request)) credential {
+func (f *isolationFixture) organizationCredential(name string, changes ...func(*access.KeySpec)) credential {
 	return f.newCredential(name, access.Grant{Kind: access.GrantOrganization, ID: f.organization}, []tenantKind{tenantOwn, tenantSameGroup, tenantSameOrganization}, changes...)
 }
 
-func (f *isolationFixture) newCredential(name string, grant access.Grant, covers []tenantKind, changes ...func(*access.Request)) credential {
+func (f *isolationFixture) newCredential(name string, grant access.Grant, covers []tenantKind, changes ...func(*access.KeySpec)) credential {
 	f.Helper()
-	request := access.Request{Grant: grant, Scopes: issuable()}
+	request := access.KeySpec{Grant: grant, Scopes: issuable()}
 	for _, change := range changes {
 		change(&request)
 	}
@@ -77,15 +77,15 @@ func (c credential) targets(o operation) []target {
 
 // restrictedKeys issues keys that are narrowed, lack a scope, or are for other addresses.
 func (f *isolationFixture) restrictedKeys() []credential {
-	list := []credential{f.organizationCredential("narrowed to an extension", func(request *access.Request) {
+	list := []credential{f.organizationCredential("narrowed to an extension", func(request *access.KeySpec) {
 		request.OwnExtension = uuid.NullUUID{UUID: f.tenants[tenantOwn].id(extensionObject), Valid: true}
 	})}
 	for _, scope := range issuable() {
-		list = append(list, f.organizationCredential("without "+string(scope), func(request *access.Request) {
+		list = append(list, f.organizationCredential("without "+string(scope), func(request *access.KeySpec) {
 			request.Scopes = slices.DeleteFunc(issuable(), func(s access.Scope) bool { return s == scope })
 		}))
 	}
-	elsewhere := f.organizationCredential("for other addresses", func(request *access.Request) {
+	elsewhere := f.organizationCredential("for other addresses", func(request *access.KeySpec) {
 		request.Networks = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
 	})
 	elsewhere.refusal = "403 ADDRESS_NOT_ALLOWED"

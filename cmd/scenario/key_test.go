@@ -34,13 +34,13 @@ func forged(live access.Key) string {
 }
 
 // refusesKeys checks that the registry refuses requests that are changed in these ways.
-func (f *fixture) refusesKeys(changes ...func(*access.Request)) {
+func (f *fixture) refusesKeys(changes ...func(*access.KeySpec)) {
 	f.Helper()
 	for i, change := range changes {
-		request := access.Request{Name: "refused", Grant: f.harbourGrant(), Scopes: []access.Scope{access.ScopeCalls}}
+		request := access.KeySpec{Name: "refused", Grant: f.harbourGrant(), Scopes: []access.Scope{access.ScopeCalls}}
 		change(&request)
 		issued, err := f.registry.Issue(f.Context(), request)
-		var refusal *access.RequestError
+		var refusal *access.InvalidError
 		if !errors.As(err, &refusal) {
 			f.Errorf("change %d: issued a key with scopes %v on %v, error = %v, want a RequestError", i, issued.Scopes, issued.Grant, err)
 		}
@@ -70,16 +70,16 @@ func oneGrantTarget(f *fixture) {
 		}
 	}
 	f.refusesKeys(
-		func(r *access.Request) { r.Grant = access.Grant{} },
-		func(r *access.Request) { r.Grant.ID = uuid.Nil },
-		func(r *access.Request) { r.Grant.Kind = "" },
-		func(r *access.Request) { r.Grant.Kind = "everything" },
+		func(r *access.KeySpec) { r.Grant = access.Grant{} },
+		func(r *access.KeySpec) { r.Grant.ID = uuid.Nil },
+		func(r *access.KeySpec) { r.Grant.Kind = "" },
+		func(r *access.KeySpec) { r.Grant.Kind = "everything" },
 	)
 }
 
 // onlyHashes searches for a key's secret in its row, in what operators are shown, and in the log.
 func onlyHashes(f *fixture) {
-	issued := f.issue(access.Request{Grant: f.harbourGrant()})
+	issued := f.issue(access.KeySpec{Grant: f.harbourGrant()})
 	f.mustGet(issued.Key, "")
 	var row string
 	var hash []byte
@@ -145,7 +145,7 @@ func noOperationOnKeys(f *fixture) {
 
 // keysAreReadOnly tries to change keys as the role of the readers.
 func keysAreReadOnly(f *fixture) {
-	issued := f.issue(access.Request{Grant: f.harbourGrant()})
+	issued := f.issue(access.KeySpec{Grant: f.harbourGrant()})
 	pool := f.readerPool()
 	for _, statement := range []string{
 		"update access.key set scopes = '{}' where id = $1", "update access.key set revoked_at = now() where id = $1", "delete from access.key where id = $1",
@@ -159,7 +159,7 @@ func keysAreReadOnly(f *fixture) {
 
 // revocationIsImmediate checks every operation after the revocation.
 func revocationIsImmediate(f *fixture) {
-	issued := f.issue(access.Request{Grant: f.harbourGrant()})
+	issued := f.issue(access.KeySpec{Grant: f.harbourGrant()})
 	f.expectOutcome(issued.Key, "", "200")
 	f.revoke(issued.ID)
 	for _, o := range operations() {
@@ -170,7 +170,7 @@ func revocationIsImmediate(f *fixture) {
 
 // expiredKeys checks that a key works until its time and not after it, and that expired, revoked and unknown keys have one answer.
 func expiredKeys(f *fixture) {
-	expiring, revoked := f.issue(access.Request{Grant: f.harbourGrant(), Expires: time.Now().Add(time.Hour)}), f.issue(access.Request{Grant: f.harbourGrant()})
+	expiring, revoked := f.issue(access.KeySpec{Grant: f.harbourGrant(), Expires: time.Now().Add(time.Hour)}), f.issue(access.KeySpec{Grant: f.harbourGrant()})
 	f.expectOutcome(expiring.Key, "", "200")
 	f.revoke(revoked.ID)
 	const left = 300 * time.Millisecond
@@ -195,7 +195,7 @@ func expiredKeys(f *fixture) {
 
 // rolledWithOverlap rolls a key. Both keys work until the overlap is over, then the new one alone.
 func rolledWithOverlap(f *fixture) {
-	old := f.issue(access.Request{Grant: f.harbourGrant()})
+	old := f.issue(access.KeySpec{Grant: f.harbourGrant()})
 	const overlap = 24 * time.Hour
 	rolled, err := f.registry.Roll(f.Context(), old.ID, access.Roll{Overlap: overlap})
 	if err != nil {

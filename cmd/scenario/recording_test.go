@@ -96,7 +96,7 @@ func playsAudio(sid, audio string) func(*fixture) {
 
 // A signed URL outlives its key, and an altered one answers 404.
 func bearerAccess(f *fixture) {
-	issued := f.issue(access.Request{Grant: f.harbourGrant()})
+	issued := f.issue(access.KeySpec{Grant: f.harbourGrant()})
 	link := f.signedURL(issued.Key, f.harbour, fullRecording)
 	f.revoke(issued.ID)
 	f.equalJSON("the audio", f.fetchAudio(link).text, fullAudio)

@@ -101,7 +101,7 @@ func acrossSystems(f *fixture) {
 	id := uuid.MustParse(target.Key)
 	o.apply(target, o.menuWithChoices(action("extension", id, other.system)),
 		events.Changed(&events.Group{ID: group, Version: 1, Name: "G", PhoneSystemIDs: []uuid.UUID{o.system, other.system}}))
-	key := f.issueKey(access.Request{Grant: access.Grant{Kind: access.GrantGroup, ID: group}})
+	key := f.issueKey(access.KeySpec{Grant: access.Grant{Kind: access.GrantGroup, ID: group}})
 	o.expectReference(key, "0", "extension", id, other.system)
 	o.expectJSON(key, other.path("/extensions/"+id.String()), "name", "Elsewhere")
 	o.equalJSON("under the menu's system", o.get(key, o.path("/extensions/"+id.String())).status, http.StatusNotFound)

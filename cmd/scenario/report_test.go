@@ -190,8 +190,8 @@ func cursorsGrantNothing(f *fixture) {
 	r.checkOutcome("without a key", r.getWithoutKey(path), "401 UNAUTHENTICATED")
 	r.expectOutcome(f.key, path, "404 NOT_FOUND")
 	grant := access.Grant{Kind: access.GrantSystem, ID: r.system}
-	r.expectOutcome(r.issueKey(access.Request{Grant: grant, Scopes: otherScopes(access.ScopeCalls)}), path, "403 INSUFFICIENT_SCOPE")
-	issued := r.issue(access.Request{Grant: grant})
+	r.expectOutcome(r.issueKey(access.KeySpec{Grant: grant, Scopes: otherScopes(access.ScopeCalls)}), path, "403 INSUFFICIENT_SCOPE")
+	issued := r.issue(access.KeySpec{Grant: grant})
 	r.equalStrings("rows for another key on the system", r.get(issued.Key, path).ids(), ids[1:])
 	r.revoke(issued.ID)
 	r.expectOutcome(issued.Key, path, "401 UNAUTHENTICATED")

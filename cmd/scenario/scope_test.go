@@ -63,11 +63,11 @@ func onlyTheNineScopes(f *fixture) {
 	}
 	for _, scope := range refused {
 		f.refusesKeys(
-			func(r *access.Request) { r.Scopes = []access.Scope{scope} },
-			func(r *access.Request) { r.Scopes = append(r.Scopes, scope) },
+			func(r *access.KeySpec) { r.Scopes = []access.Scope{scope} },
+			func(r *access.KeySpec) { r.Scopes = append(r.Scopes, scope) },
 		)
 	}
-	f.refusesKeys(func(r *access.Request) { r.Scopes = nil })
+	f.refusesKeys(func(r *access.KeySpec) { r.Scopes = nil })
 }
 
 // unapprovedAreas returns the resource areas that the contract names as not published.
@@ -87,7 +87,7 @@ func unapprovedPaths(f *fixture) {
 // fixedScopes requests every operation twice, and then compares the key's scopes.
 func fixedScopes(f *fixture) {
 	scopes := []access.Scope{"calls:read", "voicemails:read"}
-	issued := f.issue(access.Request{Grant: f.harbourGrant(), Scopes: scopes})
+	issued := f.issue(access.KeySpec{Grant: f.harbourGrant(), Scopes: scopes})
 	for range 2 {
 		for _, o := range operations() {
 			want := "403 INSUFFICIENT_SCOPE"

@@ -53,7 +53,7 @@ func newTracedPrograms(t *testing.T) *tracedPrograms {
 		t.Fatal(err)
 	}
 	pepper := newPepper(t)
-	issued, err := access.NewRegistry(p.RolePool("callboard_operator", nil), pepper).Issue(t.Context(), access.Request{
+	issued, err := access.NewRegistry(p.RolePool("callboard_operator", nil), pepper).Issue(t.Context(), access.KeySpec{
 		Name: "traces", Grant: access.Grant{Kind: access.GrantSystem, ID: p.system}, Scopes: access.Scopes(),
 		Tier: access.TierPremium, // the test asks until it sees an event
 	})

@@ -93,7 +93,7 @@ func (f *folder) write(wanted file, content string, publish func(temporary, path
 	}()
 	_, err = temporary.WriteString(content)
 	err = errors.Join(err, temporary.Chmod(wanted.mode))
-	err = errors.Join(err, f.giveAway(temporary, wanted))
+	err = errors.Join(err, f.setOwner(temporary, wanted))
 	err = errors.Join(err, temporary.Sync(), temporary.Close())
 	if err != nil {
 		return err
@@ -101,8 +101,8 @@ func (f *folder) write(wanted file, content string, publish func(temporary, path
 	return publish(temporary.Name(), filepath.Join(f.dir, wanted.name))
 }
 
-// giveAway gives the file to its user and group. Only root can give files to others; a member of a group can give files to it.
-func (f *folder) giveAway(created *os.File, wanted file) error {
+// setOwner gives the file to its user and group. Only root can give files to others; a member of a group can give files to it.
+func (f *folder) setOwner(created *os.File, wanted file) error {
 	owner, group := -1, -1 // as they are
 	if os.Geteuid() == 0 {
 		owner, group = wanted.owner, f.group

@@ -36,7 +36,7 @@ type program struct {
 	Key         setting.WebhookKey     `embed:""`
 	Targets     setting.WebhookTargets `embed:""`
 	Retries     setting.Retries        `name:"webhook-retries" setting:"CALLBOARD_WEBHOOK_RETRIES" default:"5s,30s,2m,10m,30m,1h,2h,4h,8h,12h" placeholder:"DURATION,..." help:"The intervals between the attempts of a delivery. The last one repeats."`
-	GiveUp      setting.GiveUp         `name:"webhook-give-up" setting:"CALLBOARD_WEBHOOK_GIVE_UP" default:"72h" help:"How long after the first attempt a delivery is attempted. An endpoint without a success for so long is disabled."`
+	GiveUp      setting.GiveUp         `name:"webhook-give-up" setting:"CALLBOARD_WEBHOOK_GIVE_UP" default:"72h" help:"How long after its first attempt a delivery is tried again; then it is dead. An endpoint without a success for so long is disabled."`
 	Timeout     setting.Timeout        `name:"webhook-timeout" setting:"CALLBOARD_WEBHOOK_TIMEOUT" default:"15s" help:"The time that a request may take, from connecting to the answer's headers."`
 	InFlight    setting.InFlight       `name:"webhook-in-flight" setting:"CALLBOARD_WEBHOOK_IN_FLIGHT" default:"512" placeholder:"NUMBER" help:"The number of requests at once, to all endpoints."`
 	Days        setting.Days           `name:"webhook-days" setting:"CALLBOARD_WEBHOOK_DAYS" default:"30" help:"For how many days notices, deliveries and attempts are stored."`

@@ -22,8 +22,8 @@ import (
 	"callboard/schema"
 )
 
-// Attempt is what the authorization of a request depends on.
-type Attempt struct {
+// AuthorizeParams is what the authorization of a request depends on.
+type AuthorizeParams struct {
 	Credential Credential
 	Client     netip.Addr // the zero address if it is unknown; no allowlist contains it
 	System     uuid.UUID  // the phone system in the path; zero if the path has none
@@ -101,7 +101,7 @@ func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper) (*Authorizer, error)
 // Authorize checks the credential and the client's address. The error is a [*DeniedError] if one of them is refused, and [ErrThrottled] if
 // the client's network has sent too many unknown keys. The caller
 // checks the scope and the coverage of the phone system, in the contract's order.
-func (a *Authorizer) Authorize(ctx context.Context, t Attempt) (Authorization, error) {
+func (a *Authorizer) Authorize(ctx context.Context, t AuthorizeParams) (Authorization, error) {
 	switch t.Credential.Kind {
 	case OtherCredential:
 		return Authorization{}, &DeniedError{Code: CredentialNotAccepted, Reason: "not a tenant key"}
@@ -109,7 +109,7 @@ func (a *Authorizer) Authorize(ctx context.Context, t Attempt) (Authorization, e
 		return Authorization{}, &DeniedError{Code: Unauthenticated, Reason: "missing or malformed"}
 	case TenantKey:
 	}
-	found, err := a.lookUp(ctx, t)
+	found, err := a.find(ctx, t)
 	if err != nil {
 		return Authorization{}, err
 	}
@@ -133,8 +133,8 @@ type candidate struct {
 	revoked, expired bool
 }
 
-// lookUp returns the row of a dead key from memory, and that of any other from the primary.
-func (a *Authorizer) lookUp(ctx context.Context, t Attempt) (candidate, error) {
+// find returns the row of a dead key from memory, and that of any other from the primary.
+func (a *Authorizer) find(ctx context.Context, t AuthorizeParams) (candidate, error) {
 	short := t.Credential.Key.Short()
 	if dead, found := a.dead.find(short, a.now()); found {
 		return dead, nil
@@ -142,7 +142,7 @@ func (a *Authorizer) lookUp(ctx context.Context, t Attempt) (candidate, error) {
 	if a.unknown.throttled(short, t.Client, a.now()) {
 		return candidate{}, ErrThrottled
 	}
-	found, err := a.find(ctx, t)
+	found, err := a.readKey(ctx, t)
 	if err == nil && found.hash == nil {
 		a.unknown.noteUnknown(t.Client, a.now())
 	}
@@ -183,11 +183,11 @@ func (s statements) of(system uuid.UUID) string {
 	return s.system
 }
 
-// find reads the row of a key, and what it allows in the phone system's partition. What a group covers is decided in the groups' partition.
-func (a *Authorizer) find(ctx context.Context, t Attempt) (candidate, error) {
+// readKey reads the row of a key, and what it allows in the phone system's partition. What a group covers is decided in the groups' partition.
+func (a *Authorizer) readKey(ctx context.Context, t AuthorizeParams) (candidate, error) {
 	for range partition.Attempts {
 		in, global, partitions := a.partitions.WithGlobal(t.System)
-		c, now, err := a.findIn(ctx, t, in, global)
+		c, now, err := a.readKeyInPartition(ctx, t, in, global)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return candidate{}, nil
@@ -201,8 +201,8 @@ func (a *Authorizer) find(ctx context.Context, t Attempt) (candidate, error) {
 	return candidate{}, fmt.Errorf("authorize: %w", partition.ErrSwitching)
 }
 
-// findIn also returns the number of the generation's partitions.
-func (a *Authorizer) findIn(ctx context.Context, t Attempt, in, global int16) (c candidate, partitions int, err error) {
+// readKeyInPartition also returns the number of the generation's partitions.
+func (a *Authorizer) readKeyInPartition(ctx context.Context, t AuthorizeParams, in, global int16) (c candidate, partitions int, err error) {
 	p := &c.authorization
 	var age pgtype.Float8 // null: of no partition
 	// pgx encodes a pgtype.UUID directly and a uuid.UUID through its text.
@@ -210,7 +210,7 @@ func (a *Authorizer) findIn(ctx context.Context, t Attempt, in, global int16) (c
 	err = repeat.Statement(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		nodes, err := a.nodes.Exist(ctx, conn)
 		if err == nil && nodes {
-			c, age, partitions, err = a.findOnNodes(ctx, conn, t, in, global)
+			c, age, partitions, err = a.readKeyOnNodes(ctx, conn, t, in, global)
 		}
 		if err != nil || nodes {
 			return false, err

@@ -23,14 +23,14 @@ func (h *harness) authorizer(peppers ...Pepper) *Authorizer {
 
 func (h *harness) authorize(a *Authorizer, key Key, system uuid.UUID) Authorization {
 	h.Helper()
-	authorization, err := a.Authorize(h.Context(), Attempt{Credential: Parse(key.Reveal()), System: system})
+	authorization, err := a.Authorize(h.Context(), AuthorizeParams{Credential: Parse(key.Reveal()), System: system})
 	if err != nil {
 		h.Fatal(err)
 	}
 	return authorization
 }
 
-func (h *harness) denied(a *Authorizer, t Attempt) DeniedError {
+func (h *harness) denied(a *Authorizer, t AuthorizeParams) DeniedError {
 	h.Helper()
 	_, err := a.Authorize(h.Context(), t)
 	var denial *DeniedError
@@ -52,7 +52,7 @@ func TestAuthorizer_Authorization(t *testing.T) {
 	h := newHarness(t)
 	a := h.authorizer(h.pepper)
 	system := h.system(uuid.New())
-	request := minimalRequest()
+	request := minimalSpec()
 	request.Grant.ID, request.Tier = system, TierPremium
 	key := h.issue(request)
 	got := h.authorize(a, key.Key, system)
@@ -75,7 +75,7 @@ func TestAuthorizer_Coverage(t *testing.T) {
 	group := uuid.New()
 	h.exec("insert into projection.phone_system_group_member (group_id, system_id) values ($1, $2)", group, mine)
 	for _, grant := range []Grant{{GrantSystem, mine}, {GrantGroup, group}, {GrantOrganization, organization}} {
-		request := minimalRequest()
+		request := minimalSpec()
 		request.Grant = grant
 		key := h.issue(request).Key
 		if !h.authorize(a, key, mine).Covered || h.authorize(a, key, other).Covered || h.authorize(a, key, uuid.New()).Covered {
@@ -84,13 +84,13 @@ func TestAuthorizer_Coverage(t *testing.T) {
 	}
 	// The same id in another kind of grant covers nothing.
 	for _, grant := range []Grant{{GrantGroup, mine}, {GrantOrganization, mine}, {GrantSystem, group}, {GrantSystem, organization}} {
-		request := minimalRequest()
+		request := minimalSpec()
 		request.Grant = grant
 		if h.authorize(a, h.issue(request).Key, mine).Covered {
 			t.Errorf("the grant of a %s covers a system of another grant", grant.Kind)
 		}
 	}
-	request := minimalRequest()
+	request := minimalSpec()
 	request.Grant = Grant{GrantGroup, group}
 	key := h.issue(request).Key
 	h.exec("update projection.phone_system_group_member set system_id = $1", other)
@@ -110,7 +110,7 @@ func TestAuthorizer_NumberOfPartitionsChanges(t *testing.T) {
 	h := newHarness(t)
 	a := h.authorizer(h.pepper)
 	organization := uuid.New()
-	request := minimalRequest()
+	request := minimalSpec()
 	request.Grant = Grant{Kind: GrantOrganization, ID: organization}
 	key := h.issue(request).Key
 	for _, partitions := range []int{1, 16, 3, 16} {
@@ -132,7 +132,7 @@ func TestAuthorizer_Narrowing(t *testing.T) {
 	system, other, extension := h.system(uuid.New()), h.system(uuid.New()), uuid.New()
 	h.exec(`insert into projection.extension (system_id, id, version, number, name, status, created_at, updated_at, assigned_phones)
 		values ($1, $2, 1, '1', 'one', 'active', now(), now(), '[]')`, system, extension)
-	request := minimalRequest()
+	request := minimalSpec()
 	request.OwnExtension = uuid.NullUUID{UUID: extension, Valid: true}
 	key := h.issue(request).Key
 	if n := h.authorize(a, key, system).Narrowing; !n.On || n.Extension != request.OwnExtension {
@@ -151,8 +151,8 @@ func TestAuthorizer_DeniesDeadKeys(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	a := h.authorizer(h.pepper)
-	key := h.issue(minimalRequest())
-	attempt := Attempt{Credential: Parse(key.Key.Reveal())}
+	key := h.issue(minimalSpec())
+	attempt := AuthorizeParams{Credential: Parse(key.Key.Reveal())}
 	h.authorize(a, key.Key, uuid.Nil)
 	h.exec("update access.key set expires_at = now() + interval '1 hour'")
 	h.authorize(a, key.Key, uuid.Nil)
@@ -169,7 +169,7 @@ func TestAuthorizer_DeniesDeadKeys(t *testing.T) {
 	if got := h.denied(a, attempt); got != (DeniedError{Unauthenticated, "revoked", key.ID, key.Lineage, true}) {
 		t.Errorf("revoked key: denial = %+v", got)
 	}
-	if got := h.denied(a, Attempt{Credential: Parse(NewKey().Reveal())}); got != (DeniedError{Code: Unauthenticated, Reason: "unknown key"}) {
+	if got := h.denied(a, AuthorizeParams{Credential: Parse(NewKey().Reveal())}); got != (DeniedError{Code: Unauthenticated, Reason: "unknown key"}) {
 		t.Errorf("unknown key: denial = %+v", got)
 	}
 }
@@ -179,8 +179,8 @@ func TestAuthorizer_Peppers(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	next := pepperOf(t, 'b')
-	old := h.issue(minimalRequest())
-	fresh, err := NewRegistry(h.registry.pool, next).Issue(t.Context(), minimalRequest())
+	old := h.issue(minimalSpec())
+	fresh, err := NewRegistry(h.registry.pool, next).Issue(t.Context(), minimalSpec())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,11 +190,11 @@ func TestAuthorizer_Peppers(t *testing.T) {
 	}
 	only := h.authorizer(next)
 	h.authorize(only, fresh.Key, uuid.Nil)
-	if got := h.denied(only, Attempt{Credential: Parse(old.Key.Reveal())}); got.Code != Unauthenticated || got.KeyID != old.ID {
+	if got := h.denied(only, AuthorizeParams{Credential: Parse(old.Key.Reveal())}); got.Code != Unauthenticated || got.KeyID != old.ID {
 		t.Errorf("unknown pepper: denial = %+v, want unauthenticated", got)
 	}
 	h.exec("update access.key set pepper_id = $1 where id = $2", next.ID(), old.ID)
-	if got := h.denied(only, Attempt{Credential: Parse(old.Key.Reveal())}); got.Reason != "wrong secret" {
+	if got := h.denied(only, AuthorizeParams{Credential: Parse(old.Key.Reveal())}); got.Reason != "wrong secret" {
 		t.Errorf("hash under another pepper: reason = %q, want \"wrong secret\"", got.Reason)
 	}
 	if _, err := NewAuthorizer(h.reader, nil); err == nil {
@@ -209,21 +209,21 @@ func TestAuthorizer_Networks(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	a := h.authorizer(h.pepper)
-	request := minimalRequest()
+	request := minimalSpec()
 	request.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}
 	request.Expires = time.Now().Add(time.Hour)
-	limited, open := h.issue(request), h.issue(minimalRequest())
+	limited, open := h.issue(request), h.issue(minimalSpec())
 	for text, inside := range map[string]bool{"192.0.2.7": true, "2001:db8::7": true, "192.0.3.7": false, "2001:db9::7": false, "": false} {
 		client, _ := netip.ParseAddr(text)
-		_, err := a.Authorize(t.Context(), Attempt{Credential: Parse(limited.Key.Reveal()), Client: client})
+		_, err := a.Authorize(t.Context(), AuthorizeParams{Credential: Parse(limited.Key.Reveal()), Client: client})
 		if (err == nil) != inside {
 			t.Errorf("address %q: error = %v, want authorized: %t", text, err, inside)
 		}
-		if _, err := a.Authorize(t.Context(), Attempt{Credential: Parse(open.Key.Reveal()), Client: client}); err != nil {
+		if _, err := a.Authorize(t.Context(), AuthorizeParams{Credential: Parse(open.Key.Reveal()), Client: client}); err != nil {
 			t.Errorf("address %q without an allowlist: error = %v", text, err)
 		}
 	}
-	if got := h.denied(a, Attempt{Credential: Parse(limited.Key.Reveal())}); got != (DeniedError{AddressNotAllowed, "address", limited.ID, limited.Lineage, true}) {
+	if got := h.denied(a, AuthorizeParams{Credential: Parse(limited.Key.Reveal())}); got != (DeniedError{AddressNotAllowed, "address", limited.ID, limited.Lineage, true}) {
 		t.Errorf("denial = %+v, want AddressNotAllowed", got)
 	}
 }

@@ -37,9 +37,9 @@ func BenchmarkAuthorize(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, grant := range []Grant{{GrantSystem, systems[0]}, {GrantGroup, group}, {GrantOrganization, organization}} {
-		request := minimalRequest()
+		request := minimalSpec()
 		request.Grant = grant
-		attempt := Attempt{Credential: Credential{Kind: TenantKey, Key: h.issue(request).Key}, System: systems[0]}
+		attempt := AuthorizeParams{Credential: Credential{Kind: TenantKey, Key: h.issue(request).Key}, System: systems[0]}
 		b.Run(string(grant.Kind), func(b *testing.B) {
 			percentiles(b, func() error {
 				authorization, err := a.Authorize(context.Background(), attempt)

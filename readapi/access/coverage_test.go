@@ -19,7 +19,7 @@ func (h *harness) setWatermark(partition int, age time.Duration) {
 
 func (h *harness) grantKey(kind GrantKind, id uuid.UUID) Key {
 	h.Helper()
-	request := minimalRequest()
+	request := minimalSpec()
 	request.Grant = Grant{Kind: kind, ID: id}
 	return h.issue(request).Key
 }

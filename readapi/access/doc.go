@@ -6,11 +6,12 @@
 //
 // Rules:
 //
-//   - One statement on the primary decides about each request: the key, its expiry and revocation, the coverage of the phone system
-//     in the path, and whether the extension that narrows the key exists. Nothing is cached, so a revocation takes effect with the
-//     next request.
+//   - The primary decides about each request that is allowed: the key, its expiry and revocation, the coverage of the phone system in
+//     the path, and whether the extension that narrows the key exists. That is one statement; on a Citus cluster, the coverage takes one
+//     or two more. No permission is cached, so a revocation takes effect with the next request. That a key is revoked or expired is
+//     remembered for a minute.
 //   - A phone system that is absent, deleted, another tenant's or outside the grant is not covered. These cases cannot be told apart.
-//   - The statement also tells how old the coverage of a group or an organization is. The caller decides which age it accepts.
+//   - The primary also tells how old the coverage of a group or an organization is. The caller decides which age it accepts.
 //   - Every credential that is not a live key is denied in the same way. Only the log has the reason.
 //   - Rolling a key creates a new key of the same lineage with the same rights. Both share one budget. Only the newest live key of a
 //     lineage can be rolled.

@@ -15,7 +15,7 @@ import (
 func TestRegistry_CommitsDurably(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(r *Registry, id uuid.UUID) error{
-		"issue":  func(r *Registry, _ uuid.UUID) error { _, err := r.Issue(t.Context(), minimalRequest()); return err },
+		"issue":  func(r *Registry, _ uuid.UUID) error { _, err := r.Issue(t.Context(), minimalSpec()); return err },
 		"roll":   func(r *Registry, id uuid.UUID) error { _, err := r.Roll(t.Context(), id, Roll{}); return err },
 		"revoke": func(r *Registry, id uuid.UUID) error { _, err := r.Revoke(t.Context(), id); return err },
 		"withdraw": func(r *Registry, id uuid.UUID) error {
@@ -28,7 +28,7 @@ func TestRegistry_CommitsDurably(t *testing.T) {
 			t.Parallel()
 			database := schematest.New(t)
 			pepper := pepperOf(t, 'a')
-			key, err := NewRegistry(database.RolePool(t, "callboard_operator"), pepper).Issue(t.Context(), minimalRequest())
+			key, err := NewRegistry(database.RolePool(t, "callboard_operator"), pepper).Issue(t.Context(), minimalSpec())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func TestRegistry_CommitsDurably(t *testing.T) {
 func TestRegistry_Withdraw(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	key := h.issue(minimalRequest())
+	key := h.issue(minimalSpec())
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	later := now.Add(time.Hour)
 	for _, c := range []struct {

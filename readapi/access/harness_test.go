@@ -42,7 +42,7 @@ func pepperOf(tb testing.TB, c byte) Pepper {
 	return pepper
 }
 
-func (h *harness) issue(r Request) IssuedKey {
+func (h *harness) issue(r KeySpec) IssuedKey {
 	h.Helper()
 	issued, err := h.registry.Issue(context.Background(), r)
 	if err != nil {
@@ -65,6 +65,6 @@ func (h *harness) exec(sql string, arguments ...any) {
 	schematest.Exec(h, h.super, sql, arguments...)
 }
 
-func minimalRequest() Request {
-	return Request{Name: "test", Grant: Grant{Kind: GrantSystem, ID: uuid.New()}, Scopes: []Scope{ScopeCalls}}
+func minimalSpec() KeySpec {
+	return KeySpec{Name: "test", Grant: Grant{Kind: GrantSystem, ID: uuid.New()}, Scopes: []Scope{ScopeCalls}}
 }

@@ -115,7 +115,7 @@ type Pepper struct {
 
 const pepperLength = 32
 
-var errPepper = errors.New("a key pepper needs at least 32 bytes in base64")
+var errPepper = errors.New("key pepper invalid or missing: set at least 32 bytes in base64")
 
 // NewPepper returns a pepper of 32 bytes or more.
 func NewPepper(secret []byte) (Pepper, error) {

@@ -58,7 +58,7 @@ func TestAuthorizer_RemembersDeadKeys(t *testing.T) {
 		t.Helper()
 		before := statements.Load()
 		for range 3 {
-			d := h.denied(a, Attempt{Credential: Parse(key.Reveal())})
+			d := h.denied(a, AuthorizeParams{Credential: Parse(key.Reveal())})
 			if d.Reason != reason || d.Authenticated != (reason != "wrong secret") || d.KeyID == uuid.Nil || d.Lineage == uuid.Nil {
 				t.Errorf("denial = %+v, want %s", d, reason)
 			}
@@ -67,7 +67,7 @@ func TestAuthorizer_RemembersDeadKeys(t *testing.T) {
 			t.Errorf("%s: statements = %d, want %d", reason, got, want)
 		}
 	}
-	revoked, expired := h.issue(minimalRequest()), h.issue(minimalRequest())
+	revoked, expired := h.issue(minimalSpec()), h.issue(minimalSpec())
 	h.authorize(a, revoked.Key, uuid.Nil)
 	h.authorize(a, revoked.Key, uuid.Nil)
 	if got := statements.Load(); got != 3 { // the first one tells whether there are nodes
@@ -90,7 +90,7 @@ func TestAuthorizer_RemembersDeadKeys(t *testing.T) {
 func TestRegistry_DeadKeysStayDead(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	revoked, expired := h.issue(minimalRequest()), h.issue(minimalRequest())
+	revoked, expired := h.issue(minimalSpec()), h.issue(minimalSpec())
 	if _, err := h.registry.Revoke(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestRegistry_DeadKeysStayDead(t *testing.T) {
 		if _, err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.denied(h.authorizer(h.pepper), Attempt{Credential: Parse(key.Key.Reveal())}); got.Code != Unauthenticated {
+		if got := h.denied(h.authorizer(h.pepper), AuthorizeParams{Credential: Parse(key.Key.Reveal())}); got.Code != Unauthenticated {
 			t.Errorf("denial = %+v, want that of a dead key", got)
 		}
 	}
@@ -114,10 +114,10 @@ func TestAuthorizer_ThrottlesUnknownKeys(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	a, clock, statements := h.countingAuthorizer()
-	seen, unseen := h.issue(minimalRequest()).Key, h.issue(minimalRequest()).Key
+	seen, unseen := h.issue(minimalSpec()).Key, h.issue(minimalSpec()).Key
 	inside, beside, outside := netip.MustParseAddr("2001:db8::7"), netip.MustParseAddr("2001:db8::1:7"), netip.MustParseAddr("2001:db8:0:1::7")
 	attempt := func(key Key, client netip.Addr) error {
-		_, err := a.Authorize(t.Context(), Attempt{Credential: Parse(key.Reveal()), Client: client})
+		_, err := a.Authorize(t.Context(), AuthorizeParams{Credential: Parse(key.Reveal()), Client: client})
 		return err
 	}
 	expect := func(what string, err error, throttled bool) {

@@ -28,10 +28,10 @@ var (
 
 const partitionsSQL = "select coalesce(partitions, 0) from projection.generation"
 
-// findOnNodes reads a key from the coordinator, then what it allows from the node that has it: no other node needs to be up. So it is not one
-// snapshot: a key is read before what it covers.
-func (a *Authorizer) findOnNodes(
-	ctx context.Context, conn *pgxpool.Conn, t Attempt, in, global int16,
+// readKeyOnNodes reads a key on a Citus cluster: the key from the coordinator, then its coverage from the node that has the partition, so that
+// no other node needs to be up. The two reads are not one snapshot.
+func (a *Authorizer) readKeyOnNodes(
+	ctx context.Context, conn *pgxpool.Conn, t AuthorizeParams, in, global int16,
 ) (c candidate, age pgtype.Float8, partitions int, err error) {
 	p := &c.authorization
 	var extension pgtype.UUID

@@ -19,8 +19,8 @@ const (
 	// nodeTimeout is the longest time that a node may take to say what a key covers.
 	nodeTimeout = 2 * time.Second
 
-	// idleCoordinator is the longest time in which a coordinator that isn't overloaded reads a key. If it takes longer, that a node is slow says
-	// nothing about the node.
+	// idleCoordinator is the longest time in which a coordinator that isn't overloaded reads a key. If it takes longer, a slow answer does not
+	// mean that the node has failed.
 	idleCoordinator = 200 * time.Millisecond
 
 	// outagePause is for how long a partition is not read after its node has failed.
@@ -35,8 +35,8 @@ type outages struct {
 	probing bool // a request finds out whether such a partition's node is back; one at a time
 }
 
-// read runs statements about a partition, after the coordinator has taken a time for its own. It returns [ErrNodeDown] at once while the partition
-// has an outage.
+// read runs statements about a partition. coordinator is how long the coordinator took to read the key: above idleCoordinator, nodeTimeout does
+// not apply. It returns [ErrNodeDown] at once while the partition has an outage.
 func (o *outages) read(ctx context.Context, partition int16, coordinator time.Duration, run func(context.Context) error) error {
 	probe, ok := o.enter(partition)
 	if !ok {

@@ -38,8 +38,8 @@ func NewRegistry(pool *pgxpool.Pool, pepper Pepper) *Registry {
 //go:embed insert_key.sql
 var insertKeySQL string
 
-// Issue creates a key and stores its hash. The error is a [*RequestError] if the request is invalid.
-func (g *Registry) Issue(ctx context.Context, r Request) (IssuedKey, error) {
+// Issue creates a key and stores its hash. The error is a [*InvalidError] if the request is invalid.
+func (g *Registry) Issue(ctx context.Context, r KeySpec) (IssuedKey, error) {
 	r = r.withDefaults()
 	if err := r.validate(time.Now()); err != nil {
 		return IssuedKey{}, err

@@ -18,7 +18,7 @@ import (
 func TestRegistry_Issue(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	full := h.issue(Request{
+	full := h.issue(KeySpec{
 		Name:         "  Everything ",
 		Grant:        Grant{Kind: GrantOrganization, ID: uuid.New()},
 		Scopes:       Scopes(),
@@ -27,7 +27,7 @@ func TestRegistry_Issue(t *testing.T) {
 		Tier:         TierPremium,
 		Expires:      time.Now().Add(time.Hour),
 	})
-	bare := h.issue(minimalRequest())
+	bare := h.issue(minimalSpec())
 	for _, issued := range []IssuedKey{full, bare} {
 		shown, err := h.registry.Show(t.Context(), issued.ID)
 		if err != nil {
@@ -62,7 +62,7 @@ func normalize(r *Record) {
 func TestRegistry_LastUse(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	known, unknown, unused := h.issue(minimalRequest()), h.issue(minimalRequest()), h.issue(minimalRequest())
+	known, unknown, unused := h.issue(minimalSpec()), h.issue(minimalSpec()), h.issue(minimalSpec())
 	at, address := time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC), netip.MustParseAddr("2001:db8::7")
 	h.exec("insert into access.key_use values ($1, $2, $3)", known.ID, at, address)
 	h.exec("insert into access.key_use values ($1, $2, null)", unknown.ID, at)
@@ -86,7 +86,7 @@ func TestRegistry_LastUse(t *testing.T) {
 func TestRegistry_Revoke(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	key := h.issue(minimalRequest())
+	key := h.issue(minimalSpec())
 	var first time.Time
 	for range 2 {
 		if _, err := h.registry.Revoke(t.Context(), key.ID); err != nil {
@@ -114,27 +114,27 @@ func TestRegistry_Revoke(t *testing.T) {
 func TestRegistry_RefusesInvalidRequests(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	for problem, change := range map[string]func(*Request){
-		"name":               func(r *Request) { r.Name = "  " },
-		"name ":              func(r *Request) { r.Name = "a\x00" },
-		"needs one grant":    func(r *Request) { r.Grant.Kind = "tenant" },
-		"UUID":               func(r *Request) { r.Grant.ID = uuid.Nil },
-		"at least one scope": func(r *Request) { r.Scopes = nil },
-		"unknown scope":      func(r *Request) { r.Scopes = []Scope{"calls:write"} },
-		"listed twice":       func(r *Request) { r.Scopes = append(r.Scopes, ScopeCalls) },
-		"own extension":      func(r *Request) { r.Scopes, r.OwnExtension.Valid = []Scope{ScopePhones}, true },
-		"not a network":      func(r *Request) { r.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")} },
-		"not a network ":     func(r *Request) { r.Networks = []netip.Prefix{{}} },
-		"tier":               func(r *Request) { r.Tier = "gold" },
-		"expiry":             func(r *Request) { r.Expires = time.Now().Add(-time.Second) },
-		"; ":                 func(r *Request) { *r = Request{Tier: "gold"} },
+	for problem, change := range map[string]func(*KeySpec){
+		"name":               func(r *KeySpec) { r.Name = "  " },
+		"name ":              func(r *KeySpec) { r.Name = "a\x00" },
+		"needs one grant":    func(r *KeySpec) { r.Grant.Kind = "tenant" },
+		"UUID":               func(r *KeySpec) { r.Grant.ID = uuid.Nil },
+		"at least one scope": func(r *KeySpec) { r.Scopes = nil },
+		"unknown scope":      func(r *KeySpec) { r.Scopes = []Scope{"calls:write"} },
+		"listed twice":       func(r *KeySpec) { r.Scopes = append(r.Scopes, ScopeCalls) },
+		"own extension":      func(r *KeySpec) { r.Scopes, r.OwnExtension.Valid = []Scope{ScopePhones}, true },
+		"not a network":      func(r *KeySpec) { r.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")} },
+		"not a network ":     func(r *KeySpec) { r.Networks = []netip.Prefix{{}} },
+		"tier":               func(r *KeySpec) { r.Tier = "gold" },
+		"expiry":             func(r *KeySpec) { r.Expires = time.Now().Add(-time.Second) },
+		"; ":                 func(r *KeySpec) { *r = KeySpec{Tier: "gold"} },
 	} {
-		r := minimalRequest()
+		r := minimalSpec()
 		change(&r)
 		_, err := h.registry.Issue(t.Context(), r)
-		var invalid *RequestError
+		var invalid *InvalidError
 		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), strings.TrimSpace(problem)) {
-			t.Errorf("error = %v, want a RequestError with %q", err, problem)
+			t.Errorf("error = %v, want a InvalidError with %q", err, problem)
 		}
 	}
 	if listed, err := h.registry.List(t.Context()); err != nil || len(listed) != 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Request describes a key to be issued.
-type Request struct {
+// KeySpec describes a key to be issued.
+type KeySpec struct {
 	Name         string
 	Grant        Grant
 	Scopes       []Scope
@@ -23,20 +23,20 @@ type Request struct {
 	Expires      time.Time      // zero: never
 }
 
-// RequestError lists everything that is wrong with a [Request] or a [Roll].
-type RequestError struct {
+// InvalidError lists everything that is wrong with a [KeySpec] or a [Roll].
+type InvalidError struct {
 	Problems []string
 }
 
-func (e *RequestError) Error() string { return strings.Join(e.Problems, "; ") }
+func (e *InvalidError) Error() string { return strings.Join(e.Problems, "; ") }
 
-func (r Request) withDefaults() Request {
+func (r KeySpec) withDefaults() KeySpec {
 	r.Tier = cmp.Or(r.Tier, TierStandard)
 	r.Name = strings.TrimSpace(r.Name)
 	return r
 }
 
-func (r Request) validate(now time.Time) error {
+func (r KeySpec) validate(now time.Time) error {
 	var problems []string
 	if r.Name == "" || !utf8.ValidString(r.Name) || strings.ContainsRune(r.Name, 0) {
 		problems = append(problems, "a key needs a name")
@@ -57,12 +57,12 @@ func (r Request) validate(now time.Time) error {
 		problems = append(problems, "the expiry is not in the future")
 	}
 	if len(problems) > 0 {
-		return &RequestError{Problems: problems}
+		return &InvalidError{Problems: problems}
 	}
 	return nil
 }
 
-func (r Request) scopeProblems() []string {
+func (r KeySpec) scopeProblems() []string {
 	var problems []string
 	if len(r.Scopes) == 0 {
 		problems = append(problems, "a key needs at least one scope")
@@ -82,7 +82,7 @@ func (r Request) scopeProblems() []string {
 }
 
 // record returns the record of the new key without its short part, pepper and creation time.
-func (r Request) record() Record {
+func (r KeySpec) record() Record {
 	id := uuid.New()
 	record := Record{
 		ID: id, Lineage: id, Name: r.Name, Grant: r.Grant, Scopes: r.Scopes, OwnExtension: r.OwnExtension,

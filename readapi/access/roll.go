@@ -47,7 +47,7 @@ func (r Roll) validate() error {
 		problems = append(problems, "the expiry is not in the future")
 	}
 	if len(problems) > 0 {
-		return &RequestError{Problems: problems}
+		return &InvalidError{Problems: problems}
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ var lockLineageSQL string
 var rollKeySQL string
 
 // Roll replaces a key by a new key of the same lineage with the same rights. The old key ends after the overlap, or at its own expiry if
-// that is earlier. The error is a [*RequestError] if the roll is invalid, and [ErrUnknownKey] if no key has the id. It is a [*RollError] if
+// that is earlier. The error is a [*InvalidError] if the roll is invalid, and [ErrUnknownKey] if no key has the id. It is a [*RollError] if
 // the key is not live or was rolled into a key that is live.
 func (g *Registry) Roll(ctx context.Context, id uuid.UUID, r Roll) (RolledKey, error) {
 	if err := r.validate(); err != nil {

@@ -56,8 +56,8 @@ func (h *harness) expiresIn(id uuid.UUID, whole time.Duration) bool {
 	return left <= whole && left > whole-30*time.Minute
 }
 
-func fullRequest() Request {
-	return Request{
+func fullRequest() KeySpec {
+	return KeySpec{
 		Name:         "Everything",
 		Grant:        Grant{Kind: GrantOrganization, ID: uuid.New()},
 		Scopes:       Scopes(),
@@ -100,19 +100,19 @@ func TestRegistry_RollOverlap(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	a := h.authorizer(h.pepper)
-	old := h.issue(minimalRequest())
+	old := h.issue(minimalSpec())
 	rolled := h.roll(old.ID, Roll{Overlap: time.Hour})
 	before, after := h.authorize(a, old.Key, uuid.Nil), h.authorize(a, rolled.Key, uuid.Nil)
 	if before.Lineage != after.Lineage || before.KeyID == after.KeyID {
 		t.Errorf("old = %+v, new = %+v, want two keys of one lineage", before, after)
 	}
 	h.exec("update access.key set expires_at = expires_at - interval '1 hour' where id = $1", old.ID)
-	if got := h.denied(a, Attempt{Credential: Parse(old.Key.Reveal())}); got.Reason != "expired" {
+	if got := h.denied(a, AuthorizeParams{Credential: Parse(old.Key.Reveal())}); got.Reason != "expired" {
 		t.Errorf("old key after the overlap: denial = %+v, want expired", got)
 	}
 	h.authorize(a, rolled.Key, uuid.Nil)
 	last := h.roll(rolled.ID, Roll{})
-	if got := h.denied(a, Attempt{Credential: Parse(rolled.Key.Reveal())}); got.Reason != "expired" || last.Old.State != StateExpired {
+	if got := h.denied(a, AuthorizeParams{Credential: Parse(rolled.Key.Reveal())}); got.Reason != "expired" || last.Old.State != StateExpired {
 		t.Errorf("old key without an overlap: denial = %+v, record = %+v, want expired", got, last.Old)
 	}
 	if got := h.authorize(a, last.Key, uuid.Nil); got.Lineage != before.Lineage {
@@ -124,7 +124,7 @@ func TestRegistry_RollExpiry(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	const day = 24 * time.Hour
-	month := minimalRequest()
+	month := minimalSpec()
 	month.Expires = time.Now().Add(30 * day)
 	for name, c := range map[string]struct {
 		aged     time.Duration // how long ago the key was issued
@@ -144,7 +144,7 @@ func TestRegistry_RollExpiry(t *testing.T) {
 		}
 	}
 	// An expiry that was set by a roll is not the lifetime for the next roll.
-	old := h.issue(minimalRequest())
+	old := h.issue(minimalSpec())
 	first := h.roll(old.ID, Roll{Overlap: day})
 	h.revoke(first.ID)
 	if second := h.roll(old.ID, Roll{Overlap: 2 * day}); h.remaining(second.ID) != 0 || !h.expiresIn(old.ID, day) {
@@ -162,7 +162,7 @@ func (h *harness) revoke(id uuid.UUID) {
 func TestRegistry_RefusesRolls(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	old := h.issue(minimalRequest())
+	old := h.issue(minimalSpec())
 	middle := h.roll(old.ID, Roll{Overlap: time.Hour})
 	newest := h.roll(middle.ID, Roll{Overlap: time.Hour})
 	for _, id := range []uuid.UUID{old.ID, middle.ID} {
@@ -186,9 +186,9 @@ func TestRegistry_RefusesRolls(t *testing.T) {
 		t.Errorf("unknown key: error = %v, want ErrUnknownKey", err)
 	}
 	for name, r := range map[string]Roll{"overlap": {Overlap: -1}, "overlap ": {Overlap: 30*24*time.Hour + 1}, "expiry": {Lifetime: -1}} {
-		var invalid *RequestError
+		var invalid *InvalidError
 		if _, err := h.registry.Roll(t.Context(), newest.ID, r); !errors.As(err, &invalid) || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
-			t.Errorf("%+v: error = %v, want a RequestError with %q", r, err, name)
+			t.Errorf("%+v: error = %v, want a InvalidError with %q", r, err, name)
 		}
 	}
 	if _, err := NewRegistry(h.registry.pool, Pepper{}).Roll(t.Context(), old.ID, Roll{}); !errors.Is(err, errPepper) {
@@ -200,7 +200,7 @@ func TestRegistry_RefusesRolls(t *testing.T) {
 func TestRegistry_ConcurrentRolls(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	old := h.issue(minimalRequest())
+	old := h.issue(minimalSpec())
 	const rolls = 4
 	rolled, errs := make(chan uuid.UUID, rolls), make(chan error, rolls)
 	hold, err := h.super.Begin(t.Context())
@@ -243,7 +243,7 @@ func TestRegistry_ConcurrentRolls(t *testing.T) {
 func TestRegistry_RollDuringRevocation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	key := h.issue(minimalRequest())
+	key := h.issue(minimalSpec())
 	revocation, err := h.super.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestRegistry_RollUsesCurrentPepper(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	next := pepperOf(t, 'b')
-	old := h.issue(minimalRequest())
+	old := h.issue(minimalSpec())
 	both, only := h.authorizer(next, h.pepper), h.authorizer(next)
 	h.authorize(both, old.Key, uuid.Nil)
 	rolled, err := NewRegistry(h.registry.pool, next).Roll(t.Context(), old.ID, Roll{Overlap: time.Hour})
@@ -294,7 +294,7 @@ func TestRegistry_RollUsesCurrentPepper(t *testing.T) {
 		h.authorize(both, key, uuid.Nil)
 	}
 	h.authorize(only, rolled.Key, uuid.Nil)
-	if got := h.denied(only, Attempt{Credential: Parse(old.Key.Reveal())}); !strings.Contains(got.Reason, "not configured: "+h.pepper.ID()) {
+	if got := h.denied(only, AuthorizeParams{Credential: Parse(old.Key.Reveal())}); !strings.Contains(got.Reason, "not configured: "+h.pepper.ID()) {
 		t.Errorf("denial = %+v, want a pepper that is not configured", got)
 	}
 }
@@ -305,13 +305,13 @@ func TestRegistry_RevokeTakesEffectImmediately(t *testing.T) {
 	h := newHarness(t)
 	readers := []*Authorizer{h.authorizer(h.pepper), h.authorizer(h.pepper)}
 	for range 20 {
-		key := h.issue(minimalRequest())
+		key := h.issue(minimalSpec())
 		for _, a := range readers {
 			h.authorize(a, key.Key, uuid.Nil)
 		}
 		h.revoke(key.ID)
 		for _, a := range readers {
-			if got := h.denied(a, Attempt{Credential: Parse(key.Key.Reveal())}); got.Reason != "revoked" {
+			if got := h.denied(a, AuthorizeParams{Credential: Parse(key.Key.Reveal())}); got.Reason != "revoked" {
 				t.Errorf("denial = %+v, want revoked", got)
 			}
 		}

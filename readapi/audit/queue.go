@@ -94,9 +94,9 @@ func (q *Queue) Record(lineage uuid.UUID, e audit.Entry) {
 	q.append(pending{e, lineage, false})
 }
 
-// Refuse records a request that has no permit, in a separate entry or in one for several. It needs no reservation, and neither waits
+// RecordRefused records a request that has no permit, in a separate entry or in one for several. It needs no reservation, and neither waits
 // nor fails. What is counted after the end of Run is lost.
-func (q *Queue) Refuse(lineage uuid.UUID, e audit.Entry) {
+func (q *Queue) RecordRefused(lineage uuid.UUID, e audit.Entry) {
 	e = normalize(e)
 	q.metrics.counted.Inc()
 	q.mu.Lock()

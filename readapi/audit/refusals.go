@@ -36,14 +36,14 @@ type refusedKey struct {
 	id, lineage uuid.UUID
 	until       time.Time // the end of this countTime
 	groups      map[group]*count
-	separate    int // groups that are no rest
+	separate    int // groups that are not overflow
 }
 
 // group is what requests that are counted together have in common.
 type group struct {
 	status    int
 	code      string
-	rest      bool // of any operation and address
+	overflow  bool // of any operation and address
 	operation string
 	address   netip.Addr
 }
@@ -70,7 +70,7 @@ func (r *refusals) add(lineage uuid.UUID, e audit.Entry, now time.Time, write wr
 		}
 	}
 	if c == nil {
-		c = k.rest(e)
+		c = k.overflow(e)
 	}
 	c.add(e)
 }
@@ -85,17 +85,17 @@ func (r *refusals) key(lineage, id uuid.UUID, now time.Time) *refusedKey {
 	return k
 }
 
-// rest returns the count of the requests that have no group.
-func (k *refusedKey) rest(e audit.Entry) *count {
-	g := group{status: e.Status, code: e.Code, rest: true}
+// overflow returns the count of the requests that have no group.
+func (k *refusedKey) overflow(e audit.Entry) *count {
+	g := group{status: e.Status, code: e.Code, overflow: true}
 	if k.groups[g] == nil {
 		k.groups[g] = &count{addresses: make(map[netip.Addr]struct{})}
 	}
 	return k.groups[g]
 }
 
-// end writes the counts of the keys whose countTime has ended. A count without a place goes on for another countTime.
-func (r *refusals) end(now time.Time, write write) {
+// flushDue writes the counts of the keys whose countTime has ended. A count without a place goes on for another countTime.
+func (r *refusals) flushDue(now time.Time, write write) {
 	for len(r.due) > 0 && !r.due[0].until.After(now) {
 		k := r.due[0]
 		r.due = r.due[1:]
@@ -108,8 +108,8 @@ func (r *refusals) end(now time.Time, write write) {
 	}
 }
 
-// endAll writes all counts, for which there must be places.
-func (r *refusals) endAll(write write) {
+// flushAll writes all counts, for which there must be places.
+func (r *refusals) flushAll(write write) {
 	for _, k := range r.keys {
 		r.writeCounts(k, write)
 	}
@@ -122,7 +122,7 @@ func (r *refusals) writeCounts(k *refusedKey, write write) {
 			if write(k.lineage, c.result()) {
 				c.entry.Count = 0
 			}
-		case g.rest:
+		case g.overflow:
 			delete(k.groups, g)
 		default:
 			delete(k.groups, g)

@@ -87,7 +87,7 @@ func TestRefusals_SumOfCountsEqualsTheRequests(t *testing.T) {
 			},
 			"time": func(t *rapid.T) {
 				m.now = m.now.Add(time.Duration(rapid.IntRange(0, 25_000).Draw(t, "ms")) * time.Millisecond)
-				m.refusals.end(m.now, m.write)
+				m.refusals.flushDue(m.now, m.write)
 			},
 			"room": func(t *rapid.T) { m.room = rapid.IntRange(0, 200).Draw(t, "room") },
 			"": func(t *rapid.T) {
@@ -102,7 +102,7 @@ func TestRefusals_SumOfCountsEqualsTheRequests(t *testing.T) {
 			},
 		})
 		m.room = m.sent
-		m.refusals.endAll(m.write)
+		m.refusals.flushAll(m.write)
 		if got, want := fmt.Sprint(m.written), fmt.Sprint(m.refused); got != want {
 			t.Fatalf("requests in entries = %v, want %v", got, want)
 		}
@@ -120,15 +120,15 @@ func TestRefusals_Flood(t *testing.T) {
 	for range 60 * 100 {
 		m.refuse(1, 0, 1, 0)
 		m.now = m.now.Add(10 * time.Millisecond)
-		m.refusals.end(m.now, m.write)
+		m.refusals.flushDue(m.now, m.write)
 	}
 	if got := m.rows[uuid.UUID{15: 1}]; got != 7 {
 		t.Errorf("entries of a minute = %d, want 7", got)
 	}
 	m.now = m.now.Add(2 * countTime)
-	m.refusals.end(m.now, m.write)
+	m.refusals.flushDue(m.now, m.write)
 	m.now = m.now.Add(countTime)
-	m.refusals.end(m.now, m.write)
+	m.refusals.flushDue(m.now, m.write)
 	if got := len(m.refusals.keys) + len(m.refusals.due) + m.refusals.groups; got != 0 {
 		t.Errorf("keys and groups after a rest = %d, want 0", got)
 	}
@@ -143,7 +143,7 @@ func TestRefusals_ManyAddresses(t *testing.T) {
 		m.now = m.now.Add(time.Millisecond)
 	}
 	var entries []audit.Entry
-	m.refusals.end(m.now.Add(countTime), func(_ uuid.UUID, e audit.Entry) bool {
+	m.refusals.flushDue(m.now.Add(countTime), func(_ uuid.UUID, e audit.Entry) bool {
 		entries = append(entries, e)
 		return true
 	})

@@ -37,7 +37,7 @@ func TestQueue_Refuse(t *testing.T) {
 				if i == perClient/2 {
 					<-down
 				}
-				h.queue.Refuse(key, refusedEntry(key, i))
+				h.queue.RecordRefused(key, refusedEntry(key, i))
 				if i%100 == 0 {
 					h.record(newEntry())
 				}
@@ -78,7 +78,7 @@ func TestQueue_RefuseWhileFull(t *testing.T) {
 	h.record(newEntry())
 	key := uuid.New()
 	for i := range 500 {
-		h.queue.Refuse(key, refusedEntry(key, i))
+		h.queue.RecordRefused(key, refusedEntry(key, i))
 	}
 	if err := h.start()(); err != nil {
 		t.Fatal(err)

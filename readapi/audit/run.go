@@ -92,7 +92,7 @@ func (q *Queue) peek(limit int, stopping bool) (entries []audit.Entry, idle bool
 	if stopping {
 		q.stop()
 	} else {
-		q.refusals.end(time.Now(), q.appendRefused)
+		q.refusals.flushDue(time.Now(), q.appendRefused)
 	}
 	entries = make([]audit.Entry, min(len(q.pending), limit))
 	for i := range entries {
@@ -104,7 +104,7 @@ func (q *Queue) peek(limit int, stopping bool) (entries []audit.Entry, idle bool
 // stop ends reserving, and makes all counts pending entries.
 func (q *Queue) stop() {
 	q.places.capacity = 0
-	q.refusals.endAll(func(lineage uuid.UUID, e audit.Entry) bool {
+	q.refusals.flushAll(func(lineage uuid.UUID, e audit.Entry) bool {
 		q.places.add(lineage, true, 1)
 		q.append(pending{e, lineage, true})
 		return true

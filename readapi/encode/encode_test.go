@@ -114,8 +114,8 @@ func number(n float64) string {
 }
 
 // table has a member of every kind.
-func table() *encode.Table {
-	return encode.NewTable(
+func table() *encode.Layout {
+	return encode.NewLayout(
 		encode.System("system"), encode.Present("hasText"), encode.Text("text"), encode.Integer("integer"), encode.Double("double"),
 		encode.Boolean("boolean"), encode.Identifier("id"), encode.Instant("time"), encode.JSON("json"), encode.Reference("phone", "phone"),
 	)
@@ -172,12 +172,12 @@ func values(t *rapid.T) []value {
 
 func phoneSystem() uuid.UUID { return uuid.MustParse("b0000000-0000-4000-8000-000000000001") }
 
-// Rows have the JSON of what the driver encoded, and nothing of an earlier run of the statement.
+// RowWriter have the JSON of what the driver encoded, and nothing of an earlier run of the statement.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	shared := table()
 	rapid.Check(t, func(t *rapid.T) {
-		rows := encode.NewRows(shared, phoneSystem(), []byte("["))
+		rows := encode.NewRowWriter(shared, phoneSystem(), []byte("["))
 		var want strings.Builder
 		for range 2 {
 			want.Reset()
@@ -231,7 +231,7 @@ func (testNames) Code(kind string, code []byte) (object, score string) {
 func TestRows_Names(t *testing.T) {
 	t.Parallel()
 	system := phoneSystem()
-	rows := encode.NewRows(encode.NewTable(
+	rows := encode.NewRowWriter(encode.NewLayout(
 		encode.Named("a", "extension"), encode.Code("b", "category"), encode.ScoredCode("c", "mood"),
 		encode.Object("d", encode.Text("text"), encode.Boolean("flag")), encode.Text("last"),
 	), system, nil)
@@ -274,7 +274,7 @@ func TestRows_UnexpectedColumns(t *testing.T) {
 			return c
 		},
 	} {
-		rows := encode.NewRows(table(), phoneSystem(), nil)
+		rows := encode.NewRowWriter(table(), phoneSystem(), nil)
 		if err := rows.Begin(change(columns())); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error = %v, want one with %q", err, name)
 		}
@@ -284,7 +284,7 @@ func TestRows_UnexpectedColumns(t *testing.T) {
 // A time that RFC 3339 can't represent is an error of its row only.
 func TestRows_TimeOutOfRange(t *testing.T) {
 	t.Parallel()
-	rows := encode.NewRows(encode.NewTable(encode.Instant("createdAt")), phoneSystem(), nil)
+	rows := encode.NewRowWriter(encode.NewLayout(encode.Instant("createdAt")), phoneSystem(), nil)
 	for _, c := range []struct {
 		instant pgtype.Timestamptz
 		fails   bool
@@ -313,7 +313,7 @@ func TestRows_TimeOutOfRange(t *testing.T) {
 // A row costs no allocation while the body has room.
 func TestRows_Allocations(t *testing.T) {
 	system := phoneSystem()
-	rows := encode.NewRows(table(), system, make([]byte, 0, 1<<20))
+	rows := encode.NewRowWriter(table(), system, make([]byte, 0, 1<<20))
 	raw := [][]byte{[]byte("Zoë \"Z\""), {0, 0, 0, 1}, {0x3f, 0xe0, 0, 0, 0, 0, 0, 0}, {1}, system[:], {0, 2, 0, 0, 0, 0, 0, 0}, []byte("[]"), system[:]}
 	if n := testing.AllocsPerRun(100, func() {
 		if err := rows.Append(raw); err != nil {

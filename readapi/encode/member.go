@@ -20,11 +20,11 @@ type Member struct {
 	Types []uint32
 
 	// Write appends the member's value. The columns are valid until it returns.
-	Write func(b []byte, r *Rows, columns [][]byte) []byte
+	Write func(b []byte, r *RowWriter, columns [][]byte) []byte
 }
 
 // Append appends the member's value, or null.
-func (m *Member) Append(b []byte, r *Rows, columns [][]byte) []byte {
+func (m *Member) Append(b []byte, r *RowWriter, columns [][]byte) []byte {
 	if len(m.Types) > 0 && columns[0] == nil {
 		return append(b, "null"...)
 	}
@@ -33,7 +33,7 @@ func (m *Member) Append(b []byte, r *Rows, columns [][]byte) []byte {
 
 // column is a member of one column that needs nothing else.
 func column(name string, oid uint32, write func(b, value []byte) []byte) Member {
-	return Member{name, []uint32{oid}, func(b []byte, _ *Rows, columns [][]byte) []byte { return write(b, columns[0]) }}
+	return Member{name, []uint32{oid}, func(b []byte, _ *RowWriter, columns [][]byte) []byte { return write(b, columns[0]) }}
 }
 
 // Text is a string.
@@ -72,7 +72,7 @@ func Identifier(name string) Member {
 
 // Instant is a time. One outside the years 1 to 9999, which RFC 3339 can't represent, is the page's error.
 func Instant(name string) Member {
-	return Member{name, []uint32{pgtype.TimestamptzOID}, func(b []byte, r *Rows, columns [][]byte) []byte {
+	return Member{name, []uint32{pgtype.TimestamptzOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
 		t := InstantOf(columns[0])
 		if second := t.Unix(); second < year1 || second >= year10000 {
 			r.err = fmt.Errorf("%s of row %d is outside the years 1 to 9999", name, r.Count)
@@ -97,24 +97,24 @@ func InstantOf(value []byte) time.Time {
 
 // System is the identifier of the page's phone system. It has no column.
 func System(name string) Member {
-	return Member{Name: name, Write: func(b []byte, r *Rows, _ [][]byte) []byte { return UUID(b, r.System) }}
+	return Member{Name: name, Write: func(b []byte, r *RowWriter, _ [][]byte) []byte { return UUID(b, r.System) }}
 }
 
 // Present says whether the next member's column is not NULL. It has no column.
 func Present(name string) Member {
-	return Member{Name: name, Write: func(b []byte, _ *Rows, columns [][]byte) []byte { return strconv.AppendBool(b, columns[0] != nil) }}
+	return Member{Name: name, Write: func(b []byte, _ *RowWriter, columns [][]byte) []byte { return strconv.AppendBool(b, columns[0] != nil) }}
 }
 
 // Object is a nested object, null if its first column is NULL.
 func Object(name string, members ...Member) Member {
-	t := NewTable(members...)
+	t := NewLayout(members...)
 	return Member{name, t.types, t.append}
 }
 
 // Reference is a typed reference within the page's phone system. Its column is the identifier.
 func Reference(name, to string) Member {
 	opening := append(String([]byte(`{"type":`), to), `,"id":`...)
-	return Member{name, []uint32{pgtype.UUIDOID}, func(b []byte, r *Rows, columns [][]byte) []byte {
+	return Member{name, []uint32{pgtype.UUIDOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
 		b = append(b, opening...)
 		b = UUID(b, uuid.UUID(columns[0]))
 		b = append(b, `,"phoneSystemId":`...)

@@ -16,7 +16,7 @@ type Names interface {
 
 // Named is a reference with the names of its target, or null if the target doesn't exist. Its column is the identifier.
 func Named(name, family string) Member {
-	return Member{name, []uint32{pgtype.UUIDOID}, func(b []byte, r *Rows, columns [][]byte) []byte {
+	return Member{name, []uint32{pgtype.UUIDOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
 		if object := r.Names.Reference(family, uuid.UUID(columns[0])); object != "" {
 			return append(b, object...)
 		}
@@ -26,7 +26,7 @@ func Named(name, family string) Member {
 
 // Code is a code with its label.
 func Code(name, kind string) Member {
-	return Member{name, []uint32{pgtype.TextOID}, func(b []byte, r *Rows, columns [][]byte) []byte {
+	return Member{name, []uint32{pgtype.TextOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
 		object, _ := r.Names.Code(kind, columns[0])
 		return append(b, object...)
 	}}
@@ -35,7 +35,7 @@ func Code(name, kind string) Member {
 // ScoredCode is a code with its label and score. Its columns are the code and the score. If the score is NULL, that of the code's
 // classification is written.
 func ScoredCode(name, kind string) Member {
-	return Member{name, []uint32{pgtype.TextOID, pgtype.Float8OID}, func(b []byte, r *Rows, columns [][]byte) []byte {
+	return Member{name, []uint32{pgtype.TextOID, pgtype.Float8OID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
 		object, score := r.Names.Code(kind, columns[0])
 		b = append(b, object[:len(object)-len("}")]...)
 		b = append(b, `,"score":`...)

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Table is the members of a JSON object, in the order of a statement's columns. It is not changed after [NewTable].
-type Table struct {
+// Layout is the members of a JSON object, in the order of a statement's columns. It is not changed after [NewLayout].
+type Layout struct {
 	members []member
 	types   []uint32 // of all columns
 }
@@ -20,9 +20,9 @@ type member struct {
 	column  int    // its first
 }
 
-// NewTable returns the table of the members, of which there is at least one.
-func NewTable(members ...Member) *Table {
-	t := new(Table)
+// NewLayout returns the layout of the members, of which there is at least one.
+func NewLayout(members ...Member) *Layout {
+	t := new(Layout)
 	opening := "{"
 	for _, m := range members {
 		t.members = append(t.members, member{m, opening + `"` + m.Name + `":`, len(t.types)})
@@ -34,7 +34,7 @@ func NewTable(members ...Member) *Table {
 
 // check fails unless the columns are those of the table, by number and type. Text and JSON have the same bytes in both formats, and
 // varchar has those of text.
-func (t *Table) check(columns []pgconn.FieldDescription) error {
+func (t *Layout) check(columns []pgconn.FieldDescription) error {
 	if len(columns) != len(t.types) {
 		return fmt.Errorf("the statement has %d columns, want %d", len(columns), len(t.types))
 	}
@@ -49,7 +49,7 @@ func (t *Table) check(columns []pgconn.FieldDescription) error {
 	return nil
 }
 
-func (t *Table) append(b []byte, r *Rows, columns [][]byte) []byte {
+func (t *Layout) append(b []byte, r *RowWriter, columns [][]byte) []byte {
 	for i := range t.members {
 		m := &t.members[i]
 		b = append(b, m.opening...)

@@ -43,7 +43,7 @@ func BenchmarkTake(b *testing.B) {
 		once func(int)
 	}{
 		{"request", func(int) {
-			if _, err := l.store.conn.Request("echo", nil, patience); err != nil {
+			if _, err := l.store.conn.Request("echo", nil, timeout); err != nil {
 				b.Error(err)
 			}
 		}},

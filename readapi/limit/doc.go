@@ -19,7 +19,7 @@
 // have certainly passed. The stream is in memory; a reader that finds it empty after a restart of NATS stores the log that it remembers.
 //
 // NATS can't be consulted while it is not connected, and while the stream is missing or has settings that do not count permits. The same
-// holds after it has not replied for a request's whole patience. Then every request is decided at once, until a probe is answered:
+// holds after it has not replied for a request's whole timeout. Then every request is decided at once, until a probe is answered:
 //
 //	a report                refused
 //	any other request       allowed up to the tier's allowance, counted by this reader alone

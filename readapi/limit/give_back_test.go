@@ -168,7 +168,7 @@ func TestGiveBack_NeverForgetsOthers(t *testing.T) {
 func TestGiveBack_Locally(t *testing.T) {
 	t.Parallel()
 	server := eventstest.NewServer(t)
-	l := newLimiter(t, server.URL(), withPatience(time.Nanosecond)) // does not run
+	l := newLimiter(t, server.URL(), withTimeout(time.Nanosecond)) // does not run
 	r := Request{Lineage: uuid.New()}
 	taken := allowedDecisions(t, l, r, 120)
 	taken[0].GiveBack()

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"))
 }
 
-// patience is how long a decision may take in tests that are not about an outage.
-const patience = 30 * time.Second
+// timeout is how long a decision may take in tests that are not about an outage.
+const timeout = 30 * time.Second
 
 const (
 	listReports = "listCallLogReports"
@@ -35,13 +35,13 @@ const (
 
 // testConfig has the budgets of production.
 func testConfig(js jetstream.JetStream) Config {
-	return Config{JetStream: js, Report: 120, Standard: 120, Premium: 600, Log: zerolog.Nop(), Patience: patience}
+	return Config{JetStream: js, Report: 120, Standard: 120, Premium: 600, Log: zerolog.Nop(), Timeout: timeout}
 }
 
 // connect connects as a reader does: nothing is buffered while the connection is lost.
 func connect(tb testing.TB, url string) jetstream.JetStream {
 	tb.Helper()
-	js, err := jetstream.New(eventstest.Connect(tb, url, nats.ReconnectBufSize(-1)), jetstream.WithDefaultTimeout(patience))
+	js, err := jetstream.New(eventstest.Connect(tb, url, nats.ReconnectBufSize(-1)), jetstream.WithDefaultTimeout(timeout))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func startLimiters(tb testing.TB, url string, n int, change ...func(*Config)) []
 	return limiters
 }
 
-func withPatience(d time.Duration) func(*Config) { return func(c *Config) { c.Patience = d } }
+func withTimeout(d time.Duration) func(*Config) { return func(c *Config) { c.Timeout = d } }
 
 func withWindow(window time.Duration) func(*Config) {
 	return func(c *Config) { c.window = window }
@@ -140,7 +140,7 @@ func repeat(r Request, n int) []Request {
 // storedLog returns a lineage's log as the server has it.
 func storedLog(tb testing.TB, l *Limiter, lineage uuid.UUID) version {
 	tb.Helper()
-	stored, err := l.store.load(lineage, patience)
+	stored, err := l.store.load(lineage, timeout)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -22,9 +22,9 @@ type Config struct {
 	// A key's permits a minute: for each report operation, and for all operations together by its tier.
 	Report, Standard, Premium int
 
-	// Patience is how long a decision may wait for NATS while it is connected. Half of what is left of a request's time is enough in any
-	// case. Zero means a second.
-	Patience time.Duration
+	// Timeout is how long a decision may wait for NATS while it is connected. A decision takes at most half of the time until the request's
+	// deadline. Zero means a second.
+	Timeout time.Duration
 
 	Log zerolog.Logger
 
@@ -36,14 +36,14 @@ type Config struct {
 }
 
 const (
-	defaultWindow   = time.Minute
-	defaultPatience = time.Second
+	defaultWindow  = time.Minute
+	defaultTimeout = time.Second
 )
 
 // Limiter takes permits from keys' budgets. It is safe for concurrent use.
 type Limiter struct {
 	report, standard, premium int
-	window, patience          time.Duration
+	window, timeout           time.Duration
 	store                     *store
 	clock                     clock
 	breaker                   *breaker
@@ -67,8 +67,8 @@ func New(c Config) (*Limiter, error) {
 	if c.window == 0 {
 		c.window = defaultWindow
 	}
-	if c.Patience == 0 {
-		c.Patience = defaultPatience
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
 	}
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
@@ -81,9 +81,9 @@ func New(c Config) (*Limiter, error) {
 		return nil, err
 	}
 	return &Limiter{
-		report: c.Report, standard: c.Standard, premium: c.Premium, window: c.window, patience: c.Patience,
+		report: c.Report, standard: c.Standard, premium: c.Premium, window: c.window, timeout: c.Timeout,
 		store: newStore(c), clock: clock{local: c.now}, breaker: newBreaker(), local: newLocalCounter(c.window),
-		metrics: metrics, outage: newOutage(c.Log, "rate limits"), log: c.Log, reader: rand.Uint64(),
+		metrics: metrics, outage: newOutage(c.Log), log: c.Log, reader: rand.Uint64(),
 		lineages: make(map[uuid.UUID]*lineage),
 	}, nil
 }
@@ -135,8 +135,8 @@ func (l *Limiter) Take(ctx context.Context, r Request) *Decision {
 
 func (l *Limiter) decide(ctx context.Context, r Request) (*Decision, outcome) {
 	k := l.lineage(r.Lineage)
-	w := &waiter{buckets: l.buckets(r), window: l.window, decided: make(chan result, 1), began: time.Now(), patience: l.patienceOf(ctx)}
-	timer := time.NewTimer(w.patience)
+	w := &waiter{buckets: l.buckets(r), window: l.window, decided: make(chan result, 1), began: time.Now(), timeout: l.timeoutFor(ctx)}
+	timer := time.NewTimer(w.timeout)
 	defer timer.Stop()
 	select {
 	case <-l.breaker.started:
@@ -166,12 +166,12 @@ func (l *Limiter) refuseFull(k *lineage, w *waiter, oldest time.Duration) *Decis
 	return k.refuseFull(w, l.clock.earliest(), oldest)
 }
 
-// patienceOf returns how long a decision may take. The request needs what is left for its answer.
-func (l *Limiter) patienceOf(ctx context.Context) time.Duration {
+// timeoutFor returns how long a decision may take. The request needs the other half of its time for its answer.
+func (l *Limiter) timeoutFor(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
-		return min(l.patience, time.Until(deadline)/2)
+		return min(l.timeout, time.Until(deadline)/2)
 	}
-	return l.patience
+	return l.timeout
 }
 
 // lineage returns a lineage, which is kept while it is used.
@@ -196,7 +196,7 @@ func (l *Limiter) enqueue(k *lineage, w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.serve == nil {
-		k.unserved()
+		k.stopServing()
 		k.leave(w, nil)
 		return false
 	}
@@ -206,7 +206,7 @@ func (l *Limiter) enqueue(k *lineage, w *waiter) bool {
 
 // wait waits for a decision while NATS can be consulted.
 func (l *Limiter) wait(
-	ctx context.Context, r Request, k *lineage, w *waiter, opened <-chan struct{}, patience <-chan time.Time,
+	ctx context.Context, r Request, k *lineage, w *waiter, opened <-chan struct{}, timeout <-chan time.Time,
 ) (*Decision, outcome) {
 	l.metrics.waiting.Inc()
 	defer l.metrics.waiting.Dec()
@@ -219,7 +219,7 @@ func (l *Limiter) wait(
 		}
 		return l.decided(r, k, w, <-w.decided)
 	case <-opened:
-	case <-patience:
+	case <-timeout:
 		l.noReply(w)
 	}
 	d, o := l.decideLocally(r, k, w)

@@ -20,16 +20,16 @@ type lineage struct {
 	checked  time.Time // when the log in memory was last the server's
 	waiting  []*waiter
 	unused   []*waiter // their permits are stored, and the next version gives them back
-	serving  bool      // somebody writes the log
+	serving  bool      // a goroutine writes the log
 }
 
 // waiter is a request that waits for a decision.
 type waiter struct {
-	buckets  []bucket
-	window   time.Duration
-	decided  chan result // has room for one
-	began    time.Time
-	patience time.Duration
+	buckets []bucket
+	window  time.Duration
+	decided chan result // has room for one
+	began   time.Time
+	timeout time.Duration
 
 	// Guarded by the lineage's mutex.
 	done   bool
@@ -137,7 +137,7 @@ func (k *lineage) next(now, latest tick, by writer, origin uint64) *write {
 		left := w.log.clone()
 		used = &left
 	}
-	k.waiting = slices.DeleteFunc(k.waiting, func(r *waiter) bool { return k.taken(r, w, used, now) })
+	k.waiting = slices.DeleteFunc(k.waiting, func(r *waiter) bool { return k.decideOrTake(r, w, used, now) })
 	if len(w.waiters)+len(w.unused)+len(k.waiting) == 0 {
 		k.serving = false
 		return nil
@@ -161,9 +161,9 @@ func (k *lineage) forgetUnused(latest tick) {
 	})
 }
 
-// taken returns whether a request need not wait in the queue any longer: its permits are taken from a version, or it is decided by the
-// permits that are stored and used.
-func (k *lineage) taken(r *waiter, w *write, used *permitLog, now tick) bool {
+// decideOrTake takes a request's permits from a version, or refuses it if the permits that are stored and used leave none. It returns false if
+// the request must keep waiting.
+func (k *lineage) decideOrTake(r *waiter, w *write, used *permitLog, now tick) bool {
 	if r.done {
 		return true
 	}
@@ -184,7 +184,7 @@ func (k *lineage) confirm(w *write, stored version) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.log, k.sequence = stored.log, stored.sequence
-	k.log.storedAt(stored.stored)
+	k.log.setStoredTick(stored.stored)
 	k.checked = time.Now()
 	k.unused = k.unused[len(w.unused):]
 	for _, r := range w.waiters {
@@ -200,11 +200,11 @@ func (k *lineage) confirm(w *write, stored version) {
 
 // replace takes over the stored version after a conflict; the requests of the write wait again. It returns false if the version is dated
 // in the future.
-func (k *lineage) replace(w *write, stored version) (believed bool) {
+func (k *lineage) replace(w *write, stored version) (plausible bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	believed = stored.sequence == 0 || stored.log.storedAt(stored.stored)
-	if !believed {
+	plausible = stored.sequence == 0 || stored.log.setStoredTick(stored.stored)
+	if !plausible {
 		k.unused = nil // their permits have moved to an earlier tick
 	}
 	if stored.log.origin != k.log.origin || stored.sequence < k.sequence {
@@ -212,7 +212,7 @@ func (k *lineage) replace(w *write, stored version) (believed bool) {
 	}
 	k.log, k.sequence, k.checked = stored.log, stored.sequence, time.Now()
 	k.waiting = append(w.waiters, k.waiting...)
-	return believed
+	return plausible
 }
 
 // fail ends the wait of a write's requests without a decision.
@@ -225,8 +225,8 @@ func (k *lineage) fail(w *write, err error) {
 	}
 }
 
-// unserved marks that nobody serves the lineage.
-func (k *lineage) unserved() {
+// stopServing marks that no goroutine serves the lineage.
+func (k *lineage) stopServing() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.serving = false

@@ -153,23 +153,23 @@ func (l *permitLog) giveBack(name string, at tick) {
 // maxAhead is how far a log may be ahead of the time at which the server stored it.
 const maxAhead = 10
 
-// storedAt counts the permits of this version from the tick in which the server stored it. It returns false if the log is dated later
+// setStoredTick counts the permits of this version from the tick in which the server stored it. It returns false if the log is dated later
 // than that by more than readers' estimates can be: then no permit is counted from a later tick than that.
-func (l *permitLog) storedAt(at tick) bool {
-	believed := l.newest <= at+maxAhead
+func (l *permitLog) setStoredTick(at tick) bool {
+	plausible := l.newest <= at+maxAhead
 	for i := range l.buckets {
 		b := &l.buckets[i]
-		if believed && l.newest < at {
+		if plausible && l.newest < at {
 			b.moveFresh(at)
-		} else if !believed {
+		} else if !plausible {
 			b.moveBack(at)
 		}
 		b.fresh = 0
 	}
-	if !believed || l.newest < at {
+	if !plausible || l.newest < at {
 		l.newest = at
 	}
-	return believed
+	return plausible
 }
 
 // moveFresh counts the fresh permits from a later tick.

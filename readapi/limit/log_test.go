@@ -54,17 +54,17 @@ func TestLog_TakesFromAllBucketsOrNone(t *testing.T) {
 // A log that is dated later than the server stored it counts no permit from a later tick.
 func TestLog_DatedInTheFuture(t *testing.T) {
 	t.Parallel()
-	for ahead, believed := range map[tick]bool{0: true, maxAhead: true, maxAhead + 1: false, 36000: false} {
+	for ahead, plausible := range map[tick]bool{0: true, maxAhead: true, maxAhead + 1: false, 36000: false} {
 		var l permitLog
 		l.begin(900, writer{})
 		l.take(tierOf3)
 		l.begin(1000+ahead, writer{})
 		l.take(tierOf3)
-		if got := l.storedAt(1000); got != believed {
-			t.Errorf("%d ticks ahead: believed = %t, want %t", ahead, got, believed)
+		if got := l.setStoredTick(1000); got != plausible {
+			t.Errorf("%d ticks ahead: plausible = %t, want %t", ahead, got, plausible)
 		}
 		want := []permits{{900, 1}, {1000 + ahead, 1}}
-		if !believed {
+		if !plausible {
 			want[1].at = 1000
 		}
 		if got := l.bucket(tierPolicy); !slices.Equal(got.permits, want) || got.total != 2 || l.newest != want[1].at {
@@ -81,7 +81,7 @@ func TestLog_FreshPermitsMove(t *testing.T) {
 	l.take(tierOf3)
 	l.begin(1000, writer{})
 	l.take(tierOf3)
-	l.storedAt(1020)
+	l.setStoredTick(1020)
 	if got, want := l.bucket(tierPolicy).permits, []permits{{1000, 1}, {1020, 1}}; !slices.Equal(got, want) {
 		t.Errorf("permits = %v, want %v", got, want)
 	}
@@ -209,7 +209,7 @@ func FuzzParseLog(f *testing.F) {
 			t.Errorf("encoded = %x, want no more than %x", parsed.encode(), data)
 		}
 		parsed.expire(parsed.newest, minute)
-		parsed.storedAt(parsed.newest - 2*maxAhead)
+		parsed.setStoredTick(parsed.newest - 2*maxAhead)
 	})
 }
 
@@ -248,12 +248,12 @@ func TestLog_StaysValid(t *testing.T) {
 		l := permitLog{newest: 5000}
 		tickOf := func(label string) tick { return l.newest + tick(rapid.IntRange(-50, 50).Draw(t, label)) }
 		t.Repeat(map[string]func(*rapid.T){
-			"begin":    func(*rapid.T) { l.begin(tickOf("begin"), writer{1, 1}) },
-			"take":     func(t *rapid.T) { l.take(buckets[rapid.IntRange(0, 1).Draw(t, "from"):]) },
-			"giveBack": func(*rapid.T) { l.begin(0, writer{1, 1}); l.giveBack(tierPolicy, tickOf("given back")) },
-			"storedAt": func(*rapid.T) { l.storedAt(tickOf("stored")) },
-			"expire":   func(*rapid.T) { l.storedAt(l.newest); l.expire(tickOf("now"), 60) },
-			"merge":    func(t *rapid.T) { other := drawLog(t); other.newest = max(other.newest, l.newest); l.merge(&other) },
+			"begin":         func(*rapid.T) { l.begin(tickOf("begin"), writer{1, 1}) },
+			"take":          func(t *rapid.T) { l.take(buckets[rapid.IntRange(0, 1).Draw(t, "from"):]) },
+			"giveBack":      func(*rapid.T) { l.begin(0, writer{1, 1}); l.giveBack(tierPolicy, tickOf("given back")) },
+			"setStoredTick": func(*rapid.T) { l.setStoredTick(tickOf("stored")) },
+			"expire":        func(*rapid.T) { l.setStoredTick(l.newest); l.expire(tickOf("now"), 60) },
+			"merge":         func(t *rapid.T) { other := drawLog(t); other.newest = max(other.newest, l.newest); l.merge(&other) },
 			"": func(t *rapid.T) {
 				if _, err := parseLog(l.encode()); err != nil {
 					t.Fatalf("%+v: %v", l, err)
@@ -303,7 +303,7 @@ func TestLog_ExactWindow(t *testing.T) {
 			s.now = s.now.Add(time.Duration(rapid.IntRange(0, 20_000).Draw(t, "pause")) * time.Millisecond)
 			reader := &readers[rapid.IntRange(0, len(readers)-1).Draw(t, "reader")]
 			*reader = s.log.clone()
-			reader.storedAt(s.stored)
+			reader.setStoredTick(s.stored)
 			estimate := s.now.Add(-time.Duration(rapid.IntRange(0, error).Draw(t, "estimate's error")) * time.Millisecond)
 			reader.expire(tickAt(estimate), minute)
 			reader.begin(tickAt(estimate), writer{})

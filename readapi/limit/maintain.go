@@ -10,7 +10,7 @@ import (
 // noReply takes NATS for unavailable if it has not replied to anything while a request waited. Requests that could not wait for long
 // say nothing.
 func (l *Limiter) noReply(w *waiter) {
-	if w.patience >= l.patience/4 && l.store.repliedBefore(w.began) {
+	if w.timeout >= l.timeout/4 && l.store.repliedBefore(w.began) {
 		l.unavailable(errNoReply)
 	}
 }

@@ -115,19 +115,18 @@ func (m *metrics) countWrite(err error) {
 // minOutage is the shortest outage: an overloaded server would otherwise fill the log with begins and ends.
 const minOutage = time.Second
 
-// outage logs when something becomes unavailable and when it is available again. Its methods are cheap enough for every request.
+// outage logs when the limits become unavailable and when they are available again. Its methods are cheap enough for every request.
 type outage struct {
 	log   zerolog.Logger
-	what  string
 	since atomic.Pointer[time.Time] // nil while it is available
 }
 
-func newOutage(log zerolog.Logger, what string) *outage { return &outage{log: log, what: what} }
+func newOutage(log zerolog.Logger) *outage { return &outage{log: log} }
 
 func (o *outage) begin(err error) {
 	now := time.Now()
 	if o.since.CompareAndSwap(nil, &now) {
-		o.log.Warn().Err(err).Msg(o.what + " unavailable")
+		o.log.Warn().Err(err).Msg("rate limits unavailable")
 	}
 }
 
@@ -137,6 +136,6 @@ func (o *outage) end() {
 		return
 	}
 	if o.since.CompareAndSwap(since, nil) {
-		o.log.Info().Dur("after", time.Since(*since)).Msg(o.what + " available again")
+		o.log.Info().Dur("after", time.Since(*since)).Msg("rate limits available again")
 	}
 }

@@ -92,7 +92,7 @@ func TestTake_AfterOutage(t *testing.T) {
 	t.Parallel()
 	var log eventstest.LogBuffer
 	server := eventstest.NewServer(t)
-	l := startLimiter(t, server.URL(), logTo(&log), withPatience(time.Second))
+	l := startLimiter(t, server.URL(), logTo(&log), withTimeout(time.Second))
 	for range 2 {
 		eventstest.Eventually(t, "an allowed report", func() bool {
 			return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
@@ -132,7 +132,7 @@ func TestTake_CreatesMissingStream(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			l := startLimiter(t, server.URL(), withPatience(2*time.Second))
+			l := startLimiter(t, server.URL(), withTimeout(2*time.Second))
 			for range 2 {
 				eventstest.Eventually(t, "an allowed report", func() bool {
 					return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
@@ -143,10 +143,10 @@ func TestTake_CreatesMissingStream(t *testing.T) {
 	}
 }
 
-// Without Run, the first decision is made when its patience ends, and all others at once.
+// Without Run, the first decision is made when its timeout ends, and all others at once.
 func TestTake_BeforeRun(t *testing.T) {
 	t.Parallel()
-	l := newLimiter(t, eventstest.NewServer(t).URL(), withPatience(10*time.Millisecond))
+	l := newLimiter(t, eventstest.NewServer(t).URL(), withTimeout(10*time.Millisecond))
 	l.checkWithoutReply(t, uuid.New())
 	if _, err := l.breaker.state(); !errors.Is(err, errNoReply) {
 		t.Errorf("breaker: error = %v, want %v", err, errNoReply)
@@ -238,7 +238,7 @@ func TestTake_UnknownEncoding(t *testing.T) {
 	if !l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
 		t.Error("another lineage: allowed = false")
 	}
-	if _, err := l.store.load(r.Lineage, patience); !errors.Is(err, errMalformed) {
+	if _, err := l.store.load(r.Lineage, timeout); !errors.Is(err, errMalformed) {
 		t.Errorf("stored log: error = %v, want the newer version still there", err)
 	}
 	if !log.Contains("another release has written it") {
@@ -272,13 +272,13 @@ func TestTake_LogDatedInTheFuture(t *testing.T) {
 	}
 }
 
-// A server that is connected but does not reply costs the first request its patience. Others are decided without asking it. When it
+// A server that is connected but does not reply costs the first request its timeout. Others are decided without asking it. When it
 // replies again, the permits of reports that were refused meanwhile are given back.
 func TestTake_WithStalledServer(t *testing.T) {
 	t.Parallel()
 	server := eventstest.NewServer(t)
 	proxy := eventstest.NewProxy(t, server.URL())
-	l := startLimiter(t, "nats://"+proxy.Addr(), withPatience(2*time.Second))
+	l := startLimiter(t, "nats://"+proxy.Addr(), withTimeout(2*time.Second))
 	key := uuid.New()
 	eventstest.Eventually(t, "a request allowed by NATS", func() bool {
 		before := l.decisions(allowed)
@@ -311,7 +311,7 @@ func TestTake_WithStalledServer(t *testing.T) {
 func TestTake_WithBlockedConnection(t *testing.T) {
 	t.Parallel()
 	proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
-	l := startLimiter(t, "nats://"+proxy.Addr(), withPatience(time.Second))
+	l := startLimiter(t, "nats://"+proxy.Addr(), withTimeout(time.Second))
 	countAllowed(t, l, Request{Lineage: uuid.New()}, 1)
 	resume := proxy.Pause()
 	defer resume()
@@ -332,7 +332,7 @@ func (k *lineage) served() bool {
 	return k.serving
 }
 
-// A line that is slow, but not slower than the patience allows, is no outage.
+// A line that is slow, but not slower than the timeout allows, is no outage.
 func TestTake_SlowLine(t *testing.T) {
 	t.Parallel()
 	proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
@@ -359,7 +359,7 @@ func TestTake_LostAcknowledgement(t *testing.T) {
 	server := eventstest.NewServer(t)
 	proxy := eventstest.NewProxy(t, server.URL())
 	other := startLimiter(t, server.URL())
-	l := startLimiter(t, "nats://"+proxy.Addr(), withPatience(2*time.Second))
+	l := startLimiter(t, "nats://"+proxy.Addr(), withTimeout(2*time.Second))
 	for round := range 6 {
 		eventstest.Eventually(t, "the reader is back", func() bool {
 			return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
@@ -399,11 +399,11 @@ func TestSettle_WriteArrivesAfterTheLogWasRead(t *testing.T) {
 		t.Fatal("want the request to wait")
 	}
 	w := k.next(l.clock.earliest(), l.clock.latest(), writer{l.reader, l.writes.Add(1)}, 1)
-	if _, err := l.store.write(k.id.String(), w.log.encode(), w.expected, patience); err != nil {
+	if _, err := l.store.write(k.id.String(), w.log.encode(), w.expected, timeout); err != nil {
 		t.Fatal(err)
 	}
 	// The reader has got no acknowledgement, so it writes again.
-	if err := l.settle(t.Context(), k, w); err != nil {
+	if err := l.storeVersion(t.Context(), k, w); err != nil {
 		t.Errorf("settle: error = %v, want none", err)
 	}
 	if d := <-late.decided; d.decision == nil || !d.decision.Allowed || storedPermits(t, l, r.Lineage, tierPolicy) != 2 {
@@ -418,7 +418,7 @@ func TestSettle_LostWrite(t *testing.T) {
 	server := eventstest.NewServer(t)
 	proxy := eventstest.NewProxy(t, server.URL())
 	other := startLimiter(t, server.URL())
-	l := startLimiter(t, "nats://"+proxy.Addr(), withPatience(2*time.Second))
+	l := startLimiter(t, "nats://"+proxy.Addr(), withTimeout(2*time.Second))
 	r := Request{Lineage: uuid.New(), Report: listReports}
 	eventstest.Eventually(t, "an allowed report", func() bool { return l.Take(t.Context(), r).Allowed })
 	before := storedLog(t, other, r.Lineage)
@@ -477,20 +477,20 @@ func TestRun_ConnectionClosed(t *testing.T) {
 func TestOutage_IsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log eventstest.LogBuffer
-	o := newOutage(zerolog.New(&log), "something")
+	o := newOutage(zerolog.New(&log))
 	o.end()
 	for range 3 {
 		o.begin(errNoReply)
 		o.end() // too early
 	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "something unavailable") {
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "rate limits unavailable") {
 		t.Errorf("log after the begin = %s, want one line", got)
 	}
 	past := time.Now().Add(-minOutage)
 	o.since.Store(&past)
 	o.end()
 	o.end()
-	if got := log.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "something available again") {
+	if got := log.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "rate limits available again") {
 		t.Errorf("log after the end = %s, want one line more", got)
 	}
 }

@@ -40,13 +40,13 @@ func runChild() int {
 }
 
 func readInChild() error {
-	conn, err := nats.Connect(os.Getenv(childNATS), nats.Timeout(patience), nats.MaxReconnects(-1),
+	conn, err := nats.Connect(os.Getenv(childNATS), nats.Timeout(timeout), nats.MaxReconnects(-1),
 		nats.ReconnectWait(20*time.Millisecond), nats.ReconnectBufSize(-1))
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(timeout))
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func TestProcesses_LeaderChanges(t *testing.T) {
 		r, began := Request{Lineage: uuid.New(), Report: listReports}, time.Now()
 		steppedDown := make(chan error, 1)
 		time.AfterFunc(time.Duration(round%20)*time.Millisecond, func() {
-			_, err := conn.Request(jetstream.DefaultAPIPrefix+"STREAM.LEADER.STEPDOWN."+StreamName, nil, patience)
+			_, err := conn.Request(jetstream.DefaultAPIPrefix+"STREAM.LEADER.STEPDOWN."+StreamName, nil, timeout)
 			steppedDown <- err
 		})
 		allowed := takeFrom(children, r)
@@ -307,7 +307,7 @@ func TestProcesses_EveryWindow(t *testing.T) {
 // recordPermits records when the server stored each permit, until stop is called.
 func recordPermits(t *testing.T, conn *nats.Conn, lineage uuid.UUID) (stop func() []time.Time) {
 	t.Helper()
-	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(timeout))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func (l *Limiter) serveLineage(ctx context.Context, k *lineage) {
 		if w == nil {
 			return
 		}
-		err := l.settle(ctx, k, w)
+		err := l.storeVersion(ctx, k, w)
 		switch {
 		case err == nil:
 			conflicts = 0
@@ -27,7 +27,7 @@ func (l *Limiter) serveLineage(ctx context.Context, k *lineage) {
 			l.fail(k, w, err)
 		}
 	}
-	k.unserved()
+	k.stopServing()
 }
 
 // conflictPause returns a random pause, so that readers that write one log do not meet again.
@@ -36,16 +36,16 @@ func conflictPause(conflicts int) time.Duration {
 	return rand.N(min(first<<min(conflicts, 8), longest))
 }
 
-// settle stores a version and allows its requests. The error is [errConflict] if another version is stored, which the lineage then has
+// storeVersion stores a version and allows its requests. The error is [errConflict] if another version is stored, which the lineage then has
 // taken over, and the requests wait again. After every other error the version is not stored.
 //
 // A write without acknowledgement may still arrive, even after a reply that does not show it. So the same version is written again, on
 // the same condition, until one of the writes is acknowledged or another version is stored.
-func (l *Limiter) settle(ctx context.Context, k *lineage, w *write) error {
+func (l *Limiter) storeVersion(ctx context.Context, k *lineage, w *write) error {
 	unanswered := false
 	for began := time.Now(); ; {
-		// Half of the patience, so that the log can be read in the other half, and a slow line is no outage.
-		sequence, err := l.store.write(k.id.String(), w.log.encode(), w.expected, l.patience/2)
+		// Half of the timeout, so that the log can be read in the other half, and a slow line is no outage.
+		sequence, err := l.store.write(k.id.String(), w.log.encode(), w.expected, l.timeout/2)
 		l.metrics.countWrite(err)
 		if err == nil {
 			k.confirm(w, version{w.log, sequence, l.clock.latest()})
@@ -55,7 +55,7 @@ func (l *Limiter) settle(ctx context.Context, k *lineage, w *write) error {
 		if !errors.Is(err, errConflict) && !unanswered {
 			return err
 		}
-		stored, err := l.look(ctx, k)
+		stored, err := l.loadUntilAnswered(ctx, k)
 		switch {
 		case err != nil:
 			return err
@@ -73,14 +73,14 @@ func (l *Limiter) settle(ctx context.Context, k *lineage, w *write) error {
 	}
 }
 
-// look reads a log until the server answers, because only the log says whether a write that was not acknowledged is stored.
-func (l *Limiter) look(ctx context.Context, k *lineage) (version, error) {
+// loadUntilAnswered reads a log until the server answers, because only the log says whether a write that was not acknowledged is stored.
+func (l *Limiter) loadUntilAnswered(ctx context.Context, k *lineage) (version, error) {
 	for began := time.Now(); ; {
-		stored, err := l.store.load(k.id, l.patience)
-		if !unreachable(err) {
+		stored, err := l.store.load(k.id, l.timeout)
+		if !retryable(err) {
 			return stored, err
 		}
-		if away(err) {
+		if natsUnavailable(err) {
 			l.unavailable(err)
 		}
 		if time.Since(began) > l.window || !pause(ctx, probeInterval) {
@@ -91,7 +91,7 @@ func (l *Limiter) look(ctx context.Context, k *lineage) (version, error) {
 
 // fail leaves a write's requests to be decided without NATS.
 func (l *Limiter) fail(k *lineage, w *write, err error) {
-	if away(err) {
+	if natsUnavailable(err) {
 		l.unavailable(err)
 	} else {
 		l.outage.begin(err)

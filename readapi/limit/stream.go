@@ -69,20 +69,20 @@ func checkStream(c, wanted jetstream.StreamConfig) error {
 
 // store reads and writes the logs in the stream.
 type store struct {
-	js       jetstream.JetStream
-	conn     *nats.Conn
-	config   jetstream.StreamConfig
-	read     string        // subject of requests for a log
-	replied  atomic.Int64  // when the server last replied, in nanoseconds since began
-	began    time.Time     // local
-	patience time.Duration // for a reply
+	js      jetstream.JetStream
+	conn    *nats.Conn
+	config  jetstream.StreamConfig
+	read    string        // subject of requests for a log
+	replied atomic.Int64  // when the server last replied, in nanoseconds since began
+	began   time.Time     // local
+	timeout time.Duration // for a reply
 }
 
 func newStore(c Config) *store {
 	js := c.JetStream
 	return &store{
 		js: js, conn: js.Conn(), config: streamConfig(c.window, 1), read: apiPrefix(js.Options()) + "STREAM.MSG.GET." + StreamName,
-		began: time.Now(), patience: c.Patience,
+		began: time.Now(), timeout: c.Timeout,
 	}
 }
 
@@ -103,19 +103,19 @@ var (
 	errNoReply      = errors.New("no reply from NATS in time")
 )
 
-// away reports whether an error means that NATS decides about no lineage, whatever it is asked.
-func away(err error) bool {
+// natsUnavailable reports whether an error means that NATS decides about no lineage, whatever it is asked.
+func natsUnavailable(err error) bool {
 	return errors.Is(err, errDisconnected) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) ||
 		errors.Is(err, nats.ErrConnectionClosed)
 }
 
-// unreachable reports whether an error means that the server may reply to the same request later.
-func unreachable(err error) bool {
+// retryable reports whether an error means that the server may reply to the same request later.
+func retryable(err error) bool {
 	return errors.Is(err, errNoReply) || errors.Is(err, errDisconnected) || errors.Is(err, nats.ErrNoResponders)
 }
 
 // request sends a message and returns the reply. It sends nothing without a connection: a buffered message would be sent later, when
-// nobody waits for its reply.
+// no caller waits for its reply.
 func (s *store) request(m *nats.Msg, timeout time.Duration) ([]byte, error) {
 	if !s.conn.IsConnected() {
 		return nil, errDisconnected
@@ -217,9 +217,9 @@ func (s *store) ensure(ctx context.Context, local func() time.Time) (*sample, er
 	return found, err
 }
 
-// lookUp does what ensure does, within half of the patience.
+// lookUp does what ensure does, within half of the timeout.
 func (s *store) lookUp(ctx context.Context, local func() time.Time) (*sample, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.patience/2)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout/2)
 	defer cancel()
 	asked := local()
 	stream, err := s.js.Stream(ctx, StreamName)
@@ -239,7 +239,7 @@ func (s *store) lookUp(ctx context.Context, local func() time.Time) (*sample, er
 
 // probe checks that the server decides about writes. It asks for one that it must refuse.
 func (s *store) probe() error {
-	_, err := s.write("probe", nil, math.MaxInt64, s.patience)
+	_, err := s.write("probe", nil, math.MaxInt64, s.timeout)
 	if errors.Is(err, errConflict) {
 		return nil
 	}

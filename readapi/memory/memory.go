@@ -35,15 +35,15 @@ const (
 	lineagesToFill = 8 // lineages that can use all of the memory
 )
 
-// Config configures a budget.
+// Config configures a pool.
 type Config struct {
 	Capacity int64 // bytes, not less than Largest
 	Largest  int64 // bytes of the largest reservation
 	Metrics  prometheus.Registerer
 }
 
-// Budget is the memory for responses. It is safe for concurrent use.
-type Budget struct {
+// Pool is the memory for responses. It is safe for concurrent use.
+type Pool struct {
 	share int64
 	bytes *semaphore.Semaphore
 
@@ -55,17 +55,17 @@ type Budget struct {
 
 // lineage is what the requests of a lineage have reserved. It exists while there are any.
 type lineage struct {
-	requests int // that have or want memory; guarded by the budget's mutex
+	requests int // that have or want memory; guarded by the pool's mutex
 	places   *semaphore.Semaphore
 	bytes    *semaphore.Semaphore
 }
 
-// New returns a budget and registers its metrics.
-func New(c Config) (*Budget, error) {
+// New returns a pool and registers its metrics.
+func New(c Config) (*Pool, error) {
 	if c.Largest < 1 || c.Capacity < c.Largest {
 		return nil, fmt.Errorf("memory for responses of %d bytes: use %d or more", c.Capacity, c.Largest)
 	}
-	b := &Budget{
+	b := &Pool{
 		share:    max(c.Capacity/lineagesToFill, c.Largest),
 		bytes:    semaphore.New(c.Capacity, bytesQueue),
 		lineages: make(map[uuid.UUID]*lineage),
@@ -78,7 +78,7 @@ func New(c Config) (*Budget, error) {
 
 // Reservation is the memory of a request. It is not safe for concurrent use.
 type Reservation struct {
-	budget  *Budget
+	pool  *Pool
 	id      uuid.UUID
 	lineage *lineage
 	bytes   int64
@@ -86,8 +86,8 @@ type Reservation struct {
 
 // Reserve reserves bytes for a request of a lineage, and waits for them until an instant. The error is [ErrLineage], [ErrBytes] or that of
 // ctx. The caller must release the reservation.
-func (b *Budget) Reserve(ctx context.Context, id uuid.UUID, bytes int64, until time.Time) (*Reservation, error) {
-	r := &Reservation{budget: b, id: id, lineage: b.enter(id), bytes: bytes}
+func (b *Pool) Reserve(ctx context.Context, id uuid.UUID, bytes int64, until time.Time) (*Reservation, error) {
+	r := &Reservation{pool: b, id: id, lineage: b.enter(id), bytes: bytes}
 	wait, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	refused := r.reserve(wait)
@@ -106,7 +106,7 @@ func (r *Reservation) reserve(ctx context.Context) error {
 	if r.reserveShare(ctx) != nil {
 		return ErrLineage
 	}
-	if r.budget.bytes.Acquire(ctx, r.bytes) != nil {
+	if r.pool.bytes.Acquire(ctx, r.bytes) != nil {
 		r.releaseShare()
 		return ErrBytes
 	}
@@ -115,8 +115,8 @@ func (r *Reservation) reserve(ctx context.Context) error {
 
 // reserveShare takes a place and bytes of the lineage.
 func (r *Reservation) reserveShare(ctx context.Context) error {
-	r.budget.waiting.Inc()
-	defer r.budget.waiting.Dec()
+	r.pool.waiting.Inc()
+	defer r.pool.waiting.Dec()
 	if err := r.lineage.places.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -136,19 +136,19 @@ func (r *Reservation) releaseShare() {
 // is.
 func (r *Reservation) Resize(bytes int64) {
 	r.lineage.bytes.Change(bytes - r.bytes)
-	r.budget.bytes.Change(bytes - r.bytes)
+	r.pool.bytes.Change(bytes - r.bytes)
 	r.bytes = bytes
 }
 
 // Release gives everything back. It must be called once.
 func (r *Reservation) Release() {
-	r.budget.bytes.Change(-r.bytes)
+	r.pool.bytes.Change(-r.bytes)
 	r.releaseShare()
-	r.budget.leave(r.id)
+	r.pool.leave(r.id)
 }
 
 // enter returns a lineage, which leave must give back.
-func (b *Budget) enter(id uuid.UUID) *lineage {
+func (b *Pool) enter(id uuid.UUID) *lineage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.lineages[id]
@@ -161,7 +161,7 @@ func (b *Budget) enter(id uuid.UUID) *lineage {
 }
 
 // leave forgets a lineage with its last request.
-func (b *Budget) leave(id uuid.UUID) {
+func (b *Pool) leave(id uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.lineages[id]
@@ -170,7 +170,7 @@ func (b *Budget) leave(id uuid.UUID) {
 	}
 }
 
-func (b *Budget) register(c Config) error {
+func (b *Pool) register(c Config) error {
 	const waitingName, waitingHelp = "callboard_readapi_body_waiting",
 		"Requests that wait for memory for their response, by queue: lineage, for their lineage's share, or bytes, for the memory of all."
 	queue := func(name string) prometheus.Labels { return prometheus.Labels{"queue": name} }

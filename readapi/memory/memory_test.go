@@ -13,7 +13,7 @@ import (
 	"callboard/events/eventstest"
 )
 
-func newBudget(t *testing.T, capacity, largest int64) *Budget {
+func newBudget(t *testing.T, capacity, largest int64) *Pool {
 	t.Helper()
 	b, err := New(Config{Capacity: capacity, Largest: largest, Metrics: prometheus.NewRegistry()})
 	if err != nil {
@@ -22,7 +22,7 @@ func newBudget(t *testing.T, capacity, largest int64) *Budget {
 	return b
 }
 
-func reserve(t *testing.T, b *Budget, id uuid.UUID, bytes int64) *Reservation {
+func reserve(t *testing.T, b *Pool, id uuid.UUID, bytes int64) *Reservation {
 	t.Helper()
 	r, err := b.Reserve(t.Context(), id, bytes, time.Now().Add(time.Hour))
 	if err != nil {
@@ -32,14 +32,14 @@ func reserve(t *testing.T, b *Budget, id uuid.UUID, bytes int64) *Reservation {
 }
 
 // expectRefusal expects that a request for a byte which can't wait is refused.
-func expectRefusal(t *testing.T, b *Budget, id uuid.UUID, want error) {
+func expectRefusal(t *testing.T, b *Pool, id uuid.UUID, want error) {
 	t.Helper()
 	if _, err := b.Reserve(t.Context(), id, 1, time.Now()); !errors.Is(err, want) {
 		t.Errorf("error = %v, want %v", err, want)
 	}
 }
 
-func expectEmpty(t *testing.T, b *Budget) {
+func expectEmpty(t *testing.T, b *Pool) {
 	t.Helper()
 	if held := b.bytes.Held(); held != 0 || len(b.lineages) != 0 || testutil.ToFloat64(b.waiting) != 0 {
 		t.Errorf("held = %d, lineages = %d, waiting = %v, want none", held, len(b.lineages), testutil.ToFloat64(b.waiting))

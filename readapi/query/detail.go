@@ -35,7 +35,7 @@ var detailSQL string
 func (p *Projection) detail(name, rows, list string, id Column) *Detail {
 	rows = strings.ReplaceAll(rows, "{{columns}}", columns(list))
 	sql := strings.ReplaceAll(detailSQL, "{{rows}}", equals(id).and(rows, "$3"))
-	return &Detail{projection: p, name: name, sql: p.compose(sql)}
+	return &Detail{projection: p, name: name, sql: p.withoutUnreadPosition(sql)}
 }
 
 // columns are what a list's statement selects.
@@ -52,7 +52,7 @@ func (p *Projection) narrowableDetail(name, rows, list string, ofExtension condi
 }
 
 // Find appends the row to out and returns what it was read from. It returns [ErrNotFound] if there is no such row.
-func (d *Detail) Find(ctx context.Context, k Key, out *encode.Rows) (snapshot Snapshot, err error) {
+func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (snapshot Snapshot, err error) {
 	sql, arguments := d.statement(k)
 	common := d.projection.targets(&snapshot)
 	err = d.projection.ofSystem(d.projection.runShort(ctx), sql, k.System, arguments, func(rows pgx.Rows) error {

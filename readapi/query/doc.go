@@ -4,7 +4,7 @@
 //
 //   - One statement per answer. A list's rows, total and watermark come from one snapshot of one generation, even while a rebuild
 //     switches generations by renaming schemas. The names of report pages are read apart, and used if their snapshot has the
-//     edition of the page's: see [Directory].
+//     edition of the page's: see [NameCache].
 //   - Columns are named, and every order is total. A star stands only for columns that the same statement names.
 //   - A list never counts all its rows and never skips more than a day's. The projector counts the rows per month and per day. The sum of
 //     these counts is the total. A page is found by adding them up from the newest month on: first its months, then its days.

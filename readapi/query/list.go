@@ -21,7 +21,7 @@ type List struct {
 func (p *Projection) list(name string, s listSource) *List {
 	l := &List{projection: p, name: name, paths: s.paths()}
 	for i := range l.paths {
-		l.paths[i].sql, l.paths[i].firstSQL = p.compose(l.paths[i].sql), p.compose(l.paths[i].firstSQL)
+		l.paths[i].sql, l.paths[i].firstSQL = p.withoutUnreadPosition(l.paths[i].sql), p.withoutUnreadPosition(l.paths[i].firstSQL)
 	}
 	return l
 }
@@ -34,7 +34,7 @@ type Page struct {
 }
 
 // Page appends a page's rows to out. It returns [ErrNotFound] if the phone system doesn't exist.
-func (l *List) Page(ctx context.Context, f Filter, out *encode.Rows) (Page, error) {
+func (l *List) Page(ctx context.Context, f Filter, out *encode.RowWriter) (Page, error) {
 	sql, arguments, err := l.statement(f)
 	if err != nil {
 		return Page{}, err
@@ -51,7 +51,7 @@ func (l *List) Page(ctx context.Context, f Filter, out *encode.Rows) (Page, erro
 
 // read appends the rows of a page's statement. Every row begins with the snapshot, the total and the newest row's createdAt. A page
 // without rows is returned as one row whose other columns are null.
-func (p *Page) read(rows pgx.Rows, snapshot []any, out *encode.Rows) error {
+func (p *Page) read(rows pgx.Rows, snapshot []any, out *encode.RowWriter) error {
 	var newest pgtype.Timestamptz
 	common := append(snapshot, &p.Total, &newest)
 	if !rows.Next() {

@@ -45,7 +45,7 @@ func newProjection(pool *pgxpool.Pool, positions bool) *Projection {
 	p.long = sync.OnceValue(func() *semaphore.Semaphore {
 		return semaphore.New(int64(max(1, pool.Config().MaxConns/2)), longQueue)
 	})
-	p.recordingAudioSQL, p.dimensionsSQL = p.compose(getCallRecordingURLSQL), p.compose(getCallLogReportDimensionsSQL)
+	p.recordingAudioSQL, p.dimensionsSQL = p.withoutUnreadPosition(getCallRecordingURLSQL), p.withoutUnreadPosition(getCallLogReportDimensionsSQL)
 	return p
 }
 

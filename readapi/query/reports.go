@@ -72,18 +72,18 @@ func ReportKeyBefore(from time.Time) ReportKey {
 // ReportPage is what a page's statement returns beside its rows, which are in ascending order.
 type ReportPage struct {
 	Snapshot
-	Now         time.Time // by the database's clock
-	Expected    bool      // more calls of the window, as the call frontier of the phone system says; false by updatedAt
-	StoredBytes int64     // of the transcripts of all the page's rows, if they were requested
-	More        bool      // there are rows after the page
-	Count       int       // of the page's rows
-	Last        ReportKey // of the page's last row
+	Now           time.Time // by the database's clock
+	CallsExpected bool      // more calls of the window, as the call frontier of the phone system says; false by updatedAt
+	StoredBytes   int64     // of the transcripts of all the page's rows, if they were requested
+	More          bool      // there are rows after the page
+	Count         int       // of the page's rows
+	Last          ReportKey // of the page's last row
 }
 
 // Reports reads pages of report rows, in ascending order of either time field.
 type Reports struct {
 	projection       *Projection
-	directory        *Directory
+	cache            *NameCache
 	sql, transcribed map[TimeField]string
 	namesSQL         string
 }
@@ -101,9 +101,11 @@ var (
 	snapshotSQL string
 )
 
-// CallLogReports reads calls as report rows. It keeps their names in the directory.
-func (p *Projection) CallLogReports(d *Directory) *Reports {
-	compose := func(sql string) string { return p.compose(strings.ReplaceAll(sql, "{{snapshot}}", snapshotSQL)) }
+// CallLogReports reads calls as report rows. It keeps their names in the cache.
+func (p *Projection) CallLogReports(d *NameCache) *Reports {
+	compose := func(sql string) string {
+		return p.withoutUnreadPosition(strings.ReplaceAll(sql, "{{snapshot}}", snapshotSQL))
+	}
 	by := func(sql string) map[TimeField]string {
 		named := make(map[TimeField]string)
 		for _, t := range []TimeField{CreatedAt, UpdatedAt} {
@@ -112,20 +114,20 @@ func (p *Projection) CallLogReports(d *Directory) *Reports {
 		return named
 	}
 	return &Reports{
-		projection: p, directory: d, sql: by(listCallLogReportsSQL), transcribed: by(listTranscribedCallLogReportsSQL),
+		projection: p, cache: d, sql: by(listCallLogReportsSQL), transcribed: by(listTranscribedCallLogReportsSQL),
 		namesSQL: compose(namesSQL),
 	}
 }
 
-// reportAttempts is how often a page is read before it gets a snapshot that covers its names, and how often then.
+// reportAttempts is how many times a page is read with a snapshot for its rows and one for its names, and then how many times in one transaction.
 const reportAttempts = 3
 
 // errOtherEdition says that the names of a page are of another edition than its rows.
 var errOtherEdition = errors.New("names changed while the page was read")
 
-// Page appends a page's rows to out, with the names of their references in the same snapshot. It returns [ErrNotFound] if the phone system
+// Page appends a page's rows to out, with the names that their references had in the snapshot of the rows. It returns [ErrNotFound] if the phone system
 // doesn't exist.
-func (r *Reports) Page(ctx context.Context, f ReportFilter, out *encode.Rows) (page ReportPage, err error) {
+func (r *Reports) Page(ctx context.Context, f ReportFilter, out *encode.RowWriter) (page ReportPage, err error) {
 	run := r.projection.runShort(ctx)
 	if f.Transcripts {
 		run = r.projection.runLong(ctx)
@@ -154,17 +156,17 @@ func (r *Reports) repeat(read func() error) (err error) {
 		if err = read(); !errors.Is(err, errOtherEdition) {
 			return err
 		}
-		r.directory.metrics.reruns.Inc()
+		r.cache.metrics.reruns.Inc()
 	}
 	return err
 }
 
-// read reads a page, and the names that are not in the directory. The error is errOtherEdition if these have changed since.
-func (r *Reports) read(run runner, f ReportFilter, out *encode.Rows) (ReportPage, error) {
+// read reads a page, and the names that are not in the cache. The error is errOtherEdition if these have changed since.
+func (r *Reports) read(run runner, f ReportFilter, out *encode.RowWriter) (ReportPage, error) {
 	var reading *pageReading
 	sql, arguments := r.statement(f)
 	err := r.projection.ofSystem(run, sql, f.System, arguments, func(rows pgx.Rows) error {
-		reading = &pageReading{directory: r.directory, out: out}
+		reading = &pageReading{cache: r.cache, out: out}
 		return reading.read(rows, r.projection.targets(&reading.page.Snapshot), f)
 	})
 	if err != nil {
@@ -185,18 +187,18 @@ func (r *Reports) statement(f ReportFilter) (sql string, arguments []any) {
 
 // pageReading is a page while it is read.
 type pageReading struct {
-	directory *Directory
-	out       *encode.Rows
-	page      ReportPage
-	names     *pageNames
-	waiting   [][][]byte // rows from the first one on whose names are not on the shelf
+	cache   *NameCache
+	out     *encode.RowWriter
+	page    ReportPage
+	names   *pageNames
+	waiting [][][]byte // rows from the first one on whose names are not in the entry
 }
 
 // read appends rows up to the first one with a missing name. Every row begins with common columns. A page without rows is returned as one
 // row whose other columns are null.
 func (p *pageReading) read(rows pgx.Rows, snapshot []any, f ReportFilter) error {
 	var e edition
-	common := append(snapshot, &e, &p.page.Now, &p.page.Expected)
+	common := append(snapshot, &e, &p.page.Now, &p.page.CallsExpected)
 	if f.Transcripts {
 		common = append(common, &p.page.StoredBytes)
 	}
@@ -210,7 +212,7 @@ func (p *pageReading) read(rows pgx.Rows, snapshot []any, f ReportFilter) error 
 	if err := p.out.Begin(columns); err != nil {
 		return err
 	}
-	p.names = &pageNames{shelf: p.directory.shelf(f.System, e), missing: newNames()}
+	p.names = &pageNames{entry: p.cache.entry(f.System, e), missing: newNames()}
 	p.out.Names = p.names
 	key := f.TimeField.keyOf(columns)
 	for more := rows.RawValues()[len(common)] != nil; more; more = rows.Next() {
@@ -241,10 +243,10 @@ func (p *ReportPage) advance(key ReportKey) error {
 
 // append appends a row, or keeps a copy of it if names are missing.
 func (p *pageReading) append(row [][]byte) error {
-	shelf := p.names.shelf
-	shelf.mu.RLock()
+	entry := p.names.entry
+	entry.mu.RLock()
 	err := p.out.Append(row)
-	shelf.mu.RUnlock()
+	entry.mu.RUnlock()
 	if err == nil && !p.names.missing.empty() {
 		p.out.Remove()
 		p.waiting = append(p.waiting, cloneRow(row))
@@ -263,12 +265,12 @@ func cloneRow(row [][]byte) [][]byte {
 // complete reads the missing names, and appends the rows that wait for them.
 func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read read) error) error {
 	if len(p.waiting) == 0 {
-		p.directory.metrics.hits.Inc()
+		p.cache.metrics.hits.Inc()
 		return nil
 	}
-	p.directory.metrics.misses.Inc()
+	p.cache.metrics.misses.Inc()
 	found := p.names.missing
-	p.directory.carry(p.names.shelf, found)
+	p.cache.carry(p.names.entry, found)
 	var e edition
 	err := run(found.arguments(), func(rows pgx.Rows) (err error) {
 		e, err = found.read(rows)
@@ -277,11 +279,11 @@ func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read 
 	if err != nil {
 		return fmt.Errorf("names: %w", err)
 	}
-	if e != p.names.shelf.edition {
-		p.directory.add(p.directory.shelf(system, e), found)
+	if e != p.names.entry.edition {
+		p.cache.add(p.cache.entry(system, e), found)
 		return errOtherEdition
 	}
-	p.directory.add(p.names.shelf, found)
+	p.cache.add(p.names.entry, found)
 	p.names.missing = newNames()
 	for _, row := range p.waiting {
 		if err := p.append(row); err != nil {
@@ -294,15 +296,15 @@ func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read 
 	return nil
 }
 
-// pageNames implements [encode.Names] by a shelf.
+// pageNames implements [encode.Names] by an entry.
 type pageNames struct {
-	shelf   *shelf
-	missing names // which were asked for, and are not on the shelf
+	entry   *cacheEntry
+	missing names // which were asked for, and are not in the entry
 }
 
 // Reference implements [encode.Names].
 func (n *pageNames) Reference(family string, id uuid.UUID) string {
-	object, ok := n.shelf.names.references[family][id]
+	object, ok := n.entry.names.references[family][id]
 	if !ok {
 		put(n.missing.references, family, id, "")
 	}
@@ -311,7 +313,7 @@ func (n *pageNames) Reference(family string, id uuid.UUID) string {
 
 // Code implements [encode.Names].
 func (n *pageNames) Code(kind string, code []byte) (object, score string) {
-	l, ok := n.shelf.names.codes[kind][string(code)]
+	l, ok := n.entry.names.codes[kind][string(code)]
 	if !ok {
 		put(n.missing.codes, kind, string(code), label{})
 		return "{}", "null"

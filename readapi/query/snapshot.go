@@ -25,8 +25,8 @@ func (p *Projection) targets(s *Snapshot) []any {
 // positionColumns are the columns of a snapshot beside the watermark.
 const positionColumns = "  w.partition,\n  w.sequence,\n"
 
-// compose removes the position from a statement if it is not read. Every row would carry it, which costs 2 % of a page of 100 rows.
-func (p *Projection) compose(sql string) string {
+// withoutUnreadPosition removes the position from a statement if it is not read. Every row would carry it, which costs 2 % of a page of 100 rows.
+func (p *Projection) withoutUnreadPosition(sql string) string {
 	if p.positions {
 		return sql
 	}

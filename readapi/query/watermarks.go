@@ -22,8 +22,8 @@ var (
 	watermarksOfPartitionSQL string
 )
 
-// Watermarks returns, for each of the phone systems that exist, the instant before which every event is in the tables. Of some it can be known beside
-// an error, where only a node of a Citus cluster does not answer.
+// Watermarks returns, for each of the phone systems that exist, the instant before which every event is in the tables. If it returns an error because
+// a node of a Citus cluster does not answer, the map has the phone systems of the other nodes.
 func (p *Projection) Watermarks(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	found := make(map[uuid.UUID]time.Time, len(systems))
 	for range partition.Attempts {

@@ -47,9 +47,9 @@ func (c *Cluster) startOnFreePort(ctx context.Context) error {
 }
 
 // freePort returns a port below the range that the kernel gives to outgoing connections, so that none of them takes it while the server
-// restarts.
+// restarts. Servers of tests that are no PostgreSQL have lower ports: see package eventstest.
 func freePort(ctx context.Context) (port int, err error) {
-	const lowest, ports, attempts = 20_000, 12_000, 100
+	const lowest, ports, attempts = 28_000, 4_000, 100
 	for range attempts {
 		port = lowest + rand.IntN(ports)
 		var l net.Listener

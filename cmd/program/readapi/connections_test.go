@@ -53,14 +53,14 @@ func TestRun_NoConnectionsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := config(t, server, database.RoleURL("callboard_reader"))
-	issued, err := access.NewRegistry(database.Pool(t), c.Peppers[0]).Issue(t.Context(), access.Request{
+	issued, err := access.NewRegistry(database.Pool(t), c.Peppers[0]).Issue(t.Context(), access.KeySpec{
 		Name: "load", Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.New()}, Scopes: []access.Scope{access.ScopeCalls},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log eventstest.LogBuffer
-	c.Log, c.RequestTimeout, c.LimiterPatience = zerolog.New(&log), 10*time.Minute, time.Minute
+	c.Log, c.RequestTimeout, c.LimiterTimeout = zerolog.New(&log), 10*time.Minute, time.Minute
 	release := occupy(t, database.RoleURL("callboard_operator"))
 	defer release()
 	defer eventstest.Run(t, func(ctx context.Context) error { return readapi.Run(ctx, c) })()

@@ -34,7 +34,7 @@ func runChild() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	c.LimiterPatience, c.RequestTimeout = time.Minute, time.Minute
+	c.LimiterTimeout, c.RequestTimeout = time.Minute, time.Minute
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if c.Public, err = process.Listen(ctx, "127.0.0.1:0"); err == nil {
@@ -96,7 +96,7 @@ func TestRun_ReadersShareBudgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued, err := access.NewRegistry(database.Pool(t), pepper).Issue(t.Context(), access.Request{
+	issued, err := access.NewRegistry(database.Pool(t), pepper).Issue(t.Context(), access.KeySpec{
 		Name: "shared", Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.New()}, Scopes: []access.Scope{access.ScopeCalls},
 	})
 	if err != nil {

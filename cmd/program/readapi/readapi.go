@@ -31,7 +31,7 @@ import (
 type Config struct {
 	NATS            connection.NATSConfig // for budgets and the audit, a connection each
 	Premium         int                   // requests per minute of a premium key
-	LimiterPatience time.Duration         // of a decision about a budget, while NATS is connected; zero: 1 s
+	LimiterTimeout  time.Duration         // of a decision about a budget, while NATS is connected; zero: 1 s
 	RequestTimeout  time.Duration         // zero: 5 s
 	Primary         setting.URL
 	Replica         setting.URL       // the projection is read from it; zero: the primary
@@ -79,7 +79,7 @@ func Run(ctx context.Context, c Config) error {
 	defer pools.close()
 	limiter, err := limit.New(limit.Config{
 		JetStream: budgets.JetStream, Report: limit.ReportPerMinute, Standard: limit.StandardPerMinute, Premium: c.Premium,
-		Patience: c.LimiterPatience, Log: c.Log, Metrics: registry,
+		Timeout: c.LimiterTimeout, Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("limiter: %w", err)

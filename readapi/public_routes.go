@@ -12,25 +12,25 @@ import (
 	"callboard/readapi/docs"
 )
 
-// endpoint is served without a key, beside the operations: the API's description, its page, and audio behind a signed link. Its
+// publicRoute is served without a key, beside the operations: the API's description, its page, and audio behind a signed link. Its
 // serve method either responds and returns nil, or returns an error before it has written anything.
-type endpoint struct {
+type publicRoute struct {
 	name  string // in logs and metrics
 	serve func(http.ResponseWriter, *http.Request) error
 }
 
-// endpoint finds the endpoint for the request's path, or for its folder if that is an endpoint.
-func (s *service) endpoint(r *http.Request) (endpoint, bool) {
+// publicRoute finds the route for the request's path, or for its folder if that is one.
+func (s *service) publicRoute(r *http.Request) (publicRoute, bool) {
 	path := r.URL.EscapedPath()
-	if e, ok := s.endpoints[path]; ok {
+	if e, ok := s.publicRoutes[path]; ok {
 		return e, true
 	}
 	folder := path[:strings.LastIndexByte(path, '/')+1]
-	e, ok := s.endpoints[folder]
+	e, ok := s.publicRoutes[folder]
 	return e, ok && folder != path
 }
 
-func (s *service) serveEndpoint(w http.ResponseWriter, r *http.Request, x *exchange, out *reply, e endpoint) {
+func (s *service) servePublic(w http.ResponseWriter, r *http.Request, x *exchange, out *reply, e publicRoute) {
 	x.operation = e.name
 	header := w.Header()
 	header.Set(requestIDHeader, x.requestID)
@@ -83,7 +83,7 @@ func (w *statusWriter) Write(b []byte) (int, error) {
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // addDescription adds the OpenAPI description, the page that renders it, and the page's assets.
-func addDescription(endpoints map[string]endpoint, baseURL, prefix string, approvals docs.Approvals) error {
+func addDescription(endpoints map[string]publicRoute, baseURL, prefix string, approvals docs.Approvals) error {
 	files, err := docs.Files(baseURL, prefix, approvals)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func addDescription(endpoints map[string]endpoint, baseURL, prefix string, appro
 		return writeFile(w, r, file, tags[path])
 	}
 	for name, path := range map[string]string{"openapi": "/openapi.json", "docs": "/docs", "docs assets": "/docs/"} {
-		endpoints[prefix+path] = endpoint{name, serve}
+		endpoints[prefix+path] = publicRoute{name, serve}
 	}
 	return nil
 }

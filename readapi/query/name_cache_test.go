@@ -15,9 +15,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-func newDirectory(tb testing.TB, limit int64) *Directory {
+func newCache(tb testing.TB, limit int64) *NameCache {
 	tb.Helper()
-	d, err := NewDirectory(limit, prometheus.NewRegistry())
+	d, err := NewNameCache(limit, prometheus.NewRegistry())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -38,14 +38,14 @@ func extensions(random *rand.Rand, count int) names {
 func numbered(n int) uuid.UUID { return uuid.NewSHA1(uuid.Max, fmt.Append(nil, n)) }
 
 // However many phone systems and extensions pages refer to, the directory's names take no more memory than its limit.
-func TestDirectory_Memory(t *testing.T) {
+func TestNameCache_Memory(t *testing.T) {
 	const limit = 16 << 20
 	for _, c := range []struct{ systems, pages, references int }{{10, 1_500, 150}, {1_000, 1_500, 150}, {100_000, 20_000, 1}} {
 		random := rand.New(rand.NewPCG(1, 2))
 		heap := heapSize()
-		d := newDirectory(t, limit)
+		d := newCache(t, limit)
 		for page := range c.pages {
-			d.add(d.shelf(numbered(random.IntN(c.systems)), "1"), extensions(random, c.references))
+			d.add(d.entry(numbered(random.IntN(c.systems)), "1"), extensions(random, c.references))
 			if got := testutil.ToFloat64(d.metrics.bytes); got > limit {
 				t.Fatalf("%d phone systems: bytes after %d pages = %.0f, want at most %d", c.systems, page+1, got, limit)
 			}
@@ -68,13 +68,13 @@ func heapSize() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A large shelf begins again. A page that uses it keeps what it has read.
-func TestDirectory_LargeShelf(t *testing.T) {
+// A large entry begins again. A page that uses it keeps what it has read.
+func TestNameCache_LargeEntry(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
-	d := newDirectory(t, DefaultDirectoryMemory)
+	d := newCache(t, DefaultNameMemory)
 	for range 300 {
-		s := d.shelf(numbered(1), "1")
+		s := d.entry(numbered(1), "1")
 		n := extensions(random, 400)
 		d.add(s, n)
 		for id, object := range n.references["extension"] {
@@ -88,65 +88,65 @@ func TestDirectory_LargeShelf(t *testing.T) {
 	}
 }
 
-// A shelf is of one edition. The newest one and the one before are kept, also if an older edition comes again.
-func TestDirectory_Editions(t *testing.T) {
+// An entry is of one edition. The newest one and the one before are kept, also if an older edition comes again.
+func TestNameCache_Editions(t *testing.T) {
 	t.Parallel()
-	d := newDirectory(t, DefaultDirectoryMemory)
-	first := d.shelf(numbered(1), "1")
-	other := d.shelf(numbered(2), "1")
-	second := d.shelf(numbered(1), "2")
+	d := newCache(t, DefaultNameMemory)
+	first := d.entry(numbered(1), "1")
+	other := d.entry(numbered(2), "1")
+	second := d.entry(numbered(1), "2")
 	if first == second || first == other {
-		t.Fatal("another edition or phone system has the same shelf")
+		t.Fatal("another edition or phone system has the same entry")
 	}
-	if d.shelf(numbered(1), "1") != first || d.shelf(numbered(1), "2") != second {
-		t.Error("shelves of two editions = new ones, want the same")
+	if d.entry(numbered(1), "1") != first || d.entry(numbered(1), "2") != second {
+		t.Error("entries of two editions = new ones, want the same")
 	}
-	third := d.shelf(numbered(1), "3")
-	if d.shelf(numbered(1), "2") != second || d.shelf(numbered(1), "3") != third {
-		t.Error("shelves of the two newest editions = new ones, want the same")
+	third := d.entry(numbered(1), "3")
+	if d.entry(numbered(1), "2") != second || d.entry(numbered(1), "3") != third {
+		t.Error("entries of the two newest editions = new ones, want the same")
 	}
-	if d.shelf(numbered(1), "1") == first {
-		t.Error("shelf of the oldest of three editions = the same, want a new one")
+	if d.entry(numbered(1), "1") == first {
+		t.Error("entry of the oldest of three editions = the same, want a new one")
 	}
-	if got := len(d.entries[numbered(1)]); got != 2 || d.recent.Len() != 3 || d.bytes != 3*emptyShelf {
-		t.Errorf("shelves of the phone system, of all, bytes = %d, %d, %d, want 2, 3, %d", got, d.recent.Len(), d.bytes, 3*emptyShelf)
+	if got := len(d.entries[numbered(1)]); got != 2 || d.recent.Len() != 3 || d.bytes != 3*emptyEntryBytes {
+		t.Errorf("entries of the phone system, of all, bytes = %d, %d, %d, want 2, 3, %d", got, d.recent.Len(), d.bytes, 3*emptyEntryBytes)
 	}
 }
 
-// A shelf is used for a minute, however often.
-func TestDirectory_ShelfLife(t *testing.T) {
+// A entry is used for a minute, however often.
+func TestNameCache_EntryLifetime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDirectory(t, DefaultDirectoryMemory)
-		s := d.shelf(numbered(1), "1")
+		d := newCache(t, DefaultNameMemory)
+		s := d.entry(numbered(1), "1")
 		for range 59 {
 			time.Sleep(time.Second)
-			if d.shelf(numbered(1), "1") != s {
-				t.Fatal("shelf within a minute = a new one, want the same")
+			if d.entry(numbered(1), "1") != s {
+				t.Fatal("entry within a minute = a new one, want the same")
 			}
 		}
 		time.Sleep(time.Second)
-		if d.shelf(numbered(1), "1") == s {
-			t.Error("shelf after a minute = the same, want a new one")
+		if d.entry(numbered(1), "1") == s {
+			t.Error("entry after a minute = the same, want a new one")
 		}
-		if d.bytes != emptyShelf {
-			t.Errorf("bytes = %d, want those of one shelf, %d", d.bytes, emptyShelf)
+		if d.bytes != emptyEntryBytes {
+			t.Errorf("bytes = %d, want those of one entry, %d", d.bytes, emptyEntryBytes)
 		}
 	})
 }
 
 // Names that two pages have read at the same time count once.
-func TestDirectory_AddedTwice(t *testing.T) {
+func TestNameCache_AddedTwice(t *testing.T) {
 	t.Parallel()
-	d := newDirectory(t, DefaultDirectoryMemory)
+	d := newCache(t, DefaultNameMemory)
 	n := newNames()
 	put(n.references, "extension", numbered(3), "")
 	put(n.codes, "category", "sale", newLabel("sale", "Sale", pgtype.Float8{}))
-	s := d.shelf(numbered(1), "1")
+	s := d.entry(numbered(1), "1")
 	d.add(s, n)
 	once := d.bytes
 	d.add(s, n)
-	if want := int64(emptyShelf + 2*entrySize + len(`sale{"code":"sale","label":"Sale"}null`)); once != want || d.bytes != want {
+	if want := int64(emptyEntryBytes + 2*entrySize + len(`sale{"code":"sale","label":"Sale"}null`)); once != want || d.bytes != want {
 		t.Errorf("bytes = %d, then %d, want %d", once, d.bytes, want)
 	}
 }

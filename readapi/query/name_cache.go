@@ -1,0 +1,175 @@
+package query
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// maxEntryBytes is how large an entry can be, in bytes. Larger ones begin again, so that names that pages refer to no more make room.
+	maxEntryBytes = 8 << 20
+	// emptyEntryBytes is what an entry without names takes: its maps.
+	emptyEntryBytes = 4 << 10
+	// entryLifetime is the longest time for which an entry is used. It bounds how long a name that was edited by hand is shown.
+	entryLifetime = time.Minute
+)
+
+// NameCache keeps the names and labels that pages have referred to, as JSON, by phone system and edition. It is safe for concurrent use.
+type NameCache struct {
+	limit   int64
+	metrics nameCacheMetrics
+
+	mu      sync.Mutex
+	entries map[uuid.UUID][2]*cacheEntry // the newest edition and the one before
+	recent  list.List                    // of *cacheEntry, the most recently used first
+	bytes   int64                        // of all entries
+}
+
+// cacheEntry is what is known of a directory's edition. Pages go on using an entry that the NameCache has removed.
+type cacheEntry struct {
+	system  uuid.UUID
+	edition edition
+	since   time.Time
+
+	mu    sync.RWMutex // guards what follows
+	names names
+
+	element *list.Element // guarded by the NameCache; nil: removed
+	bytes   int64         // guarded by the NameCache
+}
+
+// DefaultNameMemory is the usual limit of a NameCache.
+const DefaultNameMemory = 64 << 20
+
+// NewNameCache returns an empty NameCache with a limit in bytes. Its metrics are registered.
+func NewNameCache(limit int64, metrics prometheus.Registerer) (*NameCache, error) {
+	d := &NameCache{limit: limit, entries: make(map[uuid.UUID][2]*cacheEntry), metrics: newNameCacheMetrics()}
+	if err := d.metrics.register(metrics); err != nil {
+		return nil, fmt.Errorf("metrics of the directory: %w", err)
+	}
+	return d, nil
+}
+
+// entry returns the entry of an edition.
+func (d *NameCache) entry(system uuid.UUID, e edition) *cacheEntry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.entries[system] {
+		if s == nil || s.edition != e {
+			continue
+		}
+		if time.Since(s.since) < entryLifetime {
+			d.recent.MoveToFront(s.element)
+			return s
+		}
+		d.remove(s)
+	}
+	return d.begin(system, e)
+}
+
+// begin puts an empty entry before the newest one of the phone system.
+func (d *NameCache) begin(system uuid.UUID, e edition) *cacheEntry {
+	s := &cacheEntry{system: system, edition: e, since: time.Now(), names: newNames()}
+	if oldest := d.entries[system][1]; oldest != nil {
+		d.remove(oldest)
+	}
+	d.entries[system] = [2]*cacheEntry{s, d.entries[system][0]}
+	s.element = d.recent.PushFront(s)
+	d.grow(s, emptyEntryBytes)
+	return s
+}
+
+// carried is how many names of the edition before are read with the missing names of a page. A page refers to fewer.
+const carried = 400
+
+// carry adds names to missing ones that are read for an entry: after a rename, the pages that follow mostly ask for what the pages before
+// have asked for. Without it each of them would read some.
+func (d *NameCache) carry(s *cacheEntry, missing names) {
+	d.mu.Lock()
+	both := d.entries[s.system]
+	d.mu.Unlock()
+	if both[0] != s || both[1] == nil {
+		return
+	}
+	before := both[1]
+	before.mu.RLock()
+	defer before.mu.RUnlock()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	missing.want(before.names, s.names, carried)
+}
+
+// add adds names to an entry.
+func (d *NameCache) add(s *cacheEntry, n names) {
+	s.mu.Lock()
+	size := s.names.add(n)
+	s.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s.element != nil {
+		d.grow(s, size)
+	}
+}
+
+// grow counts bytes, and removes entries above the limits.
+func (d *NameCache) grow(s *cacheEntry, size int64) {
+	s.bytes += size
+	d.bytes += size
+	if s.bytes > maxEntryBytes {
+		d.remove(s)
+	}
+	for d.bytes > d.limit {
+		d.remove(d.recent.Back().Value.(*cacheEntry))
+	}
+	d.metrics.bytes.Set(float64(d.bytes))
+}
+
+// remove leaves the entry to the pages that use it.
+func (d *NameCache) remove(s *cacheEntry) {
+	d.bytes -= s.bytes
+	d.recent.Remove(s.element)
+	s.element = nil
+	switch both := d.entries[s.system]; {
+	case both[0] == s && both[1] == nil:
+		delete(d.entries, s.system)
+	case both[0] == s:
+		d.entries[s.system] = [2]*cacheEntry{both[1]}
+	default:
+		d.entries[s.system] = [2]*cacheEntry{both[0]}
+	}
+}
+
+// nameCacheMetrics count report pages by how their names were found.
+type nameCacheMetrics struct {
+	hits, misses, reruns prometheus.Counter
+	bytes                prometheus.Gauge
+}
+
+func newNameCacheMetrics() nameCacheMetrics {
+	pages := func(result string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "callboard_readapi_directory_pages_total", ConstLabels: prometheus.Labels{"result": result},
+			Help: "Report pages by whether the reader knew all their names (hit) or read some (miss).",
+		})
+	}
+	return nameCacheMetrics{
+		hits: pages("hit"), misses: pages("miss"),
+		reruns: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "callboard_readapi_directory_reruns_total",
+			Help: "Statements of report pages that ran again because names changed before they were read.",
+		}),
+		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "callboard_readapi_directory_bytes", Help: "Bytes of names and labels that the reader keeps.",
+		}),
+	}
+}
+
+func (m nameCacheMetrics) register(r prometheus.Registerer) error {
+	return errors.Join(r.Register(m.hits), r.Register(m.misses), r.Register(m.reruns), r.Register(m.bytes))
+}
