@@ -43,7 +43,7 @@ func AddClock(ctx context.Context, js jetstream.JetStream, name string) (added b
 		return false, nil
 	}
 	if Closed(config) {
-		return false, errors.New(closedSentence(name))
+		return false, errors.New(closedError(name))
 	}
 	config.Subjects = append(slices.Clone(config.Subjects), ClockSubject)
 	if _, err := js.UpdateStream(ctx, config); err != nil {

@@ -19,8 +19,8 @@ func Closed(cfg jetstream.StreamConfig) bool {
 	return cfg.Mirror == nil && slices.Equal(cfg.Subjects, []string{closedSubject(cfg.Name)})
 }
 
-func closedSentence(name string) string {
-	return "stream " + name + " is closed: another one has its place, or 'callboard stream adopt' was interrupted and is to be run again."
+func closedError(name string) string {
+	return "stream " + name + " is closed: another stream was adopted in its place, or 'callboard stream adopt' was interrupted: run it again"
 }
 
 // CloseStream makes a stream take no more messages, and returns the sequence of its last one, which is a clock message. Publishers get the

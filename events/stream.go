@@ -87,7 +87,7 @@ func transformPartitions(transform jetstream.SubjectTransformConfig) (partitions
 // from [StreamConfig] and a plain mirror of one have no such setting.
 func CheckStream(cfg jetstream.StreamConfig) []string {
 	if Closed(cfg) {
-		return []string{closedSentence(cfg.Name)}
+		return []string{closedError(cfg.Name) + "."}
 	}
 	var faults []string
 	for _, rule := range slices.Concat(retentionRules(cfg), publishRules(cfg), originRules(cfg)) {
@@ -136,7 +136,7 @@ func publishRules(cfg jetstream.StreamConfig) []streamRule {
 		{cfg.NoAck, "no_ack is on: publishers get no acknowledgement of stored events."},
 		{cfg.Sealed, "sealed is on: no event can be stored."},
 		{cfg.MaxMsgSize > 0, "max_msg_size is set: publishers check events against the server's max_payload only, so the stream refuses some."},
-		{!TakesClock(cfg), "subjects lacks " + ClockSubject + ": the watermark of a partition without events stands. " +
+		{!TakesClock(cfg), "subjects lacks " + ClockSubject + ": the watermark of a partition without events does not move. " +
 			"Run 'callboard stream update'."},
 		{cfg.Mirror == nil && !slices.Equal(withoutClock(cfg.Subjects), []string{publishedSubjects}),
 			"subjects is not " + publishedSubjects + " and " + ClockSubject + ": the stream misses events, or stores other messages among them."},

@@ -122,7 +122,7 @@ func (w *worker) advanced(to store.Position, clock feed.Clock, done, known bool)
 	case !done:
 		w.fail(store.ErrFenced)
 	default:
-		w.rest(to, clock)
+		w.recordIdle(to, clock)
 	}
 }
 
@@ -132,20 +132,20 @@ func (w *worker) advance(ctx context.Context, to store.Position, clock feed.Cloc
 		w.fail(err)
 		return
 	}
-	w.rest(to, clock)
+	w.recordIdle(to, clock)
 }
 
-// rest takes note of a clock message behind which the position is.
-func (w *worker) rest(at store.Position, clock feed.Clock) {
+// recordIdle records that the position has moved past a clock message.
+func (w *worker) recordIdle(at store.Position, clock feed.Clock) {
 	w.feed.DropClock(clock)
 	w.moved(at)
-	w.atRest.Store(true)
+	w.idle.Store(true)
 }
 
 // atClock returns a position as it is behind clock messages. The clock of a NATS server can leap, and a watermark that is too low is still
 // true.
 func atClock(p store.Position, c feed.Clock, now time.Time) store.Position {
 	p.Sequence, p.LastMessage, p.LastMessageAt = c.Sequence, c.Sequence, c.StoredAt
-	p.Clock.RaiseWatermark(fold.Believed(c.Latest, events.TimeOf(now)))
+	p.Clock.RaiseWatermark(fold.PlausibleTime(c.Latest, events.TimeOf(now)))
 	return p
 }

@@ -55,7 +55,7 @@ func (w *worker) observePending(ctx context.Context) (stop func()) {
 	var observing sync.WaitGroup
 	observing.Go(func() {
 		every(ctx, pendingTicks*w.config.Tick, func(ctx context.Context) {
-			if w.atRest.Load() {
+			if w.idle.Load() {
 				w.metrics.pending.WithLabelValues(label(w.partition)).Set(0)
 				return
 			}

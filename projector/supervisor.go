@@ -15,8 +15,8 @@ import (
 	"callboard/projector/store"
 )
 
-// supervisor runs one worker per partition that the session owns. Only the session's goroutine uses it, apart
-// from running, which workers and the idle actor use.
+// supervisor runs one worker per partition that the session owns. Its methods are for the session's goroutine,
+// except activate, active and fail, which workers and the actors for idle partitions, clock messages and checks call.
 type supervisor struct {
 	projector *Projector
 	source    ingest.Source
@@ -32,11 +32,11 @@ type supervisor struct {
 
 // slot is the state of a partition that the projector may own.
 type slot struct {
-	running   bool
-	startedAt time.Time
-	notBefore time.Time // of the next start
-	backOff   retry.BackOff
-	doubt     doubt
+	running      bool
+	startedAt    time.Time
+	notBefore    time.Time // of the next start
+	backOff      retry.BackOff
+	confirmation stopConfirmation
 }
 
 // exit is the end of a worker. err is nil where its context ended.
@@ -125,8 +125,8 @@ func (s *supervisor) exited(e exit) {
 	wait := slot.backOff.Next(time.Since(slot.startedAt))
 	var stop *ingest.StopError
 	if errors.As(e.err, &stop) {
-		if e.replicated && !slot.doubt.confirms(stop, time.Now()) {
-			wait = lookInterval
+		if e.replicated && !slot.confirmation.confirms(stop, time.Now()) {
+			wait = confirmInterval
 		} else {
 			s.projector.metrics.stopped.WithLabelValues(label(e.partition), stop.Reason).Set(1)
 			wait = retry.MaxInterval

@@ -40,7 +40,7 @@ type worker struct {
 	ahead      chan batch // the next one, which is read while another one is committed; nil: none
 
 	position atomic.Pointer[store.Position] // the last one that was committed
-	atRest   atomic.Bool                    // whether nothing waited at the last clock message
+	idle     atomic.Bool                    // whether nothing waited at the last clock message
 
 	work    sync.Mutex // held while the worker applies something, or the idle actor moves the position; guards what follows
 	applier ingest.Applier
@@ -126,7 +126,7 @@ func (w *worker) correct(ctx context.Context) error {
 	}
 	calls, err := w.store.Correct(ctx, w.applier.Position, large)
 	if err == nil {
-		w.log.Info().Int("phone_systems", len(large)).Int64("calls", calls).Msg("calls that show other values have a later updatedAt")
+		w.log.Info().Int("phone_systems", len(large)).Int64("calls", calls).Msg("corrections applied")
 	}
 	return err
 }
@@ -263,7 +263,7 @@ func (w *worker) awaitAhead() {
 // applyBatch applies and commits a batch.
 func (w *worker) applyBatch(ctx context.Context, b batch) error {
 	defer w.feed.Done()
-	w.atRest.Store(false)
+	w.idle.Store(false)
 	if w.reconnected() {
 		return errReconnected
 	}

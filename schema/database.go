@@ -45,7 +45,7 @@ func SetPasswords(ctx context.Context, url string, passwords Passwords) error {
 		fmt.Fprintf(&statements, "alter role %s password '%s';", r.role, verifier)
 	}
 	// Two concurrent changes of a role would be an error.
-	return exclusively(ctx, config, func(conn *pgx.Conn) error {
+	return withMigrationLock(ctx, config, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, statements.String())
 		return err
 	})

@@ -21,22 +21,22 @@ const recordShardsSQL = `
 	returning shards`
 
 // Distribute makes every generation from now on a distributed one, with a number of shards, 0: as many as the stream
-// of the live one has partitions, or as otherwise says before there is one. Rows that belong to partitions are in the shard
+// of the live one has partitions, or defaultShards before there is one. Rows that belong to partitions are in the shard
 // that the hash of the partition selects, those of all tables on the same node, so that a commit and a page are one node's. Small tables that
 // pages of every partition need have a copy on each node. An empty projection is distributed at once; rebuild is true where the live one has
 // rows, and remains as it is until a rebuild replaces it.
-func Distribute(ctx context.Context, url string, shards, otherwise int) (rebuild bool, err error) {
+func Distribute(ctx context.Context, url string, shards, defaultShards int) (rebuild bool, err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return false, fmt.Errorf("connect: %w", err)
 	}
-	err = exclusively(ctx, config, func(conn *pgx.Conn) error {
+	err = withMigrationLock(ctx, config, func(conn *pgx.Conn) error {
 		empty := false
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if err := checkNodes(ctx, tx); err != nil {
 				return err
 			}
-			if err := tx.QueryRow(ctx, recordShardsSQL, shards, otherwise).Scan(&shards); err != nil {
+			if err := tx.QueryRow(ctx, recordShardsSQL, shards, defaultShards).Scan(&shards); err != nil {
 				return fmt.Errorf("distribution: %w", err)
 			}
 			if err := distributeStreams(ctx, tx); err != nil {
@@ -60,7 +60,7 @@ func Distribute(ctx context.Context, url string, shards, otherwise int) (rebuild
 		if err != nil || !empty {
 			return err
 		}
-		return spread(ctx, conn, shards)
+		return balanceShards(ctx, conn, shards)
 	})
 	return rebuild, err
 }
@@ -103,7 +103,8 @@ func distributeStreams(ctx context.Context, tx pgx.Tx) error {
 	})
 }
 
-// planOnNodes gives the sessions on the nodes the settings that the reader and the projector give theirs on the coordinator: no node learns these.
+// planOnNodes gives the sessions on the nodes the settings that the reader and the projector give theirs on the coordinator: no node learns
+// these.
 func planOnNodes(ctx context.Context, tx pgx.Tx, database string) error {
 	var steps []string
 	for role, settings := range map[string][]string{
@@ -134,7 +135,7 @@ func distribute(ctx context.Context, tx pgx.Tx, name string) error {
 	} else if live {
 		with, shardCount = "projection.position", "null"
 	}
-	statements, err := lines(ctx, tx, fmt.Sprintf(`
+	statements, err := queryStatements(ctx, tx, fmt.Sprintf(`
 		with relation as (
 		  select
 		    oid,

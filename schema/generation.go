@@ -88,7 +88,7 @@ const indexedTables = "'generation', 'position', 'message_count'"
 
 // DropIndexes drops the keys and indexes of the large tables: rows are copied faster without them.
 func (g Generation) DropIndexes(ctx context.Context, tx pgx.Tx) error {
-	statements, err := lines(ctx, tx, fmt.Sprintf(`
+	statements, err := queryStatements(ctx, tx, fmt.Sprintf(`
 		select format('alter table %%s drop constraint %%I', conrelid::regclass, conname)
 		from pg_constraint c
 		join pg_class t on t.oid = conrelid
@@ -110,7 +110,7 @@ func (g Generation) DropIndexes(ctx context.Context, tx pgx.Tx) error {
 func (g Generation) MissingIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
 	tx, err := conn.Begin(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("indexes: %w", err)
+		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
 	// The wanted indexes are those of a temporary copy of the tables, which is rolled back.
 	defer func() { _ = tx.Rollback(ctx) }()
@@ -119,7 +119,7 @@ func (g Generation) MissingIndexes(ctx context.Context, conn *pgx.Conn) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	return lines(ctx, tx, fmt.Sprintf(`
+	return queryStatements(ctx, tx, fmt.Sprintf(`
 		select case
 		  when c.oid is null then pg_get_indexdef(indexrelid, 0, true)
 		  else format('alter table %%I add constraint %%I %%s', t.relname, conname, pg_get_constraintdef(c.oid))
@@ -146,14 +146,14 @@ func (g Generation) TablesBySize(ctx context.Context, conn *pgx.Conn) ([]string,
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-func lines(ctx context.Context, tx pgx.Tx, query string) ([]string, error) {
+func queryStatements(ctx context.Context, tx pgx.Tx, query string) ([]string, error) {
 	rows, err := tx.Query(ctx, query)
 	if err != nil {
-		return nil, fmt.Errorf("indexes: %w", err)
+		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, fmt.Errorf("indexes: %w", err)
+		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
 	return list, nil
 }
@@ -161,7 +161,7 @@ func lines(ctx context.Context, tx pgx.Tx, query string) ([]string, error) {
 func execute(ctx context.Context, tx pgx.Tx, steps []string) error {
 	for _, step := range steps {
 		if _, err := tx.Exec(ctx, step); err != nil {
-			return fmt.Errorf("generation: %w", err)
+			return fmt.Errorf("change the schema: %w", err)
 		}
 	}
 	return nil

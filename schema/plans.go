@@ -18,11 +18,11 @@ const (
 	maxPlanWait = 5 * time.Second
 )
 
-// SettlePlans is called once another generation is live. A statement that PostgreSQL analyses in that instant can have found some of its tables
-// in the generation before and others in the new one: renaming a schema locks no table. The notice of the change then reaches the
-// session before the prepared statement is complete, and the session would keep the mixture until another change. So the statements of all
-// sessions are invalidated again, now and once all transactions have ended that were running now.
-func SettlePlans(ctx context.Context, conn *pgx.Conn) error {
+// InvalidatePlans is called once another generation is live. A statement that PostgreSQL analyses in that instant can have found some of
+// its tables in the generation before and others in the new one: renaming a schema locks no table. The notice of the change then reaches
+// the session before the prepared statement is complete, and the session would keep the mixture until another change. So the statements of
+// all sessions are invalidated again, now and once all transactions have ended that were running now.
+func InvalidatePlans(ctx context.Context, conn *pgx.Conn) error {
 	before, err := running(ctx, conn)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 
 // Statements that sessions prepare while generations are switched don't read two generations once the plans are settled. Without that, about
 // one in a thousand does.
-func TestSettlePlans(t *testing.T) {
+func TestInvalidatePlans(t *testing.T) {
 	schematest.NeedOneServer(t, "it renames schemas as they are on one server")
 	t.Parallel()
 	const tables, sessions, statements, rounds = 12, 4, 20, 200
@@ -60,7 +60,7 @@ func TestSettlePlans(t *testing.T) {
 		if _, err := admin.Exec(t.Context(), "begin; "+rename+"; commit"); err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.SettlePlans(t.Context(), admin); err != nil {
+		if err := schema.InvalidatePlans(t.Context(), admin); err != nil {
 			t.Fatal(err)
 		}
 		preparing.Wait()

@@ -1,5 +1,5 @@
-// Package schema defines callboard's PostgreSQL schemas: the projection's tables, the migrations of the access, control and webhook schemas, and the
-// roles with their grants.
+// Package schema defines callboard's PostgreSQL schemas: the projection's tables, the migrations of the access, control and webhook
+// schemas, and the roles with their grants.
 //
 // The projection schema is never migrated. It is one set of files, and every change to them needs a new generation, which a rebuild fills
 // from the first event. The access schema (keys, audit) and the control schema (dead letters, clock adjustments, generations) are migrated
@@ -57,7 +57,7 @@ func Migrate(ctx context.Context, url string) (superuserSteps []string, err erro
 			superuserSteps = append(superuserSteps, n.Message)
 		}
 	}
-	err = exclusively(ctx, config, func(conn *pgx.Conn) error {
+	err = withMigrationLock(ctx, config, func(conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, rolesSQL); err != nil {
 			return fmt.Errorf("roles: %w", err)
 		}
@@ -75,7 +75,7 @@ func RecreateProjection(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	return exclusively(ctx, config, func(conn *pgx.Conn) error {
+	return withMigrationLock(ctx, config, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return ReplaceProjection(ctx, tx) })
 	})
 }
@@ -107,7 +107,7 @@ func dropUnfinished(ctx context.Context, tx pgx.Tx) error {
 // migrationLock is the advisory lock under which a database is migrated: "callboar" in ASCII.
 const migrationLock = 0x63616c6c626f6172
 
-func exclusively(ctx context.Context, config *pgx.ConnConfig, work func(*pgx.Conn) error) error {
+func withMigrationLock(ctx context.Context, config *pgx.ConnConfig, work func(*pgx.Conn) error) error {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)

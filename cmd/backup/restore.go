@@ -199,7 +199,7 @@ func (c RestoreConfig) load(ctx context.Context, done *Restored, targets []targe
 		done.Tables = append(done.Tables, RestoredTable{t.Name, t.Rows})
 	}
 	for _, t := range targets {
-		if err := load.MoveStream(ctx, t.Name, t.Created, t.running.Created); err != nil {
+		if err := load.SetStreamCreated(ctx, t.Name, t.Created, t.running.Created); err != nil {
 			return err
 		}
 	}

@@ -70,7 +70,7 @@ func (c *webhooksResumeCommand) Run(ctx context.Context, streams process.Streams
 		}
 		shown := &skipProgress{out: streams.Err, started: time.Now()}
 		defer shown.close()
-		skipped, err := r.ResumeWithoutWaiting(ctx, c.ID, shown.set)
+		skipped, err := r.SkipAndResume(ctx, c.ID, shown.set)
 		if err != nil {
 			return withSkipped(ctx, err, skipped)
 		}

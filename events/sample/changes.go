@@ -16,8 +16,8 @@ type change struct {
 	event events.Event
 }
 
-// changePlanner plans the changes of one system's directory. The first two extensions and the first call group never change,
-// so that there is always someone who answers.
+// changePlanner plans the changes of one system's directory. The first two extensions never change and the first call group
+// is never deleted, so that calls are answered.
 type changePlanner struct {
 	*system
 	company *Company

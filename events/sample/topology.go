@@ -113,7 +113,7 @@ func (s *system) addAgents(rng *random) {
 	}
 }
 
-// addGroups adds a call group per department. Everybody is in the first one.
+// addGroups adds a call group per department. The first eight extensions and every second one are in the first group.
 func (s *system) addGroups(rng *random) {
 	patterns := []string{"simultaneous", "sequential", "round-robin", "longest-idle"}
 	for i, department := range s.trade.lists["department"] {

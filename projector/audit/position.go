@@ -88,8 +88,9 @@ func changedOne(tag pgconn.CommandTag, err error) error {
 	return nil
 }
 
-// findPosition returns the recorded position. Where it is none of the stream's, findPosition sets it before the first message. An answer of a
-// server that has lost the lead of the stream, unnoticed, can be older than the position. Then entries are read again, and found stored.
+// findPosition returns the recorded position. Where the stream does not have its message, findPosition sets it before the first message. An
+// answer of a server that has lost the lead of the stream, unnoticed, can be older than the position. Then entries are read again, and
+// found stored.
 func (w *Writer) findPosition(ctx context.Context, stream jetstream.Stream) (position, error) {
 	info := stream.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {

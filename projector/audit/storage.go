@@ -22,7 +22,7 @@ func newStorage(w *Writer, created time.Time) storage {
 	return storage{w, created.Truncate(time.Microsecond), make(map[time.Time]bool)}
 }
 
-// store stores the entries of a batch, and dead letters of what can't be stored, in the transaction in which begin has its effect.
+// store stores the entries of a batch, and dead letters of what can't be stored, in one transaction, in which begin runs first.
 func (s storage) store(ctx context.Context, batch []delivery, begin func(pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()

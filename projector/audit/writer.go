@@ -68,7 +68,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// standbyInterval is how long the position must stand before a writer that stands by goes on.
+// standbyInterval is how long the position must be unchanged before a standby writer resumes.
 const standbyInterval = 2 * time.Second
 
 // standBy waits while another writer stores entries. Two at a time would both be right, since the position admits one transaction after the

@@ -97,7 +97,7 @@ func (c *Console) Pages() map[string]http.Handler {
 	}
 }
 
-// snapshot returns the report for a page load. The report is for everybody, so it does not end with the request that caused it.
+// snapshot returns the report for a page load. All page loads share the report, so it does not end with the request that caused it.
 func (c *Console) snapshot(r *http.Request) snapshot {
 	return c.cache.get(context.WithoutCancel(r.Context()), minReportAge)
 }

@@ -33,14 +33,14 @@ const (
 type view struct {
 	assets
 
-	Stream  string
-	Now     time.Time
-	Read    string // when the report was read; empty: there is none
-	Age     string // of the report
-	Stale   bool   // a later report could not be read
-	Notices []notice
-	// MoreNotices is the number of notices that are left out.
-	MoreNotices int
+	Stream string
+	Now    time.Time
+	Read   string // when the report was read; empty: there is none
+	Age    string // of the report
+	Stale  bool   // a later report could not be read
+	Issues []issue
+	// MoreIssues is the number of issues that are left out.
+	MoreIssues int
 
 	Tiles         []tile
 	Chart         chart
@@ -99,7 +99,7 @@ func newView(now time.Time, stream string, s snapshot, samples []sample) *view {
 		v.addDeadLetters(s)
 		v.addTiles(s)
 	}
-	v.addNotices(s)
+	v.addIssues(s)
 	return v
 }
 

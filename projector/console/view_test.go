@@ -9,8 +9,8 @@ import (
 	"callboard/projector/status"
 )
 
-// Partitions with the same problem share a notice, and commands can be copied.
-func TestProblemNotices(t *testing.T) {
+// Partitions with the same problem share an issue, and commands can be copied.
+func TestProblemIssues(t *testing.T) {
 	t.Parallel()
 	r := status.Report{Generations: []status.Generation{{ID: 3, State: status.Live}}}
 	for i := range 5 {
@@ -21,7 +21,7 @@ func TestProblemNotices(t *testing.T) {
 		r.Partitions = append(r.Partitions, p)
 	}
 	var got []string
-	for _, n := range problemNotices(r.Problems()) {
+	for _, n := range problemIssues(r.Problems()) {
 		var text strings.Builder
 		text.WriteString(n.Subject + ": ")
 		for _, s := range n.Text {
@@ -39,11 +39,11 @@ func TestProblemNotices(t *testing.T) {
 		"Projection: Generation 3 is live and was built by another release: run [callboard rebuild].",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("notices =\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("issues =\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func TestView_LimitsNotices(t *testing.T) {
+func TestView_LimitsIssues(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	r := reportOf(now, 64)
@@ -51,8 +51,8 @@ func TestView_LimitsNotices(t *testing.T) {
 		r.Partitions[i].StopReason, r.Partitions[i].StopDetail = "STREAM_REGRESSED", fmt.Sprintf("position %d", i)
 	}
 	v := newView(now, "PHONES", snapshot{report: &r, readAt: now}, nil)
-	if len(v.Notices) != maxNotices || v.MoreNotices != 64-maxNotices {
-		t.Errorf("notices = %d, more = %d, want %d and %d", len(v.Notices), v.MoreNotices, maxNotices, 64-maxNotices)
+	if len(v.Issues) != maxIssues || v.MoreIssues != 64-maxIssues {
+		t.Errorf("issues = %d, more = %d, want %d and %d", len(v.Issues), v.MoreIssues, maxIssues, 64-maxIssues)
 	}
 }
 

@@ -170,8 +170,8 @@ func (r Retrier) Republish(ctx context.Context, stream string) (published int, e
 	return published, nil
 }
 
-// kept is a row of message.sql.
-type kept struct {
+// storedMessage is a row of message.sql.
+type storedMessage struct {
 	ID           int64 `db:"-"`
 	Stream       string
 	Sequence     uint64
@@ -183,10 +183,10 @@ type kept struct {
 	Published    bool
 }
 
-func (r Retrier) read(ctx context.Context, id int64) (k kept, err error) {
+func (r Retrier) read(ctx context.Context, id int64) (k storedMessage, err error) {
 	rows, err := r.Pool.Query(ctx, messageSQL, id)
 	if err == nil {
-		k, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[kept])
+		k, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[storedMessage])
 	}
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) { // deleted meanwhile, together with its generation
 		return k, fmt.Errorf("dead letter %d: %w", id, err)
@@ -199,7 +199,7 @@ func (r Retrier) read(ctx context.Context, id int64) (k kept, err error) {
 const ackTimeout = 10 * time.Second
 
 // publish publishes a dead letter and returns the sequence of the message.
-func (r Retrier) publish(ctx context.Context, k kept) (sequence int64, err error) {
+func (r Retrier) publish(ctx context.Context, k storedMessage) (sequence int64, err error) {
 	m, ok := k.message()
 	if !ok {
 		return 0, &NotRetryableError{k.ID, NotRetryableMessage}
@@ -217,8 +217,8 @@ func (r Retrier) publish(ctx context.Context, k kept) (sequence int64, err error
 }
 
 // message returns the message to publish: subject, headers and data as they were, and the name of the dead letter. Headers that NATS acts
-// on are left out: they were for the first time.
-func (k kept) message() (m *nats.Msg, ok bool) {
+// on are left out: they applied to the first publication.
+func (k storedMessage) message() (m *nats.Msg, ok bool) {
 	subject, ok := events.PublishedSubject(k.Subject)
 	if !ok {
 		return nil, false

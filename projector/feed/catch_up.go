@@ -9,7 +9,7 @@ import (
 
 // readMissed begins to read the messages that a member has missed, once its queue is empty.
 func (f *Shared) readMissed(m *Member) {
-	if m.gone || m.catching || !m.placed || !m.behind() || len(m.queue) > 0 {
+	if m.gone || m.catching || !m.attached || !m.behind() || len(m.queue) > 0 {
 		return
 	}
 	m.catching = true
@@ -37,7 +37,7 @@ func (f *Shared) catchUp(ctx context.Context, m *Member) {
 func (f *Shared) missedBy(m *Member) (from uint64, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m.own = nil
+	m.catchUpReading = nil
 	m.catching = !m.gone && m.behind() && len(m.queue) == 0
 	return m.last, m.catching
 }
@@ -48,7 +48,7 @@ func (f *Shared) readRange(ctx context.Context, m *Member, from uint64) error {
 	r := newReading(nil)
 	r.receive = func(message events.StoredMessage) bool { return f.deliverMissed(r, m, message) }
 	f.mu.Lock()
-	m.own, r.stopped = r, m.gone
+	m.catchUpReading, r.stopped = r, m.gone
 	f.mu.Unlock()
 	defer f.close(r)
 	if err := f.open(ctx, r, from+1, []string{events.PartitionFilter(m.partition), events.ClockSubject}); err != nil {
@@ -62,8 +62,8 @@ func (f *Shared) readRange(ctx context.Context, m *Member, from uint64) error {
 	}
 }
 
-// deliverMissed puts a message that was passed by into its partition's queue. It returns false after the last one that the member gets by this
-// consumer: it is back in its place, or its share is full.
+// deliverMissed puts a message that was skipped into its partition's queue. It returns false after the last one that the member gets by this
+// consumer: it is attached again, or its share is full.
 func (f *Shared) deliverMissed(r *reading, m *Member, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,7 +24,7 @@ func (f *Shared) LastClock() (sequence uint64, deliveredAt time.Time) {
 	return f.lastClock, f.clockAt
 }
 
-// Passed returns the sequence up to which every message was put into its queue, or passed by.
+// Passed returns the sequence up to which every message was put into its queue, or skipped.
 func (f *Shared) Passed() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,7 +37,7 @@ func (f *Shared) deliverClock(message events.StoredMessage) {
 	f.lastClock, f.clockAt = message.Sequence, time.Now()
 	for _, m := range f.members {
 		switch {
-		case !m.placed || message.Sequence <= m.last:
+		case !m.attached || message.Sequence <= m.last:
 		case m.behind():
 			m.missed = max(m.missed, message.Sequence)
 			f.readMissed(m)

@@ -6,5 +6,5 @@ import "time"
 func (f *Shared) SetSharePatience(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.sharePatience = d
+	f.overShareTimeout = d
 }

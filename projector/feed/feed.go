@@ -6,9 +6,9 @@
 //	consumer ──> is there room? ──> queue of partition 0 ──> Take ──> Done
 //	                            ──> queue of partition 1 ──> Take ──> Done
 //
-// The bytes of all queues and of what was taken are counted, and have a limit. The feed waits for room, for all partitions. So that no
-// partition holds up the others, one whose queue has too much loses its place: the feed passes its messages by. It reads what it has missed
-// by a consumer of its own once its queue is empty, and is back in its place when it has them all.
+// The bytes of all queues and of what was taken are counted, and have a limit. At the limit the feed waits, for all partitions. So that no
+// partition holds up the others, one whose queue exceeds its share is detached: the feed skips its messages. It reads them by a separate
+// consumer once its queue is empty, and is attached again when it has all of them.
 //
 // [Feed] delivers the messages of one consumer that its user has created.
 package feed

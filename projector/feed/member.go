@@ -25,18 +25,18 @@ type Member struct {
 	running   sync.WaitGroup     // catchUp
 
 	// Guarded by the feed's mutex.
-	placed   bool   // it gets messages from the feed's consumer, unless it is behind
-	gone     bool   // it has left or failed
-	last     uint64 // the last message that was put into the queue; before the first one, the position
-	taken    uint64 // the last message that was taken; before the first one, the position
-	missed   uint64 // the messages between last and this sequence were passed by
-	queue    []queued
-	queued   int64     // bytes
-	batches  []int64   // bytes of each batch that was taken and is not done, the oldest first
-	inHand   int64     // the sum of batches
-	moved    time.Time // when messages were taken or done last, or came into an empty queue
-	own      *reading  // of missed messages; nil: none
-	catching bool      // catchUp runs
+	attached       bool   // it gets messages from the feed's consumer, unless it is behind
+	gone           bool   // it has left or failed
+	last           uint64 // the last message that was put into the queue; before the first one, the position
+	taken          uint64 // the last message that was taken; before the first one, the position
+	missed         uint64 // the messages between last and this sequence were skipped
+	queue          []queued
+	queuedBytes    int64     // bytes
+	batches        []int64   // bytes of each batch that was taken and is not done, the oldest first
+	takenBytes     int64     // the sum of batches
+	moved          time.Time // when messages were taken or done last, or came into an empty queue
+	catchUpReading *reading  // of missed messages; nil: none
+	catching       bool      // catchUp runs
 }
 
 // queued is a message that waits. Its headers would be a dozen pieces of memory, which the garbage collector would look at again and again
@@ -93,8 +93,8 @@ func (m *Member) Leave() {
 	m.running.Wait()
 }
 
-// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the backlog. Clock messages
-// are in their order, and are not taken alone. Done must follow for each batch that has messages.
+// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the backlog. Clock
+// messages are in their order, and are not taken alone. Done must follow for each batch that has messages.
 func (m *Member) Take(limit int) []events.StoredMessage { return unpack(m.take(limit, false)) }
 
 // TakeFull is like Take, and takes nothing unless the batch is as large as it may be.
@@ -124,10 +124,10 @@ func (m *Member) take(limit int, full bool) []queued {
 	batch := slices.Clone(m.queue[:n])
 	clear(m.queue[:n]) // the queue's memory outlives the messages
 	m.queue = m.queue[n:]
-	m.queued -= size
+	m.queuedBytes -= size
 	if n > 0 {
 		m.taken = batch[n-1].sequence
-		m.batches, m.inHand = append(m.batches, size), m.inHand+size
+		m.batches, m.takenBytes = append(m.batches, size), m.takenBytes+size
 	}
 	m.moved = time.Now()
 	m.wake()
@@ -145,7 +145,7 @@ func (m *Member) Done() {
 // done gives back the room of the oldest batches.
 func (m *Member) done(count int) {
 	for _, size := range m.batches[:count] {
-		m.inHand -= size
+		m.takenBytes -= size
 		m.feed.used -= size
 		m.moved = time.Now()
 		m.feed.freed = m.moved
@@ -165,7 +165,7 @@ func (m *Member) Fail(err error) {
 	defer f.mu.Unlock()
 	switch {
 	case m.gone:
-	case m.placed && !m.behind():
+	case m.attached && !m.behind():
 		f.failMembers(err)
 	default:
 		f.failMember(m, err)
@@ -179,9 +179,9 @@ func (m *Member) Progress() (deliveries uint64, receiving bool) {
 	defer m.feed.mu.Unlock()
 	r := m.feed.current
 	if m.behind() {
-		r = m.own
+		r = m.catchUpReading
 	}
-	if !m.placed || m.gone || r == nil {
+	if !m.attached || m.gone || r == nil {
 		return 0, false
 	}
 	return r.deliveries, r.opened && !r.waits
@@ -197,7 +197,7 @@ func (m *Member) Received(sequence uint64) bool {
 	return m.feed.passed >= sequence
 }
 
-// behind tells whether messages that the member lacks were passed by.
+// behind tells whether messages that the member lacks were skipped.
 func (m *Member) behind() bool { return m.missed > m.last }
 
 // push puts a message into the queue.
@@ -207,7 +207,7 @@ func (m *Member) push(message events.StoredMessage, size int64) {
 	}
 	m.queue = append(m.queue, pack(message, size))
 	m.last = message.Sequence
-	m.queued += size
+	m.queuedBytes += size
 	m.feed.used += size
 	m.wake()
 }

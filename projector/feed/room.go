@@ -6,12 +6,12 @@ import (
 	"callboard/events"
 )
 
-// patience is how long the feed waits for room although nothing gives any back. Then the partition with the largest queue loses its place.
-const patience = 3 * time.Second
+// memoryTimeout is how long the feed waits for room although no bytes are given back. Then the partition with the largest queue is detached.
+const memoryTimeout = 3 * time.Second
 
-// defaultSharePatience is how long the feed waits for a partition above its share after the partition has taken or given back something. One that
-// works off its queue is faster with the feed than behind it, where its messages are read twice.
-const defaultSharePatience = time.Second
+// defaultOverShareTimeout is how long the feed waits for a partition above its share after the partition has taken or given back something.
+// One that works off its queue is faster with the feed than behind it, where its messages are read twice.
+const defaultOverShareTimeout = time.Second
 
 // deliver puts a message of the feed's consumer into its partition's queue. It returns false when r is not read any more.
 func (f *Shared) deliver(r *reading, message events.StoredMessage) bool {
@@ -24,8 +24,8 @@ func (f *Shared) deliver(r *reading, message events.StoredMessage) bool {
 		return true
 	}
 	began := time.Now()
-	for size := int64(message.Size()); !r.stopped && !f.queueOrPass(message, size); {
-		f.awaitRoom(r, began) // the member may be another one then, or have lost its place
+	for size := int64(message.Size()); !r.stopped && !f.queueOrSkip(message, size); {
+		f.awaitRoom(r, began) // the member may be another one then, or detached
 	}
 	if r.stopped {
 		return false
@@ -34,12 +34,12 @@ func (f *Shared) deliver(r *reading, message events.StoredMessage) bool {
 	return true
 }
 
-// queueOrPass puts a message into its partition's queue, or passes it by. It returns false if it has to wait for room.
-func (f *Shared) queueOrPass(message events.StoredMessage, size int64) bool {
+// queueOrSkip puts a message into its partition's queue, or skips it. It returns false if it has to wait for room.
+func (f *Shared) queueOrSkip(message events.StoredMessage, size int64) bool {
 	m := f.memberOf(message)
 	switch {
 	case m == nil || message.Sequence <= m.last:
-	case m.behind() || !f.withinShare(m, size) && time.Since(m.moved) > f.sharePatience:
+	case m.behind() || !f.withinShare(m, size) && time.Since(m.moved) > f.overShareTimeout:
 		m.missed = max(m.missed, message.Sequence)
 		f.readMissed(m)
 	case f.withinShare(m, size) && f.fits(size):
@@ -53,7 +53,7 @@ func (f *Shared) queueOrPass(message events.StoredMessage, size int64) bool {
 // memberOf returns the member that gets a message from the feed's consumer; nil: none.
 func (f *Shared) memberOf(message events.StoredMessage) *Member {
 	partition, ok := events.SubjectPartition(message.Subject)
-	if m := f.members[partition]; ok && m != nil && m.placed {
+	if m := f.members[partition]; ok && m != nil && m.attached {
 		return m
 	}
 	return nil
@@ -63,7 +63,7 @@ func (f *Shared) memberOf(message events.StoredMessage) *Member {
 // reaches its share.
 func (f *Shared) withinShare(m *Member, size int64) bool {
 	members := int64(len(f.members))
-	has := m.queued + m.inHand
+	has := m.queuedBytes + m.takenBytes
 	return members == 1 || has == 0 || has+size <= max(f.config.Bytes/4, 2*f.config.Bytes/(members+1))
 }
 
@@ -73,11 +73,11 @@ func (f *Shared) fits(size int64) bool { return f.used == 0 || f.used+size <= f.
 // awaitRoom waits until bytes are given back or a reading is stopped, or for a moment. began is when the waiting began.
 func (f *Shared) awaitRoom(r *reading, began time.Time) {
 	r.waits = true
-	look := time.AfterFunc(f.sharePatience, f.room.Broadcast)
+	look := time.AfterFunc(f.overShareTimeout, f.room.Broadcast)
 	f.room.Wait()
 	look.Stop()
 	r.waits = false
-	if min(time.Since(began), time.Since(f.freed)) > patience {
+	if min(time.Since(began), time.Since(f.freed)) > memoryTimeout {
 		f.dropLargest()
 	}
 }
@@ -86,7 +86,7 @@ func (f *Shared) awaitRoom(r *reading, began time.Time) {
 func (f *Shared) dropLargest() {
 	var largest *Member
 	for _, m := range f.members {
-		if m.queued > 0 && (largest == nil || m.queued > largest.queued) {
+		if m.queuedBytes > 0 && (largest == nil || m.queuedBytes > largest.queuedBytes) {
 			largest = m
 		}
 	}
@@ -95,13 +95,13 @@ func (f *Shared) dropLargest() {
 	}
 	largest.missed = max(largest.missed, largest.last)
 	largest.last = largest.taken
-	f.stop(largest.own)
+	f.stop(largest.catchUpReading)
 	f.dropQueue(largest)
 }
 
 func (f *Shared) dropQueue(m *Member) {
-	f.used -= m.queued
+	f.used -= m.queuedBytes
 	f.freed = time.Now()
-	m.queue, m.queued = nil, 0
+	m.queue, m.queuedBytes = nil, 0
 	f.room.Broadcast()
 }

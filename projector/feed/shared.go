@@ -13,14 +13,15 @@ import (
 )
 
 const (
-	// near is how many messages a partition may be behind the feed so that the feed starts again for it: the other partitions wait meanwhile.
-	near = 10_000
-	// nearAtStart is the same where no other partition waits.
-	nearAtStart = 100_000
-	// quiet is how long no partition has joined before the feed starts for those that have: many join at once. It starts after maxQuiet at
-	// the latest.
-	quiet    = 50 * time.Millisecond
-	maxQuiet = time.Second
+	// maxRewind is how many messages a partition may be behind the feed so that the feed starts again for it: the other partitions wait
+	// meanwhile.
+	maxRewind = 10_000
+	// maxRewindAtStart is the same where no other partition waits.
+	maxRewindAtStart = 100_000
+	// joinDelay is how long no partition has joined before the feed starts for those that have: many join at once. It starts after
+	// maxJoinDelay at the latest.
+	joinDelay    = 50 * time.Millisecond
+	maxJoinDelay = time.Second
 )
 
 // Config configures a [Shared] feed.
@@ -33,9 +34,9 @@ type Config struct {
 
 // Shared reads the partitions of its members by one consumer.
 type Shared struct {
-	config        Config
-	sharePatience time.Duration
-	changed       chan struct{} // somebody has joined, or the consumer is to be closed
+	config           Config
+	overShareTimeout time.Duration
+	changed          chan struct{} // a partition has joined, or the consumer is to be closed
 
 	mu       sync.Mutex
 	room     *sync.Cond // bytes were given back, or a reading was stopped
@@ -45,7 +46,7 @@ type Shared struct {
 	read     map[int]struct{} // partitions that have ever joined: the consumer's filter
 	filtered int              // how many of them the consumer reads
 	current  *reading         // nil: none
-	passed   uint64           // every message up to this sequence was put into its queue, or passed by
+	passed   uint64           // every message up to this sequence was put into its queue, or skipped
 
 	clocks    chan struct{} // see Clocks
 	lastClock uint64        // the last clock message that was delivered
@@ -55,7 +56,7 @@ type Shared struct {
 // NewShared returns a feed without members. Run must run.
 func NewShared(config Config) *Shared {
 	f := &Shared{
-		config: config, sharePatience: defaultSharePatience, changed: make(chan struct{}, 1), clocks: make(chan struct{}, 1),
+		config: config, overShareTimeout: defaultOverShareTimeout, changed: make(chan struct{}, 1), clocks: make(chan struct{}, 1),
 		members: make(map[int]*Member), read: make(map[int]struct{}),
 	}
 	f.room = sync.NewCond(&f.mu)
@@ -77,17 +78,17 @@ func (f *Shared) Run(ctx context.Context) {
 		case err := <-ended:
 			f.failAll(open, err)
 		case <-f.changed:
-			if !f.settle(ctx) {
+			if !f.awaitJoins(ctx) {
 				return
 			}
 		}
-		open = f.arrange(ctx, open)
+		open = f.attachWaiting(ctx, open)
 	}
 }
 
-// settle returns when nobody has joined for a moment, and false when ctx has ended.
-func (f *Shared) settle(ctx context.Context) bool {
-	silent, limit := time.NewTimer(quiet), time.NewTimer(maxQuiet)
+// awaitJoins returns when no partition has joined for a moment, and false when ctx has ended.
+func (f *Shared) awaitJoins(ctx context.Context) bool {
+	silent, limit := time.NewTimer(joinDelay), time.NewTimer(maxJoinDelay)
 	defer silent.Stop()
 	defer limit.Stop()
 	for {
@@ -99,14 +100,14 @@ func (f *Shared) settle(ctx context.Context) bool {
 		case <-limit.C:
 			return true
 		case <-f.changed:
-			silent.Reset(quiet)
+			silent.Reset(joinDelay)
 		}
 	}
 }
 
-// arrange gives the waiting members their places. It closes the consumer and opens another one where that is necessary.
-func (f *Shared) arrange(ctx context.Context, open *reading) *reading {
-	r, from, filters := f.place(open)
+// attachWaiting attaches the waiting members. It closes the consumer and opens another one where that is necessary.
+func (f *Shared) attachWaiting(ctx context.Context, open *reading) *reading {
+	r, from, filters := f.chooseReading(open)
 	if r == open {
 		return open
 	}
@@ -122,9 +123,9 @@ func (f *Shared) arrange(ctx context.Context, open *reading) *reading {
 	return r
 }
 
-// place decides where the waiting members get their messages. It returns the reading for them, which is to be opened unless it is open: nil
-// without members.
-func (f *Shared) place(open *reading) (r *reading, from uint64, filters []string) {
+// chooseReading decides where the waiting members get their messages. It returns the reading for them, which is to be opened unless it is
+// open: nil without members.
+func (f *Shared) chooseReading(open *reading) (r *reading, from uint64, filters []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.members) == 0 {
@@ -134,12 +135,12 @@ func (f *Shared) place(open *reading) (r *reading, from uint64, filters []string
 	}
 	start := f.start()
 	if f.current != nil && f.current == open && start >= f.passed && f.filtered == len(f.read) {
-		f.admit()
+		f.attach()
 		return open, 0, nil
 	}
 	f.stop(f.current)
 	f.passed, f.filtered = start, len(f.read)
-	f.admit()
+	f.attach()
 	f.current = newReading(func(m events.StoredMessage) bool { return f.deliver(r, m) })
 	if f.filtered < f.config.Partitions {
 		filters = append(filters, events.ClockSubject)
@@ -153,9 +154,9 @@ func (f *Shared) place(open *reading) (r *reading, from uint64, filters []string
 
 // start returns the sequence behind which the feed is to read: the lowest of the waiting members', without those that are far behind.
 func (f *Shared) start() uint64 {
-	top, distance := f.passed, uint64(near)
+	top, distance := f.passed, uint64(maxRewind)
 	if waiting := f.waiting(); !f.followed() && len(waiting) > 0 {
-		top, distance = slices.Max(waiting), nearAtStart
+		top, distance = slices.Max(waiting), maxRewindAtStart
 	}
 	start := top
 	for _, last := range f.waiting() {
@@ -166,10 +167,10 @@ func (f *Shared) start() uint64 {
 	return start
 }
 
-// waiting returns the last messages of the members that wait for their place.
+// waiting returns the last messages of the members that wait to be attached.
 func (f *Shared) waiting() (last []uint64) {
 	for _, m := range f.members {
-		if !m.placed {
+		if !m.attached {
 			last = append(last, m.last)
 		}
 	}
@@ -179,20 +180,20 @@ func (f *Shared) waiting() (last []uint64) {
 // followed tells whether a member gets its messages from the consumer.
 func (f *Shared) followed() bool {
 	for _, m := range f.members {
-		if m.placed && !m.behind() {
+		if m.attached && !m.behind() {
 			return true
 		}
 	}
 	return false
 }
 
-// admit makes the waiting members get their messages from the consumer. What it has passed already, they read for themselves.
-func (f *Shared) admit() {
+// attach makes the waiting members get their messages from the consumer. What it has passed already, they read for themselves.
+func (f *Shared) attach() {
 	for _, m := range f.members {
-		if !m.placed || m.behind() {
+		if !m.attached || m.behind() {
 			m.missed = max(m.missed, f.passed)
 		}
-		m.placed = true
+		m.attached = true
 		f.readMissed(m)
 	}
 }
@@ -238,7 +239,7 @@ func (f *Shared) remove(m *Member) {
 	delete(f.members, m.partition)
 	m.gone = true
 	f.dropQueue(m)
-	f.stop(m.own)
+	f.stop(m.catchUpReading)
 	if len(f.members) == 0 {
 		f.signal()
 	}

@@ -363,7 +363,7 @@ func TestShared_CatchesUpWithAClockMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if one.Received(last) {
-		t.Error("a message that was passed by counts as received")
+		t.Error("a message that was skipped counts as received")
 	}
 	if err := receive(one, []uint64{first}); err != nil {
 		t.Fatal(err)

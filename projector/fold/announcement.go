@@ -81,8 +81,8 @@ func (s *State) announce(e events.Event, at events.Time) {
 	}
 }
 
-// announced returns the UpdatedAt of a call with the announcements that it was not given yet.
-func (s *State) announced(call CallLog) events.Time {
+// announcedAt returns the UpdatedAt of a call with the announcements that it was not given yet.
+func (s *State) announcedAt(call CallLog) events.Time {
 	at := call.UpdatedAt
 	if s.Announcements.empty() {
 		return at
@@ -96,8 +96,8 @@ func (s *State) announced(call CallLog) events.Time {
 	return at
 }
 
-// refers records to which of the entries of its next row a call did not refer when they were announced.
-func (s *State) refers(before, next CallLog) {
+// recordLaterReferences records to which of the entries of its next row a call did not refer when they were announced.
+func (s *State) recordLaterReferences(before, next CallLog) {
 	if s.Announcements.empty() {
 		return
 	}
@@ -126,7 +126,7 @@ func (s *State) ApplyAnnouncements() {
 		return
 	}
 	for row := range s.CallLogs.Rows() {
-		if at := s.announced(*row); at > row.UpdatedAt {
+		if at := s.announcedAt(*row); at > row.UpdatedAt {
 			next := *row
 			next.UpdatedAt = at
 			s.CallLogs.Put(next.Key, next)

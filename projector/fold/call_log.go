@@ -168,11 +168,11 @@ func (s *State) recomputeCall(next CallLog, at events.Time) {
 	next.Findings = s.newestFindings(owner)
 
 	before, existed := s.CallLogs.Get(next.Key)
-	next.UpdatedAt = s.announced(before) // before the references change
-	if !existed || !s.reportSame(before, next) {
+	next.UpdatedAt = s.announcedAt(before) // before the references change
+	if !existed || !s.sameReport(before, next) {
 		next.UpdatedAt = at
 	}
-	s.refers(before, next)
+	s.recordLaterReferences(before, next)
 	s.updateIndexes(before, existed, next)
 	s.CallLogs.Put(next.Key, next)
 }
@@ -209,8 +209,9 @@ func (s *State) recomputeOwner(owner OwnerRowKey, at events.Time) {
 	}
 }
 
-// reportSame tells whether a report shows the same of two rows of a call. Mostly the values that need no other rows differ.
-func (s *State) reportSame(a, b CallLog) bool {
+// sameReport tells whether a report shows the same of two rows of a call. The values that depend on no other row are compared first: they
+// differ most often.
+func (s *State) sameReport(a, b CallLog) bool {
 	return a.withoutReferences() == b.withoutReferences() && s.reported(a) == s.reported(b)
 }
 

@@ -11,9 +11,9 @@ type Clock struct {
 	Watermark events.Time
 }
 
-// ClockAdjustment is a message at which the clock moved forward to a published watermark, because the stream stored the message
-// behind it. A replay has no watermarks and needs the adjustments to give rows the same times. One with sequence 0 is the least clock of a
-// partition: where the stream takes the place of another one, its rows are later than all that was complete before.
+// ClockAdjustment is a message at which the clock moved forward to a published watermark, because the stream stored the message at an
+// earlier time. A replay has no watermarks and needs the adjustments to give rows the same times. One with sequence 0 is the least clock of
+// a partition: where the stream takes the place of another one, its rows are later than all that was complete before.
 type ClockAdjustment struct {
 	Sequence uint64
 	Time     events.Time

@@ -7,13 +7,13 @@ import (
 	"callboard/events"
 )
 
-// MaxAhead is how far ahead of a projector's clock a time of the stream is believed, in milliseconds. It is more than the clocks of hosts
-// that are synchronized differ, and little enough that rows whose times lie ahead by it do no harm.
+// MaxAhead is how far ahead of a projector's clock a time of the stream may be to count as it is, in milliseconds. It is more than the
+// clocks of hosts that are synchronized differ, and little enough that rows whose times lie ahead by it do no harm.
 const MaxAhead events.Time = 60_000
 
-// Believed returns what counts as the stream's time when a projector's clock says now: a time of the stream, or now if that is ahead by more
-// than [MaxAhead].
-func Believed(stored, now events.Time) events.Time {
+// PlausibleTime returns what counts as the stream's time when a projector's clock says now: a time of the stream, or now if that is ahead
+// by more than [MaxAhead].
+func PlausibleTime(stored, now events.Time) events.Time {
 	if stored > now+MaxAhead {
 		return now
 	}
@@ -75,7 +75,7 @@ func (c *Capping) StoredAt(clock Clock, sequence uint64, stored events.Time) eve
 		if stored <= c.Cap.Time {
 			return stored
 		}
-	case stored == Believed(stored, c.Now) || stored <= clock.Now:
+	case stored == PlausibleTime(stored, c.Now) || stored <= clock.Now:
 		return stored
 	default:
 		c.Cap.First, c.Cap.Time = sequence, max(clock.Now, c.Now)

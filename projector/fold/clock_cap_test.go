@@ -18,7 +18,7 @@ func TestBelieved(t *testing.T) {
 		{1000 + minute, 1000, 1000 + minute},
 		{1001 + minute, 1000, 1000},
 	} {
-		if got := fold.Believed(test.stored, test.now); got != test.want {
+		if got := fold.PlausibleTime(test.stored, test.now); got != test.want {
 			t.Errorf("believed at %d of %d = %d, want %d", test.now, test.stored, got, test.want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestClock_ReplaysItsCaps(t *testing.T) {
 				caps = append(caps, capping.Cap)
 			}
 			clock.RaiseWatermark(clock.Now)
-			clock.RaiseWatermark(fold.Believed(now+events.Time(rapid.IntRange(-100, 200_000).Draw(t, "idle")), now))
+			clock.RaiseWatermark(fold.PlausibleTime(now+events.Time(rapid.IntRange(-100, 200_000).Draw(t, "idle")), now))
 		}
 		recorded := fold.NewClockCaps(caps)
 		var replay, again fold.Clock

@@ -7,8 +7,8 @@ import (
 	"callboard/events"
 )
 
-// Leaps finds where the clock of a stream's servers was ahead, from the stream alone: a message that was stored more than [MaxAhead] after one
-// behind it can't have been. Messages are added in the order of the stream. The zero value has none.
+// Leaps finds where the clock of a stream's servers was ahead, from the stream alone: it was if a later message of the stream has a time that is
+// more than [MaxAhead] earlier. Messages are added in the order of the stream. The zero value has none.
 //
 // The memory depends on how long a time the stream covers: a minute takes some tens of bytes, and a second of it that has messages some more.
 type Leaps struct {
@@ -25,19 +25,19 @@ type segment struct {
 	messages         int
 }
 
-// minimum says that a time is the earliest of a message and all behind it.
+// minimum says that a time is the earliest of a message and all later ones.
 type minimum struct {
 	sequence uint64
 	storedAt events.Time
 }
 
-// minimaInterval is how exact the earliest times behind a message are: seconds would be far more than a leap is looked for.
+// minimaInterval is the precision of these times. A leap is [MaxAhead] at least, so a second is enough.
 const minimaInterval events.Time = 1000
 
 // Add adds the next message.
 func (l *Leaps) Add(sequence uint64, storedAt events.Time) {
 	l.minimize(sequence, storedAt)
-	l.cap(storedAt)
+	l.addCap(storedAt)
 	n := len(l.segments)
 	if n == 0 || storedAt >= l.segments[n-1].earliest+MaxAhead {
 		l.segments = append(l.segments, segment{sequence, sequence, storedAt, storedAt, storedAt, 1})
@@ -48,8 +48,8 @@ func (l *Leaps) Add(sequence uint64, storedAt events.Time) {
 	s.earliest, s.latest = min(s.earliest, storedAt), max(s.latest, storedAt)
 }
 
-// cap caps the messages so far that were stored too late for the next one.
-func (l *Leaps) cap(storedAt events.Time) {
+// addCap caps the messages so far that were stored too late for the next one.
+func (l *Leaps) addCap(storedAt events.Time) {
 	n := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].latest > storedAt+MaxAhead })
 	if n == len(l.segments) {
 		return

@@ -31,8 +31,8 @@ type artifact struct {
 
 func (n Notice) artifact() artifact { return artifact{n.Kind, n.Data.PhoneSystemID, n.Key} }
 
-// became returns what is fetchable now and was not before.
-func became(before, now []Notice) []Notice {
+// newlyFetchable returns what is fetchable now and was not before.
+func newlyFetchable(before, now []Notice) []Notice {
 	return slices.DeleteFunc(now, func(n Notice) bool {
 		return slices.ContainsFunc(before, func(b Notice) bool { return b.artifact() == n.artifact() })
 	})
@@ -76,7 +76,7 @@ func entityOf(kind webhook.Kind) events.Entity {
 
 // fetchable returns what an event of an entity can affect and is fetchable now, in the order of [webhook.Kinds].
 func (s *State) fetchable(id events.Identity) []Notice {
-	switch id.Entity { //nolint:exhaustive // nobody is told of the others
+	switch id.Entity { //nolint:exhaustive // the other entities have no notices
 	case events.EntityCall:
 		return s.fetchableOfCall(id)
 	case events.EntityRecording:

@@ -85,7 +85,7 @@ func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
 	before := s.fetchable(e.Identity)
 	outcome, err := s.fold(e, at)
 	if outcome == Applied {
-		s.Notices = became(before, s.fetchable(e.Identity))
+		s.Notices = newlyFetchable(before, s.fetchable(e.Identity))
 	}
 	return outcome, err
 }

@@ -118,7 +118,7 @@ func (a *Applier) retries(ctx context.Context, tx *store.Tx, items []Item) (map[
 	if !a.Live {
 		return map[uint64]bool{}, nil
 	}
-	return tx.Retries(ctx, a.Position, retryClaims(items))
+	return tx.Retries(ctx, a.Position, retryCandidates(items))
 }
 
 func (a *Applier) committed(changes store.ChangeSet) {

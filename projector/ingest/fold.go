@@ -31,7 +31,7 @@ func Fold(state *fold.State, from store.Position, items []Item, known Known) sto
 	for _, it := range items {
 		f.message(it)
 	}
-	f.dropPassing()
+	f.dropSuperseded()
 	f.changes.ClockCap = f.capping.Cap
 	clock := &f.changes.To.Clock
 	clock.RaiseWatermark(clock.Now)
@@ -50,7 +50,7 @@ func (f *folding) message(it Item) {
 	if it.clock {
 		c.To.Sequence = it.Sequence
 		c.To.LastMessage, c.To.LastMessageAt = it.Sequence, events.TimeOf(it.StoredAt)
-		c.To.Clock.RaiseWatermark(f.believed(c.To.LastMessageAt))
+		c.To.Clock.RaiseWatermark(f.plausible(c.To.LastMessageAt))
 		return
 	}
 	if adjustment := c.To.Clock.Advance(it.Sequence, f.storedAt(it), f.known.Decisions.ClockAdjustments); adjustment != nil {
@@ -71,12 +71,12 @@ func (f *folding) message(it Item) {
 	c.MessageCounts.AddMessage(entityOf(it.Subject), outcome)
 }
 
-// believed returns the watermark of a clock message. It needs no record: a replay reads no clock messages.
-func (f *folding) believed(stored events.Time) events.Time {
+// plausible returns the watermark of a clock message. It needs no record: a replay reads no clock messages.
+func (f *folding) plausible(stored events.Time) events.Time {
 	if f.known.Now == 0 {
 		return stored
 	}
-	return fold.Believed(stored, f.known.Now)
+	return fold.PlausibleTime(stored, f.known.Now)
 }
 
 // storedAt returns when an item counts as stored.
@@ -104,8 +104,8 @@ func (f *folding) foldEvent(it Item, at events.Time) (outcome fold.Outcome, reas
 	return outcome, ""
 }
 
-// dropPassing drops the notices of what nobody can fetch after the commit.
-func (f *folding) dropPassing() {
+// dropSuperseded drops the notices of what is not fetchable any more at the end of the batch.
+func (f *folding) dropSuperseded() {
 	last := f.changes.State.LastNotices(f.notices)
 	i := -1
 	f.changes.Notices = slices.DeleteFunc(f.changes.Notices, func(store.Notice) bool { i++; return !last[i] })

@@ -87,11 +87,11 @@ func (it Item) deadLetter(reason string) store.DeadLetter {
 	}
 }
 
-// retryClaims returns what the items that name a dead letter claim.
-func retryClaims(items []Item) (claims []store.RetryClaim) {
+// retryCandidates returns what the items that name a dead letter claim.
+func retryCandidates(items []Item) (claims []store.RetryCandidate) {
 	for _, it := range items {
 		if it.retryOf != (store.MessageID{}) {
-			claims = append(claims, store.RetryClaim{
+			claims = append(claims, store.RetryCandidate{
 				Sequence: it.Sequence, DeadLetter: it.retryOf, Subject: printable(it.Subject), Digest: sha256.Sum256(it.Data),
 			})
 		}

@@ -38,8 +38,8 @@ const (
 // Error implements error.
 func (e *StopError) Error() string { return e.Reason + ": " + e.Detail }
 
-// Contestable tells whether a leader that lost its majority can be the reason: it knows less than the stream has.
-func (e *StopError) Contestable() bool {
+// MayBeStale tells whether the answer of a former leader, which lacks the newest messages, can have caused the error.
+func (e *StopError) MayBeStale() bool {
 	return e.Reason == StreamIdentityChanged || e.Reason == StreamRegressed || e.Reason == StreamTruncated
 }
 

@@ -145,7 +145,7 @@ func (a *adopter) check(config jetstream.StreamConfig, partitions int) error {
 		}
 		checked.Mirror = mirror // for the rules about mirrors
 	case a.replaced != nil && !events.Closed(a.replaced.CachedInfo().Config):
-		return fmt.Errorf("stream %s is no mirror of %s\nRun 'callboard stream mirror' with another name to create one", config.Name, a.replaced.Name())
+		return fmt.Errorf("stream %s is not a mirror of %s: create one with 'callboard stream mirror' under another name", config.Name, a.replaced.Name())
 	default: // an interrupted run has promoted it, or an operator
 		if now, err := events.Partitions(config); err != nil || now != partitions {
 			return errors.Join(fmt.Errorf("stream %s has not the %d partitions of the one that it is to replace", config.Name, partitions), err)

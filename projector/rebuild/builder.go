@@ -19,23 +19,23 @@ import (
 
 // builder is one run of a rebuild or a rollback.
 type builder struct {
-	config      Config
-	keep        bool // the replaced generation
-	source      *source
-	partitions  int
-	live, next  schema.Generation
-	parts       []part
-	intact      intactPositions
-	streamBytes int64
-	regressed   map[int16]store.Position // live positions of partitions of which the stream has lost applied messages
-	lost        []store.MessageID        // dead letters whose messages the stream has lost
-	lostCaps    map[int16][]fold.ClockCap
-	unannounced []unannounced
-	served      map[int16]store.Position // positions of the live generation at the beginning of the comparison
-	changed     *changedCalls            // found by it; nil: a rollback compares nothing
-	wentLive    time.Time                // when the generation of a rollback did
-	distrust    *distrust                // nil: all times of the stream are believed
-	result      Result
+	config         Config
+	keep           bool // the replaced generation
+	source         *source
+	partitions     int
+	live, next     schema.Generation
+	parts          []part
+	intact         intactPositions
+	streamBytes    int64
+	regressed      map[int16]store.Position // live positions of partitions of which the stream has lost applied messages
+	lost           []store.MessageID        // dead letters whose messages the stream has lost
+	lostCaps       map[int16][]fold.ClockCap
+	withoutNotices []withoutNotices
+	served         map[int16]store.Position // positions of the live generation at the beginning of the comparison
+	changed        *changedCalls            // found by it; nil: a rollback compares nothing
+	wentLive       time.Time                // when the generation of a rollback did
+	distrust       *distrust                // nil: no time of the stream is corrected
+	result         Result
 }
 
 // intactPositions says by partition whether the stream still holds what the live position stands for. It lacks partitions that have no
@@ -156,10 +156,10 @@ func (b *builder) read(ctx context.Context, spool *spooler, parts []part) error 
 	for _, p := range parts {
 		end = max(end, p.target.Sequence)
 	}
-	spool.read = func(sequence uint64) {
+	spool.onRead = func(sequence uint64) {
 		b.config.Progress(Progress{Step: StepRead, Done: int64(sequence), Total: int64(end)})
 	}
-	spool.read(spool.Sequence())
+	spool.onRead(spool.Sequence())
 	return spool.reach(ctx, end)
 }
 
@@ -173,18 +173,18 @@ func (b *builder) index(ctx context.Context, follower *follower) error {
 const (
 	// maxPauseMessages is how many messages may remain to be applied during a write pause.
 	maxPauseMessages = 500
-	// maxFollowRounds is how often a generation comes to where the live one was a moment ago.
+	// maxFollowRounds limits the rounds of followUntilNear. Each applies the messages up to the live positions at its start.
 	maxFollowRounds = 100
 )
 
 // follow comes close to the live generation, as a step that shows its progress.
 func (b *builder) follow(ctx context.Context, follower *follower) error {
-	return b.approach(ctx, follower, followers, func(total int64) { b.config.Progress(Progress{Step: StepFollow, Done: total}) })
+	return b.followUntilNear(ctx, follower, followers, func(total int64) { b.config.Progress(Progress{Step: StepFollow, Done: total}) })
 }
 
-// approach applies messages, of that many partitions at a time, until few remain between the generation and the live one, which moves on
+// followUntilNear applies messages, of that many partitions at a time, until few remain between the generation and the live one, which moves on
 // meanwhile, or as many as a write pause has time for.
-func (b *builder) approach(ctx context.Context, follower *follower, partitions int, report func(messages int64)) error {
+func (b *builder) followUntilNear(ctx context.Context, follower *follower, partitions int, report func(messages int64)) error {
 	start := time.Now()
 	defer func() { b.result.Follow += since(start) }()
 	var total int64
@@ -228,7 +228,9 @@ func (b *builder) compare(ctx context.Context, follower *follower) (err error) {
 	start, followed := time.Now(), b.result.Follow
 	c := &comparer{
 		config: b.config, follower: follower, generation: b.next, partitions: b.partitions, merger: merger{collector: newCollector(b.config)},
-		follow: func(ctx context.Context) error { return b.approach(ctx, follower, backgroundFollowers, func(int64) {}) },
+		follow: func(ctx context.Context) error {
+			return b.followUntilNear(ctx, follower, backgroundFollowers, func(int64) {})
+		},
 	}
 	b.result.Comparison, err = c.run(ctx)
 	b.served, b.changed = c.served, c.merger.collector.calls
@@ -276,7 +278,7 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 		if err := b.distrust.record(ctx, tx, b.source.History, b.parts); err != nil {
 			return err
 		}
-		if err := switchGenerations(ctx, tx, b.live, b.next, b.distrust.believed()); err != nil {
+		if err := switchGenerations(ctx, tx, b.live, b.next, b.distrust.maxPlausible()); err != nil {
 			return err
 		}
 		return b.correct(ctx, tx)
@@ -287,8 +289,8 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 		return err
 	}
 	b.result.Generation, b.result.Replaced, b.result.PreviousKept, b.result.Distrusted = b.next.ID, b.live.ID, b.keep, b.distrust.messages()
-	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return schema.SettlePlans(ctx, conn) })
-	return errors.Join(err, b.countUnannounced(ctx))
+	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return schema.InvalidatePlans(ctx, conn) })
+	return errors.Join(err, b.countWithoutNotices(ctx))
 }
 
 // verifyNext is an error if the stream has lost messages of which the new generation was built.

@@ -127,15 +127,15 @@ func (c *changedCalls) add(system, call uuid.UUID) {
 		return
 	}
 	if len(s.calls) >= c.named || c.total >= maxNamedTotal {
-		c.nameNone(s)
+		c.correctAll(s)
 		return
 	}
 	c.total++
 	s.calls[call] = struct{}{}
 }
 
-// nameNone announces all calls of a phone system.
-func (c *changedCalls) nameNone(s *changedSystem) {
+// correctAll marks a phone system, so that all of its calls are corrected. It drops the calls and directory entries that were collected so far.
+func (c *changedCalls) correctAll(s *changedSystem) {
 	c.total -= len(s.calls)
 	s.calls, s.entries, s.all = nil, nil, true
 }
@@ -146,7 +146,7 @@ func (c *changedCalls) addEntry(system, entry uuid.UUID) {
 	switch s := c.system(system); {
 	case s.all:
 	case len(s.entries) >= maxEntries:
-		c.nameNone(s)
+		c.correctAll(s)
 	default:
 		s.entries[entry] = struct{}{}
 	}

@@ -54,9 +54,9 @@ func (c *corrections) record(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// correct records which calls show other values in the new generation, unless nobody is to be told. Where the comparison has found anything, calls
-// that changed since its first snapshot are among them: they were not compared as they are now. Where the stream is another one, all rows are later
-// than those before. A partition that had applied nothing has promised nothing.
+// correct records which calls show other values in the new generation, unless NoAnnounce is set. Where the comparison has found anything,
+// calls that changed since its first snapshot are among them: they were not compared as they are now. Where the stream is another one, all
+// rows are later than those before. A partition that had applied nothing has promised nothing.
 func (b *builder) correct(ctx context.Context, tx pgx.Tx) error {
 	if b.config.NoAnnounce || b.result.NewHistory {
 		return nil
@@ -73,7 +73,7 @@ func (b *builder) correct(ctx context.Context, tx pgx.Tx) error {
 	if found := b.result.Comparison; found.Differs() || found.OtherDefinition {
 		for partition, p := range b.served {
 			if p.Sequence > 0 {
-				c.add(partition, nil, nil, min(p.Clock.Watermark, b.distrust.believed()))
+				c.add(partition, nil, nil, min(p.Clock.Watermark, b.distrust.maxPlausible()))
 			}
 		}
 	}

@@ -24,8 +24,8 @@ var (
 
 const dropClockAdjustmentSQL = "delete from control.clock_adjustment where stream = $1 and stream_created = $2 and partition = $3 and sequence = $4"
 
-// distrust is what a rebuild does not believe of the stream's times: the clock of its servers had leapt forward, and an earlier release recorded no
-// caps. The methods of nil believe everything.
+// distrust corrects times of the stream: the clock of its servers had leapt forward, and an earlier release recorded no
+// caps. The methods of nil correct nothing.
 type distrust struct {
 	now    events.Time // by this host's clock, when the stream was read
 	leaps  fold.Leaps
@@ -51,8 +51,8 @@ func findLeaps(ctx context.Context, s *source, last uint64, parts []part) (*dist
 	return d, err
 }
 
-// believed is the latest time that is believed.
-func (d *distrust) believed() events.Time {
+// maxPlausible is the latest time that is plausible.
+func (d *distrust) maxPlausible() events.Time {
 	if d == nil {
 		return maxTime
 	}
@@ -79,8 +79,8 @@ func (d *distrust) caps(upTo uint64) (caps []fold.ClockCap) {
 	return caps
 }
 
-// believes tells whether the clock of a partition can have been adjusted to a time at a message. The adjustments of message 0 are floors.
-func (d *distrust) believes(sequence uint64, at events.Time) bool {
+// isPlausible tells whether the clock of a partition can have been adjusted to a time at a message. The adjustments of message 0 are floors.
+func (d *distrust) isPlausible(sequence uint64, at events.Time) bool {
 	return sequence == 0 || at <= min(d.leaps.After(sequence), d.now)+fold.MaxAhead
 }
 
@@ -89,7 +89,7 @@ func (d *distrust) revise(decisions *store.Decisions) {
 	if d == nil {
 		return
 	}
-	maps.DeleteFunc(decisions.ClockAdjustments, func(sequence uint64, at events.Time) bool { return !d.believes(sequence, at) })
+	maps.DeleteFunc(decisions.ClockAdjustments, func(sequence uint64, at events.Time) bool { return !d.isPlausible(sequence, at) })
 	for i := range decisions.Corrections {
 		decisions.Corrections[i].At = min(decisions.Corrections[i].At, d.now)
 	}
@@ -138,7 +138,7 @@ func (d *distrust) queueDrops(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, 
 	var sequence int64
 	var at time.Time
 	_, err = pgx.ForEachRow(rows, []any{&partition, &sequence, &at}, func() error {
-		if !d.believes(uint64(sequence), events.TimeOf(at)) {
+		if !d.isPlausible(uint64(sequence), events.TimeOf(at)) {
 			batch.Queue(dropClockAdjustmentSQL, stream.Name, stream.Created, partition, sequence)
 		}
 		return nil

@@ -28,9 +28,9 @@ var (
 	excludeFanOutsSQL string
 )
 
-// unannounced are messages of a partition that only the new generation has applied: above one sequence, up to another. No projector will
+// withoutNotices are messages of a partition that only the new generation has applied: above one sequence, up to another. No projector will
 // write notices of them, because it continues behind them.
-type unannounced struct {
+type withoutNotices struct {
 	Partition   int16
 	Above, UpTo uint64
 	Total       int64 `db:"-"` // of the partition's messages up to the last one
@@ -69,7 +69,7 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return fmt.Errorf("raise the floors of notices: %w", err)
 	}
-	if b.unannounced, err = pgx.CollectRows(rows, pgx.RowToStructByPos[unannounced]); err != nil {
+	if b.withoutNotices, err = pgx.CollectRows(rows, pgx.RowToStructByPos[withoutNotices]); err != nil {
 		return fmt.Errorf("raise the floors of notices: %w", err)
 	}
 	return b.readTotals(ctx, tx)
@@ -78,8 +78,8 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 // readTotals reads how many messages the new generation has of the partitions with messages that nothing announces.
 func (b *builder) readTotals(ctx context.Context, tx pgx.Tx) error {
 	total := fmt.Sprintf("select coalesce(sum(read), 0)::bigint from %s.message_count where partition = $1", b.next.Schema())
-	for i := range b.unannounced {
-		u := &b.unannounced[i]
+	for i := range b.withoutNotices {
+		u := &b.withoutNotices[i]
 		if err := tx.QueryRow(ctx, total, u.Partition).Scan(&u.Total); err != nil {
 			return fmt.Errorf("message counts: %w", err)
 		}
@@ -122,9 +122,9 @@ func (f *floorPositions) arguments() []any {
 	return []any{f.streams, f.created, f.partitions, f.sequences}
 }
 
-// countUnannounced counts the messages of which webhooks announce nothing.
-func (b *builder) countUnannounced(ctx context.Context) error {
-	for _, u := range b.unannounced {
+// countWithoutNotices counts the messages of which webhooks announce nothing.
+func (b *builder) countWithoutNotices(ctx context.Context) error {
+	for _, u := range b.withoutNotices {
 		n, err := b.countMessages(ctx, u)
 		if err != nil {
 			return fmt.Errorf("count the messages of partition %d that webhooks do not announce: %w", u.Partition, err)
@@ -134,7 +134,7 @@ func (b *builder) countUnannounced(ctx context.Context) error {
 	return nil
 }
 
-func (b *builder) countMessages(ctx context.Context, u unannounced) (messages int64, err error) {
+func (b *builder) countMessages(ctx context.Context, u withoutNotices) (messages int64, err error) {
 	if p, ok := b.regressed[u.Partition]; ok {
 		if u.Above, err = b.lastUntil(ctx, p.LastMessageAt, u); err != nil {
 			return 0, err
@@ -151,7 +151,7 @@ func (b *builder) countMessages(ctx context.Context, u unannounced) (messages in
 }
 
 // lastUntil returns a sequence: the partition's messages up to it were stored at an instant or before, those above it later.
-func (b *builder) lastUntil(ctx context.Context, at events.Time, u unannounced) (uint64, error) {
+func (b *builder) lastUntil(ctx context.Context, at events.Time, u withoutNotices) (uint64, error) {
 	stream, err := b.source.Reopen(ctx, b.config.JetStream)
 	if err != nil {
 		return 0, err

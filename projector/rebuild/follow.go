@@ -46,7 +46,7 @@ type follower struct {
 	schema string
 	intact intactPositions
 
-	distrust *distrust // nil: all times of the stream are believed
+	distrust *distrust // nil: no time of the stream is corrected
 
 	mu         sync.Mutex          // guards what follows
 	unreadable []UnreadableMessage // messages that the live generation applied
@@ -219,8 +219,8 @@ func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work f
 	return pause, err
 }
 
-// beginWritePause makes commits of the live generation wait until the transaction ends. Citus passes the text that has a setting on to the nodes, so
-// each statement is executed alone.
+// beginWritePause makes commits of the live generation wait until the transaction ends. Citus passes the text that has a setting on to the
+// nodes, so each statement is executed alone.
 func beginWritePause(ctx context.Context, tx pgx.Tx) error {
 	for statement := range strings.SplitSeq(writePauseSQL, ";\n") {
 		if _, err := tx.Exec(ctx, statement); err != nil {

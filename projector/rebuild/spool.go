@@ -25,9 +25,9 @@ const (
 type spooler struct {
 	*replay.Spool
 	source    *source
-	subjects  string // of the messages that are read; empty: all
-	resumable bool   // a later run can continue from checkpoints
-	read      func(sequence uint64)
+	subjects  string                // of the messages that are read; empty: all
+	resumable bool                  // a later run can continue from checkpoints
+	onRead    func(sequence uint64) // called after each portion, with the last sequence
 
 	mu         sync.Mutex // guards what follows
 	checkpoint time.Time  // the last one
@@ -77,7 +77,7 @@ func (s *spooler) append(messages []events.StoredMessage) error {
 	if err := s.Append(messages); err != nil {
 		return err
 	}
-	s.read(s.Sequence())
+	s.onRead(s.Sequence())
 	if !s.resumable || s.bytes < checkpointBytes && time.Since(s.checkpoint) < checkpointInterval {
 		return nil
 	}

@@ -42,7 +42,7 @@ func openTemporarySpool(
 	if err != nil {
 		return nil, nil, errors.Join(err, remove())
 	}
-	return &spooler{Spool: opened, source: s, subjects: subjects, read: func(uint64) {}}, remove, nil
+	return &spooler{Spool: opened, source: s, subjects: subjects, onRead: func(uint64) {}}, remove, nil
 }
 
 func inOnePartition(parts []part) bool {
@@ -82,9 +82,9 @@ func (s *spooler) readClockCaps(
 
 // readTo reads up to a sequence and reports its progress.
 func (s *spooler) readTo(ctx context.Context, c Config, end uint64) error {
-	silent := s.read
-	defer func() { s.read = silent }()
-	s.read = func(sequence uint64) { c.Progress(Progress{Step: StepRead, Done: int64(sequence), Total: int64(end)}) }
+	silent := s.onRead
+	defer func() { s.onRead = silent }()
+	s.onRead = func(sequence uint64) { c.Progress(Progress{Step: StepRead, Done: int64(sequence), Total: int64(end)}) }
 	return s.reach(ctx, end)
 }
 

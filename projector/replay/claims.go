@@ -9,8 +9,8 @@ import (
 	"callboard/projector/store"
 )
 
-// claim is what an event of a recording or an analysis says about the call or voicemail that it belongs to.
-type claim struct {
+// facetRef is what an event of a recording or an analysis says about the call or voicemail that it belongs to.
+type facetRef struct {
 	key      keyHash
 	message  store.MessageID
 	version  int64
@@ -19,7 +19,7 @@ type claim struct {
 	recorded int64 // where the event's record begins, in the file of its slot or, if deleted, of pending records
 }
 
-func (c claim) appendTo(dst []byte) []byte {
+func (c facetRef) appendTo(dst []byte) []byte {
 	dst = append(dst, c.key[:]...)
 	for _, n := range []uint64{c.message.Sequence, uint64(c.message.StoredAt), uint64(c.version), c.owner, uint64(c.recorded)} {
 		dst = binary.BigEndian.AppendUint64(dst, n)
@@ -30,21 +30,21 @@ func (c claim) appendTo(dst []byte) []byte {
 	return append(dst, 0)
 }
 
-func parseClaim(payload []byte) (claim, error) {
+func parseFacetRef(payload []byte) (facetRef, error) {
 	p := parser{rest: payload}
-	var c claim
+	var c facetRef
 	copy(c.key[:], p.take(len(c.key)))
 	c.message = store.MessageID{Sequence: p.uint64(), StoredAt: events.Time(p.uint64())}
 	c.version, c.owner, c.recorded = int64(p.uint64()), p.uint64(), int64(p.uint64())
 	c.deleted = p.byte() == 1
 	if p.damaged || len(p.rest) > 0 {
-		return claim{}, errDamaged
+		return facetRef{}, errDamaged
 	}
 	return c, nil
 }
 
 const (
-	claimBytes = frameHeader + 16 + 5*8 + 1
+	facetRefBytes = frameHeader + 16 + 5*8 + 1
 	// ownerBytes is how many bytes of memory the owner of a facet needs while claims are resolved.
 	ownerBytes = 96
 )
@@ -69,10 +69,10 @@ type facetState struct {
 
 // run moves records into the slots in which they are folded.
 func (r *resolution) run() error {
-	claims := r.lengths[r.part.claimsName()]
-	divisor := uint64(max(claims/claimBytes*ownerBytes/max(r.memory, 1), 0) + 1)
+	claims := r.lengths[r.part.facetRefsName()]
+	divisor := uint64(max(claims/facetRefBytes*ownerBytes/max(r.memory, 1), 0) + 1)
 	for remainder := range divisor {
-		ours := func(c claim) bool { return binary.BigEndian.Uint64(c.key[8:])%divisor == remainder }
+		ours := func(c facetRef) bool { return binary.BigEndian.Uint64(c.key[8:])%divisor == remainder }
 		states, err := r.states(ours)
 		if err != nil {
 			return err
@@ -84,11 +84,11 @@ func (r *resolution) run() error {
 	return r.files.flush()
 }
 
-// eachClaim passes claims to take, in the order of the stream.
-func (r *resolution) eachClaim(ours func(claim) bool, take func(claim) error) error {
-	name := r.part.claimsName()
+// eachFacetRef passes claims to take, in the order of the stream.
+func (r *resolution) eachFacetRef(ours func(facetRef) bool, take func(facetRef) error) error {
+	name := r.part.facetRefsName()
 	return eachFrame(r.files.path(name), r.lengths[name], func(payload []byte) error {
-		c, err := parseClaim(payload)
+		c, err := parseFacetRef(payload)
 		if err != nil || c.message.Sequence > r.upTo || !ours(c) {
 			return err
 		}
@@ -96,9 +96,9 @@ func (r *resolution) eachClaim(ours func(claim) bool, take func(claim) error) er
 	})
 }
 
-func (r *resolution) states(ours func(claim) bool) (map[keyHash]facetState, error) {
+func (r *resolution) states(ours func(facetRef) bool) (map[keyHash]facetState, error) {
 	states := make(map[keyHash]facetState)
-	err := r.eachClaim(ours, func(c claim) error {
+	err := r.eachFacetRef(ours, func(c facetRef) error {
 		state, found := states[c.key]
 		if !found {
 			state.owner = c.key.number()
@@ -117,14 +117,14 @@ func (r *resolution) states(ours func(claim) bool) (map[keyHash]facetState, erro
 }
 
 // move copies records that are not where their facet's owner is, and lists the originals as dropped.
-func (r *resolution) move(ours func(claim) bool, states map[keyHash]facetState) error {
+func (r *resolution) move(ours func(facetRef) bool, states map[keyHash]facetState) error {
 	sources := make(map[string]*os.File)
 	defer func() {
 		for _, file := range sources {
 			_ = file.Close() // it was only read
 		}
 	}()
-	return r.eachClaim(ours, func(c claim) error {
+	return r.eachFacetRef(ours, func(c facetRef) error {
 		owner := states[c.key].owner
 		source := r.part.pendingName()
 		if !c.deleted {

@@ -24,7 +24,7 @@ type Folding struct {
 	Order     store.Order          // of the rows
 	Memory    int64                // bytes that folding one piece may need: a part, a slot, or less
 	Pieces    *semaphore.Weighted  // how many pieces may be in memory at a time, of all parts that share it; nil: one of each part
-	Folded    func(messages int64) // called after messages were folded, from several goroutines; nil: nobody is told
+	Folded    func(messages int64) // called after messages were folded, from several goroutines; may be nil
 }
 
 // PartFold folds a part, the pieces of a large one at the same time. It is for one goroutine. Close it.
@@ -51,8 +51,8 @@ func (s *Spool) Fold(id PartID, f Folding) *PartFold {
 }
 
 // UpTo folds the part's messages up to a sequence, for which it waits. decisions are those about all messages of the partition up to the
-// sequence, with the corrections that its watermark has reached there. It can be called again for more messages: a part that fits in memory goes on where it was, another one is folded again
-// if it has more.
+// sequence, with the corrections that its watermark has reached there. It can be called again for more messages: a part that fits in memory
+// goes on where it was, another one is folded again if it has more.
 func (f *PartFold) UpTo(ctx context.Context, sequence uint64, decisions store.Decisions) error {
 	err := f.spool.wait(ctx, f.part.Partition, sequence)
 	if err == nil {

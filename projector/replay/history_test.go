@@ -187,7 +187,7 @@ func (r *result) add(t failer, changes store.ChangeSet, rows store.TableRows) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if place := string(row.Place); place <= before {
+			if place := string(row.SortKey); place <= before {
 				t.Fatalf("%s: a row's place %x follows %x", table, place, before)
 			} else {
 				before = place

@@ -20,7 +20,7 @@ func (p *spooledPart) prefix() string {
 
 func (p *spooledPart) slotName(slot int) string { return fmt.Sprintf("%sslot-%d", p.prefix(), slot) }
 
-func (p *spooledPart) claimsName() string { return p.prefix() + "claims" }
+func (p *spooledPart) facetRefsName() string { return p.prefix() + "claims" }
 
 func (p *spooledPart) pendingName() string { return p.prefix() + "pending" }
 
@@ -35,7 +35,7 @@ func (p *spooledPart) runName(piece int) string { return fmt.Sprintf("%srun-%d",
 
 // spoolNames are the names of the files to which is appended.
 func (p *spooledPart) spoolNames() []string {
-	names := []string{p.claimsName(), p.pendingName()}
+	names := []string{p.facetRefsName(), p.pendingName()}
 	for slot := range p.slotCount() {
 		names = append(names, p.slotName(slot))
 	}

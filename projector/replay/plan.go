@@ -13,7 +13,7 @@ import (
 
 // Plan says what is spooled, and how it is divided. A spool that is opened again with the same plan keeps its numbers of slots.
 type Plan struct {
-	Run     string // of which the spool is, such as a generation and the release that builds it: another run can't use it
+	Run     string // of which the spool is, such as a generation: another run can't use it
 	Stream  store.Stream
 	Parts   []Part
 	Targets map[int16]uint64 // by partition: messages above it are spooled only by [Spool.Extend]; none: there is no end

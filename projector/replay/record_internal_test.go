@@ -108,7 +108,7 @@ func readAll(t failer, dir string, content []byte) (payloads [][]byte, err error
 // Any bytes are read as records and claims, or are damaged.
 func FuzzFrames(f *testing.F) {
 	r := record{StoredMessage: events.StoredMessage{Message: events.Message{Subject: "phones.0.x.call", Header: nats.Header{"a": {"b"}}, Data: []byte("{}")}, Sequence: 1}}
-	whole := appendFrame(appendFrame(nil, r.appendTo), claim{version: 3}.appendTo)
+	whole := appendFrame(appendFrame(nil, r.appendTo), facetRef{version: 3}.appendTo)
 	for _, seed := range [][]byte{nil, whole, whole[:len(whole)-1], whole[:frameHeader], bytes.Repeat([]byte{0xff}, 40)} {
 		f.Add(seed)
 	}
@@ -123,7 +123,7 @@ func FuzzFrames(f *testing.F) {
 					t.Errorf("record %+v was read as %+v, %v", r, again, err)
 				}
 			}
-			if c, err := parseClaim(payload); err == nil && !bytes.Equal(c.appendTo(nil)[:len(payload)-1], payload[:len(payload)-1]) {
+			if c, err := parseFacetRef(payload); err == nil && !bytes.Equal(c.appendTo(nil)[:len(payload)-1], payload[:len(payload)-1]) {
 				t.Errorf("claim %x was read as %+v", payload, c)
 			}
 		}

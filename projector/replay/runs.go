@@ -70,7 +70,7 @@ func writeRun(files *files, name string, rows iter.Seq2[store.EncodedRow, error]
 			return err
 		}
 		_, err = files.append(name, func(dst []byte) []byte {
-			dst = append(binary.AppendUvarint(dst, uint64(len(row.Place))), row.Place...)
+			dst = append(binary.AppendUvarint(dst, uint64(len(row.SortKey))), row.SortKey...)
 			return append(dst, row.Data...)
 		})
 		if err != nil {
@@ -155,7 +155,7 @@ func (r *run) next() error {
 		return err
 	}
 	p := parser{rest: payload}
-	r.row = store.EncodedRow{Place: p.take(p.count()), Data: p.rest}
+	r.row = store.EncodedRow{SortKey: p.take(p.count()), Data: p.rest}
 	if p.damaged {
 		return errDamaged
 	}
@@ -166,7 +166,7 @@ func (r *run) next() error {
 type runHeap []*run
 
 func (h runHeap) Len() int           { return len(h) }
-func (h runHeap) Less(i, j int) bool { return bytes.Compare(h[i].row.Place, h[j].row.Place) < 0 }
+func (h runHeap) Less(i, j int) bool { return bytes.Compare(h[i].row.SortKey, h[j].row.SortKey) < 0 }
 func (h runHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
 // Push implements [heap.Interface].

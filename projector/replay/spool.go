@@ -184,7 +184,7 @@ func (s *Spool) change(spool func() error) error {
 		}
 	}
 	if s.err == nil {
-		s.announce()
+		s.signalProgress()
 	}
 	return s.err
 }
@@ -208,10 +208,10 @@ func (s *Spool) SkipTo(sequence uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sequence = max(s.sequence, sequence)
-	s.announce()
+	s.signalProgress()
 }
 
-func (s *Spool) announce() {
+func (s *Spool) signalProgress() {
 	close(s.progress)
 	s.progress = make(chan struct{})
 }
@@ -283,11 +283,11 @@ func (s *Spool) appendDivided(p *spooledPart, r record) error {
 	if err != nil || !to.facet {
 		return err
 	}
-	c := claim{
+	c := facetRef{
 		key: facetKey(e.Identity), message: store.NewMessageID(r.Sequence, r.StoredAt),
 		version: e.Version, owner: to.hash, deleted: e.Deleted(), recorded: at,
 	}
-	_, err = s.files.append(p.claimsName(), c.appendTo)
+	_, err = s.files.append(p.facetRefsName(), c.appendTo)
 	return err
 }
 
@@ -336,7 +336,7 @@ func (s *Spool) Delete() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = errors.New("the spool was deleted")
-	s.announce()
+	s.signalProgress()
 	if err := empty(s.dir, func(string) bool { return false }); err != nil {
 		return err
 	}

@@ -44,8 +44,8 @@ func (r *Report) readClock(ctx context.Context, stream jetstream.Stream, info *j
 func (r Report) clockProblems() []string {
 	switch {
 	case r.LastWatermark != nil:
-		return []string{"watermarks stand at " + r.LastWatermark.UTC().Format(time.RFC3339) + " at the latest, because a rebuild from another stream has begun: " +
-			"finish it with 'callboard rebuild', or give it up with 'callboard rebuild --abandon'"}
+		return []string{"watermarks do not pass " + r.LastWatermark.UTC().Format(time.RFC3339) + ": a rebuild from another stream is unfinished: " +
+			"finish it with 'callboard rebuild', or drop it with 'callboard rebuild --abandon'"}
 	case r.Closed:
 		return []string{StreamClosed + ": stream " + r.Stream + " takes no events: 'callboard stream adopt' was interrupted: run it again"}
 	case r.Clockless:

@@ -71,7 +71,7 @@ func journalProblem(ctx context.Context, js jetstream.JetStream) string {
 		return KeysJournalMissing + ": stream " + journal.StreamName + " is missing, so keys can't be revoked, " +
 			"and revoked ones can work again after a failover of PostgreSQL: run 'callboard stream update'"
 	case err != nil:
-		return fmt.Sprintf("stream %s can't be read, from which revoked keys are ended again after a failover of PostgreSQL: %s", journal.StreamName, err)
+		return fmt.Sprintf("stream %s can't be read, so revoked keys can work again after a failover of PostgreSQL: %s", journal.StreamName, err)
 	}
 	return ""
 }
@@ -83,7 +83,7 @@ func auditProblem(ctx context.Context, js jetstream.JetStream) string {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return AuditLogMissing + ": stream " + audit.StreamName + " is missing, so readers will soon refuse all requests: run 'callboard stream update'"
 	case err != nil:
-		return fmt.Sprintf("stream %s can't be read, which has the audit entries: %s", audit.StreamName, err)
+		return fmt.Sprintf("stream %s of the audit entries can't be read: %s", audit.StreamName, err)
 	}
 	return ""
 }

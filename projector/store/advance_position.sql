@@ -1,4 +1,4 @@
--- The watermark stops where another stream's rows begin, which is to be read from then on.
+-- last_watermark limits the watermark while a rebuild from another stream is unfinished.
 update position p
 set
   sequence = $4,

@@ -25,10 +25,10 @@ var announceSQL string
 // A slice is joined by hash: it has many calls, and a batch can have many announcements.
 const announceSettingsSQL = "set local enable_hashjoin = on"
 
-// Announce gives the calls that refer to directory entries which become live the time of that, before the change set is committed. It commits
-// often, so that a phone system with many calls makes no long transaction. The rows are ahead of the position until the change set is
-// committed, and so are their times, so no watermark has promised them. An interruption does no harm: the times come from the stream, and the
-// next application of the batch repeats them. calls is how many rows were changed.
+// Announce raises updated_at of the stored calls that refer to directory entries which become live, in transactions of their own before the
+// change set is committed: a phone system with many calls makes no long transaction. Until the commit, no watermark covers the new times. An
+// interruption does no harm: the times come from the stream, and the next application of the batch repeats them. calls is how many rows were
+// changed.
 func (s *Store) Announce(ctx context.Context, c ChangeSet) (calls int64, err error) {
 	for system, a := range announcementsBySystem(c.State) {
 		for first, more := uuid.Nil, true; more; {

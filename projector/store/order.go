@@ -21,8 +21,8 @@ const (
 
 // EncodedRow is a row as COPY's binary format has it. Its bytes are valid until the next row.
 type EncodedRow struct {
-	Place []byte // where the row stands in its table's order: rows are ordered as these bytes are
-	Data  []byte
+	SortKey []byte // rows are in the order of these bytes
+	Data    []byte
 }
 
 // TableRows yields the rows of a table in an order. The sequence ends at an error.
@@ -74,8 +74,8 @@ type placed[R any] struct {
 	row   *R
 }
 
-// placeBytes is how many bytes of places are allocated at once.
-const placeBytes = 64 << 10
+// sortKeyBytes is how many bytes of places are allocated at once.
+const sortKeyBytes = 64 << 10
 
 // encodeOrdered yields rows by phone system, which is the first column, then by time, then by the rest of the key.
 func (t table[R]) encodeOrdered(
@@ -97,14 +97,14 @@ func (t table[R]) placed(rows iter.Seq[*R], at func(*R) events.Time) []placed[R]
 	var list []placed[R]
 	var buffer []byte
 	for row := range rows {
-		if cap(buffer)-len(buffer) < placeBytes/64 {
-			buffer = make([]byte, 0, placeBytes)
+		if cap(buffer)-len(buffer) < sortKeyBytes/64 {
+			buffer = make([]byte, 0, sortKeyBytes)
 		}
 		begin := len(buffer)
-		buffer = t.columns[0].appendPlace(buffer, row)
+		buffer = t.columns[0].appendSortKey(buffer, row)
 		buffer = binary.BigEndian.AppendUint64(buffer, uint64(at(row))^(1<<63))
 		for _, c := range t.columns[1:t.key] {
-			buffer = c.appendPlace(buffer, row)
+			buffer = c.appendSortKey(buffer, row)
 		}
 		list = append(list, placed[R]{buffer[begin:len(buffer):len(buffer)], row})
 	}
@@ -112,8 +112,8 @@ func (t table[R]) placed(rows iter.Seq[*R], at func(*R) events.Time) []placed[R]
 	return list
 }
 
-// appendPlace appends bytes that are ordered as PostgreSQL orders the values of a key's column, texts by their bytes.
-func (c column[R]) appendPlace(dst []byte, row *R) []byte {
+// appendSortKey appends bytes that are ordered as PostgreSQL orders the values of a key's column, texts by their bytes.
+func (c column[R]) appendSortKey(dst []byte, row *R) []byte {
 	begin := len(dst)
 	dst, _ = c.encode(dst, row, 8) // an integer of 8 bytes is always in range
 	dst = append(dst[:begin], dst[begin+4:]...)

@@ -14,7 +14,7 @@ import (
 type statement struct {
 	sql       string
 	arguments []any
-	done      func(rows int64) error // called with the number of changed rows; nil: nobody is told
+	done      func(rows int64) error // called with the number of changed rows; may be nil
 }
 
 // pipelineBytes is how many bytes of parameters are encoded before they are sent.

@@ -20,8 +20,8 @@ type Retry struct {
 	Reason     string       // of the failure
 }
 
-// RetryClaim is a message that names a dead letter.
-type RetryClaim struct {
+// RetryCandidate is a message that names a dead letter.
+type RetryCandidate struct {
 	Sequence   uint64 // of the message
 	DeadLetter MessageID
 	Subject    string
@@ -44,7 +44,7 @@ var (
 
 // Retries returns the sequences of the claims that are retries: the dead letter that each names is open and has the same subject and data. The
 // dead letters stay locked until the transaction ends, so that they can't be dropped meanwhile.
-func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryClaim) (retries map[uint64]bool, err error) {
+func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryCandidate) (retries map[uint64]bool, err error) {
 	retries = make(map[uint64]bool)
 	if len(claims) == 0 {
 		return retries, nil

@@ -36,10 +36,10 @@ type Store struct {
 
 	parameters parameterPool
 
-	mu       sync.Mutex // guards what follows
-	catalog  *Catalog   // of the pool's search path; nil: not read yet
-	onNodes  bool       // the tables are distributed over the nodes of a Citus cluster
-	nodesSet bool       // onNodes was read since the last claim
+	mu              sync.Mutex // guards what follows
+	catalog         *Catalog   // of the pool's search path; nil: not read yet
+	distributed     bool       // the tables are distributed over the nodes of a Citus cluster
+	distributedRead bool       // distributed was read since the last claim
 }
 
 // New returns the store of the projection on the search path of pool's connections. A connection that runs a batch keeps settings which
@@ -48,27 +48,27 @@ func New(pool *pgxpool.Pool) *Store {
 	return &Store{pool: pool, tables: newTables(), plans: newPlans()}
 }
 
-// Distributed tells whether the tables are distributed over the nodes of a Citus cluster. Only a switch to another generation changes that, and a
-// projector claims its partitions again behind one.
+// Distributed tells whether the tables are distributed over the nodes of a Citus cluster. Only a switch to another generation changes that,
+// and a projector claims its partitions again behind one.
 func (s *Store) Distributed(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.nodesSet {
-		return s.onNodes, nil
+	if s.distributedRead {
+		return s.distributed, nil
 	}
-	onNodes, err := schema.IsDistributed(ctx, s.pool, "position")
+	distributed, err := schema.IsDistributed(ctx, s.pool, "position")
 	if err != nil {
 		return false, err
 	}
-	s.onNodes, s.nodesSet = onNodes, true
-	return onNodes, nil
+	s.distributed, s.distributedRead = distributed, true
+	return distributed, nil
 }
 
-// forgetNodes makes the next call of [Store.Distributed] read again.
-func (s *Store) forgetNodes() {
+// resetDistributed makes the next call of [Store.Distributed] read again.
+func (s *Store) resetDistributed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.nodesSet = false
+	s.distributedRead = false
 }
 
 // Tx is the transaction of one batch.

@@ -9,7 +9,7 @@ import (
 
 // touched are the keys of the rows that a batch of events needs, each key once.
 type touched struct {
-	directory       map[events.Entity]*set[fold.Key] // and voicemails
+	keysByEntity    map[events.Entity]*set[fold.Key] // of entities with a UUID, without calls and facets
 	classifications set[fold.ClassificationKey]
 	calls           set[fold.Key]
 	owners          set[fold.OwnerRowKey]
@@ -24,7 +24,7 @@ type touched struct {
 }
 
 func touch(batch []events.Event) *touched {
-	t := &touched{directory: make(map[events.Entity]*set[fold.Key])}
+	t := &touched{keysByEntity: make(map[events.Entity]*set[fold.Key])}
 	for _, e := range batch {
 		t.add(e)
 	}
@@ -59,17 +59,17 @@ func (t *touched) add(e events.Event) {
 	}
 }
 
-// addKey adds a row of the directory, or a voicemail.
+// addKey adds the key of an entity with a UUID that is neither a call nor a facet.
 func (t *touched) addKey(entity events.Entity, k fold.Key) {
-	if t.directory[entity] == nil {
-		t.directory[entity] = new(set[fold.Key])
+	if t.keysByEntity[entity] == nil {
+		t.keysByEntity[entity] = new(set[fold.Key])
 	}
-	t.directory[entity].add(k)
+	t.keysByEntity[entity].add(k)
 }
 
 // keys returns what addKey added.
 func (t *touched) keys(entity events.Entity) []fold.Key {
-	if keys := t.directory[entity]; keys != nil {
+	if keys := t.keysByEntity[entity]; keys != nil {
 		return keys.list
 	}
 	return nil

@@ -78,7 +78,8 @@ func (d *dispatcher) finish(o outcome) {
 	d.mark(o.delivery.Payload.endpoint)
 }
 
-// schedule sets when a failed delivery is due again. What an endpoint that is gone did not take waits.
+// schedule sets when a failed delivery is due again, or that it is dead. After status 410 an expired delivery is not dead: it waits while the
+// endpoint is disabled.
 func (d *dispatcher) schedule(o *outcome, now time.Time) {
 	o.expires = o.delivery.Expires
 	if o.expires.IsZero() {

@@ -21,8 +21,8 @@ var (
 	//go:embed expire.sql
 	expireSQL string
 
-	//go:embed forget.sql
-	forgetSQL string
+	//go:embed delete_removed.sql
+	deleteRemovedSQL string
 )
 
 const (
@@ -31,19 +31,19 @@ const (
 	dropTestsSQL  = "delete from webhook.test where requested_at < now() - interval '1 hour'"
 )
 
-// keepDays creates the tables of days ahead and drops what is older than the history, at once and then every hour, until ctx ends.
-func (s *Sender) keepDays(ctx context.Context) {
+// maintainDays creates the tables of days ahead and drops what is older than the history, at once and then every hour, until ctx ends.
+func (s *Sender) maintainDays(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := daysInterval
-		if err := s.turnDays(ctx, time.Now().UTC()); err != nil && ctx.Err() == nil {
+		if err := s.maintainDaysOnce(ctx, time.Now().UTC()); err != nil && ctx.Err() == nil {
 			wait = daysRetry
-			s.config.Log.Error().Err(err).Dur("retry_in", wait).Msg("keeping the days of webhooks failed")
+			s.config.Log.Error().Err(err).Dur("retry_in", wait).Msg("webhook table maintenance failed")
 		}
 		retry.Pause(ctx, wait)
 	}
 }
 
-func (s *Sender) turnDays(ctx context.Context, now time.Time) error {
+func (s *Sender) maintainDaysOnce(ctx context.Context, now time.Time) error {
 	for days := range 3 {
 		if err := s.openDay(ctx, now.AddDate(0, 0, days)); err != nil {
 			return err
@@ -61,8 +61,8 @@ func (s *Sender) turnDays(ctx context.Context, now time.Time) error {
 	if _, err := s.config.Database.Exec(ctx, dropTestsSQL); err != nil {
 		return fmt.Errorf("drop webhook tests: %w", err)
 	}
-	if _, err := s.config.Database.Exec(ctx, forgetSQL, first); err != nil {
-		return fmt.Errorf("forget removed webhook endpoints: %w", err)
+	if _, err := s.config.Database.Exec(ctx, deleteRemovedSQL, first); err != nil {
+		return fmt.Errorf("delete removed webhook endpoints: %w", err)
 	}
 	return nil
 }

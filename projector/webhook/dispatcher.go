@@ -109,7 +109,7 @@ func (d *dispatcher) run(ctx context.Context) {
 // advance starts what can start now, and sets the timer to when more can.
 func (d *dispatcher) advance(ctx, requests context.Context, wake *time.Timer) {
 	now := time.Now()
-	for len(d.pending) < d.config.InFlight { // outcomes that can't be recorded stop the sending, else they were forgotten
+	for len(d.pending) < d.config.InFlight { // with so many outcomes that are not recorded, sending stops: none is lost, and memory is bounded
 		l, next, ok := d.scheduler.Next(now)
 		if !ok {
 			break
@@ -127,13 +127,13 @@ func (d *dispatcher) advance(ctx, requests context.Context, wake *time.Timer) {
 func (d *dispatcher) drain(ctx context.Context, abandon func()) {
 	d.ending = true
 	d.resumeDeferred()
-	patience := d.config.Timeout
+	gracePeriod := d.config.Timeout
 	if errors.Is(context.Cause(ctx), errSessionLost) {
-		patience = abandonAfter
+		gracePeriod = abandonAfter
 	}
-	recording, stop := context.WithTimeout(context.WithoutCancel(ctx), patience+recordWithin)
+	recording, stop := context.WithTimeout(context.WithoutCancel(ctx), gracePeriod+recordWithin)
 	defer stop()
-	abandonment := time.AfterFunc(patience, abandon)
+	abandonment := time.AfterFunc(gracePeriod, abandon)
 	defer abandonment.Stop()
 	for d.scheduler.InFlight() > 0 || d.loading || d.refreshing || d.recording || len(d.pending) > 0 && recording.Err() == nil {
 		d.record(recording)

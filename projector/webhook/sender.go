@@ -75,7 +75,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	defer unsubscribe()
 	var actors sync.WaitGroup
 	defer actors.Wait()
-	for _, actor := range []func(context.Context){s.fanOut, s.try, s.keepDays, s.measure} {
+	for _, actor := range []func(context.Context){s.fanOut, s.try, s.maintainDays, s.measure} {
 		actors.Go(func() { actor(ctx) })
 	}
 	for backOff := retry.NewBackOff(); ; {

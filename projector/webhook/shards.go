@@ -49,8 +49,8 @@ func (s *Sender) session(ctx context.Context) (err error) {
 		s.metrics.setLanes(nil)
 		err = errors.Join(err, locks.Close())
 	}()
-	o := &owner{Sender: s, locks: locks, dispatcher: d}
-	if err := o.appear(ctx); err != nil {
+	o := &shardBalancer{Sender: s, locks: locks, dispatcher: d}
+	if err := o.registerPresence(ctx); err != nil {
 		return err
 	}
 	tick := time.NewTicker(shareInterval)
@@ -62,7 +62,7 @@ func (s *Sender) session(ctx context.Context) (err error) {
 		s.ready.Store(true)
 		select {
 		case <-ctx.Done():
-			return o.leave(dispatched, tick.C)
+			return o.releaseAll(dispatched, tick.C)
 		case <-tick.C:
 		}
 	}
@@ -71,8 +71,8 @@ func (s *Sender) session(ctx context.Context) (err error) {
 // errSessionLost ends a dispatcher whose shards others may own now.
 var errSessionLost = errors.New("webhook session lost")
 
-// owner takes and releases shards for a session.
-type owner struct {
+// shardBalancer takes and releases shards for a session.
+type shardBalancer struct {
 	*Sender
 	locks      *lock.Locks
 	dispatcher *dispatcher
@@ -80,8 +80,8 @@ type owner struct {
 	presence   int   // the key above the shards
 }
 
-// appear locks a key above the shards, by which senders count each other.
-func (o *owner) appear(ctx context.Context) error {
+// registerPresence locks a key above the shards, by which senders count each other.
+func (o *shardBalancer) registerPresence(ctx context.Context) error {
 	for {
 		o.presence = shardCount + rand.IntN(1<<30)
 		if locked, err := o.locks.TryLock(ctx, []int{o.presence}); err != nil || len(locked) > 0 {
@@ -90,9 +90,9 @@ func (o *owner) appear(ctx context.Context) error {
 	}
 }
 
-// leave releases shards as the ending dispatcher leaves them, until dispatched ends. It shows signs of life meanwhile: otherwise another
+// releaseAll releases shards as the ending dispatcher leaves them, until dispatched ends. It shows signs of life meanwhile: otherwise another
 // sender would repeat requests that take long.
-func (o *owner) leave(dispatched context.Context, tick <-chan time.Time) error {
+func (o *shardBalancer) releaseAll(dispatched context.Context, tick <-chan time.Time) error {
 	if err := o.locks.Unlock(dispatched, o.presence); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (o *owner) leave(dispatched context.Context, tick <-chan time.Time) error {
 }
 
 // balance brings the shards to a fair share: it takes free ones, or has the dispatcher leave some, and releases those that it has left.
-func (o *owner) balance(ctx context.Context) error {
+func (o *shardBalancer) balance(ctx context.Context) error {
 	terminated, err := o.locks.TerminateUnresponsive(ctx, ownerLooks)
 	for _, session := range terminated {
 		o.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive webhook sender")
@@ -143,7 +143,7 @@ func (o *owner) balance(ctx context.Context) error {
 }
 
 // release has the dispatcher send for a share of the shards, and unlocks the others as soon as it no longer uses them.
-func (o *owner) release(ctx context.Context, share int) error {
+func (o *shardBalancer) release(ctx context.Context, share int) error {
 	kept := o.owned[:min(share, len(o.owned))]
 	used, ok := o.dispatcher.assign(ctx, kept)
 	if !ok {

@@ -82,17 +82,17 @@ func (s *Sender) fanOutAll(ctx context.Context, f *fanout.FanOut) error {
 		more = result.More
 		s.metrics.skipped.WithLabelValues(reasonNoPhoneSystem).Add(float64(result.Skipped))
 		if len(result.Shards) > 0 {
-			s.announce(result.Shards)
+			s.publishDueShards(result.Shards)
 		}
 	}
 	return nil
 }
 
-// announce tells this sender and the others which shards got deliveries. Without NATS the others find them at their next look.
-func (s *Sender) announce(shards []int16) {
+// publishDueShards tells this sender and the others which shards got deliveries. Without NATS the others find them at their next look.
+func (s *Sender) publishDueShards(shards []int16) {
 	s.lookAt(shards)
 	if err := s.config.NATS.Publish(webhook.DueSubject, encodeShards(shards)); err != nil {
-		s.config.Log.Debug().Err(err).Msg("announcing deliveries failed")
+		s.config.Log.Debug().Err(err).Msg("publishing due shards failed")
 	}
 }
 

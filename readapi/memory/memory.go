@@ -78,7 +78,7 @@ func New(c Config) (*Pool, error) {
 
 // Reservation is the memory of a request. It is not safe for concurrent use.
 type Reservation struct {
-	pool  *Pool
+	pool    *Pool
 	id      uuid.UUID
 	lineage *lineage
 	bytes   int64

@@ -127,7 +127,7 @@ func TestLoad(t *testing.T) {
 	execute(t, from, history)
 	load := copyAll(t, from, to)
 	created := time.Date(2026, 1, 1, 0, 0, 0, 123456789, time.UTC) // a stream has nanoseconds
-	if err := load.MoveStream(t.Context(), "PHONES", created, created.AddDate(0, 1, 0)); err != nil {
+	if err := load.SetStreamCreated(t.Context(), "PHONES", created, created.AddDate(0, 1, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if err := load.Commit(t.Context()); err != nil {

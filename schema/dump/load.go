@@ -109,9 +109,9 @@ func (l *Load) CopyFrom(ctx context.Context, table string, columns []string, r i
 	return done.RowsAffected(), nil
 }
 
-// MoveStream gives the rows about a stream the creation time that the stream has now. A stream that was restored has its messages with
+// SetStreamCreated gives the rows about a stream the creation time that the stream has now. A stream that was restored has its messages with
 // their sequences and times, and another creation time.
-func (l *Load) MoveStream(ctx context.Context, stream string, from, to time.Time) error {
+func (l *Load) SetStreamCreated(ctx context.Context, stream string, from, to time.Time) error {
 	for _, table := range []string{
 		"control.generation", "control.stream", "control.clock_adjustment", "control.clock_cap", "control.correction", "control.dead_letter",
 		"control.failed_retry", "control.audit_position", "control.adopted_stream", "webhook.endpoint", "webhook.notice", "webhook.floor",

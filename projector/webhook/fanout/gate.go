@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// askTimeout limits a question to one database.
-	askTimeout = time.Second
+	// queryTimeout limits the query to one database.
+	queryTimeout = time.Second
 
 	// resolveInterval is how often the addresses of the databases are looked up.
 	resolveInterval = 5 * time.Second
@@ -88,7 +88,7 @@ func (g *Gate) ask(ctx context.Context, s *server) (done <-chan struct{}) {
 	s.done = finished
 	g.asking.Go(func() {
 		defer close(finished)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
 		defer cancel()
 		positions, err := s.positions(ctx, config)
 		if err != nil {
@@ -114,7 +114,7 @@ type server struct {
 
 func (s *server) close() {
 	if s.conn != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
 		defer cancel()
 		_ = s.conn.Close(ctx)
 	}

@@ -38,7 +38,7 @@ type querier interface {
 }
 
 // readPositions returns up to which sequence a database has the rows of each partition. Keys have no sequence. A database without a projection
-// has nothing, nor has it a partition whose node does not answer.
+// has no positions; a partition whose node does not answer is missing.
 func readPositions(ctx context.Context, db querier) (map[Position]int64, error) {
 	all := make(map[Position]int64)
 	err := addPositions(ctx, db, all, positionsSQL)

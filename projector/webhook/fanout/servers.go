@@ -37,7 +37,7 @@ func (g *Gate) resolve(ctx context.Context) {
 	g.servers, g.known = list, true
 }
 
-// retire closes a server that is no longer one, once its last question is answered.
+// retire closes a server that was removed, once its last query has ended.
 func (g *Gate) retire(s *server) {
 	s.mu.Lock()
 	done := s.done
@@ -78,35 +78,35 @@ func (g *Gate) serversOf(ctx context.Context, config *pgx.ConnConfig, h host) (l
 		if known := slices.DeleteFunc(slices.Clone(g.servers), func(s *server) bool { return !strings.HasPrefix(s.name, prefix) }); len(known) > 0 {
 			return known
 		}
-		addresses = []string{h.name} // asking it fails, and holds notices
+		addresses = []string{h.name} // the query fails, and holds notices
 	}
 	for _, address := range addresses {
 		name := prefix + address
 		if i := slices.IndexFunc(g.servers, func(s *server) bool { return s.name == name }); i >= 0 {
 			known := g.servers[i]
 			known.mu.Lock()
-			known.config = only(config, h, address) // the password may be another
+			known.config = configForAddress(config, h, address) // the password may be another
 			known.mu.Unlock()
 			list = append(list, known)
 			continue
 		}
-		list = append(list, &server{name: name, config: only(config, h, address), reachedAt: time.Now()})
+		list = append(list, &server{name: name, config: configForAddress(config, h, address), reachedAt: time.Now()})
 	}
 	return list
 }
 
-// addresses returns the addresses of a host. A socket and an address are their own.
+// addresses returns the addresses of a host. A socket path or an IP address is returned unchanged.
 func addresses(ctx context.Context, host string) ([]string, error) {
 	if strings.HasPrefix(host, "/") || net.ParseIP(host) != nil {
 		return []string{host}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	return net.DefaultResolver.LookupHost(ctx, host)
 }
 
-// only returns the configuration that connects to one address of a host, whatever the server is: primary or standby.
-func only(config *pgx.ConnConfig, h host, address string) *pgx.ConnConfig {
+// configForAddress returns the configuration that connects to one address of a host, whatever the server is: primary or standby.
+func configForAddress(config *pgx.ConnConfig, h host, address string) *pgx.ConnConfig {
 	c := config.Copy()
 	c.Host, c.Port, c.TLSConfig, c.Fallbacks = h.name, h.port, h.ways[0].TLSConfig, h.ways[1:]
 	c.ValidateConnect = nil

@@ -71,7 +71,7 @@ func (r *Registry) Register(ctx context.Context, c Candidate) error {
 	})
 }
 
-// Origin is where a stream stands.
+// Origin is the identity and the last sequence of a stream when an endpoint is activated.
 type Origin struct {
 	Stream     string
 	Created    time.Time // to the microsecond, as the tables have it

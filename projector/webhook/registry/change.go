@@ -14,7 +14,7 @@ const pauseSQL = `update webhook.endpoint set state = 'paused', stopped_at = now
 // Pause makes an endpoint's deliveries wait. The error is a [*StateError] unless it is active or paused.
 func (r *Registry) Pause(ctx context.Context, id uuid.UUID) error {
 	return r.inTx(ctx, func(tx pgx.Tx) error {
-		before, err := lockKept(ctx, tx, id)
+		before, err := lockUnlessRemoved(ctx, tx, id)
 		switch {
 		case err != nil || before.State == Paused:
 			return err
@@ -59,7 +59,7 @@ const (
 // for the other states.
 func (r *Registry) Resume(ctx context.Context, id uuid.UUID) error {
 	return r.inTx(ctx, func(tx pgx.Tx) error {
-		before, err := lockKept(ctx, tx, id)
+		before, err := lockUnlessRemoved(ctx, tx, id)
 		switch {
 		case err != nil || before.State == Active:
 			return err
@@ -106,12 +106,12 @@ func skip(ctx context.Context, tx pgx.Tx, id uuid.UUID) (int64, error) {
 	return tag.RowsAffected(), nil
 }
 
-// ResumeWithoutWaiting skips what waits for a paused or disabled endpoint and resumes it. It calls onSkipped after each slice and returns how
-// many deliveries it has skipped, also with an error: those stay skipped.
-func (r *Registry) ResumeWithoutWaiting(ctx context.Context, id uuid.UUID, onSkipped func(total int64)) (total int64, err error) {
+// SkipAndResume skips the waiting deliveries of a paused or disabled endpoint, then resumes it. It calls onSkipped after each slice and
+// returns how many deliveries it has skipped, also with an error: those stay skipped.
+func (r *Registry) SkipAndResume(ctx context.Context, id uuid.UUID, onSkipped func(total int64)) (total int64, err error) {
 	for done := false; !done; {
 		err := r.inTx(ctx, func(tx pgx.Tx) error {
-			before, err := lockKept(ctx, tx, id)
+			before, err := lockUnlessRemoved(ctx, tx, id)
 			switch {
 			case err != nil:
 				return err

@@ -72,12 +72,12 @@ func TestResumeWithoutWaiting(t *testing.T) {
 	id, other := h.register(0), h.register(0)
 	h.deliver(id, 1, 10_001)
 	h.deliver(other, 1, 1)
-	if _, err := h.ResumeWithoutWaiting(t.Context(), id, ignore); err == nil {
+	if _, err := h.SkipAndResume(t.Context(), id, ignore); err == nil {
 		t.Error("of an active endpoint: no error, want one")
 	}
 	h.must(h.Pause(t.Context(), id))
 	var totals []int64
-	total, err := h.ResumeWithoutWaiting(t.Context(), id, func(total int64) { totals = append(totals, total) })
+	total, err := h.SkipAndResume(t.Context(), id, func(total int64) { totals = append(totals, total) })
 	if err != nil || total != 10_001 || len(totals) != 2 || totals[0] != 10_000 {
 		t.Errorf("skipped = %d in %v, %v, want 10001 in two slices", total, totals, err)
 	}
@@ -154,7 +154,7 @@ func TestChange_Refused(t *testing.T) {
 		"pause":  func(id uuid.UUID) error { return h.Pause(t.Context(), id) },
 		"resume": func(id uuid.UUID) error { return h.Resume(t.Context(), id) },
 		"skip": func(id uuid.UUID) error {
-			_, err := h.ResumeWithoutWaiting(t.Context(), id, ignore)
+			_, err := h.SkipAndResume(t.Context(), id, ignore)
 			return err
 		},
 		"set": func(id uuid.UUID) error { return h.Set(t.Context(), id, registry.Changes{Name: &name}) },

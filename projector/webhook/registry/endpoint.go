@@ -42,7 +42,7 @@ const (
 	Organization TargetKind = "organization" // the phone systems that are directly attached to an organization
 )
 
-// Endpoint is a registered URL, and how it does.
+// Endpoint is a registered URL with statistics of its deliveries.
 type Endpoint struct {
 	ID            uuid.UUID      `json:"id"`
 	URL           string         `json:"url"` // without its query

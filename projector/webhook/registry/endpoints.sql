@@ -1,4 +1,4 @@
--- Endpoints and how they do, the newest first. Rate and times are of the attempts of 24 hours, of the newest hundred thousand at most. Times
+-- Endpoints with statistics of their deliveries, the newest first. Rate and times are of the attempts of 24 hours, of the newest hundred thousand at most. Times
 -- are those of successful attempts: one that timed out says nothing about how fast the receiver is.
 select
   e.id,

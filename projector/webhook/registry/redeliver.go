@@ -76,7 +76,7 @@ func (r *Registry) Redeliver(ctx context.Context, ids []int64) (count int, err e
 // RedeliverState sends again what ended in a state since an instant.
 func (r *Registry) RedeliverState(ctx context.Context, endpoint uuid.UUID, state DeliveryState, since time.Time) (count int, err error) {
 	err = r.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := lockKept(ctx, tx, endpoint); err != nil {
+		if _, err := lockUnlessRemoved(ctx, tx, endpoint); err != nil {
 			return err
 		}
 		var ids []int64

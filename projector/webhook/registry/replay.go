@@ -56,7 +56,7 @@ type replayed struct {
 // kept, or a kind is none of the endpoint's.
 func (r *Registry) Replay(ctx context.Context, p Replay, dryRun bool) (count int64, err error) {
 	err = r.inTx(ctx, func(tx pgx.Tx) error {
-		before, err := lockKept(ctx, tx, p.Endpoint)
+		before, err := lockUnlessRemoved(ctx, tx, p.Endpoint)
 		if err != nil {
 			return err
 		}

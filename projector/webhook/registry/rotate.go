@@ -42,7 +42,7 @@ func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Durati
 	plain, secret := webhook.NewSecret(), uuid.New()
 	sealed := v.Seal(id, secret, []byte(plain.Reveal()))
 	err := r.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := lockKept(ctx, tx, id); err != nil {
+		if _, err := lockUnlessRemoved(ctx, tx, id); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, expireSecretsSQL, id, overlap); err != nil {

@@ -75,8 +75,8 @@ func lock(ctx context.Context, tx pgx.Tx, id uuid.UUID) (settings, error) {
 	return s, nil
 }
 
-// lockKept is lock for what can't be done with a removed endpoint.
-func lockKept(ctx context.Context, tx pgx.Tx, id uuid.UUID) (settings, error) {
+// lockUnlessRemoved is like lock. The error is a [*StateError] if the endpoint was removed.
+func lockUnlessRemoved(ctx context.Context, tx pgx.Tx, id uuid.UUID) (settings, error) {
 	s, err := lock(ctx, tx, id)
 	if err == nil && s.State == Removed {
 		err = &StateError{id, s.State, "add another one"}
@@ -97,7 +97,7 @@ const setSQL = `update webhook.endpoint set name = $2, url = $3, kinds = $4, con
 // Set changes settings of an endpoint. Events that wait are sent with the new ones, whatever their kind is.
 func (r *Registry) Set(ctx context.Context, id uuid.UUID, c Changes) error {
 	return r.inTx(ctx, func(tx pgx.Tx) error {
-		before, err := lockKept(ctx, tx, id)
+		before, err := lockUnlessRemoved(ctx, tx, id)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ const (
 func (r *Registry) Try(ctx context.Context, id uuid.UUID, kind webhook.Kind, onWait func()) (Trial, error) {
 	trial := uuid.New()
 	err := r.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := lockKept(ctx, tx, id); err != nil {
+		if _, err := lockUnlessRemoved(ctx, tx, id); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, insertTrialSQL, trial, id, kind)

@@ -8,7 +8,7 @@ import (
 )
 
 // What a leader that lost its majority can say is believed when it has stood for a while; anything else at once.
-func TestDoubt_Confirms(t *testing.T) {
+func TestStopConfirmation(t *testing.T) {
 	t.Parallel()
 	regressed := &ingest.StopError{Reason: ingest.StreamRegressed}
 	replaced := &ingest.StopError{Reason: ingest.StreamIdentityChanged}
@@ -24,7 +24,7 @@ func TestDoubt_Confirms(t *testing.T) {
 		"another contradiction": {{regressed, 0, false}, {regressed, 20 * time.Second, false}, {replaced, 10 * time.Second, false}, {replaced, 20 * time.Second, false}},
 		"after it had ended":    {{regressed, 0, false}, {regressed, 2 * time.Second, false}, {regressed, time.Minute, false}, {regressed, 20 * time.Second, false}},
 	} {
-		var d doubt
+		var d stopConfirmation
 		now := time.Now()
 		for i, l := range looks {
 			now = now.Add(l.after)

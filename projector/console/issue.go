@@ -10,8 +10,8 @@ import (
 	"callboard/projector/status"
 )
 
-// notice is something that an operator should look at.
-type notice struct {
+// issue is something that an operator should look at.
+type issue struct {
 	Critical bool
 	Subject  string
 	Text     []segment
@@ -24,50 +24,50 @@ type segment struct {
 	Command bool
 }
 
-// maxNotices limits the notices, since every partition can have several.
-const maxNotices = 24
+// maxIssues limits the issues, since every partition can have several.
+const maxIssues = 24
 
-func (v *view) addNotices(s snapshot) {
+func (v *view) addIssues(s snapshot) {
 	if s.failure != nil {
-		v.Notices = append(v.Notices, failureNotices(s)...)
+		v.Issues = append(v.Issues, failureIssues(s)...)
 	}
 	if s.report != nil {
-		v.Notices = append(v.Notices, problemNotices(s.report.Problems())...)
-		v.Notices = append(v.Notices, v.partitionNotices(*s.report)...)
-		v.Notices = append(v.Notices, deadLetterNotices(*s.report)...)
+		v.Issues = append(v.Issues, problemIssues(s.report.Problems())...)
+		v.Issues = append(v.Issues, v.partitionIssues(*s.report)...)
+		v.Issues = append(v.Issues, deadLetterIssues(*s.report)...)
 	}
-	if len(v.Notices) > maxNotices {
-		v.MoreNotices = len(v.Notices) - maxNotices
-		v.Notices = v.Notices[:maxNotices]
+	if len(v.Issues) > maxIssues {
+		v.MoreIssues = len(v.Issues) - maxIssues
+		v.Issues = v.Issues[:maxIssues]
 	}
 }
 
-func newNotice(critical bool, subject, text, runbook string) notice {
-	return notice{Critical: critical, Subject: subject, Text: segments(text), Runbook: runbook}
+func newIssue(critical bool, subject, text, runbook string) issue {
+	return issue{Critical: critical, Subject: subject, Text: segments(text), Runbook: runbook}
 }
 
-func failureNotices(s snapshot) []notice {
-	var list []notice
+func failureIssues(s snapshot) []issue {
+	var list []issue
 	f := s.failure
 	if f.postgres != nil {
-		list = append(list, newNotice(true, "PostgreSQL", "PostgreSQL can't be reached: "+oneLine(f.postgres)+
+		list = append(list, newIssue(true, "PostgreSQL", "PostgreSQL can't be reached: "+oneLine(f.postgres)+
 			". No event is applied until it answers; then the projector goes on by itself. "+
 			"Check that the server runs, and CALLBOARD_POSTGRES_URL.", ""))
 	}
 	if f.nats != nil {
-		list = append(list, newNotice(true, "NATS", "NATS can't be reached: "+oneLine(f.nats)+
+		list = append(list, newIssue(true, "NATS", "NATS can't be reached: "+oneLine(f.nats)+
 			". No event arrives until it answers; then the projector goes on by itself. "+
 			"Check that the server runs, and CALLBOARD_NATS_URL.", ""))
 	}
 	if len(list) == 0 {
-		list = append(list, newNotice(true, "Report", sentence(f.String())+". If the stream or a table is missing, run "+
+		list = append(list, newIssue(true, "Report", sentence(f.String())+". If the stream or a table is missing, run "+
 			"'callboard stream check' and 'callboard migrate'.", ""))
 	}
 	return list
 }
 
-// problemNotices returns a notice for each problem. Partitions with the same problem share one.
-func problemNotices(problems []string) []notice {
+// problemIssues returns an issue for each problem. Partitions with the same problem share one.
+func problemIssues(problems []string) []issue {
 	ofPartition := regexp.MustCompile(`^partition (\d+)(?: is|:|,) (.*)$`)
 	partitions := make(map[string][]int)
 	var texts []string
@@ -82,19 +82,19 @@ func problemNotices(problems []string) []notice {
 		}
 		partitions[text] = append(partitions[text], number)
 	}
-	list := make([]notice, len(texts))
+	list := make([]issue, len(texts))
 	for i, text := range texts {
 		runbook := ""
 		if strings.HasPrefix(text, "stopped: ") {
 			runbook = "deploy/runbooks/stopped-partition.md"
 		}
-		list[i] = newNotice(true, subjectOf(partitions[text]), sentence(text)+".", runbook)
+		list[i] = newIssue(true, subjectOf(partitions[text]), sentence(text)+".", runbook)
 	}
 	return list
 }
 
-func (v *view) partitionNotices(r status.Report) []notice {
-	var list []notice
+func (v *view) partitionIssues(r status.Report) []issue {
+	var list []issue
 	unowned, behind := v.inState(noOwner), v.inState(isBehind)
 	if len(unowned) > 0 {
 		text := fmt.Sprintf("No projector owns %s: start one with 'CALLBOARD_PARTITIONS=%s projector'.",
@@ -102,22 +102,22 @@ func (v *view) partitionNotices(r status.Report) []notice {
 		if len(unowned) == len(r.Partitions) {
 			text = "No projector owns a partition: start one with 'projector'."
 		}
-		list = append(list, newNotice(true, subjectOf(unowned), text, ""))
+		list = append(list, newIssue(true, subjectOf(unowned), text, ""))
 	}
 	if len(behind) > 0 {
-		list = append(list, newNotice(false, subjectOf(behind), fmt.Sprintf(
+		list = append(list, newIssue(false, subjectOf(behind), fmt.Sprintf(
 			"The watermark is more than %s behind. 'callboard status --watch' shows the rate, and when the lag will be applied.",
 			span(behindAfter.Seconds())), ""))
 	}
 	return list
 }
 
-func deadLetterNotices(r status.Report) []notice {
+func deadLetterIssues(r status.Report) []issue {
 	if r.DeadLetters == 0 {
 		return nil
 	}
 	text := plural(r.DeadLetters, "message", "messages") + " could not be applied. The list below says why, and what helps."
-	return []notice{newNotice(false, "Dead letters", text, "deploy/runbooks/dead-letters.md")}
+	return []issue{newIssue(false, "Dead letters", text, "deploy/runbooks/dead-letters.md")}
 }
 
 func pronoun(n int) string {

@@ -42,9 +42,9 @@ type shard struct {
 	Partitions int64
 }
 
-// spread moves shards of the projection, whose tables are empty, until no move makes the numbers of partitions of two nodes more equal. The
-// hash leaves some shards without a partition and gives others several.
-func spread(ctx context.Context, conn *pgx.Conn, partitions int) error {
+// balanceShards moves shards of the projection, whose tables are empty, until no move makes the numbers of partitions of two nodes more
+// equal. The hash leaves some shards without a partition and gives others several.
+func balanceShards(ctx context.Context, conn *pgx.Conn, partitions int) error {
 	shards, err := collect[shard](ctx, conn, partitionsByShardSQL, partitions)
 	if err != nil {
 		return fmt.Errorf("shards: %w", err)
@@ -62,7 +62,8 @@ func spread(ctx context.Context, conn *pgx.Conn, partitions int) error {
 	return nil
 }
 
-// nextMove returns the largest shard of the node with the most partitions that makes it more equal to the one with the fewest; nil: there is none.
+// nextMove returns the largest shard of the node with the most partitions that makes it more equal to the one with the fewest; nil: there
+// is none.
 func nextMove(shards []shard, nodes []node) (s *shard, to node) {
 	on := make(map[node]int64)
 	for _, s := range shards {
