@@ -1,7 +1,6 @@
 package projector_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,36 +12,27 @@ import (
 	"callboard/projector/projectortest"
 )
 
-// hostClock is a projector's clock that a test moves. A message that is stored ahead of it by a day is one of a server whose clock leapt.
-type hostClock struct{ by atomic.Int64 }
-
-func (c *hostClock) move(by time.Duration) { c.by.Store(int64(by)) }
-
-func (c *hostClock) now() time.Time { return time.Now().Add(time.Duration(c.by.Load())) }
-
-func (c *hostClock) option(config *projector.Config) { config.Now = c.now }
-
 const day = 24 * time.Hour
 
 // While the stream's clock is a day ahead, no row and no watermark is ahead of the projector's clock by more than a second. Afterwards rows
 // have the stream's times again.
 func TestProjector_CapsALeapOfTheStreamsClock(t *testing.T) {
 	t.Parallel()
-	h, clock := newHarness(t), new(hostClock)
-	clock.move(-day)
+	h, clock := newHarness(t), new(projectortest.Clock)
+	clock.Move(-day)
 	registry, log := prometheus.NewRegistry(), new(eventstest.LogBuffer)
-	stop := h.StartProjector(clock.option, projectortest.LogTo(log), func(c *projector.Config) { c.Metrics = registry })
+	stop := h.StartProjector(clock.Option, projectortest.LogTo(log), func(c *projector.Config) { c.Metrics = registry })
 	busy, idle := h.NewSystemIn(0), 1
 	for range 5 {
 		h.publishCall(busy)
-		if n := h.QueryInt("select count(*) from projection.call_log where updated_at > $1", clock.now().Add(time.Second)); n != 0 {
+		if n := h.QueryInt("select count(*) from projection.call_log where updated_at > $1", clock.Now().Add(time.Second)); n != 0 {
 			t.Errorf("calls ahead of the projector's clock = %d, want 0", n)
 		}
 	}
 	eventstest.Eventually(t, "a watermark of the idle partition", func() bool {
-		return h.QueryInt("select count(*) from projection.position where partition = $1 and watermark > $2", idle, clock.now().Add(-time.Hour)) == 1
+		return h.QueryInt("select count(*) from projection.position where partition = $1 and watermark > $2", idle, clock.Now().Add(-time.Hour)) == 1
 	})
-	if n := h.QueryInt("select count(*) from projection.position where watermark > $1", clock.now().Add(time.Second)); n != 0 {
+	if n := h.QueryInt("select count(*) from projection.position where watermark > $1", clock.Now().Add(time.Second)); n != 0 {
 		t.Errorf("watermarks ahead of the projector's clock = %d, want 0", n)
 	}
 	if n := h.QueryInt("select sum(messages)::bigint from control.clock_cap"); n != 5 {
@@ -59,7 +49,7 @@ func TestProjector_CapsALeapOfTheStreamsClock(t *testing.T) {
 		t.Errorf("log = %s, want that messages were capped", log)
 	}
 
-	clock.move(0)
+	clock.Move(0)
 	published := time.Now()
 	h.publishCall(busy)
 	if n := h.QueryInt("select count(*) from projection.call_log where updated_at >= $1", published.Add(-time.Second)); n != 1 {

@@ -263,12 +263,7 @@ func TestReports_NamesAreThoseOfTheSnapshot(t *testing.T) {
 	database := schematest.New(t)
 	database.OnePartition(t)
 	owner, reader := database.Pool(t), openReader(t, database)
-	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_projector"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.ConnConfig.RuntimeParams["search_path"] = "projection"
-	projector := store.New(openPoolWith(t, config))
+	projector := store.New(database.ProjectorPool(t))
 	rapid.Check(t, func(r *rapid.T) {
 		h := &directoryHistory{T: r, pool: owner, store: projector}
 		database.ClearProjection(t)
@@ -352,16 +347,8 @@ func (o *namesFixture) repair(name int) {
 // addGeneration makes another generation of the same rows. switchTo makes it live.
 func (o *namesFixture) addGeneration() {
 	o.Helper()
-	o.exec(`do $$ declare t text; begin
-		create schema other;
-		grant usage on schema other to callboard_reader;
-		for t in select tablename from pg_tables where schemaname = 'projection' loop
-			execute format('create table other.%1$I (like projection.%1$I including all)', t);
-			execute format('insert into other.%1$I select * from projection.%1$I', t);
-			execute format('grant select on other.%1$I to callboard_reader', t);
-		end loop;
-		update other.generation set id = id + 1;
-	end $$`)
+	o.copyGeneration("other")
+	o.exec("update other.generation set id = id + 1")
 }
 
 // switchGenerations makes the other generation live, with its extensions' names.

@@ -361,24 +361,6 @@ func TestGeneration_Switch(t *testing.T) {
 	clients.Wait()
 }
 
-// copyGeneration copies the projection to another schema.
-func (h *harness) copyGeneration(name string) {
-	h.Helper()
-	h.exec(`do $$
-		declare
-		  source record;
-		begin
-		  create schema ` + name + `;
-		  for source in select tablename from pg_tables where schemaname = 'projection' loop
-		    execute format('create table ` + name + `.%I (like projection.%I including all)', source.tablename, source.tablename);
-		    execute format('insert into ` + name + `.%I select * from projection.%I', source.tablename, source.tablename);
-		  end loop;
-		  grant usage on schema ` + name + ` to callboard_reader;
-		  grant select on all tables in schema ` + name + ` to callboard_reader;
-		end
-		$$`)
-}
-
 func TestProblem_Append(t *testing.T) {
 	t.Parallel()
 	retryable := map[code]bool{recordingNotReady: true, rateLimited: true, serviceUnavailable: true, externalServiceTimeout: true}

@@ -216,8 +216,11 @@ func TestListCallLogReports_Resolved(t *testing.T) {
 		h.change(c.change, system)
 		var page struct{ Data []map[string]json.RawMessage }
 		decode(t, h.get(reportPath(system, reportQuery()), withKey(key)), &page)
-		if len(page.Data) != 1 || string(page.Data[0][c.member]) != c.want {
-			t.Errorf("after %s: %s = %s, want %s", c.change, c.member, page.Data[0][c.member], c.want)
+		if len(page.Data) != 1 {
+			t.Fatalf("after %s: rows = %d, want 1", c.change, len(page.Data))
+		}
+		if got := string(page.Data[0][c.member]); got != c.want {
+			t.Errorf("after %s: %s = %s, want %s", c.change, c.member, got, c.want)
 		}
 	}
 }

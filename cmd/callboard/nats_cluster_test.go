@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,22 +15,9 @@ import (
 )
 
 // natsLog is what a NATS server logs at its most verbose.
-type natsLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
+type natsLog struct{ eventstest.LogBuffer }
 
-func (l *natsLog) add(format string, v ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprintf(&l.text, format+"\n", v...)
-}
-
-func (l *natsLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+func (l *natsLog) add(format string, v ...any) { fmt.Fprintf(l, format+"\n", v...) }
 
 func (l *natsLog) Noticef(format string, v ...any) { l.add(format, v...) }
 func (l *natsLog) Warnf(format string, v ...any)   { l.add(format, v...) }

@@ -58,7 +58,7 @@ func TestDirectory_SecondInstance(t *testing.T) {
 	first := open(t, dir, false)
 	_, err := openDirectory(dir, false)
 	if err == nil || !strings.Contains(err.Error(), "another 'callboard dev' uses "+dir) || !strings.Contains(err.Error(), "--data") {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want one that names the other instance, the folder and --data", err)
 	}
 	first.close()
 	open(t, dir, false)
@@ -145,6 +145,6 @@ func TestRun_AddressInUse(t *testing.T) {
 	defer first.closeListeners()
 	err := Run(t.Context(), Config{Listen: first.public.Addr().String(), Data: h, Sample: None, Out: io.Discard, Err: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "address already in use: use --listen :0 to select a free port") {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want one that says how to select a free port", err)
 	}
 }

@@ -322,7 +322,7 @@ func TestParse_Help(t *testing.T) {
 		Args: []string{"--help"}, Getenv: func(name string) string { return env[name] }, Out: &out,
 	})
 	if !errors.Is(err, setting.ErrHelp) {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want %v", err, setting.ErrHelp)
 	}
 	for _, want := range []string{"($CALLBOARD_POSTGRES_URL[_FILE])", "($CALLBOARD_STREAM)", "--stream"} {
 		if !strings.Contains(out.String(), want) {

@@ -45,15 +45,7 @@ func newEnv(t *testing.T) *env {
 	e.stream = eventstest.CreateStream(t, e.js, 1)
 	e.publisher = events.NewPublisher(e.js, "test", events.MaxMessage(2000))
 	e.owner = e.database.Pool(t)
-	config, err := pgxpool.ParseConfig(e.database.RoleURL("callboard_projector"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.ConnConfig.RuntimeParams["search_path"] = "projection"
-	if e.pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.pool.Close)
+	e.pool = e.database.ProjectorPool(t)
 	s := store.New(e.pool)
 	position, err := s.Claim(t.Context(), ingest.StreamOf(e.stream.CachedInfo()), 0)
 	if err != nil {

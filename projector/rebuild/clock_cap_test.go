@@ -1,7 +1,6 @@
 package rebuild_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,15 +12,6 @@ import (
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
-
-// slowClock is a projector's clock that can be behind, so that it finds the stream's clock ahead.
-type slowClock struct{ behind atomic.Int64 }
-
-func (c *slowClock) set(behind time.Duration) { c.behind.Store(int64(behind)) }
-
-func (c *slowClock) option(config *projector.Config) {
-	config.Now = func() time.Time { return time.Now().Add(-time.Duration(c.behind.Load())) }
-}
 
 const day = 24 * time.Hour
 
@@ -38,11 +28,11 @@ func TestClockCaps_Repeated(t *testing.T) {
 	for name, behind := range map[string][]time.Duration{"from the first message on": {day, day, 0}, "once": {0, day, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, clock := newHarness(t), new(slowClock)
+			h, clock := newHarness(t), new(projectortest.Clock)
 			history := sampleEvents(17, 90)
 			for i, by := range behind {
-				clock.set(by)
-				stop := h.StartProjector(clock.option, func(c *projector.Config) { c.BatchSize = 20 })
+				clock.Move(-by)
+				stop := h.StartProjector(clock.Option, func(c *projector.Config) { c.BatchSize = 20 })
 				h.Publish(history[len(history)*i/3 : len(history)*(i+1)/3]...)
 				h.WaitUntilCaughtUp()
 				stop()
@@ -66,9 +56,9 @@ func TestClockCaps_Repeated(t *testing.T) {
 // While messages are capped without an end, verifications and the follow of a rebuild read caps that are decided meanwhile.
 func TestClockCaps_DecidedMeanwhile(t *testing.T) {
 	t.Parallel()
-	h, clock := newHarness(t), new(slowClock)
-	clock.set(day)
-	h.StartProjector(clock.option)
+	h, clock := newHarness(t), new(projectortest.Clock)
+	clock.Move(-day)
+	h.StartProjector(clock.Option)
 	h.Publish(sampleEvents(31, 50)...)
 	h.WaitUntilCaughtUp()
 	stop := h.startLoad(100)
@@ -78,7 +68,7 @@ func TestClockCaps_DecidedMeanwhile(t *testing.T) {
 	if result := h.rebuild(); result.Comparison.Differs() {
 		t.Errorf("comparison = %+v, want no difference", result.Comparison)
 	}
-	clock.set(0)
+	clock.Move(0)
 	h.rollback()
 	stop()
 	h.WaitUntilCaughtUp()
@@ -89,7 +79,7 @@ func TestClockCaps_DecidedMeanwhile(t *testing.T) {
 // A partition that is behind the others gets caps after a verification has read the stream, and before it compares the partition.
 func TestVerify_ReadsNoMessageBeforeItsCaps(t *testing.T) {
 	t.Parallel()
-	h, clock := newHarness(t), new(slowClock)
+	h, clock := newHarness(t), new(projectortest.Clock)
 	history := sampleEvents(23, 60)
 	ofPartition := func(list ...int) func(*projector.Config) {
 		return func(c *projector.Config) { c.Partitions = list }
@@ -114,10 +104,10 @@ func TestVerify_ReadsNoMessageBeforeItsCaps(t *testing.T) {
 	eventstest.Eventually(t, "all but one partition at the stream's end", func() bool {
 		return h.QueryInt("select count(*) from projection.position where sequence >= $1", int64(info.State.LastSeq)) == int64(len(others))
 	})
-	clock.set(day)
+	clock.Move(-day)
 	config := h.config()
 	onStep(rebuild.StepFold, func() {
-		h.StartProjector(ofPartition(behind), clock.option)
+		h.StartProjector(ofPartition(behind), clock.Option)
 		h.WaitUntilCaughtUp()
 	})(&config)
 	result, err := rebuild.Verify(t.Context(), config)
@@ -130,9 +120,9 @@ func TestVerify_ReadsNoMessageBeforeItsCaps(t *testing.T) {
 // New messages with the sequences of lost ones are not capped as those were.
 func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
 	t.Parallel()
-	h, clock := newHarness(t), new(slowClock)
-	clock.set(day)
-	stop := h.StartProjector(clock.option)
+	h, clock := newHarness(t), new(projectortest.Clock)
+	clock.Move(-day)
+	stop := h.StartProjector(clock.Option)
 	h.Publish(sampleEvents(5, 60)...)
 	h.WaitUntilCaughtUp()
 	stop()
@@ -158,17 +148,17 @@ func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
 // A database that lost its caps gets others. They are what is repeated from then on.
 func TestClockCaps_DecidedAgain(t *testing.T) {
 	t.Parallel()
-	h, clock := newHarness(t), new(slowClock)
-	clock.set(day)
-	stop := h.StartProjector(clock.option)
+	h, clock := newHarness(t), new(projectortest.Clock)
+	clock.Move(-day)
+	stop := h.StartProjector(clock.Option)
 	h.Publish(sampleEvents(41, 60)...)
 	h.WaitUntilCaughtUp()
 	stop()
 	h.Exec("create table before as select partition, system_id, id, updated_at from projection.call_log")
 	h.Database.ClearProjection(t)
 	h.Exec("delete from control.clock_cap; delete from control.clock_adjustment; delete from control.dead_letter")
-	clock.set(day / 2)
-	stop = h.StartProjector(clock.option)
+	clock.Move(-day / 2)
+	stop = h.StartProjector(clock.Option)
 	h.WaitUntilCaughtUp()
 	stop()
 	h.requireCaps()

@@ -39,16 +39,7 @@ func stream() store.Stream {
 func openStore(tb testing.TB) (*store.Store, *schematest.Database, *pgxpool.Pool) {
 	tb.Helper()
 	database := schematest.New(tb)
-	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_projector"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	config.ConnConfig.RuntimeParams["search_path"] = "projection"
-	pool, err := pgxpool.NewWithConfig(tb.Context(), config)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(pool.Close)
+	pool := database.ProjectorPool(tb)
 	return store.New(pool), database, pool
 }
 

@@ -93,6 +93,13 @@ func (d *Database) RolePool(tb testing.TB, role string) *pgxpool.Pool {
 	return OpenPool(tb, d.RoleURL(role))
 }
 
+// ProjectorPool returns a pool of connections as a projector has them: by its role, with the projection on the search path. It is closed
+// when the test ends.
+func (d *Database) ProjectorPool(tb testing.TB) *pgxpool.Pool {
+	tb.Helper()
+	return OpenPool(tb, d.RoleURL("callboard_projector")+"&search_path=projection")
+}
+
 // OpenPool returns a pool of connections to a URL. It is closed when the test ends.
 func OpenPool(tb testing.TB, url string) *pgxpool.Pool {
 	tb.Helper()
