@@ -59,6 +59,8 @@ func TestWriter_KilledAtRandom(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	stopRecording := h.record()
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
 	lifetime := 2 * h.measureStartup()
 	const minRuns = 10
 	advanced, interrupted, runs := 0, 0, 0
@@ -66,7 +68,7 @@ func TestWriter_KilledAtRandom(t *testing.T) {
 	for ; runs < minRuns || runs < 8*minRuns && (advanced == 0 || interrupted == 0); runs++ {
 		before := h.storedCount()
 		child := h.startChild()
-		<-time.After(rand.N(lifetime)) // the random moment of the kill, not a wait for a condition
+		<-time.After(time.Duration(random.Int64N(int64(lifetime)))) // the random moment of the kill, not a wait for a condition
 		eventstest.KillChild(t, child)
 		if h.storedCount() > before {
 			advanced++
@@ -79,7 +81,7 @@ func TestWriter_KilledAtRandom(t *testing.T) {
 		}
 	}
 	recorded := stopRecording()
-	t.Logf("entries = %d, runs = %d, with entries stored = %d, with messages left = %d", len(recorded), runs, advanced, interrupted)
+	t.Logf("seed %d: entries = %d, runs = %d, with entries stored = %d, with messages left = %d", seed, len(recorded), runs, advanced, interrupted)
 	if advanced == 0 || interrupted == 0 {
 		t.Errorf("writers that stored entries = %d, that left messages = %d, want some of both", advanced, interrupted)
 	}
@@ -105,11 +107,14 @@ func TestWriter_StoppedAtRandom(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	stopRecording := h.record()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
 	var running sync.WaitGroup
-	for range 2 {
+	for writer := range uint64(2) {
+		random := rand.New(rand.NewPCG(seed, writer))
 		running.Go(func() {
 			for range 12 {
-				if err := h.runFor(rand.N(300 * time.Millisecond)); err != nil {
+				if err := h.runFor(time.Duration(random.IntN(300)) * time.Millisecond); err != nil {
 					t.Error(err)
 				}
 			}

@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -32,13 +33,16 @@ func (child) Helper()                          {}
 func (c child) Fatalf(format string, a ...any) { c.Fatal(fmt.Sprintf(format, a...)) }
 func (child) Fatal(args ...any)                { fmt.Fprintln(os.Stderr, args...); os.Exit(1) }
 
-// runChild spools, and prints the spool's sequence after each batch.
+// runChild spools a batch for each byte of its input, and prints the spool's sequence after each.
 func runChild() int {
 	h := childHistory(child{})
 	s := openSpool(child{}, os.Getenv(childFolder), h.plan(childSlots))
 	fmt.Println("from", s.Sequence())
-	batches := 0
+	batches, permits := 0, bufio.NewReader(os.Stdin)
 	for rest := h.messages[s.Sequence():]; len(rest) > 0; rest = rest[min(childBatch, len(rest)):] {
+		if _, err := permits.ReadByte(); err != nil {
+			child{}.Fatal(err)
+		}
 		if err := s.Append(rest[:min(childBatch, len(rest))]); err != nil {
 			child{}.Fatal(err)
 		}
@@ -55,13 +59,17 @@ func runChild() int {
 	return 0
 }
 
-// killChild kills a process that spools after some batches, in the middle of whatever it does. It returns where the process began, and
-// whether it had ended before.
+// killChild kills a process that spools after some batches, in the middle of whatever it does: it may spool three more, and can't end before
+// the kill while more are left. It returns where the process began, and whether it had ended before.
 func killChild(t *testing.T, dir string, batches int) (from string, ended bool) {
 	t.Helper()
 	process := exec.CommandContext(t.Context(), os.Args[0])
 	process.Env = append(os.Environ(), childFolder+"="+dir)
 	process.Stderr = os.Stderr
+	permits, err := process.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	out, err := process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +77,7 @@ func killChild(t *testing.T, dir string, batches int) (from string, ended bool) 
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
+	_, _ = permits.Write(bytes.Repeat([]byte("."), batches+3)) // a process that has nothing left to spool may have ended
 	lines := bufio.NewScanner(out)
 	lines.Scan()
 	from = lines.Text()
@@ -83,15 +92,22 @@ func TestReplay_GivesTheSameRowsAfterKills(t *testing.T) {
 	t.Parallel()
 	c, dir := readCatalog(t), t.TempDir()
 	h := childHistory(t)
-	resumed := 0
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	killed, resumed := 0, 0
 	for range childKills {
-		from, ended := killChild(t, dir, rand.IntN(len(h.messages)/childBatch/2))
+		from, ended := killChild(t, dir, random.IntN(len(h.messages)/childBatch/2))
 		if from != "from 0" {
 			resumed++
 		}
 		if ended {
 			break
 		}
+		killed++
+	}
+	t.Logf("seed %d: killed processes = %d", seed, killed)
+	if killed == 0 {
+		t.Fatal("the first process ended before it was killed")
 	}
 	from, ended := killChild(t, dir, len(h.messages))
 	if !ended {
