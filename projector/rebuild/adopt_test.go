@@ -237,7 +237,7 @@ func TestAdopt_Refuses(t *testing.T) {
 	if _, err := h.adopt(true); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Errorf("a missing stream: error = %v", err)
 	}
-	refuse("no mirror", contains("is no mirror of PHONES"), func(c *jetstream.StreamConfig) {
+	refuse("no mirror", contains("is not a mirror of PHONES"), func(c *jetstream.StreamConfig) {
 		c.Mirror, c.Subjects = nil, []string{"elsewhere"}
 	})
 	refuse("a mirror that starts late", contains("unsafe"), func(c *jetstream.StreamConfig) { c.Mirror.OptStartSeq = 5 })
