@@ -46,7 +46,7 @@ const (
 	beforeLoad     = "lock table projection.call_log in access exclusive mode" // it can't read rows
 	beforePosition = `
 		select from projection.position
-		where partition = (select partition from projection.call_log group by partition order by count(*) desc limit 1)
+		where partition = (select partition from projection.call_log group by partition order by count(*) desc, partition limit 1)
 		for update` // rows are loaded and folded
 	beforeRows   = "select pg_advisory_xact_lock(7, 1)" // the position is moved
 	beforeCommit = "select pg_advisory_xact_lock(7, 2)" // all rows are written

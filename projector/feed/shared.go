@@ -18,8 +18,8 @@ const (
 	maxRewind = 10_000
 	// maxRewindAtStart is the same where no other partition waits.
 	maxRewindAtStart = 100_000
-	// joinDelay is how long no partition has joined before the feed starts for those that have: many join at once. It starts after
-	// maxJoinDelay at the latest.
+	// joinDelay is the time without another join after which the feed starts, because many partitions join at once. maxJoinDelay limits the
+	// wait.
 	joinDelay    = 50 * time.Millisecond
 	maxJoinDelay = time.Second
 )

@@ -45,7 +45,7 @@ func parseFacetRef(payload []byte) (facetRef, error) {
 
 const (
 	facetRefBytes = frameHeader + 16 + 5*8 + 1
-	// ownerBytes is how many bytes of memory the owner of a facet needs while claims are resolved.
+	// ownerBytes is how many bytes of memory the owner of a facet needs while its references are resolved.
 	ownerBytes = 96
 )
 
@@ -60,7 +60,7 @@ type resolution struct {
 	memory    int64
 }
 
-// facetState is what the claims of a facet up to one say.
+// facetState is what the references of a facet say, up to one of them.
 type facetState struct {
 	owner   uint64 // hash; of the key if the owner isn't known
 	known   bool
@@ -69,8 +69,8 @@ type facetState struct {
 
 // run moves records into the slots in which they are folded.
 func (r *resolution) run() error {
-	claims := r.lengths[r.part.facetRefsName()]
-	divisor := uint64(max(claims/facetRefBytes*ownerBytes/max(r.memory, 1), 0) + 1)
+	bytes := r.lengths[r.part.facetRefsName()]
+	divisor := uint64(max(bytes/facetRefBytes*ownerBytes/max(r.memory, 1), 0) + 1)
 	for remainder := range divisor {
 		ours := func(c facetRef) bool { return binary.BigEndian.Uint64(c.key[8:])%divisor == remainder }
 		states, err := r.states(ours)
@@ -84,7 +84,7 @@ func (r *resolution) run() error {
 	return r.files.flush()
 }
 
-// eachFacetRef passes claims to take, in the order of the stream.
+// eachFacetRef passes references to take, in the order of the stream.
 func (r *resolution) eachFacetRef(ours func(facetRef) bool, take func(facetRef) error) error {
 	name := r.part.facetRefsName()
 	return eachFrame(r.files.path(name), r.lengths[name], func(payload []byte) error {

@@ -187,10 +187,10 @@ func (r *result) add(t failer, changes store.ChangeSet, rows store.TableRows) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if place := string(row.SortKey); place <= before {
-				t.Fatalf("%s: a row's place %x follows %x", table, place, before)
+			if key := string(row.SortKey); key <= before {
+				t.Fatalf("%s: a row's sort key %x follows %x", table, key, before)
 			} else {
-				before = place
+				before = key
 			}
 			r.rows[fmt.Sprintf("%s %x", table, row.Data)]++
 		}

@@ -74,7 +74,7 @@ type placed[R any] struct {
 	row   *R
 }
 
-// sortKeyBytes is how many bytes of places are allocated at once.
+// sortKeyBytes is how many bytes of sort keys are allocated at once.
 const sortKeyBytes = 64 << 10
 
 // encodeOrdered yields rows by phone system, which is the first column, then by time, then by the rest of the key.
