@@ -40,16 +40,13 @@ func (h *harness) installFailpoints() {
 	}
 }
 
-// The positions at which a projector's transaction can be blocked, as the statements that block it. The position that is locked is that of the
-// partition with the most calls: others may get no event for long, and what moves idle positions does not wait for a lock.
+// The positions at which a projector's transaction can be blocked, as the statements that block it. All rows of position are locked: a
+// partition alone may get no event for long, and what moves idle positions does not wait for a lock.
 const (
 	beforeLoad     = "lock table projection.call_log in access exclusive mode" // it can't read rows
-	beforePosition = `
-		select from projection.position
-		where partition = (select partition from projection.call_log group by partition order by count(*) desc, partition limit 1)
-		for update` // rows are loaded and folded
-	beforeRows   = "select pg_advisory_xact_lock(7, 1)" // the position is moved
-	beforeCommit = "select pg_advisory_xact_lock(7, 2)" // all rows are written
+	beforePosition = "select from projection.position for update"              // rows are loaded and folded
+	beforeRows     = "select pg_advisory_xact_lock(7, 1)"                      // the position is moved
+	beforeCommit   = "select pg_advisory_xact_lock(7, 2)"                      // all rows are written
 )
 
 // failpoint blocks transactions of projectors until it is unblocked.
