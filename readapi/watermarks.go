@@ -2,6 +2,7 @@ package readapi
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +15,8 @@ import (
 const (
 	// watermarkInterval is how often the watermarks that pages wait for are read.
 	watermarkInterval = 25 * time.Millisecond
-	// watermarkTimeout is the longest duration of a read. It bounds how long reading goes on when nobody waits any more.
+	// watermarkTimeout is the longest duration of a read. It bounds how long reading goes on when nobody waits any more. A page still waits
+	// after it: the next read can be faster.
 	watermarkTimeout = time.Second
 )
 
@@ -107,7 +109,7 @@ func systemsOf(waiters []*watermarkWaiter) []uuid.UUID {
 	return slices.Compact(systems)
 }
 
-// answer ends the wait if the watermark has been reached or can't be read.
+// answer ends the wait if the watermark has been reached or can't be read. A read that took too long says neither.
 func (m *watermarks) answer(w *watermarkWaiter, found map[uuid.UUID]time.Time, err error) {
 	watermark, exists := found[w.system]
 	switch {
@@ -115,6 +117,8 @@ func (m *watermarks) answer(w *watermarkWaiter, found map[uuid.UUID]time.Time, e
 		return
 	case exists:
 		err = nil // that of another phone system's node
+	case errors.Is(err, context.DeadlineExceeded):
+		return
 	case err == nil:
 		err = query.ErrNotFound
 	}

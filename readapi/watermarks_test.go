@@ -14,6 +14,7 @@ import (
 
 	"callboard/events/eventstest"
 	"callboard/readapi/query"
+	"callboard/schema/schematest"
 )
 
 // statementCounter counts the statements that read watermarks.
@@ -74,6 +75,31 @@ func TestWatermarks(t *testing.T) {
 	before := counter.Load()
 	if err := m.await(t.Context(), systems[0], at(windowTo)); err != nil || counter.Load() != before+1 {
 		t.Errorf("error = %v, statements = %d, want %d", err, counter.Load(), before+1)
+	}
+}
+
+// A read that takes too long does not end the wait.
+func TestWatermarks_SlowRead(t *testing.T) {
+	t.Parallel()
+	counter := new(statementCounter)
+	h := newHarness(t, withTracer(t, counter))
+	m := newWatermarks(query.New(h.config.Projection))
+	system := h.system("one")
+	tx, err := h.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }) // does nothing after the commit
+	schematest.Exec(t, tx, "update projection.position set watermark = $1", at(windowTo))
+	schematest.Exec(t, tx, "lock projection.position") // reads wait
+	ended := make(chan error, 1)
+	go func() { ended <- m.await(t.Context(), system, at(windowTo)) }()
+	eventstest.Eventually(t, "a second read", func() bool { return counter.Load() >= 2 || len(ended) > 0 })
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("error = %v, want none", err)
 	}
 }
 
