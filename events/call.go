@@ -107,7 +107,7 @@ func decimal(v value) (string, string) {
 	return matching(isDecimal, `must be a decimal number in a string, such as "149.90"`)(v)
 }
 
-// isDecimal reports whether s is a number of up to 30 digits before and up to 30 behind a point.
+// isDecimal reports whether s is a number of up to 30 digits before and up to 30 after a point.
 func isDecimal(s string) bool {
 	whole, fraction, point := strings.Cut(strings.TrimPrefix(s, "-"), ".")
 	return consists(whole, 1, 30, isDigit) && (!point || consists(fraction, 1, 30, isDigit))

@@ -6,7 +6,7 @@ import (
 )
 
 // object reads the members of one JSON object by name and adds their problems. Callers mostly read members in the order of the
-// message, so a search starts behind the last member found.
+// message, so a search starts after the last member found.
 type object struct {
 	members  []member
 	next     int

@@ -57,7 +57,7 @@ func newBackOff() backoff.BackOff {
 // If ctx has a span of OpenTelemetry, the messages name it (ce-traceparent), and the spans that apply the events are linked to it.
 //
 // Publish sends the events in the order given, without waiting for each acknowledgement. It sends an event that is not acknowledged again,
-// under the same ID, until ctx ends, and the stream stores it once. A retry can be stored behind a later event of the same entity. That is
+// under the same ID, until ctx ends, and the stream stores it once. A retry can be stored after a later event of the same entity. That is
 // harmless: consumers ignore an event whose version is not above the one that they have. Concurrent calls have no defined order.
 //
 // An [*UnacknowledgedError] has the events that are left when ctx ends or when the server refuses an event permanently.

@@ -177,7 +177,7 @@ func (s *scanner) within(kind byte) bool {
 	}
 }
 
-// name reads a member's name, and skips the colon and the space behind it.
+// name reads a member's name, and skips the colon and the space after it.
 func (s *scanner) name() (string, bool) {
 	if s.next() != '"' {
 		return "", false
@@ -189,7 +189,7 @@ func (s *scanner) name() (string, bool) {
 	return name, valid
 }
 
-// string reads a string behind its opening quote. Nearly all strings are plain: they have no escapes and only ASCII.
+// string reads a string after its opening quote. Nearly all strings are plain: they have no escapes and only ASCII.
 func (s *scanner) string() (string, bool) {
 	start := s.at + 1
 	s.at = plain(s.text, start)

@@ -39,8 +39,8 @@ func subjectParts(subject string) (system, entity string, ok bool) {
 		return "", "", false
 	}
 	system, entity = rest[:dot], rest[dot+1:]
-	if _, behind, stored := strings.Cut(system, "."); stored {
-		system = behind
+	if _, after, stored := strings.Cut(system, "."); stored {
+		system = after
 	}
 	if strings.Contains(system, ".") {
 		return "", "", false
@@ -61,9 +61,9 @@ func SubjectSystem(subject string) uuid.UUID {
 // SubjectPartition returns the partition that the subject of a stored message names; ok is false if it names none.
 func SubjectPartition(subject string) (partition int, ok bool) {
 	rest, rooted := strings.CutPrefix(subject, subjectRoot+".")
-	token, _, behind := strings.Cut(rest, ".")
+	token, _, dotted := strings.Cut(rest, ".")
 	partition, err := strconv.Atoi(token)
-	return partition, rooted && behind && err == nil && strconv.Itoa(partition) == token && partition >= 0
+	return partition, rooted && dotted && err == nil && strconv.Itoa(partition) == token && partition >= 0
 }
 
 // SubjectEntity returns the entity that a subject names; ok is false if it names no known one.

@@ -62,7 +62,7 @@ func digits(s string) (n uint) {
 }
 
 // parseRFC3339 parses a time with any offset and returns it in UTC. It refuses two forms that the time package accepts against the
-// RFC: hours of one digit, and fractions behind a comma. It also refuses the year 0 and, in UTC, years of five digits, because
+// RFC: hours of one digit, and fractions after a comma. It also refuses the year 0 and, in UTC, years of five digits, because
 // neither RFC 3339 nor PostgreSQL can represent them.
 func parseRFC3339(s string) (time.Time, bool) {
 	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.Contains(s, ",") {

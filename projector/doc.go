@@ -3,7 +3,7 @@
 // A projector owns partitions by advisory locks; a second projector stands by and takes over the partitions that the first one loses. A
 // supervisor runs one worker per owned partition:
 //
-//	claim the position ──> join the feed behind the position ───────────┐
+//	claim the position ──> join the feed after the position ───────────┐
 //	      ▲                                                             ▼
 //	      │                                take the messages that are there, up to a batch
 //	  any error:                              decode, fetch claim checks

@@ -148,7 +148,7 @@ func TestProjector_LeaderIsolated(t *testing.T) {
 	if violations > 0 {
 		t.Errorf("watermarks that promised events which were not in the tables = %d of %d, want 0", violations, samples)
 	}
-	eventstest.Eventually(t, "a watermark behind all events", watermarkSince(time.Now()))
+	eventstest.Eventually(t, "a watermark after all events", watermarkSince(time.Now()))
 	if missing, _, err := stored.missing(t.Context(), pool); err != nil || missing > 0 {
 		t.Errorf("missing events = %d, error = %v, want 0", missing, err)
 	}

@@ -239,7 +239,7 @@ func (w *worker) read(messages []events.StoredMessage, received time.Time) batch
 }
 
 // readAhead begins to read the next batch if it is full and no other partition waits. A smaller batch would hold only the first messages that
-// arrive during a commit. The messages behind them would wait for another commit.
+// arrive during a commit. The messages after them would wait for another commit.
 func (w *worker) readAhead() {
 	if w.waiting.Load() > 0 {
 		return // others have enough to do meanwhile

@@ -12,7 +12,7 @@ import (
 	"callboard/readapi/docs"
 )
 
-// publicRoute is served without a key, beside the operations: the API's description, its page, and audio behind a signed link. Its
+// publicRoute is served without a key, beside the operations: the API's description, its page, and audio by a signed link. Its
 // serve method either responds and returns nil, or returns an error before it has written anything.
 type publicRoute struct {
 	name  string // in logs and metrics

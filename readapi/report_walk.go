@@ -70,7 +70,7 @@ func (r *reports) walk(ctx context.Context, q reportRequest, rows *encode.RowWri
 	}
 }
 
-// read reads the page behind a cursor.
+// read reads the page after a cursor.
 func (r *reports) read(ctx context.Context, q reportRequest, at cursor, rows *encode.RowWriter) (query.ReportPage, pageState, error) {
 	page, err := r.rows.Page(ctx, q.filter(at), rows)
 	return page, q.stateOf(page, r.now()), err

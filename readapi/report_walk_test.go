@@ -274,7 +274,7 @@ func TestReportRequest_StateOf(t *testing.T) {
 		want                        pageState
 	}{
 		{"all have reached the end", end, end, end, false, final},
-		{"all are behind it", after, after, after, false, final},
+		{"all are after it", after, after, after, false, final},
 		{"the watermark is before it", before, after, after, false, provisional},
 		{"the reader's clock is before it", after, before, after, false, provisional},
 		{"the database's clock is before it", after, after, before, false, provisional},

@@ -281,7 +281,7 @@ func issueKey(tb testing.TB, env map[string]string, system string, args ...strin
 	return k
 }
 
-// waitUntilReady waits until the program behind an admin listener can serve.
+// waitUntilReady waits until the program with an admin listener can serve.
 func waitUntilReady(tb testing.TB, admin string) {
 	tb.Helper()
 	eventstest.Eventually(tb, admin+" is ready", func() bool {

@@ -51,7 +51,7 @@ func (c *streamCopyCommand) Run(ctx context.Context, streams process.Streams) er
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%w\nRun the command again: it continues behind the last message that was copied", interrupted(ctx, err))
+		return fmt.Errorf("%w\nRun the command again: it continues after the last message that was copied", interrupted(ctx, err))
 	}
 	return c.print(streams.Out, done, func(w io.Writer) error {
 		return writeLines(w, []string{

@@ -93,7 +93,7 @@ func (i *instance) waitForTables(ctx context.Context, pool *pgxpool.Pool, stream
 	}
 }
 
-// waitUntilReady returns when the program behind an admin listener can serve.
+// waitUntilReady returns when the program with an admin listener can serve.
 func (i *instance) waitUntilReady(ctx context.Context, listener net.Listener) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()

@@ -70,8 +70,8 @@ func encodings(secret string) map[string]string {
 		"escaped for a URL's user": strings.TrimPrefix(url.UserPassword("", secret).String(), ":"),
 	}
 	for before := range 3 {
-		forms[fmt.Sprintf("in base64 behind %d bytes", before)] = inBase64(base64.StdEncoding, secret, before)
-		forms[fmt.Sprintf("in URL base64 behind %d bytes", before)] = inBase64(base64.URLEncoding, secret, before)
+		forms[fmt.Sprintf("in base64 after %d bytes", before)] = inBase64(base64.StdEncoding, secret, before)
+		forms[fmt.Sprintf("in URL base64 after %d bytes", before)] = inBase64(base64.URLEncoding, secret, before)
 	}
 	maps.DeleteFunc(forms, func(form, text string) bool { return form != plain && text == secret })
 	return forms
@@ -93,7 +93,7 @@ func TestCanaries_Search(t *testing.T) {
 		texts[form] = "around " + text + " around"
 	}
 	for _, before := range []string{"", "u", "us", "use"} {
-		texts["raw behind "+before] = base64.RawURLEncoding.EncodeToString([]byte(before + secret))
+		texts["raw after "+before] = base64.RawURLEncoding.EncodeToString([]byte(before + secret))
 	}
 	for form, text := range texts {
 		c := newCanaries()

@@ -80,7 +80,7 @@ func (r *Reader) Read(ctx context.Context, js jetstream.JetStream, work func([]E
 	return unreadable, nil
 }
 
-// readAfter reads the messages behind a sequence, and returns the sequence of the last one.
+// readAfter reads the messages after a sequence, and returns the sequence of the last one.
 func readAfter(ctx context.Context, stream jetstream.Stream, after uint64, work func([]Entry) error) (last uint64, unreadable int, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,

@@ -40,7 +40,7 @@ const (
 )
 
 // Run copies all messages, and closes the stream shortly before its end. After an error the stream takes events again. The next run continues
-// behind the last message that was copied, also after an interruption. It returns the number of messages of the new stream.
+// after the last message that was copied, and so it does after an interruption. It returns the number of messages of the new stream.
 func (c Copy) Run(ctx context.Context) (messages uint64, err error) {
 	from, err := c.JetStream.Stream(ctx, c.From)
 	if err != nil {
@@ -208,7 +208,7 @@ type writer struct {
 }
 
 // write publishes the copy of a message, and returns the message's sequence. A copy names the sequence before it, so the stream refuses all
-// behind one that is lost.
+// after one that is lost.
 func (w *writer) write(m jetstream.Msg) (sequence uint64, err error) {
 	meta, err := m.Metadata()
 	if err != nil {

@@ -129,7 +129,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// A copy that was interrupted continues behind its last message, and the stream takes events meanwhile.
+// A copy that was interrupted continues after its last message, and the stream takes events meanwhile.
 func TestCopy_Continues(t *testing.T) {
 	t.Parallel()
 	js := newStream(t)

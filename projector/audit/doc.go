@@ -8,7 +8,7 @@
 //	  back off                                  └───────────────────────────────────┘
 //
 // The position is a row that is committed with the entries of the messages up to it. Nothing is acknowledged, and the stream keeps its messages.
-// So a failover that loses the last commits loses nothing: the row is older, too, and the messages behind it are read again. An entry that is
+// So a failover that loses the last commits loses nothing: the row is older, too, and the messages after it are read again. An entry that is
 // read again is found stored.
 //
 // Writers own nothing. Each transaction moves the position from where its writer has read it, so of two writers one stores and the other one

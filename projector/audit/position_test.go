@@ -33,7 +33,7 @@ func (h *harness) requireIDs(want []uuid.UUID) {
 	}
 }
 
-// setBack loses the last commits: the entries of the messages behind a sequence, and the position.
+// setBack loses the last commits: the entries of the messages after a sequence, and the position.
 func (h *harness) setBack(sequence int, ids []uuid.UUID) {
 	h.Helper()
 	last, err := h.auditStream.GetMsg(h.Context(), uint64(sequence))

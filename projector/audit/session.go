@@ -64,7 +64,7 @@ func (w *Writer) findStream(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// consumerFrom returns the configuration of a consumer of the messages behind a position. Nothing is acknowledged: the position decides.
+// consumerFrom returns the configuration of a consumer of the messages after a position. Nothing is acknowledged: the position decides.
 func consumerFrom(p position) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,

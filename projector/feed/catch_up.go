@@ -33,7 +33,7 @@ func (f *Shared) catchUp(ctx context.Context, m *Member) {
 	}
 }
 
-// missedBy returns the message behind which a member has missed some. Without more, nothing reads them now.
+// missedBy returns the message after which a member has missed some. Without more, nothing reads them now.
 func (f *Shared) missedBy(m *Member) (from uint64, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

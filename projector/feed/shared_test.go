@@ -533,7 +533,7 @@ func TestShared_FailsAllMembersOnAGap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, err := other.Fetch(1) // it waits in the server behind the feed's pull
+	taken, err := other.Fetch(1) // it waits in the server after the feed's pull
 	if err != nil {
 		t.Fatal(err)
 	}

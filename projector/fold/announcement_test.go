@@ -111,13 +111,13 @@ func TestFold_AnnouncesEveryFamily(t *testing.T) {
 		want := events.Time(3 + i)
 		f.apply(at(want, events.Changed(entry)))
 		if got := f.call().UpdatedAt; got != want {
-			t.Errorf("behind the event of the %s: updatedAt = %d, want %d", entry.Identity().Entity, got, want)
+			t.Errorf("after the event of the %s: updatedAt = %d, want %d", entry.Identity().Entity, got, want)
 		}
 	}
 	// The same ids are others in another phone system.
 	f.apply(at(9, events.Changed(&events.Extension{ID: id(10), PhoneSystemID: uuid.New(), Version: 1})))
 	if got := f.call().UpdatedAt; got != 5 {
-		t.Errorf("behind an event of another phone system: updatedAt = %d, want 5", got)
+		t.Errorf("after an event of another phone system: updatedAt = %d, want 5", got)
 	}
 }
 

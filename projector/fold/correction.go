@@ -64,7 +64,7 @@ func (c Corrections) OfSystems() (list Corrections) {
 // correctionKey is the phone system and the call of a correction.
 type correctionKey struct{ system, call uuid.UUID }
 
-// ApplyCorrections gives calls the times of the state's corrections. It must be called before the rows of calls are read, behind
+// ApplyCorrections gives calls the times of the state's corrections. It must be called before the rows of calls are read, after
 // [State.ApplyAnnouncements].
 func (s *State) ApplyCorrections() {
 	if len(s.Corrections) == 0 {
@@ -84,7 +84,7 @@ func (s *State) ApplyCorrections() {
 	}
 }
 
-// correctedAt returns the UpdatedAt of a call behind all corrections, in the order of their times.
+// correctedAt returns the UpdatedAt of a call after all corrections, in the order of their times.
 func correctedAt(call CallLog, of map[correctionKey]Corrections) events.Time {
 	list := slices.Concat(of[correctionKey{}], of[correctionKey{system: call.System}], of[correctionKey{call.System, call.ID}])
 	slices.SortFunc(list, func(a, b Correction) int { return cmp.Compare(a.At, b.At) })

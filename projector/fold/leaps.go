@@ -75,14 +75,14 @@ func (l *Leaps) minimize(sequence uint64, storedAt events.Time) {
 	if n == 0 || storedAt >= l.minima[n-1].storedAt+minimaInterval {
 		l.minima = append(l.minima, minimum{sequence, storedAt})
 	} else {
-		l.minima[n-1].sequence = sequence // nearly as early, and behind it
+		l.minima[n-1].sequence = sequence // nearly as early, and after it
 	}
 }
 
-// Caps returns the caps of the messages that were added, each with the earliest time behind it. Messages is how many it may apply to.
+// Caps returns the caps of the messages that were added, each with the earliest time after it. Messages is how many it may apply to.
 func (l *Leaps) Caps() []ClockCap { return l.caps }
 
-// After returns the earliest time of the messages behind a sequence, or a second less; the greatest time if there is none.
+// After returns the earliest time of the messages after a sequence, or a second less; the greatest time if there is none.
 func (l *Leaps) After(sequence uint64) events.Time {
 	n := sort.Search(len(l.minima), func(i int) bool { return l.minima[i].sequence > sequence })
 	if n == len(l.minima) {

@@ -10,7 +10,7 @@ import (
 	"callboard/projector/fold"
 )
 
-// Whatever the times of a stream are, a message counts as stored at most a minute after any message behind it, and not before the earliest of these
+// Whatever the times of a stream are, a message counts as stored at most a minute after any later message, and not before the earliest of these
 // unless the stream says so.
 func TestLeaps(t *testing.T) {
 	t.Parallel()
@@ -29,11 +29,11 @@ func TestLeaps(t *testing.T) {
 		for i := len(stored) - 1; i >= 0; i-- {
 			sequence, at := uint64(i+1), stored[i]
 			if got := leaps.After(sequence); got > earliest || earliest != math.MaxInt64 && got < earliest-1000 {
-				t.Fatalf("earliest behind %d = %d, want %d", sequence, got, earliest)
+				t.Fatalf("earliest after %d = %d, want %d", sequence, got, earliest)
 			}
 			counts := caps.StoredAt(sequence, at)
 			if counts > at || earliest < math.MaxInt64-fold.MaxAhead && counts > earliest+fold.MaxAhead || counts < min(at, earliest) {
-				t.Fatalf("message %d, stored at %d, counts as stored at %d; the earliest behind it was stored at %d", sequence, at, counts, earliest)
+				t.Fatalf("message %d, stored at %d, counts as stored at %d; the earliest after it was stored at %d", sequence, at, counts, earliest)
 			}
 			earliest = min(earliest, at)
 		}

@@ -151,7 +151,7 @@ const (
 	day    = 24 * time.Hour
 )
 
-// One message of a busy partition is stored a day ahead: it and those behind it count as stored at the projector's time.
+// One message of a busy partition is stored a day ahead: it and those after it count as stored at the projector's time.
 func TestApplier_CapsALeapOfTheStreamsClock(t *testing.T) {
 	t.Parallel()
 	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
@@ -164,7 +164,7 @@ func TestApplier_CapsALeapOfTheStreamsClock(t *testing.T) {
 	l.receive(now.Add(2 * second))
 	l.checkNotAhead(now.Add(2 * second))
 	if got, want := l.applier.Position.Clock.Now.Std(), now.Add(2*second); !got.Equal(want) {
-		t.Errorf("clock behind the leap = %v, want %v", got, want)
+		t.Errorf("clock after the leap = %v, want %v", got, want)
 	}
 	l.checkReplay()
 }
@@ -185,7 +185,7 @@ func TestApplier_CapsAClockThatStaysAhead(t *testing.T) {
 		fold.ClockCap{First: 1, Last: 3, Messages: 3}, fold.ClockCap{First: 4, Last: 6, Messages: 3}, fold.ClockCap{First: 7, Last: 9, Messages: 3},
 	)
 	if got, want := l.applier.Position.Clock.Now.Std(), now.Add(time.Minute); !got.Equal(want) {
-		t.Errorf("clock behind the leap = %v, want %v", got, want)
+		t.Errorf("clock after the leap = %v, want %v", got, want)
 	}
 	l.checkReplay()
 }
@@ -210,7 +210,7 @@ func TestApplier_AdjustsACappedClockToTheWatermark(t *testing.T) {
 	l.checkReplay()
 }
 
-// A projector that is killed behind a capped commit leaves the cap on record. The next one continues from there.
+// A projector that is killed after a capped commit leaves the cap on record. The next one continues from there.
 func TestApplier_ContinuesBehindACap(t *testing.T) {
 	t.Parallel()
 	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)

@@ -208,7 +208,7 @@ func TestApplier_FetchesClaimChecks(t *testing.T) {
 	e.apply()
 	check(t, "stored transcripts", e.queryInt("select count(*) from transcript_text where text = $1", long), 1)
 
-	// A claim check whose object is gone makes a dead letter, and the messages behind it are applied.
+	// A claim check whose object is gone makes a dead letter, and the messages after it are applied.
 	next := transcript()
 	next.Version, next.Text = 2, events.Some(long+long)
 	e.publish(next)

@@ -102,7 +102,7 @@ func later(a, b []byte) bool {
 	return len(a) == 8 && len(b) == 8 && int64(binary.BigEndian.Uint64(a)) > int64(binary.BigEndian.Uint64(b))
 }
 
-// rowID returns the id that is the second value of a row's key, behind the phone system.
+// rowID returns the id that is the second value of a row's key, after the phone system.
 func rowID(row store.Row) (id uuid.UUID) {
 	copy(id[:], row.Key()[1])
 	return id

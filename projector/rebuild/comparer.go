@@ -99,7 +99,7 @@ type slice struct {
 	full       bool
 }
 
-// compare compares the rows behind those of the slices before. The last slice also compares what is not divided by keys.
+// compare compares the rows after those of the slices before. The last slice also compares what is not divided by keys.
 func (s *slice) compare(ctx context.Context) error {
 	next, err := store.ReadCatalog(ctx, s.next, s.follower.schema)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *slice) compare(ctx context.Context) error {
 	return s.finish(ctx)
 }
 
-// compared counts a key, and reports whether the slice goes on behind it.
+// compared counts a key, and reports whether the slice goes on after it.
 func (s *slice) compared(row store.Row) (more bool) {
 	s.size++
 	if s.rows++; s.rows%10_000 == 0 {

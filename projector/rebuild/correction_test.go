@@ -133,7 +133,7 @@ func (h *correctionHarness) damage() {
 	}
 }
 
-// requireCorrected requires that the calls which showed something wrong changed behind a watermark, and no others.
+// requireCorrected requires that the calls which showed something wrong changed after a watermark, and no others.
 func (h *correctionHarness) requireCorrected(when string, watermark time.Time) {
 	h.Helper()
 	h.stop = h.StartProjector()

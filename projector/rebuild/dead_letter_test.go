@@ -248,7 +248,7 @@ func TestRollback_DropsUnfinishedRebuild(t *testing.T) {
 	h.requireVerified("rebuilt")
 }
 
-// A retry that failed, behind a published watermark, changes nothing that a replay does not know, the clock included.
+// A retry that failed, of an event from before a published watermark, changes nothing that a replay does not know, the clock included.
 func TestReplay_FailedRetry(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -29,7 +29,7 @@ var (
 )
 
 // withoutNotices are messages of a partition that only the new generation has applied: above one sequence, up to another. No projector will
-// write notices of them, because it continues behind them.
+// write notices of them, because it continues after them.
 type withoutNotices struct {
 	Partition   int16
 	Above, UpTo uint64

@@ -1,4 +1,4 @@
--- Records corrections, by partition ($1), phone system ($2), call ($3) and since when the calls changed ($4). Their time is behind every watermark
+-- Records corrections, by partition ($1), phone system ($2), call ($3) and since when the calls changed ($4). Their time is after every watermark
 -- that was published.
 with live as materialized (
   select partition, stream, stream_created, watermark

@@ -168,7 +168,7 @@ type rowCursor struct {
 	next func() (store.Row, error, bool)
 	stop func()
 	row  store.Row
-	ok   bool      // false: behind the last row
+	ok   bool      // false: after the last row
 	key  store.Key // a copy of the row's key
 }
 
@@ -194,7 +194,7 @@ func (c *rowCursor) advance() error {
 	return nil
 }
 
-// compare is negative if the other cursor is at a later key or behind its last row, and positive in the opposite case.
+// compare is negative if the other cursor is at a later key or after its last row, and positive in the opposite case.
 func (c *rowCursor) compare(other *rowCursor) int {
 	switch {
 	case !other.ok:

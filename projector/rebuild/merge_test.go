@@ -100,8 +100,8 @@ func naiveComparison(expected, served *fold.State) *collector {
 	return c
 }
 
-// behind yields the rows behind a key.
-func behind(rows iter.Seq2[store.Row, error], key store.Key) iter.Seq2[store.Row, error] {
+// rowsAfter yields the rows after a key.
+func rowsAfter(rows iter.Seq2[store.Row, error], key store.Key) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		for row, err := range rows {
 			if key != nil && err == nil && row.CompareKey(key) <= 0 {
@@ -126,7 +126,7 @@ func TestMerge_EqualsComparisonByKey(t *testing.T) {
 			more = false
 			size := rapid.IntRange(1, 40).Draw(r, "slice")
 			err := m.merge(
-				behind(store.FoldedRows(expected, catalog, "tombstone"), after), behind(store.FoldedRows(served, catalog, "tombstone"), after),
+				rowsAfter(store.FoldedRows(expected, catalog, "tombstone"), after), rowsAfter(store.FoldedRows(served, catalog, "tombstone"), after),
 				func(row store.Row) bool {
 					size--
 					more = size == 0

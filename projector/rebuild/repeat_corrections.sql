@@ -1,4 +1,4 @@
--- Records again the corrections since a time ($1): a generation that went live then shows what they corrected. Their time is behind every watermark
+-- Records again the corrections since a time ($1): a generation that went live then shows what they corrected. Their time is after every watermark
 -- that was published.
 with live as materialized (
   select partition, stream, stream_created, watermark

@@ -138,7 +138,7 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 }
 
 // read passes the messages of subjects above one sequence, up to another, to take, in portions; without subjects, all messages. After an
-// error of the stream it continues behind the last portion; an error of take ends it.
+// error of the stream it continues after the last portion; an error of take ends it.
 func (s *source) read(ctx context.Context, subjects string, above, upTo uint64, take func([]events.StoredMessage) error) error {
 	retry := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), maxReadRetries)
 	at := above

@@ -239,7 +239,7 @@ func TestOperations_RefusePurgedStream(t *testing.T) {
 	h.RequireEqualTables("refused", before)
 }
 
-// A stream that was deleted and created again is another one. Only a rebuild accepts it, and there is no rollback behind it.
+// A stream that was deleted and created again is another one. Only a rebuild accepts it, and there is no rollback after it.
 func TestRun_ReplacedStream(t *testing.T) {
 	t.Parallel()
 	h, stop := newAppliedHarness(t, sampleEvents(17, 100))

@@ -26,7 +26,7 @@
 //
 // # Use
 //
-// A rebuild opens the spool of its generation, continues behind [Spool.Sequence], calls [Spool.Append] up to the greatest target, with a
+// A rebuild opens the spool of its generation, continues after [Spool.Sequence], calls [Spool.Append] up to the greatest target, with a
 // [Spool.Checkpoint] now and then, and [Spool.SkipTo] at the end. Then each part is folded up to its partition's target and copied in one
 // transaction, before [Spool.Done] deletes its files. A verification has the same targets. Then its goroutines take a snapshot of the
 // tables, call [Spool.Extend] with the partition's messages up to the snapshot's position, fold up to it and merge the rows in the order of

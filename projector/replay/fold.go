@@ -208,7 +208,7 @@ func addDeltas[K comparable](sums, deltas fold.Deltas[K]) {
 	}
 }
 
-// position returns the partition's position behind the messages up to a sequence.
+// position returns the partition's position after the messages up to a sequence.
 func (f *PartFold) position(at passed, sequence uint64, decisions store.Decisions) store.Position {
 	to := f.changes.To
 	to.Sequence = sequence

@@ -70,7 +70,7 @@ func (p *piece) foldUpTo(ctx context.Context, files *files, lengths map[string]i
 	return err
 }
 
-// portion reads the next items. There are no more behind them if more is false.
+// portion reads the next items. There are no more after them if more is false.
 func (p *piece) portion(reader *slotReader, clock *adjustedClock, d store.Decisions) (items []ingest.Item, more bool, err error) {
 	for bytes := 0; len(items) < portionMessages && bytes < portionBytes; {
 		r, err := reader.next()
@@ -131,7 +131,7 @@ func newAdjustedClock(d store.Decisions) *adjustedClock {
 
 func (c *adjustedClock) at(r record) events.Time { return c.upTo(r.Sequence, r.clock) }
 
-// upTo returns the partition's clock behind the messages up to a sequence.
+// upTo returns the partition's clock after the messages up to a sequence.
 func (c *adjustedClock) upTo(sequence uint64, clock events.Time) events.Time {
 	for len(c.rest) > 0 && c.rest[0].Sequence <= sequence {
 		c.now = max(c.now, c.rest[0].Time)

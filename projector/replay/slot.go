@@ -85,7 +85,7 @@ func eachFrame(path string, length int64, take func(payload []byte) error) error
 	}
 }
 
-// next returns the next record. The error is [io.EOF] behind the last one.
+// next returns the next record. The error is [io.EOF] after the last one.
 func (r *slotReader) next() (record, error) {
 	if len(r.moved) > 0 && (r.ended || r.moved[0].Sequence < r.ahead.Sequence) {
 		next := r.moved[0]

@@ -35,7 +35,7 @@ type Spool struct {
 	err        error // of a write; nothing can be appended any more
 }
 
-// Open opens the spool of a plan in a folder, which it creates if needed. Where the folder has one of the same plan, its sequence says behind
+// Open opens the spool of a plan in a folder, which it creates if needed. Where the folder has one of the same plan, its sequence says after
 // which message to continue. Otherwise the folder's spool is deleted, and the stream is to be read from its beginning. Nothing is spooled
 // for parts that are done. Only one process may use the folder.
 func Open(dir string, plan Plan, done []PartID) (*Spool, error) {

@@ -45,7 +45,7 @@ func (s *Store) Announce(ctx context.Context, c ChangeSet) (calls int64, err err
 	return calls, nil
 }
 
-// announceFew announces to the stored calls of phone systems with few of them, behind the rows of the change set. The error is [ErrUnannounced]
+// announceFew announces to the stored calls of phone systems with few of them, after the rows of the change set. The error is [ErrUnannounced]
 // for one that has more.
 func (tx *Tx) announceFew(ctx context.Context, c *ChangeSet) error {
 	for system, a := range announcementsBySystem(c.State) {

@@ -53,7 +53,7 @@ func Format(table, column string, value []byte) string {
 	return r.formatValue(slices.Index(r.columns, column), value)
 }
 
-// Scans returns the statements of [StoredRows] for the tables of some rows, from the beginning and behind the row, with their arguments.
+// Scans returns the statements of [StoredRows] for the tables of some rows, from the beginning and after the row, with their arguments.
 func Scans(c Catalog, rows map[string]Row) map[string][][]byte {
 	return scans(c, rows, func(r relation, _ Row) scan { return c.scan(r) })
 }

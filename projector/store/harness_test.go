@@ -77,7 +77,7 @@ func write(t failer, s *store.Store, changes store.ChangeSet) {
 	}
 }
 
-// applyBatch folds a batch and writes it, and returns the position behind it.
+// applyBatch folds a batch and writes it, and returns the position after it.
 func applyBatch(t failer, s *store.Store, from store.Position, batch []foldtest.TimedEvent) store.Position {
 	t.Helper()
 	changes, err := foldAndWrite(s, from, batch, false)

@@ -22,7 +22,7 @@ type partitionScan struct {
 	ended bool
 }
 
-// mergedScan selects all rows behind a key.
+// mergedScan selects all rows after a key.
 func (c Catalog) mergedScan(r relation, after Key) mergedScan {
 	var m mergedScan
 	for n := range c.partitions {

@@ -1,4 +1,4 @@
--- The phone system behind $1 that is next and has calls, and its partition.
+-- The phone system after $1 that is next and has calls, and its partition.
 select system_id, partition
 from call_log
 where system_id > $1

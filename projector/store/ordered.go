@@ -21,11 +21,11 @@ var snapshotSQL string
 // SnapshotOptions are those of a transaction in which stored rows are read. Its first query takes its snapshot.
 func SnapshotOptions() pgx.TxOptions { return pgx.TxOptions{BeginQuery: snapshotSQL} }
 
-// scanRows is how many rows a statement selects. The next one continues behind them: a caller that stops early waits for the rest of a
+// scanRows is how many rows a statement selects. The next one continues after them: a caller that stops early waits for the rest of a
 // statement only.
 const scanRows = 5000
 
-// StoredRows yields the rows of a table behind a key in the order of their keys, all of them if the key is nil. A row whose partition isn't
+// StoredRows yields the rows of a table after a key in the order of their keys, all of them if the key is nil. A row whose partition isn't
 // that of its phone system is out of reach of every other statement, and is left out. conn should be in a transaction with
 // [SnapshotOptions]; it is busy until the sequence ends. The sequence ends at an error.
 func StoredRows(ctx context.Context, conn *pgx.Conn, c Catalog, table string, after Key) iter.Seq2[Row, error] {
@@ -141,7 +141,7 @@ func (c Catalog) systemArguments(r relation, system uuid.UUID) (arguments [][]by
 	return arguments
 }
 
-// statement selects the first rows, or the rows behind a key.
+// statement selects the first rows, or the rows after a key.
 func (s scan) statement(after Key) (sql string, arguments [][]byte) {
 	conditions, arguments := slices.Clone(s.conditions), slices.Clone(s.arguments)
 	var order, parameters []string
@@ -165,7 +165,7 @@ func (s scan) statement(after Key) (sql string, arguments [][]byte) {
 	return fmt.Sprintf("%s limit %d", sql, s.limit), arguments
 }
 
-// run yields the rows behind a key, and tells whether the caller wants more.
+// run yields the rows after a key, and tells whether the caller wants more.
 func (s scan) run(ctx context.Context, conn *pgx.Conn, after Key) (more bool) {
 	for {
 		last, more, err := s.portion(ctx, conn, after)
@@ -180,7 +180,7 @@ func (s scan) run(ctx context.Context, conn *pgx.Conn, after Key) (more bool) {
 	}
 }
 
-// portion executes one statement. It returns the key behind which the next one continues; nil: there are no more rows.
+// portion executes one statement. It returns the key after which the next one continues; nil: there are no more rows.
 func (s scan) portion(ctx context.Context, conn *pgx.Conn, after Key) (last Key, more bool, err error) {
 	sql, arguments := s.statement(after)
 	prepared, err := conn.Prepare(ctx, sql, sql)

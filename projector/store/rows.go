@@ -42,7 +42,7 @@ func (r Row) FormatKey(value int) string {
 	return r.Format(field, r.Fields[field])
 }
 
-// CompareKey orders the row before (-1) or behind (1) a key of its table, or finds that it has the key (0). PostgreSQL orders rows in the
+// CompareKey orders the row before (-1) or after (1) a key of its table, or finds that it has the key (0). PostgreSQL orders rows in the
 // same way.
 func (r Row) CompareKey(key Key) int {
 	for i, value := range r.Key() {
@@ -83,7 +83,7 @@ func newDecoder(r relation, c Catalog) *decoder {
 
 // encodedRow splits a row that is encoded for COPY.
 func (d *decoder) encodedRow(encoded []byte) Row {
-	rest := encoded[2:] // behind the number of columns
+	rest := encoded[2:] // after the number of columns
 	return d.row(func() (value []byte) {
 		n := int(int32(binary.BigEndian.Uint32(rest)))
 		if rest = rest[4:]; n >= 0 {

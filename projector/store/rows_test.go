@@ -253,7 +253,7 @@ func TestStoredRows_BehindEachKey(t *testing.T) {
 		all := describe(t, store.StoredRows(t.Context(), conn, c, table, nil))
 		for i, key := range keys {
 			if got := describe(t, store.StoredRows(t.Context(), conn, c, table, key)); !slices.Equal(got, all[i+1:]) {
-				t.Errorf("%s behind row %d: rows = %q, want %q", table, i, got, all[i+1:])
+				t.Errorf("%s after row %d: rows = %q, want %q", table, i, got, all[i+1:])
 			}
 		}
 		if len(keys) == 0 {

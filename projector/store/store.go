@@ -49,7 +49,7 @@ func New(pool *pgxpool.Pool) *Store {
 }
 
 // Distributed tells whether the tables are distributed over the nodes of a Citus cluster. Only a switch to another generation changes that,
-// and a projector claims its partitions again behind one.
+// and a projector claims its partitions again after one.
 func (s *Store) Distributed(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@
 -- The only possible join is a nested loop, which keeps the order of the page's rows. An order by would sort them again.
 with
 {{window}},
-  cut as (
+  page_row as (
     select k.*
     from ({{keys}}) k
     where k.created_at >= $3

@@ -6,7 +6,7 @@
 with
 {{window}},
   -- The number of the window's rows, newest first, up to the end of each part.
-  reach as (
+  cumulative_part as (
     select
       start,
       until,
@@ -16,17 +16,17 @@ with
     where count > 0
   ),
   -- The parts that contain the page. Both bounds matter: without the lower one, a plan with a sort would read the whole window.
-  span as (
+  page_parts as (
     select
       min(start) as start,
       max(until) as until,
       $11::bigint - min(through - count) as skip
-    from reach
+    from cumulative_part
     where through > $11
       and through - count - $5::bigint < $11
   ),
   -- The same of the days in these parts, and of the rest if it is one of them.
-  day_reach as (
+  cumulative_day as (
     select
       start,
       until,
@@ -40,8 +40,8 @@ with
       from days d
       where d.day >= ($6::timestamptz at time zone 'UTC')::date
         and d.day < ($7::timestamptz at time zone 'UTC')::date
-        and d.day >= ((select start from span) at time zone 'UTC')::date
-        and d.day < ((select until from span) at time zone 'UTC')::date
+        and d.day >= ((select start from page_parts) at time zone 'UTC')::date
+        and d.day < ((select until from page_parts) at time zone 'UTC')::date
       union all
       select
         r.start,
@@ -49,33 +49,33 @@ with
         r.count
       from rest r
       where r.count > 0
-        and r.start >= (select start from span)
-        and r.until <= (select until from span)
+        and r.start >= (select start from page_parts)
+        and r.until <= (select until from page_parts)
     ) day_part
   ),
-  day_span as (
+  page_days as (
     select
       min(start) as start,
       max(until) as until,
-      (select skip from span) - min(through - count) as skip
-    from day_reach
-    where through > (select skip from span)
-      and through - count - $5::bigint < (select skip from span)
+      (select skip from page_parts) - min(through - count) as skip
+    from cumulative_day
+    where through > (select skip from page_parts)
+      and through - count - $5::bigint < (select skip from page_parts)
   ),
-  cut as (
+  page_row as (
     select k.*
     from ({{keys}}) k
-    where k.created_at >= (select start from day_span)
-      and k.created_at < (select until from day_span)
+    where k.created_at >= (select start from page_days)
+      and k.created_at < (select until from page_days)
     order by k.created_at desc, k.id desc
-    offset (select skip from day_span)
+    offset (select skip from page_days)
     limit $5
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
   w.partition,
   w.sequence,
-  (select coalesce(max(through), 0) from reach) as total,
+  (select coalesce(max(through), 0) from cumulative_part) as total,
   (
     select k.created_at
     from ({{keys}}) k

@@ -83,7 +83,7 @@ func instantOfYears(random *rand.Rand) time.Time {
 	}
 }
 
-// expectPages reads pages at all offsets, the one behind the last row too.
+// expectPages reads pages at all offsets, the one after the last row too.
 func expectPages(t *testing.T, conn *pgx.Conn, random *rand.Rand, l *List, f Filter, keys string) {
 	t.Helper()
 	const window = " and created_at >= $1 and created_at < $2 order by created_at desc, 1 desc"

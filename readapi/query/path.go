@@ -59,12 +59,12 @@ func (p path) statement(f Filter, values []any) (sql string, arguments []any) {
 }
 
 func (s listSource) paths() []path {
-	paths := []path{s.countedPath("", "cut", s.rows)}
+	paths := []path{s.countedPath("", "page_row", s.rows)}
 	if c := s.counted; c.keys != "" {
-		page := "(select r.* from cut join (" + s.rows + ") r on r.id = cut.id order by r.created_at desc, r.id desc)"
+		page := "(select r.* from page_row join (" + s.rows + ") r on r.id = page_row.id order by r.created_at desc, r.id desc)"
 		paths = append(paths, s.countedPath(c.column, page, c.keys))
 	} else if c.sql != "" {
-		paths = append(paths, s.countedPath(c.column, "cut", c.and(s.rows, "$10::text")))
+		paths = append(paths, s.countedPath(c.column, "page_row", c.and(s.rows, "$10::text")))
 	}
 	for _, some := range subsets(s.selective) {
 		paths = append(paths, s.selectivePath(some))

@@ -73,7 +73,7 @@ func (s *Semaphore) leave(w *waiter) bool {
 		return false
 	}
 	s.waiting = slices.Delete(s.waiting, i, i+1)
-	s.serve() // those behind it can fit
+	s.serve() // those after it can fit
 	return true
 }
 

@@ -40,7 +40,7 @@ func (d *Database) PartitionByHash(tb testing.TB) {
 	})
 }
 
-// scanOfPartition matches the scan of a hash partition in a plan. Scans of indexes have the table's name behind that of the index.
+// scanOfPartition matches the scan of a hash partition in a plan. Scans of indexes have the table's name after that of the index.
 var scanOfPartition = regexp.MustCompile(`Scan[^\n]* on \w+_of_(\d)\b`)
 
 // ScannedPartitions returns the numbers of the hash partitions that a plan scans, each once, and how many scans there are.

@@ -1,6 +1,6 @@
 -- Creates the deliveries of the notices from cursors ($1 to $4) up to sequences ($5), and moves the cursors there. $6 are the phone systems that
 -- exist, $7 their organizations. Ids of deliveries rise in the order of a partition's notices.
-with span as materialized (
+with cursor_range as materialized (
   select *
   from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::bigint[]) c (stream, stream_created, partition, after, up_to)
 ),
@@ -10,7 +10,7 @@ phone_system as materialized (
 ),
 fresh as materialized (
   select n.*
-  from span c
+  from cursor_range c
   join webhook.notice n on n.stream = c.stream
     and n.stream_created = c.stream_created
     and n.partition = c.partition
@@ -51,7 +51,7 @@ created as (
 moved as (
   update webhook.fanout f
   set sequence = c.up_to
-  from span c
+  from cursor_range c
   where f.stream = c.stream
     and f.stream_created = c.stream_created
     and f.partition = c.partition

@@ -1,5 +1,5 @@
 -- Creates deliveries to an endpoint ($5), 50 a second from now on, or from the end of an earlier replay. Due one after the other, they are
--- behind what becomes fetchable meanwhile.
+-- after what becomes fetchable meanwhile.
 insert into webhook.delivery (
   endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
   traceparent, cause, due_at
