@@ -31,7 +31,7 @@ func (f *fixture) budgetReader() *budgetReader {
 	return f.newBudgetReader(time.Minute)
 }
 
-func (f *fixture) newBudgetReader(patience time.Duration) *budgetReader {
+func (f *fixture) newBudgetReader(limiterTimeout time.Duration) *budgetReader {
 	f.Helper()
 	b := &budgetReader{fixture: f, nats: eventstest.NewServer(f.TB)}
 	js := eventstest.JetStream(f.TB, b.nats.URL())
@@ -44,7 +44,7 @@ func (f *fixture) newBudgetReader(patience time.Duration) *budgetReader {
 	b.base = "http://" + public.Addr().String()
 	f.Run(func(ctx context.Context) error {
 		return readapi.Run(ctx, readapi.Config{
-			NATS: connection.NATSConfig{URL: nats, Log: zerolog.Nop()}, Premium: 600, LimiterTimeout: patience, RequestTimeout: time.Minute,
+			NATS: connection.NATSConfig{URL: nats, Log: zerolog.Nop()}, Premium: 600, LimiterTimeout: limiterTimeout, RequestTimeout: time.Minute,
 			Primary: primary, BaseURL: b.base + "/v1", Peppers: f.peppers, CursorKey: setting.NewSecret(string(newSecret())),
 			Audio: f.audioLocation(), Public: public, Admin: admin, Log: zerolog.Nop(),
 		})
@@ -179,7 +179,7 @@ func overBudget(f *fixture) {
 
 // unreachableBudget stops NATS: report operations are refused, others are answered, until NATS runs again.
 func unreachableBudget(f *fixture) {
-	b := f.newBudgetReader(0) // with the patience of production
+	b := f.newBudgetReader(0) // with the timeout of production
 	key := b.standardKey(f.harbourGrant())
 	reports := []string{f.harbourPath("/call-log-reports?" + wholeWindow), f.harbourPath("/call-log-reports/dimensions")}
 	for _, path := range reports {

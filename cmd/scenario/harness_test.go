@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -99,6 +100,7 @@ func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config))
 	config := readapi.Config{
 		Primary: database, Peppers: h.peppers, Limiter: limiter, AuditQueue: queue, Secret: newSecret(), Audio: h.audioLocation(),
 		BaseURL: "http://" + server.Listener.Addr().String() + "/v1", Timeout: time.Minute, Log: zerolog.New(h.log),
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, // a request may say which client's it is
 	}
 	for _, apply := range change {
 		apply(&config)

@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -36,11 +37,12 @@ type isolationFixture struct {
 	*fixture
 	tenants                       map[tenantKind]tenant
 	otherGroup, otherOrganization uuid.UUID
+	clients                       *atomic.Uint32 // how many were made
 }
 
 func newIsolationFixture(t *testing.T) *isolationFixture {
 	t.Helper()
-	f := &isolationFixture{fixture: &fixture{harness: newHarness(t)}, tenants: map[tenantKind]tenant{}}
+	f := &isolationFixture{fixture: &fixture{harness: newHarness(t)}, tenants: map[tenantKind]tenant{}, clients: new(atomic.Uint32)}
 	f.organization, f.child, f.otherOrganization, f.group, f.otherGroup = uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New()
 	for i, of := range tenantKinds() {
 		f.tenants[of] = tenant(i + 1)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// patience is far longer than any condition takes on a machine that does nothing else: a busy one must not fail a test.
-const patience = 3 * time.Minute
+// timeout is far longer than any condition takes on a machine that does nothing else: a busy one must not fail a test.
+const timeout = 3 * time.Minute
 
 // Eventually waits until a check succeeds. The test fails if it does not within three minutes.
 //
@@ -14,10 +14,10 @@ const patience = 3 * time.Minute
 // minute, so it does not use up the budget of its key.
 func Eventually(tb testing.TB, what string, check func() bool) {
 	tb.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for pause := 5 * time.Millisecond; !check(); pause = min(pause*5/4, 600*time.Millisecond) {
 		if time.Now().After(deadline) {
-			tb.Fatalf("condition not met within %s: %s", patience, what)
+			tb.Fatalf("condition not met within %s: %s", timeout, what)
 		}
 		<-time.After(pause)
 	}

@@ -36,14 +36,14 @@ func TestReport_ClockProblems(t *testing.T) {
 	t.Parallel()
 	owner := "projector"
 	owned := []status.Partition{{}, {Owner: &owner}}
-	young, old := 69.0, 71.0
+	recent, old := 69.0, 71.0
 	for name, test := range map[string]struct {
 		report status.Report
 		want   bool
 	}{
 		"nobody runs":   {status.Report{Migrated: true, Partitions: owned[:1]}, false},
 		"none":          {status.Report{Migrated: true, Partitions: owned}, true},
-		"a young one":   {status.Report{Migrated: true, Partitions: owned, ClockAgeSeconds: &young}, false},
+		"a recent one":  {status.Report{Migrated: true, Partitions: owned, ClockAgeSeconds: &recent}, false},
 		"an old one":    {status.Report{Migrated: true, Partitions: owned, ClockAgeSeconds: &old}, true},
 		"old, none own": {status.Report{Migrated: true, Partitions: owned[:1], ClockAgeSeconds: &old}, false},
 	} {

@@ -52,11 +52,11 @@ func TestRegistry_Audit(t *testing.T) {
 	denied := AuditEntry{
 		ID: uuid.New(), At: firstDay().Add(25 * time.Hour), Operation: "getCallLog", Status: 404, Code: &code, Address: &address, RequestID: "b",
 	}
-	twin := denied
-	twin.ID = uuid.UUID{0xff}
+	sameTime := denied
+	sameTime.ID = uuid.UUID{0xff}
 	denied.ID = uuid.UUID{0x01}
-	h.insertAudit(key, answered, twin, denied)
-	all := []AuditEntry{twin, denied, answered}
+	h.insertAudit(key, answered, sameTime, denied)
+	all := []AuditEntry{sameTime, denied, answered}
 	for i := range all {
 		all[i].Count, all[i].LastAt, all[i].LastRequestID, all[i].Addresses = 1, all[i].At, all[i].RequestID, 1
 	}
