@@ -93,9 +93,9 @@ fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and th
 	go test ./readapi -run '^$$' -fuzz FuzzCursor -fuzztime 1m -fuzzminimizetime 1x
 
 .PHONY: soak
-soak: ## Test clusters, then inject 500 faults (kills, freezes, cuts) for an hour or more
+soak: ## Test clusters, kill senders, then inject 500 faults (kills, freezes, cuts) for an hour or more
 	CALLBOARD_TEST_LONG=1 go test ./projector ./projector/rebuild ./cmd/fault -v \
-	    -run 'TestProjector_LeaderIsolated|TestProjector_ReachesAnIsolatedLeader|TestCluster_ClocksDiffer|TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated'
+	    -run 'TestProjector_LeaderIsolated|TestProjector_ReachesAnIsolatedLeader|TestCluster_ClocksDiffer|TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated|TestWebhooks_SendersKilled'
 	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
 
 .PHONY: upgrade

@@ -44,10 +44,10 @@ type rate func(random *rand.Rand) int
 
 // bursty publishes a few events, and now and then a burst.
 func bursty(random *rand.Rand) int {
-	if random.IntN(60) == 0 {
+	if random.IntN(120) == 0 {
 		return 100
 	}
-	return random.IntN(8)
+	return random.IntN(4)
 }
 
 func constant(eventsPerSecond int) rate {

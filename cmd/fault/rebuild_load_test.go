@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	fullLoad       = 500    // events per second, as far as the machine allows
-	fullLoadEvents = 15_000 // until the load decays
-	settleMessages = 200    // applied between two commands
+	fullLoad       = 250   // events per second, as far as the machine allows
+	fullLoadEvents = 7_500 // until the load decays
+	settleMessages = 100   // applied between two commands
 )
 
 // While the projection is rebuilt, rolled back and rebuilt under load, strict clients notice nothing.

@@ -8,10 +8,13 @@ import (
 // longVariable is set where long tests are wanted.
 const longVariable = "CALLBOARD_TEST_LONG"
 
+// LongWanted tells whether long tests are wanted.
+func LongWanted() bool { return os.Getenv(longVariable) != "" }
+
 // Long skips a test of a cluster that takes most of a minute, unless long tests are wanted.
 func Long(tb testing.TB) {
 	tb.Helper()
-	if os.Getenv(longVariable) == "" {
+	if !LongWanted() {
 		tb.Skip("it takes most of a minute: set " + longVariable + "=1, as 'make soak' does")
 	}
 }
