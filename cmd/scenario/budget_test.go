@@ -179,7 +179,7 @@ func overBudget(f *fixture) {
 
 // unreachableBudget stops NATS: report operations are refused, others are answered, until NATS runs again.
 func unreachableBudget(f *fixture) {
-	b := f.newBudgetReader(0) // with the timeout of production
+	b := f.newBudgetReader(0) // with the default timeout
 	key := b.standardKey(f.harbourGrant())
 	reports := []string{f.harbourPath("/call-log-reports?" + wholeWindow), f.harbourPath("/call-log-reports/dimensions")}
 	for _, path := range reports {

@@ -100,7 +100,7 @@ func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config))
 	config := readapi.Config{
 		Primary: database, Peppers: h.peppers, Limiter: limiter, AuditQueue: queue, Secret: newSecret(), Audio: h.audioLocation(),
 		BaseURL: "http://" + server.Listener.Addr().String() + "/v1", Timeout: time.Minute, Log: zerolog.New(h.log),
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, // a request may say which client's it is
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, // so that tests choose the client's address
 	}
 	for _, apply := range change {
 		apply(&config)

@@ -37,7 +37,7 @@ type isolationFixture struct {
 	*fixture
 	tenants                       map[tenantKind]tenant
 	otherGroup, otherOrganization uuid.UUID
-	clients                       *atomic.Uint32 // how many were made
+	clients                       *atomic.Uint32 // how many addresses were used
 }
 
 func newIsolationFixture(t *testing.T) *isolationFixture {

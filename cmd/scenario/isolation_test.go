@@ -151,8 +151,8 @@ func (f *isolationFixture) requestAll(c credential, refusals *refusalLog) (reque
 	return requests
 }
 
-// request requests a path with a credential. One that is refused comes from a network of its own: a network may send only some unknown keys
-// per second.
+// request requests a path with a credential. Each request that is to be refused comes from another network, because only some unknown keys
+// per second are looked up for a network.
 func (f *isolationFixture) request(c credential, path string) answer {
 	f.Helper()
 	header := c.header()

@@ -152,7 +152,8 @@ func (f *Shared) chooseReading(open *reading) (r *reading, from uint64, filters 
 	return r, start + 1, filters
 }
 
-// start returns the sequence after which the feed is to read: the lowest of the waiting members', without those that are far behind.
+// start returns the sequence after which the feed is to read: the lowest last message of a waiting member. Members that lack more messages
+// than the feed may read again do not count.
 func (f *Shared) start() uint64 {
 	top, distance := f.passed, uint64(maxRewind)
 	if waiting := f.waiting(); !f.followed() && len(waiting) > 0 {

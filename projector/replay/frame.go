@@ -62,7 +62,7 @@ func (r *frameReader) close() {
 	}
 }
 
-// next returns the next frame's payload in memory of its own. The error is [io.EOF] after the last one.
+// next returns the next frame's payload in newly allocated memory. The error is [io.EOF] after the last one.
 func (r *frameReader) next() ([]byte, error) {
 	if r.at == r.end {
 		return nil, io.EOF
