@@ -2,6 +2,8 @@ package projector_test
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -49,9 +51,13 @@ func TestMetrics_Pending(t *testing.T) {
 	h := newHarness(t)
 	registry := prometheus.NewRegistry()
 	h.StartProjector(exportTo(registry))
-	system := uuid.New()
-	h.publishCall(system)
+	var systems []uuid.UUID
+	for partition := range projectortest.Partitions {
+		systems = append(systems, h.NewSystemIn(partition))
+		h.publishCall(systems[partition])
+	}
 	waitForSum(t, registry, "callboard_projector_pending", 0)
+	mostAtOnce := h.countConsumersAtOnce()
 	locked, err := h.Database.Pool(t).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -59,14 +65,45 @@ func TestMetrics_Pending(t *testing.T) {
 	if _, err := locked.Exec(t.Context(), "lock table projection.call_log in exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 {
-		h.PublishStates(projectortest.Call(system, uuid.New()))
+	for _, system := range systems {
+		h.PublishStates(projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()))
 	}
-	waitForSum(t, registry, "callboard_projector_pending", 3)
+	waitForSum(t, registry, "callboard_projector_pending", 2*projectortest.Partitions)
 	if err := locked.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	waitForSum(t, registry, "callboard_projector_pending", 0)
+	if got := mostAtOnce(); got != 1 {
+		t.Errorf("consumers that count pending messages = %d at once, want 1 after another", got)
+	}
+}
+
+// countConsumersAtOnce counts the consumers of single partitions from now on. most returns how many there were at once.
+func (h *harness) countConsumersAtOnce() (most func() int) {
+	h.Helper()
+	var mu sync.Mutex
+	consumers, count := map[string]bool{}, 0
+	subscription, err := h.JetStream.Conn().Subscribe("$JS.API.CONSUMER.>", func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		subject := strings.Split(m.Subject, ".") // $JS.API.CONSUMER.CREATE.<stream>.<name>.<filter>
+		switch name := subject[min(5, len(subject)-1)]; {
+		case subject[3] == "CREATE" && len(subject) > 6:
+			consumers[name] = true
+		case subject[3] == "DELETE":
+			delete(consumers, name)
+		}
+		count = max(count, len(consumers))
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(func() { _ = subscription.Unsubscribe() })
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return count
+	}
 }
 
 func TestMetrics_Database(t *testing.T) {

@@ -2,7 +2,6 @@ package projector
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,9 +23,7 @@ func every(ctx context.Context, interval time.Duration, observe func(context.Con
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		timed, cancel := context.WithTimeout(ctx, interval)
-		observe(timed)
-		cancel()
+		observe(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -37,7 +34,10 @@ func every(ctx context.Context, interval time.Duration, observe func(context.Con
 
 // observeDatabase reports the live generation and the open dead letters until ctx ends.
 func (p *Projector) observeDatabase(ctx context.Context) {
-	every(ctx, databaseTicks*p.config.Tick, func(ctx context.Context) {
+	interval := databaseTicks * p.config.Tick
+	every(ctx, interval, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, interval)
+		defer cancel()
 		summary, err := p.control.Summary(ctx)
 		if err != nil {
 			p.config.Log.Debug().Err(err).Msg("reading the metrics of the database failed")
@@ -48,32 +48,37 @@ func (p *Projector) observeDatabase(ctx context.Context) {
 	})
 }
 
-// observePending reports the partition's pending messages until stop is called. The worker's own loop can't: it is busy with a batch just
-// when the number matters.
-func (w *worker) observePending(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var observing sync.WaitGroup
-	observing.Go(func() {
-		every(ctx, pendingTicks*w.config.Tick, func(ctx context.Context) {
-			if w.idle.Load() {
-				w.metrics.pending.WithLabelValues(label(w.partition)).Set(0)
-				return
-			}
-			pending, err := w.countPending(ctx)
-			if err != nil {
-				w.log.Debug().Err(err).Msg("reading the number of pending messages failed")
-				return
-			}
-			w.metrics.pending.WithLabelValues(label(w.partition)).Set(float64(pending))
-		})
-	})
-	return func() {
-		cancel()
-		observing.Wait()
-	}
+// pendingActor reports the pending messages of the partitions that have any. It asks for one partition after another: each answer takes the
+// server a consumer, and requests for all partitions at once would delay those that a start needs. The workers' own loops can't ask: they are
+// busy with a batch just when the number matters.
+type pendingActor struct {
+	*Projector
+	supervisor *supervisor
 }
 
-// countPending counts the partition's messages above the position: the server tells a new consumer how many there are.
+// run ends with ctx.
+func (a *pendingActor) run(ctx context.Context) {
+	every(ctx, pendingTicks*a.config.Tick, func(ctx context.Context) {
+		for _, w := range a.supervisor.active() {
+			a.observe(ctx, w)
+		}
+	})
+}
+
+func (a *pendingActor) observe(ctx context.Context, w *worker) {
+	var pending uint64
+	if !w.idle.Load() {
+		var err error
+		if pending, err = w.countPending(ctx); err != nil {
+			w.log.Debug().Err(err).Msg("reading the number of pending messages failed")
+			return
+		}
+	}
+	a.supervisor.ifActive(w, func() { a.metrics.pending.WithLabelValues(label(w.partition)).Set(float64(pending)) })
+}
+
+// countPending counts the partition's messages above the position: the server tells a new consumer how many there are. Each of its requests has
+// the client's time limit.
 func (w *worker) countPending(ctx context.Context) (uint64, error) {
 	consumer, err := w.source.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubject:     events.PartitionFilter(w.partition),

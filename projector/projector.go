@@ -124,9 +124,10 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	idle := &idleActor{Projector: p, supervisor: supervisor, feed: shared}
 	clock := &clockActor{Projector: p, supervisor: supervisor, feed: shared}
 	check := &checkActor{Projector: p, supervisor: supervisor}
+	pending := &pendingActor{Projector: p, supervisor: supervisor}
 	keys := &journalActor{Projector: p}
 	var actors sync.WaitGroup
-	for _, run := range []func(context.Context){shared.Run, idle.run, clock.run, check.run, keys.run} {
+	for _, run := range []func(context.Context){shared.Run, idle.run, clock.run, check.run, pending.run, keys.run} {
 		actors.Go(func() { run(ctx) })
 	}
 	// Workers end before their locks are released, so that the next owner finds the last transaction finished.

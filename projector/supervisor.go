@@ -16,7 +16,7 @@ import (
 )
 
 // supervisor runs one worker per partition that the session owns. Its methods are for the session's goroutine,
-// except activate, active and fail, which workers and the actors for idle partitions, clock messages and checks call.
+// except activate, active, ifActive and fail, which workers and the session's actors call.
 type supervisor struct {
 	projector *Projector
 	source    ingest.Source
@@ -90,6 +90,15 @@ func (s *supervisor) activate(w *worker) (end func()) {
 		w.work.Lock()
 		defer w.work.Unlock()
 		w.closed = true
+	}
+}
+
+// ifActive calls do unless the worker has ended. It does not end meanwhile.
+func (s *supervisor) ifActive(w *worker, do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Contains(s.running, w) {
+		do()
 	}
 }
 

@@ -77,7 +77,6 @@ func (w *worker) run(ctx context.Context, s *supervisor) error {
 	defer w.feed.Leave()
 	w.metrics.resumed(w.partition)
 	w.moved(w.applier.Position)
-	defer w.observePending(ctx)()
 	w.log.Info().Uint64("position", w.applier.Position.Sequence).Int64("epoch", w.applier.Position.Epoch).Msg("partition claimed")
 	defer s.activate(w)()
 	return w.loop(ctx)

@@ -78,7 +78,7 @@ type Config struct {
 	dimensionsTimeout time.Duration // of a snapshot of report dimensions; zero: 3 seconds
 	watermarkWait     time.Duration // of a provisional report page; zero: 1.5 seconds
 
-	now func() time.Time // the reader's clock, to which watermarks are compared; nil: time.Now
+	now func() time.Time // the reader's clock, to which watermarks are compared and by which keys are remembered; nil: time.Now
 }
 
 const (
@@ -120,7 +120,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
-	authorizer, err := access.NewAuthorizer(c.Primary, c.Peppers)
+	authorizer, err := access.NewAuthorizer(c.Primary, c.Peppers, c.now)
 	if err != nil {
 		return nil, err
 	}

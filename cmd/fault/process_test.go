@@ -106,7 +106,7 @@ func (h *harness) command(v any, args ...string) {
 	c := h.startCommand(append(args, "--json")...)
 	c.mustSucceed()
 	if err := json.Unmarshal([]byte(c.Out.String()), v); err != nil {
-		h.tb.Fatalf("callboard %s: %v: %s", args, err, c.Out)
+		h.tb.Fatalf("callboard %s: %v: %s", args, err, c.LastOutput())
 	}
 }
 

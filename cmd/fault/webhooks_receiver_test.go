@@ -33,6 +33,7 @@ type receiver struct {
 
 	mu        sync.Mutex
 	endpoints map[string]*endpoint // by path
+	answer    chan time.Time       // closed when requests may be answered; nil: after up to 20 ms
 }
 
 // endpoint is what a path of the receiver has got.
@@ -42,6 +43,7 @@ type endpoint struct {
 	secret     webhook.Secret
 
 	bodies      map[string]string // by the event's id
+	held        int               // requests whose answers are held
 	repeated    int               // requests whose event it had
 	maxRepeated int               // that the faults so far explain
 }
@@ -102,6 +104,43 @@ func (r *receiver) events() map[*endpoint]int {
 	return counts
 }
 
+// holdAnswers makes the requests from now on wait until release is called.
+func (r *receiver) holdAnswers() (release func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = make(chan time.Time)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		close(r.answer)
+		r.answer = nil
+		for _, e := range r.endpoints {
+			e.held = 0
+		}
+	}
+}
+
+// held returns how many answers of endpoints are held.
+func (r *receiver) held(list []*endpoint) (count int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range list {
+		count += e.held
+	}
+	return count
+}
+
+// due returns when the next request of an endpoint is answered.
+func (r *receiver) due(path string) <-chan time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.answer != nil {
+		r.endpoints[path].held++
+		return r.answer
+	}
+	return time.After(time.Duration(rand.Int64N(int64(20 * time.Millisecond))))
+}
+
 // ServeHTTP implements [http.Handler]. It answers after up to 20 ms, so that faults meet requests in flight.
 func (r *receiver) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
@@ -112,7 +151,7 @@ func (r *receiver) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
 	select {
 	case <-request.Context().Done():
 		r.aborted.Add(1)
-	case <-time.After(time.Duration(rand.Int64N(int64(20 * time.Millisecond)))):
+	case <-r.due(request.URL.Path):
 	}
 }
 

@@ -135,7 +135,10 @@ func (p *Process) Await(pattern string) (groups []string) {
 	return groups
 }
 
-// LastOutput returns the last lines of the output, without those of successful requests.
+// secret matches keys, webhook secrets and the passwords of URLs.
+var secret = regexp.MustCompile(`(sk_phones_[0-9A-Za-z]+_|whsec_)[0-9A-Za-z+/=]+|(://[^:/@\s]+:)[^/@\s]+(@)`)
+
+// LastOutput returns the last lines of the output, without secrets and without the lines of successful requests.
 func (p *Process) LastOutput() string {
 	var lines []string
 	for line := range strings.Lines(p.Out.String() + p.Err.String()) {
@@ -144,7 +147,7 @@ func (p *Process) LastOutput() string {
 		}
 	}
 	const most = 25
-	return strings.Join(lines[max(0, len(lines)-most):], "")
+	return secret.ReplaceAllString(strings.Join(lines[max(0, len(lines)-most):], ""), "$1$2...$3")
 }
 
 // HasExited reports whether the process has exited.

@@ -88,19 +88,18 @@ type Authorizer struct {
 }
 
 // NewAuthorizer returns an authorizer that reads keys from the primary. It accepts keys under any of the peppers. It returns an
-// error if there is none.
-func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper) (*Authorizer, error) {
+// error if there is none. now is the clock by which it remembers keys.
+func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper, now func() time.Time) (*Authorizer, error) {
 	if len(peppers) == 0 || slices.ContainsFunc(peppers, func(p Pepper) bool { return p.secret == nil }) {
 		return nil, errPepper
 	}
 	return &Authorizer{
-		primary: primary, statements: newStatements(), peppers: peppers, dead: newDeadKeys(), unknown: newUnknownKeys(), now: time.Now,
+		primary: primary, statements: newStatements(), peppers: peppers, dead: newDeadKeys(), unknown: newUnknownKeys(), now: now,
 	}, nil
 }
 
 // Authorize checks the credential and the client's address. The error is a [*DeniedError] if one of them is refused, and [ErrThrottled] if
-// the client's network has sent too many unknown keys. The caller
-// checks the scope and the coverage of the phone system, in the contract's order.
+// the client's network has sent too many unknown keys. The caller checks the scope and the coverage of the phone system, in the contract's order.
 func (a *Authorizer) Authorize(ctx context.Context, t AuthorizeParams) (Authorization, error) {
 	switch t.Credential.Kind {
 	case OtherCredential:

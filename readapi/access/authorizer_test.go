@@ -14,7 +14,7 @@ import (
 
 func (h *harness) authorizer(peppers ...Pepper) *Authorizer {
 	h.Helper()
-	authorizer, err := NewAuthorizer(h.reader, peppers)
+	authorizer, err := NewAuthorizer(h.reader, peppers, time.Now)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -197,10 +197,10 @@ func TestAuthorizer_Peppers(t *testing.T) {
 	if got := h.denied(only, AuthorizeParams{Credential: Parse(old.Key.Reveal())}); got.Reason != "wrong secret" {
 		t.Errorf("hash under another pepper: reason = %q, want \"wrong secret\"", got.Reason)
 	}
-	if _, err := NewAuthorizer(h.reader, nil); err == nil {
+	if _, err := NewAuthorizer(h.reader, nil, time.Now); err == nil {
 		t.Error("error = nil without a pepper")
 	}
-	if _, err := NewAuthorizer(h.reader, []Pepper{{}}); err == nil {
+	if _, err := NewAuthorizer(h.reader, []Pepper{{}}, time.Now); err == nil {
 		t.Error("error = nil with the zero pepper")
 	}
 }

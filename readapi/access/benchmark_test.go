@@ -32,7 +32,7 @@ func BenchmarkAuthorize(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(pool.Close)
-	a, err := NewAuthorizer(pool, []Pepper{h.pepper})
+	a, err := NewAuthorizer(pool, []Pepper{h.pepper}, time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -39,11 +39,10 @@ func (h *harness) countingAuthorizer() (a *Authorizer, clock *time.Time, stateme
 		h.Fatal(err)
 	}
 	h.Cleanup(pool.Close)
-	if a, err = NewAuthorizer(pool, []Pepper{h.pepper}); err != nil {
+	now := time.Now()
+	if a, err = NewAuthorizer(pool, []Pepper{h.pepper}, func() time.Time { return now }); err != nil {
 		h.Fatal(err)
 	}
-	now := time.Now()
-	a.now = func() time.Time { return now }
 	return a, &now, statements
 }
 
