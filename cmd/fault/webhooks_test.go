@@ -105,7 +105,16 @@ func TestWebhooks_AsynchronousFailover(t *testing.T) {
 	r.awaitReplicated()
 	resume := r.wal.Pause()
 	defer resume()
+	replicated := w.receiver.events()
 	w.awaitRequests(500)
+	eventstest.Eventually(t, "more events at every endpoint", func() bool {
+		for e, n := range w.receiver.events() {
+			if n == replicated[e] {
+				return false
+			}
+		}
+		return true
+	})
 	r.failOver()
 	resume()
 	for e, n := range w.receiver.events() {
