@@ -68,8 +68,14 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 	advanced, interrupted, lives := 0, 0, 0
 	// On a slow machine most kills come before any work.
 	for ; lives < *kills || lives < 8**kills && (advanced == 0 || interrupted == 0); lives++ {
-		if lives > 0 && lives%*kills == 0 && advanced == 0 {
+		switch again := lives > 0 && lives%*kills == 0; {
+		case again && advanced == 0:
 			lifetime *= 2 // the machine has become slower since it was measured
+		case again && interrupted == 0:
+			lifetime /= 2
+		}
+		if lives >= *kills {
+			h.PublishStates(projectortest.Call(h.NewSystemIn(0), h.NewSystemIn(0))) // more work
 		}
 		// Every process finds new work.
 		portion := history[min(lives, *kills)*len(history) / *kills : min(lives+1, *kills)*len(history) / *kills]

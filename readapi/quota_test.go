@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
@@ -198,12 +199,37 @@ func TestQuota_ClientLeavesDuringTheCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHarness(t, func(c *Config) { c.Limiter, c.Timeout, c.AuditQueue = stopped, time.Hour, newAuditQueue(t, js, 0) })
+	authorized := make(statementEnds, 1)
+	h := newHarness(t, func(c *Config) {
+		c.Limiter, c.Timeout, c.AuditQueue = stopped, time.Hour, newAuditQueue(t, js, 0)
+		config := c.Primary.Config()
+		config.ConnConfig.Tracer = authorized
+		c.Primary = openPoolWith(t, config)
+	})
 	key := h.key(h.system("one"))
 	h.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))) // opens the first connection
+	<-authorized
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	h.expectClientGone(ctx, "/customer/phone-systems", key, func() {})
+	h.expectClientGone(ctx, "/customer/phone-systems", key, func() {
+		<-authorized
+		cancel()
+	})
+}
+
+// statementEnds is notified when statements have ended.
+type statementEnds chan struct{}
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (statementEnds) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (e statementEnds) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
+	select {
+	case e <- struct{}{}:
+	default:
+	}
 }
 
 // NATS that does not decide costs a request half of its time at most.

@@ -38,7 +38,9 @@ func (s *sending) startSender() *daemon {
 	env["CALLBOARD_WEBHOOK_KEY"] = testWebhookKey()
 	env["CALLBOARD_WEBHOOK_ALLOW_NETWORKS"] = "127.0.0.0/8"
 	env["CALLBOARD_WEBHOOK_CA_FILE"] = s.listener.CA
-	return start(s, "webhooks", env)
+	d := start(s, "webhooks", env)
+	d.Await(`"message":"connected to nats"`) // a test of an endpoint waits 20 s for a sender
+	return d
 }
 
 func (s *sending) publish(lines string) {

@@ -90,7 +90,10 @@ func fires(kind event.Kind, steps ...func(*ownSystem) events.Event) func(*fixtur
 		}
 		k := o.hooks()
 		o.apply(steps[len(steps)-1](o))
-		if got := k.await(1); got[0].Type != kind || got[0].Data.CallSid != o.latest.CallSid {
+		k.await(1)
+		if got := k.settle(); len(got) != 1 {
+			o.Errorf("events = %v, want one", got)
+		} else if got[0].Type != kind || got[0].Data.CallSid != o.latest.CallSid {
 			o.Errorf("event = %s, want %s of %s", got[0].body, kind, o.latest.CallSid)
 		}
 	}

@@ -181,7 +181,12 @@ func CreateReplicatedStream(tb testing.TB, js jetstream.JetStream, partitions, r
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	stream, err := js.CreateStream(ctx, events.StreamConfig(events.StreamName, partitions, replicas))
+	var stream jetstream.Stream
+	var err error
+	Eventually(tb, "the stream is created", func() bool {
+		stream, err = js.CreateStream(ctx, events.StreamConfig(events.StreamName, partitions, replicas))
+		return err == nil || replicas == 1 // the servers of a cluster may not know each other yet
+	})
 	if err != nil {
 		tb.Fatalf("stream: %v", err)
 	}

@@ -108,21 +108,28 @@ func TestWriter_StoppedAtRandom(t *testing.T) {
 	h := newHarness(t)
 	stopRecording := h.record()
 	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	var running sync.WaitGroup
-	for writer := range uint64(2) {
-		random := rand.New(rand.NewPCG(seed, writer))
-		running.Go(func() {
-			for range 12 {
-				if err := h.runFor(time.Duration(random.IntN(300)) * time.Millisecond); err != nil {
-					t.Error(err)
+	lifetime := 2 * h.measureStartup()
+	before := h.storedCount()
+	for rounds := uint64(0); rounds == 0 || rounds < 6 && h.storedCount() == before; rounds++ {
+		var running sync.WaitGroup
+		for writer := range uint64(2) {
+			random, longest := rand.New(rand.NewPCG(seed, 2*rounds+writer)), int64(lifetime)<<rounds // the machine may have become slower
+			running.Go(func() {
+				for range 12 {
+					if err := h.runFor(time.Duration(random.Int64N(longest))); err != nil {
+						t.Error(err)
+					}
 				}
-			}
-		})
+			})
+		}
+		running.Wait()
 	}
-	running.Wait()
+	stored := h.storedCount()
 	recorded := stopRecording()
-	t.Logf("entries = %d, stored before the last run = %d", len(recorded), h.storedCount())
+	t.Logf("seed %d: entries = %d, stored by the writers that were stopped = %d", seed, len(recorded), stored-before)
+	if stored == before {
+		t.Error("entries that the stopped writers stored = 0, want some")
+	}
 	h.start()
 	h.waitUntilStored()
 	h.requireStored(recorded)

@@ -142,7 +142,7 @@ func TestWait_NoProjector(t *testing.T) {
 	stop()
 	id := h.publishRetry()
 	polls := 0
-	options := h.waitOptions(500 * time.Millisecond)
+	options := h.waitOptions(3 * time.Second)
 	options.OnProgress = func(int) { polls++ }
 	if got := h.wait(id, options); got.State != deadletter.Waiting || !strings.Contains(got.Reason, "has no owner") || polls < 2 {
 		t.Errorf("result = %+v, polls = %d, want waiting for an owner, 2 polls or more", got, polls)
@@ -163,7 +163,7 @@ func TestWait_StoppedPartition(t *testing.T) {
 	h.publishInvalid(uuid.New())
 	h.WaitUntilCaughtUp()
 	stop()
-	h.Exec("update projection.position set sequence = 1000")
+	h.Exec("update projection.position set sequence = 1000000000")
 	id := h.publishRetry()
 	if got := h.wait(id, h.waitOptions(time.Hour)); got.State != deadletter.Waiting || !strings.Contains(got.Reason, "is stopped: STREAM_REGRESSED") {
 		t.Errorf("result = %+v, want waiting, stopped with STREAM_REGRESSED", got)
@@ -178,7 +178,7 @@ func TestWait_Position(t *testing.T) {
 	h.publishInvalid(uuid.New())
 	h.WaitUntilCaughtUp()
 	id := h.list(deadletter.Query{}).DeadLetters[0].ID
-	h.Exec("update control.dead_letter set retried_at = now(), retry_sequence = 1000")
+	h.Exec("update control.dead_letter set retried_at = now(), retry_sequence = 1000000000")
 	h.publishRetry()
 	if got := h.wait(id, h.waitOptions(time.Millisecond)); !strings.Contains(got.Reason, "has not reached the retry") {
 		t.Errorf("result = %+v, want one that was not reached", got)

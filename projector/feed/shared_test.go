@@ -120,6 +120,17 @@ func (e *sharedEnv) consumers() (list []jetstream.ConsumerConfig) {
 	return list
 }
 
+// consumerOfAll returns the name of the consumer of all partitions, once it is the only one.
+func (e *sharedEnv) consumerOfAll() string {
+	e.Helper()
+	var list []jetstream.ConsumerConfig
+	eventstest.Eventually(e.T, "one consumer, of all partitions", func() bool {
+		list = e.consumers()
+		return len(list) == 1 && len(list[0].FilterSubjects) == 0
+	})
+	return list[0].Name
+}
+
 // next returns the sequences of the next batch, which is not done yet.
 func next(m *feed.Member, limit int) (sequences []uint64, err error) {
 	for timeout := time.After(time.Minute); len(sequences) == 0; {
@@ -529,7 +540,7 @@ func TestShared_FailsAllMembersOnAGap(t *testing.T) {
 	if err := receive(zero, []uint64{e.publish(0, nil)}); err != nil {
 		t.Fatal(err)
 	}
-	other, err := e.stream.Consumer(t.Context(), e.consumers()[0].Name)
+	other, err := e.stream.Consumer(t.Context(), e.consumerOfAll())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -565,7 +576,7 @@ func TestShared_FailsAllMembersWhenTheConsumerIsDeleted(t *testing.T) {
 	if err := receive(zero, []uint64{first}); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.stream.DeleteConsumer(t.Context(), e.consumers()[0].Name); err != nil {
+	if err := e.stream.DeleteConsumer(t.Context(), e.consumerOfAll()); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range []*feed.Member{zero, one} {

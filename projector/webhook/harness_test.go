@@ -137,7 +137,7 @@ func (h *harness) notice(count int) {
 	h.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
 		values (0, 'PHONES', $1, $2, 1, now(), now())
 		on conflict (partition) do update set sequence = excluded.sequence`, created(), h.sequence)
-	connection, err := nats.Connect(h.nats.URL())
+	connection, err := nats.Connect(h.nats.URL(), nats.Timeout(30*time.Second))
 	h.must(err)
 	defer connection.Close()
 	h.must(connection.Publish(event.WakeSubject, nil))
@@ -154,7 +154,7 @@ type sender struct {
 // start runs a sender until the test ends, with changes to its configuration.
 func (h *harness) start(change func(*webhook.Config)) *sender {
 	h.Helper()
-	connection, err := nats.Connect(h.nats.URL(), nats.MaxReconnects(-1))
+	connection, err := nats.Connect(h.nats.URL(), nats.Timeout(30*time.Second), nats.MaxReconnects(-1))
 	h.must(err)
 	config, err := pgxpool.ParseConfig(h.database.RoleURL("callboard_webhooks"))
 	h.must(err)

@@ -48,7 +48,9 @@ func TestQueue_Refuse(t *testing.T) {
 	h.server.Stop()
 	close(down)
 	sending.Wait()
+	before := h.metric("acknowledged_total")
 	h.server.Start()
+	eventstest.Eventually(t, "an entry that is acknowledged after the outage", func() bool { return h.metric("acknowledged_total") > before })
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

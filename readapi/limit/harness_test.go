@@ -86,6 +86,9 @@ func withWindow(window time.Duration) func(*Config) {
 	return func(c *Config) { c.window = window }
 }
 
+// refuseFromMemory makes a limiter refuse from memory however long ago it had the log from NATS.
+func refuseFromMemory(c *Config) { c.maxUnchecked = time.Hour }
+
 // withClock gives a reader a local clock that is wrong.
 func withClock(offset time.Duration) func(*Config) {
 	return func(c *Config) { c.now = func() time.Time { return time.Now().Add(offset) } }

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -31,19 +32,22 @@ type Config struct {
 	// Metrics is where the limiter's metrics are registered. Nil means nowhere.
 	Metrics prometheus.Registerer
 
-	window time.Duration    // zero: a minute
-	now    func() time.Time // nil: the local clock
+	window       time.Duration    // zero: a minute
+	maxUnchecked time.Duration    // zero: a second; see [lineage.maxUnchecked]
+	now          func() time.Time // nil: the local clock
 }
 
 const (
-	defaultWindow  = time.Minute
-	defaultTimeout = time.Second
+	defaultWindow       = time.Minute
+	defaultTimeout      = time.Second
+	defaultMaxUnchecked = time.Second
 )
 
 // Limiter takes permits from keys' budgets. It is safe for concurrent use.
 type Limiter struct {
 	report, standard, premium int
 	window, timeout           time.Duration
+	maxUnchecked              time.Duration
 	store                     *store
 	clock                     clock
 	breaker                   *breaker
@@ -70,6 +74,7 @@ func New(c Config) (*Limiter, error) {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
+	c.maxUnchecked = cmp.Or(c.maxUnchecked, defaultMaxUnchecked)
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
@@ -81,7 +86,7 @@ func New(c Config) (*Limiter, error) {
 		return nil, err
 	}
 	return &Limiter{
-		report: c.Report, standard: c.Standard, premium: c.Premium, window: c.window, timeout: c.Timeout,
+		report: c.Report, standard: c.Standard, premium: c.Premium, window: c.window, timeout: c.Timeout, maxUnchecked: c.maxUnchecked,
 		store: newStore(c), clock: clock{local: c.now}, breaker: newBreaker(), local: newLocalCounter(c.window),
 		metrics: metrics, outage: newOutage(c.Log), log: c.Log, reader: rand.Uint64(),
 		lineages: make(map[uuid.UUID]*lineage),
@@ -148,7 +153,7 @@ func (l *Limiter) decide(ctx context.Context, r Request) (*Decision, outcome) {
 	}
 	opened, err := l.breaker.state()
 	if err == nil {
-		if d := l.refuseFull(k, w, maxUnchecked); d != nil {
+		if d := l.refuseFull(k, w, l.maxUnchecked); d != nil {
 			return d, refusedLocally
 		}
 		if l.enqueue(k, w) {
@@ -180,7 +185,7 @@ func (l *Limiter) lineage(id uuid.UUID) *lineage {
 	defer l.mu.Unlock()
 	k := l.lineages[id]
 	if k == nil {
-		k = &lineage{id: id, window: ticks(l.window)}
+		k = &lineage{id: id, window: ticks(l.window), maxUnchecked: l.maxUnchecked}
 		l.lineages[id] = k
 	}
 	k.used = time.Now()

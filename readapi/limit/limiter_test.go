@@ -95,7 +95,7 @@ func TestTake_RefusalTakesNoPermit(t *testing.T) {
 	}
 	before := storedLog(t, l, key).sequence
 	for range 5 {
-		reader := startLimiter(t, server.URL()) // does not know yet that the key is over its budget
+		reader := startLimiter(t, server.URL(), refuseFromMemory) // does not know yet that the key is over its budget
 		if got := countAllowed(t, reader, Request{Lineage: key, Premium: true, Report: listReports}, 3); got != 0 {
 			t.Errorf("reports allowed = %d, want 0", got)
 		}
@@ -110,7 +110,7 @@ func TestTake_RefusalTakesNoPermit(t *testing.T) {
 
 func TestTake_FullReportBucketAllowsOtherRequests(t *testing.T) {
 	t.Parallel()
-	l := startLimiter(t, eventstest.NewServer(t).URL())
+	l := startLimiter(t, eventstest.NewServer(t).URL(), refuseFromMemory)
 	r := Request{Lineage: uuid.New(), Premium: true, Report: listReports}
 	countAllowed(t, l, r, 125)
 	if got := l.decisions(refusedLocally); got != 5 {
@@ -145,7 +145,7 @@ func TestTake_DifferentAllowances(t *testing.T) {
 // A key over its budget costs NATS nothing.
 func TestTake_RefusesFromMemory(t *testing.T) {
 	t.Parallel()
-	l := startLimiter(t, eventstest.NewServer(t).URL())
+	l := startLimiter(t, eventstest.NewServer(t).URL(), refuseFromMemory)
 	r := Request{Lineage: uuid.New()}
 	countAllowed(t, l, r, 120)
 	written := l.written(writeStored)

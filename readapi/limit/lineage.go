@@ -13,6 +13,9 @@ type lineage struct {
 	id     uuid.UUID
 	window tick
 	used   time.Time // guarded by the limiter's mutex
+	// maxUnchecked is how old the log in memory may be to refuse a request while NATS can be consulted. A log that was full can have room again
+	// before its permits expire only if another reader has given permits back.
+	maxUnchecked time.Duration
 
 	mu       sync.Mutex
 	log      permitLog // as stored; older than the server's if another reader has written since
@@ -44,10 +47,6 @@ type result struct {
 	decision *Decision
 	err      error
 }
-
-// maxUnchecked is how old the log in memory may be to refuse a request while NATS can be consulted. A log that was full can have room again
-// before its permits expire only if another reader has given permits back.
-const maxUnchecked = time.Second
 
 // maxWaiting is how many requests of one lineage can wait.
 const maxWaiting = 4096
@@ -167,7 +166,7 @@ func (k *lineage) decideOrTake(r *waiter, w *write, used *permitLog, now tick) b
 	if r.done {
 		return true
 	}
-	if used.full(r.buckets) && time.Since(k.checked) <= maxUnchecked {
+	if used.full(r.buckets) && time.Since(k.checked) <= k.maxUnchecked {
 		r.resolve(result{decision: r.refuse(used.quotas(r.buckets, now, k.window))})
 		return true
 	}

@@ -57,10 +57,12 @@ func TestNewCluster(t *testing.T) {
 	clocks := []time.Duration{0, day, -day}
 	cluster := wallclock.NewCluster(t, clocks...)
 	js := eventstest.JetStream(t, cluster.URL())
-	stream, err := js.CreateStream(t.Context(), events.StreamConfig(events.StreamName, 1, len(clocks)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	var stream jetstream.Stream
+	eventstest.Eventually(t, "the servers know each other, and create a stream", func() (created bool) {
+		var err error
+		stream, err = js.CreateStream(t.Context(), events.StreamConfig(events.StreamName, 1, len(clocks)))
+		return err == nil
+	})
 	leader := slices.IndexFunc(cluster, func(s *wallclock.Server) bool { return s.Name() == stream.CachedInfo().Cluster.Leader })
 	if got := storedAhead(t, js, stream); got != clocks[leader] {
 		t.Errorf("message stored ahead by %v, want %v of the leader, server %d", got, clocks[leader], leader)

@@ -1,10 +1,12 @@
 package egress_test
 
 import (
+	"net"
 	"net/http"
 	"strings"
 	"testing"
 
+	"callboard/events/eventstest"
 	"callboard/projector/webhook/egress"
 )
 
@@ -41,6 +43,20 @@ func TestAddressDecidesNotTheName(t *testing.T) {
 	}
 }
 
+// freePortOfBoth returns a port that is free at 127.0.0.1 and at 127.0.0.2.
+func freePortOfBoth(t *testing.T) (port string) {
+	t.Helper()
+	var config net.ListenConfig
+	eventstest.Eventually(t, "a port that is free at both addresses", func() bool {
+		first := listen(t, "127.0.0.2:0")
+		defer first.Close()
+		_, port, _ = strings.Cut(first.Addr().String(), ":")
+		second, err := config.Listen(t.Context(), "tcp", "127.0.0.1:"+port)
+		return err == nil && second.Close() == nil
+	})
+	return port
+}
+
 // An address of this machine that is allowed stands for a public one.
 func TestNameThatChangesItsAddressIsRefused(t *testing.T) {
 	h := newHarness(t)
@@ -48,8 +64,8 @@ func TestNameThatChangesItsAddressIsRefused(t *testing.T) {
 		w.Header().Set("Connection", "close")
 		accept(w, r)
 	}
-	public := receive(t, "127.0.0.2:0", h.certificate(t, host), nil, closing)
-	_, port, _ := strings.Cut(public.Listener.Addr().String(), ":")
+	port := freePortOfBoth(t)
+	public := receive(t, "127.0.0.2:"+port, h.certificate(t, host), nil, closing)
 	private := receive(t, "127.0.0.1:"+port, h.certificate(t, host), nil, accept)
 	h.names.set([]string{"127.0.0.2"}, []string{"127.0.0.1"})
 	endpoint := connect(t, h.client("127.0.0.2/32"), public.named(host))

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
+	"callboard/events/eventstest"
 	"callboard/projector/webhook/fanout"
 	"callboard/schema/schematest"
 )
@@ -96,6 +97,15 @@ func (f *fixture) step() (sum fanout.Result) {
 			return sum
 		}
 	}
+}
+
+// await steps until an endpoint has events. A busy database may answer the gate too late at first.
+func (f *fixture) await(what string, n int, want string) {
+	f.Helper()
+	eventstest.Eventually(f.T, what, func() bool {
+		f.step()
+		return f.events(n) == want
+	})
 }
 
 // events returns the ids of an endpoint's events in the order of its deliveries.

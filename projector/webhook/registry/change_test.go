@@ -137,7 +137,9 @@ func TestRemove_WhileOutcomesAreRecorded(t *testing.T) {
 		h.must(err)
 	}
 	close(locked)
-	eventstest.Eventually(t, "the removal waits", func() bool { return h.text("select count(*) from pg_locks where not granted") != "0" })
+	eventstest.Eventually(t, "the removal waits", func() bool {
+		return h.text("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") != "0"
+	})
 	_, err = sender.Exec(t.Context(), "delete from webhook.delivery where sequence = 10001")
 	h.must(errors.Join(err, sender.Commit(t.Context())))
 	h.must(<-removed)
