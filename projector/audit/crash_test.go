@@ -108,14 +108,14 @@ func TestWriter_StoppedAtRandom(t *testing.T) {
 	h := newHarness(t)
 	stopRecording := h.record()
 	seed := rand.Uint64()
-	lifetime := 2 * h.measureStartup()
+	lifetime := h.measureStartup() // a process takes longer to start than a writer in this one
 	before := h.storedCount()
 	for rounds := uint64(0); rounds == 0 || rounds < 6 && h.storedCount() == before; rounds++ {
 		var running sync.WaitGroup
 		for writer := range uint64(2) {
 			random, longest := rand.New(rand.NewPCG(seed, 2*rounds+writer)), int64(lifetime)<<rounds // the machine may have become slower
 			running.Go(func() {
-				for range 12 {
+				for range 8 {
 					if err := h.runFor(time.Duration(random.Int64N(longest))); err != nil {
 						t.Error(err)
 					}
