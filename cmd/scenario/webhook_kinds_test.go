@@ -155,10 +155,12 @@ func TestWebhooks_DeletedBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	o := newFixture(t).ownSystem()
 	o.apply(o.editCall(func(c *events.Call) { c.Status = "queued" }))
-	k := o.hooks()
+	k := o.newHooks(registry.Target{Kind: registry.System, ID: o.system}, nil)
+	// A sender that runs notices a pause within a second, and may send until then.
 	if err := k.registry.Pause(t.Context(), k.id); err != nil {
 		t.Fatal(err)
 	}
+	k.startSender(nil)
 	ended := o.editCall(func(c *events.Call) { c.Status = "completed" })
 	o.apply(ended)
 	eventstest.Eventually(t, "a delivery waits", func() bool { return o.QueryInt("select count(*) from webhook.delivery") == 1 })

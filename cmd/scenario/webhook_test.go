@@ -55,17 +55,29 @@ type hook struct {
 // startHooks registers an endpoint and starts a sender. A gate is closed by it; nil: there is none.
 func (h *harness) startHooks(target registry.Target, gate *fanout.Gate, onEvent func(event.Event)) *hooks {
 	h.Helper()
+	k := h.newHooks(target, onEvent)
+	k.startSender(gate)
+	return k
+}
+
+// newHooks registers an endpoint, without a sender.
+func (h *harness) newHooks(target registry.Target, onEvent func(event.Event)) *hooks {
+	h.Helper()
 	k := &hooks{harness: h, registry: registry.New(h.RolePool("callboard_operator", nil), "scenario"), schema: webhookSchema(h), onEvent: onEvent}
 	k.register(target, k.startReceiver())
+	return k
+}
+
+func (k *hooks) startSender(gate *fanout.Gate) {
+	k.Helper()
 	sender, err := webhook.New(webhook.Config{
-		Database: h.RolePool("callboard_webhooks", nil), NATS: h.JetStream.Conn(), Gate: gate, Vault: k.vault, Client: k.client(),
-		Log: zerolog.New(h.log), Metrics: prometheus.NewRegistry(),
+		Database: k.RolePool("callboard_webhooks", nil), NATS: k.JetStream.Conn(), Gate: gate, Vault: k.vault, Client: k.client(),
+		Log: zerolog.New(k.log), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {
-		h.Fatal(err)
+		k.Fatal(err)
 	}
-	h.Run(sender.Run)
-	return k
+	k.Run(sender.Run)
 }
 
 // newVault returns the vault of all senders of a database: they share its endpoints.
