@@ -48,9 +48,9 @@ func (p *Projector) observeDatabase(ctx context.Context) {
 	})
 }
 
-// pendingActor reports the pending messages of the partitions that have any. It asks for one partition after another: each answer takes the
-// server a consumer, and requests for all partitions at once would delay those that a start needs. The workers' own loops can't ask: they are
-// busy with a batch just when the number matters.
+// pendingActor reports the pending messages of the partitions, one partition after another: for each count the server creates a consumer, and
+// many at once would delay the requests with which partitions start. The workers can't count by themselves: they are busy with a batch just when
+// the number matters.
 type pendingActor struct {
 	*Projector
 	supervisor *supervisor
@@ -77,8 +77,8 @@ func (a *pendingActor) observe(ctx context.Context, w *worker) {
 	a.supervisor.ifActive(w, func() { a.metrics.pending.WithLabelValues(label(w.partition)).Set(float64(pending)) })
 }
 
-// countPending counts the partition's messages above the position: the server tells a new consumer how many there are. Each of its requests has
-// the client's time limit.
+// countPending counts the partition's messages above the position: the server tells a new consumer how many there are. Its requests have the
+// client's timeout.
 func (w *worker) countPending(ctx context.Context) (uint64, error) {
 	consumer, err := w.source.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubject:     events.PartitionFilter(w.partition),

@@ -263,7 +263,7 @@ func (r *replicas) awaitStatus(key access.IssuedKey, want int) {
 // acknowledgedEntries returns the ids of the audit entries that NATS has acknowledged: the stream keeps them.
 func (r *replicas) acknowledgedEntries() (ids []uuid.UUID) {
 	r.tb.Helper()
-	ctx := r.tb.Context() // each request has the client's time limit
+	ctx := r.tb.Context() // each request has the client's timeout
 	stream, err := r.js.Stream(ctx, audit.StreamName)
 	if err != nil {
 		r.tb.Fatal(err)

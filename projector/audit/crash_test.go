@@ -108,7 +108,7 @@ func TestWriter_StoppedAtRandom(t *testing.T) {
 	h := newHarness(t)
 	stopRecording := h.record()
 	seed := rand.Uint64()
-	lifetime := h.measureStartup() // a process takes longer to start than a writer in this one
+	lifetime := h.measureStartup() // of a child process; a writer in this process starts sooner
 	before := h.storedCount()
 	for rounds := uint64(0); rounds == 0 || rounds < 6 && h.storedCount() == before; rounds++ {
 		var running sync.WaitGroup
