@@ -75,7 +75,7 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 			lifetime /= 2
 		}
 		if lives >= *kills {
-			h.PublishStates(projectortest.Call(h.NewSystemIn(0), h.NewSystemIn(0))) // more work
+			h.PublishStates(projectortest.Call(h.NewSystemIn(0), h.NewSystemIn(0)))
 		}
 		// Every process finds new work.
 		portion := history[min(lives, *kills)*len(history) / *kills : min(lives+1, *kills)*len(history) / *kills]
