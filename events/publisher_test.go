@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,13 +143,21 @@ func TestPublisher_KeepsTheOrder(t *testing.T) {
 func TestPublisher_SurvivesARestartOfTheServer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	batch := representatives(1000)
+	var batch []events.Event
+	var restarted atomic.Bool
 	done := make(chan error, 1)
 	go func() {
-		done <- events.NewPublisher(h.js, "/pbx").Publish(t.Context(), batch...)
+		var err error
+		for err == nil && !restarted.Load() {
+			next := representatives(100)
+			batch = append(batch, next...)
+			err = events.NewPublisher(h.js, "/pbx").Publish(t.Context(), next...)
+		}
+		done <- err
 	}()
 	eventstest.Eventually(t, "500 messages sent", func() bool { return h.js.Conn().Stats().OutMsgs >= 500 })
 	h.server.Restart()
+	restarted.Store(true)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func TestThrottle_WaitsUntilLagIsBelowHalfOfLimit(t *testing.T) {
 	if got := <-reasons; !want.MatchString(got) {
 		t.Errorf("reason between half of the limit and the limit = %q, want one that matches %s", got, want)
 	}
-	h.setLag(0)
+	h.setLag(-time.Minute) // it is below the limit for more than a minute
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -99,7 +99,7 @@ func TestThrottle_DoesNotWait(t *testing.T) {
 		{"no projector owns the partition", false, time.Minute, time.Second},
 		{"no limit", true, time.Minute, 0},
 		{"lag below the limit", true, time.Minute, time.Hour},
-		{"limit below the age of an idle watermark", true, time.Second / 2, time.Millisecond},
+		{"limit below the age of an idle watermark", true, 10 * time.Millisecond, time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
