@@ -16,7 +16,7 @@ const day = 24 * time.Hour
 
 // While the stream's clock is a day ahead, no row and no watermark is ahead of the projector's clock by more than a second. Afterwards rows
 // have the stream's times again.
-func TestProjector_CapsALeapOfTheStreamsClock(t *testing.T) {
+func TestProjector_CapsAJumpOfTheStreamsClock(t *testing.T) {
 	t.Parallel()
 	h, clock := newHarness(t), new(projectortest.Clock)
 	clock.Move(-day)
@@ -59,7 +59,7 @@ func TestProjector_CapsALeapOfTheStreamsClock(t *testing.T) {
 	h.checkApplyingAgain()
 }
 
-// checkApplyingAgain checks a projector that starts from the first event. It repeats the caps on record. It believes clock messages that lay
+// checkApplyingAgain checks a projector that starts from the first event. It repeats the caps on record. It accepts clock messages that lay
 // ahead and do not any more, so rows can get later times, and none an earlier one.
 func (h *harness) checkApplyingAgain() {
 	h.Helper()

@@ -20,5 +20,5 @@
 // start.
 //
 // A message that can't be applied is a dead letter. A batch that PostgreSQL refuses is bisected down to the event at fault. A retry is the
-// same message, published again: it is applied where it stands, and the batch's transaction updates the dead letter.
+// same message, published again: it is applied at its sequence in the stream, and the batch's transaction updates the dead letter.
 package projector

@@ -142,7 +142,7 @@ func (w *worker) recordIdle(at store.Position, clock feed.Clock) {
 	w.idle.Store(true)
 }
 
-// atClock returns a position as it is after clock messages. The clock of a NATS server can leap, and a watermark that is too low is still
+// atClock returns a position as it is after clock messages. The clock of a NATS server can jump, and a watermark that is too low is still
 // true.
 func atClock(p store.Position, c feed.Clock, now time.Time) store.Position {
 	p.Sequence, p.LastMessage, p.LastMessageAt = c.Sequence, c.Sequence, c.StoredAt

@@ -156,7 +156,7 @@ func TestProjector_LeaderIsolated(t *testing.T) {
 }
 
 // A projector that has read from the majority reaches the isolated server, which still believes that it leads the stream: it has fewer messages
-// than the position says. What it says does not stop the partition, because it does not stand for 30 s.
+// than the position says. What it says does not stop the partition, because it is not said for 30 s.
 func TestProjector_ReachesAnIsolatedLeader(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()

@@ -24,20 +24,20 @@ import (
 
 // Config configures a projector.
 type Config struct {
-	JetStream  jetstream.JetStream // of a connection that never stops reconnecting
-	Stream     string              // its name; one that was adopted in its place is read instead
-	Database   *pgxpool.Pool       // of the primary, as callboard_projector, with the projection on its search path; for batches
-	Control    *pgxpool.Pool       // as Database, for statements that don't wait for batches; nil: Database
-	Partitions []int               // that this projector may own; nil: all of the stream's
-	BatchSize  int                 // the most messages in one transaction; 0: 2000
-	FeedBytes  int64               // the most bytes of messages in memory, for all partitions; 0: 64 MiB
-	Clock      time.Duration       // how old the newest clock message may be until the projector publishes another one; 0: 1 s
-	Tick       time.Duration       // the interval at which the projector looks at its partitions and at other owners; 0: 500 ms
-	OwnerLooks int                 // how often a standby finds no sign of an owner, at most once per tick, until it takes over; 0: 20
-	Now        func() time.Time    // this host's wall clock; nil: time.Now
-	Log        zerolog.Logger
-	Metrics    prometheus.Registerer
-	Tracer     trace.Tracer // of the commits' spans; nil: there are none
+	JetStream   jetstream.JetStream // of a connection that never stops reconnecting
+	Stream      string              // its name; one that was adopted in its place is read instead
+	Database    *pgxpool.Pool       // of the primary, as callboard_projector, with the projection on its search path; for batches
+	Control     *pgxpool.Pool       // as Database, for statements that don't wait for batches; nil: Database
+	Partitions  []int               // that this projector may own; nil: all of the stream's
+	BatchSize   int                 // the most messages in one transaction; 0: 2000
+	FeedBytes   int64               // the most bytes of messages in memory, for all partitions; 0: 64 MiB
+	Clock       time.Duration       // how old the newest clock message may be until the projector publishes another one; 0: 1 s
+	Tick        time.Duration       // the interval at which the projector checks its partitions and other owners; 0: 500 ms
+	OwnerChecks int                 // after how many checks without a statement of an owner a standby takes over, one check per tick; 0: 20
+	Now         func() time.Time    // this host's wall clock; nil: time.Now
+	Log         zerolog.Logger
+	Metrics     prometheus.Registerer
+	Tracer      trace.Tracer // of the commits' spans; nil: there are none
 }
 
 // Projector writes one projection.
@@ -63,7 +63,7 @@ func New(config Config) (*Projector, error) {
 	}
 	config.Clock = cmp.Or(config.Clock, time.Second)
 	config.FeedBytes = cmp.Or(config.FeedBytes, 64<<20)
-	config.OwnerLooks = cmp.Or(config.OwnerLooks, 20)
+	config.OwnerChecks = cmp.Or(config.OwnerChecks, 20)
 	if config.Now == nil {
 		config.Now = time.Now
 	}
@@ -186,9 +186,9 @@ func (p *Projector) acquire(ctx context.Context, locks *lock.Locks, supervisor *
 	return len(locked) == len(startable), nil
 }
 
-// terminateUnresponsive looks once at the other owners.
+// terminateUnresponsive checks the other owners once.
 func (p *Projector) terminateUnresponsive(ctx context.Context, locks *lock.Locks) error {
-	terminated, err := locks.TerminateUnresponsive(ctx, p.config.OwnerLooks)
+	terminated, err := locks.TerminateUnresponsive(ctx, p.config.OwnerChecks)
 	for _, session := range terminated {
 		p.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive projector")
 	}

@@ -37,7 +37,7 @@ func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(pool.Close)
-		c.Database, c.OwnerLooks = pool, 40
+		c.Database, c.OwnerChecks = pool, 40
 		projectortest.LogTo(log)(c)
 	}
 	h.StartProjector(throughProxy)

@@ -7,7 +7,7 @@ import (
 	"callboard/projector/ingest"
 )
 
-// What a leader that lost its majority can say is believed when it has stood for a while; anything else at once.
+// What a leader that lost its majority can say stops a partition when it has been said for a while; anything else does at once.
 func TestStopConfirmation(t *testing.T) {
 	t.Parallel()
 	regressed := &ingest.StopError{Reason: ingest.StreamRegressed}

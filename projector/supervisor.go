@@ -18,20 +18,20 @@ import (
 // supervisor runs one worker per partition that the session owns. Its methods are for the session's goroutine,
 // except activate, active, ifActive and fail, which workers and the session's actors call.
 type supervisor struct {
-	projector *Projector
-	source    ingest.Source
-	feed      *feed.Shared
-	exits     chan exit
-	failed    chan error // why the session ends
-	workers   sync.WaitGroup
-	slots     map[int]*slot
+	projector  *Projector
+	source     ingest.Source
+	feed       *feed.Shared
+	exits      chan exit
+	failed     chan error // why the session ends
+	workers    sync.WaitGroup
+	partitions map[int]*partitionState
 
 	mu      sync.Mutex // guards running
 	running []*worker  // whose positions are claimed, members of the feed
 }
 
-// slot is the state of a partition that the projector may own.
-type slot struct {
+// partitionState is the state of a partition that the projector may own.
+type partitionState struct {
 	running      bool
 	startedAt    time.Time
 	notBefore    time.Time // of the next start
@@ -48,11 +48,11 @@ type exit struct {
 
 func newSupervisor(p *Projector, source ingest.Source, feed *feed.Shared, partitions []int) *supervisor {
 	s := &supervisor{
-		projector: p, source: source, feed: feed, slots: make(map[int]*slot),
+		projector: p, source: source, feed: feed, partitions: make(map[int]*partitionState),
 		exits: make(chan exit, len(partitions)), failed: make(chan error, 1), // both can be sent to although nobody receives
 	}
 	for _, partition := range partitions {
-		s.slots[partition] = &slot{backOff: retry.NewBackOff()}
+		s.partitions[partition] = &partitionState{backOff: retry.NewBackOff()}
 		p.metrics.exited(partition)
 	}
 	return s
@@ -61,8 +61,8 @@ func newSupervisor(p *Projector, source ingest.Source, feed *feed.Shared, partit
 // startable returns the partitions that don't run and whose back-off is over.
 func (s *supervisor) startable() []int {
 	var list []int
-	for partition, slot := range s.slots {
-		if !slot.running && time.Now().After(slot.notBefore) {
+	for partition, state := range s.partitions {
+		if !state.running && time.Now().After(state.notBefore) {
 			list = append(list, partition)
 		}
 	}
@@ -71,8 +71,8 @@ func (s *supervisor) startable() []int {
 
 func (s *supervisor) start(ctx context.Context, partitions []int) {
 	for _, partition := range partitions {
-		slot := s.slots[partition]
-		slot.running, slot.startedAt = true, time.Now()
+		state := s.partitions[partition]
+		state.running, state.startedAt = true, time.Now()
 		s.projector.metrics.started(partition)
 		s.workers.Go(func() { s.exits <- runWorker(ctx, s, partition) })
 	}
@@ -128,31 +128,31 @@ func (s *supervisor) ownedElsewhere(startable, locked []int) {
 
 // exited records the exit of a worker, and when its partition may start again.
 func (s *supervisor) exited(e exit) {
-	slot := s.slots[e.partition]
-	slot.running = false
+	state := s.partitions[e.partition]
+	state.running = false
 	s.projector.metrics.exited(e.partition)
-	wait := slot.backOff.Next(time.Since(slot.startedAt))
+	wait := state.backOff.Next(time.Since(state.startedAt))
 	var stop *ingest.StopError
 	if errors.As(e.err, &stop) {
-		if e.replicated && !slot.confirmation.confirms(stop, time.Now()) {
+		if e.replicated && !state.confirmation.confirms(stop, time.Now()) {
 			wait = confirmInterval
 		} else {
 			s.projector.metrics.stopped.WithLabelValues(label(e.partition), stop.Reason).Set(1)
 			wait = retry.MaxInterval
 		}
 	}
-	slot.notBefore = time.Now().Add(wait)
+	state.notBefore = time.Now().Add(wait)
 	level := zerolog.ErrorLevel
 	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, errReconnected) {
 		level = zerolog.InfoLevel // nothing is wrong: another projector or an operator took over, or NATS is back
 	}
-	s.projector.config.Log.WithLevel(level).Err(e.err).Int("partition", e.partition).Time("not_before", slot.notBefore).Msg("partition stopped")
+	s.projector.config.Log.WithLevel(level).Err(e.err).Int("partition", e.partition).Time("not_before", state.notBefore).Msg("partition stopped")
 }
 
 // wait returns once every worker has exited.
 func (s *supervisor) wait() {
 	s.workers.Wait()
-	for partition := range s.slots {
+	for partition := range s.partitions {
 		s.projector.metrics.exited(partition)
 	}
 }

@@ -31,7 +31,7 @@ func TestProjector_TakesOverFromAFrozenOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.StartProjector(func(c *projector.Config) {
-		c.OwnerLooks = 40
+		c.OwnerChecks = 40
 		projectortest.LogTo(log)(c)
 	})
 	h.publishCall(system)

@@ -33,7 +33,7 @@ type metrics struct {
 type shedReason string
 
 const (
-	shedAudit    shedReason = "journal"         // the audit queue has no free place
+	shedAudit    shedReason = "audit"           // the audit queue has no free place
 	shedBytes    shedReason = "bytes"           // the memory for responses is used up
 	shedLineage  shedReason = "lineage"         // too many requests of the key's lineage at once
 	shedLong     shedReason = "long_statements" // too many of them wait for a connection

@@ -90,7 +90,7 @@ func TestMetrics_InFlightAndShed(t *testing.T) {
 			value(`callboard_readapi_shed_total{reason="bytes"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="coverage"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="database"}`, 0)+
-			value(`callboard_readapi_shed_total{reason="journal"}`, 0)+
+			value(`callboard_readapi_shed_total{reason="audit"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="lineage"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="long_statements"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="timeout"}`, timeouts)+

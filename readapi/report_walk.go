@@ -10,7 +10,7 @@ import (
 
 // A walk must see every row that its window will ever have. While the watermark is before the window's end, rows can still appear
 // before the cursor: by createdAt anywhere, by updatedAt at equal milliseconds. A watermark that is ahead of the clocks says nothing about
-// the time between: a server's clock leapt, and rows of now can still get times before it. Therefore a page is one of three:
+// the time between: a server's clock jumped, and rows of now can still get times before it. Therefore a page is one of three:
 //
 //   - Final: the watermark has reached the window's end, which has passed by the reader's and by the database's clock. The page's cursor
 //     advances.

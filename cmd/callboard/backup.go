@@ -98,7 +98,7 @@ func backupLines(b backup.Written) []string {
 	for _, name := range b.Removed {
 		lines = append(lines, "Removed the older backup "+name+".")
 	}
-	return append(lines, "The backup does not contain the peppers and the cursor key. Keep them elsewhere: no key works without its pepper.")
+	return append(lines, "The backup contains no secrets. Keep the peppers, the cursor key and the webhook key elsewhere: no API key works without its pepper.")
 }
 
 // withBothServers does work on JetStream and on a connection to the database, and shows its progress on errs.

@@ -208,7 +208,7 @@ func (c *deadLettersRetryCommand) stateWords(s deadletter.State) (name, explanat
 	case s == deadletter.Stale:
 		return "stale", "; a later state of the same entity exists"
 	case s == deadletter.Ignored:
-		return "ignored", "; there was nothing to change"
+		return "ignored", "; its call was deleted"
 	case s == deadletter.Dropped:
 		return "dropped", "; by another command"
 	case s == deadletter.Gone:

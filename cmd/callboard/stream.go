@@ -336,7 +336,7 @@ func checkBucket(ctx context.Context, js jetstream.JetStream) (unsafe []string, 
 func checkJournal(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig) ([]string, error) {
 	running, err := js.Stream(ctx, journal.StreamName)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return []string{"stream " + journal.StreamName + " is missing, so keys can't be revoked. Run 'callboard stream update'."}, nil
+		return []string{"stream " + journal.StreamName + " is missing, so revoked keys can work again after a failover of PostgreSQL. Run 'callboard stream update'."}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", journal.StreamName, err)
@@ -344,7 +344,7 @@ func checkJournal(ctx context.Context, js jetstream.JetStream, main jetstream.St
 	config := running.CachedInfo().Config
 	unsafe := journal.CheckStream(config)
 	if config.Replicas < main.Replicas {
-		unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, keys can't be revoked. "+
+		unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, 'callboard keys revoke' fails after it has revoked the key. "+
 			"Run 'nats stream edit %[1]s --replicas %[4]d'.", journal.StreamName, config.Replicas, main.Name, main.Replicas))
 	}
 	return unsafe, nil

@@ -57,7 +57,7 @@ func (w *Writer) findStream(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := w.config.JetStream.Stream(ctx, audit.StreamName)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil, fmt.Errorf("stream %s does not exist: run 'callboard stream create'", audit.StreamName)
+		return nil, fmt.Errorf("stream %s does not exist: run 'callboard stream update'", audit.StreamName)
 	case err != nil:
 		return nil, fmt.Errorf("stream %s: %w", audit.StreamName, err)
 	}

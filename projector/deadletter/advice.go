@@ -14,7 +14,7 @@ func Advice(l DeadLetter) string {
 	case Stale:
 		return "A retry found a later state of the same entity. There is nothing to do."
 	case Ignored:
-		return "A retry found nothing to change. There is nothing to do."
+		return "The event belongs to a deleted call. There is nothing to do."
 	case Dropped:
 		return "The dead letter was dropped and its data deleted. The publisher can publish the entity again."
 	default:

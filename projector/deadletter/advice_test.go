@@ -96,7 +96,7 @@ func TestAdvice_ProjectorErrors(t *testing.T) {
 func TestAdvice_States(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[deadletter.State]string{
-		deadletter.Applied: "There is nothing to do", deadletter.Stale: "later state", deadletter.Ignored: "nothing to change",
+		deadletter.Applied: "There is nothing to do", deadletter.Stale: "later state", deadletter.Ignored: "deleted call",
 		deadletter.Dropped: "its data deleted",
 	} {
 		checkAdvice(t, deadletter.DeadLetter{State: state, Reason: "/object: its entry can't be read: x"}, want)

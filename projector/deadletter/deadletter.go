@@ -1,7 +1,7 @@
 // Package deadletter lists, shows, retries and drops dead letters: messages that could not be applied, stored whole.
 //
-// The package applies nothing. A retry publishes the message again, and the projector that owns the partition applies it where it stands in
-// the stream. A dropped dead letter loses its headers and its data but not its row, so a replay knows that it was never applied.
+// The package applies nothing. A retry publishes the message again, and the projector that owns the partition applies it at its
+// sequence in the stream. A dropped dead letter loses its headers and its data but not its row, so a replay knows that it was never applied.
 package deadletter
 
 import (
@@ -29,7 +29,7 @@ const (
 	Waiting State = "waiting" // for a retry that was published
 	Applied State = "applied" // by a retry
 	Stale   State = "stale"   // a retry found a later state of the same entity
-	Ignored State = "ignored" // a retry found nothing to change
+	Ignored State = "ignored" // its call was deleted
 	Dropped State = "dropped"
 	Gone    State = "gone" // its row was deleted together with its generation
 )

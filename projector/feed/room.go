@@ -59,7 +59,7 @@ func (f *Shared) memberOf(message events.StoredMessage) *Member {
 	return nil
 }
 
-// withinShare tells whether a member may have so many bytes more. With equal backlogs all members together reach the limit before one of them
+// withinShare tells whether a member may have size more bytes. With equal backlogs all members together reach the limit before one of them
 // reaches its share.
 func (f *Shared) withinShare(m *Member, size int64) bool {
 	members := int64(len(f.members))

@@ -20,7 +20,7 @@ func PlausibleTime(stored, now events.Time) events.Time {
 	return stored
 }
 
-// ClockCap is the record of messages that count as stored earlier than the stream says, because the clock of its server had leapt forward: of
+// ClockCap is the record of messages that count as stored earlier than the stream says, because the clock of its server had jumped forward: of
 // a partition's messages First to Last, those that were stored after Time count as stored at Time.
 type ClockCap struct {
 	First, Last  uint64

@@ -11,7 +11,7 @@ import (
 
 const minute = fold.MaxAhead
 
-func TestBelieved(t *testing.T) {
+func TestCapped(t *testing.T) {
 	for _, test := range []struct{ stored, now, want events.Time }{
 		{0, 1000, 0},
 		{1000, 1000, 1000},
@@ -19,7 +19,7 @@ func TestBelieved(t *testing.T) {
 		{1001 + minute, 1000, 1000},
 	} {
 		if got := fold.PlausibleTime(test.stored, test.now); got != test.want {
-			t.Errorf("believed at %d of %d = %d, want %d", test.now, test.stored, got, test.want)
+			t.Errorf("time at %d of %d = %d, want %d", test.now, test.stored, got, test.want)
 		}
 	}
 }

@@ -14,20 +14,20 @@ import (
 	"callboard/projector/store"
 )
 
-// leap is a stream whose messages have times of the test's own.
-type leap struct {
+// jump is a stream whose messages have times of the test's own.
+type jump struct {
 	*env
 	system uuid.UUID
 	times  []time.Time // of the messages
 }
 
-func newLeap(t *testing.T) *leap {
+func newJump(t *testing.T) *jump {
 	t.Helper()
-	return &leap{env: newEnv(t), system: uuid.New()}
+	return &jump{env: newEnv(t), system: uuid.New()}
 }
 
 // store publishes a call for each time at which a message is stored.
-func (l *leap) store(times ...time.Time) {
+func (l *jump) store(times ...time.Time) {
 	l.t.Helper()
 	for _, at := range times {
 		l.publish(call(l.system, "CA"))
@@ -36,7 +36,7 @@ func (l *leap) store(times ...time.Time) {
 }
 
 // items reads all messages above a sequence.
-func (l *leap) items(above uint64, d store.Decisions) []ingest.Item {
+func (l *jump) items(above uint64, d store.Decisions) []ingest.Item {
 	l.t.Helper()
 	reader := ingest.Reader{Decisions: d}
 	messages := l.messages(above)
@@ -47,7 +47,7 @@ func (l *leap) items(above uint64, d store.Decisions) []ingest.Item {
 }
 
 // receive applies the messages above the position that are received at an instant.
-func (l *leap) receive(now time.Time) {
+func (l *jump) receive(now time.Time) {
 	l.t.Helper()
 	items := l.items(l.applier.Position.Sequence, l.applier.Reader.Decisions)
 	if err := l.applier.Apply(l.t.Context(), items, now); err != nil {
@@ -56,7 +56,7 @@ func (l *leap) receive(now time.Time) {
 }
 
 // claim starts again from the position in the table, as a projector does after the other one was killed.
-func (l *leap) claim() {
+func (l *jump) claim() {
 	l.t.Helper()
 	var err error
 	l.applier.Position, err = l.applier.Store.Claim(l.t.Context(), ingest.StreamOf(l.stream.CachedInfo()), 0)
@@ -69,7 +69,7 @@ func (l *leap) claim() {
 }
 
 // setBack is what a database does that loses everything from before the first commit on.
-func (l *leap) setBack() {
+func (l *jump) setBack() {
 	l.t.Helper()
 	l.database.ClearProjection(l.t)
 	l.exec("delete from projection.position; delete from control.clock_cap; delete from control.clock_adjustment")
@@ -77,7 +77,7 @@ func (l *leap) setBack() {
 }
 
 // updatedAt returns the times of the calls in the tables.
-func (l *leap) updatedAt() map[uuid.UUID]time.Time {
+func (l *jump) updatedAt() map[uuid.UUID]time.Time {
 	l.t.Helper()
 	rows, err := l.owner.Query(l.t.Context(), "select id, updated_at from projection.call_log")
 	if err != nil {
@@ -93,7 +93,7 @@ func (l *leap) updatedAt() map[uuid.UUID]time.Time {
 }
 
 // checkReplay folds all messages with the decisions on record, and compares.
-func (l *leap) checkReplay() {
+func (l *jump) checkReplay() {
 	l.t.Helper()
 	start := store.Position{Stream: l.applier.Position.Stream}
 	decisions, err := l.applier.Store.Decisions(l.t.Context(), start)
@@ -117,7 +117,7 @@ func (l *leap) checkReplay() {
 }
 
 // checkCaps compares the recorded caps, without their times.
-func (l *leap) checkCaps(want ...fold.ClockCap) {
+func (l *jump) checkCaps(want ...fold.ClockCap) {
 	l.t.Helper()
 	caps, err := l.applier.Store.ClockCaps(l.t.Context(), store.Position{Stream: l.applier.Position.Stream})
 	if err != nil {
@@ -134,7 +134,7 @@ func (l *leap) checkCaps(want ...fold.ClockCap) {
 }
 
 // checkNotAhead checks that nothing in the tables is ahead of a projector's clock.
-func (l *leap) checkNotAhead(now time.Time) {
+func (l *jump) checkNotAhead(now time.Time) {
 	l.t.Helper()
 	for id, at := range l.updatedAt() {
 		if at.After(now) {
@@ -152,9 +152,9 @@ const (
 )
 
 // One message of a busy partition is stored a day ahead: it and those after it count as stored at the projector's time.
-func TestApplier_CapsALeapOfTheStreamsClock(t *testing.T) {
+func TestApplier_CapsAJumpOfTheStreamsClock(t *testing.T) {
 	t.Parallel()
-	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l, now := newJump(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
 	l.store(now.Add(-2*second), now.Add(-second), now.Add(day), now.Add(-second/2))
 	l.receive(now)
 	l.checkNotAhead(now)
@@ -164,7 +164,7 @@ func TestApplier_CapsALeapOfTheStreamsClock(t *testing.T) {
 	l.receive(now.Add(2 * second))
 	l.checkNotAhead(now.Add(2 * second))
 	if got, want := l.applier.Position.Clock.Now.Std(), now.Add(2*second); !got.Equal(want) {
-		t.Errorf("clock after the leap = %v, want %v", got, want)
+		t.Errorf("clock after the jump = %v, want %v", got, want)
 	}
 	l.checkReplay()
 }
@@ -172,28 +172,28 @@ func TestApplier_CapsALeapOfTheStreamsClock(t *testing.T) {
 // A clock that stays ahead caps every commit, each with one record.
 func TestApplier_CapsAClockThatStaysAhead(t *testing.T) {
 	t.Parallel()
-	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l, now := newJump(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
 	for range 3 {
 		l.store(now.Add(day), now.Add(day), now.Add(day+second))
 		l.receive(now)
 		l.checkNotAhead(now)
 		now = now.Add(5 * second)
 	}
-	l.store(now.Add(time.Minute)) // within what is believed
+	l.store(now.Add(time.Minute)) // within what is accepted
 	l.receive(now)
 	l.checkCaps(
 		fold.ClockCap{First: 1, Last: 3, Messages: 3}, fold.ClockCap{First: 4, Last: 6, Messages: 3}, fold.ClockCap{First: 7, Last: 9, Messages: 3},
 	)
 	if got, want := l.applier.Position.Clock.Now.Std(), now.Add(time.Minute); !got.Equal(want) {
-		t.Errorf("clock after the leap = %v, want %v", got, want)
+		t.Errorf("clock after the jump = %v, want %v", got, want)
 	}
 	l.checkReplay()
 }
 
-// Clock adjustments come after caps: a watermark that was published is not taken back by a leap.
+// Clock adjustments come after caps: a watermark that was published is not taken back by a jump.
 func TestApplier_AdjustsACappedClockToTheWatermark(t *testing.T) {
 	t.Parallel()
-	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l, now := newJump(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
 	l.store(now)
 	l.receive(now)
 	to := l.applier.Position
@@ -213,7 +213,7 @@ func TestApplier_AdjustsACappedClockToTheWatermark(t *testing.T) {
 // A projector that is killed after a capped commit leaves the cap on record. The next one continues from there.
 func TestApplier_ContinuesBehindACap(t *testing.T) {
 	t.Parallel()
-	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l, now := newJump(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
 	l.store(now.Add(-second), now.Add(day))
 	l.receive(now)
 	before := l.updatedAt()
@@ -233,7 +233,7 @@ func TestApplier_ContinuesBehindACap(t *testing.T) {
 // A projector that finds caps on record above its position repeats them.
 func TestApplier_RepeatsRecordedCaps(t *testing.T) {
 	t.Parallel()
-	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l, now := newJump(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
 	l.store(now.Add(-second), now.Add(day), now.Add(day+second))
 	l.receive(now)
 	want := l.updatedAt()
@@ -250,7 +250,7 @@ func TestApplier_RepeatsRecordedCaps(t *testing.T) {
 // A database that lost the cap gets another one. No row comes before where it was, and the new record is what a replay repeats.
 func TestApplier_DecidesALostCapAgain(t *testing.T) {
 	t.Parallel()
-	l, now := newLeap(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
+	l, now := newJump(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
 	l.store(now.Add(-second), now.Add(day), now.Add(-second/2))
 	l.receive(now)
 	before := l.updatedAt()

@@ -48,7 +48,7 @@ func OpenSource(ctx context.Context, js jetstream.JetStream, db store.RowQuerier
 	return s, nil
 }
 
-// OpenMirror opens a mirror as the source that it will be when it has been adopted into a history with so many partitions.
+// OpenMirror opens a mirror as the source that it will be when it has been adopted into a history with this number of partitions.
 func OpenMirror(ctx context.Context, js jetstream.JetStream, name string, history store.Stream, partitions int) (Source, error) {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {

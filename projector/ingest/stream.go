@@ -26,7 +26,7 @@ type StopError struct {
 
 // The reasons to stop.
 const (
-	StreamIdentityChanged = "STREAM_IDENTITY_CHANGED" // the stream was deleted and created again
+	StreamIdentityChanged = "STREAM_IDENTITY_CHANGED" // the projection was built from another stream
 	StreamRegressed       = "STREAM_REGRESSED"        // the stream lost messages that were applied
 	StreamTruncated       = "STREAM_TRUNCATED"        // messages above the position were removed
 	StreamRepartitioned   = "STREAM_REPARTITIONED"    // the number of partitions changed
@@ -47,10 +47,11 @@ func stop(reason, format string, arguments ...any) error {
 	return &StopError{reason, fmt.Sprintf(format, arguments...)}
 }
 
-// StreamReplaced returns the [StopError] of a stream that was deleted and created again.
+// StreamReplaced returns the [StopError] of a stream that the projection was not built from.
 func StreamReplaced(name string) error {
 	return stop(StreamIdentityChanged,
-		"stream %s was deleted and created again; restore it, or run 'callboard rebuild', which builds from the new stream", name)
+		"the projection was not built from stream %s as it is now; set CALLBOARD_STREAM to the stream that it was built from; "+
+			"if that one was deleted and created again, restore it, or run 'callboard rebuild', which builds from the new one", name)
 }
 
 // CheckPartitions compares the number of a stream's partitions with the number that it had when it was first read; 0: it was never read.

@@ -19,13 +19,13 @@ const (
 )
 
 const (
-	// maxLooks is how many statements of other connections the server answers before a silent connection counts as broken. A server that
-	// answers nobody is slow, which breaks nothing.
-	maxLooks = 20
+	// maxProbes is how many statements of other connections the server answers before a silent connection counts as broken. A server that
+	// answers no connection is slow, which breaks nothing.
+	maxProbes = 20
 
-	// lookInterval is the time between two of these statements, and lookTimeout limits each.
-	lookInterval = 500 * time.Millisecond
-	lookTimeout  = 5 * time.Second
+	// probeInterval is the time between two of these statements, and probeTimeout limits each.
+	probeInterval = 500 * time.Millisecond
+	probeTimeout  = 5 * time.Second
 
 	// stopTimeout limits a statement whose context has ended.
 	stopTimeout = 5 * time.Second
@@ -45,20 +45,20 @@ var (
 // Locks are the advisory locks of a class that one database connection holds. They share work among processes and don't protect it: an owner
 // that is frozen can act after its locks are gone.
 //
-// A statement takes as long as the server does. It fails when the connection breaks. If the server answers [maxLooks] statements of other
+// A statement takes as long as the server does. It fails when the connection breaks. If the server answers [maxProbes] statements of other
 // connections meanwhile, the connection is closed. It is closed, too, [stopTimeout] after the context has ended: the workers have ended
 // before the locks are released. For one goroutine.
 type Locks struct {
 	class  int32
 	conn   *pgx.Conn
 	others *pgxpool.Pool // tells whether the server answers
-	owners map[int32]*ownerSign
+	owners map[int32]*lastStatement
 }
 
-// ownerSign is the last sign of life of another owner's session.
-type ownerSign struct {
-	at    time.Time // of its last statement, by the server's clock
-	looks int       // how many looks found no newer one
+// lastStatement is the last statement of another owner's session.
+type lastStatement struct {
+	at     time.Time // by the server's clock
+	checks int       // how many checks have found no newer one
 }
 
 // Session is a database session.
@@ -79,7 +79,7 @@ func New(ctx context.Context, class int32, pool, others *pgxpool.Pool) (*Locks, 
 	if err != nil {
 		return nil, fmt.Errorf("advisory locks: %w", err)
 	}
-	return &Locks{class: class, conn: conn, others: others, owners: make(map[int32]*ownerSign)}, nil
+	return &Locks{class: class, conn: conn, others: others, owners: make(map[int32]*lastStatement)}, nil
 }
 
 // TryLock locks those of the keys that no other session has locked, and returns them. With no key it only proves that the
@@ -110,12 +110,12 @@ func (l *Locks) Unlock(ctx context.Context, key int) error {
 	return nil
 }
 
-// TerminateUnresponsive looks at the sessions of other owners, and terminates each that has sent no statement for a number of looks. A
-// process that is frozen, or whose host has disappeared, keeps its session and its locks. The time
-// between the looks doesn't count: while the server answers nobody, no owner can give a sign.
-func (l *Locks) TerminateUnresponsive(ctx context.Context, looks int) (terminated []Session, err error) {
+// TerminateUnresponsive checks the sessions of other owners, and terminates each that has sent no statement for a number of checks. A
+// process that is frozen, or whose host has disappeared, keeps its session and its locks. The time between the checks doesn't count: while
+// the server answers no connection, no owner can send a statement.
+func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminated []Session, err error) {
 	err = l.do(ctx, func(ctx context.Context) error {
-		silent, err := l.look(ctx, looks)
+		silent, err := l.findSilent(ctx, checks)
 		if err != nil {
 			return err
 		}
@@ -136,24 +136,24 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, looks int) (terminate
 	return terminated, nil
 }
 
-// look returns the sessions of other owners that have given no sign for a number of looks.
-func (l *Locks) look(ctx context.Context, looks int) (silent []Session, err error) {
+// findSilent returns the sessions of other owners that have sent no statement for a number of checks.
+func (l *Locks) findSilent(ctx context.Context, checks int) (silent []Session, err error) {
 	rows, err := l.conn.Query(ctx, otherOwnersSQL, l.class)
 	if err != nil {
 		return nil, err
 	}
-	seen := make(map[int32]*ownerSign)
+	seen := make(map[int32]*lastStatement)
 	var session Session
 	var at time.Time
 	_, err = pgx.ForEachRow(rows, []any{&session.PID, &session.Application, &at}, func() error {
-		sign := l.owners[session.PID]
-		if sign == nil || !sign.at.Equal(at) {
-			sign = &ownerSign{at: at}
+		last := l.owners[session.PID]
+		if last == nil || !last.at.Equal(at) {
+			last = &lastStatement{at: at}
 		} else {
-			sign.looks++
+			last.checks++
 		}
-		seen[session.PID] = sign
-		if sign.looks >= looks {
+		seen[session.PID] = last
+		if last.checks >= checks {
 			silent = append(silent, session)
 		}
 		return nil
@@ -189,9 +189,9 @@ func (l *Locks) do(ctx context.Context, statements func(context.Context) error) 
 // watch gives statements up that the server doesn't answer although it answers others. inner ends with the statements.
 func (l *Locks) watch(ctx, inner context.Context, giveUp func()) {
 	defer giveUp()
-	tick := time.NewTicker(lookInterval)
+	tick := time.NewTicker(probeInterval)
 	defer tick.Stop()
-	for answered := 0; answered < maxLooks; {
+	for answered := 0; answered < maxProbes; {
 		select {
 		case <-inner.Done():
 			return
@@ -202,8 +202,8 @@ func (l *Locks) watch(ctx, inner context.Context, giveUp func()) {
 			}
 			return
 		case <-tick.C:
-			looking, cancel := context.WithTimeout(inner, lookTimeout)
-			if l.others.Ping(looking) == nil {
+			probing, cancel := context.WithTimeout(inner, probeTimeout)
+			if l.others.Ping(probing) == nil {
 				answered++
 			}
 			cancel()

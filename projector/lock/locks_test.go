@@ -35,9 +35,9 @@ func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	if locked, err := other.TryLock(t.Context(), []int{2, 3}); err != nil || len(locked) != 1 || locked[0] != 3 {
 		t.Errorf("locked by the other = %v, %v, want 3", locked, err)
 	}
-	look := func(looks int) []lock.Session {
+	check := func(checks int) []lock.Session {
 		t.Helper()
-		terminated, err := other.TerminateUnresponsive(t.Context(), looks)
+		terminated, err := other.TerminateUnresponsive(t.Context(), checks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 		if _, err := owner.TryLock(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if terminated := look(1); len(terminated) != 0 {
+		if terminated := check(1); len(terminated) != 0 {
 			t.Errorf("terminated although the owner sends statements = %v, want none", terminated)
 		}
 	}
@@ -61,11 +61,11 @@ func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	if err := operator.QueryRow(t.Context(), "select count(application_name) from control.partition_owner").Scan(&seen); err != nil || seen != 3 {
 		t.Errorf("partitions with an owner = %d, %v, want 3", seen, err)
 	}
-	if terminated := look(2); len(terminated) != 0 {
-		t.Errorf("terminated after one silent look = %v, want none", terminated)
+	if terminated := check(2); len(terminated) != 0 {
+		t.Errorf("terminated after one silent check = %v, want none", terminated)
 	}
-	if terminated := look(2); len(terminated) != 1 || terminated[0].PID == 0 {
-		t.Errorf("terminated after two silent looks = %v, want the owner of 1 and 2", terminated)
+	if terminated := check(2); len(terminated) != 1 || terminated[0].PID == 0 {
+		t.Errorf("terminated after two silent checks = %v, want the owner of 1 and 2", terminated)
 	}
 	if _, err := owner.TryLock(t.Context(), nil); err == nil {
 		t.Error("the terminated owner's connection works")

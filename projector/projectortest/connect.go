@@ -38,7 +38,7 @@ func Connect(natsURL, databaseURL string) (config projector.Config, disconnect f
 		return config, nil, err
 	}
 	return projector.Config{
-		JetStream: js, Stream: events.StreamName, Database: pool, Clock: 50 * time.Millisecond, Tick: 50 * time.Millisecond, OwnerLooks: 200,
+		JetStream: js, Stream: events.StreamName, Database: pool, Clock: 50 * time.Millisecond, Tick: 50 * time.Millisecond, OwnerChecks: 200,
 		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	}, disconnect, nil
 }

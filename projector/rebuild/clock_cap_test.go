@@ -38,7 +38,7 @@ func TestClockCaps_Repeated(t *testing.T) {
 				stop()
 			}
 			h.requireCaps()
-			h.requireVerified("after a leap")
+			h.requireVerified("after a jump")
 			want := h.Database.Projection(t)
 			for _, system := range systemsOf(history) {
 				if _, err := rebuild.Repair(t.Context(), h.config(), system, 0); err != nil {

@@ -32,7 +32,7 @@ type Config struct {
 	Batch     int           // messages read at a time, and applied in one transaction while following; 0: 2000
 	Slices    SliceLimits   // of a rebuild's comparison
 
-	Distrust   bool // whether messages that were stored later than ones after them count as stored earlier, see [fold.Leaps]
+	Distrust   bool // whether messages that were stored later than ones after them count as stored earlier, see [fold.Jumps]
 	NoAnnounce bool // whether calls that show other values keep their updatedAt, so that clients which walk by it do not read them again
 	NamedCalls int  // of a phone system that are recorded as such calls one by one; if there are more, all of its calls are; 0: 10,000
 

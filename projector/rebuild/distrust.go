@@ -24,16 +24,16 @@ var (
 
 const dropClockAdjustmentSQL = "delete from control.clock_adjustment where stream = $1 and stream_created = $2 and partition = $3 and sequence = $4"
 
-// distrust corrects times of the stream: the clock of its servers had leapt forward, and an earlier release recorded no
+// distrust corrects times of the stream: the clock of its servers had jumped forward, and an earlier release recorded no
 // caps. The methods of nil correct nothing.
 type distrust struct {
 	now    events.Time // by this host's clock, when the stream was read
-	leaps  fold.Leaps
+	jumps  fold.Jumps
 	stored map[uint64]events.Time // when the messages were stored at which parts end
 }
 
-// findLeaps reads when the stream's messages were stored, up to the last one.
-func findLeaps(ctx context.Context, s *source, last uint64, parts []part) (*distrust, error) {
+// findJumps reads when the stream's messages were stored, up to the last one.
+func findJumps(ctx context.Context, s *source, last uint64, parts []part) (*distrust, error) {
 	d := &distrust{now: events.TimeOf(time.Now()), stored: make(map[uint64]events.Time)}
 	for _, p := range parts {
 		d.stored[p.target.Sequence] = 0
@@ -41,7 +41,7 @@ func findLeaps(ctx context.Context, s *source, last uint64, parts []part) (*dist
 	err := s.read(ctx, "", 0, last, func(messages []events.StoredMessage) error {
 		for _, m := range messages {
 			storedAt := events.TimeOf(m.StoredAt)
-			d.leaps.Add(m.Sequence, storedAt)
+			d.jumps.Add(m.Sequence, storedAt)
 			if _, ends := d.stored[m.Sequence]; ends {
 				d.stored[m.Sequence] = storedAt
 			}
@@ -67,7 +67,7 @@ func (d *distrust) caps(upTo uint64) (caps []fold.ClockCap) {
 	if d == nil {
 		return nil
 	}
-	for _, c := range d.leaps.Caps() {
+	for _, c := range d.jumps.Caps() {
 		if c.First > upTo {
 			continue
 		}
@@ -81,10 +81,10 @@ func (d *distrust) caps(upTo uint64) (caps []fold.ClockCap) {
 
 // isPlausible tells whether the clock of a partition can have been adjusted to a time at a message. The adjustments of message 0 are floors.
 func (d *distrust) isPlausible(sequence uint64, at events.Time) bool {
-	return sequence == 0 || at <= min(d.leaps.After(sequence), d.now)+fold.MaxAhead
+	return sequence == 0 || at <= min(d.jumps.After(sequence), d.now)+fold.MaxAhead
 }
 
-// revise makes decisions what they are once the leaps are recorded.
+// revise makes decisions what they are once the jumps are recorded.
 func (d *distrust) revise(decisions *store.Decisions) {
 	if d == nil {
 		return
@@ -123,12 +123,12 @@ func (d *distrust) record(ctx context.Context, tx pgx.Tx, stream store.Stream, p
 	}
 	batch.Queue(lowerCorrectionsSQL, stream.Name, stream.Created, d.now.Std())
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("leaps: %w", err)
+		return fmt.Errorf("jumps: %w", err)
 	}
 	return nil
 }
 
-// queueDrops queues the removal of the clock adjustments that are not believed.
+// queueDrops queues the removal of the clock adjustments that count no longer.
 func (d *distrust) queueDrops(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, stream store.Stream) error {
 	rows, err := tx.Query(ctx, clockAdjustmentsSQL, stream.Name, stream.Created)
 	if err != nil {
@@ -152,7 +152,7 @@ func (d *distrust) queueDrops(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, 
 // messages is how many messages count as stored earlier.
 func (d *distrust) messages() (n int64) {
 	if d != nil {
-		for _, c := range d.leaps.Caps() {
+		for _, c := range d.jumps.Caps() {
 			n += int64(c.Messages)
 		}
 	}

@@ -106,8 +106,8 @@ func recordedParts(ctx context.Context, tx pgx.Tx, g schema.Generation, stream s
 }
 
 // switchGenerations makes a generation live during a write pause, and the live one the previous. Readers continue; projectors find
-// their epochs outdated and start again from the positions. No watermark that was published later than believed stays.
-func switchGenerations(ctx context.Context, tx pgx.Tx, from, to schema.Generation, believed events.Time) error {
+// their epochs outdated and start again from the positions. No later watermark than trusted stays.
+func switchGenerations(ctx context.Context, tx pgx.Tx, from, to schema.Generation, trusted events.Time) error {
 	now, err := liveGeneration(ctx, tx.Conn())
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func switchGenerations(ctx context.Context, tx pgx.Tx, from, to schema.Generatio
 	if _, err := tx.Exec(ctx, dropSkippedDeadLettersSQL, from.ID, to.ID); err != nil {
 		return fmt.Errorf("switch: %w", err)
 	}
-	if _, err := tx.Exec(ctx, fmt.Sprintf(raisePositionsSQL, to.Schema()), believed.Std()); err != nil {
+	if _, err := tx.Exec(ctx, fmt.Sprintf(raisePositionsSQL, to.Schema()), trusted.Std()); err != nil {
 		return fmt.Errorf("switch: %w", err)
 	}
 	if err := from.MakePrevious(ctx, tx); err != nil {

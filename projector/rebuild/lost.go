@@ -92,7 +92,7 @@ func (b *builder) findLostCaps(ctx context.Context, s *store.Store) error {
 	return nil
 }
 
-// reviseCaps returns the recorded caps of a partition without those that are lost, and the caps of leaps up to the position.
+// reviseCaps returns the recorded caps of a partition without those that are lost, and the caps of jumps up to the position.
 func (b *builder) reviseCaps(target store.Position, caps []fold.ClockCap) []fold.ClockCap {
 	caps = slices.DeleteFunc(caps, func(c fold.ClockCap) bool { return slices.Contains(b.lostCaps[target.Partition], c) })
 	return append(caps, b.distrust.caps(target.Sequence)...)

@@ -105,7 +105,7 @@ func (p *planner) partOf(ctx context.Context, system uuid.UUID) (part, error) {
 	}, err
 }
 
-// slots returns into how many slots a part with so many messages is divided; 0: it has at most those of an undivided one.
+// slots returns into how many slots a part with this number of messages is divided; 0: it has at most those of an undivided one.
 func (p *planner) slots(messages, undivided int64) int {
 	if messages <= undivided {
 		return 0

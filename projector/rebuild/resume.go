@@ -48,7 +48,7 @@ func (b *builder) plan(ctx context.Context) error {
 		return err
 	}
 	if b.config.Distrust {
-		if b.distrust, err = findLeaps(ctx, source, info.State.LastSeq, parts); err != nil {
+		if b.distrust, err = findJumps(ctx, source, info.State.LastSeq, parts); err != nil {
 			return err
 		}
 	}

@@ -75,7 +75,7 @@ func (r *frameReader) next() ([]byte, error) {
 	return payload, nil
 }
 
-// readFrame reads a frame of which at most so many bytes can be there.
+// readFrame reads a frame of which at most limit bytes can be there.
 func readFrame(r io.Reader, header []byte, limit int64) ([]byte, error) {
 	if limit < frameHeader {
 		return nil, errDamaged

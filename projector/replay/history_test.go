@@ -33,7 +33,7 @@ func stream() store.Stream {
 	return store.Stream{Name: "PHONES", Created: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
 }
 
-// drawHistory draws the events of up to six phone systems and of none, some of which can't be decoded, at times that step back and leap.
+// drawHistory draws the events of up to six phone systems and of none, some of which can't be decoded, at times that step back and jump.
 func drawHistory(t *rapid.T) history {
 	h := history{partitions: rapid.IntRange(1, 3).Draw(t, "partitions"), decisions: make(map[int16]store.Decisions)}
 	h.caps = make(map[int16][]fold.ClockCap)
@@ -108,8 +108,8 @@ func (h *history) add(t *rapid.T, e events.Event, sequence uint64, at time.Time)
 		id := store.NewMessageID(sequence, at)
 		h.decisions[int16(partition)].DeadLetters[id] = &store.RecordedDeadLetter{Reason: "recorded"}
 	case 4:
-		leap := events.TimeOf(at) + events.Time(rapid.IntRange(1, 500).Draw(t, "leap"))
-		h.decisions[int16(partition)].ClockAdjustments[sequence] = leap
+		jump := events.TimeOf(at) + events.Time(rapid.IntRange(1, 500).Draw(t, "jump"))
+		h.decisions[int16(partition)].ClockAdjustments[sequence] = jump
 	case 5:
 		last := sequence + uint64(rapid.IntRange(0, 9).Draw(t, "capped"))
 		h.caps[int16(partition)] = append(h.caps[int16(partition)], fold.ClockCap{First: sequence, Last: last, Time: events.TimeOf(at)})

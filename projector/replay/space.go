@@ -13,7 +13,7 @@ const spaceFactor = 1.3
 // ErrSpace is a file system without room for a spool.
 var ErrSpace = errors.New("not enough free space")
 
-// CheckSpace is an [ErrSpace] if a folder has no room to spool messages of so many bytes.
+// CheckSpace is an [ErrSpace] if a folder has no room to spool messages of messageBytes.
 func CheckSpace(dir string, messageBytes int64) error {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {

@@ -215,7 +215,7 @@ func TestOpen_BeginsAgainWhereTheSpoolIsUnusable(t *testing.T) {
 			}
 			left, err := os.ReadDir(dir)
 			if err != nil || len(left) != 1 {
-				t.Errorf("files = %v, %v, want only one of somebody else", left, err)
+				t.Errorf("files = %v, %v, want only one of another program", left, err)
 			}
 		})
 	}

@@ -68,8 +68,8 @@ func journalProblem(ctx context.Context, js jetstream.JetStream) string {
 	err := lookUp(ctx, js, journal.StreamName)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return KeysJournalMissing + ": stream " + journal.StreamName + " is missing, so keys can't be revoked, " +
-			"and revoked ones can work again after a failover of PostgreSQL: run 'callboard stream update'"
+		return KeysJournalMissing + ": stream " + journal.StreamName + " is missing, so revoked keys " +
+			"can work again after a failover of PostgreSQL, and 'callboard keys revoke' fails after it has revoked the key: run 'callboard stream update'"
 	case err != nil:
 		return fmt.Sprintf("stream %s can't be read, so revoked keys can work again after a failover of PostgreSQL: %s", journal.StreamName, err)
 	}

@@ -109,7 +109,7 @@ func (d *dispatcher) run(ctx context.Context) {
 // advance starts what can start now, and sets the timer to when more can.
 func (d *dispatcher) advance(ctx, requests context.Context, wake *time.Timer) {
 	now := time.Now()
-	for len(d.pending) < d.config.InFlight { // with so many outcomes that are not recorded, sending stops: none is lost, and memory is bounded
+	for len(d.pending) < d.config.InFlight { // when that many outcomes are not recorded, sending stops: none is lost, and memory is bounded
 		l, next, ok := d.scheduler.Next(now)
 		if !ok {
 			break

@@ -17,11 +17,11 @@ import (
 const shardCount = 64
 
 const (
-	// shareInterval is how often a sender looks at its share of the shards. Each look is a sign of life.
+	// shareInterval is how often a sender looks at its share of the shards. Each time, its session sends a statement.
 	shareInterval = 500 * time.Millisecond
 
-	// ownerLooks is after how many looks without a sign of life a sender loses its session: its shards go on within ten seconds.
-	ownerLooks = 14
+	// ownerChecks is after how many checks without a statement of a sender its session is terminated: its shards go on within ten seconds.
+	ownerChecks = 14
 )
 
 //go:embed owners.sql
@@ -113,7 +113,7 @@ func (o *shardBalancer) releaseAll(dispatched context.Context, tick <-chan time.
 
 // balance brings the shards to a fair share: it takes free ones, or has the dispatcher leave some, and releases those that it has left.
 func (o *shardBalancer) balance(ctx context.Context) error {
-	terminated, err := o.locks.TerminateUnresponsive(ctx, ownerLooks)
+	terminated, err := o.locks.TerminateUnresponsive(ctx, ownerChecks)
 	for _, session := range terminated {
 		o.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive webhook sender")
 	}

@@ -126,7 +126,7 @@ func newOutage(log zerolog.Logger) *outage { return &outage{log: log} }
 func (o *outage) begin(err error) {
 	now := time.Now()
 	if o.since.CompareAndSwap(nil, &now) {
-		o.log.Warn().Err(err).Msg("rate limits unavailable")
+		o.log.Warn().Err(err).Msg("budgets unreachable")
 	}
 }
 
@@ -136,6 +136,6 @@ func (o *outage) end() {
 		return
 	}
 	if o.since.CompareAndSwap(since, nil) {
-		o.log.Info().Dur("after", time.Since(*since)).Msg("rate limits available again")
+		o.log.Info().Dur("after", time.Since(*since)).Msg("budgets reachable again")
 	}
 }

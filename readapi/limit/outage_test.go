@@ -44,7 +44,7 @@ func TestTake_WithoutNATS(t *testing.T) {
 	if refused, allowed := l.decisions(unreachableRefused), l.decisions(unreachableAllowed); refused != 183 || allowed != 720 {
 		t.Errorf("refused = %d, allowed = %d, want 183 and 720", refused, allowed)
 	}
-	eventstest.Eventually(t, "the outage is logged", func() bool { return strings.Contains(log.String(), "rate limits unavailable") })
+	eventstest.Eventually(t, "the outage is logged", func() bool { return strings.Contains(log.String(), "budgets unreachable") })
 	if lines := strings.Count(log.String(), "\n"); lines != 1 {
 		t.Errorf("log lines = %d, want 1 about the outage:\n%s", lines, log.String())
 	}
@@ -105,7 +105,7 @@ func TestTake_AfterOutage(t *testing.T) {
 	}
 	eventstest.Eventually(t, "the end of the outage in the log", func() bool {
 		l.Take(t.Context(), Request{Lineage: uuid.New()})
-		return strings.Contains(log.String(), "rate limits available again")
+		return strings.Contains(log.String(), "budgets reachable again")
 	})
 }
 
@@ -483,14 +483,14 @@ func TestOutage_IsLoggedOnce(t *testing.T) {
 		o.begin(errNoReply)
 		o.end() // too early
 	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "rate limits unavailable") {
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "budgets unreachable") {
 		t.Errorf("log after the begin = %s, want one line", got)
 	}
 	past := time.Now().Add(-minOutage)
 	o.since.Store(&past)
 	o.end()
 	o.end()
-	if got := log.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "rate limits available again") {
+	if got := log.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "budgets reachable again") {
 		t.Errorf("log after the end = %s, want one line more", got)
 	}
 }

@@ -1,5 +1,5 @@
 // Package wallclock gives tests NATS servers whose wall clocks a test sets, alone and as a cluster. They run as processes. Their
-// monotonic clocks go on undisturbed, so a clock that is set leaps as it does when a host's clock is corrected.
+// monotonic clocks go on undisturbed, so a clock that is set jumps as it does when a host's clock is corrected.
 package wallclock
 
 import (

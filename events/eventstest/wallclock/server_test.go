@@ -28,7 +28,7 @@ func storedAhead(t *testing.T, js jetstream.JetStream, stream jetstream.Stream) 
 	return time.Until(message.Time).Round(time.Hour)
 }
 
-// A server stamps messages by the clock that was set, also after a restart. A request does not notice that the clock leaps.
+// A server stamps messages by the clock that was set, also after a restart. A request does not notice that the clock jumps.
 func TestServer_SetClock(t *testing.T) {
 	t.Parallel()
 	s := wallclock.NewServer(t)

@@ -12,7 +12,7 @@ import (
 
 // Whatever the times of a stream are, a message counts as stored at most a minute after any later message, and not before the earliest of these
 // unless the stream says so.
-func TestLeaps(t *testing.T) {
+func TestJumps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		step := rapid.OneOf(rapid.Int64Range(0, 5000), rapid.Int64Range(-3000, 0), rapid.SampledFrom([]int64{86_400_000, -86_400_000, 61_000, -61_000, 90_000, -30_000}))
@@ -20,15 +20,15 @@ func TestLeaps(t *testing.T) {
 		for _, by := range rapid.SliceOf(step).Draw(t, "steps") {
 			stored = append(stored, stored[len(stored)-1]+events.Time(by))
 		}
-		var leaps fold.Leaps
+		var jumps fold.Jumps
 		for i, at := range stored {
-			leaps.Add(uint64(i+1), at)
+			jumps.Add(uint64(i+1), at)
 		}
-		caps := fold.NewClockCaps(leaps.Caps())
+		caps := fold.NewClockCaps(jumps.Caps())
 		earliest := events.Time(math.MaxInt64)
 		for i := len(stored) - 1; i >= 0; i-- {
 			sequence, at := uint64(i+1), stored[i]
-			if got := leaps.After(sequence); got > earliest || earliest != math.MaxInt64 && got < earliest-1000 {
+			if got := jumps.After(sequence); got > earliest || earliest != math.MaxInt64 && got < earliest-1000 {
 				t.Fatalf("earliest after %d = %d, want %d", sequence, got, earliest)
 			}
 			counts := caps.StoredAt(sequence, at)
@@ -40,15 +40,15 @@ func TestLeaps(t *testing.T) {
 	})
 }
 
-func TestLeaps_OneMessage(t *testing.T) {
+func TestJumps_OneMessage(t *testing.T) {
 	t.Parallel()
 	const day = 86_400_000
-	var leaps fold.Leaps
+	var jumps fold.Jumps
 	for sequence, at := range []events.Time{1000, 2000, 3000 + day, 4000 + day, 5000, 6000} {
-		leaps.Add(uint64(sequence+1), at)
+		jumps.Add(uint64(sequence+1), at)
 	}
 	want := fold.ClockCap{First: 3, Last: 4, LastStoredAt: 4000 + day, Time: 5000, Messages: 2}
-	if got := leaps.Caps(); len(got) != 1 || got[0] != want {
+	if got := jumps.Caps(); len(got) != 1 || got[0] != want {
 		t.Errorf("caps = %+v, want one: %+v", got, want)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"callboard/events"
 )
 
-// Leaps finds where the clock of a stream's servers was ahead, from the stream alone: it was if a later message of the stream has a time that is
+// Jumps finds where the clock of a stream's servers was ahead, from the stream alone: it was if a later message of the stream has a time that is
 // more than [MaxAhead] earlier. Messages are added in the order of the stream. The zero value has none.
 //
 // The memory depends on how long a time the stream covers: a minute takes some tens of bytes, and a second of it that has messages some more.
-type Leaps struct {
+type Jumps struct {
 	caps     []ClockCap
 	segments []segment // in the order of their latest times
 	minima   []minimum // in the order of their times
@@ -31,11 +31,11 @@ type minimum struct {
 	storedAt events.Time
 }
 
-// minimaInterval is the precision of these times. A leap is [MaxAhead] at least, so a second is enough.
+// minimaInterval is the precision of these times. A jump is [MaxAhead] at least, so a second is enough.
 const minimaInterval events.Time = 1000
 
 // Add adds the next message.
-func (l *Leaps) Add(sequence uint64, storedAt events.Time) {
+func (l *Jumps) Add(sequence uint64, storedAt events.Time) {
 	l.minimize(sequence, storedAt)
 	l.addCap(storedAt)
 	n := len(l.segments)
@@ -49,7 +49,7 @@ func (l *Leaps) Add(sequence uint64, storedAt events.Time) {
 }
 
 // addCap caps the messages so far that were stored too late for the next one.
-func (l *Leaps) addCap(storedAt events.Time) {
+func (l *Jumps) addCap(storedAt events.Time) {
 	n := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].latest > storedAt+MaxAhead })
 	if n == len(l.segments) {
 		return
@@ -69,7 +69,7 @@ func (l *Leaps) addCap(storedAt events.Time) {
 	l.segments = append(l.segments[:n], capped)
 }
 
-func (l *Leaps) minimize(sequence uint64, storedAt events.Time) {
+func (l *Jumps) minimize(sequence uint64, storedAt events.Time) {
 	n := sort.Search(len(l.minima), func(i int) bool { return l.minima[i].storedAt >= storedAt })
 	l.minima = l.minima[:n]
 	if n == 0 || storedAt >= l.minima[n-1].storedAt+minimaInterval {
@@ -80,10 +80,10 @@ func (l *Leaps) minimize(sequence uint64, storedAt events.Time) {
 }
 
 // Caps returns the caps of the messages that were added, each with the earliest time after it. Messages is how many it may apply to.
-func (l *Leaps) Caps() []ClockCap { return l.caps }
+func (l *Jumps) Caps() []ClockCap { return l.caps }
 
 // After returns the earliest time of the messages after a sequence, or a second less; the greatest time if there is none.
-func (l *Leaps) After(sequence uint64) events.Time {
+func (l *Jumps) After(sequence uint64) events.Time {
 	n := sort.Search(len(l.minima), func(i int) bool { return l.minima[i].sequence > sequence })
 	if n == len(l.minima) {
 		return math.MaxInt64

@@ -15,39 +15,39 @@ import (
 	"callboard/projector/rebuild"
 )
 
-// clockLeaps is a harness whose NATS server has a wall clock that leaps. One phone system gets calls all the time. In the partition of the other
+// clockJumps is a harness whose NATS server has a wall clock that jumps. One phone system gets calls all the time. In the partition of the other
 // one there are clock messages only, unless a test publishes a call.
-type clockLeaps struct {
+type clockJumps struct {
 	*callLoad
 	server     *wallclock.Server
-	leap       time.Duration
+	jump       time.Duration
 	busy, idle uuid.UUID
 }
 
-func newClockLeaps(t *testing.T, leap, ahead time.Duration) *clockLeaps {
+func newClockJumps(t *testing.T, jump, ahead time.Duration) *clockJumps {
 	t.Helper()
 	server := wallclock.NewServer(t)
 	h := newHarness(t, projectortest.WithNATS(server.URL(), 1))
 	h.ahead = ahead
-	l := &clockLeaps{server: server, leap: leap, busy: h.NewSystemIn(0), idle: h.NewSystemIn(1)}
+	l := &clockJumps{server: server, jump: jump, busy: h.NewSystemIn(0), idle: h.NewSystemIn(1)}
 	h.StartProjector(func(c *projector.Config) { c.BatchSize = 20 })
 	h.PublishStates(projectortest.PhoneSystem(l.busy), projectortest.PhoneSystem(l.idle))
 	l.callLoad = h.startCallLoad(l.busy)
 	return l
 }
 
-// once publishes a single call while the clock has leapt.
-func (l *clockLeaps) once(system uuid.UUID) {
+// once publishes a single call while the clock has jumped.
+func (l *clockJumps) once(system uuid.UUID) {
 	l.Helper()
 	l.publishing.Lock()
 	defer l.publishing.Unlock()
-	l.server.SetClock(l.leap)
+	l.server.SetClock(l.jump)
 	l.publishCall(system)
 	l.server.SetClock(0)
 }
 
 // awaitClockMessages waits until the stream has stored more clock messages.
-func (l *clockLeaps) awaitClockMessages(more int) {
+func (l *clockJumps) awaitClockMessages(more int) {
 	l.Helper()
 	var last uint64
 	for range more + 1 {
@@ -63,26 +63,26 @@ func (l *clockLeaps) awaitClockMessages(more int) {
 	}
 }
 
-// checkAfter checks that the leap, which is over, has no consequence: times of new rows and watermarks are the stream's.
-func (l *clockLeaps) checkAfter(leap string) {
+// checkAfter checks that the jump, which is over, has no consequence: times of new rows and watermarks are the stream's.
+func (l *clockJumps) checkAfter(jump string) {
 	l.Helper()
 	over := time.Now().Truncate(time.Millisecond)
 	l.publish(l.busy)
 	l.publish(l.idle)
 	l.WaitUntilCaughtUp()
 	const since = "select count(distinct system_id) from projection.call_log where updated_at >= $1 and system_id = any($2)"
-	l.requireCount("phone systems with calls after "+leap, 2, since, over, []uuid.UUID{l.busy, l.idle})
-	eventstest.Eventually(l, "the watermark of every partition is later than "+leap, func() bool {
+	l.requireCount("phone systems with calls after "+jump, 2, since, over, []uuid.UUID{l.busy, l.idle})
+	eventstest.Eventually(l, "the watermark of every partition is later than "+jump, func() bool {
 		return l.QueryInt("select count(*) from projection.position where watermark > $1", over) == int64(l.Partitions)
 	})
-	l.requireVerified("after " + leap)
+	l.requireVerified("after " + jump)
 }
 
-// leapInFollow lets the clock leap while a rebuild follows the live generation.
-func (l *clockLeaps) leapInFollow() {
+// jumpInFollow lets the clock jump while a rebuild follows the live generation.
+func (l *clockJumps) jumpInFollow() {
 	l.Helper()
 	result := l.rebuild(onStep(rebuild.StepFollow, func() {
-		l.server.SetClock(l.leap)
+		l.server.SetClock(l.jump)
 		l.publish(l.idle)
 		l.awaitClockMessages(2)
 	}))
@@ -92,32 +92,32 @@ func (l *clockLeaps) leapInFollow() {
 	l.server.SetClock(0)
 }
 
-// However the wall clock of the NATS server leaps, no time is ahead of this host's clock by more than is believed, no row appears behind a
+// However the wall clock of the NATS server jumps, no time is ahead of this host's clock by more than is accepted, no row appears behind a
 // watermark that a reader has seen, no event is missed, and a replay gives the same rows.
-func TestClockLeaps(t *testing.T) {
+func TestClockJumps(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ leap, ahead time.Duration }{
+	for name, test := range map[string]struct{ jump, ahead time.Duration }{
 		"a day ahead": {day, 0},
-		// What is ahead by less than MaxAhead when it is received is believed.
+		// What is ahead by less than MaxAhead when it is received is accepted.
 		"61 seconds ahead": {61 * time.Second, time.Duration(fold.MaxAhead) * time.Millisecond},
 		"an hour behind":   {-time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newClockLeaps(t, test.leap, test.ahead)
+			l := newClockJumps(t, test.jump, test.ahead)
 			stopReaders := l.startReaders(l.busy, l.idle)
 			l.once(l.busy)
 			l.once(l.idle)
-			l.checkAfter("a leap for one message")
-			l.server.SetClock(test.leap)
+			l.checkAfter("a jump for one message")
+			l.server.SetClock(test.jump)
 			l.awaitClockMessages(20)
 			l.publish(l.idle)
 			l.server.SetClock(0)
-			l.checkAfter("a leap for some time")
-			l.leapInFollow()
-			l.checkAfter("a leap in a rebuild")
+			l.checkAfter("a jump for some time")
+			l.jumpInFollow()
+			l.checkAfter("a jump in a rebuild")
 
-			l.server.SetClock(test.leap)
+			l.server.SetClock(test.jump)
 			l.publish(l.idle)
 			l.awaitClockMessages(20)
 			l.requireVerified("while the clock stays where it is")
@@ -125,7 +125,7 @@ func TestClockLeaps(t *testing.T) {
 			l.WaitUntilCaughtUp()
 			stopReaders()
 			l.requireCalls(l.acknowledged.Load())
-			if test.leap == day {
+			if test.jump == day {
 				l.requireCaps()
 			}
 			l.requireRebuilt()
@@ -133,7 +133,7 @@ func TestClockLeaps(t *testing.T) {
 	}
 }
 
-// An earlier release believed a leap of a day. A rebuild that distrusts the stream's times brings rows and watermarks back to the present, clients
+// An earlier release took over the times of a jump of a day. A rebuild that distrusts the stream's times brings rows and watermarks back to the present, clients
 // that walk by updatedAt meet the rows that moved, and later replays give the same rows.
 func TestRun_Distrust(t *testing.T) {
 	t.Parallel()
@@ -170,7 +170,7 @@ func TestRun_Distrust(t *testing.T) {
 	h.requireCount("calls that clients meet", 6, "select count(*) from projection.call_log where updated_at between $1 and now() + interval '1 minute'",
 		asked.Truncate(time.Millisecond))
 	if got := h.calls()[before.ID]; !got.Equal(unmoved) {
-		t.Errorf("updatedAt of a call before the leap = %v, want %v", got, unmoved)
+		t.Errorf("updatedAt of a call before the jump = %v, want %v", got, unmoved)
 	}
 	h.requireVerified("rebuilt")
 	h.requireRebuilt()
