@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events/eventstest"
@@ -76,26 +75,4 @@ func (h *harness) checkApplyingAgain() {
 	if n := h.QueryInt("select count(*) from projection.call_log where updated_at > $1", time.Now()); n != 0 {
 		h.Errorf("calls ahead of the projector's clock after a replay = %d, want 0", n)
 	}
-}
-
-// A projector that is killed after it has capped messages leaves a record from which the next one continues.
-func TestProjector_KilledBehindACap(t *testing.T) {
-	t.Parallel()
-	h, system := newHarness(t), uuid.New()
-	child := h.spawn(childClock + "=-24h")
-	h.publishCall(system)
-	h.publishCall(system)
-	eventstest.KillChild(t, child)
-	if n := h.QueryInt("select sum(messages)::bigint from control.clock_cap"); n != 2 {
-		t.Errorf("capped messages on record = %d, want 2", n)
-	}
-	h.PublishStates(projectortest.Call(system, uuid.New()))
-	child = h.spawn(childClock + "=-23h59m")
-	h.WaitUntilCaughtUp()
-	eventstest.KillChild(t, child)
-	if n := h.QueryInt("select sum(messages)::bigint from control.clock_cap"); n != 3 {
-		t.Errorf("capped messages on record = %d, want 3", n)
-	}
-	h.checkCalls(3)
-	h.checkApplyingAgain()
 }

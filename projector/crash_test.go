@@ -24,7 +24,6 @@ import (
 const (
 	childNATS     = "CALLBOARD_TEST_NATS"
 	childDatabase = "CALLBOARD_TEST_DATABASE"
-	childClock    = "CALLBOARD_TEST_CLOCK" // by how much its clock is moved; none: it is not
 )
 
 // runChild runs a projector in a child process until SIGTERM.
@@ -35,9 +34,6 @@ func runChild() int {
 		return 1
 	}
 	defer closing()
-	if moved, err := time.ParseDuration(os.Getenv(childClock)); err == nil {
-		config.Now = func() time.Time { return time.Now().Add(moved) }
-	}
 	config.BatchSize = 50 // many commits, so that kills interrupt some
 	p, err := projector.New(config)
 	if err != nil {
@@ -48,10 +44,9 @@ func runChild() int {
 }
 
 // spawn starts a projector in a child process.
-func (h *harness) spawn(env ...string) *exec.Cmd {
+func (h *harness) spawn() *exec.Cmd {
 	h.Helper()
-	env = append(env, childNATS+"="+h.URL, childDatabase+"="+h.Database.RoleURL("callboard_projector"))
-	return eventstest.StartChild(h, env...)
+	return eventstest.StartChild(h, childNATS+"="+h.URL, childDatabase+"="+h.Database.RoleURL("callboard_projector"))
 }
 
 //nolint:gochecknoglobals // flags are

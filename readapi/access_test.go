@@ -140,27 +140,6 @@ func TestAccess_UnauthenticatedIsOneResponse(t *testing.T) {
 	}
 }
 
-func TestAccess_Scopes(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	system := h.system("one")
-	narrowed := h.key(system, narrowedTo(h.extension(system)))
-	for _, o := range allOperations() {
-		path := o.examplePath(system.String())
-		if o.Scope == "" {
-			continue
-		}
-		others := slices.DeleteFunc(access.Scopes(), func(s access.Scope) bool { return s == o.Scope })
-		h.expectCode(o.ID+" without its scope", h.get(path, withKey(h.key(system, withScopes(others...)))), insufficientScope)
-		want := o.emptySystemCode()
-		h.expectCode(o.ID+" with only its scope", h.get(path, withKey(h.key(system, withScopes(o.Scope)))), want)
-		if o.Report {
-			want = insufficientScope
-		}
-		h.expectCode(o.ID+" with calls:read narrowed", h.get(path, withKey(narrowed)), want)
-	}
-}
-
 func TestAccess_TrustedProxy(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, func(c *Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(ownNetwork)} })

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
-	"callboard/events/eventstest"
 	"callboard/readapi/access"
 )
 
@@ -121,19 +120,6 @@ func fifteenMinutes(f *fixture) {
 	}
 	if issued := expires.Add(-15 * time.Minute); issued.Before(before.Truncate(time.Second)) || issued.After(after) {
 		f.Errorf("expiresAt = %s, want 15 minutes after a time between %s and %s", expires, before, after)
-	}
-}
-
-// Neither the request of a signed URL nor that of its audio logs the URL.
-func linkNotLogged(f *fixture) {
-	link := f.signedURL(f.key, f.harbour, fullRecording)
-	a := f.fetchAudio(link)
-	f.equalJSON("the answer", a.status, http.StatusOK)
-	request := a.header.Get("X-Request-Id")
-	eventstest.Eventually(f.TB, "the request is logged", func() bool { return request != "" && f.log.Contains(request) })
-	url := link["url"].(string)
-	if f.log.Contains(url[strings.LastIndexByte(url, '/')+1:]) {
-		f.Error("the log has a signed URL")
 	}
 }
 

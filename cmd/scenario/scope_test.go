@@ -104,18 +104,6 @@ func fixedScopes(f *fixture) {
 	f.equalJSON("the scopes", shown.Scopes, scopes)
 }
 
-// notWidened checks a key with all scopes that existed before the topology operations.
-func notWidened(f *fixture) {
-	key := f.keyWithScopes("calls:read", "recordings:read", "voicemails:read")
-	for _, o := range operations() {
-		want := "200"
-		if slices.Contains(issuable()[3:], o.scope) {
-			want = "403 INSUFFICIENT_SCOPE"
-		}
-		f.expectOutcome(key, f.example(o), want)
-	}
-}
-
 // ownCalls checks what narrowed keys read. The front extension answered the full call, and the back one dialled it.
 func ownCalls(f *fixture) {
 	for _, extension := range []uuid.UUID{f.front, f.back} {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
@@ -24,43 +23,32 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) {
-	if os.Getenv(childURLs) != "" {
-		os.Exit(runChild())
-	}
-	schematest.Run(m, func() error { return goleak.Find() })
-}
+func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
 
 func config(tb testing.TB, server *eventstest.Server, url string) readapi.Config {
 	tb.Helper()
-	c, err := configFor(server.URL(), url, tb.TempDir())
+	natsURL, err := setting.NewNATSURL(server.URL())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c.Public, c.Admin = programtest.Listen(tb), programtest.Listen(tb)
-	return c
-}
-
-// configFor returns a configuration without listeners.
-func configFor(natsURL, postgresURL, audioDir string) (c readapi.Config, err error) {
-	c = readapi.Config{
-		Premium: 600, BaseURL: "https://phones.example.com/v1", CursorKey: setting.NewSecret(strings.Repeat("s", 32)), Log: zerolog.Nop(),
-	}
-	parsed, err := setting.NewNATSURL(natsURL)
+	primary, err := setting.NewPostgresURL(url)
 	if err != nil {
-		return c, err
+		tb.Fatal(err)
 	}
-	c.NATS = connection.NATSConfig{URL: parsed, RetryConnect: true, Log: zerolog.Nop()}
-	if c.Primary, err = setting.NewPostgresURL(postgresURL); err != nil {
-		return c, err
-	}
-	c.Replica = c.Primary
-	if c.Audio, err = audio.ParseLocation("file://" + audioDir); err != nil {
-		return c, err
+	location, err := audio.ParseLocation("file://" + tb.TempDir())
+	if err != nil {
+		tb.Fatal(err)
 	}
 	pepper, err := pepper()
-	c.Peppers = []access.Pepper{pepper}
-	return c, err
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return readapi.Config{
+		Public: programtest.Listen(tb), Admin: programtest.Listen(tb),
+		NATS:    connection.NATSConfig{URL: natsURL, RetryConnect: true, Log: zerolog.Nop()},
+		Primary: primary, Replica: primary, Audio: location, Peppers: []access.Pepper{pepper},
+		Premium: 600, BaseURL: "https://phones.example.com/v1", CursorKey: setting.NewSecret(strings.Repeat("s", 32)), Log: zerolog.Nop(),
+	}
 }
 
 func pepper() (access.Pepper, error) { return access.NewPepper(bytes.Repeat([]byte("p"), 32)) }

@@ -1,0 +1,75 @@
+package readapi_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/cmd/program/readapi"
+	"callboard/events/audit"
+	"callboard/events/eventstest"
+	"callboard/readapi/access"
+	"callboard/schema/schematest"
+)
+
+// Two readers share the budget of a key: of 500 concurrent requests 120 are allowed.
+func TestRun_ReadersShareBudgets(t *testing.T) {
+	database, nats := schematest.New(t), eventstest.NewServer(t)
+	if _, err := eventstest.JetStream(t, nats.URL()).CreateStream(t.Context(), audit.StreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	pepper, err := pepper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := access.NewRegistry(database.Pool(t), pepper).Issue(t.Context(), access.KeySpec{
+		Name: "shared", Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.New()}, Scopes: []access.Scope{access.ScopeCalls},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var readers []string
+	for range 2 {
+		c := config(t, nats, database.RoleURL("callboard_reader"))
+		c.LimiterTimeout, c.RequestTimeout = time.Minute, time.Minute // a timeout would change the number of allowed requests
+		eventstest.Run(t, func(ctx context.Context) error { return readapi.Run(ctx, c) })
+		readers = append(readers, "http://"+c.Public.Addr().String())
+	}
+	const requests = 500
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: requests}}
+	t.Cleanup(client.CloseIdleConnections)
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	var all sync.WaitGroup
+	for i := range requests {
+		all.Go(func() {
+			status := discover(client, readers[i%len(readers)], issued.Key.Reveal())
+			mu.Lock()
+			statuses[status]++
+			mu.Unlock()
+		})
+	}
+	all.Wait()
+	if statuses[http.StatusOK] != 120 || statuses[http.StatusTooManyRequests] != requests-120 {
+		t.Errorf("responses by status = %v, want 120 times 200 and %d times 429", statuses, requests-120)
+	}
+}
+
+// discover returns the status of a response, 0 without one.
+func discover(client *http.Client, base, key string) int {
+	request, err := http.NewRequest(http.MethodGet, base+"/v1/customer/phone-systems", nil) //nolint:noctx // the client has a timeout
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("X-API-Key", key)
+	response, err := client.Do(request)
+	if err != nil {
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
