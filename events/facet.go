@@ -16,8 +16,8 @@ type OwnerRow struct {
 // Key returns "call/<id>" or "voicemail/<id>".
 func (o OwnerRow) Key() string { return string(o.Entity) + "/" + o.ID.String() }
 
-// OwnerRowOf returns the OwnerRow that a state's callId and voicemailId name.
-func OwnerRowOf(callID, voicemailID Null[uuid.UUID]) OwnerRow {
+// ownerRowOf returns the OwnerRow that a state's callId and voicemailId name.
+func ownerRowOf(callID, voicemailID Null[uuid.UUID]) OwnerRow {
 	switch {
 	case callID.Valid:
 		return OwnerRow{EntityCall, callID.Value}
@@ -38,7 +38,7 @@ func ParseOwnerRow(key string) (owner OwnerRow, ok bool) {
 func readOwnerRow(o *object) OwnerRow {
 	call, voicemail := nullable(o, "callId", identifier), nullable(o, "voicemailId", identifier)
 	checkOwnerRow(o, call, voicemail)
-	return OwnerRowOf(call, voicemail)
+	return ownerRowOf(call, voicemail)
 }
 
 func checkOwnerRow(o *object, callID, voicemailID Null[uuid.UUID]) {
@@ -94,7 +94,7 @@ type Object struct {
 }
 
 // OwnerRow returns the call or voicemail that was transcribed.
-func (t *Transcript) OwnerRow() OwnerRow { return OwnerRowOf(t.CallID, t.VoicemailID) }
+func (t *Transcript) OwnerRow() OwnerRow { return ownerRowOf(t.CallID, t.VoicemailID) }
 
 // Identity implements [State].
 func (t *Transcript) Identity() Identity {
@@ -205,7 +205,7 @@ type Audio struct {
 }
 
 // OwnerRow returns the call or voicemail that was recorded.
-func (r *Recording) OwnerRow() OwnerRow { return OwnerRowOf(r.CallID, r.VoicemailID) }
+func (r *Recording) OwnerRow() OwnerRow { return ownerRowOf(r.CallID, r.VoicemailID) }
 
 // Identity implements [State].
 func (r *Recording) Identity() Identity {

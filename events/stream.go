@@ -162,19 +162,25 @@ func originRules(cfg jetstream.StreamConfig) []streamRule {
 // whatever its settings are.
 func EnsureStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) (created bool, err error) {
 	_, err = js.Stream(ctx, config.Name)
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return false, err
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, config)
+		created = err == nil
 	}
-	_, err = js.CreateStream(ctx, config)
-	return err == nil, err
+	if err != nil {
+		return false, fmt.Errorf("stream %s: %w", config.Name, err)
+	}
+	return created, nil
 }
 
 // EnsureBucket creates the bucket of transcripts where it does not exist, and reports whether it did.
 func EnsureBucket(ctx context.Context, js jetstream.JetStream, replicas int) (created bool, err error) {
 	_, err = js.ObjectStore(ctx, TranscriptBucket)
-	if !errors.Is(err, jetstream.ErrBucketNotFound) {
-		return false, err
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		_, err = js.CreateObjectStore(ctx, BucketConfig(replicas))
+		created = err == nil
 	}
-	_, err = js.CreateObjectStore(ctx, BucketConfig(replicas))
-	return err == nil, err
+	if err != nil {
+		return false, fmt.Errorf("bucket %s: %w", TranscriptBucket, err)
+	}
+	return created, nil
 }

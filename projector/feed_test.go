@@ -16,6 +16,7 @@ import (
 	"callboard/projector"
 	"callboard/projector/feed"
 	"callboard/projector/projectortest"
+	"callboard/schema/schematest"
 )
 
 // feedConsumers returns the consumers of all projectors' feeds.
@@ -128,13 +129,7 @@ func TestProjector_OneConnectionForAllPartitions(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector(func(c *projector.Config) {
-		config := c.Database.Config()
-		config.MaxConns = 1
-		pool, err := pgxpool.NewWithConfig(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(pool.Close)
+		pool := schematest.OpenPoolLike(t, c.Database, func(p *pgxpool.Config) { p.MaxConns = 1 })
 		c.Database, c.Control = pool, c.Database
 	})
 	const rounds = 3

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
 	"callboard/events/eventstest"
 	"callboard/projector/projectortest"
@@ -17,7 +16,7 @@ func TestMain(m *testing.M) {
 		os.Exit(runChild())
 	}
 	eventstest.RunAtOnce(6)
-	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
+	schematest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher())
 }
 
 type harness struct {
@@ -53,14 +52,4 @@ func (h *harness) publishCall(system uuid.UUID) {
 	h.Helper()
 	h.PublishStates(projectortest.Call(system, uuid.New()))
 	h.WaitUntilCaughtUp()
-}
-
-// checkReplay checks that a projector that starts from the first event gives the tables that are there now.
-func (h *harness) checkReplay() {
-	h.Helper()
-	want := h.Database.Projection(h)
-	h.Database.ClearProjection(h)
-	h.StartProjector()
-	h.WaitUntilCaughtUp()
-	h.RequireEqualTables("tables after a replay", want)
 }

@@ -1,7 +1,6 @@
 package projector_test
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -31,18 +28,22 @@ func TestProjector_IdleCost(t *testing.T) {
 			h := &harness{projectortest.NewHarness(t, projectortest.WithPartitions(partitions))}
 			var requests atomic.Int64
 			h.countRequests(&requests)
-			statements := new(statementCounter)
+			// Statements and pipelines. Outside of a transaction each of them is one.
+			var idleMoves, otherTransactions atomic.Int64
+			tracer := &schematest.Tracer{
+				Statement: func(sql string, _ []any) {
+					if strings.Contains(sql, "update position") {
+						idleMoves.Add(1)
+					} else {
+						otherTransactions.Add(1)
+					}
+				},
+				Batch: func() { otherTransactions.Add(1) },
+			}
 			var interval time.Duration
 			h.StartProjector(func(c *projector.Config) {
 				interval = c.Tick
-				config := c.Database.Config()
-				config.ConnConfig.Tracer = statements
-				pool, err := pgxpool.NewWithConfig(t.Context(), config)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(pool.Close)
-				c.Database = pool
+				c.Database = schematest.OpenTracedPool(t, c.Database, tracer)
 			})
 			h.PublishStates(projectortest.PhoneSystem(uuid.New()))
 			h.WaitUntilCaughtUp()
@@ -51,13 +52,13 @@ func TestProjector_IdleCost(t *testing.T) {
 				return h.QueryInt("select count(*) from projection.position where watermark > $1", began) == int64(partitions)
 			})
 			clocksBefore, requestsBefore := h.clocks(), requests.Load()
-			movesBefore, othersBefore := statements.moves.Load(), statements.others.Load()
+			movesBefore, othersBefore := idleMoves.Load(), otherTransactions.Load()
 			began = time.Now()
 			eventstest.Eventually(t, "100 clock messages", func() bool { return h.clocks() >= clocksBefore+100 })
 			clocks, intervals := float64(h.clocks()-clocksBefore), float64(time.Since(began))/float64(interval)
-			moves := float64(statements.moves.Load()-movesBefore) / clocks
+			moves := float64(idleMoves.Load()-movesBefore) / clocks
 			// On a busy machine there are fewer clock messages than intervals. Nothing but the moves follows them.
-			others, asked := float64(statements.others.Load()-othersBefore)/intervals, float64(requests.Load()-requestsBefore)/intervals
+			others, asked := float64(otherTransactions.Load()-othersBefore)/intervals, float64(requests.Load()-requestsBefore)/intervals
 			t.Logf("moves per clock message = %.2f; per tick: other transactions = %.2f, requests to JetStream = %.2f", moves, others, asked)
 			if moves > 1.1 {
 				t.Errorf("moves per clock message = %.2f, want 1", moves)
@@ -128,37 +129,6 @@ func (h *harness) clocks() int64 {
 	}
 	return int64(info.State.Subjects[events.ClockSubject])
 }
-
-// statementCounter counts statements and pipelines. Outside of a transaction each of them is one.
-type statementCounter struct {
-	moves  atomic.Int64 // of idle positions
-	others atomic.Int64
-}
-
-// TraceQueryStart implements [pgx.QueryTracer].
-func (c *statementCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if strings.Contains(data.SQL, "update position") {
-		c.moves.Add(1)
-	} else {
-		c.others.Add(1)
-	}
-	return ctx
-}
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (c *statementCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-// TraceBatchStart implements [pgx.BatchTracer].
-func (c *statementCounter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	c.others.Add(1)
-	return ctx
-}
-
-// TraceBatchQuery implements [pgx.BatchTracer].
-func (c *statementCounter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-
-// TraceBatchEnd implements [pgx.BatchTracer].
-func (c *statementCounter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 // countRequests counts the requests to JetStream: all but those for messages, and those of this test for the stream's state.
 func (h *harness) countRequests(requests *atomic.Int64) {

@@ -182,7 +182,7 @@ func TestProjector_AdjustsTheClockToTheWatermark(t *testing.T) {
 	if n := h.QueryInt("select count(*) from control.clock_adjustment"); n != 1 {
 		t.Errorf("clock adjustments = %d, want 1", n)
 	}
-	h.checkReplay()
+	h.RequireReplayEquals(h.Database.Projection(t))
 }
 
 // A consumer that stops delivering without an error is replaced.

@@ -69,5 +69,5 @@ func TestProjector_RetriesDeadLetters(t *testing.T) {
 		t.Errorf("applied calls = %d, want 3", n)
 	}
 	stop()
-	h.checkReplay()
+	h.RequireReplayEquals(h.Database.Projection(t))
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
+	"callboard/schema/schematest"
 )
 
 // A stall of the server, for longer than an owner may be silent, ends no partition: neither by the owner nor by the standby.
@@ -25,19 +25,10 @@ func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 	}
 	proxy := eventstest.NewProxy(t, address.Host)
 	address.Host = proxy.Addr()
-	config, err := pgxpool.ParseConfig(address.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.ConnConfig.RuntimeParams["search_path"] = "projection"
+	proxied := address.String() + "&search_path=projection"
 	log := new(eventstest.LogBuffer)
 	throughProxy := func(c *projector.Config) {
-		pool, err := pgxpool.NewWithConfig(t.Context(), config.Copy())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(pool.Close)
-		c.Database, c.OwnerChecks = pool, 40
+		c.Database, c.OwnerChecks = schematest.OpenPool(t, proxied), 40
 		projectortest.LogTo(log)(c)
 	}
 	h.StartProjector(throughProxy)
@@ -51,12 +42,7 @@ func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 	defer resume()
 	stalled, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 	defer cancel()
-	probe, err := pgxpool.NewWithConfig(t.Context(), config.Copy())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer probe.Close()
-	if err := probe.Ping(stalled); err == nil {
+	if err := schematest.OpenPool(t, proxied).Ping(stalled); err == nil {
 		t.Fatal("error of a stalled server = nil, want one")
 	}
 	resume()

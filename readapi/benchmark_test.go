@@ -22,16 +22,22 @@ const (
 	benchmarkPage  = 251
 )
 
-func benchmarkHarness(b *testing.B) (*harness, uuid.UUID) {
-	b.Helper()
-	h := newHarness(b, func(c *Config) { c.Log = zerolog.Nop() })
-	system := h.system("one")
+// benchmarkCalls adds calls in steps of five minutes.
+func (h *harness) benchmarkCalls(system uuid.UUID) {
+	h.Helper()
 	calls := make([]call, benchmarkCalls)
 	for i := range calls {
 		created := at("2026-01-01T00:00:00Z").Add(time.Duration(i) * 5 * time.Minute)
 		calls[i] = call{id: uuid.New(), sid: fmt.Sprintf("CA%032d", i), createdAt: created}
 	}
 	h.calls(system, calls...)
+}
+
+func benchmarkHarness(b *testing.B) (*harness, uuid.UUID) {
+	b.Helper()
+	h := newHarness(b, func(c *Config) { c.Log = zerolog.Nop() })
+	system := h.system("one")
+	h.benchmarkCalls(system)
 	h.exec(`update projection.call_log set start_time = created_at, end_time = created_at, duration = 60, outcome = 'answered',
 		from_name = 'Somebody', recording_sid = 'RE' || md5(call_sid), recording_duration = 58`)
 	h.exec("vacuum analyze")

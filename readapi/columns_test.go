@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"callboard/readapi/encode"
+	"callboard/schema/schematest"
 )
 
 // tables are the members of the operations' rows.
@@ -44,8 +43,8 @@ var upper = regexp.MustCompile("[A-Z]")
 // Every member is written from its column. The types are compared whenever a statement runs.
 func TestTables(t *testing.T) {
 	t.Parallel()
-	tracer := new(lastStatement)
-	h := newHarness(t, withTracer(t, tracer))
+	last, option := keepLastStatement(t, "")
+	h := newHarness(t, option)
 	system := h.system("one")
 	key := h.key(system)
 	for id, members := range tables() {
@@ -54,7 +53,7 @@ func TestTables(t *testing.T) {
 			path = reportPath(system, reportQuery("includeTranscripts", "true"))
 		}
 		h.get(path, withKey(key))
-		columns := h.columns(tracer)
+		columns := h.columns(last)
 		for _, m := range slices.Backward(members) {
 			if len(m.Types) == 0 {
 				continue
@@ -103,17 +102,19 @@ func (h *harness) columns(last *lastStatement) []string {
 	return names
 }
 
-// lastStatement keeps the last statement.
+// lastStatement is the statement that ran last.
 type lastStatement struct {
 	sql       string
 	arguments []any
 }
 
-// TraceQueryStart implements [pgx.QueryTracer].
-func (s *lastStatement) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	s.sql, s.arguments = data.SQL, data.Args
-	return ctx
+// keepLastStatement keeps the last statement on the projection that contains a text.
+func keepLastStatement(tb testing.TB, text string) (last *lastStatement, option func(*Config)) {
+	tb.Helper()
+	last = new(lastStatement)
+	return last, withTracer(tb, &schematest.Tracer{Statement: func(sql string, arguments []any) {
+		if strings.Contains(sql, text) {
+			*last = lastStatement{sql, arguments}
+		}
+	}})
 }
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (*lastStatement) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

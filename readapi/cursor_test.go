@@ -14,6 +14,7 @@ import (
 	"callboard/readapi/access"
 	"callboard/readapi/query"
 	"callboard/readapi/seal"
+	"callboard/schema/schematest"
 )
 
 // walkReports walks through a window and returns the rows' identifiers. Each page has its own limit.
@@ -61,12 +62,8 @@ func TestCursor_Property(t *testing.T) {
 			from, to = to, from
 		}
 		column := rapid.SampledFrom([]string{"created_at", "updated_at"}).Draw(t, "column")
-		var want []uuid.UUID
-		err := h.pool.QueryRow(h.Context(), "select array_agg(id order by "+column+", id) from projection.call_log where system_id = $1 and "+
-			column+" >= $2 and "+column+" < $3", system, from, to).Scan(&want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := schematest.QueryOne[[]uuid.UUID](h, h.pool, "select array_agg(id order by "+column+", id) from projection.call_log where system_id = $1 and "+
+			column+" >= $2 and "+column+" < $3", system, from, to)
 		limits := rapid.SliceOfN(rapid.IntRange(1, 100), 1, 4).Draw(t, "limits")
 		query := reportQuery("timeField", map[string]string{"created_at": "createdAt", "updated_at": "updatedAt"}[column],
 			"dateFrom", from.Format(time.RFC3339Nano), "dateTo", to.Format(time.RFC3339Nano))

@@ -62,15 +62,15 @@ func startStandby(t *testing.T, primary *cluster.Cluster) *cluster.Cluster {
 // openBoth returns a reader's pool whose connections are to both servers in turn.
 func openBoth(tb testing.TB, primary *schematest.Database, standby *cluster.Cluster) *pgxpool.Pool {
 	tb.Helper()
-	config := openReader(tb, primary).Config()
-	config.MaxConns = 4
-	ports := [2]uint16{config.ConnConfig.Port, uint16(standby.Port())}
 	var opened atomic.Int64
-	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		c.Port = ports[opened.Add(1)%2]
-		return nil
-	}
-	pool := openPoolWith(tb, config)
+	pool := schematest.OpenPoolLike(tb, openReader(tb, primary), func(config *pgxpool.Config) {
+		config.MaxConns = 4
+		ports := [2]uint16{config.ConnConfig.Port, uint16(standby.Port())}
+		config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+			c.Port = ports[opened.Add(1)%2]
+			return nil
+		}
+	})
 	schematest.OpenAll(tb, pool)
 	return pool
 }

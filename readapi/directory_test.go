@@ -469,22 +469,6 @@ func parseName(text string) (name int64, err error) {
 	return name, err
 }
 
-// beforeStatements calls a function before every statement on the projection.
-type beforeStatements struct {
-	call func()
-}
-
-// TraceQueryStart implements [pgx.QueryTracer].
-func (b *beforeStatements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if strings.Contains(data.SQL, "projection.") {
-		b.call()
-	}
-	return ctx
-}
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (*beforeStatements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // Names that change before every statement are read in one transaction with the page. If that reads two generations, it is repeated.
 func TestReports_NamesChangeMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -504,15 +488,16 @@ func TestReports_NamesChangeMeanwhile(t *testing.T) {
 			t.Parallel()
 			o := newNamesFixture(t)
 			o.addGeneration()
-			config := openReader(t, o.database).Config()
-			tracer, changes := new(beforeStatements), 0
-			config.ConnConfig.Tracer = tracer
-			tracer.call = func() {
+			changes := 0
+			pool := schematest.OpenTracedPool(t, openReader(t, o.database), &schematest.Tracer{Statement: func(sql string, _ []any) {
+				if !strings.Contains(sql, "projection.") {
+					return
+				}
 				if changes++; changes <= c.times {
 					c.change(o, changes)
 				}
-			}
-			page, err := o.page(newReportQueries(t, openPoolWith(t, config)), 2)
+			}})
+			page, err := o.page(newReportQueries(t, pool), 2)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("error = %v, want %s", err, c.err)

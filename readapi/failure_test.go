@@ -81,10 +81,7 @@ func TestFailure_ClientGone(t *testing.T) {
 // are finished, nor long ones, which are cancelled.
 func TestFailure_ClientsGoneKeepConnections(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, func(c *Config) {
-		config := c.Primary.Config()
-		c.Projection = openPoolWith(t, config)
-	})
+	h := newHarness(t, func(c *Config) { c.Projection = schematest.OpenPoolLike(t, c.Primary) })
 	system := h.system("one")
 	var keys []access.IssuedKey // so many that no key's share of the memory is used up
 	for range 32 {
@@ -303,9 +300,8 @@ func connectError(tb testing.TB, state string) error {
 func TestGeneration_OtherColumnTypes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, func(c *Config) {
-		config := c.Primary.Config()
-		config.MaxConns = 1 // one connection, which prepares its statements for the old generation
-		c.Primary = openPoolWith(t, config)
+		// One connection, which prepares its statements for the old generation.
+		c.Primary = schematest.OpenPoolLike(t, c.Primary, func(p *pgxpool.Config) { p.MaxConns = 1 })
 	})
 	system, id := h.system("one"), uuid.New()
 	h.fullCall(system, id)

@@ -17,7 +17,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"callboard/cmd/connection"
 	auditstream "callboard/events/audit"
@@ -33,7 +32,7 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 const (
 	siteURL = "https://phones.example.com/api"
@@ -145,24 +144,11 @@ func audioIn(tb testing.TB, dir string) audio.Location {
 // openReader opens a pool with the role and the settings of a reader.
 func openReader(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
 	tb.Helper()
-	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_reader"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	maps.Copy(config.ConnConfig.RuntimeParams, connection.ReaderSettings(nil))
-	config.AfterConnect = schema.PlanEachTime
-	connection.CancelStatements(&config.ConnConfig.Config)
-	return openPoolWith(tb, config)
-}
-
-func openPoolWith(tb testing.TB, config *pgxpool.Config) *pgxpool.Pool {
-	tb.Helper()
-	pool, err := pgxpool.NewWithConfig(context.Background(), config)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(pool.Close)
-	return pool
+	return schematest.OpenPool(tb, database.RoleURL("callboard_reader"), func(c *pgxpool.Config) {
+		maps.Copy(c.ConnConfig.RuntimeParams, connection.ReaderSettings(nil))
+		c.AfterConnect = schema.PlanEachTime
+		connection.CancelStatements(&c.ConnConfig.Config)
+	})
 }
 
 // key issues a key for one system with every scope. Changes are made to the request before.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
@@ -30,9 +31,7 @@ import (
 func withProjectionPool(tb testing.TB, connections int32) func(*Config) {
 	tb.Helper()
 	return func(c *Config) {
-		config := c.Primary.Config()
-		config.MaxConns = connections
-		c.Projection = openPoolWith(tb, config)
+		c.Projection = schematest.OpenPoolLike(tb, c.Primary, func(p *pgxpool.Config) { p.MaxConns = connections })
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
@@ -199,12 +198,10 @@ func TestQuota_ClientLeavesDuringTheCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authorized := make(statementEnds, 1)
+	authorized := make(chan struct{}, 1) // is notified when statements have ended
 	h := newHarness(t, func(c *Config) {
 		c.Limiter, c.Timeout, c.AuditQueue = stopped, time.Hour, newAuditQueue(t, js, 0)
-		config := c.Primary.Config()
-		config.ConnConfig.Tracer = authorized
-		c.Primary = openPoolWith(t, config)
+		c.Primary = schematest.OpenTracedPool(t, c.Primary, &schematest.Tracer{End: func() { notify(authorized) }})
 	})
 	key := h.key(h.system("one"))
 	h.get("/customer/phone-systems", with("X-API-Key", forged(key.Key))) // opens the first connection
@@ -216,18 +213,10 @@ func TestQuota_ClientLeavesDuringTheCheck(t *testing.T) {
 	})
 }
 
-// statementEnds is notified when statements have ended.
-type statementEnds chan struct{}
-
-// TraceQueryStart implements [pgx.QueryTracer].
-func (statementEnds) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (e statementEnds) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
+// notify sends to a channel unless a notification waits there.
+func notify(c chan<- struct{}) {
 	select {
-	case e <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }

@@ -3,7 +3,6 @@ package readapi
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
@@ -25,12 +23,7 @@ func benchmarkReports(b *testing.B, option func(*Config)) (*harness, uuid.UUID) 
 	h := newHarness(b, func(c *Config) { c.Log = zerolog.Nop() }, option)
 	system := h.system("one")
 	h.setWatermark(at("2030-01-01T00:00:00Z"))
-	calls := make([]call, benchmarkCalls)
-	for i := range calls {
-		created := at("2026-01-01T00:00:00Z").Add(time.Duration(i) * 5 * time.Minute)
-		calls[i] = call{id: uuid.New(), sid: fmt.Sprintf("CA%032d", i), createdAt: created}
-	}
-	h.calls(system, calls...)
+	h.benchmarkCalls(system)
 	for _, sql := range []string{
 		`insert into projection.call_group (system_id, id, version, name, number, status, created_at, updated_at, members, ring_pattern)
 		 select $1, md5('g' || n)::uuid, 1, 'Group ' || n, 600 + n, 'active', now(), now(), '[]', 'all' from generate_series(0, 39) n`,
@@ -69,8 +62,8 @@ func benchmarkReports(b *testing.B, option func(*Config)) (*harness, uuid.UUID) 
 // BenchmarkCallLogReports compares a request for a page with its statement alone, whose rows are not decoded. The difference is the
 // reader's share.
 func BenchmarkCallLogReports(b *testing.B) {
-	tracer := new(statementTracer)
-	h, system := benchmarkReports(b, withTracer(b, tracer))
+	last, option := keepLastStatement(b, "call_log")
+	h, system := benchmarkReports(b, option)
 	key := h.key(system)
 	for name, more := range map[string][]string{
 		"createdAt":      {"limit", "100"},
@@ -87,7 +80,7 @@ func BenchmarkCallLogReports(b *testing.B) {
 				w := httptest.NewRecorder()
 				h.handler.ServeHTTP(w, q)
 				between := time.Now()
-				tracer.repeat(b, h.config.Primary)
+				last.repeat(b, h.config.Primary)
 				handler, sql = append(handler, between.Sub(start)), append(sql, time.Since(between))
 				if w.Code != 200 || strings.Count(w.Body.String(), `"callSid"`) < 25 {
 					b.Fatal(w.Code, w.Body)
@@ -104,8 +97,8 @@ func BenchmarkCallLogReports(b *testing.B) {
 
 // BenchmarkRow writes 100 calls, and 100 report rows, whose columns are in memory.
 func BenchmarkRow(b *testing.B) {
-	tracer := new(statementTracer)
-	h, system := benchmarkReports(b, withTracer(b, tracer))
+	last, option := keepLastStatement(b, "call_log")
+	h, system := benchmarkReports(b, option)
 	key := h.key(system)
 	for _, c := range []struct {
 		name, path string
@@ -117,7 +110,7 @@ func BenchmarkRow(b *testing.B) {
 		if w := h.get(c.path, withKey(key)); w.Code != 200 {
 			b.Fatal(w.Code, w.Body)
 		}
-		page := tracer.page(b, h.config.Primary)
+		page := last.page(b, h.config.Primary)
 		b.Run(c.name, func(b *testing.B) { page.benchmark(b, c.members) })
 	}
 }
@@ -163,7 +156,7 @@ func (n sameNames) Reference(string, uuid.UUID) string { return n.reference }
 func (n sameNames) Code(string, []byte) (object, score string) { return n.code, n.code }
 
 // page reads the statement's columns.
-func (s *statementTracer) page(b *testing.B, pool *pgxpool.Pool) storedPage {
+func (s *lastStatement) page(b *testing.B, pool *pgxpool.Pool) storedPage {
 	b.Helper()
 	rows, err := pool.Query(context.Background(), s.sql, s.arguments...)
 	if err != nil {
@@ -184,25 +177,8 @@ func (s *statementTracer) page(b *testing.B, pool *pgxpool.Pool) storedPage {
 	return page
 }
 
-// statementTracer keeps the last statement on report rows.
-type statementTracer struct {
-	sql       string
-	arguments []any
-}
-
-// TraceQueryStart implements [pgx.QueryTracer].
-func (s *statementTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if strings.Contains(data.SQL, "call_log") {
-		s.sql, s.arguments = data.SQL, data.Args
-	}
-	return ctx
-}
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (*statementTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // repeat runs the statement and does not decode its rows.
-func (s *statementTracer) repeat(b *testing.B, pool *pgxpool.Pool) {
+func (s *lastStatement) repeat(b *testing.B, pool *pgxpool.Pool) {
 	b.Helper()
 	rows, err := pool.Query(context.Background(), s.sql, s.arguments...)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"callboard/events"
 	"callboard/readapi/access"
 	"callboard/readapi/query"
+	"callboard/schema/schematest"
 )
 
 // shortWait makes provisional pages wait less.
@@ -89,37 +89,21 @@ func TestWalk_Provisional(t *testing.T) {
 }
 
 // notifyWatermarkReads returns a channel that is notified of reads of the watermark alone.
-func notifyWatermarkReads(tb testing.TB) (reads watermarkReads, option func(*Config)) {
+func notifyWatermarkReads(tb testing.TB) (reads <-chan struct{}, option func(*Config)) {
 	tb.Helper()
-	reads = make(watermarkReads, 1)
-	return reads, withTracer(tb, reads)
+	notified := make(chan struct{}, 1)
+	return notified, withTracer(tb, &schematest.Tracer{Statement: func(sql string, _ []any) {
+		if strings.Contains(sql, "projection.position") && !strings.Contains(sql, "call_log") {
+			notify(notified)
+		}
+	}})
 }
 
 // withTracer traces the statements on the projection.
-func withTracer(tb testing.TB, tracer pgx.QueryTracer) func(*Config) {
+func withTracer(tb testing.TB, tracer *schematest.Tracer) func(*Config) {
 	tb.Helper()
-	return func(c *Config) {
-		config := c.Primary.Config()
-		config.ConnConfig.Tracer = tracer
-		c.Projection = openPoolWith(tb, config)
-	}
+	return func(c *Config) { c.Projection = schematest.OpenTracedPool(tb, c.Primary, tracer) }
 }
-
-type watermarkReads chan struct{}
-
-// TraceQueryStart implements [pgx.QueryTracer].
-func (r watermarkReads) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if strings.Contains(data.SQL, "projection.position") && !strings.Contains(data.SQL, "call_log") {
-		select {
-		case r <- struct{}{}:
-		default:
-		}
-	}
-	return ctx
-}
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (watermarkReads) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // A watermark that reaches the window's end during the wait makes the page final. It has the rows that were added meanwhile.
 func TestWalk_WaitsForTheWatermark(t *testing.T) {

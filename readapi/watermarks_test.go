@@ -10,26 +10,22 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"callboard/events/eventstest"
 	"callboard/readapi/query"
 	"callboard/schema/schematest"
 )
 
-// statementCounter counts the statements that read watermarks.
-type statementCounter struct{ atomic.Int64 }
-
-// TraceQueryStart implements [pgx.QueryTracer].
-func (c *statementCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if strings.Contains(data.SQL, "projection.position") {
-		c.Add(1)
-	}
-	return ctx
+// countWatermarkReads counts the statements that read watermarks.
+func countWatermarkReads(tb testing.TB) (counter *atomic.Int64, option func(*Config)) {
+	tb.Helper()
+	counter = new(atomic.Int64)
+	return counter, withTracer(tb, &schematest.Tracer{Statement: func(sql string, _ []any) {
+		if strings.Contains(sql, "projection.position") {
+			counter.Add(1)
+		}
+	}})
 }
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (*statementCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 func (m *watermarks) isRunning() bool {
 	m.mu.Lock()
@@ -41,8 +37,8 @@ func (m *watermarks) isRunning() bool {
 // system is gone. When nobody waits, nothing is read.
 func TestWatermarks(t *testing.T) {
 	t.Parallel()
-	counter := new(statementCounter)
-	h := newHarness(t, withTracer(t, counter))
+	counter, option := countWatermarkReads(t)
+	h := newHarness(t, option)
 	m := newWatermarks(query.New(h.config.Projection))
 	systems := []uuid.UUID{h.system("one"), h.system("two"), uuid.New()}
 	h.setWatermark(at(windowFrom))
@@ -81,8 +77,8 @@ func TestWatermarks(t *testing.T) {
 // A read that takes too long does not end the wait.
 func TestWatermarks_SlowRead(t *testing.T) {
 	t.Parallel()
-	counter := new(statementCounter)
-	h := newHarness(t, withTracer(t, counter))
+	counter, option := countWatermarkReads(t)
+	h := newHarness(t, option)
 	m := newWatermarks(query.New(h.config.Projection))
 	system := h.system("one")
 	tx, err := h.pool.Begin(t.Context())

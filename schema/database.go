@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgerrcode"
@@ -14,11 +15,16 @@ import (
 // CreateDatabase creates a database on the server at url. It does nothing if the database exists.
 func CreateDatabase(ctx context.Context, url, name string) error {
 	err := executeAt(ctx, url, "create database "+pgx.Identifier{name}.Sanitize())
-	var refusal *pgconn.PgError
-	if errors.As(err, &refusal) && refusal.Code == pgerrcode.DuplicateDatabase {
+	if HasCode(err, pgerrcode.DuplicateDatabase) {
 		return nil
 	}
 	return err
+}
+
+// HasCode reports whether PostgreSQL refused a statement or a connection with one of these SQLSTATEs.
+func HasCode(err error, codes ...string) bool {
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) && slices.Contains(codes, refusal.Code)
 }
 
 // Passwords are those of the roles.

@@ -1,7 +1,6 @@
 package schema_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -124,18 +123,10 @@ func TestCommitDurably(t *testing.T) {
 		"off": "on", "local": "on", "remote_write": "on", "on": "on", "remote_apply": "remote_apply",
 	} {
 		conn := d.Connect(t, "callboard_operator", map[string]string{"synchronous_commit": level})
-		show := func(db interface {
-			QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-		}) (setting string) {
-			t.Helper()
-			if err := db.QueryRow(t.Context(), "select current_setting('synchronous_commit')").Scan(&setting); err != nil {
-				t.Fatal(err)
-			}
-			return setting
-		}
+		const show = "select current_setting('synchronous_commit')"
 		err := pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
 			schematest.Exec(t, tx, "select control.commit_durably()")
-			if got := show(tx); got != want {
+			if got := schematest.QueryOne[string](t, tx, show); got != want {
 				t.Errorf("setting after %s = %s, want %s", level, got, want)
 			}
 			return nil
@@ -143,7 +134,7 @@ func TestCommitDurably(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := show(conn); got != level {
+		if got := schematest.QueryOne[string](t, conn, show); got != level {
 			t.Errorf("setting after the transaction = %s, want %s", got, level)
 		}
 	}

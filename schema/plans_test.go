@@ -79,10 +79,7 @@ func TestInvalidatePlans(t *testing.T) {
 func countMixed(t *testing.T, conn *pgx.Conn, statements int, live string) (mixed int) {
 	t.Helper()
 	for n := range statements {
-		var values []string
-		if err := conn.QueryRow(t.Context(), fmt.Sprint("p", n)).Scan(&values); err != nil {
-			t.Fatal(err)
-		}
+		values := schematest.QueryOne[[]string](t, conn, fmt.Sprint("p", n))
 		if slices.ContainsFunc(values, func(v string) bool { return v != live }) {
 			mixed++
 		}

@@ -152,9 +152,8 @@ type RowQuerier interface {
 func CheckMigrated(ctx context.Context, db RowQuerier) error {
 	var last int64
 	err := db.QueryRow(ctx, "select coalesce(max(version_id), 0) from control.migration where is_applied").Scan(&last)
-	var refusal *pgconn.PgError
 	switch {
-	case errors.As(err, &refusal) && (refusal.Code == pgerrcode.UndefinedTable || refusal.Code == pgerrcode.InsufficientPrivilege):
+	case HasCode(err, pgerrcode.UndefinedTable, pgerrcode.InsufficientPrivilege):
 		return ErrNotMigrated
 	case err != nil:
 		return fmt.Errorf("migrations: %w", err)

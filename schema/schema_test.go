@@ -250,14 +250,8 @@ func TestAudit_DropsOldDays(t *testing.T) {
 		{"2026-03-03", 1, "archive audit_20260301 audit_20260303 audit_20260304 audit_archive"},
 		{"12026-01-01", 2, "archive audit_20260301 audit_archive"},
 	} {
-		var dropped int
-		var names string
-		if err := pool.QueryRow(t.Context(), "select access.drop_audit_before($1::text::date)", test.before).Scan(&dropped); err != nil {
-			t.Fatal(err)
-		}
-		if err := pool.QueryRow(t.Context(), left).Scan(&names); err != nil {
-			t.Fatal(err)
-		}
+		dropped := schematest.QueryOne[int](t, pool, "select access.drop_audit_before($1::text::date)", test.before)
+		names := schematest.QueryOne[string](t, pool, left)
 		if dropped != test.drops || names != test.left {
 			t.Errorf("before %s: dropped = %d, want %d; left = %s, want %s", test.before, dropped, test.drops, names, test.left)
 		}

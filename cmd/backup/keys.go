@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 )
 
-// KeysFile is the list of keys in the folder of all backups.
-const KeysFile = "keys.json"
+// keysFile is the list of keys in the folder of all backups.
+const keysFile = "keys.json"
 
 // WriteKeys replaces the list of keys in the folder of all backups. It is the old or the new one at every moment.
 func WriteKeys(dir string, list []byte) (path string, err error) {
-	path = filepath.Join(dir, KeysFile)
+	path = filepath.Join(dir, keysFile)
 	fresh := path + partialSuffix
 	if err := errors.Join(os.MkdirAll(dir, 0o700), removeFile(fresh)); err != nil {
 		return path, err

@@ -116,8 +116,8 @@ func (m Manifest) write(dir string) error {
 	return errors.Join(err, file.close())
 }
 
-// ReadManifest reads the manifest of a backup.
-func ReadManifest(dir string) (m Manifest, err error) {
+// readManifest reads the manifest of a backup.
+func readManifest(dir string) (m Manifest, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, manifestName)) //nolint:gosec // the operator names the folder
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, fmt.Errorf("%s has no %s, so it is not a complete backup\nName the folder of one backup", dir, manifestName)

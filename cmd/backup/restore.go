@@ -60,7 +60,7 @@ type RestoredTable struct {
 func Restore(ctx context.Context, c RestoreConfig) (Restored, error) {
 	done := Restored{Streams: []RestoredStream{}, Tables: []RestoredTable{}, KeysEnded: []dump.KeyState{}, KeysMissing: []dump.KeyState{}}
 	var err error
-	if done.Manifest, err = ReadManifest(c.Path); err != nil {
+	if done.Manifest, err = readManifest(c.Path); err != nil {
 		return done, err
 	}
 	targets, err := c.check(ctx, done.Manifest)

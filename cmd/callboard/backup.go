@@ -106,16 +106,14 @@ func withBothServers(
 	ctx context.Context, nats setting.NATS, postgres setting.Postgres, errs io.Writer,
 	work func(jetstream.JetStream, *pgx.Conn, *progress.Display) error,
 ) error {
-	return withStream(nats, func(js jetstream.JetStream) error {
-		return withDatabase(ctx, postgres, func(pool *pgxpool.Pool) error {
-			conn, err := pool.Acquire(ctx)
-			if err != nil {
-				return err
-			}
-			defer conn.Release()
-			display := progress.New(errs)
-			defer display.Close()
-			return work(js, conn.Conn(), display)
-		})
+	return withServers(ctx, nats, postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
+		conn, err := pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		display := progress.New(errs)
+		defer display.Close()
+		return work(js, conn.Conn(), display)
 	})
 }

@@ -75,10 +75,7 @@ func (c credentials) natsURL(password string) {
 // withCredentials changes the password and the certificate of a NATS server.
 func withCredentials(tb testing.TB, password string, authority *eventstest.CertificateAuthority) eventstest.Option {
 	tb.Helper()
-	pair, err := tls.X509KeyPair(authority.Issue(tb))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	pair := authority.KeyPair(tb)
 	return func(o *server.Options) {
 		o.Username, o.Password, o.TLSTimeout = "callboard", password, 30
 		o.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}

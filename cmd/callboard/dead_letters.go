@@ -13,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/process"
-	"callboard/cmd/progress"
 	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/projector/deadletter"
@@ -85,10 +84,17 @@ type deadLettersListCommand struct {
 
 const maxListed = 10_000
 
+func checkLimit(limit int) error {
+	if limit < 1 || limit > maxListed {
+		return &process.UsageError{Detail: fmt.Sprintf("--limit must be between 1 and %d", maxListed)}
+	}
+	return nil
+}
+
 // Run lists dead letters. The note that the list was cut goes to standard error, since a program may read the list.
 func (c *deadLettersListCommand) Run(ctx context.Context, streams process.Streams) error {
-	if c.Limit < 1 || c.Limit > maxListed {
-		return &process.UsageError{Detail: fmt.Sprintf("--limit must be between 1 and %d", maxListed)}
+	if err := checkLimit(c.Limit); err != nil {
+		return err
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		page, err := deadletter.List(ctx, pool, deadletter.Query{Resolved: c.All, Reason: c.Reason, Limit: c.Limit})
@@ -183,15 +189,13 @@ func (c *deadLettersRetryCommand) Run(ctx context.Context, streams process.Strea
 	if c.Timeout <= 0 {
 		return &process.UsageError{Detail: "--timeout must be positive, such as 30s"}
 	}
-	return interrupted(ctx, withStream(c.NATS, func(js jetstream.JetStream) error {
-		return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-			return c.retry(ctx, streams, status.Source{JetStream: js, Stream: c.Stream.Name.Get(), Pool: pool}, selected)
-		})
+	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
+		return c.retry(ctx, streams, status.Source{JetStream: js, Stream: c.Stream.Name.Get(), Pool: pool}, selected)
 	}))
 }
 
 func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Streams, source status.Source, selected deadletter.Selection) error {
-	shown := &retryProgress{out: streams.Err, started: time.Now()}
+	shown := newDelayedProgress(streams.Err)
 	defer shown.close()
 	retrier := deadletter.Retrier{Pool: source.Pool, JetStream: source.JetStream, OnPublished: shown.published}
 	retries, err := retrier.Retry(ctx, selected)
@@ -225,7 +229,7 @@ func withPublished(ctx context.Context, err error, published int) error {
 	return fmt.Errorf("%w\nPublished again before: %d dead letters. Projectors apply them", err, published)
 }
 
-func (c *deadLettersRetryCommand) wait(ctx context.Context, shown *retryProgress, source status.Source, ids []int64) ([]deadletter.Result, error) {
+func (c *deadLettersRetryCommand) wait(ctx context.Context, shown *delayedProgress, source status.Source, ids []int64) ([]deadletter.Result, error) {
 	if c.NoWait {
 		results := make([]deadletter.Result, len(ids))
 		for i, id := range ids {
@@ -250,52 +254,15 @@ type republished struct {
 
 // Run publishes what retries of the previous release applied.
 func (c *deadLettersRepublishCommand) Run(ctx context.Context, streams process.Streams) error {
-	return interrupted(ctx, withStream(c.NATS, func(js jetstream.JetStream) error {
-		return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-			shown := &retryProgress{out: streams.Err, started: time.Now()}
-			defer shown.close()
-			retrier := deadletter.Retrier{Pool: pool, JetStream: js, OnPublished: shown.published}
-			published, err := retrier.Republish(ctx, c.Stream.Name.Get())
-			if err != nil {
-				return withPublished(ctx, withDeadLetterAdvice(err), published)
-			}
-			shown.close()
-			return c.print(streams.Out, republished{published}, func(w io.Writer) error { return writeLines(w, c.lines(published)) })
-		})
-	}))
-}
-
-// retryProgress shows the progress of a command that takes longer than progressDelay.
-type retryProgress struct {
-	out                 io.Writer
-	started             time.Time
-	display             *progress.Display // nil before progressDelay
-	publishing, waiting *progress.Task
-}
-
-const progressDelay = 2 * time.Second
-
-func (p *retryProgress) published(done, total int) { p.set(&p.publishing, "publishing", done, total) }
-
-func (p *retryProgress) decided(done, total int) {
-	p.set(&p.waiting, "waiting for the projectors", done, total)
-}
-
-func (p *retryProgress) set(task **progress.Task, name string, done, total int) {
-	if p.display == nil {
-		if time.Since(p.started) < progressDelay {
-			return
+	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
+		shown := newDelayedProgress(streams.Err)
+		defer shown.close()
+		retrier := deadletter.Retrier{Pool: pool, JetStream: js, OnPublished: shown.published}
+		published, err := retrier.Republish(ctx, c.Stream.Name.Get())
+		if err != nil {
+			return withPublished(ctx, withDeadLetterAdvice(err), published)
 		}
-		p.display = progress.New(p.out)
-	}
-	if *task == nil {
-		*task = p.display.StartWithoutRate(name, "dead letters", int64(total))
-	}
-	(*task).Set(int64(done))
-}
-
-func (p *retryProgress) close() {
-	if p.display != nil {
-		p.display.Close()
-	}
+		shown.close()
+		return c.print(streams.Out, republished{published}, func(w io.Writer) error { return writeLines(w, c.lines(published)) })
+	}))
 }

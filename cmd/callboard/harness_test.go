@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -65,15 +64,8 @@ func command(tb testing.TB, env map[string]string, input string, args ...string)
 // program runs one of the binaries to its end. Its environment has no settings but env.
 func program(tb testing.TB, name string, env map[string]string, args ...string) result {
 	tb.Helper()
-	cmd := exec.CommandContext(tb.Context(), programs.Path(tb, name), args...)
-	var out, errs bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = programtest.Environment(env), &out, &errs
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		tb.Fatalf("%s %v: %v", name, args, err)
-	}
-	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+	out, errs, code := programtest.Run(tb, programs.Path(tb, name), env, args...)
+	return result{out, errs, code}
 }
 
 // succeed runs a command in this process and returns its output. The test ends if the command fails.

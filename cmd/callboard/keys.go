@@ -251,8 +251,8 @@ func (c *keysAuditCommand) Run(ctx context.Context, streams process.Streams) err
 	if c.Since <= 0 {
 		return &process.UsageError{Detail: "--since must be a positive duration, such as 1h or 7d"}
 	}
-	if c.Limit < 1 || c.Limit > maxListed {
-		return &process.UsageError{Detail: fmt.Sprintf("--limit must be between 1 and %d", maxListed)}
+	if err := checkLimit(c.Limit); err != nil {
+		return err
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		key, err := keyRegistry(pool).Show(ctx, c.ID)

@@ -38,8 +38,8 @@ func (c *publishCommand) Run(ctx context.Context, streams process.Streams) error
 	}
 	defer func() { _ = input.Close() }()
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		if _, err := js.Stream(ctx, c.Stream.Name.Get()); err != nil {
-			return fmt.Errorf("stream %s: %w", c.Stream.Name.Get(), err)
+		if _, err := openStream(ctx, js, c.Stream.Name.Get()); err != nil {
+			return err
 		}
 		display := progress.New(streams.Err)
 		p := linePublisher{publisher: events.NewPublisher(js, publishSource), task: display.Start("publishing", "events", 0)}

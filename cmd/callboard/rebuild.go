@@ -51,7 +51,7 @@ type rebuildCommand struct {
 	Abandon bool `help:"Drop what an unfinished rebuild has built, and do nothing else."`
 
 	Distrust bool `help:"Read the stream once more before, and correct times that are ahead: a message that was stored more than a minute later than one with a higher sequence counts as stored at the time of that one. For streams whose NATS server had a clock that was ahead."`
-	announcement
+	correctionFlags
 	projectionServers
 }
 
@@ -149,7 +149,7 @@ type rebuildResult struct {
 	PartsResumed      int64   `json:"partsResumed"` // parts that an earlier run had finished
 	Dropped           []int64 `json:"dropped"`      // generations, the newest first
 
-	announcement announcement
+	correction correctionFlags
 }
 
 func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, s session) error {
@@ -172,13 +172,13 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, s
 		if errors.Is(err, errInterrupted) {
 			err = errInterrupted // without the note that the live generation is unchanged
 		}
-		last := strings.Join(append([]string{"The next rebuild drops them"}, unannouncedLines(done.Unannounced)...), "\n")
+		last := strings.Join(append([]string{"The next rebuild drops them"}, withoutNoticesLines(done.WithoutNotices)...), "\n")
 		return fmt.Errorf("generation %d is live, but older ones were not dropped: %w\n%s", done.Generation, err, last)
 	}
 	if err != nil {
 		return err
 	}
-	done.MessagesPerSecond, done.announcement = float64(done.Messages)/done.Seconds, c.announcement
+	done.MessagesPerSecond, done.correction = float64(done.Messages)/done.Seconds, c.correctionFlags
 	done.Comparison = withoutNulls(done.Comparison)
 	done.compareGenerations(before, after)
 	return c.print(streams.Out, done, done.write)
@@ -214,7 +214,7 @@ func (r rebuildResult) write(w io.Writer) error {
 		lines = append(lines, fmt.Sprintf("Resumed an unfinished rebuild: %d of %d parts were done.", r.PartsResumed, r.Parts))
 	}
 	lines = append(lines, r.line())
-	lines = append(lines, r.announcement.changedCallLines("", r.Comparison)...)
+	lines = append(lines, r.correction.changedCallLines("", r.Comparison)...)
 	if r.Distrusted > 0 {
 		lines = append(lines, fmt.Sprintf("The clock of the stream was ahead: up to %d messages count as stored earlier now. "+
 			"No watermark is later than the beginning of this rebuild.", r.Distrusted))
@@ -226,7 +226,7 @@ func (r rebuildResult) write(w io.Writer) error {
 	if r.PreviousKept {
 		lines = append(lines, fmt.Sprintf("Generation %d is kept for 'callboard rollback'.", r.Replaced))
 	}
-	return writeLines(w, slices.Concat(lines, droppedLines(r.Dropped), unannouncedLines(r.Unannounced)))
+	return writeLines(w, slices.Concat(lines, droppedLines(r.Dropped), withoutNoticesLines(r.WithoutNotices)))
 }
 
 func (r rebuildResult) line() string {
@@ -259,8 +259,8 @@ func droppedLines(ids []int64) []string {
 	return []string{"Dropped generations " + strings.Join(names[:last], ", ") + " and " + names[last] + "."}
 }
 
-// unannouncedLines say how many messages webhooks do not announce.
-func unannouncedLines(messages int64) []string {
+// withoutNoticesLines say how many messages webhooks do not announce.
+func withoutNoticesLines(messages int64) []string {
 	if messages == 0 {
 		return nil
 	}

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgerrcode"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
 	"callboard/projector/rebuild"
+	"callboard/schema"
 )
 
 // projectionServers are the settings of commands that need the stream and the database.
@@ -43,12 +43,10 @@ func (s session) run(ctx context.Context, work func(rebuild.Config) error) error
 	if memory := int64(s.options.Memory); memory > 0 {
 		process.LimitMemory(memory + memoryOverhead)
 	}
-	err := withStream(s.servers.NATS, func(js jetstream.JetStream) error {
-		return withDatabase(ctx, s.servers.Postgres, func(pool *pgxpool.Pool) error {
-			shown := newRebuildProgress(s.errs)
-			defer shown.close()
-			return s.withAdvice(work(s.config(js, pool, shown)))
-		})
+	err := withServers(ctx, s.servers.NATS, s.servers.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
+		shown := newRebuildProgress(s.errs)
+		defer shown.close()
+		return s.withAdvice(work(s.config(js, pool, shown)))
 	})
 	if err != nil && ctx.Err() != nil && !isDiskFull(err) {
 		return fmt.Errorf("%w\n%s", errInterrupted, s.interrupted)
@@ -66,9 +64,8 @@ func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebui
 
 // withAdvice adds what to do to an error.
 func (s session) withAdvice(err error) error {
-	var refusal *pgconn.PgError
 	switch {
-	case s.changes && errors.As(err, &refusal) && refusal.Code == pgerrcode.InsufficientPrivilege:
+	case s.changes && schema.HasCode(err, pgerrcode.InsufficientPrivilege):
 		// Not wrapped, so that withDatabase does not add the rights that other commands need.
 		return errors.New("rebuild, rollback and repair must run as the schemas' owner: set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n" + err.Error())
 	case errors.Is(err, rebuild.ErrBusy):

@@ -49,7 +49,7 @@ type repairCommand struct {
 	System phoneSystem `required:"" placeholder:"UUID" help:"The phone system. 'global' stands for rows of no phone system."`
 	Spool  string      `placeholder:"DIR" help:"The folder for messages that are to be folded. Default: TMPDIR, or /tmp."`
 	Force  bool        `help:"Also repair a phone system with more than 1,000,000 messages. Writes of its partition may wait for minutes."`
-	announcement
+	correctionFlags
 	projectionServers
 }
 
@@ -127,9 +127,9 @@ func checkRepairable(ctx context.Context, config rebuild.Config, system uuid.UUI
 
 // hasMessages reports whether the stream has a message about the phone system.
 func hasMessages(ctx context.Context, config rebuild.Config, system uuid.UUID) (bool, error) {
-	stream, err := config.JetStream.Stream(ctx, config.Stream)
+	stream, err := openStream(ctx, config.JetStream, config.Stream)
 	if err != nil {
-		return false, fmt.Errorf("stream %s: %w", config.Stream, err)
+		return false, err
 	}
 	partitions, err := events.Partitions(stream.CachedInfo().Config)
 	if err != nil {

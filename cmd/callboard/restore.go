@@ -10,13 +10,13 @@ import (
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/backup"
 	"callboard/cmd/process"
 	"callboard/cmd/progress"
 	"callboard/cmd/setting"
+	"callboard/schema"
 	"callboard/schema/dump"
 )
 
@@ -74,9 +74,8 @@ func (c *restoreCommand) readKeys() ([]dump.KeyState, error) {
 
 // withRestoreAdvice adds what to do to an error.
 func withRestoreAdvice(err error) error {
-	var refusal *pgconn.PgError
 	switch {
-	case errors.As(err, &refusal) && refusal.Code == pgerrcode.InsufficientPrivilege:
+	case schema.HasCode(err, pgerrcode.InsufficientPrivilege):
 		// Not wrapped, so that withDatabase does not add the rights that other commands need.
 		return errors.New("restore must run as the schemas' owner: set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n" + err.Error())
 	case errors.Is(err, dump.ErrNotEmpty):

@@ -13,7 +13,7 @@ import (
 type rollbackCommand struct {
 	output
 	Forget bool `help:"Do not switch. Drop the previous generation, to free its disk space."`
-	announcement
+	correctionFlags
 	projectionServers
 }
 
@@ -25,7 +25,7 @@ type rollbackResult struct {
 	WritePause rebuild.Seconds             `json:"writePauseSeconds"`
 	Unreadable []rebuild.UnreadableMessage `json:"unreadable"` // messages that were applied before and can't be read now
 
-	UnannouncedMessages int64 `json:"unannouncedMessages"` // that webhooks do not announce, because no projector has applied them
+	MessagesWithoutNotices int64 `json:"messagesWithoutNotices"` // that webhooks do not announce, because no projector has applied them
 }
 
 // Run switches to the previous generation, or drops it.
@@ -44,11 +44,11 @@ func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) erro
 	}
 	result := rollbackResult{
 		Generation: done.Generation, Replaced: done.Replaced, Follow: done.Follow, WritePause: done.WritePause,
-		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...), UnannouncedMessages: done.Unannounced,
+		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...), MessagesWithoutNotices: done.WithoutNotices,
 	}
 	return c.print(streams.Out, result, func(w io.Writer) error {
 		line := fmt.Sprintf("Generation %d is live again; writes paused for %s. Generation %d is the previous one now: run 'callboard rollback' to switch back to it.",
 			result.Generation, milliseconds(result.WritePause), result.Replaced)
-		return writeLines(w, slices.Concat(unreadableLines(result.Unreadable), []string{line}, unannouncedLines(result.UnannouncedMessages)))
+		return writeLines(w, slices.Concat(unreadableLines(result.Unreadable), []string{line}, withoutNoticesLines(result.MessagesWithoutNotices)))
 	})
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgerrcode"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/connection"
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
+	"callboard/schema"
 )
 
 // connectTimeout limits the first connection to PostgreSQL.
@@ -52,8 +52,7 @@ func interrupted(ctx context.Context, err error) error {
 func connectError(err error) error {
 	attempts := slices.Compact(strings.Split(err.Error(), "\n"))
 	advice := "Check CALLBOARD_POSTGRES_URL, and that the server runs"
-	var refusal *pgconn.PgError
-	if errors.As(err, &refusal) && refusal.Code == pgerrcode.TooManyConnections {
+	if schema.HasCode(err, pgerrcode.TooManyConnections) {
 		advice = "Raise the server's max_connections, or lower the pool sizes of the programs"
 	}
 	return fmt.Errorf("PostgreSQL: %s\n%s", strings.Join(attempts, "\n"), advice)
@@ -61,14 +60,10 @@ func connectError(err error) error {
 
 // withDatabaseAdvice adds what to do to an error of the database. The first line of a permission error is rights.
 func withDatabaseAdvice(err error, rights string) error {
-	var refusal *pgconn.PgError
-	if !errors.As(err, &refusal) {
-		return err
-	}
-	switch refusal.Code {
-	case pgerrcode.InvalidSchemaName, pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.UndefinedFunction:
+	switch {
+	case schema.HasCode(err, pgerrcode.InvalidSchemaName, pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.UndefinedFunction):
 		return fmt.Errorf("%w\nThe schema is missing or of another release: run 'callboard migrate'", err)
-	case pgerrcode.InsufficientPrivilege:
+	case schema.HasCode(err, pgerrcode.InsufficientPrivilege):
 		return fmt.Errorf("%s\n%w", rights, err)
 	}
 	return err
@@ -86,4 +81,20 @@ func withStream(s setting.NATS, work func(jetstream.JetStream) error) error {
 		return fmt.Errorf("%w\nRun 'callboard stream create' to create the stream", err)
 	}
 	return err
+}
+
+// withServers does work on JetStream and on the primary.
+func withServers(ctx context.Context, nats setting.NATS, postgres setting.Postgres, work func(jetstream.JetStream, *pgxpool.Pool) error) error {
+	return withStream(nats, func(js jetstream.JetStream) error {
+		return withDatabase(ctx, postgres, func(pool *pgxpool.Pool) error { return work(js, pool) })
+	})
+}
+
+// openStream finds a stream. Its error names the stream.
+func openStream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", name, err)
+	}
+	return stream, nil
 }

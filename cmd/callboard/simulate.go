@@ -33,8 +33,8 @@ func (c *simulateCommand) Run(ctx context.Context, streams process.Streams) erro
 		return &process.UsageError{Detail: "--systems and --days must be 1 or more, --calls and --rate must not be negative"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		if _, err := js.Stream(ctx, c.Stream.Name.Get()); err != nil {
-			return fmt.Errorf("stream %s: %w", c.Stream.Name.Get(), err)
+		if _, err := openStream(ctx, js, c.Stream.Name.Get()); err != nil {
+			return err
 		}
 		started := time.Now()
 		done, err := c.publish(ctx, events.NewPublisher(js, "callboard/simulate"), streams.Err)

@@ -32,18 +32,16 @@ const watchInterval = 2 * time.Second
 
 // Run prints the status, once or until ctx ends.
 func (c *statusCommand) Run(ctx context.Context, streams process.Streams) error {
-	return interrupted(ctx, withStream(c.NATS, func(js jetstream.JetStream) error {
-		return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-			source := status.Source{JetStream: js, Stream: c.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
-			if c.Watch {
-				return c.watch(ctx, streams.Out, source)
-			}
-			report, err := source.Read(ctx)
-			if err != nil {
-				return err
-			}
-			return c.write(streams.Out, report)
-		})
+	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
+		source := status.Source{JetStream: js, Stream: c.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
+		if c.Watch {
+			return c.watch(ctx, streams.Out, source)
+		}
+		report, err := source.Read(ctx)
+		if err != nil {
+			return err
+		}
+		return c.write(streams.Out, report)
 	}))
 }
 

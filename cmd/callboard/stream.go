@@ -95,16 +95,16 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 		return created, err
 	}
 	if created.Bucket, err = events.EnsureBucket(ctx, js, c.Replicas); err != nil {
-		return created, fmt.Errorf("bucket %s: %w", events.TranscriptBucket, err)
+		return created, err
 	}
 	if created.Keys, err = events.EnsureStream(ctx, js, journal.StreamConfig(c.Replicas)); err != nil {
-		return created, fmt.Errorf("stream %s: %w", journal.StreamName, err)
+		return created, err
 	}
 	if created.Audit, err = events.EnsureStream(ctx, js, audit.StreamConfig(c.Replicas)); err != nil {
-		return created, fmt.Errorf("stream %s: %w", audit.StreamName, err)
+		return created, err
 	}
 	if created.Limits, err = events.EnsureStream(ctx, js, limit.StreamConfig(c.Replicas)); err != nil {
-		return created, fmt.Errorf("stream %s: %w", limit.StreamName, err)
+		return created, err
 	}
 	return created, nil
 }
@@ -113,11 +113,11 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.JetStream) (created bool, err error) {
 	name := c.Stream.Name.Get()
 	if created, err = events.EnsureStream(ctx, js, events.StreamConfig(name, c.Partitions, c.Replicas)); err != nil {
-		return false, fmt.Errorf("stream %s: %w", name, err)
+		return false, err
 	}
-	running, err := js.Stream(ctx, name)
+	running, err := openStream(ctx, js, name)
 	if err != nil {
-		return created, fmt.Errorf("stream %s: %w", name, err)
+		return created, err
 	}
 	return created, c.matches(running.CachedInfo().Config)
 }
@@ -193,16 +193,16 @@ func (c *streamUpdateCommand) update(ctx context.Context, js jetstream.JetStream
 	if updated.ClockAdded, err = events.AddClock(ctx, js, updated.Stream); err != nil {
 		return updated, err
 	}
-	running, err := js.Stream(ctx, updated.Stream)
+	running, err := openStream(ctx, js, updated.Stream)
 	if err != nil {
-		return updated, fmt.Errorf("stream %s: %w", updated.Stream, err)
+		return updated, err
 	}
 	replicas := running.CachedInfo().Config.Replicas
 	if updated.KeysCreated, err = events.EnsureStream(ctx, js, journal.StreamConfig(replicas)); err != nil {
-		return updated, fmt.Errorf("stream %s: %w", journal.StreamName, err)
+		return updated, err
 	}
 	if updated.AuditCreated, err = events.EnsureStream(ctx, js, audit.StreamConfig(replicas)); err != nil {
-		return updated, fmt.Errorf("stream %s: %w", audit.StreamName, err)
+		return updated, err
 	}
 	updated.AuditQueue, err = c.updateAuditQueue(ctx, js)
 	return updated, err
@@ -210,12 +210,12 @@ func (c *streamUpdateCommand) update(ctx context.Context, js jetstream.JetStream
 
 // updateAuditQueue deletes the work queue of earlier releases if that was asked for and nothing is in it.
 func (c *streamUpdateCommand) updateAuditQueue(ctx context.Context, js jetstream.JetStream) (q auditQueue, err error) {
-	running, err := js.Stream(ctx, audit.QueueName)
+	running, err := openStream(ctx, js, audit.QueueName)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return q, nil
 	case err != nil:
-		return q, fmt.Errorf("stream %s: %w", audit.QueueName, err)
+		return q, err
 	}
 	q = auditQueue{Exists: true, Messages: running.CachedInfo().State.Msgs}
 	if c.DeleteAuditQueue {
@@ -290,20 +290,19 @@ func (c *streamCheckCommand) Run(ctx context.Context, streams process.Streams) e
 
 func (c *streamCheckCommand) check(ctx context.Context, js jetstream.JetStream) (streamCheck, error) {
 	found := streamCheck{Stream: c.Stream.Name.Get(), Unsafe: []string{}}
-	running, err := js.Stream(ctx, found.Stream)
+	running, err := openStream(ctx, js, found.Stream)
 	if err != nil {
-		return found, fmt.Errorf("stream %s: %w", found.Stream, err)
+		return found, err
 	}
 	config := running.CachedInfo().Config
 	found.Unsafe = append(found.Unsafe, events.CheckStream(config)...)
-	for _, check := range []func() ([]string, error){
-		func() ([]string, error) { return checkBucket(ctx, js) },
-		func() ([]string, error) { return checkJournal(ctx, js, config) },
-		func() ([]string, error) { return checkAuditStream(ctx, js) },
-		func() ([]string, error) { return checkLimits(ctx, js, config) },
-	} {
-		unsafe, err := check()
-		if err != nil {
+	unsafe, err := checkBucket(ctx, js)
+	if err != nil {
+		return found, err
+	}
+	found.Unsafe = append(found.Unsafe, unsafe...)
+	for _, s := range supportStreams() {
+		if unsafe, err = s.check(ctx, js, config); err != nil {
 			return found, err
 		}
 		found.Unsafe = append(found.Unsafe, unsafe...)
@@ -333,50 +332,49 @@ func checkBucket(ctx context.Context, js jetstream.JetStream) (unsafe []string, 
 	return unsafe, nil
 }
 
-func checkJournal(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig) ([]string, error) {
-	running, err := js.Stream(ctx, journal.StreamName)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return []string{"stream " + journal.StreamName + " is missing, so revoked keys can work again after a failover of PostgreSQL. Run 'callboard stream update'."}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", journal.StreamName, err)
-	}
-	config := running.CachedInfo().Config
-	unsafe := journal.CheckStream(config)
-	if config.Replicas < main.Replicas {
-		unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, 'callboard keys revoke' fails after it has revoked the key. "+
-			"Run 'nats stream edit %[1]s --replicas %[4]d'.", journal.StreamName, config.Replicas, main.Name, main.Replicas))
-	}
-	return unsafe, nil
+// supportStream is a stream beside that of events.
+type supportStream struct {
+	name          string
+	missing       string // what follows where it does not exist; empty: readers create it
+	fewerReplicas string // what follows without its server where it has fewer replicas than the stream of events; empty: nothing
+	faults        func(jetstream.StreamConfig) []string
 }
 
-func checkAuditStream(ctx context.Context, js jetstream.JetStream) ([]string, error) {
-	running, err := js.Stream(ctx, audit.StreamName)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return []string{"stream " + audit.StreamName + " is missing, so readers will soon refuse all requests. Run 'callboard stream update'."}, nil
+func supportStreams() []supportStream {
+	return []supportStream{
+		{
+			name: journal.StreamName, missing: "revoked keys can work again after a failover of PostgreSQL",
+			fewerReplicas: "'callboard keys revoke' fails after it has revoked the key", faults: journal.CheckStream,
+		},
+		{name: audit.StreamName, missing: "readers will soon refuse all requests", faults: audit.CheckStream},
+		{name: limit.StreamName, fewerReplicas: "readers refuse reports", faults: limitFaults},
 	}
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", audit.StreamName, err)
-	}
-	return audit.CheckStream(running.CachedInfo().Config), nil
 }
 
-// checkLimits checks the limiter's stream. Readers create a missing one.
-func checkLimits(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig) (unsafe []string, err error) {
-	stream, err := js.Stream(ctx, limit.StreamName)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+func limitFaults(running jetstream.StreamConfig) []string {
+	err := limit.CheckStream(running)
+	if err == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("stream %s makes readers refuse reports: %s.", running.Name, strings.TrimSuffix(err.Error(), "."))}
+}
+
+// check returns what is unsafe. main is the stream of events.
+func (s supportStream) check(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig) ([]string, error) {
+	stream, err := openStream(ctx, js, s.name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound) && s.missing == "":
 		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", limit.StreamName, err)
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return []string{"stream " + s.name + " is missing, so " + s.missing + ". Run 'callboard stream update'."}, nil
+	case err != nil:
+		return nil, err
 	}
 	running := stream.CachedInfo().Config
-	if err := limit.CheckStream(running); err != nil {
-		unsafe = append(unsafe, fmt.Sprintf("stream %s makes readers refuse reports: %s.", limit.StreamName, strings.TrimSuffix(err.Error(), ".")))
-	}
-	if running.Replicas < main.Replicas {
-		unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, readers refuse reports. "+
-			"Run 'nats stream edit %[1]s --replicas %[4]d'.", limit.StreamName, running.Replicas, main.Name, main.Replicas))
+	unsafe := s.faults(running)
+	if s.fewerReplicas != "" && running.Replicas < main.Replicas {
+		unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, %[5]s. "+
+			"Run 'nats stream edit %[1]s --replicas %[4]d'.", s.name, running.Replicas, main.Name, main.Replicas, s.fewerReplicas))
 	}
 	return unsafe, nil
 }

@@ -38,12 +38,12 @@ func (c *streamMirrorCommand) Run(ctx context.Context, streams process.Streams) 
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		done := createdMirror{Stream: c.Stream.Name.Get(), Mirror: c.Name}
-		if _, err := js.Stream(ctx, done.Stream); err != nil {
-			return fmt.Errorf("stream %s: %w", done.Stream, err)
+		if _, err := openStream(ctx, js, done.Stream); err != nil {
+			return err
 		}
 		var err error
 		if done.Created, err = events.EnsureStream(ctx, js, events.MirrorConfig(c.Name, done.Stream, c.Replicas, c.Cluster)); err != nil {
-			return fmt.Errorf("mirror %s: %w", c.Name, err)
+			return err
 		}
 		return c.print(streams.Out, done, func(w io.Writer) error {
 			return writeLines(w, []string{fmt.Sprintf("Mirror %s of %s: %s.", done.Mirror, done.Stream, createdOrExists(done.Created))})

@@ -44,10 +44,8 @@ func (c *webhooksAddCommand) Run(ctx context.Context, streams process.Streams) e
 	if err != nil {
 		return withWebhookAdvice(err)
 	}
-	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-			return withWebhookAdvice(c.add(ctx, eventSource{js, pool, c.Stream.Name.Get()}, candidate, streams))
-		})
+	return withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
+		return withWebhookAdvice(c.add(ctx, eventSource{js, pool, c.Stream.Name.Get()}, candidate, streams))
 	})
 }
 
@@ -66,9 +64,9 @@ func (c *webhooksAddCommand) add(ctx context.Context, source eventSource, candid
 }
 
 func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
-	kinds, err := webhook.ParseKinds(c.Kinds)
+	kinds, err := parseKinds("--kinds", c.Kinds)
 	if err != nil {
-		return registry.Candidate{}, &process.UsageError{Detail: "--kinds: " + err.Error()}
+		return registry.Candidate{}, err
 	}
 	url, err := checkURL(c.Targets, c.URL)
 	if err != nil {
@@ -106,7 +104,8 @@ func (c *webhooksAddCommand) try(ctx context.Context, r *registry.Registry, cand
 	if c.NoTest {
 		return nil
 	}
-	shown := trialProgress{out: streams.Err, started: time.Now()}
+	shown := newDelayedProgress(streams.Err)
+	defer shown.close()
 	trial, err := r.TryCandidate(ctx, candidate, shown.waiting)
 	switch {
 	case errors.Is(err, registry.ErrNoSender):
@@ -215,8 +214,8 @@ func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
 	}
 	changes.Name, changes.Concurrency = c.Name, c.Concurrency
 	if c.Kinds != nil {
-		if changes.Kinds, err = webhook.ParseKinds(*c.Kinds); err != nil {
-			return changes, &process.UsageError{Detail: "--kinds: " + err.Error()}
+		if changes.Kinds, err = parseKinds("--kinds", *c.Kinds); err != nil {
+			return changes, err
 		}
 	}
 	if c.URL != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/cmd/process"
-	"callboard/cmd/progress"
 	"callboard/cmd/setting"
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
@@ -68,9 +67,9 @@ func (c *webhooksResumeCommand) Run(ctx context.Context, streams process.Streams
 			}
 			return c.printState(streams, registry.Active, nil)
 		}
-		shown := &skipProgress{out: streams.Err, started: time.Now()}
+		shown := newDelayedProgress(streams.Err)
 		defer shown.close()
-		skipped, err := r.SkipAndResume(ctx, c.ID, shown.set)
+		skipped, err := r.SkipAndResume(ctx, c.ID, shown.skipped)
 		if err != nil {
 			return withSkipped(ctx, err, skipped)
 		}
@@ -84,9 +83,9 @@ type webhooksRemoveCommand struct{ endpointChange }
 // Run removes an endpoint without asking for confirmation: its URL stays in the list.
 func (c *webhooksRemoveCommand) Run(ctx context.Context, streams process.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
-		shown := &skipProgress{out: streams.Err, started: time.Now()}
+		shown := newDelayedProgress(streams.Err)
 		defer shown.close()
-		skipped, err := r.Remove(ctx, c.ID, shown.set)
+		skipped, err := r.Remove(ctx, c.ID, shown.skipped)
 		if err != nil {
 			return withSkipped(ctx, err, skipped)
 		}
@@ -104,31 +103,6 @@ func withSkipped(ctx context.Context, err error, skipped int64) error {
 		err = errInterrupted
 	}
 	return fmt.Errorf("%w\nDeliveries skipped before: %d. Run the command again to skip the others", err, skipped)
-}
-
-// skipProgress shows how many deliveries were skipped, after progressDelay.
-type skipProgress struct {
-	out     io.Writer
-	started time.Time
-	display *progress.Display // nil before progressDelay
-	task    *progress.Task
-}
-
-func (p *skipProgress) set(total int64) {
-	if p.display == nil {
-		if time.Since(p.started) < progressDelay {
-			return
-		}
-		p.display = progress.New(p.out)
-		p.task = p.display.Start("skipping", "deliveries", 0)
-	}
-	p.task.Set(total)
-}
-
-func (p *skipProgress) close() {
-	if p.display != nil {
-		p.display.Close()
-	}
 }
 
 type webhooksRotateCommand struct {

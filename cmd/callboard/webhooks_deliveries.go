@@ -33,8 +33,8 @@ type deliveryList struct {
 
 // Run lists deliveries. The note that the list was cut goes to standard error, since a program may read the list.
 func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams process.Streams) error {
-	if c.Limit < 1 || c.Limit > maxListed {
-		return &process.UsageError{Detail: fmt.Sprintf("--limit must be between 1 and %d", maxListed)}
+	if err := checkLimit(c.Limit); err != nil {
+		return err
 	}
 	if c.Kind != "" {
 		if _, err := parseKinds("--kind", c.Kind); err != nil {

@@ -15,7 +15,7 @@ import (
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault"
+	"callboard/projector/webhook/vault/vaulttest"
 )
 
 // hookURL has a query, which no command prints.
@@ -99,14 +99,7 @@ func (f webhooksFixture) deliveries(id string, args ...string) []deliveryRecord 
 // register registers an endpoint of the phone system.
 func (f webhooksFixture) register() string {
 	f.Helper()
-	key, err := vault.NewKey(bytes.Repeat([]byte("w"), 32))
-	if err != nil {
-		f.Fatal(err)
-	}
-	v, err := vault.New(key)
-	if err != nil {
-		f.Fatal(err)
-	}
+	v := vaulttest.New(f, bytes.Repeat([]byte("w"), 32))
 	r := registry.New(f.database.RolePool(f, "callboard_operator"), "test")
 	c, err := registry.NewCandidate("CRM", hookURL, registry.Target{Kind: registry.System, ID: uuid.MustParse(systemID)}, webhook.Kinds(), 8, v)
 	if err == nil {

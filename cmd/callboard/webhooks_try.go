@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
@@ -30,7 +29,8 @@ func (c *webhooksTestCommand) Run(ctx context.Context, streams process.Streams) 
 		return &process.UsageError{Detail: fmt.Sprintf("--kind: %q is not a kind of event: use one of %s", c.Kind, kindNames(webhook.Kinds()))}
 	}
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
-		shown := trialProgress{out: streams.Err, started: time.Now()}
+		shown := newDelayedProgress(streams.Err)
+		defer shown.close()
 		trial, err := r.Try(ctx, c.ID, kind, shown.waiting)
 		if err != nil {
 			return err
@@ -43,20 +43,6 @@ func (c *webhooksTestCommand) Run(ctx context.Context, streams process.Streams) 
 		}
 		return nil
 	})
-}
-
-// trialProgress says once, after progressDelay, that a command waits.
-type trialProgress struct {
-	out     io.Writer
-	started time.Time
-	said    bool
-}
-
-func (p *trialProgress) waiting() {
-	if !p.said && time.Since(p.started) > progressDelay {
-		p.said = true
-		fmt.Fprintln(p.out, "waiting for a sender to send the test")
-	}
 }
 
 func trialText(t registry.Trial) string {

@@ -123,13 +123,7 @@ func TestNewPool_Derived(t *testing.T) {
 	p := pool(t, schematest.New(t).URL(), func(c *connection.PostgresConfig) {
 		c.Settings = map[string]string{"search_path": "projection"}
 	})
-	config := p.Config()
-	config.ConnConfig.RuntimeParams["search_path"] = "another"
-	derived, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(derived.Close)
+	derived := schematest.OpenPoolLike(t, p, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["search_path"] = "another" })
 	if got := text(t, derived, "show search_path"); got != "another" {
 		t.Errorf("search_path = %s, want another", got)
 	}

@@ -182,7 +182,7 @@ func (i *instance) createStreams(ctx context.Context) error {
 		func() (bool, error) { return events.EnsureStream(ctx, js, audit.StreamConfig(1)) },
 	} {
 		if _, err := ensure(); err != nil {
-			return fmt.Errorf("streams: %w", err)
+			return err
 		}
 	}
 	return nil

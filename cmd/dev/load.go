@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/cmd/connection"
+	"callboard/cmd/healthcheck"
 	"callboard/cmd/progress"
 	"callboard/events"
 	"callboard/projector/status"
@@ -98,15 +98,8 @@ func (i *instance) waitUntilReady(ctx context.Context, listener net.Listener) er
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		if response, err := http.DefaultClient.Do(request); err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
+		if _, err := healthcheck.Get(ctx, "http://"+listener.Addr().String()+"/readyz"); err == nil {
+			return nil
 		}
 		select {
 		case <-ctx.Done():

@@ -22,6 +22,7 @@ import (
 	"callboard/readapi/audio"
 	"callboard/readapi/audit"
 	"callboard/readapi/limit"
+	"callboard/schema/schematest"
 )
 
 // answerComparison sends the same requests to a reader of the live database and to one of the replay.
@@ -84,7 +85,7 @@ func (h *harness) handler(database string, limiter *limit.Limiter, queue *audit.
 		h.tb.Fatal(err)
 	}
 	handler, err := readapi.New(readapi.Config{
-		Primary: h.postgres.pool(h.postgres.roleURL(readerRole, database)), Peppers: []access.Pepper{h.pepper()},
+		Primary: schematest.OpenPool(h.tb, h.postgres.roleURL(readerRole, database)), Peppers: []access.Pepper{h.pepper()},
 		Limiter: limiter, AuditQueue: queue, Secret: h.secret, Audio: location, BaseURL: baseURL, Timeout: slowestAnswer,
 		Log: zerolog.New(zerolog.NewTestWriter(h.tb)).Level(zerolog.WarnLevel), // which says why a request is refused
 	})

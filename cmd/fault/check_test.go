@@ -68,12 +68,7 @@ func (h *harness) check(faults int, final bool) {
 func (h *harness) awaitWatermarks(pool *pgxpool.Pool, at time.Time) {
 	h.tb.Helper()
 	eventstest.Eventually(h.tb, "every watermark is past "+at.String(), func() bool {
-		var n int
-		err := pool.QueryRow(h.tb.Context(), "select count(*) from projection.position where watermark > $1", at).Scan(&n)
-		if err != nil {
-			h.tb.Fatal(err)
-		}
-		return n == partitions
+		return schematest.QueryOne[int](h.tb, pool, "select count(*) from projection.position where watermark > $1", at) == partitions
 	})
 }
 

@@ -76,14 +76,9 @@ func (f *failpoint) awaitProjector() (p *process) {
 	h := f.harness
 	h.tb.Helper()
 	eventstest.Eventually(h.tb, "a projector is blocked", func() bool {
-		var session string
-		err := h.pool.QueryRow(h.tb.Context(),
+		p = h.projectorOf(schematest.QueryOne[string](h.tb, h.pool,
 			"select coalesce(max(application_name), '') from pg_stat_activity where usename = $1 and $2 = any (pg_blocking_pids(pid))",
-			projectorRole, f.backend()).Scan(&session)
-		if err != nil {
-			h.tb.Fatal(err)
-		}
-		p = h.projectorOf(session)
+			projectorRole, f.backend()))
 		return p != nil
 	})
 	return p

@@ -19,6 +19,7 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
+	"callboard/schema/schematest"
 )
 
 const (
@@ -63,26 +64,43 @@ type proxies struct {
 
 func newHarness(t *testing.T, seed uint64, r rate) *harness {
 	t.Helper()
-	h := &harness{
-		tb: t, random: rand.New(rand.NewPCG(seed, 1)), secret: []byte(strings.Repeat("s", 32)), audio: t.TempDir(),
-		summary: newSummary(), rebuildTime: 2 * time.Second,
-	}
-	h.nats, h.postgres = newNATSServer(t), newPostgresServer(t)
+	h := prepareHarness(t, seed)
+	h.nats, h.postgres, h.rebuildTime = newNATSServer(t), newPostgresServer(t), 2*time.Second
 	h.js = h.nats.connect()
 	h.postgres.createDatabase(liveDatabase)
 	h.postgres.exec(liveDatabase, failpointSQL)
 	h.installFailpoints()
-	h.pool = h.postgres.pool(h.postgres.URL(liveDatabase))
-	postgres := net.JoinHostPort("127.0.0.1", strconv.Itoa(h.postgres.Port()))
-	h.natsProxies = proxies{newProxy(t, "projectors-NATS", h.nats.address), newProxy(t, "readers-NATS", h.nats.address)}
-	h.postgresProxies = proxies{newProxy(t, "projectors-PostgreSQL", postgres), newProxy(t, "readers-PostgreSQL", postgres)}
+	h.pool = schematest.OpenPool(h.tb, h.postgres.URL(liveDatabase))
+	h.startProxies(h.nats.address)
 	h.operator = h.newOperator(nil)
 	h.createStream()
+	h.start(seed, r)
+	return h
+}
+
+// prepareHarness returns a harness without servers.
+func prepareHarness(t *testing.T, seed uint64) *harness {
+	t.Helper()
+	return &harness{
+		tb: t, random: rand.New(rand.NewPCG(seed, 1)), secret: []byte(strings.Repeat("s", 32)), audio: t.TempDir(), summary: newSummary(),
+	}
+}
+
+// startProxies starts the proxies to a NATS server and to PostgreSQL.
+func (h *harness) startProxies(nats string) {
+	h.tb.Helper()
+	postgres := net.JoinHostPort("127.0.0.1", strconv.Itoa(h.postgres.Port()))
+	h.natsProxies = proxies{newProxy(h.tb, "projectors-NATS", nats), newProxy(h.tb, "readers-NATS", nats)}
+	h.postgresProxies = proxies{newProxy(h.tb, "projectors-PostgreSQL", postgres), newProxy(h.tb, "readers-PostgreSQL", postgres)}
+}
+
+// start starts the load and the programs, and waits until every partition is at the stream's end.
+func (h *harness) start(seed uint64, r rate) {
+	h.tb.Helper()
 	h.load = h.startLoad(seed, r)
 	h.keys = h.issueKeys()
 	h.startPrograms()
 	h.awaitCaughtUp()
-	return h
 }
 
 // newOperator returns the commands' process, with further settings.
@@ -187,12 +205,9 @@ func (h *harness) issueKeys() *keySet {
 }
 
 // queryInt returns the first column of a query's only row.
-func (h *harness) queryInt(query string, parameters ...any) (n int64) {
+func (h *harness) queryInt(query string, parameters ...any) int64 {
 	h.tb.Helper()
-	if err := h.pool.QueryRow(h.tb.Context(), query, parameters...).Scan(&n); err != nil {
-		h.tb.Fatalf("%s: %v", query, err)
-	}
-	return n
+	return schematest.QueryOne[int64](h.tb, h.pool, query, parameters...)
 }
 
 // stream returns the stream of events as it is now. A server that has just started may not know it yet.

@@ -2,9 +2,6 @@ package fault_test
 
 import (
 	"context"
-	"math/rand/v2"
-	"net"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +10,7 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
+	"callboard/schema/schematest"
 )
 
 // newIsolationHarness starts callboard with a cluster of three NATS servers, of which projectors and readers use the one that leads the stream
@@ -21,12 +19,10 @@ func newIsolationHarness(t *testing.T) (h *harness, isolate func() (rejoin func(
 	t.Helper()
 	seed := seed(t)
 	servers, isolateServer := eventstest.NewDivisibleCluster(t)
-	h = &harness{
-		tb: t, random: rand.New(rand.NewPCG(seed, 1)), secret: []byte(strings.Repeat("s", 32)), audio: t.TempDir(), summary: newSummary(),
-		postgres: newPostgresServer(t), js: eventstest.JetStream(t, servers.URL()),
-	}
+	h = prepareHarness(t, seed)
+	h.postgres, h.js = newPostgresServer(t), eventstest.JetStream(t, servers.URL())
 	h.postgres.createDatabase(liveDatabase)
-	h.pool = h.postgres.pool(h.postgres.URL(liveDatabase))
+	h.pool = schematest.OpenPool(h.tb, h.postgres.URL(liveDatabase))
 	h.operator = newProcess(t, "callboard", "callboard", map[string]string{
 		"CALLBOARD_NATS_URL": servers.URL(), "CALLBOARD_POSTGRES_URL": h.postgres.URL(liveDatabase),
 	})
@@ -44,14 +40,8 @@ func newIsolationHarness(t *testing.T) (h *harness, isolate func() (rejoin func(
 		t.Fatal(err)
 	}
 	h.js = js
-	address := strings.TrimPrefix(leader.URL(), "nats://")
-	h.natsProxies = proxies{newProxy(t, "projectors-NATS", address), newProxy(t, "readers-NATS", address)}
-	postgres := net.JoinHostPort("127.0.0.1", strconv.Itoa(h.postgres.Port()))
-	h.postgresProxies = proxies{newProxy(t, "projectors-PostgreSQL", postgres), newProxy(t, "readers-PostgreSQL", postgres)}
-	h.load = h.startLoad(seed, bursty)
-	h.keys = h.issueKeys()
-	h.startPrograms()
-	h.awaitCaughtUp()
+	h.startProxies(strings.TrimPrefix(leader.URL(), "nats://"))
+	h.start(seed, bursty)
 	return h, func() (rejoin func()) { return isolateServer(leader) }, eventstest.JetStream(t, leader.URL())
 }
 

@@ -1,12 +1,9 @@
 package fault_test
 
 import (
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -57,23 +54,16 @@ func (s *postgresServer) createDistributedDatabase(name string) {
 func newNodesHarness(t *testing.T) *harness {
 	t.Helper()
 	seed := seed(t)
-	h := &harness{
-		tb: t, random: rand.New(rand.NewPCG(seed, 1)), secret: []byte(strings.Repeat("s", 32)), audio: t.TempDir(), summary: newSummary(),
-		nats: newNATSServer(t), postgres: newCoordinator(t),
-	}
+	h := prepareHarness(t, seed)
+	h.nats, h.postgres = newNATSServer(t), newCoordinator(t)
 	h.js = h.nats.connect()
 	h.postgres.createDistributedDatabase(liveDatabase)
-	h.pool = h.postgres.pool(h.postgres.URL(liveDatabase))
-	h.natsProxies = proxies{newProxy(t, "projectors-NATS", h.nats.address), newProxy(t, "readers-NATS", h.nats.address)}
-	postgres := net.JoinHostPort("127.0.0.1", strconv.Itoa(h.postgres.Port()))
-	h.postgresProxies = proxies{newProxy(t, "projectors-PostgreSQL", postgres), newProxy(t, "readers-PostgreSQL", postgres)}
+	h.pool = schematest.OpenPool(h.tb, h.postgres.URL(liveDatabase))
+	h.startProxies(h.nats.address)
 	h.operator = h.newOperator(nil)
 	h.createStream()
-	h.load = h.startLoad(seed, bursty)
-	h.keys = h.issueKeys()
-	h.startPrograms()
+	h.start(seed, bursty)
 	h.startReaderOfWorker(h.postgres.workers.Servers[1])
-	h.awaitCaughtUp()
 	return h
 }
 
@@ -157,7 +147,7 @@ func TestNodes_WorkerFrozen(t *testing.T) {
 
 	worker := h.postgres.workers.Servers[0]
 	here, elsewhere := h.systemsByNode(h.load.systems(), worker.Port())
-	thaw := freezePostgres(t, h.postgres.pool(worker.URL(liveDatabase)))
+	thaw := freezePostgres(t, schematest.OpenPool(t, worker.URL(liveDatabase)))
 	for range 3 {
 		for _, system := range elsewhere {
 			h.requireStatus(c, system, http.StatusOK)
@@ -177,7 +167,7 @@ func TestNodes_WorkerFrozen(t *testing.T) {
 func TestNodes_Webhooks(t *testing.T) {
 	server := newCoordinator(t)
 	server.createDistributedDatabase(liveDatabase)
-	h := &harness{tb: t, postgres: server, pool: server.pool(server.URL(liveDatabase))}
+	h := &harness{tb: t, postgres: server, pool: schematest.OpenPool(t, server.URL(liveDatabase))}
 	w := startWebhooks(t, h, func(role string) string { return server.roleURL(role, liveDatabase) })
 	w.awaitRequests(200)
 

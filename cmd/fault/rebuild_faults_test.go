@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"callboard/projector/rebuild"
+	"callboard/schema/schematest"
 )
 
 // startRebuild starts a rebuild with random options.
@@ -70,9 +71,7 @@ func (h *harness) awaitStep(c command, step string) {
 			h.tb.Fatalf("rebuild has not reached this step within %s: %s", commandLimit, step)
 		case <-tick.C:
 		}
-		if err := h.pool.QueryRow(h.tb.Context(), step).Scan(&reached); err != nil {
-			h.tb.Fatal(err)
-		}
+		reached = schematest.QueryOne[bool](h.tb, h.pool, step)
 	}
 }
 

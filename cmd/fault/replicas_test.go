@@ -54,7 +54,7 @@ func newReplicas(t *testing.T) *replicas {
 	}
 	r.startDatabases(t)
 	r.js = eventstest.JetStream(t, r.natsURL())
-	r.pool = (&postgresServer{tb: t}).pool(r.bothURL("postgres", "read-write"))
+	r.pool = schematest.OpenPool(t, r.bothURL("postgres", "read-write"))
 	r.operator = newProcess(t, "callboard", "callboard", map[string]string{
 		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(operatorRole, "read-write"),
 	})
@@ -186,23 +186,17 @@ func (r *replicas) awaitReplicated() {
 	written := schematest.QueryOne[string](r.tb, conn, "select pg_current_wal_lsn()::text")
 	standby := r.connect(r.standby, liveDatabase)
 	defer closeConn(standby)
-	eventstest.Eventually(r.tb, "the standby has applied what the primary has written", func() (done bool) {
-		if err := standby.QueryRow(r.tb.Context(), "select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", written).Scan(&done); err != nil {
-			r.tb.Fatal(err)
-		}
-		return done
+	eventstest.Eventually(r.tb, "the standby has applied what the primary has written", func() bool {
+		return schematest.QueryOne[bool](r.tb, standby, "select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", written)
 	})
 }
 
 // positions returns the sum of a server's positions.
-func (r *replicas) positions(server *cluster.Cluster) (sum int64) {
+func (r *replicas) positions(server *cluster.Cluster) int64 {
 	r.tb.Helper()
 	conn := r.connect(server, liveDatabase)
 	defer closeConn(conn)
-	if err := conn.QueryRow(r.tb.Context(), "select sum(sequence)::bigint from projection.position").Scan(&sum); err != nil {
-		r.tb.Fatal(err)
-	}
-	return sum
+	return schematest.QueryOne[int64](r.tb, conn, "select sum(sequence)::bigint from projection.position")
 }
 
 // failOver kills the primary and promotes the standby.
@@ -290,12 +284,8 @@ func (r *replicas) notAudited(server *cluster.Cluster) int64 {
 	r.tb.Helper()
 	conn := r.connect(server, liveDatabase)
 	defer closeConn(conn)
-	var missing int64
 	const query = "select count(*) from unnest($1::uuid[]) e (id) where not exists (select from access.audit a where a.id = e.id)"
-	if err := conn.QueryRow(r.tb.Context(), query, r.acknowledgedEntries()).Scan(&missing); err != nil {
-		r.tb.Fatal(err)
-	}
-	return missing
+	return schematest.QueryOne[int64](r.tb, conn, query, r.acknowledgedEntries())
 }
 
 // awaitAudited waits until the server that takes writes has every acknowledged audit entry.

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/programtest"
@@ -151,14 +150,11 @@ func (s *postgresServer) moveWAL(data string) {
 	}
 }
 
-func (s *postgresServer) dataDirectory() (path string) {
+func (s *postgresServer) dataDirectory() string {
 	s.tb.Helper()
 	conn := s.connect("postgres")
 	defer closeConn(conn)
-	if err := conn.QueryRow(s.tb.Context(), "show data_directory").Scan(&path); err != nil {
-		s.tb.Fatal(err)
-	}
-	return path
+	return schematest.QueryOne[string](s.tb, conn, "show data_directory")
 }
 
 // deadlocks returns what a log of PostgreSQL has about deadlocks.
@@ -233,15 +229,4 @@ func (s *postgresServer) proxyURL(p *proxy, role, database string) string {
 	}
 	u.Host = p.address()
 	return u.String()
-}
-
-// pool returns a pool of direct connections, which is closed when the test ends.
-func (s *postgresServer) pool(url string) *pgxpool.Pool {
-	s.tb.Helper()
-	pool, err := pgxpool.New(s.tb.Context(), url)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	s.tb.Cleanup(pool.Close)
-	return pool
 }

@@ -28,7 +28,7 @@ type primary struct {
 func (r *replicas) newPrimary(name, natsURL string, server *cluster.Cluster) *primary {
 	r.tb.Helper()
 	return &primary{
-		harness: &harness{tb: r.tb, js: r.js, pool: (&postgresServer{tb: r.tb}).pool(server.URL(liveDatabase))},
+		harness: &harness{tb: r.tb, js: r.js, pool: schematest.OpenPool(r.tb, server.URL(liveDatabase))},
 		server:  server,
 		projector: newProcess(r.tb, "projector", name, map[string]string{
 			"CALLBOARD_NATS_URL": natsURL, "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",

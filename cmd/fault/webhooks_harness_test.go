@@ -18,6 +18,7 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
+	"callboard/schema/schematest"
 )
 
 const (
@@ -43,7 +44,7 @@ func newWebhooks(t *testing.T) *webhooks {
 	t.Parallel()
 	server := newPostgresServer(t)
 	server.createDatabase(liveDatabase)
-	h := &harness{tb: t, postgres: server, pool: server.pool(server.URL(liveDatabase))}
+	h := &harness{tb: t, postgres: server, pool: schematest.OpenPool(t, server.URL(liveDatabase))}
 	return startWebhooks(t, h, func(role string) string { return server.roleURL(role, liveDatabase) })
 }
 

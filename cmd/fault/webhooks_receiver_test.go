@@ -1,10 +1,7 @@
 package fault_test
 
 import (
-	"crypto/tls"
-	"errors"
 	"io"
-	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -74,16 +71,11 @@ func newReceiver(tb testing.TB) *receiver {
 	tb.Helper()
 	authority := eventstest.NewCertificateAuthority(tb)
 	r := &receiver{tb: tb, authority: filepath.Join(tb.TempDir(), "ca.pem"), endpoints: map[string]*endpoint{}}
-	certificate, err := tls.X509KeyPair(authority.Issue(tb))
-	if err := errors.Join(err, os.WriteFile(r.authority, authority.PEM(), 0o600)); err != nil {
+	if err := os.WriteFile(r.authority, authority.PEM(), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	r.server = httptest.NewUnstartedServer(r)
-	r.server.EnableHTTP2 = true
-	r.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	r.server.Config.ErrorLog = log.New(io.Discard, "", 0) // senders are killed in handshakes
-	r.server.StartTLS()
-	tb.Cleanup(r.server.Close)
+	// Senders are killed in handshakes.
+	r.server = eventstest.StartTLS(tb, r, eventstest.WithCertificate(authority.KeyPair(tb)), eventstest.WithHTTP2)
 	return r
 }
 

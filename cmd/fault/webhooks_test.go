@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callboard/events/eventstest"
+	"callboard/schema/schematest"
 )
 
 // Senders are killed again and again under load. Every event arrives; a kill repeats the requests in flight, and no other.
@@ -98,7 +99,7 @@ func TestWebhooks_AsynchronousFailover(t *testing.T) {
 	t.Parallel()
 	r := &replicas{harness: &harness{tb: t}, password: rand.Text()}
 	r.startDatabases(t)
-	r.pool = (&postgresServer{tb: t}).pool(r.bothURL("postgres", "read-write"))
+	r.pool = schematest.OpenPool(t, r.bothURL("postgres", "read-write"))
 	w := startWebhooks(t, r.harness, func(role string) string { return r.bothURL(role, "read-write") })
 	w.awaitRequests(500)
 	kept := w.receiver.events()

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,9 +19,12 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	event "callboard/events/webhook"
 	"callboard/projector/webhook/registry"
 	"callboard/projector/webhook/vault"
+	"callboard/projector/webhook/vault/vaulttest"
+	"callboard/schema/schematest"
 )
 
 // hooks is an installation with phone systems that have an endpoint each, all of a receiver in this process.
@@ -53,19 +54,9 @@ const (
 // newHooks registers endpoints. behaviour returns that of the n-th.
 func newHooks(i *installation, endpoints int, behaviour func(n int) string) *hooks {
 	i.Helper()
-	h := &hooks{installation: i, registry: registry.New(i.newPool(i.postgres.UserURL("callboard_operator", i.password, i.database)), "load"), at: make(map[string]time.Time)}
-	key, err := vault.NewKey(i.secret)
-	if err == nil {
-		h.vault, err = vault.New(key)
-	}
-	if err != nil {
-		i.Fatal(err)
-	}
-	h.receiver = httptest.NewUnstartedServer(http.HandlerFunc(h.receive))
-	h.receiver.EnableHTTP2 = true
-	h.receiver.Config.ErrorLog = log.New(io.Discard, "", 0)
-	h.receiver.StartTLS()
-	i.Cleanup(h.receiver.Close)
+	h := &hooks{installation: i, registry: registry.New(schematest.OpenPool(i, i.postgres.UserURL("callboard_operator", i.password, i.database)), "load"), at: make(map[string]time.Time)}
+	h.vault = vaulttest.New(i, i.secret)
+	h.receiver = eventstest.StartTLS(i, http.HandlerFunc(h.receive), eventstest.WithHTTP2)
 	h.ca = filepath.Join(i.TempDir(), "ca.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.receiver.Certificate().Raw})
 	if err := os.WriteFile(h.ca, certificate, 0o600); err != nil {

@@ -178,12 +178,9 @@ func (i *installation) startPostgres(settings map[string]string) {
 // processOf returns the process id of a PostgreSQL server.
 func (i *installation) processOf(server *cluster.Cluster) int {
 	i.Helper()
-	admin := i.newPool(server.URL("postgres"))
+	admin := schematest.OpenPool(i, server.URL("postgres"))
 	defer admin.Close()
-	var folder string
-	if err := admin.QueryRow(i.Context(), "show data_directory").Scan(&folder); err != nil {
-		i.Fatal(err)
-	}
+	folder := schematest.QueryOne[string](i, admin, "show data_directory")
 	file, err := os.ReadFile(filepath.Join(folder, "postmaster.pid"))
 	if err != nil {
 		i.Fatal(err)
@@ -199,7 +196,7 @@ func (i *installation) processOf(server *cluster.Cluster) int {
 // newDatabase creates the database that is used from now on.
 func (i *installation) newDatabase(name string) {
 	i.Helper()
-	admin := i.newPool(i.postgres.URL("postgres"))
+	admin := schematest.OpenPool(i, i.postgres.URL("postgres"))
 	defer admin.Close()
 	if _, err := admin.Exec(i.Context(), "create database "+name); err != nil {
 		i.Fatal(err)
@@ -229,7 +226,7 @@ func (i *installation) newDatabase(name string) {
 	if err != nil {
 		i.Fatal(err)
 	}
-	i.database, i.pool = name, i.newPool(i.postgres.URL(name))
+	i.database, i.pool = name, schematest.OpenPool(i, i.postgres.URL(name))
 	i.registry = access.NewRegistry(i.pool, pepper)
 }
 
@@ -237,7 +234,7 @@ func (i *installation) newDatabase(name string) {
 func (i *installation) dropDatabase() {
 	i.Helper()
 	i.pool.Close()
-	admin := i.newPool(i.postgres.URL("postgres"))
+	admin := schematest.OpenPool(i, i.postgres.URL("postgres"))
 	defer admin.Close()
 	_, err := admin.Exec(i.Context(), "drop database "+i.database+" with (force)")
 	if err == nil {
@@ -246,16 +243,6 @@ func (i *installation) dropDatabase() {
 	if err != nil {
 		i.Fatal(err)
 	}
-}
-
-func (i *installation) newPool(url string) *pgxpool.Pool {
-	i.Helper()
-	pool, err := pgxpool.New(i.Context(), url)
-	if err != nil {
-		i.Fatal(err)
-	}
-	i.Cleanup(pool.Close)
-	return pool
 }
 
 // startNATS starts the servers with the streams of production.
@@ -335,18 +322,13 @@ func (i *installation) awaitApplied(total int64) {
 // exec executes a statement as the superuser.
 func (i *installation) exec(sql string) {
 	i.Helper()
-	if _, err := i.pool.Exec(i.Context(), sql); err != nil {
-		i.Fatalf("%.120s: %v", sql, err)
-	}
+	schematest.Exec(i, i.pool, sql)
 }
 
 // query returns the first column of a query's only row.
-func query[T any](i *installation, sql string, arguments ...any) (value T) {
+func query[T any](i *installation, sql string, arguments ...any) T {
 	i.Helper()
-	if err := i.pool.QueryRow(i.Context(), sql, arguments...).Scan(&value); err != nil {
-		i.Fatalf("%.120s: %v", sql, err)
-	}
-	return value
+	return schematest.QueryOne[T](i, i.pool, sql, arguments...)
 }
 
 // reader is a reader that runs as a process.

@@ -2,6 +2,7 @@ package programtest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +53,19 @@ func Environment(variables map[string]string) []string {
 		list = append(list, name+"="+value)
 	}
 	return list // the last value of a name applies
+}
+
+// Run runs a program to its end, and returns its outputs and its exit code: -1 if a signal killed it. Its environment is [Environment].
+func Run(tb testing.TB, path string, env map[string]string, args ...string) (out, errs string, code int) {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), path, args...) //nolint:gosec // a program under test
+	var stdout, stderr strings.Builder
+	cmd.Env, cmd.Stdout, cmd.Stderr = Environment(env), &stdout, &stderr
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		tb.Fatalf("%s %v: %v", filepath.Base(path), args, err)
+	}
+	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
 // NewProcess returns a process that is not started. It is killed when the test ends; a failed test logs the last lines of its output.

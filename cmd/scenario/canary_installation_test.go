@@ -1,15 +1,12 @@
 package scenario_test
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,19 +99,15 @@ func (i *installation) run(code int, env map[string]string, program string, args
 // runUnrecorded is run for programs that print a secret. It returns the standard output, and records standard error only.
 func (i *installation) runUnrecorded(code int, env map[string]string, program string, args ...string) string {
 	i.Helper()
-	cmd := exec.CommandContext(i.Context(), filepath.Join(i.programs, program), args...)
-	var out, errs bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = programtest.Environment(env), &out, &errs
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() != code {
-		i.Errorf("%s %v: %v, want exit code %d: %s", program, args, err, code, &errs)
+	out, errs, got := programtest.Run(i, filepath.Join(i.programs, program), env, args...)
+	if got != code {
+		i.Errorf("%s %v: exit code = %d, want %d: %s", program, args, got, code, errs)
 	}
-	if out.Len()+errs.Len() == 0 {
+	if out+errs == "" {
 		i.Errorf("%s %v prints nothing", program, args)
 	}
-	i.record("stderr of "+program, errs.String())
-	return out.String()
+	i.record("stderr of "+program, errs)
+	return out
 }
 
 // issue issues a key and adds it to the secrets.

@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +16,7 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
+	"callboard/schema/schematest"
 )
 
 // answerSecret is what a receiver answers. Operators see it, and no log has it.
@@ -61,7 +60,7 @@ func (i *installation) startReceiver(accepts int32) (*httptest.Server, *atomic.P
 	i.Helper()
 	var requests atomic.Int32
 	var signature atomic.Pointer[string]
-	receiver := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	receiver := eventstest.StartTLS(i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if requests.Add(1) < accepts {
 			return
 		}
@@ -69,9 +68,6 @@ func (i *installation) startReceiver(accepts int32) (*httptest.Server, *atomic.P
 		signature.Store(&value)
 		http.Error(w, answerSecret, http.StatusInternalServerError)
 	}))
-	receiver.Config.ErrorLog = log.New(io.Discard, "", 0)
-	receiver.StartTLS()
-	i.Cleanup(receiver.Close)
 	return receiver, &signature
 }
 
@@ -103,11 +99,7 @@ func (i *installation) publishEnd() {
 func (i *installation) recordTables() {
 	i.Helper()
 	for _, table := range []string{"secret", "audit", "delivery", "finished", "notice"} {
-		var text string
-		err := i.database.Pool(i).QueryRow(i.Context(), "select coalesce(string_agg(t::text, ' '), '') from webhook."+table+" t").Scan(&text)
-		if err != nil {
-			i.Fatal(err)
-		}
-		i.record("the table webhook."+table, text)
+		query := "select coalesce(string_agg(t::text, ' '), '') from webhook." + table + " t"
+		i.record("the table webhook."+table, schematest.QueryOne[string](i, i.database.Pool(i), query))
 	}
 }

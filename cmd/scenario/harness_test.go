@@ -22,6 +22,7 @@ import (
 	projectoraudit "callboard/projector/audit"
 	"callboard/projector/projectortest"
 	"callboard/projector/webhook/vault"
+	"callboard/projector/webhook/vault/vaulttest"
 	"callboard/readapi"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
@@ -50,7 +51,7 @@ type harness struct {
 
 func newHarness(t *testing.T, options ...projectortest.Option) *harness {
 	t.Helper()
-	h := &harness{Harness: projectortest.NewHarness(t, options...), peppers: []access.Pepper{newPepper(t)}, vault: newVault(t), audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
+	h := &harness{Harness: projectortest.NewHarness(t, options...), peppers: []access.Pepper{newPepper(t)}, vault: vaulttest.New(t, newSecret()), audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
 	h.registry = access.NewRegistry(h.RolePool("callboard_operator", nil), h.peppers[0])
 	var err error
 	if h.contract, err = docstest.New(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/readapi/access"
+	"callboard/schema/schematest"
 )
 
 // credential is what a request presents, with the properties that it was issued with.
@@ -113,13 +114,9 @@ func (f *isolationFixture) invalidKeys() []credential {
 }
 
 // keyID returns the ID of an issued key.
-func (f *isolationFixture) keyID(c credential) (id uuid.UUID) {
+func (f *isolationFixture) keyID(c credential) uuid.UUID {
 	f.Helper()
-	short := access.Parse(c.text).Key.Short()
-	if err := f.Pool.QueryRow(f.Context(), "select id from access.key where short = $1", short).Scan(&id); err != nil {
-		f.Fatal(err)
-	}
-	return id
+	return schematest.QueryOne[uuid.UUID](f, f.Pool, "select id from access.key where short = $1", access.Parse(c.text).Key.Short())
 }
 
 func otherCredentials() []credential {

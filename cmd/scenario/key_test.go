@@ -42,7 +42,7 @@ func (f *fixture) refusesKeys(changes ...func(*access.KeySpec)) {
 		issued, err := f.registry.Issue(f.Context(), request)
 		var refusal *access.InvalidError
 		if !errors.As(err, &refusal) {
-			f.Errorf("change %d: issued a key with scopes %v on %v, error = %v, want a RequestError", i, issued.Scopes, issued.Grant, err)
+			f.Errorf("change %d: issued a key with scopes %v on %v, error = %v, want an InvalidError", i, issued.Scopes, issued.Grant, err)
 		}
 	}
 }

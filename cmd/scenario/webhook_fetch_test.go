@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
 	"callboard/events"
@@ -171,12 +170,7 @@ func TestWebhooks_DelayedReplica(t *testing.T) {
 		config, err := pgx.ParseConfig(replicaURL(h, standby, "callboard_webhooks"))
 		return []*pgx.ConnConfig{config}, err
 	}})
-	pool, err := pgxpool.New(t.Context(), replicaURL(h, standby, "callboard_reader"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	h.api = h.serve(pool)
+	h.api = h.serve(schematest.OpenPool(t, replicaURL(h, standby, "callboard_reader")))
 	follow(h, gate, 50)
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/x509"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -26,7 +25,6 @@ import (
 	"callboard/projector/webhook/egress"
 	"callboard/projector/webhook/fanout"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault"
 )
 
 // hooks is a running sender, and the receiver of its only endpoint.
@@ -80,26 +78,9 @@ func (k *hooks) startSender(gate *fanout.Gate) {
 	k.Run(sender.Run)
 }
 
-// newVault returns the vault of all senders of a database: they share its endpoints.
-func newVault(t *testing.T) *vault.Vault {
-	t.Helper()
-	key, err := vault.NewKey(newSecret())
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := vault.New(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 func (k *hooks) startReceiver() (url string) {
 	k.Helper()
-	k.receiver = httptest.NewUnstartedServer(http.HandlerFunc(k.receive))
-	k.receiver.Config.ErrorLog = log.New(io.Discard, "", 0)
-	k.receiver.StartTLS()
-	k.Cleanup(k.receiver.Close)
+	k.receiver = eventstest.StartTLS(k, http.HandlerFunc(k.receive))
 	return k.receiver.URL + "/in"
 }
 

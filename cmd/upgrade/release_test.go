@@ -1,7 +1,6 @@
 package upgrade_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -56,13 +55,11 @@ func run(t *testing.T, dir, program string, args ...string) {
 // command runs a command of the release's callboard, and returns its output.
 func (r release) command(env map[string]string, args ...string) string {
 	r.tb.Helper()
-	cmd := exec.CommandContext(r.tb.Context(), filepath.Join(r.dir, "callboard"), args...)
-	var out, errs bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = programtest.Environment(env), &out, &errs
-	if err := cmd.Run(); err != nil {
-		r.tb.Fatalf("%s callboard %v: %v\n%s%s", r.name, args, err, &out, &errs)
+	out, errs, code := programtest.Run(r.tb, filepath.Join(r.dir, "callboard"), env, args...)
+	if code != 0 {
+		r.tb.Fatalf("%s callboard %v: exit code = %d, want 0\n%s%s", r.name, args, code, out, errs)
 	}
-	return out.String()
+	return out
 }
 
 // decode runs a command with --json.

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -39,6 +40,16 @@ func NewCertificateAuthority(tb testing.TB) *CertificateAuthority {
 
 // PEM is the authority's certificate.
 func (a *CertificateAuthority) PEM() []byte { return encodePEM("CERTIFICATE", a.certificate.Raw) }
+
+// KeyPair returns a certificate for host names with its private key. Without a name it is for 127.0.0.1.
+func (a *CertificateAuthority) KeyPair(tb testing.TB, hosts ...string) tls.Certificate {
+	tb.Helper()
+	pair, err := tls.X509KeyPair(a.Issue(tb, hosts...))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return pair
+}
 
 // Issue returns a certificate for host names and its private key, in PEM. Without a name it is for 127.0.0.1.
 func (a *CertificateAuthority) Issue(tb testing.TB, hosts ...string) (certificate, key []byte) {

@@ -15,8 +15,8 @@ import (
 	"callboard/events"
 )
 
-// OriginHeader is the header of a copy: the message's sequence in the stream from which it was copied.
-const OriginHeader = "Callboard-Copy-Of"
+// originHeader is the header of a copy: the message's sequence in the stream from which it was copied.
+const originHeader = "Callboard-Copy-Of"
 
 // Copy copies the messages of a stream to a new one, which can have another number of partitions, and then lets the new one take the events.
 // Messages keep their order, their headers and their data, and get other sequences and times. Clock messages are not copied.
@@ -75,7 +75,7 @@ func (c Copy) Run(ctx context.Context) (messages uint64, err error) {
 // open creates the new stream, or finds one that an earlier run created. complete tells whether it takes events already.
 func (c Copy) open(ctx context.Context) (to jetstream.Stream, complete bool, err error) {
 	if _, err := events.EnsureStream(ctx, c.JetStream, events.CopyConfig(c.To, c.Partitions, c.Replicas)); err != nil {
-		return nil, false, fmt.Errorf("stream %s: %w", c.To, err)
+		return nil, false, err
 	}
 	if to, err = c.JetStream.Stream(ctx, c.To); err != nil {
 		return nil, false, fmt.Errorf("stream %s: %w", c.To, err)
@@ -140,7 +140,7 @@ func (c Copy) copied(ctx context.Context, to jetstream.Stream) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("stream %s: message %d: %w", c.To, last, err)
 	}
-	at, err := strconv.ParseUint(m.Header.Get(OriginHeader), 10, 64)
+	at, err := strconv.ParseUint(m.Header.Get(originHeader), 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("stream %s: message %d is no copy", c.To, last)
 	}
@@ -231,9 +231,9 @@ func (w *writer) write(m jetstream.Msg) (sequence uint64, err error) {
 
 // copiedHeader returns a message's header without what NATS or a projector acts on.
 func copiedHeader(header nats.Header, sequence uint64) nats.Header {
-	copied := nats.Header{OriginHeader: {strconv.FormatUint(sequence, 10)}}
+	copied := nats.Header{originHeader: {strconv.FormatUint(sequence, 10)}}
 	for name, values := range header {
-		if !strings.HasPrefix(name, "Nats-") && name != events.RetryHeader && name != OriginHeader {
+		if !strings.HasPrefix(name, "Nats-") && name != events.RetryHeader && name != originHeader {
 			copied[name] = values
 		}
 	}

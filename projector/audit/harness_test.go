@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"callboard/events/audit"
 	"callboard/events/eventstest"
@@ -23,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(runChild())
 	}
 	eventstest.RunAtOnce(6)
-	schematest.Run(m, func() error { return goleak.Find() })
+	schematest.RunAndFindLeaks(m)
 }
 
 // harness adds the stream of audit entries to [projectortest.Harness].

@@ -44,7 +44,7 @@ func TestWriter_WithoutStream(t *testing.T) {
 	}
 	var js jetstream.JetStream
 	h.start(func(c *writer.Config) { js = c.JetStream })
-	h.eventually("the command in the log", func() bool { return h.log.Contains("callboard stream create") })
+	h.eventually("the command in the log", func() bool { return h.log.Contains("callboard stream update") })
 	sent := js.Conn().Stats().OutMsgs
 	h.eventually("three more attempts", func() bool { return js.Conn().Stats().OutMsgs >= sent+3 })
 	e := newEntry(uuid.New(), h.noon)

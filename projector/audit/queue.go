@@ -63,30 +63,22 @@ func (w *Writer) drain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.storeQueued(ctx, messages); err != nil {
+		if err := storeInBatches(messages, func(batch []delivery) error { return s.storeQueued(ctx, batch) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// storeQueued stores messages of the queue and acknowledges them.
-func (s storage) storeQueued(ctx context.Context, messages []jetstream.Msg) error {
-	deliveries, err := decode(messages)
-	if err != nil {
+// storeQueued stores a batch of the queue and acknowledges its messages.
+func (s storage) storeQueued(ctx context.Context, batch []delivery) error {
+	if err := s.store(ctx, batch, func(pgx.Tx) error { return nil }); err != nil {
 		return err
 	}
-	for len(deliveries) > 0 {
-		batch := deliveries[:batchLength(deliveries)]
-		if err := s.store(ctx, batch, func(pgx.Tx) error { return nil }); err != nil {
-			return err
+	for _, d := range batch {
+		if err := d.Ack(); err != nil { // the message is delivered again, and its entries are found stored
+			s.config.Log.Debug().Err(err).Msg("acknowledging an audit message failed")
 		}
-		for _, d := range batch {
-			if err := d.Ack(); err != nil { // the message is delivered again, and its entries are found stored
-				s.config.Log.Debug().Err(err).Msg("acknowledging an audit message failed")
-			}
-		}
-		deliveries = deliveries[len(batch):]
 	}
 	return nil
 }

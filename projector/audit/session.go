@@ -91,7 +91,7 @@ func (s *session) run(ctx context.Context) error {
 		if len(messages) == 0 {
 			continue
 		}
-		if err := s.process(ctx, messages); err != nil {
+		if err := storeInBatches(messages, func(batch []delivery) error { return s.storeBatch(ctx, batch) }); err != nil {
 			return err
 		}
 		last = time.Now()
@@ -115,15 +115,15 @@ func fetch(consumer jetstream.Consumer) ([]jetstream.Msg, error) {
 	return messages, nil
 }
 
-// process stores messages in batches.
-func (s *session) process(ctx context.Context, messages []jetstream.Msg) error {
+// storeInBatches decodes messages and stores them in batches.
+func storeInBatches(messages []jetstream.Msg, store func(batch []delivery) error) error {
 	deliveries, err := decode(messages)
 	if err != nil {
 		return err
 	}
 	for len(deliveries) > 0 {
 		batch := deliveries[:batchLength(deliveries)]
-		if err := s.storeBatch(ctx, batch); err != nil {
+		if err := store(batch); err != nil {
 			return err
 		}
 		deliveries = deliveries[len(batch):]

@@ -3,9 +3,7 @@ package console
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }

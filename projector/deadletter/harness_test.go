@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"callboard/events"
 	"callboard/events/eventstest"
@@ -20,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
+	schematest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher())
 }
 
 // harness adds the operator's database role and dead letters to the projector harness.

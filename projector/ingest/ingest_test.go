@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"callboard/events"
 	"callboard/events/eventstest"
@@ -23,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	eventstest.CheckCases(40)
-	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
+	schematest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher())
 }
 
 // env is a stream with one partition, a database and an applier between them.
@@ -123,17 +122,12 @@ func (e *env) counts() store.MessageCounts {
 
 func (e *env) exec(sql string) {
 	e.t.Helper()
-	if _, err := e.owner.Exec(e.t.Context(), sql); err != nil {
-		e.t.Fatal(err)
-	}
+	schematest.Exec(e.t, e.owner, sql)
 }
 
-func (e *env) queryInt(sql string, arguments ...any) (n int64) {
+func (e *env) queryInt(sql string, arguments ...any) int64 {
 	e.t.Helper()
-	if err := e.pool.QueryRow(e.t.Context(), sql, arguments...).Scan(&n); err != nil {
-		e.t.Fatal(err)
-	}
-	return n
+	return schematest.QueryOne[int64](e.t, e.pool, sql, arguments...)
 }
 
 func call(system uuid.UUID, sid string) *events.Call {

@@ -12,6 +12,7 @@ import (
 	"callboard/events"
 	"callboard/projector/ingest"
 	"callboard/projector/store"
+	"callboard/schema/schematest"
 )
 
 // retry publishes a message of the stream again, as a retry of it. Changes are made to the copy.
@@ -36,13 +37,8 @@ func (e *env) retry(sequence uint64, changes ...func(*nats.Msg)) {
 // letters describes the dead letters in the order of the stream: sequence, state, tries and the retry.
 func (e *env) letters() string {
 	e.t.Helper()
-	var text string
-	err := e.pool.QueryRow(e.t.Context(), `
-		select coalesce(string_agg(concat_ws(' ', sequence, state, tries, retry_sequence), ', ' order by sequence), '') from control.dead_letter`).Scan(&text)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return text
+	return schematest.QueryOne[string](e.t, e.pool, `
+		select coalesce(string_agg(concat_ws(' ', sequence, state, tries, retry_sequence), ', ' order by sequence), '') from control.dead_letter`)
 }
 
 func (e *env) expectLetters(step, want string) {

@@ -26,12 +26,7 @@ func newProxiedPool(t *testing.T, database *schematest.Database) (*pgxpool.Pool,
 	if address.Host = proxy.Addr(); net.ParseIP(address.Hostname()) == nil {
 		t.Fatalf("proxy's host = %s, want an address", address.Hostname())
 	}
-	pool, err := pgxpool.New(t.Context(), address.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool, proxy
+	return schematest.OpenPool(t, address.String()), proxy
 }
 
 // newProxiedLocks returns locks whose connection goes through a proxy, and the proxied pool. others tells whether the server answers; nil:

@@ -13,7 +13,6 @@ import (
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -155,7 +154,7 @@ func withLock(ctx context.Context, c Config, shared bool, work func(Config) erro
 	}
 	_, err = conn.Exec(ctx, fmt.Sprintf("set lock_timeout = '%s'; select %s(%d)", operationLockTimeout, function, int64(operationLock)))
 	switch {
-	case hasCode(err, pgerrcode.LockNotAvailable):
+	case schema.HasCode(err, pgerrcode.LockNotAvailable):
 		return ErrBusy
 	case err != nil:
 		return fmt.Errorf("operation lock: %w", err)
@@ -167,12 +166,6 @@ func withLock(ctx context.Context, c Config, shared bool, work func(Config) erro
 	defer pool.Close()
 	c.Database = pool
 	return work(c)
-}
-
-// hasCode reports whether PostgreSQL refused a statement with a SQLSTATE.
-func hasCode(err error, code string) bool {
-	var refusal *pgconn.PgError
-	return errors.As(err, &refusal) && refusal.Code == code
 }
 
 // Progress is how far a step has come.

@@ -115,13 +115,10 @@ func newCorrectionHarness(t *testing.T) *correctionHarness {
 }
 
 // watermark returns that of the phone system's partition.
-func (h *correctionHarness) watermark() (at time.Time) {
+func (h *correctionHarness) watermark() time.Time {
 	h.Helper()
 	partition := events.Partition(h.system, h.Partitions)
-	if err := h.Pool.QueryRow(h.Context(), "select watermark from projection.position where partition = $1", partition).Scan(&at); err != nil {
-		h.Fatal(err)
-	}
-	return at
+	return schematest.QueryOne[time.Time](h, h.Pool, "select watermark from projection.position where partition = $1", partition)
 }
 
 // damage damages all calls, while no projector runs.

@@ -129,7 +129,7 @@ func (b *builder) countWithoutNotices(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("count the messages of partition %d that webhooks do not announce: %w", u.Partition, err)
 		}
-		b.result.Unannounced += n
+		b.result.WithoutNotices += n
 	}
 	return nil
 }

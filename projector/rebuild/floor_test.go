@@ -81,10 +81,10 @@ func (h *harness) requireFloors(when string) {
 		join webhook.floor using (stream, stream_created, partition, sequence)`)
 }
 
-func (h *harness) requireUnannounced(when string, result rebuild.Result, want int) {
+func (h *harness) requireWithoutNotices(when string, result rebuild.Result, want int) {
 	h.Helper()
-	if result.Unannounced != int64(want) {
-		h.Errorf("%s: unannounced messages = %d, want %d", when, result.Unannounced, want)
+	if result.WithoutNotices != int64(want) {
+		h.Errorf("%s: messages without notices = %d, want %d", when, result.WithoutNotices, want)
 	}
 }
 
@@ -100,11 +100,11 @@ func TestOperations_AnnounceNothingTwice(t *testing.T) {
 	if len(want) == 0 {
 		t.Fatal("notices = 0, want some")
 	}
-	h.requireUnannounced("rebuild", h.rebuild(), 0)
+	h.requireWithoutNotices("rebuild", h.rebuild(), 0)
 	h.requireNotices("rebuild", want)
 	h.requireFloors("rebuild")
-	h.requireUnannounced("rollback", h.rollback(), 0)
-	h.requireUnannounced("rollback", h.rollback(), 0)
+	h.requireWithoutNotices("rollback", h.rollback(), 0)
+	h.requireWithoutNotices("rollback", h.rollback(), 0)
 	h.requireNotices("rollback", want)
 	h.requireFloors("rollback")
 	h.requireVerified("verify")
@@ -145,26 +145,26 @@ func TestRun_AnnouncesEventsMeanwhileOnce(t *testing.T) {
 	h.WaitUntilCaughtUp()
 	publish := func() { h.publishCalls(5) }
 	rebuilt := h.rebuild(onStep(rebuild.StepRead, publish), onStep(rebuild.StepIndex, publish), onStep(rebuild.StepSwitch, publish))
-	h.requireUnannounced("rebuild", rebuilt, 0)
+	h.requireWithoutNotices("rebuild", rebuilt, 0)
 	h.publishCalls(5)
-	h.requireUnannounced("rollback", h.rollback(), 0)
+	h.requireWithoutNotices("rollback", h.rollback(), 0)
 	h.WaitUntilCaughtUp()
 	h.requireCount("notices", int64(25*h.Partitions), "select count(*) from webhook.notice")
 	h.requireCount("events", int64(25*h.Partitions), "select count(distinct id) from webhook.notice")
 }
 
 // What only a rebuild has folded is not announced. It says how many messages that were, if there is an endpoint.
-func TestRun_CountsUnannouncedMessagesOfReplacedStream(t *testing.T) {
+func TestRun_CountsMessagesWithoutNoticesOfReplacedStream(t *testing.T) {
 	t.Parallel()
 	h, history := newAnnouncedHarness(t)
 	want := h.notices()
 	h.ReplaceStream()
 	h.Publish(history...)
 	h.publishPoison()
-	h.requireUnannounced("rebuild", h.rebuild(), len(history)+2)
+	h.requireWithoutNotices("rebuild", h.rebuild(), len(history)+2)
 	h.requireNotices("rebuild", want)
 	h.requireFloors("rebuild")
-	h.requireUnannounced("second rebuild", h.rebuild(), 0)
+	h.requireWithoutNotices("second rebuild", h.rebuild(), 0)
 	h.StartProjector()
 	h.WaitUntilCaughtUp()
 	h.requireNotices("continued", want)
@@ -173,18 +173,18 @@ func TestRun_CountsUnannouncedMessagesOfReplacedStream(t *testing.T) {
 	h.ReplaceStream()
 	h.Publish(history...)
 	h.Exec("update webhook.endpoint set state = 'removed'")
-	h.requireUnannounced("rebuild without an endpoint", h.rebuild(), 0)
+	h.requireWithoutNotices("rebuild without an endpoint", h.rebuild(), 0)
 }
 
 // Of a partition that no projector has claimed, messages above the floor were not announced.
-func TestRun_CountsUnannouncedMessagesOfUnclaimedPartitions(t *testing.T) {
+func TestRun_CountsMessagesWithoutNoticesOfUnclaimedPartitions(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.register()
 	h.publishCalls(3)
 	h.Exec(`insert into webhook.floor select $1, $2, partition, $3 from unnest('{0,2}'::smallint[]) partition`,
 		events.StreamName, h.StreamCreated(), 2*h.Partitions)
-	h.requireUnannounced("rebuild", h.rebuild(), 3*h.Partitions-4)
+	h.requireWithoutNotices("rebuild", h.rebuild(), 3*h.Partitions-4)
 	h.requireFloors("rebuild")
 	h.requireNotices("rebuild", nil)
 	h.StartProjector()
@@ -210,7 +210,7 @@ func TestRun_AnnouncesNewMessagesAfterLostOnes(t *testing.T) {
 				insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
 				select stream, stream_created, partition, sequence, 0, 'evt_lost', 'call.ended', gen_random_uuid(), 'CA', now() from webhook.floor`)
 			h.publishCalls(test.grown)
-			h.requireUnannounced("rebuild", h.rebuild(), test.grown*h.Partitions)
+			h.requireWithoutNotices("rebuild", h.rebuild(), test.grown*h.Partitions)
 			h.requireFloors("rebuild")
 			if test.grown == 0 {
 				h.requireCount("lost notices", 0, "select count(*) from webhook.notice where id = 'evt_lost'")

@@ -181,7 +181,7 @@ func retryPause(ctx context.Context, c Config, try func() (time.Duration, error)
 	backOff := retry.NewBackOff()
 	for range maxPauseTries {
 		pause, err = try()
-		commitHangs := hasCode(err, pgerrcode.LockNotAvailable)
+		commitHangs := schema.HasCode(err, pgerrcode.LockNotAvailable)
 		tooLong := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 		if !commitHangs && !tooLong {
 			return pause, err

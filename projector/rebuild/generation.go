@@ -193,7 +193,7 @@ func dropWithRetries(ctx context.Context, conn *pgx.Conn, c Config, g schema.Gen
 			}
 			return c.drop(ctx, tx, g)
 		})
-		if err != nil && !hasCode(err, pgerrcode.LockNotAvailable) {
+		if err != nil && !schema.HasCode(err, pgerrcode.LockNotAvailable) {
 			return backoff.Permanent(err)
 		}
 		return err

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
 	"callboard/events"
 	"callboard/events/eventstest"
@@ -22,7 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childNATS) != "" {
 		os.Exit(runChild())
 	}
-	schematest.Run(m, func() error { return goleak.Find(eventstest.IgnoreObjectStoreWatcher()) })
+	schematest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher())
 }
 
 // harness adds the operations of this package to a stream, a database and projectors.

@@ -51,12 +51,12 @@ type Result struct {
 	Index          Seconds    `json:"indexSeconds"`
 	Follow         Seconds    `json:"followSeconds"`
 	Compare        Seconds    `json:"compareSeconds"`
-	SnapshotPause  Seconds    `json:"snapshotPauseSeconds"` // the longest write pause in which snapshots for the comparison were taken
-	SnapshotPauses int        `json:"snapshotPauses"`       // how many there were
-	WritePause     Seconds    `json:"writePauseSeconds"`    // the write pause of the switch
-	Distrusted     int64      `json:"distrustedMessages"`   // that count as stored earlier than the stream says, since this run
-	Unannounced    int64      `json:"unannouncedMessages"`  // that no projector has applied, where webhook endpoints exist
-	Comparison     Comparison `json:"comparison"`           // with the replaced generation
+	SnapshotPause  Seconds    `json:"snapshotPauseSeconds"`   // the longest write pause in which snapshots for the comparison were taken
+	SnapshotPauses int        `json:"snapshotPauses"`         // how many there were
+	WritePause     Seconds    `json:"writePauseSeconds"`      // the write pause of the switch
+	Distrusted     int64      `json:"distrustedMessages"`     // that count as stored earlier than the stream says, since this run
+	WithoutNotices int64      `json:"messagesWithoutNotices"` // that no projector has applied, where webhook endpoints exist
+	Comparison     Comparison `json:"comparison"`             // with the replaced generation
 }
 
 // Seconds is a duration in JSON.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"go.uber.org/goleak"
 
 	"callboard/events"
 	"callboard/projector/projectortest"
@@ -15,7 +14,7 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 // harness is a stream of four partitions and a projection whose rows the tests insert. No projector runs.
 type harness struct {

@@ -11,6 +11,7 @@ import (
 	"callboard/projector/fold"
 	"callboard/projector/fold/foldtest"
 	"callboard/projector/store"
+	"callboard/schema/schematest"
 )
 
 // A batch whose announcements were stored before its projector was killed is applied again, in the same or in other batches.
@@ -100,14 +101,10 @@ func TestAnnounce_ReachesEveryCallOfThePhoneSystem(t *testing.T) {
 		late := &events.Extension{ID: extension, PhoneSystemID: systems[0], Version: version, Number: "101"}
 		position = applyBatch(t, s, position, []foldtest.TimedEvent{{Event: events.Changed(late), At: at}})
 	}
-	count := func(at events.Time) (n int) {
+	count := func(at events.Time) int {
 		t.Helper()
-		err := pool.QueryRow(t.Context(), "select count(*) from call_log where updated_at = $1 and system_id = $2 and from_extension_id is not null",
-			at.Std(), systems[0]).Scan(&n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
+		return schematest.QueryOne[int](t, pool,
+			"select count(*) from call_log where updated_at = $1 and system_id = $2 and from_extension_id is not null", at.Std(), systems[0])
 	}
 	define(5000, 1)
 	if got, want := count(5000), calls/2; got != want {

@@ -9,7 +9,8 @@ import (
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+
+	"callboard/schema"
 )
 
 //go:embed read_stream.sql
@@ -26,9 +27,8 @@ func ReadStream(ctx context.Context, db RowQuerier, stream Stream) (read, histor
 		created = &stream.Created
 	}
 	err = db.QueryRow(ctx, readStreamSQL, stream.Name, created).Scan(&read.Name, &read.Created, &history.Name, &history.Created)
-	var refused *pgconn.PgError
 	switch {
-	case errors.Is(err, pgx.ErrNoRows), errors.As(err, &refused) && refused.Code == pgerrcode.UndefinedTable:
+	case errors.Is(err, pgx.ErrNoRows), schema.HasCode(err, pgerrcode.UndefinedTable):
 		return stream, stream, false, nil
 	case err != nil:
 		return stream, stream, false, fmt.Errorf("adopted streams: %w", err)

@@ -30,10 +30,7 @@ func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]
 	if len(moves) == 0 {
 		return moved, nil
 	}
-	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		if err := s.plans.configure(ctx, conn.Conn()); err != nil {
-			return err
-		}
+	err = s.withConn(ctx, func(conn *pgxpool.Conn) error {
 		rows, err := conn.Query(ctx, advanceIdleSQL, moveArguments(moves)...)
 		if err != nil {
 			return err
@@ -51,10 +48,7 @@ func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]
 
 // AdvanceIdleOne moves one position, on its node. known is false where another transaction holds it.
 func (s *Store) AdvanceIdleOne(ctx context.Context, m Move) (moved, known bool, err error) {
-	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		if err := s.plans.configure(ctx, conn.Conn()); err != nil {
-			return err
-		}
+	err = s.withConn(ctx, func(conn *pgxpool.Conn) error {
 		err := conn.QueryRow(ctx, advanceIdleOfOneSQL, m.From.Partition, m.From.Epoch, int64(m.From.Sequence), int64(m.To.Sequence),
 			m.To.Clock.Watermark.Std(), int64(m.To.LastMessage), m.To.LastMessageAt.Std()).Scan(&moved)
 		known = err == nil

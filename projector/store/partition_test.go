@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,40 +17,6 @@ import (
 	"callboard/schema/schematest"
 )
 
-// statementRecorder records statements with their arguments.
-type statementRecorder struct {
-	mu   sync.Mutex
-	seen map[string][]any
-}
-
-func (r *statementRecorder) add(sql string, arguments []any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen[sql] = arguments
-}
-
-// TraceQueryStart implements [pgx.QueryTracer].
-func (r *statementRecorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	r.add(data.SQL, data.Args)
-	return ctx
-}
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (r *statementRecorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-// TraceBatchStart implements [pgx.BatchTracer].
-func (r *statementRecorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
-}
-
-// TraceBatchQuery implements [pgx.BatchTracer].
-func (r *statementRecorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
-	r.add(data.SQL, data.Args)
-}
-
-// TraceBatchEnd implements [pgx.BatchTracer].
-func (r *statementRecorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
-
 // Where the tables are divided by partition, each statement of a batch, of a repair and of a verification scans one of the parts.
 func TestStore_TouchesOnePartition(t *testing.T) {
 	t.Parallel()
@@ -59,14 +24,14 @@ func TestStore_TouchesOnePartition(t *testing.T) {
 	if !schematest.OnCitus() {
 		database.PartitionByHash(t)
 	}
-	config, recorder := pool.Config(), &statementRecorder{seen: map[string][]any{}}
-	config.ConnConfig.Tracer = recorder
-	traced, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
+	var mu sync.Mutex
+	seen := map[string][]any{} // the arguments of statements
+	record := func(sql string, arguments []any) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[sql] = arguments
 	}
-	t.Cleanup(traced.Close)
-	s := store.New(traced)
+	s := store.New(schematest.OpenTracedPool(t, pool, &schematest.Tracer{Statement: record, BatchStatement: record}))
 	full, position := foldtest.FullHistory(), claim(t, s)
 	for i := range full { // an entry is announced only to calls that are stored
 		position = applyBatch(t, s, position, full[i:i+1])
@@ -78,7 +43,7 @@ func TestStore_TouchesOnePartition(t *testing.T) {
 	}
 	applyBatch(t, s, position, deletions)
 	none := store.EncodedRows(new(fold.State), readCatalog(t, connect(t, database, "projection"), ""), store.ReadingOrder)
-	err = s.BeginFunc(t.Context(), func(tx *store.Tx) error {
+	err := s.BeginFunc(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.ReplaceSystemRows(t.Context(), position.Partition, foldtest.ID(1), none)
 		return err
 	})
@@ -86,10 +51,10 @@ func TestStore_TouchesOnePartition(t *testing.T) {
 		t.Fatal(err)
 	}
 	if schematest.OnCitus() {
-		explainTasks(t, pool, recorder.seen)
+		explainTasks(t, pool, seen)
 		return
 	}
-	explainAll(t, pool, recorder.seen, database.HashPartition(t, position.Partition))
+	explainAll(t, pool, seen, database.HashPartition(t, position.Partition))
 
 	const partitions = 4
 	exec(t, database, "update projection.generation set partitions = 4")

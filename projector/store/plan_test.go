@@ -108,14 +108,7 @@ func TestStore_ReadsRowsByWholeKeys(t *testing.T) {
 // limited returns another pool with the settings of one, and a number of connections at most.
 func limited(t *testing.T, pool *pgxpool.Pool, connections int32) *pgxpool.Pool {
 	t.Helper()
-	config := pool.Config()
-	config.MaxConns = connections
-	other, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(other.Close)
-	return other
+	return schematest.OpenPoolLike(t, pool, func(c *pgxpool.Config) { c.MaxConns = connections })
 }
 
 func acquire(t *testing.T, pool *pgxpool.Pool) *pgxpool.Conn {

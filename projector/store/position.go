@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -142,9 +141,8 @@ func (tx *Tx) claimPartitions(ctx context.Context, stream Stream) error {
 func (tx *Tx) checkDefinition(ctx context.Context) error {
 	var definition []byte
 	err := tx.tx.QueryRow(ctx, "select definition from generation").Scan(&definition)
-	var refused *pgconn.PgError
 	switch {
-	case errors.As(err, &refused) && refused.Code == pgerrcode.UndefinedTable:
+	case schema.HasCode(err, pgerrcode.UndefinedTable):
 		return ErrDefinitionMismatch
 	case err != nil:
 		return fmt.Errorf("generation: %w", err)

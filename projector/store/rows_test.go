@@ -212,13 +212,9 @@ func TestStoredRowsOf_CopyOfPartitionsNode(t *testing.T) {
 	c := readCatalog(t, conn, "projection")
 	nodes := make(map[int]bool)
 	for _, system := range systems {
-		var port int
-		err := database.Pool(t).QueryRow(t.Context(), `
+		port := schematest.QueryOne[int](t, database.Pool(t), `
 			select nodeport from pg_dist_shard_placement
-			where shardid = get_shard_id_for_distribution_column('projection.position', $1::int)`, events.Partition(system, partitions)).Scan(&port)
-		if err != nil {
-			t.Fatal(err)
-		}
+			where shardid = get_shard_id_for_distribution_column('projection.position', $1::int)`, events.Partition(system, partitions))
 		nodes[port] = true
 		tables := []string{"classification"}
 		if system == uuid.Nil {
@@ -414,14 +410,9 @@ func TestStoredRows_ShowEveryField(t *testing.T) {
 // typeOf is a column's type as PostgreSQL calls it.
 func typeOf(t *testing.T, tx pgx.Tx, table, column string) string {
 	t.Helper()
-	var name string
-	err := tx.QueryRow(t.Context(), `
+	return schematest.QueryOne[string](t, tx, `
 		select format_type(atttypid, atttypmod) from pg_attribute
-		where attrelid = to_regclass('projection.' || $1) and attname = $2`, table, column).Scan(&name)
-	if err != nil {
-		t.Fatalf("%s.%s: %v", table, column, err)
-	}
-	return name
+		where attrelid = to_regclass('projection.' || $1) and attname = $2`, table, column)
 }
 
 // changed is an expression that differs from a column's value.
@@ -582,17 +573,11 @@ func TestPhoneSystemIDs_CostDoesNotDependOnRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func() (n int) {
-		if _, err := conn.Exec(t.Context(), "select pg_stat_force_next_flush()"); err != nil {
-			t.Fatal(err)
-		}
-		err := conn.QueryRow(t.Context(), `
+	read := func() int {
+		schematest.Exec(t, conn, "select pg_stat_force_next_flush()")
+		return schematest.QueryOne[int](t, conn, `
 			select (select sum(seq_tup_read) from pg_stat_user_tables where schemaname = 'projection')
-				+ (select sum(idx_tup_read) from pg_stat_user_indexes where schemaname = 'projection')`).Scan(&n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
+				+ (select sum(idx_tup_read) from pg_stat_user_indexes where schemaname = 'projection')`)
 	}
 	before := read()
 	if list, err := store.PhoneSystemIDs(t.Context(), conn, c); err != nil || len(list) != 3 {

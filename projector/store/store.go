@@ -79,11 +79,18 @@ type Tx struct {
 
 // BeginFunc runs work in a transaction, which it commits, or rolls back where work fails.
 func (s *Store) BeginFunc(ctx context.Context, work func(*Tx) error) error {
+	return s.withConn(ctx, func(conn *pgxpool.Conn) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return work(s.WithTx(tx)) })
+	})
+}
+
+// withConn does work on a connection with the settings of batches.
+func (s *Store) withConn(ctx context.Context, work func(*pgxpool.Conn) error) error {
 	return s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		if err := s.plans.configure(ctx, conn.Conn()); err != nil {
 			return err
 		}
-		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return work(s.WithTx(tx)) })
+		return work(conn)
 	})
 }
 

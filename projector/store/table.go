@@ -1,6 +1,7 @@
 package store
 
 import (
+	_ "embed"
 	"fmt"
 	"iter"
 	"strings"
@@ -10,6 +11,9 @@ import (
 
 // partitionColumn is the first column of a table whose rows belong to partitions, and of its key.
 const partitionColumn = "partition"
+
+//go:embed referenced_keys.sql
+var referencedKeysSQL string
 
 // table is a database table whose rows are R. Its first columns are its key. In a table whose rows belong to partitions they follow the
 // partition, which is no part of R: a statement touches the rows of one partition, which is its first parameter.
@@ -52,9 +56,9 @@ func defineTable[R any](t table[R]) table[R] {
 	return t
 }
 
-// withReferenced adds the selection of rows whose keys a query returns.
-func (t table[R]) withReferenced(keysSQL string) table[R] {
-	t.selectReferencedSQL = t.joined("(" + keysSQL + ")")
+// withReferenced adds the selection of rows by key, and of those whose key is in rows r of a table, which are given by system and a column.
+func (t table[R]) withReferenced(key, from, column string) table[R] {
+	t.selectReferencedSQL = t.joined("(" + fmt.Sprintf(referencedKeysSQL, t.unnest(t.columns[:t.key]), key, from, column) + ")")
 	return t
 }
 

@@ -1,21 +1,12 @@
 package store
 
 import (
-	_ "embed"
 	"slices"
 
 	"github.com/google/uuid"
 
 	"callboard/events"
 	"callboard/projector/fold"
-)
-
-var (
-	//go:embed recording_keys.sql
-	recordingKeysSQL string
-
-	//go:embed analysis_keys.sql
-	analysisKeysSQL string
 )
 
 func callLogs() entity[fold.Key, fold.CallLog] {
@@ -181,7 +172,7 @@ func recordings() entity[fold.RecordingKey, fold.Recording] {
 			nullTextColumn("audio_content_type", func(r *row) *events.Null[string] { return &r.AudioContentType }),
 			nullIntColumn("audio_bytes", func(r *row) *events.Null[int64] { return &r.AudioBytes }),
 			nullTextColumn("call_sid", func(r *row) *events.Null[string] { return &r.CallSid }),
-		}).withReferenced(recordingKeysSQL),
+		}).withReferenced("r.recording_sid", "recording", "owner_id"),
 		rows:      func(s *fold.State) *fold.Table[fold.RecordingKey, row] { return &s.Recordings },
 		keyRow:    func(k fold.RecordingKey) row { return row{RecordingKey: k} },
 		load:      func(s *fold.State, r row) { s.LoadRecording(r) },
@@ -204,7 +195,7 @@ func analyses() entity[fold.Key, fold.Analysis] {
 			timeColumn("created_at", func(r *row) *events.Time { return &r.CreatedAt }),
 			asJSON(textColumn("coaching_tips", func(r *row) *string { return &r.CoachingTips })),
 			boolColumn("listed", func(r *row) *bool { return &r.Listed }),
-		}, findingsColumns(func(r *row) *fold.Findings { return &r.Findings })...)).withReferenced(analysisKeysSQL),
+		}, findingsColumns(func(r *row) *fold.Findings { return &r.Findings })...)).withReferenced("r.id", "analysis", "call_id"),
 		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Analyses },
 		keyRow:    func(k fold.Key) row { return row{Key: k} },
 		load:      func(s *fold.State, r row) { s.LoadAnalysis(r) },

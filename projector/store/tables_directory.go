@@ -1,23 +1,10 @@
 package store
 
 import (
-	_ "embed"
-
 	"github.com/google/uuid"
 
 	"callboard/events"
 	"callboard/projector/fold"
-)
-
-var (
-	//go:embed extension_keys.sql
-	extensionKeysSQL string
-
-	//go:embed call_group_keys.sql
-	callGroupKeysSQL string
-
-	//go:embed representative_keys.sql
-	representativeKeysSQL string
 )
 
 func phoneSystems() entity[fold.Key, fold.PhoneSystem] {
@@ -77,7 +64,7 @@ func extensions() entity[fold.Key, fold.Extension] {
 			asJSON(textColumn("assigned_phones", func(r *row) *string { return &r.AssignedPhones })),
 			asJSON(nullTextColumn("unanswered_action", func(r *row) *events.Null[string] { return &r.UnansweredAction })),
 			asJSON(nullTextColumn("voicemail_greeting", func(r *row) *events.Null[string] { return &r.VoicemailGreeting })),
-		}).withReferenced(extensionKeysSQL),
+		}).withReferenced("unnest(array[r.answered_by_extension_id, r.from_extension_id])", "call_log", "id"),
 		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Extensions },
 		keyRow:    func(k fold.Key) row { return row{Key: k} },
 		load:      func(s *fold.State, r row) { s.Extensions.Load(r.Key, r) },
@@ -101,7 +88,7 @@ func callGroups() entity[fold.Key, fold.CallGroup] {
 			textColumn("ring_pattern", func(r *row) *string { return &r.RingPattern }),
 			asJSON(nullTextColumn("unanswered_action", func(r *row) *events.Null[string] { return &r.UnansweredAction })),
 			asJSON(nullTextColumn("voicemail_greeting", func(r *row) *events.Null[string] { return &r.VoicemailGreeting })),
-		}).withReferenced(callGroupKeysSQL),
+		}).withReferenced("r.call_group_id", "call_log", "id"),
 		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.CallGroups },
 		keyRow:    func(k fold.Key) row { return row{Key: k} },
 		load:      func(s *fold.State, r row) { s.CallGroups.Load(r.Key, r) },
@@ -211,7 +198,7 @@ func representatives() entity[fold.Key, fold.Representative] {
 			textColumn("name", func(r *row) *string { return &r.Name }),
 			textColumn("status", func(r *row) *string { return &r.Status }),
 			timeColumn("updated_at", func(r *row) *events.Time { return &r.UpdatedAt }),
-		}).withReferenced(representativeKeysSQL),
+		}).withReferenced("r.representative_id", "analysis", "call_id"), // only analyses attribute calls to representatives
 		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Representatives },
 		keyRow: func(k fold.Key) row { return row{Key: k} },
 		load:   func(s *fold.State, r row) { s.Representatives.Load(r.Key, r) },

@@ -2,11 +2,9 @@ package webhook_test
 
 import (
 	"bytes"
-	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -21,7 +19,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"callboard/events/eventstest"
 	event "callboard/events/webhook"
@@ -30,16 +27,15 @@ import (
 	"callboard/projector/webhook/lane"
 	"callboard/projector/webhook/registry"
 	"callboard/projector/webhook/vault"
+	"callboard/projector/webhook/vault/vaulttest"
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 // harness has a database with a phone system, a NATS server, a receiver and an operator's registry.
 type harness struct {
-	*testing.T
-	database *schematest.Database
-	super    *pgxpool.Pool
+	schematest.Test
 	nats     *eventstest.Server
 	vault    *vault.Vault
 	registry *registry.Registry
@@ -56,56 +52,17 @@ func newHarness(t *testing.T) *harness {
 
 func newHarnessOf(t *testing.T, database *schematest.Database) *harness {
 	t.Helper()
-	h := &harness{T: t, database: database, nats: eventstest.NewServer(t), vault: newVault(t, 'k'), system: uuid.New()}
-	h.super = h.database.Pool(t)
-	h.registry = registry.New(h.database.RolePool(t, "callboard_operator"), "ada")
+	h := &harness{Test: schematest.NewTest(t, database), nats: eventstest.NewServer(t), vault: vaulttest.New(t, bytes.Repeat([]byte("k"), 32)), system: uuid.New()}
+	h.registry = registry.New(h.Database.RolePool(t, "callboard_operator"), "ada")
 	h.receiver = newReceiver(t)
-	h.exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'Office')", h.system)
+	h.Exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'Office')", h.system)
 	return h
-}
-
-func newVault(t *testing.T, b byte) *vault.Vault {
-	t.Helper()
-	key, err := vault.NewKey(bytes.Repeat([]byte{b}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := vault.New(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-func (h *harness) must(err error) {
-	h.Helper()
-	if err != nil {
-		h.Fatal(err)
-	}
-}
-
-func (h *harness) exec(sql string, arguments ...any) {
-	h.Helper()
-	schematest.Exec(h, h.super, sql, arguments...)
-}
-
-// text returns the only column of a query's only row, as text.
-func (h *harness) text(query string, arguments ...any) string {
-	h.Helper()
-	return schematest.QueryOne[string](h, h.super, "select coalesce(("+query+")::text, 'null')", arguments...)
-}
-
-func (h *harness) want(what, want, query string, arguments ...any) {
-	h.Helper()
-	if got := h.text(query, arguments...); got != want {
-		h.Errorf("%s = %s, want %s", what, got, want)
-	}
 }
 
 // eventually waits until a query returns a text.
 func (h *harness) eventually(what, want, query string, arguments ...any) {
 	h.Helper()
-	eventstest.Eventually(h.T, what+" = "+want, func() bool { return h.text(query, arguments...) == want })
+	eventstest.Eventually(h.T, what+" = "+want, func() bool { return h.Text(query, arguments...) == want })
 }
 
 // register adds an active endpoint of the phone system at a path of the receiver. Its secret verifies what the receiver gets there.
@@ -113,9 +70,9 @@ func (h *harness) register(path string, concurrency int) uuid.UUID {
 	h.Helper()
 	c, err := registry.NewCandidate("CRM", h.receiver.server.URL+path, registry.Target{Kind: registry.System, ID: h.system}, event.Kinds(),
 		concurrency, h.vault)
-	h.must(err)
-	h.must(h.registry.Register(h.Context(), c))
-	h.must(h.registry.Activate(h.Context(), c.ID(), registry.Origin{Stream: "PHONES", Created: created(), Partitions: 1}))
+	h.Must(err)
+	h.Must(h.registry.Register(h.Context(), c))
+	h.Must(h.registry.Activate(h.Context(), c.ID(), registry.Origin{Stream: "PHONES", Created: created(), Partitions: 1}))
 	h.receiver.trust(path, c.Secret())
 	return c.ID()
 }
@@ -125,7 +82,7 @@ func created() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 123456000, time
 // notice records that calls have ended, as a projector does, and wakes the senders.
 func (h *harness) notice(count int) {
 	h.Helper()
-	h.exec(`with n as (
+	h.Exec(`with n as (
 			insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
 			select 'PHONES', $1, 0, n, 0, 'evt_' || n, 'call.ended', $2, 'CA' || n, now() from generate_series($3::bigint, $4) n
 			returning sequence
@@ -134,14 +91,14 @@ func (h *harness) notice(count int) {
 		on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`,
 		created(), h.system, h.sequence+1, h.sequence+count)
 	h.sequence += count
-	h.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+	h.Exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
 		values (0, 'PHONES', $1, $2, 1, now(), now())
 		on conflict (partition) do update set sequence = excluded.sequence`, created(), h.sequence)
 	connection, err := nats.Connect(h.nats.URL(), nats.Timeout(30*time.Second))
-	h.must(err)
+	h.Must(err)
 	defer connection.Close()
-	h.must(connection.Publish(event.WakeSubject, nil))
-	h.must(connection.Flush())
+	h.Must(connection.Publish(event.WakeSubject, nil))
+	h.Must(connection.Flush())
 }
 
 // sender is a running sender.
@@ -155,12 +112,8 @@ type sender struct {
 func (h *harness) start(change func(*webhook.Config)) *sender {
 	h.Helper()
 	connection, err := nats.Connect(h.nats.URL(), nats.Timeout(30*time.Second), nats.MaxReconnects(-1))
-	h.must(err)
-	config, err := pgxpool.ParseConfig(h.database.RoleURL("callboard_webhooks"))
-	h.must(err)
-	config.MaxConns = 8
-	pool, err := pgxpool.NewWithConfig(h.Context(), config)
-	h.must(err)
+	h.Must(err)
+	pool := schematest.OpenPool(h, h.Database.RoleURL("callboard_webhooks"), func(c *pgxpool.Config) { c.MaxConns = 8 })
 	metrics := prometheus.NewRegistry()
 	c := webhook.Config{
 		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(time.Minute), Timeout: time.Minute,
@@ -171,8 +124,7 @@ func (h *harness) start(change func(*webhook.Config)) *sender {
 		change(&c)
 	}
 	s, err := webhook.New(c)
-	h.must(err)
-	h.Cleanup(pool.Close)
+	h.Must(err)
 	h.Cleanup(connection.Close)
 	stop := eventstest.Run(h, s.Run)
 	eventstest.Eventually(h.T, "the sender is ready", s.Ready)
@@ -211,20 +163,12 @@ type request struct {
 func newReceiver(t *testing.T) *receiver {
 	t.Helper()
 	authority := eventstest.NewCertificateAuthority(t)
-	certificate, err := tls.X509KeyPair(authority.Issue(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := &receiver{
 		roots: x509.NewCertPool(), secrets: make(map[string][]event.Secret), answer: make(map[string]http.HandlerFunc),
 		got: make(map[string][]request),
 	}
 	r.roots.AppendCertsFromPEM(authority.PEM())
-	r.server = httptest.NewUnstartedServer(r)
-	r.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	r.server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	r.server.StartTLS()
-	t.Cleanup(r.server.Close)
+	r.server = eventstest.StartTLS(t, r, eventstest.WithCertificate(authority.KeyPair(t)))
 	return r
 }
 

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"callboard/projector/webhook"
 	"callboard/projector/webhook/lane"
 	"callboard/projector/webhook/registry"
+	"callboard/projector/webhook/vault/vaulttest"
 	"callboard/schema/schematest"
 )
 
@@ -31,9 +33,9 @@ func TestSender_Delivers(t *testing.T) {
 		t.Errorf("body = %s, want the call's identifiers", got[0].body)
 	}
 	h.eventually("finished deliveries", "100", "select count(*) from webhook.finished where state = 'delivered' and endpoint_id = $1 and attempts = 1", endpoint)
-	h.want("waiting deliveries", "0", "select count(*) from webhook.delivery")
-	h.want("attempts", "100", "select count(*) from webhook.attempt where status = 200 and error is null and delivery_id in (select id from webhook.finished)")
-	h.want("success", "true", "select succeeded_at is not null and failed_at is null and failures = 0 from webhook.endpoint")
+	h.Want("waiting deliveries", "0", "select count(*) from webhook.delivery")
+	h.Want("attempts", "100", "select count(*) from webhook.attempt where status = 200 and error is null and delivery_id in (select id from webhook.finished)")
+	h.Want("success", "true", "select succeeded_at is not null and failed_at is null and failures = 0 from webhook.endpoint")
 	eventstest.Eventually(t, "the count of deliveries", func() bool { return s.metric(t, "deliveries_total") == 100 })
 }
 
@@ -57,12 +59,12 @@ func TestSender_Retries(t *testing.T) {
 		}
 	}
 	list, _, err := h.registry.Deliveries(t.Context(), registry.Query{Endpoint: endpoint, Limit: 1})
-	h.must(err)
+	h.Must(err)
 	attempts := list[0].Attempts
 	if len(attempts) != len(got) || *attempts[0].Error != "status 500" || attempts[len(attempts)-1].Error != nil {
 		t.Errorf("recorded attempts = %d, want %d: failures, then a success", len(attempts), len(got))
 	}
-	h.want("answer", "no room", "select string_agg(distinct answer, '|') from webhook.attempt where error is not null")
+	h.Want("answer", "no room", "select string_agg(distinct answer, '|') from webhook.attempt where error is not null")
 }
 
 // A delivery whose time is over is dead; others go on. One that always fails does not open the breaker while others succeed.
@@ -82,7 +84,7 @@ func TestSender_EndsRetriesAfterTheSchedule(t *testing.T) {
 	}
 	h.eventually("dead deliveries", "evt_1", "select string_agg(event_id, ' ') from webhook.finished where state = 'dead'")
 	h.eventually("delivered", "49", "select count(*) from webhook.finished where state = 'delivered'")
-	h.want("state of the endpoint", "active", "select state from webhook.endpoint")
+	h.Want("state of the endpoint", "active", "select state from webhook.endpoint")
 	if n := s.metric(t, "lanes"); n != 1 || !answered {
 		t.Errorf("lanes = %v, refused = %v, want 1, true", n, answered)
 	}
@@ -96,10 +98,10 @@ func TestSender_DisablesAnEndpointThatAnswers410(t *testing.T) {
 	h.start(nil)
 	h.notice(3)
 	h.eventually("state", "disabled gone", "select state || ' ' || reason from webhook.endpoint")
-	h.want("waiting", "3", "select count(*) from webhook.delivery")
-	h.want("audit", "sender disable", "select by || ' ' || command from webhook.audit order by id desc limit 1")
+	h.Want("waiting", "3", "select count(*) from webhook.delivery")
+	h.Want("audit", "sender disable", "select by || ' ' || command from webhook.audit order by id desc limit 1")
 	h.receiver.respond("/a", nil)
-	h.must(h.registry.Resume(t.Context(), endpoint))
+	h.Must(h.registry.Resume(t.Context(), endpoint))
 	h.eventually("delivered", "3", "select count(*) from webhook.finished where state = 'delivered'")
 }
 
@@ -108,15 +110,15 @@ func TestSender_DisablesAnEndpointWithoutSuccess(t *testing.T) {
 	h := newHarness(t)
 	endpoint := h.register("/a", 8)
 	h.receiver.respond("/a", status(http.StatusServiceUnavailable))
-	h.exec("update webhook.endpoint set failing_since = now() - interval '2 hours', failures = 17")
+	h.Exec("update webhook.endpoint set failing_since = now() - interval '2 hours', failures = 17")
 	h.start(nil)
 	h.notice(8)
 	h.eventually("state", "disabled failing", "select state || ' ' || reason from webhook.endpoint")
-	h.want("waiting", "8", "select count(*) from webhook.delivery")
+	h.Want("waiting", "8", "select count(*) from webhook.delivery")
 	h.receiver.respond("/a", nil)
-	h.must(h.registry.Resume(t.Context(), endpoint))
+	h.Must(h.registry.Resume(t.Context(), endpoint))
 	h.eventually("delivered", "8", "select count(*) from webhook.finished where state = 'delivered'")
-	h.want("failures", "0", "select failures from webhook.endpoint where failing_since is null")
+	h.Want("failures", "0", "select failures from webhook.endpoint where failing_since is null")
 }
 
 // An endpoint that hangs delays no other.
@@ -146,18 +148,18 @@ func TestSender_LockedEndpointDelaysNoOther(t *testing.T) {
 	h := newHarness(t)
 	locked, other := h.register("/locked", 4), h.register("/a", 4)
 	h.start(nil)
-	command, err := h.super.Begin(t.Context())
-	h.must(err)
+	command, err := h.Super.Begin(t.Context())
+	h.Must(err)
 	defer func() { _ = command.Rollback(context.Background()) }()
 	_, err = command.Exec(t.Context(), "select from webhook.endpoint where id = $1 for no key update", locked)
-	h.must(err)
+	h.Must(err)
 	h.notice(20)
 	const delivered = "select count(*) from webhook.finished where state = 'delivered' and endpoint_id = $1"
 	h.eventually("delivered to the other", "20", delivered, other)
-	h.want("recorded of the locked one", "0", delivered, locked)
-	h.must(command.Rollback(t.Context()))
+	h.Want("recorded of the locked one", "0", delivered, locked)
+	h.Must(command.Rollback(t.Context()))
 	h.eventually("delivered after the command", "20", delivered, locked)
-	h.want("attempts", "40", "select count(*) from webhook.attempt")
+	h.Want("attempts", "40", "select count(*) from webhook.attempt")
 }
 
 // A dead endpoint gets probes only. When it answers again, all that waits is delivered.
@@ -212,7 +214,7 @@ func TestSender_SignsWithAllSecrets(t *testing.T) {
 		t.Errorf("signatures = %d, want 1", len(strings.Fields(got[0].signatures)))
 	}
 	fresh, err := h.registry.Rotate(t.Context(), endpoint, time.Hour, h.vault)
-	h.must(err)
+	h.Must(err)
 	h.receiver.trust("/a", fresh) // requests that the new secret did not sign are refused, and retried
 	h.notice(1)
 	if got := h.await("/a", 2); len(strings.Fields(got[1].signatures)) != 2 {
@@ -224,7 +226,7 @@ func TestSender_SignsWithAllSecrets(t *testing.T) {
 func TestSender_WithoutAKey(t *testing.T) {
 	h := newHarness(t)
 	h.register("/a", 1)
-	other := h.start(func(c *webhook.Config) { c.Vault = newVault(t, 'x') })
+	other := h.start(func(c *webhook.Config) { c.Vault = vaulttest.New(t, bytes.Repeat([]byte("x"), 32)) })
 	h.notice(2)
 	h.eventually("waiting", "2", "select count(*) from webhook.delivery")
 	eventstest.Eventually(t, "the endpoint is known", func() bool { return other.metric(t, "lanes") == 1 })
@@ -244,20 +246,20 @@ func TestSender_DeliveriesWaitDuringAPause(t *testing.T) {
 	eventstest.Eventually(t, "the endpoint is known", func() bool { return s.metric(t, "lanes") == 1 })
 	pause := func() {
 		t.Helper()
-		h.must(h.registry.Pause(t.Context(), endpoint))
+		h.Must(h.registry.Pause(t.Context(), endpoint))
 		eventstest.Eventually(t, "nothing is sent", func() bool { return s.metric(t, "lanes") == 0 })
 	}
 	pause()
 	h.notice(20)
 	h.eventually("waiting", "20", "select count(*) from webhook.delivery")
-	h.must(h.registry.Resume(t.Context(), endpoint))
+	h.Must(h.registry.Resume(t.Context(), endpoint))
 	h.await("/a", 20)
 	h.eventually("delivered", "20", "select count(*) from webhook.finished where state = 'delivered'")
 	pause()
 	h.notice(20)
 	h.eventually("waiting", "20", "select count(*) from webhook.delivery")
 	skipped, err := h.registry.SkipAndResume(t.Context(), endpoint, func(int64) {})
-	h.must(err)
+	h.Must(err)
 	h.notice(1)
 	if h.await("/a", 21); skipped != 20 || h.receiver.ids("/a")[20] != "evt_41" {
 		t.Errorf("skipped = %d, then %s, want 20, then evt_41", skipped, h.receiver.ids("/a")[20])
@@ -280,7 +282,7 @@ func TestSender_StopsAfterItsRequests(t *testing.T) {
 	}
 	go close(release)
 	s.stop()
-	h.want("delivered", "4", "select count(*) from webhook.finished where state = 'delivered'")
+	h.Want("delivered", "4", "select count(*) from webhook.finished where state = 'delivered'")
 }
 
 // While a sender that is stopped waits for a request, it shows signs of life, so that no other repeats the request. The other has all the
@@ -298,7 +300,7 @@ func TestSender_LeavesShards(t *testing.T) {
 	h.notice(1)
 	<-arrived
 	const owner = "from webhook.shard_owner where shard = (select shard from webhook.endpoint where id = $1)"
-	pid := h.text("select pid "+owner, endpoint)
+	pid := h.Text("select pid "+owner, endpoint)
 	second := h.start(nil)
 	t.Cleanup(release)
 	stopped := make(chan struct{})
@@ -307,12 +309,12 @@ func TestSender_LeavesShards(t *testing.T) {
 		close(stopped)
 	}()
 	eventstest.Eventually(t, "the other sender has all other shards", func() bool { return second.metric(t, "shards_owned") == 63 })
-	at := h.text("select now()")
+	at := h.Text("select now()")
 	h.eventually("signs of life of the same owner", "true", "select state_change > $2::timestamptz and pid = $3::integer "+owner, endpoint, at, pid)
 	release()
 	<-stopped
 	h.eventually("owner", "another", "select case when pid <> $2::integer then 'another' end "+owner, endpoint, pid)
-	h.want("attempts", "1", "select count(*) from webhook.attempt")
+	h.Want("attempts", "1", "select count(*) from webhook.attempt")
 }
 
 // Neither a restart of PostgreSQL nor one of NATS loses an event.
@@ -325,14 +327,14 @@ func TestSender_LosesNothingOverRestarts(t *testing.T) {
 	h.await("/a", 50)
 	h.nats.Restart()
 	h.notice(50)
-	h.database.Cluster().Kill()
-	h.must(h.database.Cluster().Restart(t.Context()))
+	h.Database.Cluster().Kill()
+	h.Must(h.Database.Cluster().Restart(t.Context()))
 	eventstest.Eventually(t, "all events", func() bool {
 		return len(slices.Compact(slices.Sorted(slices.Values(h.receiver.ids("/a"))))) == 100
 	})
 	eventstest.Eventually(t, "all deliveries are recorded", func() bool {
 		var n int
-		return h.super.QueryRow(t.Context(), "select count(*) from webhook.finished where state = 'delivered'").Scan(&n) == nil && n == 100
+		return h.Super.QueryRow(t.Context(), "select count(*) from webhook.finished where state = 'delivered'").Scan(&n) == nil && n == 100
 	})
 }
 
@@ -340,20 +342,20 @@ func TestSender_LosesNothingOverRestarts(t *testing.T) {
 func TestSender_SendsTests(t *testing.T) {
 	h := newHarness(t)
 	endpoint := h.register("/a", 1)
-	h.must(h.registry.Pause(t.Context(), endpoint))
+	h.Must(h.registry.Pause(t.Context(), endpoint))
 	h.start(nil)
 	outcome, err := h.registry.Try(t.Context(), endpoint, event.AnalysisCompleted, func() {})
-	h.must(err)
+	h.Must(err)
 	if got := h.await("/a", 1)[0]; !outcome.OK() || got.Type != event.AnalysisCompleted || got.Data.CallSid == "" {
 		t.Errorf("outcome = %+v, event = %+v, want a success and identifiers", outcome, got.Event)
 	}
 	h.receiver.respond("/a", status(http.StatusGone))
 	outcome, err = h.registry.Try(t.Context(), endpoint, event.Test, func() {})
-	h.must(err)
+	h.Must(err)
 	if outcome.OK() || *outcome.Status != http.StatusGone || *outcome.Error != "status 410" || *outcome.Answer != "no room" {
 		t.Errorf("outcome = %+v, want a failure with the status 410", outcome)
 	}
-	h.want("state", "paused", "select state from webhook.endpoint")
+	h.Want("state", "paused", "select state from webhook.endpoint")
 	h.candidate()
 }
 
@@ -361,10 +363,10 @@ func TestSender_SendsTests(t *testing.T) {
 func (h *harness) candidate() {
 	h.Helper()
 	c, err := registry.NewCandidate("CRM", h.receiver.server.URL+"/new", registry.Target{Kind: registry.System, ID: h.system}, event.Kinds(), 1, h.vault)
-	h.must(err)
+	h.Must(err)
 	h.receiver.trust("/new", c.Secret())
 	outcome, err := h.registry.TryCandidate(h.Context(), c, func() {})
-	h.must(err)
+	h.Must(err)
 	if got := h.await("/new", 1)[0]; !outcome.OK() || got.Type != event.Test {
 		h.Errorf("outcome = %+v, event = %+v, want a success of callboard.test", outcome, got.Event)
 	}
@@ -376,16 +378,16 @@ func TestSender_SkipsExpiredDeliveries(t *testing.T) {
 	h.register("/a", 1)
 	gone := h.register("/b", 1)
 	_, err := h.registry.Remove(t.Context(), gone, func(int64) {})
-	h.must(err)
-	h.exec("update webhook.endpoint set stopped_at = now() - interval '32 days' where id = $1", gone)
-	h.exec("update webhook.endpoint set state = 'paused' where id <> $1", gone)
-	h.exec(`insert into webhook.delivery (endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, created_at)
+	h.Must(err)
+	h.Exec("update webhook.endpoint set stopped_at = now() - interval '32 days' where id = $1", gone)
+	h.Exec("update webhook.endpoint set state = 'paused' where id <> $1", gone)
+	h.Exec(`insert into webhook.delivery (endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, created_at)
 		select id, 'PHONES', now(), 1, 'evt_1', 'call.ended', $1, 'CA1', now(), now() - interval '32 days' from webhook.endpoint where id <> $2`, h.system, gone)
 	s := h.start(func(c *webhook.Config) { c.Schedule = lane.Schedule{} })
 	h.eventually("finished", "skipped", "select string_agg(state, ' ') from webhook.finished")
 	h.eventually("endpoints", "1", "select count(*) from webhook.endpoint")
-	h.want("audit of the removed endpoint", "0", "select count(*) from webhook.audit where endpoint_id = $1", gone)
-	h.want("days", "3", "select count(*) from webhook.day where parent = 'webhook.notice'::regclass")
+	h.Want("audit of the removed endpoint", "0", "select count(*) from webhook.audit where endpoint_id = $1", gone)
+	h.Want("days", "3", "select count(*) from webhook.day where parent = 'webhook.notice'::regclass")
 	if n := s.metric(t, "skipped_total"); n != 1 {
 		t.Errorf("skipped_total = %v, want 1", n)
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/schema/schematest"
 )
 
 // BenchmarkAuthorize measures Authorize with 10,000 keys and 10,000 phone systems in the tables, beside a round trip to PostgreSQL.
@@ -25,13 +27,9 @@ func BenchmarkAuthorize(b *testing.B) {
 	h.exec(`insert into access.key (id, lineage, name, short, hash, pepper_id, grant_kind, grant_id, scopes)
 		select id, id, 'other', id::text, '', '', 'system', id, '{}' from unnest($1::uuid[]) id`, systems)
 	h.exec("analyze")
-	config := h.reader.Config()
-	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan" // as readers have it
-	pool, err := pgxpool.NewWithConfig(context.Background(), config)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(pool.Close)
+	pool := schematest.OpenPoolLike(b, h.reader, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan" // as readers have it
+	})
 	a, err := NewAuthorizer(pool, []Pepper{h.pepper}, time.Now)
 	if err != nil {
 		b.Fatal(err)

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"strconv"
@@ -10,37 +9,18 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/schema/schematest"
 )
 
-// statementCounter counts statements.
-type statementCounter struct{ atomic.Int64 }
-
-// TraceQueryStart implements [pgx.QueryTracer].
-func (c *statementCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	c.Add(1)
-	return ctx
-}
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (*statementCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // countingAuthorizer returns an authorizer with a stopped clock, and the number of its statements.
-func (h *harness) countingAuthorizer() (a *Authorizer, clock *time.Time, statements *statementCounter) {
+func (h *harness) countingAuthorizer() (a *Authorizer, clock *time.Time, statements *atomic.Int64) {
 	h.Helper()
-	statements = new(statementCounter)
-	config := h.reader.Config()
-	config.ConnConfig.Tracer = statements
-	pool, err := pgxpool.NewWithConfig(context.Background(), config)
-	if err != nil {
-		h.Fatal(err)
-	}
-	h.Cleanup(pool.Close)
+	statements = new(atomic.Int64)
+	pool := schematest.OpenTracedPool(h, h.reader, &schematest.Tracer{Statement: func(string, []any) { statements.Add(1) }})
 	now := time.Now()
-	if a, err = NewAuthorizer(pool, []Pepper{h.pepper}, func() time.Time { return now }); err != nil {
+	a, err := NewAuthorizer(pool, []Pepper{h.pepper}, func() time.Time { return now })
+	if err != nil {
 		h.Fatal(err)
 	}
 	return a, &now, statements

@@ -39,10 +39,7 @@ func (h *harness) rollRefusal(id uuid.UUID) RollError {
 // remaining returns how long a key is live by the database's clock, and zero for a key without an expiry.
 func (h *harness) remaining(id uuid.UUID) time.Duration {
 	h.Helper()
-	var left *time.Duration
-	if err := h.super.QueryRow(context.Background(), "select expires_at - now() from access.key where id = $1", id).Scan(&left); err != nil {
-		h.Fatal(err)
-	}
+	left := schematest.QueryOne[*time.Duration](h, h.super, "select expires_at - now() from access.key where id = $1", id)
 	if left == nil {
 		return 0
 	}
@@ -269,12 +266,8 @@ func TestRegistry_RollDuringRevocation(t *testing.T) {
 func (h *harness) waitForLocks(statements int) {
 	h.Helper()
 	eventstest.Eventually(h.TB, "statements that wait for a lock", func() bool {
-		var n int
-		if err := h.super.QueryRow(h.Context(),
-			"select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n); err != nil {
-			h.Fatal(err)
-		}
-		return n >= statements
+		return schematest.QueryOne[int](h, h.super,
+			"select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'") >= statements
 	})
 }
 

@@ -35,13 +35,13 @@ func bucketCredentials() *credentials.Credentials {
 	return credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{},
 		&credentials.FileAWSCredentials{},
-		&credentials.IAM{ExpiryWindow: Lifetime + time.Minute},
+		&credentials.IAM{ExpiryWindow: lifetime + time.Minute},
 	})
 }
 
 // Sign implements [Store]. The expiry is computed from the signed URL, so that the two cannot differ.
 func (b *bucket) Sign(ctx context.Context, o Object) (Link, error) {
-	signed, err := b.client.PresignedGetObject(ctx, b.name, b.prefix+o.Key, Lifetime, url.Values{
+	signed, err := b.client.PresignedGetObject(ctx, b.name, b.prefix+o.Key, lifetime, url.Values{
 		"response-content-type":        {o.mediaType()},
 		"response-content-disposition": {contentDisposition},
 		"response-cache-control":       {cacheControl},
@@ -53,5 +53,5 @@ func (b *bucket) Sign(ctx context.Context, o Object) (Link, error) {
 	if err != nil {
 		return Link{}, fmt.Errorf("sign a link to audio: %w", err)
 	}
-	return Link{URL: signed.String(), Expires: issued.Add(Lifetime)}, nil
+	return Link{URL: signed.String(), Expires: issued.Add(lifetime)}, nil
 }

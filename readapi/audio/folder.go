@@ -39,7 +39,7 @@ type ticket struct {
 
 // Sign implements [Store].
 func (f *Folder) Sign(_ context.Context, o Object) (Link, error) {
-	expires := time.Now().UTC().Truncate(time.Second).Add(Lifetime)
+	expires := time.Now().UTC().Truncate(time.Second).Add(lifetime)
 	message, err := json.Marshal(ticket{o, expires.Unix()})
 	if err != nil {
 		return Link{}, fmt.Errorf("sign a link to audio: %w", err)

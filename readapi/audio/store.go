@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Lifetime is how long a link is valid.
-const Lifetime = 15 * time.Minute
+// lifetime is how long a link is valid.
+const lifetime = 15 * time.Minute
 
 // Object is the audio of a recording.
 type Object struct {

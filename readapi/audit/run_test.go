@@ -151,7 +151,7 @@ func TestRun_WithoutStream(t *testing.T) {
 	h := newHarness(t, 0)
 	stop := h.start()
 	h.record(newEntry())
-	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream create") > 0 })
+	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream update") > 0 })
 	sent := h.js.Conn().Stats().OutMsgs
 	eventstest.Eventually(t, "three more attempts", func() bool { return h.js.Conn().Stats().OutMsgs >= sent+3 })
 	h.record(newEntry())
@@ -175,7 +175,7 @@ func TestRun_WithoutStreamAfterOutage(t *testing.T) {
 	stop := h.start()
 	eventstest.Eventually(t, "the lost connection in the log", func() bool { return h.log.Count("NATS: RECONNECTING") > 0 })
 	h.server.Start()
-	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream create") > 0 })
+	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream update") > 0 })
 	h.createStream()
 	if err := stop(); err != nil {
 		t.Error(err)

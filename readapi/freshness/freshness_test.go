@@ -1,7 +1,6 @@
 package freshness_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"callboard/cmd/connection"
 	"callboard/events/eventstest"
@@ -20,23 +18,15 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 // readerPool connects with the role and the settings of a reader.
 func readerPool(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
 	tb.Helper()
-	config, err := pgxpool.ParseConfig(database.RoleURL("callboard_reader"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	maps.Copy(config.ConnConfig.RuntimeParams, connection.ReaderSettings(nil))
-	config.AfterConnect = schema.PlanEachTime
-	pool, err := pgxpool.NewWithConfig(context.Background(), config)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(pool.Close)
-	return pool
+	return schematest.OpenPool(tb, database.RoleURL("callboard_reader"), func(c *pgxpool.Config) {
+		maps.Copy(c.ConnConfig.RuntimeParams, connection.ReaderSettings(nil))
+		c.AfterConnect = schema.PlanEachTime
+	})
 }
 
 // setWatermark sets the watermark of partition 0 or 1.

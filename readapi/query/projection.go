@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -168,8 +167,7 @@ func (p *Projection) repeatLong(ctx context.Context, run repeat.Run) error {
 
 func (p *Projection) repeat(ctx context.Context, repeated func(context.Context, *pgxpool.Pool, repeat.Run) error, run repeat.Run) error {
 	err := repeated(ctx, p.pool, run)
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == stalePlan {
+	if schema.HasCode(err, stalePlan) {
 		return repeated(ctx, p.pool, run)
 	}
 	return err

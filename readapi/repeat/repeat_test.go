@@ -9,13 +9,12 @@ import (
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"go.uber.org/goleak"
 
 	"callboard/readapi/repeat"
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 // Terminated sessions, idle or not, fail no statement.
 func TestStatement_SessionsTerminated(t *testing.T) {
@@ -82,12 +81,7 @@ func TestStatement_Attempts(t *testing.T) {
 func TestStatement_NoServer(t *testing.T) {
 	t.Parallel()
 	unused := url.URL{Scheme: "postgres", Host: "127.0.0.1:1", Path: "/x"}
-	pool, err := pgxpool.New(t.Context(), unused.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	err = repeat.Statement(t.Context(), pool, func(context.Context, *pgxpool.Conn) (bool, error) {
+	err := repeat.Statement(t.Context(), schematest.OpenPool(t, unused.String()), func(context.Context, *pgxpool.Conn) (bool, error) {
 		t.Error("a statement runs without a connection")
 		return false, nil
 	})

@@ -100,17 +100,6 @@ func (d *Database) ProjectorPool(tb testing.TB) *pgxpool.Pool {
 	return OpenPool(tb, d.RoleURL("callboard_projector")+"&search_path=projection")
 }
 
-// OpenPool returns a pool of connections to a URL. It is closed when the test ends.
-func OpenPool(tb testing.TB, url string) *pgxpool.Pool {
-	tb.Helper()
-	pool, err := pgxpool.New(context.WithoutCancel(tb.Context()), url)
-	if err != nil {
-		tb.Fatalf("pool: %v", err)
-	}
-	tb.Cleanup(pool.Close)
-	return pool
-}
-
 // Connect opens a connection as one of the schema's roles, with the settings. It is closed when the test ends.
 func (d *Database) Connect(tb testing.TB, role string, settings map[string]string) *pgx.Conn {
 	tb.Helper()
@@ -125,20 +114,4 @@ func (d *Database) Connect(tb testing.TB, role string, settings map[string]strin
 	}
 	tb.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
-}
-
-// OpenAll opens as many connections as a pool may have.
-func OpenAll(tb testing.TB, pool *pgxpool.Pool) {
-	tb.Helper()
-	var open []*pgxpool.Conn
-	for range pool.Stat().MaxConns() {
-		c, err := pool.Acquire(tb.Context())
-		if err != nil {
-			tb.Fatal(err)
-		}
-		open = append(open, c)
-	}
-	for _, c := range open {
-		c.Release()
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
 
 	"callboard/schema"
 	"callboard/schema/cluster"
@@ -75,6 +76,11 @@ func Run(m *testing.M, checks ...func() error) {
 		}
 	}
 	os.Exit(code)
+}
+
+// RunAndFindLeaks is [Run] with a check that no goroutine is left over. The options say which ones may be.
+func RunAndFindLeaks(m *testing.M, options ...goleak.Option) {
+	Run(m, func() error { return goleak.Find(options...) })
 }
 
 // Stop stops the server, if there is one. It is for packages whose TestMain does more than [Run].

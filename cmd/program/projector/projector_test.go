@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"callboard/cmd/connection"
 	"callboard/cmd/program/projector"
@@ -20,7 +19,7 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 // A projector that starts before NATS becomes ready when NATS does, and applies events after NATS has restarted. It uses its own
 // database role. Its console answers all the time.

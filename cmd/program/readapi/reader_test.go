@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"callboard/cmd/connection"
 	"callboard/cmd/program/readapi"
@@ -23,7 +22,7 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 func config(tb testing.TB, server *eventstest.Server, url string) readapi.Config {
 	tb.Helper()

@@ -15,7 +15,7 @@ import (
 )
 
 // A reader with a full audit queue refuses requests, so it is not ready.
-func TestReadiness_FullJournal(t *testing.T) {
+func TestReadiness_FullAuditQueue(t *testing.T) {
 	auditQueue, err := audit.NewQueue(audit.Config{
 		JetStream: eventstest.JetStream(t, eventstest.NewServer(t).URL()), Capacity: 1, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})

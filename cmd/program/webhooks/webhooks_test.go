@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"callboard/cmd/connection"
 	"callboard/cmd/program/webhooks"
@@ -22,7 +21,7 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 // A sender that starts before NATS is ready as soon as the database answers. It uses its own database role, and waits for the databases of
 // readers.

@@ -30,7 +30,7 @@ func checkAccepted(t *testing.T, r *receiver, want int64) {
 
 func TestAddressDecidesNotTheName(t *testing.T) {
 	h := newHarness(t)
-	private := receive(t, "127.0.0.1:0", h.certificate(t, host), nil, accept)
+	private := receive(t, "127.0.0.1:0", h.authority.KeyPair(t, host), nil, accept)
 	h.names.set([]string{"127.0.0.1"})
 	url := strings.Replace(private.named(host), "https://", "HTTPS://", 1)
 	refused := connect(t, h.client("127.0.0.2/32"), url)
@@ -65,8 +65,8 @@ func TestNameThatChangesItsAddressIsRefused(t *testing.T) {
 		accept(w, r)
 	}
 	port := freePortOfBoth(t)
-	public := receive(t, "127.0.0.2:"+port, h.certificate(t, host), nil, closing)
-	private := receive(t, "127.0.0.1:"+port, h.certificate(t, host), nil, accept)
+	public := receive(t, "127.0.0.2:"+port, h.authority.KeyPair(t, host), nil, closing)
+	private := receive(t, "127.0.0.1:"+port, h.authority.KeyPair(t, host), nil, accept)
 	h.names.set([]string{"127.0.0.2"}, []string{"127.0.0.1"})
 	endpoint := connect(t, h.client("127.0.0.2/32"), public.named(host))
 	if a := post(t, endpoint); !a.Delivered() {
@@ -79,7 +79,7 @@ func TestNameThatChangesItsAddressIsRefused(t *testing.T) {
 
 func TestEveryAddressOfANameIsChecked(t *testing.T) {
 	h := newHarness(t)
-	private := receive(t, "127.0.0.1:0", h.certificate(t, host), nil, accept)
+	private := receive(t, "127.0.0.1:0", h.authority.KeyPair(t, host), nil, accept)
 	h.names.set([]string{"127.0.0.2", "127.0.0.1"}) // nothing listens at the first one
 	endpoint := connect(t, h.client("127.0.0.2/32"), private.named(host))
 	if a := post(t, endpoint); a.Class != egress.Refused {
@@ -116,7 +116,7 @@ func TestProxyOfTheEnvironmentIsIgnored(t *testing.T) {
 		t.Setenv(name, "http://"+proxy.Listener.Addr().String())
 	}
 	h.names.set([]string{"127.0.0.1"})
-	r := receive(t, "127.0.0.1:0", h.certificate(t, host), nil, accept)
+	r := receive(t, "127.0.0.1:0", h.authority.KeyPair(t, host), nil, accept)
 	if a := post(t, h.connect(t, r.named(host))); !a.Delivered() {
 		t.Errorf("answer = %+v, want 204", a)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"callboard/events/eventstest"
 	"callboard/projector/webhook/egress"
 )
 
@@ -96,7 +97,7 @@ func TestConcurrencyBoundsConnections(t *testing.T) {
 func TestHTTP2(t *testing.T) {
 	h := newHarness(t)
 	protocol := make(chan string, 1)
-	r := receive(t, "127.0.0.1:0", h.certificate(t), func(r *receiver) { r.EnableHTTP2 = true }, func(_ http.ResponseWriter, r *http.Request) {
+	r := receive(t, "127.0.0.1:0", h.authority.KeyPair(t), eventstest.WithHTTP2, func(_ http.ResponseWriter, r *http.Request) {
 		protocol <- r.Proto
 	})
 	endpoint := h.connect(t, r.named("127.0.0.1"))

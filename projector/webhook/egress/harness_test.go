@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -57,20 +56,16 @@ func listen(tb testing.TB, address string) countingListener {
 }
 
 // receive starts a receiver at an address. change changes its TLS settings; nil changes nothing.
-func receive(tb testing.TB, address string, certificate tls.Certificate, change func(*receiver), handler http.HandlerFunc) *receiver {
+func receive(tb testing.TB, address string, certificate tls.Certificate, change func(*httptest.Server), handler http.HandlerFunc) *receiver {
 	tb.Helper()
 	l := listen(tb, address)
-	r := &receiver{Server: httptest.NewUnstartedServer(handler), accepted: l.accepted}
-	_ = r.Listener.Close()
-	r.Listener = l
-	r.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
-	r.Config.ErrorLog = log.New(io.Discard, "", 0)
-	if change != nil {
-		change(r)
-	}
-	r.StartTLS()
-	tb.Cleanup(r.Close)
-	return r
+	return &receiver{accepted: l.accepted, Server: eventstest.StartTLS(tb, handler, eventstest.WithCertificate(certificate), func(s *httptest.Server) {
+		_ = s.Listener.Close()
+		s.Listener = l
+		if change != nil {
+			change(s)
+		}
+	})}
 }
 
 // harness is an authority, and a client that trusts it and may connect to 127.0.0.1.
@@ -87,19 +82,10 @@ func newHarness(tb testing.TB) *harness {
 	return h
 }
 
-func (h *harness) certificate(tb testing.TB, hosts ...string) tls.Certificate {
-	tb.Helper()
-	pair, err := tls.X509KeyPair(h.authority.Issue(tb, hosts...))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return pair
-}
-
 // receive starts a receiver at 127.0.0.1.
 func (h *harness) receive(tb testing.TB, handler http.HandlerFunc) *receiver {
 	tb.Helper()
-	return receive(tb, "127.0.0.1:0", h.certificate(tb), nil, handler)
+	return receive(tb, "127.0.0.1:0", h.authority.KeyPair(tb), nil, handler)
 }
 
 // client may connect to public addresses and to networks.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func endpoints(tb testing.TB, handler http.HandlerFunc) map[string]*egress.Endpo
 	connected := make(map[string]*egress.Endpoint)
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		h := newHarness(tb)
-		r := receive(tb, "127.0.0.1:0", h.certificate(tb), func(r *receiver) { r.EnableHTTP2 = http2 }, handler)
+		r := receive(tb, "127.0.0.1:0", h.authority.KeyPair(tb), func(s *httptest.Server) { s.EnableHTTP2 = http2 }, handler)
 		connected[name] = h.connect(tb, r.named("127.0.0.1"))
 	}
 	return connected

@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -51,8 +52,8 @@ func TestCertificatesAreVerified(t *testing.T) {
 		{"self-signed", "127.0.0.1", "signed by an unknown authority: add the authority with CALLBOARD_WEBHOOK_CA_FILE",
 			selfSigned(t, time.Now().Add(time.Hour))},
 		{"expired", "127.0.0.1", "certificate has expired", expired},
-		{"of another name", host, "valid for other.example, not hooks.example", h.certificate(t, "other.example")},
-		{"of a name instead of an address", "127.0.0.1", "127.0.0.1", h.certificate(t, host)},
+		{"of another name", host, "valid for other.example, not hooks.example", h.authority.KeyPair(t, "other.example")},
+		{"of a name instead of an address", "127.0.0.1", "127.0.0.1", h.authority.KeyPair(t, host)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			requests := make(chan string, 1)
@@ -67,15 +68,15 @@ func TestCertificatesAreVerified(t *testing.T) {
 
 func TestOldTLSIsRefused(t *testing.T) {
 	h := newHarness(t)
-	r := receive(t, "127.0.0.1:0", h.certificate(t), func(r *receiver) {
-		r.TLS.MinVersion, r.TLS.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+	r := receive(t, "127.0.0.1:0", h.authority.KeyPair(t), func(s *httptest.Server) {
+		s.TLS.MinVersion, s.TLS.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	}, accept)
 	checkNoAnswer(t, post(t, h.connect(t, r.named("127.0.0.1"))), egress.TLS, "protocol version not supported")
 }
 
 func TestTLS12IsEnough(t *testing.T) {
 	h := newHarness(t)
-	r := receive(t, "127.0.0.1:0", h.certificate(t), func(r *receiver) { r.TLS.MaxVersion = tls.VersionTLS12 }, accept)
+	r := receive(t, "127.0.0.1:0", h.authority.KeyPair(t), func(s *httptest.Server) { s.TLS.MaxVersion = tls.VersionTLS12 }, accept)
 	if a := post(t, h.connect(t, r.named("127.0.0.1"))); !a.Delivered() {
 		t.Errorf("answer = %+v, want 204", a)
 	}

@@ -18,20 +18,20 @@ const ended, analyzed = "call.ended", "call.analysis.completed"
 func TestStep_Covering(t *testing.T) {
 	f := newFixture(t, nil)
 	organization, group := uuid.New(), uuid.New()
-	f.exec("update projection.phone_system set organization_id = $1 where id = $2", organization, id(1))
-	f.exec("insert into projection.phone_system_group_member (system_id, group_id) values ($1, $3), ($2, $3)", id(1), id(3), group)
+	f.Exec("update projection.phone_system set organization_id = $1 where id = $2", organization, id(1))
+	f.Exec("insert into projection.phone_system_group_member (system_id, group_id) values ($1, $3), ($2, $3)", id(1), id(3), group)
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.endpoint(2, "organization", organization, 0, ended, analyzed)
 	f.endpoint(3, "group", group, 0, ended)
 	f.endpoint(4, "system", id(1), 3, ended, analyzed)
 	f.endpoint(5, "system", id(1), 0, ended)
-	f.exec("update webhook.endpoint set state = 'removed' where id = $1", id(105))
+	f.Exec("update webhook.endpoint set state = 'removed' where id = $1", id(105))
 	f.endpoint(6, "system", id(1), 0, ended)
-	f.exec("update webhook.endpoint set state = 'adding', stream = null, stream_created = null, from_sequence = null where id = $1", id(106))
+	f.Exec("update webhook.endpoint set state = 'adding', stream = null, stream_created = null, from_sequence = null where id = $1", id(106))
 	f.endpoint(7, "system", id(1), 1000, ended)
-	f.exec("update webhook.endpoint set stream_created = '2025-01-01Z' where id = $1", id(107))
+	f.Exec("update webhook.endpoint set stream_created = '2025-01-01Z' where id = $1", id(107))
 	f.endpoint(8, "system", id(2), 0, ended)
-	f.exec("update webhook.endpoint set state = 'paused' where id = $1", id(108))
+	f.Exec("update webhook.endpoint set state = 'paused' where id = $1", id(108))
 	f.notice(0, 3, 0, id(1), ended)
 	f.notice(0, 3, 1, id(1), analyzed)
 	f.notice(0, 7, 0, id(2), ended)
@@ -51,8 +51,8 @@ func TestStep_Covering(t *testing.T) {
 	f.expect("registered at another stream", 7, "3_0")
 	f.expect("paused", 8, "7_0")
 	// Members that come and go: the next event follows.
-	f.exec("delete from projection.phone_system_group_member where system_id = $1", id(3))
-	f.exec("insert into projection.phone_system_group_member (system_id, group_id) values ($1, $2)", id(2), group)
+	f.Exec("delete from projection.phone_system_group_member where system_id = $1", id(3))
+	f.Exec("insert into projection.phone_system_group_member (system_id, group_id) values ($1, $2)", id(2), group)
 	f.notice(1, 11, 0, id(3), ended)
 	f.notice(0, 12, 0, id(2), ended)
 	f.step()
@@ -94,11 +94,11 @@ func TestCovering_IsThatOfKeys(t *testing.T) {
 func TestStep_InPortions(t *testing.T) {
 	f := newFixture(t, nil)
 	f.endpoint(1, "system", id(1), 0, ended)
-	f.exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+	f.Exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
 		select 'PHONES', '2026-01-01Z', 0, s, o, format('evt_%s_%s', s, o), 'call.ended', $1, 'CA1', now()
 		from generate_series(1, 700) s, generate_series(0, 2) o`, id(1))
-	f.exec("insert into webhook.floor values ('PHONES', '2026-01-01Z', 0, 900)")
-	applied(t, f.database, "2026-01-01Z", 0, 900)
+	f.Exec("insert into webhook.floor values ('PHONES', '2026-01-01Z', 0, 900)")
+	applied(t, f.Database, "2026-01-01Z", 0, 900)
 	f.step()
 	var want strings.Builder
 	for s := range 700 {
@@ -108,7 +108,7 @@ func TestStep_InPortions(t *testing.T) {
 	}
 	f.expect("all", 1, want.String()[1:])
 	var cursor int64
-	if err := f.owner.QueryRow(t.Context(), "select sequence from webhook.fanout").Scan(&cursor); err != nil || cursor != 900 {
+	if err := f.Super.QueryRow(t.Context(), "select sequence from webhook.fanout").Scan(&cursor); err != nil || cursor != 900 {
 		t.Errorf("cursor = %d, %v, want 900: the floor", cursor, err)
 	}
 }
@@ -119,9 +119,9 @@ func TestStep_ManyPartitions(t *testing.T) {
 	const partitions = 20
 	write := func(sequence int) {
 		for partition := range partitions {
-			applied(t, f.database, "2026-01-01Z", partition, sequence)
+			applied(t, f.Database, "2026-01-01Z", partition, sequence)
 		}
-		f.exec(`insert into webhook.floor select 'PHONES', '2026-01-01Z', p, $1 from generate_series(0, $2 - 1) p
+		f.Exec(`insert into webhook.floor select 'PHONES', '2026-01-01Z', p, $1 from generate_series(0, $2 - 1) p
 			on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`, sequence, partitions)
 	}
 	for sequence := range 3 {
@@ -131,7 +131,7 @@ func TestStep_ManyPartitions(t *testing.T) {
 		}
 	}
 	var behind int
-	err := f.owner.QueryRow(t.Context(), "select count(*) from webhook.fanout where sequence = 0").Scan(&behind)
+	err := f.Super.QueryRow(t.Context(), "select count(*) from webhook.fanout where sequence = 0").Scan(&behind)
 	if err != nil || behind != 0 {
 		t.Errorf("partitions without a turn = %d, %v, want 0", behind, err)
 	}
@@ -147,7 +147,7 @@ func TestStep_Concurrently(t *testing.T) {
 	for partition, system := range []uuid.UUID{id(1), id(3)} {
 		writing.Go(func() {
 			for n := range notices {
-				if err := write(t.Context(), f.owner, partition, 2*n+partition+1, 0, system, ended); err != nil {
+				if err := write(t.Context(), f.Super, partition, 2*n+partition+1, 0, system, ended); err != nil {
 					t.Error(err)
 				}
 			}
@@ -155,7 +155,7 @@ func TestStep_Concurrently(t *testing.T) {
 	}
 	written := make(chan struct{})
 	for range 3 {
-		sender := fanout.New(f.database.RolePool(t, "callboard_webhooks"), nil)
+		sender := fanout.New(f.Database.RolePool(t, "callboard_webhooks"), nil)
 		stepping.Go(func() {
 			for done := false; !done; {
 				select {
@@ -190,11 +190,11 @@ func TestStep_RowsOfNode(t *testing.T) {
 	f.endpoint(2, "system", id(3), 0, ended)
 	f.notice(0, 5, 0, id(1), ended)
 	f.notice(1, 6, 0, id(3), ended)
-	applied(t, f.database, "2026-01-01Z", 0, 4)
+	applied(t, f.Database, "2026-01-01Z", 0, 4)
 	f.step()
 	f.expect("before the rows", 1, "")
 	f.expect("another partition", 2, "6_0")
-	applied(t, f.database, "2026-01-01Z", 0, 5)
+	applied(t, f.Database, "2026-01-01Z", 0, 5)
 	f.step()
 	f.expect("with the rows", 1, "5_0")
 }

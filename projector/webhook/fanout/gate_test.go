@@ -99,7 +99,7 @@ func TestGate_ReplacedStream(t *testing.T) {
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.notice(0, 5, 0, id(1), ended)
 	const created, replaced = "2026-02-01Z", "2026-01-01Z"
-	applied(t, f.database, created, 0, 3)
+	applied(t, f.Database, created, 0, 3)
 	applied(t, fast, created, 0, 3)
 	applied(t, slow, replaced, 0, 4)
 	f.step()

@@ -8,20 +8,17 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"go.uber.org/goleak"
 
 	"callboard/events/eventstest"
 	"callboard/projector/webhook/fanout"
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 // fixture is a database with phone systems, and a fan-out in it.
 type fixture struct {
-	*testing.T
-	database *schematest.Database
-	owner    *pgxpool.Pool
+	schematest.Test
 	*fanout.FanOut
 }
 
@@ -31,22 +28,16 @@ func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000
 // newFixture creates the phone systems 1 to 3. 1 and 2 are in partition 0, 3 is in partition 1.
 func newFixture(t *testing.T, gate *fanout.Gate) *fixture {
 	t.Helper()
-	f := &fixture{T: t, database: schematest.New(t)}
-	f.owner = f.database.Pool(t)
-	f.FanOut = fanout.New(f.database.RolePool(t, "callboard_webhooks"), gate)
-	f.exec(`insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'A'), (0, $2, 1, 'B'), (1, $3, 1, 'C')`, id(1), id(2), id(3))
+	f := &fixture{Test: schematest.NewTest(t, schematest.New(t))}
+	f.FanOut = fanout.New(f.Database.RolePool(t, "callboard_webhooks"), gate)
+	f.Exec(`insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'A'), (0, $2, 1, 'B'), (1, $3, 1, 'C')`, id(1), id(2), id(3))
 	return f
-}
-
-func (f *fixture) exec(sql string, arguments ...any) {
-	f.Helper()
-	schematest.Exec(f, f.owner, sql, arguments...)
 }
 
 // endpoint registers an endpoint from a sequence on.
 func (f *fixture) endpoint(n int, grant string, target uuid.UUID, from int, kinds ...string) {
 	f.Helper()
-	f.exec(`insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, stream, stream_created, from_sequence)
+	f.Exec(`insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, stream, stream_created, from_sequence)
 		values ($1, 'n', 'https://example.com', $2, $3, $4, 'active', 'PHONES', '2026-01-01Z', $5)`, id(100+n), kinds, grant, target, from)
 }
 
@@ -79,7 +70,7 @@ const applySQL = `
 
 func (f *fixture) notice(partition, sequence, ordinal int, system uuid.UUID, kind string) {
 	f.Helper()
-	if err := write(f.Context(), f.owner, partition, sequence, ordinal, system, kind); err != nil {
+	if err := write(f.Context(), f.Super, partition, sequence, ordinal, system, kind); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -111,13 +102,8 @@ func (f *fixture) await(what string, n int, want string) {
 // events returns the ids of an endpoint's events in the order of its deliveries.
 func (f *fixture) events(n int) string {
 	f.Helper()
-	var list string
-	err := f.owner.QueryRow(f.Context(),
-		"select coalesce(string_agg(substr(event_id, 5), ' ' order by id), '') from webhook.delivery where endpoint_id = $1", id(100+n)).Scan(&list)
-	if err != nil {
-		f.Fatal(err)
-	}
-	return list
+	return schematest.QueryOne[string](f, f.Super,
+		"select coalesce(string_agg(substr(event_id, 5), ' ' order by id), '') from webhook.delivery where endpoint_id = $1", id(100+n))
 }
 
 func (f *fixture) expect(what string, n int, want string) {

@@ -70,7 +70,7 @@ func (b *breaker) fail(id int64, retryAfter time.Duration, now time.Time) {
 		b.interval = min(2*b.interval, longestProbe)
 		b.probeAt = now.Add(b.interval)
 	}
-	if earliest := now.Add(min(retryAfter, MaxRetryAfter)); b.probeAt.Before(earliest) {
+	if earliest := now.Add(min(retryAfter, maxRetryAfter)); b.probeAt.Before(earliest) {
 		b.probeAt = earliest
 	}
 }

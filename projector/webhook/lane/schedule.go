@@ -8,8 +8,8 @@ type Schedule struct {
 	GiveUp  time.Duration   // from the instant at which the first attempt was due to the last attempt
 }
 
-// MaxRetryAfter bounds how long an endpoint can postpone the next attempt.
-const MaxRetryAfter = time.Hour
+// maxRetryAfter bounds how long an endpoint can postpone the next attempt.
+const maxRetryAfter = time.Hour
 
 // jitterShare is by how much of its length an interval varies, so that deliveries that failed together are not attempted together.
 const jitterShare = 0.1
@@ -47,7 +47,7 @@ func (s Schedule) Next(f Failure) (due time.Time, dead bool) {
 	if due.After(f.Expires) {
 		due = f.Expires
 	}
-	if earliest := f.At.Add(min(f.RetryAfter, MaxRetryAfter)); due.Before(earliest) {
+	if earliest := f.At.Add(min(f.RetryAfter, maxRetryAfter)); due.Before(earliest) {
 		due = earliest
 	}
 	return due, false

@@ -15,23 +15,23 @@ import (
 func TestRegister_ThenActivate(t *testing.T) {
 	h := newHarness(t)
 	c := h.candidate(registry.Target{Kind: registry.System, ID: h.system})
-	h.must(h.Register(t.Context(), c))
-	h.want("recording", "true", "select recording from webhook.recording")
-	h.want("open periods", "1", "select count(*) from webhook.period where until is null")
+	h.Must(h.Register(t.Context(), c))
+	h.Want("recording", "true", "select recording from webhook.recording")
+	h.Want("open periods", "1", "select count(*) from webhook.period where until is null")
 	if e := h.show(c.ID()); e.State != registry.Adding || e.URL != "https://hooks.example.com/in?…" || e.SuccessRate != nil {
 		t.Errorf("endpoint = %+v, want it adding, without the URL's query", e)
 	}
 	h.deliver(c.ID(), 6, 9) // by a fan-out that ran meanwhile
-	h.exec("insert into webhook.floor values ($1, $2, 1, 3), ($1, $2, 2, 100)", stream, created())
-	h.must(h.Activate(t.Context(), c.ID(), origin(7)))
-	h.want("sequences of deliveries", "8,9", "select string_agg(sequence::text, ',' order by id) from webhook.delivery")
-	h.want("floors", "7,7,100,7", "select string_agg(sequence::text, ',' order by partition) from webhook.floor")
-	h.want("origin", "PHONES 7 t", "select concat_ws(' ', stream, from_sequence, stream_created = $1::timestamptz) from webhook.endpoint", created())
+	h.Exec("insert into webhook.floor values ($1, $2, 1, 3), ($1, $2, 2, 100)", stream, created())
+	h.Must(h.Activate(t.Context(), c.ID(), origin(7)))
+	h.Want("sequences of deliveries", "8,9", "select string_agg(sequence::text, ',' order by id) from webhook.delivery")
+	h.Want("floors", "7,7,100,7", "select string_agg(sequence::text, ',' order by partition) from webhook.floor")
+	h.Want("origin", "PHONES 7 t", "select concat_ws(' ', stream, from_sequence, stream_created = $1::timestamptz) from webhook.endpoint", created())
 	if e := h.show(c.ID()); e.State != registry.Active || e.Waiting != 2 {
 		t.Errorf("endpoint = %+v, want it active with 2 waiting", e.Endpoint)
 	}
 	second := h.register(20)
-	h.want("floors after a second endpoint", "7,7,100,7", "select string_agg(sequence::text, ',' order by partition) from webhook.floor")
+	h.Want("floors after a second endpoint", "7,7,100,7", "select string_agg(sequence::text, ',' order by partition) from webhook.floor")
 	if list, err := h.List(t.Context()); err != nil || len(list) != 2 || list[0].ID != second {
 		t.Errorf("list = %+v, %v, want two, the newest first", list, err)
 	}
@@ -44,21 +44,21 @@ func TestRegister_ThenActivate(t *testing.T) {
 func TestRegister_SealsTheSecret(t *testing.T) {
 	h := newHarness(t)
 	c := h.candidate(registry.Target{Kind: registry.System, ID: h.system})
-	h.must(h.Register(t.Context(), c))
+	h.Must(h.Register(t.Context(), c))
 	var id uuid.UUID
 	var sealed vault.Sealed
-	h.must(h.super.QueryRow(t.Context(), "select id, key_id, sealed from webhook.secret where endpoint_id = $1", c.ID()).Scan(&id, &sealed.KeyID, &sealed.Data))
+	h.Must(h.Super.QueryRow(t.Context(), "select id, key_id, sealed from webhook.secret where endpoint_id = $1", c.ID()).Scan(&id, &sealed.KeyID, &sealed.Data))
 	plain, err := h.vault.Open(c.ID(), id, sealed)
 	if err != nil || string(plain) != c.Secret().Reveal() {
 		t.Errorf("opened secret differs, error %v", err)
 	}
-	audit := h.text("select string_agg(a::text, ' ') from webhook.audit a")
+	audit := h.Text("select string_agg(a::text, ' ') from webhook.audit a")
 	for _, secret := range []string{"whsec_", "hunter2", c.Secret().Reveal()[6:]} {
 		if strings.Contains(audit, secret) {
 			t.Errorf("the audit has a secret")
 		}
 	}
-	h.want("audit", "callboard_operator ada add adding", "select concat_ws(' ', role, by, command, after->>'state') from webhook.audit")
+	h.Want("audit", "callboard_operator ada add adding", "select concat_ws(' ', role, by, command, after->>'state') from webhook.audit")
 }
 
 func TestNewCandidate_Refuses(t *testing.T) {
@@ -93,9 +93,9 @@ func TestNewCandidate_Refuses(t *testing.T) {
 func TestActivate_LockIsNoShard(t *testing.T) {
 	h := newHarness(t)
 	tx, err := h.operator.Begin(t.Context())
-	h.must(err)
+	h.Must(err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	_, err = tx.Exec(t.Context(), "select pg_advisory_xact_lock(x'686f6f6b'::int, -1), pg_advisory_xact_lock(x'686f6f6b'::int, 63)")
-	h.must(err)
-	h.want("shards", "63", "select string_agg(shard::text, ' ') from webhook.shard_owner")
+	h.Must(err)
+	h.Want("shards", "63", "select string_agg(shard::text, ' ') from webhook.shard_owner")
 }

@@ -21,16 +21,16 @@ func TestPause_AndResume(t *testing.T) {
 	h := newHarness(t)
 	id := h.register(0)
 	h.deliver(id, 1, 3)
-	h.must(h.Pause(t.Context(), id))
-	h.must(h.Pause(t.Context(), id))
-	h.exec("update webhook.endpoint set stopped_at = now() - interval '1 hour', failures = 3, failing_since = now()")
-	h.exec("update webhook.delivery set due_at = now() + interval '10 hours', expires_at = now() + interval '1 hour' where sequence = 2")
-	h.must(h.Resume(t.Context(), id))
-	h.must(h.Resume(t.Context(), id))
-	h.want("due deliveries", "3", "select count(*) from webhook.delivery where due_at <= now()")
-	h.want("time left", "2", "select round(extract(epoch from expires_at - now()) / 3600) from webhook.delivery where sequence = 2")
-	h.want("endpoint", "active 0 t", "select concat_ws(' ', state, failures, stopped_at is null and failing_since is null) from webhook.endpoint")
-	h.want("commands", "add pause resume", "select string_agg(command, ' ' order by id) from webhook.audit")
+	h.Must(h.Pause(t.Context(), id))
+	h.Must(h.Pause(t.Context(), id))
+	h.Exec("update webhook.endpoint set stopped_at = now() - interval '1 hour', failures = 3, failing_since = now()")
+	h.Exec("update webhook.delivery set due_at = now() + interval '10 hours', expires_at = now() + interval '1 hour' where sequence = 2")
+	h.Must(h.Resume(t.Context(), id))
+	h.Must(h.Resume(t.Context(), id))
+	h.Want("due deliveries", "3", "select count(*) from webhook.delivery where due_at <= now()")
+	h.Want("time left", "2", "select round(extract(epoch from expires_at - now()) / 3600) from webhook.delivery where sequence = 2")
+	h.Want("endpoint", "active 0 t", "select concat_ws(' ', state, failures, stopped_at is null and failing_since is null) from webhook.endpoint")
+	h.Want("commands", "add pause resume", "select string_agg(command, ' ' order by id) from webhook.audit")
 }
 
 // The time of deliveries that were never attempted does not run either. Replayed ones stay apart.
@@ -38,20 +38,20 @@ func TestResume_NeverAttempted(t *testing.T) {
 	h := newHarness(t)
 	id := h.register(0)
 	h.deliver(id, 1, 4)
-	h.must(h.Pause(t.Context(), id))
-	h.exec("update webhook.endpoint set stopped_at = now() - interval '100 hours'")
-	h.exec(`update webhook.delivery set due_at = now() - interval '101 hours', created_at = now() - interval '101 hours' where sequence = 1`)
-	h.exec(`update webhook.delivery set due_at = now() - interval '50 hours', created_at = now() - interval '50 hours' where sequence > 1`)
-	h.exec(`update webhook.delivery set cause = 'replayed', due_at = due_at + interval '10 minutes' where sequence = 4`)
-	h.must(h.Resume(t.Context(), id))
-	h.want("minutes until they are due", "-60 0 0 10",
+	h.Must(h.Pause(t.Context(), id))
+	h.Exec("update webhook.endpoint set stopped_at = now() - interval '100 hours'")
+	h.Exec(`update webhook.delivery set due_at = now() - interval '101 hours', created_at = now() - interval '101 hours' where sequence = 1`)
+	h.Exec(`update webhook.delivery set due_at = now() - interval '50 hours', created_at = now() - interval '50 hours' where sequence > 1`)
+	h.Exec(`update webhook.delivery set cause = 'replayed', due_at = due_at + interval '10 minutes' where sequence = 4`)
+	h.Must(h.Resume(t.Context(), id))
+	h.Want("minutes until they are due", "-60 0 0 10",
 		"select string_agg(round(extract(epoch from due_at - (select max(at) from webhook.audit)) / 60)::text, ' ' order by sequence) from webhook.delivery")
 }
 
 func TestResume_Disabled(t *testing.T) {
 	h := newHarness(t)
 	id := h.register(0)
-	h.exec("update webhook.endpoint set state = 'disabled', reason = 'gone', stopped_at = now()")
+	h.Exec("update webhook.endpoint set state = 'disabled', reason = 'gone', stopped_at = now()")
 	if e := h.show(id); e.Reason == nil || *e.Reason != "gone" {
 		t.Errorf("endpoint = %+v, want its reason", e)
 	}
@@ -59,11 +59,11 @@ func TestResume_Disabled(t *testing.T) {
 	if err := h.Pause(t.Context(), id); !errors.As(err, &state) {
 		t.Errorf("pause: error = %v, want a StateError", err)
 	}
-	h.must(h.Resume(t.Context(), id))
+	h.Must(h.Resume(t.Context(), id))
 	if e := h.show(id); e.State != registry.Active || e.Reason != nil {
 		t.Errorf("endpoint = %+v, want it active without a reason", e)
 	}
-	h.want("audited reason", "gone", "select before->>'reason' from webhook.audit where command = 'resume'")
+	h.Want("audited reason", "gone", "select before->>'reason' from webhook.audit where command = 'resume'")
 }
 
 // More than a slice is skipped, in several transactions.
@@ -75,15 +75,15 @@ func TestResumeWithoutWaiting(t *testing.T) {
 	if _, err := h.SkipAndResume(t.Context(), id, ignore); err == nil {
 		t.Error("of an active endpoint: no error, want one")
 	}
-	h.must(h.Pause(t.Context(), id))
+	h.Must(h.Pause(t.Context(), id))
 	var totals []int64
 	total, err := h.SkipAndResume(t.Context(), id, func(total int64) { totals = append(totals, total) })
 	if err != nil || total != 10_001 || len(totals) != 2 || totals[0] != 10_000 {
 		t.Errorf("skipped = %d in %v, %v, want 10001 in two slices", total, totals, err)
 	}
-	h.want("waiting", "1", "select count(*) from webhook.delivery")
-	h.want("skipped", "10001", "select count(*) from webhook.finished where state = 'skipped'")
-	h.want("audited", "10001", "select after->>'skipped' from webhook.audit where command = 'resume'")
+	h.Want("waiting", "1", "select count(*) from webhook.delivery")
+	h.Want("skipped", "10001", "select count(*) from webhook.finished where state = 'skipped'")
+	h.Want("audited", "10001", "select after->>'skipped' from webhook.audit where command = 'resume'")
 	if e := h.show(id); e.State != registry.Active {
 		t.Errorf("state = %s, want active", e.State)
 	}
@@ -96,22 +96,22 @@ func TestRemove(t *testing.T) {
 	if n, err := h.Remove(t.Context(), id, ignore); n != 3 || err != nil {
 		t.Errorf("skipped = %d, %v, want 3", n, err)
 	}
-	h.want("open periods", "1", "select count(*) from webhook.period where until is null")
+	h.Want("open periods", "1", "select count(*) from webhook.period where until is null")
 	if n, err := h.Remove(t.Context(), other, ignore); n != 0 || err != nil {
 		t.Errorf("skipped = %d, %v, want none", n, err)
 	}
-	h.want("open periods", "0", "select count(*) from webhook.period where until is null")
-	h.want("recording", "false", "select recording from webhook.recording")
+	h.Want("open periods", "0", "select count(*) from webhook.period where until is null")
+	h.Want("recording", "false", "select recording from webhook.recording")
 	h.deliver(id, 4, 4) // what an interrupted removal left
 	if n, err := h.Remove(t.Context(), id, ignore); n != 1 || err != nil {
 		t.Errorf("second removal skipped %d, %v, want 1", n, err)
 	}
-	h.want("removals in the audit", "2", "select count(*) from webhook.audit where command = 'remove'")
+	h.Want("removals in the audit", "2", "select count(*) from webhook.audit where command = 'remove'")
 	if e := h.show(id); e.State != registry.Removed {
 		t.Errorf("state = %s, want removed", e.State)
 	}
 	h.register(0)
-	h.want("periods", "2", "select count(*) from webhook.period")
+	h.Want("periods", "2", "select count(*) from webhook.period")
 }
 
 // A sender that records outcomes has locked the endpoint, and locks deliveries in another order than a removal.
@@ -129,20 +129,20 @@ func TestRemove_WhileOutcomesAreRecorded(t *testing.T) {
 		removed <- err
 	}()
 	<-sliced
-	sender, err := h.super.Begin(t.Context())
-	h.must(err)
+	sender, err := h.Super.Begin(t.Context())
+	h.Must(err)
 	defer func() { _ = sender.Rollback(context.Background()) }()
 	for _, sql := range []string{"select from webhook.endpoint for no key update", "delete from webhook.delivery where sequence = 10002"} {
 		_, err = sender.Exec(t.Context(), sql)
-		h.must(err)
+		h.Must(err)
 	}
 	close(locked)
 	eventstest.Eventually(t, "the removal waits", func() bool {
-		return h.text("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") != "0"
+		return h.Text("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") != "0"
 	})
 	_, err = sender.Exec(t.Context(), "delete from webhook.delivery where sequence = 10001")
-	h.must(errors.Join(err, sender.Commit(t.Context())))
-	h.must(<-removed)
+	h.Must(errors.Join(err, sender.Commit(t.Context())))
+	h.Must(<-removed)
 }
 
 // What a removed or unknown endpoint can't do.
@@ -150,7 +150,7 @@ func TestChange_Refused(t *testing.T) {
 	h := newHarness(t)
 	removed, unknown := h.register(0), uuid.New()
 	_, err := h.Remove(t.Context(), removed, ignore)
-	h.must(err)
+	h.Must(err)
 	name := "x"
 	for what, change := range map[string]func(id uuid.UUID) error{
 		"pause":  func(id uuid.UUID) error { return h.Pause(t.Context(), id) },
@@ -191,13 +191,13 @@ func TestSet(t *testing.T) {
 	h := newHarness(t)
 	id := h.register(0)
 	name, other, concurrency := "Sales", "https://other.example.com/?q=hunter3", 64
-	h.must(h.Set(t.Context(), id, registry.Changes{Name: &name, Kinds: []webhook.Kind{webhook.CallEnded}}))
-	h.must(h.Set(t.Context(), id, registry.Changes{URL: &other, Concurrency: &concurrency}))
+	h.Must(h.Set(t.Context(), id, registry.Changes{Name: &name, Kinds: []webhook.Kind{webhook.CallEnded}}))
+	h.Must(h.Set(t.Context(), id, registry.Changes{URL: &other, Concurrency: &concurrency}))
 	e := h.show(id)
 	if e.Name != name || e.URL != "https://other.example.com/?…" || e.Concurrency != 64 || len(e.Kinds) != 1 {
 		t.Errorf("endpoint = %+v, want all four changed", e.Endpoint)
 	}
-	h.want("stored URL", other, "select url from webhook.endpoint")
+	h.Want("stored URL", other, "select url from webhook.endpoint")
 	for _, change := range e.Changes {
 		if text := string(change.Before) + string(change.After); strings.Contains(text, "hunter") {
 			t.Errorf("audit = %s, want no query", text)
@@ -230,12 +230,12 @@ func TestRotate(t *testing.T) {
 	if secrets := h.show(id).Secrets; err != nil || len(secrets) != 1 || secrets[0].ExpiresAt != nil {
 		t.Errorf("secrets without an overlap = %+v, %v, want the current one", secrets, err)
 	}
-	if audit := h.text("select string_agg(a::text, ' ') from webhook.audit a"); strings.Contains(audit, secret.Reveal()[6:]) {
+	if audit := h.Text("select string_agg(a::text, ' ') from webhook.audit a"); strings.Contains(audit, secret.Reveal()[6:]) {
 		t.Error("the audit has the secret")
 	}
 	for range 9 {
 		_, err = h.Rotate(t.Context(), id, time.Hour, h.vault)
-		h.must(err)
+		h.Must(err)
 	}
 	if _, err = h.Rotate(t.Context(), id, time.Hour, h.vault); err == nil {
 		t.Error("an 11th secret: no error, want one")

@@ -72,30 +72,30 @@ func TestRedeliver(t *testing.T) {
 	h.finish(1, "delivered")
 	h.finish(2, "dead")
 	h.finish(3, "dead")
-	h.exec("update webhook.delivery set due_at = now() + interval '1 hour', attempts = 2")
+	h.Exec("update webhook.delivery set due_at = now() + interval '1 hour', attempts = 2")
 	var unknown *registry.UnknownDeliveryError
 	if _, err := h.Redeliver(t.Context(), []int64{1, 99, 98}); !errors.As(err, &unknown) || !slices.Equal(unknown.IDs, []int64{98, 99}) {
 		t.Errorf("error = %v, want unknown ids 98 and 99", err)
 	}
-	h.want("waiting", "2", "select count(*) from webhook.delivery")
+	h.Want("waiting", "2", "select count(*) from webhook.delivery")
 	if n, err := h.Redeliver(t.Context(), []int64{4, 1, 1}); n != 2 || err != nil {
 		t.Errorf("redelivered = %d, %v, want 2", n, err)
 	}
-	h.want("due", "1 redelivered 0,4 fired 2", "select string_agg(concat_ws(' ', id, cause, attempts), ',' order by id) from webhook.delivery where due_at <= now()")
+	h.Want("due", "1 redelivered 0,4 fired 2", "select string_agg(concat_ws(' ', id, cause, attempts), ',' order by id) from webhook.delivery where due_at <= now()")
 	if n, err := h.RedeliverState(t.Context(), id, registry.Dead, time.Now().Add(time.Hour)); n != 0 || err != nil {
 		t.Errorf("redelivered of the future = %d, %v, want none", n, err)
 	}
 	if n, err := h.RedeliverState(t.Context(), id, registry.Dead, time.Time{}); n != 2 || err != nil {
 		t.Errorf("redelivered = %d, %v, want 2", n, err)
 	}
-	h.want("finished", "0", "select count(*) from webhook.finished")
-	h.want("audited", "1,2", "select string_agg(after->>'deliveries', ',' order by id) from webhook.audit where command = 'redeliver'")
+	h.Want("finished", "0", "select count(*) from webhook.finished")
+	h.Want("audited", "1,2", "select string_agg(after->>'deliveries', ',' order by id) from webhook.audit where command = 'redeliver'")
 	if d := h.deliveries(registry.Query{Endpoint: id, Limit: 10})[3]; d.ID != 2 || len(d.Attempts) != 1 || d.State != registry.Waiting {
 		t.Errorf("delivery = %+v, want it waiting with its former attempt", d)
 	}
 	h.finish(1, "dead")
 	_, err := h.Remove(t.Context(), id, ignore)
-	h.must(err)
+	h.Must(err)
 	var state *registry.StateError
 	if _, err := h.Redeliver(t.Context(), []int64{1}); !errors.As(err, &state) {
 		t.Errorf("of a removed endpoint: error = %v, want a StateError", err)
@@ -109,8 +109,8 @@ func TestReplay(t *testing.T) {
 	system, attached := h.register(0), h.registerFor(registry.Target{Kind: registry.Organization, ID: organization}, 0)
 	group := uuid.New()
 	members := h.registerFor(registry.Target{Kind: registry.Group, ID: group}, 0)
-	h.exec("insert into projection.phone_system_group_member values ($1, $3), ($2, $3)", h.system, other, group)
-	h.exec("update webhook.period set since = now() - interval '2 days'")
+	h.Exec("insert into projection.phone_system_group_member values ($1, $3), ($2, $3)", h.system, other, group)
+	h.Exec("update webhook.period set since = now() - interval '2 days'")
 	start := time.Now().Add(-time.Hour)
 	for i := range 3 {
 		h.notice(h.system, i+1, webhook.CallEnded, start.Add(time.Duration(i)*time.Minute))
@@ -118,7 +118,7 @@ func TestReplay(t *testing.T) {
 	h.notice(other, 4, webhook.VoicemailCreated, start)
 	h.notice(uuid.New(), 5, webhook.CallEnded, start) // of a phone system that is not there
 	h.notice(h.system, 6, webhook.CallEnded, start)
-	h.exec("update webhook.fanout set sequence = 5") // not released
+	h.Exec("update webhook.fanout set sequence = 5") // not released
 	for _, c := range []struct {
 		what     string
 		endpoint uuid.UUID
@@ -137,24 +137,24 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: events = %d, %v, want %d", c.what, n, err, c.want)
 		}
 	}
-	h.want("deliveries after dry runs", "0", "select count(*) from webhook.delivery")
+	h.Want("deliveries after dry runs", "0", "select count(*) from webhook.delivery")
 	for range 2 { // the second one continues after the first
 		if n, err := h.Replay(t.Context(), registry.Replay{Endpoint: system, Since: start, Until: time.Now(), Days: 30}, false); n != 3 || err != nil {
 			t.Errorf("events = %d, %v, want 3", n, err)
 		}
 	}
-	h.want("deliveries", "evt_1 replayed,evt_2 replayed,evt_3 replayed,evt_1 replayed,evt_2 replayed,evt_3 replayed",
+	h.Want("deliveries", "evt_1 replayed,evt_2 replayed,evt_3 replayed,evt_1 replayed,evt_2 replayed,evt_3 replayed",
 		"select string_agg(event_id || ' ' || cause, ',' order by id) from webhook.delivery")
-	h.want("order of the times", "1,2,3,4,5,6", "select string_agg(id::text, ',' order by due_at, id) from webhook.delivery")
-	h.want("time of the first replay", "40", "select extract(milliseconds from max(due_at) - min(due_at))::int from webhook.delivery where id <= 3")
-	h.want("audited", "3", "select after->>'deliveries' from webhook.audit where command = 'replay' limit 1")
+	h.Want("order of the times", "1,2,3,4,5,6", "select string_agg(id::text, ',' order by due_at, id) from webhook.delivery")
+	h.Want("time of the first replay", "40", "select extract(milliseconds from max(due_at) - min(due_at))::int from webhook.delivery where id <= 3")
+	h.Want("audited", "3", "select after->>'deliveries' from webhook.audit where command = 'replay' limit 1")
 }
 
 func TestReplay_Refused(t *testing.T) {
 	h := newHarness(t)
 	id := h.register(0)
 	since := time.Now().Add(-10 * 24 * time.Hour)
-	h.exec("update webhook.period set since = $1", since)
+	h.Exec("update webhook.period set since = $1", since)
 	replay := func(since time.Time, days int, kinds ...webhook.Kind) error {
 		_, err := h.Replay(t.Context(), registry.Replay{Endpoint: id, Since: since, Until: time.Now(), Days: days, Kinds: kinds}, false)
 		return err
@@ -172,7 +172,7 @@ func TestReplay_Refused(t *testing.T) {
 	if err := replay(time.Now().Add(time.Hour), 30); !errors.As(err, &invalid) {
 		t.Errorf("the future: error = %v, want an InvalidError", err)
 	}
-	h.must(h.Set(t.Context(), id, registry.Changes{Kinds: []webhook.Kind{webhook.CallEnded}}))
+	h.Must(h.Set(t.Context(), id, registry.Changes{Kinds: []webhook.Kind{webhook.CallEnded}}))
 	if err := replay(time.Now().Add(-time.Hour), 30, webhook.VoicemailCreated); !errors.As(err, &invalid) {
 		t.Errorf("a kind of other endpoints: error = %v, want an InvalidError", err)
 	}

@@ -155,7 +155,7 @@ func scanEndpoint(row pgx.CollectableRow) (Endpoint, error) {
 		&e.ID, &e.Name, &e.URL, &e.Kinds, &e.Target.Kind, &e.Target.ID, &e.State, &e.Reason, &e.Concurrency, &e.LastSuccessAt,
 		&e.LastFailureAt, &e.CreatedAt, &e.Waiting, &e.Dead, &e.SuccessRate, &e.P50, &e.P99,
 	)
-	e.URL, e.CreatedAt = RedactURL(e.URL), e.CreatedAt.UTC()
+	e.URL, e.CreatedAt = redactURL(e.URL), e.CreatedAt.UTC()
 	e.LastSuccessAt, e.LastFailureAt = inUTC(e.LastSuccessAt), inUTC(e.LastFailureAt)
 	return e, err
 }

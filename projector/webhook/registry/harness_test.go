@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"go.uber.org/goleak"
 
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
 	"callboard/projector/webhook/vault"
+	"callboard/projector/webhook/vault/vaulttest"
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.Run(m, func() error { return goleak.Find() }) }
+func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 const (
 	stream     = "PHONES"
@@ -28,8 +28,7 @@ func created() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 123456000, time
 
 // harness has a database and an operator's registry.
 type harness struct {
-	*testing.T
-	super    *pgxpool.Pool
+	schematest.Test
 	operator *pgxpool.Pool
 	vault    *vault.Vault
 	*registry.Registry
@@ -39,18 +38,11 @@ type harness struct {
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	t.Parallel()
-	database := schematest.New(t)
-	operator := database.RolePool(t, "callboard_operator")
-	key, err := vault.NewKey(bytes.Repeat([]byte("k"), 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := vault.New(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test := schematest.NewTest(t, schematest.New(t))
+	operator := test.Database.RolePool(t, "callboard_operator")
 	h := &harness{
-		T: t, super: database.Pool(t), operator: operator, vault: v, Registry: registry.New(operator, "ada"), system: uuid.New(),
+		Test: test, operator: operator, vault: vaulttest.New(t, bytes.Repeat([]byte("k"), 32)),
+		Registry: registry.New(operator, "ada"), system: uuid.New(),
 	}
 	h.addSystem(h.system, uuid.New())
 	return h
@@ -58,25 +50,7 @@ func newHarness(t *testing.T) *harness {
 
 func (h *harness) addSystem(id, organization uuid.UUID) {
 	h.Helper()
-	h.exec("insert into projection.phone_system (partition, id, version, name, organization_id) values (0, $1, 1, 'Office', $2)", id, organization)
-}
-
-func (h *harness) exec(sql string, arguments ...any) {
-	h.Helper()
-	schematest.Exec(h, h.super, sql, arguments...)
-}
-
-// text returns the only column of a query's only row, as text.
-func (h *harness) text(query string, arguments ...any) string {
-	h.Helper()
-	return schematest.QueryOne[string](h, h.super, "select coalesce(("+query+")::text, 'null')", arguments...)
-}
-
-func (h *harness) want(what, want, query string, arguments ...any) {
-	h.Helper()
-	if got := h.text(query, arguments...); got != want {
-		h.Errorf("%s = %s, want %s", what, got, want)
-	}
+	h.Exec("insert into projection.phone_system (partition, id, version, name, organization_id) values (0, $1, 1, 'Office', $2)", id, organization)
 }
 
 func (h *harness) candidate(target registry.Target) registry.Candidate {
@@ -97,8 +71,8 @@ func (h *harness) register(sequence uint64) uuid.UUID {
 func (h *harness) registerFor(target registry.Target, sequence uint64) uuid.UUID {
 	h.Helper()
 	c := h.candidate(target)
-	h.must(h.Register(h.Context(), c))
-	h.must(h.Activate(h.Context(), c.ID(), origin(sequence)))
+	h.Must(h.Register(h.Context(), c))
+	h.Must(h.Activate(h.Context(), c.ID(), origin(sequence)))
 	return c.ID()
 }
 
@@ -106,24 +80,17 @@ func origin(sequence uint64) registry.Origin {
 	return registry.Origin{Stream: stream, Created: created(), Sequence: sequence, Partitions: partitions}
 }
 
-func (h *harness) must(err error) {
-	h.Helper()
-	if err != nil {
-		h.Fatal(err)
-	}
-}
-
 func (h *harness) show(id uuid.UUID) registry.Detail {
 	h.Helper()
 	detail, err := h.Show(h.Context(), id)
-	h.must(err)
+	h.Must(err)
 	return detail
 }
 
 // deliver creates waiting deliveries of sequences from first to last.
 func (h *harness) deliver(endpoint uuid.UUID, first, last int) {
 	h.Helper()
-	h.exec(`insert into webhook.delivery (endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at)
+	h.Exec(`insert into webhook.delivery (endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at)
 		select $1, $2, $3, n, 'evt_' || n, 'call.ended', $4, 'CA' || n, now() from generate_series($5::bigint, $6) n`,
 		endpoint, stream, created(), h.system, first, last)
 }
@@ -131,11 +98,11 @@ func (h *harness) deliver(endpoint uuid.UUID, first, last int) {
 // finish ends a delivery in a state, after one attempt.
 func (h *harness) finish(id int64, state string) {
 	h.Helper()
-	h.exec(`with d as (delete from webhook.delivery where id = $1 returning *)
+	h.Exec(`with d as (delete from webhook.delivery where id = $1 returning *)
 		insert into webhook.finished (id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, attempts,
 			created_at, state)
 		select id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, 1, created_at, $2 from d`, id, state)
-	h.exec(`insert into webhook.attempt select endpoint_id, id, now(), case when state = 'delivered' then 200 else 500 end,
+	h.Exec(`insert into webhook.attempt select endpoint_id, id, now(), case when state = 'delivered' then 200 else 500 end,
 		case when state <> 'delivered' then 'status 500' end, null, 7 from webhook.finished where id = $1`, id)
 }
 
@@ -143,15 +110,15 @@ func (h *harness) deliveries(q registry.Query) []registry.Delivery {
 	h.Helper()
 	q.Limit = max(q.Limit, 1)
 	list, _, err := h.Deliveries(h.Context(), q)
-	h.must(err)
+	h.Must(err)
 	return list
 }
 
 // notice records a notice that is fanned out.
 func (h *harness) notice(system uuid.UUID, sequence int, kind webhook.Kind, at time.Time) {
 	h.Helper()
-	h.exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+	h.Exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
 		values ($1, $2, 0, $3, 0, $4, $5, $6, 'CA1', $7)`, stream, created(), sequence, fmt.Sprintf("evt_%d", sequence), kind, system, at)
-	h.exec(`insert into webhook.fanout values ($1, $2, 0, $3) on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`,
+	h.Exec(`insert into webhook.fanout values ($1, $2, 0, $3) on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`,
 		stream, created(), sequence)
 }

@@ -82,8 +82,8 @@ func (r *Registry) record(ctx context.Context, tx pgx.Tx, command string, endpoi
 	return nil
 }
 
-// RedactURL replaces the query of a URL, which can be a secret of the receiver.
-func RedactURL(url string) string {
+// redactURL replaces the query of a URL, which can be a secret of the receiver.
+func redactURL(url string) string {
 	if base, _, found := strings.Cut(url, "?"); found {
 		return base + "?…"
 	}

@@ -16,8 +16,8 @@ import (
 
 // The limits of an endpoint's requests at once.
 const (
-	MinConcurrency = 1
-	MaxConcurrency = 64
+	minConcurrency = 1
+	maxConcurrency = 64
 )
 
 const maxNameBytes = 200
@@ -36,7 +36,7 @@ type settings struct {
 
 // audited returns the settings without the URL's query.
 func (s settings) audited() settings {
-	s.URL = RedactURL(s.URL)
+	s.URL = redactURL(s.URL)
 	return s
 }
 
@@ -44,8 +44,8 @@ func (s settings) validate() error {
 	switch {
 	case strings.TrimSpace(s.Name) == "" || len(s.Name) > maxNameBytes || !utf8.ValidString(s.Name) || strings.ContainsRune(s.Name, 0):
 		return &InvalidError{fmt.Sprintf("the name must have from 1 to %d bytes", maxNameBytes)}
-	case s.Concurrency < MinConcurrency || s.Concurrency > MaxConcurrency:
-		return &InvalidError{fmt.Sprintf("the concurrency must be from %d to %d", MinConcurrency, MaxConcurrency)}
+	case s.Concurrency < minConcurrency || s.Concurrency > maxConcurrency:
+		return &InvalidError{fmt.Sprintf("the concurrency must be from %d to %d", minConcurrency, maxConcurrency)}
 	case len(s.Kinds) == 0:
 		return &InvalidError{"at least one kind of event is needed"}
 	case s.Target.ID == uuid.Nil:

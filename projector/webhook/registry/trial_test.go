@@ -21,11 +21,11 @@ func (h *harness) answerTests(status int, check func(id uuid.UUID)) (wait func()
 		defer close(done)
 		var id uuid.UUID
 		eventstest.Eventually(h.T, "there is a test", func() bool {
-			err := h.super.QueryRow(context.Background(), "update webhook.test set taken_at = now() returning id").Scan(&id)
+			err := h.Super.QueryRow(context.Background(), "update webhook.test set taken_at = now() returning id").Scan(&id)
 			return err == nil
 		})
 		check(id)
-		_, err := h.super.Exec(context.Background(),
+		_, err := h.Super.Exec(context.Background(),
 			"update webhook.test set done_at = now(), status = $1::int, error = case when $1::int <> 200 then 'not 2xx' end, ms = 12", status)
 		if err != nil {
 			h.Error(err)
@@ -42,7 +42,7 @@ func TestTry(t *testing.T) {
 		release := sync.OnceFunc(func() { close(waiting) })
 		wait := h.answerTests(status, func(uuid.UUID) {
 			<-waiting // what is answered before Try looks for it is not waited for
-			h.want("test", "call.ended "+url+" "+id.String(), "select concat_ws(' ', kind, url, endpoint_id) from webhook.test")
+			h.Want("test", "call.ended "+url+" "+id.String(), "select concat_ws(' ', kind, url, endpoint_id) from webhook.test")
 		})
 		waited := false
 		trial, err := h.Try(t.Context(), id, webhook.CallEnded, func() {
@@ -54,7 +54,7 @@ func TestTry(t *testing.T) {
 		if err != nil || *trial.Status != status || *trial.MS != 12 || trial.OK() != (status == 200) || !waited {
 			t.Errorf("trial = %+v, %v, want status %d", trial, err, status)
 		}
-		h.want("tests left", "0", "select count(*) from webhook.test")
+		h.Want("tests left", "0", "select count(*) from webhook.test")
 	}
 }
 
@@ -65,7 +65,7 @@ func TestTryCandidate(t *testing.T) {
 	wait := h.answerTests(200, func(id uuid.UUID) {
 		var secret uuid.UUID
 		var sealed vault.Sealed
-		err := h.super.QueryRow(context.Background(), "select secret_id, sealed, key_id from webhook.test").Scan(&secret, &sealed.Data, &sealed.KeyID)
+		err := h.Super.QueryRow(context.Background(), "select secret_id, sealed, key_id from webhook.test").Scan(&secret, &sealed.Data, &sealed.KeyID)
 		if err != nil {
 			t.Error(err)
 		}
@@ -78,7 +78,7 @@ func TestTryCandidate(t *testing.T) {
 	if err != nil || !trial.OK() {
 		t.Errorf("trial = %+v, %v, want success", trial, err)
 	}
-	h.want("endpoints", "0", "select count(*) from webhook.endpoint")
+	h.Want("endpoints", "0", "select count(*) from webhook.endpoint")
 }
 
 func TestTry_Interrupted(t *testing.T) {
@@ -88,5 +88,5 @@ func TestTry_Interrupted(t *testing.T) {
 	if _, err := h.Try(ctx, id, webhook.Test, cancel); err == nil {
 		t.Error("error = nil, want one")
 	}
-	h.want("tests left", "0", "select count(*) from webhook.test")
+	h.Want("tests left", "0", "select count(*) from webhook.test")
 }

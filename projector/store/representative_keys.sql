@@ -1,7 +1,0 @@
--- Only analyses attribute calls to representatives.
-select * from unnest($2::uuid[], $3::uuid[])
-union
-select a.system_id, a.representative_id
-from analysis as a
-join unnest($4::uuid[], $5::uuid[]) as k (system_id, call_id) using (system_id, call_id)
-where a.partition = $1

@@ -1,0 +1,101 @@
+package schematest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// OpenPool returns a pool of connections to a URL, whose configuration is changed before. It is closed when the test ends.
+func OpenPool(tb testing.TB, url string, changes ...func(*pgxpool.Config)) *pgxpool.Pool {
+	tb.Helper()
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		tb.Fatalf("pool: %v", err)
+	}
+	return openPool(tb, config, changes)
+}
+
+// OpenPoolLike returns a pool with the configuration of another one, which is changed before. It is closed when the test ends.
+func OpenPoolLike(tb testing.TB, other *pgxpool.Pool, changes ...func(*pgxpool.Config)) *pgxpool.Pool {
+	tb.Helper()
+	return openPool(tb, other.Config(), changes)
+}
+
+// OpenTracedPool returns a pool with the configuration of another one, whose statements are traced. It is closed when the test ends.
+func OpenTracedPool(tb testing.TB, other *pgxpool.Pool, tracer *Tracer) *pgxpool.Pool {
+	tb.Helper()
+	return OpenPoolLike(tb, other, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+}
+
+func openPool(tb testing.TB, config *pgxpool.Config, changes []func(*pgxpool.Config)) *pgxpool.Pool {
+	tb.Helper()
+	for _, change := range changes {
+		change(config)
+	}
+	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(tb.Context()), config)
+	if err != nil {
+		tb.Fatalf("pool: %v", err)
+	}
+	tb.Cleanup(pool.Close)
+	return pool
+}
+
+// OpenAll opens as many connections as a pool may have.
+func OpenAll(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	var open []*pgxpool.Conn
+	for range pool.Stat().MaxConns() {
+		c, err := pool.Acquire(tb.Context())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		open = append(open, c)
+	}
+	for _, c := range open {
+		c.Release()
+	}
+}
+
+// Tracer calls functions for what is sent to the server, by several connections at once. Each of the functions may be nil.
+type Tracer struct {
+	Statement      func(sql string, arguments []any) // before a statement that is not in a batch
+	End            func()                            // after it
+	Batch          func()                            // before a batch
+	BatchStatement func(sql string, arguments []any) // when a statement of a batch has ended
+}
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (t *Tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if t.Statement != nil {
+		t.Statement(data.SQL, data.Args)
+	}
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (t *Tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
+	if t.End != nil {
+		t.End()
+	}
+}
+
+// TraceBatchStart implements [pgx.BatchTracer].
+func (t *Tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	if t.Batch != nil {
+		t.Batch()
+	}
+	return ctx
+}
+
+// TraceBatchQuery implements [pgx.BatchTracer].
+func (t *Tracer) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	if t.BatchStatement != nil {
+		t.BatchStatement(data.SQL, data.Args)
+	}
+}
+
+// TraceBatchEnd implements [pgx.BatchTracer].
+func (t *Tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
