@@ -138,6 +138,11 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		err = errors.Join(err, locks.Close())
 	}()
 	p.ready.Store(true)
+	return p.own(ctx, locks, supervisor)
+}
+
+// own acquires partitions, and releases those whose workers have ended, until ctx ends.
+func (p *Projector) own(ctx context.Context, locks *lock.Locks, supervisor *supervisor) (err error) {
 	tick := time.NewTicker(p.config.Tick)
 	defer tick.Stop()
 	complete := false

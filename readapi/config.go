@@ -96,13 +96,10 @@ func New(c Config) (http.Handler, error) {
 	return newService(c, approvals)
 }
 
-func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
-	base, err := parseBaseURL(c.BaseURL)
-	if err != nil {
-		return nil, err
-	}
+// complete sets what is not set. The error is what must be.
+func (c *Config) complete() error {
 	if c.Primary == nil || c.Limiter == nil || c.AuditQueue == nil {
-		return nil, errors.New("primary pool, limiter or audit queue is missing")
+		return errors.New("primary pool, limiter or audit queue is missing")
 	}
 	if c.Projection == nil {
 		c.Projection = c.Primary
@@ -119,6 +116,17 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	}
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
+	}
+	return nil
+}
+
+func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
+	base, err := parseBaseURL(c.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.complete(); err != nil {
+		return nil, err
 	}
 	authorizer, err := access.NewAuthorizer(c.Primary, c.Peppers, c.now)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestWebhooks_SendersKilled(t *testing.T) {
 		<-tick.C
 		s := w.senders[n%len(w.senders)]
 		if n%5 == 0 {
-			w.killInFlight(s)
+			s = w.killInFlight()
 		} else {
 			w.awaitRequests(1)
 			w.allowRepeats(s)
