@@ -89,7 +89,7 @@ func (s listModel) rows(random *rand.Rand, system uuid.UUID, ids []any) []queryt
 	for i, id := range ids {
 		rows[i] = querytest.Row{"system_id": system, "created_at": randomInstant(random), "id": id}
 		if s.key == "recording_sid" {
-			rows[i][s.key] = "RE" + fmt.Sprint(id)[:8]
+			rows[i][s.key] = "RE" + fmt.Sprint(id)
 		}
 		for column, values := range s.values {
 			rows[i][column] = values[random.IntN(len(values))]

@@ -220,16 +220,6 @@ func checkStop(t *testing.T, i *devInstance, key string) {
 	if !processEnded(pid) {
 		t.Errorf("PostgreSQL, process %d, still runs", pid)
 	}
-	for _, address := range []string{i.NATSURL, i.PostgresURL, i.BaseURL, i.ReadAPIAdminURL, i.ProjectorAdminURL} {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", u.Host); err == nil {
-			_ = conn.Close()
-			t.Errorf("%s accepts connections after the end", u.Host)
-		}
-	}
 	log, err := os.ReadFile(filepath.Join(i.dir, "log"))
 	if err != nil {
 		t.Fatal(err)

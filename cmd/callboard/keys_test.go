@@ -196,8 +196,8 @@ func checkKeysAudit(t *testing.T, f keysFixture) {
 	if out := f.succeed("audit", key.ID, "--since", "7d"); out != "No requests in the last 7d. Last used: never.\n" {
 		t.Errorf("keys audit: output = %s, want none in 7d", out)
 	}
-	// Partitions of three days, so that the entries fit whatever the time of day is.
-	f.exec("select access.open_audit_day((now() at time zone 'UTC')::date - i) from generate_series(0, 2) i")
+	// Partitions of four days, so that the entries fit whatever the time of day is, and whatever it becomes.
+	f.exec("select access.open_audit_day((now() at time zone 'UTC')::date - i) from generate_series(-1, 2) i")
 	const insert = `insert into access.audit values (now() - make_interval(mins => $1), gen_random_uuid(), $2, 'listCallLogs', $3, $4, $5, $6, $7)`
 	f.exec(insert, 1, key.ID, systemID, 200, nil, "2001:db8::7", "first")
 	f.exec(insert, 2, key.ID, nil, 404, "NOT_FOUND", nil, "esc\x1b]0;x\x07\n"+"\u202e")

@@ -17,11 +17,11 @@ import (
 
 // Adoption is what the adoption of a stream did.
 type Adoption struct {
-	Stream     string      `json:"stream"`   // that is read now
-	Replaced   string      `json:"replaced"` // the stream that was read before; empty: it was gone
-	Adopted    bool        `json:"adopted"`  // false: an earlier command had adopted it
-	Last       uint64      `json:"last"`     // sequence of the last message that both have
-	Pause      Seconds     `json:"pauseSeconds"`
+	Stream     string      `json:"stream"`       // that is read now
+	Replaced   string      `json:"replaced"`     // the stream that was read before; empty: it was gone
+	Adopted    bool        `json:"adopted"`      // false: an earlier command had adopted it
+	Last       uint64      `json:"lastSequence"` // sequence of the last message that both have
+	Pause      Seconds     `json:"publishPauseSeconds"`
 	Comparison *Comparison `json:"comparison"` // of the served rows with the adopted stream; null: none was made
 }
 

@@ -14,7 +14,7 @@
 // calls, and the last announcement of each extension, call group or representative is the part's.
 //
 // The deletion of a recording or an analysis doesn't name its call or voicemail, and an event that names another one than before is
-// refused. So each of their events leaves a claim, and [PartFold.UpTo] resolves the claims: all events of a recording or an analysis are
+// refused. So each of their events leaves a facet reference, and [PartFold.UpTo] resolves these: all events of a recording or an analysis are
 // folded in the slot of the first owner that the fold can accept. That is the owner in the first "changed" event whose version is above
 // those of all deletions before it.
 //

@@ -101,7 +101,7 @@ func (f *PartFold) resolve(ctx context.Context, snap snapshot, sequence uint64, 
 	if err := f.removeMoved(); err != nil {
 		return err
 	}
-	if err := f.Pieces.Acquire(ctx, 1); err != nil { // claims need as much memory as a piece
+	if err := f.Pieces.Acquire(ctx, 1); err != nil { // facet references need as much memory as a piece
 		return err
 	}
 	defer f.Pieces.Release(1)

@@ -105,7 +105,7 @@ func readAll(t failer, dir string, content []byte) (payloads [][]byte, err error
 	}
 }
 
-// Any bytes are read as records and claims, or are damaged.
+// Any bytes are read as records and facet references, or are damaged.
 func FuzzFrames(f *testing.F) {
 	r := record{StoredMessage: events.StoredMessage{Message: events.Message{Subject: "phones.0.x.call", Header: nats.Header{"a": {"b"}}, Data: []byte("{}")}, Sequence: 1}}
 	whole := appendFrame(appendFrame(nil, r.appendTo), facetRef{version: 3}.appendTo)
@@ -124,7 +124,7 @@ func FuzzFrames(f *testing.F) {
 				}
 			}
 			if c, err := parseFacetRef(payload); err == nil && !bytes.Equal(c.appendTo(nil)[:len(payload)-1], payload[:len(payload)-1]) {
-				t.Errorf("claim %x was read as %+v", payload, c)
+				t.Errorf("facet reference %x was read as %+v", payload, c)
 			}
 		}
 	})

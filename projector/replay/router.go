@@ -28,7 +28,7 @@ func (h keyHash) number() uint64 { return binary.BigEndian.Uint64(h[:]) }
 type route struct {
 	hash  uint64 // of the slot
 	all   bool   // the event is folded in all slots
-	facet bool   // the slot can turn out to be another one when the claims are resolved
+	facet bool   // the slot can turn out to be another one when the facet references are resolved
 }
 
 // routeOf routes a message. The event is that of a recording or an analysis. It doesn't matter where a message is folded that can't be

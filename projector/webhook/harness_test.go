@@ -131,6 +131,16 @@ func (h *harness) start(change func(*webhook.Config)) *sender {
 	return &sender{s, metrics, stop}
 }
 
+// stopping stops a sender in the background. The channel is closed when it has ended.
+func (s *sender) stopping() (stopped <-chan struct{}) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.stop()
+	}()
+	return ended
+}
+
 // metric returns the sum of the values of a counter or gauge.
 func (s *sender) metric(t *testing.T, name string) (sum float64) {
 	t.Helper()
@@ -209,6 +219,17 @@ func (r *receiver) respond(path string, answer http.HandlerFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer[path] = answer
+}
+
+// hold makes the requests to a path wait until release is called. arrived tells of the first one.
+func (r *receiver) hold(path string) (arrived <-chan struct{}, release func()) {
+	first, released := make(chan struct{}), make(chan struct{})
+	arrive := sync.OnceFunc(func() { close(first) })
+	r.respond(path, func(http.ResponseWriter, *http.Request) {
+		arrive()
+		<-released
+	})
+	return first, sync.OnceFunc(func() { close(released) })
 }
 
 func status(code int) http.HandlerFunc {

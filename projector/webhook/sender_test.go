@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events/eventstest"
 	event "callboard/events/webhook"
@@ -285,36 +287,65 @@ func TestSender_StopsAfterItsRequests(t *testing.T) {
 	h.Want("delivered", "4", "select count(*) from webhook.finished where state = 'delivered'")
 }
 
-// While a sender that is stopped waits for a request, it shows signs of life, so that no other repeats the request. The other has all the
-// other shards.
+// shardOwner is the session that owns the shard of an endpoint.
+const shardOwner = "from webhook.shard_owner where shard = (select shard from webhook.endpoint where id = $1)"
+
+// awaitStatement waits until the session of a process has sent another statement, and owns an endpoint's shard.
+func (h *harness) awaitStatement(endpoint uuid.UUID, pid string) {
+	h.Helper()
+	at := h.Text("select now()")
+	h.eventually("a statement of the same owner", "true", "select state_change > $2::timestamptz and pid = $3::integer "+shardOwner, endpoint, at, pid)
+}
+
+// While a sender that is stopped waits for a request, its session sends statements, so that no other sender repeats the request. The other has
+// all the other shards.
 func TestSender_LeavesShards(t *testing.T) {
 	h := newHarness(t)
 	endpoint := h.register("/a", 1)
-	arrived, released := make(chan struct{}, 2), make(chan struct{})
-	release := sync.OnceFunc(func() { close(released) })
-	h.receiver.respond("/a", func(http.ResponseWriter, *http.Request) {
-		arrived <- struct{}{}
-		<-released
-	})
+	arrived, release := h.receiver.hold("/a")
 	first := h.start(nil)
 	h.notice(1)
 	<-arrived
-	const owner = "from webhook.shard_owner where shard = (select shard from webhook.endpoint where id = $1)"
-	pid := h.Text("select pid "+owner, endpoint)
+	pid := h.Text("select pid "+shardOwner, endpoint)
 	second := h.start(nil)
 	t.Cleanup(release)
-	stopped := make(chan struct{})
-	go func() {
-		first.stop()
-		close(stopped)
-	}()
+	stopped := first.stopping()
 	eventstest.Eventually(t, "the other sender has all other shards", func() bool { return second.metric(t, "shards_owned") == 63 })
-	at := h.Text("select now()")
-	h.eventually("signs of life of the same owner", "true", "select state_change > $2::timestamptz and pid = $3::integer "+owner, endpoint, at, pid)
+	h.awaitStatement(endpoint, pid)
 	release()
 	<-stopped
-	h.eventually("owner", "another", "select case when pid <> $2::integer then 'another' end "+owner, endpoint, pid)
+	h.eventually("owner", "another", "select case when pid <> $2::integer then 'another' end "+shardOwner, endpoint, pid)
 	h.Want("attempts", "1", "select count(*) from webhook.attempt")
+}
+
+// A sender can be stopped while it reads which shards are free.
+func TestSender_StoppedWhileItReadsTheOwners(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	arrived, release := h.receiver.hold("/a")
+	var pool *pgxpool.Pool
+	s := h.start(func(c *webhook.Config) { pool = c.Database })
+	t.Cleanup(release)
+	h.notice(1)
+	<-arrived
+	pid := h.Text("select pid "+shardOwner, endpoint)
+	var taken []*pgxpool.Conn
+	for range pool.Config().MaxConns {
+		conn, err := pool.Acquire(t.Context())
+		h.Must(err)
+		taken = append(taken, conn)
+	}
+	h.eventually("the sender waits for a connection", "true", "select state_change < clock_timestamp() - interval '1 second' "+shardOwner, endpoint)
+	before := pool.Stat().CanceledAcquireCount()
+	stopped := s.stopping()
+	eventstest.Eventually(t, "the sender no longer waits for a connection", func() bool { return pool.Stat().CanceledAcquireCount() > before })
+	for _, conn := range taken {
+		conn.Release()
+	}
+	h.awaitStatement(endpoint, pid)
+	release()
+	<-stopped
+	h.Want("delivered", "1", "select count(*) from webhook.finished where state = 'delivered'")
 }
 
 // Neither a restart of PostgreSQL nor one of NATS loses an event.

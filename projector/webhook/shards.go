@@ -56,7 +56,11 @@ func (s *Sender) session(ctx context.Context) (err error) {
 	tick := time.NewTicker(shareInterval)
 	defer tick.Stop()
 	for {
-		if err := o.balance(ctx); err != nil {
+		err := o.balance(ctx)
+		switch {
+		case ctx.Err() != nil: // which ends a statement of balance, too
+			return o.releaseAll(dispatched, tick.C)
+		case err != nil:
 			return err
 		}
 		s.ready.Store(true)

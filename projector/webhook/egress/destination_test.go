@@ -3,6 +3,7 @@ package egress_test
 import (
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,10 +49,8 @@ func freePortOfBoth(t *testing.T) (port string) {
 	t.Helper()
 	var config net.ListenConfig
 	eventstest.Eventually(t, "a port that is free at both addresses", func() bool {
-		first := listen(t, "127.0.0.2:0")
-		defer first.Close()
-		_, port, _ = strings.Cut(first.Addr().String(), ":")
-		second, err := config.Listen(t.Context(), "tcp", "127.0.0.1:"+port)
+		port = strconv.Itoa(eventstest.FreePort(t)) // at 127.0.0.1
+		second, err := config.Listen(t.Context(), "tcp", "127.0.0.2:"+port)
 		return err == nil && second.Close() == nil
 	})
 	return port
@@ -125,9 +124,7 @@ func TestProxyOfTheEnvironmentIsIgnored(t *testing.T) {
 
 func TestDestinationsWithoutAnAnswerHaveClasses(t *testing.T) {
 	h := newHarness(t)
-	l := listen(t, "127.0.0.1:0")
-	_ = l.Close()
-	address := l.Addr().String()
+	address := "127.0.0.1:" + strconv.Itoa(eventstest.FreePort(t))
 	checkNoAnswer(t, post(t, h.connect(t, "https://"+address+"/?"+query)), egress.Refused, address+" refused the connection")
 	checkNoAnswer(t, post(t, h.connect(t, "https://nowhere.example/?"+query)), egress.DNS,
 		"the name nowhere.example has no address: check it in DNS")

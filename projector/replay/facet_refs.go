@@ -19,12 +19,12 @@ type facetRef struct {
 	recorded int64 // where the event's record begins, in the file of its slot or, if deleted, of pending records
 }
 
-func (c facetRef) appendTo(dst []byte) []byte {
-	dst = append(dst, c.key[:]...)
-	for _, n := range []uint64{c.message.Sequence, uint64(c.message.StoredAt), uint64(c.version), c.owner, uint64(c.recorded)} {
+func (ref facetRef) appendTo(dst []byte) []byte {
+	dst = append(dst, ref.key[:]...)
+	for _, n := range []uint64{ref.message.Sequence, uint64(ref.message.StoredAt), uint64(ref.version), ref.owner, uint64(ref.recorded)} {
 		dst = binary.BigEndian.AppendUint64(dst, n)
 	}
-	if c.deleted {
+	if ref.deleted {
 		return append(dst, 1)
 	}
 	return append(dst, 0)
@@ -32,15 +32,15 @@ func (c facetRef) appendTo(dst []byte) []byte {
 
 func parseFacetRef(payload []byte) (facetRef, error) {
 	p := parser{rest: payload}
-	var c facetRef
-	copy(c.key[:], p.take(len(c.key)))
-	c.message = store.MessageID{Sequence: p.uint64(), StoredAt: events.Time(p.uint64())}
-	c.version, c.owner, c.recorded = int64(p.uint64()), p.uint64(), int64(p.uint64())
-	c.deleted = p.byte() == 1
+	var ref facetRef
+	copy(ref.key[:], p.take(len(ref.key)))
+	ref.message = store.MessageID{Sequence: p.uint64(), StoredAt: events.Time(p.uint64())}
+	ref.version, ref.owner, ref.recorded = int64(p.uint64()), p.uint64(), int64(p.uint64())
+	ref.deleted = p.byte() == 1
 	if p.damaged || len(p.rest) > 0 {
 		return facetRef{}, errDamaged
 	}
-	return c, nil
+	return ref, nil
 }
 
 const (
@@ -72,7 +72,7 @@ func (r *resolution) run() error {
 	bytes := r.lengths[r.part.facetRefsName()]
 	divisor := uint64(max(bytes/facetRefBytes*ownerBytes/max(r.memory, 1), 0) + 1)
 	for remainder := range divisor {
-		ours := func(c facetRef) bool { return binary.BigEndian.Uint64(c.key[8:])%divisor == remainder }
+		ours := func(ref facetRef) bool { return binary.BigEndian.Uint64(ref.key[8:])%divisor == remainder }
 		states, err := r.states(ours)
 		if err != nil {
 			return err
@@ -88,29 +88,29 @@ func (r *resolution) run() error {
 func (r *resolution) eachFacetRef(ours func(facetRef) bool, take func(facetRef) error) error {
 	name := r.part.facetRefsName()
 	return eachFrame(r.files.path(name), r.lengths[name], func(payload []byte) error {
-		c, err := parseFacetRef(payload)
-		if err != nil || c.message.Sequence > r.upTo || !ours(c) {
+		ref, err := parseFacetRef(payload)
+		if err != nil || ref.message.Sequence > r.upTo || !ours(ref) {
 			return err
 		}
-		return take(c)
+		return take(ref)
 	})
 }
 
 func (r *resolution) states(ours func(facetRef) bool) (map[keyHash]facetState, error) {
 	states := make(map[keyHash]facetState)
-	err := r.eachFacetRef(ours, func(c facetRef) error {
-		state, found := states[c.key]
+	err := r.eachFacetRef(ours, func(ref facetRef) error {
+		state, found := states[ref.key]
 		if !found {
-			state.owner = c.key.number()
+			state.owner = ref.key.number()
 		}
 		switch {
-		case r.decisions.DeadLetters[c.message] != nil || state.known || c.version <= state.deleted:
-		case c.deleted:
-			state.deleted = c.version
+		case r.decisions.DeadLetters[ref.message] != nil || state.known || ref.version <= state.deleted:
+		case ref.deleted:
+			state.deleted = ref.version
 		default:
-			state.owner, state.known = c.owner, true
+			state.owner, state.known = ref.owner, true
 		}
-		states[c.key] = state
+		states[ref.key] = state
 		return nil
 	})
 	return states, err
@@ -124,16 +124,16 @@ func (r *resolution) move(ours func(facetRef) bool, states map[keyHash]facetStat
 			_ = file.Close() // it was only read
 		}
 	}()
-	return r.eachFacetRef(ours, func(c facetRef) error {
-		owner := states[c.key].owner
+	return r.eachFacetRef(ours, func(ref facetRef) error {
+		owner := states[ref.key].owner
 		source := r.part.pendingName()
-		if !c.deleted {
-			if c.owner == owner {
+		if !ref.deleted {
+			if ref.owner == owner {
 				return nil
 			}
-			source = r.part.slotName(r.part.slotOf(c.owner))
-			if _, err := r.files.append(r.part.droppedName(r.part.slotOf(c.owner)), func(dst []byte) []byte {
-				return binary.BigEndian.AppendUint64(dst, c.message.Sequence)
+			source = r.part.slotName(r.part.slotOf(ref.owner))
+			if _, err := r.files.append(r.part.droppedName(r.part.slotOf(ref.owner)), func(dst []byte) []byte {
+				return binary.BigEndian.AppendUint64(dst, ref.message.Sequence)
 			}); err != nil {
 				return err
 			}
@@ -142,7 +142,7 @@ func (r *resolution) move(ours func(facetRef) bool, states map[keyHash]facetStat
 		if err != nil {
 			return err
 		}
-		moved, err := recordAt(file, c.recorded, r.lengths[source])
+		moved, err := recordAt(file, ref.recorded, r.lengths[source])
 		if err != nil {
 			return err
 		}
