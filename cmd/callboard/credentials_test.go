@@ -2,11 +2,14 @@ package main
 
 import (
 	"crypto/tls"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats-server/v2/server"
@@ -66,6 +69,18 @@ func (c credentials) setPassword(password string) {
 	}
 }
 
+// endSessions ends the sessions that are open. A statement that has returned rows is not run again, so it spares those with a statement until
+// that has ended.
+func (c credentials) endSessions() {
+	c.Helper()
+	const sessions = " from pg_stat_activity where usename = any ($1) and backend_start < $2"
+	logins, now := slices.Collect(maps.Values(c.roles)), schematest.QueryOne[time.Time](c, c.pool, "select now()")
+	eventstest.Eventually(c, "the sessions have ended", func() bool {
+		c.exec("select pg_terminate_backend(pid)"+sessions+" and state = 'idle'", logins, now)
+		return schematest.QueryOne[int](c, c.pool, "select count(*)"+sessions, logins, now) == 0
+	})
+}
+
 // natsURL writes the URL of NATS with a password.
 func (c credentials) natsURL(password string) {
 	c.Helper()
@@ -115,9 +130,7 @@ func TestPrograms_CredentialsReplaced(t *testing.T) {
 
 	c.setPassword("second")
 	load.AwaitAnswers(100)
-	for _, login := range c.roles {
-		c.exec("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", login)
-	}
+	c.endSessions()
 	load.AwaitAnswers(100)
 
 	c.write("ca", string(first.PEM())+string(second.PEM()))
