@@ -17,7 +17,7 @@ import (
 const shardCount = 64
 
 const (
-	// shareInterval is how often a sender looks at its share of the shards. Each time, its session sends a statement.
+	// shareInterval is how often a sender brings its share of the shards up to date. Each time, its session sends a statement.
 	shareInterval = 500 * time.Millisecond
 
 	// ownerChecks is after how many checks without a statement of a sender its session is terminated: its shards go on within ten seconds.
