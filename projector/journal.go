@@ -30,6 +30,7 @@ func (a *journalActor) run(ctx context.Context) {
 			a.report(err)
 		} else {
 			a.lastError = ""
+			backOff.Reset()
 		}
 		retry.Pause(ctx, wait)
 	}

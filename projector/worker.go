@@ -101,6 +101,19 @@ func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 	if err := ingest.CheckLeader(w.source.CachedInfo()); err != nil {
 		return err
 	}
+	if err := w.openPosition(ctx); err != nil {
+		return err
+	}
+	if err := w.correct(ctx); err != nil {
+		return err
+	}
+	return w.deletePreviousConsumer(ctx)
+}
+
+// openPosition claims the position and reads what was decided about the messages above it.
+func (w *worker) openPosition(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
 	if err := w.claim(ctx); err != nil {
 		return err
 	}
@@ -108,13 +121,8 @@ func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 	if err := w.checkPosition(ctx); err != nil {
 		return err
 	}
-	if w.applier.Reader.Decisions, err = w.store.Decisions(ctx, w.applier.Position); err != nil {
-		return err
-	}
-	if err := w.correct(ctx); err != nil {
-		return err
-	}
-	return w.deletePreviousConsumer(ctx)
+	w.applier.Reader.Decisions, err = w.store.Decisions(ctx, w.applier.Position)
+	return err
 }
 
 // correct applies the corrections of whole phone systems, which take time, ahead of the watermark. Little is left to do when that reaches them.
@@ -148,6 +156,7 @@ func (w *worker) claim(ctx context.Context) error {
 		return err
 	}
 	w.applier.Position, err = w.store.Claim(ctx, stream, int16(w.partition))
+	w.control.ForgetDistributed() // a switch to another generation may have come before
 	switch {
 	case errors.Is(err, store.ErrStreamReplaced):
 		return ingest.StreamReplaced(w.source.Name())

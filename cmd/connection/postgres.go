@@ -59,6 +59,10 @@ const (
 
 	connectTimeout = 10 * time.Second
 
+	// pingTimeout limits how long a pool waits for a connection that was idle before it opens another one: the host may have disappeared without a
+	// word. It is longer than the stalls of a server that owners of partitions outlast.
+	pingTimeout = 15 * time.Second
+
 	// logInterval limits how often a pool logs that it can't connect: every request tries.
 	logInterval = 10 * time.Second
 )
@@ -74,6 +78,7 @@ func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 	}
 	config.MaxConns = int32(cmp.Or(c.Connections, defaultConnections))
 	config.MaxConnLifetime = maxLifetime
+	config.PingTimeout = pingTimeout
 	config.BeforeConnect = o.reload
 	config.AfterConnect = c.AfterConnect
 	pool, err := pgxpool.NewWithConfig(ctx, config)
@@ -87,6 +92,7 @@ func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 			return nil, fmt.Errorf("metrics of pool %s: %w", c.Pool, err)
 		}
 	}
+	c.Log.Info().Str("pool", c.Pool).Stringer("server", c.URL).Int32("connections", config.MaxConns).Msg("postgres pool opened")
 	return pool, nil
 }
 

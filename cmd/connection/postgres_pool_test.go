@@ -165,11 +165,16 @@ func TestNewPool_TooManyConnections(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"postgres refused a connection: raise its max_connections, or lower the pool sizes of the programs",
-		`"pool":"access"`, `"pool_size":8`, `"server":"postgres://127.0.0.1:`,
+		"postgres refused a connection: raise its max_connections, or lower the pool sizes of the programs", `"pool_size":8`,
+		`"message":"postgres pool opened"`, `"connections":8`,
 	} {
 		if log.Count(want) != 1 {
 			t.Errorf("log = %s, want %s once", &log, want)
+		}
+	}
+	for _, each := range []string{`"pool":"access"`, `"server":"postgres://127.0.0.1:`} {
+		if log.Count(each) != 2 {
+			t.Errorf("log = %s, want %s in both lines", &log, each)
 		}
 	}
 	if log.Contains("hunter2") {

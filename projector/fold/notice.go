@@ -184,11 +184,11 @@ func (s *State) fetchableAnalysis(key Key) []Notice {
 	if !ok || row.Status != events.AnalysisCompleted {
 		return nil
 	}
-	call, ok := s.CallLogs.Get(Key{key.System, row.CallID})
-	if !ok {
+	if _, ok := s.CallLogs.Get(Key{key.System, row.CallID}); !ok {
 		return nil
 	}
-	data := call.identifiers()
-	data.CallLogID = row.CallID
-	return []Notice{{Kind: webhook.AnalysisCompleted, Key: key.ID.String(), Version: row.Version, Data: data}}
+	return []Notice{{
+		Kind: webhook.AnalysisCompleted, Key: key.ID.String(), Version: row.Version,
+		Data: webhook.Data{PhoneSystemID: key.System, CallSid: row.CallSid, CallLogID: row.CallID}, // the sid that analyses are listed by
+	}}
 }

@@ -133,6 +133,7 @@ func TestNotices_RepeatedEventsTellNothing(t *testing.T) {
 	})
 }
 
+// life returns a call and its facets. Its analysis has a sid of its own.
 func life(system, call uuid.UUID) (ended, recording, transcript, analysis events.Event) {
 	id := events.Some(call)
 	return events.Changed(&events.Call{ID: call, PhoneSystemID: system, Version: 1, CallSid: "CA1", Direction: "inbound", Status: "completed"}),
@@ -141,7 +142,7 @@ func life(system, call uuid.UUID) (ended, recording, transcript, analysis events
 			Audio: &events.Audio{Key: "k", ContentType: "audio/mpeg", Bytes: 1},
 		}),
 		events.Changed(&events.Transcript{PhoneSystemID: system, Version: 3, CallID: id, Status: events.TranscriptCompleted, Text: events.Some("t")}),
-		events.Changed(&events.Analysis{ID: foldtest.ID(9), PhoneSystemID: system, Version: 4, CallID: call, CallSid: "CA1", Status: events.AnalysisCompleted})
+		events.Changed(&events.Analysis{ID: foldtest.ID(9), PhoneSystemID: system, Version: 4, CallID: call, CallSid: "CA2", Status: events.AnalysisCompleted})
 }
 
 // Facets arrive before or after their call, in all 24 orders, one message a batch or all in one: the same four events.
@@ -153,7 +154,7 @@ func TestNotices_AnyOrderOfFacets(t *testing.T) {
 		webhook.ID(webhook.CallEnded, system, call.String(), 0):                      `"callSid":"CA1"}`,
 		webhook.ID(webhook.RecordingAvailable, system, "RE1", 2):                     `"callSid":"CA1","recordingSid":"RE1"}`,
 		webhook.ID(webhook.TranscriptionCompleted, system, "call/"+call.String(), 3): `"callSid":"CA1","callLogId":"` + call.String() + `"}`,
-		webhook.ID(webhook.AnalysisCompleted, system, foldtest.ID(9).String(), 4):    `"callSid":"CA1","callLogId":"` + call.String() + `"}`,
+		webhook.ID(webhook.AnalysisCompleted, system, foldtest.ID(9).String(), 4):    `"callSid":"CA2","callLogId":"` + call.String() + `"}`,
 	}
 	for n := range 24 {
 		order := permutation(all, n)

@@ -18,7 +18,8 @@ const (
 	fetchConcurrency = 8
 )
 
-// forEachPortion fetches the claim checks of items and calls apply, with as many items at a time as fit into memory.
+// forEachPortion fetches the claim checks of items and calls apply, with as many items at a time as fit into memory. An item does not keep its
+// text: the batch lasts longer.
 func forEachPortion(ctx context.Context, js jetstream.JetStream, items []Item, apply func([]Item) error) error {
 	for len(items) > 0 {
 		portion := items[:portionSize(items)]
@@ -28,6 +29,7 @@ func forEachPortion(ctx context.Context, js jetstream.JetStream, items []Item, a
 		if err := apply(portion); err != nil {
 			return err
 		}
+		dropBodies(portion)
 		items = items[len(portion):]
 	}
 	return nil
@@ -45,6 +47,15 @@ func portionSize(items []Item) int {
 		}
 	}
 	return len(items)
+}
+
+// dropBodies drops the texts of transcripts that have been applied.
+func dropBodies(items []Item) {
+	for _, it := range items {
+		if transcript, ok := it.Event.State.(*events.Transcript); ok {
+			transcript.Text, transcript.Turns = events.Null[string]{}, nil
+		}
+	}
 }
 
 // fetchBodies fetches the claim-checked transcripts of items. One that doesn't exist or doesn't match its claim makes its item a dead

@@ -103,12 +103,13 @@ func (e *env) messages(above uint64) []events.StoredMessage {
 }
 
 // apply applies all messages above the position.
-func (e *env) apply() {
+func (e *env) apply() (items []ingest.Item) {
 	e.t.Helper()
-	items := e.applier.Reader.Read(e.messages(e.applier.Position.Sequence))
+	items = e.applier.Reader.Read(e.messages(e.applier.Position.Sequence))
 	if err := e.applier.Apply(e.t.Context(), items, time.Now()); err != nil {
 		e.t.Fatal(err)
 	}
+	return items
 }
 
 // counts returns the message counts of all commits so far.
@@ -199,8 +200,11 @@ func TestApplier_FetchesClaimChecks(t *testing.T) {
 		}
 	}
 	e.publish(c, transcript())
-	e.apply()
+	items := e.apply()
 	check(t, "stored transcripts", e.queryInt("select count(*) from transcript_text where text = $1", long), 1)
+	if items[1].Event.State.(*events.Transcript).Text.Valid {
+		t.Error("the text is in memory after it was stored")
+	}
 
 	// A claim check whose object is gone makes a dead letter, and the messages after it are applied.
 	next := transcript()

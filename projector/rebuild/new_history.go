@@ -18,8 +18,10 @@ var (
 	raiseClocksSQL string
 )
 
-// releaseWatermarksSQL lets the watermarks of the live generation move again.
-const releaseWatermarksSQL = "update control.stream set last_watermark = null where last_watermark is not null"
+// releaseWatermarksSQL lets the watermarks of the live generation move again when generation $1 is dropped, unless another one is unfinished: its
+// rows are later than the highest watermark only while that stands still.
+const releaseWatermarksSQL = `update control.stream set last_watermark = null
+where last_watermark is not null and not exists (select from control.generation where state = 'building' and id <> $1)`
 
 // isNewHistory tells whether any position of the live generation is of another stream than the one that is read. Nothing then proves which
 // rows are the same.

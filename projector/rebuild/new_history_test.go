@@ -148,10 +148,13 @@ func TestRun_NewHistory(t *testing.T) {
 	h.requireRebuilt() // with the same times
 }
 
-// An abandoned rebuild from another stream lets the watermarks move again.
+// An abandoned rebuild from another stream lets the watermarks move again. The previous generation can be dropped before, and they stay.
 func TestDrop_ReleasesWatermarks(t *testing.T) {
 	t.Parallel()
 	h, _ := newAppliedHarness(t, sampleEvents(72, 20))
+	if _, err := rebuild.Run(t.Context(), h.config(), true); err != nil {
+		t.Fatal(err)
+	}
 	other := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	eventstest.CreateStream(t, other, h.Partitions)
 	if err := events.NewPublisher(other, "test").Publish(t.Context(), sampleEvents(72, 20)...); err != nil {
@@ -165,6 +168,9 @@ func TestDrop_ReleasesWatermarks(t *testing.T) {
 		t.Fatalf("error = %v, want %v", err, context.Canceled)
 	}
 	highest := projectortest.QueryOne[time.Time](h.Harness, "select last_watermark from control.stream where last_watermark is not null")
+	if _, err := rebuild.Drop(t.Context(), h.config(), rebuild.Previous); err != nil {
+		t.Fatal(err)
+	}
 	h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
 	h.WaitUntilCaughtUp()
 	h.requireCount("watermarks above the highest one", 0, "select count(*) from projection.position where watermark > $1", highest)

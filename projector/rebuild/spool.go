@@ -100,7 +100,7 @@ func (c Config) drop(ctx context.Context, tx pgx.Tx, g schema.Generation) error 
 	if err := c.deleteSpool(ctx, tx.Conn(), g); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, releaseWatermarksSQL); err != nil {
+	if _, err := tx.Exec(ctx, releaseWatermarksSQL, g.ID); err != nil {
 		return fmt.Errorf("release watermarks: %w", err)
 	}
 	return g.Drop(ctx, tx)

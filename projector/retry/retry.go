@@ -33,6 +33,9 @@ func (b BackOff) Next(ran time.Duration) time.Duration {
 	return b.exponential.NextBackOff()
 }
 
+// Reset makes the next interval the shortest again. It is for loops whose successful attempts are short.
+func (b BackOff) Reset() { b.exponential.Reset() }
+
 // Pause returns after an interval, or as soon as ctx ends.
 func Pause(ctx context.Context, interval time.Duration) {
 	timer := time.NewTimer(interval)

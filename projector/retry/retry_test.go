@@ -26,6 +26,13 @@ func TestBackOff_RisesToTheMaximumAndStartsOverAfterALongRun(t *testing.T) {
 	if again := backOff.Next(retry.MaxInterval + 1); again > 150*time.Millisecond {
 		t.Errorf("interval after a long run = %v, want at most 150 ms", again)
 	}
+	for range 50 {
+		backOff.Next(0)
+	}
+	backOff.Reset()
+	if again := backOff.Next(0); again > 150*time.Millisecond {
+		t.Errorf("interval after a success = %v, want at most 150 ms", again)
+	}
 }
 
 func TestPause(t *testing.T) {

@@ -49,7 +49,7 @@ func New(pool *pgxpool.Pool) *Store {
 }
 
 // Distributed tells whether the tables are distributed over the nodes of a Citus cluster. Only a switch to another generation changes that,
-// and a projector claims its partitions again after one.
+// and a projector claims its partitions again after one. See [Store.ForgetDistributed].
 func (s *Store) Distributed(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *Store) Distributed(ctx context.Context) (bool, error) {
 	return distributed, nil
 }
 
-// resetDistributed makes the next call of [Store.Distributed] read again.
-func (s *Store) resetDistributed() {
+// ForgetDistributed makes the next call of [Store.Distributed] read again. A claim by this store does so, too.
+func (s *Store) ForgetDistributed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.distributedRead = false

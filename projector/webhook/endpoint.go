@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -34,7 +33,7 @@ type settings struct {
 	shard       int
 	url         string
 	concurrency int
-	changedAt   time.Time
+	change      int64 // the last one
 	sealed      []sealedSecret
 }
 
@@ -45,7 +44,7 @@ type sealedSecret struct {
 
 // differs tells whether an endpoint was changed, or one of its secrets has expired.
 func (c settings) differs(other settings) bool {
-	return !c.changedAt.Equal(other.changedAt) || len(c.sealed) != len(other.sealed)
+	return c.change != other.change || len(c.sealed) != len(other.sealed)
 }
 
 func (e *endpoint) close() {
@@ -86,7 +85,7 @@ func (s *Sender) readEndpoints(ctx context.Context, shards []int) ([]settings, e
 		var ids []uuid.UUID
 		var sealed [][]byte
 		var keys []string
-		err = row.Scan(&c.id, &c.shard, &c.url, &c.concurrency, &c.changedAt, &ids, &sealed, &keys)
+		err = row.Scan(&c.id, &c.shard, &c.url, &c.concurrency, &c.change, &ids, &sealed, &keys)
 		for i, id := range ids {
 			c.sealed = append(c.sealed, sealedSecret{id, vault.Sealed{KeyID: keys[i], Data: sealed[i]}})
 		}

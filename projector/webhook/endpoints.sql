@@ -1,11 +1,11 @@
 -- The endpoints of shards ($1) to which requests are sent, their last change by a person or a sender, and their secrets that are valid, the
--- newest first.
+-- newest first. Changes of an endpoint lock its row, so their ids in the audit rise; their times are those at which transactions began.
 select
   e.id,
   e.shard,
   e.url,
   e.concurrency,
-  coalesce((select max(a.at) from webhook.audit a where a.endpoint_id = e.id), e.created_at),
+  coalesce((select max(a.id) from webhook.audit a where a.endpoint_id = e.id), 0),
   s.ids,
   s.sealed,
   s.key_ids

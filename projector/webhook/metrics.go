@@ -114,6 +114,8 @@ func (s *Sender) measure(ctx context.Context) {
 }
 
 func (s *Sender) measureOnce(ctx context.Context, f *fanout.FanOut) error {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
 	var waiting, gaveUp, adding, active, paused, stopped int64
 	var oldest float64
 	if err := s.config.Database.QueryRow(ctx, gaugesSQL).Scan(&waiting, &gaveUp, &oldest, &adding, &active, &paused, &stopped); err != nil {

@@ -19,6 +19,10 @@ import (
 	"callboard/projector/webhook/vault"
 )
 
+// statementTimeout limits statements outside of the dispatcher. A connection whose host has disappeared without a word would hold one for a
+// quarter of an hour.
+const statementTimeout = time.Minute
+
 // Config configures a sender.
 type Config struct {
 	Database *pgxpool.Pool // of the primary, as callboard_webhooks

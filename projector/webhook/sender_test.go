@@ -224,6 +224,30 @@ func TestSender_SignsWithAllSecrets(t *testing.T) {
 	}
 }
 
+// The last change of an endpoint counts, also if its transaction began before another change.
+func TestSender_ChangeThatBeganEarlier(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	late, err := h.Super.Begin(t.Context())
+	h.Must(err)
+	secret, err := h.registry.Rotate(t.Context(), endpoint, time.Hour, h.vault)
+	h.Must(err)
+	h.receiver.trust("/a", secret)
+	h.receiver.trust("/b", secret)
+	h.start(nil)
+	h.notice(1)
+	h.await("/a", 1)
+	_, err = late.Exec(t.Context(), "update webhook.endpoint set url = $2 where id = $1", endpoint, h.receiver.server.URL+"/b")
+	h.Must(err)
+	_, err = late.Exec(t.Context(), "insert into webhook.audit (by, command, endpoint_id) values ('ada', 'set', $1)", endpoint)
+	h.Must(err)
+	h.Must(late.Commit(t.Context()))
+	eventstest.Eventually(t, "an event arrives at the new URL", func() bool {
+		h.notice(1)
+		return len(h.receiver.requests("/b")) > 0
+	})
+}
+
 // A sender that has not the key of a secret sends nothing, and loses nothing.
 func TestSender_WithoutAKey(t *testing.T) {
 	h := newHarness(t)

@@ -124,9 +124,8 @@ func (o *shardBalancer) balance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var senders int
-	var free []int
-	if err := o.config.Database.QueryRow(ctx, ownersSQL).Scan(&senders, &free); err != nil {
+	senders, free, err := o.owners(ctx)
+	if err != nil {
 		return fmt.Errorf("owners of shards: %w", err)
 	}
 	share := (shardCount + senders - 1) / max(senders, 1)
@@ -144,6 +143,14 @@ func (o *shardBalancer) balance(ctx context.Context) error {
 		}
 	}
 	return o.release(ctx, share)
+}
+
+// owners returns the number of senders and the free shards.
+func (o *shardBalancer) owners(ctx context.Context) (senders int, free []int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	err = o.config.Database.QueryRow(ctx, ownersSQL).Scan(&senders, &free)
+	return senders, free, err
 }
 
 // release has the dispatcher send for a share of the shards, and unlocks the others as soon as it no longer uses them.

@@ -41,17 +41,18 @@ func (s *Sender) try(ctx context.Context) {
 	defer running.Wait()
 	free := make(chan struct{}, maxTrials)
 	for backOff := retry.NewBackOff(); ctx.Err() == nil; {
-		began := time.Now()
 		t, err := s.takeTrial(ctx)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
+			backOff.Reset()
 			retry.Pause(ctx, s.config.Poll)
 		case err != nil:
 			if ctx.Err() == nil {
 				s.config.Log.Error().Err(err).Msg("taking a webhook test failed")
 			}
-			retry.Pause(ctx, backOff.Next(time.Since(began)))
+			retry.Pause(ctx, backOff.Next(0))
 		default:
+			backOff.Reset()
 			free <- struct{}{}
 			running.Go(func() {
 				s.runTrial(ctx, t)
@@ -62,6 +63,8 @@ func (s *Sender) try(ctx context.Context) {
 }
 
 func (s *Sender) takeTrial(ctx context.Context) (t trial, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
 	var ids []uuid.UUID
 	var sealed [][]byte
 	var keys []string

@@ -57,13 +57,13 @@ func (s *Sender) fanOut(ctx context.Context) {
 	poll := time.NewTicker(s.config.Poll)
 	defer poll.Stop()
 	for backOff := retry.NewBackOff(); ctx.Err() == nil; {
-		began := time.Now()
 		if err := s.fanOutAll(ctx, f); err != nil && ctx.Err() == nil {
-			wait := backOff.Next(time.Since(began))
+			wait := backOff.Next(0)
 			s.config.Log.Error().Err(err).Dur("retry_in", wait).Msg("fan-out failed")
 			retry.Pause(ctx, wait)
 			continue
 		}
+		backOff.Reset()
 		select {
 		case <-ctx.Done():
 		case <-s.wake:
@@ -75,7 +75,7 @@ func (s *Sender) fanOut(ctx context.Context) {
 // fanOutAll takes steps until no released notice is left.
 func (s *Sender) fanOutAll(ctx context.Context, f *fanout.FanOut) error {
 	for more := true; more; {
-		result, err := f.Step(ctx)
+		result, err := step(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -86,6 +86,12 @@ func (s *Sender) fanOutAll(ctx context.Context, f *fanout.FanOut) error {
 		}
 	}
 	return nil
+}
+
+func step(ctx context.Context, f *fanout.FanOut) (fanout.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	return f.Step(ctx)
 }
 
 // publishDueShards tells this sender and the others which shards got deliveries. Without NATS the others find them at their next look.

@@ -54,7 +54,6 @@ func (c Config) openPools(ctx context.Context, registry prometheus.Registerer) (
 			p.close()
 			return nil, err
 		}
-		c.Log.Info().Str("pool", open.name).Stringer("server", c.Postgres).Int("connections", open.size).Msg("postgres pool opened")
 	}
 	return p, nil
 }

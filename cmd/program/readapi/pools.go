@@ -52,7 +52,6 @@ func openPools(ctx context.Context, c Config, metrics prometheus.Registerer) (*p
 			return nil
 		}
 		p.all = append(p.all, pool)
-		c.Log.Info().Str("pool", name).Stringer("server", config.URL).Int("connections", size).Msg("postgres pool opened")
 		return pool
 	}
 	p.access = open("access", accessConnections, primary)

@@ -1,5 +1,6 @@
 -- Creates the deliveries of the notices from cursors ($1 to $4) up to sequences ($5), and moves the cursors there. $6 are the phone systems that
--- exist, $7 their organizations. Ids of deliveries rise in the order of a partition's notices.
+-- exist, $7 their organizations. Ids of deliveries rise in the order of a partition's notices, and so do the times at which they are due: those
+-- of a transaction that began earlier, but waited for the cursors, would be due before what another one has created meanwhile.
 with cursor_range as materialized (
   select *
   from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::bigint[]) c (stream, stream_created, partition, after, up_to)
@@ -41,10 +42,12 @@ covered as materialized (
 ),
 created as (
   insert into webhook.delivery (
-    endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at, traceparent
+    endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
+    traceparent, due_at
   )
   select
-    endpoint_id, stream, stream_created, sequence, id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at, traceparent
+    endpoint_id, stream, stream_created, sequence, id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
+    traceparent, clock_timestamp()
   from covered
   order by partition, sequence, ordinal, endpoint_id
 ),

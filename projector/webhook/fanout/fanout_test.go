@@ -3,6 +3,7 @@ package fanout_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,40 @@ func TestStep_InPortions(t *testing.T) {
 	var cursor int64
 	if err := f.Super.QueryRow(t.Context(), "select sequence from webhook.fanout").Scan(&cursor); err != nil || cursor != 900 {
 		t.Errorf("cursor = %d, %v, want 900: the floor", cursor, err)
+	}
+}
+
+// What a step fans out that began earlier, but came later to the cursor, is due later.
+func TestStep_DueInOrder(t *testing.T) {
+	f := newFixture(t, nil)
+	f.endpoint(1, "system", id(1), 0, ended)
+	f.notice(0, 1, 0, id(1), ended)
+	began, proceed := make(chan struct{}), make(chan struct{})
+	pause := sync.OnceFunc(func() {
+		close(began)
+		<-proceed
+	})
+	tracer := &schematest.Tracer{Statement: func(sql string, _ []any) {
+		if strings.Contains(sql, "pg_advisory_xact_lock_shared") {
+			pause()
+		}
+	}}
+	early := fanout.New(schematest.OpenTracedPool(t, f.Database.RolePool(t, "callboard_webhooks"), tracer), nil)
+	stepped := make(chan error, 1)
+	go func() {
+		_, err := early.Step(t.Context())
+		stepped <- err
+	}()
+	<-began
+	f.step()
+	f.notice(0, 2, 0, id(1), ended)
+	close(proceed)
+	if err := <-stepped; err != nil {
+		t.Fatal(err)
+	}
+	sequences := schematest.QueryOne[[]int64](t, f.Super, "select array_agg(sequence order by due_at, id) from webhook.delivery")
+	if want := []int64{1, 2}; !slices.Equal(sequences, want) {
+		t.Errorf("deliveries in the order in which they are due = %v, want %v", sequences, want)
 	}
 }
 
