@@ -250,7 +250,7 @@ func TestBackup(t *testing.T) {
 	})
 	t.Run("restored as the operator's role", func(t *testing.T) {
 		g := f.replacement(t)
-		expect(t, g.operator(), 1, "restore must run as the schemas' owner", "restore", path, "--keys", keys)
+		expect(t, g.operator(), 1, "this command must run as the schemas' owner", "restore", path, "--keys", keys)
 	})
 	t.Run("more replicas than servers", func(t *testing.T) {
 		f.replacement(t).expect(1, "restore stream PHONES: .*replicas", "restore", path, "--accept-revoked", "--replicas", "3")

@@ -47,7 +47,7 @@ type rebuildCommand struct {
 	output
 	foldOptions
 	Keep    bool `help:"Keep the replaced generation for 'callboard rollback'. The one that was kept before is dropped."`
-	DryRun  bool `help:"Fold in memory, print what a rebuild would change, and write nothing."`
+	DryRun  bool `help:"Print what a rebuild would change, and change nothing. It needs the same room in --spool."`
 	Abandon bool `help:"Drop what an unfinished rebuild has built, and do nothing else."`
 
 	Distrust bool `help:"Read the stream once more before, and correct times that are ahead: a message that was stored more than a minute later than one with a higher sequence counts as stored at the time of that one. For streams whose NATS server had a clock that was ahead."`

@@ -66,8 +66,7 @@ func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebui
 func (s session) withAdvice(err error) error {
 	switch {
 	case s.changes && schema.HasCode(err, pgerrcode.InsufficientPrivilege):
-		// Not wrapped, so that withDatabase does not add the rights that other commands need.
-		return errors.New("rebuild, rollback and repair must run as the schemas' owner: set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n" + err.Error())
+		return withOwnerAdvice(err)
 	case errors.Is(err, rebuild.ErrBusy):
 		return fmt.Errorf("%w\nWait until it has finished. 'callboard status' shows a generation that is being built", err)
 	case errors.Is(err, rebuild.ErrDiskFull):

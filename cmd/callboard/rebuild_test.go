@@ -235,7 +235,7 @@ func checkRollback(t *testing.T, f rebuildFixture) {
 
 func checkRebuildRefused(t *testing.T, f rebuildFixture) {
 	t.Helper()
-	const pattern = `(^|\n)error: rebuild, rollback and repair must run as the schemas' owner: set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n.*42501\)\n$`
+	const pattern = `(^|\n)error: this command must run as the schemas' owner: set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n.*42501\)\n$`
 	expect(t, f.operator(), 1, pattern, "rebuild")
 	expect(t, f.operator(), 1, pattern, "repair", "--system", f.firstSystem())
 	expectUsageErrors(t, f.owner(), [][]string{

@@ -76,8 +76,7 @@ func (c *restoreCommand) readKeys() ([]dump.KeyState, error) {
 func withRestoreAdvice(err error) error {
 	switch {
 	case schema.HasCode(err, pgerrcode.InsufficientPrivilege):
-		// Not wrapped, so that withDatabase does not add the rights that other commands need.
-		return errors.New("restore must run as the schemas' owner: set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n" + err.Error())
+		return withOwnerAdvice(err)
 	case errors.Is(err, dump.ErrNotEmpty):
 		return fmt.Errorf("%w\nCreate a new database, run 'callboard migrate' on it, and restore into that one. Nothing was changed", err)
 	case errors.Is(err, dump.ErrOldKeys):

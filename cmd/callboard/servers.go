@@ -69,6 +69,12 @@ func withDatabaseAdvice(err error, rights string) error {
 	return err
 }
 
+// withOwnerAdvice adds to a permission error that only the schemas' owner may do this. The error is not wrapped, so that withDatabaseAdvice
+// does not add the rights that other commands need.
+func withOwnerAdvice(err error) error {
+	return errors.New("this command must run as the schemas' owner: set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n" + err.Error())
+}
+
 // withStream does work on JetStream.
 func withStream(s setting.NATS, work func(jetstream.JetStream) error) error {
 	nats, err := connection.NewNATS(connection.ConfigureNATS(s, "callboard"))

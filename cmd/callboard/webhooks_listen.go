@@ -25,7 +25,7 @@ import (
 type webhooksListenCommand struct {
 	output
 	Listen  setting.Address        `name:"listen" default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"The address to listen on. Port 0 selects a free port."`
-	Pair    setting.File           `name:"certificate" setting:"CALLBOARD_WEBHOOK_LISTEN_CERTIFICATE" placeholder:"FILE" help:"A file with the certificate and its private key, in PEM. It is created if it does not exist, so that the certificate stays the same. Default: a new certificate."`
+	Pair    setting.NewFile        `name:"certificate" setting:"CALLBOARD_WEBHOOK_LISTEN_CERTIFICATE" placeholder:"FILE" help:"A file with the certificate and its private key, in PEM. It is created if it does not exist, so that the certificate stays the same. Default: a new certificate."`
 	CA      string                 `name:"ca" type:"path" placeholder:"FILE" help:"Write the certificate to this file. Give it to the sender as CALLBOARD_WEBHOOK_CA_FILE. Default: a temporary file."`
 	Secrets setting.WebhookSecrets `name:"secret" setting:"CALLBOARD_WEBHOOK_SECRET" secret:"" placeholder:"WHSEC,..." help:"The endpoint's secret, or several. Requests that it did not sign are refused. Default: none is verified. Do not put it on the command line."`
 }

@@ -23,6 +23,7 @@ import (
 type hookListener struct {
 	*programtest.Process
 	listening
+	roots  *x509.CertPool // what the client trusts
 	client *http.Client
 }
 
@@ -36,9 +37,9 @@ func startListener(t *testing.T, env map[string]string, args ...string) *hookLis
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(certificate)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	l.roots = x509.NewCertPool()
+	l.roots.AppendCertsFromPEM(certificate)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: l.roots, MinVersion: tls.VersionTLS12}}
 	t.Cleanup(transport.CloseIdleConnections)
 	l.client = &http.Client{Transport: transport}
 	return l
@@ -93,6 +94,27 @@ func TestWebhooks_Listen(t *testing.T) {
 	if _, err := os.Stat(l.CA); !os.IsNotExist(err) {
 		t.Errorf("file of the certificate: error = %v, want none there", err)
 	}
+}
+
+// The file of --certificate is created by the first listener, and gives the second one the same certificate.
+func TestWebhooks_ListenWithCertificate(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "listen.pem")
+	var first *hookListener
+	for range 2 {
+		l := startListener(t, nil, "--certificate", file)
+		if status := l.post(http.Header{}, []byte("{}")); status != http.StatusNoContent {
+			t.Errorf("request: status = %d, want 204", status)
+		}
+		l.StopCleanly(os.Interrupt)
+		if first == nil {
+			first = l
+		}
+		if !first.roots.Equal(l.roots) {
+			t.Error("the certificate has changed, want that of the file")
+		}
+	}
+	expectUsageErrors(t, nil, []string{"webhooks", "listen", "--certificate", filepath.Join(file, "listen.pem")})
 }
 
 // Without a secret nothing is verified. The certificate stays where it was asked for.

@@ -3,6 +3,7 @@ package setting
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -152,6 +153,20 @@ func (fileParser) Parse(text string) (string, error) {
 		return "", fmt.Errorf("can't be read: %w", err)
 	}
 	return text, f.Close()
+}
+
+// NewFile is the path of a file that is created if it does not exist.
+type NewFile = Value[string, newFileParser]
+
+type newFileParser struct{}
+
+// Parse implements [Parser].
+func (newFileParser) Parse(text string) (string, error) {
+	path, err := fileParser{}.Parse(text)
+	if errors.Is(err, fs.ErrNotExist) {
+		return text, nil
+	}
+	return path, err
 }
 
 // StreamName is the name of a JetStream stream.
