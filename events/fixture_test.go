@@ -15,7 +15,9 @@ import (
 	"callboard/events/eventstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.IgnoreObjectStoreWatcher()) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, eventstest.IgnoreObjectStoreWatcher(), eventstest.IgnoreSourceRemoval())
+}
 
 // fixtureNames returns the names of the recorded bodies: <entity>.changed, <entity>.deleted and <entity>.<variant>.changed.
 func fixtureNames(tb testing.TB) []string {

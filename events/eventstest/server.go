@@ -207,3 +207,9 @@ func CreateReplicatedStream(tb testing.TB, js jetstream.JetStream, partitions, r
 func IgnoreObjectStoreWatcher() goleak.Option {
 	return goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect")
 }
+
+// IgnoreSourceRemoval exempts one goroutine of nats-server from a leak check. A stream that copies another one and is deleted has its consumer
+// removed there. The goroutine waits ten seconds for the answer, which does not come if the server ends meanwhile.
+func IgnoreSourceRemoval() goleak.Option {
+	return goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*stream).tryDeleteSourcingConsumer.func1")
+}

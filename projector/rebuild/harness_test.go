@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childNATS) != "" {
 		os.Exit(runChild())
 	}
-	schematest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher())
+	schematest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher(), eventstest.IgnoreSourceRemoval())
 }
 
 // harness adds the operations of this package to a stream, a database and projectors.

@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 		os.Exit(runChild())
 	}
 	eventstest.RunAtOnce(8)
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"))
+	clock := goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1")
+	goleak.VerifyTestMain(m, clock, eventstest.IgnoreSourceRemoval())
 }
 
 // timeout is how long a decision may take in tests that are not about an outage.
