@@ -59,8 +59,8 @@ const (
 
 	connectTimeout = 10 * time.Second
 
-	// pingTimeout limits how long a pool waits for a connection that was idle before it opens another one: the host may have disappeared without a
-	// word. It is longer than the stalls of a server that owners of partitions outlast.
+	// pingTimeout limits how long a pool waits for a connection that was idle before it opens another one: the host may have disappeared without
+	// closing it. It is longer than the stalls of a server that owners of partitions outlast.
 	pingTimeout = 15 * time.Second
 
 	// logInterval limits how often a pool logs that it can't connect: every request tries.

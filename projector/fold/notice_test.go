@@ -133,7 +133,7 @@ func TestNotices_RepeatedEventsTellNothing(t *testing.T) {
 	})
 }
 
-// life returns a call and its facets. Its analysis has a sid of its own.
+// life returns the events of a call and its facets. The analysis has another callSid than the call.
 func life(system, call uuid.UUID) (ended, recording, transcript, analysis events.Event) {
 	id := events.Some(call)
 	return events.Changed(&events.Call{ID: call, PhoneSystemID: system, Version: 1, CallSid: "CA1", Direction: "inbound", Status: "completed"}),

@@ -33,7 +33,7 @@ type settings struct {
 	shard       int
 	url         string
 	concurrency int
-	change      int64 // the last one
+	lastChange  int64 // its id in the audit; 0: none
 	sealed      []sealedSecret
 }
 
@@ -44,7 +44,7 @@ type sealedSecret struct {
 
 // differs tells whether an endpoint was changed, or one of its secrets has expired.
 func (c settings) differs(other settings) bool {
-	return c.change != other.change || len(c.sealed) != len(other.sealed)
+	return c.lastChange != other.lastChange || len(c.sealed) != len(other.sealed)
 }
 
 func (e *endpoint) close() {
@@ -85,7 +85,7 @@ func (s *Sender) readEndpoints(ctx context.Context, shards []int) ([]settings, e
 		var ids []uuid.UUID
 		var sealed [][]byte
 		var keys []string
-		err = row.Scan(&c.id, &c.shard, &c.url, &c.concurrency, &c.change, &ids, &sealed, &keys)
+		err = row.Scan(&c.id, &c.shard, &c.url, &c.concurrency, &c.lastChange, &ids, &sealed, &keys)
 		for i, id := range ids {
 			c.sealed = append(c.sealed, sealedSecret{id, vault.Sealed{KeyID: keys[i], Data: sealed[i]}})
 		}

@@ -1,5 +1,5 @@
--- The endpoints of shards ($1) to which requests are sent, their last change by a person or a sender, and their secrets that are valid, the
--- newest first. Changes of an endpoint lock its row, so their ids in the audit rise; their times are those at which transactions began.
+-- The endpoints of shards ($1) to which requests are sent, the id of their last change in the audit, and their secrets that are valid, the
+-- newest first. A change locks the row of the endpoint, so ids rise in the order of the commits. Its time is the start of its transaction.
 select
   e.id,
   e.shard,

@@ -19,8 +19,8 @@ import (
 	"callboard/projector/webhook/vault"
 )
 
-// statementTimeout limits statements outside of the dispatcher. A connection whose host has disappeared without a word would hold one for a
-// quarter of an hour.
+// statementTimeout limits statements outside of the dispatcher. Without it, a statement to a host that has disappeared without closing the
+// connection would wait for a quarter of an hour.
 const statementTimeout = time.Minute
 
 // Config configures a sender.

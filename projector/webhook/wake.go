@@ -88,6 +88,7 @@ func (s *Sender) fanOutAll(ctx context.Context, f *fanout.FanOut) error {
 	return nil
 }
 
+// step takes one step, in a limited time.
 func step(ctx context.Context, f *fanout.FanOut) (fanout.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()

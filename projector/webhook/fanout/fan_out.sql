@@ -1,6 +1,6 @@
 -- Creates the deliveries of the notices from cursors ($1 to $4) up to sequences ($5), and moves the cursors there. $6 are the phone systems that
--- exist, $7 their organizations. Ids of deliveries rise in the order of a partition's notices, and so do the times at which they are due: those
--- of a transaction that began earlier, but waited for the cursors, would be due before what another one has created meanwhile.
+-- exist, $7 their organizations. Ids of deliveries rise in the order of a partition's notices, and so do the times at which they are due. These
+-- are not the transaction's start, which can be earlier than that of another transaction whose cursors it waited for.
 with cursor_range as materialized (
   select *
   from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::bigint[]) c (stream, stream_created, partition, after, up_to)
