@@ -115,7 +115,7 @@ func (g Generation) MissingIndexes(ctx context.Context, conn *pgx.Conn) ([]strin
 	// The wanted indexes are those of a temporary copy of the tables, which is rolled back.
 	defer func() { _ = tx.Rollback(ctx) }()
 	pattern := g.Schema() + "_pattern"
-	err = execute(ctx, tx, []string{"create schema " + pattern, "set local search_path to " + pattern, projectionDDL()})
+	err = execute(ctx, tx, []string{"create schema " + pattern, "set local search_path to " + pattern, tablesDDL()})
 	if err != nil {
 		return nil, err
 	}

@@ -204,12 +204,24 @@ func buildProjection(ctx context.Context, tx pgx.Tx) error {
 	return g.MakeLive(ctx, tx)
 }
 
+// statisticsFile is the last of the projection's files. It fills tables, analyzes them and empties them.
+const statisticsFile = "16_statistics.sql"
+
 // projectionDDL returns the projection's files in order. Their names are unqualified: the caller sets the search path.
 func projectionDDL() string {
+	statistics, _ := projectionFiles.ReadFile("projection/" + statisticsFile) // an embedded file can be read
+	return tablesDDL() + string(statistics)
+}
+
+// tablesDDL returns the projection's files without the statistics.
+func tablesDDL() string {
 	var ddl strings.Builder
 	// An embedded folder can be read, and ReadDir sorts by name.
 	entries, _ := projectionFiles.ReadDir("projection")
 	for _, entry := range entries {
+		if entry.Name() == statisticsFile {
+			continue
+		}
 		file, _ := projectionFiles.ReadFile("projection/" + entry.Name())
 		ddl.Write(file)
 	}
