@@ -2,8 +2,10 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +30,8 @@ func (p *Publisher) storeBody(ctx context.Context, t *Transcript) (*Transcript, 
 	if len(body) > MaxBodyBytes {
 		return nil, fmt.Errorf("body of %d bytes is over the limit of %d", len(body), MaxBodyBytes)
 	}
-	o := Object{Bucket: TranscriptBucket, Name: objectName(t.Identity()), Bytes: int64(len(body)), Digest: digest(body)}
+	o := Object{Bucket: TranscriptBucket, Bytes: int64(len(body)), Digest: digest(body)}
+	o.Name = objectName(t.Identity(), o.Digest)
 	err = backoff.Retry(func() error { return p.putEntry(ctx, o, body) }, backoff.WithContext(newBackOff(), ctx))
 	if err != nil {
 		return nil, fmt.Errorf("transcript body: %w", err)
@@ -44,12 +47,16 @@ type transcriptBody struct {
 	Turns []Turn       `json:"turns"`
 }
 
-// objectName returns the same name for every attempt to publish one state of a transcript.
-func objectName(id Identity) string {
-	return id.System.String() + "/" + id.Key + "/" + strconv.FormatInt(id.Version, 10)
+// objectName returns the same name for every attempt to publish one state of a transcript. Another body under the same version gets another
+// name, because the event that was applied refers to the first one.
+func objectName(id Identity, digest string) string {
+	const unique = 16 // characters of a digest
+	start := strings.TrimPrefix(digest, "SHA-256=")[:unique]
+	return id.System.String() + "/" + id.Key + "/" + strconv.FormatInt(id.Version, 10) + "/" + start
 }
 
-// putEntry does not replace an equal entry, because that would delete chunks that a consumer may be reading.
+// putEntry does not replace an equal entry, because that would delete chunks that a consumer may be reading. An interrupted attempt can have
+// stored the entry without its chunks.
 func (p *Publisher) putEntry(ctx context.Context, o Object, body []byte) error {
 	bucket, err := p.js.ObjectStore(ctx, o.Bucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -60,7 +67,9 @@ func (p *Publisher) putEntry(ctx context.Context, o Object, body []byte) error {
 	}
 	info, err := bucket.GetInfo(ctx, o.Name)
 	if err == nil && info.Size == uint64(o.Bytes) && sameDigest(info.Digest, o.Digest) {
-		return nil
+		if missing, err := missingChunks(ctx, p.js, info); err != nil || !missing {
+			return err
+		}
 	}
 	_, err = bucket.Put(ctx, jetstream.ObjectMeta{
 		Name: o.Name,
@@ -87,10 +96,14 @@ func FetchBody(ctx context.Context, js jetstream.JetStream, t *Transcript) error
 	if t.Object == nil {
 		return nil
 	}
+	return fetchBody(ctx, js, t, fetchTimeout)
+}
+
+func fetchBody(ctx context.Context, js jetstream.JetStream, t *Transcript, timeout time.Duration) error {
 	var body []byte
 	err := backoff.Retry(func() (err error) {
-		body, err = fetchEntry(ctx, js, *t.Object)
-		if fault := entryError(""); err != nil && !errors.As(err, &fault) {
+		body, err = fetchEntry(ctx, js, *t.Object, timeout)
+		if fault := entryError(""); err != nil && !errors.As(err, &fault) && !errors.Is(err, errReplicaLags) {
 			return backoff.Permanent(err)
 		}
 		return err
@@ -121,21 +134,92 @@ type entryError string
 
 func (e entryError) Error() string { return string(e) }
 
-func fetchEntry(ctx context.Context, js jetstream.JetStream, o Object) ([]byte, error) {
+// errReplicaLags is a temporary error.
+var errReplicaLags = errors.New("a replica of the object store lags and does not have the entry yet")
+
+func fetchEntry(ctx context.Context, js jetstream.JetStream, o Object, timeout time.Duration) ([]byte, error) {
 	switch {
 	case o.Bucket != TranscriptBucket:
 		return nil, entryError("its bucket must be " + TranscriptBucket)
 	case o.Bytes > MaxBodyBytes:
 		return nil, entryError(fmt.Sprintf("its entry is larger than %d bytes", MaxBodyBytes))
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	data, err := readEntry(ctx, js, o)
-	if ctx.Err() != nil {
-		// An interrupted transfer looks like a wrong digest.
+	data, err := readEntry(limited, js, o)
+	switch { // an interrupted transfer looks like a wrong digest
+	case err == nil:
+		return data, nil
+	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case time.Since(began) >= timeout:
+		return nil, backoff.Permanent(cmp.Or(checkChunks(ctx, js, o), context.DeadlineExceeded))
 	}
-	return data, classify(err)
+	return nil, classify(err)
+}
+
+// checkChunks returns an [entryError] if chunks of an entry are missing. Reading it waits for the first one without end.
+func checkChunks(ctx context.Context, js jetstream.JetStream, o Object) error {
+	bucket, err := js.ObjectStore(ctx, o.Bucket)
+	if err != nil {
+		return err
+	}
+	info, err := bucket.GetInfo(ctx, o.Name)
+	if err != nil {
+		return err
+	}
+	missing, err := missingChunks(ctx, js, info)
+	if err == nil && missing {
+		return entryError("chunks of its entry are missing")
+	}
+	return err
+}
+
+// missingChunks reports whether chunks of an entry that isn't empty are missing.
+func missingChunks(ctx context.Context, js jetstream.JetStream, info *jetstream.ObjectInfo) (bool, error) {
+	stored, err := storedMessages(ctx, js, "C."+info.NUID)
+	return stored < max(uint64(info.Chunks), 1), err
+}
+
+// storedMessages asks the leader of the bucket's stream how many messages it has under a subject of the bucket. Any replica answers requests
+// for an entry, and can lag.
+func storedMessages(ctx context.Context, js jetstream.JetStream, subject string) (uint64, error) {
+	stream, err := js.Stream(ctx, "OBJ_"+TranscriptBucket)
+	if err != nil {
+		return 0, err
+	}
+	subject = "$O." + TranscriptBucket + "." + subject
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return 0, err
+	}
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return 0, fmt.Errorf("stream %s has no leader at the moment", info.Config.Name)
+	}
+	return info.State.Subjects[subject], nil
+}
+
+// findEntry does not follow a link, which Publisher never stores: it can lead to itself or to a bucket that consumers may not read.
+func findEntry(ctx context.Context, js jetstream.JetStream, bucket jetstream.ObjectStore, o Object) error {
+	info, err := bucket.GetInfo(ctx, o.Name, jetstream.GetObjectInfoShowDeleted())
+	switch {
+	case errors.Is(err, jetstream.ErrObjectNotFound):
+		stored, leaderErr := storedMessages(ctx, js, "M."+base64.URLEncoding.EncodeToString([]byte(o.Name)))
+		if stored > 0 {
+			return errReplicaLags
+		}
+		return cmp.Or(leaderErr, err)
+	case err != nil:
+		return err
+	case info.Deleted:
+		return jetstream.ErrObjectNotFound
+	case info.Opts != nil && info.Opts.Link != nil:
+		return entryError("its entry is a link")
+	case info.Size != uint64(o.Bytes):
+		return entryError("its entry has another size than announced")
+	}
+	return nil
 }
 
 func readEntry(ctx context.Context, js jetstream.JetStream, o Object) ([]byte, error) {
@@ -143,18 +227,17 @@ func readEntry(ctx context.Context, js jetstream.JetStream, o Object) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
+	if err := findEntry(ctx, js, bucket, o); err != nil {
+		return nil, err
+	}
 	entry, err := bucket.Get(ctx, o.Name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, errReplicaLags // another one found it
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = entry.Close() }()
-	info, err := entry.Info()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size != uint64(o.Bytes) {
-		return nil, entryError("its entry has another size than announced")
-	}
 	data := bytes.NewBuffer(make([]byte, 0, o.Bytes+bytes.MinRead))
 	if _, err := data.ReadFrom(io.LimitReader(entry, o.Bytes+1)); err != nil {
 		return nil, err

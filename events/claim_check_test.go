@@ -5,9 +5,11 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
@@ -51,7 +53,8 @@ func TestPublisher_PublishesLargeTranscriptsAsClaimChecks(t *testing.T) {
 				if got.Text.Valid || got.Turns != nil || got.Object == nil {
 					t.Fatalf("stored event = %.200v, want a claim check without text and turns", got)
 				}
-				if name := want.PhoneSystemID.String() + "/call/" + want.CallID.Value.String() + "/3"; got.Object.Name != name {
+				start := strings.TrimPrefix(got.Object.Digest, "SHA-256=")[:16]
+				if name := want.PhoneSystemID.String() + "/call/" + want.CallID.Value.String() + "/3/" + start; got.Object.Name != name {
 					t.Errorf("object name = %s, want %s", got.Object.Name, name)
 				}
 				if err := events.FetchBody(t.Context(), h.js, got); err != nil {
@@ -65,37 +68,178 @@ func TestPublisher_PublishesLargeTranscriptsAsClaimChecks(t *testing.T) {
 	}
 }
 
+// bucket returns the bucket of transcripts.
+func (h *harness) bucket() jetstream.ObjectStore {
+	h.Helper()
+	bucket, err := h.js.ObjectStore(h.Context(), events.TranscriptBucket)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return bucket
+}
+
+// claimed publishes a large transcript and returns it with its claim check.
+func (h *harness) claimed(turns int) *events.Transcript {
+	h.Helper()
+	h.publish(events.Changed(longTranscript(h.T, turns)), events.MaxMessage(4000))
+	stored := h.stored()
+	return stored[len(stored)-1].State.(*events.Transcript)
+}
+
+// entry returns the description of a claim check's entry.
+func (h *harness) entry(t *events.Transcript) *jetstream.ObjectInfo {
+	h.Helper()
+	info, err := h.bucket().GetInfo(h.Context(), t.Object.Name)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return info
+}
+
+// dropChunks removes the chunks of an entry.
+func (h *harness) dropChunks(t *events.Transcript) {
+	h.Helper()
+	stream, err := h.js.Stream(h.Context(), "OBJ_"+events.TranscriptBucket)
+	if err != nil {
+		h.Fatal(err)
+	}
+	subject := "$O." + events.TranscriptBucket + ".C." + h.entry(t).NUID
+	if err := stream.Purge(h.Context(), jetstream.WithPurgeSubject(subject)); err != nil {
+		h.Fatal(err)
+	}
+}
+
 func TestPublisher_StoresEqualBodiesOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	var entries []string
-	for _, turns := range []int{20, 20, 21} {
-		h.publish(events.Changed(longTranscript(t, turns)), events.MaxMessage(4000))
-		bucket, err := h.js.ObjectStore(t.Context(), events.TranscriptBucket)
-		if err != nil {
+	first := h.claimed(20)
+	entry := h.entry(first)
+	if again := h.entry(h.claimed(20)); again.NUID != entry.NUID {
+		t.Errorf("entry after an equal body = %s, want %s", again.NUID, entry.NUID)
+	}
+	other := h.claimed(21)
+	if list, err := h.bucket().List(t.Context()); err != nil || len(list) != 2 {
+		t.Errorf("entries after another body of the same version = %d, %v, want 2", len(list), err)
+	}
+	for _, transcript := range []*events.Transcript{first, other} {
+		if err := events.FetchBody(t.Context(), h.js, transcript); err != nil {
+			t.Errorf("body of %s: %v", transcript.Object.Name, err)
+		}
+	}
+}
+
+// The bucket takes the description of an entry whose chunks it refused, because it was full.
+func TestPublisher_StoresAnInterruptedBodyAgain(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	stream, err := h.js.Stream(t.Context(), "OBJ_"+events.TranscriptBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := func(bytes int64) {
+		t.Helper()
+		config := stream.CachedInfo().Config
+		config.MaxBytes = bytes
+		if _, err := h.js.UpdateStream(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}
-		list, err := bucket.List(t.Context())
-		if err != nil || len(list) != 1 {
-			t.Fatalf("entries = %d, %v, want 1", len(list), err)
+	}
+	limit(4000)
+	done := make(chan error, 1)
+	go func() {
+		large := events.Changed(longTranscript(t, 20))
+		done <- events.NewPublisher(h.js, "/pbx", events.MaxMessage(4000)).Publish(t.Context(), large)
+	}()
+	eventstest.Eventually(t, "the entry is described", func() bool {
+		list, err := h.bucket().List(t.Context())
+		return err == nil && len(list) == 1
+	})
+	limit(-1)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	transcript := h.stored()[0].State.(*events.Transcript)
+	if err := events.FetchBody(t.Context(), h.js, transcript); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPublisher_StoresALostBodyAgain(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.dropChunks(h.claimed(20))
+	if err := events.FetchBody(t.Context(), h.js, h.claimed(20)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFetchBody_MissingChunks(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	transcript := h.claimed(20)
+	h.dropChunks(transcript)
+	var invalid *events.InvalidError
+	err := events.FetchBodyWithin(t.Context(), h.js, transcript, 500*time.Millisecond)
+	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "/object: chunks of its entry are missing") {
+		t.Errorf("error = %v, want a permanent one", err)
+	}
+	h.claimed(20)
+	if err := events.FetchBodyWithin(t.Context(), h.js, transcript, time.Nanosecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error after too short a time = %v, want %v", err, context.DeadlineExceeded)
+	}
+	if err := events.FetchBody(t.Context(), h.js, transcript); err != nil {
+		t.Errorf("error after the body was stored again = %v, want none", err)
+	}
+}
+
+func TestFetchBody_LaggingReplica(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	transcript := h.claimed(20)
+	replica := newReplica(h)
+	err := events.FetchBody(t.Context(), replica.js, transcript)
+	if invalid := (*events.InvalidError)(nil); err == nil || errors.As(err, &invalid) {
+		t.Errorf("error of a replica that lags = %v, want a temporary one", err)
+	}
+	replica.current.Store(true)
+	if err := events.FetchBody(t.Context(), replica.js, transcript); err != nil {
+		t.Errorf("error of a replica that has the entry = %v, want none", err)
+	}
+}
+
+// replica is a JetStream of which a replica answers the requests that any replica may answer. It has no message until it is current.
+type replica struct {
+	js      jetstream.JetStream
+	current atomic.Bool
+}
+
+func newReplica(h *harness) *replica {
+	h.Helper()
+	const prefix, direct = "replica.", "DIRECT.GET."
+	conn := h.js.Conn()
+	r := &replica{}
+	forward := func(m *nats.Msg) {
+		to := strings.TrimPrefix(m.Subject, prefix)
+		if strings.HasPrefix(to, direct) && !r.current.Load() {
+			_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"404"}, "Description": {"Message Not Found"}}})
+			return
 		}
-		entries = append(entries, list[0].NUID)
+		_ = conn.PublishMsg(&nats.Msg{Subject: "$JS.API." + to, Reply: m.Reply, Header: m.Header, Data: m.Data})
 	}
-	if entries[1] != entries[0] {
-		t.Errorf("entry after an equal body = %s, want %s", entries[1], entries[0])
+	if _, err := conn.Subscribe(prefix+">", forward); err != nil {
+		h.Fatal(err)
 	}
-	if entries[2] == entries[1] {
-		t.Errorf("entry after another body of the same version = %s, want a new one", entries[2])
+	var err error
+	if r.js, err = jetstream.NewWithAPIPrefix(eventstest.Connect(h, h.server.URL()), strings.TrimSuffix(prefix, ".")); err != nil {
+		h.Fatal(err)
 	}
+	return r
 }
 
 func TestFetchBody_PermanentErrors(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	bucket, err := h.js.ObjectStore(t.Context(), events.TranscriptBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bucket := h.bucket()
 	put := func(name, body string) events.Object {
 		info, err := bucket.PutString(t.Context(), name, body)
 		if err != nil {
@@ -123,6 +267,15 @@ func TestFetchBody_PermanentErrors(t *testing.T) {
 	check("longer", events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes - 1, Digest: good.Digest}, "another size")
 	check("another digest", events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes, Digest: other.Digest}, "another digest")
 	check("too large", events.Object{Bucket: good.Bucket, Name: "good", Bytes: events.MaxBodyBytes + 1, Digest: good.Digest}, "larger than 16777216")
+	deleted := put("deleted", "hello")
+	if err := bucket.Delete(t.Context(), "deleted"); err != nil {
+		t.Fatal(err)
+	}
+	check("deleted", deleted, "object not found")
+	if _, err := bucket.AddLink(t.Context(), "link", &jetstream.ObjectInfo{Bucket: good.Bucket, ObjectMeta: jetstream.ObjectMeta{Name: "link"}}); err != nil {
+		t.Fatal(err)
+	}
+	check("a link to itself", events.Object{Bucket: good.Bucket, Name: "link", Bytes: good.Bytes, Digest: good.Digest}, "is a link")
 	for _, c := range []struct{ name, body, want string }{
 		{"empty", "", "its entry is not valid: not JSON"},
 		{"not JSON", "hello", "its entry is not valid: not JSON"},
@@ -148,8 +301,7 @@ func TestFetchBody_PermanentErrors(t *testing.T) {
 func TestFetchBody_TemporaryErrors(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.publish(events.Changed(longTranscript(t, 20)), events.MaxMessage(4000))
-	transcript := h.stored()[0].State.(*events.Transcript)
+	transcript := h.claimed(20)
 	check := func(name string, ctx context.Context, js jetstream.JetStream) {
 		err := events.FetchBody(ctx, js, transcript)
 		var invalid *events.InvalidError

@@ -1,0 +1,4 @@
+package events
+
+// FetchBodyWithin is [FetchBody] with another time limit for one attempt.
+var FetchBodyWithin = fetchBody
