@@ -40,7 +40,7 @@ func portionSize(items []Item) int {
 	var size int64
 	for i, it := range items {
 		if transcript, ok := it.Event.State.(*events.Transcript); ok && transcript.Object != nil {
-			size += transcript.Object.Bytes
+			size += min(transcript.Object.Bytes, events.MaxBodyBytes) // a larger one is not fetched
 		}
 		if size > maxClaimedBytes && i > 0 {
 			return i
