@@ -53,22 +53,24 @@ func (c Copy) Run(ctx context.Context) (messages uint64, err error) {
 	if complete {
 		return to.CachedInfo().State.Msgs, nil
 	}
-	for {
+	for read := uint64(0); ; {
 		at, err := c.copied(ctx, to)
 		if err != nil {
 			return 0, err
 		}
+		at = max(at, read)
 		info, err := from.Info(ctx)
 		if err != nil {
 			return 0, fmt.Errorf("stream %s: %w", c.From, err)
 		}
 		last := info.State.LastSeq
 		if events.Closed(info.Config) || at+tail >= last {
-			return c.finish(ctx, from, to)
+			return c.finish(ctx, from, to, at)
 		}
 		if err := c.copyTo(ctx, from, to, at, last); err != nil {
 			return 0, err
 		}
+		read = last // clock messages after the last copy are read, and not copied
 	}
 }
 
@@ -95,8 +97,8 @@ func (c Copy) open(ctx context.Context) (to jetstream.Stream, complete bool, err
 	return to, complete, nil
 }
 
-// finish copies what is left while the stream takes no events, and lets the new one take them.
-func (c Copy) finish(ctx context.Context, from, to jetstream.Stream) (messages uint64, err error) {
+// finish copies what is left above a sequence while the stream takes no events, and lets the new one take them.
+func (c Copy) finish(ctx context.Context, from, to jetstream.Stream, at uint64) (messages uint64, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, events.ReopenStream(ctx, c.JetStream, c.From))
@@ -107,10 +109,6 @@ func (c Copy) finish(ctx context.Context, from, to jetstream.Stream) (messages u
 		if last, err = events.CloseStream(ctx, c.JetStream, c.From); err != nil {
 			return 0, err
 		}
-	}
-	at, err := c.copied(ctx, to)
-	if err != nil {
-		return 0, err
 	}
 	if err := c.copyTo(ctx, from, to, at, last); err != nil {
 		return 0, err

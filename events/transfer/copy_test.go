@@ -152,6 +152,31 @@ func TestCopy_Continues(t *testing.T) {
 	requireCopied(t, js)
 }
 
+// A stream without events for a while has clock messages only, which the copy lacks.
+func TestCopy_EndsOnAQuietStream(t *testing.T) {
+	t.Parallel()
+	js := newStream(t)
+	publish(t, js, 1)
+	for i := range 1100 {
+		if _, err := events.PublishClock(t.Context(), js, uint64(i), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var portions int
+	c := newCopy(js, func(c *transfer.Copy) {
+		c.Progress = func(uint64, uint64) {
+			if portions++; portions > 3 {
+				cancel()
+			}
+		}
+	})
+	if messages, err := c.Run(ctx); err != nil || messages != 1 {
+		t.Fatalf("messages = %d, error = %v, want 1", messages, err)
+	}
+	requireCopied(t, js)
+}
+
 func TestCopy_Refuses(t *testing.T) {
 	t.Parallel()
 	js := newStream(t)
