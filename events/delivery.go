@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 // syncs every write to a busy disk.
 const ackWait = 10 * time.Second
 
-// UnacknowledgedError has the events that the server did not acknowledge. The server may have stored them. Publish them again as they
+// UnacknowledgedError has the events that the server did not acknowledge. The server may have stored them. A call frontier is not sent before
+// the events before it are acknowledged, so it and all after it can be among them. Publish them again as they
 // are here, under their IDs: within the [DuplicateWindow] the stream stores no event twice.
 type UnacknowledgedError struct {
 	Events []Event // in the order given to Publish, with the IDs under which they were sent
@@ -42,14 +44,29 @@ func (e *UnacknowledgedError) Error() string {
 // Unwrap returns the last error.
 func (e *UnacknowledgedError) Unwrap() error { return e.Err }
 
-// deliver sends the batch until every event is acknowledged or permanently refused, or ctx ends.
+// deliver sends the batch until every event is acknowledged or permanently refused, or ctx ends. It sends a call frontier only when all
+// events before it are acknowledged, because it declares that they are stored.
 func (p *Publisher) deliver(ctx context.Context, batch []outgoing) error {
-	d := delivery{pending: batch}
-	err := backoff.Retry(func() error { return d.attempt(ctx, p) }, backoff.WithContext(newBackOff(), ctx))
-	if err == nil && len(d.refused) == 0 {
-		return nil
+	for sent := 0; sent < len(batch); {
+		next := sent + beforeFrontier(batch[sent:])
+		d := delivery{pending: batch[sent:next]}
+		err := backoff.Retry(func() error { return d.attempt(ctx, p) }, backoff.WithContext(newBackOff(), ctx))
+		if err != nil || len(d.refused) > 0 {
+			return unacknowledged(batch, slices.Concat(d.refused, d.pending, batch[next:]), d.cause(ctx.Err()))
+		}
+		sent = next
 	}
-	return unacknowledged(batch, append(d.refused, d.pending...), d.cause(ctx.Err()))
+	return nil
+}
+
+// beforeFrontier returns how many events are before the first call frontier that follows another kind of event.
+func beforeFrontier(batch []outgoing) int {
+	for i := 1; i < len(batch); i++ {
+		if batch[i].event.Entity == EntityCallFrontier && batch[i-1].event.Entity != EntityCallFrontier {
+			return i
+		}
+	}
+	return len(batch)
 }
 
 // delivery is the progress of a batch.
