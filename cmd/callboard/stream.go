@@ -329,6 +329,9 @@ func checkBucket(ctx context.Context, js jetstream.JetStream) (unsafe []string, 
 	if status.Storage() != jetstream.FileStorage {
 		unsafe = append(unsafe, name+" is not stored in files, so a restart loses all large transcripts.")
 	}
+	if s, ok := status.(*jetstream.ObjectBucketStatus); ok && s.StreamInfo().Config.MaxBytes > 0 {
+		unsafe = append(unsafe, name+" has max_bytes set: a full bucket loses old large transcripts or refuses new ones.")
+	}
 	return unsafe, nil
 }
 

@@ -116,7 +116,7 @@ func TestStreamCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	bucket := events.BucketConfig(1)
-	bucket.TTL, bucket.Storage = time.Hour, jetstream.MemoryStorage
+	bucket.TTL, bucket.Storage, bucket.MaxBytes = time.Hour, jetstream.MemoryStorage, 1<<20
 	if _, err := js.CreateObjectStore(t.Context(), bucket); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,10 @@ func TestStreamCheck(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), auditStream); err != nil {
 		t.Fatal(err)
 	}
-	others := []string{"max_age is set", "deletes objects after 1h0m0s", "not stored in files", "stream KEYS drops messages after 3h0m0s", "stream AUDIT_LOG drops messages after 2h0m0s"}
+	others := []string{
+		"max_age is set", "deletes objects after 1h0m0s", "not stored in files", "has max_bytes set",
+		"stream KEYS drops messages after 3h0m0s", "stream AUDIT_LOG drops messages after 2h0m0s",
+	}
 	checkUnsafe(t, js, others...)
 	limits := limit.StreamConfig(1)
 	limits.AllowDirect = true
