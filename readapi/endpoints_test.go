@@ -6,9 +6,12 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
+
+	"callboard/readapi/access"
 )
 
 func TestDescription(t *testing.T) {
@@ -95,6 +98,44 @@ func TestPage_Gzip(t *testing.T) {
 		if !bytes.Equal(body, plain.Body.Bytes()) {
 			t.Errorf("Accept-Encoding %s: the body differs from the plain one", accepted)
 		}
+	}
+}
+
+// firstByte records where the first piece of a body is in memory.
+type firstByte struct {
+	http.ResponseWriter
+	at *byte
+}
+
+func (w *firstByte) Write(b []byte) (int, error) {
+	if w.at == nil {
+		w.at = &b[0]
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// All requests share the bodies of a file, so a client that doesn't read holds no memory but its connection's, and is cut off.
+func TestPage_BodiesAreShared(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	script := regexp.MustCompile(`/api/docs/swagger-ui-bundle-[^"]+`).FindString(h.get(siteURL + "/docs").Body.String())
+	for _, accepted := range []string{"gzip", "identity"} {
+		var sent [2]firstByte
+		for i := range sent {
+			sent[i].ResponseWriter = httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, script, nil)
+			r.Header.Set("Accept-Encoding", accepted)
+			h.handler.ServeHTTP(&sent[i], r)
+		}
+		if sent[0].at == nil || sent[0].at != sent[1].at {
+			t.Errorf("Accept-Encoding %s: the bodies of two responses are at %p and %p, want one body", accepted, sent[0].at, sent[1].at)
+		}
+	}
+	url := strings.TrimSuffix(h.serve(), "/api/v1") + script
+	cut := func() bool { return h.metric("callboard_readapi_cut_total", "slow") == 1 }
+	status, err := fetch(t.Context(), url, access.IssuedKey{}, readSlowly(cut))
+	if status != http.StatusOK || err == nil {
+		t.Errorf("a slow client got status %d and error %v, want 200 and a connection that is cut off", status, err)
 	}
 }
 

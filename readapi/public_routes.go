@@ -1,9 +1,6 @@
 package readapi
 
 import (
-	"bytes"
-	"compress/gzip"
-	"io"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -16,7 +13,7 @@ import (
 // serve method either responds and returns nil, or returns an error before it has written anything.
 type publicRoute struct {
 	name  string // in logs and metrics
-	serve func(http.ResponseWriter, *http.Request) error
+	serve func(http.ResponseWriter, *http.Request, *exchange) error
 }
 
 // publicRoute finds the route for the request's path, or for its folder if that is one.
@@ -41,7 +38,7 @@ func (s *service) servePublic(w http.ResponseWriter, r *http.Request, x *exchang
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			return &problem{code: methodNotAllowed}
 		}
-		return e.serve(served, r)
+		return e.serve(served, r, x)
 	}()
 	if err != nil && served.status == 0 {
 		served.status = s.write(w, r, x, out, err)
@@ -92,13 +89,14 @@ func addDescription(endpoints map[string]publicRoute, baseURL, prefix string, ap
 	for path, file := range files {
 		tags[path] = entityTag(file.Body)
 	}
-	serve := func(w http.ResponseWriter, r *http.Request) error {
+	serve := func(w http.ResponseWriter, r *http.Request, x *exchange) error {
 		path := r.URL.EscapedPath()
 		file, ok := files[path]
 		if !ok {
 			return &problem{code: notFound}
 		}
-		return writeFile(w, r, file, tags[path])
+		x.cut = writeFile(w, r, file, tags[path])
+		return nil
 	}
 	for name, path := range map[string]string{"openapi": "/openapi.json", "docs": "/docs", "docs assets": "/docs/"} {
 		endpoints[prefix+path] = publicRoute{name, serve}
@@ -106,42 +104,30 @@ func addDescription(endpoints map[string]publicRoute, baseURL, prefix string, ap
 	return nil
 }
 
-// writeFile sends a file as it is stored, or decompressed to a client that doesn't accept gzip. The two have different ETags.
-func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag string) error {
-	decompress := file.Gzipped && preferredCoding(r.Header["Accept-Encoding"], gzipCoding) != gzipCoding
-	if decompress {
-		var err error
-		if file.Body, err = gunzip(file.Body); err != nil {
-			return err
-		}
-		tag = strings.TrimSuffix(tag, `"`) + `-plain"`
-	}
+// writeFile sends a file, compressed to a client that accepts it. The two have different ETags, and all requests share the bodies. It returns
+// why the body was not written to its end.
+func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag string) cutReason {
 	header := w.Header()
+	body := file.Body
+	if file.Gzipped != nil && preferredCoding(r.Header["Accept-Encoding"], gzipCoding) == gzipCoding {
+		body, tag = file.Gzipped, strings.TrimSuffix(tag, `"`)+`-gzip"`
+		header.Set("Content-Encoding", gzipCoding)
+	}
 	header.Set("Cache-Control", file.CacheControl)
 	header.Set("Content-Security-Policy", docs.PagePolicy)
 	header.Set("ETag", tag)
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Vary", "Accept-Encoding")
 	if matches(r.Header["If-None-Match"], tag) {
+		header.Del("Content-Encoding")
 		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	if file.Gzipped && !decompress {
-		header.Set("Content-Encoding", gzipCoding)
+		return ""
 	}
 	header.Set("Content-Type", file.ContentType)
-	header.Set("Content-Length", strconv.Itoa(len(file.Body)))
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(file.Body) // fails only if the client is gone
+	if r.Method == http.MethodHead {
+		return ""
 	}
-	return nil
-}
-
-func gunzip(body []byte) ([]byte, error) {
-	reader, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(reader)
+	return writeBody(w, body)
 }

@@ -71,7 +71,7 @@ func audioPath(base string) string { return strings.TrimSuffix(base, "v1") + "au
 
 // audioRoute serves the audio that signed links lead to.
 func audioRoute(folder *audio.Folder) publicRoute {
-	return publicRoute{name: "audio", serve: func(w http.ResponseWriter, r *http.Request) error {
+	return publicRoute{name: "audio", serve: func(w http.ResponseWriter, r *http.Request, _ *exchange) error {
 		path := r.URL.EscapedPath()
 		err := folder.Serve(w, r, path[strings.LastIndexByte(path, '/')+1:])
 		var refused *audio.ConditionError

@@ -2,11 +2,13 @@ package docs
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -19,7 +21,7 @@ type File struct {
 	ContentType  string
 	CacheControl string
 	Body         []byte
-	Gzipped      bool // Body is compressed with gzip
+	Gzipped      []byte // Body, compressed with gzip; nil: it isn't
 }
 
 // PagePolicy is the page's Content-Security-Policy. It allows only resources of this server.
@@ -92,16 +94,31 @@ func assets() []asset {
 func addAssets(files map[string]File, folder string) (map[string]string, error) {
 	paths := make(map[string]string)
 	for _, a := range assets() {
-		body, err := fs.ReadFile(a.from, a.name)
+		stored, err := fs.ReadFile(a.from, a.name)
 		if err != nil {
 			return nil, fmt.Errorf("asset %s: %w", a.name, err)
 		}
+		file := File{ContentType: a.contentType, CacheControl: immutable, Body: stored}
 		name, gzipped := strings.CutSuffix(path.Base(a.name), ".gz")
-		digest := sha256.Sum256(body)
+		if gzipped {
+			file.Gzipped = stored
+			if file.Body, err = gunzip(stored); err != nil {
+				return nil, fmt.Errorf("asset %s: %w", a.name, err)
+			}
+		}
+		digest := sha256.Sum256(stored)
 		stem, extension, _ := strings.Cut(name, ".")
 		assetPath := folder + stem + "-" + base64.RawURLEncoding.EncodeToString(digest[:9]) + "." + extension
-		files[assetPath] = File{ContentType: a.contentType, CacheControl: immutable, Body: body, Gzipped: gzipped}
+		files[assetPath] = file
 		paths[a.key] = assetPath
 	}
 	return paths, nil
+}
+
+func gunzip(compressed []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
 }
