@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/readapi/access"
+	"callboard/readapi/audio"
 	"callboard/readapi/query"
 	"callboard/readapi/semaphore"
 	"callboard/schema"
@@ -62,7 +63,7 @@ func problemOf(err error) *problem {
 		return &problem{code: notFound}
 	case errors.Is(err, semaphore.ErrQueueFull):
 		return &problem{code: serviceUnavailable, retryAfter: noRoomRetryAfter, cause: err}
-	case unavailable(err):
+	case unavailable(err), errors.Is(err, audio.ErrNoCredentials):
 		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: err}
 	}
 	return &problem{code: internalError, cause: err}

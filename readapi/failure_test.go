@@ -24,6 +24,7 @@ import (
 
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
+	"callboard/readapi/audio"
 	"callboard/readapi/query"
 	"callboard/schema/schematest"
 )
@@ -251,6 +252,7 @@ func TestProblemOf(t *testing.T) {
 		"internal error instead of connection": {connectError(t, pgerrcode.InternalError), serviceUnavailable},
 		"wrong password":                       {connectError(t, pgerrcode.InvalidPassword), serviceUnavailable},
 		"too many connections at connect":      {connectError(t, pgerrcode.TooManyConnections), serviceUnavailable},
+		"no credentials for a bucket":          {audio.ErrNoCredentials, serviceUnavailable},
 		"deadline exceeded":                    {context.DeadlineExceeded, serviceUnavailable},
 		"no row":                               {query.ErrNotFound, notFound},
 		"credential not accepted":              {&access.DeniedError{Code: access.CredentialNotAccepted}, credentialNotAccepted},

@@ -14,6 +14,7 @@ import (
 
 	auditstream "callboard/events/audit"
 	"callboard/readapi/access"
+	"callboard/readapi/audio"
 	"callboard/readapi/audit"
 	"callboard/readapi/memory"
 	"callboard/readapi/query"
@@ -39,6 +40,7 @@ const (
 	shedLong     shedReason = "long_statements" // too many of them wait for a connection
 	shedUnknown  shedReason = "unknown_keys"    // too many unknown keys from the client's network
 	shedCoverage shedReason = "coverage"        // the coverage of the key's group or organization is too old
+	shedAudio    shedReason = "audio"           // there are no credentials to sign a link with
 	shedDatabase shedReason = "database"        // PostgreSQL can't be reached or has no resources
 	shedTimeout  shedReason = "timeout"         // waiting for a connection included
 )
@@ -58,6 +60,8 @@ func shedReasonOf(err error) shedReason {
 		return shedUnknown
 	case errors.Is(err, errCoverageStale):
 		return shedCoverage
+	case errors.Is(err, audio.ErrNoCredentials):
+		return shedAudio
 	case errors.Is(err, context.DeadlineExceeded):
 		return shedTimeout
 	}
@@ -86,7 +90,7 @@ func newMetrics(registerer prometheus.Registerer, projection *query.Projection) 
 			Help: "Responses that were not written to their end, by reason: slow, if the client read below 64 KiB/s, or gone.",
 		}, []string{"reason"}),
 	}
-	for _, reason := range []shedReason{shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedCoverage, shedDatabase, shedTimeout} {
+	for _, reason := range []shedReason{shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedCoverage, shedAudio, shedDatabase, shedTimeout} {
 		m.shed.WithLabelValues(string(reason))
 	}
 	for _, reason := range []cutReason{cutSlow, cutGone} {

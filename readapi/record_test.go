@@ -87,6 +87,7 @@ func TestMetrics_InFlightAndShed(t *testing.T) {
 			value("callboard_readapi_in_flight", inFlight)+
 			"# HELP callboard_readapi_shed_total Requests answered with 503, by reason.\n"+
 			"# TYPE callboard_readapi_shed_total counter\n"+
+			value(`callboard_readapi_shed_total{reason="audio"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="bytes"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="coverage"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="database"}`, 0)+

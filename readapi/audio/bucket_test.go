@@ -3,6 +3,8 @@ package audio
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -19,6 +21,7 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 // s3Server is a real S3 server behind a proxy that counts requests.
@@ -123,8 +126,11 @@ func (s *s3Server) store(options string) *bucket {
 
 func (s *s3Server) put(key, content string) {
 	s.Helper()
-	client := s.store("").client
-	_, err := client.PutObject(context.Background(), "calls", key, strings.NewReader(content), int64(len(content)),
+	client, err := s.store("").client(credentials.Value{AccessKeyID: accessKey, SecretAccessKey: secretKey})
+	if err != nil {
+		s.Fatal(err)
+	}
+	_, err = client.PutObject(context.Background(), "calls", key, strings.NewReader(content), int64(len(content)),
 		minio.PutObjectOptions{ContentType: "binary/octet-stream"})
 	if err != nil {
 		s.Fatal(err)
@@ -309,6 +315,95 @@ func TestBucket_Credentials(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
 	if link := sign(); !strings.Contains(link, accessKey) {
 		t.Errorf("link = %s, want the credentials of the environment", link)
+	}
+}
+
+// newRole is a bucket whose credentials come from a server, as a machine's role has it.
+func newRole(t *testing.T, serve http.HandlerFunc) Store {
+	t.Helper()
+	server := httptest.NewServer(serve)
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(t.TempDir(), "none"),
+		"AWS_CONFIG_FILE": filepath.Join(t.TempDir(), "none"), "AWS_CONTAINER_CREDENTIALS_FULL_URI": server.URL,
+	} {
+		t.Setenv(name, value)
+	}
+	at, err := ParseLocation("s3://calls?region=eu-central-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := Open(at, prefix, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// A link does not outlive the credentials that signed it.
+func TestBucket_RoleExpires(t *testing.T) {
+	for _, c := range []struct {
+		left time.Duration
+		want string // what ends the link
+	}{{6 * time.Hour, "the lifetime"}, {5 * time.Minute, "the credentials"}} {
+		end := time.Now().Add(c.left).UTC()
+		store := newRole(t, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"AccessKeyId": "AKIAROLE", "SecretAccessKey": "x", "Token": "session", "Expiration": %q}`, end.Format(time.RFC3339Nano))
+		})
+		link, err := store.Sign(t.Context(), Object{Key: "a.wav"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := url.Parse(link.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		issued, err := time.Parse("20060102T150405Z", signed.Query().Get("X-Amz-Date"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := issued.Add(lifetime)
+		if c.want == "the credentials" {
+			want = end.Truncate(time.Second)
+		}
+		if !strings.Contains(link.URL, "X-Amz-Security-Token=session") || !link.Expires.Equal(want) {
+			t.Errorf("link = %s expires %s, want %s, the end of %s", link.URL, link.Expires, want, c.want)
+		}
+	}
+}
+
+// A server that refuses credentials is unavailable. That does not depend on the recording.
+func TestBucket_RoleRefused(t *testing.T) {
+	store := newRole(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	_, err := store.Sign(t.Context(), Object{Key: "a.wav"})
+	if !errors.Is(err, ErrNoCredentials) || !strings.Contains(err.Error(), "403") {
+		t.Errorf("error = %v, want %v with the status", err, ErrNoCredentials)
+	}
+}
+
+// While a server does not answer, a link waits for it no longer than its context says, whether it asks itself or another link does.
+func TestBucket_RoleHangs(t *testing.T) {
+	asked, hangs := make(chan struct{}, 1), make(chan struct{})
+	store := newRole(t, func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-hangs
+	})
+	t.Cleanup(func() { close(hangs) }) // before the server is closed
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() {
+		_, err := store.Sign(ctx, Object{Key: "a.wav"})
+		first <- err
+	}()
+	<-asked
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := store.Sign(ended, Object{Key: "a.wav"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error of a link that waits for another one = %v, want %v", err, context.Canceled)
+	}
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("error of the link that asks the server = %v, want %v", err, context.Canceled)
 	}
 }
 
