@@ -123,7 +123,8 @@ func detail(one *query.Detail, members []encode.Member) handler {
 	return detailOf(one, members, plainBytes)
 }
 
-// transcribedDetail answers with one row that has a transcript. Its size has the limit of a report page.
+// transcribedDetail answers with one row that has a transcript. Its size has the limit of a report page. A text that alone is larger is
+// not read.
 func transcribedDetail(one *query.Detail, members []encode.Member) handler {
 	read := detailOf(one, members, transcribedDetailBytes)
 	return func(ctx context.Context, q *request, out *reply) error {
@@ -141,12 +142,14 @@ func detailOf(one *query.Detail, members []encode.Member, bytes int64) handler {
 			return err
 		}
 		rows := encode.NewRowWriter(row, q.system, out.body)
-		var err error
-		key := query.Key{System: q.system, ID: q.id, Narrowing: q.narrowing}
-		if out.snapshot, err = one.Find(ctx, key, rows); err != nil {
+		found, err := one.Find(ctx, query.Key{System: q.system, ID: q.id, Narrowing: q.narrowing}, rows)
+		switch {
+		case err != nil:
 			return err
+		case found.TextBytes > maxReportBody:
+			return transcriptsTooLarge(found.TextBytes, maxReportBody, 1)
 		}
-		out.body = rows.Body
+		out.body, out.snapshot = rows.Body, found.Snapshot
 		out.hasETag = true
 		return nil
 	}

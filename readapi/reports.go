@@ -69,12 +69,7 @@ func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 		return err
 	}
 	if w.transcripts && page.StoredBytes > maxStoredTranscripts {
-		return &problem{code: exportTooLarge, params: []param{
-			{"guard", "stored_transcripts"},
-			{"storedBytes", page.StoredBytes},
-			{"limitBytes", int64(maxStoredTranscripts)},
-			{"rowCount", int64(page.Count)},
-		}}
+		return transcriptsTooLarge(page.StoredBytes, maxStoredTranscripts, page.Count)
 	}
 	b := append(rows.Body, `],"nextCursor":`...)
 	b = encode.String(b, page.next.seal(r.cursors, w.window))
@@ -84,6 +79,16 @@ func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 	out.snapshot, out.transcripts = page.Snapshot, w.transcripts
 	out.noStore, out.retryAfter = true, page.retryAfter
 	return checkSize(out)
+}
+
+// transcriptsTooLarge is the problem of transcripts that are too large to be read.
+func transcriptsTooLarge(stored, limit int64, rows int) *problem {
+	return &problem{code: exportTooLarge, params: []param{
+		{"guard", "stored_transcripts"},
+		{"storedBytes", stored},
+		{"limitBytes", limit},
+		{"rowCount", int64(rows)},
+	}}
 }
 
 // checkSize fails for a body above the size limit. A body is never truncated.

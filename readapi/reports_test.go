@@ -347,6 +347,29 @@ func TestDetails_BodySize(t *testing.T) {
 	}
 }
 
+// A text that is larger than a body may be is not read: the refusal follows from the size that is stored beside it, which has no text here.
+func TestDetails_StoredSize(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	system, key := h.numberedCalls(1)
+	querytest.Insert(t, h.pool, "voicemail", querytest.Row{"system_id": system, "id": nth(1)})
+	h.transcript(system, nth(1), "voicemail", "completed", nil)
+	for path, update := range map[string]string{
+		"/call-logs/" + nth(0).String():  "update projection.call_log set transcription_status = $1, transcript_text_bytes = $2",
+		"/voicemails/" + nth(1).String(): "update projection.transcript set status = $1, text_bytes = $2 where owner = 'voicemail'",
+	} {
+		path = systemPath(system, path)
+		h.exec(update, "completed", maxReportBody)
+		h.expectCode("at the limit", h.get(path, withKey(key)), "")
+		h.exec(update, "completed", maxReportBody+1)
+		h.expectTooLarge(h.get(path, withKey(key)), map[string]any{
+			"guard": "stored_transcripts", "storedBytes": maxReportBody + 1.0, "limitBytes": maxReportBody + 0.0, "rowCount": 1.0,
+		})
+		h.exec(update, "unavailable", maxReportBody+1)
+		h.expectCode("without a text", h.get(path, withKey(key)), "")
+	}
+}
+
 // The limit of a page's stored transcripts is 8,000,000 bytes. Transcripts of rows outside the page don't count.
 func TestListCallLogReports_StoredSize(t *testing.T) {
 	t.Parallel()

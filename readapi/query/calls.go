@@ -18,9 +18,9 @@ func (p *Projection) CallLogs() *List {
 	})
 }
 
-// CallLog is a call with its transcript's text, which is null unless the status is completed.
-func (p *Projection) CallLog() *Detail {
-	return p.narrowableDetail("call log", getCallLogSQL, listCallLogsSQL, callOfExtension())
+// CallLog is a call with its transcript's text, which is null unless the status is completed and the text has at most so many bytes.
+func (p *Projection) CallLog(most int64) *Detail {
+	return p.narrowableDetail("call log", getCallLogSQL, listCallLogsSQL, callOfExtension()).withText(most)
 }
 
 func callOfExtension() condition {
@@ -75,7 +75,7 @@ func (p *Projection) Voicemails() *List {
 	return p.list("voicemails", listSource{list: "voicemail", rows: listVoicemailsSQL})
 }
 
-// Voicemail is a voicemail with its transcript's text, which is null unless the status is completed.
-func (p *Projection) Voicemail() *Detail {
-	return p.detail("voicemail", getVoicemailSQL, listVoicemailsSQL, "id")
+// Voicemail is a voicemail with its transcript's text, as [Projection.CallLog] has it.
+func (p *Projection) Voicemail(most int64) *Detail {
+	return p.detail("voicemail", getVoicemailSQL, listVoicemailsSQL, "id").withText(most)
 }

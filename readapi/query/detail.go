@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -18,6 +19,13 @@ type Detail struct {
 	name       string
 	sql        string
 	narrowed   string // the statement for narrowed keys; empty: the detail can't be narrowed
+	hasText    bool   // the rows begin with the size of a text
+}
+
+// Found is what a row was read from.
+type Found struct {
+	Snapshot
+	TextBytes int64 // of the row's text as stored; 0 if it has none
 }
 
 // Key identifies a row.
@@ -51,11 +59,22 @@ func (p *Projection) narrowableDetail(name, rows, list string, ofExtension condi
 	return d
 }
 
+// withText limits the text of the rows: one with more bytes is not read.
+func (d *Detail) withText(most int64) *Detail {
+	limit := func(sql string) string { return strings.ReplaceAll(sql, "{{most}}", strconv.FormatInt(most, 10)) }
+	d.sql, d.narrowed, d.hasText = limit(d.sql), limit(d.narrowed), true
+	return d
+}
+
 // Find appends the row to out and returns what it was read from. It returns [ErrNotFound] if there is no such row.
-func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (snapshot Snapshot, err error) {
+func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (Found, error) {
+	var found Found
 	sql, arguments := d.statement(k)
-	common := d.projection.targets(&snapshot)
-	err = d.projection.ofSystem(d.projection.runShort(ctx), sql, k.System, arguments, func(rows pgx.Rows) error {
+	common := d.projection.targets(&found.Snapshot)
+	if d.hasText {
+		common = append(common, &found.TextBytes)
+	}
+	err := d.projection.ofSystem(d.projection.runShort(ctx), sql, k.System, arguments, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return noRow(rows)
 		}
@@ -71,9 +90,9 @@ func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (snapsh
 		return out.Append(rows.RawValues()[len(common):])
 	})
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("get %s: %w", d.name, err)
+		return Found{}, fmt.Errorf("get %s: %w", d.name, err)
 	}
-	return snapshot, nil
+	return found, nil
 }
 
 func (d *Detail) statement(k Key) (sql string, arguments []any) {
