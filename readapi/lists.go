@@ -65,8 +65,8 @@ func topologyList(list *query.List, members []encode.Member, filters []filter) h
 	}
 }
 
-// datedList answers with a page of dated rows, newest first. The link to the next page sets dateTo to the newest row's date if
-// the request has none, so that new rows don't move the later pages. A row that is added with an earlier date still moves them.
+// datedList answers with a page of dated rows, newest first. The link to the next page sets dateTo to the newest row's date, which is never
+// after the request's dateTo, so that new rows don't move the later pages. A row that is added with an earlier date still moves them.
 func datedList(list *query.List, members []encode.Member, filters []filter) handler {
 	row := encode.NewLayout(members...)
 	return func(ctx context.Context, q *request, out *reply) error {
@@ -108,10 +108,10 @@ func (q *request) list(
 	return found, err
 }
 
-// next is the URL of the next page with the request's parameters. Those in defaults are set where the request has none.
-func (q *request) next(g page, defaults ...parameter) string {
+// next is the URL of the next page with the request's parameters, except those in pinned, which replace them.
+func (q *request) next(g page, pinned ...parameter) string {
 	values := make(url.Values)
-	for _, p := range slices.Concat(defaults, q.parameters.given) {
+	for _, p := range slices.Concat(q.parameters.given, pinned) {
 		values.Set(p.name, p.value)
 	}
 	values.Set("page", strconv.FormatInt(g.number+1, 10))

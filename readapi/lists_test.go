@@ -321,6 +321,7 @@ func TestLists_Walk(t *testing.T) {
 		"pageSize=10&callSid=CA+same%26sid":                0,
 		"pageSize=7&dateFrom=2026-03-01T23:59:10.5Z":       0,
 		"pageSize=50&dateTo=2026-03-02T00:00:00%2B00:00":   0,
+		"pageSize=10&dateTo=2099-01-01T00:00:00Z":          0,
 		"page=2&pageSize=30":                               30,
 		"dateFrom=2026-03-01T00:00:00Z&pageSize=20&page=1": 0,
 	} {
