@@ -272,6 +272,34 @@ func TestPhoneSystems_ReadFromThePrimary(t *testing.T) {
 	}
 }
 
+// While the replica lacks a phone system that the primary covers, every operation below it is unavailable: 404 would mean that it was removed.
+// What the replica lacks below a phone system is answered 404, and so is a phone system that is not covered.
+func TestPhoneSystems_NotYetInTheReplica(t *testing.T) {
+	t.Parallel()
+	replicaDatabase := schematest.New(t)
+	replicaDatabase.OnePartition(t)
+	replica := fixture{t, schematest.OpenPool(t, replicaDatabase.URL())}
+	h := newHarness(t, func(c *Config) { c.Projection = replica.pool })
+	system := h.system("new")
+	key := h.key(system)
+	for _, o := range allOperations() {
+		if !strings.Contains(o.Path, systemVariable) {
+			continue
+		}
+		path := o.examplePath(system.String())
+		if o.ID == "listCallLogReports" {
+			path += "?" + reportQuery()
+		}
+		w := h.get(path, withKey(key))
+		h.expectCode(o.ID, w, serviceUnavailable)
+		h.expectHeaders(o.ID, w, map[string]string{"Retry-After": "2"})
+	}
+	h.expectCode("not covered", h.get(systemPath(uuid.New(), "/phones"), withKey(key)), notFound)
+	replica.exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'new')", system)
+	h.expectCode("in the replica", h.get(systemPath(system, "/phones"), withKey(key)), "")
+	h.expectCode("in the replica, without the call", h.get(systemPath(system, "/call-logs/"+uuid.NewString()), withKey(key)), notFound)
+}
+
 // A network that sends too many unknown keys is told to wait, and its valid keys are answered. The clock is stopped: a busy machine would not
 // send them fast enough.
 func TestAccess_UnknownKeysThrottled(t *testing.T) {

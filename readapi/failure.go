@@ -14,6 +14,7 @@ import (
 
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
+	"callboard/readapi/partition"
 	"callboard/readapi/query"
 	"callboard/readapi/semaphore"
 	"callboard/schema"
@@ -48,7 +49,8 @@ func staleCoverage(age time.Duration) *problem {
 	return &problem{code: serviceUnavailable, retryAfter: staleRetryAfter, cause: cause}
 }
 
-// problemOf maps every error to what the client is told.
+// problemOf maps every error to what the client is told. A phone system that is read is one that the primary has just covered: a replica
+// that lacks it is behind, or it was deleted since, which the next request finds. So its absence is temporary.
 func problemOf(err error) *problem {
 	var known *problem
 	var denied *access.DeniedError
@@ -59,6 +61,8 @@ func problemOf(err error) *problem {
 		return &problem{code: denialCode(denied.Code)}
 	case errors.Is(err, access.ErrThrottled):
 		return &problem{code: serviceUnavailable, retryAfter: throttledRetryAfter, cause: err}
+	case errors.Is(err, query.ErrNoSystem):
+		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: fmt.Errorf("covered on the primary: %w", err)}
 	case errors.Is(err, query.ErrNotFound):
 		return &problem{code: notFound}
 	case errors.Is(err, semaphore.ErrQueueFull):
@@ -80,8 +84,8 @@ func denialCode(c access.DenialCode) code {
 	}
 }
 
-// unavailable reports whether the database could not be reached or was too slow, as opposed to having refused a statement. A
-// server that refuses a connection may give any SQLSTATE, XX000 on a full disk for example, so the connection is checked first.
+// unavailable reports whether the database could not be reached, was too slow or changes its partitions, as opposed to having refused a
+// statement. A server that refuses a connection may give any SQLSTATE, XX000 on a full disk for example, so the connection is checked first.
 func unavailable(err error) bool {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
@@ -93,7 +97,7 @@ func unavailable(err error) bool {
 	}
 	var network net.Error
 	return errors.As(err, &network) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, access.ErrNodeDown) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, access.ErrNodeDown) || errors.Is(err, partition.ErrSwitching) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed)
 }
 

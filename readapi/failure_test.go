@@ -25,6 +25,7 @@ import (
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
+	"callboard/readapi/partition"
 	"callboard/readapi/query"
 	"callboard/schema/schematest"
 )
@@ -255,6 +256,8 @@ func TestProblemOf(t *testing.T) {
 		"no credentials for a bucket":          {audio.ErrNoCredentials, serviceUnavailable},
 		"deadline exceeded":                    {context.DeadlineExceeded, serviceUnavailable},
 		"no row":                               {query.ErrNotFound, notFound},
+		"no phone system that was covered":     {query.ErrNoSystem, serviceUnavailable},
+		"partitions that change":               {partition.ErrSwitching, serviceUnavailable},
 		"credential not accepted":              {&access.DeniedError{Code: access.CredentialNotAccepted}, credentialNotAccepted},
 		"denied":                               {&access.DeniedError{}, unauthenticated},
 		"problem":                              {&problem{code: rateLimited}, rateLimited},

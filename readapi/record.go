@@ -41,6 +41,7 @@ const (
 	shedUnknown  shedReason = "unknown_keys"    // too many unknown keys from the client's network
 	shedCoverage shedReason = "coverage"        // the coverage of the key's group or organization is too old
 	shedAudio    shedReason = "audio"           // there are no credentials to sign a link with
+	shedReplica  shedReason = "replica"         // the database that is read lacks a phone system of the primary
 	shedDatabase shedReason = "database"        // PostgreSQL can't be reached or has no resources
 	shedTimeout  shedReason = "timeout"         // waiting for a connection included
 )
@@ -62,6 +63,8 @@ func shedReasonOf(err error) shedReason {
 		return shedCoverage
 	case errors.Is(err, audio.ErrNoCredentials):
 		return shedAudio
+	case errors.Is(err, query.ErrNoSystem):
+		return shedReplica
 	case errors.Is(err, context.DeadlineExceeded):
 		return shedTimeout
 	}
@@ -90,7 +93,9 @@ func newMetrics(registerer prometheus.Registerer, projection *query.Projection) 
 			Help: "Responses that were not written to their end, by reason: slow, if the client read below 64 KiB/s, or gone.",
 		}, []string{"reason"}),
 	}
-	for _, reason := range []shedReason{shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedCoverage, shedAudio, shedDatabase, shedTimeout} {
+	for _, reason := range []shedReason{
+		shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedCoverage, shedAudio, shedReplica, shedDatabase, shedTimeout,
+	} {
 		m.shed.WithLabelValues(string(reason))
 	}
 	for _, reason := range []cutReason{cutSlow, cutGone} {

@@ -94,6 +94,7 @@ func TestMetrics_InFlightAndShed(t *testing.T) {
 			value(`callboard_readapi_shed_total{reason="audit"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="lineage"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="long_statements"}`, 0)+
+			value(`callboard_readapi_shed_total{reason="replica"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="timeout"}`, timeouts)+
 			value(`callboard_readapi_shed_total{reason="unknown_keys"}`, 0)),
 			"callboard_readapi_in_flight", "callboard_readapi_shed_total")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/readapi/partition"
 	"callboard/readapi/query"
 )
 
@@ -41,7 +42,7 @@ func newWatermarks(p *query.Projection) *watermarks {
 	return &watermarks{projection: p, waiting: make(map[*watermarkWaiter]struct{})}
 }
 
-// await waits until the watermark has reached an instant. It returns [query.ErrNotFound] if the phone system was deleted.
+// await waits until the watermark has reached an instant. It returns [query.ErrNoSystem] if the phone system was deleted.
 func (m *watermarks) await(ctx context.Context, system uuid.UUID, until time.Time) error {
 	w := &watermarkWaiter{system: system, until: until, done: make(chan error, 1)}
 	m.add(w)
@@ -109,18 +110,19 @@ func systemsOf(waiters []*watermarkWaiter) []uuid.UUID {
 	return slices.Compact(systems)
 }
 
-// answer ends the wait if the watermark has been reached or can't be read. A read that took too long says neither.
+// answer ends the wait if the watermark has been reached or can't be read. A read that took too long, or met another number of partitions
+// each time, says neither.
 func (m *watermarks) answer(w *watermarkWaiter, found map[uuid.UUID]time.Time, err error) {
 	watermark, exists := found[w.system]
 	switch {
 	case exists && watermark.Before(w.until):
 		return
 	case exists:
-		err = nil // that of another phone system's node
-	case errors.Is(err, context.DeadlineExceeded):
+		err = nil // that of another phone system
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, partition.ErrSwitching):
 		return
 	case err == nil:
-		err = query.ErrNotFound
+		err = query.ErrNoSystem
 	}
 	m.remove(w)
 	w.done <- err

@@ -3,6 +3,7 @@ package readapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events/eventstest"
+	"callboard/readapi/partition"
 	"callboard/readapi/query"
 	"callboard/schema/schematest"
 )
@@ -96,6 +98,21 @@ func TestWatermarks_SlowRead(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("error = %v, want none", err)
+	}
+}
+
+// A read that meets other numbers of partitions again and again ends the waits for the phone systems that it has found, and no others.
+func TestWatermarks_PartitionsChange(t *testing.T) {
+	t.Parallel()
+	m := newWatermarks(nil)
+	found, other := uuid.New(), uuid.New()
+	read := map[uuid.UUID]time.Time{found: at(windowTo)}
+	for system, ended := range map[uuid.UUID]int{found: 1, other: 0} {
+		w := &watermarkWaiter{system: system, until: at(windowTo), done: make(chan error, 1)}
+		m.answer(w, read, fmt.Errorf("watermarks: %w", partition.ErrSwitching))
+		if got := len(w.done); got != ended {
+			t.Errorf("phone system found: %t: ended waits = %d, want %d", system == found, got, ended)
+		}
 	}
 }
 

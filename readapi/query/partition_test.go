@@ -132,3 +132,22 @@ func TestProjection_NumberOfPartitionsChangesAgainAndAgain(t *testing.T) {
 		t.Errorf("error = %v after %d changes, want %v after %d", err, changes, partition.ErrSwitching, partition.Attempts)
 	}
 }
+
+// Watermarks that are found before are returned with the error.
+func TestProjection_WatermarksWhileTheNumberChanges(t *testing.T) {
+	t.Parallel()
+	database := schematest.New(t)
+	pool := database.Pool(t)
+	system := addSystem(t, database, 1, "one")
+	partitions := 1
+	traced := schematest.OpenTracedPool(t, pool, &schematest.Tracer{Statement: func(sql string, _ []any) {
+		if sql == locateSQL {
+			partitions++
+			schematest.Exec(t, pool, "update projection.generation set partitions = $1", partitions)
+		}
+	}})
+	found, err := New(traced).Watermarks(t.Context(), []uuid.UUID{system, uuid.New()})
+	if _, ok := found[system]; !errors.Is(err, partition.ErrSwitching) || len(found) != 1 || !ok {
+		t.Errorf("watermarks = %v, error = %v, want one and %v", found, err, partition.ErrSwitching)
+	}
+}

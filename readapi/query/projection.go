@@ -22,6 +22,9 @@ import (
 // ErrNotFound is returned for a row that doesn't exist, was deleted, belongs to another system, or is outside a key's narrowing.
 var ErrNotFound = errors.New("not found")
 
+// ErrNoSystem is the [ErrNotFound] of a phone system that does not exist.
+var ErrNoSystem = fmt.Errorf("phone system: %w", ErrNotFound)
+
 // Projection reads the projection. It is safe for concurrent use.
 type Projection struct {
 	pool       *pgxpool.Pool
@@ -91,7 +94,7 @@ var locateSQL string
 
 // ofSystem runs a statement about a phone system, which has at least one row where the phone system exists. Its first arguments are the
 // phone system's partition and its id. Without a row, the generation may have another number of partitions than the known one: then the
-// statement runs again.
+// statement runs again. If read wants a row, the error is [ErrNoSystem] without a phone system.
 func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, arguments []any, read read) error {
 	for range partition.Attempts {
 		in, partitions := p.partitions.Of(system)
@@ -109,8 +112,11 @@ func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, argument
 		if locateErr != nil {
 			return locateErr
 		}
+		if missing && err != nil {
+			return ErrNoSystem
+		}
 		if missing {
-			return err
+			return nil
 		}
 	}
 	return partition.ErrSwitching

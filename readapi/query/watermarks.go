@@ -22,8 +22,8 @@ var (
 	watermarksOfPartitionSQL string
 )
 
-// Watermarks returns, for each of the phone systems that exist, the instant before which every event is in the tables. If it returns an error because
-// a node of a Citus cluster does not answer, the map has the phone systems of the other nodes.
+// Watermarks returns, for each of the phone systems that exist, the instant before which every event is in the tables. The map also has those
+// that were found before an error: the phone systems of the other nodes, if a node of a Citus cluster does not answer.
 func (p *Projection) Watermarks(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	found := make(map[uuid.UUID]time.Time, len(systems))
 	for range partition.Attempts {
@@ -35,7 +35,7 @@ func (p *Projection) Watermarks(ctx context.Context, systems []uuid.UUID) (map[u
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("watermarks: %w", partition.ErrSwitching)
+	return found, fmt.Errorf("watermarks: %w", partition.ErrSwitching)
 }
 
 // watermarks adds the watermarks of the phone systems that it finds. Absent ones may be in another partition.
