@@ -31,20 +31,27 @@ func (a *idleActor) run(ctx context.Context) {
 		}
 		a.metrics.feedBytes.Set(float64(a.feed.Used()))
 		workers := a.supervisor.active()
-		distributed, err := a.control.Distributed(ctx)
-		switch {
-		case err != nil:
-		case distributed:
-			a.advanceEach(ctx, workers)
-		default:
-			err = a.advance(ctx, workers)
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := a.move(ctx, workers); err != nil && ctx.Err() == nil {
 			for _, w := range workers {
 				w.fail(err)
 			}
 		}
 	}
+}
+
+// move moves the idle ones of the workers' partitions. Its time is limited: a host can disappear without closing the connection.
+func (a *idleActor) move(ctx context.Context, workers []*worker) error {
+	limited, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	distributed, err := a.control.Distributed(limited)
+	if err != nil {
+		return err
+	}
+	if distributed {
+		a.advanceEach(ctx, workers)
+		return nil
+	}
+	return a.advance(limited, workers)
 }
 
 // advance moves the partitions of which nothing but clock messages waits. Workers that begin a batch wait until it has ended.

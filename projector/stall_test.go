@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
@@ -55,4 +56,36 @@ func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 			t.Errorf("the log contains %q, want no such message", message)
 		}
 	}
+}
+
+// A host can disappear without closing its connections. No statement of a projector waits for it until the operating system gives up.
+func TestProjector_LimitsEveryStatement(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	limited := func(c *projector.Config) {
+		c.Database = schematest.OpenLimitedPool(t, c.Database)
+		c.Control = schematest.OpenLimitedPool(t, c.Database)
+	}
+	system := uuid.New()
+	stop := h.StartProjector(limited)
+	h.PublishStates(projectortest.PhoneSystem(system))
+	h.publishCall(system)
+	stop()
+	// As a switch does, it fences a statement of the projector that PostgreSQL may still execute.
+	h.Exec(`
+		with fenced as (update projection.position set epoch = epoch + 1 where partition = $2 returning *)
+		insert into control.correction (stream, stream_created, partition, system_id, call_id, since, clock)
+		select p.stream, p.stream_created, p.partition, s.system_id, null, to_timestamp(0), p.watermark + interval '1 ms'
+		from fenced p
+		cross join (values ($1::uuid), (null)) s (system_id)`, system, events.Partition(system, h.Partitions))
+	h.StartProjector(limited)
+	eventstest.Eventually(t, "the corrections applied", func() bool {
+		return h.QueryInt(`
+			select count(*)
+			from projection.call_log l
+			join projection.position p using (partition)
+			join control.correction c using (partition)
+			where l.updated_at >= c.clock
+			  and p.watermark >= c.clock`) == 2
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"callboard/events/audit"
 	writer "callboard/projector/audit"
+	"callboard/schema/schematest"
 )
 
 // Entries that are published while the database is unavailable are stored afterwards, and the outage is logged once.
@@ -96,4 +97,16 @@ func TestWriter_ServerRestarts(t *testing.T) {
 	if got, want := h.storedIDs(), []uuid.UUID{first.ID, second.ID}; !slices.Equal(got, want) {
 		t.Errorf("stored = %v, want %v", got, want)
 	}
+}
+
+// A host can disappear without closing its connections. No statement waits for it until the operating system gives up.
+func TestWriter_LimitsEveryStatement(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.start(func(c *writer.Config) { c.Database = schematest.OpenLimitedPool(t, c.Database) })
+	h.publish(newEntry(uuid.New(), h.noon.AddDate(0, 0, -200)))
+	h.waitUntilStored()
+	h.Exec("update control.audit_position set sequence = sequence + 1000")
+	h.publish(newEntry(uuid.New(), h.noon))
+	h.waitUntilStored()
 }

@@ -54,6 +54,8 @@ type executor interface {
 
 // readPosition returns the recorded position. There is none before the first writer has found the stream.
 func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
 	var storedAt *time.Time
 	err = w.config.Database.QueryRow(ctx, selectPositionSQL, audit.StreamName).Scan(&p.created, &p.sequence, &storedAt)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -68,8 +70,18 @@ func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err 
 	return p, true, nil
 }
 
+// insertPosition records the first position. The error is errMoved if there is one.
+func (w *Writer) insertPosition(ctx context.Context, p position) error {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
+	tag, err := w.config.Database.Exec(ctx, insertPositionSQL, audit.StreamName, p.created, int64(p.sequence))
+	return changedOne(tag, err)
+}
+
 // movePosition moves the recorded position. The error is errMoved if it is not from.
 func movePosition(ctx context.Context, db executor, from, to position) error {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
 	var storedAt *time.Time
 	if !to.storedAt.IsZero() {
 		storedAt = &to.storedAt
@@ -102,8 +114,7 @@ func (w *Writer) findPosition(ctx context.Context, stream jetstream.Stream) (pos
 		return position{}, err
 	}
 	if !found {
-		tag, err := w.config.Database.Exec(ctx, insertPositionSQL, audit.StreamName, first.created, int64(first.sequence))
-		return first, changedOne(tag, err)
+		return first, w.insertPosition(ctx, first)
 	}
 	if same, err := has(ctx, stream, recorded); same || err != nil {
 		return recorded, err

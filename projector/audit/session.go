@@ -17,7 +17,7 @@ const (
 	fetchMessages = 100
 	// fetchWait is how long a fetch collects messages. Every pull ends by itself, so a delivery that stalls is requested again.
 	fetchWait = 250 * time.Millisecond
-	// batchTimeout bounds the work on a batch.
+	// batchTimeout bounds the work on a batch, and each statement beside it.
 	batchTimeout = time.Minute
 	// maxIdle is how long a session goes on without messages. The next one looks again where the stream ends and how far it is stored: a
 	// failover of the database can have set the position back, and a stream that was set back delivers nothing.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -45,6 +46,9 @@ func (s *Store) corrections(ctx context.Context, p Position) (fold.Corrections, 
 	}
 	return list, nil
 }
+
+// sliceTimeout limits the correction of one slice of calls. All slices together have no limit.
+const sliceTimeout = 2 * time.Minute
 
 // Correct gives stored calls the times of corrections, before the watermark of their partition reaches them. It commits often, so that many calls
 // make no long transaction. Doing it again changes nothing. calls is how many rows were changed.
@@ -102,8 +106,7 @@ func (c *corrector) correctAll(ctx context.Context, one fold.Correction) error {
 		return c.correctSystem(ctx, one, one.System)
 	}
 	for system := uuid.Nil; ; {
-		var partition int16
-		err := c.store.pool.QueryRow(ctx, nextCallSystemSQL, pgUUID(system)).Scan((*[16]byte)(&system), &partition)
+		partition, err := c.nextSystem(ctx, &system)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -114,6 +117,14 @@ func (c *corrector) correctAll(ctx context.Context, one fold.Correction) error {
 			return err
 		}
 	}
+}
+
+// nextSystem replaces a phone system by the next one that has calls, and returns its partition. The error is [pgx.ErrNoRows] after the last one.
+func (c *corrector) nextSystem(ctx context.Context, system *uuid.UUID) (partition int16, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sliceTimeout)
+	defer cancel()
+	err = c.store.pool.QueryRow(ctx, nextCallSystemSQL, pgUUID(*system)).Scan((*[16]byte)(system), &partition)
+	return partition, err
 }
 
 func (c *corrector) correctSystem(ctx context.Context, one fold.Correction, system uuid.UUID) error {
@@ -127,6 +138,8 @@ func (c *corrector) correctSystem(ctx context.Context, one fold.Correction, syst
 }
 
 func (c *corrector) exec(ctx context.Context, sql string, one fold.Correction, system uuid.UUID, calls any) (changed int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sliceTimeout)
+	defer cancel()
 	err = c.store.BeginFunc(ctx, func(tx *Tx) error {
 		tag, err := tx.tx.Exec(ctx, sql, c.at.Partition, pgUUID(system), calls, timestamp(one.Since), timestamp(one.At),
 			c.at.Epoch, int64(c.at.Sequence))

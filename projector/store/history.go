@@ -18,10 +18,15 @@ var readStreamSQL string
 
 const adoptStreamSQL = "insert into control.adopted_stream (stream, stream_created, history, history_created) values ($1, $2, $3, $4)"
 
+// readStreamTimeout limits the statement. Requests to NATS beside it have the client's own limit, as long as their context has none.
+const readStreamTimeout = time.Minute
+
 // ReadStream returns the stream that is read of the history to which a stream belongs, and the identity under which positions and decisions about
 // the history are recorded. Both are the stream itself where none was adopted in its place, and in a database without this release's
 // migrations. A stream that is gone has no time of creation; then adopted tells whether another one has its place.
 func ReadStream(ctx context.Context, db RowQuerier, stream Stream) (read, history Stream, adopted bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readStreamTimeout)
+	defer cancel()
 	var created *time.Time
 	if !stream.Created.IsZero() {
 		created = &stream.Created

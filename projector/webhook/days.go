@@ -54,14 +54,14 @@ func (s *Sender) maintainDaysOnce(ctx context.Context, now time.Time) error {
 		return err
 	}
 	for dropped := true; dropped; {
-		if err := s.config.Database.QueryRow(ctx, dropBeforeSQL, first).Scan(&dropped); err != nil {
+		if err := s.queryBool(ctx, &dropped, dropBeforeSQL, first); err != nil {
 			return fmt.Errorf("drop webhook days: %w", err)
 		}
 	}
-	if _, err := s.config.Database.Exec(ctx, dropTestsSQL); err != nil {
+	if _, err := s.exec(ctx, dropTestsSQL); err != nil {
 		return fmt.Errorf("drop webhook tests: %w", err)
 	}
-	if _, err := s.config.Database.Exec(ctx, deleteRemovedSQL, first); err != nil {
+	if _, err := s.exec(ctx, deleteRemovedSQL, first); err != nil {
 		return fmt.Errorf("delete removed webhook endpoints: %w", err)
 	}
 	return nil
@@ -71,7 +71,7 @@ func (s *Sender) maintainDaysOnce(ctx context.Context, now time.Time) error {
 func (s *Sender) openDay(ctx context.Context, day time.Time) error {
 	for _, kind := range []string{"notice", "finished", "attempt"} {
 		var open bool
-		if err := s.config.Database.QueryRow(ctx, openDaySQL, kind, day).Scan(&open); err != nil {
+		if err := s.queryBool(ctx, &open, openDaySQL, kind, day); err != nil {
 			return fmt.Errorf("open webhook day: %w", err)
 		}
 		if !open {
@@ -85,13 +85,27 @@ func (s *Sender) openDay(ctx context.Context, day time.Time) error {
 // expire skips what has waited for longer than the history is stored.
 func (s *Sender) expire(ctx context.Context, before time.Time) error {
 	for n := int64(expireSlice); n == expireSlice; {
-		tag, err := s.config.Database.Exec(ctx, expireSQL, before, expireSlice)
-		if err != nil {
+		var err error
+		if n, err = s.exec(ctx, expireSQL, before, expireSlice); err != nil {
 			return fmt.Errorf("skip deliveries that waited too long: %w", err)
 		}
-		n = tag.RowsAffected()
 		s.metrics.skipped.WithLabelValues(reasonExpired).Add(float64(n))
 		s.metrics.deliveries.WithLabelValues("skipped").Add(float64(n))
 	}
 	return nil
+}
+
+// queryBool executes a statement that returns a single value.
+func (s *Sender) queryBool(ctx context.Context, value *bool, sql string, arguments ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	return s.config.Database.QueryRow(ctx, sql, arguments...).Scan(value)
+}
+
+// exec executes a statement, and returns how many rows it changed.
+func (s *Sender) exec(ctx context.Context, sql string, arguments ...any) (rows int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	tag, err := s.config.Database.Exec(ctx, sql, arguments...)
+	return tag.RowsAffected(), err
 }

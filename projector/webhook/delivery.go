@@ -58,6 +58,8 @@ func (d *dispatcher) load(ctx context.Context) {
 }
 
 func (s *Sender) readDeliveries(ctx context.Context, requested map[*endpoint]lane.Load) (map[uuid.UUID][]lane.Delivery[delivery], error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
 	var ids []uuid.UUID
 	var limits []int
 	var oldest []bool

@@ -77,6 +77,8 @@ func (d *dispatcher) refresh(ctx context.Context) {
 }
 
 func (s *Sender) readEndpoints(ctx context.Context, shards []int) ([]settings, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
 	rows, err := s.config.Database.Query(ctx, endpointsSQL, shards)
 	if err != nil {
 		return nil, err

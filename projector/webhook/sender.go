@@ -19,7 +19,7 @@ import (
 	"callboard/projector/webhook/vault"
 )
 
-// statementTimeout limits statements outside of the dispatcher. Without it, a statement to a host that has disappeared without closing the
+// statementTimeout limits statements that record no outcomes. Without it, a statement to a host that has disappeared without closing the
 // connection would wait for a quarter of an hour.
 const statementTimeout = time.Minute
 

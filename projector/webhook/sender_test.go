@@ -447,3 +447,12 @@ func TestSender_SkipsExpiredDeliveries(t *testing.T) {
 		t.Errorf("skipped_total = %v, want 1", n)
 	}
 }
+
+// A host can disappear without closing its connections. No statement waits for it until the operating system gives up.
+func TestSender_LimitsEveryStatement(t *testing.T) {
+	h := newHarness(t)
+	h.start(func(c *webhook.Config) { c.Database = schematest.OpenLimitedPool(t, c.Database) })
+	h.register("/a", 1)
+	h.notice(3)
+	h.eventually("finished deliveries", "3", "select count(*)::text from webhook.finished where state = 'delivered'")
+}

@@ -2,6 +2,7 @@ package schematest
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -28,6 +29,17 @@ func OpenPoolLike(tb testing.TB, other *pgxpool.Pool, changes ...func(*pgxpool.C
 func OpenTracedPool(tb testing.TB, other *pgxpool.Pool, tracer *Tracer) *pgxpool.Pool {
 	tb.Helper()
 	return OpenPoolLike(tb, other, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+}
+
+// OpenLimitedPool returns a pool with the configuration of another one. A statement without a deadline fails the test, unless it is about advisory
+// locks, whose time package lock limits. The pool is closed when the test ends.
+func OpenLimitedPool(tb testing.TB, other *pgxpool.Pool) *pgxpool.Pool {
+	tb.Helper()
+	return OpenTracedPool(tb, other, &Tracer{Unlimited: func(sql string) {
+		if !strings.Contains(sql, "advisory") {
+			tb.Errorf("statement without a deadline: %q", sql)
+		}
+	}})
 }
 
 func openPool(tb testing.TB, config *pgxpool.Config, changes []func(*pgxpool.Config)) *pgxpool.Pool {
@@ -65,10 +77,12 @@ type Tracer struct {
 	End            func()                            // after it
 	Batch          func()                            // before a batch
 	BatchStatement func(sql string, arguments []any) // when a statement of a batch has ended
+	Unlimited      func(sql string)                  // before a statement or a batch, which has no SQL, whose context has no deadline
 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
 func (t *Tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	t.checkDeadline(ctx, data.SQL)
 	if t.Statement != nil {
 		t.Statement(data.SQL, data.Args)
 	}
@@ -84,6 +98,7 @@ func (t *Tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData
 
 // TraceBatchStart implements [pgx.BatchTracer].
 func (t *Tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	t.checkDeadline(ctx, "")
 	if t.Batch != nil {
 		t.Batch()
 	}
@@ -99,3 +114,9 @@ func (t *Tracer) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceB
 
 // TraceBatchEnd implements [pgx.BatchTracer].
 func (t *Tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+func (t *Tracer) checkDeadline(ctx context.Context, sql string) {
+	if _, limited := ctx.Deadline(); !limited && t.Unlimited != nil {
+		t.Unlimited(sql)
+	}
+}
