@@ -135,7 +135,7 @@ func (s *supervisor) exited(e exit) {
 	var stop *ingest.StopError
 	if errors.As(e.err, &stop) {
 		if e.replicated && !state.confirmation.confirms(stop, time.Now()) {
-			wait = confirmInterval
+			wait = retry.ConfirmInterval
 		} else {
 			s.projector.metrics.stopped.WithLabelValues(label(e.partition), stop.Reason).Set(1)
 			wait = retry.MaxInterval

@@ -32,7 +32,7 @@ func (b *builder) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	valid, err := source.validPositions(ctx, positions)
+	valid, err := source.confirmedPositions(ctx, positions)
 	if err != nil {
 		return err
 	}

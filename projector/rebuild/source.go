@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"callboard/events"
 	"callboard/projector/feed"
 	"callboard/projector/ingest"
+	"callboard/projector/retry"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -113,6 +115,9 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 		return nil, err
 	}
 	now, err := s.Reopen(ctx, s.js)
+	if err == nil {
+		err = ingest.CheckLeader(now.CachedInfo())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +142,25 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 	return valid, group.Wait()
 }
 
+// confirmedPositions returns the valid positions. Where the stream has replicas, the others are confirmed as what stops a partition is: the
+// server that answers may not lead the stream any more, and lack its newest messages.
+func (s *source) confirmedPositions(ctx context.Context, positions map[int16]store.Position) (valid map[int16]store.Position, err error) {
+	ofStream := maps.Clone(positions)
+	maps.DeleteFunc(ofStream, func(_ int16, p store.Position) bool { return !p.Stream.Same(s.History) })
+	var lost retry.Confirmation
+	for {
+		valid, err = s.validPositions(ctx, ofStream)
+		if err != nil || len(valid) == len(ofStream) || s.CachedInfo().Config.Replicas <= 1 || lost.Confirms(ingest.StreamRegressed, time.Now()) {
+			return valid, err
+		}
+		retry.Pause(ctx, retry.ConfirmInterval)
+	}
+}
+
 // read passes the messages of subjects above one sequence, up to another, to take, in portions; without subjects, all messages. After an
 // error of the stream it continues after the last portion; an error of take ends it.
 func (s *source) read(ctx context.Context, subjects string, above, upTo uint64, take func([]events.StoredMessage) error) error {
-	retry := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), maxReadRetries)
+	retries := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), maxReadRetries)
 	at := above
 	if at >= upTo {
 		return nil
@@ -150,10 +170,10 @@ func (s *source) read(ctx context.Context, subjects string, above, upTo uint64, 
 		err := r.run(ctx)
 		if r.at > at {
 			at = r.at
-			retry.Reset()
+			retries.Reset()
 		}
 		return err
-	}, backoff.WithContext(retry, ctx))
+	}, backoff.WithContext(retries, ctx))
 }
 
 // reading is one attempt to read, with one consumer.
@@ -173,6 +193,9 @@ func (r *reading) run(ctx context.Context) error {
 	stream, err := r.Reopen(ctx, r.js)
 	if errors.Is(err, ingest.ErrReplaced) {
 		return backoff.Permanent(err)
+	}
+	if err == nil {
+		err = r.checkEnd(stream.CachedInfo())
 	}
 	if err != nil {
 		return err
@@ -200,6 +223,23 @@ func (r *reading) run(ctx context.Context) error {
 	// If this fails, the server removes the consumer when it expires.
 	_ = stream.DeleteConsumer(ctx, consumer.CachedInfo().Name)
 	return err
+}
+
+// checkEnd is an error if a stream ends before the messages to be read. Where it has replicas, another server may have them: the one that
+// answered may not lead the stream any more.
+func (r *reading) checkEnd(info *jetstream.StreamInfo) error {
+	if err := ingest.CheckLeader(info); err != nil {
+		return err
+	}
+	if info.State.LastSeq >= r.upTo {
+		return nil
+	}
+	err := fmt.Errorf("stream %s ends at sequence %d, and its messages up to %d were applied before: run the command again",
+		r.Name(), info.State.LastSeq, r.upTo)
+	if info.Config.Replicas > 1 {
+		return err
+	}
+	return backoff.Permanent(err)
 }
 
 // last returns the sequence of the last message of the subjects; 0: there is none.
