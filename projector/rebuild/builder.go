@@ -259,6 +259,12 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 		return err
 	}
 	pause, err := pauseWrites(ctx, b.config, follower, func(tx pgx.Tx) error {
+		if err := b.config.checkLock(ctx, tx); err != nil {
+			return err
+		}
+		if err := checkComplete(ctx, tx, b.next); err != nil {
+			return err
+		}
 		// The previous release's projector may have applied a retry since the check at the start.
 		if err := checkRepublished(ctx, tx, b.source.History); err != nil {
 			return err

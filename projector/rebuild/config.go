@@ -3,6 +3,7 @@ package rebuild
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,6 +43,7 @@ type Config struct {
 	// Progress is called on every step, from several goroutines; may be nil.
 	Progress func(Progress)
 
+	session  int32 // the process of PostgreSQL that holds the operation's lock
 	throttle *throttle
 	opened   *ingest.Source // that is read instead of Stream; nil: none
 }
@@ -159,6 +161,9 @@ func withLock(ctx context.Context, c Config, shared bool, work func(Config) erro
 	case err != nil:
 		return fmt.Errorf("operation lock: %w", err)
 	}
+	if err := conn.QueryRow(ctx, "select pg_backend_pid()").Scan(&c.session); err != nil {
+		return fmt.Errorf("operation lock: %w", err)
+	}
 	pool, err := c.pool(ctx, map[string]string{"search_path": liveSchema})
 	if err != nil {
 		return err
@@ -166,6 +171,21 @@ func withLock(ctx context.Context, c Config, shared bool, work func(Config) erro
 	defer pool.Close()
 	c.Database = pool
 	return work(c)
+}
+
+//go:embed owns_lock.sql
+var ownsLockSQL string
+
+// checkLock is an error if the operation's lock is gone. After a failover of PostgreSQL, which can have lost what was committed, it is.
+func (c Config) checkLock(ctx context.Context, tx pgx.Tx) error {
+	var owned bool
+	if err := tx.QueryRow(ctx, ownsLockSQL, c.session, int64(operationLock)).Scan(&owned); err != nil {
+		return fmt.Errorf("operation lock: %w", err)
+	}
+	if !owned {
+		return errors.New("operation lock: its session has ended, as after a failover of PostgreSQL: run the command again")
+	}
+	return nil
 }
 
 // Progress is how far a step has come.

@@ -88,6 +88,9 @@ func (f *filler) copyPart(ctx context.Context, p part, folded *replay.PartFold) 
 		changes.To.LastMessage, changes.To.LastMessageAt = p.target.LastMessage, p.target.LastMessageAt
 	}
 	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {
+		if err := f.config.checkLock(ctx, tx); err != nil {
+			return err
+		}
 		rows, err := f.store.WithTx(tx).CopyRowsInto(ctx, changes, folded.Rows())
 		if err != nil {
 			return err

@@ -105,6 +105,19 @@ func recordedParts(ctx context.Context, tx pgx.Tx, g schema.Generation, stream s
 	return parts, nil
 }
 
+// checkComplete is an error if parts of a generation are not recorded as done: a failover of PostgreSQL can have lost their rows.
+func checkComplete(ctx context.Context, tx pgx.Tx, g schema.Generation) error {
+	var missing int
+	err := tx.QueryRow(ctx, "select count(*) from control.generation_part where generation = $1 and read is null", g.ID).Scan(&missing)
+	if err != nil {
+		return fmt.Errorf("parts: %w", err)
+	}
+	if missing > 0 {
+		return fmt.Errorf("generation %d lacks the rows of %d parts, as after a failover of PostgreSQL: run the command again", g.ID, missing)
+	}
+	return nil
+}
+
 // switchGenerations makes a generation live during a write pause, and the live one the previous. Readers continue; projectors find
 // their epochs outdated and start again from the positions. No later watermark than trusted stays.
 func switchGenerations(ctx context.Context, tx pgx.Tx, from, to schema.Generation, trusted events.Time) error {

@@ -88,7 +88,8 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx, parts []part, l
 	return err
 }
 
-// resume takes the open parts of a generation. It drops one that may contain messages that the stream has lost since.
+// resume takes the open parts of a generation. It drops one that may contain messages that the stream has lost since, and one that has followed
+// without the rows of a part, which PostgreSQL has lost.
 func (b *builder) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable bool, err error) {
 	if b.parts, err = recordedParts(ctx, tx, b.next, b.source.History); err != nil {
 		return false, err
@@ -102,7 +103,8 @@ func (b *builder) resume(ctx context.Context, tx pgx.Tx, last uint64) (usable bo
 		return false, err
 	}
 	beyondEnd := slices.ContainsFunc(b.parts, func(p part) bool { return p.target.Sequence > last })
-	if len(valid) == len(positions) && !beyondEnd && len(b.regressed) == 0 {
+	followed := slices.ContainsFunc(b.parts, func(p part) bool { return !p.done && positions[p.target.Partition].Sequence > p.target.Sequence })
+	if len(valid) == len(positions) && !beyondEnd && !followed && len(b.regressed) == 0 {
 		return true, nil
 	}
 	return false, b.config.drop(ctx, tx, b.next)
