@@ -3,7 +3,6 @@ package rebuild
 import (
 	"context"
 	_ "embed"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,11 +25,9 @@ const (
 	maxEntries = 1000
 )
 
-// changedCalls collects the calls that show other values in the expected rows than in the served ones, where no later updated_at says so. It is
-// for several goroutines.
+// changedCalls collects the calls that show other values in the expected rows than in the served ones. It is for several goroutines.
 type changedCalls struct {
-	named int  // of a phone system, at most
-	moved bool // whether a call that changed earlier than is served shows another value, too: clients had no reason to read it at that time
+	named int // of a phone system, at most
 
 	mu      sync.Mutex // guards what follows
 	systems map[uuid.UUID]*changedSystem
@@ -46,7 +43,7 @@ type changedSystem struct {
 }
 
 func newChangedCalls(c Config) *changedCalls {
-	return &changedCalls{named: c.NamedCalls, moved: c.Distrust, systems: make(map[uuid.UUID]*changedSystem)}
+	return &changedCalls{named: c.NamedCalls, systems: make(map[uuid.UUID]*changedSystem)}
 }
 
 // oneSided adds the calls of a row that only one side has.
@@ -67,39 +64,25 @@ func (c *changedCalls) oneSided(row store.Row, kind Kind) {
 func (c *changedCalls) changed(expected, served store.Row) {
 	switch served.Table {
 	case "call_log":
-		if c.showsOther(expected, served) {
+		if showsOther(expected, served) {
 			c.add(served.System, rowID(served))
 		}
 	case "transcript", "transcript_text":
-		if c.showsOther(expected, served) {
+		if showsOther(expected, served) {
 			c.addOwner(served)
 		}
 	}
 }
 
-// showsOther tells whether two rows differ in a column that a report shows, or whether the expected one changed later: then the change was not
-// announced.
-func (c *changedCalls) showsOther(expected, served store.Row) bool {
+// showsOther tells whether two rows differ in a column that a report shows. That is updated_at, too: a later time was not announced, and a client
+// that walks by updatedAt can be after an earlier one without having reached the served one.
+func showsOther(expected, served store.Row) bool {
 	for i, column := range served.Columns() {
-		if equalValues(expected.Fields[i], served.Fields[i]) {
-			continue
-		}
-		switch column {
-		case "version":
-		case "updated_at":
-			if c.moved || later(expected.Fields[i], served.Fields[i]) {
-				return true
-			}
-		default:
+		if column != "version" && !equalValues(expected.Fields[i], served.Fields[i]) {
 			return true
 		}
 	}
 	return false
-}
-
-// later compares two instants in PostgreSQL's binary format.
-func later(a, b []byte) bool {
-	return len(a) == 8 && len(b) == 8 && int64(binary.BigEndian.Uint64(a)) > int64(binary.BigEndian.Uint64(b))
 }
 
 // rowID returns the id that is the second value of a row's key, after the phone system.

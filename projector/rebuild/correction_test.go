@@ -72,7 +72,7 @@ func damages() []correctedCall {
 		{"missing", "delete from projection.call_log where system_id = $1 and id = $2", true},
 		{"version", "update projection.call_log set version = version + 1 where system_id = $1 and id = $2", false},
 		{"changed later than served", "update projection.call_log set updated_at = updated_at - interval '1 hour' where system_id = $1 and id = $2", true},
-		{"changed earlier than served", "update projection.call_log set updated_at = updated_at + interval '1 millisecond' where system_id = $1 and id = $2", false},
+		{"changed earlier than served", "update projection.call_log set updated_at = updated_at + interval '1 millisecond' where system_id = $1 and id = $2", true},
 		{"transcript", "delete from projection.transcript where system_id = $1 and owner_id = $2", true},
 		{"text", "update projection.transcript_text set text = 'wrong' where system_id = $1 and owner_id = $2", true},
 		{"extension", "delete from projection.extension where system_id = $1 and id = (select answered_by_extension_id from projection.call_log where id = $2)", true},
