@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strconv"
@@ -65,7 +66,8 @@ type Cluster struct {
 	programs programs
 	dir      *directory
 	password string
-	port     int // never changes
+	port     int       // never changes
+	reserved io.Closer // keeps other clusters from the port while the server is down
 
 	mu      sync.Mutex // held while the server is stopped or restarted
 	stopped bool
@@ -162,7 +164,7 @@ func (c *Cluster) Stop() error {
 	if p.crashed() {
 		crash = c.exitError(p)
 	}
-	return errors.Join(crash, p.stop(), c.dir.close())
+	return errors.Join(crash, p.stop(), c.dir.close(), c.reserved.Close())
 }
 
 // Kill ends the server at once, as a crash does, and waits for its end. It is for fault tests: Restart starts the server

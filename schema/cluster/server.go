@@ -31,7 +31,7 @@ var errPortInUse = errors.New("port already in use")
 func (c *Cluster) startOnFreePort(ctx context.Context) error {
 	var err error
 	for range 5 {
-		if c.port, err = freePort(ctx); err != nil {
+		if c.port, c.reserved, err = freePort(ctx); err != nil {
 			return fmt.Errorf("free port: %w", err)
 		}
 		var p *process
@@ -39,6 +39,7 @@ func (c *Cluster) startOnFreePort(ctx context.Context) error {
 			c.server.Store(p)
 			return nil
 		}
+		_ = c.reserved.Close()
 		if !errors.Is(err, errPortInUse) {
 			break
 		}
@@ -47,17 +48,24 @@ func (c *Cluster) startOnFreePort(ctx context.Context) error {
 }
 
 // freePort returns a port below the range that the kernel gives to outgoing connections, so that none of them takes it while the server
-// restarts. Servers of tests that are no PostgreSQL have lower ports: see package eventstest.
-func freePort(ctx context.Context) (port int, err error) {
+// restarts. Servers of tests that are no PostgreSQL have lower ports: see package eventstest. Until reserved is closed, the port is returned to
+// no other process: it is a UDP socket with the same number.
+func freePort(ctx context.Context) (port int, reserved io.Closer, err error) {
 	const lowest, ports, attempts = 28_000, 4_000, 100
 	for range attempts {
 		port = lowest + rand.IntN(ports)
-		var l net.Listener
-		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(port))); err == nil {
-			return port, l.Close()
+		host := net.JoinHostPort(address, strconv.Itoa(port))
+		var config net.ListenConfig
+		if reserved, err = config.ListenPacket(ctx, "udp", host); err != nil {
+			continue
 		}
+		var l net.Listener
+		if l, err = config.Listen(ctx, "tcp", host); err == nil {
+			return port, reserved, l.Close()
+		}
+		_ = reserved.Close()
 	}
-	return 0, err
+	return 0, nil, err
 }
 
 // startServer starts the server on the cluster's port and waits until it answers.
