@@ -28,12 +28,13 @@ func TestWriter_WithoutDatabase(t *testing.T) {
 	if got, want := h.storedIDs(), []uuid.UUID{first.ID}; !slices.Equal(got, want) {
 		t.Errorf("stored during the outage = %v, want %v", got, want)
 	}
+	resumed := h.log.Count("storing audit entries resumed") // 0 unless a delivery was interrupted
 	h.Exec("do $$ begin execute format('grant connect on database %I to public', current_database()); end $$")
 	h.waitUntilStored()
 	if got, want := h.storedIDs(), []uuid.UUID{first.ID, second.ID}; !slices.Equal(got, want) {
 		t.Errorf("stored = %v, want %v", got, want)
 	}
-	h.eventually("the end of the outage in the log", func() bool { return h.log.Count("storing audit entries resumed") == 1 })
+	h.eventually("the end of the outage in the log", func() bool { return h.log.Count("storing audit entries resumed") > resumed })
 }
 
 // A missing stream is logged once with the command that creates it, and is used once it exists.
@@ -55,8 +56,8 @@ func TestWriter_WithoutStream(t *testing.T) {
 	if got, want := h.storedIDs(), []uuid.UUID{e.ID}; !slices.Equal(got, want) {
 		t.Errorf("stored = %v, want %v", got, want)
 	}
-	if got := h.log.Count("storing audit entries failed"); got != 1 {
-		t.Errorf("failures in the log = %d, want 1:\n%s", got, h.log.String())
+	if got := h.log.Count(`run 'callboard stream update'","message":"storing audit entries failed"`); got != 1 {
+		t.Errorf("failures with the command = %d, want 1:\n%s", got, h.log.String())
 	}
 }
 

@@ -33,6 +33,16 @@ func (h *harness) requireIDs(want []uuid.UUID) {
 	}
 }
 
+// requireQuiet requires an empty log. A delivery that a busy server makes a second late is requested again, and may be logged.
+func (h *harness) requireQuiet() {
+	h.Helper()
+	for line := range strings.Lines(h.log.String()) {
+		if !strings.Contains(line, "was interrupted") && !strings.Contains(line, "storing audit entries resumed") {
+			h.Errorf("log: %swant no such line", line)
+		}
+	}
+}
+
 // setBack loses the last commits: the entries of the messages after a sequence, and the position.
 func (h *harness) setBack(sequence int, ids []uuid.UUID) {
 	h.Helper()
@@ -78,9 +88,7 @@ func TestWriter_DatabaseIsSetBack(t *testing.T) {
 	h.waitUntilStored()
 	h.requireIDs(ids)
 	stop()
-	if h.log.String() != "" {
-		t.Errorf("log:\n%s\nwant none", h.log.String())
-	}
+	h.requireQuiet()
 }
 
 // Of a stream that was created again, all messages are stored. The log says so once.
@@ -169,9 +177,7 @@ func TestWriter_FirstPosition(t *testing.T) {
 	h.start()
 	h.waitUntilStored()
 	h.requireIDs(ids)
-	if h.log.String() != "" {
-		t.Errorf("log:\n%s\nwant none", h.log.String())
-	}
+	h.requireQuiet()
 }
 
 // Two writers at a time store each entry once, and no statement of theirs fails.
