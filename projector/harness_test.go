@@ -3,10 +3,12 @@ package projector_test
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"callboard/events/eventstest"
+	"callboard/projector"
 	"callboard/projector/projectortest"
 	"callboard/schema/schematest"
 )
@@ -27,6 +29,10 @@ func newHarness(tb testing.TB, options ...projectortest.Option) *harness {
 	tb.Helper()
 	return &harness{projectortest.NewHarness(tb, options...)}
 }
+
+// productionTick makes a partition restart after a delivery that takes 20 ticks of the projector's default, which are ten seconds. With those of
+// other tests, a pause of a second is enough.
+func productionTick(c *projector.Config) { c.Tick = 500 * time.Millisecond }
 
 // waitForReason waits until every partition has logged its stop reason.
 func waitForReason(t *testing.T, log *eventstest.LogBuffer, reason string) {

@@ -53,11 +53,11 @@ func TestProjector_IdleWatermarkAdvancesAndNoRowAppearsBehindIt(t *testing.T) {
 func TestProjector_StandbyTakesOverAfterTheOwnerStops(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	stop := h.StartProjector()
+	stop := h.StartProjector(productionTick)
 	system := uuid.New()
 	h.publishCall(system)
 	epochs := h.epochs()
-	h.StartProjector()
+	h.StartProjector(productionTick)
 	h.publishCall(system)
 	if now := h.epochs(); now != epochs {
 		t.Errorf("epochs = %d while the owner runs, want %d", now, epochs)

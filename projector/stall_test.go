@@ -29,7 +29,8 @@ func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 	proxied := address.String() + "&search_path=projection"
 	log := new(eventstest.LogBuffer)
 	throughProxy := func(c *projector.Config) {
-		c.Database, c.OwnerChecks = schematest.OpenPool(t, proxied), 40
+		c.Database, c.OwnerChecks = schematest.OpenPool(t, proxied), 10
+		productionTick(c)
 		projectortest.LogTo(log)(c)
 	}
 	h.StartProjector(throughProxy)
