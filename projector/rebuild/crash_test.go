@@ -31,6 +31,9 @@ const (
 	childSpool    = "CALLBOARD_TEST_SPOOL"
 )
 
+// childApplication is the application_name of that rebuild's sessions.
+const childApplication = "child"
+
 func runChild() int {
 	if err := rebuildInChild(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -81,7 +84,7 @@ func killAt(step rebuild.Step, percent int64) func(rebuild.Progress) {
 func (h *harness) startChild(step rebuild.Step, percent int) *exec.Cmd {
 	h.Helper()
 	child := exec.CommandContext(h.Context(), os.Args[0])
-	child.Env = append(os.Environ(), childNATS+"="+h.URL, childDatabase+"="+h.Database.URL(),
+	child.Env = append(os.Environ(), childNATS+"="+h.URL, childDatabase+"="+h.Database.URL()+"&application_name="+childApplication,
 		childSpool+"="+h.spool, childStep+"="+string(step), fmt.Sprintf("%s=%d", childPercent, percent))
 	child.Stderr = os.Stderr
 	if err := child.Start(); err != nil {
@@ -102,7 +105,8 @@ func (h *harness) waitForChild(child *exec.Cmd) (killed bool) {
 	if err != nil && !killed {
 		h.Errorf("rebuild process: %v", err)
 	}
-	h.waitForNoOperation()
+	// PostgreSQL ends what a session executes, such as a commit or an index, before it notices that its client is gone.
+	h.eventuallyNone("session of the process", "pg_stat_activity where datname = current_database() and application_name = '"+childApplication+"'")
 	return killed
 }
 
@@ -117,10 +121,14 @@ func (h *harness) killRebuild(step rebuild.Step, percent int) {
 // waitForNoOperation waits until no session holds the lock of operations.
 func (h *harness) waitForNoOperation() {
 	h.Helper()
-	eventstest.Eventually(h.TB, "no lock of an operation", func() bool {
-		return h.QueryInt("select count(*) from pg_locks where locktype = 'advisory' and objsubid = 1 and database = "+
-			"(select oid from pg_database where datname = current_database())") == 0
-	})
+	h.eventuallyNone("lock of an operation", "pg_locks where locktype = 'advisory' and objsubid = 1 and database = "+
+		"(select oid from pg_database where datname = current_database())")
+}
+
+// eventuallyNone waits until there is no such row.
+func (h *harness) eventuallyNone(what, rows string) {
+	h.Helper()
+	eventstest.Eventually(h.TB, "no "+what, func() bool { return h.QueryInt("select count(*) from "+rows) == 0 })
 }
 
 // requireResumed rebuilds and requires that the parts done by a killed rebuild are not folded again.

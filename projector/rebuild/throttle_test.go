@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"callboard/events/eventstest"
 	"callboard/projector/lock"
 	"callboard/schema/schematest"
 )
@@ -67,13 +67,19 @@ func TestThrottle_WaitsUntilLagIsBelowHalfOfLimit(t *testing.T) {
 	throttle, reasons := h.throttle(10 * time.Second)
 	ended := make(chan error, 1)
 	go func() { ended <- throttle.wait(t.Context()) }()
-	want := regexp.MustCompile(`^waiting for the live projection: partition 0 lags by \d+\.\d`)
-	if got := <-reasons; !want.MatchString(got) {
-		t.Errorf("reason = %q, want one that matches %s", got, want)
+	lag := func() (seconds float64) {
+		t.Helper()
+		reason := <-reasons
+		if _, err := fmt.Sscanf(reason, "waiting for the live projection: partition 0 lags by %fs", &seconds); err != nil {
+			t.Fatalf("reason = %q, want the lag of partition 0: %v", reason, err)
+		}
+		return seconds
 	}
-	h.setLag(8 * time.Second)
-	if got := <-reasons; !want.MatchString(got) {
-		t.Errorf("reason between half of the limit and the limit = %q, want one that matches %s", got, want)
+	if got := lag(); got < 60 {
+		t.Errorf("lag = %.1f s, want at least 60 s", got)
+	}
+	h.setLag(8 * time.Second) // between half of the limit and the limit
+	for lag() >= 60 {         // was read before
 	}
 	h.setLag(-time.Minute) // it is below the limit for more than a minute
 	if err := <-ended; err != nil {
@@ -107,11 +113,13 @@ func TestThrottle_DoesNotWait(t *testing.T) {
 			if test.owned {
 				h.own()
 			}
-			h.setLag(test.lag)
-			throttle, reasons := h.throttle(test.limit)
-			if err := throttle.wait(t.Context()); err != nil || len(reasons) > 0 {
-				t.Errorf("error = %v, reasons = %d, want none", err, len(reasons))
-			}
+			eventstest.Eventually(t, "no wait: the lag has grown if this goroutine paused", func() bool {
+				h.setLag(test.lag)
+				throttle, reasons := h.throttle(test.limit)
+				ctx, cancel := context.WithTimeout(t.Context(), lagInterval/2)
+				defer cancel()
+				return throttle.wait(ctx) == nil && len(reasons) == 0
+			})
 		})
 	}
 }
