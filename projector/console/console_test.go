@@ -118,7 +118,7 @@ func TestConsole(t *testing.T) {
 	if err := json.Unmarshal([]byte(statusJSON.body), &got); err != nil {
 		t.Fatalf("status.json = %s: %v", statusJSON.body, err)
 	}
-	report.Time, report.ClockAgeSeconds = got.Time, got.ClockAgeSeconds
+	report.Time, report.ClockAgeSeconds, report.ClockAhead.Seconds = got.Time, got.ClockAgeSeconds, got.ClockAhead.Seconds
 	var want bytes.Buffer
 	encoder := json.NewEncoder(&want)
 	encoder.SetEscapeHTML(false)

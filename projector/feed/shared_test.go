@@ -544,10 +544,14 @@ func TestShared_FailsAllMembersOnAGap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, err := other.Fetch(1) // it waits in the server after the feed's pull
+	taken, err := other.Fetch(1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	eventstest.Eventually(t, "it waits in the server beside the feed's pull", func() bool {
+		info, err := other.Info(t.Context())
+		return err == nil && info.NumWaiting >= 2
+	})
 	e.publishMany(4, 2)
 	for range taken.Messages() {
 	}
