@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -83,7 +84,18 @@ func TestFailure_ClientGone(t *testing.T) {
 // are finished, nor long ones, which are cancelled.
 func TestFailure_ClientsGoneKeepConnections(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, func(c *Config) { c.Projection = schematest.OpenPoolLike(t, c.Primary) })
+	patient := func(c *pgxpool.Config) {
+		watch := c.ConnConfig.BuildContextWatcherHandler
+		c.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+			handler := watch(conn).(*pgconn.CancelRequestContextWatcherHandler)
+			handler.DeadlineDelay = time.Minute // a busy machine may take more than a second to cancel a statement
+			return handler
+		}
+	}
+	h := newHarness(t, func(c *Config) {
+		c.Primary = schematest.OpenPoolLike(t, c.Primary, patient)
+		c.Projection = schematest.OpenPoolLike(t, c.Primary)
+	})
 	system := h.system("one")
 	var keys []access.IssuedKey // so many that no key's share of the memory is used up
 	for range 32 {

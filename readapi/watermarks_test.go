@@ -70,9 +70,11 @@ func TestWatermarks(t *testing.T) {
 		t.Errorf("waits for a system that is gone = %d, want 66", gone)
 	}
 	eventstest.Eventually(t, "the end of reading", func() bool { return !m.isRunning() })
-	before := counter.Load()
-	if err := m.await(t.Context(), systems[0], at(windowTo)); err != nil || counter.Load() != before+1 {
-		t.Errorf("error = %v, statements = %d, want %d", err, counter.Load(), before+1)
+	began, statements = time.Now(), counter.Load()
+	err := m.await(t.Context(), systems[0], at(windowTo))
+	most := 1 + int64(time.Since(began)/watermarkTimeout) // one that takes too long is repeated
+	if got := counter.Load() - statements; err != nil || got < 1 || got > most {
+		t.Errorf("error = %v, statements = %d, want 1 to %d", err, got, most)
 	}
 }
 

@@ -20,7 +20,10 @@ func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 func TestStatement_SessionsTerminated(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
-	pool, other := database.Pool(t), database.Pool(t)
+	// An acquired connection that was idle for a second would be pinged, and replaced unseen.
+	pool, other := schematest.OpenPool(t, database.URL(), func(c *pgxpool.Config) {
+		c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	}), database.Pool(t)
 	schematest.OpenAll(t, pool)
 	const terminate = `select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
 	schematest.Exec(t, other, terminate)
