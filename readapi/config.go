@@ -59,6 +59,9 @@ type Config struct {
 	// Timeout is the longest duration of a request. Zero means 5 seconds.
 	Timeout time.Duration
 
+	// DimensionsTimeout is the longest duration of a snapshot of report dimensions. Zero means 3 seconds.
+	DimensionsTimeout time.Duration
+
 	// DirectoryMemory is how many bytes of names and labels the reader keeps for report pages. Zero means
 	// [query.DefaultNameMemory].
 	DirectoryMemory int64
@@ -75,8 +78,7 @@ type Config struct {
 	// Metrics registers the reader's metrics. Nil means that they are not exported.
 	Metrics prometheus.Registerer
 
-	dimensionsTimeout time.Duration // of a snapshot of report dimensions; zero: 3 seconds
-	watermarkWait     time.Duration // of a provisional report page; zero: 1.5 seconds
+	watermarkWait time.Duration // of a provisional report page; zero: 1.5 seconds
 
 	now func() time.Time // the reader's clock, to which watermarks are compared and by which keys are remembered; nil: time.Now
 }
@@ -109,7 +111,7 @@ func (c *Config) complete() error {
 	}
 	c.DirectoryMemory = cmp.Or(c.DirectoryMemory, query.DefaultNameMemory)
 	c.BodyMemory = cmp.Or(c.BodyMemory, defaultBodyMemory)
-	c.dimensionsTimeout = cmp.Or(c.dimensionsTimeout, defaultDimensionsTimeout)
+	c.DimensionsTimeout = cmp.Or(c.DimensionsTimeout, defaultDimensionsTimeout)
 	c.watermarkWait = cmp.Or(c.watermarkWait, defaultWatermarkWait)
 	if c.now == nil {
 		c.now = time.Now

@@ -135,7 +135,7 @@ func TestGetCallLogReportDimensions_ETag(t *testing.T) {
 
 func TestGetCallLogReportDimensions_Timeout(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, func(c *Config) { c.dimensionsTimeout = 100 * time.Millisecond })
+	h := newHarness(t, func(c *Config) { c.DimensionsTimeout = 100 * time.Millisecond })
 	system := h.system("one")
 	key := h.key(system)
 	defer h.lock("reference_count")()

@@ -81,7 +81,7 @@ func newHarness(tb testing.TB, options ...func(*Config)) *harness {
 		Log:        zerolog.New(h.log),
 		// Longer than a busy machine needs. Tests of timeouts set their own.
 		Timeout:           time.Minute,
-		dimensionsTimeout: time.Minute,
+		DimensionsTimeout: time.Minute,
 	}
 	for _, option := range options {
 		option(&h.config)

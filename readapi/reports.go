@@ -49,7 +49,7 @@ func newReports(p *query.Projection, c Config) (*reports, error) {
 	return &reports{
 		projection: p, rows: p.CallLogReports(directory), cursors: cursors, watermarks: newWatermarks(p),
 		row: encode.NewLayout(report()...), transcribed: encode.NewLayout(transcribedReport()...),
-		dimensionsTimeout: c.dimensionsTimeout, watermarkWait: c.watermarkWait, now: c.now,
+		dimensionsTimeout: c.DimensionsTimeout, watermarkWait: c.watermarkWait, now: c.now,
 	}, nil
 }
 

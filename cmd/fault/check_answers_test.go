@@ -86,7 +86,7 @@ func (h *harness) handler(database string, limiter *limit.Limiter, queue *audit.
 	}
 	handler, err := readapi.New(readapi.Config{
 		Primary: schematest.OpenPool(h.tb, h.postgres.roleURL(readerRole, database)), Peppers: []access.Pepper{h.pepper()},
-		Limiter: limiter, AuditQueue: queue, Secret: h.secret, Audio: location, BaseURL: baseURL, Timeout: slowestAnswer,
+		Limiter: limiter, AuditQueue: queue, Secret: h.secret, Audio: location, BaseURL: baseURL, Timeout: slowestAnswer, DimensionsTimeout: slowestAnswer,
 		Log: zerolog.New(zerolog.NewTestWriter(h.tb)).Level(zerolog.WarnLevel), // which says why a request is refused
 	})
 	if err != nil {

@@ -44,7 +44,8 @@ func (f *fixture) newBudgetReader(limiterTimeout time.Duration) *budgetReader {
 	b.base = "http://" + public.Addr().String()
 	f.Run(func(ctx context.Context) error {
 		return readapi.Run(ctx, readapi.Config{
-			NATS: connection.NATSConfig{URL: nats, Log: zerolog.Nop()}, Premium: 600, LimiterTimeout: limiterTimeout, RequestTimeout: time.Minute,
+			NATS: connection.NATSConfig{URL: nats, Log: zerolog.Nop()}, Premium: 600,
+			LimiterTimeout: limiterTimeout, RequestTimeout: time.Minute, DimensionsTimeout: time.Minute,
 			Primary: primary, BaseURL: b.base + "/v1", Peppers: f.peppers, CursorKey: setting.NewSecret(string(newSecret())),
 			Audio: f.audioLocation(), Public: public, Admin: admin, Log: zerolog.Nop(),
 		})

@@ -100,7 +100,8 @@ func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config))
 	server := httptest.NewUnstartedServer(nil)
 	config := readapi.Config{
 		Primary: database, Peppers: h.peppers, Limiter: limiter, AuditQueue: queue, Secret: newSecret(), Audio: h.audioLocation(),
-		BaseURL: "http://" + server.Listener.Addr().String() + "/v1", Timeout: time.Minute, Log: zerolog.New(h.log),
+		BaseURL: "http://" + server.Listener.Addr().String() + "/v1", Log: zerolog.New(h.log),
+		Timeout: time.Minute, DimensionsTimeout: time.Minute,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, // so that tests choose the client's address
 	}
 	for _, apply := range change {

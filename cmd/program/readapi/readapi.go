@@ -29,26 +29,27 @@ import (
 
 // Config configures a reader. Run closes the listeners.
 type Config struct {
-	NATS            connection.NATSConfig // for budgets and the audit, a connection each
-	Premium         int                   // requests per minute of a premium key
-	LimiterTimeout  time.Duration         // of a decision about a budget, while NATS is connected; zero: 1 s
-	RequestTimeout  time.Duration         // zero: 5 s
-	Primary         setting.URL
-	Replica         setting.URL       // the projection is read from it; zero: the primary
-	ReadConnections int               // to the server that the projection is read from; zero: 16
-	DirectoryMemory int64             // bytes of names that report pages show; zero: 64 MiB
-	BodyMemory      int64             // bytes for all responses; zero: 192 MiB
-	Session         map[string]string // additional settings of the database sessions
-	BaseURL         string
-	Peppers         []access.Pepper
-	CursorKey       setting.Secret // seals cursors and links
-	Audio           audio.Location
-	TrustedProxies  []netip.Prefix
-	CoverageMaxAge  time.Duration // of what decides about groups and organizations; zero: any
-	Public, Admin   net.Listener
-	Drain           time.Duration // for how long requests are accepted after the end of the context; zero: not at all
-	PProf           bool          // serve profiles on the admin listener
-	Log             zerolog.Logger
+	NATS              connection.NATSConfig // for budgets and the audit, a connection each
+	Premium           int                   // requests per minute of a premium key
+	LimiterTimeout    time.Duration         // of a decision about a budget, while NATS is connected; zero: 1 s
+	RequestTimeout    time.Duration         // zero: 5 s
+	DimensionsTimeout time.Duration         // of a snapshot of report dimensions; zero: 3 s
+	Primary           setting.URL
+	Replica           setting.URL       // the projection is read from it; zero: the primary
+	ReadConnections   int               // to the server that the projection is read from; zero: 16
+	DirectoryMemory   int64             // bytes of names that report pages show; zero: 64 MiB
+	BodyMemory        int64             // bytes for all responses; zero: 192 MiB
+	Session           map[string]string // additional settings of the database sessions
+	BaseURL           string
+	Peppers           []access.Pepper
+	CursorKey         setting.Secret // seals cursors and links
+	Audio             audio.Location
+	TrustedProxies    []netip.Prefix
+	CoverageMaxAge    time.Duration // of what decides about groups and organizations; zero: any
+	Public, Admin     net.Listener
+	Drain             time.Duration // for how long requests are accepted after the end of the context; zero: not at all
+	PProf             bool          // serve profiles on the admin listener
+	Log               zerolog.Logger
 }
 
 // Run serves requests until ctx ends. Then it reports that it is not ready, goes on for the drain, closes the public listener, finishes
@@ -91,7 +92,7 @@ func Run(ctx context.Context, c Config) error {
 	handler, err := readapi.New(readapi.Config{
 		Primary: pools.access, Projection: pools.projection, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
 		Secret: []byte(c.CursorKey.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.RequestTimeout,
-		CoverageMaxAge: c.CoverageMaxAge, DirectoryMemory: c.DirectoryMemory, BodyMemory: c.BodyMemory,
+		DimensionsTimeout: c.DimensionsTimeout, CoverageMaxAge: c.CoverageMaxAge, DirectoryMemory: c.DirectoryMemory, BodyMemory: c.BodyMemory,
 		Positions: traces.On(), Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
