@@ -87,7 +87,7 @@ func TestRun_ExternalServers(t *testing.T) {
 		t.Errorf("phone systems = %v, error = %v, want some", rows, err)
 	}
 	second.end(t)
-	requireReady(t, first)
+	awaitReady(t, first)
 	first.end(t)
 }
 
@@ -130,22 +130,22 @@ func discoveryStatus(t *testing.T, base, key string) int {
 	return response.StatusCode
 }
 
-// requireReady fails the test unless both programs of an instance are ready.
-func requireReady(t *testing.T, r *running) {
+// awaitReady waits until both programs of an instance are ready. An answer that takes longer than two seconds says that they are not.
+func awaitReady(t *testing.T, r *running) {
 	t.Helper()
 	for _, admin := range []string{r.ReadAPIAdminURL, r.ProjectorAdminURL} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, admin+"/readyz", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			t.Errorf("%s: status = %s, want 200", admin, response.Status)
-		}
+		eventstest.Eventually(t, admin+" is ready", func() bool {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, admin+"/readyz", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			return response.StatusCode == http.StatusOK
+		})
 	}
 }
 
@@ -153,7 +153,7 @@ func requireReady(t *testing.T, r *running) {
 func TestRun_TablesOfAnotherStream(t *testing.T) {
 	t.Parallel()
 	first := run(t, func(*Config) {})
-	var errs strings.Builder
+	var errs eventstest.LogBuffer
 	err := Run(t.Context(), Config{
 		Listen: "127.0.0.1:0", NATSListen: "127.0.0.1:0", Data: t.TempDir(), Sample: None,
 		PostgresURL: programtest.Setting(t, setting.NewPostgresURL, first.PostgresURL), Out: io.Discard, Err: &errs,
