@@ -81,13 +81,15 @@ func pass(d time.Duration) {
 }
 
 func TestDisplay_ShortTaskPrintsNothing(t *testing.T) {
-	var out strings.Builder
-	d := progress.New(&out)
-	d.Start("publishing", "events", 0).Set(3)
-	d.Close()
-	if out.Len() > 0 {
-		t.Errorf("output = %q, want none", &out)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		d := progress.New(&out)
+		d.Start("publishing", "events", 0).Set(3)
+		d.Close()
+		if out.Len() > 0 {
+			t.Errorf("output = %q, want none", &out)
+		}
+	})
 }
 
 func TestIsTerminal(t *testing.T) {
