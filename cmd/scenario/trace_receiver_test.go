@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -29,6 +31,23 @@ type span struct {
 	*otlp.Span
 	service    string
 	attributes map[string]any
+}
+
+// continues reports whether the span belongs to the trace of a client's.
+func (s span) continues(client trace.SpanContext) bool {
+	id := client.TraceID()
+	return bytes.Equal(s.GetTraceId(), id[:])
+}
+
+// linkTo returns the link to the trace of a client's span; nil: there is none.
+func (s span) linkTo(client trace.SpanContext) *otlp.Span_Link {
+	id := client.TraceID()
+	for _, link := range s.GetLinks() {
+		if bytes.Equal(link.GetTraceId(), id[:]) {
+			return link
+		}
+	}
+	return nil
 }
 
 func newTraceReceiver(t *testing.T) *traceReceiver {

@@ -48,6 +48,7 @@ func newTracedPrograms(t *testing.T) *tracedPrograms {
 	p := &tracedPrograms{Harness: projectortest.NewHarness(t), receiver: newTraceReceiver(t), system: uuid.New()}
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", p.receiver.URL)
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization="+collectorSecret)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
 	p.tracer = sdktrace.NewTracerProvider().Tracer("test")
 	if _, err := p.JetStream.CreateStream(t.Context(), eventsaudit.StreamConfig(1)); err != nil {
 		t.Fatal(err)
@@ -145,8 +146,11 @@ func TestTraces(t *testing.T) {
 		seen = span
 		return strings.Contains(body, name)
 	})
+	for _, client := range []trace.SpanContext{published, unseen, seen} {
+		p.awaitSpan(client)
+	}
 	for _, stop := range p.stop {
-		stop() // exports the last spans
+		stop()
 	}
 	commit := p.commitOf(published, sequence)
 	p.expectRequest(unseen, commit, func(position int64) bool { return position < sequence })
@@ -154,20 +158,19 @@ func TestTraces(t *testing.T) {
 	p.expectNoSecrets(number, name)
 }
 
+// awaitSpan waits until a span is exported that continues a client's or is linked to it. What is not exported before a program stops can be
+// lost then.
+func (p *tracedPrograms) awaitSpan(client trace.SpanContext) {
+	p.Helper()
+	eventstest.Eventually(p, "a span of trace "+client.TraceID().String(), func() bool {
+		return len(p.receiver.find(func(s span) bool { return s.continues(client) || s.linkTo(client) != nil })) > 0
+	})
+}
+
 // commitOf returns the commit that is linked to the span under which an event was published.
 func (p *tracedPrograms) commitOf(published trace.SpanContext, sequence int64) span {
 	p.Helper()
-	id := published.TraceID()
-	var link *otlp.Span_Link
-	commits := p.receiver.find(func(s span) bool {
-		for _, l := range s.GetLinks() {
-			if bytes.Equal(l.GetTraceId(), id[:]) {
-				link = l
-				return true
-			}
-		}
-		return false
-	})
+	commits := p.receiver.find(func(s span) bool { return s.linkTo(published) != nil })
 	if len(commits) != 1 {
 		p.Fatalf("spans that are linked to the event = %d, want 1; log:\n%s", len(commits), p.log.String())
 	}
@@ -175,7 +178,7 @@ func (p *tracedPrograms) commitOf(published trace.SpanContext, sequence int64) s
 	if commit.GetName() != "commit" || commit.service != "callboard-projector" || len(commit.GetParentSpanId()) != 0 {
 		p.Errorf("span = %v of %s, want a commit of callboard-projector without a parent", commit.Span, commit.service)
 	}
-	if got := attributes(link.GetAttributes())["callboard.sequence"]; got != sequence {
+	if got := attributes(commit.linkTo(published).GetAttributes())["callboard.sequence"]; got != sequence {
 		p.Errorf("sequence of the link = %v, want %d", got, sequence)
 	}
 	first, _ := commit.attributes["callboard.first_sequence"].(int64)
@@ -191,7 +194,7 @@ func (p *tracedPrograms) commitOf(published trace.SpanContext, sequence int64) s
 func (p *tracedPrograms) expectRequest(client trace.SpanContext, commit span, position func(int64) bool) {
 	p.Helper()
 	id, parent := client.TraceID(), client.SpanID()
-	requests := p.receiver.find(func(s span) bool { return bytes.Equal(s.GetTraceId(), id[:]) })
+	requests := p.receiver.find(func(s span) bool { return s.continues(client) })
 	if len(requests) != 1 {
 		p.Fatalf("spans of request %s = %d, want 1; log:\n%s", id, len(requests), p.log.String())
 	}
