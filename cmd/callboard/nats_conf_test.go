@@ -134,7 +134,7 @@ func deployNATS(t *testing.T, configuration []byte) *deployedNATS {
 		t.Fatal(err)
 	}
 	succeed(t, nil, "", "secrets", "create", filepath.Join(n.dir, "secrets"))
-	n.start(server.RANDOM_PORT)
+	n.start(eventstest.FreePort(t))
 	t.Cleanup(n.stop)
 	return n
 }
@@ -148,6 +148,7 @@ func (n *deployedNATS) start(port int) {
 	}
 	options.Host, options.Port, options.HTTPHost, options.HTTPPort = "127.0.0.1", port, "127.0.0.1", server.RANDOM_PORT
 	options.StoreDir, options.NoSigs, options.MaxTracedMsgLen = filepath.Join(n.dir, "store"), true, 1
+	options.AuthTimeout = 30 // seconds, on a busy machine
 	n.options = options
 	if n.running, err = server.NewServer(options); err != nil {
 		n.Fatal(err)

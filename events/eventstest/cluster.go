@@ -62,12 +62,11 @@ func newCluster(tb testing.TB, advertised string, route func(from, to int, addre
 		}
 		s := NewServer(tb, func(o *server.Options) {
 			o.ServerName = fmt.Sprintf("server%d", i)
-			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: server.RANDOM_PORT, Advertise: advertised}
+			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: FreePort(tb), Advertise: advertised}
 			o.Routes = routes
 		})
 		Eventually(tb, "the server listens for routes", func() bool { return s.running.ClusterAddr() != nil })
 		// Each server has routes to the servers before it. It learns of the later servers from their routes to it.
-		s.options.Cluster.Port = s.running.ClusterAddr().Port
 		c = append(c, s)
 	}
 	// A request that no leader answers waits for its timeout, so none is made before.

@@ -50,6 +50,8 @@ func NewServer(tb testing.TB, options ...Option) *Server {
 		StoreDir:  tb.TempDir(),
 		NoSigs:    true,
 		NoLog:     true,
+
+		AuthTimeout: startTimeout.Seconds(),
 	}}
 	for _, option := range options {
 		option(&s.options)
