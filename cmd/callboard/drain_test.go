@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,9 +78,7 @@ func TestReadapi_DrainClosesConnections(t *testing.T) {
 	})
 	kept.requireClosingAnswer("kept connection")
 	dialReader(t, reader.base).requireClosingAnswer("new connection")
-	if code := reader.Stop(os.Interrupt); code != -1 {
-		t.Errorf("exit code after the second signal = %d, want -1: ended by the signal", code)
-	}
+	requireEndBySecondSignal(t, reader.Process)
 }
 
 // readerConnection is a connection to a reader. Unlike that of an [http.Client], it is never replaced by another one.
