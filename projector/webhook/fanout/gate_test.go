@@ -2,6 +2,7 @@ package fanout_test
 
 import (
 	"errors"
+	"net/url"
 	"testing"
 	"time"
 
@@ -90,6 +91,49 @@ func TestGate_IgnoresUnreachableDatabases(t *testing.T) {
 	if r := f.step(); r.Notices != 0 {
 		t.Errorf("notices above what the first database has = %d, want 0", r.Notices)
 	}
+}
+
+// One failed question says little, also after a time in which nobody asked.
+func TestGate_OneFailureAfterAQuietTime(t *testing.T) {
+	replica := schematest.New(t)
+	address, err := url.Parse(replica.RoleURL("callboard_webhooks"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := eventstest.NewProxy(t, address.Host)
+	address.Host = proxy.Addr()
+	f := newFixture(t, newGate(t, time.Nanosecond, address.String())) // any time is a quiet one
+	f.endpoint(1, "system", id(1), 0, ended)
+	f.notice(0, 5, 0, id(1), ended)
+	applied(t, replica, "2026-01-01Z", 0, 5)
+	f.await("what the replica has", 1, "5_0")
+	proxy.MoveTo("127.0.0.1:1")
+	f.notice(0, 6, 0, id(1), ended)
+	f.step()
+	f.expect("after a failed question", 1, "5_0")
+	if proxy.Connections() == 0 {
+		t.Error("connections through the proxy = 0, want one")
+	}
+}
+
+// A connection that broke while nobody asked is replaced within the question.
+func TestGate_ReplacesABrokenConnection(t *testing.T) {
+	replica := schematest.New(t)
+	f := newFixture(t, newGate(t, 0, replica.RoleURL("callboard_webhooks")))
+	super := replica.Pool(t)
+	applied(t, replica, "2026-01-01Z", 0, 1000)
+	sequence := 0
+	releases := func() bool {
+		sequence++
+		f.notice(0, sequence, 0, id(1), ended)
+		return f.step().Notices == 1
+	}
+	eventstest.Eventually(t, "the first question after the end of the connection is answered", func() bool {
+		eventstest.Eventually(t, "the gate is connected", releases)
+		schematest.Exec(t, super, `select pg_terminate_backend(pid, 30000) from pg_stat_activity
+			where usename = 'callboard_webhooks' and datname = current_database()`)
+		return releases()
+	})
 }
 
 // What an earlier stream made fetchable is released when all databases have the projection of the stream that replaced it.

@@ -90,7 +90,7 @@ func (g *Gate) serversOf(ctx context.Context, config *pgx.ConnConfig, h host) (l
 			list = append(list, known)
 			continue
 		}
-		list = append(list, &server{name: name, config: configForAddress(config, h, address), reachedAt: time.Now()})
+		list = append(list, &server{name: name, config: configForAddress(config, h, address)})
 	}
 	return list
 }
