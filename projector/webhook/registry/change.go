@@ -141,7 +141,7 @@ func (r *Registry) SkipAndResume(ctx context.Context, id uuid.UUID, onSkipped fu
 const (
 	removeSQL = `
 		update webhook.endpoint
-		set state = 'removed', reason = null, stopped_at = coalesce(stopped_at, now())
+		set state = 'removed', reason = null, stopped_at = now()
 		where id = $1`
 
 	closePeriodSQL = `

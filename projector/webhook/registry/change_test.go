@@ -114,6 +114,23 @@ func TestRemove(t *testing.T) {
 	h.Want("periods", "2", "select count(*) from webhook.period")
 }
 
+// The history of an endpoint that was paused long before is stored as long as that of others.
+func TestRemove_AfterAPause(t *testing.T) {
+	h := newHarness(t)
+	id := h.register(0)
+	h.Must(h.Pause(t.Context(), id))
+	h.Exec("update webhook.endpoint set stopped_at = now() - interval '40 days'")
+	_, err := h.Remove(t.Context(), id, ignore)
+	h.Must(err)
+	const sinceRemoval = `
+		select stopped_at = (select at from webhook.audit where command = 'remove')
+		from webhook.endpoint`
+	h.Want("stopped when it was removed", "true", sinceRemoval)
+	_, err = h.Remove(t.Context(), id, ignore)
+	h.Must(err)
+	h.Want("stopped at the first removal", "true", sinceRemoval)
+}
+
 // A sender that records outcomes has locked the endpoint, and locks deliveries in another order than a removal.
 func TestRemove_WhileOutcomesAreRecorded(t *testing.T) {
 	h := newHarness(t)
