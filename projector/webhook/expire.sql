@@ -1,7 +1,10 @@
 -- Moves waiting deliveries that were created before $1 to the finished ones, up to $2 of the lowest ids: ids rise with the time of creation.
+-- Those that were redelivered keep their ids, and wait since they were due. Later ones are not in the slice, so that they don't fill it.
 with slice as (
-  select id, created_at
+  select id, cause, created_at
   from webhook.delivery
+  where cause <> 'redelivered'
+    or due_at < $1
   order by id
   limit $2
   for update skip locked
@@ -10,7 +13,7 @@ expired as (
   delete from webhook.delivery d
   using slice
   where d.id = slice.id
-    and slice.created_at < $1
+    and (slice.cause = 'redelivered' or slice.created_at < $1)
   returning d.*
 )
 insert into webhook.finished (

@@ -448,6 +448,25 @@ func TestSender_SkipsExpiredDeliveries(t *testing.T) {
 	}
 }
 
+// What was redelivered waits since then, and does not keep others from being skipped.
+func TestSender_SkipsExpiredRedeliveries(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	h.Must(h.registry.Pause(t.Context(), endpoint))
+	const columns = "endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, created_at"
+	h.Exec(`insert into webhook.finished (id, attempts, state, `+columns+`)
+		select n, 1, 'dead', $1, 'PHONES', now(), n, 'evt_' || n, 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '40 days'
+		from generate_series(1, 5001) n`, endpoint, h.system) // more than a slice
+	_, err := h.registry.RedeliverState(t.Context(), endpoint, registry.Dead, time.Time{})
+	h.Must(err)
+	h.Exec("update webhook.delivery set due_at = now() - interval '32 days' where id = 5001")
+	h.Exec(`insert into webhook.delivery (id, `+columns+`)
+		values (5002, $1, 'PHONES', now(), 1, 'evt_5002', 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '32 days')`, endpoint, h.system)
+	h.start(nil)
+	h.eventually("skipped", "5001 5002", "select string_agg(id::text, ' ' order by id) from webhook.finished where state = 'skipped'")
+	h.Want("waiting", "5000", "select count(*) from webhook.delivery")
+}
+
 // A host can disappear without closing its connections. No statement waits for it until the operating system gives up.
 func TestSender_LimitsEveryStatement(t *testing.T) {
 	h := newHarness(t)
