@@ -1,6 +1,7 @@
 -- Creates the deliveries of the notices from cursors ($1 to $4) up to sequences ($5), and moves the cursors there. $6 are the phone systems that
 -- exist, $7 their organizations. Ids of deliveries rise in the order of a partition's notices, and so do the times at which they are due. These
--- are not the transaction's start, which can be earlier than that of another transaction whose cursors it waited for.
+-- are not the transaction's start, which can be earlier than that of another transaction whose cursors it waited for. Of other streams than
+-- that at which an endpoint was added, it gets what was recorded since: a stream that was replaced before can have notices that were held.
 with cursor_range as materialized (
   select *
   from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::bigint[]) c (stream, stream_created, partition, after, up_to)
@@ -26,8 +27,10 @@ covered as materialized (
     and n.kind = any (e.kinds)
     and (
       e.from_sequence is null
-      or n.sequence > e.from_sequence
-      or (n.stream, n.stream_created) <> (e.stream, e.stream_created)
+      or case
+        when (n.stream, n.stream_created) = (e.stream, e.stream_created) then n.sequence > e.from_sequence
+        else n.recorded_at >= e.created_at
+      end
     )
   where case e.grant_kind
       when 'system' then s.id = e.grant_id

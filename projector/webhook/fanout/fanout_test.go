@@ -63,6 +63,17 @@ func TestStep_Covering(t *testing.T) {
 	}
 }
 
+// An endpoint that is added after the stream was replaced gets nothing that the former one made fetchable before.
+func TestStep_EndpointAddedAfterTheStreamWasReplaced(t *testing.T) {
+	f := newFixture(t, nil)
+	f.notice(0, 3, 0, id(1), ended)
+	f.endpoint(1, "system", id(1), 1000, ended)
+	f.Exec("update webhook.endpoint set stream_created = '2026-02-01Z'")
+	f.notice(0, 4, 0, id(1), ended)
+	f.step()
+	f.expect("recorded since it was added", 1, "4_0")
+}
+
 // Who reads a phone system and who is told about it follow from one rule.
 func TestCovering_IsThatOfKeys(t *testing.T) {
 	const key = `      and case k.grant_kind

@@ -80,12 +80,11 @@ type Origin struct {
 }
 
 const (
+	// deleteEarlierSQL: the origin is in the present stream, so what others made fetchable is earlier.
 	deleteEarlierSQL = `
 		delete from webhook.delivery
 		where endpoint_id = $1
-		  and stream = $2
-		  and stream_created = $3
-		  and sequence <= $4`
+		  and not (stream = $2 and stream_created = $3 and sequence > $4)`
 
 	activateSQL = `
 		update webhook.endpoint
@@ -107,7 +106,7 @@ const (
 var errNotAdding = errors.New("the webhook endpoint was removed while it was added")
 
 // Activate makes an endpoint receive the events after an origin. A fan-out that ran since the registration may have created deliveries of
-// earlier events, which are deleted.
+// earlier events, and of a stream that was replaced before, which are deleted.
 func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
 	return r.inTx(ctx, func(tx pgx.Tx) error {
 		if err := excludeFanOuts(ctx, tx); err != nil {

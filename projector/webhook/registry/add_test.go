@@ -23,6 +23,8 @@ func TestRegister_ThenActivate(t *testing.T) {
 	}
 	h.deliver(c.ID(), 6, 9) // by a fan-out that ran meanwhile
 	h.Exec("insert into webhook.floor values ($1, $2, 1, 3), ($1, $2, 2, 100)", stream, created())
+	h.deliver(c.ID(), 10, 10)
+	h.Exec("update webhook.delivery set stream_created = '2025-01-01Z' where sequence = 10") // of a stream that was replaced
 	h.Must(h.Activate(t.Context(), c.ID(), origin(7)))
 	h.Want("sequences of deliveries", "8,9", "select string_agg(sequence::text, ',' order by id) from webhook.delivery")
 	h.Want("floors", "7,7,100,7", "select string_agg(sequence::text, ',' order by partition) from webhook.floor")
