@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -69,9 +70,10 @@ func hosts(config *pgx.ConnConfig) (list []host) {
 	return list
 }
 
-// serversOf returns the servers of a host, one for each address. A server that is known stays the same.
+// serversOf returns the servers of a host, one for each address. A server that is known stays the same. A proxy of connections can have
+// several databases, and lead users to different servers.
 func (g *Gate) serversOf(ctx context.Context, config *pgx.ConnConfig, h host) (list []*server) {
-	prefix := net.JoinHostPort(h.name, strconv.Itoa(int(h.port))) + " "
+	prefix := fmt.Sprintf("%s %q %q ", net.JoinHostPort(h.name, strconv.Itoa(int(h.port))), config.Database, config.User)
 	addresses, err := addresses(ctx, h.name)
 	if err != nil {
 		g.config.Log.Warn().Err(err).Str("host", h.name).Msg("looking up a reader's database failed")
