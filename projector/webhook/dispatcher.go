@@ -36,6 +36,7 @@ type dispatcher struct {
 
 	refreshing, loading, recording bool
 	refreshAgain                   bool // the shards changed during a refresh
+	refreshOutdated                bool // endpoints were disabled during a refresh, which can have read them before
 	ending                         bool
 
 	assignments chan assignment

@@ -68,7 +68,7 @@ func (d *dispatcher) refresh(ctx context.Context) {
 	if d.refreshing {
 		return
 	}
-	d.refreshing, d.refreshAgain = true, false
+	d.refreshing, d.refreshAgain, d.refreshOutdated = true, false, false
 	owned := d.owned
 	go func() {
 		list, err := d.readEndpoints(ctx, owned)
@@ -99,13 +99,17 @@ func (s *Sender) readEndpoints(ctx context.Context, shards []int) ([]settings, e
 // change can have removed deliveries.
 func (d *dispatcher) applyRefresh(ctx context.Context, r refresh) {
 	d.refreshing = false
-	if d.refreshAgain {
+	outdated := d.refreshOutdated
+	if d.refreshAgain || outdated {
 		d.refresh(ctx)
 	}
 	if r.err != nil {
 		if ctx.Err() == nil {
 			d.config.Log.Error().Err(r.err).Msg("reading webhook endpoints failed")
 		}
+		return
+	}
+	if outdated {
 		return
 	}
 	active := make(map[uuid.UUID]settings)

@@ -146,6 +146,7 @@ func (d *dispatcher) applyRecord(r record) {
 		e.unrecorded--
 		d.forget(e)
 	}
+	d.refreshOutdated = d.refreshOutdated || d.refreshing && len(r.disabled) > 0
 	for _, l := range r.disabled {
 		d.config.Log.Warn().Stringer("endpoint", l.id).Str("reason", l.reason).Msg("webhook endpoint disabled")
 		if e := d.endpoints[l.id]; e != nil {
