@@ -23,6 +23,9 @@ import (
 // connection would wait for a quarter of an hour.
 const statementTimeout = time.Minute
 
+// readyWithin is for how long a sender is ready after it has brought its share of the shards up to date.
+const readyWithin = 10 * time.Second
+
 // Config configures a sender.
 type Config struct {
 	Database *pgxpool.Pool // of the primary, as callboard_webhooks
@@ -41,11 +44,11 @@ type Config struct {
 
 // Sender sends webhooks.
 type Sender struct {
-	config  Config
-	metrics *metrics
-	ready   atomic.Bool
-	wake    chan struct{} // there may be notices
-	due     chan []int16  // shards whose endpoints got deliveries
+	config     Config
+	metrics    *metrics
+	balancedAt atomic.Pointer[time.Time] // when the share of the shards was brought up to date; nil: there is no session
+	wake       chan struct{}             // there may be notices
+	due        chan []int16              // shards whose endpoints got deliveries
 }
 
 // New returns a sender that has not started. It registers its metrics with config.Metrics.
@@ -65,7 +68,10 @@ func New(config Config) (*Sender, error) {
 }
 
 // Ready tells whether the sender reaches the database. It may own shards or stand by.
-func (s *Sender) Ready() bool { return s.ready.Load() }
+func (s *Sender) Ready() bool {
+	at := s.balancedAt.Load()
+	return at != nil && time.Since(*at) < readyWithin
+}
 
 // Run sends until ctx ends; then it waits for its requests, records their outcomes and returns nil. It logs and retries whatever fails.
 func (s *Sender) Run(ctx context.Context) error {
@@ -85,7 +91,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	for backOff := retry.NewBackOff(); ; {
 		began := time.Now()
 		err := s.session(ctx)
-		s.ready.Store(false)
+		s.balancedAt.Store(nil)
 		if ctx.Err() != nil {
 			s.config.Log.Info().AnErr("session", err).Msg("webhook sender stopped")
 			return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -391,6 +392,21 @@ func TestSender_LosesNothingOverRestarts(t *testing.T) {
 		var n int
 		return h.Super.QueryRow(t.Context(), "select count(*) from webhook.finished where state = 'delivered'").Scan(&n) == nil && n == 100
 	})
+}
+
+// A sender whose database answers nothing is not ready, although its connections stay open.
+func TestSender_NotReadyWithoutAnswers(t *testing.T) {
+	h := newHarness(t)
+	address, err := url.Parse(h.Database.RoleURL("callboard_webhooks"))
+	h.Must(err)
+	proxy := eventstest.NewProxy(t, address.Host)
+	address.Host = proxy.Addr()
+	s := h.start(func(c *webhook.Config) { c.Database = schematest.OpenPool(t, address.String()) })
+	resume := proxy.Pause()
+	defer resume()
+	eventstest.Eventually(t, "the sender is not ready", func() bool { return !s.Ready() })
+	resume()
+	eventstest.Eventually(t, "the sender is ready again", s.Ready)
 }
 
 // A test that an operator asks for is sent by a sender, whatever the state of the endpoint.

@@ -63,7 +63,8 @@ func (s *Sender) session(ctx context.Context) (err error) {
 		case err != nil:
 			return err
 		}
-		s.ready.Store(true)
+		now := time.Now()
+		s.balancedAt.Store(&now)
 		select {
 		case <-ctx.Done():
 			return o.releaseAll(dispatched, tick.C)
