@@ -1,21 +1,30 @@
--- Records attempts, whose columns are $1 to $10, and returns the endpoints that are disabled by them: those that answered 410, and those
--- without a success for $11 whose last $12 attempts or more failed. A delivery that an operator has skipped meanwhile stays as it is.
+-- Records attempts, whose columns are $1 to $11, and returns the endpoints that are disabled by them: those that answered 410, and those
+-- without a success for $12 whose last $13 attempts or more failed. A delivery that an operator has skipped meanwhile stays as it is, and so does
+-- another event that has got the id since: a failover that loses commits also sets the sequence of ids back.
 with attempted as materialized (
   select *
   from unnest(
-    $1::bigint[], $2::uuid[], $3::timestamptz[], $4::smallint[], $5::text[], $6::text[], $7::integer[], $8::text[], $9::timestamptz[],
-    $10::timestamptz[]
-  ) a (delivery_id, endpoint_id, at, status, error, answer, ms, state, due_at, expires_at)
+    $1::bigint[], $2::uuid[], $3::text[], $4::timestamptz[], $5::smallint[], $6::text[], $7::text[], $8::integer[], $9::text[],
+    $10::timestamptz[], $11::timestamptz[]
+  ) a (delivery_id, endpoint_id, event_id, at, status, error, answer, ms, state, due_at, expires_at)
 ),
 attempt as (
   insert into webhook.attempt (endpoint_id, delivery_id, at, status, error, answer, ms)
   select endpoint_id, delivery_id, at, status, error, answer, ms
-  from attempted
+  from attempted a
+  where not exists (
+    select
+    from webhook.delivery
+    where id = a.delivery_id
+      and (endpoint_id, event_id) <> (a.endpoint_id, a.event_id)
+  )
 ),
 ended as (
   delete from webhook.delivery d
   using attempted a
   where d.id = a.delivery_id
+    and d.endpoint_id = a.endpoint_id
+    and d.event_id = a.event_id
     and a.state is not null
   returning d.*, a.state
 ),
@@ -34,6 +43,8 @@ postponed as (
   set attempts = d.attempts + 1, due_at = a.due_at, expires_at = a.expires_at
   from attempted a
   where d.id = a.delivery_id
+    and d.endpoint_id = a.endpoint_id
+    and d.event_id = a.event_id
     and a.state is null
 ),
 success as (
@@ -74,7 +85,7 @@ judged as (
     case
       when before <> 'active' then null
       when gone then 'gone'
-      when failures >= $12 and failing_since <= now() - $11::interval then 'failing'
+      when failures >= $13 and failing_since <= now() - $12::interval then 'failing'
     end as reason
   from state
 ),

@@ -112,17 +112,18 @@ func lockEndpoints(ctx context.Context, tx pgx.Tx, outcomes []outcome, wait bool
 func (s *Sender) columns(outcomes []outcome) []any {
 	n := len(outcomes)
 	ids, at, ms := make([]int64, n), make([]time.Time, n), make([]int32, n)
-	endpoints := make([]uuid.UUID, n)
+	endpoints, events := make([]uuid.UUID, n), make([]string, n)
 	status, failures, answers, states := make([]*int16, n), make([]*string, n), make([]*string, n), make([]*string, n)
 	due, expires := make([]*time.Time, n), make([]*time.Time, n)
 	for i, o := range outcomes {
-		ids[i], endpoints[i], at[i], ms[i] = o.delivery.ID, o.delivery.Payload.endpoint.id, o.at, int32(o.took.Milliseconds())
+		ids[i], endpoints[i], events[i] = o.delivery.ID, o.delivery.Payload.endpoint.id, o.delivery.Payload.event.ID
+		at[i], ms[i] = o.at, int32(o.took.Milliseconds())
 		status[i], failures[i], answers[i], states[i] = statusOf(o.answer.Status), text(failure(o.answer)), text(o.answer.Excerpt), text(o.state)
 		if o.state == "" {
 			due[i], expires[i] = &outcomes[i].due, &outcomes[i].expires
 		}
 	}
-	return []any{ids, endpoints, at, status, failures, answers, ms, states, due, expires, s.config.Schedule.GiveUp, minFailures}
+	return []any{ids, endpoints, events, at, status, failures, answers, ms, states, due, expires, s.config.Schedule.GiveUp, minFailures}
 }
 
 // applyRecord forgets outcomes that are recorded. Those that could not be are tried again; the dispatcher sends nothing if they become many.

@@ -165,6 +165,25 @@ func TestSender_LockedEndpointDelaysNoOther(t *testing.T) {
 	h.Want("attempts", "40", "select count(*) from webhook.attempt")
 }
 
+// A failover that loses commits gives the id of a delivery in flight to another event. That one is sent, too.
+func TestSender_IDOfAnotherEvent(t *testing.T) {
+	h := newHarness(t)
+	arrived, release := h.receiver.hold("/a")
+	defer release()
+	h.register("/a", 1)
+	h.start(nil)
+	h.notice(1)
+	<-arrived
+	h.Exec("update webhook.delivery set event_id = 'evt_2', call_sid = 'CA2'")
+	release()
+	h.await("/a", 2)
+	if got, want := h.receiver.ids("/a"), events(1, 2); !slices.Equal(got, want) {
+		t.Errorf("received = %v, want %v", got, want)
+	}
+	h.eventually("delivered", "evt_2", "select string_agg(event_id, ' ') from webhook.finished where state = 'delivered'")
+	h.Want("attempts", "1", "select count(*) from webhook.attempt")
+}
+
 // A dead endpoint gets probes only. When it answers again, all that waits is delivered.
 func TestSender_ProbesADeadEndpoint(t *testing.T) {
 	h := newHarness(t)
