@@ -30,7 +30,8 @@ func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String(
 // MarshalText writes the placeholder.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Redact removes user and password from the URLs in a text. A complaint about a command line can quote an argument that is a URL.
+// Redact removes user and password from the URLs in a text. A complaint about a command line can quote an argument that is a URL. A password
+// that is not encoded can contain "@".
 func Redact(text string) string {
-	return regexp.MustCompile(`://[^@\s]*@`).ReplaceAllString(text, "://")
+	return regexp.MustCompile(`://\S*@`).ReplaceAllString(text, "://")
 }

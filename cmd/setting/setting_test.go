@@ -233,6 +233,16 @@ func TestParse_InvalidSettings(t *testing.T) {
 		{"one bad URL of several", "CALLBOARD_NATS_URL", "nats://a:4222,b", "write nats://host:4222"},
 		{"a missing URL says what to do", "CALLBOARD_NATS_URL", "", "is missing: set it to the NATS servers"},
 		{"a password that is no part of a URL", "CALLBOARD_POSTGRES_URL", "postgres://me:" + secret + "#1@db:x/c", "write postgres://"},
+		{"a password with @", "CALLBOARD_POSTGRES_URL", "postgres://me:pw@" + secret + "@db/c", "write postgres://"},
+		{"a password that begins with /", "CALLBOARD_POSTGRES_URL", "postgres://me:/" + secret + "@db/c", "write postgres://"},
+		{"a password with digits and /", "CALLBOARD_POSTGRES_URL", "postgres://me:42/" + secret + "@db,other/c", "write postgres://"},
+		{"a password with @ and ?", "CALLBOARD_POSTGRES_URL", "postgres://me:pw@" + secret + "?@db/c", "write postgres://"},
+		{"a password with ?", "CALLBOARD_POSTGRES_URL", "postgres://me:" + secret + "?x@db/c", "write postgres://"},
+		{"a password with @ in a query", "CALLBOARD_POSTGRES_URL", "postgres://db?password=pw@" + secret, "write postgres://"},
+		{"a NATS password that begins with /", "CALLBOARD_NATS_URL", "nats://user:/" + secret + "@h", "write nats://host:4222"},
+		{"a NATS token with /", "CALLBOARD_NATS_URL", "nats://to/" + secret + "@h", "write nats://host:4222"},
+		{"a NATS token with ?", "CALLBOARD_NATS_URL", "nats://" + secret + "?x@h", "write nats://host:4222"},
+		{"a NATS token with #", "CALLBOARD_NATS_URL", "nats://a:4222,nats://" + secret + "#x@h", "write nats://host:4222"},
 		{"keyword=value", "CALLBOARD_POSTGRES_URL", "host=db password=" + secret, "write postgres://"},
 		{"a pepper that is no base64", "CALLBOARD_KEY_PEPPER", secret + "!", "openssl rand -base64 32"},
 		{"a second pepper that is too short", "CALLBOARD_KEY_PEPPER", key(32) + "," + key(8), "number 2"},
@@ -313,6 +323,22 @@ func TestURL_String(t *testing.T) {
 	if got := fmt.Sprint(p.Postgres.URL, " ", p.NATS.URL.Get()); got != "postgres://db:5432/callboard nats://one:4222,nats://two:4222" {
 		t.Errorf("%s", got)
 	}
+	env := validEnv()
+	for text, want := range map[string]string{
+		"postgres://me:" + secret + "@a:5432,b/c?user=x@y":      "postgres://a:5432,b/c",
+		"postgresql://db/?password=" + secret + "@" + secret:    "postgres://db/",
+		"postgres:///c?host=/run/postgresql&password=" + secret: "postgres:///c",
+	} {
+		env["CALLBOARD_POSTGRES_URL"] = text
+		if p, err := parse(env); err != nil || p.Postgres.URL.Get().String() != want {
+			t.Errorf("URL = %v, error = %v, want %s", p.Postgres.URL, err, want)
+		}
+	}
+	env = validEnv()
+	env["CALLBOARD_NATS_URL"] = "nats://user:pw@" + secret + "@one/,tls://two:4222" // net/url takes the last "@" for the end of the user
+	if p, err := parse(env); err != nil || p.NATS.URL.Get().String() != "nats://one,tls://two:4222" {
+		t.Errorf("URL = %v, error = %v, want the servers", p.NATS.URL, err)
+	}
 }
 
 func TestParse_Help(t *testing.T) {
@@ -336,6 +362,9 @@ func TestRedact(t *testing.T) {
 	got := setting.Redact("unexpected argument postgres://me:" + secret + "@db/x, nats://t@h")
 	if got != "unexpected argument postgres://db/x, nats://h" {
 		t.Errorf("%s", got)
+	}
+	if got := setting.Redact("unexpected argument postgres://me:pw@" + secret + "@db/x"); got != "unexpected argument postgres://db/x" {
+		t.Errorf("text = %s, want it without the whole password", got)
 	}
 }
 

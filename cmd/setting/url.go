@@ -13,7 +13,7 @@ import (
 	"callboard/readapi/audio"
 )
 
-// URL is a URL that can hold a password or a token. It prints as scheme, host and path.
+// URL is a URL that can hold a password or a token. It prints as scheme and host, and that of a database with its name.
 type URL struct {
 	whole  Secret
 	shown  string
@@ -61,15 +61,17 @@ type NATSURL = Value[URL, natsURLParser]
 
 type natsURLParser struct{}
 
-// Parse implements [Parser].
+// Parse implements [Parser]. It refuses what follows the host: it is the rest of a password or a token that has an unencoded "/", "?" or "#".
 func (natsURLParser) Parse(text string) (URL, error) {
 	var shown []string
 	for server := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(server))
-		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-			return URL{}, errors.New("is not the URL of a NATS server: write nats://host:4222, and separate several by commas")
+		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) ||
+			u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+			return URL{}, errors.New("is not the URL of a NATS server: write nats://host:4222, separate several by commas, " +
+				"and encode special characters of a password or token as %XX")
 		}
-		shown = append(shown, visible(u))
+		shown = append(shown, u.Scheme+"://"+u.Host)
 	}
 	return URL{whole: NewSecret(text), shown: strings.Join(shown, ",")}, nil
 }
@@ -90,12 +92,18 @@ func (postgresURLParser) Parse(text string) (URL, error) {
 	if _, err := pgconn.ParseConfig(text); err != nil {
 		return URL{}, malformed
 	}
-	// net/url refuses several hosts that are separated by commas.
-	authority, path, _ := strings.Cut(rest, "/")
-	authority, _, _ = strings.Cut(authority, "?")
-	path, _, _ = strings.Cut(path, "?")
-	host := authority[strings.LastIndex(authority, "@")+1:]
-	return URL{whole: NewSecret(text), shown: "postgres://" + host + "/" + path}, nil
+	// pgx, which also accepts several hosts, ends the user and the password at the first "@" before any "/". Another "@", or a "?" before it,
+	// shows that one of these is not encoded. A part of the password would then be taken for the host, the database or the query.
+	var user string
+	if i := strings.IndexAny(rest, "@/"); i >= 0 && rest[i] == '@' {
+		user, rest = rest[:i], rest[i+1:]
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	if strings.Contains(user, "?") || strings.Contains(rest, "@") {
+		return URL{}, malformed
+	}
+	host, database, _ := strings.Cut(rest, "/")
+	return URL{whole: NewSecret(text), shown: "postgres://" + host + "/" + database}, nil
 }
 
 // BaseURL is the setting of the API's public address.
@@ -119,8 +127,3 @@ type audioURLParser struct{}
 
 // Parse implements [Parser].
 func (audioURLParser) Parse(text string) (audio.Location, error) { return audio.ParseLocation(text) }
-
-// visible returns a URL without the parts that can be secret. A NATS token is in the place of the user.
-func visible(u *url.URL) string {
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
