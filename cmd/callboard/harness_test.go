@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -55,10 +56,15 @@ type result struct {
 // command runs a callboard command in this process. It sees no environment variables but env.
 func command(tb testing.TB, env map[string]string, input string, args ...string) result {
 	tb.Helper()
+	return interruptible(tb.Context(), env, input, args...)
+}
+
+// interruptible runs a command as [command] does. The end of ctx interrupts it.
+func interruptible(ctx context.Context, env map[string]string, input string, args ...string) result {
 	var out, errs bytes.Buffer
 	streams := process.Streams{In: strings.NewReader(input), Out: &out, Err: &errs}
 	getenv := func(name string) string { return env[name] }
-	code := process.Run(tb.Context(), &commands{}, args, getenv, streams, kong.Name("callboard"), kong.Description(description), commandVars())
+	code := process.Run(ctx, &commands{}, args, getenv, streams, kong.Name("callboard"), kong.Description(description), commandVars())
 	return result{out.String(), errs.String(), code}
 }
 

@@ -210,7 +210,7 @@ func (c *keysRollCommand) Run(ctx context.Context, streams process.Streams) erro
 		}
 		if recorded != nil {
 			return fmt.Errorf("the key is rolled in the database, but that is not recorded in stream %s: %w\n"+
-				"Run 'callboard keys record'. Until then the old key can live longer again after a failover of PostgreSQL", journal.StreamName, recorded)
+				"Run 'callboard keys record'. Until then the old key can live longer again after a failover of PostgreSQL", journal.StreamName, interrupted(ctx, recorded))
 		}
 		return nil
 	})
@@ -232,7 +232,7 @@ func (c *keysRevokeCommand) Run(ctx context.Context, streams process.Streams) er
 		}
 		if err := recordEnd(ctx, c.NATS, keyRegistry(pool), key.Record); err != nil {
 			return fmt.Errorf("the key is revoked in the database, but that is not recorded in stream %s: %w\n"+
-				"Run the command again. Until then the key can work again after a failover of PostgreSQL", journal.StreamName, err)
+				"Run the command again. Until then the key can work again after a failover of PostgreSQL", journal.StreamName, interrupted(ctx, err))
 		}
 		return c.print(streams.Out, key, func(w io.Writer) error { return writeLines(w, revokedLines(key)) })
 	})

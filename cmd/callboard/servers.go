@@ -40,7 +40,7 @@ func withDatabase(ctx context.Context, s setting.Postgres, work func(*pgxpool.Po
 var errInterrupted = errors.New("interrupted")
 
 // interrupted replaces an error that the end of ctx has caused by errInterrupted. It keeps an error that was printed or that is about a
-// full disk.
+// full disk. A command that has committed something wraps errInterrupted and says what.
 func interrupted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, process.ErrFailed) || isDiskFull(err) {
 		return err
