@@ -153,7 +153,7 @@ type rebuildResult struct {
 }
 
 func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, s session) error {
-	s.interrupted, s.changes = "The live generation is unchanged. Run the command again to resume", true
+	s.interrupted, s.unconfirmed, s.changes = "The live generation is unchanged. Run the command again to resume", seeWhichIsLive, true
 	var done rebuildResult
 	var before, after []status.Generation
 	started := time.Now()

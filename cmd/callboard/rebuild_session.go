@@ -30,6 +30,7 @@ type session struct {
 	options     foldOptions
 	errs        io.Writer
 	interrupted string // what the error says after an interruption
+	unconfirmed string // what to do when a change may have been committed
 	changes     bool   // the work changes tables, which only their owner may
 	noAnnounce  bool
 	distrust    bool
@@ -48,7 +49,7 @@ func (s session) run(ctx context.Context, work func(rebuild.Config) error) error
 		defer shown.close()
 		return s.withAdvice(work(s.config(js, pool, shown)))
 	})
-	if err != nil && ctx.Err() != nil && !isDiskFull(err) {
+	if err != nil && ctx.Err() != nil && !outlastsInterruption(err) {
 		return fmt.Errorf("%w\n%s", errInterrupted, s.interrupted)
 	}
 	return err
@@ -75,6 +76,8 @@ func (s session) withAdvice(err error) error {
 		return fmt.Errorf("%w\nThe live projection is unchanged. Run it again with --spool and a folder that has room for 1.3 times the stream", err)
 	case errors.Is(err, rebuild.ErrNotDropped):
 		return fmt.Errorf("%w\nRun 'callboard rebuild --abandon' to drop the unfinished generation, because the live one needs the disk space", err)
+	case errors.Is(err, rebuild.ErrUnconfirmed):
+		return fmt.Errorf("%w\n%s", err, s.unconfirmed)
 	case errors.Is(err, rebuild.ErrTooLarge):
 		return fmt.Errorf("%w\nRun 'callboard rebuild', which pauses writes for milliseconds. Or run the repair with --force: messages of the phone "+
 			"system that arrive meanwhile make the writes of its partition wait until all are folded again", err)
@@ -85,7 +88,11 @@ func (s session) withAdvice(err error) error {
 	return err
 }
 
-// isDiskFull reports whether a disk is full. Such an error is printed even after an interruption.
-func isDiskFull(err error) bool {
-	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped) || errors.Is(err, rebuild.ErrSpoolFull)
+// seeWhichIsLive says what to do when a switch may have been committed.
+const seeWhichIsLive = "Run 'callboard status' to see which generation is live, before you run the command again"
+
+// outlastsInterruption reports whether an error is printed even after an interruption: a disk is full, or a change may have been committed.
+func outlastsInterruption(err error) bool {
+	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped) || errors.Is(err, rebuild.ErrSpoolFull) ||
+		errors.Is(err, rebuild.ErrUnconfirmed)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -305,6 +306,38 @@ func TestRebuild_DropGenerations(t *testing.T) {
 	f.expect(0, `^There is no previous generation\.\n$`, "rollback", "--forget")
 	f.expect(0, `\nGeneration 1 is kept for 'callboard rollback'\.\n$`, "rebuild", "--keep")
 	f.expect(0, `^Dropped generation 1\.\n$`, "rollback", "--forget")
+}
+
+// A switch or a repair that is interrupted during its commit can take effect, as one does that waits for a synchronous standby. The command does
+// not say that nothing has changed.
+func TestRebuild_InterruptedDuringCommit(t *testing.T) {
+	schematest.NeedOneServer(t, "distributed tables have no triggers")
+	f := newRebuildFixture(t, "5")
+	projector := f.startProjector()
+	f.waitUntilCaughtUp()
+	projector.StopCleanly(os.Interrupt)
+	f.expect(0, `\nGeneration 1 is kept for 'callboard rollback'\.\n$`, "rebuild", "--keep")
+	f.exec(`create function public.hang() returns trigger language plpgsql as
+		$$ begin perform pg_sleep(600); return null; exception when query_canceled then return null; end $$`)
+	interrupt := func(event, when, want string, args ...string) {
+		t.Helper()
+		f.exec("create constraint trigger hang after " + event + " deferrable initially deferred for each row " + when + " execute function public.hang()")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan result, 1)
+		go func() { ended <- interruptible(ctx, f.owner(), "", args...) }()
+		const commits = "select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep')::text"
+		eventstest.Eventually(t, "the command commits", func() bool { return f.queryText(commits) == "true" })
+		cancel()
+		if r := <-ended; r.code != 1 || r.out != "" || !strings.HasSuffix(r.err, want) || !strings.Contains(r.err, "error: the commit was not confirmed") {
+			t.Errorf("%v: exit code = %d, output = %s%s, want 1, an unconfirmed commit and %q", args, r.code, r.out, r.err, want)
+		}
+		eventstest.Eventually(t, "the transaction ends", func() bool { return f.queryText(commits) == "false" })
+	}
+	first := f.firstSystem()
+	interrupt("insert or update on projection.phone_system", "", "\nRun the command again: it can be repeated\n", "repair", "--system", first)
+	interrupt("update on control.generation", "when (new.state = 'live')", "\n"+seeWhichIsLive+"\n", "rollback")
+	f.expect(0, `generation 1: live`, "status")
 }
 
 // A projection of another release is rebuilt. Until then verify lists no rows.

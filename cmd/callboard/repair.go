@@ -63,7 +63,10 @@ func (c *repairCommand) Run(ctx context.Context, streams process.Streams) error 
 	if c.Force {
 		limit = 0
 	}
-	s := session{servers: c.projectionServers, options: options, errs: streams.Err, interrupted: "Nothing was changed", changes: true, noAnnounce: c.NoAnnounce}
+	s := session{
+		servers: c.projectionServers, options: options, errs: streams.Err, changes: true, noAnnounce: c.NoAnnounce,
+		interrupted: "Nothing was changed", unconfirmed: "Run the command again: it can be repeated",
+	}
 	var done rebuild.RepairResult
 	err := s.run(ctx, func(config rebuild.Config) (err error) {
 		if err := checkRepairable(ctx, config, c.System.id); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -30,7 +31,10 @@ type rollbackResult struct {
 
 // Run switches to the previous generation, or drops it.
 func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) error {
-	s := session{servers: c.projectionServers, options: onePartition(), errs: streams.Err, interrupted: "The live generation is unchanged", changes: true, noAnnounce: c.NoAnnounce}
+	s := session{
+		servers: c.projectionServers, options: onePartition(), errs: streams.Err, changes: true, noAnnounce: c.NoAnnounce,
+		interrupted: "The live generation is unchanged", unconfirmed: seeWhichIsLive,
+	}
 	if c.Forget {
 		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Previous, "There is no previous generation.")
 	}
@@ -39,6 +43,9 @@ func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) erro
 		done, err = rebuild.Rollback(ctx, config)
 		return err
 	})
+	if errors.Is(err, errInterrupted) && done.Generation != 0 {
+		return fmt.Errorf("generation %d is live: %w", done.Generation, errInterrupted)
+	}
 	if err != nil {
 		return err
 	}

@@ -39,10 +39,10 @@ func withDatabase(ctx context.Context, s setting.Postgres, work func(*pgxpool.Po
 // errInterrupted is the error of a command that was asked to stop.
 var errInterrupted = errors.New("interrupted")
 
-// interrupted replaces an error that the end of ctx has caused by errInterrupted. It keeps an error that was printed or that is about a
-// full disk. A command that has committed something wraps errInterrupted and says what.
+// interrupted replaces an error that the end of ctx has caused by errInterrupted. It keeps an error that was printed, or that
+// [outlastsInterruption]. A command that has committed something wraps errInterrupted and says what.
 func interrupted(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, process.ErrFailed) || isDiskFull(err) {
+	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, process.ErrFailed) || outlastsInterruption(err) {
 		return err
 	}
 	return errInterrupted

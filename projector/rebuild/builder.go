@@ -258,7 +258,9 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 	if err := b.verifyNext(ctx); err != nil {
 		return err
 	}
-	pause, err := pauseWrites(ctx, b.config, follower, func(tx pgx.Tx) error {
+	var done bool
+	pause, err := pauseWrites(ctx, b.config, follower, func(tx pgx.Tx) (err error) {
+		defer func() { done = err == nil }()
 		if err := b.config.checkLock(ctx, tx); err != nil {
 			return err
 		}
@@ -292,7 +294,7 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 	b.result.WritePause = Seconds(pause.Seconds())
 	b.addUnreadable(follower.unreadable)
 	if err != nil {
-		return err
+		return asUnconfirmed(err, done)
 	}
 	b.result.Generation, b.result.Replaced, b.result.PreviousKept, b.result.Distrusted = b.next.ID, b.live.ID, b.keep, b.distrust.messages()
 	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return schema.InvalidatePlans(ctx, conn) })

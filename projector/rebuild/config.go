@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -129,6 +130,15 @@ func beginDurably(ctx context.Context, db interface {
 		}
 		return work(tx)
 	})
+}
+
+// asUnconfirmed makes an [ErrUnconfirmed] of the error of a transaction whose work was done, unless PostgreSQL has refused the commit.
+func asUnconfirmed(err error, done bool) error {
+	var refusal *pgconn.PgError
+	if err == nil || !done || errors.As(err, &refusal) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
 }
 
 // ErrBusy means that another process holds the lock of these operations.

@@ -34,6 +34,9 @@ var (
 	ErrUnreadable = errors.New("can no longer be read")
 	// ErrTooLarge means that a repair would make the writes of a partition wait for long.
 	ErrTooLarge = errors.New("the phone system is large for a repair")
+	// ErrUnconfirmed means that the connection or the context ended while a switch or a repair was being committed. While the commit waits for a
+	// synchronous standby, PostgreSQL has made it already.
+	ErrUnconfirmed = errors.New("the commit was not confirmed, so it may have taken effect")
 )
 
 // Result is what a rebuild or a rollback did.

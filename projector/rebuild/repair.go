@@ -98,7 +98,13 @@ func (r *repairer) repair(ctx context.Context, conn *pgx.Conn) (err error) {
 	if err := r.foldToLive(ctx, conn); err != nil {
 		return err
 	}
-	return beginDurably(ctx, conn, func(tx pgx.Tx) error { return r.replace(ctx, tx) })
+	var done bool
+	err = beginDurably(ctx, conn, func(tx pgx.Tx) error {
+		err := r.replace(ctx, tx)
+		done = err == nil
+		return err
+	})
+	return asUnconfirmed(err, done)
 }
 
 // idleTimeout ends the write pause of a frozen process. A large phone system of which new messages came may be folded again in the pause.
