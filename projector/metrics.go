@@ -29,10 +29,11 @@ type metrics struct {
 	feedBytes prometheus.Gauge
 	journal   prometheus.Gauge // 0 or 1
 
-	// Of the whole stream and database; 0 until they have been read.
-	firstSequence   prometheus.Gauge
-	openDeadLetters prometheus.Gauge
-	generation      prometheus.Gauge
+	firstSequence prometheus.Gauge // of the stream; 0 until it has been read
+
+	// Of the database. They have no value until it has been read: after a restart, a 0 would look as if all dead letters were new.
+	openDeadLetters *prometheus.GaugeVec // no labels
+	generation      *prometheus.GaugeVec // no labels
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
@@ -77,12 +78,10 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		firstSequence: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_projector_stream_first_sequence", Help: "Sequence of the first message that the stream still has.",
 		}),
-		openDeadLetters: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "callboard_projector_dead_letters_open", Help: "Dead letters that are neither applied nor dropped.",
-		}),
-		generation: prometheus.NewGauge(prometheus.GaugeOpts{
+		openDeadLetters: gauge("dead_letters_open", "Dead letters that are neither applied nor dropped."),
+		generation: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "callboard_generation", Help: "Number of the generation of the projection that is live.",
-		}),
+		}, nil),
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{

@@ -110,7 +110,24 @@ func TestMetrics_Database(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	registry := prometheus.NewRegistry()
+	locked, err := h.Database.Pool(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locked.Exec(t.Context(), "lock table control.dead_letter"); err != nil {
+		t.Fatal(err)
+	}
 	h.StartProjector(exportTo(registry))
+	waitForSum(t, registry, "callboard_projector_stream_first_sequence", 0)
+	exported := sums(t, registry)
+	for _, name := range []string{"callboard_projector_dead_letters_open", "callboard_generation"} {
+		if value, found := exported[name]; found {
+			t.Errorf("%s = %v before the database was read, want no value", name, value)
+		}
+	}
+	if err := locked.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	waitForSum(t, registry, "callboard_projector_dead_letters_open", 0)
 	h.PublishRaw(events.Subject(uuid.New(), events.EntityCall), nats.Header{}, "not an event")
 	waitForSum(t, registry, "callboard_projector_dead_letters_open", 1)

@@ -43,8 +43,8 @@ func (p *Projector) observeDatabase(ctx context.Context) {
 			p.config.Log.Debug().Err(err).Msg("reading the metrics of the database failed")
 			return
 		}
-		p.metrics.generation.Set(float64(summary.Generation))
-		p.metrics.openDeadLetters.Set(float64(summary.OpenDeadLetters))
+		p.metrics.generation.WithLabelValues().Set(float64(summary.Generation))
+		p.metrics.openDeadLetters.WithLabelValues().Set(float64(summary.OpenDeadLetters))
 	})
 }
 
