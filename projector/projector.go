@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,6 +48,7 @@ type Projector struct {
 	control *store.Store
 	metrics *metrics
 	ready   atomic.Bool
+	share   atomic.Pointer[shareError] // nil: some of config.Partitions are the stream's, or the stream is not known yet
 
 	newest  atomic.Uint64 // the highest sequence that was committed
 	batches chan struct{} // has a value for each batch that is read and committed now, of all partitions: one for each connection at most
@@ -78,8 +80,16 @@ func New(config Config) (*Projector, error) {
 	}, nil
 }
 
-// Ready tells whether the projector reaches the stream and the database. It may own partitions or stand by.
-func (p *Projector) Ready() bool { return p.ready.Load() }
+// Ready returns nil if the projector reaches the stream and the database. It may own partitions or stand by.
+func (p *Projector) Ready() error {
+	if p.ready.Load() {
+		return nil
+	}
+	if err := p.share.Load(); err != nil {
+		return err
+	}
+	return errors.New("the stream or the database can't be reached: read the log")
+}
 
 // Run owns the partitions that no other projector owns, until ctx ends; then it finishes its transactions and returns nil.
 // It logs and retries whatever fails.
@@ -114,13 +124,17 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	share, err := p.partitions(count)
+	if err != nil {
+		return err
+	}
 	locks, err := lock.New(ctx, lock.Partitions, p.config.Database, p.config.Control)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	shared := feed.NewShared(feed.Config{Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes})
-	supervisor := newSupervisor(p, source, shared, p.partitions(count))
+	supervisor := newSupervisor(p, source, shared, share)
 	idle := &idleActor{Projector: p, supervisor: supervisor, feed: shared}
 	clock := &clockActor{Projector: p, supervisor: supervisor, feed: shared}
 	check := &checkActor{Projector: p, supervisor: supervisor}
@@ -205,12 +219,33 @@ func (p *Projector) openSource(ctx context.Context) (ingest.Source, error) {
 	return ingest.OpenSource(ctx, p.config.JetStream, p.config.Control, p.config.Stream)
 }
 
-// partitions returns those of a stream's partitions that this projector may own.
-func (p *Projector) partitions(count int) (list []int) {
+// partitions returns those of a stream's partitions that this projector may own. It logs those that the stream doesn't have.
+func (p *Projector) partitions(count int) (list []int, err error) {
 	for partition := range count {
 		if p.config.Partitions == nil || slices.Contains(p.config.Partitions, partition) {
 			list = append(list, partition)
 		}
 	}
-	return list
+	if len(list) == 0 {
+		share := &shareError{p.config.Partitions, count - 1}
+		p.share.Store(share)
+		return nil, share
+	}
+	p.share.Store(nil)
+	surplus := slices.DeleteFunc(slices.Clone(p.config.Partitions), func(partition int) bool { return partition < count })
+	if len(surplus) > 0 {
+		p.config.Log.Error().Ints("surplus", surplus).Int("last_partition", count-1).Msg("partitions of CALLBOARD_PARTITIONS are not the stream's")
+	}
+	return list, nil
+}
+
+// shareError says that a projector can own no partition.
+type shareError struct {
+	partitions []int
+	last       int // of the stream
+}
+
+// Error names the partitions.
+func (e *shareError) Error() string {
+	return fmt.Sprintf("none of the partitions %v of CALLBOARD_PARTITIONS is the stream's, which has 0-%d: correct the setting", e.partitions, e.last)
 }

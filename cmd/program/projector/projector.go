@@ -101,10 +101,8 @@ func readiness(running context.Context, p *projector.Projector, nats *connection
 			return errors.New("stopping")
 		case nats.Err() != nil:
 			return nats.Err()
-		case !p.Ready():
-			return errors.New("the stream or the database can't be reached: read the log")
 		}
-		return nil
+		return p.Ready()
 	}
 }
 

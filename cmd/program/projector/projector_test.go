@@ -3,6 +3,7 @@ package projector_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -80,6 +81,38 @@ func TestRun(t *testing.T) {
 	}
 	waitForConsole("Nothing needs attention")
 	stop()
+}
+
+// A projector whose partitions the stream doesn't have is not ready, and says so. One that has some of them logs the others.
+func TestRun_SurplusPartitions(t *testing.T) {
+	server := eventstest.NewServer(t)
+	eventstest.CreateStream(t, eventstest.JetStream(t, server.URL()), 4)
+	database := schematest.New(t)
+	run := func(partitions ...int) (admin net.Listener, log *eventstest.LogBuffer) {
+		t.Helper()
+		admin, log = programtest.Listen(t), &eventstest.LogBuffer{}
+		c := projector.Config{
+			NATS: connection.NATSConfig{URL: programtest.Setting(t, setting.NewNATSURL, server.URL()), Log: zerolog.Nop()}, Stream: events.StreamName,
+			Postgres:   programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_projector")),
+			Partitions: partitions, Admin: admin, Log: zerolog.New(log),
+		}
+		t.Cleanup(eventstest.Run(t, func(ctx context.Context) error { return projector.Run(ctx, c) }))
+		return admin, log
+	}
+	admin, _ := run(4, 5)
+	const want = "none of the partitions [4 5] of CALLBOARD_PARTITIONS is the stream's, which has 0-3"
+	eventstest.Eventually(t, "/readyz names the partitions", func() bool {
+		status, body := programtest.Get(t, admin, "/readyz")
+		return status == http.StatusServiceUnavailable && strings.Contains(body, want)
+	})
+	admin, log := run(3, 4, 5)
+	eventstest.Eventually(t, "the other projector is ready", func() bool {
+		status, _ := programtest.Get(t, admin, "/readyz")
+		return status == http.StatusOK
+	})
+	if log.Count(`"level":"error","surplus":[4,5],"last_partition":3`) != 1 {
+		t.Errorf("log = %s, want an error that names partitions 4 and 5", log)
+	}
 }
 
 // With fewer connections than partitions, the partitions wait for each other. No work takes more connections than its pool has.
