@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"slices"
 	"strings"
@@ -81,15 +82,12 @@ type PostgresURL = Value[URL, postgresURLParser]
 
 type postgresURLParser struct{}
 
-// Parse implements [Parser]. It discards the errors of net/url and pgx, which can quote a part of the password.
+// Parse implements [Parser]. It discards the errors of pgx, which can quote a part of the password, except for the path of a file.
 func (postgresURLParser) Parse(text string) (URL, error) {
 	malformed := errors.New("is not the URL of a database: write postgres://user:password@host:5432/database, " +
 		"and encode special characters of the password as %XX")
 	scheme, rest, _ := strings.Cut(text, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
-		return URL{}, malformed
-	}
-	if _, err := pgconn.ParseConfig(text); err != nil {
 		return URL{}, malformed
 	}
 	// pgx, which also accepts several hosts, ends the user and the password at the first "@" before any "/". Another "@", or a "?" before it,
@@ -101,6 +99,14 @@ func (postgresURLParser) Parse(text string) (URL, error) {
 	rest, _, _ = strings.Cut(rest, "?")
 	if strings.Contains(user, "?") || strings.Contains(rest, "@") {
 		return URL{}, malformed
+	}
+	_, err := pgconn.ParseConfig(text)
+	var unreadable *fs.PathError
+	switch {
+	case errors.As(err, &unreadable):
+		return URL{}, fmt.Errorf("names a file that can't be read, itself or with a variable PG*: %w", unreadable)
+	case err != nil:
+		return URL{}, fmt.Errorf("%w; or correct the variables PG*, such as PGSSLMODE", malformed)
 	}
 	host, database, _ := strings.Cut(rest, "/")
 	return URL{whole: NewSecret(text), shown: "postgres://" + host + "/" + database}, nil
@@ -114,8 +120,9 @@ type baseURLParser struct{}
 // Parse implements [Parser].
 func (baseURLParser) Parse(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || !strings.HasSuffix(u.Path, "/v1") {
-		return "", errors.New("is not an address that ends in /v1: write https://host/v1")
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || !strings.HasSuffix(u.Path, "/v1") ||
+		u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.RawPath != "" || strings.ContainsAny(u.Path, "{}") {
+		return "", errors.New("is not an address that ends in /v1, without query, fragment and braces: write https://host/v1")
 	}
 	return text, nil
 }
