@@ -34,7 +34,7 @@ type program struct {
 	Replica         setting.Replica     `embed:""`
 	ReadConnections setting.Connections `name:"read-connections" setting:"CALLBOARD_READ_CONNECTIONS" default:"16" help:"The number of connections to the PostgreSQL server that the projection is read from. The reader has 4 more to the primary for credentials, and one to each server for its readiness."`
 	DirectoryMemory setting.Memory      `name:"directory-memory" setting:"CALLBOARD_DIRECTORY_MEMORY" default:"64MiB" placeholder:"SIZE" help:"The memory for the names and labels that report pages show. Those that were not used for the longest time make room for others."`
-	BodyMemory      setting.Memory      `name:"body-memory" setting:"CALLBOARD_BODY_MEMORY" default:"192MiB" placeholder:"SIZE" help:"The memory for all responses that are being made or written, 14MiB or more. A key has an eighth of it, at least 14MiB."`
+	BodyMemory      setting.BodyMemory  `name:"body-memory" setting:"CALLBOARD_BODY_MEMORY" default:"192MiB" placeholder:"SIZE" help:"The memory for all responses that are being made or written, 14MiB or more. A key has an eighth of it, at least 14MiB."`
 	BaseURL         setting.BaseURL     `name:"base-url" setting:"CALLBOARD_BASE_URL" missing:"set it to the public URL of the API, such as https://host/v1" placeholder:"URL" help:"The public URL of the API. It ends in /v1."`
 	Pepper          setting.Pepper      `embed:""`
 	CursorKey       setting.CursorKey   `setting:"CALLBOARD_CURSOR_KEY" secret:"" missing:"set it to 32 random bytes in base64, the same for all readers; generate them with 'openssl rand -base64 32'" placeholder:"BASE64" help:"The secret that encrypts cursors and links to audio, the same for all readers. Do not put it on the command line."`

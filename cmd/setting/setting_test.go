@@ -34,6 +34,7 @@ type allSettings struct {
 	Listen     setting.Address       `setting:"CALLBOARD_LISTEN" default:":8080"`
 	Read       setting.Connections   `name:"read-connections" setting:"CALLBOARD_READ_CONNECTIONS" default:"16"`
 	Memory     setting.Memory        `setting:"CALLBOARD_DIRECTORY_MEMORY" default:"64MiB"`
+	Bodies     setting.BodyMemory    `name:"body-memory" setting:"CALLBOARD_BODY_MEMORY" default:"14MiB"`
 	Drain      setting.Drain         `setting:"CALLBOARD_DRAIN" default:"0s"`
 	Clock      setting.ClockInterval `setting:"CALLBOARD_CLOCK" default:"1s"`
 	MaxAge     setting.MaxAge        `name:"coverage-max-age" setting:"CALLBOARD_COVERAGE_MAX_AGE" default:"1h"`
@@ -268,6 +269,7 @@ func TestParse_InvalidSettings(t *testing.T) {
 		{"too many connections", "CALLBOARD_READ_CONNECTIONS", "1001", "from 1 to 1000"},
 		{"no memory", "CALLBOARD_DIRECTORY_MEMORY", "0MiB", "write for example 64MiB"},
 		{"memory without a unit", "CALLBOARD_DIRECTORY_MEMORY", "64", "write for example 64MiB"},
+		{"too little memory for responses", "CALLBOARD_BODY_MEMORY", "13MiB", "14MiB or more"},
 		{"a drain without a unit", "CALLBOARD_DRAIN", "10", "write for example 10s"},
 		{"a drain that has passed", "CALLBOARD_DRAIN", "-1s", "from 0s to 10m"},
 		{"a drain that is too long", "CALLBOARD_DRAIN", "11m", "from 0s to 10m"},

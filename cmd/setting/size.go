@@ -43,3 +43,20 @@ func (memoryParser) Parse(text string) (int64, error) {
 	}
 	return n, nil
 }
+
+// BodyMemory is a setting: a number of bytes for responses.
+type BodyMemory = Value[int64, bodyMemoryParser]
+
+type bodyMemoryParser struct{}
+
+// minBodyMemory is what the largest response of a reader takes. A reader with less does not start.
+const minBodyMemory = 14 << 20
+
+// Parse implements [Parser].
+func (bodyMemoryParser) Parse(text string) (int64, error) {
+	n, ok := parseSize(text)
+	if !ok || n < minBodyMemory {
+		return 0, errors.New("is not a memory size of 14MiB or more: write for example 192MiB")
+	}
+	return n, nil
+}
