@@ -90,7 +90,7 @@ func TestKeys_InterruptedBeforeRecord(t *testing.T) {
 	run := func(args ...string) result {
 		t.Helper()
 		// The command connects to NATS after it has ended the key.
-		nats, err := net.Listen("tcp", "127.0.0.1:0")
+		nats, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

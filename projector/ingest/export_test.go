@@ -1,4 +1,4 @@
 package ingest
 
-// PortionSize is how many of the items are applied together.
-var PortionSize = portionSize
+// PortionSize returns how many of the items are applied together.
+func PortionSize(items []Item) int { return portionSize(items) }
