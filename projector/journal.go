@@ -45,12 +45,12 @@ func (a *journalActor) report(err error) {
 }
 
 func (a *journalActor) read(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
-	defer cancel()
-	if err := a.recordTimeline(ctx); err != nil {
+	if err := limited(ctx, a.recordTimeline); err != nil {
 		return err
 	}
-	unreadable, err := a.reader.Read(ctx, a.config.JetStream, func(entries []journal.Entry) error { return a.withdraw(ctx, entries) })
+	unreadable, err := a.reader.Read(ctx, a.config.JetStream, func(entries []journal.Entry) error {
+		return limited(ctx, func(ctx context.Context) error { return a.withdraw(ctx, entries) })
+	})
 	a.metrics.journalRead(err == nil)
 	if unreadable > 0 {
 		a.config.Log.Error().Int("messages", unreadable).Msg("messages of the journal of revoked keys not readable")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events"
@@ -89,4 +90,50 @@ func TestProjector_LimitsEveryStatement(t *testing.T) {
 			where l.updated_at >= c.clock
 			  and p.watermark >= c.clock`) == 2
 	})
+}
+
+// A request to NATS that is lost while a server restarts ends after the client's five seconds, if its context has no deadline. With a long one
+// the partition would wait for that.
+func TestProjector_LimitsNoRequestItself(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.StartProjector(func(c *projector.Config) { c.JetStream = requests{c.JetStream, t} })
+	h.publishCall(uuid.New())
+}
+
+// requests fails the test if a request for a stream, its state or a message has a deadline.
+type requests struct {
+	jetstream.JetStream
+	tb testing.TB
+}
+
+// Stream implements [jetstream.JetStream].
+func (r requests) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	requireNoDeadline(ctx, r.tb, "stream "+name)
+	stream, err := r.JetStream.Stream(ctx, name)
+	return requestsOfStream{stream, r.tb}, err
+}
+
+type requestsOfStream struct {
+	jetstream.Stream
+	tb testing.TB
+}
+
+// Info implements [jetstream.Stream].
+func (r requestsOfStream) Info(ctx context.Context, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	requireNoDeadline(ctx, r.tb, "state")
+	return r.Stream.Info(ctx, options...)
+}
+
+// GetMsg implements [jetstream.Stream].
+func (r requestsOfStream) GetMsg(ctx context.Context, sequence uint64, options ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
+	requireNoDeadline(ctx, r.tb, "message")
+	return r.Stream.GetMsg(ctx, sequence, options...)
+}
+
+func requireNoDeadline(ctx context.Context, tb testing.TB, request string) {
+	tb.Helper()
+	if at, limited := ctx.Deadline(); limited {
+		tb.Errorf("request for %s: deadline in %s, want the client's own", request, time.Until(at).Round(time.Second))
+	}
 }

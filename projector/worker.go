@@ -111,18 +111,26 @@ func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 }
 
 // openPosition claims the position and reads what was decided about the messages above it.
-func (w *worker) openPosition(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
-	defer cancel()
-	if err := w.claim(ctx); err != nil {
+func (w *worker) openPosition(ctx context.Context) error {
+	if err := limited(ctx, w.claim); err != nil {
 		return err
 	}
 	// An owner that lost its locks could commit until the claim: only now the position is the last one.
 	if err := w.checkPosition(ctx); err != nil {
 		return err
 	}
-	w.applier.Reader.Decisions, err = w.store.Decisions(ctx, w.applier.Position)
-	return err
+	return limited(ctx, func(ctx context.Context) (err error) {
+		w.applier.Reader.Decisions, err = w.store.Decisions(ctx, w.applier.Position)
+		return err
+	})
+}
+
+// limited limits the time of statements: a host can disappear without closing the connection. Requests to NATS don't belong in work. One that
+// is lost while a server restarts ends after five seconds, but only if its context has no deadline.
+func limited(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	return work(ctx)
 }
 
 // correct applies the corrections of whole phone systems, which take time, ahead of the watermark. Little is left to do when that reaches them.
