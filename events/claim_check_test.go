@@ -229,6 +229,9 @@ func newReplica(h *harness) *replica {
 	if _, err := conn.Subscribe(prefix+">", forward); err != nil {
 		h.Fatal(err)
 	}
+	if err := conn.Flush(); err != nil { // requests come on another connection
+		h.Fatal(err)
+	}
 	var err error
 	if r.js, err = jetstream.NewWithAPIPrefix(eventstest.Connect(h, h.server.URL()), strings.TrimSuffix(prefix, ".")); err != nil {
 		h.Fatal(err)
