@@ -98,6 +98,9 @@ func (h *harness) countConsumersAtOnce() (most func() int) {
 	if err != nil {
 		h.Fatal(err)
 	}
+	if err := h.JetStream.Conn().Flush(); err != nil { // projectors have other connections
+		h.Fatal(err)
+	}
 	h.Cleanup(func() { _ = subscription.Unsubscribe() })
 	return func() int {
 		mu.Lock()
