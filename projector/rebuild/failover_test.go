@@ -19,7 +19,7 @@ func (h *harness) losePart() {
 			update control.generation_part
 			set read = null
 			where (generation, partition, part) = (
-				select generation, partition, max(part) from control.generation_part group by 1, 2 order by max(part) desc limit 1)
+				select generation, partition, max(part) from control.generation_part group by 1, 2 order by max(part) desc, partition limit 1)
 			returning * into lost;
 			for t in
 				select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'system_id'

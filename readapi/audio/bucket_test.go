@@ -276,6 +276,20 @@ func TestBucket_HostsOfLinks(t *testing.T) {
 	}
 }
 
+// openBucket opens a bucket that is not on this machine. Its links can be signed, but not followed.
+func openBucket(t *testing.T) Store {
+	t.Helper()
+	at, err := ParseLocation("s3://calls?region=eu-central-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := Open(at, prefix, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
 // Credentials come from a file, a profile in it, or the environment.
 func TestBucket_Credentials(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "credentials")
@@ -286,15 +300,7 @@ func TestBucket_Credentials(t *testing.T) {
 	}
 	sign := func() string {
 		t.Helper()
-		at, err := ParseLocation("s3://calls?region=eu-central-1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		store, err := Open(at, prefix, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		link, err := store.Sign(t.Context(), Object{Key: "a.wav"})
+		link, err := openBucket(t).Sign(t.Context(), Object{Key: "a.wav"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,15 +335,7 @@ func newRole(t *testing.T, serve http.HandlerFunc) Store {
 	} {
 		t.Setenv(name, value)
 	}
-	at, err := ParseLocation("s3://calls?region=eu-central-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := Open(at, prefix, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return store
+	return openBucket(t)
 }
 
 // A link does not outlive the credentials that signed it.

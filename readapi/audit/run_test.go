@@ -162,7 +162,7 @@ func TestRun_WithoutStream(t *testing.T) {
 		t.Error(err)
 	}
 	commands, resumed := h.log.Count("callboard stream update"), h.log.Count("publishing audit entries resumed")
-	most := 1 + h.log.Count(context.DeadlineExceeded.Error()) // an acknowledgement that comes late is a failure of its own
+	most := 1 + h.log.Count(context.DeadlineExceeded.Error()) // an acknowledgement that comes late is another failure
 	if commands < 1 || commands > most || resumed < 1 || resumed > most {
 		t.Errorf("log lines: with the command = %d, resumed = %d, want 1 to %d of each:\n%s", commands, resumed, most, h.log.String())
 	}
