@@ -93,8 +93,9 @@ func readAfter(ctx context.Context, stream jetstream.Stream, after uint64, work 
 		return after, 0, err
 	}
 	last = after
+	var delivered uint64
 	for pending := consumer.CachedInfo().NumPending; pending > 0; {
-		f, err := fetch(consumer, pending)
+		f, err := fetch(consumer, pending, delivered)
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -104,7 +105,7 @@ func readAfter(ctx context.Context, stream jetstream.Stream, after uint64, work 
 		if err != nil {
 			return after, 0, err
 		}
-		last, pending, unreadable = f.last, f.pending, unreadable+f.unreadable
+		last, pending, delivered, unreadable = f.last, f.pending, f.delivered, unreadable+f.unreadable
 	}
 	return last, unreadable, stream.DeleteConsumer(ctx, consumer.CachedInfo().Name)
 }
@@ -115,10 +116,12 @@ type fetched struct {
 	unreadable int
 	last       uint64 // the sequence of the last message
 	pending    uint64 // how many messages follow
+	delivered  uint64 // how many messages the consumer has delivered
 }
 
-// fetch returns the next messages, at least one.
-func fetch(consumer jetstream.Consumer, pending uint64) (f fetched, err error) {
+// fetch returns the next messages, at least one, of a consumer that has delivered some. The server delivers none again, so one that is lost on
+// the way is an error.
+func fetch(consumer jetstream.Consumer, pending, delivered uint64) (f fetched, err error) {
 	batch, err := consumer.Fetch(int(min(fetchMessages, pending)), jetstream.FetchMaxWait(fetchWait))
 	if err != nil {
 		return f, err
@@ -128,7 +131,7 @@ func fetch(consumer jetstream.Consumer, pending uint64) (f fetched, err error) {
 		if err != nil {
 			return f, err
 		}
-		f.last, f.pending = meta.Sequence.Stream, meta.NumPending
+		f.last, f.pending, f.delivered = meta.Sequence.Stream, meta.NumPending, meta.Sequence.Consumer
 		if e, err := decode(m.Subject(), m.Data()); err != nil {
 			f.unreadable++
 		} else {
@@ -140,6 +143,9 @@ func fetch(consumer jetstream.Consumer, pending uint64) (f fetched, err error) {
 	}
 	if f.last == 0 {
 		return f, errors.New("the server delivers no messages")
+	}
+	if lost := f.delivered - delivered - uint64(len(f.entries)+f.unreadable); lost > 0 {
+		return f, fmt.Errorf("%d messages were lost on the way", lost)
 	}
 	return f, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,6 +96,42 @@ func TestReader_Many(t *testing.T) {
 	var r journal.Reader
 	if got, _ := read(t, js, &r); len(got) != count {
 		t.Errorf("entries = %d, want %d", len(got), count)
+	}
+}
+
+// A message that the server has sent, but that has not arrived, is an error. The next read has it.
+func TestReader_LostMessage(t *testing.T) {
+	t.Parallel()
+	js := newJournal(t)
+	const count = 1100 // more than one request asks for
+	for range count {
+		publish(t, js, revoked(time.Now()))
+	}
+	stream, err := js.Stream(t.Context(), journal.StreamName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	take := sync.OnceFunc(func() { // a message after those of the first request
+		for name := range stream.ConsumerNames(t.Context()).Name() {
+			consumer, err := stream.Consumer(t.Context(), name)
+			if err == nil {
+				_, err = consumer.Next()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	var r journal.Reader
+	_, err = r.Read(t.Context(), js, func([]journal.Entry) error {
+		take()
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "1 messages were lost") {
+		t.Errorf("error = %v, want one about a lost message", err)
+	}
+	if got, _ := read(t, js, &r); len(got) != count {
+		t.Errorf("entries of the next read = %d, want %d", len(got), count)
 	}
 }
 
