@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -221,7 +222,25 @@ type row struct {
 	RecordingSid string `json:"recordingSid"`
 }
 
+// listRows returns the rows of a page. Data that the reader could not read in time, as on a busy machine, is asked for again.
 func listRows(ctx context.Context, key, url string) ([]row, error) {
+	for {
+		rows, err := listRowsOnce(ctx, key, url)
+		if !errors.Is(err, errUnavailable) {
+			return rows, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// errUnavailable is the answer 503.
+var errUnavailable = errors.New("the reader could not answer")
+
+func listRowsOnce(ctx context.Context, key, url string) ([]row, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -232,7 +251,11 @@ func listRows(ctx context.Context, key, url string) ([]row, error) {
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusServiceUnavailable:
+		return nil, fmt.Errorf("%s: %w", url, errUnavailable)
+	default:
 		return nil, fmt.Errorf("%s: status %s", url, response.Status)
 	}
 	var body struct {

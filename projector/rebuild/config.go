@@ -149,6 +149,7 @@ const (
 	operationLock = 0x72656275696c64
 	// operationLockTimeout is long enough for the lock of a process that has just ended to be released.
 	operationLockTimeout = "2s"
+	releaseTimeout       = 5 * time.Second
 )
 
 // withLock does work under the advisory lock of all operations, with a pool for the work alone, which has the live tables on its search
@@ -159,7 +160,7 @@ func withLock(ctx context.Context, c Config, shared bool, work func(Config) erro
 	if err != nil {
 		return fmt.Errorf("PostgreSQL: %w", err)
 	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, releaseLock(ctx, conn)) }()
 	function := "pg_advisory_lock"
 	if shared {
 		function = "pg_advisory_lock_shared"
@@ -181,6 +182,15 @@ func withLock(ctx context.Context, c Config, shared bool, work func(Config) erro
 	defer pool.Close()
 	c.Database = pool
 	return work(c)
+}
+
+// releaseLock closes the connection of the operation's lock. PostgreSQL ends a session after its connection, so the lock is released first: the
+// next operation need not wait for that.
+func releaseLock(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	_, _ = conn.Exec(ctx, "select pg_advisory_unlock_all()") // the end of the session releases it, too
+	return conn.Close(ctx)
 }
 
 //go:embed owns_lock.sql

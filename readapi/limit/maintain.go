@@ -63,7 +63,9 @@ func (l *Limiter) pauseUntil(ctx context.Context, interval time.Duration, lost <
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-lost:
-		l.unavailable(errDisconnected)
+		if !l.store.conn.IsConnected() { // it may have connected again meanwhile
+			l.unavailable(errDisconnected)
+		}
 	case <-l.breaker.tripped:
 	case <-timer.C:
 	}
