@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // CreateDatabase creates a database on the server at url. It does nothing if the database exists.
@@ -26,6 +28,9 @@ func HasCode(err error, codes ...string) bool {
 	var refusal *pgconn.PgError
 	return errors.As(err, &refusal) && slices.Contains(codes, refusal.Code)
 }
+
+// UUID returns an identifier as a parameter. The driver encodes it directly, but a [uuid.UUID] as text.
+func UUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
 // Passwords are those of the roles.
 type Passwords struct {

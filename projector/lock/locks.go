@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ var (
 	//go:embed other_owners.sql
 	otherOwnersSQL string
 
+	// {{other_owners}} stands for the statement above.
 	//go:embed terminate_owner.sql
 	terminateOwnerSQL string
 )
@@ -119,9 +121,10 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 		if err != nil {
 			return err
 		}
+		sql := strings.Replace(terminateOwnerSQL, "{{other_owners}}", otherOwnersSQL, 1)
 		for _, session := range silent {
 			var done bool
-			if err := l.conn.QueryRow(ctx, terminateOwnerSQL, l.class, session.PID, l.owners[session.PID].at).Scan(&done); err != nil {
+			if err := l.conn.QueryRow(ctx, sql, l.class, session.PID, l.owners[session.PID].at).Scan(&done); err != nil {
 				return err
 			}
 			if done {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/projector/fold"
+	"callboard/schema"
 )
 
 // ErrUnannounced is a change set with announcements to a phone system that has too many calls for one transaction. [Store.Announce] commits
@@ -101,7 +102,7 @@ func (tx *Tx) announceSlice(
 	if _, err := tx.tx.Exec(ctx, announceSettingsSQL); err != nil {
 		return done, err
 	}
-	err = tx.tx.QueryRow(ctx, announceSQL, at.Partition, pgUUID(system), pgUUID(first), sliceCalls, rows[1], rows[2], rows[3], folded[1],
+	err = tx.tx.QueryRow(ctx, announceSQL, at.Partition, schema.UUID(system), schema.UUID(first), sliceCalls, rows[1], rows[2], rows[3], folded[1],
 		at.Epoch, int64(at.Sequence)).Scan((*[16]byte)(&done.last), &done.read, &done.changed)
 	if err == nil {
 		tx.store.plans.wrote(tables.callLogs.name, done.changed)

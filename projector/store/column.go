@@ -244,5 +244,3 @@ func (n *nullDigest) ScanBytes(v []byte) error {
 func timestamp(t events.Time) pgtype.Timestamptz {
 	return pgtype.Timestamptz{Time: t.Std(), Valid: true}
 }
-
-func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }

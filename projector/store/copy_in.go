@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"callboard/schema"
 )
 
 // COPY's binary format is a signature, flags and the length of a header extension, four bytes each; then rows, each beginning with the
@@ -46,9 +48,9 @@ func (tx *Tx) ReplaceSystemRows(ctx context.Context, partition int16, system uui
 	for _, r := range tx.store.tables.relations {
 		switch column := r.columns[r.system()]; {
 		case r.partitioned:
-			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1 and %s = $2", r.name, partitionColumn, column), partition, pgUUID(system))
+			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1 and %s = $2", r.name, partitionColumn, column), partition, schema.UUID(system))
 		case !r.ofNoSystem():
-			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1", r.name, column), pgUUID(system))
+			_, err = tx.tx.Exec(ctx, fmt.Sprintf("delete from %s where %s = $1", r.name, column), schema.UUID(system))
 		case system == uuid.Nil:
 			_, err = tx.tx.Exec(ctx, "delete from "+r.name)
 		}

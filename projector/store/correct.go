@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"callboard/projector/fold"
+	"callboard/schema"
 )
 
 var (
@@ -123,7 +124,7 @@ func (c *corrector) correctAll(ctx context.Context, one fold.Correction) error {
 func (c *corrector) nextSystem(ctx context.Context, system *uuid.UUID) (partition int16, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sliceTimeout)
 	defer cancel()
-	err = c.store.pool.QueryRow(ctx, nextCallSystemSQL, pgUUID(*system)).Scan((*[16]byte)(system), &partition)
+	err = c.store.pool.QueryRow(ctx, nextCallSystemSQL, schema.UUID(*system)).Scan((*[16]byte)(system), &partition)
 	return partition, err
 }
 
@@ -141,7 +142,7 @@ func (c *corrector) exec(ctx context.Context, sql string, one fold.Correction, s
 	ctx, cancel := context.WithTimeout(ctx, sliceTimeout)
 	defer cancel()
 	err = c.store.BeginFunc(ctx, func(tx *Tx) error {
-		tag, err := tx.tx.Exec(ctx, sql, c.at.Partition, pgUUID(system), calls, timestamp(one.Since), timestamp(one.At),
+		tag, err := tx.tx.Exec(ctx, sql, c.at.Partition, schema.UUID(system), calls, timestamp(one.Since), timestamp(one.At),
 			c.at.Epoch, int64(c.at.Sequence))
 		changed = tag.RowsAffected()
 		return err

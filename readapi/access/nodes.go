@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"callboard/schema"
 )
 
 var (
@@ -45,11 +47,11 @@ func (a *Authorizer) readKeyOnNodes(
 	}
 	coordinator := time.Since(began)
 	p.Narrowing.On = extension.Valid
-	grant := pgtype.UUID{Bytes: p.Grant.ID, Valid: true}
+	grant := schema.UUID(p.Grant.ID)
 	if t.System == uuid.Nil {
 		err = conn.QueryRow(ctx, partitionsSQL).Scan(&partitions)
 	} else {
-		system := pgtype.UUID{Bytes: t.System, Valid: true}
+		system := schema.UUID(t.System)
 		err = a.outages.read(ctx, in, coordinator, func(ctx context.Context) error {
 			return conn.QueryRow(ctx, coverageSQL, in, system, p.Grant.Kind, grant, extension).
 				Scan(&p.Covered, &age, &p.Narrowing.Extension, &partitions)

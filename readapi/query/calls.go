@@ -18,7 +18,7 @@ func (p *Projection) CallLogs() *List {
 	})
 }
 
-// CallLog is a call with its transcript's text, which is null unless the status is completed and the text has at most so many bytes.
+// CallLog is a call with its transcript's text, which is null unless the status is completed and the text has at most the given number of bytes.
 func (p *Projection) CallLog(most int64) *Detail {
 	return p.narrowableDetail("call log", getCallLogSQL, listCallLogsSQL, callOfExtension()).withText(most)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"callboard/readapi/encode"
+	"callboard/schema"
 )
 
 // edition identifies what a phone system's directory showed in a snapshot. Snapshots with equal editions have equal directories.
@@ -95,7 +96,7 @@ func (n names) arguments() (arguments []any) {
 	for _, family := range []string{"call_group", "extension", "representative"} {
 		ids := make([]pgtype.UUID, 0, len(n.references[family]))
 		for id := range n.references[family] {
-			ids = append(ids, pgUUID(id))
+			ids = append(ids, schema.UUID(id))
 		}
 		arguments = append(arguments, ids)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"callboard/schema"
 )
 
 // PhoneSystem is an accessible phone system.
@@ -46,7 +48,7 @@ func (p *Projection) PhoneSystemsOfOrganization(ctx context.Context, organizatio
 
 func (p *Projection) phoneSystems(ctx context.Context, sql string, target uuid.UUID) ([]PhoneSystem, error) {
 	systems := []PhoneSystem{}
-	if err := p.query(ctx, sql, []any{pgUUID(target)}, readPhoneSystems(&systems)); err != nil {
+	if err := p.query(ctx, sql, []any{schema.UUID(target)}, readPhoneSystems(&systems)); err != nil {
 		return nil, fmt.Errorf("list phone systems: %w", err)
 	}
 	return systems, nil

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/readapi/partition"
@@ -50,9 +49,6 @@ func newProjection(pool *pgxpool.Pool, positions bool) *Projection {
 	p.recordingAudioSQL, p.dimensionsSQL = p.withoutUnreadPosition(getCallRecordingURLSQL), p.withoutUnreadPosition(getCallLogReportDimensionsSQL)
 	return p
 }
-
-// pgUUID is an identifier as an argument. The driver encodes it directly, but a [uuid.UUID] as text.
-func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
 // stalePlan says that the types of a prepared statement's columns have changed, as they may when a rebuild switches
 // generations. The driver has discarded the statement by the time it returns this error.
@@ -99,7 +95,7 @@ func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, argument
 	for range partition.Attempts {
 		in, partitions := p.partitions.Of(system)
 		found := false
-		err := run(sql, append([]any{in, pgUUID(system)}, arguments...), func(rows pgx.Rows) error {
+		err := run(sql, append([]any{in, schema.UUID(system)}, arguments...), func(rows pgx.Rows) error {
 			observed := &observedRows{Rows: rows}
 			err := read(observed)
 			found = observed.any
@@ -127,7 +123,7 @@ func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, argument
 func (p *Projection) missing(run runner, system uuid.UUID, in int16, partitions int) (missing bool, err error) {
 	var now int
 	var found bool
-	err = run(locateSQL, []any{in, pgUUID(system)}, func(rows pgx.Rows) error {
+	err = run(locateSQL, []any{in, schema.UUID(system)}, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return noRow(rows)
 		}

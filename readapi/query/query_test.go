@@ -50,7 +50,7 @@ type statement struct {
 // statements are all statements of the package. Those of lists and details are named by what they read, the others by their file.
 func statements(tb testing.TB) map[string]statement {
 	tb.Helper()
-	other := pgUUID(uuid.MustParse(groupID))
+	other := schema.UUID(uuid.MustParse(groupID))
 	named := map[string]statement{
 		"list_accessible_phone_systems_of_system":       {phoneSystemsOfSystemSQL, ofBusy()},
 		"list_accessible_phone_systems_of_group":        {phoneSystemsOfGroupSQL, []any{other}},
@@ -103,7 +103,7 @@ func arguments(_ string, arguments []any) []any { return ofBusy(arguments...) }
 
 // ofBusy are the arguments of a statement about the busy phone system, whose rows are in partition 0.
 func ofBusy(arguments ...any) []any {
-	return append([]any{int16(0), pgUUID(uuid.MustParse(busyID))}, arguments...)
+	return append([]any{int16(0), schema.UUID(uuid.MustParse(busyID))}, arguments...)
 }
 
 // filter is a filter for the path, with a page deep in the list.

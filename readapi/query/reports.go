@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/readapi/encode"
+	"callboard/schema"
 )
 
 // ReportFilter says which report rows are requested: those after a key, with a timestamp before Until.
@@ -178,7 +179,7 @@ func (r *Reports) read(run runner, f ReportFilter, out *encode.RowWriter) (Repor
 }
 
 func (r *Reports) statement(f ReportFilter) (sql string, arguments []any) {
-	arguments = []any{f.After.Time, pgUUID(f.After.ID), f.Until, f.Limit}
+	arguments = []any{f.After.Time, schema.UUID(f.After.ID), f.Until, f.Limit}
 	if f.Transcripts {
 		return r.transcribed[f.TimeField], append(arguments, f.MaxStored)
 	}

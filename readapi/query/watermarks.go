@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"callboard/readapi/partition"
+	"callboard/schema"
 )
 
 var (
@@ -64,7 +65,7 @@ func (p *Projection) readWatermarks(ctx context.Context, systems []uuid.UUID, fo
 	ids, partitions := make([]pgtype.UUID, len(systems)), make([]int16, len(systems))
 	byPartition := make(map[int16][]pgtype.UUID)
 	for i, id := range systems {
-		ids[i] = pgUUID(id)
+		ids[i] = schema.UUID(id)
 		partitions[i], _ = p.partitions.Of(id)
 		byPartition[partitions[i]] = append(byPartition[partitions[i]], ids[i])
 	}
