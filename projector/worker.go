@@ -318,9 +318,9 @@ func (w *worker) committed(changes store.ChangeSet) {
 	w.wakeSenders(changes.Notices)
 	w.reportCap(changes.ClockCap)
 	w.reportLateCalls(changes.State)
-	for _, letter := range changes.DeadLetters {
+	for _, dead := range changes.DeadLetters {
 		w.metrics.deadLetters.WithLabelValues(label(w.partition)).Inc()
-		w.log.Warn().Uint64("sequence", letter.Sequence).Str("reason", letter.Reason).Msg("dead letter recorded")
+		w.log.Warn().Uint64("sequence", dead.Sequence).Str("reason", dead.Reason).Msg("dead letter recorded")
 	}
 	for _, r := range changes.Retries {
 		w.log.Info().Uint64("sequence", r.Sequence).Uint64("dead_letter", r.DeadLetter.Sequence).Stringer("outcome", r.Outcome).

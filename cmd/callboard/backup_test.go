@@ -46,10 +46,10 @@ type backupFixture struct {
 func newBackupFixture(t *testing.T) backupFixture {
 	t.Helper()
 	f := backupFixture{newRebuildFixture(t, "100"), filepath.Join(t.TempDir(), "backups")}
-	letters := deadLettersFixture{f.fleet}
-	letters.storeTranscript()
-	letters.publishTranscript(ownCallID)
-	letters.publish("phones."+systemID+".call", "callboard.call.changed", "no JSON")
+	deadLetters := deadLettersFixture{f.fleet}
+	deadLetters.storeTranscript()
+	deadLetters.publishTranscript(ownCallID)
+	deadLetters.publish("phones."+systemID+".call", "callboard.call.changed", "no JSON")
 	return f
 }
 

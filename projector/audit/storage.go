@@ -43,8 +43,8 @@ func (s storage) store(ctx context.Context, batch []delivery, begin func(pgx.Tx)
 	if err != nil {
 		return err
 	}
-	s.metrics.filed.Add(float64(stored))
 	s.metrics.batches.Inc()
+	s.metrics.stored.Add(float64(stored))
 	s.noteDeadLetters(batch)
 	return nil
 }

@@ -100,7 +100,7 @@ func (w *Writer) noteSuccess() {
 }
 
 type metrics struct {
-	filed       prometheus.Counter
+	stored      prometheus.Counter
 	batches     prometheus.Counter
 	failures    prometheus.Counter
 	deadLetters prometheus.Counter
@@ -114,7 +114,7 @@ func newMetrics() *metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "callboard_projector_audit_" + name, Help: help})
 	}
 	return &metrics{
-		filed:       counter("filed_total", "Audit entries stored."),
+		stored:      counter("stored_total", "Audit entries stored."),
 		batches:     counter("batches_total", "Transactions that stored audit entries."),
 		failures:    counter("failures_total", "Failed attempts to store audit entries or to drop old days."),
 		deadLetters: counter("dead_letters_total", "Audit messages that became dead letters."),
@@ -127,6 +127,6 @@ func newMetrics() *metrics {
 }
 
 func (m *metrics) register(registry prometheus.Registerer) error {
-	return errors.Join(registry.Register(m.filed), registry.Register(m.batches), registry.Register(m.failures),
+	return errors.Join(registry.Register(m.stored), registry.Register(m.batches), registry.Register(m.failures),
 		registry.Register(m.deadLetters), registry.Register(m.dropped), registry.Register(m.lost), registry.Register(m.pending))
 }

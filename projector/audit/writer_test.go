@@ -64,8 +64,8 @@ func TestWriter_StoresEntriesOnce(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("rows = %+v,\nwant %+v", got, want)
 	}
-	if got := h.metric(metrics, "filed_total"); got != 2 {
-		t.Errorf("filed_total = %v, want 2", got)
+	if got := h.metric(metrics, "stored_total"); got != 2 {
+		t.Errorf("stored_total = %v, want 2", got)
 	}
 	if got := h.deadLetters(); got != 0 {
 		t.Errorf("dead letters = %d, want 0", got)
@@ -118,8 +118,8 @@ func TestWriter_StoresBacklogInBatches(t *testing.T) {
 	h.start(func(c *writer.Config) { c.Metrics = metrics })
 	h.waitUntilStored()
 	const entries = messages * audit.MaxEntries
-	h.eventually("the count of stored entries", func() bool { return h.metric(metrics, "filed_total") >= entries })
-	if stored, batches := h.metric(metrics, "filed_total"), h.metric(metrics, "batches_total"); stored != entries || batches < 2 {
+	h.eventually("the count of stored entries", func() bool { return h.metric(metrics, "stored_total") >= entries })
+	if stored, batches := h.metric(metrics, "stored_total"), h.metric(metrics, "batches_total"); stored != entries || batches < 2 {
 		t.Errorf("stored = %v in %v batches, want %d in at least 2", stored, batches, entries)
 	}
 }
@@ -142,13 +142,13 @@ func TestWriter_LastUseIsTheNewest(t *testing.T) {
 	h.publish(at(key, 15))
 	h.start()
 	h.waitUntilStored()
-	if got := use(key) + ", " + use(other); got != "30 192.0.2.30, 05 192.0.2.5" {
-		t.Errorf("last uses = %s", got)
+	if got, want := use(key)+", "+use(other), "30 192.0.2.30, 05 192.0.2.5"; got != want {
+		t.Errorf("last uses = %s, want %s", got, want)
 	}
 	h.publish(at(key, 29), at(other, 6))
 	h.waitUntilStored()
-	if got := use(key) + ", " + use(other); got != "30 192.0.2.30, 06 192.0.2.6" {
-		t.Errorf("last uses after the second batch = %s", got)
+	if got, want := use(key)+", "+use(other), "30 192.0.2.30, 06 192.0.2.6"; got != want {
+		t.Errorf("last uses after the second batch = %s, want %s", got, want)
 	}
 }
 

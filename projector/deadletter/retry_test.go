@@ -124,8 +124,8 @@ func (h *harness) lastSequence() uint64 {
 func TestRetry_AtOnce(t *testing.T) {
 	h := newHarness(t)
 	stop := h.startProjector()
-	const letters = 20
-	for range letters {
+	const deadLetters = 20
+	for range deadLetters {
 		h.publishInvalid(uuid.New())
 	}
 	h.WaitUntilCaughtUp()
@@ -140,13 +140,13 @@ func TestRetry_AtOnce(t *testing.T) {
 		})
 	}
 	operators.Wait()
-	if got := h.lastSequence() - before; got != letters {
-		t.Errorf("retries in the stream = %d, want %d", got, letters)
+	if got := h.lastSequence() - before; got != deadLetters {
+		t.Errorf("retries in the stream = %d, want %d", got, deadLetters)
 	}
 	h.startProjector()
 	h.WaitUntilCaughtUp()
-	if n := h.QueryInt("select count(*) from control.dead_letter where tries = 1 and state = 'open'"); n != letters {
-		t.Errorf("dead letters with one failed retry = %d, want %d", n, letters)
+	if n := h.QueryInt("select count(*) from control.dead_letter where tries = 1 and state = 'open'"); n != deadLetters {
+		t.Errorf("dead letters with one failed retry = %d, want %d", n, deadLetters)
 	}
 }
 

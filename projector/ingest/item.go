@@ -43,8 +43,8 @@ func (r *Reader) Read(messages []events.StoredMessage) []Item {
 			items = append(items, it)
 			continue
 		}
-		if letter := r.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; letter != nil {
-			it.Reason = letter.Reason
+		if dead := r.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; dead != nil {
+			it.Reason = dead.Reason
 		} else if named, storedAt, ok := events.ParseRetry(it.Header); ok {
 			it.retryOf = store.MessageID{Sequence: named, StoredAt: storedAt}
 		}

@@ -34,8 +34,8 @@ func (e *env) retry(sequence uint64, changes ...func(*nats.Msg)) {
 	}
 }
 
-// letters describes the dead letters in the order of the stream: sequence, state, tries and the retry.
-func (e *env) letters() string {
+// deadLetters describes the dead letters in the order of the stream: sequence, state, tries and the retry.
+func (e *env) deadLetters() string {
 	e.t.Helper()
 	return schematest.QueryOne[string](e.t, e.pool, `
 		select coalesce(string_agg(concat_ws(' ', sequence, state, tries, retry_sequence), ', ' order by sequence), '') from control.dead_letter`)
@@ -43,7 +43,7 @@ func (e *env) letters() string {
 
 func (e *env) expectLetters(step, want string) {
 	e.t.Helper()
-	if got := e.letters(); got != want {
+	if got := e.deadLetters(); got != want {
 		e.t.Errorf("%s: dead letters = %s, want %s", step, got, want)
 	}
 }

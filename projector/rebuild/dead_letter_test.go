@@ -334,7 +334,7 @@ func TestReplay_MixOfRetries(t *testing.T) {
 	h.RetryDeadLetters()
 	h.PublishRaw(events.Subject(system, events.EntityCall), nats.Header{events.RetryHeader: {"1/2"}}, "{}") // names no dead letter
 	h.WaitUntilCaughtUp()
-	letters := projectortest.QueryOne[string](h.Harness, "select string_agg(concat_ws(' ', sequence, state, tries), ', ' order by sequence) from control.dead_letter")
+	before := projectortest.QueryOne[string](h.Harness, "select string_agg(concat_ws(' ', sequence, state, tries), ', ' order by sequence) from control.dead_letter")
 	want := h.Database.Projection(t)
 	h.requireVerified("live")
 	h.killRebuild(rebuild.StepIndex, 1)
@@ -350,7 +350,7 @@ func TestReplay_MixOfRetries(t *testing.T) {
 	h.RequireEqualTables("repaired", want)
 	stop()
 	h.RequireReplayEquals(want)
-	if got := projectortest.QueryOne[string](h.Harness, "select string_agg(concat_ws(' ', sequence, state, tries), ', ' order by sequence) from control.dead_letter"); got != letters {
-		t.Errorf("dead letters = %s, want %s", got, letters)
+	if got := projectortest.QueryOne[string](h.Harness, "select string_agg(concat_ws(' ', sequence, state, tries), ', ' order by sequence) from control.dead_letter"); got != before {
+		t.Errorf("dead letters = %s, want %s", got, before)
 	}
 }

@@ -129,8 +129,8 @@ func (h history) folded(partition int16) store.ChangeSet {
 			continue
 		}
 		it := ingest.Item{StoredMessage: m}
-		if letter := h.decisions[partition].DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; letter != nil {
-			it.Reason = letter.Reason
+		if dead := h.decisions[partition].DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; dead != nil {
+			it.Reason = dead.Reason
 		} else if e, err := events.Decode(m.Message); err != nil {
 			it.Reason = err.Error()
 		} else {
@@ -196,12 +196,12 @@ func (r *result) add(t failer, changes store.ChangeSet, rows store.TableRows) {
 		}
 	}
 	r.counts.Add(changes.MessageCounts)
-	for _, letter := range changes.DeadLetters {
-		header, err := nats.DecodeHeadersMsg(letter.Header)
+	for _, dead := range changes.DeadLetters {
+		header, err := nats.DecodeHeadersMsg(dead.Header)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.deadLetters = append(r.deadLetters, fmt.Sprintf("%d %s %s %v %q", letter.Sequence, letter.Subject, letter.Reason, header, letter.Data))
+		r.deadLetters = append(r.deadLetters, fmt.Sprintf("%d %s %s %v %q", dead.Sequence, dead.Subject, dead.Reason, header, dead.Data))
 	}
 	partition := changes.To.Partition
 	if other, found := r.to[partition]; found && other != changes.To {

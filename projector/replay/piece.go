@@ -91,11 +91,11 @@ func (p *piece) portion(reader *slotReader, clock *adjustedClock, d store.Decisi
 // item decodes a record. One that was a dead letter at the first application is only counted, and only once.
 func (p *piece) item(r record, clock events.Time, d store.Decisions) (it ingest.Item, folded bool) {
 	it = ingest.Item{StoredMessage: r.StoredMessage, Clock: clock, Reference: r.reference && !p.first()}
-	if letter := d.DeadLetters[store.NewMessageID(r.Sequence, r.StoredAt)]; letter != nil {
+	if dead := d.DeadLetters[store.NewMessageID(r.Sequence, r.StoredAt)]; dead != nil {
 		if it.Reference {
 			return it, false
 		}
-		it.Reason = letter.Reason
+		it.Reason = dead.Reason
 		return it, true
 	}
 	var err error

@@ -38,8 +38,8 @@ type RecordedDeadLetter struct {
 }
 
 // HasDeadLetter tells whether a dead letter was recorded at the first application.
-func (d Decisions) HasDeadLetter(letter DeadLetter) bool {
-	return d.DeadLetters[NewMessageID(letter.Sequence, letter.StoredAt)] != nil
+func (d Decisions) HasDeadLetter(dead DeadLetter) bool {
+	return d.DeadLetters[NewMessageID(dead.Sequence, dead.StoredAt)] != nil
 }
 
 var (

@@ -50,14 +50,14 @@ func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryCandidate) 
 		return retries, nil
 	}
 	n := len(claims)
-	sequences, letters, storedAt := make([]int64, n), make([]int64, n), make([]time.Time, n)
+	sequences, deadLetters, storedAt := make([]int64, n), make([]int64, n), make([]time.Time, n)
 	subjects, digests := make([]string, n), make([][]byte, n)
 	for i, c := range claims {
-		sequences[i], letters[i], storedAt[i] = int64(c.Sequence), int64(c.DeadLetter.Sequence), c.DeadLetter.StoredAt.Std()
+		sequences[i], deadLetters[i], storedAt[i] = int64(c.Sequence), int64(c.DeadLetter.Sequence), c.DeadLetter.StoredAt.Std()
 		subjects[i], digests[i] = c.Subject, c.Digest[:]
 	}
 	rows, err := tx.tx.Query(ctx, retriedDeadLettersSQL,
-		p.Stream.Name, p.Stream.Created, p.Partition, sequences, letters, storedAt, subjects, digests)
+		p.Stream.Name, p.Stream.Created, p.Partition, sequences, deadLetters, storedAt, subjects, digests)
 	if err != nil {
 		return nil, fmt.Errorf("retries: %w", err)
 	}
@@ -71,12 +71,12 @@ func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryCandidate) 
 func queueRetries(batch *pgx.Batch, c ChangeSet) {
 	stream := c.From.Stream
 	for _, r := range c.Retries {
-		letter := []any{stream.Name, stream.Created, int64(r.DeadLetter.Sequence), r.DeadLetter.StoredAt.Std()}
+		dead := []any{stream.Name, stream.Created, int64(r.DeadLetter.Sequence), r.DeadLetter.StoredAt.Std()}
 		if r.Outcome != 0 {
-			batch.Queue(resolveDeadLetterSQL, append(letter, r.Outcome.String(), int64(r.Sequence))...)
+			batch.Queue(resolveDeadLetterSQL, append(dead, r.Outcome.String(), int64(r.Sequence))...)
 			continue
 		}
-		batch.Queue(failRetrySQL, append(letter, r.Reason)...)
+		batch.Queue(failRetrySQL, append(dead, r.Reason)...)
 		batch.Queue(insertFailedRetrySQL, stream.Name, stream.Created, int64(r.Sequence), c.From.Partition, r.StoredAt, r.Reason)
 	}
 }

@@ -309,11 +309,11 @@ func TestStoredRows_EndAtAnError(t *testing.T) {
 	n := 0
 	for _, err := range store.StoredRowsOf(ctx, conn, c, "call_log", allSystems()) {
 		if n++; err == nil {
-			t.Error("a row")
+			t.Error("error = nil, want one")
 		}
 	}
 	if n != 1 {
-		t.Errorf("%d errors, want 1", n)
+		t.Errorf("errors = %d, want 1", n)
 	}
 }
 
@@ -326,12 +326,12 @@ func TestFoldedRows_EndAtAnError(t *testing.T) {
 	var last error
 	for _, err := range store.FoldedRows(state, readCatalog(t, conn, "projection"), "voicemail") {
 		if last != nil {
-			t.Error("it goes on")
+			t.Errorf("a row after %v, want none", last)
 		}
 		last = err
 	}
 	if last == nil || !strings.Contains(last.Error(), "voicemail.duration") {
-		t.Errorf("error %v", last)
+		t.Errorf("error = %v, want one about voicemail.duration", last)
 	}
 }
 
@@ -360,16 +360,16 @@ func TestCatalog_WithoutSomeTablesAndColumns(t *testing.T) {
 		missing = append(missing, c.String())
 	}
 	if want := []string{"call_log.tags", "call_log.recording_duration", "tombstone", "day_count"}; !slices.Equal(missing, want) {
-		t.Errorf("missing %v, want %v", missing, want)
+		t.Errorf("missing = %v, want %v", missing, want)
 	}
 	if n := checkStored(t, conn.Conn(), folded(foldtest.FullHistory()), allSystems()); n == 0 {
-		t.Error("no rows")
+		t.Error("rows = 0, want some")
 	}
 	if _, err := store.PhoneSystemIDs(t.Context(), conn.Conn(), readCatalog(t, conn.Conn(), "projection")); err != nil {
 		t.Error(err)
 	}
 	if _, err := store.ReadCatalog(t.Context(), conn.Conn(), "generation_404"); err == nil {
-		t.Error("a schema that isn't there has a shape")
+		t.Error("catalog of a schema that isn't there: error = nil, want one")
 	}
 }
 

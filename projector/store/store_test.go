@@ -223,8 +223,8 @@ func TestStore_DecisionsAreThoseAboveThePosition(t *testing.T) {
 	if len(d.ClockAdjustments) != 1 || d.ClockAdjustments[8] != 1234568 {
 		t.Errorf("clock adjustments = %v, want 1234568 at sequence 8", d.ClockAdjustments)
 	}
-	letter := d.DeadLetters[store.NewMessageID(9, stored)]
-	if len(d.DeadLetters) != 1 || letter == nil || letter.Reason != "not JSON" {
+	dead := d.DeadLetters[store.NewMessageID(9, stored)]
+	if len(d.DeadLetters) != 1 || dead == nil || dead.Reason != "not JSON" {
 		t.Errorf("dead letters = %v, want sequence 9", d.DeadLetters)
 	}
 	if d, err := s.Decisions(t.Context(), to); err != nil || len(d.ClockAdjustments)+len(d.DeadLetters) != 0 {

@@ -99,10 +99,10 @@ func (s *Store) changes(c ChangeSet) []statement {
 
 func queueDeadLetters(batch *pgx.Batch, c ChangeSet) {
 	stream := c.From.Stream
-	for _, letter := range c.DeadLetters {
+	for _, dead := range c.DeadLetters {
 		for _, statement := range []string{replaceDeadLetterSQL, insertDeadLetterSQL} {
-			batch.Queue(statement, stream.Name, stream.Created, int64(letter.Sequence), c.From.Partition,
-				letter.Subject, letter.Header, letter.Data, letter.Reason, letter.StoredAt)
+			batch.Queue(statement, stream.Name, stream.Created, int64(dead.Sequence), c.From.Partition,
+				dead.Subject, dead.Header, dead.Data, dead.Reason, dead.StoredAt)
 		}
 	}
 }
