@@ -81,11 +81,11 @@ func decoded(tb testing.TB, name string) events.Event {
 func TestFixtures_CoverEveryEntity(t *testing.T) {
 	for _, entity := range events.Entities() {
 		if e := decoded(t, string(entity)+".changed"); e.Entity != entity || e.Deleted() {
-			t.Errorf("type of %s.changed = %s", entity, e.Type())
+			t.Errorf("type of %s.changed = %s, want a change of %[1]s", entity, e.Type())
 		}
 		d := decoded(t, string(entity)+".deleted")
 		if d.Entity != entity || !d.Deleted() {
-			t.Errorf("type of %s.deleted = %s", entity, d.Type())
+			t.Errorf("type of %s.deleted = %s, want a deletion of %[1]s", entity, d.Type())
 		}
 		changed := decoded(t, string(entity)+".changed").Identity
 		if changed.Version++; changed != d.Identity {

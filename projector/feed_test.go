@@ -100,7 +100,7 @@ func TestProjector_ReadsAllPartitionsByOneConsumer(t *testing.T) {
 func TestProjector_SharesPartitions(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	stop := h.StartProjector(func(c *projector.Config) { c.Partitions = []int{0, 1} })
+	stop := h.StartProjector(productionTick, func(c *projector.Config) { c.Partitions = []int{0, 1} })
 	publish := func() {
 		for range 50 {
 			h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
@@ -111,7 +111,7 @@ func TestProjector_SharesPartitions(t *testing.T) {
 		return h.QueryInt("select count(*) from projection.position where sequence > 0") == 2
 	})
 	h.feedConsumer(0, 1)
-	h.StartProjector()
+	h.StartProjector(productionTick)
 	publish()
 	h.WaitUntilCaughtUp()
 	h.checkCalls(100)

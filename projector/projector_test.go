@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events"
@@ -90,10 +91,12 @@ func TestProjector_RecoversFromAnotherClientOfItsConsumer(t *testing.T) {
 	h.StartProjector()
 	system := uuid.New()
 	h.publishCall(system)
-	other, err := h.Stream.Consumer(t.Context(), h.feedConsumer().Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var other jetstream.Consumer
+	eventstest.Eventually(t, "the consumer, which a late delivery replaces", func() (found bool) {
+		var err error
+		other, err = h.Stream.Consumer(t.Context(), h.feedConsumer().Name)
+		return err == nil
+	})
 	for i := range 20 {
 		h.PublishStates(projectortest.Call(system, uuid.New()))
 		if i%5 == 0 {
@@ -104,9 +107,9 @@ func TestProjector_RecoversFromAnotherClientOfItsConsumer(t *testing.T) {
 	}
 	h.WaitUntilCaughtUp()
 	h.checkCalls(21)
-	if err := h.Stream.DeleteConsumer(t.Context(), h.feedConsumer().Name); err != nil {
-		t.Fatal(err)
-	}
+	eventstest.Eventually(t, "the consumer is deleted", func() bool {
+		return h.Stream.DeleteConsumer(t.Context(), h.feedConsumer().Name) == nil
+	})
 	h.publishCall(system)
 	h.checkCalls(22)
 }
@@ -193,9 +196,10 @@ func TestProjector_ReplacesAStalledConsumer(t *testing.T) {
 	h.StartProjector(projectortest.LogTo(log))
 	system := uuid.New()
 	h.publishCall(system)
-	if _, err := h.Stream.PauseConsumer(t.Context(), h.feedConsumer().Name, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	eventstest.Eventually(t, "the consumer is paused", func() bool {
+		_, err := h.Stream.PauseConsumer(t.Context(), h.feedConsumer().Name, time.Now().Add(time.Hour))
+		return err == nil
+	})
 	h.PublishStates(projectortest.Call(system, uuid.New()))
 	eventstest.Eventually(t, "the stall in the log", func() bool { return log.Contains("stopped delivering") })
 	h.WaitUntilCaughtUp()

@@ -30,7 +30,7 @@ func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 	proxied := address.String() + "&search_path=projection"
 	log := new(eventstest.LogBuffer)
 	throughProxy := func(c *projector.Config) {
-		c.Database, c.OwnerChecks = schematest.OpenPool(t, proxied), 10
+		c.Database, c.OwnerChecks = schematest.OpenPool(t, proxied), 20
 		productionTick(c)
 		projectortest.LogTo(log)(c)
 	}
@@ -43,7 +43,7 @@ func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 	before := h.epochs()
 	resume := proxy.Pause()
 	defer resume()
-	stalled, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	stalled, cancel := context.WithTimeout(t.Context(), 14*time.Second)
 	defer cancel()
 	if err := schematest.OpenPool(t, proxied).Ping(stalled); err == nil {
 		t.Fatal("error of a stalled server = nil, want one")

@@ -124,7 +124,9 @@ func newLimiter(tb testing.TB, js jetstream.JetStream, perMinute int) *limit.Lim
 
 func newAuditQueue(tb testing.TB, js jetstream.JetStream, capacity int) *audit.Queue {
 	tb.Helper()
-	q, err := audit.NewQueue(audit.Config{JetStream: js, Capacity: capacity, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	q, err := audit.NewQueue(audit.Config{
+		JetStream: js, Capacity: capacity, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}

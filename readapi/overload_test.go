@@ -114,7 +114,7 @@ func TestOverload_OneKey(t *testing.T) {
 func stoppableAudit(t *testing.T) (*audit.Queue, func() map[audited]int64) {
 	t.Helper()
 	js := newJetStream(t)
-	q, err := audit.NewQueue(audit.Config{JetStream: js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	q, err := audit.NewQueue(audit.Config{JetStream: js, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 	if err != nil {
 		t.Fatal(err)
 	}

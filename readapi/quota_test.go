@@ -229,6 +229,6 @@ func TestQuota_LimiterLeavesTimeForTheAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHarness(t, func(c *Config) { c.Limiter, c.Timeout = stopped, 8*time.Second })
+	h := newHarness(t, func(c *Config) { c.Limiter, c.Timeout = stopped, 16*time.Second })
 	h.expectCode("without NATS", h.get("/customer/phone-systems", withKey(h.key(h.system("one")))), "")
 }

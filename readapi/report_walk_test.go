@@ -143,7 +143,7 @@ func TestWalk_ClientGoneDuringTheWait(t *testing.T) {
 // The request's timeout ends the wait, too.
 func TestWalk_RequestTimeout(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, func(c *Config) { c.Timeout, c.watermarkWait = 4*time.Second, time.Minute })
+	h := newHarness(t, func(c *Config) { c.Timeout, c.watermarkWait = 10*time.Second, time.Minute })
 	system := h.system("one")
 	key := h.key(system)
 	h.setWatermark(at(windowFrom))

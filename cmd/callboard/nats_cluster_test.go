@@ -50,8 +50,8 @@ func clusterServer(t *testing.T, dir, name string, route *url.URL) (*server.Serv
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("NATS is not ready after a minute")
+	if !s.ReadyForConnections(3 * time.Minute) {
+		t.Fatal("NATS is not ready after three minutes")
 	}
 	return s, log
 }

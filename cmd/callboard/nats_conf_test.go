@@ -155,8 +155,8 @@ func (n *deployedNATS) start(port int) {
 	}
 	n.running.SetLoggerV2(n.trace, false, true, false)
 	n.running.Start()
-	if !n.running.ReadyForConnections(time.Minute) {
-		n.Fatal("NATS is not ready after a minute")
+	if !n.running.ReadyForConnections(3 * time.Minute) {
+		n.Fatal("NATS is not ready after three minutes")
 	}
 }
 
@@ -209,8 +209,8 @@ func TestNATSConf(t *testing.T) {
 	t.Parallel()
 	n := newDeployedNATS(t)
 	if o := n.options; !o.SyncAlways || o.MaxPayload != 8<<20 || o.SystemAccount != "SYS" || o.JetStreamMaxStore == 0 || o.JetStreamMaxMemory == 0 {
-		t.Errorf("sync always = %v, max_payload = %d, system account = %s, limits = %d, %d", o.SyncAlways, o.MaxPayload, o.SystemAccount,
-			o.JetStreamMaxStore, o.JetStreamMaxMemory)
+		t.Errorf("sync always = %v, max_payload = %d, system account = %s, limits = %d, %d, want true, 8 MiB, SYS and two limits",
+			o.SyncAlways, o.MaxPayload, o.SystemAccount, o.JetStreamMaxStore, o.JetStreamMaxMemory)
 	}
 	want := []string{"keys", "operator", "owner", "projector", "publisher", "reader", "topology", "webhooks"}
 	if got := slices.Sorted(maps.Keys(n.users())); !slices.Equal(got, want) {

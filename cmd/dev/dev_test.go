@@ -130,7 +130,7 @@ func discoveryStatus(t *testing.T, base, key string) int {
 	return response.StatusCode
 }
 
-// awaitReady waits until both programs of an instance are ready. An answer that takes longer than two seconds says that they are not.
+// awaitReady waits until an instance's projector and reader are ready. An answer that takes longer than two seconds says that they are not.
 func awaitReady(t *testing.T, r *running) {
 	t.Helper()
 	for _, admin := range []string{r.ReadAPIAdminURL, r.ProjectorAdminURL} {

@@ -4,18 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"callboard/cmd/connection"
 	"callboard/events/eventstest"
 	"callboard/readapi"
 	"callboard/readapi/access"
@@ -49,7 +53,7 @@ func (h *harness) compareAnswers(at time.Time, detailEvery int) (requests int) {
 	if err != nil {
 		h.tb.Fatal(err)
 	}
-	queue, err := audit.NewQueue(audit.Config{JetStream: h.js, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	queue, err := audit.NewQueue(audit.Config{JetStream: h.js, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 	if err != nil {
 		h.tb.Fatal(err)
 	}
@@ -84,8 +88,12 @@ func (h *harness) handler(database string, limiter *limit.Limiter, queue *audit.
 	if err != nil {
 		h.tb.Fatal(err)
 	}
+	settings := connection.ReaderSettings(map[string]string{"statement_timeout": strconv.FormatInt(slowestAnswer.Milliseconds(), 10)})
+	primary := schematest.OpenPool(h.tb, h.postgres.roleURL(readerRole, database), func(c *pgxpool.Config) {
+		maps.Copy(c.ConnConfig.RuntimeParams, settings)
+	})
 	handler, err := readapi.New(readapi.Config{
-		Primary: schematest.OpenPool(h.tb, h.postgres.roleURL(readerRole, database)), Peppers: []access.Pepper{h.pepper()},
+		Primary: primary, Peppers: []access.Pepper{h.pepper()},
 		Limiter: limiter, AuditQueue: queue, Secret: h.secret, Audio: location, BaseURL: baseURL, Timeout: slowestAnswer, DimensionsTimeout: slowestAnswer,
 		Log: zerolog.New(zerolog.NewTestWriter(h.tb)).Level(zerolog.WarnLevel), // which says why a request is refused
 	})

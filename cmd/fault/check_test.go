@@ -128,13 +128,7 @@ func (h *harness) checkNothingLeft(wait bool) {
 		h.tb.Errorf("schemas left = %v, want none", schemas)
 	}
 	const inactive = time.Minute
-	deadline := time.Now().Add(2 * inactive)
-	for others := h.otherConsumers(wait, inactive); others > 0; others = h.otherConsumers(wait, inactive) {
-		if time.Now().After(deadline) {
-			h.tb.Fatalf("consumers other than the projectors' = %d, want 0", others)
-		}
-		<-time.After(100 * time.Millisecond)
-	}
+	eventstest.Eventually(h.tb, "the projectors' are the only consumers", func() bool { return h.otherConsumers(wait, inactive) == 0 })
 	eventstest.Eventually(h.tb, "no callboard command has a session", func() bool {
 		return h.queryInt("select count(*) from pg_stat_activity where application_name like 'callboard@%'") == 0
 	})

@@ -91,7 +91,9 @@ func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config))
 	if err != nil {
 		h.Fatal(err)
 	}
-	queue, err := audit.NewQueue(audit.Config{JetStream: h.JetStream, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	queue, err := audit.NewQueue(audit.Config{
+		JetStream: h.JetStream, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+	})
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -327,8 +327,9 @@ func TestURL_String(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(p.Postgres.URL, " ", p.NATS.URL.Get()); got != "postgres://db:5432/callboard nats://one:4222,nats://two:4222" {
-		t.Errorf("%s", got)
+	got, want := fmt.Sprint(p.Postgres.URL, " ", p.NATS.URL.Get()), "postgres://db:5432/callboard nats://one:4222,nats://two:4222"
+	if got != want {
+		t.Errorf("URLs = %s, want %s", got, want)
 	}
 	env := validEnv()
 	for text, want := range map[string]string{
@@ -367,8 +368,8 @@ func TestParse_Help(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	got := setting.Redact("unexpected argument postgres://me:" + secret + "@db/x, nats://t@h")
-	if got != "unexpected argument postgres://db/x, nats://h" {
-		t.Errorf("%s", got)
+	if want := "unexpected argument postgres://db/x, nats://h"; got != want {
+		t.Errorf("text = %s, want %s", got, want)
 	}
 	if got := setting.Redact("unexpected argument postgres://me:pw@" + secret + "@db/x"); got != "unexpected argument postgres://db/x" {
 		t.Errorf("text = %s, want it without the whole password", got)

@@ -14,10 +14,16 @@ const timeout = 3 * time.Minute
 // minute, so it does not use up the budget of its key.
 func Eventually(tb testing.TB, what string, check func() bool) {
 	tb.Helper()
-	deadline := time.Now().Add(timeout)
+	EventuallyWithin(tb, timeout, what, check)
+}
+
+// EventuallyWithin is [Eventually] with another time limit.
+func EventuallyWithin(tb testing.TB, limit time.Duration, what string, check func() bool) {
+	tb.Helper()
+	deadline := time.Now().Add(limit)
 	for pause := 5 * time.Millisecond; !check(); pause = min(pause*5/4, 600*time.Millisecond) {
 		if time.Now().After(deadline) {
-			tb.Fatalf("condition not met within %s: %s", timeout, what)
+			tb.Fatalf("condition not met within %s: %s", limit, what)
 		}
 		<-time.After(pause)
 	}

@@ -27,6 +27,7 @@ type Proxy struct {
 	mu     sync.Mutex // guards what follows
 	server string
 	open   []net.Conn
+	closed bool
 }
 
 // NewProxy starts a proxy in front of the server at a URL.
@@ -92,13 +93,25 @@ func (p *Proxy) accept() {
 			_ = client.Close()
 			continue
 		}
-		p.mu.Lock()
-		p.open = append(p.open, client, server)
-		p.mu.Unlock()
+		if !p.keep(client, server) {
+			return
+		}
 		p.connections.Add(1)
 		p.goroutines.Go(func() { p.forward(server, client, &p.losingRequests) })
 		p.goroutines.Go(func() { p.forward(client, server, &p.losingReplies) })
 	}
+}
+
+// keep has both ends of a connection closed with the others, or closes them if the proxy is closed.
+func (p *Proxy) keep(client, server net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		_, _ = client.Close(), server.Close()
+		return false
+	}
+	p.open = append(p.open, client, server)
+	return true
 }
 
 func (p *Proxy) forward(to io.WriteCloser, from io.Reader, losing *atomic.Bool) {
@@ -119,6 +132,9 @@ func (p *Proxy) forward(to io.WriteCloser, from io.Reader, losing *atomic.Bool) 
 
 func (p *Proxy) close() {
 	_ = p.listener.Close()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	p.closeConnections()
 	p.goroutines.Wait()
 }

@@ -21,8 +21,8 @@ import (
 	"callboard/events/journal"
 )
 
-// startTimeout is how long a server may take to start or to answer, on a machine that runs other tests too. The library allows 2 s.
-const startTimeout = 30 * time.Second
+// startTimeout is how long a server may take to start or to answer, on a busy machine. The library allows 2 s.
+const startTimeout = timeout
 
 // Server is a NATS server with JetStream. It keeps its store and its port when it is stopped, so a test can start it again. It stops
 // when the test ends. Its methods must be called from the test's own goroutine.

@@ -38,10 +38,10 @@ func TestRandom(t *testing.T) {
 	var indexes [3]int
 	for range 10_000 {
 		if n := rng.below(7); n < 0 || n > 6 {
-			t.Fatalf("below(7) = %d", n)
+			t.Fatalf("below(7) = %d, want 0 to 6", n)
 		}
 		if n := rng.between(-3, 3); n < -3 || n > 3 {
-			t.Fatalf("between(-3, 3) = %d", n)
+			t.Fatalf("between(-3, 3) = %d, want -3 to 3", n)
 		}
 		if n := rng.logNormal(100); n < 10 || n > 953 {
 			t.Fatalf("logNormal(100) = %d, want 10 to 953", n)

@@ -7,6 +7,7 @@ package snapshot_test
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -47,9 +48,10 @@ func TestSaveAndRestore_Cluster(t *testing.T) {
 		{js, saved, 3},
 		{eventstest.JetStream(t, eventstest.NewServer(t).URL()), single, 1},
 	} {
-		if err := snapshot.Restore(t.Context(), c.js.Conn(), events.StreamName, c.stream, bytes.NewReader(file.Bytes())); err != nil {
-			t.Fatalf("restore on %d servers: %v", c.replicas, err)
-		}
+		// The leader of the cluster may learn of the deletion after the leader of the stream.
+		eventstest.Eventually(t, fmt.Sprintf("it is restored on %d servers", c.replicas), func() bool {
+			return snapshot.Restore(t.Context(), c.js.Conn(), events.StreamName, c.stream, bytes.NewReader(file.Bytes())) == nil
+		})
 		restored := stream(t, c.js)
 		if got := messages(t, restored); !reflect.DeepEqual(got, want) {
 			t.Errorf("messages on %d servers = %.300v, want %.300v", c.replicas, got, want)

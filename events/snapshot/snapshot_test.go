@@ -160,6 +160,10 @@ func TestRestore_Interrupted(t *testing.T) {
 	if err := snapshot.Restore(t.Context(), other.Conn(), events.StreamName, saved, half); !errors.Is(err, errDisk) {
 		t.Fatalf("error = %v, want %v", err, errDisk)
 	}
+	eventstest.Eventually(t, "the server has created the stream", func() bool {
+		_, err := other.Stream(t.Context(), events.StreamName)
+		return err == nil
+	})
 	if !snapshot.Unfinished(stream(t, other).CachedInfo().Config) {
 		t.Error("unfinished = false after an interruption, want true")
 	}

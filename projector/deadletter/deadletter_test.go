@@ -140,6 +140,7 @@ func TestWait_NoProjector(t *testing.T) {
 	h.publishInvalid(uuid.New())
 	h.WaitUntilCaughtUp()
 	stop()
+	eventstest.Eventually(t, "no partition has an owner", func() bool { return h.QueryInt("select count(*) from control.partition_owner") == 0 })
 	id := h.publishRetry()
 	polls := 0
 	options := h.waitOptions(time.Second)

@@ -580,7 +580,12 @@ func TestShared_FailsAllMembersWhenTheConsumerIsDeleted(t *testing.T) {
 	if err := receive(zero, []uint64{first}); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.stream.DeleteConsumer(t.Context(), e.consumerOfAll()); err != nil {
+	name := e.consumerOfAll()
+	eventstest.Eventually(t, "the feed's pull waits in the server", func() bool {
+		consumer, err := e.stream.Consumer(t.Context(), name)
+		return err == nil && consumer.CachedInfo().NumWaiting >= 1
+	})
+	if err := e.stream.DeleteConsumer(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range []*feed.Member{zero, one} {

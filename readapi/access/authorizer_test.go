@@ -157,8 +157,8 @@ func TestAuthorizer_DeniesDeadKeys(t *testing.T) {
 	h.exec("update access.key set expires_at = now() + interval '1 hour'")
 	h.authorize(a, key.Key, uuid.Nil)
 	h.exec("update access.key set expires_at = now() - interval '1 second', revoked_at = null")
-	if got := h.denied(a, attempt); got != (DeniedError{Unauthenticated, "expired", key.ID, key.Lineage, true}) {
-		t.Errorf("expired key: denial = %+v", got)
+	if got, want := h.denied(a, attempt), (DeniedError{Unauthenticated, "expired", key.ID, key.Lineage, true}); got != want {
+		t.Errorf("expired key: denial = %+v, want %+v", got, want)
 	}
 	h.exec("update access.key set expires_at = null")
 	a = h.authorizer(h.pepper) // the other one remembers that the key has expired
@@ -166,11 +166,12 @@ func TestAuthorizer_DeniesDeadKeys(t *testing.T) {
 	if _, err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.denied(a, attempt); got != (DeniedError{Unauthenticated, "revoked", key.ID, key.Lineage, true}) {
-		t.Errorf("revoked key: denial = %+v", got)
+	if got, want := h.denied(a, attempt), (DeniedError{Unauthenticated, "revoked", key.ID, key.Lineage, true}); got != want {
+		t.Errorf("revoked key: denial = %+v, want %+v", got, want)
 	}
-	if got := h.denied(a, AuthorizeParams{Credential: Parse(NewKey().Reveal())}); got != (DeniedError{Code: Unauthenticated, Reason: "unknown key"}) {
-		t.Errorf("unknown key: denial = %+v", got)
+	unknown := AuthorizeParams{Credential: Parse(NewKey().Reveal())}
+	if got, want := h.denied(a, unknown), (DeniedError{Code: Unauthenticated, Reason: "unknown key"}); got != want {
+		t.Errorf("unknown key: denial = %+v, want %+v", got, want)
 	}
 }
 

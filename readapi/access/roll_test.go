@@ -169,14 +169,14 @@ func TestRegistry_RefusesRolls(t *testing.T) {
 	}
 	h.revoke(newest.ID)
 	if got := h.rollRefusal(newest.ID); got != (RollError{State: StateRevoked}) || !strings.Contains(got.Error(), "issue a new one") {
-		t.Errorf("revoked key: refusal = %+v", got)
+		t.Errorf("revoked key: refusal = %+v, want %s and advice to issue a new key", got, StateRevoked)
 	}
 	if got := h.rollRefusal(old.ID); got != (RollError{StateActive, middle.ID}) {
 		t.Errorf("revoked successor of a live key: refusal = %+v, want successor %s", got, middle.ID)
 	}
 	h.exec("update access.key set expires_at = now() where id = $1", middle.ID)
 	if got := h.rollRefusal(middle.ID); got != (RollError{State: StateExpired}) {
-		t.Errorf("expired key: refusal = %+v", got)
+		t.Errorf("expired key: refusal = %+v, want %s", got, StateExpired)
 	}
 	h.roll(old.ID, Roll{})
 	if _, err := h.registry.Roll(t.Context(), uuid.New(), Roll{}); !errors.Is(err, ErrUnknownKey) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
@@ -33,11 +34,17 @@ type harness struct {
 
 func newHarness(t *testing.T, capacity int, options ...eventstest.Option) *harness {
 	t.Helper()
+	return newHarnessFlushing(t, time.Minute, capacity, options...) // far longer than a busy machine takes
+}
+
+// newHarnessFlushing is [newHarness] for tests of entries that are lost.
+func newHarnessFlushing(t *testing.T, timeout time.Duration, capacity int, options ...eventstest.Option) *harness {
+	t.Helper()
 	h := &harness{T: t, server: eventstest.NewServer(t, options...), registry: prometheus.NewRegistry()}
 	h.js = eventstest.JetStream(t, h.server.URL())
 	var err error
 	h.queue, err = queue.NewQueue(queue.Config{
-		JetStream: h.js, Capacity: capacity, Log: zerolog.New(&h.log), Metrics: h.registry,
+		JetStream: h.js, Capacity: capacity, FlushTimeout: timeout, Log: zerolog.New(&h.log), Metrics: h.registry,
 	})
 	if err != nil {
 		t.Fatal(err)

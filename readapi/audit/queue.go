@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -22,9 +23,14 @@ type Config struct {
 	Capacity  int                 // places for entries; zero means 65536
 	Log       zerolog.Logger
 	Metrics   prometheus.Registerer
+
+	FlushTimeout time.Duration // how long Run continues after the end of its context; zero means 5 seconds
 }
 
-const defaultCapacity = 65536
+const (
+	defaultCapacity     = 65536
+	defaultFlushTimeout = 5 * time.Second
+)
 
 // ErrFull is returned if no place is free. Then too many entries wait for their acknowledgement, usually because the stream is
 // unreachable.
@@ -35,6 +41,7 @@ type Queue struct {
 	js      jetstream.JetStream
 	log     zerolog.Logger
 	metrics *metrics
+	flush   time.Duration // how long Run continues after the end of its context
 	full    chan struct{} // has an element if the pending entries fill a message
 
 	mu       sync.Mutex
@@ -56,7 +63,7 @@ func NewQueue(config Config) (*Queue, error) {
 		config.Capacity = defaultCapacity
 	}
 	q := &Queue{
-		js: config.JetStream, log: config.Log, full: make(chan struct{}, 1),
+		js: config.JetStream, log: config.Log, flush: cmp.Or(config.FlushTimeout, defaultFlushTimeout), full: make(chan struct{}, 1),
 		places: newPlaces(config.Capacity), refusals: newRefusals(config.Capacity),
 	}
 	q.metrics = newMetrics(q.pendingCount, config.Capacity)

@@ -18,17 +18,15 @@ import (
 const (
 	// gatherTime is how long an entry waits for others that travel in the same message, unless the message is full before.
 	gatherTime = 100 * time.Millisecond
-	// flushTimeout is how long Run continues after the end of its context.
-	flushTimeout = 5 * time.Second
 	// ackWait is how long Run waits for an acknowledgement before it publishes the message again. The stream drops the duplicate by
 	// its ID.
 	ackWait = 2 * time.Second
 )
 
 // Run publishes entries until ctx ends. Then Reserve fails, and Run publishes the pending entries, the counts, and the entries of places
-// that are still reserved, for 5 seconds at most. The error says how many entries are lost.
+// that are still reserved, for the flush timeout at most. The error says how many entries are lost.
 func (q *Queue) Run(ctx context.Context) error {
-	flush, cancel := withFlushTime(ctx)
+	flush, cancel := q.withFlushTime(ctx)
 	defer cancel()
 	tick := time.NewTicker(gatherTime)
 	defer tick.Stop()
@@ -50,10 +48,10 @@ func (q *Queue) Run(ctx context.Context) error {
 }
 
 // withFlushTime returns a context that ends the flush timeout after ctx.
-func withFlushTime(ctx context.Context) (context.Context, context.CancelFunc) {
+func (q *Queue) withFlushTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	flush, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(flushTimeout, func() { cancel(errors.New("not recorded in time")) })
+		time.AfterFunc(q.flush, func() { cancel(errors.New("not recorded in time")) })
 	})
 	return flush, func() {
 		stop()

@@ -120,7 +120,7 @@ func TestRun_FlushesAtEnd(t *testing.T) {
 // Without a server, Run's error has the number of lost entries, including those of reserved places, and the reason.
 func TestRun_ReportsLostEntries(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, 0)
+	h := newHarnessFlushing(t, 5*time.Second, 0)
 	h.createStream()
 	h.server.Stop()
 	for range 3 {
@@ -138,7 +138,7 @@ func TestRun_ReportsLostEntries(t *testing.T) {
 
 func TestRun_ReportsPlacesThatAreNeverFilled(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, 0)
+	h := newHarnessFlushing(t, time.Second, 0)
 	h.reserve()
 	const want = "1 audit entries lost: not recorded in time"
 	if err := h.start()(); err == nil || !strings.Contains(err.Error(), want) {

@@ -25,7 +25,10 @@ type Config struct {
 	Metrics    prometheus.Registerer
 }
 
-const defaultInterval = 5 * time.Second
+const (
+	defaultInterval = 5 * time.Second
+	sampleTimeout   = 5 * time.Second
+)
 
 // Monitor reads the watermarks in the background and exports the latest sample, so that collecting metrics never waits for PostgreSQL.
 // Before the first sample it exports nothing. While the databases can't be read, it exports the last one: a watermark that does not move
@@ -82,7 +85,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 
 // sample reads the primary first, so that the time between the two statements can't look like a lag.
 func (m *Monitor) sample(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, m.config.Interval)
+	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	var primary query.Freshness
 	var err error

@@ -39,7 +39,8 @@ func TestTake_WithoutNATS(t *testing.T) {
 	}
 	d := l.Take(t.Context(), Request{Lineage: key})
 	if got, _ := d.RateLimit(); d.Allowed || d.RetryAfter < 1 || d.RetryAfter > 60 || !strings.HasPrefix(got, `"tier";r=0;t=`) {
-		t.Errorf("over the local limit: allowed = %t, retry after = %d, rate limit = %s", d.Allowed, d.RetryAfter, got)
+		t.Errorf("over the local limit: allowed = %t, retry after = %d, rate limit = %s, want a refusal for 1 to 60 s and r=0",
+			d.Allowed, d.RetryAfter, got)
 	}
 	if refused, allowed := l.decisions(unreachableRefused), l.decisions(unreachableAllowed); refused != 183 || allowed != 720 {
 		t.Errorf("refused = %d, allowed = %d, want 183 and 720", refused, allowed)
@@ -452,9 +453,9 @@ func TestTake_ServerRefusesWrites(t *testing.T) {
 	if _, err := l.store.js.UpdateStream(t.Context(), StreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
-	if !l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed {
-		t.Error("report: allowed = false after the limit was removed")
-	}
+	eventstest.Eventually(t, "reports are allowed after the limit was removed", func() bool {
+		return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
+	})
 }
 
 func TestRun_ConnectionClosed(t *testing.T) {
@@ -504,7 +505,7 @@ func TestLocalCounter(t *testing.T) {
 		at := time.Duration(i) * time.Second
 		q, ok := c.take(key, b, now.Add(at))
 		if ok != (i < 3) || q.remaining != max(0, 2-i) || q.wait != time.Minute-at {
-			t.Errorf("request %d: quota = %+v, allowed = %t", i, q, ok)
+			t.Errorf("request %d: quota = %+v, allowed = %t, want %d left, a wait of %s and %t", i, q, ok, max(0, 2-i), time.Minute-at, i < 3)
 		}
 	}
 	if _, ok := c.take(uuid.New(), b, now); !ok {

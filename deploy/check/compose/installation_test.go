@@ -194,16 +194,7 @@ func (i *installation) waitUntilWell(t *testing.T) {
 // eventually is [eventstest.Eventually] with more time: images start slowly on busy machines.
 func eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(4 * time.Minute)
-	met := false
-	for !met && time.Now().Before(deadline) {
-		if met = check(); !met {
-			<-time.After(200 * time.Millisecond)
-		}
-	}
-	if !met {
-		eventstest.Eventually(t, what, check)
-	}
+	eventstest.EventuallyWithin(t, 7*time.Minute, what, check)
 }
 
 // kill kills the container's process as a crash does. 'docker kill' would tell the engine not to start it again.

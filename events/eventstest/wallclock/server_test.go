@@ -63,8 +63,23 @@ func TestNewCluster(t *testing.T) {
 		stream, err = js.CreateStream(t.Context(), events.StreamConfig(events.StreamName, 1, len(clocks)))
 		return err == nil
 	})
-	leader := slices.IndexFunc(cluster, func(s *wallclock.Server) bool { return s.Name() == stream.CachedInfo().Cluster.Leader })
-	if got := storedAhead(t, js, stream); got != clocks[leader] {
-		t.Errorf("message stored ahead by %v, want %v of the leader, server %d", got, clocks[leader], leader)
+	leader := func() int {
+		info, err := stream.Info(t.Context())
+		if err != nil {
+			return -1
+		}
+		return slices.IndexFunc(cluster, func(s *wallclock.Server) bool { return s.Name() == info.Cluster.Leader })
+	}
+	var number int
+	var got time.Duration
+	eventstest.Eventually(t, "a message is stored under one leader", func() bool {
+		if number = leader(); number < 0 {
+			return false
+		}
+		got = storedAhead(t, js, stream)
+		return leader() == number
+	})
+	if got != clocks[number] {
+		t.Errorf("message stored ahead by %v, want %v of the leader, server %d", got, clocks[number], number)
 	}
 }

@@ -2,6 +2,7 @@ package egress_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -38,8 +39,9 @@ func TestPostSendsBodyAndHeaders(t *testing.T) {
 			t.Errorf("header %s = %q, want %q", name, got.Header.Get(name), value)
 		}
 	}
-	if got.Method != http.MethodPost || got.URL.RequestURI() != "/hook?"+query || string(body) != `{"type":"callboard.test"}` {
-		t.Errorf("request = %s %s %s", got.Method, got.URL.RequestURI(), body)
+	request := fmt.Sprintf("%s %s %s", got.Method, got.URL.RequestURI(), body)
+	if want := "POST /hook?" + query + ` {"type":"callboard.test"}`; request != want {
+		t.Errorf("request = %s, want %s", request, want)
 	}
 	if header.Get("Content-Type") != "text/plain" {
 		t.Error("Post changed the caller's header")

@@ -17,6 +17,7 @@ import (
 const ended, analyzed = "call.ended", "call.analysis.completed"
 
 func TestStep_Covering(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, nil)
 	organization, group := uuid.New(), uuid.New()
 	f.Exec("update projection.phone_system set organization_id = $1 where id = $2", organization, id(1))
@@ -65,6 +66,7 @@ func TestStep_Covering(t *testing.T) {
 
 // An endpoint that is added after the stream was replaced gets nothing that the former one made fetchable before.
 func TestStep_EndpointAddedAfterTheStreamWasReplaced(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, nil)
 	f.notice(0, 3, 0, id(1), ended)
 	f.endpoint(1, "system", id(1), 1000, ended)
@@ -104,6 +106,7 @@ func TestCovering_IsThatOfKeys(t *testing.T) {
 
 // Many more notices than one step takes: all arrive, in order, a message's together.
 func TestStep_InPortions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, nil)
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.Exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
@@ -127,6 +130,7 @@ func TestStep_InPortions(t *testing.T) {
 
 // What a step fans out that began earlier, but came later to the cursor, is due later.
 func TestStep_DueInOrder(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, nil)
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.notice(0, 1, 0, id(1), ended)
@@ -161,6 +165,7 @@ func TestStep_DueInOrder(t *testing.T) {
 
 // One step takes some of many partitions, and the next one those that are further behind.
 func TestStep_ManyPartitions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, nil)
 	const partitions = 20
 	write := func(sequence int) {
@@ -185,6 +190,7 @@ func TestStep_ManyPartitions(t *testing.T) {
 
 // Senders share the partitions while projectors write: every endpoint gets each event once, and those of a partition in order.
 func TestStep_Concurrently(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, nil)
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.endpoint(2, "system", id(3), 0, ended)
@@ -230,6 +236,7 @@ func TestStep_Concurrently(t *testing.T) {
 
 // A commit of a node and the coordinator shows its notices before its rows: they wait for the rows.
 func TestStep_RowsOfNode(t *testing.T) {
+	t.Parallel()
 	schematest.NeedCitus(t)
 	f := newFixture(t, nil)
 	f.endpoint(1, "system", id(1), 0, ended)
