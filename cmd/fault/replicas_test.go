@@ -377,9 +377,14 @@ func (s *eventSource) awaitAcknowledged(more int64) {
 func (s *eventSource) checkStream(stream jetstream.Stream) {
 	s.tb.Helper()
 	var consumer jetstream.Consumer
+	refused := ""
 	eventstest.Eventually(s.tb, "NATS creates a consumer", func() bool {
 		var err error
 		consumer, err = stream.OrderedConsumer(s.tb.Context(), jetstream.OrderedConsumerConfig{HeadersOnly: true})
+		if err != nil && err.Error() != refused {
+			refused = err.Error()
+			s.tb.Logf("creating a consumer: %s", refused)
+		}
 		return err == nil
 	})
 	messages, err := consumer.Messages()
