@@ -33,8 +33,9 @@ func (h *harness) requireIDs(want []uuid.UUID) {
 	}
 }
 
-// requireQuiet requires a log without other lines than those that contain one of the texts. A delivery that a busy server makes a second late is requested again, and may be logged.
-func (h *harness) requireQuiet(expected ...string) {
+// requireNoOtherLines fails the test if a line of the log contains none of the texts. A delivery that arrives a second late is requested
+// again, and may be logged.
+func (h *harness) requireNoOtherLines(expected ...string) {
 	h.Helper()
 	expected = append(expected, "was interrupted", "storing audit entries resumed")
 	for line := range strings.Lines(h.log.String()) {
@@ -89,7 +90,7 @@ func TestWriter_DatabaseIsSetBack(t *testing.T) {
 	h.waitUntilStored()
 	h.requireIDs(ids)
 	stop()
-	h.requireQuiet()
+	h.requireNoOtherLines()
 }
 
 // Of a stream that was created again, all messages are stored. The log says so once.
@@ -178,7 +179,7 @@ func TestWriter_FirstPosition(t *testing.T) {
 	h.start()
 	h.waitUntilStored()
 	h.requireIDs(ids)
-	h.requireQuiet()
+	h.requireNoOtherLines()
 }
 
 // Two writers at a time store each entry once, and no statement of theirs fails.
