@@ -220,15 +220,15 @@ func TestWriter_PurgesStored(t *testing.T) {
 	h := newHarness(t)
 	const limit = 64 << 10
 	h.limitBytes(limit)
-	h.start()
 	var ids []uuid.UUID
 	for ids = h.publishMany(1, h.noon); h.state().Bytes < limit/8*7; {
 		ids = append(ids, h.publishMany(1, h.noon.Add(time.Duration(len(ids))*time.Second))...)
 	}
+	h.start()
 	h.waitUntilStored()
 	h.eventually("room in the stream", func() bool { return h.state().Bytes < limit/4*3 })
-	if left := h.state().Msgs; left < uint64(len(ids)/2) {
-		t.Errorf("messages left = %d of %d, want at least half", left, len(ids))
+	if got, want := h.state().Msgs, uint64(len(ids)-len(ids)/4); got != want {
+		t.Errorf("messages left = %d of %d, want %d: all but the oldest quarter", got, len(ids), want)
 	}
 	h.requireIDs(ids)
 }
