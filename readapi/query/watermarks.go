@@ -80,7 +80,7 @@ func (p *Projection) readWatermarks(ctx context.Context, systems []uuid.UUID, fo
 	}
 	nodes, err := p.nodes.Exist(ctx, p.pool)
 	if err != nil {
-		return err
+		return errors.Join(ctx.Err(), err)
 	}
 	if !nodes {
 		return p.query(ctx, watermarksSQL, []any{partitions, ids}, read)
