@@ -61,11 +61,11 @@ sbom: images/programs ## Write what the images' programs contain to bin/sbom, as
 
 .PHONY: test
 test: ## Run all tests
-	go test ./...
+	go test -timeout 40m ./...
 
 .PHONY: test/race
 test/race: ## Run all tests under the race detector
-	go test -race ./...
+	go test -race -timeout 90m ./...
 
 .PHONY: test/citus
 test/citus: ## Run the tests of the database on a Citus cluster; deploy/standin/citus installs the extension
@@ -94,7 +94,7 @@ fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and th
 
 .PHONY: soak
 soak: ## Test clusters, kill senders, then inject 500 faults (kills, freezes, cuts) for an hour or more
-	CALLBOARD_TEST_LONG=1 go test ./projector ./projector/rebuild ./cmd/fault -v \
+	CALLBOARD_TEST_LONG=1 go test -timeout 2h ./projector ./projector/rebuild ./cmd/fault -v \
 	    -run 'TestProjector_LeaderIsolated|TestProjector_ReachesAnIsolatedLeader|TestCluster_ClocksDiffer|TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated|TestWebhooks_SendersKilled'
 	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
 

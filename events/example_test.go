@@ -20,7 +20,7 @@ func ExamplePublisher() {
 	defer cancel()
 	url, stop := startServer() // a NATS server in this process
 	defer stop()
-	connection, err := nats.Connect(url)
+	connection, err := nats.Connect(url, nats.Timeout(time.Minute))
 	if err != nil {
 		panic(err)
 	}
@@ -115,7 +115,7 @@ func startServer() (url string, stop func()) {
 		panic(err)
 	}
 	running, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true,
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true, AuthTimeout: 60,
 	})
 	if err != nil {
 		panic(err)

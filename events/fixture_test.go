@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
-	"go.uber.org/goleak"
 
 	"callboard/events"
 	"callboard/events/eventstest"
+	"callboard/events/eventstest/leaks"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, eventstest.IgnoreObjectStoreWatcher(), eventstest.IgnoreSourceRemoval())
+	leaks.Run(m, eventstest.IgnoreObjectStoreWatcher(), eventstest.IgnoreSourceRemoval())
 }
 
 // fixtureNames returns the names of the recorded bodies: <entity>.changed, <entity>.deleted and <entity>.<variant>.changed.

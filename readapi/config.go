@@ -79,6 +79,7 @@ type Config struct {
 	Metrics prometheus.Registerer
 
 	watermarkWait time.Duration // of a provisional report page; zero: 1.5 seconds
+	slowGrace     time.Duration // of a client that reads slowly; zero: 5 seconds
 
 	now func() time.Time // the reader's clock, to which watermarks are compared and by which keys are remembered; nil: time.Now
 }
@@ -113,6 +114,7 @@ func (c *Config) complete() error {
 	c.BodyMemory = cmp.Or(c.BodyMemory, defaultBodyMemory)
 	c.DimensionsTimeout = cmp.Or(c.DimensionsTimeout, defaultDimensionsTimeout)
 	c.watermarkWait = cmp.Or(c.watermarkWait, defaultWatermarkWait)
+	c.slowGrace = cmp.Or(c.slowGrace, defaultSlowGrace)
 	if c.now == nil {
 		c.now = time.Now
 	}
@@ -158,7 +160,8 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if folder, ok := store.(*audio.Folder); ok {
 		endpoints[audioPath(base.EscapedPath())] = audioRoute(folder)
 	}
-	if err := addDescription(endpoints, base.String(), strings.TrimSuffix(base.EscapedPath(), "/v1"), approvals); err != nil {
+	prefix := strings.TrimSuffix(base.EscapedPath(), "/v1")
+	if err := addDescription(endpoints, base.String(), prefix, approvals, c.slowGrace); err != nil {
 		return nil, err
 	}
 	reports, err := newReports(projection, c)
@@ -181,6 +184,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		base:         base.String(),
 		timeout:      c.Timeout,
 		maxAge:       c.CoverageMaxAge,
+		slowGrace:    c.slowGrace,
 		now:          c.now,
 		log:          c.Log,
 		metrics:      metrics,

@@ -36,8 +36,8 @@ func TestCoverage_TooOld(t *testing.T) {
 			h.expectCode(when+": system "+path, h.get(path, withKey(own)), "")
 		}
 	}
-	h.setWatermark(time.Now().Add(-59 * time.Minute))
-	expect("59 minutes", "")
+	h.setWatermark(time.Now().Add(-50 * time.Minute))
+	expect("50 minutes", "")
 	h.setWatermark(time.Now().Add(-61 * time.Minute))
 	expect("61 minutes", serviceUnavailable)
 	for name, key := range granted {

@@ -32,7 +32,10 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
+func TestMain(m *testing.M) {
+	eventstest.RunAtOnce(6)
+	schematest.RunAndFindLeaks(m)
+}
 
 const (
 	siteURL = "https://phones.example.com/api"
@@ -82,6 +85,7 @@ func newHarness(tb testing.TB, options ...func(*Config)) *harness {
 		// Longer than a busy machine needs. Tests of timeouts set their own.
 		Timeout:           time.Minute,
 		DimensionsTimeout: time.Minute,
+		slowGrace:         30 * time.Second,
 	}
 	for _, option := range options {
 		option(&h.config)

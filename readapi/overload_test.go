@@ -84,6 +84,7 @@ func TestOverload_OneKey(t *testing.T) {
 	hostile, paying := h.key(system), h.key(system)
 	unlock := h.lock("call_log")
 	var sent statuses
+	began := time.Now()
 	sent.send(h, waiting, systemPath(system, "/call-logs"), withKey(hostile))
 	eventstest.Eventually(t, "requests wait", func() bool { return h.metric("callboard_readapi_body_waiting", "lineage") == 128 })
 	sent.send(h, refused, systemPath(system, "/call-logs"), withKey(hostile))
@@ -98,8 +99,10 @@ func TestOverload_OneKey(t *testing.T) {
 		t.Errorf("answered = %d, want %d", got, waiting)
 	}
 	w := h.get(systemPath(system, "/phones"), withKey(hostile))
-	if got, want := w.Header().Get("RateLimit"), `"tier";r=`+strconv.Itoa(permits-waiting-1)+`;t=`; !strings.HasPrefix(got, want) {
-		t.Errorf("RateLimit = %q, want %s", got, want)
+	left := w.Header().Get("RateLimit")
+	if want := `"tier";r=` + strconv.Itoa(permits-waiting-1) + `;t=`; !strings.HasPrefix(left, want) &&
+		time.Since(began) < time.Minute { // then the first permits are free again
+		t.Errorf("RateLimit = %q, want %s", left, want)
 	}
 	if got := h.metric("callboard_readapi_body_bytes", ""); got != 0 {
 		t.Errorf("reserved bytes = %v, want 0", got)

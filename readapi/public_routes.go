@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"callboard/readapi/docs"
 )
@@ -80,7 +81,7 @@ func (w *statusWriter) Write(b []byte) (int, error) {
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // addDescription adds the OpenAPI description, the page that renders it, and the page's assets.
-func addDescription(endpoints map[string]publicRoute, baseURL, prefix string, approvals docs.Approvals) error {
+func addDescription(endpoints map[string]publicRoute, baseURL, prefix string, approvals docs.Approvals, grace time.Duration) error {
 	files, err := docs.Files(baseURL, prefix, approvals)
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func addDescription(endpoints map[string]publicRoute, baseURL, prefix string, ap
 		if !ok {
 			return &problem{code: notFound}
 		}
-		x.cut = writeFile(w, r, file, tags[path])
+		x.cut = writeFile(w, r, file, tags[path], grace)
 		return nil
 	}
 	for name, path := range map[string]string{"openapi": "/openapi.json", "docs": "/docs", "docs assets": "/docs/"} {
@@ -106,7 +107,7 @@ func addDescription(endpoints map[string]publicRoute, baseURL, prefix string, ap
 
 // writeFile sends a file, compressed to a client that accepts it. The two have different ETags, and all requests share the bodies. It returns
 // why the body was not written to its end.
-func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag string) cutReason {
+func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag string, grace time.Duration) cutReason {
 	header := w.Header()
 	body := file.Body
 	if file.Gzipped != nil && preferredCoding(r.Header["Accept-Encoding"], gzipCoding) == gzipCoding {
@@ -129,5 +130,5 @@ func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag strin
 	if r.Method == http.MethodHead {
 		return ""
 	}
-	return writeBody(w, body)
+	return writeBody(w, body, grace)
 }

@@ -76,7 +76,7 @@ func TestMetrics(t *testing.T) {
 // Requests that wait for the database are in flight, and those that it can't answer in time are counted as shed.
 func TestMetrics_InFlightAndShed(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, func(c *Config) { c.Timeout = 15 * time.Second })
+	h := newHarness(t, func(c *Config) { c.Timeout = 45 * time.Second })
 	system := h.system("one")
 	key := h.key(system)
 	registry := h.config.Metrics.(*prometheus.Registry)

@@ -109,7 +109,7 @@ func withTracer(tb testing.TB, tracer *schematest.Tracer) func(*Config) {
 func TestWalk_WaitsForTheWatermark(t *testing.T) {
 	t.Parallel()
 	reads, option := notifyWatermarkReads(t)
-	h := newHarness(t, option, func(c *Config) { c.Timeout, c.watermarkWait = time.Minute, time.Minute })
+	h := newHarness(t, option, func(c *Config) { c.Timeout, c.watermarkWait = time.Hour, time.Hour })
 	system := h.system("one")
 	key := h.key(system)
 	h.calls(system, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)})
@@ -129,7 +129,7 @@ func TestWalk_WaitsForTheWatermark(t *testing.T) {
 func TestWalk_ClientGoneDuringTheWait(t *testing.T) {
 	t.Parallel()
 	reads, option := notifyWatermarkReads(t)
-	h := newHarness(t, option, func(c *Config) { c.Timeout, c.watermarkWait = time.Minute, time.Minute })
+	h := newHarness(t, option, func(c *Config) { c.Timeout, c.watermarkWait = time.Hour, time.Hour })
 	system := h.system("one")
 	key := h.key(system)
 	h.setWatermark(at(windowFrom))
@@ -143,7 +143,7 @@ func TestWalk_ClientGoneDuringTheWait(t *testing.T) {
 // The request's timeout ends the wait, too.
 func TestWalk_RequestTimeout(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, func(c *Config) { c.Timeout, c.watermarkWait = 10*time.Second, time.Minute })
+	h := newHarness(t, func(c *Config) { c.Timeout, c.watermarkWait = 45*time.Second, time.Hour })
 	system := h.system("one")
 	key := h.key(system)
 	h.setWatermark(at(windowFrom))

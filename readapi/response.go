@@ -37,7 +37,7 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 	header.Set("Content-Length", strconv.Itoa(len(out.body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		x.cut = writeBody(w, out.body)
+		x.cut = writeBody(w, out.body, s.slowGrace)
 	}
 	return status
 }

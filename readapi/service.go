@@ -30,6 +30,7 @@ type service struct {
 	proxies      access.Proxies
 	base         string // the base URL
 	timeout      time.Duration
+	slowGrace    time.Duration // after which a slow client is cut off
 	maxAge       time.Duration // of a group's or an organization's coverage; zero: any
 	now          func() time.Time
 	log          zerolog.Logger

@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"callboard/cmd/admin"
 	"callboard/cmd/programtest"
 	"callboard/events/eventstest"
+	"callboard/events/eventstest/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 // serve serves until the test ends and returns a function that checks a response.
 func serve(t *testing.T, c admin.Config) (ask func(path string, status int, want string)) {

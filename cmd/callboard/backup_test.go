@@ -378,9 +378,7 @@ func checkStreamsOnly(t *testing.T, f backupFixture, path string, want int64) {
 		t.Errorf("last sequence = %d, want %d", got, want)
 	}
 	g.startProjector()
-	eventstest.Eventually(t, "the partitions stop", func() bool {
-		return strings.Contains(succeed(t, g.operator(), "", "status"), "STREAM_")
-	})
+	eventstest.Eventually(t, "the partitions stop", func() bool { return shows(t, g.operator(), "STREAM_", "status") })
 	g.expect(0, `Generation \d+ is live`, "rebuild")
 	g.waitUntilCaughtUp()
 	g.expect(0, noDifferences, "verify")

@@ -181,9 +181,9 @@ func checkDeadLettersRefused(t *testing.T, f deadLettersFixture, ids []string) {
 
 func checkDeadLettersRetried(t *testing.T, f deadLettersFixture, ids []string, projector *daemon) {
 	t.Helper()
-	f.expect(1, `(?s)^not applied: 3; run 'callboard dead-letters show ID' for advice\n  ID \d.*not retryable: 1 of the audit stream, whose messages are never retried\n$`, "retry", "--all")
+	f.expect(1, `(?s)^not applied: 3; run 'callboard dead-letters show ID' for advice\n  ID \d.*not retryable: 1 of the audit stream, whose messages are never retried\n$`, "retry", "--all", "--timeout", "5m")
 	f.storeTranscript()
-	f.expect(1, `^applied: 1 \(ID `+ids[0]+`\)\nnot applied: 1;.*\n  ID `+ids[1]+`: /id: is required`, "retry", ids[0], ids[1])
+	f.expect(1, `^applied: 1 \(ID `+ids[0]+`\)\nnot applied: 1;.*\n  ID `+ids[1]+`: /id: is required`, "retry", ids[0], ids[1], "--timeout", "5m")
 	f.expect(0, `^Dead letter `+ids[0]+` was resolved before: applied\.\n$`, "retry", ids[0])
 	f.expect(0, `There is nothing to do`, "show", ids[0])
 	f.expect(0, `failed retries +2, the last at `, "show", ids[1])
@@ -200,7 +200,7 @@ func checkDeadLettersRetried(t *testing.T, f deadLettersFixture, ids []string, p
 	f.startProjector()
 	eventstest.Eventually(t, "no dead letter waits", func() bool { return !strings.Contains(f.run("list").out, "waiting") })
 	var done struct{ Results []deadLetterJSON }
-	f.decode(&done, "retry", ids[0], ids[1])
+	f.decode(&done, "retry", ids[0], ids[1], "--timeout", "5m")
 	if r := done.Results; len(r) != 2 || r[0].State != "applied" || !r[0].AlreadyResolved || r[1].State != "open" || r[1].Reason == "" {
 		t.Errorf("results = %+v, want one applied before, and one open with its reason", r)
 	}
@@ -209,7 +209,7 @@ func checkDeadLettersRetried(t *testing.T, f deadLettersFixture, ids []string, p
 // checkRetryInterrupted interrupts a retry after it has shown its progress.
 func checkRetryInterrupted(f deadLettersFixture, id string) {
 	f.Helper()
-	retry := start(f, "callboard", f.operator(), "dead-letters", "retry", id)
+	retry := start(f, "callboard", f.operator(), "dead-letters", "retry", id, "--timeout", "5m")
 	eventstest.Eventually(f, "the retry shows that it waits", func() bool { return retry.Err.Contains("waiting for the projectors") })
 	if code := retry.Stop(os.Interrupt); code != 1 || !retry.Err.Contains("error: interrupted\nPublished again before: 1 dead letters.") {
 		f.Errorf("exit code = %d, errors = %s, want 1 and interrupted", code, retry.Err)
@@ -240,6 +240,6 @@ func checkManyDeadLetters(t *testing.T, f deadLettersFixture) {
 	f.publish("phones."+systemID+".call", "callboard.fax.changed", "{}")
 	f.waitForOpen(12)
 	f.expect(0, `\n12 open:\n\nCOUNT +REASON\n11 +not JSON\n1 +header:ce-type: must be callboard.*\n$`, "list")
-	f.expect(1, `^not applied: 12; .*\n  ID (\d+, ){9}\d+ and 1 more: not JSON: .*\n  ID \d+: header:ce-type: must be callboard.*\n$`, "retry", "--all")
+	f.expect(1, `^not applied: 12; .*\n  ID (\d+, ){9}\d+ and 1 more: not JSON: .*\n  ID \d+: header:ce-type: must be callboard.*\n$`, "retry", "--all", "--timeout", "5m")
 	f.expect(0, `^Dropped: 11 \(ID (\d+, ){9}\d+ and 1 more\)\.\n$`, "drop", "--all", "--reason", "not JSON")
 }

@@ -23,7 +23,7 @@ const premium = "120000"
 // with 0.
 func TestReadapi_Drain(t *testing.T) {
 	f := newFleet(t)
-	reader := f.startReader(map[string]string{"CALLBOARD_DRAIN": "10s", "CALLBOARD_PREMIUM_PER_MINUTE": premium})
+	reader := f.startReader(map[string]string{"CALLBOARD_DRAIN": "20s", "CALLBOARD_PREMIUM_PER_MINUTE": premium})
 	key := issueKey(t, f.operator(), systemID, "--name", "load", "--scopes", "calls:read", "--tier", "premium")
 	load := startLoad(t, key.Key, reader.base+"/customer/phone-systems")
 	load.AwaitAnswers(100)

@@ -435,7 +435,7 @@ func (f permittedFleet) useReader() {
 		}
 	}
 	eventstest.Eventually(f, "the audit has the requests", func() bool {
-		return strings.Contains(succeed(f, f.operator(), "", "keys", "audit", keys["premium"].ID), "listCallLogReports")
+		return shows(f, f.operator(), "listCallLogReports", "keys", "audit", keys["premium"].ID)
 	})
 	d.StopCleanly(os.Interrupt)
 }
@@ -507,11 +507,9 @@ func (f permittedFleet) useOperator() {
 	if _, err := js.PublishMsg(f.Context(), nothing); err != nil {
 		f.Fatal(err)
 	}
-	eventstest.Eventually(f, "a dead letter", func() bool {
-		return strings.Contains(succeed(f, f.operator(), "", "dead-letters", "list"), systemID)
-	})
+	eventstest.Eventually(f, "a dead letter", func() bool { return shows(f, f.operator(), systemID, "dead-letters", "list") })
 	waitUntilCaughtUp(f, f.operator())
-	expect(f, f.operator(), 1, "not applied", "dead-letters", "retry", "--all") // the message is still no event
+	expect(f, f.operator(), 1, "not applied", "dead-letters", "retry", "--all", "--timeout", "5m") // the message is still no event
 	f.deniedRetry()
 	for _, args := range [][]string{{"status"}, {"verify"}} {
 		succeed(f, f.operator(), "", args...)

@@ -246,6 +246,12 @@ func checkRebuildRefused(t *testing.T, f rebuildFixture) {
 	}...)
 }
 
+// moveWatermarks makes a rebuild wait on for a frozen projector: after half a minute, a watermark that does not move would not count.
+func (f rebuildFixture) moveWatermarks() {
+	f.Helper()
+	f.exec("update projection.position set watermark = watermark - interval '1 microsecond' where watermark > to_timestamp(0)")
+}
+
 // startThrottledRebuild starts a rebuild while the projector is frozen, and returns when the rebuild waits for it. Watermarks of idle
 // partitions are up to 2 s old, so the lag must be above that.
 func (f rebuildFixture) startThrottledRebuild() *daemon {
@@ -253,6 +259,7 @@ func (f rebuildFixture) startThrottledRebuild() *daemon {
 	const lagging = "select exists (select 1 from projection.position where watermark > to_timestamp(0) and watermark < now() - interval '3 s')::text"
 	eventstest.Eventually(f, "a watermark older than 3 s", func() bool { return f.queryText(lagging) == "true" })
 	rebuild := start(f, "callboard", f.owner(), "rebuild", "--max-live-lag", "10ms", "--json")
+	f.moveWatermarks()
 	line := regexp.MustCompile(`(?m)^reading: 0 of \d+ messages \(0%\), 0/s; waiting for the live projection: partition \d+ lags by \d+\.\ds$`)
 	eventstest.Eventually(f, "the rebuild waits for the live projection", func() bool { return line.MatchString(rebuild.Err.String()) })
 	return rebuild
@@ -266,7 +273,9 @@ func TestRebuild_ThrottledAndResumed(t *testing.T) {
 	projector.Signal(syscall.SIGSTOP)
 	f.simulate("--systems", "1", "--calls", "20", "--seed", "5")
 	interrupted := f.startThrottledRebuild()
+	f.moveWatermarks()
 	f.expect(1, `(^|\n)error: .*\nWait until it has finished\.`, "verify")
+	f.moveWatermarks()
 	expect(t, f.operator(), 0, `\ngeneration 2: building since `, "status")
 	const end = "\nerror: interrupted\nThe live generation is unchanged. Run the command again to resume\n"
 	if code := interrupted.Stop(os.Interrupt); code != 1 || !strings.HasSuffix(interrupted.Err.String(), end) {
@@ -293,7 +302,9 @@ func TestRebuild_DropGenerations(t *testing.T) {
 	projector.Signal(syscall.SIGSTOP)
 	f.simulate("--systems", "1", "--calls", "5", "--seed", "5")
 	rebuild := f.startThrottledRebuild()
+	f.moveWatermarks()
 	f.expect(1, `(^|\n)error: .*\nWait until it has finished\.`, "rebuild", "--abandon")
+	f.moveWatermarks()
 	if code := rebuild.Stop(os.Interrupt); code != 1 {
 		t.Errorf("interrupted: exit code = %d, want 1", code)
 	}

@@ -8,15 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"callboard/cmd/setting"
 	"callboard/events/eventstest"
+	"callboard/events/eventstest/leaks"
 )
 
 func TestMain(m *testing.M) {
 	eventstest.RunAtOnce(4)
-	goleak.VerifyTestMain(m)
+	leaks.Run(m)
 }
 
 func open(t *testing.T, dir string, fresh bool) *directory {

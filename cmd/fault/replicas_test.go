@@ -369,7 +369,7 @@ func (s *eventSource) awaitAcknowledged(more int64) {
 	now := s.acknowledged.Load()
 	// After a fault the first one can take as long as the stream remembers duplicates, two minutes.
 	for _, count := range []int64{1, more} {
-		eventstest.Eventually(s.tb, fmt.Sprintf("%d more events are acknowledged", count), func() bool { return s.acknowledged.Load() >= now+count })
+		eventstest.EventuallyWithin(s.tb, 6*time.Minute, fmt.Sprintf("%d more events are acknowledged", count), func() bool { return s.acknowledged.Load() >= now+count })
 	}
 }
 

@@ -65,6 +65,7 @@ func startWebhooks(t *testing.T, h *harness, databaseURL func(role string) strin
 			"CALLBOARD_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8",
 			"CALLBOARD_WEBHOOK_CA_FILE":        w.receiver.authority,
 			"CALLBOARD_WEBHOOK_RETRIES":        "100ms",
+			"CALLBOARD_WEBHOOK_TIMEOUT":        "4m", // requests are counted, so none may be repeated because of a busy machine
 		}
 	}
 	start := func(program, name, role string) *process {

@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"go.uber.org/goleak"
 
 	"callboard/cmd/healthcheck"
 	"callboard/cmd/process"
+	"callboard/events/eventstest/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 // program is a program with the command, as in its main package.
 type program struct {

@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
+	"callboard/events/eventstest/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 // program fails as its flag says.
 type program struct {

@@ -6,12 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"callboard/cmd/progress"
+	"callboard/events/eventstest/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 func TestDisplay_Lines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -37,6 +37,7 @@ func (i *installation) webhooks() *daemon {
 		i.Fatal(err)
 	}
 	sender := i.start("webhooks", "webhooks")
+	sender.Await(`"message":"connected to nats"`) // a test of an endpoint waits 20 s for a sender
 	const token = "t0ken-in-a-query"
 	i.addSecret("query of a URL", token)
 	id := i.addEndpoint(receiver.URL + "/in?token=" + token)

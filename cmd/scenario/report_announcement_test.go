@@ -81,7 +81,7 @@ func (l lateEntry) run(t *testing.T) {
 		list = append(list, changed(append([]events.State{c}, others...)...)...)
 	}
 	h.apply(append(list, changed(call(d.system, uuid.New(), 1))...)...) // the last one refers to nothing
-	customer := newConsumer(d, "updatedAt", time.Now().Add(-time.Minute))
+	customer := newConsumer(d, "updatedAt", d.floor.Add(-time.Minute))
 	step := func(what string, want int, shown any, event ...events.Event) {
 		t.Helper()
 		h.apply(event...)

@@ -47,7 +47,7 @@ func checkCopy(t *testing.T, correct func(context.Context, rebuild.Config, uuid.
 	}
 	h.apply(changed(states...)...)
 	d.key = h.systemKey(d.system)
-	start := time.Now().Add(-time.Minute)
+	start := d.floor.Add(-time.Minute)
 	customer := newConsumer(d, "updatedAt", start)
 	walk := func(c *consumer) {
 		t.Helper()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -80,6 +81,7 @@ func (p *tracedPrograms) startPrograms(pepper access.Pepper) {
 		NATS: nats, Premium: 120_000, BaseURL: "https://phones.example.com/v1", Public: p.public, Admin: programtest.Listen(p), Log: log, Audio: location,
 		Primary: programtest.Setting(p, setting.NewPostgresURL, p.Database.RoleURL("callboard_reader")),
 		Peppers: []access.Pepper{pepper}, CursorKey: setting.NewSecret(strings.Repeat("s", 32)),
+		LimiterTimeout: time.Minute, RequestTimeout: time.Minute, // longer than a busy machine needs
 	}
 	p.stop = []func(){
 		p.Run(func(ctx context.Context) error { return projector.Run(ctx, write) }),

@@ -43,6 +43,9 @@ type hooks struct {
 	errs []string
 }
 
+// requestTimeout is longer than a busy machine needs: a request that is repeated would be counted twice.
+const requestTimeout = 3 * time.Minute
+
 // hook is a request that the endpoint got.
 type hook struct {
 	event.Event
@@ -70,7 +73,8 @@ func (k *hooks) startSender(gate *fanout.Gate) {
 	k.Helper()
 	sender, err := webhook.New(webhook.Config{
 		Database: k.RolePool("callboard_webhooks", nil), NATS: k.JetStream.Conn(), Gate: gate, Vault: k.vault, Client: k.client(),
-		Log: zerolog.New(k.log), Metrics: prometheus.NewRegistry(),
+		Timeout: requestTimeout,
+		Log:     zerolog.New(k.log), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		k.Fatal(err)
@@ -87,7 +91,10 @@ func (k *hooks) startReceiver() (url string) {
 func (k *hooks) client() *egress.Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(k.receiver.Certificate())
-	return egress.New(egress.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, Version: "test"})
+	return egress.New(egress.Config{
+		Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, Version: "test",
+		Timeout: requestTimeout, ConnectTimeout: requestTimeout,
+	})
 }
 
 func (k *hooks) register(target registry.Target, url string) {

@@ -184,22 +184,30 @@ func CreateReplicatedStream(tb testing.TB, js jetstream.JetStream, partitions, r
 	tb.Helper()
 	ctx := context.Background() // each request has the client's limit
 	var stream jetstream.Stream
-	var err error
-	Eventually(tb, "the stream is created", func() bool {
+	create := func(what string, request func() error) {
+		tb.Helper()
+		var err error
+		Eventually(tb, what+" is created", func() bool {
+			err = request()
+			return err == nil || replicas == 1 // the servers of a cluster may not know each other yet, or elect a leader
+		})
+		if err != nil {
+			tb.Fatalf("%s: %v", what, err)
+		}
+	}
+	create("the stream", func() (err error) {
 		stream, err = js.CreateStream(ctx, events.StreamConfig(events.StreamName, partitions, replicas))
-		return err == nil || replicas == 1 // the servers of a cluster may not know each other yet
+		return err
 	})
-	if err != nil {
-		tb.Fatalf("stream: %v", err)
-	}
-	if _, err := js.CreateObjectStore(ctx, events.BucketConfig(replicas)); err != nil {
-		tb.Fatalf("bucket: %v", err)
-	}
-	if _, err := js.CreateStream(ctx, journal.StreamConfig(replicas)); err != nil {
-		tb.Fatalf("stream of the journal: %v", err)
-	}
-	if _, err := js.CreateStream(ctx, audit.StreamConfig(replicas)); err != nil {
-		tb.Fatalf("stream of audit entries: %v", err)
+	create("the bucket", func() error {
+		_, err := js.CreateObjectStore(ctx, events.BucketConfig(replicas))
+		return err
+	})
+	for _, config := range []jetstream.StreamConfig{journal.StreamConfig(replicas), audit.StreamConfig(replicas)} {
+		create("stream "+config.Name, func() error {
+			_, err := js.CreateStream(ctx, config)
+			return err
+		})
 	}
 	return stream
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"callboard/events/eventstest"
+	"callboard/events/eventstest/leaks"
 	"callboard/events/journal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 func newJournal(t *testing.T) jetstream.JetStream {
 	t.Helper()

@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"callboard/events"
+	"callboard/events/eventstest/leaks"
 	"callboard/events/ndjson"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 const (
 	system = "7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10"

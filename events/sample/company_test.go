@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
 	"callboard/events"
+	"callboard/events/eventstest/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 // digest is the SHA-256 of all messages that a company publishes.
 func digest(t *testing.T, config Config) string {

@@ -57,7 +57,7 @@ func publish(t *testing.T, js jetstream.JetStream, count, size int) {
 		m.Header.Set("Number", strconv.Itoa(i))
 		m.Data = make([]byte, size)
 		_, _ = rand.Read(m.Data) // never fails; random, so that a snapshot can't compress it into one chunk
-		if _, err := js.PublishMsg(t.Context(), m); err != nil {
+		if _, err := js.PublishMsg(t.Context(), m, jetstream.WithRetryAttempts(240)); err != nil {
 			t.Fatal(err)
 		}
 	}

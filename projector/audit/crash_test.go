@@ -149,7 +149,9 @@ func (h *harness) runFor(d time.Duration) error {
 // record starts a reader's audit queue and clients that record entries in it. stop ends both and returns the recorded entries.
 func (h *harness) record() (stop func() []audit.Entry) {
 	h.Helper()
-	q, err := queue.NewQueue(queue.Config{JetStream: h.JetStream, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	q, err := queue.NewQueue(queue.Config{
+		JetStream: h.JetStream, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+	})
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -98,9 +98,9 @@ func TestWriter_StreamIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.start()
-	h.start()
 	ids := h.publishMany(3, h.noon)
 	h.waitUntilStored()
+	h.start()
 	if err := h.JetStream.DeleteStream(t.Context(), audit.StreamName); err != nil {
 		t.Fatal(err)
 	}

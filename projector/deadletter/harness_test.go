@@ -38,7 +38,7 @@ func newHarness(t *testing.T) *harness {
 
 func (h *harness) startProjector() (stop func()) {
 	h.Helper()
-	return h.StartProjector(func(c *projector.Config) { c.Tick = 100 * time.Millisecond })
+	return h.StartProjector(func(c *projector.Config) { c.Tick = 500 * time.Millisecond })
 }
 
 // publishInvalid publishes a call without an identity, which becomes a dead letter.

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"callboard/events/eventstest"
+	"callboard/events/eventstest/leaks"
 	"callboard/projector/feed"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 // env is a stream with a consumer.
 type env struct {
@@ -32,7 +32,7 @@ func newEnv(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	e.consumer, err = e.stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{
-		Durable: "c", AckPolicy: jetstream.AckAllPolicy, MaxAckPending: -1,
+		Durable: "c", AckPolicy: jetstream.AckAllPolicy, AckWait: time.Hour, MaxAckPending: -1,
 	})
 	if err != nil {
 		t.Fatal(err)

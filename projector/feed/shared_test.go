@@ -544,7 +544,7 @@ func TestShared_FailsAllMembersOnAGap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, err := other.Fetch(1)
+	taken, err := other.Fetch(1, jetstream.FetchMaxWait(10*time.Minute), jetstream.FetchHeartbeat(30*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,6 +79,7 @@ func (e *env) messages(above uint64) []events.StoredMessage {
 	e.t.Helper()
 	consumer, err := e.stream.CreateConsumer(e.t.Context(), jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: above + 1, AckPolicy: jetstream.AckNonePolicy,
+		InactiveThreshold: time.Hour,
 	})
 	if err != nil {
 		e.t.Fatal(err)

@@ -201,11 +201,11 @@ func TestAdopt_StreamIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stop()
 	eventstest.Eventually(t, "the mirror has all messages", func() bool {
 		info, err := mirror.Info(t.Context())
 		return err == nil && h.QueryInt("select max(sequence) from projection.position") <= int64(info.State.LastSeq)
 	})
-	stop()
 	if err := h.JetStream.DeleteStream(t.Context(), events.StreamName); err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func TestRun_EndsWithItsLock(t *testing.T) {
 			stop()
 			config := h.config()
 			onStep(step, func() {
-				h.Exec(`select pg_terminate_backend(pid, 10000) from pg_locks where locktype = 'advisory' and objsubid = 1 and database =
+				h.Exec(`select pg_terminate_backend(pid, 180000) from pg_locks where locktype = 'advisory' and objsubid = 1 and database =
 					(select oid from pg_database where datname = current_database())`)
 			})(&config)
 			if _, err := rebuild.Run(t.Context(), config, false); err == nil || !contains("operation lock: its session has ended")(err) {

@@ -159,7 +159,7 @@ func countMessages(ctx context.Context, stream jetstream.Stream, filter string, 
 		DeliverPolicy:     jetstream.DeliverAllPolicy,
 		AckPolicy:         jetstream.AckNonePolicy,
 		MemoryStorage:     true,
-		InactiveThreshold: 10 * time.Second, // the server deletes it if this process can't
+		InactiveThreshold: time.Minute, // the server deletes it if this process can't
 	})
 	if err != nil {
 		return counts{}, fmt.Errorf("count messages: %w", err)

@@ -101,6 +101,9 @@ func (h *harness) notice(count int) {
 	h.Must(connection.Flush())
 }
 
+// requestTimeout is longer than a busy machine needs: requests are counted, and wait for as long as a test holds them.
+const requestTimeout = 5 * time.Minute
+
 // sender is a running sender.
 type sender struct {
 	*webhook.Sender
@@ -116,7 +119,7 @@ func (h *harness) start(change func(*webhook.Config)) *sender {
 	pool := schematest.OpenPool(h, h.Database.RoleURL("callboard_webhooks"), func(c *pgxpool.Config) { c.MaxConns = 8 })
 	metrics := prometheus.NewRegistry()
 	c := webhook.Config{
-		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(time.Minute), Timeout: time.Minute,
+		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(requestTimeout), Timeout: requestTimeout, OwnerChecks: 200,
 		Schedule: lane.Schedule{Retries: []time.Duration{50 * time.Millisecond}, GiveUp: time.Hour},
 		Poll:     20 * time.Millisecond, Log: zerolog.New(zerolog.NewTestWriter(h.T)), Metrics: metrics,
 	}
@@ -183,7 +186,9 @@ func newReceiver(t *testing.T) *receiver {
 }
 
 func (r *receiver) client(timeout time.Duration) *egress.Client {
-	return egress.New(egress.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: r.roots, Timeout: timeout, Version: "test"})
+	return egress.New(egress.Config{
+		Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: r.roots, Timeout: timeout, ConnectTimeout: timeout, Version: "test",
+	})
 }
 
 // ServeHTTP implements [http.Handler].

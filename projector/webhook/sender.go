@@ -38,8 +38,13 @@ type Config struct {
 	Timeout  time.Duration // of a request, as the client has it: for so long a sender that ends waits for its requests; 0: 15 s
 	Days     int           // for how many days history is stored; 0: 30
 	Poll     time.Duration // the interval of looks at the tables, when no message tells of work; 0: 250 ms
-	Log      zerolog.Logger
-	Metrics  prometheus.Registerer
+
+	// OwnerChecks is after how many checks without a statement of a sender its session is terminated, one check every half second. 0: 14, so
+	// that its shards go on within ten seconds.
+	OwnerChecks int
+
+	Log     zerolog.Logger
+	Metrics prometheus.Registerer
 }
 
 // Sender sends webhooks.
@@ -57,6 +62,7 @@ func New(config Config) (*Sender, error) {
 	config.Days = cmp.Or(config.Days, 30)
 	config.Poll = cmp.Or(config.Poll, 250*time.Millisecond)
 	config.Timeout = cmp.Or(config.Timeout, 15*time.Second)
+	config.OwnerChecks = cmp.Or(config.OwnerChecks, 14)
 	if len(config.Schedule.Retries) == 0 {
 		config.Schedule = lane.DefaultSchedule()
 	}

@@ -16,13 +16,8 @@ import (
 // shardCount is the number of shards; the column webhook.endpoint.shard has them.
 const shardCount = 64
 
-const (
-	// shareInterval is how often a sender brings its share of the shards up to date. Each time, its session sends a statement.
-	shareInterval = 500 * time.Millisecond
-
-	// ownerChecks is after how many checks without a statement of a sender its session is terminated: its shards go on within ten seconds.
-	ownerChecks = 14
-)
+// shareInterval is how often a sender brings its share of the shards up to date. Each time, its session sends a statement.
+const shareInterval = 500 * time.Millisecond
 
 //go:embed owners.sql
 var ownersSQL string
@@ -118,7 +113,7 @@ func (o *shardBalancer) releaseAll(dispatched context.Context, tick <-chan time.
 
 // balance brings the shards to a fair share: it takes free ones, or has the dispatcher leave some, and releases those that it has left.
 func (o *shardBalancer) balance(ctx context.Context) error {
-	terminated, err := o.locks.TerminateUnresponsive(ctx, ownerChecks)
+	terminated, err := o.locks.TerminateUnresponsive(ctx, o.config.OwnerChecks)
 	for _, session := range terminated {
 		o.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive webhook sender")
 	}

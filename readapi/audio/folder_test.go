@@ -14,12 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"callboard/events/eventstest/leaks"
 	"callboard/readapi/seal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 const prefix = "https://phones.example.com/audio/"
 

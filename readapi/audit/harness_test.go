@@ -10,16 +10,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"callboard/events/audit"
 	"callboard/events/eventstest"
+	"callboard/events/eventstest/leaks"
 	queue "callboard/readapi/audit"
 )
 
 func TestMain(m *testing.M) {
 	eventstest.RunAtOnce(8)
-	goleak.VerifyTestMain(m)
+	leaks.Run(m)
 }
 
 // harness has a NATS server and a queue.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
@@ -114,7 +115,7 @@ func TestRun_FullStream(t *testing.T) {
 		}
 	}
 	eventstest.Eventually(t, "the full stream in the log", func() bool { return h.log.Count("maximum bytes exceeded") > 0 })
-	consumer, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy})
+	consumer, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestRun_FullStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	for len(ids) > 0 {
-		m, err := consumer.Next()
+		m, err := consumer.Next(jetstream.FetchMaxWait(time.Minute))
 		if err != nil {
 			t.Fatalf("entries that were not stored = %d: %v", len(ids), err)
 		}

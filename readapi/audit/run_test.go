@@ -128,7 +128,9 @@ func TestRun_ReportsLostEntries(t *testing.T) {
 	}
 	h.reserve()
 	const want = "4 audit entries lost: NATS: RECONNECTING"
-	if err := h.start()(); err == nil || !strings.Contains(err.Error(), want) {
+	stop := h.start()
+	eventstest.Eventually(t, "a failed attempt", func() bool { return h.log.Contains("NATS: RECONNECTING") })
+	if err := stop(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}
 	if !h.queue.Full() {

@@ -26,7 +26,7 @@ func allowedDecisions(t *testing.T, l *Limiter, r Request, n int) []*Decision {
 func TestGiveBack(t *testing.T) {
 	t.Parallel()
 	server := eventstest.NewServer(t)
-	readers := startLimiters(t, server.URL(), 2)
+	readers := startLimiters(t, server.URL(), 2, withWindow(time.Hour))
 	r := Request{Lineage: uuid.New(), Report: listReports}
 	taken := allowedDecisions(t, readers[0], r, 120)
 	for _, reader := range readers {
@@ -63,7 +63,8 @@ func TestGiveBack(t *testing.T) {
 func TestGiveBack_Concurrently(t *testing.T) {
 	t.Parallel()
 	server := eventstest.NewServer(t)
-	readers := startLimiters(t, server.URL(), 3)
+	readers := startLimiters(t, server.URL(), 3, withWindow(time.Hour))
+	awaitExactClocks(t, readers...)
 	r := Request{Lineage: uuid.New(), Report: dimensions, Premium: true}
 	const each = 40
 	done := make(chan struct{})

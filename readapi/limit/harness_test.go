@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/events/eventstest"
+	"callboard/events/eventstest/leaks"
 )
 
 // The NATS server has a clock goroutine that ends only with its last store.
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 	}
 	eventstest.RunAtOnce(8)
 	clock := goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1")
-	goleak.VerifyTestMain(m, clock, eventstest.IgnoreSourceRemoval())
+	leaks.Run(m, clock, eventstest.IgnoreSourceRemoval())
 }
 
 // timeout is how long a decision may take in tests that are not about an outage.
@@ -79,6 +80,22 @@ func startLimiters(tb testing.TB, url string, n int, change ...func(*Config)) []
 		limiters[i] = startLimiter(tb, url, change...)
 	}
 	return limiters
+}
+
+// awaitExactClocks waits until limiters know the server's clock to half a second. After a slow reply they know less, and may date permits
+// ahead of the server by more than other readers believe.
+func awaitExactClocks(tb testing.TB, limiters ...*Limiter) {
+	tb.Helper()
+	for _, l := range limiters {
+		eventstest.Eventually(tb, "the server's time", func() bool {
+			s := l.clock.sample.Load()
+			if s != nil && s.answered.Sub(s.asked) < time.Second/2 {
+				return true
+			}
+			_ = l.consult(tb.Context()) // is asked again
+			return false
+		})
+	}
 }
 
 func withTimeout(d time.Duration) func(*Config) { return func(c *Config) { c.Timeout = d } }

@@ -55,7 +55,7 @@ func TestTake_WithoutNATS(t *testing.T) {
 func TestTake_RestartOfNATSRefillsNothing(t *testing.T) {
 	t.Parallel()
 	server := eventstest.NewServer(t)
-	readers := startLimiters(t, server.URL(), 2)
+	readers := startLimiters(t, server.URL(), 2, withWindow(time.Hour))
 	full, half := Request{Lineage: uuid.New(), Report: listReports}, Request{Lineage: uuid.New()}
 	for _, reader := range readers {
 		countAllowed(t, reader, full, 100)
@@ -82,7 +82,7 @@ func TestTake_RestartOfNATSRefillsNothing(t *testing.T) {
 	if got := countAllowed(t, readers[0], half, 120); got != 0 {
 		t.Errorf("allowed of the first reader afterwards = %d, want 0", got)
 	}
-	fresh := startLimiter(t, server.URL())
+	fresh := startLimiter(t, server.URL(), withWindow(time.Hour))
 	if got := countAllowed(t, fresh, half, 120); got != 0 {
 		t.Errorf("allowed by a reader that remembers nothing = %d, want 0", got)
 	}
@@ -294,11 +294,11 @@ func TestTake_WithStalledServer(t *testing.T) {
 	}
 	k := l.lineage(key)
 	l.checkWithoutReply(t, key)
-	k.mu.Lock()
-	if len(k.waiting) != 0 {
-		t.Errorf("waiting requests = %d, want none after the first", len(k.waiting))
-	}
-	k.mu.Unlock()
+	eventstest.Eventually(t, "no request waits after the first", func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return len(k.waiting) == 0
+	})
 	resume()
 	eventstest.Eventually(t, "an allowed report", func() bool {
 		return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
@@ -368,9 +368,11 @@ func TestTake_LostAcknowledgement(t *testing.T) {
 		r := Request{Lineage: uuid.New(), Report: listReports}
 		restore := proxy.LoseReplies()
 		decided := make(chan *Decision, 1)
-		// The breaker may open meanwhile; then the report is refused, and its permit is given back.
+		// The breaker may open meanwhile; then the report is refused, and its permit is given back or was not taken.
 		go func() { decided <- l.Take(t.Context(), r) }()
-		eventstest.Eventually(t, "the write is stored", func() bool { return storedPermits(t, other, r.Lineage, listReports) == 1 })
+		eventstest.Eventually(t, "the write is stored", func() bool {
+			return storedPermits(t, other, r.Lineage, listReports) == 1 || len(decided) > 0
+		})
 		want := 0
 		if round%2 == 1 {
 			want = countAllowed(t, other, r, 5)
@@ -419,7 +421,7 @@ func TestSettle_LostWrite(t *testing.T) {
 	server := eventstest.NewServer(t)
 	proxy := eventstest.NewProxy(t, server.URL())
 	other := startLimiter(t, server.URL())
-	l := startLimiter(t, "nats://"+proxy.Addr(), withTimeout(2*time.Second))
+	l := startLimiter(t, "nats://"+proxy.Addr(), withTimeout(10*time.Second))
 	r := Request{Lineage: uuid.New(), Report: listReports}
 	eventstest.Eventually(t, "an allowed report", func() bool { return l.Take(t.Context(), r).Allowed })
 	before := storedLog(t, other, r.Lineage)

@@ -18,9 +18,9 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
 
 	"callboard/events/eventstest"
+	"callboard/events/eventstest/leaks"
 )
 
 const (
@@ -45,7 +45,7 @@ func runTests(m *testing.M) int {
 	code := 1
 	if err == nil {
 		code = m.Run()
-		err = errors.Join(os.RemoveAll(cache), goleak.Find())
+		err = errors.Join(os.RemoveAll(cache), leaks.Find())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

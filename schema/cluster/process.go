@@ -72,9 +72,10 @@ type signalStep struct {
 }
 
 // PostgreSQL's fast shutdown rolls transactions back and writes a checkpoint, which can take long on a slow disk. The
-// immediate shutdown ends like a crash.
+// immediate shutdown ends like a crash, as soon as PostgreSQL has ended its other processes, for which it takes some seconds: one that
+// outlived it would keep the next server from starting.
 func fastShutdown() signalStep      { return signalStep{syscall.SIGINT, 30 * time.Second} }
-func immediateShutdown() signalStep { return signalStep{syscall.SIGQUIT, 10 * time.Second} }
+func immediateShutdown() signalStep { return signalStep{syscall.SIGQUIT, time.Minute} }
 
 // endProcess sends the signals one after the other until the process has ended, and at last SIGKILL. ended waits for the
 // end and reports whether it came in time.

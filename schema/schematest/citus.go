@@ -90,7 +90,7 @@ func (w *Workers) Stop() (err error) {
 		return nil
 	}
 	for n, server := range w.Servers {
-		err = errors.Join(err, server.Stop(), cluster.Remove(w.folders[n]))
+		err = errors.Join(err, server.Stop(), remove(w.folders[n]))
 	}
 	return err
 }

@@ -22,7 +22,7 @@ func NewCluster(tb testing.TB, settings map[string]string) *cluster.Cluster {
 		tb.Fatalf("PostgreSQL: %v", errors.Join(err, cluster.Remove(dir)))
 	}
 	tb.Cleanup(func() {
-		if err := errors.Join(c.Stop(), cluster.Remove(dir)); err != nil {
+		if err := errors.Join(c.Stop(), remove(dir)); err != nil {
 			tb.Errorf("PostgreSQL: %v", err)
 		}
 	})

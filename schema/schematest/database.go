@@ -3,13 +3,17 @@ package schematest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"callboard/schema"
 	"callboard/schema/cluster"
 )
 
@@ -60,10 +64,15 @@ func create(tb testing.TB, template string) *Database {
 func (s *server) create(tb testing.TB, template string) *Database {
 	tb.Helper()
 	d := &Database{server: s, name: "test_" + strings.ToLower(rand.Text())}
-	if _, err := s.admin.Exec(tb.Context(), "create database "+d.name+" template "+template+s.strategy); err != nil {
-		tb.Fatalf("create database: %v", err)
+	sql := "create database " + d.name + " template " + template + s.strategy
+	// A session that has just ended, or autovacuum, may use the template. PostgreSQL waits five seconds for it.
+	var err error
+	for deadline := time.Now().Add(startTimeout); ; {
+		if _, err = s.admin.Exec(tb.Context(), sql); !schema.HasCode(err, pgerrcode.ObjectInUse) || time.Now().After(deadline) {
+			break
+		}
 	}
-	if err := s.workers.Exec(tb.Context(), "create database "+d.name+" template "+template+s.strategy); err != nil {
+	if err := errors.Join(err, s.workers.Exec(tb.Context(), sql)); err != nil {
 		tb.Fatalf("create database: %v", err)
 	}
 	tb.Cleanup(func() { s.drop(d.name) })

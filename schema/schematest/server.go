@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
+	"callboard/events/eventstest/leaks"
 	"callboard/schema"
 	"callboard/schema/cluster"
 )
@@ -29,8 +30,7 @@ import (
 const (
 	template     = "callboard_template"
 	folderPrefix = "callboard-test-postgres-"
-	startTimeout = 2 * time.Minute
-	leakTimeout  = time.Minute
+	startTimeout = 10 * time.Minute
 
 	memoryDir     = "/dev/shm"
 	minFreeMemory = 4 << 30 // bytes
@@ -79,16 +79,9 @@ func Run(m *testing.M, checks ...func() error) {
 	os.Exit(code)
 }
 
-// RunAndFindLeaks is [Run] with a check that no goroutine is left over. The options say which ones may be. On a busy machine, connections that
-// were closed may need some time to end.
+// RunAndFindLeaks is [Run] with a check that no goroutine is left over. The options say which ones may be.
 func RunAndFindLeaks(m *testing.M, options ...goleak.Option) {
-	Run(m, func() (err error) {
-		for deadline := time.Now().Add(leakTimeout); ; {
-			if err = goleak.Find(options...); err == nil || time.Now().After(deadline) {
-				return err
-			}
-		}
-	})
+	Run(m, func() error { return leaks.Find(options...) })
 }
 
 // Stop stops the server, if there is one. It is for packages whose TestMain does more than [Run].
@@ -194,11 +187,15 @@ func (s *server) stop() error {
 	if s.admin != nil {
 		s.admin.Close()
 	}
-	err := errors.Join(s.workers.Stop(), s.cluster.Stop())
-	if removal := cluster.Remove(s.dir); !errors.Is(removal, cluster.ErrInUse) { // else another process removes what it finds abandoned
-		err = errors.Join(err, removal)
+	return errors.Join(s.workers.Stop(), s.cluster.Stop(), remove(s.dir))
+}
+
+// remove removes the folder of a server that has ended, unless another process does, which finds it abandoned.
+func remove(dir string) error {
+	if err := cluster.Remove(dir); !errors.Is(err, cluster.ErrInUse) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // baseDir is where the server's folder is created: in memory if enough is free. A copy of the template is some 300 files,

@@ -71,9 +71,10 @@ func TestRun(t *testing.T) {
 	waitForReadyz(http.StatusOK)
 	waitForConsole("Nothing needs attention")
 	waitForConsole("projector@")
-	if status, body := programtest.Get(t, admin, "/status.json"); status != http.StatusOK || !strings.Contains(body, `"stream":"PHONES"`) {
-		t.Errorf("/status.json = %d %s, want 200 and the report", status, body)
-	}
+	eventstest.Eventually(t, "the report as JSON", func() bool {
+		status, body := programtest.Get(t, admin, "/status.json")
+		return status == http.StatusOK && strings.Contains(body, `"stream":"PHONES"`)
+	})
 	database.Cluster().Kill()
 	waitForConsole("PostgreSQL can&#39;t be reached")
 	if err := database.Cluster().Restart(t.Context()); err != nil {

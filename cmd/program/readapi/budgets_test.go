@@ -39,8 +39,10 @@ func TestRun_ReadersShareBudgets(t *testing.T) {
 		eventstest.Run(t, func(ctx context.Context) error { return readapi.Run(ctx, c) })
 		readers = append(readers, "http://"+c.Public.Addr().String())
 	}
-	const requests = 500
-	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: requests}}
+	const requests, connections = 500, 64 // a reader closes a connection that has no request for 5 s
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+		MaxConnsPerHost: connections / len(readers), MaxIdleConnsPerHost: connections / len(readers),
+	}}
 	t.Cleanup(client.CloseIdleConnections)
 	var mu sync.Mutex
 	statuses := map[int]int{}

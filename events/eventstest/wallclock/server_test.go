@@ -17,7 +17,7 @@ const day = 24 * time.Hour
 // storedAhead publishes a message and returns by how much the stream's time of it is ahead of the machine's clock, to the hour.
 func storedAhead(t *testing.T, js jetstream.JetStream, stream jetstream.Stream) time.Duration {
 	t.Helper()
-	ack, err := js.Publish(t.Context(), events.ClockSubject, nil)
+	ack, err := js.Publish(t.Context(), events.ClockSubject, nil, jetstream.WithRetryAttempts(240)) // a cluster may elect a leader
 	if err != nil {
 		t.Fatal(err)
 	}

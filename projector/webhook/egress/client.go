@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,11 +12,11 @@ import (
 )
 
 const (
-	defaultTimeout   = 15 * time.Second
-	connectTimeout   = 5 * time.Second // of name resolution and the TCP connection
-	handshakeTimeout = 5 * time.Second
-	idleTimeout      = 90 * time.Second
-	keepAlive        = 15 * time.Second
+	defaultTimeout        = 15 * time.Second
+	defaultConnectTimeout = 5 * time.Second
+	idleTimeout           = 90 * time.Second
+	keepAlive             = 15 * time.Second
+	pingTimeout           = 5 * time.Second
 
 	maxHeaderBytes = 32 << 10
 	// An HTTP/2 server may send as much as the window allows before anybody reads. Go's default is 4 MiB per request.
@@ -25,29 +26,28 @@ const (
 
 // Config says where a client may connect to.
 type Config struct {
-	Networks []netip.Prefix // destinations that are allowed besides public ones, at any port
-	Ports    []uint16       // allowed ports outside Networks; empty: 443 and 8443
-	Roots    *x509.CertPool // nil: the system's
-	Timeout  time.Duration  // of a request; 0: 15 s
-	Version  string         // for the header User-Agent
-	Resolver *net.Resolver  // nil: the system's
+	Networks       []netip.Prefix // destinations that are allowed besides public ones, at any port
+	Ports          []uint16       // allowed ports outside Networks; empty: 443 and 8443
+	Roots          *x509.CertPool // nil: the system's
+	Timeout        time.Duration  // of a request; 0: 15 s
+	ConnectTimeout time.Duration  // of name resolution and the TCP connection, and of the TLS handshake; 0: 5 s each
+	Version        string         // for the header User-Agent
+	Resolver       *net.Resolver  // nil: the system's
 }
 
 // Client makes connections to endpoints. It is safe for concurrent use.
 type Client struct {
-	guard     *guard
-	dialer    *net.Dialer
-	tls       *tls.Config
-	timeout   time.Duration
-	userAgent string
+	guard          *guard
+	dialer         *net.Dialer
+	tls            *tls.Config
+	connectTimeout time.Duration
+	timeout        time.Duration
+	userAgent      string
 }
 
 // New returns a client.
 func New(config Config) *Client {
-	timeout := config.Timeout
-	if timeout == 0 {
-		timeout = defaultTimeout
-	}
+	connectTimeout := cmp.Or(config.ConnectTimeout, defaultConnectTimeout)
 	g := newGuard(config.Networks, config.Ports)
 	return &Client{
 		guard: g,
@@ -57,8 +57,9 @@ func New(config Config) *Client {
 		tls: &tls.Config{
 			MinVersion: tls.VersionTLS12, RootCAs: config.Roots, NextProtos: []string{"h2", "http/1.1"},
 		},
-		timeout:   timeout,
-		userAgent: "callboard-webhooks/" + config.Version,
+		connectTimeout: connectTimeout,
+		timeout:        cmp.Or(config.Timeout, defaultTimeout),
+		userAgent:      "callboard-webhooks/" + config.Version,
 	}
 }
 
@@ -70,7 +71,8 @@ func (c *Client) Connect(url string, concurrency int) (*Endpoint, error) {
 		return nil, err
 	}
 	return &Endpoint{
-		url: canonical, userAgent: c.userAgent, timeout: c.timeout, transport: c.transport(max(concurrency, 1)),
+		url: canonical, userAgent: c.userAgent, timeout: c.timeout, connectTimeout: c.connectTimeout,
+		transport: c.transport(max(concurrency, 1)),
 	}, nil
 }
 
@@ -89,7 +91,7 @@ func (c *Client) transport(connections int) *http.Transport {
 			MaxReceiveBufferPerStream:     streamWindow,
 			MaxReceiveBufferPerConnection: connectionWindow,
 			SendPingTimeout:               keepAlive, // finds connections that are silent, which HTTP/2 would use again
-			PingTimeout:                   connectTimeout,
+			PingTimeout:                   pingTimeout,
 		},
 	}
 }
@@ -107,7 +109,7 @@ func (c *Client) dialTLS(ctx context.Context, network, address string) (net.Conn
 	settings := c.tls.Clone()
 	settings.ServerName = host
 	secured := tls.Client(connection, settings)
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.connectTimeout)
 	defer cancel()
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = connection.Close()

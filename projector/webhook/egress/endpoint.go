@@ -13,10 +13,10 @@ const bodyTimeout = time.Second
 
 // Endpoint is the connections to one endpoint. It is safe for concurrent use.
 type Endpoint struct {
-	url       string
-	userAgent string
-	timeout   time.Duration
-	transport *http.Transport
+	url                     string
+	userAgent               string
+	timeout, connectTimeout time.Duration
+	transport               *http.Transport
 }
 
 // Post sends one request and returns what became of it. It adds the headers User-Agent and Content-Type. It sends a request again only

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"syscall"
+	"time"
 )
 
 // maxErrorBytes bounds errors that quote what the endpoint sent.
@@ -29,23 +30,23 @@ func (e *Endpoint) failure(ctx, timed context.Context, err error) Answer {
 	if timed.Err() != nil {
 		return Answer{Class: Timeout, Err: fmt.Errorf("no answer within %s", e.timeout)}
 	}
-	class, reason := explain(err)
+	class, reason := explain(err, e.connectTimeout)
 	return Answer{Class: class, Err: errors.New(printable(reason, maxErrorBytes))}
 }
 
 // explain returns the class of a transport's error, and its reason in plain words.
-func explain(err error) (class, reason string) {
+func explain(err error, connectTimeout time.Duration) (class, reason string) {
 	if d, is := errors.AsType[*destinationError](err); is {
 		return Refused, d.reason
 	}
 	if h, is := errors.AsType[*handshakeError](err); is {
-		return explainHandshake(h.cause)
+		return explainHandshake(h.cause, connectTimeout)
 	}
 	if d, is := errors.AsType[*net.DNSError](err); is {
 		return DNS, explainDNS(d)
 	}
 	if o, is := errors.AsType[*net.OpError](err); is && o.Op == "dial" {
-		return explainDial(o)
+		return explainDial(o, connectTimeout)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		return Closed, "the endpoint closed the connection without an answer"
@@ -63,23 +64,23 @@ func explainDNS(err *net.DNSError) string {
 	return fmt.Sprintf("the name %s was not resolved: %s", err.Name, err.Err)
 }
 
-func explainDial(err *net.OpError) (class, reason string) {
+func explainDial(err *net.OpError, timeout time.Duration) (class, reason string) {
 	address := "the endpoint"
 	if err.Addr != nil {
 		address = err.Addr.String()
 	}
 	switch {
 	case err.Timeout():
-		return Timeout, fmt.Sprintf("no connection to %s within %s", address, connectTimeout)
+		return Timeout, fmt.Sprintf("no connection to %s within %s", address, timeout)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return Refused, address + " refused the connection"
 	}
 	return Refused, fmt.Sprintf("no connection to %s: %s", address, err.Err)
 }
 
-func explainHandshake(err error) (class, reason string) {
+func explainHandshake(err error, timeout time.Duration) (class, reason string) {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return Timeout, fmt.Sprintf("no TLS handshake within %s", handshakeTimeout)
+		return Timeout, fmt.Sprintf("no TLS handshake within %s", timeout)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		return TLS, "the endpoint closed the connection during the TLS handshake"

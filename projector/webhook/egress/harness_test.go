@@ -13,13 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"callboard/events/eventstest"
+	"callboard/events/eventstest/leaks"
 	"callboard/projector/webhook/egress"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 // query is a secret of the receiver. No error may hold it.
 const query = "token=s3cret"
@@ -94,7 +93,7 @@ func (h *harness) client(networks ...string) *egress.Client {
 }
 
 func (h *harness) config(networks ...string) egress.Config {
-	c := egress.Config{Roots: h.roots, Version: "1.2.3", Resolver: h.names.resolver(), Timeout: 30 * time.Second}
+	c := egress.Config{Roots: h.roots, Version: "1.2.3", Resolver: h.names.resolver(), Timeout: time.Minute, ConnectTimeout: time.Minute}
 	for _, n := range networks {
 		c.Networks = append(c.Networks, netip.MustParsePrefix(n))
 	}

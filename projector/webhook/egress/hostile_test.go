@@ -132,7 +132,9 @@ func TestSilentHandshakeTimesOut(t *testing.T) {
 			connections <- c
 		}
 	}()
-	checkNoAnswer(t, post(t, h.connect(t, "https://"+l.Addr().String()+"/?"+query)), egress.Timeout, "no TLS handshake within 5s")
+	config := h.config("127.0.0.1/32")
+	config.ConnectTimeout = 0 // the default
+	checkNoAnswer(t, post(t, connect(t, egress.New(config), "https://"+l.Addr().String()+"/?"+query)), egress.Timeout, "no TLS handshake within 5s")
 	_ = (<-connections).Close()
 }
 

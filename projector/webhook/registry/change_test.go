@@ -39,9 +39,10 @@ func TestResume_NeverAttempted(t *testing.T) {
 	id := h.register(0)
 	h.deliver(id, 1, 4)
 	h.Must(h.Pause(t.Context(), id))
-	h.Exec("update webhook.endpoint set stopped_at = now() - interval '100 hours'")
-	h.Exec(`update webhook.delivery set due_at = now() - interval '101 hours', created_at = now() - interval '101 hours' where sequence = 1`)
-	h.Exec(`update webhook.delivery set due_at = now() - interval '50 hours', created_at = now() - interval '50 hours' where sequence > 1`)
+	now := time.Now()
+	h.Exec("update webhook.endpoint set stopped_at = $1", now.Add(-100*time.Hour))
+	h.Exec("update webhook.delivery set due_at = $1, created_at = $1 where sequence = 1", now.Add(-101*time.Hour))
+	h.Exec("update webhook.delivery set due_at = $1, created_at = $1 where sequence > 1", now.Add(-50*time.Hour))
 	h.Exec(`update webhook.delivery set cause = 'replayed', due_at = due_at + interval '10 minutes' where sequence = 4`)
 	h.Must(h.Resume(t.Context(), id))
 	h.Want("minutes until they are due", "-60 0 0 10",
