@@ -69,8 +69,8 @@ func (c credentials) setPassword(password string) {
 	}
 }
 
-// endSessions ends the sessions that are open. A statement that has returned rows is not run again, so it spares those with a statement until
-// that has ended.
+// endSessions ends the sessions that are open, while there are no requests: a statement that has returned rows is not run again. It spares the
+// projector's sessions until their statements have ended.
 func (c credentials) endSessions() {
 	c.Helper()
 	const sessions = " from pg_stat_activity where usename = any ($1) and backend_start < $2"
@@ -130,7 +130,7 @@ func TestPrograms_CredentialsReplaced(t *testing.T) {
 
 	c.setPassword("second")
 	load.AwaitAnswers(100)
-	c.endSessions()
+	load.Between(c.endSessions)
 	load.AwaitAnswers(100)
 
 	c.write("ca", string(first.PEM())+string(second.PEM()))

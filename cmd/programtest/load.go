@@ -97,6 +97,13 @@ func (l *Load) Use(urls ...string) {
 	l.urls = urls
 }
 
+// Between runs a step when no request is under way. Further requests wait for its end.
+func (l *Load) Between(step func()) {
+	l.using.Lock()
+	defer l.using.Unlock()
+	step()
+}
+
 // AwaitAnswers waits for a number of further answers.
 func (l *Load) AwaitAnswers(n int64) {
 	l.Helper()
