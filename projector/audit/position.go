@@ -100,32 +100,36 @@ func changedOne(tag pgconn.CommandTag, err error) error {
 	return nil
 }
 
-// findPosition returns the recorded position. Where the stream does not have its message, findPosition sets it before the first message. An
-// answer of a server that has lost the lead of the stream, unnoticed, can be older than the position. Then entries are read again, and
-// found stored.
-func (w *Writer) findPosition(ctx context.Context, stream jetstream.Stream) (position, error) {
-	info := stream.CachedInfo()
-	if info.Cluster != nil && info.Cluster.Leader == "" {
-		return position{}, fmt.Errorf("stream %s has no leader", audit.StreamName)
-	}
-	first := position{created: info.Created.Truncate(time.Microsecond), sequence: max(info.State.FirstSeq, 1) - 1}
+// findPosition returns the stream and the recorded position. Where the stream does not have its message, findPosition sets it before the first
+// message. The position is read first: the stream's state must not be older than a position that another writer has moved meanwhile. An answer
+// of a server that has lost the lead of the stream, unnoticed, can be. Then entries are read again, and found stored.
+func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, error) {
 	recorded, found, err := w.readPosition(ctx)
 	if err != nil {
-		return position{}, err
+		return nil, position{}, err
 	}
+	stream, err := w.findStream(ctx)
+	if err != nil {
+		return nil, position{}, err
+	}
+	info := stream.CachedInfo()
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return nil, position{}, fmt.Errorf("stream %s has no leader", audit.StreamName)
+	}
+	first := position{created: info.Created.Truncate(time.Microsecond), sequence: max(info.State.FirstSeq, 1) - 1}
 	if !found {
-		return first, w.insertPosition(ctx, first)
+		return stream, first, w.insertPosition(ctx, first)
 	}
 	if same, err := has(ctx, stream, recorded); same || err != nil {
-		return recorded, err
+		return stream, recorded, err
 	}
 	if err := movePosition(ctx, w.config.Database, recorded, first); err != nil {
-		return position{}, err
+		return nil, position{}, err
 	}
 	w.config.Log.Warn().Str("stream", audit.StreamName).Time("created", first.created).Time("previously_created", recorded.created).
 		Uint64("last_sequence", info.State.LastSeq).Uint64("position", recorded.sequence).
 		Msg("audit stream lacks the last stored message: its entries are stored from the first one")
-	return first, nil
+	return stream, first, nil
 }
 
 // has reports whether the stream has the message of a position, or had it before it dropped its oldest messages. A stream that was created

@@ -1,8 +1,10 @@
 package audit_test
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -98,14 +100,55 @@ func TestWriter_StreamIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.start()
+	h.start()
 	ids := h.publishMany(3, h.noon)
 	h.waitUntilStored()
-	h.start()
 	if err := h.JetStream.DeleteStream(t.Context(), audit.StreamName); err != nil {
 		t.Fatal(err)
 	}
 	h.createStream()
 	ids = append(ids, h.publishMany(2, h.noon.Add(time.Minute))...)
+	h.waitUntilStored()
+	h.requireIDs(ids)
+	if got := h.log.Count("audit stream lacks the last stored message"); got != 1 {
+		t.Errorf("log lines about the stream = %d, want 1:\n%s", got, h.log.String())
+	}
+}
+
+// lateJetStream does something after the first look at a stream, before the caller gets the answer.
+type lateJetStream struct {
+	jetstream.JetStream
+	meanwhile func()
+}
+
+// Stream implements [jetstream.JetStream].
+func (l lateJetStream) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	stream, err := l.JetStream.Stream(ctx, name)
+	l.meanwhile()
+	return stream, err
+}
+
+// A writer that has looked at the stream just before it is created again does not set the position back that another writer has moved.
+func TestWriter_StreamIsCreatedAgainMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.start()
+	ids := h.publishMany(3, h.noon)
+	h.waitUntilStored()
+	created := make(chan struct{})
+	h.start(func(c *writer.Config) {
+		c.JetStream = lateJetStream{c.JetStream, sync.OnceFunc(func() {
+			if err := h.JetStream.DeleteStream(t.Context(), audit.StreamName); err != nil {
+				t.Error(err)
+			}
+			h.createStream()
+			ids = append(ids, h.publishMany(2, h.noon.Add(time.Minute))...)
+			h.waitUntilStored()
+			close(created)
+		})}
+	})
+	<-created
+	ids = append(ids, h.publishMany(2, h.noon.Add(time.Hour))...)
 	h.waitUntilStored()
 	h.requireIDs(ids)
 	if got := h.log.Count("audit stream lacks the last stored message"); got != 1 {

@@ -37,11 +37,7 @@ type session struct {
 // runSession stores entries until ctx ends, nothing arrives for a while, or something fails. The error is errMoved if another writer stores
 // entries.
 func (w *Writer) runSession(ctx context.Context) error {
-	stream, err := w.findStream(ctx)
-	if err != nil {
-		return err
-	}
-	position, err := w.findPosition(ctx, stream)
+	stream, position, err := w.findPosition(ctx)
 	if err != nil {
 		return err
 	}
