@@ -208,10 +208,10 @@ func (w *webhooks) awaitRequests(more int64) {
 }
 
 // allowRequestsInFlight allows that requests are repeated after the database was killed. The outcomes of requests in flight are not recorded. A
-// sender notices within half a second that its session has ended; until then it can send what another one sends.
+// sender notices within half a second, or a second on a busy machine, that its session has ended; until then it can send what another one sends.
 func (w *webhooks) allowRequestsInFlight() {
 	for _, e := range w.receiver.endpoints {
-		e.maxRepeated += webhookConcurrency + artifactsPerSecond/webhookSystems/2
+		e.maxRepeated += webhookConcurrency + artifactsPerSecond/webhookSystems
 	}
 }
 
