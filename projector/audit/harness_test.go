@@ -48,6 +48,15 @@ func (h *harness) createStream() {
 	}
 }
 
+// awaitStream waits until a server that was started again answers about the stream. What is published before can be lost with the connection.
+func (h *harness) awaitStream() {
+	h.Helper()
+	h.eventually("the stream", func() bool {
+		_, err := h.auditStream.Info(h.Context())
+		return err == nil
+	})
+}
+
 // connect returns the configuration of a writer with its own connections, which disconnect closes.
 func connect(natsURL, databaseURL string) (config writer.Config, disconnect func(), err error) {
 	c, disconnect, err := projectortest.Connect(natsURL, databaseURL)

@@ -92,10 +92,7 @@ func TestWriter_ServerRestarts(t *testing.T) {
 	h.waitUntilStored()
 	h.Server.Restart()
 	second := newEntry(uuid.New(), h.noon.AddDate(0, 0, 1))
-	h.eventually("the stream", func() bool {
-		_, err := h.auditStream.Info(t.Context())
-		return err == nil
-	})
+	h.awaitStream()
 	h.publish(second)
 	h.waitUntilStored()
 	if got, want := h.storedIDs(), []uuid.UUID{first.ID, second.ID}; !slices.Equal(got, want) {
