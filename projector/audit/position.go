@@ -101,8 +101,8 @@ func changedOne(tag pgconn.CommandTag, err error) error {
 }
 
 // findPosition returns the stream and the recorded position. Where the stream does not have its message, findPosition sets it before the first
-// message. The position is read first: the stream's state must not be older than a position that another writer has moved meanwhile. An answer
-// of a server that has lost the lead of the stream, unnoticed, can be. Then entries are read again, and found stored.
+// message. The position is read first: the stream's state must not be older than a position that another writer has moved meanwhile. The answer
+// of a server that has lost the lead of the stream, unnoticed, can still be older. Then entries are read again, and found stored.
 func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, error) {
 	recorded, found, err := w.readPosition(ctx)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package repeat runs a statement again when its connection was lost, or could not be made because a password is being replaced. So a new
-// password fails no request, and the end of the database's sessions only those whose statements have returned rows. A client that leaves does not end its statement: that would
-// close the connection, and clients that come and go could hold a pool.
+// password fails no request, and the end of the database's sessions only those whose statements have returned rows. A client that leaves does
+// not end its statement: that would close the connection, and clients that come and go could hold a pool.
 package repeat
 
 import (
