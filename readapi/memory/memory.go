@@ -47,8 +47,6 @@ type Pool struct {
 	share int64
 	bytes *semaphore.Semaphore
 
-	waiting prometheus.Gauge // for places and bytes of their lineage
-
 	mu       sync.Mutex
 	lineages map[uuid.UUID]*lineage
 }
@@ -115,8 +113,6 @@ func (r *Reservation) reserve(ctx context.Context) error {
 
 // reserveShare takes a place and bytes of the lineage.
 func (r *Reservation) reserveShare(ctx context.Context) error {
-	r.pool.waiting.Inc()
-	defer r.pool.waiting.Dec()
 	if err := r.lineage.places.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -170,13 +166,25 @@ func (b *Pool) leave(id uuid.UUID) {
 	}
 }
 
+// waiting returns how many requests wait for places and bytes of their lineages.
+func (b *Pool) waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, l := range b.lineages {
+		n += l.places.Waiting() + l.bytes.Waiting()
+	}
+	return n
+}
+
 func (b *Pool) register(c Config) error {
 	const waitingName, waitingHelp = "callboard_readapi_body_waiting",
 		"Requests that wait for memory for their response, by queue: lineage, for their lineage's share, or bytes, for the memory of all."
-	queue := func(name string) prometheus.Labels { return prometheus.Labels{"queue": name} }
-	b.waiting = prometheus.NewGauge(prometheus.GaugeOpts{Name: waitingName, Help: waitingHelp, ConstLabels: queue("lineage")})
-	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: waitingName, Help: waitingHelp, ConstLabels: queue("bytes")},
-		func() float64 { return float64(b.bytes.Waiting()) })
+	queue := func(name string, waiting func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: waitingName, Help: waitingHelp, ConstLabels: prometheus.Labels{"queue": name},
+		}, func() float64 { return float64(waiting()) })
+	}
 	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "callboard_readapi_body_bytes", Help: "Bytes that are reserved for responses, until their last byte is written.",
 	}, func() float64 { return float64(b.bytes.Held()) })
@@ -185,7 +193,7 @@ func (b *Pool) register(c Config) error {
 	})
 	capacity.Set(float64(c.Capacity))
 	var errs []error
-	for _, collector := range []prometheus.Collector{b.waiting, waiting, held, capacity} {
+	for _, collector := range []prometheus.Collector{queue("lineage", b.waiting), queue("bytes", b.bytes.Waiting), held, capacity} {
 		errs = append(errs, c.Metrics.Register(collector))
 	}
 	return errors.Join(errs...)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"callboard/events/eventstest"
 )
@@ -41,8 +40,8 @@ func expectRefusal(t *testing.T, b *Pool, id uuid.UUID, want error) {
 
 func expectEmpty(t *testing.T, b *Pool) {
 	t.Helper()
-	if held := b.bytes.Held(); held != 0 || len(b.lineages) != 0 || testutil.ToFloat64(b.waiting) != 0 {
-		t.Errorf("held = %d, lineages = %d, waiting = %v, want none", held, len(b.lineages), testutil.ToFloat64(b.waiting))
+	if held := b.bytes.Held(); held != 0 || len(b.lineages) != 0 {
+		t.Errorf("held = %d, lineages = %d, want none", held, len(b.lineages))
 	}
 }
 
@@ -62,7 +61,7 @@ func TestReserve_Places(t *testing.T) {
 			waiting <- r
 		}()
 	}
-	eventstest.Eventually(t, "requests wait", func() bool { return testutil.ToFloat64(b.waiting) == lineageQueue })
+	eventstest.Eventually(t, "requests wait", func() bool { return b.waiting() == lineageQueue })
 	if _, err := b.Reserve(t.Context(), hostile, 1, time.Now().Add(time.Hour)); !errors.Is(err, ErrLineage) {
 		t.Errorf("error = %v, want %v", err, ErrLineage)
 	}
