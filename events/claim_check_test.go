@@ -326,6 +326,10 @@ func TestFetchBody_TemporaryErrors(t *testing.T) {
 	defer cancelShort()
 	check("server stopped", short, h.js)
 	h.server.Start()
+	eventstest.Eventually(t, "the server answers", func() bool {
+		_, err := h.js.AccountInfo(t.Context())
+		return err == nil
+	})
 	if err := events.FetchBody(t.Context(), h.js, transcript); err != nil || !transcript.Text.Valid {
 		t.Errorf("server started again: text = %v, %v, want a text", transcript.Text, err)
 	}

@@ -279,7 +279,6 @@ func (w *worker) awaitAhead() {
 // applyBatch applies and commits a batch.
 func (w *worker) applyBatch(ctx context.Context, b batch) error {
 	defer w.feed.Done()
-	w.idle.Store(false)
 	if w.reconnected() {
 		return errReconnected
 	}
@@ -302,6 +301,7 @@ func (w *worker) apply(ctx context.Context, b batch) error {
 	defer cancel()
 	w.work.Lock()
 	defer w.work.Unlock()
+	w.idle.Store(false) // not before: the idle actor may just move the position
 	began := time.Now()
 	if err := w.applier.Apply(ctx, b.items, b.received); err != nil {
 		return err

@@ -348,7 +348,7 @@ func TestRebuild_InterruptedDuringCommit(t *testing.T) {
 	first := f.firstSystem()
 	interrupt("insert or update on projection.phone_system", "", "\nRun the command again: it can be repeated\n", "repair", "--system", first)
 	interrupt("update on control.generation", "when (new.state = 'live')", "\n"+seeWhichIsLive+"\n", "rollback")
-	f.expect(0, `generation 1: live`, "status")
+	eventstest.Eventually(t, "generation 1 is live", func() bool { return shows(t, f.owner(), "generation 1: live", "status") })
 }
 
 // A projection of another release is rebuilt. Until then verify lists no rows.

@@ -102,8 +102,12 @@ func (h *harness) replay(at time.Time) {
 	if err != nil {
 		h.tb.Fatal(err)
 	}
+	last := h.stream().CachedInfo().State.LastSeq
 	stop := eventstest.Run(h.tb, p.Run)
-	h.awaitWatermarks(config.Database, at)
+	h.awaitWatermarks(config.Database, at) // which the stream's clock can raise before the last event
+	eventstest.Eventually(h.tb, "every partition is at the stream's end", func() bool {
+		return schematest.QueryOne[int](h.tb, config.Database, "select count(*) from projection.position where sequence >= $1", last) == partitions
+	})
 	stop()
 }
 

@@ -27,7 +27,12 @@ func newIsolationHarness(t *testing.T) (h *harness, isolate func() (rejoin func(
 		"CALLBOARD_NATS_URL": servers.URL(), "CALLBOARD_POSTGRES_URL": h.postgres.URL(liveDatabase),
 	})
 	(&replicas{harness: h}).createStreams()
-	leader := servers.Server(h.stream().CachedInfo().Cluster.Leader)
+	var name string
+	eventstest.Eventually(t, "the stream has a leader", func() bool {
+		name = h.stream().CachedInfo().Cluster.Leader
+		return name != ""
+	})
+	leader := servers.Server(name)
 	var majority []string
 	for _, s := range servers {
 		if s != leader {

@@ -3,6 +3,7 @@ package fault_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"callboard/events"
 	"callboard/events/eventstest"
@@ -22,6 +23,7 @@ func TestStreamReplaced(t *testing.T) {
 	h := newHarness(t, seed, bursty)
 	h.load.stop()
 	h.awaitCaughtUp()
+	h.awaitWatermarks(h.pool, time.Now()) // then what the load has sent last is stored, too
 	before := schematest.ReadProjection(t, h.postgres.URL(liveDatabase))
 	if err := h.js.DeleteStream(t.Context(), events.StreamName); err != nil {
 		t.Fatal(err)

@@ -124,6 +124,7 @@ func TestCanaries(t *testing.T) {
 	i.failures()
 	i.adminEndpoints()
 	i.operatorCommands()
+	projector.Await("reconnected to nats")
 	projector.Await("session lost") // they look at their sessions at intervals
 	sender.Await("webhook session lost")
 	projector.stop(syscall.SIGTERM)

@@ -97,11 +97,11 @@ func (p *tracedPrograms) publish(e events.Event) (span trace.SpanContext, sequen
 	if err := p.Publisher.Publish(ctx, e); err != nil {
 		p.Fatal(err)
 	}
-	info, err := p.Stream.Info(p.Context())
+	stored, err := p.Stream.GetLastMsgForSubject(p.Context(), "phones.*."+p.system.String()+".*")
 	if err != nil {
 		p.Fatal(err)
 	}
-	return published.SpanContext(), int64(info.State.LastSeq)
+	return published.SpanContext(), int64(stored.Sequence)
 }
 
 // extensions lists the extensions with a number under a client's span, and returns the span and the body.

@@ -363,6 +363,7 @@ func TestShared_CatchesUpWithAClockMessage(t *testing.T) {
 	t.Parallel()
 	e := newSharedEnv(t, 2, 1000)
 	zero, one := e.join(0, 0), e.join(1, 0)
+	e.consumerOfAll()
 	large := make([]byte, 600)
 	first := e.publish(1, large)
 	second := e.publish(1, large) // above the partition's share: it is passed by

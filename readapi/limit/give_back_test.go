@@ -34,6 +34,8 @@ func TestGiveBack(t *testing.T) {
 			t.Errorf("allowed of a budget that is used up = %d, want 0", got)
 		}
 	}
+	k := readers[0].lineage(r.Lineage)
+	eventstest.Eventually(t, "the last write has ended", func() bool { return !k.served() })
 	for _, d := range taken[:50] {
 		d.GiveBack()
 	}

@@ -397,6 +397,7 @@ func TestSettle_WriteArrivesAfterTheLogWasRead(t *testing.T) {
 	r := Request{Lineage: uuid.New()}
 	countAllowed(t, l, r, 1)
 	k := l.lineage(r.Lineage)
+	eventstest.Eventually(t, "the first write has ended", func() bool { return !k.served() })
 	late := &waiter{buckets: l.buckets(r), window: l.window, decided: make(chan result, 1)}
 	if _, ok := k.enqueue(late); !ok {
 		t.Fatal("want the request to wait")
