@@ -169,7 +169,7 @@ func (c *clients) violation(format string, values ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.violations++; c.violations <= 10 {
-		c.harness.tb.Errorf("violation: %.600s", fmt.Sprintf(format, values...))
+		c.harness.tb.Errorf("violation: %.2000s", fmt.Sprintf(format, values...))
 	}
 }
 

@@ -74,10 +74,24 @@ func FreePort(tb testing.TB) int {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			_ = listener.Close()
+		if isFree(tb, port) {
 			return port
 		}
 	}
+}
+
+// isFree reports whether a process can listen on a port. No process is started meanwhile: until it runs its own program, it would have a copy of
+// the listener, which keeps the port.
+func isFree(tb testing.TB, port int) bool {
+	tb.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	return err == nil && listener.Close() == nil
+}
+
+// awaitForks waits until every process that is being started runs its own program. Then none has a copy of a listener that was closed before.
+func awaitForks() {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 }

@@ -90,6 +90,7 @@ func (s *Server) Stop() {
 	s.running.Shutdown()
 	s.running.WaitForShutdown()
 	s.running = nil
+	awaitForks() // they would keep the port
 }
 
 // Restart stops and starts the server.
