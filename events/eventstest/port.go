@@ -89,9 +89,3 @@ func isFree(tb testing.TB, port int) bool {
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	return err == nil && listener.Close() == nil
 }
-
-// awaitForks waits until every process that is being started runs its own program. Then none has a copy of a listener that was closed before.
-func awaitForks() {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-}

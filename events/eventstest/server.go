@@ -68,17 +68,29 @@ func (s *Server) Start() {
 	if s.running != nil {
 		return
 	}
+	Eventually(s.tb, "the NATS server listens", s.listens)
+	if !s.running.ReadyForConnections(timeout) {
+		s.tb.Fatalf("nats server: not ready after %s", timeout)
+	}
+}
+
+// listens starts the server, and reports whether it listens. A process that another goroutine starts has a copy of the former listener, which
+// keeps the port, until it runs its own program.
+func (s *Server) listens() bool {
+	s.tb.Helper()
 	options := s.options
 	running, err := server.NewServer(&options)
 	if err != nil {
 		s.tb.Fatalf("nats server: %v", err)
 	}
-	go running.Start()
-	if !running.ReadyForConnections(timeout) {
-		s.tb.Fatalf("nats server: not ready after %s", timeout)
+	running.Start()
+	if running.Addr() == nil {
+		running.Shutdown()
+		running.WaitForShutdown()
+		return false
 	}
 	s.running = running
-	s.options.Port = running.Addr().(*net.TCPAddr).Port
+	return true
 }
 
 // Stop stops the server. Clients see what they see in a crash: closed connections and no answer. It does nothing if the server is
@@ -90,7 +102,6 @@ func (s *Server) Stop() {
 	s.running.Shutdown()
 	s.running.WaitForShutdown()
 	s.running = nil
-	awaitForks() // they would keep the port
 }
 
 // Restart stops and starts the server.
