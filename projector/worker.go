@@ -301,7 +301,7 @@ func (w *worker) apply(ctx context.Context, b batch) error {
 	defer cancel()
 	w.work.Lock()
 	defer w.work.Unlock()
-	w.idle.Store(false) // not before: the idle actor may just move the position
+	w.idle.Store(false) // with the lock, as the idle actor sets it
 	began := time.Now()
 	if err := w.applier.Apply(ctx, b.items, b.received); err != nil {
 		return err

@@ -364,8 +364,8 @@ func (o *namesFixture) switchGenerations(name int) {
 		commit`)
 }
 
-// settlePlans makes readers plan again, as a rebuild does after a switch.
-func (o *namesFixture) settlePlans() {
+// invalidatePlans makes readers plan again, as a rebuild does after a switch.
+func (o *namesFixture) invalidatePlans() {
 	o.Helper()
 	conn, err := o.pool.Acquire(o.Context())
 	if err != nil {
@@ -410,9 +410,9 @@ func TestReports_NamesAreOfOneSnapshot(t *testing.T) {
 	for name := 1; readers.pages.Load() < 3_000 && readers.late.Load() == 0 && !t.Failed(); name++ {
 		switch {
 		case name%20 == 0:
-			o.rename("projection", name) // until plans are settled, a page can have names of both generations
+			o.rename("projection", name) // until plans are invalidated, a page can have names of both generations
 			o.switchGenerations(name)
-			o.settlePlans()
+			o.invalidatePlans()
 		case name%10 == 0:
 			o.repair(name)
 		default:

@@ -51,8 +51,8 @@ func TestServer_PortTakenForATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.listens() {
-		t.Error("listens = true beside another listener, want false")
+	if s.startOnce() {
+		t.Error("the server listens beside another listener, want that it does not")
 	}
 	if err := other.Close(); err != nil {
 		t.Fatal(err)

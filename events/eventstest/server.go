@@ -68,15 +68,15 @@ func (s *Server) Start() {
 	if s.running != nil {
 		return
 	}
-	Eventually(s.tb, "the NATS server listens", s.listens)
+	Eventually(s.tb, "the NATS server listens", s.startOnce)
 	if !s.running.ReadyForConnections(timeout) {
 		s.tb.Fatalf("nats server: not ready after %s", timeout)
 	}
 }
 
-// listens starts the server, and reports whether it listens. A process that another goroutine starts has a copy of the former listener, which
-// keeps the port, until it runs its own program.
-func (s *Server) listens() bool {
+// startOnce starts the server, and stops it again if it can't listen. A process that another goroutine starts has a copy of the former listener,
+// which keeps the port, until it runs its own program.
+func (s *Server) startOnce() (listens bool) {
 	s.tb.Helper()
 	options := s.options
 	running, err := server.NewServer(&options)
