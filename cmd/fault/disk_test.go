@@ -83,6 +83,9 @@ func (d *disk) resize(size string) error {
 // diskFull matches what servers log when the disk is full.
 const diskFull = "(?i)no space left on device"
 
+// postgresDiskFull matches what PostgreSQL logs when its disk is full. A session for whose cache there is no space is refused without the cause.
+const postgresDiskFull = diskFull + "|could not write init file"
+
 // matches returns how often a log matches a pattern.
 func matches(tb testing.TB, log, pattern string) int {
 	tb.Helper()
@@ -107,10 +110,12 @@ func (h *harness) diskKinds() []kind {
 
 // fillPostgres fills the disk of the live database until PostgreSQL has refused a write, and for a random time after.
 func (h *harness) fillPostgres() {
-	before := matches(h.tb, h.postgres.Log(), diskFull)
+	before := matches(h.tb, h.postgres.Log(), postgresDiskFull)
 	h.postgres.disk.fill()
 	defer h.postgres.disk.free()
-	eventstest.Eventually(h.tb, "PostgreSQL refuses a write", func() bool { return matches(h.tb, h.postgres.Log(), diskFull) > before })
+	eventstest.Eventually(h.tb, "PostgreSQL refuses a write or a session", func() bool {
+		return matches(h.tb, h.postgres.Log(), postgresDiskFull) > before
+	})
 	h.hold()
 }
 
