@@ -31,7 +31,10 @@ import (
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
+func TestMain(m *testing.M) {
+	eventstest.RunAtOnce(4)
+	schematest.RunAndFindLeaks(m)
+}
 
 // harness has a database with a phone system, a NATS server, a receiver and an operator's registry.
 type harness struct {

@@ -55,6 +55,7 @@ func endlessly(w http.ResponseWriter, _ *http.Request) {
 }
 
 func TestSlowBodyIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{200, 500} {
 		for name, endpoint := range endpoints(t, answered(status, slowly)) {
 			want := strings.Repeat("x", status/500)
@@ -124,6 +125,7 @@ func TestNoAnswerInTime(t *testing.T) {
 }
 
 func TestSilentHandshakeTimesOut(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	l := listen(t, "127.0.0.1:0")
 	connections := make(chan net.Conn, 1)
