@@ -108,7 +108,7 @@ func (h *harness) diskKinds() []kind {
 	}
 }
 
-// fillPostgres fills the disk of the live database until PostgreSQL has refused a write, and for a random time after.
+// fillPostgres fills the disk of the live database until PostgreSQL has refused a write or a session, and for a random time after.
 func (h *harness) fillPostgres() {
 	before := matches(h.tb, h.postgres.Log(), postgresDiskFull)
 	h.postgres.disk.fill()
