@@ -249,5 +249,6 @@ func (w *webhooks) check() {
 	for _, e := range w.receiver.endpoints {
 		e.check(w.tb, w.artifacts.fired[e.system])
 	}
-	w.tb.Logf("%d artifacts, %d requests, of which %d were aborted", fired, w.receiver.requests.Load(), w.receiver.aborted.Load())
+	w.tb.Logf("%d artifacts, %d requests, of which %d were aborted; %d attempts were recorded as failed",
+		fired, w.receiver.requests.Load(), w.receiver.aborted.Load(), w.queryInt("select count(*) from webhook.attempt where error is not null"))
 }

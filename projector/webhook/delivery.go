@@ -32,8 +32,8 @@ type load struct {
 //go:embed load.sql
 var loadSQL string
 
-// load reads deliveries for the lanes that need some, unless a load is under way.
-func (d *dispatcher) load(ctx context.Context) {
+// startLoad reads deliveries for the lanes that need some, unless a load is under way.
+func (d *dispatcher) startLoad(ctx context.Context) {
 	if d.loading || len(d.stale) == 0 {
 		return
 	}

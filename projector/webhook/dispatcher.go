@@ -28,7 +28,8 @@ type dispatcher struct {
 	*Sender
 	scheduler *lane.Scheduler[delivery]
 	endpoints map[uuid.UUID]*endpoint
-	owned     []int // shards; others' endpoints retire
+	owned     []int     // shards; others' endpoints retire
+	until     time.Time // from then on, others may own the shards: no request starts
 
 	stale    map[*endpoint]struct{} // may have deliveries in the database that their lanes need
 	pending  []outcome              // to be recorded next
@@ -46,9 +47,10 @@ type dispatcher struct {
 	recorded    chan record
 }
 
-// assignment gives a dispatcher its shards. used receives the others whose requests are not finished.
+// assignment gives a dispatcher its shards until an instant. used receives the others whose requests are not finished.
 type assignment struct {
 	owned []int
+	until time.Time
 	used  chan []int
 }
 
@@ -60,9 +62,10 @@ func newDispatcher(s *Sender) *dispatcher {
 	}
 }
 
-// assign makes the dispatcher send for shards and for no others. It returns the others that are still in use, and false if ctx ended.
-func (d *dispatcher) assign(ctx context.Context, owned []int) (used []int, ok bool) {
-	a := assignment{slices.Clone(owned), make(chan []int, 1)}
+// assign makes the dispatcher start requests for shards and for no others, until an instant. It returns the others that are still in use, and
+// false if ctx ended.
+func (d *dispatcher) assign(ctx context.Context, owned []int, until time.Time) (used []int, ok bool) {
+	a := assignment{slices.Clone(owned), until, make(chan []int, 1)}
 	select {
 	case <-ctx.Done():
 		return nil, false
@@ -85,9 +88,9 @@ func (d *dispatcher) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case a := <-d.assignments:
-			a.used <- d.take(ctx, a.owned)
+			a.used <- d.applyAssignment(ctx, a)
 		case <-refreshes.C:
-			d.refresh(ctx)
+			d.startRefresh(ctx)
 		case shards := <-d.due:
 			d.markShards(shards)
 		case <-poll.C:
@@ -110,18 +113,23 @@ func (d *dispatcher) run(ctx context.Context) {
 // advance starts what can start now, and sets the timer to when more can.
 func (d *dispatcher) advance(ctx, requests context.Context, wake *time.Timer) {
 	now := time.Now()
-	for len(d.pending) < d.config.InFlight { // when that many outcomes are not recorded, sending stops: none is lost, and memory is bounded
+	for d.maySend(now) {
 		l, next, ok := d.scheduler.Next(now)
 		if !ok {
 			break
 		}
 		d.attempt(requests, l, next)
 	}
-	d.load(ctx)
-	d.record(ctx)
-	if at, ok := d.scheduler.WakeAt(now); ok && len(d.pending) < d.config.InFlight {
+	d.startLoad(ctx)
+	d.startRecord(ctx)
+	if at, ok := d.scheduler.WakeAt(now); ok && d.maySend(now) {
 		wake.Reset(time.Until(at))
 	}
+}
+
+// maySend tells whether requests may start. When many outcomes are not recorded, none do: no outcome is lost, and memory is bounded.
+func (d *dispatcher) maySend(now time.Time) bool {
+	return now.Before(d.until) && len(d.pending) < d.config.InFlight
 }
 
 // drain waits for requests and records their outcomes. A dispatcher whose session is lost gives its requests up soon.
@@ -137,10 +145,10 @@ func (d *dispatcher) drain(ctx context.Context, abandon func()) {
 	abandonment := time.AfterFunc(gracePeriod, abandon)
 	defer abandonment.Stop()
 	for d.scheduler.InFlight() > 0 || d.loading || d.refreshing || d.recording || len(d.pending) > 0 && recording.Err() == nil {
-		d.record(recording)
+		d.startRecord(recording)
 		select {
 		case a := <-d.assignments:
-			a.used <- d.take(ctx, a.owned)
+			a.used <- d.applyAssignment(ctx, a)
 		case <-d.refreshed:
 			d.refreshing = false
 		case <-d.loaded:
@@ -156,22 +164,23 @@ func (d *dispatcher) drain(ctx context.Context, abandon func()) {
 	}
 }
 
-// take makes the shards those that the dispatcher sends for, and returns the others that are in use.
-func (d *dispatcher) take(ctx context.Context, owned []int) (used []int) {
-	if !slices.Equal(d.owned, owned) {
-		d.owned = owned
+// applyAssignment makes the assignment's shards those that the dispatcher sends for, and returns the others that are in use.
+func (d *dispatcher) applyAssignment(ctx context.Context, a assignment) (used []int) {
+	d.until = a.until
+	if !slices.Equal(d.owned, a.owned) {
+		d.owned = a.owned
 		for _, e := range d.endpoints {
-			if !slices.Contains(owned, e.shard) {
+			if !slices.Contains(a.owned, e.shard) {
 				d.retire(e)
 			}
 		}
 		if !d.ending {
 			d.refreshAgain = true
-			d.refresh(ctx)
+			d.startRefresh(ctx)
 		}
 	}
 	for _, e := range d.endpoints {
-		if !slices.Contains(owned, e.shard) && !slices.Contains(used, e.shard) {
+		if !slices.Contains(a.owned, e.shard) && !slices.Contains(used, e.shard) {
 			used = append(used, e.shard)
 		}
 	}

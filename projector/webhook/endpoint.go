@@ -63,8 +63,8 @@ type refresh struct {
 //go:embed endpoints.sql
 var endpointsSQL string
 
-// refresh reads the endpoints of the owned shards, unless a read is under way.
-func (d *dispatcher) refresh(ctx context.Context) {
+// startRefresh reads the endpoints of the owned shards, unless a read is under way.
+func (d *dispatcher) startRefresh(ctx context.Context) {
 	if d.refreshing {
 		return
 	}
@@ -101,7 +101,7 @@ func (d *dispatcher) applyRefresh(ctx context.Context, r refresh) {
 	d.refreshing = false
 	outdated := d.refreshOutdated
 	if d.refreshAgain || outdated {
-		d.refresh(ctx)
+		d.startRefresh(ctx)
 	}
 	if r.err != nil {
 		if ctx.Err() == nil {

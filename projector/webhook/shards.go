@@ -76,8 +76,15 @@ type shardBalancer struct {
 	*Sender
 	locks      *lock.Locks
 	dispatcher *dispatcher
-	owned      []int // locked
-	presence   int   // the key above the shards
+	owned      []int     // locked
+	ownedAt    time.Time // when the last statement about locks that succeeded was sent
+	presence   int       // the key above the shards
+}
+
+// sendWithin is for how long after a statement about its locks a sender starts requests. Other senders wait half as long again until they take
+// the locks of one that sends no statement, so that one that was frozen finds out first.
+func (s *Sender) sendWithin() time.Duration {
+	return time.Duration(s.config.OwnerChecks) * shareInterval * 2 / 3
 }
 
 // registerPresence locks a key above the shards, by which senders count each other.
@@ -125,19 +132,14 @@ func (o *shardBalancer) balance(ctx context.Context) error {
 		return fmt.Errorf("owners of shards: %w", err)
 	}
 	share := (shardCount + senders - 1) / max(senders, 1)
-	if missing := share - len(o.owned); missing > 0 && len(free) > 0 {
-		rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
-		locked, err := o.locks.TryLock(ctx, free[:min(missing, len(free))])
-		if err != nil {
-			return err
-		}
-		o.owned = append(o.owned, locked...)
-	} else {
-		// One request at once to keep lock statements coming, which prove that the locks are there.
-		if _, err := o.locks.TryLock(ctx, nil); err != nil {
-			return err
-		}
+	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
+	sent := time.Now()
+	// Also without a shard to take, the statement proves that the locks are there.
+	locked, err := o.locks.TryLock(ctx, free[:min(max(share-len(o.owned), 0), len(free))])
+	if err != nil {
+		return err
 	}
+	o.owned, o.ownedAt = append(o.owned, locked...), sent
 	return o.release(ctx, share)
 }
 
@@ -152,7 +154,7 @@ func (o *shardBalancer) owners(ctx context.Context) (senders int, free []int, er
 // release has the dispatcher send for a share of the shards, and unlocks the others as soon as it no longer uses them.
 func (o *shardBalancer) release(ctx context.Context, share int) error {
 	kept := o.owned[:min(share, len(o.owned))]
-	used, ok := o.dispatcher.assign(ctx, kept)
+	used, ok := o.dispatcher.assign(ctx, kept, o.ownedAt.Add(o.sendWithin()))
 	if !ok {
 		return nil
 	}
