@@ -54,10 +54,7 @@ const watermarkAndCalls = `
 // missing returns how many calls a watermark promises that are not in the tables.
 func (a *acknowledged) missing(ctx context.Context, pool *pgxpool.Pool) (missing int, watermark time.Time, err error) {
 	promised := a.snapshot() // before the watermark is read
-	rows, err := pool.Query(ctx, watermarkAndCalls)
-	if err != nil {
-		return 0, watermark, err
-	}
+	rows, _ := pool.Query(ctx, watermarkAndCalls)
 	var call *uuid.UUID
 	_, err = pgx.ForEachRow(rows, []any{&watermark, &call}, func() error {
 		if call != nil {

@@ -81,9 +81,6 @@ func nextMove(shards []shard, nodes []node) (s *shard, to node) {
 }
 
 func collect[T any](ctx context.Context, conn *pgx.Conn, sql string, arguments ...any) ([]T, error) {
-	rows, err := conn.Query(ctx, sql, arguments...)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := conn.Query(ctx, sql, arguments...)
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[T])
 }

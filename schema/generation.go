@@ -135,22 +135,20 @@ func (g Generation) MissingIndexes(ctx context.Context, conn *pgx.Conn) ([]strin
 
 // TablesBySize returns the names of the generation's tables, the largest first.
 func (g Generation) TablesBySize(ctx context.Context, conn *pgx.Conn) ([]string, error) {
-	rows, err := conn.Query(ctx, `
+	rows, _ := conn.Query(ctx, `
 		select relname
 		from pg_class
 		where relnamespace = $1::regnamespace and relkind in ('r', 'p')
 		order by pg_table_size(oid) desc, relname`, g.Schema())
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, fmt.Errorf("tables: %w", err)
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return names, nil
 }
 
 func queryStatements(ctx context.Context, tx pgx.Tx, query string) ([]string, error) {
-	rows, err := tx.Query(ctx, query)
-	if err != nil {
-		return nil, fmt.Errorf("read the catalog: %w", err)
-	}
+	rows, _ := tx.Query(ctx, query)
 	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)

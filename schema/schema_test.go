@@ -216,10 +216,7 @@ func TestRoles_ReaderCanOnlySelect(t *testing.T) {
 		select 'a member of ' || roleid::regrole
 		from pg_auth_members
 		where member = 'callboard_reader'::regrole`
-	rows, err := conn.Query(t.Context(), excess)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, _ := conn.Query(t.Context(), excess)
 	rights, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil || len(rights) > 0 {
 		t.Errorf("excess rights of the reader = %v, %v, want none", rights, err)

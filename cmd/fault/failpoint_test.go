@@ -116,10 +116,7 @@ func (h *harness) terminateSessions(condition string, parameters ...any) {
 // owned returns the number of partitions that each session owns, by application name.
 func (h *harness) owned() map[string]int {
 	h.tb.Helper()
-	rows, err := h.pool.Query(h.tb.Context(), "select application_name, count(*) from control.partition_owner group by application_name")
-	if err != nil {
-		h.tb.Fatal(err)
-	}
+	rows, _ := h.pool.Query(h.tb.Context(), "select application_name, count(*) from control.partition_owner group by application_name")
 	owned := map[string]int{}
 	var n int
 	var name string

@@ -170,12 +170,8 @@ const oldestCalls = `
 func (c *clients) newDetailWatcher(r *reader) *detailWatcher {
 	h := c.harness
 	h.tb.Helper()
-	w := &detailWatcher{monotonicReader: c.newMonotonicReader(), reader: r}
-	rows, err := h.pool.Query(h.tb.Context(), oldestCalls, watchedCalls)
-	if err != nil {
-		h.tb.Fatal(err)
-	}
-	w.details, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*detail, error) {
+	rows, _ := h.pool.Query(h.tb.Context(), oldestCalls, watchedCalls)
+	details, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*detail, error) {
 		var call uuid.UUID
 		d := &detail{}
 		err := row.Scan(&d.system, &call)
@@ -185,7 +181,7 @@ func (c *clients) newDetailWatcher(r *reader) *detailWatcher {
 	if err != nil {
 		h.tb.Fatal(err)
 	}
-	return w
+	return &detailWatcher{monotonicReader: c.newMonotonicReader(), reader: r, details: details}
 }
 
 func (w *detailWatcher) run(ctx context.Context) {

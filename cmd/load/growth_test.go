@@ -132,12 +132,9 @@ func (i *installation) grow() {
 	for _, table := range []string{
 		"call_log", "recording", "analysis", "voicemail", "transcript", "extension_call", "extension_analysis", "day_count",
 	} {
-		rows, err := i.pool.Query(i.Context(), `
+		rows, _ := i.pool.Query(i.Context(), `
 			select column_name::text, data_type::text from information_schema.columns
 			where table_schema = 'projection' and table_name = $1 order by ordinal_position`, table)
-		if err != nil {
-			i.Fatal(err)
-		}
 		var names, values []string
 		var name, kind string
 		if _, err := pgx.ForEachRow(rows, []any{&name, &kind}, func() error {

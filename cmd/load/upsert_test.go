@@ -47,14 +47,11 @@ type tableColumn struct {
 }
 
 func (i *installation) upsertTable(conn *pgx.Conn, table string) (time.Duration, error) {
-	rows, err := conn.Query(i.Context(), `
+	rows, _ := conn.Query(i.Context(), `
 		select attname::text, format_type(atttypid, atttypmod), attnum = any (indkey)
 		from pg_attribute join pg_index on indrelid = attrelid and indisprimary
 		where attrelid = ('projection.' || $1)::regclass and attnum > 0 and not attisdropped
 		order by attnum`, table)
-	if err != nil {
-		return 0, err
-	}
 	columns, err := pgx.CollectRows(rows, pgx.RowToStructByPos[tableColumn])
 	if err != nil {
 		return 0, err

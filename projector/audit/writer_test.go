@@ -46,10 +46,7 @@ func TestWriter_StoresEntriesOnce(t *testing.T) {
 		Address   *netip.Addr
 		RequestID string
 	}
-	rows, err := h.Pool.Query(t.Context(), "select id, key_id, at, operation, system_id, status, code, address, request_id from access.audit order by at")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, _ := h.Pool.Query(t.Context(), "select id, key_id, at, operation, system_id, status, code, address, request_id from access.audit order by at")
 	got, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
 	if err != nil {
 		t.Fatal(err)

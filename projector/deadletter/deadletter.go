@@ -84,10 +84,7 @@ func Find(ctx context.Context, pool *pgxpool.Pool, id int64) (Detail, error) {
 		DeadLetter
 		RawHeader, Data []byte
 	}
-	rows, err := pool.Query(ctx, findSQL, id)
-	if err != nil {
-		return Detail{}, fmt.Errorf("dead letter: %w", err)
-	}
+	rows, _ := pool.Query(ctx, findSQL, id)
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[row])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Detail{}, &UnknownError{[]int64{id}}

@@ -44,12 +44,9 @@ type ReasonCount struct {
 }
 
 // List lists dead letters, the oldest first.
-func List(ctx context.Context, pool *pgxpool.Pool, q Query) (Page, error) {
-	var page Page
-	rows, err := pool.Query(ctx, listSQL, q.Resolved, q.Reason, q.Limit+1)
-	if err == nil {
-		page.DeadLetters, err = pgx.CollectRows(rows, pgx.RowToStructByName[DeadLetter])
-	}
+func List(ctx context.Context, pool *pgxpool.Pool, q Query) (page Page, err error) {
+	rows, _ := pool.Query(ctx, listSQL, q.Resolved, q.Reason, q.Limit+1)
+	page.DeadLetters, err = pgx.CollectRows(rows, pgx.RowToStructByName[DeadLetter])
 	if err != nil {
 		return page, fmt.Errorf("dead letters: %w", err)
 	}
@@ -64,15 +61,13 @@ func (p *Page) countReasons(ctx context.Context, pool *pgxpool.Pool, query strin
 	var reason string
 	var open, waiting int64
 	counts := make(map[string]int64)
-	rows, err := pool.Query(ctx, query, parameter)
-	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&reason, &open, &waiting}, func() error {
-			p.Open += open
-			p.Waiting += waiting
-			counts[summarize(reason)] += open
-			return nil
-		})
-	}
+	rows, _ := pool.Query(ctx, query, parameter)
+	_, err := pgx.ForEachRow(rows, []any{&reason, &open, &waiting}, func() error {
+		p.Open += open
+		p.Waiting += waiting
+		counts[summarize(reason)] += open
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("reasons: %w", err)
 	}

@@ -44,10 +44,7 @@ func ReadOverview(ctx context.Context, pool *pgxpool.Pool, limit, bytes int) (Ov
 		Size            int64
 	}
 	var page Page
-	rows, err := pool.Query(ctx, newestSQL, limit, bytes)
-	if err != nil {
-		return Overview{}, fmt.Errorf("dead letters: %w", err)
-	}
+	rows, _ := pool.Query(ctx, newestSQL, limit, bytes)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
 	if err != nil {
 		return Overview{}, fmt.Errorf("dead letters: %w", err)

@@ -80,10 +80,8 @@ const forUpdate = "for update of d"
 func find(ctx context.Context, db interface {
 	Query(ctx context.Context, query string, parameters ...any) (pgx.Rows, error)
 }, s Selection, query string) (list []selected, err error) {
-	rows, err := db.Query(ctx, query, s.IDs, s.Reason, audit.StreamNames())
-	if err == nil {
-		list, err = pgx.CollectRows(rows, pgx.RowToStructByName[selected])
-	}
+	rows, _ := db.Query(ctx, query, s.IDs, s.Reason, audit.StreamNames())
+	list, err = pgx.CollectRows(rows, pgx.RowToStructByName[selected])
 	if err != nil {
 		return nil, fmt.Errorf("select: %w", err)
 	}

@@ -144,10 +144,7 @@ func (r Retrier) retry(ctx context.Context, id int64) error {
 // Republish publishes the messages of a stream that retries of an earlier release applied, and returns their number, also with an error. For the
 // live projection they are stale.
 func (r Retrier) Republish(ctx context.Context, stream string) (published int, err error) {
-	rows, err := r.Pool.Query(ctx, notRepublishedSQL, stream)
-	if err != nil {
-		return 0, fmt.Errorf("dead letters: %w", err)
-	}
+	rows, _ := r.Pool.Query(ctx, notRepublishedSQL, stream)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 	if err != nil {
 		return 0, fmt.Errorf("dead letters: %w", err)
@@ -184,10 +181,8 @@ type storedMessage struct {
 }
 
 func (r Retrier) read(ctx context.Context, id int64) (k storedMessage, err error) {
-	rows, err := r.Pool.Query(ctx, messageSQL, id)
-	if err == nil {
-		k, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[storedMessage])
-	}
+	rows, _ := r.Pool.Query(ctx, messageSQL, id)
+	k, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[storedMessage])
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) { // deleted meanwhile, together with its generation
 		return k, fmt.Errorf("dead letter %d: %w", id, err)
 	}

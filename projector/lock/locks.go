@@ -87,11 +87,9 @@ func New(ctx context.Context, class int32, pool, others *pgxpool.Pool) (*Locks, 
 // TryLock locks those of the keys that no other session has locked, and returns them. With no key it only proves that the
 // connection, and with it every lock, is still there.
 func (l *Locks) TryLock(ctx context.Context, keys []int) (locked []int, err error) {
-	err = l.do(ctx, func(ctx context.Context) error {
-		rows, err := l.conn.Query(ctx, lockKeysSQL, l.class, keys)
-		if err == nil {
-			locked, err = pgx.CollectRows(rows, pgx.RowTo[int])
-		}
+	err = l.do(ctx, func(ctx context.Context) (err error) {
+		rows, _ := l.conn.Query(ctx, lockKeysSQL, l.class, keys)
+		locked, err = pgx.CollectRows(rows, pgx.RowTo[int])
 		return err
 	})
 	if err != nil {
@@ -141,10 +139,7 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 
 // findSilent returns the sessions of other owners that have sent no statement for a number of checks.
 func (l *Locks) findSilent(ctx context.Context, checks int) (silent []Session, err error) {
-	rows, err := l.conn.Query(ctx, otherOwnersSQL, l.class)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := l.conn.Query(ctx, otherOwnersSQL, l.class)
 	seen := make(map[int32]*lastStatement)
 	var session Session
 	var at time.Time

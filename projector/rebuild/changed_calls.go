@@ -148,12 +148,9 @@ func (c *changedCalls) findReferring(ctx context.Context, conn *pgx.Conn, schema
 		if len(s.entries) == 0 {
 			continue
 		}
-		rows, err := conn.Query(ctx, fmt.Sprintf(referringCallsSQL, schema), id, slices.Collect(maps.Keys(s.entries)), c.named+1)
-		if err != nil {
-			return fmt.Errorf("changed calls: %w", err)
-		}
+		rows, _ := conn.Query(ctx, fmt.Sprintf(referringCallsSQL, schema), id, slices.Collect(maps.Keys(s.entries)), c.named+1)
 		var call uuid.UUID
-		_, err = pgx.ForEachRow(rows, []any{&call}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&call}, func() error {
 			c.add(id, call)
 			return nil
 		})

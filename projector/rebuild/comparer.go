@@ -178,10 +178,7 @@ func hasMessageCounts(ctx context.Context, conn *pgx.Conn) (exist bool, err erro
 
 // readUnreadable collects the dead letters of the new generation alone. They include dead letters that an earlier run found.
 func (s *slice) readUnreadable(ctx context.Context) error {
-	rows, err := s.live.Query(ctx, unreadableSQL, s.generation.ID)
-	if err != nil {
-		return err
-	}
+	rows, _ := s.live.Query(ctx, unreadableSQL, s.generation.ID)
 	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[UnreadableMessage])
 	if err != nil {
 		return err

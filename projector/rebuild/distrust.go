@@ -130,14 +130,11 @@ func (d *distrust) record(ctx context.Context, tx pgx.Tx, stream store.Stream, p
 
 // queueDrops queues the removal of the clock adjustments that count no longer.
 func (d *distrust) queueDrops(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, stream store.Stream) error {
-	rows, err := tx.Query(ctx, clockAdjustmentsSQL, stream.Name, stream.Created)
-	if err != nil {
-		return fmt.Errorf("clock adjustments: %w", err)
-	}
+	rows, _ := tx.Query(ctx, clockAdjustmentsSQL, stream.Name, stream.Created)
 	var partition int16
 	var sequence int64
 	var at time.Time
-	_, err = pgx.ForEachRow(rows, []any{&partition, &sequence, &at}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&partition, &sequence, &at}, func() error {
 		if !d.isPlausible(uint64(sequence), events.TimeOf(at)) {
 			batch.Queue(dropClockAdjustmentSQL, stream.Name, stream.Created, partition, sequence)
 		}

@@ -65,10 +65,7 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 		}
 		positions.add(to)
 	}
-	rows, err := tx.Query(ctx, raiseFloorsSQL, append(positions.arguments(), known)...)
-	if err != nil {
-		return fmt.Errorf("raise the floors of notices: %w", err)
-	}
+	rows, _ := tx.Query(ctx, raiseFloorsSQL, append(positions.arguments(), known)...)
 	if b.withoutNotices, err = pgx.CollectRows(rows, pgx.RowToStructByPos[withoutNotices]); err != nil {
 		return fmt.Errorf("raise the floors of notices: %w", err)
 	}

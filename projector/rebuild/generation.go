@@ -90,10 +90,7 @@ func createGeneration(ctx context.Context, tx pgx.Tx, stream store.Stream, parti
 
 // recordedParts returns the parts of a generation.
 func recordedParts(ctx context.Context, tx pgx.Tx, g schema.Generation, stream store.Stream) (parts []part, err error) {
-	rows, err := tx.Query(ctx, partsSQL, g.ID)
-	if err != nil {
-		return nil, fmt.Errorf("parts: %w", err)
-	}
+	rows, _ := tx.Query(ctx, partsSQL, g.ID)
 	parts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p part, err error) {
 		p.target.Stream = stream
 		err = row.Scan(&p.target.Partition, &p.number, &p.systems, &p.target.Sequence, &p.done)
@@ -177,10 +174,7 @@ func dropGenerations(ctx context.Context, c Config, state State, except int64) (
 		timeout = ownTablesTimeout
 	}
 	err = withConn(ctx, c.Database, func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, "select id from control.generation where state = $1 and id <> $2 order by id desc", state, except)
-		if err != nil {
-			return fmt.Errorf("drop: %w", err)
-		}
+		rows, _ := conn.Query(ctx, "select id from control.generation where state = $1 and id <> $2 order by id desc", state, except)
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if err != nil {
 			return fmt.Errorf("drop: %w", err)

@@ -100,13 +100,10 @@ func (r *reader) read(ctx context.Context) error {
 	watermark := r.watermark
 	found := false
 	err := repeat.Statement(ctx, r.pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
-		rows, err := conn.Query(ctx, readCallsSQL, r.system)
-		if err != nil {
-			return false, err
-		}
+		rows, _ := conn.Query(ctx, readCallsSQL, r.system)
 		var id *uuid.UUID
 		var updated *time.Time
-		_, err = pgx.ForEachRow(rows, []any{&watermark, &id, &updated}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&watermark, &id, &updated}, func() error {
 			found = true
 			if id != nil {
 				now[*id] = *updated

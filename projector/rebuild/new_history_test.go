@@ -36,10 +36,7 @@ const completeCalls = `
 func (w *walk) step(ctx context.Context) error {
 	from := w.from
 	err := repeat.Statement(ctx, w.pool, func(ctx context.Context, conn *pgxpool.Conn) (found bool, err error) {
-		rows, err := conn.Query(ctx, completeCalls, w.system, w.from)
-		if err != nil {
-			return false, err
-		}
+		rows, _ := conn.Query(ctx, completeCalls, w.system, w.from)
 		var id *uuid.UUID
 		var at *time.Time
 		_, err = pgx.ForEachRow(rows, []any{&from, &id, &at}, func() error {

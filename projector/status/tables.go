@@ -81,10 +81,7 @@ func readPositions(ctx context.Context, pool *pgxpool.Pool) (map[int]position, e
 	if !counted {
 		query = positionsWithoutCountsSQL
 	}
-	rows, err := pool.Query(ctx, query)
-	if err != nil {
-		return nil, fmt.Errorf("positions: %w", err)
-	}
+	rows, _ := pool.Query(ctx, query)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[position])
 	if err != nil {
 		return nil, fmt.Errorf("positions: %w", err)
@@ -149,13 +146,10 @@ func readNodes(ctx context.Context, pool *pgxpool.Pool, partitions int) (map[int
 
 func namesByPartition(ctx context.Context, pool *pgxpool.Pool, sql string, arguments ...any) (map[int]string, error) {
 	names := make(map[int]string)
-	rows, err := pool.Query(ctx, sql, arguments...)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := pool.Query(ctx, sql, arguments...)
 	var partition int
 	var name string
-	_, err = pgx.ForEachRow(rows, []any{&partition, &name}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&partition, &name}, func() error {
 		names[partition] = name
 		return nil
 	})
@@ -181,10 +175,7 @@ const (
 
 // Generations returns the generations, the newest first. definition is that of this release.
 func Generations(ctx context.Context, pool *pgxpool.Pool, definition []byte) ([]Generation, error) {
-	rows, err := pool.Query(ctx, generationsSQL, definition)
-	if err != nil {
-		return nil, fmt.Errorf("generations: %w", err)
-	}
+	rows, _ := pool.Query(ctx, generationsSQL, definition)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[Generation])
 	if err != nil {
 		return nil, fmt.Errorf("generations: %w", err)

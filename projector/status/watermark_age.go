@@ -17,15 +17,13 @@ var watermarkAgesSQL string
 // read the stream. A partition without a position is missing.
 func WatermarkAges(ctx context.Context, pool *pgxpool.Pool) (map[int]time.Duration, error) {
 	ages := make(map[int]time.Duration)
-	rows, err := pool.Query(ctx, watermarkAgesSQL)
-	if err == nil {
-		var partition int
-		var seconds float64
-		_, err = pgx.ForEachRow(rows, []any{&partition, &seconds}, func() error {
-			ages[partition] = time.Duration(seconds * float64(time.Second))
-			return nil
-		})
-	}
+	rows, _ := pool.Query(ctx, watermarkAgesSQL)
+	var partition int
+	var seconds float64
+	_, err := pgx.ForEachRow(rows, []any{&partition, &seconds}, func() error {
+		ages[partition] = time.Duration(seconds * float64(time.Second))
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("watermarks: %w", err)
 	}

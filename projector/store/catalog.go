@@ -47,14 +47,11 @@ func ReadCatalog(ctx context.Context, conn *pgx.Conn, schemaName string) (Catalo
 	if schemaName != "" {
 		c.prefix = pgx.Identifier{schemaName}.Sanitize() + "."
 	}
-	rows, err := conn.Query(ctx, catalogSQL, c.prefix, append(c.Tables(), "generation"))
-	if err != nil {
-		return c, fmt.Errorf("catalog: %w", err)
-	}
+	rows, _ := conn.Query(ctx, catalogSQL, c.prefix, append(c.Tables(), "generation"))
 	found := make(map[Column]int16)
 	var column Column
 	var width int16
-	_, err = pgx.ForEachRow(rows, []any{&column.Table, &column.Name, &width}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&column.Table, &column.Name, &width}, func() error {
 		found[column] = width
 		return nil
 	})
@@ -194,10 +191,7 @@ func (c Catalog) phoneSystemIDs(ctx context.Context, conn *pgx.Conn, condition s
 		}
 		selections = append(selections, fmt.Sprintf(phoneSystemIDsSQL, c.prefix+r.name, r.columns[r.system()], of))
 	}
-	rows, err := conn.Query(ctx, strings.Join(selections, " union ")+" order by 1")
-	if err != nil {
-		return nil, fmt.Errorf("phone systems: %w", err)
-	}
+	rows, _ := conn.Query(ctx, strings.Join(selections, " union ")+" order by 1")
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
 		err = row.Scan((*[16]byte)(&id))
 		return id, err

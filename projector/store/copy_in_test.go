@@ -67,10 +67,7 @@ func TestStore_BatchesEqualTheFoldAndItsCopy(t *testing.T) {
 
 func checkCounters(t failer, pool *pgxpool.Pool) {
 	t.Helper()
-	rows, err := pool.Query(context.Background(), miscountedSQL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, _ := pool.Query(context.Background(), miscountedSQL)
 	wrong, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil || len(wrong) > 0 {
 		t.Fatalf("wrong counters = %v, %v, want none", wrong, err)

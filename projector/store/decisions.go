@@ -75,13 +75,10 @@ func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
 
 // ClockCaps reads the caps of a partition that end above its position, in the order of their first messages.
 func (s *Store) ClockCaps(ctx context.Context, p Position) ([]fold.ClockCap, error) {
-	rows, err := s.pool.Query(ctx, clockCapsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
-	if err != nil {
-		return nil, fmt.Errorf("clock caps: %w", err)
-	}
+	rows, _ := s.pool.Query(ctx, clockCapsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
 	var list []fold.ClockCap
 	var one fold.ClockCap
-	_, err = pgx.ForEachRow(rows, []any{&one.First, &one.Last, (*instant)(&one.LastStoredAt), (*instant)(&one.Time), &one.Messages}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&one.First, &one.Last, (*instant)(&one.LastStoredAt), (*instant)(&one.Time), &one.Messages}, func() error {
 		list = append(list, one)
 		return nil
 	})
@@ -92,13 +89,10 @@ func (s *Store) ClockCaps(ctx context.Context, p Position) ([]fold.ClockCap, err
 }
 
 func (s *Store) readClockAdjustments(ctx context.Context, p Position, d *Decisions) error {
-	rows, err := s.pool.Query(ctx, clockAdjustmentsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
-	if err != nil {
-		return err
-	}
+	rows, _ := s.pool.Query(ctx, clockAdjustmentsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
 	var sequence int64
 	var clock events.Time
-	_, err = pgx.ForEachRow(rows, []any{&sequence, (*instant)(&clock)}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&sequence, (*instant)(&clock)}, func() error {
 		d.ClockAdjustments[uint64(sequence)] = clock
 		return nil
 	})
@@ -106,14 +100,11 @@ func (s *Store) readClockAdjustments(ctx context.Context, p Position, d *Decisio
 }
 
 func (s *Store) readDeadLetters(ctx context.Context, p Position, d *Decisions) error {
-	rows, err := s.pool.Query(ctx, recordedDeadLettersSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
-	if err != nil {
-		return err
-	}
+	rows, _ := s.pool.Query(ctx, recordedDeadLettersSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
 	var sequence uint64
 	var storedAt time.Time
 	var reason string
-	_, err = pgx.ForEachRow(rows, []any{&sequence, &storedAt, &reason}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&sequence, &storedAt, &reason}, func() error {
 		d.DeadLetters[NewMessageID(sequence, storedAt)] = &RecordedDeadLetter{Reason: reason}
 		return nil
 	})

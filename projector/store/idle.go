@@ -31,13 +31,10 @@ func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]
 		return moved, nil
 	}
 	err = s.withConn(ctx, func(conn *pgxpool.Conn) error {
-		rows, err := conn.Query(ctx, advanceIdleSQL, moveArguments(moves)...)
-		if err != nil {
-			return err
-		}
+		rows, _ := conn.Query(ctx, advanceIdleSQL, moveArguments(moves)...)
 		var partition int16
 		var done bool
-		_, err = pgx.ForEachRow(rows, []any{&partition, &done}, func() error { moved[partition] = done; return nil })
+		_, err := pgx.ForEachRow(rows, []any{&partition, &done}, func() error { moved[partition] = done; return nil })
 		return err
 	})
 	if err != nil {

@@ -80,10 +80,7 @@ func explainTasks(t *testing.T, pool *pgxpool.Pool, statements map[string][]any)
 		if !explainable.MatchString(sql) {
 			continue
 		}
-		rows, err := conn.Query(t.Context(), "explain "+sql, arguments...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows, _ := conn.Query(t.Context(), "explain "+sql, arguments...)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
 			t.Errorf("%s: %v", sql, err)
@@ -127,10 +124,7 @@ func explainAll(t *testing.T, pool *pgxpool.Pool, statements map[string][]any, w
 			if !explainable.MatchString(sql) {
 				continue
 			}
-			rows, err := conn.Query(t.Context(), "explain "+sql, arguments...)
-			if err != nil {
-				return err
-			}
+			rows, _ := conn.Query(t.Context(), "explain "+sql, arguments...)
 			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 			if err != nil {
 				t.Errorf("%s: %v", sql, err)

@@ -56,11 +56,8 @@ func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryCandidate) 
 		sequences[i], deadLetters[i], storedAt[i] = int64(c.Sequence), int64(c.DeadLetter.Sequence), c.DeadLetter.StoredAt.Std()
 		subjects[i], digests[i] = c.Subject, c.Digest[:]
 	}
-	rows, err := tx.tx.Query(ctx, retriedDeadLettersSQL,
+	rows, _ := tx.tx.Query(ctx, retriedDeadLettersSQL,
 		p.Stream.Name, p.Stream.Created, p.Partition, sequences, deadLetters, storedAt, subjects, digests)
-	if err != nil {
-		return nil, fmt.Errorf("retries: %w", err)
-	}
 	var sequence uint64
 	if _, err := pgx.ForEachRow(rows, []any{&sequence}, func() error { retries[sequence] = true; return nil }); err != nil {
 		return nil, fmt.Errorf("retries: %w", err)

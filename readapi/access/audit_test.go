@@ -122,10 +122,7 @@ func TestRegistry_AuditPlan(t *testing.T) {
 // plan returns the plan of the audit query, as the operator's role.
 func (h *harness) plan(key uuid.UUID, since time.Time, limit int) string {
 	h.Helper()
-	rows, err := h.registry.pool.Query(context.Background(), "explain (analyze, costs off, timing off, summary off) "+auditKeySQL, key, since, limit)
-	if err != nil {
-		h.Fatal(err)
-	}
+	rows, _ := h.registry.pool.Query(context.Background(), "explain (analyze, costs off, timing off, summary off) "+auditKeySQL, key, since, limit)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		h.Fatal(err)

@@ -23,10 +23,7 @@ func (d *Database) CommitLevels(tb testing.TB, table string) func() []string {
 		create trigger note_level after insert or update on %s for each row execute function public.note_level()`, d.name, table))
 	return func() []string {
 		tb.Helper()
-		rows, err := pool.Query(tb.Context(), "select distinct level from public.commit_level order by 1")
-		if err != nil {
-			tb.Fatal(err)
-		}
+		rows, _ := pool.Query(tb.Context(), "select distinct level from public.commit_level order by 1")
 		levels, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
 			tb.Fatal(err)

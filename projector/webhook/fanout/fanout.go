@@ -140,10 +140,7 @@ func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool
 		return nil, err
 	}
 	arguments := append([]any{gated}, columns(released)...)
-	rows, err := tx.Query(ctx, cursorsSQL, append(arguments, maxCursors)...)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := tx.Query(ctx, cursorsSQL, append(arguments, maxCursors)...)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c cursor, err error) {
 		err = row.Scan(&c.Stream, &c.StreamCreated, &c.Partition, &c.Sequence, &c.upTo)
 		return c, err
@@ -185,10 +182,7 @@ func cursorColumns(cursors []cursor) []any {
 
 // readSpans reads what a step takes; more: not all that is released.
 func readSpans(ctx context.Context, tx pgx.Tx, cursors []cursor) (spans []span, more bool, err error) {
-	rows, err := tx.Query(ctx, spanSQL, append(cursorColumns(cursors), maxNotices)...)
-	if err != nil {
-		return nil, false, err
-	}
+	rows, _ := tx.Query(ctx, spanSQL, append(cursorColumns(cursors), maxNotices)...)
 	spans, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (s span, err error) {
 		var count, last int64
 		if err := row.Scan(&s.Stream, &s.StreamCreated, &s.Partition, &s.Sequence, &s.upTo, &count, &last, &s.systems); err != nil {

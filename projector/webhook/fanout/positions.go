@@ -68,13 +68,10 @@ func readPositions(ctx context.Context, db querier) (map[Position]int64, error) 
 
 // addPositions adds the positions that a statement selects.
 func addPositions(ctx context.Context, db querier, all map[Position]int64, sql string, arguments ...any) error {
-	rows, err := db.Query(ctx, sql, arguments...)
-	if err != nil {
-		return err
-	}
+	rows, _ := db.Query(ctx, sql, arguments...)
 	var p Position
 	var sequence int64
-	_, err = pgx.ForEachRow(rows, []any{&p.Stream, &p.StreamCreated, &p.Partition, &sequence}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&p.Stream, &p.StreamCreated, &p.Partition, &sequence}, func() error {
 		key := p
 		key.StreamCreated = p.StreamCreated.UTC() // keys compare with ==
 		all[key] = sequence

@@ -142,10 +142,7 @@ func (r *Registry) endpoints(ctx context.Context, condition string, arguments ..
 
 // collect returns the rows of a query, and no nil slice.
 func collect[T any](ctx context.Context, r *Registry, scan pgx.RowToFunc[T], sql string, arguments ...any) ([]T, error) {
-	rows, err := r.pool.Query(ctx, sql, arguments...)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := r.pool.Query(ctx, sql, arguments...)
 	return pgx.AppendRows([]T{}, rows, scan)
 }
 

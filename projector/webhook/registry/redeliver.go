@@ -101,14 +101,12 @@ func (r *Registry) redeliver(ctx context.Context, tx pgx.Tx, ids []int64) (int, 
 	byEndpoint := make(map[uuid.UUID]int)
 	var id int64
 	var endpoint uuid.UUID
-	rows, err := tx.Query(ctx, redeliverSQL, ids)
-	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&id, &endpoint}, func() error {
-			done[id] = true
-			byEndpoint[endpoint]++
-			return nil
-		})
-	}
+	rows, _ := tx.Query(ctx, redeliverSQL, ids)
+	_, err = pgx.ForEachRow(rows, []any{&id, &endpoint}, func() error {
+		done[id] = true
+		byEndpoint[endpoint]++
+		return nil
+	})
 	if err != nil {
 		return 0, fmt.Errorf("redeliver: %w", err)
 	}
@@ -127,27 +125,23 @@ func (r *Registry) redeliver(ctx context.Context, tx pgx.Tx, ids []int64) (int, 
 func due(ctx context.Context, tx pgx.Tx, ids []int64) (map[int64]bool, error) {
 	waiting := make(map[int64]bool)
 	var id int64
-	rows, err := tx.Query(ctx, dueNowSQL, ids)
-	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&id}, func() error {
-			waiting[id] = true
-			return nil
-		})
-	}
+	rows, _ := tx.Query(ctx, dueNowSQL, ids)
+	_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+		waiting[id] = true
+		return nil
+	})
 	return waiting, err
 }
 
 func checkEndpointsOf(ctx context.Context, tx pgx.Tx, ids []int64) error {
 	var id uuid.UUID
 	var state State
-	rows, err := tx.Query(ctx, endpointsOfSQL, ids)
-	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&id, &state}, func() error {
-			if state == Removed {
-				return &StateError{id, state, "nothing is sent to it any more"}
-			}
-			return nil
-		})
-	}
+	rows, _ := tx.Query(ctx, endpointsOfSQL, ids)
+	_, err := pgx.ForEachRow(rows, []any{&id, &state}, func() error {
+		if state == Removed {
+			return &StateError{id, state, "nothing is sent to it any more"}
+		}
+		return nil
+	})
 	return err
 }
