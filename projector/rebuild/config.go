@@ -65,19 +65,10 @@ func (l SliceLimits) complete() SliceLimits {
 }
 
 func (c Config) complete() Config {
-	if c.Memory == 0 {
-		c.Memory = 2 << 30
-	}
-	c.Memory = max(c.Memory, minMemory)
-	if c.Spool == "" {
-		c.Spool = os.TempDir()
-	}
-	if c.Workers == 0 {
-		c.Workers = runtime.GOMAXPROCS(0)
-	}
-	if c.Batch == 0 {
-		c.Batch = 2000
-	}
+	c.Memory = max(cmp.Or(c.Memory, 2<<30), minMemory)
+	c.Spool = cmp.Or(c.Spool, os.TempDir())
+	c.Workers = cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
+	c.Batch = cmp.Or(c.Batch, 2000)
 	c.NamedCalls = cmp.Or(c.NamedCalls, 10_000)
 	if c.Throttled == nil {
 		c.Throttled = func(string) {}
