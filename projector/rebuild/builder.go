@@ -271,17 +271,10 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 		if err := checkRepublished(ctx, tx, b.source.History); err != nil {
 			return err
 		}
-		if err := b.reopenDeadLetters(ctx, tx); err != nil {
-			return err
-		}
-		if err := b.dropLost(ctx, tx); err != nil {
-			return err
-		}
-		if err := b.dropLostCaps(ctx, tx); err != nil {
-			return err
-		}
-		if err := b.raiseFloors(ctx, tx); err != nil {
-			return err
+		for _, step := range []func(context.Context, pgx.Tx) error{b.reopenDeadLetters, b.dropLost, b.dropLostCaps, b.raiseFloors} {
+			if err := step(ctx, tx); err != nil {
+				return err
+			}
 		}
 		if err := b.distrust.record(ctx, tx, b.source.History, b.parts); err != nil {
 			return err
