@@ -42,17 +42,7 @@ type filler struct {
 func (f *filler) fill(ctx context.Context, parts []part) error {
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.events, a.events) })
 	f.pieces = semaphore.NewWeighted(int64(f.config.Workers))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(f.config.Workers)
-	for _, p := range parts {
-		group.Go(func() error {
-			if err := f.fillPart(ctx, p); err != nil {
-				return fmt.Errorf("partition %d: %w", p.target.Partition, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return forParts(ctx, f.config.Workers, parts, f.fillPart)
 }
 
 // fillPart folds a part. Then one transaction copies its rows and records that it is done.

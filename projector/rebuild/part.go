@@ -1,7 +1,11 @@
 package rebuild
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"callboard/projector/replay"
 	"callboard/projector/store"
@@ -34,4 +38,19 @@ func (p part) size() (messages int64) {
 		messages += p.sizes[system]
 	}
 	return messages
+}
+
+// forParts does work on parts, one for each worker at a time, until one fails.
+func forParts(ctx context.Context, workers int, parts []part, work func(context.Context, part) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for _, p := range parts {
+		group.Go(func() error {
+			if err := work(ctx, p); err != nil {
+				return fmt.Errorf("partition %d: %w", p.target.Partition, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }

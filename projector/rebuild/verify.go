@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"callboard/events"
@@ -94,17 +92,7 @@ func (v *verifier) compare(ctx context.Context, parts []part) error {
 	}
 	v.progress = newFoldProgress(v.config, parts)
 	v.pieces = semaphore.NewWeighted(int64(v.config.Workers))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(v.config.Workers)
-	for _, p := range parts {
-		group.Go(func() error {
-			if err := v.verifyPart(ctx, p); err != nil {
-				return fmt.Errorf("partition %d: %w", p.target.Partition, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return forParts(ctx, v.config.Workers, parts, v.verifyPart)
 }
 
 // hasPosition tells whether the part's partition has a live position.
