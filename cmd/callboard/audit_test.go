@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"callboard/events/eventstest"
 )
@@ -105,21 +106,14 @@ func (f *fleet) startAuditedReader() reader {
 // audited returns how many entries each request id has in the audit.
 func (f *fleet) audited() map[string]int {
 	f.Helper()
-	rows, err := f.pool.Query(f.Context(), "select request_id from access.audit")
+	rows, _ := f.pool.Query(f.Context(), "select request_id from access.audit")
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		f.Fatal(err)
 	}
-	defer rows.Close()
 	entries := map[string]int{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			f.Fatal(err)
-		}
+	for _, id := range ids {
 		entries[id]++
-	}
-	if err := rows.Err(); err != nil {
-		f.Fatal(err)
 	}
 	return entries
 }
