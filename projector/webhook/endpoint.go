@@ -79,10 +79,7 @@ func (d *dispatcher) startRefresh(ctx context.Context) {
 func (s *Sender) readEndpoints(ctx context.Context, shards []int) ([]settings, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	rows, err := s.config.Database.Query(ctx, endpointsSQL, shards)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := s.config.Database.Query(ctx, endpointsSQL, shards)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c settings, err error) {
 		var ids []uuid.UUID
 		var sealed [][]byte

@@ -70,10 +70,7 @@ func (s *Sender) write(ctx context.Context, outcomes []outcome, wait bool) (r re
 		if r.outcomes, r.deferred, err = lockEndpoints(ctx, tx, outcomes, wait); err != nil || len(r.outcomes) == 0 {
 			return err
 		}
-		rows, err := tx.Query(ctx, recordSQL, s.columns(r.outcomes)...)
-		if err != nil {
-			return err
-		}
+		rows, _ := tx.Query(ctx, recordSQL, s.columns(r.outcomes)...)
 		r.disabled, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d disabled, err error) {
 			err = row.Scan(&d.id, &d.reason)
 			return d, err
@@ -93,10 +90,7 @@ func lockEndpoints(ctx context.Context, tx pgx.Tx, outcomes []outcome, wait bool
 		_, err := tx.Exec(ctx, lockEndpointsSQL, endpoints)
 		return outcomes, nil, err
 	}
-	rows, err := tx.Query(ctx, lockEndpointsSQL+" skip locked", endpoints)
-	if err != nil {
-		return nil, nil, err
-	}
+	rows, _ := tx.Query(ctx, lockEndpointsSQL+" skip locked", endpoints)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	for i, o := range outcomes {
 		if slices.Contains(ids, endpoints[i]) {
