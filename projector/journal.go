@@ -45,11 +45,11 @@ func (a *journalActor) report(err error) {
 }
 
 func (a *journalActor) read(ctx context.Context) error {
-	if err := limited(ctx, a.recordTimeline); err != nil {
+	if err := withApplyTimeout(ctx, a.recordTimeline); err != nil {
 		return err
 	}
 	unreadable, err := a.reader.Read(ctx, a.config.JetStream, func(entries []journal.Entry) error {
-		return limited(ctx, func(ctx context.Context) error { return a.withdraw(ctx, entries) })
+		return withApplyTimeout(ctx, func(ctx context.Context) error { return a.withdraw(ctx, entries) })
 	})
 	a.metrics.journalRead(err == nil)
 	if unreadable > 0 {

@@ -152,17 +152,17 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		err = errors.Join(err, locks.Close())
 	}()
 	p.ready.Store(true)
-	return p.own(ctx, locks, supervisor)
+	return p.holdPartitions(ctx, locks, supervisor)
 }
 
-// own acquires partitions, and releases those whose workers have ended, until ctx ends.
-func (p *Projector) own(ctx context.Context, locks *lock.Locks, supervisor *supervisor) (err error) {
+// holdPartitions acquires partitions, and releases those whose workers have ended, until ctx ends.
+func (p *Projector) holdPartitions(ctx context.Context, locks *lock.Locks, supervisor *supervisor) (err error) {
 	tick := time.NewTicker(p.config.Tick)
 	defer tick.Stop()
 	complete := false
 	for ticks := 0; ; ticks++ {
 		if !complete || ticks%lockTicks == 0 || len(supervisor.startable()) > 0 {
-			if complete, err = p.acquire(ctx, locks, supervisor); err != nil {
+			if complete, err = p.acquirePartitions(ctx, locks, supervisor); err != nil {
 				return err
 			}
 		}
@@ -193,8 +193,8 @@ func (p *Projector) own(ctx context.Context, locks *lock.Locks, supervisor *supe
 	}
 }
 
-// acquire locks the partitions that are free, and starts their workers. It tells whether no other projector owns any.
-func (p *Projector) acquire(ctx context.Context, locks *lock.Locks, supervisor *supervisor) (complete bool, err error) {
+// acquirePartitions locks the partitions that are free, and starts their workers. It tells whether no other projector owns any.
+func (p *Projector) acquirePartitions(ctx context.Context, locks *lock.Locks, supervisor *supervisor) (complete bool, err error) {
 	startable := supervisor.startable()
 	locked, err := locks.TryLock(ctx, startable)
 	if err != nil {

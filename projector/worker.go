@@ -112,22 +112,22 @@ func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 
 // openPosition claims the position and reads what was decided about the messages above it.
 func (w *worker) openPosition(ctx context.Context) error {
-	if err := limited(ctx, w.claim); err != nil {
+	if err := withApplyTimeout(ctx, w.claim); err != nil {
 		return err
 	}
 	// An owner that lost its locks could commit until the claim: only now the position is the last one.
 	if err := w.checkPosition(ctx); err != nil {
 		return err
 	}
-	return limited(ctx, func(ctx context.Context) (err error) {
+	return withApplyTimeout(ctx, func(ctx context.Context) (err error) {
 		w.applier.Reader.Decisions, err = w.store.Decisions(ctx, w.applier.Position)
 		return err
 	})
 }
 
-// limited limits the time of statements: a host can disappear without closing the connection. Requests to NATS don't belong in work. One that
-// is lost while a server restarts ends after five seconds, but only if its context has no deadline.
-func limited(ctx context.Context, work func(context.Context) error) error {
+// withApplyTimeout limits the time of statements: a host can disappear without closing the connection. Requests to NATS don't belong in
+// work. One that is lost while a server restarts ends after five seconds, but only if its context has no deadline.
+func withApplyTimeout(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
 	return work(ctx)
@@ -210,9 +210,9 @@ func (w *worker) loop(ctx context.Context) error {
 		case err = <-w.failed:
 		case b := <-w.ahead:
 			w.ahead = nil
-			err = w.limited(ctx, func() error { return w.applyBatch(ctx, b) })
+			err = w.withBatchSlot(ctx, func() error { return w.applyBatch(ctx, b) })
 		case <-ready:
-			err = w.limited(ctx, func() error { return w.applyNext(ctx) })
+			err = w.withBatchSlot(ctx, func() error { return w.applyNext(ctx) })
 		}
 		if err != nil {
 			return err
@@ -220,18 +220,18 @@ func (w *worker) loop(ctx context.Context) error {
 	}
 }
 
-// limited works on a batch as soon as fewer batches are in work than there are connections, or does nothing if ctx ends before. The messages of
-// partitions that wait are not decoded yet, which takes less memory.
-func (w *worker) limited(ctx context.Context, work func() error) error {
-	if !w.acquire(ctx) {
+// withBatchSlot works on a batch as soon as fewer batches are in work than there are connections, or does nothing if ctx ends before. The
+// messages of partitions that wait are not decoded yet, which takes less memory.
+func (w *worker) withBatchSlot(ctx context.Context, work func() error) error {
+	if !w.acquireBatchSlot(ctx) {
 		return nil
 	}
 	defer func() { <-w.batches }()
 	return work()
 }
 
-// acquire returns false if ctx ends before.
-func (w *worker) acquire(ctx context.Context) bool {
+// acquireBatchSlot returns false if ctx ends before.
+func (w *worker) acquireBatchSlot(ctx context.Context) bool {
 	w.waiting.Add(1)
 	defer w.waiting.Add(-1)
 	select {
