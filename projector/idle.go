@@ -11,18 +11,18 @@ import (
 	"callboard/projector/store"
 )
 
-// idleActor moves the positions and the watermarks of the partitions that have nothing to do but to take note of a clock message: one
-// transaction for all of them, or one for each on its node where the projection is distributed. A node that does not answer delays no others.
+// idleActor moves the positions and the watermarks of the partitions for which only clock messages wait: one transaction for all of them,
+// or one for each on its node where the projection is distributed. A node that does not answer delays no others.
 type idleActor struct {
 	*Projector
-	supervisor *supervisor
-	feed       *feed.Shared
-	alone      sync.WaitGroup // partitions that are moved alone
+	supervisor    *supervisor
+	feed          *feed.Shared
+	separateMoves sync.WaitGroup // the moves of single partitions that have not ended
 }
 
 // run ends with ctx.
 func (a *idleActor) run(ctx context.Context) {
-	defer a.alone.Wait()
+	defer a.separateMoves.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -31,7 +31,7 @@ func (a *idleActor) run(ctx context.Context) {
 		}
 		a.metrics.feedBytes.Set(float64(a.feed.Used()))
 		workers := a.supervisor.active()
-		if err := a.move(ctx, workers); err != nil && ctx.Err() == nil {
+		if err := a.advanceIdlePartitions(ctx, workers); err != nil && ctx.Err() == nil {
 			for _, w := range workers {
 				w.fail(err)
 			}
@@ -39,8 +39,9 @@ func (a *idleActor) run(ctx context.Context) {
 	}
 }
 
-// move moves the idle ones of the workers' partitions. Its time is limited: a host can disappear without closing the connection.
-func (a *idleActor) move(ctx context.Context, workers []*worker) error {
+// advanceIdlePartitions moves the idle ones of the workers' partitions. Its time is limited: a host can disappear without closing the
+// connection.
+func (a *idleActor) advanceIdlePartitions(ctx context.Context, workers []*worker) error {
 	limited, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
 	distributed, err := a.control.Distributed(limited)
@@ -48,14 +49,15 @@ func (a *idleActor) move(ctx context.Context, workers []*worker) error {
 		return err
 	}
 	if distributed {
-		a.advanceEach(ctx, workers)
+		a.advanceOneByOne(ctx, workers)
 		return nil
 	}
-	return a.advance(limited, workers)
+	return a.advanceTogether(limited, workers)
 }
 
-// advance moves the partitions of which nothing but clock messages waits. Workers that begin a batch wait until it has ended.
-func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
+// advanceTogether moves the partitions for which only clock messages wait, in one transaction. Workers that begin a batch wait until it has
+// ended.
+func (a *idleActor) advanceTogether(ctx context.Context, workers []*worker) error {
 	var moves []store.Move
 	now := a.config.Now()
 	held, clocks := make(map[int16]*worker), make(map[int16]feed.Clock)
@@ -64,7 +66,7 @@ func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 			continue // the clock messages are still there
 		}
 		defer w.work.Unlock()
-		if move, clock, ok := w.nextMove(ctx, now); ok {
+		if move, clock, ok := w.planMove(ctx, now); ok {
 			moves = append(moves, move)
 			held[move.From.Partition], clocks[move.From.Partition] = w, clock
 		}
@@ -76,23 +78,23 @@ func (a *idleActor) advance(ctx context.Context, workers []*worker) error {
 	for _, move := range moves {
 		partition := move.From.Partition
 		done, known := moved[partition]
-		held[partition].advanced(move.To, clocks[partition], done, known)
+		held[partition].handleOutcome(move.To, clocks[partition], done, known)
 	}
 	return nil
 }
 
-// advanceEach moves such partitions one by one, without waiting for them.
-func (a *idleActor) advanceEach(ctx context.Context, workers []*worker) {
+// advanceOneByOne moves such partitions in a transaction each, without waiting for them.
+func (a *idleActor) advanceOneByOne(ctx context.Context, workers []*worker) {
 	now := a.config.Now()
 	for _, w := range workers {
 		if w.reconnected() || !w.work.TryLock() {
 			continue // the clock messages are still there, or the last move has not ended
 		}
-		a.alone.Go(func() {
+		a.separateMoves.Go(func() {
 			defer w.work.Unlock()
 			ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 			defer cancel()
-			move, clock, ok := w.nextMove(ctx, now)
+			move, clock, ok := w.planMove(ctx, now)
 			if !ok {
 				return
 			}
@@ -101,13 +103,14 @@ func (a *idleActor) advanceEach(ctx context.Context, workers []*worker) {
 				w.fail(err)
 				return
 			}
-			w.advanced(move.To, clock, done, known)
+			w.handleOutcome(move.To, clock, done, known)
 		})
 	}
 }
 
-// nextMove returns how the position moves, if nothing but clock messages waits. Where calls are to be corrected before, it has done so itself.
-func (w *worker) nextMove(ctx context.Context, now time.Time) (move store.Move, clock feed.Clock, ok bool) {
+// planMove returns how the position moves, if only clock messages wait. Where calls are to be corrected before, it moves the position itself
+// and returns no move.
+func (w *worker) planMove(ctx context.Context, now time.Time) (move store.Move, clock feed.Clock, ok bool) {
 	clock, ok = w.feed.Clock()
 	if !ok || w.closed {
 		return move, clock, false
@@ -116,14 +119,14 @@ func (w *worker) nextMove(ctx context.Context, now time.Time) (move store.Move, 
 	to := atClock(from, clock, now)
 	w.metrics.storedAhead(w.partition, clock.StoredAt.Std(), now)
 	if w.applier.Corrects(to) {
-		w.advance(ctx, to, clock)
+		w.advanceWithCorrections(ctx, to, clock)
 		return move, clock, false
 	}
 	return store.Move{From: from, To: to}, clock, true
 }
 
-// advanced takes note of what became of a move. It is not known where another transaction holds the row.
-func (w *worker) advanced(to store.Position, clock feed.Clock, done, known bool) {
+// handleOutcome handles the outcome of a move. The outcome is unknown if another transaction holds the row.
+func (w *worker) handleOutcome(to store.Position, clock feed.Clock, done, known bool) {
 	switch {
 	case !known:
 	case !done:
@@ -133,8 +136,8 @@ func (w *worker) advanced(to store.Position, clock feed.Clock, done, known bool)
 	}
 }
 
-// advance moves the partition alone, because calls are to be corrected before.
-func (w *worker) advance(ctx context.Context, to store.Position, clock feed.Clock) {
+// advanceWithCorrections corrects the calls that are to be corrected before a position, and moves the partition to it.
+func (w *worker) advanceWithCorrections(ctx context.Context, to store.Position, clock feed.Clock) {
 	if err := w.applier.Advance(ctx, to); err != nil {
 		w.fail(err)
 		return
