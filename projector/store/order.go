@@ -68,10 +68,10 @@ func FoldedRows(state *fold.State, c Catalog, table string) iter.Seq2[Row, error
 	return DecodedRows(EncodedRows(state, c, KeyOrder)(table), c, table)
 }
 
-// placed is a row and its place in an order.
-type placed[R any] struct {
-	place []byte
-	row   *R
+// rowWithSortKey is a row and the bytes by which it is sorted.
+type rowWithSortKey[R any] struct {
+	sortKey []byte
+	row     *R
 }
 
 // sortKeyBytes is how many bytes of sort keys are allocated at once.
@@ -83,18 +83,18 @@ func (t table[R]) encodeOrdered(
 ) iter.Seq2[EncodedRow, error] {
 	return func(yield func(EncodedRow, error) bool) {
 		var buffer []byte
-		for _, p := range t.placed(rows, at) {
+		for _, r := range t.sortRows(rows, at) {
 			var err error
-			buffer, err = t.encode(buffer[:0], p.row, partition, widths)
-			if !yield(EncodedRow{p.place, buffer}, err) || err != nil {
+			buffer, err = t.encode(buffer[:0], r.row, partition, widths)
+			if !yield(EncodedRow{r.sortKey, buffer}, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-func (t table[R]) placed(rows iter.Seq[*R], at func(*R) events.Time) []placed[R] {
-	var list []placed[R]
+func (t table[R]) sortRows(rows iter.Seq[*R], at func(*R) events.Time) []rowWithSortKey[R] {
+	var list []rowWithSortKey[R]
 	var buffer []byte
 	for row := range rows {
 		if cap(buffer)-len(buffer) < sortKeyBytes/64 {
@@ -106,9 +106,9 @@ func (t table[R]) placed(rows iter.Seq[*R], at func(*R) events.Time) []placed[R]
 		for _, c := range t.columns[1:t.key] {
 			buffer = c.appendSortKey(buffer, row)
 		}
-		list = append(list, placed[R]{buffer[begin:len(buffer):len(buffer)], row})
+		list = append(list, rowWithSortKey[R]{buffer[begin:len(buffer):len(buffer)], row})
 	}
-	slices.SortFunc(list, func(a, b placed[R]) int { return bytes.Compare(a.place, b.place) })
+	slices.SortFunc(list, func(a, b rowWithSortKey[R]) int { return bytes.Compare(a.sortKey, b.sortKey) })
 	return list
 }
 

@@ -170,15 +170,15 @@ func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Po
 // Advance moves a partition's position and watermark without any rows. The error is [ErrFenced] where the position isn't from.
 func (s *Store) Advance(ctx context.Context, from, to Position) error {
 	return s.BeginFunc(ctx, func(tx *Tx) error {
-		if err := tx.sendEarly(ctx, []statement{advance(from, to)}); err != nil {
+		if err := tx.sendEarly(ctx, []statement{advanceStatement(from, to)}); err != nil {
 			return fmt.Errorf("position: %w", err)
 		}
 		return nil
 	})
 }
 
-// advance moves a position. It fails with [ErrFenced] where the position isn't from.
-func advance(from, to Position) statement {
+// advanceStatement moves a position. It fails with [ErrFenced] where the position isn't from.
+func advanceStatement(from, to Position) statement {
 	return statement{
 		sql: advancePositionSQL,
 		arguments: []any{

@@ -84,7 +84,7 @@ func (c ChangeSet) decides() bool {
 // changes are the statements that move the position and change the rows that follow from events. The position is first: the fence keeps
 // another writer from the rows.
 func (s *Store) changes(c ChangeSet) []statement {
-	statements := []statement{advance(c.From, c.To)}
+	statements := []statement{advanceStatement(c.From, c.To)}
 	for _, r := range s.tables.relations {
 		for _, change := range r.changes(c.State) {
 			change.done = func(rows int64) error {
