@@ -47,7 +47,7 @@ func (c *comparer) run(ctx context.Context) (Comparison, error) {
 				return Comparison{}, err
 			}
 		}
-		if err := c.slice(ctx); err != nil {
+		if err := c.compareSlice(ctx); err != nil {
 			return Comparison{}, err
 		}
 	}
@@ -62,8 +62,8 @@ func (c *comparer) waitForPause(ctx context.Context) error {
 	return c.follow(ctx)
 }
 
-// slice compares one slice.
-func (c *comparer) slice(ctx context.Context) error {
+// compareSlice pauses writes, takes the snapshots of the next slice and compares it.
+func (c *comparer) compareSlice(ctx context.Context) error {
 	return pgx.BeginTxFunc(ctx, c.config.Database, store.SnapshotOptions(), func(next pgx.Tx) error {
 		return pgx.BeginTxFunc(ctx, c.config.Database, store.SnapshotOptions(), func(live pgx.Tx) error {
 			pause, err := pauseWrites(ctx, c.config, c.follower, func(pgx.Tx) error { return takeSnapshots(ctx, next, live) })
@@ -74,8 +74,8 @@ func (c *comparer) slice(ctx context.Context) error {
 				return err
 			}
 			c.pausedAt, c.pauses, c.longest = time.Now(), c.pauses+1, max(c.longest, pause)
-			s := slice{comparer: c, next: next.Conn(), live: live.Conn(), began: c.pausedAt}
-			return s.compare(ctx)
+			s := sliceComparer{comparer: c, next: next.Conn(), live: live.Conn(), began: c.pausedAt}
+			return s.compareTables(ctx)
 		})
 	})
 }
@@ -90,8 +90,8 @@ func takeSnapshots(ctx context.Context, transactions ...pgx.Tx) error {
 	return nil
 }
 
-// slice is one slice: two snapshots, and what was compared in them.
-type slice struct {
+// sliceComparer compares one slice, in two snapshots.
+type sliceComparer struct {
 	*comparer
 	next, live *pgx.Conn
 	began      time.Time
@@ -99,8 +99,8 @@ type slice struct {
 	full       bool
 }
 
-// compare compares the rows after those of the slices before. The last slice also compares what is not divided by keys.
-func (s *slice) compare(ctx context.Context) error {
+// compareTables compares the rows after those of the slices before. The last slice also compares what is not divided by keys.
+func (s *sliceComparer) compareTables(ctx context.Context) error {
 	next, err := store.ReadCatalog(ctx, s.next, s.follower.schema)
 	if err != nil {
 		return fmt.Errorf("generation: %w", err)
@@ -115,7 +115,7 @@ func (s *slice) compare(ctx context.Context) error {
 	for len(s.tables) > 0 {
 		expected := store.StoredRows(ctx, s.next, next, s.tables[0], s.after)
 		served := store.StoredRows(ctx, s.live, live, s.tables[0], s.after)
-		if err := s.merger.merge(expected, served, s.compared); err != nil || s.full {
+		if err := s.merger.merge(expected, served, s.countKey); err != nil || s.full {
 			return err
 		}
 		s.tables, s.after = s.tables[1:], nil
@@ -124,8 +124,8 @@ func (s *slice) compare(ctx context.Context) error {
 	return s.finish(ctx)
 }
 
-// compared counts a key, and reports whether the slice goes on after it.
-func (s *slice) compared(row store.Row) (more bool) {
+// countKey counts a compared key, and reports whether the slice continues after it.
+func (s *sliceComparer) countKey(row store.Row) (more bool) {
 	s.size++
 	if s.rows++; s.rows%10_000 == 0 {
 		s.config.Progress(Progress{Step: StepCompare, Done: s.rows})
@@ -137,7 +137,7 @@ func (s *slice) compared(row store.Row) (more bool) {
 	return false
 }
 
-func (s *slice) finish(ctx context.Context) (err error) {
+func (s *sliceComparer) finish(ctx context.Context) (err error) {
 	if s.otherDefinition, err = hasOtherDefinition(ctx, s.live); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *slice) finish(ctx context.Context) (err error) {
 }
 
 // compareMessageCounts compares the message counts of both generations. A live generation of an earlier release can lack them.
-func (s *slice) compareMessageCounts(ctx context.Context) error {
+func (s *sliceComparer) compareMessageCounts(ctx context.Context) error {
 	exist, err := hasMessageCounts(ctx, s.live)
 	if err != nil || !exist {
 		return err
@@ -177,7 +177,7 @@ func hasMessageCounts(ctx context.Context, conn *pgx.Conn) (exist bool, err erro
 }
 
 // readUnreadable collects the dead letters of the new generation alone. They include dead letters that an earlier run found.
-func (s *slice) readUnreadable(ctx context.Context) error {
+func (s *sliceComparer) readUnreadable(ctx context.Context) error {
 	rows, _ := s.live.Query(ctx, unreadableSQL, s.generation.ID)
 	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[UnreadableMessage])
 	if err != nil {

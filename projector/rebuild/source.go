@@ -166,7 +166,7 @@ func (s *source) read(ctx context.Context, subjects string, above, upTo uint64, 
 		return nil
 	}
 	return backoff.Retry(func() error {
-		r := reading{source: s, subjects: subjects, at: at, upTo: upTo, take: take}
+		r := readAttempt{source: s, subjects: subjects, at: at, upTo: upTo, take: take}
 		err := r.run(ctx)
 		if r.at > at {
 			at = r.at
@@ -176,8 +176,8 @@ func (s *source) read(ctx context.Context, subjects string, above, upTo uint64, 
 	}, backoff.WithContext(retries, ctx))
 }
 
-// reading is one attempt to read, with one consumer.
-type reading struct {
+// readAttempt is one attempt to read, with one consumer.
+type readAttempt struct {
 	*source
 	subjects string
 	at       uint64 // the last message that take has
@@ -186,7 +186,7 @@ type reading struct {
 	take     func([]events.StoredMessage) error
 }
 
-func (r *reading) run(ctx context.Context) error {
+func (r *readAttempt) run(ctx context.Context) error {
 	if err := r.awaitMirror(ctx, r.upTo); err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (r *reading) run(ctx context.Context) error {
 
 // checkEnd is an error if a stream ends before the messages to be read. Where it has replicas, another server may have them: the one that
 // answered may not lead the stream any more.
-func (r *reading) checkEnd(info *jetstream.StreamInfo) error {
+func (r *readAttempt) checkEnd(info *jetstream.StreamInfo) error {
 	if err := ingest.CheckLeader(info); err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (r *reading) checkEnd(info *jetstream.StreamInfo) error {
 }
 
 // last returns the sequence of the last message of the subjects; 0: there is none.
-func (r *reading) last(ctx context.Context, stream jetstream.Stream) (uint64, error) {
+func (r *readAttempt) last(ctx context.Context, stream jetstream.Stream) (uint64, error) {
 	if r.subjects == "" {
 		return stream.CachedInfo().State.LastSeq, nil
 	}
@@ -257,7 +257,7 @@ func (r *reading) last(ctx context.Context, stream jetstream.Stream) (uint64, er
 	return last.Sequence, nil
 }
 
-func (r *reading) consume(ctx context.Context, f *feed.Feed) error {
+func (r *readAttempt) consume(ctx context.Context, f *feed.Feed) error {
 	silent := time.NewTimer(deliveryTimeout)
 	defer silent.Stop()
 	for {
@@ -279,7 +279,7 @@ func (r *reading) consume(ctx context.Context, f *feed.Feed) error {
 }
 
 // portion passes messages to take, and reports whether they were the last.
-func (r *reading) portion(ctx context.Context, messages []events.StoredMessage) (done bool, err error) {
+func (r *readAttempt) portion(ctx context.Context, messages []events.StoredMessage) (done bool, err error) {
 	if err := r.throttle(ctx); err != nil {
 		return false, backoff.Permanent(err)
 	}
