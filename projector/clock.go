@@ -27,7 +27,7 @@ var errStalled = errors.New("the consumer stopped delivering although the stream
 type clockActor struct {
 	*Projector
 	supervisor *supervisor
-	feed       *feed.Shared
+	feed       *feed.SharedFeed
 	stored     uint64    // the last clock message that the stream acknowledged
 	storedAt   time.Time // when it did
 	failures   int       // of publications, since the last one that succeeded

@@ -16,7 +16,7 @@ import (
 type idleActor struct {
 	*Projector
 	supervisor    *supervisor
-	feed          *feed.Shared
+	feed          *feed.SharedFeed
 	separateMoves sync.WaitGroup // the moves of single partitions that have not ended
 }
 

@@ -133,7 +133,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	shared := feed.NewShared(feed.Config{Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes})
+	shared := feed.NewSharedFeed(feed.Config{Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes})
 	supervisor := newSupervisor(p, source, shared, share)
 	idle := &idleActor{Projector: p, supervisor: supervisor, feed: shared}
 	clock := &clockActor{Projector: p, supervisor: supervisor, feed: shared}

@@ -20,7 +20,7 @@ import (
 type supervisor struct {
 	projector  *Projector
 	source     ingest.Source
-	feed       *feed.Shared
+	feed       *feed.SharedFeed
 	exits      chan exit
 	failed     chan error // why the session ends
 	workers    sync.WaitGroup
@@ -54,7 +54,7 @@ type exit struct {
 	err        error
 }
 
-func newSupervisor(p *Projector, source ingest.Source, feed *feed.Shared, partitions []int) *supervisor {
+func newSupervisor(p *Projector, source ingest.Source, feed *feed.SharedFeed, partitions []int) *supervisor {
 	s := &supervisor{
 		projector: p, source: source, feed: feed, partitions: make(map[int]*partitionState),
 		exits: make(chan exit, len(partitions)), failed: make(chan error, 1), // both can be sent to although nobody receives

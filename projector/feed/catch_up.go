@@ -8,7 +8,7 @@ import (
 )
 
 // readMissed begins to read the messages that a member has missed, once its queue is empty.
-func (f *Shared) readMissed(m *Member) {
+func (f *SharedFeed) readMissed(m *Member) {
 	if m.gone || m.catching || !m.attached || !m.behind() || len(m.queue) > 0 {
 		return
 	}
@@ -17,7 +17,7 @@ func (f *Shared) readMissed(m *Member) {
 }
 
 // catchUp reads what a member has missed, until it has it all or its share of the room is full.
-func (f *Shared) catchUp(ctx context.Context, m *Member) {
+func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 	for {
 		from, more := f.missedBy(m)
 		if !more {
@@ -34,7 +34,7 @@ func (f *Shared) catchUp(ctx context.Context, m *Member) {
 }
 
 // missedBy returns the message after which a member has missed some. Without more, nothing reads them now.
-func (f *Shared) missedBy(m *Member) (from uint64, more bool) {
+func (f *SharedFeed) missedBy(m *Member) (from uint64, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m.catchUpReading = nil
@@ -44,7 +44,7 @@ func (f *Shared) missedBy(m *Member) (from uint64, more bool) {
 
 // readRange reads some of the messages that a member has missed. It ends with one that was not missed, perhaps a clock message: a consumer may
 // be on a server that has stored less, so only a message proves that none is missing below it.
-func (f *Shared) readRange(ctx context.Context, m *Member, from uint64) error {
+func (f *SharedFeed) readRange(ctx context.Context, m *Member, from uint64) error {
 	r := newReading(nil)
 	r.receive = func(message events.StoredMessage) bool { return f.deliverMissed(r, m, message) }
 	f.mu.Lock()
@@ -64,7 +64,7 @@ func (f *Shared) readRange(ctx context.Context, m *Member, from uint64) error {
 
 // deliverMissed puts a message that was skipped into its partition's queue. It returns false after the last one that the member gets by this
 // consumer: it is attached again, or its share is full.
-func (f *Shared) deliverMissed(r *reading, m *Member, message events.StoredMessage) bool {
+func (f *SharedFeed) deliverMissed(r *reading, m *Member, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.deliveries++

@@ -15,17 +15,17 @@ type Clock struct {
 }
 
 // Clocks gets a value when there may be a member whose Clock can be taken.
-func (f *Shared) Clocks() <-chan struct{} { return f.clocks }
+func (f *SharedFeed) Clocks() <-chan struct{} { return f.clocks }
 
 // LastClock returns the sequence of the last clock message that was delivered, and when it was; 0: none.
-func (f *Shared) LastClock() (sequence uint64, deliveredAt time.Time) {
+func (f *SharedFeed) LastClock() (sequence uint64, deliveredAt time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lastClock, f.clockAt
 }
 
 // Passed returns the sequence up to which every message was put into its queue, or skipped.
-func (f *Shared) Passed() uint64 {
+func (f *SharedFeed) Passed() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.passed
@@ -33,7 +33,7 @@ func (f *Shared) Passed() uint64 {
 
 // deliverClock puts a clock message into the queues of all members that get their messages from the feed's consumer. It needs no room: there is
 // one for each message of a queue at most.
-func (f *Shared) deliverClock(message events.StoredMessage) {
+func (f *SharedFeed) deliverClock(message events.StoredMessage) {
 	f.lastClock, f.clockAt = message.Sequence, time.Now()
 	for _, m := range f.members {
 		switch {

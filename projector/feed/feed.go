@@ -1,7 +1,7 @@
 // Package feed delivers the messages of a stream in order and without a gap, or fails.
 //
-// [Shared] is the one feed of a projector. It reads all partitions of the projector by one consumer, and puts each message into the queue of
-// its partition's [Member]:
+// [SharedFeed] is the one feed of a projector. It reads all partitions of the projector by one consumer, and puts each message into the queue
+// of its partition's [Member]:
 //
 //	consumer ──> is there room? ──> queue of partition 0 ──> Take ──> Done
 //	                            ──> queue of partition 1 ──> Take ──> Done

@@ -16,7 +16,7 @@ type Member struct {
 	// Failed gets the reason why no more messages come.
 	Failed <-chan error
 
-	feed      *Shared
+	feed      *SharedFeed
 	partition int
 	ready     chan struct{}
 	failed    chan error
@@ -67,7 +67,7 @@ func unpack(batch []queued) []events.StoredMessage {
 }
 
 // Join makes a partition, whose messages up to a position have been applied, a member. Leave must follow.
-func (f *Shared) Join(ctx context.Context, partition int, position uint64) *Member {
+func (f *SharedFeed) Join(ctx context.Context, partition int, position uint64) *Member {
 	ctx, stop := context.WithCancel(ctx)
 	m := &Member{
 		feed: f, partition: partition, ready: make(chan struct{}, 1), failed: make(chan error, 1), stop: stop,

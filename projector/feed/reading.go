@@ -40,7 +40,7 @@ type reading struct {
 	order    order // of the consumer's goroutine
 	over     bool  // as order
 
-	stopped    bool // guarded by [Shared.mu], as what follows: nothing may be delivered any more
+	stopped    bool // guarded by [SharedFeed.mu], as what follows: nothing may be delivered any more
 	opened     bool
 	waits      bool   // for room
 	deliveries uint64 // that were handled

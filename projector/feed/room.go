@@ -14,7 +14,7 @@ const memoryTimeout = 3 * time.Second
 const defaultOverShareTimeout = time.Second
 
 // deliver puts a message of the feed's consumer into its partition's queue. It returns false when r is not read any more.
-func (f *Shared) deliver(r *reading, message events.StoredMessage) bool {
+func (f *SharedFeed) deliver(r *reading, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.deliveries++
@@ -35,7 +35,7 @@ func (f *Shared) deliver(r *reading, message events.StoredMessage) bool {
 }
 
 // queueOrSkip puts a message into its partition's queue, or skips it. It returns false if it has to wait for room.
-func (f *Shared) queueOrSkip(message events.StoredMessage, size int64) bool {
+func (f *SharedFeed) queueOrSkip(message events.StoredMessage, size int64) bool {
 	m := f.memberOf(message)
 	switch {
 	case m == nil || message.Sequence <= m.last:
@@ -51,7 +51,7 @@ func (f *Shared) queueOrSkip(message events.StoredMessage, size int64) bool {
 }
 
 // memberOf returns the member that gets a message from the feed's consumer; nil: none.
-func (f *Shared) memberOf(message events.StoredMessage) *Member {
+func (f *SharedFeed) memberOf(message events.StoredMessage) *Member {
 	partition, ok := events.SubjectPartition(message.Subject)
 	if m := f.members[partition]; ok && m != nil && m.attached {
 		return m
@@ -61,17 +61,17 @@ func (f *Shared) memberOf(message events.StoredMessage) *Member {
 
 // withinShare tells whether a member may have size more bytes. With equal backlogs all members together reach the limit before one of them
 // reaches its share.
-func (f *Shared) withinShare(m *Member, size int64) bool {
+func (f *SharedFeed) withinShare(m *Member, size int64) bool {
 	members := int64(len(f.members))
 	has := m.queuedBytes + m.takenBytes
 	return members == 1 || has == 0 || has+size <= max(f.config.Bytes/4, 2*f.config.Bytes/(members+1))
 }
 
 // fits tells whether there is room. A message that is larger than all the room is alone.
-func (f *Shared) fits(size int64) bool { return f.used == 0 || f.used+size <= f.config.Bytes }
+func (f *SharedFeed) fits(size int64) bool { return f.used == 0 || f.used+size <= f.config.Bytes }
 
 // awaitRoom waits until bytes are given back or a reading is stopped, or for a moment. began is when the waiting began.
-func (f *Shared) awaitRoom(r *reading, began time.Time) {
+func (f *SharedFeed) awaitRoom(r *reading, began time.Time) {
 	r.waits = true
 	look := time.AfterFunc(f.overShareTimeout, f.room.Broadcast)
 	f.room.Wait()
@@ -83,7 +83,7 @@ func (f *Shared) awaitRoom(r *reading, began time.Time) {
 }
 
 // dropLargest throws the largest queue away. Its partition reads the messages again when it needs them.
-func (f *Shared) dropLargest() {
+func (f *SharedFeed) dropLargest() {
 	var largest *Member
 	for _, m := range f.members {
 		if m.queuedBytes > 0 && (largest == nil || m.queuedBytes > largest.queuedBytes) {
@@ -99,7 +99,7 @@ func (f *Shared) dropLargest() {
 	f.dropQueue(largest)
 }
 
-func (f *Shared) dropQueue(m *Member) {
+func (f *SharedFeed) dropQueue(m *Member) {
 	f.used -= m.queuedBytes
 	f.freed = time.Now()
 	m.queue, m.queuedBytes = nil, 0

@@ -24,7 +24,7 @@ const (
 	maxJoinDelay = time.Second
 )
 
-// Config configures a [Shared] feed.
+// Config configures a [SharedFeed].
 type Config struct {
 	Conn       *nats.Conn
 	Stream     jetstream.Stream
@@ -32,8 +32,8 @@ type Config struct {
 	Bytes      int64 // the most in all queues together, and in what was taken from them; one message may exceed it alone
 }
 
-// Shared reads the partitions of its members by one consumer.
-type Shared struct {
+// SharedFeed reads the partitions of its members by one consumer.
+type SharedFeed struct {
 	config           Config
 	overShareTimeout time.Duration
 	changed          chan struct{} // a partition has joined, or the consumer is to be closed
@@ -53,9 +53,9 @@ type Shared struct {
 	clockAt   time.Time     // when it was
 }
 
-// NewShared returns a feed without members. Run must run.
-func NewShared(config Config) *Shared {
-	f := &Shared{
+// NewSharedFeed returns a feed without members. Run must run.
+func NewSharedFeed(config Config) *SharedFeed {
+	f := &SharedFeed{
 		config: config, overShareTimeout: defaultOverShareTimeout, changed: make(chan struct{}, 1), clocks: make(chan struct{}, 1),
 		members: make(map[int]*Member), read: make(map[int]struct{}),
 	}
@@ -64,7 +64,7 @@ func NewShared(config Config) *Shared {
 }
 
 // Run reads until ctx ends. An error of the consumer ends all members: they join again.
-func (f *Shared) Run(ctx context.Context) {
+func (f *SharedFeed) Run(ctx context.Context) {
 	var open *reading
 	defer func() { f.close(open) }()
 	for {
@@ -87,7 +87,7 @@ func (f *Shared) Run(ctx context.Context) {
 }
 
 // awaitJoins returns when no partition has joined for a moment, and false when ctx has ended.
-func (f *Shared) awaitJoins(ctx context.Context) bool {
+func (f *SharedFeed) awaitJoins(ctx context.Context) bool {
 	silent, limit := time.NewTimer(joinDelay), time.NewTimer(maxJoinDelay)
 	defer silent.Stop()
 	defer limit.Stop()
@@ -106,7 +106,7 @@ func (f *Shared) awaitJoins(ctx context.Context) bool {
 }
 
 // attachWaiting attaches the waiting members. It closes the consumer and opens another one where that is necessary.
-func (f *Shared) attachWaiting(ctx context.Context, open *reading) *reading {
+func (f *SharedFeed) attachWaiting(ctx context.Context, open *reading) *reading {
 	r, from, filters := f.chooseReading(open)
 	if r == open {
 		return open
@@ -125,7 +125,7 @@ func (f *Shared) attachWaiting(ctx context.Context, open *reading) *reading {
 
 // chooseReading decides where the waiting members get their messages. It returns the reading for them, which is to be opened unless it is
 // open: nil without members.
-func (f *Shared) chooseReading(open *reading) (r *reading, from uint64, filters []string) {
+func (f *SharedFeed) chooseReading(open *reading) (r *reading, from uint64, filters []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.members) == 0 {
@@ -154,7 +154,7 @@ func (f *Shared) chooseReading(open *reading) (r *reading, from uint64, filters 
 
 // start returns the sequence after which the feed is to read: the lowest last message of a waiting member. Members that lack more messages
 // than the feed may read again do not count.
-func (f *Shared) start() uint64 {
+func (f *SharedFeed) start() uint64 {
 	top, distance := f.passed, uint64(maxRewind)
 	if waiting := f.waiting(); !f.followed() && len(waiting) > 0 {
 		top, distance = slices.Max(waiting), maxRewindAtStart
@@ -169,7 +169,7 @@ func (f *Shared) start() uint64 {
 }
 
 // waiting returns the last messages of the members that wait to be attached.
-func (f *Shared) waiting() (last []uint64) {
+func (f *SharedFeed) waiting() (last []uint64) {
 	for _, m := range f.members {
 		if !m.attached {
 			last = append(last, m.last)
@@ -179,7 +179,7 @@ func (f *Shared) waiting() (last []uint64) {
 }
 
 // followed tells whether a member gets its messages from the consumer.
-func (f *Shared) followed() bool {
+func (f *SharedFeed) followed() bool {
 	for _, m := range f.members {
 		if m.attached && !m.behind() {
 			return true
@@ -189,7 +189,7 @@ func (f *Shared) followed() bool {
 }
 
 // attach makes the waiting members get their messages from the consumer. What it has passed already, they read for themselves.
-func (f *Shared) attach() {
+func (f *SharedFeed) attach() {
 	for _, m := range f.members {
 		if !m.attached || m.behind() {
 			m.missed = max(m.missed, f.passed)
@@ -200,14 +200,14 @@ func (f *Shared) attach() {
 }
 
 // Used returns how many bytes of messages are in memory.
-func (f *Shared) Used() int64 {
+func (f *SharedFeed) Used() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.used
 }
 
 // failAll ends all members, if r is still their reading.
-func (f *Shared) failAll(r *reading, err error) {
+func (f *SharedFeed) failAll(r *reading, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r == f.current {
@@ -215,7 +215,7 @@ func (f *Shared) failAll(r *reading, err error) {
 	}
 }
 
-func (f *Shared) failMembers(err error) {
+func (f *SharedFeed) failMembers(err error) {
 	for _, m := range f.members {
 		f.failMember(m, err)
 	}
@@ -224,7 +224,7 @@ func (f *Shared) failMembers(err error) {
 	f.signal()
 }
 
-func (f *Shared) failMember(m *Member, err error) {
+func (f *SharedFeed) failMember(m *Member, err error) {
 	f.remove(m)
 	select {
 	case m.failed <- err:
@@ -233,7 +233,7 @@ func (f *Shared) failMember(m *Member, err error) {
 }
 
 // remove takes a member off the feed, and throws its queue away.
-func (f *Shared) remove(m *Member) {
+func (f *SharedFeed) remove(m *Member) {
 	if f.members[m.partition] != m {
 		return
 	}
@@ -247,7 +247,7 @@ func (f *Shared) remove(m *Member) {
 }
 
 // stop makes a reading deliver nothing any more.
-func (f *Shared) stop(r *reading) {
+func (f *SharedFeed) stop(r *reading) {
 	if r != nil {
 		r.stopped = true
 		f.room.Broadcast()
@@ -255,7 +255,7 @@ func (f *Shared) stop(r *reading) {
 }
 
 // open opens a reading.
-func (f *Shared) open(ctx context.Context, r *reading, from uint64, filters []string) error {
+func (f *SharedFeed) open(ctx context.Context, r *reading, from uint64, filters []string) error {
 	if err := r.open(ctx, f.config, from, filters); err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (f *Shared) open(ctx context.Context, r *reading, from uint64, filters []st
 }
 
 // close stops and closes a reading.
-func (f *Shared) close(r *reading) {
+func (f *SharedFeed) close(r *reading) {
 	if r == nil {
 		return
 	}
@@ -276,7 +276,7 @@ func (f *Shared) close(r *reading) {
 	r.close(f.config)
 }
 
-func (f *Shared) signal() {
+func (f *SharedFeed) signal() {
 	select {
 	case f.changed <- struct{}{}:
 	default: // Run knows already

@@ -21,7 +21,7 @@ type sharedEnv struct {
 	*testing.T
 	js     jetstream.JetStream
 	stream jetstream.Stream
-	feed   *feed.Shared
+	feed   *feed.SharedFeed
 }
 
 func newSharedEnv(t *testing.T, partitions int, budget int64, options ...eventstest.Option) *sharedEnv {
@@ -31,7 +31,7 @@ func newSharedEnv(t *testing.T, partitions int, budget int64, options ...eventst
 	if e.stream, err = e.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"phones.>"}}); err != nil {
 		t.Fatal(err)
 	}
-	e.feed = feed.NewShared(feed.Config{Conn: e.js.Conn(), Stream: e.stream, Partitions: partitions, Bytes: budget})
+	e.feed = feed.NewSharedFeed(feed.Config{Conn: e.js.Conn(), Stream: e.stream, Partitions: partitions, Bytes: budget})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { e.feed.Run(ctx) })
@@ -296,7 +296,7 @@ func TestShared_APartitionFarBehindCatchesUp(t *testing.T) {
 func TestShared_WaitsForAPartitionThatWorksOffItsQueue(t *testing.T) {
 	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
-	e.feed.SetSharePatience(time.Minute)
+	e.feed.SetOverShareTimeout(time.Minute)
 	const messages = 200 // ten times the share
 	var sequences []uint64
 	for range messages {
