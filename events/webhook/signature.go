@@ -33,7 +33,7 @@ const (
 var (
 	ErrHeaders   = errors.New("webhook headers are missing or malformed")
 	ErrTimestamp = errors.New("webhook timestamp is more than 5 minutes from now")
-	ErrSignature = errors.New("no webhook signature is right")
+	ErrSignature = errors.New("no webhook signature matches")
 )
 
 // Sign returns the headers of an attempt at a time. The first secret is the newest.
