@@ -10,7 +10,7 @@ import (
 	"callboard/projector/retry"
 )
 
-// observeInterval is the interval at which the stream is looked at.
+// observeInterval is the interval at which the state of the stream is read.
 const observeInterval = 5 * time.Second
 
 // observe reports the pending messages and purges stored ones until ctx ends. It does not depend on the session, which can't report what
@@ -19,7 +19,7 @@ func (w *Writer) observe(ctx context.Context) {
 	var stored position
 	for ctx.Err() == nil {
 		if err := w.observeOnce(ctx, &stored); unlessEnded(ctx, err) != nil {
-			w.config.Log.Debug().Err(err).Msg("looking at the audit stream failed")
+			w.config.Log.Debug().Err(err).Msg("reading the state of the audit stream failed")
 		}
 		retry.Pause(ctx, observeInterval)
 	}
