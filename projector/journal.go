@@ -13,7 +13,8 @@ import (
 // know yet that it leads no more, may not have had the newest entries.
 const journalInterval = 30 * time.Second
 
-// journalActor ends keys again whose end the database has lost. A failover breaks the session's connection, so each session begins with it.
+// journalActor applies key revocations and expiries again that the database has lost. A failover breaks the session's connection, so each
+// session begins with it.
 type journalActor struct {
 	*Projector
 	reader    journal.Reader
@@ -74,7 +75,7 @@ func (a *journalActor) recordTimeline(ctx context.Context) error {
 			replayed = newest - t.Position
 		}
 		a.config.Log.Warn().Int64("timeline", t.Current).Int64("previous", t.Previous).Uint64("position", t.Position).Uint64("replayed", replayed).
-			Msg("database went over to another timeline")
+			Msg("database timeline changed")
 	}
 	return nil
 }
@@ -86,7 +87,7 @@ func (a *journalActor) withdraw(ctx context.Context, entries []journal.Entry) er
 	}
 	changed, err := a.control.Withdraw(ctx, list)
 	for _, id := range changed {
-		a.config.Log.Warn().Stringer("key_id", id).Msg("key ended again: the database had lost its end")
+		a.config.Log.Warn().Stringer("key_id", id).Msg("key revocation applied again: missing after a failover")
 	}
 	return err
 }

@@ -99,7 +99,7 @@ func TestProjector_AnotherTimeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	const message = "database went over to another timeline"
+	const message = "database timeline changed"
 	if n := log.Count(message); n != 0 {
 		t.Errorf("log lines about another timeline = %d, want 0", n)
 	}

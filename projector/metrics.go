@@ -73,7 +73,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		}),
 		journal: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_projector_keys_journal_readable",
-			Help: "1 if the stream KEYS could be read and the keys that end there were ended when the projector tried last, else 0.",
+			Help: "1 if the stream KEYS could be read and its key revocations and expiries were applied when the projector tried last, else 0.",
 		}),
 		firstSequence: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_projector_stream_first_sequence", Help: "Sequence of the first message that the stream still has.",
@@ -134,7 +134,7 @@ func (m *metrics) count(c store.MessageCounts) {
 	}
 }
 
-// journalRead reports whether the journal of ends of keys could be read.
+// journalRead reports whether the journal of key revocations and expiries could be read.
 func (m *metrics) journalRead(succeeded bool) {
 	if succeeded {
 		m.journal.Set(1)

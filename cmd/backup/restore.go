@@ -37,7 +37,7 @@ type Restored struct {
 	Streams  []RestoredStream `json:"streams"`
 	Tables   []RestoredTable  `json:"tables"`
 
-	KeysEnded   []dump.KeyState `json:"keysEnded"`   // again, by the list or by the stream of ends of keys
+	KeysEnded   []dump.KeyState `json:"keysEnded"`   // again, by the list or by the stream KEYS
 	KeysMissing []dump.KeyState `json:"keysMissing"` // issued after the backup: they do not work
 }
 
@@ -218,7 +218,8 @@ func (c RestoreConfig) load(ctx context.Context, done *Restored, targets []targe
 	return load.Commit(ctx)
 }
 
-// endKeysOfJournal ends the keys that the stream of ends of keys shows as ended. A stream that is missing shows none: the list is for that.
+// endKeysOfJournal ends the keys that the stream of key revocations and expiries shows as ended. A stream that is missing shows none: the list
+// is for that.
 func (c RestoreConfig) endKeysOfJournal(ctx context.Context, load *dump.Load) (ended []dump.KeyState, err error) {
 	var reader journal.Reader
 	_, err = reader.Read(ctx, c.NATS, func(entries []journal.Entry) error {

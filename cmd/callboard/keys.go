@@ -25,7 +25,7 @@ type keysCommand struct {
 	Roll   keysRollCommand   `cmd:"" help:"Replace a key by a new one with the same rights and print it. The old one stays valid for --overlap."`
 	Revoke keysRevokeCommand `cmd:"" help:"Revoke a key. The next request with it is refused."`
 	Audit  keysAuditCommand  `cmd:"" help:"List the requests of a key, the newest first, without those of the other keys of its lineage."`
-	Record keysRecordCommand `cmd:"" help:"Record the ends of all keys in the stream KEYS, from which they are ended again after a failover or a restore of PostgreSQL."`
+	Record keysRecordCommand `cmd:"" help:"Record the revocations and expiries of all keys in the stream KEYS, from which they are applied again after a failover or a restore of PostgreSQL."`
 }
 
 // keyRegistry is for commands that issue no keys, and so need no pepper.

@@ -50,7 +50,7 @@ func (c *keysRecordCommand) Run(ctx context.Context, streams process.Streams) er
 		return err
 	}
 	return c.print(streams.Out, recorded, func(w io.Writer) error {
-		return writeLines(w, []string{fmt.Sprintf("Ends of keys in stream %s: %d.", journal.StreamName, recorded.Recorded)})
+		return writeLines(w, []string{fmt.Sprintf("Keys recorded in stream %s: %d.", journal.StreamName, recorded.Recorded)})
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 	"callboard/readapi/access"
 )
 
-// journalEntries returns the entries of the stream of ends of keys, by key.
+// journalEntries returns the entries of the stream of key revocations and expiries, by key.
 func (f *fleet) journalEntries() map[string]journal.Entry {
 	f.Helper()
 	var reader journal.Reader
@@ -76,7 +76,7 @@ func TestKeys_Record(t *testing.T) {
 	succeed(t, f.operator(), "", "keys", "revoke", unrecorded.ID)
 	check(unrecorded, true)
 	check(unrecordedRoll, false)
-	if out := succeed(t, f.operator(), "", "keys", "record"); !strings.Contains(out, "Ends of keys in stream KEYS: 4.") {
+	if out := succeed(t, f.operator(), "", "keys", "record"); !strings.Contains(out, "Keys recorded in stream KEYS: 4.") {
 		t.Errorf("keys record: output = %s, want 4 ends", out)
 	}
 	check(unrecordedRoll, true)

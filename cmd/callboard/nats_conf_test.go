@@ -576,7 +576,7 @@ func (f permittedFleet) restoreBackup() (databaseURL string) {
 		f.Fatal(err)
 	}
 	if got := succeedJSON[updatedStream](f, f.env("owner", ""), "stream", "update"); !got.KeysCreated {
-		f.Errorf("updated = %+v, want the stream of ends of keys created", got)
+		f.Errorf("updated = %+v, want the stream of key revocations and expiries created", got)
 	}
 	succeed(f, f.operator(), "", "stream", "check")
 	return databaseURL

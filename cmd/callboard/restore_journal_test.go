@@ -8,8 +8,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// Where the stream of ends of keys is still there, a restored database has no key alive that was revoked or rolled after the backup, also
-// without a list of keys.
+// Where the stream of key revocations and expiries is still there, a restored database has no key alive that was revoked or rolled after the
+// backup, also without a list of keys.
 func TestRestore_EndsKeysOfTheJournal(t *testing.T) {
 	f := newFleet(t)
 	issue := func(name string) keyWithID {

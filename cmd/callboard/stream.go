@@ -20,8 +20,8 @@ import (
 )
 
 type streamCommand struct {
-	Create streamCreateCommand `cmd:"" help:"Create the streams of events, ends of keys, audit and budgets and the bucket of transcripts, with safe settings. Existing ones are not changed."`
-	Update streamUpdateCommand `cmd:"" help:"Bring the streams of an earlier release up to date: the stream of events stores clock messages, and the streams of ends of keys and of audit entries are created."`
+	Create streamCreateCommand `cmd:"" help:"Create the streams of events, key revocations and expiries, audit and budgets and the bucket of transcripts, with safe settings. Existing ones are not changed."`
+	Update streamUpdateCommand `cmd:"" help:"Bring the streams of an earlier release up to date: the stream of events stores clock messages, a stream of key revocations and expiries and one of audit entries are created."`
 	Mirror streamMirrorCommand `cmd:"" help:"Create a mirror of the stream of events, which 'stream adopt' can make take its place."`
 	Adopt  streamAdoptCommand  `cmd:"" help:"Make a mirror take the place of the stream of events, for example to move it to another cluster."`
 	Copy   streamCopyCommand   `cmd:"" help:"Copy the stream of events to a new one with another number of partitions, which takes the events from then on."`

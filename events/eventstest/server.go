@@ -185,7 +185,8 @@ func JetStream(tb testing.TB, url string) jetstream.JetStream {
 	return js
 }
 
-// CreateStream creates the streams of events, ends of keys and audit entries and the bucket of transcripts with the settings of production.
+// CreateStream creates the streams of events, of key revocations and expiries and of audit entries, and the bucket of transcripts, with the
+// settings of production.
 func CreateStream(tb testing.TB, js jetstream.JetStream, partitions int) jetstream.Stream {
 	tb.Helper()
 	return CreateReplicatedStream(tb, js, partitions, 1)

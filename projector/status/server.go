@@ -54,7 +54,7 @@ func (s *Server) read(ctx context.Context, pool *pgxpool.Pool, migrated bool) er
 	return nil
 }
 
-// KeysJournalMissing is the problem of a JetStream without the stream of ends of keys.
+// KeysJournalMissing is the problem of a JetStream without the stream of key revocations and expiries.
 const KeysJournalMissing = "KEYS_JOURNAL_MISSING"
 
 // AuditLogMissing is the problem of a JetStream without the stream of audit entries.
@@ -63,7 +63,8 @@ const AuditLogMissing = "AUDIT_LOG_MISSING"
 // lookupTimeout is short: NATS does not answer where the user may not ask.
 const lookupTimeout = 2 * time.Second
 
-// journalProblem returns what is wrong with the stream of ends of keys, or an empty text. It returns no error: the report must not depend on it.
+// journalProblem returns what is wrong with the stream of key revocations and expiries, or an empty text. It returns no error: the
+// report must not depend on it.
 func journalProblem(ctx context.Context, js jetstream.JetStream) string {
 	err := lookUp(ctx, js, journal.StreamName)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"callboard/projector/status"
 )
 
-// A stream of ends of keys or of audit entries that is missing is a problem.
+// A stream of key revocations and expiries or of audit entries that is missing is a problem.
 func TestRead_MissingStream(t *testing.T) {
 	for stream, problem := range map[string]string{journal.StreamName: status.KeysJournalMissing, audit.StreamName: status.AuditLogMissing} {
 		t.Run(stream, func(t *testing.T) {

@@ -45,7 +45,7 @@ type Report struct {
 	LateCalls LateCalls `json:"lateCalls"`
 
 	Server         Server `json:"server"`
-	JournalProblem string `json:"journalProblem,omitempty"` // of the stream of ends of keys
+	JournalProblem string `json:"journalProblem,omitempty"` // of the stream of key revocations and expiries
 	AuditProblem   string `json:"auditProblem,omitempty"`   // of the stream of audit entries
 
 	// Since the previous report; null in the first.
