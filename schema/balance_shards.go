@@ -47,11 +47,11 @@ type shard struct {
 func balanceShards(ctx context.Context, conn *pgx.Conn, partitions int) error {
 	shards, err := collect[shard](ctx, conn, partitionsByShardSQL, partitions)
 	if err != nil {
-		return fmt.Errorf("shards: %w", err)
+		return fmt.Errorf("list the shards: %w", err)
 	}
 	nodes, err := collect[node](ctx, conn, nodesSQL)
 	if err != nil {
-		return fmt.Errorf("nodes: %w", err)
+		return fmt.Errorf("list the nodes: %w", err)
 	}
 	for s, to := nextMove(shards, nodes); s != nil; s, to = nextMove(shards, nodes) {
 		if _, err := conn.Exec(ctx, moveShardSQL, s.ID, s.Host, s.Port, to.Host, to.Port); err != nil {

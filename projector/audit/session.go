@@ -99,14 +99,14 @@ func (s *session) run(ctx context.Context) error {
 func fetch(consumer jetstream.Consumer) ([]jetstream.Msg, error) {
 	batch, err := consumer.Fetch(fetchMessages, jetstream.FetchMaxWait(fetchWait))
 	if err != nil {
-		return nil, fmt.Errorf("fetch: %w", err)
+		return nil, fmt.Errorf("fetch audit messages: %w", err)
 	}
 	var messages []jetstream.Msg
 	for m := range batch.Messages() {
 		messages = append(messages, m)
 	}
 	if err := batch.Error(); err != nil && len(messages) == 0 { // after messages, the next fetch returns the error
-		return nil, fmt.Errorf("fetch: %w", err)
+		return nil, fmt.Errorf("fetch audit messages: %w", err)
 	}
 	return messages, nil
 }
