@@ -364,7 +364,7 @@ func TestRebuild_AnotherRelease(t *testing.T) {
 	f.expect(1, `(^|\n)error: another release built the projection, .*\nRun 'callboard rebuild --dry-run' to see what a rebuild would change`, "verify")
 	f.expect(0, `^Nothing would change: `, "rebuild", "--dry-run")
 	f.expect(0, `Generation 2 is live: `, "rebuild", "--keep")
-	f.expect(1, `another release built it`, "rollback")
+	f.expect(1, `definition mismatch: another release built the generation: run`, "rollback")
 	f.expect(0, `"rebuild":false`, "migrate", "--json")
 	f.expect(0, noDifferences, "verify")
 }

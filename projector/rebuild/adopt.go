@@ -224,7 +224,7 @@ func (a *adopter) adopt(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	if _, err := tx.Exec(ctx, raiseEpochsSQL); err != nil {
-		return fmt.Errorf("epochs: %w", err)
+		return fmt.Errorf("raise the epochs: %w", err)
 	}
 	if !a.isOpen {
 		if _, err := a.config.JetStream.UpdateStream(ctx, a.promoted); err != nil {

@@ -155,7 +155,7 @@ func (c *changedCalls) findReferring(ctx context.Context, conn *pgx.Conn, schema
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("changed calls: %w", err)
+			return fmt.Errorf("find the changed calls: %w", err)
 		}
 	}
 	return nil

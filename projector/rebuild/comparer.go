@@ -84,7 +84,7 @@ func (c *comparer) compareSlice(ctx context.Context) error {
 func takeSnapshots(ctx context.Context, transactions ...pgx.Tx) error {
 	for _, tx := range transactions {
 		if _, err := tx.Exec(ctx, "select count(*) from projection.position"); err != nil {
-			return fmt.Errorf("snapshot: %w", err)
+			return fmt.Errorf("take a snapshot: %w", err)
 		}
 	}
 	return nil
@@ -103,7 +103,7 @@ type sliceComparer struct {
 func (s *sliceComparer) compareTables(ctx context.Context) error {
 	next, err := store.ReadCatalog(ctx, s.next, s.follower.schema)
 	if err != nil {
-		return fmt.Errorf("generation: %w", err)
+		return fmt.Errorf("read the tables of the new generation: %w", err)
 	}
 	live, err := store.ReadCatalog(ctx, s.live, liveSchema)
 	if err != nil {
@@ -142,10 +142,10 @@ func (s *sliceComparer) finish(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.compareMessageCounts(ctx); err != nil {
-		return fmt.Errorf("message counts: %w", err)
+		return fmt.Errorf("compare the message counts: %w", err)
 	}
 	if err := s.readUnreadable(ctx); err != nil {
-		return fmt.Errorf("dead letters: %w", err)
+		return fmt.Errorf("read the dead letters: %w", err)
 	}
 	return nil
 }

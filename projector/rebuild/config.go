@@ -114,10 +114,10 @@ func beginDurably(ctx context.Context, db interface {
 }, work func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
-			return fmt.Errorf("transaction: %w", err)
+			return fmt.Errorf("begin a durable transaction: %w", err)
 		}
 		if _, err := tx.Exec(ctx, schema.OneSessionPerNode); err != nil {
-			return fmt.Errorf("transaction: %w", err)
+			return fmt.Errorf("begin a durable transaction: %w", err)
 		}
 		return work(tx)
 	})

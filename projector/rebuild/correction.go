@@ -49,7 +49,7 @@ func (c *corrections) record(ctx context.Context, tx pgx.Tx) error {
 		return nil
 	}
 	if _, err := tx.Exec(ctx, insertCorrectionsSQL, c.partitions, c.systems, c.calls, c.since); err != nil {
-		return fmt.Errorf("corrections: %w", err)
+		return fmt.Errorf("record the corrections: %w", err)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (b *builder) correct(ctx context.Context, tx pgx.Tx) error {
 // repeatCorrections records which calls show other values after a rollback, which compares nothing: those that were corrected since.
 func (b *builder) repeatCorrections(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, repeatCorrectionsSQL, b.wentLive); err != nil {
-		return fmt.Errorf("corrections: %w", err)
+		return fmt.Errorf("repeat the corrections: %w", err)
 	}
 	return nil
 }

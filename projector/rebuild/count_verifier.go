@@ -49,7 +49,7 @@ func (v *countVerifier) add(ctx context.Context, conn *pgx.Conn, at store.Positi
 	}
 	served, err := store.ReadMessageCounts(ctx, conn, liveSchema, at.Partition)
 	if err != nil {
-		return fmt.Errorf("message counts: %w", err)
+		return fmt.Errorf("read the message counts: %w", err)
 	}
 	v.collector.diffMessageCounts(at.Partition, v.partitions[at.Partition].expected, served)
 	return nil

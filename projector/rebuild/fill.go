@@ -145,10 +145,10 @@ func execMaintenance(ctx context.Context, pool *pgxpool.Pool, statement string) 
 		_, err := conn.Exec(ctx, "set client_connection_check_interval = '1s'")
 		var refusal *pgconn.PgError
 		if err != nil && !errors.As(err, &refusal) {
-			return fmt.Errorf("index: %w", err)
+			return fmt.Errorf("prepare the session for an index: %w", err)
 		}
 		if _, err := conn.Exec(ctx, "set maintenance_work_mem = '256MB'; set lock_timeout = 0"); err != nil {
-			return fmt.Errorf("index: %w", err)
+			return fmt.Errorf("prepare the session for an index: %w", err)
 		}
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)

@@ -78,7 +78,7 @@ func (b *builder) readTotals(ctx context.Context, tx pgx.Tx) error {
 	for i := range b.withoutNotices {
 		u := &b.withoutNotices[i]
 		if err := tx.QueryRow(ctx, total, u.Partition).Scan(&u.Total); err != nil {
-			return fmt.Errorf("message counts: %w", err)
+			return fmt.Errorf("read the message counts: %w", err)
 		}
 	}
 	return nil

@@ -146,7 +146,7 @@ func (f *follower) addUnreadable(c store.ChangeSet) {
 func (f *follower) takeOverDeadLetters(ctx context.Context, at store.Position) error {
 	_, err := f.pool.Exec(ctx, takeOverDeadLettersSQL, at.Stream.Name, at.Stream.Created, at.Partition, int64(at.Sequence))
 	if err != nil {
-		return fmt.Errorf("dead letters: %w", err)
+		return fmt.Errorf("take over the dead letters: %w", err)
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func tryPauseWrites(ctx context.Context, pool *pgxpool.Pool, f *follower, work f
 func beginWritePause(ctx context.Context, tx pgx.Tx) error {
 	for statement := range strings.SplitSeq(writePauseSQL, ";\n") {
 		if _, err := tx.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("write pause: %w", err)
+			return fmt.Errorf("begin the write pause: %w", err)
 		}
 	}
 	return nil

@@ -41,7 +41,7 @@ func liveGeneration(ctx context.Context, conn *pgx.Conn) (g schema.Generation, e
 		return g, errNoLive
 	}
 	if err != nil {
-		return g, fmt.Errorf("generation: %w", err)
+		return g, fmt.Errorf("read the live generation: %w", err)
 	}
 	return g, nil
 }
@@ -50,7 +50,7 @@ func liveGeneration(ctx context.Context, conn *pgx.Conn) (g schema.Generation, e
 func hasOtherDefinition(ctx context.Context, conn *pgx.Conn) (other bool, err error) {
 	err = conn.QueryRow(ctx, "select definition <> $1 from control.generation where state = 'live'", schema.Definition()).Scan(&other)
 	if err != nil {
-		return false, fmt.Errorf("generation: %w", err)
+		return false, fmt.Errorf("read the definition of the live generation: %w", err)
 	}
 	return other, nil
 }
@@ -62,7 +62,7 @@ func findUnfinished(ctx context.Context, tx pgx.Tx, c Config, stream store.Strea
 	case errors.Is(err, pgx.ErrNoRows):
 		return g, false, nil
 	case err != nil:
-		return g, false, fmt.Errorf("generation: %w", err)
+		return g, false, fmt.Errorf("find the unfinished generation: %w", err)
 	case !usable:
 		return g, false, c.drop(ctx, tx, g)
 	}
@@ -83,7 +83,7 @@ func createGeneration(ctx context.Context, tx pgx.Tx, stream store.Stream, parti
 		batch.Queue(insertPartSQL, g.ID, p.target.Partition, p.number, p.systems, int64(p.target.Sequence))
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return g, fmt.Errorf("parts: %w", err)
+		return g, fmt.Errorf("record the parts of the generation: %w", err)
 	}
 	return g, nil
 }
@@ -97,7 +97,7 @@ func recordedParts(ctx context.Context, tx pgx.Tx, g schema.Generation, stream s
 		return p, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("parts: %w", err)
+		return nil, fmt.Errorf("read the parts of generation %d: %w", g.ID, err)
 	}
 	return parts, nil
 }
@@ -107,7 +107,7 @@ func checkComplete(ctx context.Context, tx pgx.Tx, g schema.Generation) error {
 	var missing int
 	err := tx.QueryRow(ctx, "select count(*) from control.generation_part where generation = $1 and read is null", g.ID).Scan(&missing)
 	if err != nil {
-		return fmt.Errorf("parts: %w", err)
+		return fmt.Errorf("count the missing parts of generation %d: %w", g.ID, err)
 	}
 	if missing > 0 {
 		return fmt.Errorf("generation %d lacks the rows of %d parts, as after a failover of PostgreSQL: run the command again", g.ID, missing)
@@ -126,10 +126,10 @@ func switchGenerations(ctx context.Context, tx pgx.Tx, from, to schema.Generatio
 		return ErrBusy // another operation has switched meanwhile
 	}
 	if _, err := tx.Exec(ctx, dropSkippedDeadLettersSQL, from.ID, to.ID); err != nil {
-		return fmt.Errorf("switch: %w", err)
+		return fmt.Errorf("switch generations: %w", err)
 	}
 	if _, err := tx.Exec(ctx, fmt.Sprintf(raisePositionsSQL, to.Schema()), trusted.Std()); err != nil {
-		return fmt.Errorf("switch: %w", err)
+		return fmt.Errorf("switch generations: %w", err)
 	}
 	if err := from.MakePrevious(ctx, tx); err != nil {
 		return err
@@ -177,7 +177,7 @@ func dropGenerations(ctx context.Context, c Config, state State, except int64) (
 		rows, _ := conn.Query(ctx, "select id from control.generation where state = $1 and id <> $2 order by id desc", state, except)
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if err != nil {
-			return fmt.Errorf("drop: %w", err)
+			return fmt.Errorf("list the generations to drop: %w", err)
 		}
 		for _, id := range ids {
 			if err := dropWithRetries(ctx, conn, c, schema.Generation{ID: id}, timeout); err != nil {
@@ -196,7 +196,7 @@ func dropWithRetries(ctx context.Context, conn *pgx.Conn, c Config, g schema.Gen
 	return backoff.Retry(func() error {
 		err := beginDurably(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, "set local lock_timeout = '"+lockTimeout+"'"); err != nil {
-				return fmt.Errorf("drop: %w", err)
+				return fmt.Errorf("set the lock timeout: %w", err)
 			}
 			return c.drop(ctx, tx, g)
 		})

@@ -104,7 +104,7 @@ func (b *builder) dropLostCaps(ctx context.Context, tx pgx.Tx) error {
 	for partition, caps := range b.lostCaps {
 		for _, c := range caps {
 			if _, err := tx.Exec(ctx, dropClockCapSQL, stream.Name, stream.Created, partition, int64(c.First)); err != nil {
-				return fmt.Errorf("lost clock caps: %w", err)
+				return fmt.Errorf("drop the lost clock caps: %w", err)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (b *builder) dropLost(ctx context.Context, tx pgx.Tx) error {
 	stream := b.source.History
 	for _, id := range b.lost {
 		if _, err := tx.Exec(ctx, dropLostDeadLettersSQL, stream.Name, stream.Created, int64(id.Sequence), id.StoredAt.Std()); err != nil {
-			return fmt.Errorf("lost dead letters: %w", err)
+			return fmt.Errorf("drop the lost dead letters: %w", err)
 		}
 	}
 	return nil
@@ -130,7 +130,7 @@ func (b *builder) reopenDeadLetters(ctx context.Context, tx pgx.Tx) error {
 			continue
 		}
 		if _, err := tx.Exec(ctx, reopenDeadLettersSQL, stream.Name, stream.Created, partition); err != nil {
-			return fmt.Errorf("dead letters: %w", err)
+			return fmt.Errorf("reopen the dead letters: %w", err)
 		}
 	}
 	return nil

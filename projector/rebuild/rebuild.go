@@ -29,11 +29,11 @@ var (
 	// ErrNoPrevious means that there is nothing to roll back to.
 	ErrNoPrevious = errors.New("no previous generation: 'callboard rebuild --keep' keeps the one that it replaces")
 	// ErrOtherDefinition means that a generation has another release's tables or fold rules.
-	ErrOtherDefinition = errors.New("another release built it")
+	ErrOtherDefinition = errors.New("definition mismatch: another release built the generation")
 	// ErrUnreadable means that a message was applied once and can no longer be read, so a repair would lose what it said.
-	ErrUnreadable = errors.New("can no longer be read")
+	ErrUnreadable = errors.New("the message can no longer be read")
 	// ErrTooLarge means that a repair would make the writes of a partition wait for long.
-	ErrTooLarge = errors.New("the phone system is large for a repair")
+	ErrTooLarge = errors.New("the phone system is too large for a repair")
 	// ErrUnconfirmed means that the connection or the context ended while a switch or a repair was being committed. While the commit waits for a
 	// synchronous standby, PostgreSQL has made it already.
 	ErrUnconfirmed = errors.New("the commit was not confirmed, so it may have taken effect")

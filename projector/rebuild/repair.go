@@ -83,7 +83,7 @@ func (r *repairer) repair(ctx context.Context, conn *pgx.Conn) (err error) {
 		return err
 	}
 	if other {
-		return fmt.Errorf("the projection: %w: run 'callboard rebuild'", ErrOtherDefinition)
+		return fmt.Errorf("live generation: %w: run 'callboard rebuild'", ErrOtherDefinition)
 	}
 	if r.catalog, err = store.ReadCatalog(ctx, conn, ""); err != nil {
 		return err
@@ -117,11 +117,11 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 	partition := r.part.target.Partition
 	timeout := fmt.Sprintf("set local idle_in_transaction_session_timeout = '%dms'", r.idleTimeout().Milliseconds())
 	if _, err := tx.Exec(ctx, timeout); err != nil {
-		return fmt.Errorf("write pause: %w", err)
+		return fmt.Errorf("begin the write pause: %w", err)
 	}
 	tag, err := tx.Exec(ctx, "update position set epoch = epoch + 1 where partition = $1", partition)
 	if err != nil {
-		return fmt.Errorf("write pause: %w", err)
+		return fmt.Errorf("begin the write pause: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
 		return fmt.Errorf("partition %d has no position: start a projector", partition)
@@ -129,7 +129,7 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 	if r.system == uuid.Nil {
 		// The names of all phone systems change with the global classifications. Readers notice by the epoch of their partition.
 		if _, err := tx.Exec(ctx, "update position set epoch = epoch + 1 where partition <> $1", partition); err != nil {
-			return fmt.Errorf("write pause: %w", err)
+			return fmt.Errorf("begin the write pause: %w", err)
 		}
 	}
 	start := time.Now()
@@ -140,7 +140,7 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 	changes := r.folded.Changes()
 	if messages := changes.DeadLetters; len(messages) > 0 {
 		m := messages[0]
-		return fmt.Errorf("message %d (%s) %w: %s", m.Sequence, m.Subject, ErrUnreadable, m.Reason)
+		return fmt.Errorf("message %d (%s): %w: %s", m.Sequence, m.Subject, ErrUnreadable, m.Reason)
 	}
 	r.result.Messages = changes.MessageCounts.TotalRead()
 	correct, err := r.compare(ctx, tx.Conn())

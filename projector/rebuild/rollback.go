@@ -48,7 +48,7 @@ func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) 
 	case errors.Is(err, pgx.ErrNoRows):
 		return ErrNoPrevious
 	case err != nil:
-		return fmt.Errorf("generation: %w", err)
+		return fmt.Errorf("find the previous generation: %w", err)
 	case !bytes.Equal(definition, schema.Definition()):
 		return fmt.Errorf("generation %d: %w: run 'callboard rollback' of that release", b.next.ID, ErrOtherDefinition)
 	}

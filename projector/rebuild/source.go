@@ -51,7 +51,7 @@ func checkRepublished(ctx context.Context, db interface {
 }, stream store.Stream) error {
 	var missing int
 	if err := db.QueryRow(ctx, notRepublishedSQL, stream.Name, stream.Created).Scan(&missing); err != nil {
-		return fmt.Errorf("dead letters: %w", err)
+		return fmt.Errorf("check for retries that are not republished: %w", err)
 	}
 	if missing > 0 {
 		return fmt.Errorf("the stream lacks %d dead letters that retries of an earlier release applied: run 'callboard dead-letters republish', "+
@@ -212,7 +212,7 @@ func (r *readAttempt) run(ctx context.Context) error {
 		InactiveThreshold: consumerExpiry,
 	})
 	if err != nil {
-		return fmt.Errorf("consumer: %w", err)
+		return fmt.Errorf("create a consumer: %w", err)
 	}
 	f, err := feed.Open(consumer, r.batch)
 	if err != nil {
