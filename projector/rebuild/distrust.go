@@ -79,12 +79,14 @@ func (d *distrust) caps(upTo uint64) (caps []fold.ClockCap) {
 	return caps
 }
 
-// isPlausible tells whether the clock of a partition can have been adjusted to a time at a message. The adjustments of message 0 are floors.
+// isPlausible tells whether the clock of a partition can have been adjusted to a time at a message. An adjustment with sequence 0 is always
+// plausible: it belongs to no message, but is the least clock of the partition.
 func (d *distrust) isPlausible(sequence uint64, at events.Time) bool {
 	return sequence == 0 || at <= min(d.jumps.After(sequence), d.now)+fold.MaxAhead
 }
 
-// revise makes decisions what they are once the jumps are recorded.
+// revise changes decisions as [distrust.record] will change the recorded ones: it drops the clock adjustments that are not plausible, and no
+// correction is later than d.now.
 func (d *distrust) revise(decisions *store.Decisions) {
 	if d == nil {
 		return
@@ -95,12 +97,13 @@ func (d *distrust) revise(decisions *store.Decisions) {
 	}
 }
 
-// clock returns the clock of a live position, as far as another generation takes it over that has come to the position with its own.
-func (d *distrust) clock(live, own fold.Clock) fold.Clock {
+// clock returns the clock that a new generation gets at a live position. built is its clock before. Its watermark rises to the live one, but not
+// above d.now.
+func (d *distrust) clock(live, built fold.Clock) fold.Clock {
 	if d == nil {
 		return live
 	}
-	return fold.Clock{Now: own.Now, Watermark: max(own.Watermark, min(live.Watermark, d.now))}
+	return fold.Clock{Now: built.Now, Watermark: max(built.Watermark, min(live.Watermark, d.now))}
 }
 
 // record records the caps, and what else a replay must know from now on.
@@ -128,7 +131,7 @@ func (d *distrust) record(ctx context.Context, tx pgx.Tx, stream store.Stream, p
 	return nil
 }
 
-// queueDrops queues the removal of the clock adjustments that count no longer.
+// queueDrops queues the removal of the clock adjustments that are not plausible.
 func (d *distrust) queueDrops(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, stream store.Stream) error {
 	rows, _ := tx.Query(ctx, clockAdjustmentsSQL, stream.Name, stream.Created)
 	var partition int16

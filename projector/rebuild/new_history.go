@@ -19,7 +19,7 @@ var (
 )
 
 // releaseWatermarksSQL lets the watermarks of the live generation move again when generation $1 is dropped, unless another one is unfinished: its
-// rows are later than the highest watermark only while that stands still.
+// rows are later than the highest watermark only while that does not move.
 const releaseWatermarksSQL = `update control.stream set last_watermark = null
 where last_watermark is not null and not exists (select from control.generation where state = 'building' and id <> $1)`
 

@@ -3,7 +3,7 @@
 //	request ── Reserve ── permit ── response ── Record ──> queue ── Run ──> stream AUDIT_LOG
 //	   │          │                                          ▲                   │
 //	   │       ErrFull: refused                              │         acknowledged: the place is free again
-//	   └── refused before it had a permit ── Refuse ── one entry, then counts
+//	   └── refused before it had a permit ── RecordRefused ── one entry, then counts
 //
 // A request that asks for a permit reserves a place before. The place is free again only when the stream has acknowledged the entry. So
 // a request whose entry has no place is refused instead of being answered without an audit entry. A lineage has a share of the places:
