@@ -176,8 +176,8 @@ func (c CallLog) entries() func(yield func(AnnouncementKey) bool) {
 }
 
 func (c CallLog) refersTo(key AnnouncementKey) bool {
-	for own := range c.entries() {
-		if own == key {
+	for entry := range c.entries() {
+		if entry == key {
 			return true
 		}
 	}

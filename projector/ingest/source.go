@@ -16,7 +16,7 @@ type Source struct {
 	jetstream.Stream
 	History store.Stream // under which its positions and decisions are recorded
 
-	own        store.Stream // the identity of the stream when it was opened
+	identity   store.Stream // the identity of the stream when it was opened
 	partitions int          // of a stream that is to be adopted; 0: what its settings say
 }
 
@@ -41,9 +41,9 @@ func OpenSource(ctx context.Context, js jetstream.JetStream, db store.RowQuerier
 	case err != nil:
 		return Source{}, fmt.Errorf("stream %s: %w", name, err)
 	}
-	s := Source{Stream: stream, own: StreamOf(stream.CachedInfo()), History: history}
-	if !s.own.Same(read) {
-		s.History = s.own // it was created again
+	s := Source{Stream: stream, identity: StreamOf(stream.CachedInfo()), History: history}
+	if !s.identity.Same(read) {
+		s.History = s.identity // it was created again
 	}
 	return s, nil
 }
@@ -54,14 +54,14 @@ func OpenMirror(ctx context.Context, js jetstream.JetStream, name string, histor
 	if err != nil {
 		return Source{}, fmt.Errorf("stream %s: %w", name, err)
 	}
-	return Source{Stream: stream, own: StreamOf(stream.CachedInfo()), History: history, partitions: partitions}, nil
+	return Source{Stream: stream, identity: StreamOf(stream.CachedInfo()), History: history, partitions: partitions}, nil
 }
 
 // Name is the name of the stream.
-func (s Source) Name() string { return s.own.Name }
+func (s Source) Name() string { return s.identity.Name }
 
 // Identity is the stream's own identity when it was opened.
-func (s Source) Identity() store.Stream { return s.own }
+func (s Source) Identity() store.Stream { return s.identity }
 
 // Partitions returns the number of the stream's partitions, as the cached information says.
 func (s Source) Partitions() (int, error) {
@@ -74,11 +74,11 @@ func (s Source) Partitions() (int, error) {
 // Reopen returns the source as it is now. The error is [ErrReplaced] where another stream has the name.
 func (s Source) Reopen(ctx context.Context, js jetstream.JetStream) (Source, error) {
 	var err error
-	if s.Stream, err = js.Stream(ctx, s.own.Name); err != nil {
-		return s, fmt.Errorf("stream %s: %w", s.own.Name, err)
+	if s.Stream, err = js.Stream(ctx, s.identity.Name); err != nil {
+		return s, fmt.Errorf("stream %s: %w", s.identity.Name, err)
 	}
-	if !StreamOf(s.CachedInfo()).Same(s.own) {
-		return s, fmt.Errorf("stream %s: %w", s.own.Name, ErrReplaced)
+	if !StreamOf(s.CachedInfo()).Same(s.identity) {
+		return s, fmt.Errorf("stream %s: %w", s.identity.Name, ErrReplaced)
 	}
 	return s, nil
 }
@@ -88,7 +88,7 @@ var ErrReplaced = errors.New("it was deleted and created again meanwhile")
 
 // history returns the identity under which positions and decisions about a stream with this name are recorded, as the information about it says.
 func (s Source) history(info *jetstream.StreamInfo) store.Stream {
-	if now := StreamOf(info); !now.Same(s.own) {
+	if now := StreamOf(info); !now.Same(s.identity) {
 		return now
 	}
 	return s.History

@@ -7,7 +7,7 @@ with generations as (
     case current_schema()
       when 'projection' then id
       else substring(current_schema() from '[0-9]+$')::bigint
-    end as own
+    end as current
   from control.generation
   where state = 'live'
 )
@@ -18,7 +18,7 @@ where d.stream = $1
   and d.stream_created = $2
   and d.partition = $3
   and d.sequence > $4
-  and (d.generation <= least(g.own, g.live) or d.generation = g.own)
+  and (d.generation <= least(g.current, g.live) or d.generation = g.current)
 union all
 select f.sequence, f.stored_at, f.reason
 from control.failed_retry f

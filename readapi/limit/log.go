@@ -205,12 +205,12 @@ func (l *permitLog) merge(other *permitLog) {
 		l.buckets[i].fresh = 0
 	}
 	for _, b := range other.buckets {
-		mine := l.bucket(b.name)
-		if mine == nil {
+		merged := l.bucket(b.name)
+		if merged == nil {
 			l.buckets = append(l.buckets, bucketLog{name: b.name})
-			mine = &l.buckets[len(l.buckets)-1]
+			merged = &l.buckets[len(l.buckets)-1]
 		}
-		*mine = mergeBuckets(*mine, b)
+		*merged = mergeBuckets(*merged, b)
 	}
 	slices.SortFunc(l.buckets, func(a, b bucketLog) int { return cmp.Compare(a.name, b.name) })
 }
