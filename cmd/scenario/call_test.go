@@ -147,37 +147,11 @@ func transcriptRemoved(f *fixture) {
 	}
 }
 
-// terminal checks that only a text ends a status.
-func terminal(status, shows string) func(*fixture) {
-	steps := []transcriptStep{{status, "", shows, nil}}
-	for _, next := range []string{"queued", "running", "failed", "skipped"} {
-		steps = append(steps, transcriptStep{next, "", shows, nil})
-	}
-	return transcribes(append(steps, transcriptStep{"completed", "At last.", "completed", "At last."})...)
-}
-
-func unavailableIsTerminal() func(*fixture) {
-	removed := []transcriptStep{{"completed", "One.", "completed", "One."}, {"removed", "", "unavailable", nil}}
-	for _, next := range []string{"queued", "running", "failed", "skipped"} {
-		removed = append(removed, transcriptStep{next, "", "unavailable", nil})
-	}
-	return each(terminal("skipped", "unavailable"), transcribes(removed...))
-}
-
 func unavailableStatus() func(*fixture) {
 	return each(
 		transcribes(transcriptStep{"skipped", "", "unavailable", nil}),
 		transcribes(transcriptStep{"completed", "One.", "completed", "One."}, transcriptStep{"removed", "", "unavailable", nil}),
 		callRowOfEmptyCall,
-	)
-}
-
-func retranscribed() func(*fixture) {
-	return transcribes(
-		transcriptStep{"completed", "One.", "completed", "One."}, transcriptStep{"queued", "", "completed", "One."},
-		transcriptStep{"running", "", "completed", "One."}, transcriptStep{"failed", "", "completed", "One."},
-		transcriptStep{"skipped", "", "completed", "One."}, transcriptStep{"running", "half", "completed", "One."},
-		transcriptStep{"completed", "Two.", "completed", "Two."},
 	)
 }
 

@@ -288,12 +288,10 @@ func analysis(n int, createdAt events.Time, version int64) *events.Analysis {
 	}
 }
 
-// transcriptEvent is an event of the call's transcript: a status, "completed:<text>" or "deleted".
+// transcriptEvent is an event of the call's transcript: a status, "<status>:<text>" or "deleted".
 func transcriptEvent(status string, version int64) events.Event {
-	t := &events.Transcript{PhoneSystemID: id(1), CallID: events.Some(id(30)), Version: version, Status: status}
-	if len(status) >= 10 && status[:10] == "completed:" {
-		t.Status, t.Text = "completed", events.Some(status[10:])
-	}
+	t := &events.Transcript{PhoneSystemID: id(1), CallID: events.Some(id(30)), Version: version}
+	t.Status, t.Text.Value, t.Text.Valid = strings.Cut(status, ":")
 	if status == "deleted" {
 		return deleted(t)
 	}

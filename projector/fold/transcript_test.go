@@ -21,17 +21,20 @@ func TestTranscript_Status(t *testing.T) {
 		{"failed", []string{"queued", "failed"}, fold.TranscriptionFailed, ""},
 		{"a new attempt does not leave failed", []string{"failed", "queued", "running"}, fold.TranscriptionFailed, ""},
 		{"a text leaves failed", []string{"failed", "queued", "completed:A"}, fold.TranscriptionCompleted, "A"},
+		{"skipped does not leave failed", []string{"failed", "skipped"}, fold.TranscriptionFailed, ""},
 		{"failed has nothing to remove", []string{"failed", "removed"}, fold.TranscriptionFailed, ""},
 		{"skipped", []string{"skipped"}, fold.TranscriptionUnavailable, ""},
-		{"a new attempt does not leave unavailable", []string{"skipped", "queued", "failed"}, fold.TranscriptionUnavailable, ""},
+		{"a new attempt does not leave unavailable", []string{"skipped", "queued", "running", "failed"}, fold.TranscriptionUnavailable, ""},
 		{"a text leaves unavailable", []string{"removed", "completed:A"}, fold.TranscriptionCompleted, "A"},
 		{"a new attempt keeps the text", []string{"completed:A", "queued", "running", "failed"}, fold.TranscriptionCompleted, "A"},
 		{"skipped keeps the text", []string{"completed:A", "skipped"}, fold.TranscriptionCompleted, "A"},
+		{"the text of an attempt that runs does not replace it", []string{"completed:A", "running:B"}, fold.TranscriptionCompleted, "A"},
 		{"a new text replaces the old one", []string{"completed:A", "completed:B"}, fold.TranscriptionCompleted, "B"},
 		{"the text can be empty", []string{"completed:"}, fold.TranscriptionCompleted, ""},
 		{"removed", []string{"completed:A", "removed"}, fold.TranscriptionUnavailable, ""},
 		{"deleted acts as removed", []string{"completed:A", "deleted"}, fold.TranscriptionUnavailable, ""},
-		{"removed, then queued", []string{"completed:A", "removed", "queued"}, fold.TranscriptionUnavailable, ""},
+		{"a new attempt does not leave removed", []string{"completed:A", "removed", "queued", "running", "failed"}, fold.TranscriptionUnavailable, ""},
+		{"a text leaves removed", []string{"completed:A", "removed", "completed:B"}, fold.TranscriptionCompleted, "B"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
