@@ -4,6 +4,8 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"callboard/events"
 	"callboard/projector/fold"
 )
@@ -40,22 +42,35 @@ func TestCall_ShowsFacetsThatArrivedBeforeIt(t *testing.T) {
 }
 
 func TestCall_ClearedReference(t *testing.T) {
-	referring, cleared := call(1), call(2)
-	referring.CallGroupID = events.Some(id(20))
 	group := func(version int64) events.State {
 		return &events.CallGroup{ID: id(20), PhoneSystemID: id(1), Version: version}
 	}
-
-	f := newFixture()
-	f.apply(at(1, events.Changed(group(1))), at(2, events.Changed(referring)), at(3, deleted(group(2))), at(4, events.Changed(cleared)))
-	if row := f.call(); row.UpdatedAt != 2 || row.CallGroupID.Valid {
-		t.Errorf("cleared after the group's deletion: updatedAt = %d, callGroupId = %v, want 2 and null", row.UpdatedAt, row.CallGroupID)
+	extension := func(version int64) events.State {
+		return &events.Extension{ID: id(20), PhoneSystemID: id(1), Version: version}
 	}
+	for name, c := range map[string]struct {
+		entry func(version int64) events.State
+		refer func(c *events.Call, to events.Null[uuid.UUID])
+	}{
+		"call group":          {group, func(c *events.Call, to events.Null[uuid.UUID]) { c.CallGroupID = to }},
+		"answering extension": {extension, func(c *events.Call, to events.Null[uuid.UUID]) { c.AnsweredByExtensionID = to }},
+		"calling extension":   {extension, func(c *events.Call, to events.Null[uuid.UUID]) { c.FromExtensionID = to }},
+	} {
+		referring, cleared := call(1), call(2)
+		c.refer(referring, events.Some(id(20)))
 
-	f = newFixture()
-	f.apply(at(1, events.Changed(group(1))), at(2, events.Changed(referring)), at(3, events.Changed(cleared)))
-	if row := f.call(); row.UpdatedAt != 3 {
-		t.Errorf("cleared while the group exists: updatedAt = %d, want 3", row.UpdatedAt)
+		f := newFixture()
+		f.apply(at(1, events.Changed(c.entry(1))), at(2, events.Changed(referring)), at(3, deleted(c.entry(2))), at(4, events.Changed(cleared)))
+		row := f.call()
+		if row.UpdatedAt != 2 || row.CallGroupID.Valid || row.AnsweredByExtensionID.Valid || row.FromExtensionID.Valid {
+			t.Errorf("%s, cleared after its deletion: row = %+v, want updatedAt 2 and no reference", name, row)
+		}
+
+		f = newFixture()
+		f.apply(at(1, events.Changed(c.entry(1))), at(2, events.Changed(referring)), at(3, events.Changed(cleared)))
+		if row := f.call(); row.UpdatedAt != 3 {
+			t.Errorf("%s, cleared while it exists: updatedAt = %d, want 3", name, row.UpdatedAt)
+		}
 	}
 }
 
