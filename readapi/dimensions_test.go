@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"callboard/readapi/query/querytest"
 )
 
 func dimensionsPath(system uuid.UUID) string {
@@ -56,6 +58,7 @@ func TestGetCallLogReportDimensions_Body(t *testing.T) {
 		{uuid.Nil, "category", "b", "Global", nil},
 		{uuid.Nil, "category", "a", "Global a", nil},
 		{other, "category", "c_d", "Another's", nil},
+		{system, "overall_sentiment", "c_d", "Of another kind", nil},
 		{system, "category", "unused", "Unused", nil},
 		{system, "overall_sentiment", "blank_label", " ", &score},
 		{uuid.Nil, "overall_sentiment", "blank_label", "Global", nil},
@@ -89,27 +92,50 @@ func TestGetCallLogReportDimensions_Body(t *testing.T) {
 	}
 }
 
-// Members are in the order of code points, whatever the database's collation.
+// Each array is in the order of its ids as text, or of its codes by code point, whatever the database's collation.
 func TestGetCallLogReportDimensions_Order(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
-	codes := []string{"B", "Z", "_", "a", "a-b", "a_b", "ab", "b", "\u00e4", "\uffff", "\U0001F4DE"}
+	codes := []string{"10", "9", "B", "Z", "_", "a", "a-b", "a_b", "ab", "b", "\u00e4", "\uffff", "\U0001F4DE"}
+	ids := []string{uuid.UUID{0x01}.String(), uuid.UUID{0x0a}.String(), uuid.UUID{0xa0}.String(), uuid.UUID{0xff}.String()}
 	for i := range codes {
-		h.refers(system, "category", codes[(i*7+3)%len(codes)])
+		for _, kind := range []string{"category", "overall_sentiment", "employee_sentiment", "customer_sentiment"} {
+			h.refers(system, kind, codes[(i*7+3)%len(codes)])
+		}
 	}
-	var got struct{ Categories []struct{ Code string } }
+	for i := range ids {
+		id := ids[(i*7+3)%len(ids)]
+		for _, table := range []string{"call_group", "extension", "representative"} {
+			querytest.Insert(t, h.pool, table, querytest.Row{"system_id": system, "id": id, "name": "", "status": "active", "updated_at": created})
+			h.refers(system, table, id)
+		}
+	}
+	type entries []struct{ ID, Code string }
+	var got struct {
+		CallGroups, Extensions, HandlerEntries                                entries
+		Categories, OverallSentiments, EmployeeSentiments, CustomerSentiments entries
+	}
 	decode(t, h.get(dimensionsPath(system), withKey(h.key(system))), &got)
-	var order []string
-	for _, c := range got.Categories {
-		order = append(order, c.Code)
-	}
-	if !slices.Equal(order, codes) {
-		t.Errorf("categories = %q, want %q", order, codes)
+	for name, c := range map[string]struct {
+		got  entries
+		want []string
+	}{
+		"callGroups": {got.CallGroups, ids}, "extensions": {got.Extensions, ids}, "handlerEntries": {got.HandlerEntries, ids},
+		"categories": {got.Categories, codes}, "overallSentiments": {got.OverallSentiments, codes},
+		"employeeSentiments": {got.EmployeeSentiments, codes}, "customerSentiments": {got.CustomerSentiments, codes},
+	} {
+		var order []string
+		for _, e := range c.got {
+			order = append(order, e.ID+e.Code)
+		}
+		if !slices.Equal(order, c.want) {
+			t.Errorf("%s = %q, want %q", name, order, c.want)
+		}
 	}
 }
 
-// While only generatedAt differs, the response is a 304. A rename changes the ETag at once.
+// While only generatedAt differs, the response is a 304. A rename changes the ETag at once, and the first name brings it back.
 func TestGetCallLogReportDimensions_ETag(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -131,6 +157,8 @@ func TestGetCallLogReportDimensions_ETag(t *testing.T) {
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"name":"Verkauf"`) || w.Header().Get("ETag") == tag {
 		t.Errorf("renamed: response = %d %s with ETag %s, want the new name and another ETag", w.Code, w.Body, w.Header().Get("ETag"))
 	}
+	h.exec("update projection.call_group set name = 'Sales'")
+	h.expectNotModified(path, key, tag)
 }
 
 func TestGetCallLogReportDimensions_Timeout(t *testing.T) {

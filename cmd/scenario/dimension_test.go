@@ -49,15 +49,6 @@ func dimensionFamilies(names ...string) func(*fixture) {
 	}
 }
 
-// generatedAt also checks that the snapshot has no other members than its arrays.
-func generatedAt(f *fixture) {
-	snapshot := f.mustGet(f.key, f.harbourPath(dimensionsPath))
-	if text, ok := snapshot["generatedAt"].(string); !ok || !dateTimeForm.MatchString(text) {
-		f.Errorf("generatedAt = %v, want a time", snapshot["generatedAt"])
-	}
-	f.equalJSON("the members", memberNames(snapshot), memberNames(map[string]any(f.dimensions().and(fields{"generatedAt": nil}))))
-}
-
 // dimensionSources checks that a phone system's definition precedes the global one, in the snapshot and in report rows.
 func dimensionSources(f *fixture) {
 	for kind, place := range map[string][2]string{
@@ -95,28 +86,6 @@ func (o *ownSystem) checkSources(kind, family, member string) {
 	global.Version++
 	o.apply(deleted(global))
 	shows("Code "+strings.ReplaceAll(o.call.String(), "-", " "), "fallback", nil, nil, nil)
-}
-
-// fallbacks checks that definitions of another kind or of another phone system are not used.
-func fallbacks(f *fixture) {
-	o, elsewhere := f.ownSystem(), f.ownSystem()
-	o.apply(o.analysis(func(a *events.Analysis) {
-		a.Category, a.EmployeeSentiment = events.Some("lost_call"), &events.Sentiment{Code: "lost_call"}
-	}), o.classification("overall_sentiment", "lost_call", "Lost"), elsewhere.classification("category", "lost_call", "Lost"))
-	entry := []fields{{"code": "lost_call", "label": "Lost call", "source": "fallback", "status": nil, "score": nil, "updatedAt": nil}}
-	o.equalJSON("the categories", o.dimensions()["categories"], entry)
-	o.equalJSON("the sentiments", o.dimensions()["employeeSentiments"], entry)
-}
-
-// fallbackLabels checks labels without a definition, and with a blank one.
-func fallbackLabels(f *fixture) {
-	for code, label := range map[string]string{"lapsed_patient": "Lapsed patient", "lost-call.2": "Lost call 2", "Élan": "Élan", "---": "---", "blank": "Blank"} {
-		o := f.ownSystem()
-		o.apply(o.analysis(func(a *events.Analysis) { a.Category = events.Some(code) }), o.classification("category", "blank", " "))
-		o.equalJSON("the label of "+code, jsonAt(o.dimensions(), "categories.0.label"), label)
-		o.equalJSON("the label in a second snapshot", jsonAt(o.dimensions(), "categories.0.label"), label)
-		o.equalJSON("the category of the row", jsonAt(o.row(), "category"), fields{"code": code, "label": label})
-	}
 }
 
 // entries returns the ids or codes of every family.
@@ -201,48 +170,6 @@ func deletedDimension(f *fixture) {
 	o.apply(extensionDeletion(o), callGroupDeletion(o), o.deletion(o.representative(o.call, "", "")))
 	calm := []any{"calm"}
 	o.expectEntries("after the deletions", families([]any{}, []any{}, []any{}, []any{"fresh"}, calm, calm, calm))
-}
-
-// dimensionOrder checks that ids are sorted as text and codes by code point.
-func dimensionOrder(f *fixture) {
-	o := f.ownSystem()
-	ids := []uuid.UUID{{0xff}, {0x0a}, {0xa0}, {0x01}}
-	codes := []string{"b", "a", "Z", "é", "a_b", "10", "9"}
-	for i, code := range codes {
-		c := o.latest
-		c.ID, c.Version = uuid.New(), o.next()
-		c.CallGroupID, c.AnsweredByExtensionID = events.Some(ids[i%4]), events.Some(ids[(i+1)%4])
-		o.apply(o.extension(ids[i%4], "E", "active"), o.callGroup(ids[i%4], "G", "active"), o.representative(ids[i%4], "R", "active"),
-			events.Changed(&c), events.Changed(&events.Analysis{
-				ID: c.ID, PhoneSystemID: o.system, Version: 1, CallID: c.ID, CallSid: c.CallSid, Status: "completed", CreatedAt: day(5),
-				Category: events.Some(code), OverallSentiment: &events.Sentiment{Code: code}, EmployeeSentiment: &events.Sentiment{Code: code},
-				CustomerSentiment: &events.Sentiment{Code: code}, Representative: &events.RepresentativeRole{State: "identified", ID: events.Some(ids[i%4])},
-			}))
-	}
-	byID, byCode := []any{ids[3], ids[1], ids[2], ids[0]}, []any{"10", "9", "Z", "a", "a_b", "b", "é"}
-	o.expectEntries("in order", families(byID, byID, byID, byCode, byCode, byCode, byCode))
-}
-
-// identicalSnapshots checks that snapshots of the same data differ in generatedAt only.
-func identicalSnapshots(f *fixture) {
-	o := f.ownSystem()
-	o.publishReferences()
-	front := events.Extension{ID: o.call, PhoneSystemID: o.system, Number: "101", Status: "active", CreatedAt: day(1), UpdatedAt: day(2)}
-	snapshot := func(name string) string {
-		front.Name, front.Version = name, o.next()
-		state := front
-		o.apply(events.Changed(&state))
-		a := o.get(o.key, o.path(dimensionsPath))
-		stamp := fmt.Sprintf(`"generatedAt":%q`, a.body["generatedAt"])
-		if !strings.Contains(a.text, stamp) {
-			f.Fatalf("the snapshot has no generatedAt: %s", a.text)
-		}
-		return strings.Replace(a.text, stamp, "", 1)
-	}
-	first, other, again := snapshot("Front"), snapshot("Back"), snapshot("Front")
-	if first == other || first != again {
-		f.Errorf("the third snapshot = %s, want the first: %s, and not the second: %s", again, first, other)
-	}
 }
 
 // wholeSnapshot has more entries than a page of a list may have rows.

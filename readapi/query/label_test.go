@@ -13,6 +13,7 @@ func TestLabel(t *testing.T) {
 		{"2nd_call", ""}:                   "2nd call",
 		{"VIP", ""}:                        "VIP",
 		{"ärger", ""}:                      "Ärger",
+		{"Élan", ""}:                       "Élan",
 		{"cafe\u0301_bar", ""}:             "Cafe\u0301 bar",
 		{"___", ""}:                        "___",
 		{"\u0301", ""}:                     "\u0301",
