@@ -55,7 +55,7 @@ func listModels(calls, extensions []any) []listModel {
 	const everywhere = "true"
 	statuses := []any{"active", "inactive", "released"}
 	numbers := []any{"101", "102", "#1 & more", "+15550001"}
-	sids := []any{"CA1", "CA2", "CA same&sid", "CA3"}
+	sids := []any{"CA1", "CA2", "CA same&sid", "CA"} // the last one begins the others
 	return []listModel{
 		{"listPhones", "phone", "id", false, everywhere, "", map[string]string{"status": "status", "extensionId": "extension_id"},
 			map[string][]any{"status": statuses, "extension_id": append(extensions, nil)}},

@@ -60,6 +60,7 @@ func agentConfigStates(f *fixture) {
 	for _, status := range []string{"active", "inactive", "paused", "archived", "testing"} {
 		o.apply(o.agentConfig(events.Null[int64]{}, status))
 		o.expectJSON(o.key, o.path("/agent-configs/"+o.call.String()), "status", status)
+		o.expectJSON(o.key, o.path("/agent-configs?status="+status), "total", 1)
 	}
 	o.refusesAgentConfig(o.agentConfig(events.Null[int64]{}, "active"), `"active"`, `"deleted"`, "status", "testing")
 }
