@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,57 +200,6 @@ func TestAccess_NotFoundOutsideTheContract(t *testing.T) {
 	}
 	if got, want := whole(outside), whole(absent); outside.Code != 404 || got != want {
 		t.Errorf("response = %d %s, want %s", outside.Code, got, want)
-	}
-}
-
-// The list of accessible phone systems agrees with coverage, for every kind of grant and at once after a change.
-func TestPhoneSystems_Coverage(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	organization, other := uuid.New(), uuid.New()
-	a, b, c, d := h.system("Zürich"), h.system("Aarau"), h.system("aarau"), h.system("Ähtäri")
-	h.attach(a, organization)
-	h.attach(b, organization)
-	h.attach(c, other)
-	group := h.group(c, a, uuid.New(), d)
-	keys := map[string]access.IssuedKey{
-		"system":        h.key(a),
-		"group":         h.key(uuid.Nil, grantedTo(access.GrantGroup, group)),
-		"organization":  h.key(uuid.Nil, grantedTo(access.GrantOrganization, organization)),
-		"unknown group": h.key(uuid.Nil, grantedTo(access.GrantGroup, uuid.New())),
-		"wrong kind":    h.key(uuid.Nil, grantedTo(access.GrantOrganization, a)),
-		"one scope":     h.key(a, withScopes(access.ScopePhones)),
-	}
-	all := []uuid.UUID{a, b, c, d}
-	h.expectCovered(keys, all, map[string][]uuid.UUID{
-		"system": {a}, "group": {a, c, d}, "organization": {b, a}, "one scope": {a},
-	})
-	h.setMembers(group, b)
-	h.attach(c, organization)
-	h.exec("delete from projection.phone_system where id = $1", a)
-	h.expectCovered(keys, all, map[string][]uuid.UUID{"group": {b}, "organization": {b, c}})
-}
-
-func (h *harness) expectCovered(keys map[string]access.IssuedKey, systems []uuid.UUID, want map[string][]uuid.UUID) {
-	h.Helper()
-	for name, key := range keys {
-		w := h.get("/customer/phone-systems", withKey(key))
-		var got struct{ Data []struct{ ID uuid.UUID } }
-		decode(h, w, &got)
-		var ids []uuid.UUID
-		for _, s := range got.Data {
-			ids = append(ids, s.ID)
-		}
-		if got.Data == nil || !slices.Equal(ids, want[name]) {
-			h.Errorf("%s: phone systems = %s, want %v", name, w.Body, want[name])
-		}
-		for _, system := range systems {
-			wanted := notFound
-			if slices.Contains(want[name], system) {
-				wanted = ""
-			}
-			h.expectCode(name+", "+system.String(), h.get(systemPath(system, "/phones"), withKey(key)), wanted)
-		}
 	}
 }
 

@@ -383,17 +383,9 @@ func (f *fixture) attach(system, organization uuid.UUID) {
 func (f *fixture) group(members ...uuid.UUID) uuid.UUID {
 	f.Helper()
 	id := uuid.New()
-	f.exec("insert into projection.phone_system_group (id, version, name, phone_system_ids) values ($1, 1, 'group', '{}')", id)
-	f.setMembers(id, members...)
+	f.exec("insert into projection.phone_system_group (id, version, name, phone_system_ids) values ($1, 1, 'group', $2)", id, members)
+	f.exec("insert into projection.phone_system_group_member (group_id, system_id) select $1, unnest($2::uuid[])", id, members)
 	return id
-}
-
-// setMembers replaces a group's members.
-func (f *fixture) setMembers(group uuid.UUID, members ...uuid.UUID) {
-	f.Helper()
-	f.exec("update projection.phone_system_group set phone_system_ids = $2 where id = $1", group, members)
-	f.exec("delete from projection.phone_system_group_member where group_id = $1", group)
-	f.exec("insert into projection.phone_system_group_member (group_id, system_id) select $1, unnest($2::uuid[])", group, members)
 }
 
 func (f *fixture) extension(system uuid.UUID) uuid.UUID {

@@ -77,9 +77,14 @@ func liveCoverage(f *fixture) {
 	covers("")
 }
 
+// nothingToDiscover also checks that the same id in another kind of grant covers nothing.
 func nothingToDiscover(f *fixture) {
-	for _, kind := range []access.GrantKind{access.GrantSystem, access.GrantGroup, access.GrantOrganization} {
-		f.expectSystems(f.grantKey(kind, uuid.New()))
+	for _, grant := range []access.Grant{
+		{Kind: access.GrantSystem, ID: uuid.New()}, {Kind: access.GrantGroup, ID: uuid.New()}, {Kind: access.GrantOrganization, ID: uuid.New()},
+		{Kind: access.GrantSystem, ID: f.group}, {Kind: access.GrantSystem, ID: f.organization},
+		{Kind: access.GrantGroup, ID: f.harbour}, {Kind: access.GrantOrganization, ID: f.harbour},
+	} {
+		f.expectSystems(f.grantKey(grant.Kind, grant.ID))
 	}
 }
 

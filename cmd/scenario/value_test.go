@@ -161,9 +161,9 @@ func systemRenamed(f *fixture) {
 	}
 }
 
-// systemsByName checks that phone systems are sorted by name, by code point, and then by id.
+// systemsByName checks that phone systems of an organization and of a group are sorted by name, by code point, and then by id.
 func systemsByName(f *fixture) {
-	organization := uuid.New()
+	organization, group := uuid.New(), uuid.New()
 	names := []string{"b", "Z", "é", "a", "B", "10", "a"}
 	ids := make([]uuid.UUID, len(names))
 	for i, name := range names {
@@ -172,7 +172,10 @@ func systemsByName(f *fixture) {
 		state.OrganizationID = events.Some(organization)
 		f.apply(events.Changed(state))
 	}
-	data := f.mustGet(f.grantKey(access.GrantOrganization, organization), "")["data"]
-	f.equalJSON("the names", column(data, "name"), []any{"10", "B", "Z", "a", "a", "b", "é"})
-	f.equalJSON("the ids", column(data, "id"), []any{ids[5], ids[4], ids[1], ids[6], ids[3], ids[0], ids[2]})
+	f.apply(changed(&events.Group{ID: group, Version: 1, Name: "G", PhoneSystemIDs: ids})...)
+	for _, key := range []access.Key{f.grantKey(access.GrantOrganization, organization), f.grantKey(access.GrantGroup, group)} {
+		data := f.mustGet(key, "")["data"]
+		f.equalJSON("the names", column(data, "name"), []any{"10", "B", "Z", "a", "a", "b", "é"})
+		f.equalJSON("the ids", column(data, "id"), []any{ids[5], ids[4], ids[1], ids[6], ids[3], ids[0], ids[2]})
+	}
 }
