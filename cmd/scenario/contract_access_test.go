@@ -45,7 +45,7 @@ func accessSections() []section {
 			{name: "missing, malformed, expired or revoked key: 401", tests: "readapi.TestAccess_EveryCredentialOnEveryOperation, readapi.TestAccess_UnauthenticatedIsOneResponse, cmd/scenario.TestIsolation"},
 			{name: "key lacks the required scope: 403", tests: "cmd/scenario.TestIsolation"},
 			{name: "session token, platform key or publishable key: 403", sameAs: "Authentication/a publishable key is rejected with 403"},
-			{name: "phone system not covered by the grant: 404", tests: "readapi.TestAccess_NotFoundIsOneResponse, cmd/scenario.TestIsolation"},
+			{name: "phone system not covered by the grant: 404", tests: "cmd/scenario.TestIsolation"},
 		}},
 		{"Events", []rule{
 			{name: "the operations of this API emit no events", prove: nothingIsPublished},
@@ -72,7 +72,7 @@ func accessSections() []section {
 			{name: "403 for a credential that is no tenant key", sameAs: "Authentication/a publishable key is rejected with 403"},
 			{name: "403 for a report operation with calls:read narrowed to own calls", sameAs: "Authentication/narrowed calls:read is 403 on both report operations before any reporting data is read"},
 			{name: "404 for a phone system that is not covered or nonexistent", sameAs: "Authentication/phone system not covered by the grant: 404"},
-			{name: "404 for a record that is absent or in another phone system", tests: "readapi.TestAccess_NotFoundIsOneResponse, readapi.TestBodies, cmd/scenario.TestIsolation"},
+			{name: "404 for a record that is absent or in another phone system", tests: "readapi.TestBodies, cmd/scenario.TestIsolation"},
 			{name: "404 for a recording or voicemail that is absent, deleted or unavailable", prove: each(absentRecording, deletedRecording, unavailableRecording, removals)},
 			{name: "409 RECORDING_NOT_READY on the signed-URL operation, retryable", prove: each(notReadyYet, voicemailArrivesFirst)},
 			{name: "413 EXPORT_TOO_LARGE on the report list, not retryable", tests: "readapi.TestListCallLogReports_BodySize"},
@@ -88,7 +88,7 @@ func accessSections() []section {
 			{name: "a single oversized transcript: the same cursor works without transcripts", prove: oversizedTranscript},
 			{name: "call-log detail may still return an oversized transcript", sameAs: "Errors/a single oversized transcript: the same cursor works without transcripts"},
 			{name: "an oversized dimensions snapshot is terminal", tests: "readapi.TestGetCallLogReportDimensions_Size, readapi.TestContract_Parameters"},
-			{name: "404 is one body for every cause", tests: "readapi.TestAccess_NotFoundIsOneResponse, readapi.TestAccess_NotFoundOutsideTheContract, cmd/scenario.TestIsolation"},
+			{name: "404 is one body for every cause", tests: "readapi.TestAccess_NotFoundOutsideTheContract, cmd/scenario.TestIsolation"},
 		}},
 		{"Limits", []rule{
 			{name: "pageSize 1..100, default 25", tests: "readapi.TestBodies, readapi.TestParameters, readapi.TestContract_Parameters"},
