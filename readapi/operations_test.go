@@ -43,30 +43,6 @@ func (o operation) examplePath(system string) string {
 	})
 }
 
-func TestOperations(t *testing.T) {
-	t.Parallel()
-	operations := allOperations()
-	if got := len(operations); got != 24 {
-		t.Errorf("operations = %d, want 24", got)
-	}
-	ids, paths := make(map[string]bool), make(map[string]bool)
-	for _, o := range operations {
-		if ids[o.ID] || paths[o.Path] {
-			t.Errorf("%s %s is listed twice", o.ID, o.Path)
-		}
-		ids[o.ID], paths[o.Path] = true, true
-		if wantScope := o.ID != "listAccessiblePhoneSystems"; (o.Scope != "") != wantScope {
-			t.Errorf("%s: scope = %q, want one: %t", o.ID, o.Scope, wantScope)
-		}
-		if o.Scope != "" && !slices.Contains(access.Scopes(), o.Scope) {
-			t.Errorf("%s: scope = %q, which can't be issued", o.ID, o.Scope)
-		}
-		if want := strings.Contains(o.Path, "call-log-reports"); o.Report != want {
-			t.Errorf("%s: report = %t, want %t", o.ID, o.Report, want)
-		}
-	}
-}
-
 // contract checks the responses of tests. It is nil in benchmarks.
 func contract(tb testing.TB) *docstest.Contract {
 	tb.Helper()
