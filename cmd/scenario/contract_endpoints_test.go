@@ -56,7 +56,7 @@ func endpointSections() []section {
 			{name: "filters combine", tests: "readapi.TestLists_Pages"},
 		}},
 		{"Detail operations", []rule{
-			{name: "return the single row", prove: singleRows},
+			{name: "return the single row", tests: "readapi.TestBodies"},
 			{name: "400 for a malformed identifier", sameAs: "Errors/400 for a malformed UUID in the path"},
 			{name: "401 without a valid key", sameAs: "Authentication/missing, malformed, expired or revoked key: 401"},
 			{name: "403 without the scope", sameAs: "Authentication/key lacks the required scope: 403"},

@@ -2,7 +2,6 @@ package scenario_test
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -85,24 +84,6 @@ func nothingToDiscover(f *fixture) {
 		{Kind: access.GrantGroup, ID: f.harbour}, {Kind: access.GrantOrganization, ID: f.harbour},
 	} {
 		f.expectSystems(f.grantKey(grant.Kind, grant.ID))
-	}
-}
-
-// singleRows compares details with the rows that lists have of the same entities.
-func singleRows(f *fixture) {
-	for _, o := range details() {
-		end := strings.LastIndexByte(o.path, '/')
-		list, id := f.example(operation{path: o.path[:end]}), f.identifier(o.path[end+1:])
-		rows := f.get(f.key, list)
-		index := slices.Index(rows.ids(), id)
-		if index < 0 {
-			f.Errorf("the list lacks %s: %s", id, rows.text)
-			continue
-		}
-		detail := f.mustGet(f.key, f.example(o))
-		for name, value := range rows.body["data"].([]any)[index].(map[string]any) {
-			f.equalJSON(o.id+": "+name, detail[name], value)
-		}
 	}
 }
 
