@@ -27,27 +27,30 @@ type body struct {
 
 const (
 	otherID = "7d9f4c1e-0000-4000-8000-00000000000a"
+	thirdID = "7d9f4c1e-0000-4000-8000-00000000000b"
 	created = "2026-03-01T09:30:00Z"
 	changed = "2026-03-01T09:30:01.05Z"
 )
 
-// bodies are a row with every value and one with only the required values, of each resource.
+// bodies are a row with every value and one with only the required values, of each resource. Columns of a type differ in one of the rows,
+// so that each member shows from which column it is written.
 func bodies(system uuid.UUID) []body {
 	text, _ := json.Marshal(nasty)
 	name := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u2028`, "\u2028").Replace(string(text))
-	reference := func(to string) string {
-		return `{"type":"` + to + `","id":"` + otherID + `","phoneSystemId":"` + system.String() + `"}`
+	referenceTo := func(to, id string) string {
+		return `{"type":"` + to + `","id":"` + id + `","phoneSystemId":"` + system.String() + `"}`
 	}
+	reference := func(to string) string { return referenceTo(to, otherID) }
 	const times = `"createdAt":"2026-03-01T09:30:00.000Z","updatedAt":"2026-03-01T09:30:01.050Z"`
 	const action = `{"type" : "forward", "literal":"+1555\u00e9",  "reference":null}`
 	return []body{
 		{
 			"listPhones", "getPhone", "phone", "id",
-			querytest.Row{"name": nasty, "extension_id": otherID, "device_role": "base", "parent_phone_id": otherID, "slot": 0,
+			querytest.Row{"name": nasty, "extension_id": otherID, "device_role": "base", "parent_phone_id": thirdID, "slot": 0,
 				"mac_address": "00:11", "firmware": "1.2", "status": "released"},
 			map[string]string{"hardware": `{"manufacturer": "A", "model" :null,"serialNumber":null}`},
 			`"name":` + name + `,"status":"released",` + times,
-			`"hardware":{"manufacturer": "A", "model" :null,"serialNumber":null},"deviceRole":"base","parentPhone":` + reference("phone") +
+			`"hardware":{"manufacturer": "A", "model" :null,"serialNumber":null},"deviceRole":"base","parentPhone":` + referenceTo("phone", thirdID) +
 				`,"slot":0,"macAddress":"00:11","firmware":"1.2","extension":` + reference("extension"),
 		},
 		{
@@ -108,10 +111,10 @@ func bodies(system uuid.UUID) []body {
 		},
 		{
 			"listCallLogs", "getCallLog", "call_log", "id", querytest.Row{"call_sid": "CA1", "parent_call_sid": "CA0", "outcome": "answered",
-				"from_party": "+15550001", "from_name": nasty, "to_party": "+15550002", "start_time": changed, "end_time": "2026-03-01T09:31:00.999Z",
+				"from_party": "+15550001", "from_name": nasty, "to_party": "+15550002", "start_time": "2026-03-01T09:30:02.05Z", "end_time": "2026-03-01T09:31:00.999Z",
 				"duration": 59, "recording_sid": "RE1", "recording_duration": 58}, nil,
 			`"callSid":"CA1","parentCallSid":"CA0","direction":"inbound","status":"completed","outcome":"answered","from":"+15550001","fromName":` +
-				name + `,"to":"+15550002","createdAt":"2026-03-01T09:30:00.000Z","startTime":"2026-03-01T09:30:01.050Z",` +
+				name + `,"to":"+15550002","createdAt":"2026-03-01T09:30:00.000Z","startTime":"2026-03-01T09:30:02.050Z",` +
 				`"endTime":"2026-03-01T09:31:00.999Z","duration":59,"recordingSid":"RE1","recordingDuration":58`,
 			`"transcribedText":null,"transcriptionStatus":"unavailable"`,
 		},
@@ -135,9 +138,9 @@ func bodies(system uuid.UUID) []body {
 		},
 		{
 			"listVoicemails", "getVoicemail", "voicemail", "id", querytest.Row{"from_party": "+15550001", "from_name": nasty, "duration": 12,
-				"extension_id": otherID, "call_group_id": otherID, "listened": true, "archived": true, "recording_sid": "RE2"}, nil,
-			`"callSid":"CA1","from":"+15550001","fromName":` + name + `,"duration":12,"extensionId":"` + otherID + `","callGroupId":"` + otherID +
-				`","listened":true,"archived":true,"recordingSid":"RE2","createdAt":"2026-03-01T09:30:00.000Z"`,
+				"extension_id": otherID, "call_group_id": thirdID, "listened": true, "archived": false, "recording_sid": "RE2"}, nil,
+			`"callSid":"CA1","from":"+15550001","fromName":` + name + `,"duration":12,"extensionId":"` + otherID + `","callGroupId":"` + thirdID +
+				`","listened":true,"archived":false,"recordingSid":"RE2","createdAt":"2026-03-01T09:30:00.000Z"`,
 			`"transcribedText":null,"transcriptionStatus":"unavailable"`,
 		},
 		{

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/readapi/encode"
+	"callboard/schema/schematest"
 )
 
 // benchmarkReports adds 50,000 calls in steps of five minutes, each with an analysis, references and a transcript.
@@ -62,7 +63,7 @@ func benchmarkReports(b *testing.B, option func(*Config)) (*harness, uuid.UUID) 
 // BenchmarkCallLogReports compares a request for a page with its statement alone, whose rows are not decoded. The difference is the
 // reader's share.
 func BenchmarkCallLogReports(b *testing.B) {
-	last, option := keepLastStatement(b, "call_log")
+	last, option := keepLastStatement(b)
 	h, system := benchmarkReports(b, option)
 	key := h.key(system)
 	for name, more := range map[string][]string{
@@ -97,7 +98,7 @@ func BenchmarkCallLogReports(b *testing.B) {
 
 // BenchmarkRow writes 100 calls, and 100 report rows, whose columns are in memory.
 func BenchmarkRow(b *testing.B) {
-	last, option := keepLastStatement(b, "call_log")
+	last, option := keepLastStatement(b)
 	h, system := benchmarkReports(b, option)
 	key := h.key(system)
 	for _, c := range []struct {
@@ -154,6 +155,23 @@ func (n sameNames) Reference(string, uuid.UUID) string { return n.reference }
 
 // Code implements [encode.Names].
 func (n sameNames) Code(string, []byte) (object, score string) { return n.code, n.code }
+
+// lastStatement is the statement on calls that ran last.
+type lastStatement struct {
+	sql       string
+	arguments []any
+}
+
+// keepLastStatement keeps the last statement on calls.
+func keepLastStatement(b *testing.B) (last *lastStatement, option func(*Config)) {
+	b.Helper()
+	last = new(lastStatement)
+	return last, withTracer(b, &schematest.Tracer{Statement: func(sql string, arguments []any) {
+		if strings.Contains(sql, "call_log") {
+			*last = lastStatement{sql, arguments}
+		}
+	}})
+}
 
 // page reads the statement's columns.
 func (s *lastStatement) page(b *testing.B, pool *pgxpool.Pool) storedPage {

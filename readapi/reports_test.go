@@ -78,17 +78,17 @@ func (h *harness) classify(system uuid.UUID, kind, code, label string, score *fl
 		values ($1, $2, $3, 1, $4, 'active', $5, '2026-01-05')`, system, kind, code, label, score)
 }
 
-// fullReport gives a call a value in every column of its report row.
+// fullReport gives a call a value in every column of its report row but that of employeeSentiment's score.
 func (h *harness) fullReport(id uuid.UUID) {
 	h.Helper()
 	h.exec(`update projection.call_log set
 		  updated_at = '2026-03-01T12:00:00.999Z', parent_call_sid = 'CA0', outcome = 'answered', from_display = '(555) 000-1',
 		  from_number = '+15550001', from_name = $2, to_display = '(555) 000-2', to_number = '+15550002', forwarded_from = '+15550003',
 		  start_time = '2026-03-01T09:30:01.05Z', end_time = '2026-03-01T09:31:00.999Z', duration = 59, is_emergency = true,
-		  is_converted = true, is_edited = true, conversion_value = '1200.50', call_outcome_code = 'sale', outcome_source = 'manual',
+		  is_converted = true, is_edited = false, conversion_value = '1200.50', call_outcome_code = 'sale', outcome_source = 'manual',
 		  route_summary = 'Menu > Sales', tags = '`+storedTags+`',
 		  recording_sid = 'RE1', recording_duration = 58, category = 'new_lead', overall_sentiment = 'very_positive',
-		  overall_sentiment_score = 0.1, employee_sentiment = 'neutral', customer_sentiment = 'very_negative', sentiment_source = 'model',
+		  overall_sentiment_score = 0.1, employee_sentiment = 'neutral', customer_sentiment = 'very_negative', customer_sentiment_score = -0.3, sentiment_source = 'model',
 		  scorecard_score = 88.5, representative_state = 'identified', representative_id = '`+representativeID+`',
 		  representative_confidence = 1e-7, representative_source = 'voice', call_group_id = '`+groupID+`',
 		  answered_by_extension_id = '`+answeredID+`', from_extension_id = '`+fromID+`', transcription_status = 'completed',
@@ -111,13 +111,13 @@ func fullReportBody(system, id uuid.UUID) string {
 		"outcomeSource":"manual","category":{"code":"new_lead","label":"New lead"},
 		"overallSentiment":{"code":"very_positive","label":"Very positive","score":0.1},
 		"employeeSentiment":{"code":"neutral","label":"Neutral","score":null},
-		"customerSentiment":{"code":"very_negative","label":"Very negative","score":null},
+		"customerSentiment":{"code":"very_negative","label":"Very negative","score":-0.3},
 		"sentimentSource":"model","scorecardScore":88.5,
 		"representative":{"id":"` + representativeID + `","name":"Ann","state":"identified","confidence":1e-7,"source":"voice"},
 		"hasRecording":true,"recordingSid":"RE1","recordingDurationSeconds":58,"transcriptionStatus":"completed",
 		"callGroup":{"id":"` + groupID + `","name":"Sales","number":"600"},
 		"answeredByExtension":{"id":"` + answeredID + `","name":"Zoë \"Z\" \\ Ångström","number":"101"},
-		"fromExtension":{"id":"` + fromID + `","name":"Kitchen","number":"102"},"isEmergency":true,"isEdited":true,
+		"fromExtension":{"id":"` + fromID + `","name":"Kitchen","number":"102"},"isEmergency":true,"isEdited":false,
 		"tags":` + storedTags + `,"routeSummary":"Menu > Sales"}`)
 }
 
@@ -126,7 +126,7 @@ func unescapedHTML(text []byte) []byte {
 	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u2028`, "\u2028").Replace(string(text)))
 }
 
-// bareReportBody is the JSON of a report row with only the required values.
+// bareReportBody is the JSON of a report row with only the required values, which is converted and edited.
 func bareReportBody(system, id uuid.UUID) string {
 	return strings.NewReplacer("\n", "", "\t", "", "ID!", id.String(), "SYSTEM!", system.String()).Replace(
 		`{"id":"ID!","phoneSystemId":"SYSTEM!","callSid":"CA2","parentCallSid":null,"direction":"inbound",
@@ -134,15 +134,16 @@ func bareReportBody(system, id uuid.UUID) string {
 		"createdAt":"2026-03-01T09:30:00.000Z","updatedAt":"2026-03-01T09:30:00.000Z",
 		"from":"+15550001","fromDisplay":null,"fromNumber":null,"fromName":null,
 		"to":"+15550002","toDisplay":null,"toNumber":null,"forwardedFrom":null,
-		"status":"completed","outcome":null,"callOutcomeCode":null,"isConverted":false,"conversionValue":null,"outcomeSource":null,
+		"status":"completed","outcome":null,"callOutcomeCode":null,"isConverted":true,"conversionValue":null,"outcomeSource":null,
 		"category":null,"overallSentiment":null,"employeeSentiment":null,"customerSentiment":null,"sentimentSource":null,
 		"scorecardScore":null,"representative":{"id":null,"name":null,"state":"not_analyzed","confidence":null,"source":null},
 		"hasRecording":false,"recordingSid":null,"recordingDurationSeconds":null,"transcriptionStatus":"unavailable",
-		"callGroup":null,"answeredByExtension":null,"fromExtension":null,"isEmergency":false,"isEdited":false,"tags":[],
+		"callGroup":null,"answeredByExtension":null,"fromExtension":null,"isEmergency":false,"isEdited":true,"tags":[],
 		"routeSummary":null}`)
 }
 
-// The row has every member of the contract, in its order, and the transcript only if it was requested.
+// The row has every member of the contract, in its order, and the transcript only if it was requested. Columns of a type differ in one of
+// the two rows, so that each member shows from which column it is written.
 func TestListCallLogReports_Row(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -151,6 +152,7 @@ func TestListCallLogReports_Row(t *testing.T) {
 	h.calls(system, full, bare)
 	h.directory(system)
 	h.fullReport(full.id)
+	h.exec("update projection.call_log set is_converted = true, is_edited = true where id = $1", bare.id)
 	key := h.key(system)
 	row := fullReportBody(system, full.id)
 	for query, want := range map[string]string{
