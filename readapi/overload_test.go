@@ -113,7 +113,8 @@ func TestOverload_OneKey(t *testing.T) {
 	}
 }
 
-// stoppableAudit returns an audit queue, and what stops it and returns the number of requests in the stream by key and status.
+// stoppableAudit returns an audit queue, and what stops it and returns the number of requests in the stream by key and status. It checks that
+// refused requests have few entries.
 func stoppableAudit(t *testing.T) (*audit.Queue, func() map[audited]int64) {
 	t.Helper()
 	js := newJetStream(t)
@@ -128,7 +129,7 @@ func stoppableAudit(t *testing.T) (*audit.Queue, func() map[audited]int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		counts := make(map[audited]int64)
+		counts, refusedEntries := make(map[audited]int64), 0
 		for sequence := range stream.CachedInfo().State.LastSeq {
 			m, err := stream.GetMsg(t.Context(), sequence+1)
 			if err != nil {
@@ -140,7 +141,13 @@ func stoppableAudit(t *testing.T) (*audit.Queue, func() map[audited]int64) {
 			}
 			for _, e := range list {
 				counts[audited{e.KeyID, e.Status}] += e.Requests()
+				if e.Status != http.StatusOK {
+					refusedEntries++
+				}
 			}
+		}
+		if refusedEntries > 20 {
+			t.Errorf("entries of refused requests = %d, want 20 or fewer", refusedEntries)
 		}
 		return counts
 	}
