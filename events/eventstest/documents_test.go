@@ -89,7 +89,7 @@ func checked(tb testing.TB, visit func(path, text string)) {
 			return nil
 		}
 		switch filepath.Ext(name) {
-		case ".go", ".sql", ".md", ".json", ".yaml", ".yml", ".txt", ".html", ".js", ".mjs", ".py", ".css", ".conf", ".cfg", "":
+		case ".go", ".sql", ".md", ".json", ".yaml", ".yml", ".txt", ".html", ".js", ".mjs", ".py", ".css", ".conf", ".cfg", ".sh", ".Dockerfile", "":
 			text, err := os.ReadFile(path)
 			visit(name, string(text))
 			return err
