@@ -129,7 +129,7 @@ fmt: ## Format
 	go run $(LINT) fmt
 
 .PHONY: lint
-lint: ## Lint; the analyses of go vet are among it
+lint: ## Lint, with the analyses of go vet
 	go run $(LINT) run
 	go run $(LINT) run --build-tags operator ./cmd/callboard
 	cd deploy/check && go run $(LINT) run

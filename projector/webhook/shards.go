@@ -81,8 +81,8 @@ type shardBalancer struct {
 	presence   int       // the key above the shards
 }
 
-// sendWithin is for how long after a statement about its locks a sender starts requests. Other senders wait half as long again until they take
-// the locks of one that sends no statement, so that one that was frozen finds out first.
+// sendWithin is for how long after a statement about its locks a sender starts requests. Others take its locks after one and a half times as long
+// without a statement. So a sender that was frozen stops before another one sends.
 func (s *Sender) sendWithin() time.Duration {
 	return time.Duration(s.config.OwnerChecks) * shareInterval * 2 / 3
 }
