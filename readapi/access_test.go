@@ -158,13 +158,15 @@ func TestAccess_NotFoundOutsideTheContract(t *testing.T) {
 	h := newHarness(t)
 	system := h.system("one")
 	outside := h.get(systemPath(system, "/call-log"), withKey(h.key(system)), with("X-Request-Id", "same"))
+	call := systemPath(system, "/call-logs/"+h.oneCall(system).String())
+	h.expectCode("the call", h.get(call, withKey(h.key(system))), "")
 	for name, c := range map[string]struct {
 		path string
 		key  access.IssuedKey
 	}{
 		"unknown call":                       {systemPath(system, "/call-logs/"+uuid.NewString()), h.key(system)},
 		"zero system":                        {systemPath(uuid.Nil, "/call-logs/"+uuid.NewString()), h.key(system)},
-		"a call outside the key's extension": {systemPath(system, "/call-logs/"+h.oneCall(system).String()), h.key(system, narrowedTo(h.extension(system)))},
+		"a call outside the key's extension": {call, h.key(system, narrowedTo(h.extension(system)))},
 	} {
 		absent := h.get(c.path, withKey(c.key), with("X-Request-Id", "same"))
 		for _, header := range []string{"RateLimit", "RateLimit-Policy"} {

@@ -144,8 +144,8 @@ func bodies(system uuid.UUID) []body {
 			`"transcribedText":null,"transcriptionStatus":"unavailable"`,
 		},
 		{
-			"listVoicemails", "getVoicemail", "voicemail", "id", querytest.Row{}, nil,
-			`"callSid":"CA1","from":"","fromName":null,"duration":0,"extensionId":null,"callGroupId":null,"listened":false,"archived":false,` +
+			"listVoicemails", "getVoicemail", "voicemail", "id", querytest.Row{"archived": true}, nil,
+			`"callSid":"CA1","from":"","fromName":null,"duration":0,"extensionId":null,"callGroupId":null,"listened":false,"archived":true,` +
 				`"recordingSid":"RE1","createdAt":"2026-03-01T09:30:00.000Z"`,
 			`"transcribedText":null,"transcriptionStatus":"unavailable"`,
 		},
