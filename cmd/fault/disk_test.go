@@ -137,9 +137,11 @@ func (h *harness) fillWAL() {
 // fillNATS fills NATS's disk. A stream that couldn't store a message stores no other one until the server is restarted, but delivers
 // those that it has. Without clock messages, a partition's position stays at its last event.
 func (h *harness) fillNATS() {
+	refusals := func() int { return matches(h.tb, string(h.nats.Err), diskFull) }
+	before := refusals()
 	h.nats.disk.fill()
 	defer h.nats.disk.free()
-	eventstest.Eventually(h.tb, "NATS refuses a message", func() bool { return matches(h.tb, string(h.nats.Err), diskFull) > 0 })
+	eventstest.Eventually(h.tb, "NATS refuses a message", func() bool { return refusals() > before })
 	h.hold()
 	h.awaitEvents()
 	h.nats.disk.free()
