@@ -105,7 +105,7 @@ func TestAlerts_Runbooks(t *testing.T) {
 			continue
 		}
 		rest := string(text)
-		for _, part := range []string{"# " + name + "\n", "**Meaning.**", "**First look.**", "**Wake whom.**"} {
+		for _, part := range []string{"# " + name + "\n", "**Meaning.**", "**Diagnosis.**", "**Escalation.**"} {
 			_, after, found := strings.Cut(rest, part)
 			if !found {
 				t.Errorf("%s.md: no %q, or not in this order", name, part)
