@@ -165,12 +165,14 @@ func (w *webhooks) allowRepeats(sender *process) (list []*endpoint) {
 func (w *webhooks) killInFlight() (sender *process) {
 	w.tb.Helper()
 	defer w.receiver.holdAnswers()()
+	var aborted int64
 	eventstest.Eventually(w.tb, "a sender waits for an answer", func() bool {
+		// A held answer can be that of a request of a sender that was killed before. It is counted as aborted later than here.
+		aborted = w.receiver.aborted.Load()
 		sender = w.busiest()
 		return w.receiver.held(w.ownedBy(sender)) > 0
 	})
 	w.allowRepeats(sender)
-	aborted := w.receiver.aborted.Load()
 	sender.Kill()
 	eventstest.Eventually(w.tb, "a request is aborted", func() bool { return w.receiver.aborted.Load() > aborted })
 	return sender

@@ -30,7 +30,13 @@ type receiver struct {
 
 	mu        sync.Mutex
 	endpoints map[string]*endpoint // by path
-	answer    chan time.Time       // closed when requests may be answered; nil: after up to 20 ms
+	hold      *hold                // nil: requests are answered after up to 20 ms
+}
+
+// hold is of requests that wait for their answers.
+type hold struct {
+	release chan time.Time // closed when they are answered
+	waiting map[*endpoint]int
 }
 
 // endpoint is what a path of the receiver has got.
@@ -40,7 +46,6 @@ type endpoint struct {
 	secret     webhook.Secret
 
 	bodies      map[string]string // by the event's id
-	held        int               // requests whose answers are held
 	repeated    int               // requests whose event it had
 	maxRepeated int               // that the faults so far explain
 }
@@ -100,37 +105,23 @@ func (r *receiver) events() map[*endpoint]int {
 func (r *receiver) holdAnswers() (release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answer = make(chan time.Time)
+	r.hold = &hold{make(chan time.Time), map[*endpoint]int{}}
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		close(r.answer)
-		r.answer = nil
-		for _, e := range r.endpoints {
-			e.held = 0
-		}
+		close(r.hold.release)
+		r.hold = nil
 	}
 }
 
-// held returns how many answers of endpoints are held.
+// held returns how many requests of endpoints wait for their answers.
 func (r *receiver) held(list []*endpoint) (count int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range list {
-		count += e.held
+		count += r.hold.waiting[e]
 	}
 	return count
-}
-
-// due returns when the next request of an endpoint is answered.
-func (r *receiver) due(path string) <-chan time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.answer != nil {
-		r.endpoints[path].held++
-		return r.answer
-	}
-	return time.After(time.Duration(rand.Int64N(int64(20 * time.Millisecond))))
 }
 
 // ServeHTTP implements [http.Handler]. It answers after up to 20 ms, so that faults meet requests in flight.
@@ -140,10 +131,28 @@ func (r *receiver) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
 		return // the sender has ended before it had sent the request
 	}
 	r.keep(request, body)
+	due, abort := r.wait(request.URL.Path)
 	select {
 	case <-request.Context().Done():
+		abort()
+	case <-due:
+	}
+}
+
+// wait returns when a request of an endpoint is answered, and what counts that it was aborted before.
+func (r *receiver) wait(path string) (due <-chan time.Time, abort func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, e := r.hold, r.endpoints[path]
+	if h == nil {
+		return time.After(time.Duration(rand.Int64N(int64(20 * time.Millisecond)))), func() { r.aborted.Add(1) }
+	}
+	h.waiting[e]++
+	return h.release, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		h.waiting[e]--
 		r.aborted.Add(1)
-	case <-r.due(request.URL.Path):
 	}
 }
 
