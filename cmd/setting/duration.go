@@ -115,9 +115,5 @@ type daysParser struct{}
 
 // Parse implements [Parser].
 func (daysParser) Parse(text string) (int, error) {
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || n == 0 || n > maxDays {
-		return 0, fmt.Errorf("is not a number of days from 1 to %d", maxDays)
-	}
-	return int(n), nil
+	return parseCount(text, "number of days", maxDays)
 }

@@ -8,7 +8,12 @@ import (
 
 // NATS holds the settings of the connection to NATS.
 type NATS struct {
-	URL   NATSURL `name:"nats-url" setting:"CALLBOARD_NATS_URL" secret:"" missing:"set it to the NATS servers, such as nats://127.0.0.1:4222" placeholder:"URL" help:"The NATS servers."`
+	URL NATSURL `name:"nats-url" setting:"CALLBOARD_NATS_URL" secret:"" missing:"set it to the NATS servers, such as nats://127.0.0.1:4222" placeholder:"URL" help:"The NATS servers."`
+	NATSClient
+}
+
+// NATSClient holds the credentials, the certificates and the inbox of a client of the NATS servers.
+type NATSClient struct {
 	Creds File    `name:"nats-creds" setting:"CALLBOARD_NATS_CREDS" placeholder:"FILE" help:"A credentials file for NATS."`
 	CA    File    `name:"nats-ca" setting:"CALLBOARD_NATS_CA" placeholder:"FILE" help:"The certificates of the authorities that NATS servers must be certified by, in PEM. It requires TLS. Default: the system's, without requiring TLS."`
 	Cert  File    `name:"nats-cert" setting:"CALLBOARD_NATS_CERT" requires:"CALLBOARD_NATS_KEY" placeholder:"FILE" help:"The client certificate for NATS, in PEM."`
@@ -18,12 +23,8 @@ type NATS struct {
 
 // KeyJournal holds the settings of [NATS], for commands that end keys.
 type KeyJournal struct {
-	URL   NATSURL `name:"nats-url" setting:"CALLBOARD_NATS_URL" secret:"" missing:"set it to the NATS servers, such as nats://127.0.0.1:4222. The revocations and expiries of keys are recorded in NATS, too, because a failover or a restore of PostgreSQL can lose them" placeholder:"URL" help:"The NATS servers, which record the revocations and expiries of keys, too."`
-	Creds File    `name:"nats-creds" setting:"CALLBOARD_NATS_CREDS" placeholder:"FILE" help:"A credentials file for NATS."`
-	CA    File    `name:"nats-ca" setting:"CALLBOARD_NATS_CA" placeholder:"FILE" help:"The certificates of the authorities that NATS servers must be certified by, in PEM. It requires TLS. Default: the system's, without requiring TLS."`
-	Cert  File    `name:"nats-cert" setting:"CALLBOARD_NATS_CERT" requires:"CALLBOARD_NATS_KEY" placeholder:"FILE" help:"The client certificate for NATS, in PEM."`
-	Key   File    `name:"nats-key" setting:"CALLBOARD_NATS_KEY" requires:"CALLBOARD_NATS_CERT" placeholder:"FILE" help:"The private key of the client certificate, in PEM."`
-	Inbox Subject `name:"nats-inbox" setting:"CALLBOARD_NATS_INBOX" default:"_INBOX" help:"The prefix of the subjects on which NATS replies. Give each NATS user its own."`
+	URL NATSURL `name:"nats-url" setting:"CALLBOARD_NATS_URL" secret:"" missing:"set it to the NATS servers, such as nats://127.0.0.1:4222. The revocations and expiries of keys are recorded in NATS, too, because a failover or a restore of PostgreSQL can lose them" placeholder:"URL" help:"The NATS servers, which record the revocations and expiries of keys, too."`
+	NATSClient
 }
 
 // Stream holds the name of the stream of events.

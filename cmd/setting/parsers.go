@@ -25,9 +25,14 @@ type allowanceParser struct{}
 
 // Parse implements [Parser].
 func (allowanceParser) Parse(text string) (int, error) {
+	return parseCount(text, "whole number", limit.MaxPerMinute)
+}
+
+// parseCount parses a number from 1 to most. noun is what the error calls it.
+func parseCount(text, noun string, most uint64) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil || n == 0 || n > limit.MaxPerMinute {
-		return 0, fmt.Errorf("is not a whole number from 1 to %d", limit.MaxPerMinute)
+	if err != nil || n == 0 || n > most {
+		return 0, fmt.Errorf("is not a %s from 1 to %d", noun, most)
 	}
 	return int(n), nil
 }
@@ -42,11 +47,7 @@ const maxConnections = 1000
 
 // Parse implements [Parser].
 func (connectionsParser) Parse(text string) (int, error) {
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil || n == 0 || n > maxConnections {
-		return 0, fmt.Errorf("is not a number of connections from 1 to %d", maxConnections)
-	}
-	return int(n), nil
+	return parseCount(text, "number of connections", maxConnections)
 }
 
 // Switch is a setting that is on or off.
@@ -77,14 +78,22 @@ func (peppersParser) Parse(text string) ([]access.Pepper, error) {
 
 // parseSecrets parses a list of secrets. The errors of parse are discarded.
 func parseSecrets[T any](text string, parse func(text string) (T, error)) ([]T, error) {
-	var list []T
+	list, err := parseList(text, parse)
+	if err != nil {
+		return nil, fmt.Errorf("must be 32 bytes or more in base64, or several of these separated by commas; number %d is not: %s",
+			len(list)+1, generateSecret)
+	}
+	return list, nil
+}
+
+// parseList parses the elements of a list that commas separate. With an error it returns the elements before the invalid one.
+func parseList[T any](text string, parse func(text string) (T, error)) (list []T, err error) {
 	for part := range strings.SplitSeq(text, ",") {
-		secret, err := parse(strings.TrimSpace(part))
+		element, err := parse(strings.TrimSpace(part))
 		if err != nil {
-			return nil, fmt.Errorf("must be 32 bytes or more in base64, or several of these separated by commas; number %d is not: %s",
-				len(list)+1, generateSecret)
+			return list, err
 		}
-		list = append(list, secret)
+		list = append(list, element)
 	}
 	return list, nil
 }
@@ -130,13 +139,9 @@ type networksParser struct{}
 
 // Parse implements [Parser].
 func (networksParser) Parse(text string) ([]netip.Prefix, error) {
-	var list []netip.Prefix
-	for part := range strings.SplitSeq(text, ",") {
-		network, err := access.ParseNetwork(strings.TrimSpace(part))
-		if err != nil {
-			return nil, fmt.Errorf("contains an invalid network: %w", err)
-		}
-		list = append(list, network)
+	list, err := parseList(text, access.ParseNetwork)
+	if err != nil {
+		return nil, fmt.Errorf("contains an invalid network: %w", err)
 	}
 	return list, nil
 }
@@ -200,21 +205,20 @@ type Partitions = Value[[]int, partitionsParser]
 
 type partitionsParser struct{}
 
-// maxPartition is above the partition numbers of any stream. It refuses typing errors that would need much memory.
-const maxPartition = 1 << 15
+// partitionBits are enough for the partition numbers of any stream. More would let typing errors need much memory.
+const partitionBits = 15
 
 // Parse implements [Parser].
 func (partitionsParser) Parse(text string) ([]int, error) {
 	var list []int
 	for part := range strings.SplitSeq(text, ",") {
 		low, high, ranged := strings.Cut(strings.TrimSpace(part), "-")
-		first, err1 := strconv.ParseUint(low, 10, 15)
-		last := first
-		var err2 error
-		if ranged {
-			last, err2 = strconv.ParseUint(high, 10, 15)
+		if !ranged {
+			high = low
 		}
-		if err1 != nil || err2 != nil || last < first || last >= maxPartition {
+		first, err1 := strconv.ParseUint(low, 10, partitionBits)
+		last, err2 := strconv.ParseUint(high, 10, partitionBits)
+		if err1 != nil || err2 != nil || last < first {
 			return nil, errors.New("is not a list of partitions: write for example 0-7,12")
 		}
 		for p := first; p <= last; p++ {

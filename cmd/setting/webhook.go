@@ -39,13 +39,9 @@ const maxGiveUp = 365 * day
 
 // Parse implements [Parser].
 func (retriesParser) Parse(text string) ([]time.Duration, error) {
-	var list []time.Duration
-	for part := range strings.SplitSeq(text, ",") {
-		d, ok := parseDuration(strings.TrimSpace(part))
-		if !ok || d <= 0 || d > maxGiveUp {
-			return nil, errors.New("is not a list of durations above 0s and up to 365d: write for example 5s,30s,2m,10m")
-		}
-		list = append(list, d)
+	list, err := parseList(text, giveUpParser{}.Parse)
+	if err != nil {
+		return nil, errors.New("is not a list of durations above 0s and up to 365d: write for example 5s,30s,2m,10m")
 	}
 	return list, nil
 }
@@ -91,11 +87,7 @@ const maxInFlight = 10_000
 
 // Parse implements [Parser].
 func (inFlightParser) Parse(text string) (int, error) {
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil || n == 0 || n > maxInFlight {
-		return 0, fmt.Errorf("is not a number of requests from 1 to %d", maxInFlight)
-	}
-	return int(n), nil
+	return parseCount(text, "number of requests", maxInFlight)
 }
 
 // Ports are TCP ports, in ascending order.
@@ -166,13 +158,9 @@ type webhookSecretsParser struct{}
 
 // Parse implements [Parser].
 func (webhookSecretsParser) Parse(text string) ([]webhook.Secret, error) {
-	var list []webhook.Secret
-	for part := range strings.SplitSeq(text, ",") {
-		secret, err := webhook.ParseSecret(part)
-		if err != nil {
-			return nil, fmt.Errorf("contains an invalid secret: number %d: %w", len(list)+1, err)
-		}
-		list = append(list, secret)
+	list, err := parseList(text, webhook.ParseSecret)
+	if err != nil {
+		return nil, fmt.Errorf("contains an invalid secret: number %d: %w", len(list)+1, err)
 	}
 	return list, nil
 }
