@@ -3,6 +3,7 @@ package connection
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,12 +32,7 @@ func postgresInClear(text string) bool {
 	if config.TLSConfig == nil && remote(config.Host) {
 		return true
 	}
-	for _, fallback := range config.Fallbacks {
-		if fallback.TLSConfig == nil && remote(fallback.Host) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.TLSConfig == nil && remote(f.Host) })
 }
 
 // inClear reports whether nothing requires TLS for one of the NATS servers, which is on another host.
