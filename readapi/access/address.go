@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -25,12 +26,7 @@ func (p Proxies) Client(peer string, header http.Header) netip.Addr {
 }
 
 func contains(networks []netip.Prefix, address netip.Addr) bool {
-	for _, network := range networks {
-		if network.Contains(address) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(networks, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
 // parseAddress parses an address with or without a port, because some proxies add one.

@@ -89,8 +89,7 @@ func (r KeySpec) record() Record {
 		Networks: append([]netip.Prefix{}, r.Networks...), Tier: r.Tier, State: StateActive,
 	}
 	if !r.Expires.IsZero() {
-		expires := r.Expires.UTC().Truncate(time.Millisecond)
-		record.ExpiresAt = &expires
+		record.ExpiresAt = new(r.Expires.UTC().Truncate(time.Millisecond))
 	}
 	return record
 }

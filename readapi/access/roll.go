@@ -123,6 +123,5 @@ func (r Roll) lifetime(old KeyWithLineage) *time.Duration {
 	if newest.ExpiresAt == nil {
 		return nil
 	}
-	lifetime := newest.ExpiresAt.Sub(newest.CreatedAt)
-	return &lifetime
+	return new(newest.ExpiresAt.Sub(newest.CreatedAt))
 }
