@@ -73,8 +73,7 @@ func (f dimensionFamily) append(b []byte, rows []query.Dimension) []byte {
 
 func appendNumberedDimension(b []byte, d *query.Dimension) []byte {
 	b = appendDimensionName(b, d)
-	b = append(b, `,"number":`...)
-	b = appendNullText(b, d.Number)
+	b = appendNullText(append(b, `,"number":`...), d.Number)
 	return appendDimensionState(b, d)
 }
 
@@ -83,32 +82,24 @@ func appendNamedDimension(b []byte, d *query.Dimension) []byte {
 }
 
 func appendDimensionName(b []byte, d *query.Dimension) []byte {
-	b = append(b, `{"id":`...)
-	b = encode.String(b, d.Key)
-	b = append(b, `,"name":`...)
-	return appendNullText(b, d.Name)
+	b = encode.String(append(b, `{"id":`...), d.Key)
+	return appendNullText(append(b, `,"name":`...), d.Name)
 }
 
 func appendDimensionState(b []byte, d *query.Dimension) []byte {
-	b = append(b, `,"status":`...)
-	b = appendNullText(b, d.Status)
-	b = append(b, `,"updatedAt":`...)
-	return append(appendNullTime(b, d.UpdatedAt), '}')
+	b = appendNullText(append(b, `,"status":`...), d.Status)
+	b = appendNullTime(append(b, `,"updatedAt":`...), d.UpdatedAt)
+	return append(b, '}')
 }
 
 func appendCodeDimension(b []byte, d *query.Dimension) []byte {
-	b = append(b, `{"code":`...)
-	b = encode.String(b, d.Key)
-	b = append(b, `,"label":`...)
-	b = encode.String(b, query.Label(d.Key, d.Name.String))
-	b = append(b, `,"source":`...)
-	b = appendNullText(b, d.Source)
-	b = append(b, `,"status":`...)
-	b = appendNullText(b, d.Status)
-	b = append(b, `,"score":`...)
-	b = appendNullFloat(b, d.Score)
-	b = append(b, `,"updatedAt":`...)
-	return append(appendNullTime(b, d.UpdatedAt), '}')
+	b = encode.String(append(b, `{"code":`...), d.Key)
+	b = encode.String(append(b, `,"label":`...), query.Label(d.Key, d.Name.String))
+	b = appendNullText(append(b, `,"source":`...), d.Source)
+	b = appendNullText(append(b, `,"status":`...), d.Status)
+	b = appendNullFloat(append(b, `,"score":`...), d.Score)
+	b = appendNullTime(append(b, `,"updatedAt":`...), d.UpdatedAt)
+	return append(b, '}')
 }
 
 func appendNullText(b []byte, t pgtype.Text) []byte {

@@ -29,14 +29,10 @@ func (g page) count(total int64) int64 { return (total + g.size - 1) / g.size }
 
 // append writes the members that follow a list's rows.
 func (g page) append(b []byte, total int64) []byte {
-	b = append(b, `,"total":`...)
-	b = strconv.AppendInt(b, total, 10)
-	b = append(b, `,"page":`...)
-	b = strconv.AppendInt(b, g.number, 10)
-	b = append(b, `,"pageSize":`...)
-	b = strconv.AppendInt(b, g.size, 10)
-	b = append(b, `,"totalPages":`...)
-	b = strconv.AppendInt(b, g.count(total), 10)
+	b = strconv.AppendInt(append(b, `,"total":`...), total, 10)
+	b = strconv.AppendInt(append(b, `,"page":`...), g.number, 10)
+	b = strconv.AppendInt(append(b, `,"pageSize":`...), g.size, 10)
+	b = strconv.AppendInt(append(b, `,"totalPages":`...), g.count(total), 10)
 	return append(b, '}')
 }
 

@@ -21,10 +21,8 @@ func phoneSystems(p *query.Projection) handler {
 		b := append(out.body, `{"data":[`...)
 		for i, s := range systems {
 			b = append(b, separator(i, "")...)
-			b = append(b, `{"id":`...)
-			b = encode.UUID(b, s.ID)
-			b = append(b, `,"name":`...)
-			b = encode.String(b, s.Name)
+			b = encode.UUID(append(b, `{"id":`...), s.ID)
+			b = encode.String(append(b, `,"name":`...), s.Name)
 			b = append(b, '}')
 		}
 		out.body = append(b, `]}`...)

@@ -136,25 +136,17 @@ func (p *problem) Unwrap() error { return p.cause }
 // append writes the problem document.
 func (p *problem) append(b []byte, correlationID string) []byte {
 	i := p.code.info()
-	b = append(b, `{"type":`...)
-	b = encode.String(b, p.code.problemType())
-	b = append(b, `,"title":`...)
-	b = encode.String(b, i.title)
-	b = append(b, `,"status":`...)
-	b = strconv.AppendInt(b, int64(i.status), 10)
-	b = append(b, `,"code":`...)
-	b = encode.String(b, string(p.code))
-	b = append(b, `,"detail":`...)
-	b = encode.String(b, i.detail)
-	b = append(b, `,"correlationId":`...)
-	b = encode.String(b, correlationID)
-	b = append(b, `,"retryable":`...)
-	b = strconv.AppendBool(b, i.retryable)
+	b = encode.String(append(b, `{"type":`...), p.code.problemType())
+	b = encode.String(append(b, `,"title":`...), i.title)
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(i.status), 10)
+	b = encode.String(append(b, `,"code":`...), string(p.code))
+	b = encode.String(append(b, `,"detail":`...), i.detail)
+	b = encode.String(append(b, `,"correlationId":`...), correlationID)
+	b = strconv.AppendBool(append(b, `,"retryable":`...), i.retryable)
 	b = p.appendErrors(b)
 	b = p.appendParams(b)
 	if p.retryAfter > 0 {
-		b = append(b, `,"retry_after":`...)
-		b = strconv.AppendInt(b, int64(p.retryAfter), 10)
+		b = strconv.AppendInt(append(b, `,"retry_after":`...), int64(p.retryAfter), 10)
 	}
 	return append(b, '}')
 }
@@ -162,12 +154,9 @@ func (p *problem) append(b []byte, correlationID string) []byte {
 func (p *problem) appendErrors(b []byte) []byte {
 	for i, e := range p.errors {
 		b = append(b, separator(i, `,"errors":[`)...)
-		b = append(b, `{"pointer":`...)
-		b = encode.String(b, e.pointer)
-		b = append(b, `,"code":`...)
-		b = encode.String(b, string(e.code))
-		b = append(b, `,"detail":`...)
-		b = encode.String(b, e.detail)
+		b = encode.String(append(b, `{"pointer":`...), e.pointer)
+		b = encode.String(append(b, `,"code":`...), string(e.code))
+		b = encode.String(append(b, `,"detail":`...), e.detail)
 		b = append(b, '}')
 	}
 	if len(p.errors) > 0 {

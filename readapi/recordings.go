@@ -54,10 +54,8 @@ func recordingURL(p *query.Projection, store audio.Store) handler {
 		if err != nil {
 			return err
 		}
-		b := append(out.body, `{"url":`...)
-		b = encode.String(b, link.URL)
-		b = append(b, `,"expiresAt":"`...)
-		b = encode.Time(b, link.Expires)
+		b := encode.String(append(out.body, `{"url":`...), link.URL)
+		b = encode.Time(append(b, `,"expiresAt":"`...), link.Expires)
 		out.body = append(b, `"}`...)
 		out.snapshot = found.Snapshot
 		out.noStore = true

@@ -71,10 +71,8 @@ func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 	if w.transcripts && page.StoredBytes > maxStoredTranscripts {
 		return transcriptsTooLarge(page.StoredBytes, maxStoredTranscripts, page.Count)
 	}
-	b := append(rows.Body, `],"nextCursor":`...)
-	b = encode.String(b, page.next.seal(r.cursors, w.window))
-	b = append(b, `,"hasMore":`...)
-	b = strconv.AppendBool(b, page.more)
+	b := encode.String(append(rows.Body, `],"nextCursor":`...), page.next.seal(r.cursors, w.window))
+	b = strconv.AppendBool(append(b, `,"hasMore":`...), page.more)
 	out.body = append(b, '}')
 	out.snapshot, out.transcripts = page.Snapshot, w.transcripts
 	out.noStore, out.retryAfter = true, page.retryAfter

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -108,12 +109,7 @@ func entityTag(body []byte) string {
 // matches reports whether the values of If-None-Match contain the tag, in the weak comparison. A value that is not a list of tags
 // is read up to its first fault.
 func matches(values []string, tag string) bool {
-	for _, value := range values {
-		if strings.TrimSpace(value) == "*" || listContains(value, tag) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(values, func(value string) bool { return strings.TrimSpace(value) == "*" || listContains(value, tag) })
 }
 
 func listContains(list, tag string) bool {
