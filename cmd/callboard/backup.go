@@ -22,13 +22,11 @@ import (
 
 type backupCommand struct {
 	output
-	Dir      string           `arg:"" type:"path" help:"The folder of all backups. The backup becomes a folder in it, named after the time."`
-	Keep     int              `placeholder:"N" help:"Remove the oldest backups in the folder, so that N stay. Default: keep all."`
-	KeysOnly bool             `help:"Write only the list of keys, to keys.json in the folder: 'restore --keys' needs a recent one. Run it every minute."`
-	Audit    bool             `default:"true" negatable:"" help:"Include the audit: the stored entries and the stream of entries."`
-	NATS     setting.NATS     `embed:""`
-	Stream   setting.Stream   `embed:""`
-	Postgres setting.Postgres `embed:""`
+	Dir      string `arg:"" type:"path" help:"The folder of all backups. The backup becomes a folder in it, named after the time."`
+	Keep     int    `placeholder:"N" help:"Remove the oldest backups in the folder, so that N stay. Default: keep all."`
+	KeysOnly bool   `help:"Write only the list of keys, to keys.json in the folder: 'restore --keys' needs a recent one. Run it every minute."`
+	Audit    bool   `default:"true" negatable:"" help:"Include the audit: the stored entries and the stream of entries."`
+	projectionServers
 }
 
 // Run writes a backup.
@@ -54,7 +52,7 @@ func (c *backupCommand) Run(ctx context.Context, streams process.Streams) error 
 	if err != nil {
 		return err
 	}
-	return c.print(streams.Out, written, func(w io.Writer) error { return writeLines(w, backupLines(written)) })
+	return c.print(streams.Out, written, func(w io.Writer) error { return writeLines(w, backupLines(written)...) })
 }
 
 // writtenKeys is the JSON of a list of keys.
@@ -82,7 +80,7 @@ func (c *backupCommand) writeKeys(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	return c.print(out, written, func(w io.Writer) error {
-		return writeLines(w, []string{fmt.Sprintf("%s: %d keys.", written.Path, written.Keys)})
+		return writeLines(w, fmt.Sprintf("%s: %d keys.", written.Path, written.Keys))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,13 +65,13 @@ func writeComparison(w io.Writer, c rebuild.Comparison, words comparisonWords) e
 	if len(c.Changes) > 0 {
 		lines = append(lines, "")
 	}
-	if err := writeLines(w, lines); err != nil {
+	if err := writeLines(w, lines...); err != nil {
 		return err
 	}
 	if err := table(w, changeRows(c, words)); err != nil {
 		return err
 	}
-	return writeLines(w, append(missingLines(c, words), unreadableLines(c.Unreadable)...))
+	return writeLines(w, append(missingLines(c, words), unreadableLines(c.Unreadable)...)...)
 }
 
 // messageCountTable is the table of the message accounting. Its rows belong to no phone system, so a repair does not change them.
@@ -154,14 +155,8 @@ func unlistedTables(c rebuild.Comparison) string {
 	for _, d := range c.Samples {
 		least[d.Table] -= max(d.Rows, 1)
 	}
-	var names []string
-	for name, rows := range least {
-		if rows > 0 {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	maps.DeleteFunc(least, func(_ string, rows int64) bool { return rows <= 0 })
+	return strings.Join(slices.Sorted(maps.Keys(least)), ", ")
 }
 
 func changeRows(c rebuild.Comparison, words comparisonWords) [][]string {

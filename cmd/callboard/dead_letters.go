@@ -142,11 +142,6 @@ type deadLettersDropCommand struct {
 	Postgres setting.Postgres `embed:""`
 }
 
-// dropResults is the JSON of a drop.
-type dropResults struct {
-	Results []deadletter.Result `json:"results"`
-}
-
 // Run drops dead letters without asking for confirmation, which is why --all requires a reason.
 func (c *deadLettersDropCommand) Run(ctx context.Context, streams process.Streams) error {
 	selected, err := c.parse()
@@ -161,8 +156,8 @@ func (c *deadLettersDropCommand) Run(ctx context.Context, streams process.Stream
 		if err != nil {
 			return withDeadLetterAdvice(err)
 		}
-		done := dropResults{append([]deadletter.Result{}, results...)}
-		return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(results)) })
+		done := map[string][]deadletter.Result{"results": append([]deadletter.Result{}, results...)}
+		return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(results)...) })
 	})
 }
 
@@ -209,7 +204,7 @@ func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Str
 	shown.close()
 	all := append([]deadletter.Result{}, slices.Concat(retries.AlreadyResolved, results)...)
 	done := retryResults{Results: all, NotRetryable: retries.NotRetryable}
-	if err := c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(done)) }); err != nil {
+	if err := c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(done)...) }); err != nil {
 		return err
 	}
 	if !c.NoWait && slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Resolved() }) {
@@ -247,11 +242,6 @@ type deadLettersRepublishCommand struct {
 	projectionServers
 }
 
-// republished is the JSON of a republish.
-type republished struct {
-	Published int `json:"published"`
-}
-
 // Run publishes what retries of the previous release applied.
 func (c *deadLettersRepublishCommand) Run(ctx context.Context, streams process.Streams) error {
 	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
@@ -263,6 +253,7 @@ func (c *deadLettersRepublishCommand) Run(ctx context.Context, streams process.S
 			return withPublished(ctx, withDeadLetterAdvice(err), published)
 		}
 		shown.close()
-		return c.print(streams.Out, republished{published}, func(w io.Writer) error { return writeLines(w, c.lines(published)) })
+		done := map[string]int{"published": published}
+		return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(published)...) })
 	}))
 }

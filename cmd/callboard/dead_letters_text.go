@@ -36,7 +36,7 @@ func (c *deadLettersListCommand) write(w io.Writer, page deadletter.Page) error 
 		if c.All {
 			text = "No dead letters."
 		}
-		return writeLines(w, []string{text})
+		return writeLines(w, text)
 	}
 	rows := [][]string{{"ID", "STORED", "SUBJECT", "SEQUENCE", "STATE", "REASON"}}
 	for _, l := range page.DeadLetters {
@@ -53,9 +53,9 @@ func (c *deadLettersListCommand) write(w io.Writer, page deadletter.Page) error 
 		line += fmt.Sprintf(", of which %d waiting for a retry", page.Waiting)
 	}
 	if page.Open <= maxWithoutReasons {
-		return writeLines(w, []string{line + "."})
+		return writeLines(w, line+".")
 	}
-	if err := writeLines(w, []string{line + ":", ""}); err != nil {
+	if err := writeLines(w, line+":", ""); err != nil {
 		return err
 	}
 	return table(w, reasonRows(page.Reasons))
@@ -87,7 +87,7 @@ func (c *deadLettersShowCommand) write(w io.Writer, l deadletter.Detail) error {
 	if rest > 0 {
 		lines = append(lines, fmt.Sprintf("... and %d more bytes; use --full to show all", rest))
 	}
-	return writeLines(w, lines)
+	return writeLines(w, lines...)
 }
 
 func detailRows(l deadletter.Detail) [][]string {

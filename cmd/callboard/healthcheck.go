@@ -24,6 +24,6 @@ func (c *healthcheckCommand) Run(ctx context.Context, streams process.Streams) e
 		return err
 	}
 	return c.print(streams.Out, map[string]int{"status": response.Code}, func(w io.Writer) error {
-		return writeLines(w, []string{response.Status})
+		return writeLines(w, response.Status)
 	})
 }

@@ -234,7 +234,7 @@ func (c *keysRevokeCommand) Run(ctx context.Context, streams process.Streams) er
 			return fmt.Errorf("the key is revoked in the database, but that is not recorded in stream %s: %w\n"+
 				"Run the command again. Until then the key can work again after a failover of PostgreSQL", journal.StreamName, interrupted(ctx, err))
 		}
-		return c.print(streams.Out, key, func(w io.Writer) error { return writeLines(w, revokedLines(key)) })
+		return c.print(streams.Out, key, func(w io.Writer) error { return writeLines(w, revokedLines(key)...) })
 	})
 }
 

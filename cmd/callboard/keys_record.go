@@ -20,14 +20,9 @@ type keysRecordCommand struct {
 	Postgres setting.Postgres   `embed:""`
 }
 
-// recordedKeys is the JSON of 'keys record'.
-type recordedKeys struct {
-	Recorded int `json:"recorded"`
-}
-
 // Run records every key that is revoked or has an expiry.
 func (c *keysRecordCommand) Run(ctx context.Context, streams process.Streams) error {
-	var recorded recordedKeys
+	var recorded int
 	err := withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		keys, err := keyRegistry(pool).List(ctx)
 		if err != nil {
@@ -41,7 +36,7 @@ func (c *keysRecordCommand) Run(ctx context.Context, streams process.Streams) er
 				if err := publishEnd(ctx, js, keyRegistry(pool), k); err != nil {
 					return fmt.Errorf("key %s: %w", k.ID, err)
 				}
-				recorded.Recorded++
+				recorded++
 			}
 			return nil
 		})
@@ -49,8 +44,8 @@ func (c *keysRecordCommand) Run(ctx context.Context, streams process.Streams) er
 	if err != nil {
 		return err
 	}
-	return c.print(streams.Out, recorded, func(w io.Writer) error {
-		return writeLines(w, []string{fmt.Sprintf("Keys recorded in stream %s: %d.", journal.StreamName, recorded.Recorded)})
+	return c.print(streams.Out, map[string]int{"recorded": recorded}, func(w io.Writer) error {
+		return writeLines(w, fmt.Sprintf("Keys recorded in stream %s: %d.", journal.StreamName, recorded))
 	})
 }
 

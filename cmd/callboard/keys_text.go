@@ -10,7 +10,7 @@ import (
 )
 
 func (k issuedKey) write(w io.Writer) error {
-	if err := writeLines(w, []string{k.Key, "", "This is the key. Save it now: it can't be shown again.", ""}); err != nil {
+	if err := writeLines(w, k.Key, "", "This is the key. Save it now: it can't be shown again.", ""); err != nil {
 		return err
 	}
 	return writeKey(w, k.Record)
@@ -24,12 +24,12 @@ func (k rolledKey) write(w io.Writer) error {
 	if k.Old.State == access.StateActive {
 		end = "is valid until " + instant(*k.Old.ExpiresAt)
 	}
-	return writeLines(w, []string{"", fmt.Sprintf("The old key, %s, %s.", k.Old.ID, end)})
+	return writeLines(w, "", fmt.Sprintf("The old key, %s, %s.", k.Old.ID, end))
 }
 
 func writeKeys(w io.Writer, keys []access.Record) error {
 	if len(keys) == 0 {
-		return writeLines(w, []string{"No keys. Run 'callboard keys issue' to issue one."})
+		return writeLines(w, "No keys. Run 'callboard keys issue' to issue one.")
 	}
 	rows := [][]string{{"ID", "NAME", "STATE", "GRANT", "SCOPES", "CREATED", "LAST USED"}}
 	for _, k := range keys {
@@ -78,7 +78,7 @@ func writeKeyWithLineage(w io.Writer, key access.KeyWithLineage) error {
 	if err := writeKey(w, key.Record); err != nil || len(key.LineageKeys) == 1 {
 		return err
 	}
-	if err := writeLines(w, []string{"", "The keys of this lineage, the newest first. They share one budget.", ""}); err != nil {
+	if err := writeLines(w, "", "The keys of this lineage, the newest first. They share one budget.", ""); err != nil {
 		return err
 	}
 	rows := [][]string{{"", "ID", "STATE", "CREATED", "EXPIRES", "LAST USED"}}
@@ -107,7 +107,7 @@ func revokedLines(key access.KeyWithLineage) []string {
 
 func (c *keysAuditCommand) write(w io.Writer, key access.Record, entries []access.AuditEntry) error {
 	if len(entries) == 0 {
-		return writeLines(w, []string{fmt.Sprintf("No requests in the last %s. Last used: %s.", c.Since, lastUseText(key))})
+		return writeLines(w, fmt.Sprintf("No requests in the last %s. Last used: %s.", c.Since, lastUseText(key)))
 	}
 	rows := [][]string{{"TIME", "STATUS", "CODE", "OPERATION", "PHONE SYSTEM", "ADDRESS", "COUNT", "REQUEST ID"}}
 	for _, e := range entries {

@@ -108,5 +108,5 @@ func (m migrateResult) write(w io.Writer) error {
 	case m.Rebuild:
 		lines = append(lines, "Another release built the projection: run 'callboard rebuild'.")
 	}
-	return writeLines(w, lines)
+	return writeLines(w, lines...)
 }

@@ -26,7 +26,7 @@ func (o output) print(w io.Writer, v any, text func(io.Writer) error) error {
 	return encoder.Encode(v)
 }
 
-func writeLines(w io.Writer, lines []string) error {
+func writeLines(w io.Writer, lines ...string) error {
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err

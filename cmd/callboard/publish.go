@@ -23,11 +23,6 @@ type publishCommand struct {
 	Stream setting.Stream `embed:""`
 }
 
-// publishResult is the JSON of a publication.
-type publishResult struct {
-	Published int `json:"published"`
-}
-
 const publishSource = "callboard/publish"
 
 // Run publishes the lines in order and stops at the first invalid one: the events before it are published.
@@ -51,8 +46,8 @@ func (c *publishCommand) Run(ctx context.Context, streams process.Streams) error
 				return err
 			}
 		}
-		return errors.Join(err, c.print(streams.Out, publishResult{p.done}, func(w io.Writer) error {
-			return writeLines(w, []string{fmt.Sprintf("Events published: %d.", p.done)})
+		return errors.Join(err, c.print(streams.Out, map[string]int{"published": p.done}, func(w io.Writer) error {
+			return writeLines(w, fmt.Sprintf("Events published: %d.", p.done))
 		}))
 	})
 }

@@ -104,7 +104,7 @@ func (c *rebuildCommand) dryRun(ctx context.Context, streams process.Streams, s 
 		if unchanged(found) {
 			line = fmt.Sprintf("Nothing would change: %d rows compared.", found.Rows)
 		}
-		return writeLines(w, append(c.changedCallLines("would ", found), line))
+		return writeLines(w, append(c.changedCallLines("would ", found), line)...)
 	})
 }
 
@@ -115,28 +115,23 @@ func (c *rebuildCommand) abandon(ctx context.Context, streams process.Streams, s
 	return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Unfinished, "No rebuild is unfinished.")
 }
 
-// droppedGenerations is the JSON of commands that only drop generations.
-type droppedGenerations struct {
-	Dropped []int64 `json:"dropped"` // the newest first
-}
-
 // dropGenerations drops generations that are not live and prints them, or the text none if there are none.
 func (s session) dropGenerations(ctx context.Context, o output, out io.Writer, state rebuild.State, none string) error {
 	s.changes = true
-	done := droppedGenerations{Dropped: []int64{}}
+	dropped := []int64{} // the newest first
 	err := withDatabase(ctx, s.servers.Postgres, func(pool *pgxpool.Pool) error {
 		generations, err := rebuild.Drop(ctx, rebuild.Config{Database: pool, Spool: s.options.Spool}, state)
-		done.Dropped = append(done.Dropped, generations...)
+		dropped = append(dropped, generations...)
 		return s.withAdvice(err)
 	})
 	if err != nil {
 		return err
 	}
-	return o.print(out, done, func(w io.Writer) error {
-		if len(done.Dropped) == 0 {
-			return writeLines(w, []string{none})
+	return o.print(out, map[string][]int64{"dropped": dropped}, func(w io.Writer) error {
+		if len(dropped) == 0 {
+			return writeLines(w, none)
 		}
-		return writeLines(w, droppedLines(done.Dropped))
+		return writeLines(w, droppedLines(dropped)...)
 	})
 }
 
@@ -226,7 +221,7 @@ func (r rebuildResult) write(w io.Writer) error {
 	if r.PreviousKept {
 		lines = append(lines, fmt.Sprintf("Generation %d is kept for 'callboard rollback'.", r.Replaced))
 	}
-	return writeLines(w, slices.Concat(lines, droppedLines(r.Dropped), withoutNoticesLines(r.WithoutNotices)))
+	return writeLines(w, slices.Concat(lines, droppedLines(r.Dropped), withoutNoticesLines(r.WithoutNotices))...)
 }
 
 func (r rebuildResult) line() string {

@@ -78,7 +78,7 @@ func (c *repairCommand) Run(ctx context.Context, streams process.Streams) error 
 	if err != nil {
 		return err
 	}
-	return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(done)) })
+	return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(done)...) })
 }
 
 func (c *repairCommand) lines(done rebuild.RepairResult) []string {

@@ -56,6 +56,6 @@ func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) erro
 	return c.print(streams.Out, result, func(w io.Writer) error {
 		line := fmt.Sprintf("Generation %d is live again; writes paused for %s. Generation %d is the previous one now: run 'callboard rollback' to switch back to it.",
 			result.Generation, milliseconds(result.WritePause), result.Replaced)
-		return writeLines(w, slices.Concat(unreadableLines(result.Unreadable), []string{line}, withoutNoticesLines(result.MessagesWithoutNotices)))
+		return writeLines(w, slices.Concat(unreadableLines(result.Unreadable), []string{line}, withoutNoticesLines(result.MessagesWithoutNotices))...)
 	})
 }

@@ -57,5 +57,5 @@ func (s createdSecrets) write(w io.Writer) error {
 	for _, name := range s.Kept {
 		lines = append(lines, "kept     "+name)
 	}
-	return writeLines(w, lines)
+	return writeLines(w, lines...)
 }

@@ -42,8 +42,8 @@ func (c *simulateCommand) Run(ctx context.Context, streams process.Streams) erro
 			return fmt.Errorf("%w\nEvents published before: %d", err, done.Events)
 		}
 		return c.print(streams.Out, done, func(w io.Writer) error {
-			return writeLines(w, []string{fmt.Sprintf("Published %d events of %d calls in %s.",
-				done.Events, done.Calls, time.Since(started).Round(time.Millisecond))})
+			return writeLines(w, fmt.Sprintf("Published %d events of %d calls in %s.",
+				done.Events, done.Calls, time.Since(started).Round(time.Millisecond)))
 		})
 	})
 }

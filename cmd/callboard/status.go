@@ -15,17 +15,14 @@ import (
 
 	"callboard/cmd/process"
 	"callboard/cmd/progress"
-	"callboard/cmd/setting"
 	"callboard/projector/status"
 	"callboard/schema"
 )
 
 type statusCommand struct {
 	output
-	Watch    bool             `help:"Repeat until interrupted, and show the rate."`
-	NATS     setting.NATS     `embed:""`
-	Stream   setting.Stream   `embed:""`
-	Postgres setting.Postgres `embed:""`
+	Watch bool `help:"Repeat until interrupted, and show the rate."`
+	projectionServers
 }
 
 const watchInterval = 2 * time.Second
@@ -90,7 +87,7 @@ func writeStatus(w io.Writer, r status.Report) error {
 		}
 		fmt.Fprintln(w)
 	}
-	return writeLines(w, slices.Concat(generationLines(r), reasonLines(r), lateCallLines(r.LateCalls), serverLines(r.Server), []string{summaryLine(r)}, problemLines(r)))
+	return writeLines(w, slices.Concat(generationLines(r), reasonLines(r), lateCallLines(r.LateCalls), serverLines(r.Server), []string{summaryLine(r)}, problemLines(r))...)
 }
 
 func partitionRows(r status.Report) [][]string {

@@ -71,7 +71,7 @@ func (c *streamCreateCommand) createWithRetries(ctx context.Context, js jetstrea
 		if err == nil || ctx.Err() != nil || !withoutLeader(err) || time.Since(began) > leaderTimeout {
 			return created, err
 		}
-		if err := writeLines(out, []string{"JetStream does not answer yet, trying again: " + err.Error()}); err != nil {
+		if err := writeLines(out, "JetStream does not answer yet, trying again: "+err.Error()); err != nil {
 			return created, err
 		}
 	}
@@ -138,13 +138,13 @@ func (c *streamCreateCommand) matches(running jetstream.StreamConfig) error {
 }
 
 func (c *streamCreateCommand) write(w io.Writer, created createdStreams) error {
-	return writeLines(w, []string{
+	return writeLines(w,
 		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name.Get(), c.Partitions, c.Replicas, createdOrExists(created.Stream)),
 		fmt.Sprintf("Bucket %s: %s.", events.TranscriptBucket, createdOrExists(created.Bucket)),
 		fmt.Sprintf("Stream %s: %s.", journal.StreamName, createdOrExists(created.Keys)),
 		fmt.Sprintf("Stream %s: %s.", audit.StreamName, createdOrExists(created.Audit)),
 		fmt.Sprintf("Stream %s: %s.", limit.StreamName, createdOrExists(created.Limits)),
-	})
+	)
 }
 
 func createdOrExists(created bool) string {
@@ -184,7 +184,7 @@ func (c *streamUpdateCommand) Run(ctx context.Context, streams process.Streams) 
 		if err != nil {
 			return err
 		}
-		return c.print(streams.Out, updated, func(w io.Writer) error { return writeLines(w, updated.lines(c.DeleteAuditQueue)) })
+		return c.print(streams.Out, updated, func(w io.Writer) error { return writeLines(w, updated.lines(c.DeleteAuditQueue)...) })
 	})
 }
 
@@ -277,9 +277,9 @@ func (c *streamCheckCommand) Run(ctx context.Context, streams process.Streams) e
 		}
 		err = c.print(streams.Out, found, func(w io.Writer) error {
 			if len(found.Unsafe) == 0 {
-				return writeLines(w, []string{"Stream " + found.Stream + " is safe."})
+				return writeLines(w, "Stream "+found.Stream+" is safe.")
 			}
-			return writeLines(w, found.Unsafe)
+			return writeLines(w, found.Unsafe...)
 		})
 		if err == nil && len(found.Unsafe) > 0 {
 			err = process.ErrFailed

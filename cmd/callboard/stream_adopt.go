@@ -46,7 +46,7 @@ func (c *streamMirrorCommand) Run(ctx context.Context, streams process.Streams) 
 			return err
 		}
 		return c.print(streams.Out, done, func(w io.Writer) error {
-			return writeLines(w, []string{fmt.Sprintf("Mirror %s of %s: %s.", done.Mirror, done.Stream, createdOrExists(done.Created))})
+			return writeLines(w, fmt.Sprintf("Mirror %s of %s: %s.", done.Mirror, done.Stream, createdOrExists(done.Created)))
 		})
 	})
 }
@@ -87,7 +87,7 @@ func (c *streamAdoptCommand) Run(ctx context.Context, streams process.Streams) e
 	if done.Comparison != nil {
 		*done.Comparison = withoutNulls(*done.Comparison)
 	}
-	return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, adoptionLines(done)) })
+	return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, adoptionLines(done)...) })
 }
 
 func adoptionLines(a rebuild.Adoption) []string {

@@ -54,10 +54,10 @@ func (c *streamCopyCommand) Run(ctx context.Context, streams process.Streams) er
 		return fmt.Errorf("%w\nRun the command again: it continues after the last message that was copied", interrupted(ctx, err))
 	}
 	return c.print(streams.Out, done, func(w io.Writer) error {
-		return writeLines(w, []string{
+		return writeLines(w,
 			fmt.Sprintf("Stream %s (partitions: %d) has the messages of %s and takes the events from now on: %d messages.",
 				c.Name, c.Partitions, done.Replaced, done.Messages),
 			fmt.Sprintf("Run 'callboard rebuild --stream %[1]s', then start all programs with CALLBOARD_STREAM=%[1]s.", c.Name),
-		})
+		)
 	})
 }

@@ -80,7 +80,7 @@ func (c *verifyCommand) write(w io.Writer, found rebuild.Comparison) error {
 	if found.Differs() {
 		line = correction(found)
 	}
-	return writeLines(w, []string{line})
+	return writeLines(w, line)
 }
 
 // correction says what corrects the differences. A repair rebuilds the rows of one phone system, and neither tables nor the message

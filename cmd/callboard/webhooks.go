@@ -104,11 +104,6 @@ func (m *moment) instant(now time.Time) time.Time {
 	return m.at
 }
 
-// endpointList is the JSON of a list.
-type endpointList struct {
-	Endpoints []registry.Endpoint `json:"endpoints"`
-}
-
 type webhooksListCommand struct {
 	output
 	Postgres setting.Postgres `embed:""`
@@ -121,7 +116,8 @@ func (c *webhooksListCommand) Run(ctx context.Context, streams process.Streams) 
 		if err != nil {
 			return err
 		}
-		return c.print(streams.Out, endpointList{endpoints}, func(w io.Writer) error { return writeEndpoints(w, endpoints) })
+		list := map[string][]registry.Endpoint{"endpoints": endpoints}
+		return c.print(streams.Out, list, func(w io.Writer) error { return writeEndpoints(w, endpoints) })
 	})
 }
 

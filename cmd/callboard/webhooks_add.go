@@ -31,11 +31,9 @@ type webhooksAddCommand struct {
 	Concurrency  int        `default:"8" help:"The number of requests at once, from 1 to 64."`
 	NoTest       bool       `help:"Register the endpoint without a test."`
 	operatorName
-	NATS     setting.NATS           `embed:""`
-	Stream   setting.Stream         `embed:""`
-	Postgres setting.Postgres       `embed:""`
-	Key      setting.WebhookKey     `embed:""`
-	Targets  setting.WebhookTargets `embed:""`
+	projectionServers
+	Key     setting.WebhookKey     `embed:""`
+	Targets setting.WebhookTargets `embed:""`
 }
 
 // Run registers an endpoint. It receives what becomes fetchable from then on.
@@ -177,12 +175,12 @@ func (c *webhooksAddCommand) printAdded(ctx context.Context, r *registry.Registr
 }
 
 func (a addedEndpoint) write(w io.Writer) error {
-	return writeLines(w, []string{
+	return writeLines(w,
 		a.Secret,
 		"",
 		"This is the secret with which the receiver verifies requests. It can't be shown again; 'webhooks rotate' makes another.",
 		fmt.Sprintf("Endpoint %s is %s. It receives what becomes fetchable from now on.", a.ID, a.State),
-	})
+	)
 }
 
 type webhooksSetCommand struct {

@@ -37,7 +37,7 @@ func (c *endpointChange) printState(streams process.Streams, state registry.Stat
 		if skipped != nil {
 			lines = append(lines, fmt.Sprintf("Deliveries skipped: %d.", *skipped))
 		}
-		return writeLines(w, lines)
+		return writeLines(w, lines...)
 	})
 }
 

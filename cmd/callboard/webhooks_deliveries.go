@@ -76,11 +76,6 @@ type webhooksRedeliverCommand struct {
 	Postgres   setting.Postgres `embed:""`
 }
 
-// redelivered is the JSON of a redelivery.
-type redelivered struct {
-	Redelivered int `json:"redelivered"`
-}
-
 // Run sends deliveries again.
 func (c *webhooksRedeliverCommand) Run(ctx context.Context, streams process.Streams) error {
 	if err := c.check(); err != nil {
@@ -91,8 +86,8 @@ func (c *webhooksRedeliverCommand) Run(ctx context.Context, streams process.Stre
 		if err != nil {
 			return err
 		}
-		return c.print(streams.Out, redelivered{count}, func(w io.Writer) error {
-			return writeLines(w, []string{fmt.Sprintf("Deliveries that are sent again: %d.", count)})
+		return c.print(streams.Out, map[string]int{"redelivered": count}, func(w io.Writer) error {
+			return writeLines(w, fmt.Sprintf("Deliveries that are sent again: %d.", count))
 		})
 	})
 }
@@ -151,6 +146,6 @@ func (c *webhooksReplayCommand) Run(ctx context.Context, streams process.Streams
 			return err
 		}
 		done := replayed{count, c.DryRun}
-		return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, done.lines()) })
+		return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, done.lines()...) })
 	})
 }

@@ -57,7 +57,7 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams process.Streams
 		return fmt.Errorf("listen: %w", err)
 	}
 	started := listening{URL: "https://" + listener.Addr().String() + "/", CA: file}
-	if err := c.print(streams.Out, started, func(w io.Writer) error { return writeLines(w, started.lines()) }); err != nil {
+	if err := c.print(streams.Out, started, func(w io.Writer) error { return writeLines(w, started.lines()...) }); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	return c.serve(ctx, streams.Out, tls.NewListener(listener, &tls.Config{
@@ -175,7 +175,7 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_ = h.print(h.out, got, func(w io.Writer) error { return writeLines(w, []string{got.line()}) })
+	_ = h.print(h.out, got, func(w io.Writer) error { return writeLines(w, got.line()) })
 }
 
 func (r received) line() string {

@@ -57,7 +57,7 @@ func timesText(e registry.Endpoint) string {
 
 func writeEndpoints(w io.Writer, endpoints []registry.Endpoint) error {
 	if len(endpoints) == 0 {
-		return writeLines(w, []string{"No webhook endpoints. Run 'callboard webhooks add' to add one."})
+		return writeLines(w, "No webhook endpoints. Run 'callboard webhooks add' to add one.")
 	}
 	rows := [][]string{{"ID", "NAME", "STATE", "URL", "TARGET", "WAITING", "DEAD", "LAST SUCCESS", "LAST FAILURE", "SUCCESS 24 H", "P50 / P99"}}
 	for _, e := range endpoints {
@@ -93,7 +93,7 @@ func writeEndpoint(w io.Writer, d registry.Detail) error {
 	if err := table(w, rows); err != nil || len(d.Changes) == 0 {
 		return err
 	}
-	if err := writeLines(w, []string{"", "The newest changes:", ""}); err != nil {
+	if err := writeLines(w, "", "The newest changes:", ""); err != nil {
 		return err
 	}
 	rows = [][]string{{"TIME", "BY", "COMMAND", "AFTER"}}
@@ -104,10 +104,10 @@ func writeEndpoint(w io.Writer, d registry.Detail) error {
 }
 
 func (r rotated) write(w io.Writer) error {
-	return writeLines(w, []string{
+	return writeLines(w,
 		r.Secret, "", "This is the new secret. Save it now: it can't be shown again.",
 		fmt.Sprintf("Requests are signed with the old one too until %s.", instant(r.OldExpiresAt)),
-	})
+	)
 }
 
 func (r replayed) lines() []string {
@@ -120,7 +120,7 @@ func (r replayed) lines() []string {
 
 func writeDeliveries(w io.Writer, deliveries []registry.Delivery) error {
 	if len(deliveries) == 0 {
-		return writeLines(w, []string{"No deliveries."})
+		return writeLines(w, "No deliveries.")
 	}
 	rows := [][]string{{"DELIVERY", "CREATED", "KIND", "CALL", "EVENT", "STATE", "CAUSE", "ATTEMPTS", "LAST OUTCOME", "NEXT"}}
 	for _, d := range deliveries {

@@ -35,7 +35,7 @@ func (c *webhooksTestCommand) Run(ctx context.Context, streams process.Streams) 
 		if err != nil {
 			return err
 		}
-		if err := c.print(streams.Out, trial, func(w io.Writer) error { return writeLines(w, []string{trialText(trial)}) }); err != nil {
+		if err := c.print(streams.Out, trial, func(w io.Writer) error { return writeLines(w, trialText(trial)) }); err != nil {
 			return err
 		}
 		if !trial.OK() {
