@@ -152,8 +152,8 @@ func TestReplicas_SynchronousFailover(t *testing.T) {
 	}
 	t.Parallel()
 	r := newReplicas(t)
-	r.execute(r.primary, liveDatabase, "alter system set synchronous_standby_names = '*'")
-	r.execute(r.primary, liveDatabase, "select pg_reload_conf()")
+	r.execute(r.primary, "alter system set synchronous_standby_names = '*'")
+	r.execute(r.primary, "select pg_reload_conf()")
 	r.events.mustPublish(500)
 	r.awaitCaughtUp()
 	revoked, undecided := r.issueKey(), r.issueKey()

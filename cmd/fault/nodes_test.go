@@ -37,16 +37,11 @@ func newCoordinator(tb testing.TB) *postgresServer {
 // createDistributedDatabase creates a database of the cluster, whose projection is distributed.
 func (s *postgresServer) createDistributedDatabase(name string) {
 	s.tb.Helper()
-	s.exec("postgres", "create database "+name)
-	err := s.workers.Exec(s.tb.Context(), "create database "+name)
+	err := schematest.CreateDatabase(s.tb.Context(), s.Cluster, s.workers, name, "", s.password)
 	if err == nil {
-		err = s.workers.Join(s.tb.Context(), s.Cluster, name)
+		err = s.workers.Distribute(s.tb.Context(), s.Cluster, name, s.password)
 	}
 	if err != nil {
-		s.tb.Fatal(err)
-	}
-	s.migrate(name)
-	if err := s.workers.Distribute(s.tb.Context(), s.Cluster, name, s.password); err != nil {
 		s.tb.Fatal(err)
 	}
 }

@@ -28,7 +28,6 @@ import (
 	"callboard/events/eventstest"
 	"callboard/events/sample"
 	"callboard/readapi/access"
-	"callboard/schema"
 	"callboard/schema/cluster"
 	"callboard/schema/schematest"
 )
@@ -101,12 +100,8 @@ func (r *replicas) natsURL() string {
 func (r *replicas) startDatabases(t *testing.T) {
 	t.Helper()
 	r.primary = r.startDatabase(t, cluster.Config{})
-	r.execute(r.primary, "postgres", "create database "+liveDatabase)
-	if _, err := schema.Migrate(t.Context(), r.primary.URL(liveDatabase)); err != nil {
+	if err := schematest.CreateDatabase(t.Context(), r.primary, nil, liveDatabase, "", r.password); err != nil {
 		t.Fatal(err)
-	}
-	for _, role := range []string{projectorRole, readerRole, operatorRole, senderRole} {
-		r.execute(r.primary, liveDatabase, fmt.Sprintf("alter role %s password '%s'", role, r.password))
 	}
 	r.wal = eventstest.NewProxy(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(r.primary.Port())))
 	source, err := url.Parse(r.primary.URL("postgres"))
@@ -147,20 +142,16 @@ func (r *replicas) bothURL(role, attributes string) string {
 }
 
 // execute executes a statement as the superuser of one server.
-func (r *replicas) execute(server *cluster.Cluster, database, statement string) {
+func (r *replicas) execute(server *cluster.Cluster, statement string) {
 	r.tb.Helper()
-	conn := r.connect(server, database)
+	conn := r.connect(server)
 	defer closeConn(conn)
 	schematest.Exec(r.tb, conn, statement)
 }
 
-func (r *replicas) connect(server *cluster.Cluster, database string) *pgx.Conn {
+func (r *replicas) connect(server *cluster.Cluster) *pgx.Conn {
 	r.tb.Helper()
-	conn, err := pgx.Connect(r.tb.Context(), server.URL(database))
-	if err != nil {
-		r.tb.Fatal(err)
-	}
-	return conn
+	return connect(r.tb, server, liveDatabase)
 }
 
 // createStreams creates the streams with three replicas, as soon as the cluster has elected its leader.
@@ -181,10 +172,10 @@ func (r *replicas) createStreams() {
 // awaitReplicated waits until the standby has applied what the primary has committed so far.
 func (r *replicas) awaitReplicated() {
 	r.tb.Helper()
-	conn := r.connect(r.primary, liveDatabase)
+	conn := r.connect(r.primary)
 	defer closeConn(conn)
 	written := schematest.QueryOne[string](r.tb, conn, "select pg_current_wal_lsn()::text")
-	standby := r.connect(r.standby, liveDatabase)
+	standby := r.connect(r.standby)
 	defer closeConn(standby)
 	eventstest.Eventually(r.tb, "the standby has applied what the primary has written", func() bool {
 		return schematest.QueryOne[bool](r.tb, standby, "select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", written)
@@ -194,7 +185,7 @@ func (r *replicas) awaitReplicated() {
 // positions returns the sum of a server's positions.
 func (r *replicas) positions(server *cluster.Cluster) int64 {
 	r.tb.Helper()
-	conn := r.connect(server, liveDatabase)
+	conn := r.connect(server)
 	defer closeConn(conn)
 	return schematest.QueryOne[int64](r.tb, conn, "select sum(sequence)::bigint from projection.position")
 }
@@ -203,7 +194,7 @@ func (r *replicas) positions(server *cluster.Cluster) int64 {
 func (r *replicas) failOver() {
 	r.tb.Helper()
 	r.primary.Kill()
-	r.execute(r.standby, liveDatabase, "select pg_promote()")
+	r.execute(r.standby, "select pg_promote()")
 	r.pool.Reset() // its connections lead to the lost server
 }
 
@@ -212,7 +203,7 @@ func (r *replicas) registry() *access.Registry { return access.NewRegistry(r.poo
 // isRevoked tells whether a server has the revocation of a key.
 func (r *replicas) isRevoked(server *cluster.Cluster, key access.IssuedKey) bool {
 	r.tb.Helper()
-	conn := r.connect(server, liveDatabase)
+	conn := r.connect(server)
 	defer closeConn(conn)
 	return schematest.QueryOne[bool](r.tb, conn, "select revoked_at is not null from access.key where id = $1", key.ID)
 }
@@ -282,7 +273,7 @@ func (r *replicas) acknowledgedEntries() (ids []uuid.UUID) {
 // notAudited returns how many acknowledged audit entries a server lacks.
 func (r *replicas) notAudited(server *cluster.Cluster) int64 {
 	r.tb.Helper()
-	conn := r.connect(server, liveDatabase)
+	conn := r.connect(server)
 	defer closeConn(conn)
 	const query = "select count(*) from unnest($1::uuid[]) e (id) where not exists (select from access.audit a where a.id = e.id)"
 	return schematest.QueryOne[int64](r.tb, conn, query, r.acknowledgedEntries())

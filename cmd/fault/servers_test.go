@@ -22,7 +22,6 @@ import (
 
 	"callboard/cmd/programtest"
 	"callboard/events/eventstest"
-	"callboard/schema"
 	"callboard/schema/cluster"
 	"callboard/schema/schematest"
 )
@@ -169,22 +168,12 @@ func deadlocks(path string) string {
 // createDatabase creates a database with callboard's schema.
 func (s *postgresServer) createDatabase(name string) {
 	s.tb.Helper()
-	statement := "create database " + name
+	clause := ""
 	if s.disk != nil {
-		statement += " tablespace " + tablespace
+		clause = " tablespace " + tablespace
 	}
-	s.exec("postgres", statement)
-	s.migrate(name)
-}
-
-// migrate creates callboard's schema, and sets the roles' passwords.
-func (s *postgresServer) migrate(name string) {
-	s.tb.Helper()
-	if _, err := schema.Migrate(s.tb.Context(), s.URL(name)); err != nil {
-		s.tb.Fatalf("migrate: %v", err)
-	}
-	for _, role := range []string{projectorRole, readerRole, operatorRole, senderRole} {
-		s.exec(name, fmt.Sprintf("alter role %s password '%s'", role, s.password))
+	if err := schematest.CreateDatabase(s.tb.Context(), s.Cluster, nil, name, clause, s.password); err != nil {
+		s.tb.Fatal(err)
 	}
 }
 
@@ -201,12 +190,17 @@ func (s *postgresServer) exec(database, statement string) {
 	schematest.Exec(s.tb, conn, statement)
 }
 
-// connect returns a direct connection of the superuser.
 func (s *postgresServer) connect(database string) *pgx.Conn {
 	s.tb.Helper()
-	conn, err := pgx.Connect(s.tb.Context(), s.URL(database))
+	return connect(s.tb, s.Cluster, database)
+}
+
+// connect returns a direct connection of the superuser.
+func connect(tb testing.TB, server *cluster.Cluster, database string) *pgx.Conn {
+	tb.Helper()
+	conn, err := pgx.Connect(tb.Context(), server.URL(database))
 	if err != nil {
-		s.tb.Fatal(err)
+		tb.Fatal(err)
 	}
 	return conn
 }

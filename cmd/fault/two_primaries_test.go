@@ -193,7 +193,7 @@ func TestReplicas_TwoPrimaries(t *testing.T) {
 	}
 	thaw := former.freeze()
 
-	r.execute(r.standby, liveDatabase, "select pg_promote()")
+	r.execute(r.standby, "select pg_promote()")
 	resume()
 	promoted := r.newPrimary("promoted", broker.URL(), r.standby)
 	promoted.projector.Start()

@@ -28,7 +28,6 @@ import (
 	"callboard/events/sample"
 	"callboard/readapi/access"
 	"callboard/readapi/limit"
-	"callboard/schema"
 	"callboard/schema/cluster"
 	"callboard/schema/schematest"
 )
@@ -196,31 +195,12 @@ func (i *installation) processOf(server *cluster.Cluster) int {
 // newDatabase creates the database that is used from now on.
 func (i *installation) newDatabase(name string) {
 	i.Helper()
-	admin := schematest.OpenPool(i, i.postgres.URL("postgres"))
-	defer admin.Close()
-	if _, err := admin.Exec(i.Context(), "create database "+name); err != nil {
+	err := schematest.CreateDatabase(i.Context(), i.postgres, i.workers, name, "", i.password)
+	if err == nil {
+		err = i.workers.Distribute(i.Context(), i.postgres, name, i.password)
+	}
+	if err != nil {
 		i.Fatal(err)
-	}
-	if i.workers != nil {
-		err := i.workers.Exec(i.Context(), "create database "+name)
-		if err == nil {
-			err = i.workers.Join(i.Context(), i.postgres, name)
-		}
-		if err != nil {
-			i.Fatal(err)
-		}
-	}
-	if _, err := schema.Migrate(i.Context(), i.postgres.URL(name)); err != nil {
-		i.Fatal(err)
-	}
-	passwords := schema.Passwords{Projector: i.password, Reader: i.password, Operator: i.password, Webhooks: i.password}
-	if err := schema.SetPasswords(i.Context(), i.postgres.URL(name), passwords); err != nil {
-		i.Fatal(err)
-	}
-	if i.workers != nil {
-		if err := i.workers.Distribute(i.Context(), i.postgres, name, i.password); err != nil {
-			i.Fatal(err)
-		}
 	}
 	pepper, err := access.NewPepper(i.secret)
 	if err != nil {

@@ -108,8 +108,11 @@ func (w *Workers) Exec(ctx context.Context, sql string) error {
 	return nil
 }
 
-// Join makes a database of the coordinator, which each worker has too, a database of the cluster. Without workers the coordinator has the rows.
-func (w *Workers) Join(ctx context.Context, coordinator *cluster.Cluster, database string) error {
+// join makes a database of the coordinator, which each worker has too, a database of the cluster. Without workers the coordinator has the rows.
+func (w *Workers) join(ctx context.Context, coordinator *cluster.Cluster, database string) error {
+	if w == nil {
+		return nil
+	}
 	config, err := pgx.ParseConfig(coordinator.URL(database))
 	if err != nil {
 		return err
@@ -132,6 +135,9 @@ func (w *Workers) Join(ctx context.Context, coordinator *cluster.Cluster, databa
 
 // Distribute lets the roles, which have a password, connect from each node to the others, and distributes the projection.
 func (w *Workers) Distribute(ctx context.Context, coordinator *cluster.Cluster, database, password string) error {
+	if w == nil {
+		return nil
+	}
 	authenticate := fmt.Sprintf(`
 		insert into pg_dist_authinfo
 		select 0, role, 'password=%s'

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -77,6 +78,29 @@ func (s *server) create(tb testing.TB, template string) *Database {
 	}
 	tb.Cleanup(func() { s.drop(d.name) })
 	return d
+}
+
+// CreateDatabase creates a database with callboard's schema on a server, whose roles get a password. With workers, which may be nil, it is a
+// database of their Citus cluster, which is not distributed yet. clause follows the name in the statement.
+func CreateDatabase(ctx context.Context, server *cluster.Cluster, workers *Workers, name, clause, password string) error {
+	sql := "create database " + name + clause
+	if err := execAt(ctx, server.URL("postgres"), sql); err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	if err := workers.Exec(ctx, sql); err != nil {
+		return fmt.Errorf("workers: %w", err)
+	}
+	if err := workers.join(ctx, server, name); err != nil {
+		return fmt.Errorf("workers: %w", err)
+	}
+	if _, err := schema.Migrate(ctx, server.URL(name)); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	passwords := schema.Passwords{Projector: password, Reader: password, Operator: password, Webhooks: password}
+	if err := schema.SetPasswords(ctx, server.URL(name), passwords); err != nil {
+		return fmt.Errorf("passwords of the roles: %w", err)
+	}
+	return nil
 }
 
 // URL connects as the superuser.

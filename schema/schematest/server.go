@@ -23,7 +23,6 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/events/eventstest/leaks"
-	"callboard/schema"
 	"callboard/schema/cluster"
 )
 
@@ -146,24 +145,8 @@ func (s *server) prepare(ctx context.Context) error {
 	if s.admin, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
 	}
-	if _, err := s.admin.Exec(ctx, "create database "+template+s.strategy); err != nil {
-		return fmt.Errorf("create template: %w", err)
-	}
-	if s.workers != nil {
-		err := s.workers.Exec(ctx, "create database "+template+s.strategy)
-		if err == nil {
-			err = s.workers.Join(ctx, s.cluster, template)
-		}
-		if err != nil {
-			return fmt.Errorf("workers: %w", err)
-		}
-	}
-	if _, err := schema.Migrate(ctx, s.cluster.URL(template)); err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	passwords := schema.Passwords{Projector: s.password, Reader: s.password, Operator: s.password, Webhooks: s.password}
-	if err := schema.SetPasswords(ctx, s.cluster.URL(template), passwords); err != nil {
-		return fmt.Errorf("passwords of the roles: %w", err)
+	if err := CreateDatabase(ctx, s.cluster, s.workers, template, s.strategy, s.password); err != nil {
+		return fmt.Errorf("template: %w", err)
 	}
 	return s.distributeTemplate(ctx)
 }
