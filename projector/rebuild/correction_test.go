@@ -252,8 +252,7 @@ func TestRollback_Corrects(t *testing.T) {
 // Before the watermark reaches a correction, calls may have its time already, and no other one.
 func TestVerify_PendingCorrection(t *testing.T) {
 	t.Parallel()
-	h, stop := newAppliedHarness(t, sampleEvents(17, 20))
-	stop()
+	h := newStoppedHarness(t, sampleEvents(17, 20))
 	const call = "(system_id, id) = (select system_id, id from projection.call_log order by system_id, id limit 1)"
 	h.Exec(`
 		insert into control.correction (stream, stream_created, partition, system_id, call_id, since, clock)

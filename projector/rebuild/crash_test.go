@@ -173,9 +173,10 @@ func (h *harness) requireDropped(state rebuild.State, want ...int64) {
 
 func TestRun_ResumesAfterKillAtEveryStep(t *testing.T) {
 	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(3, 40))
+	h, stop := newAppliedHarness(t, sampleEvents(3, 40))
 	h.publishPoison()
 	h.WaitUntilCaughtUp()
+	stop()
 	want := h.Database.Projection(t)
 	for _, test := range []struct {
 		step    rebuild.Step
@@ -204,7 +205,7 @@ func TestRun_ResumesAfterKillAtEveryStep(t *testing.T) {
 
 func TestDrop_Unfinished(t *testing.T) {
 	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(37, 60))
+	h := newStoppedHarness(t, sampleEvents(37, 60))
 	h.requireDropped(rebuild.Unfinished)
 	h.killRebuild(rebuild.StepFold, 50)
 	h.requireDropped(rebuild.Unfinished, 2)

@@ -36,8 +36,7 @@ type damageHarness struct {
 
 func newDamageHarness(t *testing.T) *damageHarness {
 	t.Helper()
-	applied, stop := newAppliedHarness(t, extensionsLast(sampleEvents(29, 40)))
-	stop()
+	applied := newStoppedHarness(t, extensionsLast(sampleEvents(29, 40)))
 	h := &damageHarness{harness: applied}
 	rows, _ := h.Pool.Query(t.Context(), `
 		select c.table_name::text, c.column_name::text, c.udt_name::text, k.column_name is not null
@@ -371,8 +370,7 @@ func TestRepair_RestoresRowsOfOneSystem(t *testing.T) {
 // system.
 func TestRepair_RaisesEpochs(t *testing.T) {
 	t.Parallel()
-	h, stop := newAppliedHarness(t, sampleEvents(29, 40))
-	stop()
+	h := newStoppedHarness(t, sampleEvents(29, 40))
 	systems, err := h.systems()
 	if err != nil || len(systems) == 0 {
 		t.Fatalf("phone systems = %d, %v, want some", len(systems), err)

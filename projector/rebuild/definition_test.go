@@ -51,8 +51,7 @@ func TestRun_ReplacesFirstRelease(t *testing.T) {
 // newOtherReleaseHarness returns a harness in which another release has built the projection of a history.
 func newOtherReleaseHarness(t *testing.T, history []events.Event) *harness {
 	t.Helper()
-	h, stop := newAppliedHarness(t, history)
-	stop()
+	h := newStoppedHarness(t, history)
 	h.Exec("update control.generation set definition = '\\x0102' where state = 'live'; update projection.generation set definition = '\\x0102'")
 	return h
 }

@@ -38,8 +38,7 @@ func TestRun_RefusesGenerationWithoutPart(t *testing.T) {
 	for _, follows := range []bool{false, true} {
 		t.Run(fmt.Sprintf("follows = %t", follows), func(t *testing.T) {
 			t.Parallel()
-			h, stop := newAppliedHarness(t, sampleEvents(46, 60))
-			stop()
+			h := newStoppedHarness(t, sampleEvents(46, 60))
 			calls := h.QueryInt("select count(*) from projection.call_log")
 			config := h.config()
 			smallParts(&config)
@@ -66,8 +65,7 @@ func TestRun_EndsWithItsLock(t *testing.T) {
 	for _, step := range []rebuild.Step{rebuild.StepFold, rebuild.StepSwitch} {
 		t.Run(string(step), func(t *testing.T) {
 			t.Parallel()
-			h, stop := newAppliedHarness(t, sampleEvents(47, 10))
-			stop()
+			h := newStoppedHarness(t, sampleEvents(47, 10))
 			config := h.config()
 			onStep(step, func() {
 				h.Exec(`select pg_terminate_backend(pid, 180000) from pg_locks where locktype = 'advisory' and objsubid = 1 and database =

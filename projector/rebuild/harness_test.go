@@ -47,6 +47,14 @@ func newAppliedHarness(tb testing.TB, history []events.Event) (h *harness, stop 
 	return h, stop
 }
 
+// newStoppedHarness returns a harness whose projector has applied events and was stopped.
+func newStoppedHarness(tb testing.TB, history []events.Event) *harness {
+	tb.Helper()
+	h, stop := newAppliedHarness(tb, history)
+	stop()
+	return h
+}
+
 func (h *harness) config() rebuild.Config {
 	return rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool, Spool: h.spool}
 }

@@ -99,8 +99,7 @@ func TestRepair_LargePhoneSystem(t *testing.T) {
 	if system == uuid.Nil {
 		system = systemsOf(history)[0]
 	}
-	h, stop := newAppliedHarness(t, append(history[:most:most], sampleEvents(11, 30)...))
-	stop()
+	h := newStoppedHarness(t, append(history[:most:most], sampleEvents(11, 30)...))
 	for _, table := range []string{"call_log", "extension", "recording", "day_count"} {
 		h.Exec(fmt.Sprintf("delete from projection.%[1]s where ctid = (select min(ctid) from projection.%[1]s where system_id = '%[2]s')", table, system))
 	}
@@ -146,7 +145,7 @@ func TestRepair_LargePhoneSystem(t *testing.T) {
 func TestRepair_RefusesAPhoneSystemAboveTheLimit(t *testing.T) {
 	t.Parallel()
 	history := sampleEvents(11, 30)
-	h, _ := newAppliedHarness(t, history)
+	h := newStoppedHarness(t, history)
 	for _, system := range systemsOf(history)[:1] {
 		if _, err := rebuild.Repair(t.Context(), h.config(), system, 1); !errors.Is(err, rebuild.ErrTooLarge) {
 			t.Errorf("error = %v, want %v", err, rebuild.ErrTooLarge)
@@ -160,7 +159,7 @@ func TestRepair_RefusesAPhoneSystemAboveTheLimit(t *testing.T) {
 func TestSpool_IsDeletedAfterAnError(t *testing.T) {
 	t.Parallel()
 	history := sampleEvents(11, 50)
-	h, _ := newAppliedHarness(t, history)
+	h := newStoppedHarness(t, history)
 	for name, operation := range map[string]func(context.Context, rebuild.Config) error{
 		"verify": func(ctx context.Context, c rebuild.Config) error { _, err := rebuild.Verify(ctx, c); return err },
 		"repair": func(ctx context.Context, c rebuild.Config) error {

@@ -43,7 +43,7 @@ func TestRun_LittleMemoryGivesSameRows(t *testing.T) {
 
 func TestRun_OtherOperationsAreRefusedMeanwhile(t *testing.T) {
 	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(11, 20))
+	h := newStoppedHarness(t, sampleEvents(11, 20))
 	busy := func(err error) bool { return errors.Is(err, rebuild.ErrBusy) }
 	h.rebuild(onStep(rebuild.StepPlan, func() {
 		var others sync.WaitGroup
@@ -111,7 +111,7 @@ func TestRun_EmptyStream(t *testing.T) {
 
 func TestRun_CanceledRunIsResumed(t *testing.T) {
 	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(19, 100))
+	h := newStoppedHarness(t, sampleEvents(19, 100))
 	want := h.Database.Projection(t)
 	for _, step := range []rebuild.Step{rebuild.StepFold, rebuild.StepIndex, rebuild.StepFollow, rebuild.StepSwitch} {
 		ctx, cancel := context.WithCancel(t.Context())

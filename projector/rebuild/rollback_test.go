@@ -104,7 +104,7 @@ func TestRollback_KeepsOpenDeadLetter(t *testing.T) {
 
 func TestRollback_Refused(t *testing.T) {
 	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(23, 20))
+	h := newStoppedHarness(t, sampleEvents(23, 20))
 	noPrevious := func(err error) bool { return errors.Is(err, rebuild.ErrNoPrevious) }
 	h.requireErrors(uuid.Nil, noPrevious, "rollback")
 	if _, err := rebuild.Run(t.Context(), h.config(), false); err != nil {
@@ -121,7 +121,7 @@ func TestRollback_Refused(t *testing.T) {
 
 func TestDrop_Previous(t *testing.T) {
 	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(23, 20))
+	h := newStoppedHarness(t, sampleEvents(23, 20))
 	h.requireDropped(rebuild.Previous)
 	h.rebuild()
 	reader, err := h.Pool.Begin(t.Context())

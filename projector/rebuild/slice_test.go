@@ -65,8 +65,7 @@ func TestRun_SlicesReportTheSame(t *testing.T) {
 // A slice also ends when its snapshots are old, and write pauses keep their interval.
 func TestRun_SlicesEndWithAgeOfSnapshots(t *testing.T) {
 	t.Parallel()
-	h, stop := newAppliedHarness(t, sampleEvents(29, 1))
-	stop()
+	h := newStoppedHarness(t, sampleEvents(29, 1))
 	const interval = 100 * time.Millisecond
 	result := h.requireRebuilt(func(c *rebuild.Config) { c.Slices = rebuild.SliceLimits{Age: 5 * time.Millisecond, Interval: interval} })
 	if result.SnapshotPauses < 2 {
@@ -126,8 +125,7 @@ func TestRun_SlicesUnderLoad(t *testing.T) {
 // While a commit does not end, a write pause is not tried without an interval in which other commits can go on.
 func TestRun_WritePauseBacksOff(t *testing.T) {
 	t.Parallel()
-	h, stop := newAppliedHarness(t, sampleEvents(29, 1))
-	stop()
+	h := newStoppedHarness(t, sampleEvents(29, 1))
 	lock, err := h.Pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

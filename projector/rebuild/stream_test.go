@@ -38,8 +38,7 @@ func TestRun_StreamLostMessages(t *testing.T) {
 	}{{"noticed at once", 0}, {"noticed after it has grown", 80}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h, stop := newAppliedHarness(t, sampleEvents(5, 60))
-			stop()
+			h := newStoppedHarness(t, sampleEvents(5, 60))
 			h.loseMessages("projection")
 			system := uuid.New()
 			publish := func(calls int) {
@@ -62,7 +61,7 @@ func TestRun_StreamLostMessages(t *testing.T) {
 
 func TestRun_DoesNotResumeBeyondStream(t *testing.T) {
 	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(41, 60))
+	h := newStoppedHarness(t, sampleEvents(41, 60))
 	for _, test := range []struct {
 		name string
 		lose func()
@@ -101,8 +100,7 @@ func TestRollback_RefusesLostMessages(t *testing.T) {
 func TestRepair_RefusesLostMessages(t *testing.T) {
 	t.Parallel()
 	history := sampleEvents(44, 10)
-	h, stop := newAppliedHarness(t, history)
-	stop()
+	h := newStoppedHarness(t, history)
 	h.loseMessages("projection")
 	before := h.Database.Projection(t)
 	h.requireErrors(systemsOf(history)[0], contains(lostMessages), "repair")
@@ -112,8 +110,7 @@ func TestRepair_RefusesLostMessages(t *testing.T) {
 // A generation whose stream loses messages does not follow to positions above its end, does not go live, and is not resumed.
 func TestRun_StreamLosesMessagesMeanwhile(t *testing.T) {
 	t.Parallel()
-	h, stop := newAppliedHarness(t, sampleEvents(45, 20))
-	stop()
+	h := newStoppedHarness(t, sampleEvents(45, 20))
 	h.killRebuild(rebuild.StepIndex, 1)
 	h.loseMessages("projection")
 	if h.rebuild().Resumed {
@@ -245,8 +242,7 @@ func TestOperations_RefusePurgedStream(t *testing.T) {
 // A stream that was deleted and created again is another one. Only a rebuild accepts it, and there is no rollback after it.
 func TestRun_ReplacedStream(t *testing.T) {
 	t.Parallel()
-	h, stop := newAppliedHarness(t, sampleEvents(17, 100))
-	stop()
+	h := newStoppedHarness(t, sampleEvents(17, 100))
 	h.ReplaceStream()
 	history := sampleEvents(18, 100)
 	h.Publish(history[:len(history)/2]...)
@@ -267,8 +263,7 @@ func TestRun_ReplacedStream(t *testing.T) {
 func TestRun_MorePartitions(t *testing.T) {
 	t.Parallel()
 	history := sampleEvents(17, 50)
-	h, stop := newAppliedHarness(t, history)
-	stop()
+	h := newStoppedHarness(t, history)
 	h.requireCount("partitions", int64(h.Partitions), "select partitions::bigint from projection.generation")
 	h.Partitions *= 4
 	h.ReplaceStream()
@@ -286,8 +281,7 @@ func TestRun_MorePartitions(t *testing.T) {
 
 func TestRun_DoesNotResumeForReplacedStream(t *testing.T) {
 	t.Parallel()
-	h, stop := newAppliedHarness(t, sampleEvents(17, 50))
-	stop()
+	h := newStoppedHarness(t, sampleEvents(17, 50))
 	h.killRebuild(rebuild.StepIndex, 1)
 	h.ReplaceStream()
 	h.Publish(sampleEvents(18, 50)...)

@@ -11,8 +11,7 @@ import (
 func TestVerify_ProjectorIsBehindOrStopped(t *testing.T) {
 	t.Parallel()
 	history := sampleEvents(11, 200)
-	h, stop := newAppliedHarness(t, history[:len(history)/2])
-	stop()
+	h := newStoppedHarness(t, history[:len(history)/2])
 	h.Publish(history[len(history)/2:]...)
 	h.requireVerified("stopped and behind")
 	h.requireRebuilt()
@@ -23,7 +22,7 @@ func TestVerify_ProjectorIsBehindOrStopped(t *testing.T) {
 
 func TestVerify_TwoOperatorsAtATime(t *testing.T) {
 	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(11, 50))
+	h := newStoppedHarness(t, sampleEvents(11, 50))
 	config := h.config()
 	config.Database = h.RolePool("callboard_operator", nil)
 	var both sync.WaitGroup
@@ -54,7 +53,7 @@ func TestVerify_WhileEventsArrive(t *testing.T) {
 // A snapshot is idle while messages are folded and compared. The server's limit for idle transactions does not end it.
 func TestVerify_ServerLimitsIdleTransactions(t *testing.T) {
 	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(11, 50))
+	h := newStoppedHarness(t, sampleEvents(11, 50))
 	config := h.config()
 	config.Database = h.RolePool("callboard_operator", map[string]string{"idle_in_transaction_session_timeout": "1ms"})
 	for range 3 {
