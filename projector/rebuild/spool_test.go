@@ -77,7 +77,7 @@ func (h *harness) requireSpoolFull(when string, change ...func(*rebuild.Config))
 
 func TestRun_SpoolFull(t *testing.T) {
 	t.Parallel()
-	h := newStoppedHarness(t, sampleEvents(13, 400))
+	h := newStoppedHarness(t, sampleEvents(13, 100))
 	h.mountSmall("8m")
 	filler := filepath.Join(h.spool, "filler")
 	fill := func() {
