@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Each value of a call's row is part of its report, also those that random histories don't set. Entries with zero ids exist, so that a
-// report shows references to them. Nullable values change from null to zero, and then to another value.
+// Each value of a call's row is part of its report, also values that random histories don't set. The directory has entries with zero ids,
+// so a report shows references to them. Nullable values change from null to zero, and then to another value.
 func TestSameReport_ComparesEveryField(t *testing.T) {
 	s := new(State)
 	s.CallGroups.Load(Key{}, CallGroup{})

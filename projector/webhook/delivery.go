@@ -32,7 +32,7 @@ type load struct {
 //go:embed load.sql
 var loadSQL string
 
-// startLoad reads deliveries for the lanes that need some, unless a load is under way.
+// startLoad reads deliveries for the lanes that need some, unless a load is running.
 func (d *dispatcher) startLoad(ctx context.Context) {
 	if d.loading || len(d.stale) == 0 {
 		return

@@ -29,7 +29,7 @@ type dispatcher struct {
 	scheduler *lane.Scheduler[delivery]
 	endpoints map[uuid.UUID]*endpoint
 	owned     []int     // shards; others' endpoints retire
-	until     time.Time // from then on, others may own the shards: no request starts
+	until     time.Time // from then on, other senders may own the shards: no request starts
 
 	stale    map[*endpoint]struct{} // may have deliveries in the database that their lanes need
 	pending  []outcome              // to be recorded next
@@ -164,7 +164,7 @@ func (d *dispatcher) drain(ctx context.Context, abandon func()) {
 	}
 }
 
-// applyAssignment makes the assignment's shards those that the dispatcher sends for, and returns the others that are in use.
+// applyAssignment sets the shards for which the dispatcher sends. It returns the other shards that have unfinished requests.
 func (d *dispatcher) applyAssignment(ctx context.Context, a assignment) (used []int) {
 	d.until = a.until
 	if !slices.Equal(d.owned, a.owned) {

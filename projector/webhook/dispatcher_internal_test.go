@@ -27,7 +27,7 @@ func newTestDispatcher(t *testing.T) *dispatcher {
 	return d
 }
 
-// A sender that was frozen does not start requests for shards that others may own by now.
+// A sender that was frozen starts no request for shards that another sender may own.
 func TestDispatcher_StartsNothingAfterItsTime(t *testing.T) {
 	t.Parallel()
 	d := newTestDispatcher(t)

@@ -63,7 +63,7 @@ type refresh struct {
 //go:embed endpoints.sql
 var endpointsSQL string
 
-// startRefresh reads the endpoints of the owned shards, unless a read is under way.
+// startRefresh reads the endpoints of the owned shards, unless a read is running.
 func (d *dispatcher) startRefresh(ctx context.Context) {
 	if d.refreshing {
 		return

@@ -41,7 +41,7 @@ var recordSQL string
 // lockEndpointsSQL locks endpoints before deliveries, as the operator's commands do it, and in one order.
 const lockEndpointsSQL = "select id from webhook.endpoint where id = any($1) order by id for no key update"
 
-// startRecord writes the outcomes that wait, unless a record is under way. Those that come meanwhile are the next record.
+// startRecord writes the outcomes that wait, unless a write is running. Outcomes that arrive during it are written next.
 func (d *dispatcher) startRecord(ctx context.Context) {
 	if d.recording || len(d.pending) == 0 {
 		return
