@@ -77,7 +77,7 @@ func resourceSections() []section {
 			{name: "updatedAt advances when a tag is applied or removed", tests: "projector/fold.TestSameReport_ComparesEveryField, projector/fold.TestFold_UpdatedAtChangesExactlyWithTheReport"},
 			{name: "clearing a deleted call group does not advance updatedAt", tests: "projector/fold.TestCall_ClearedReference, projector/fold.TestFold_UpdatedAtChangesExactlyWithTheReport"},
 			{name: "clearing a deleted extension does not advance updatedAt", tests: "projector/fold.TestCall_ClearedReference, projector/fold.TestFold_UpdatedAtChangesExactlyWithTheReport"},
-			{name: "clearing a deleted representative does not advance updatedAt", tests: "projector/fold.TestAnalysis_OfADeletedRepresentativeDoesNotChangeUpdatedAt, projector/fold.TestFold_UpdatedAtChangesExactlyWithTheReport"},
+			{name: "clearing a deleted representative does not advance updatedAt", tests: "projector/fold.TestAnalysis_ClearedRepresentative, projector/fold.TestFold_UpdatedAtChangesExactlyWithTheReport"},
 			{name: "a rename does not advance updatedAt", prove: stays((*ownSystem).renames)},
 			{name: "physical deletion of a call log produces no tombstone", prove: noTombstone},
 		}},

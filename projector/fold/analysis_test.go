@@ -126,17 +126,49 @@ func TestAnalysis_Representative(t *testing.T) {
 	}
 }
 
-func TestAnalysis_OfADeletedRepresentativeDoesNotChangeUpdatedAt(t *testing.T) {
-	f := newFixture()
+// Every form in which an event clears the reference to a deleted representative leaves updatedAt as it is. Other values change it, and so does
+// the same event while the representative exists.
+func TestAnalysis_ClearedRepresentative(t *testing.T) {
 	representative := func(version int64) events.State {
 		return &events.Representative{ID: id(70), PhoneSystemID: id(1), Version: version}
 	}
-	before, after := analysis(80, 3, 1), analysis(80, 3, 2)
-	before.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(id(70)), Confidence: events.Some(0.5)}
-	after.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(id(70)), Confidence: events.Some(0.25)}
-	f.apply(at(1, events.Changed(representative(1))), at(2, events.Changed(call(1))), at(3, events.Changed(before)),
-		at(4, deleted(representative(2))), at(5, events.Changed(after)))
-	if row := f.call(); row.UpdatedAt != 3 {
-		t.Errorf("updatedAt = %d, want 3", row.UpdatedAt)
+	role := func(state string, confidence float64) *events.RepresentativeRole {
+		return &events.RepresentativeRole{State: state, ID: events.Some(id(70)), Confidence: events.Some(confidence), Source: events.Some("voice")}
+	}
+	by := func(role *events.RepresentativeRole) events.Event {
+		a := analysis(80, 3, 2)
+		a.Representative = role
+		return events.Changed(a)
+	}
+	newer := analysis(81, 4, 1)
+	newer.ScorecardScore = events.Some(80.0)
+	for name, c := range map[string]struct {
+		event            events.Event
+		deleted, existed events.Time // the updatedAt after the event, if the representative was deleted before it, and if it was not
+	}{
+		"no representative":       {by(nil), 3, 5},
+		"unknown":                 {by(&events.RepresentativeRole{State: "unknown"}), 3, 5},
+		"not analyzed":            {by(&events.RepresentativeRole{State: "not_analyzed"}), 3, 5},
+		"unknown, the rest stays": {by(role("unknown", 0.5)), 3, 5},
+		"a newer analysis":        {events.Changed(newer), 3, 5},
+		"nothing is cleared":      {by(role("identified", 0.25)), 3, 5},
+		"another confidence":      {by(role("unknown", 0.25)), 5, 5},
+		"another source":          {by(&events.RepresentativeRole{State: "unknown", Source: events.Some("menu")}), 5, 5},
+		"a deleted analysis":      {deleted(analysis(80, 3, 2)), 5, 5}, // its score goes as well
+	} {
+		for _, isDeleted := range []bool{true, false} {
+			before, want := analysis(80, 3, 1), c.existed
+			before.Representative = role("identified", 0.5)
+			f := newFixture()
+			f.apply(at(1, events.Changed(representative(1))), at(2, events.Changed(call(1))), at(3, events.Changed(before)))
+			if isDeleted {
+				f.apply(at(4, deleted(representative(2))))
+				want = c.deleted
+			}
+			f.apply(at(5, c.event))
+			if row := f.call(); row.UpdatedAt != want {
+				t.Errorf("%s, deleted: %t: updatedAt = %d, want %d", name, isDeleted, row.UpdatedAt, want)
+			}
+		}
 	}
 }

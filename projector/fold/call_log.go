@@ -209,10 +209,27 @@ func (s *State) recomputeOwner(owner OwnerRowKey, at events.Time) {
 	}
 }
 
-// sameReport tells whether a report shows the same of two rows of a call. The values that depend on no other row are compared first: they
-// differ most often.
-func (s *State) sameReport(a, b CallLog) bool {
-	return a.withoutReferences() == b.withoutReferences() && s.reported(a) == s.reported(b)
+// sameReport tells whether a report shows the same of a call's rows before and after an event, or the event only clears references to deleted
+// rows. The values that depend on no other row are compared first: they differ most often.
+func (s *State) sameReport(before, after CallLog) bool {
+	if before.withoutReferences() != after.withoutReferences() {
+		return false
+	}
+	shown, shows := s.reported(before), s.reported(after)
+
+	// An event clears the reference to a deleted representative by any state without an id. The report showed null and shows that state now, which
+	// is the clearing itself. A confidence or a source that the row did not have says more than that.
+	deleted := before.RepresentativeID.Valid && !shown.RepresentativeID.Valid
+	if deleted && !after.RepresentativeID.Valid && !after.addsToRepresentative(before.Findings) {
+		shows.removeRepresentative()
+	}
+	return shown == shows
+}
+
+// addsToRepresentative tells whether the findings have a confidence or a source of the representative that others lack.
+func (f Findings) addsToRepresentative(others Findings) bool {
+	confidence, source := f.RepresentativeConfidence, f.RepresentativeSource
+	return confidence.Valid && confidence != others.RepresentativeConfidence || source.Valid && source != others.RepresentativeSource
 }
 
 // withoutReferences returns the row with only the values that a report shows whichever other rows exist.
