@@ -1,9 +1,9 @@
 package compose
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -82,6 +82,42 @@ func checkProject(t *testing.T, project *types.Project) {
 			if port.HostIP != "127.0.0.1" && name != "tls" {
 				t.Errorf("%s: port %s is published on %q, want 127.0.0.1", name, port.Published, port.HostIP)
 			}
+		}
+	}
+}
+
+// Images are named by exact versions: what runs changes with the files, and not with what a registry names next.
+func TestImages(t *testing.T) { eachProject(t, checkImages) }
+
+func checkImages(t *testing.T, project *types.Project) {
+	t.Helper()
+	exact := regexp.MustCompile(`^(callboard/\w+:dev|postgres:\d+\.\d+|[\w/]+:v?\d+\.\d+\.\d+(-alpine)?)$`)
+	for name, service := range project.Services {
+		if !exact.MatchString(service.Image) {
+			t.Errorf("%s: image = %s, want an exact version", name, service.Image)
+		}
+	}
+}
+
+// Senders of webhooks reach no monitoring port but those of senders. NATS monitors its own container alone: see TestNATSConf.
+func TestSendersReachNoMonitoring(t *testing.T) { eachProject(t, checkSendersNetwork) }
+
+func checkSendersNetwork(t *testing.T, project *types.Project) {
+	t.Helper()
+	for name, service := range project.Services {
+		if _, reached := service.Networks["senders"]; !reached || name == "webhooks" {
+			continue
+		}
+		switch repository, _, _ := strings.Cut(service.Image, ":"); repository {
+		case "postgres", "citusdata/citus", "nats":
+		case "prom/prometheus":
+			edge := service.Networks["edge"]
+			if edge == nil || !slices.Equal(edge.Aliases, []string{"prometheus-edge"}) ||
+				!slices.Contains(service.Command, "--web.listen-address=prometheus-edge:9090") {
+				t.Errorf("%s: networks = %v, command = %v, want it to listen on the network edge alone", name, edge, service.Command)
+			}
+		default:
+			t.Errorf("%s: networks = %v, want no service that senders don't need", name, service.NetworksByPriority())
 		}
 	}
 }
@@ -264,7 +300,7 @@ func TestOverlay(t *testing.T) {
 	for name, service := range before.Services {
 		changed := after.Services[name]
 		if changed.User != service.User || changed.Image != service.Image ||
-			!maps.Equal(changed.Networks, service.Networks) {
+			!reflect.DeepEqual(changed.Networks, service.Networks) {
 			t.Errorf("%s: user, image or networks = %+v, want those of %s", name, changed, base)
 		}
 		for _, volume := range service.Volumes {

@@ -50,6 +50,7 @@ func (c *check) isIsolated(t *testing.T) {
 		{sender, outside, online},
 		{sender, "postgres:5432", true},
 		{sender, "nats:4222", true},
+		{sender, "nats:8222", false},
 		{sender, "readapi:8080", false},
 		{sender, "readapi:9090", false},
 		{sender, "projector:9091", false},

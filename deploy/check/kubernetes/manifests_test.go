@@ -70,6 +70,23 @@ func replaceIn(t *testing.T, path, old, replacement string) {
 	}
 }
 
+// Nobody trusts a network that no operator has named. The example of the overlay production is a network without hosts.
+func TestTrustedProxies(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]bool{
+		"base/kustomization.yaml": false, "overlays/single/kustomization.yaml": false, "overlays/production/kustomization.yaml": true,
+	} {
+		text, err := os.ReadFile(filepath.Join(manifests, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := strings.Contains(string(text), "TRUSTED_PROXIES")
+		if named != want || named && !strings.Contains(string(text), "- CALLBOARD_TRUSTED_PROXIES=192.0.2.0/24 #") {
+			t.Errorf("%s: names trusted proxies = %v, want %v, and those of the example", file, named, want)
+		}
+	}
+}
+
 // Each of these changes is found.
 func TestOverlays_Wrong(t *testing.T) {
 	t.Parallel()
