@@ -8,6 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,13 +74,29 @@ func (c Config) handler() http.Handler {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { respond(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", c.ready(readyMetric(c.Metrics)))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{}))
+
+	shown := http.NewServeMux()
 	for pattern, page := range c.Pages {
-		mux.Handle(pattern, page)
+		shown.Handle(pattern, page)
 	}
 	if c.PProf {
-		handleProfiles(mux)
+		handleProfiles(shown)
 	}
+	mux.Handle("/", withoutDomain(shown))
 	return mux
+}
+
+// withoutDomain refuses requests whose Host is a domain name. A site whose name resolves to this listener's address could otherwise read
+// the pages through the browser of somebody who reaches it (DNS rebinding). No site has an IP address or a name without a dot.
+func withoutDomain(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		if _, err := netip.ParseAddr(host); err != nil && strings.Contains(host, ".") {
+			respond(w, http.StatusMisdirectedRequest, "This page is not served under a domain name: open it by an IP address or as localhost.")
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // handleProfiles adds the profiles, without cmdline, since a command line can contain secrets.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -58,6 +60,41 @@ func TestServe(t *testing.T) {
 	ask("/debug/pprof/", 404, "")
 	ask("/page", 200, "a page")
 	ask("/", 404, "")
+}
+
+// A site that makes its name resolve to the listener's address reads neither the pages nor the profiles.
+func TestServe_DomainNames(t *testing.T) {
+	t.Parallel()
+	listener := programtest.Listen(t)
+	eventstest.Run(t, func(ctx context.Context) error {
+		return admin.Serve(ctx, listener, admin.Config{
+			Ready: func(context.Context) error { return nil }, Metrics: admin.NewRegistry(), PProf: true, Log: zerolog.Nop(),
+			Pages: map[string]http.Handler{"GET /{$}": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, "a page")
+			})},
+		})
+	})
+	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	for host, want := range map[string]int{
+		"127.0.0.1:" + port: 200, "localhost:" + port: 200, "LOCALHOST": 200, "projector:9091": 200, "[::1]:9091": 200, "[fe80::1%25eth0]:9091": 200,
+		"192.0.2.7": 200, "evil.example:" + port: 421, "127.0.0.1.evil.example": 421, "localhost.": 421, "a.localhost.evil:80": 421,
+	} {
+		for path, status := range map[string]int{"/": want, "/debug/pprof/symbol": want, "/metrics": 200, "/readyz": 200, "/livez": 200} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Host = host
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != status {
+				t.Errorf("Host %s, %s: status = %d, want %d", host, path, response.StatusCode, status)
+			}
+		}
+	}
 }
 
 func TestServe_Profiles(t *testing.T) {
