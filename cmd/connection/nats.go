@@ -1,5 +1,6 @@
-// Package connection connects callboard's programs to NATS and PostgreSQL. A connection to NATS reconnects without a limit. A pool of
-// the primary drops its connections when the server was demoted. Neither logs a secret.
+// Package connection connects callboard's programs to NATS and PostgreSQL. A connection to NATS reconnects without a limit, unless the
+// server refuses what was sent: then the connection is closed, and the program ends. A pool of the primary drops its connections when the
+// server was demoted. Neither logs a secret.
 package connection
 
 import (
@@ -206,9 +207,14 @@ func (n *NATS) Close() {
 	<-n.closed
 }
 
-// Run is the connection as an actor: it closes the connection when ctx ends.
+// Run is the connection as an actor: it closes the connection when ctx ends. It returns an error if nats.go closes the connection first,
+// because of an error after which nats.go does not reconnect. Then only a new connection, of a new process, can work.
 func (n *NATS) Run(ctx context.Context) error {
-	<-ctx.Done()
+	select {
+	case <-n.closed:
+		return fmt.Errorf("connection closed, and nats.go does not open it again: %w; restart the program", n.conn.LastError())
+	case <-ctx.Done():
+	}
 	n.Close()
 	return nil
 }

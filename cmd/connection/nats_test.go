@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -183,5 +184,39 @@ func TestNewNATS_Interactive(t *testing.T) {
 		s.Start()
 		eventstest.Eventually(t, "the connection is back", func() bool { return n.Err() == nil })
 		n.Close()
+	}
+}
+
+// The server closes the connection of a client that sends a longer line than it reads, and the client does not connect again.
+func TestNATS_Run_ConnectionClosedByServer(t *testing.T) {
+	t.Parallel()
+	n, err := NewNATS(NATSConfig{URL: natsURL(t, eventstest.NewServer(t).URL()), Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	if err := n.conn.Publish(strings.Repeat("x", 5000), nil); err != nil {
+		t.Fatal(err)
+	}
+
+	err = n.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "does not open it again: nats: maximum control line exceeded; restart the program") {
+		t.Errorf("Run = %v, want an error that names the cause and says to restart the program", err)
+	}
+}
+
+func TestNATS_Run_Stopped(t *testing.T) {
+	t.Parallel()
+	n, err := NewNATS(NATSConfig{URL: natsURL(t, eventstest.NewServer(t).URL()), Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := n.Run(stopped); err != nil {
+		t.Errorf("Run = %v, want no error", err)
+	}
+	if !n.conn.IsClosed() {
+		t.Error("the connection is open, want it closed")
 	}
 }

@@ -41,6 +41,12 @@ func MaxPayload(bytes int32) Option {
 	return func(o *server.Options) { o.MaxPayload = bytes }
 }
 
+// MaxControlLine sets the length in bytes of the longest line of the protocol that the server accepts, a subject included. It closes the
+// connection of a client that sends a longer one.
+func MaxControlLine(bytes int32) Option {
+	return func(o *server.Options) { o.MaxControlLine = bytes }
+}
+
 // NewServer starts a server with a store in a temporary directory of the test.
 func NewServer(tb testing.TB, options ...Option) *Server {
 	tb.Helper()

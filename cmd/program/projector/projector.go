@@ -83,6 +83,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("console: %w", err)
 	}
 	stack, ctx := process.NewStack(ctx)
+	stack.Go(ctx, "nats", nats.Run)
 	stack.Go(ctx, "projector", p.Run)
 	stack.Go(ctx, "audit", auditWriter.Run)
 	stack.Go(ctx, "console", page.Run)

@@ -150,3 +150,29 @@ func TestRun_FewConnections(t *testing.T) {
 	}
 	stop()
 }
+
+// A projector whose connection to NATS was closed, and is not opened again, ends with an error: a supervisor restarts it.
+func TestRun_ConnectionClosed(t *testing.T) {
+	server := eventstest.NewServer(t)
+	eventstest.CreateStream(t, eventstest.JetStream(t, server.URL()), 4)
+	admin := programtest.Listen(t)
+	c := projector.Config{
+		NATS:     connection.NATSConfig{URL: programtest.Setting(t, setting.NewNATSURL, server.URL()), Log: zerolog.Nop()},
+		Stream:   events.StreamName,
+		Postgres: programtest.Setting(t, setting.NewPostgresURL, schematest.New(t).RoleURL("callboard_projector")),
+		Admin:    admin,
+		Log:      zerolog.Nop(),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- projector.Run(t.Context(), c) }()
+	eventstest.Eventually(t, "/readyz with status 200", func() bool {
+		status, _ := programtest.Get(t, admin, "/readyz")
+		return status == http.StatusOK
+	})
+
+	server.Reload(eventstest.MaxControlLine(16))
+
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "nats: connection closed") {
+		t.Errorf("Run = %v, want the error of the closed connection", err)
+	}
+}

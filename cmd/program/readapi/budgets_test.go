@@ -22,16 +22,7 @@ func TestRun_ReadersShareBudgets(t *testing.T) {
 	if _, err := eventstest.JetStream(t, nats.URL()).CreateStream(t.Context(), audit.StreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
-	pepper, err := pepper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	issued, err := access.NewRegistry(database.Pool(t), pepper).Issue(t.Context(), access.KeySpec{
-		Name: "shared", Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.New()}, Scopes: []access.Scope{access.ScopeCalls},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := issueKey(t, database)
 	var readers []string
 	for range 2 {
 		c := config(t, nats, database.RoleURL("callboard_reader"))
@@ -49,7 +40,7 @@ func TestRun_ReadersShareBudgets(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range requests {
 		all.Go(func() {
-			status := discover(client, readers[i%len(readers)], issued.Key.Reveal())
+			status := discover(client, readers[i%len(readers)], key)
 			mu.Lock()
 			statuses[status]++
 			mu.Unlock()
@@ -59,6 +50,21 @@ func TestRun_ReadersShareBudgets(t *testing.T) {
 	if statuses[http.StatusOK] != 120 || statuses[http.StatusTooManyRequests] != requests-120 {
 		t.Errorf("responses by status = %v, want 120 times 200 and %d times 429", statuses, requests-120)
 	}
+}
+
+func issueKey(t *testing.T, database *schematest.Database) string {
+	t.Helper()
+	pepper, err := pepper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := access.NewRegistry(database.Pool(t), pepper).Issue(t.Context(), access.KeySpec{
+		Name: "shared", Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.New()}, Scopes: []access.Scope{access.ScopeCalls},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return issued.Key.Reveal()
 }
 
 // discover returns the status of a response, 0 without one.

@@ -111,6 +111,8 @@ func Run(ctx context.Context, c Config) error {
 	}
 	stack, running := process.NewStack(ctx)
 	server.Handler = process.CloseConnections(running, traces.Handler(handler))
+	stack.Go(running, "nats", nats.Run)
+	stack.Go(running, "nats of the budgets", budgets.Run)
 	stack.Go(running, "admin", func(actorCtx context.Context) error {
 		return admin.Serve(actorCtx, c.Admin, admin.Config{
 			Ready: readiness(running, auditQueue, pools.readiness...), Metrics: registry, PProf: c.PProf, Log: c.Log,

@@ -96,3 +96,25 @@ func TestRun_InvalidConfig(t *testing.T) {
 		}
 	}
 }
+
+// A reader whose connection to NATS was closed, and is not opened again, ends with an error: a supervisor restarts it.
+func TestRun_ConnectionClosed(t *testing.T) {
+	eventstest.Long(t) // the end of the audit's queue takes 5 s
+	server := eventstest.NewServer(t)
+	database := schematest.New(t)
+	c := config(t, server, database.RoleURL("callboard_reader"))
+	ended := make(chan error, 1)
+	go func() { ended <- readapi.Run(t.Context(), c) }()
+	eventstest.Eventually(t, "/readyz with status 200", func() bool {
+		status, _ := programtest.Get(t, c.Admin, "/readyz")
+		return status == http.StatusOK
+	})
+
+	server.Reload(eventstest.MaxControlLine(16))
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	discover(client, "http://"+c.Public.Addr().String(), issueKey(t, database)) // counts the request
+
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "connection closed") {
+		t.Errorf("Run = %v, want the error of the closed connection", err)
+	}
+}

@@ -88,6 +88,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("sender: %w", err)
 	}
 	stack, ctx := process.NewStack(ctx)
+	stack.Go(ctx, "nats", nats.Run)
 	stack.Go(ctx, "sender", sender.Run)
 	stack.Go(ctx, "admin", func(actorCtx context.Context) error {
 		return admin.Serve(actorCtx, c.Admin, admin.Config{Ready: readiness(ctx, sender, nats), Metrics: registry, PProf: c.PProf, Log: c.Log})
