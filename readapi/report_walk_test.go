@@ -62,6 +62,11 @@ func TestWalk_Provisional(t *testing.T) {
 	if rows != "01+" {
 		t.Errorf("provisional first page = %s, want 01+", rows)
 	}
+	for _, request := range [][]string{nil, {"cursor", first}, {"cursor", first}} {
+		if _, again := page(request...); again != first {
+			t.Errorf("cursor of the provisional first page = %s, want %s", again, first)
+		}
+	}
 	retry := func(want string) {
 		t.Helper()
 		w := h.get(reportPath(system, reportQuery()), withKey(key))
@@ -76,8 +81,8 @@ func TestWalk_Provisional(t *testing.T) {
 	retry("")
 	h.setWatermark(end.Add(-time.Millisecond))
 	rows, second := page("cursor", again)
-	if rows != "23+" {
-		t.Errorf("provisional second page = %s, want 23+", rows)
+	if rows != "23+" || second != again || second == first {
+		t.Errorf("provisional second page = %s, cursor = %s, want 23+, %s", rows, second, again)
 	}
 	h.setWatermark(end)
 	if rows, _ = page("cursor", second); rows != "23" {

@@ -5,6 +5,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -18,33 +19,39 @@ const MinSecret = 32
 // Sealer seals messages of one purpose with AES-256-GCM. A message that is sealed for one purpose cannot be opened for another. It is
 // safe for concurrent use.
 type Sealer struct {
-	aead cipher.AEAD
+	aead     cipher.AEAD
+	nonceKey []byte
 }
 
-// New returns the Sealer of a purpose. Its key is derived from the secret (HKDF, RFC 5869). It returns an error if the secret is too
+// New returns the Sealer of a purpose. Its keys are derived from the secret (HKDF, RFC 5869). It returns an error if the secret is too
 // short.
 func New(secret []byte, purpose string) (*Sealer, error) {
 	if len(secret) < MinSecret {
 		return nil, fmt.Errorf("the secret has %d bytes: use at least %d", len(secret), MinSecret)
 	}
-	key, err := hkdf.Key(sha256.New, secret, nil, "callboard "+purpose, 32)
+	keys, err := hkdf.Key(sha256.New, secret, nil, "callboard "+purpose, 64)
 	if err != nil {
 		return nil, err
 	}
-	block, err := aes.NewCipher(key)
+	block, err := aes.NewCipher(keys[:32])
 	if err != nil {
 		return nil, err
 	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
+	aead, err := cipher.NewGCM(block)
 	if err != nil {
 		return nil, err
 	}
-	return &Sealer{aead: aead}, nil
+	return &Sealer{aead: aead, nonceKey: keys[32:]}, nil
 }
 
-// Seal returns the sealed message as a text that is safe in URLs. Sealing a message twice returns different texts.
+// Seal returns the sealed message as a text that is safe in URLs. Equal messages have equal texts. The nonce is a keyed digest of the
+// message, so two messages have the same nonce as rarely as with random ones.
 func (s *Sealer) Seal(message []byte) string {
-	return encoding().EncodeToString(s.aead.Seal(nil, nil, message, nil))
+	digest := hmac.New(sha256.New, s.nonceKey)
+	digest.Write(message)
+	nonce := digest.Sum(nil)[:s.aead.NonceSize()]
+
+	return encoding().EncodeToString(s.aead.Seal(nonce, nonce, message, nil))
 }
 
 // ErrInvalid is returned for a text that was changed, or was not sealed with the same secret for the same purpose.
@@ -59,7 +66,11 @@ func (s *Sealer) Open(sealed string) ([]byte, error) {
 	if err != nil {
 		return nil, ErrInvalid
 	}
-	message, err := s.aead.Open(nil, nil, data, nil)
+	if len(data) < s.aead.NonceSize() {
+		return nil, ErrInvalid
+	}
+	nonce, sealedMessage := data[:s.aead.NonceSize()], data[s.aead.NonceSize():]
+	message, err := s.aead.Open(nil, nonce, sealedMessage, nil)
 	if err != nil {
 		return nil, ErrInvalid
 	}

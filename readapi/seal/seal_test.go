@@ -22,9 +22,10 @@ func TestSealer_OpensSealedMessages(t *testing.T) {
 	s := newSealer(t, 1, "test")
 	rapid.Check(t, func(t *rapid.T) {
 		message := rapid.SliceOf(rapid.Byte()).Draw(t, "message")
-		first, second := s.Seal(message), s.Seal(message)
-		if first == second {
-			t.Fatal("sealing twice returned the same text")
+		other := rapid.SliceOf(rapid.Byte()).Draw(t, "other message")
+		first := s.Seal(message)
+		if equal := first == s.Seal(other); equal != bytes.Equal(message, other) || first != s.Seal(message) {
+			t.Fatalf("texts of %x and %x are equal: %t, want that of the messages", message, other, equal)
 		}
 		if opened, err := s.Open(first); err != nil || !bytes.Equal(opened, message) {
 			t.Fatalf("opened = %x, error = %v, want %x", opened, err, message)
