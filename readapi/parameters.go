@@ -98,37 +98,33 @@ func (p *parameters) text(name string) (string, bool) {
 	return "", false
 }
 
-// The longest text that a filter accepts, in characters.
+// The longest text that a filter accepts, in characters: no stored text is longer.
 const (
-	maxText    = 255
+	maxText    = 1024
 	maxCallSid = 64
 )
 
 // The methods from limitedText to identifier, and those that oneOf makes, read a filter's value. It is empty if the parameter is
 // not given or not valid.
 
+// limitedText refuses a value that begins with a space, which is what an unescaped + means in a URL: a number without its + would find nothing.
 func (p *parameters) limitedText(name string, limit int) string {
 	value, ok := p.text(name)
-	if ok && utf8.RuneCountInString(value) > limit {
+	switch {
+	case !ok:
+	case strings.HasPrefix(value, " "):
+		p.reject(name, invalidFormat, "The value begins with a space; encode + as %2B.")
+	case utf8.RuneCountInString(value) > limit:
 		p.reject(name, tooLong, "The value must have at most "+strconv.Itoa(limit)+" characters.")
-		return ""
+	default:
+		return value
 	}
-	return value
+	return ""
 }
 
 func (p *parameters) freeText(name string) string { return p.limitedText(name, maxText) }
 
 func (p *parameters) callSid(name string) string { return p.limitedText(name, maxCallSid) }
-
-// phoneNumber is a number as it is stored, with its +. In a URL, an unescaped + is a space.
-func (p *parameters) phoneNumber(name string) string {
-	value := p.limitedText(name, maxText)
-	if strings.HasPrefix(value, " ") {
-		p.reject(name, invalidFormat, "The value begins with a space; encode + as %2B.")
-		return ""
-	}
-	return value
-}
 
 // agentNumber is a whole number from 1 to 9.
 func (p *parameters) agentNumber(name string) string {

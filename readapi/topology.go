@@ -47,7 +47,7 @@ func phoneNumberDetail() []encode.Member {
 func phoneNumberFilters() []filter {
 	return []filter{
 		{"status", query.Status, (*parameters).freeText},
-		{"phoneNumber", query.PhoneNumber, (*parameters).phoneNumber},
+		{"phoneNumber", query.PhoneNumber, (*parameters).freeText},
 	}
 }
 

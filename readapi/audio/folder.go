@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -141,9 +142,32 @@ func (f *Folder) Serve(w http.ResponseWriter, r *http.Request, token string) err
 	header.Set("Content-Disposition", contentDisposition)
 	header.Set("Cache-Control", cacheControl)
 	header.Set("ETag", file.etag)
+	r = r.Clone(r.Context())
+	r.Header.Set("Range", rangeOf(r))
 	filter := &errorFilter{ResponseWriter: w, control: http.NewResponseController(w)}
 	http.ServeContent(filter, r, "", file.modified, file)
 	return filter.err(file.size)
+}
+
+// afterAnyEnd is a range that no file has.
+const afterAnyEnd = "9223372036854775807-"
+
+// rangeOf returns the request's Range header in the form that [http.ServeContent] understands (RFC 9110, 14.1 and 14.2). It is empty, so the
+// whole file is sent, for a range of an unknown unit and for a method other than GET. The last 0 bytes are a range that no file has.
+func rangeOf(r *http.Request) string {
+	unit, list, _ := strings.Cut(r.Header.Get("Range"), "=")
+	if r.Method != http.MethodGet || !strings.EqualFold(strings.TrimSpace(unit), "bytes") {
+		return ""
+	}
+
+	ranges := strings.Split(list, ",")
+	for i, text := range ranges {
+		length, isSuffix := strings.CutPrefix(strings.TrimSpace(text), "-")
+		if isSuffix && length != "" && strings.Trim(length, "0") == "" {
+			ranges[i] = afterAnyEnd
+		}
+	}
+	return "bytes=" + strings.Join(ranges, ",")
 }
 
 // errorFilter passes on the responses of [http.ServeContent] except errors, which would be plain text.

@@ -154,7 +154,7 @@ func TestContract_DetectsChanges(t *testing.T) {
 		{`"required":["id","name"]`, `"required":["id"]`, "listAccessiblePhoneSystems 200 has /data/*/name: required, string"},
 		{`"agentNumber":{"type":["integer","null"]`, `"agentNumber":{"type":["integer"]`, "getAgentConfig 200 has /agentNumber: required, integer|null minimum=1 maximum=9"},
 		{`"maximum":100,"default":25`, `"maximum":50,"default":25`, "listPhones takes query pageSize: optional, integer default=25 minimum=1 maximum=100"},
-		{`"name":"phoneNumber",`, `"name":"phone",`, "listPhoneNumbers takes query phoneNumber: optional, string minLength=1 maxLength=255"},
+		{`"name":"phoneNumber",`, `"name":"phone",`, "listPhoneNumbers takes query phoneNumber: optional, string minLength=1 maxLength=1024"},
 		{`"x-codes":["RECORDING_NOT_READY"]`, `"x-codes":[]`, "getCallRecordingUrl 409 has code RECORDING_NOT_READY"},
 		{`"operationId":"getPhone"`, `"operationId":"readPhone"`, "getPhone has stage beta"},
 		{`"x-required-scope":"voicemails:read"`, `"x-required-scope":"calls:read"`, "getVoicemail needs voicemails:read, across the whole phone system: false"},
