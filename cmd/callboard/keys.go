@@ -76,7 +76,7 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams process.Streams) err
 			return asUsageError(err)
 		}
 		key := newIssuedKey(issued)
-		return c.print(streams.Out, key, key.write)
+		return c.printSecret(streams.Out, key, key.write, lostKey(key.ID))
 	})
 }
 
@@ -205,14 +205,11 @@ func (c *keysRollCommand) Run(ctx context.Context, streams process.Streams) erro
 		key := rolledKey{issuedKey: newIssuedKey(rolled.IssuedKey), Old: rolled.Old}
 		// The new key is printed in any case, because it can't be printed again.
 		recorded := recordEnd(ctx, c.NATS, keyRegistry(pool), rolled.Old)
-		if err := c.print(streams.Out, key, key.write); err != nil {
-			return err
-		}
 		if recorded != nil {
-			return fmt.Errorf("the key is rolled in the database, but that is not recorded in stream %s: %w\n"+
+			recorded = fmt.Errorf("the key is rolled in the database, but that is not recorded in stream %s: %w\n"+
 				"Run 'callboard keys record'. Until then the old key can live longer again after a failover of PostgreSQL", journal.StreamName, interrupted(ctx, recorded))
 		}
-		return nil
+		return errors.Join(c.printSecret(streams.Out, key, key.write, lostKey(key.ID)+"\n"+key.oldKey()), recorded)
 	})
 }
 

@@ -20,11 +20,16 @@ func (k rolledKey) write(w io.Writer) error {
 	if err := k.issuedKey.write(w); err != nil {
 		return err
 	}
+	return writeLines(w, "", k.oldKey())
+}
+
+// oldKey tells how long the old key is valid.
+func (k rolledKey) oldKey() string {
 	end := "has expired"
 	if k.Old.State == access.StateActive {
 		end = "is valid until " + instant(*k.Old.ExpiresAt)
 	}
-	return writeLines(w, "", fmt.Sprintf("The old key, %s, %s.", k.Old.ID, end))
+	return fmt.Sprintf("The old key, %s, %s.", k.Old.ID, end)
 }
 
 func writeKeys(w io.Writer, keys []access.Record) error {

@@ -1,14 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"github.com/google/uuid"
 )
 
 // output is the format of a command's output.
@@ -24,6 +31,38 @@ func (o output) print(w io.Writer, v any, text func(io.Writer) error) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(v)
+}
+
+// errNotShown is the error of a command whose new secret is valid and nobody knows. It is printed even after an interruption.
+var errNotShown = errors.New("the new secret was not shown")
+
+// printSecret prints a new secret, which can't be printed again. After a failure the error is [errNotShown]. It ends with repair: which
+// command replaces the secret.
+func (o output) printSecret(w io.Writer, v any, text func(io.Writer) error, repair string) error {
+	// With a handler, a pipe that nobody reads is an error of the write. Without one, it ends the program before it can say anything.
+	closed := make(chan os.Signal, 1)
+	signal.Notify(closed, syscall.SIGPIPE)
+	defer signal.Stop(closed)
+
+	var whole bytes.Buffer
+	err := o.print(&whole, v, text)
+	if err == nil {
+		_, err = w.Write(whole.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w\n%s", errNotShown, err, repair)
+	}
+	return nil
+}
+
+// lostKey tells how to replace a key whose secret is lost. A roll is right even where an earlier key of its lineage has ended.
+func lostKey(id uuid.UUID) string {
+	return fmt.Sprintf("Key %[1]s is active, and nobody knows it. Run 'callboard keys roll %[1]s --overlap 0s' to replace it", id)
+}
+
+// lostSecret tells how to replace the lost secret of an endpoint. The overlap keeps the earlier secret as long as it is valid.
+func lostSecret(endpoint uuid.UUID) string {
+	return fmt.Sprintf("Requests to endpoint %[1]s are signed with it, and nobody knows it. Run 'callboard webhooks rotate %[1]s' to replace it", endpoint)
 }
 
 func writeLines(w io.Writer, lines ...string) error {

@@ -91,8 +91,9 @@ func (s session) withAdvice(err error) error {
 // seeWhichIsLive says what to do when a switch may have been committed.
 const seeWhichIsLive = "Run 'callboard status' to see which generation is live, before you run the command again"
 
-// outlastsInterruption reports whether an error is printed even after an interruption: a disk is full, or a change may have been committed.
+// outlastsInterruption reports whether an error is printed even after an interruption: a disk is full, a change may have been committed, or a
+// secret is lost.
 func outlastsInterruption(err error) bool {
 	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped) || errors.Is(err, rebuild.ErrSpoolFull) ||
-		errors.Is(err, rebuild.ErrUnconfirmed)
+		errors.Is(err, rebuild.ErrUnconfirmed) || errors.Is(err, errNotShown)
 }

@@ -168,10 +168,10 @@ type addedEndpoint struct {
 func (c *webhooksAddCommand) printAdded(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams process.Streams) error {
 	e, err := r.Show(ctx, candidate.ID())
 	if err != nil {
-		return fmt.Errorf("endpoint %s is registered, but it can't be shown: rotate its secret: %w", candidate.ID(), err)
+		return fmt.Errorf("%w: %w\n%s", errNotShown, err, lostSecret(candidate.ID()))
 	}
 	added := addedEndpoint{e.ID, e.URL, e.Name, e.Target, e.Kinds, e.State, candidate.Secret().Reveal(), e.CreatedAt}
-	return c.print(streams.Out, added, added.write)
+	return c.printSecret(streams.Out, added, added.write, lostSecret(e.ID))
 }
 
 func (a addedEndpoint) write(w io.Writer) error {

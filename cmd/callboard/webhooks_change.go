@@ -130,6 +130,6 @@ func (c *webhooksRotateCommand) Run(ctx context.Context, streams process.Streams
 			return err
 		}
 		done := rotated{c.ID, secret.Reveal(), time.Now().Add(time.Duration(c.Overlap)).UTC().Truncate(time.Second)}
-		return c.print(streams.Out, done, done.write)
+		return c.printSecret(streams.Out, done, done.write, lostSecret(c.ID))
 	})
 }
