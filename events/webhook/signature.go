@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ var (
 	ErrHeaders   = errors.New("webhook headers are missing or malformed")
 	ErrTimestamp = errors.New("webhook timestamp is more than 5 minutes from now")
 	ErrSignature = errors.New("no webhook signature matches")
+	ErrSecret    = errors.New("a webhook secret is empty: everybody could sign with it")
 )
 
 // Sign returns the headers of an attempt at a time. The first secret is the newest.
@@ -59,8 +61,11 @@ func (s Secret) sign(id, timestamp string, body []byte) []byte {
 }
 
 // Verify returns the event of a request that was signed with one of the secrets, at most [Tolerance] from now. body is the body as received,
-// before any decoding. The error wraps [ErrHeaders], [ErrTimestamp] or [ErrSignature], or says why a signed body is no event.
+// before any decoding. The error wraps [ErrSecret], [ErrHeaders], [ErrTimestamp] or [ErrSignature], or says why a signed body is no event.
 func Verify(secrets []Secret, header http.Header, body []byte, now time.Time) (Event, error) {
+	if slices.Contains(secrets, Secret{}) {
+		return Event{}, ErrSecret
+	}
 	id, timestamp := header.Get(HeaderID), header.Get(HeaderTimestamp)
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if id == "" || err != nil {
@@ -84,9 +89,6 @@ func signed(secrets []Secret, signatures, id, timestamp string, body []byte) boo
 	given = given[:min(len(given), maxSignatures)]
 	found := false
 	for _, secret := range secrets {
-		if secret.key == nil {
-			continue
-		}
 		want := secret.sign(id, timestamp, body)
 		for _, signature := range given {
 			encoded, ok := strings.CutPrefix(signature, signaturePrefix)

@@ -131,7 +131,7 @@ func TestVerify_Refuses(t *testing.T) {
 		"another time":       {with(func(h http.Header) { h.Set(webhook.HeaderTimestamp, strconv.FormatInt(stored().Unix()+1, 10)) }), "{}", []webhook.Secret{secret}, stored(), webhook.ErrSignature},
 		"another secret":     {with(same), "{}", []webhook.Secret{webhook.NewSecret()}, stored(), webhook.ErrSignature},
 		"no secret":          {with(same), "{}", nil, stored(), webhook.ErrSignature},
-		"an empty secret":    {with(same), "{}", []webhook.Secret{{}}, stored(), webhook.ErrSignature},
+		"an empty secret":    {with(same), "{}", []webhook.Secret{secret, {}}, stored(), webhook.ErrSecret},
 		"no signature":       {with(func(h http.Header) { h.Set(webhook.HeaderSignature, "v1,") }), "{}", []webhook.Secret{secret}, stored(), webhook.ErrSignature},
 		"of another version": {with(func(h http.Header) { h.Set(webhook.HeaderSignature, "v2"+h.Get(webhook.HeaderSignature)[2:]) }), "{}", []webhook.Secret{secret}, stored(), webhook.ErrSignature},
 		"too many signatures": {with(func(h http.Header) {

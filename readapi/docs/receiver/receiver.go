@@ -23,16 +23,35 @@ import (
 const (
 	tolerance = 5 * time.Minute
 	maxBody   = 64 << 10
+	minKey    = 24
 )
 
 var (
 	errHeaders   = errors.New("headers")
 	errTimestamp = errors.New("timestamp")
 	errSignature = errors.New("signature")
+	errSecret    = errors.New("secret")
 )
+
+// decodeKeys returns the keys of secrets. It refuses an empty or short one: others could sign with it, too.
+func decodeKeys(secrets []string) ([][]byte, error) {
+	keys := make([][]byte, len(secrets))
+	for i, secret := range secrets {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		if err != nil || len(key) < minKey {
+			return nil, errSecret
+		}
+		keys[i] = key
+	}
+	return keys, nil
+}
 
 // verify returns an error unless one of the secrets signed the request, at most five minutes from now. body is the body as received.
 func verify(secrets []string, header http.Header, body []byte, now time.Time) error {
+	keys, err := decodeKeys(secrets)
+	if err != nil {
+		return err
+	}
 	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if id == "" || err != nil {
@@ -41,11 +60,7 @@ func verify(secrets []string, header http.Header, body []byte, now time.Time) er
 	if now.Sub(time.Unix(seconds, 0)).Abs() > tolerance {
 		return errTimestamp
 	}
-	for _, secret := range secrets {
-		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-		if err != nil {
-			return errors.New("a secret is not in base64")
-		}
+	for _, key := range keys {
 		mac := hmac.New(sha256.New, key)
 		_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
 		want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
@@ -104,6 +119,9 @@ func (r receiver) store(id string, body []byte) error {
 func main() {
 	inbox := os.Getenv("INBOX") // a folder that exists
 	secrets := strings.Split(os.Getenv("WEBHOOK_SECRET"), ",")
+	if _, err := decodeKeys(secrets); err != nil {
+		log.Fatal("WEBHOOK_SECRET is missing, or has an invalid secret: separate secrets by commas, with none after the last")
+	}
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:"+os.Getenv("PORT"))
 	if err != nil {
 		log.Fatal(err)

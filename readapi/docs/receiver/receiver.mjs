@@ -8,15 +8,23 @@ import { pathToFileURL } from "node:url";
 
 const tolerance = 300; // seconds
 const maxBody = 64 << 10;
+const minKey = 24;
+
+// decodeKeys returns the keys of secrets. It refuses an empty or short one: others could sign with it, too.
+function decodeKeys(secrets) {
+  const keys = secrets.map(secret => Buffer.from(secret.replace(/^whsec_/, ""), "base64"));
+  if (keys.some(key => key.length < minKey)) throw new Error("secret");
+  return keys;
+}
 
 // verify throws unless one of the secrets signed the request, at most five minutes from now.
 // body is the body as received, a Buffer; now is in seconds since 1970.
 export function verify(secrets, headers, body, now) {
+  const keys = decodeKeys(secrets);
   const { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures = "" } = headers;
   if (!id || !/^[0-9]+$/.test(timestamp ?? "")) throw new Error("headers");
   if (Math.abs(now - Number(timestamp)) > tolerance) throw new Error("timestamp");
-  for (const secret of secrets) {
-    const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  for (const key of keys) {
     const digest = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
     const want = Buffer.from(`v1,${digest}`);
     for (const signature of signatures.split(" ").map(text => Buffer.from(text))) {
@@ -68,7 +76,13 @@ async function receive(request, secrets, inbox) {
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const inbox = process.env.INBOX; // a folder that exists
-  const secrets = process.env.WEBHOOK_SECRET.split(",");
+  const secrets = (process.env.WEBHOOK_SECRET ?? "").split(",");
+  try {
+    decodeKeys(secrets);
+  } catch {
+    console.error("WEBHOOK_SECRET is missing, or has an invalid secret: separate secrets by commas, with none after the last");
+    process.exit(1);
+  }
   const server = createServer((request, response) => {
     receive(request, secrets, inbox).catch(error => {
       console.error(error);

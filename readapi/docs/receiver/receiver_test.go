@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"net/http"
 	"os"
@@ -98,17 +99,19 @@ func TestVerify_OtherLanguages(t *testing.T) {
 	}
 }
 
-// Each receiver stores an event once, with its bytes, and refuses what is not signed.
+// Each receiver stores an event once, with its bytes, and refuses what is not signed. Without a secret, it does not start.
 func TestReceivers(t *testing.T) {
 	t.Parallel()
-	for name, command := range map[string]func(*testing.T) []string{
+	for name, receiver := range map[string]func(*testing.T) []string{
 		"Go":         func(t *testing.T) []string { t.Helper(); return []string{built(t)} },
 		"Python":     func(t *testing.T) []string { t.Helper(); return []string{program(t, "python3"), "receiver.py"} },
 		"JavaScript": func(t *testing.T) []string { t.Helper(); return []string{program(t, "node"), "receiver.mjs"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := start(t, command(t))
+			command := receiver(t)
+			expectRefusalToStart(t, command)
+			r := start(t, command)
 			body := webhook.Event{Type: webhook.CallEnded, Timestamp: time.Now(), Data: webhook.Data{CallSid: "CA1"}}.Body()
 			for range 3 {
 				r.expect(r.sign("evt_a", body, r.old), body, http.StatusNoContent)
@@ -127,6 +130,19 @@ func TestReceivers(t *testing.T) {
 				t.Errorf("status without a folder = %d, want a failure, so that the event is sent again", status)
 			}
 		})
+	}
+}
+
+// expectRefusalToStart runs a receiver without a secret, with an empty one, and with a list that ends in a comma.
+func expectRefusalToStart(t *testing.T, command []string) {
+	t.Helper()
+	for _, variables := range [][]string{nil, {"WEBHOOK_SECRET="}, {"WEBHOOK_SECRET=" + webhook.NewSecret().Reveal() + ","}} {
+		process := exec.CommandContext(t.Context(), command[0], command[1:]...)
+		process.Env = append(os.Environ(), append(variables, "PORT=0", "INBOX="+t.TempDir())...)
+		var exit *exec.ExitError
+		if _, err := process.Output(); !errors.As(err, &exit) || !strings.Contains(string(exit.Stderr), "WEBHOOK_SECRET is missing, or has an invalid secret") {
+			t.Errorf("%d variables with a secret: error = %v, want that it is missing or invalid", len(variables), err)
+		}
 	}
 }
 
