@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/process"
-	"callboard/cmd/progress"
+	"callboard/cmd/terminal"
 	"callboard/projector/status"
 	"callboard/schema"
 )
@@ -58,7 +58,7 @@ func (c *statusCommand) watch(ctx context.Context, w io.Writer, source status.So
 			report.SetRate(*before)
 		}
 		before = &report
-		if progress.IsTerminal(w) && !c.JSON {
+		if terminal.Is(w) && !c.JSON {
 			fmt.Fprint(w, "\x1b[H\x1b[2J") // home, clear
 		}
 		if err := c.write(w, report); err != nil {

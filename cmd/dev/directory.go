@@ -11,10 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/rs/zerolog"
 
+	"callboard/cmd/process"
 	"callboard/cmd/setting"
 	"callboard/projector/webhook/vault"
 	"callboard/readapi/access"
@@ -162,7 +162,7 @@ func (d *directory) openLog(w io.Writer) (zerolog.Logger, error) {
 		return zerolog.Nop(), fmt.Errorf("log: %w", err)
 	}
 	warnings := &zerolog.FilteredLevelWriter{
-		Writer: zerolog.LevelWriterAdapter{Writer: zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}},
+		Writer: zerolog.LevelWriterAdapter{Writer: process.Console(w)},
 		Level:  zerolog.WarnLevel,
 	}
 	return zerolog.New(zerolog.MultiLevelWriter(d.log, warnings)).With().Timestamp().Logger(), nil

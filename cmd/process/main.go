@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/setting"
+	"callboard/cmd/terminal"
 )
 
 // Streams are what a command reads and writes.
@@ -95,7 +96,12 @@ func usage(w io.Writer, err error) int {
 // NewLog returns a logger with the settings.
 func NewLog(s setting.Log, w io.Writer) zerolog.Logger {
 	if s.Format.Get() == setting.Console {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
+		w = Console(w)
 	}
 	return zerolog.New(w).Level(s.Level.Get()).With().Timestamp().Logger()
+}
+
+// Console returns a writer of log messages for people.
+func Console(w io.Writer) zerolog.ConsoleWriter {
+	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !terminal.HasColors(w)}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
 	"callboard/events/eventstest/leaks"
@@ -61,5 +63,14 @@ func TestRun_ExitCodes(t *testing.T) {
 				t.Errorf("errors = %q, want none", &errs)
 			}
 		})
+	}
+}
+
+func TestConsole_HasNoColorsInFiles(t *testing.T) {
+	var out strings.Builder
+	log := zerolog.New(process.Console(&out))
+	log.Warn().Int("partition", 3).Msg("partition stopped")
+	if got := out.String(); !strings.HasSuffix(got, " WRN partition stopped partition=3\n") {
+		t.Errorf("line = %q, want no colors", got)
 	}
 }

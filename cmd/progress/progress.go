@@ -3,12 +3,12 @@ package progress
 
 import (
 	"io"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/cwriter"
+
+	"callboard/cmd/terminal"
 )
 
 // Display shows the progress of tasks. Close it.
@@ -30,19 +30,9 @@ const lineInterval = 1500 * time.Millisecond
 
 // New returns a display on out.
 func New(out io.Writer) *Display {
-	d := &Display{out: out, terminal: IsTerminal(out), stop: make(chan struct{})}
+	d := &Display{out: out, terminal: terminal.Is(out), stop: make(chan struct{})}
 	d.lines.Go(d.report)
 	return d
-}
-
-// IsTerminal reports whether w is a terminal with a size.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || !cwriter.IsTerminal(int(f.Fd())) {
-		return false
-	}
-	width, _, err := cwriter.GetSize(int(f.Fd()))
-	return err == nil && width > 0
 }
 
 // Println prints a line above the bars.

@@ -90,9 +90,3 @@ func TestDisplay_ShortTaskPrintsNothing(t *testing.T) {
 		}
 	})
 }
-
-func TestIsTerminal(t *testing.T) {
-	if progress.IsTerminal(&strings.Builder{}) {
-		t.Error("IsTerminal(strings.Builder) = true, want false")
-	}
-}
