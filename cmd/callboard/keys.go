@@ -71,9 +71,17 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams process.Streams) err
 		return err
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		issued, err := access.NewRegistry(pool, c.Pepper.Peppers.Get()[0]).Issue(ctx, request)
+		registry := access.NewRegistry(pool, c.Pepper.Peppers.Get()[0])
+		covers, err := registry.Covers(ctx, request.Grant)
+		if err != nil {
+			return err
+		}
+		issued, err := registry.Issue(ctx, request)
 		if err != nil {
 			return asUsageError(err)
+		}
+		if !covers {
+			fmt.Fprintln(streams.Err, coversNothing(request.Grant))
 		}
 		key := newIssuedKey(issued)
 		return c.printSecret(streams.Out, key, key.write, lostKey(key.ID))

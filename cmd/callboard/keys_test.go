@@ -64,6 +64,7 @@ func TestKeys(t *testing.T) {
 	f.discovery = f.startReader().base + "/customer/phone-systems"
 	t.Run("roll", func(t *testing.T) { checkRoll(t, f.in(t)) })
 	t.Run("secret is printed once", func(t *testing.T) { checkSecretPrintedOnce(t, f.in(t)) })
+	t.Run("covers nothing", func(t *testing.T) { checkCoversNothing(t, f.in(t)) })
 	t.Run("refused", func(t *testing.T) { checkKeysRefused(t, f.in(t)) })
 	t.Run("last use", func(t *testing.T) { checkLastUse(t, f.in(t)) })
 	t.Run("audit", func(t *testing.T) { checkKeysAudit(t, f.in(t)) })
@@ -127,6 +128,26 @@ func checkSecretPrintedOnce(t *testing.T, f keysFixture) {
 		if out := f.succeed(args...); secret.MatchString(out) {
 			t.Errorf("keys %v prints a secret", args)
 		}
+	}
+}
+
+// A key of what no event has named is issued with a warning.
+func checkCoversNothing(t *testing.T, f keysFixture) {
+	t.Helper()
+	unknown := uuid.NewString()
+	for flag, want := range map[string]string{
+		"--system":       "no event has named phone system " + unknown + ". Until one does, the key reads nothing",
+		"--group":        "no event has named a phone system of group " + unknown,
+		"--organization": "no event has named a phone system of organization " + unknown,
+	} {
+		r := command(t, f.operator, "", "keys", "issue", "--name", "early", "--scopes", "calls:read", flag, unknown)
+		if r.code != 0 || !strings.HasPrefix(r.out, "sk_phones_") || !strings.Contains(r.err, want) {
+			t.Errorf("keys issue %s: exit code = %d, errors = %q, want a key and %q", flag, r.code, r.err, want)
+		}
+	}
+	f.exec("insert into projection.phone_system (id, version, name, partition) values ($1, 1, 'one', 0)", unknown)
+	if r := command(t, f.operator, "", "keys", "issue", "--name", "known", "--scopes", "calls:read", "--system", unknown); r.code != 0 || r.err != "" {
+		t.Errorf("keys issue: exit code = %d, errors = %q, want no warning", r.code, r.err)
 	}
 }
 

@@ -16,6 +16,15 @@ func (k issuedKey) write(w io.Writer) error {
 	return writeKey(w, k.Record)
 }
 
+// coversNothing warns of a grant whose id can be wrong. The key is issued all the same: its events may be on their way.
+func coversNothing(grant access.Grant) string {
+	what := "phone system " + grant.ID.String()
+	if grant.Kind != access.GrantSystem {
+		what = fmt.Sprintf("a phone system of %s %s", grant.Kind, grant.ID)
+	}
+	return fmt.Sprintf("warning: no event has named %s. Until one does, the key reads nothing: check the id", what)
+}
+
 func (k rolledKey) write(w io.Writer) error {
 	if err := k.issuedKey.write(w); err != nil {
 		return err

@@ -61,6 +61,20 @@ func (g *Registry) Issue(ctx context.Context, r KeySpec) (IssuedKey, error) {
 	return issued, nil
 }
 
+// Covers reports whether a grant covers a phone system that an event has named.
+func (g *Registry) Covers(ctx context.Context, grant Grant) (covers bool, err error) {
+	statement := map[GrantKind]string{
+		GrantSystem: "select count(*) > 0 from projection.phone_system where id = $1",
+		GrantGroup: "select count(*) > 0 from projection.phone_system s " +
+			"join projection.phone_system_group_member m on m.system_id = s.id where m.group_id = $1",
+		GrantOrganization: "select count(*) > 0 from projection.phone_system where organization_id = $1",
+	}[grant.Kind]
+	if err := g.pool.QueryRow(ctx, statement, grant.ID).Scan(&covers); err != nil {
+		return false, fmt.Errorf("look up %s %s: %w", grant.Kind, grant.ID, err)
+	}
+	return covers, nil
+}
+
 // write does work in a transaction, of which each statement sees what others have committed before it. The commit is on the disk, and on that
 // of a synchronous standby, when write returns.
 func (g *Registry) write(ctx context.Context, work func(pgx.Tx) error) error {

@@ -59,6 +59,31 @@ func normalize(r *Record) {
 }
 
 // Show and List include the last use of a key, with or without an address.
+func TestRegistry_Covers(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	organization, group, empty := uuid.New(), uuid.New(), uuid.New()
+	h.exec("update projection.generation set partitions = 16")
+	system := h.systemIn(3, organization)
+	h.exec("insert into projection.phone_system_group_member (group_id, system_id) values ($1, $2), ($3, $4)", group, system, empty, uuid.New())
+	for _, c := range []struct {
+		grant Grant
+		want  bool
+	}{
+		{Grant{GrantSystem, system}, true},
+		{Grant{GrantGroup, group}, true},
+		{Grant{GrantOrganization, organization}, true},
+		{Grant{GrantSystem, organization}, false},
+		{Grant{GrantGroup, system}, false},
+		{Grant{GrantGroup, empty}, false},
+		{Grant{GrantOrganization, uuid.New()}, false},
+	} {
+		if got, err := h.registry.Covers(t.Context(), c.grant); err != nil || got != c.want {
+			t.Errorf("grant of %s %s covers a phone system = %t, %v, want %t", c.grant.Kind, c.grant.ID, got, err, c.want)
+		}
+	}
+}
+
 func TestRegistry_LastUse(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
