@@ -28,11 +28,8 @@ func (s *service) admit(
 	ctx context.Context, r *http.Request, x *exchange, o operation, variables map[string]string,
 ) (*request, error) {
 	ids, malformed := parseIdentifiers(variables)
-	x.client, x.system = s.proxies.Client(r.RemoteAddr, r.Header), ids.system
-	auth, err := s.authorizer.Authorize(ctx, access.AuthorizeParams{
-		Credential: access.CredentialOf(r.Header), Client: x.client, System: ids.system,
-	})
-	x.identify(auth, err)
+	x.system = ids.system
+	auth, err := s.authorize(ctx, r, x)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +60,16 @@ func (s *service) admit(
 		reserve:     func(ctx context.Context, bytes int64) error { return s.reserveMemory(ctx, x, bytes) },
 		url:         s.base + strings.Replace(o.Path, "{"+systemVariable+"}", ids.system.String(), 1),
 	}, nil
+}
+
+// authorize checks the credential and the client's address, and notes whose key the request has.
+func (s *service) authorize(ctx context.Context, r *http.Request, x *exchange) (access.Authorization, error) {
+	x.client = s.proxies.Client(r.RemoteAddr, r.Header)
+	auth, err := s.authorizer.Authorize(ctx, access.AuthorizeParams{
+		Credential: access.CredentialOf(r.Header), Client: x.client, System: x.system,
+	})
+	x.identify(auth, err)
+	return auth, err
 }
 
 // identify notes whose key a request has. The audit has every request that was made with a key's secret, whether the key is valid or not.

@@ -2,7 +2,7 @@
 //
 // Every request passes the same steps, in this order:
 //
-//	route ── 404, 405
+//	route ── 404, 405 (whatever the key; the audit has it)
 //	  │ credential ── 401, 403 ┐
 //	  │ address ────────── 403 │ one statement
 //	  │ identifiers ────── 400 │ on the primary

@@ -59,11 +59,14 @@ func (i *identifiers) set(name, encoded string) bool {
 	return ok
 }
 
-// parseUUID accepts only the form with hyphens, in either case.
+// parseUUID accepts only the form with hyphens, in either case. For any other text it returns the zero UUID.
 func parseUUID(text string) (uuid.UUID, bool) {
 	if len(text) != len("00000000-0000-0000-0000-000000000000") {
 		return uuid.Nil, false
 	}
 	id, err := uuid.Parse(text)
-	return id, err == nil
+	if err != nil {
+		return uuid.Nil, false // uuid.Parse returns the digits before the error
+	}
+	return id, true
 }

@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"callboard/schema/schematest"
 )
 
 // Every path outside the contract is answered with a 404 problem document, without a redirect and without a key.
@@ -43,6 +45,25 @@ func TestPaths_Methods(t *testing.T) {
 		}
 	}
 	h.expectCode("POST to no operation", h.do("POST", "/nothing"), notFound)
+}
+
+// What a request for no operation is answered depends neither on its key nor on the database.
+func TestPaths_NoOperation(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	key := h.key(h.system("one"))
+	keys := map[string]header{
+		"without a key": with("Accept", "*/*"), "a valid key": withKey(key), "a forged key": with("X-API-Key", forged(key.Key)),
+		"another credential": with("X-API-Key", "pk_phones_x"),
+	}
+	for range 2 {
+		for name, credential := range keys {
+			h.expectCode(name+", path", h.get("/nothing", credential), notFound)
+			h.expectCode(name+", method", h.do("POST", "/customer/phone-systems", credential), methodNotAllowed)
+		}
+		h.config.Primary = schematest.OpenPool(t, unreachable)
+		h.restart()
+	}
 }
 
 // Request lines as they are sent over a connection, which net/http parses first.

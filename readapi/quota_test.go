@@ -144,11 +144,16 @@ func TestAudit_Entries(t *testing.T) {
 	h.get(path, with("X-Request-Id", "anonymous"))
 	h.do("POST", path, withKey(key), with("X-Request-Id", "method"))
 	h.get("/elsewhere", withKey(key), with("X-Request-Id", "elsewhere"))
+	h.get("/elsewhere", with("X-API-Key", forged(key.Key)))
+	h.get("/elsewhere")
+	h.get("/customer/phone-systems/"+system.String()[:35]+"g/phones", withKey(key), with("X-Request-Id", "malformed"))
 	h.get(path, withKey(key), with("X-Forwarded-For", "203.0.113.7, 192.0.2.9"), with("X-Request-Id", "proxied"))
 	h.get(path, withKey(key), with("X-Request-Id", "limited"))
 	want := []string{
 		"read listAccessiblePhoneSystems 200  192.0.2.1", "unchanged listAccessiblePhoneSystems 304  192.0.2.1",
 		"head listAccessiblePhoneSystems 200  192.0.2.1", "unavailable listPhones 503 SERVICE_UNAVAILABLE 192.0.2.1",
+		"method none 405 METHOD_NOT_ALLOWED 192.0.2.1", "elsewhere none 404 NOT_FOUND 192.0.2.1",
+		"malformed listPhones 400 VALIDATION_FAILED 192.0.2.1",
 		"proxied listAccessiblePhoneSystems 200  203.0.113.7", "limited listAccessiblePhoneSystems 429 RATE_LIMITED 192.0.2.1",
 	}
 	got := auditEntries(t, js, func(all []auditstream.Entry) bool { return len(all) >= len(want) })
@@ -160,7 +165,7 @@ func TestAudit_Entries(t *testing.T) {
 			t.Errorf("entry %d = %s, want %s", i, text, want[i])
 		}
 		wantSystem := uuid.NullUUID{UUID: system, Valid: true}
-		if e.Operation != "listPhones" {
+		if e.RequestID != "unavailable" {
 			wantSystem = uuid.NullUUID{}
 		}
 		if e.KeyID != key.ID || e.System != wantSystem {

@@ -21,7 +21,10 @@ import (
 	"callboard/readapi/semaphore"
 )
 
-// metrics count every request. One for no operation is counted as the operation "none".
+// noOperation is the operation of a request for none, in the log, in metrics and in the audit.
+const noOperation = "none"
+
+// metrics count every request.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -117,7 +120,7 @@ func (s *service) record(r *http.Request, x *exchange, out *reply, status int, e
 	describeSpan(r.Context(), x, out, status, err)
 	s.audit(x, status, err)
 	elapsed := time.Since(x.start)
-	operation := cmp.Or(x.operation, "none")
+	operation := cmp.Or(x.operation, noOperation)
 	s.metrics.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
 	s.metrics.duration.WithLabelValues(operation).Observe(elapsed.Seconds())
 	if status == http.StatusServiceUnavailable {
@@ -156,7 +159,7 @@ func (s *service) audit(x *exchange, status int, err error) {
 
 func (x *exchange) auditEntry(status int, err error) auditstream.Entry {
 	entry := auditstream.Entry{
-		At: x.start, KeyID: x.keyID, Operation: x.operation, System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
+		At: x.start, KeyID: x.keyID, Operation: cmp.Or(x.operation, noOperation), System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
 		Status: status, Address: x.client, RequestID: x.requestID,
 	}
 	switch {

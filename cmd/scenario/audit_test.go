@@ -79,6 +79,8 @@ func everyRequestIsRecorded(f *fixture) {
 	c.request("listPhones", f.harbourPath("/phones?colour=red"), f.harbour, 400, "VALIDATION_FAILED")
 	c.request("getPhone", f.harbourPath("/phones/x"), f.harbour, 400, "VALIDATION_FAILED")
 	c.request("listPhones", "/x/phones", uuid.Nil, 400, "VALIDATION_FAILED")
+	c.request("listPhones", "/"+f.harbour.String()[:35]+"g/phones", uuid.Nil, 400, "VALIDATION_FAILED")
+	c.request("none", f.harbourPath("/faxes"), uuid.Nil, 404, "NOT_FOUND")
 	c.request("getPhone", f.harbourPath("/phones/"+unknown.String()), f.harbour, 404, "NOT_FOUND")
 	c.request("listPhones", "/"+f.annex.String()+"/phones", f.annex, 404, "NOT_FOUND")
 	c.request("listPhones", "/"+unknown.String()+"/phones", unknown, 404, "NOT_FOUND")

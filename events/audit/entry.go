@@ -16,7 +16,7 @@ type Entry struct {
 	ID        uuid.UUID     `json:"id"` // an entry with this id is stored once, however often it is delivered
 	At        time.Time     `json:"at"` // when the request arrived, the first of several, in microseconds
 	KeyID     uuid.UUID     `json:"keyId"`
-	Operation string        `json:"operation"`     // empty: more than one
+	Operation string        `json:"operation"`     // none: for a path or a method that no operation has; empty: more than one
 	System    uuid.NullUUID `json:"phoneSystemId"` // the phone system in the path, covered or not; not valid: none, or more than one
 	Status    int           `json:"status"`
 	Code      string        `json:"code,omitempty"` // of the problem document, or COVERAGE_STALE; empty if the request was answered

@@ -168,7 +168,7 @@ func (g *Registry) end(ctx context.Context, id uuid.UUID, statement string, argu
 type AuditEntry struct {
 	ID            uuid.UUID     `json:"id"`
 	At            time.Time     `json:"at"`            // of the first request
-	Operation     string        `json:"operation"`     // empty: more than one
+	Operation     string        `json:"operation"`     // none: for a path or a method that no operation has; empty: more than one
 	System        uuid.NullUUID `json:"phoneSystemId"` // the phone system in the path, covered or not; not valid: none, or more than one
 	Status        int           `json:"status"`
 	Code          *string       `json:"code"`          // of the problem document; nil if the request was answered
