@@ -16,15 +16,45 @@ import (
 // was delivered proves that every message below it was delivered or is in another partition: no answer about a stream proves that.
 const ClockSubject = subjectRoot + ".clock"
 
-// PublishClock publishes a clock message, which follows the clock message with a sequence; 0: none is known. Several publishers that follow the
-// same message store one within [DuplicateWindow], whatever their clocks say. attempt counts the attempts that failed: after an election, a leader
-// can refuse to answer for an ID that it has seen. The error is [jetstream.ErrNoStreamResponse] if the stream takes no clock messages.
-func PublishClock(ctx context.Context, js jetstream.JetStream, after uint64, attempt int) (*jetstream.PubAck, error) {
+// ErrClockElsewhere is the refusal of a clock message by another stream than the one that it is for.
+var ErrClockElsewhere = errors.New("another stream takes clock messages")
+
+// The codes of refusals by a stream. The last one says that a message of the same subject is being stored.
+const (
+	wrongStream        jetstream.ErrorCode = 10060
+	wrongSequence      jetstream.ErrorCode = 10071
+	wrongSequenceInUse jetstream.ErrorCode = 10164
+)
+
+// PublishClock publishes a clock message if the last one of the stream has the sequence after, 0: none. It returns the sequence of the stream's
+// last clock message: the published one, or the one that the stream has already. So several publishers store one together, and no ID can be
+// taken in advance. A caller must wait before the next attempt, whatever the answer is. The error is [ErrClockElsewhere] if another stream took
+// the subject over, and [jetstream.ErrNoStreamResponse] if no stream takes clock messages.
+func PublishClock(ctx context.Context, js jetstream.JetStream, stream string, after uint64) (last uint64, err error) {
 	m := nats.NewMsg(ClockSubject)
-	m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("clock/%d/%d", after, attempt))
 	// For people who look at the stream: the publisher's clock in milliseconds.
 	m.Data = strconv.AppendInt(nil, time.Now().UnixMilli(), 10)
-	return js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+	ack, err := js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0), jetstream.WithExpectStream(stream),
+		jetstream.WithExpectLastSequencePerSubject(after))
+	if err == nil {
+		return ack.Sequence, nil
+	}
+
+	var refusal *jetstream.APIError
+	if !errors.As(err, &refusal) {
+		return 0, err
+	}
+	switch refusal.ErrorCode {
+	case wrongStream:
+		return 0, ErrClockElsewhere
+	case wrongSequence, wrongSequenceInUse:
+		found, err := LastMessage(ctx, js, stream, ClockSubject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return 0, nil
+		}
+		return found.Sequence, err
+	}
+	return 0, err
 }
 
 // TakesClock tells whether a stream stores clock messages. A mirror has those of its origin.

@@ -10,27 +10,19 @@ import (
 	"callboard/events/eventstest"
 )
 
-// Publishers that follow the same clock message store one, and its subject stays as it is.
+// Publishers that follow the same clock message store one, and its subject stays as it is. No ID decides, so nobody can take one in advance.
 func TestPublishClock(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	eventstest.CreateStream(t, js, 4)
-	for _, c := range []struct {
-		after, want uint64
-		duplicate   bool
-	}{
-		{0, 1, false}, {1, 2, false}, {1, 2, true}, {2, 3, false}, {0, 1, true},
-	} {
-		ack, err := events.PublishClock(t.Context(), js, c.after, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ack.Sequence != c.want || ack.Duplicate != c.duplicate {
-			t.Errorf("after %d: sequence = %d, duplicate = %t, want %d, %t", c.after, ack.Sequence, ack.Duplicate, c.want, c.duplicate)
+	for i, c := range []struct{ after, want uint64 }{{0, 1}, {1, 2}, {1, 2}, {2, 3}, {0, 3}, {17, 3}} {
+		last, err := events.PublishClock(t.Context(), js, events.StreamName, c.after)
+		if err != nil || last != c.want {
+			t.Errorf("attempt %d, after %d: last = %d, %v, want %d", i, c.after, last, err, c.want)
 		}
 	}
-	if ack, err := events.PublishClock(t.Context(), js, 1, 1); err != nil || ack.Sequence != 4 {
-		t.Errorf("second attempt: acknowledgement = %+v, %v, want sequence 4", ack, err)
+	if _, err := events.PublishClock(t.Context(), js, "OTHER", 3); !errors.Is(err, events.ErrClockElsewhere) {
+		t.Errorf("error for another stream = %v, want %v", err, events.ErrClockElsewhere)
 	}
 	stream, err := js.Stream(t.Context(), events.StreamName)
 	if err != nil {
@@ -40,8 +32,8 @@ func TestPublishClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stored.Subject != events.ClockSubject {
-		t.Errorf("stored subject = %s, want %s", stored.Subject, events.ClockSubject)
+	if id := stored.Header.Get(jetstream.MsgIDHeader); stored.Subject != events.ClockSubject || id != "" {
+		t.Errorf("stored subject = %s, id = %q, want %s and no id", stored.Subject, id, events.ClockSubject)
 	}
 }
 
@@ -54,7 +46,7 @@ func TestAddClock(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), earlier); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := events.PublishClock(t.Context(), js, 0, 0); !errors.Is(err, jetstream.ErrNoStreamResponse) {
+	if _, err := events.PublishClock(t.Context(), js, events.StreamName, 0); !errors.Is(err, jetstream.ErrNoStreamResponse) {
 		t.Errorf("error of a clock message that no stream takes = %v, want %v", err, jetstream.ErrNoStreamResponse)
 	}
 	for _, want := range []bool{true, false} {
@@ -72,7 +64,7 @@ func TestAddClock(t *testing.T) {
 	if partitions, err := events.Partitions(stream.CachedInfo().Config); partitions != 4 || err != nil {
 		t.Errorf("partitions = %d, %v, want 4", partitions, err)
 	}
-	if _, err := events.PublishClock(t.Context(), js, 0, 0); err != nil {
+	if _, err := events.PublishClock(t.Context(), js, events.StreamName, 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -28,9 +28,9 @@ type clockActor struct {
 	*Projector
 	supervisor *supervisor
 	feed       *feed.SharedFeed
-	stored     uint64    // the last clock message that the stream acknowledged
+	stored     uint64    // the last clock message of the stream, as it answered last
 	storedAt   time.Time // when it did
-	failures   int       // of publications, since the last one that succeeded
+	failing    bool      // the last attempt failed
 }
 
 // run ends with ctx.
@@ -82,26 +82,33 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	ack, err := events.PublishClock(ctx, a.config.JetStream, max(last, a.stored), a.failures)
+
+	// What was delivered is newer than an earlier answer of the stream.
+	after := a.stored
+	if deliveredAt.After(a.storedAt) {
+		after = last
+	}
+	newest, err := events.PublishClock(ctx, a.config.JetStream, a.supervisor.source.Name(), after)
+	if errors.Is(err, events.ErrClockElsewhere) {
+		a.storedElsewhere(ctx)
+		return a.config.Clock
+	}
 	if err != nil {
 		a.failed(ctx, err)
 		return a.config.Clock
 	}
-	if ack.Stream != a.supervisor.source.Name() {
-		a.storedElsewhere(ctx, ack.Stream)
-		return a.config.Clock
-	}
-	a.failures = 0
-	a.stored, a.storedAt = ack.Sequence, time.Now()
-	if a.stored <= a.feed.Passed() {
-		return 0 // an earlier one that followed the same message: the next one follows that
+
+	a.failing = false
+	a.stored, a.storedAt = newest, time.Now()
+	if newest <= a.feed.Passed() {
+		return a.config.Tick // it was delivered, or lies before what this projector reads: the next one follows it
 	}
 	return a.config.Clock
 }
 
-// storedElsewhere ends the session if the stream that took a clock message is the one to be read from now on. Otherwise the stream that is read
+// storedElsewhere ends the session if the stream that takes clock messages is the one to be read from now on. Otherwise the stream that is read
 // is being replaced.
-func (a *clockActor) storedElsewhere(ctx context.Context, by string) {
+func (a *clockActor) storedElsewhere(ctx context.Context) {
 	fed := a.supervisor.source.Name()
 	now, err := a.openSource(ctx)
 	switch {
@@ -110,7 +117,7 @@ func (a *clockActor) storedElsewhere(ctx context.Context, by string) {
 	case now.Name() != fed:
 		a.supervisor.fail(otherStreamError(now.Name(), fed))
 	default:
-		a.failed(ctx, fmt.Errorf("stream %s takes clock messages now, and %s is still to be read", by, fed))
+		a.failed(ctx, fmt.Errorf("%w, and stream %s is still to be read", events.ErrClockElsewhere, fed))
 	}
 }
 
@@ -119,8 +126,8 @@ func (a *clockActor) failed(ctx context.Context, err error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
-	if a.failures++; a.failures > 1 {
-		return
+	if !a.failing {
+		a.config.Log.Warn().Err(err).Msg("clock message not stored: watermarks move with events only")
 	}
-	a.config.Log.Warn().Err(err).Msg("clock message not stored: watermarks move with events only")
+	a.failing = true
 }

@@ -85,22 +85,38 @@ func TestProjector_IdleCost(t *testing.T) {
 	}
 }
 
-// Several projectors store no more clock messages than one.
+// Several projectors store no more clock messages than one, and each tries no more often than it would alone. Nobody who publishes events can
+// take clock messages in advance.
 func TestProjector_ProjectorsShareClockMessages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	const interval = 200 * time.Millisecond
+	var attempts atomic.Int64
+	subscription, err := h.JetStream.Conn().Subscribe(events.ClockSubject, func(*nats.Msg) { attempts.Add(1) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = subscription.Unsubscribe() }()
 	for partition := range projectortest.Partitions {
 		h.StartProjector(func(c *projector.Config) { c.Partitions, c.Clock = []int{partition}, interval })
 	}
 	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
 	h.WaitUntilCaughtUp()
-	began, before := time.Now(), h.clocks()
+	subject := events.Subject(h.NewSystemIn(0), events.EntityCall)
+	for sequence := range 300 {
+		h.PublishRaw(subject, nats.Header{jetstream.MsgIDHeader: {"clock/" + strconv.Itoa(sequence) + "/0"}}, "taken in advance")
+	}
+	began, before, attemptsBefore := time.Now(), h.clocks(), attempts.Load()
 	eventstest.Eventually(t, "20 clock messages", func() bool { return h.clocks() >= before+20 })
-	stored, most := h.clocks()-before, float64(time.Since(began))/float64(interval)+1
+	stored, tried, most := h.clocks()-before, attempts.Load()-attemptsBefore, float64(time.Since(began))/float64(interval)+1
 	if float64(stored) > most {
 		t.Errorf("clock messages = %d in %.1f intervals, want one for each", stored, most-1)
 	}
+	// A tick is shorter than the interval, and an attempt follows a tick after one that stored nothing.
+	if float64(tried) > 2*projectortest.Partitions*most {
+		t.Errorf("attempts = %d in %.1f intervals, want at most two of each projector", tried, most-1)
+	}
+	t.Logf("in %.1f intervals: clock messages = %d, attempts = %d", most-1, stored, tried)
 }
 
 // A stream of the previous release takes no clock messages: watermarks move with events only, until the stream is updated.

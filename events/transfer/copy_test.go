@@ -48,7 +48,7 @@ func publish(t *testing.T, js jetstream.JetStream, count int) {
 		}
 		if i%50 == 0 {
 			m.Header.Set(events.RetryHeader, "1/2")
-			if _, err := events.PublishClock(t.Context(), js, uint64(i), 0); err != nil {
+			if _, err := js.Publish(t.Context(), events.ClockSubject, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -157,8 +157,8 @@ func TestCopy_EndsOnAQuietStream(t *testing.T) {
 	t.Parallel()
 	js := newStream(t)
 	publish(t, js, 1)
-	for i := range 1100 {
-		if _, err := events.PublishClock(t.Context(), js, uint64(i), 0); err != nil {
+	for range 1100 {
+		if _, err := js.Publish(t.Context(), events.ClockSubject, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

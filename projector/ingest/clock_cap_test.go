@@ -270,8 +270,8 @@ func TestFold_CapsTheWatermarkOfAClockMessage(t *testing.T) {
 	t.Parallel()
 	e, now := newEnv(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
 	e.publish(call(uuid.New(), "CA1"))
-	for n := range 2 {
-		if _, err := events.PublishClock(t.Context(), e.js, uint64(n), 0); err != nil {
+	for range 2 {
+		if _, err := e.js.Publish(t.Context(), events.ClockSubject, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

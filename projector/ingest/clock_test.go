@@ -23,7 +23,7 @@ func TestFold_ClockMessages(t *testing.T) {
 	for n, at := range []string{"call", "clock", "clock", "call", "clock", "call", "call", "clock"} {
 		if at == "call" {
 			e.publish(call(system, fmt.Sprintf("CA%d", n)))
-		} else if _, err := events.PublishClock(t.Context(), e.js, uint64(n), 0); err != nil {
+		} else if _, err := e.js.Publish(t.Context(), events.ClockSubject, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // Clock messages are no events. A stream that takes none is a problem, and so are none or an old one while a projector runs.
 func TestRead_ClockMessages(t *testing.T) {
 	h := newHarnessWithEvents(t)
-	if _, err := events.PublishClock(t.Context(), h.JetStream, 0, 0); err != nil {
+	if _, err := h.JetStream.Publish(t.Context(), events.ClockSubject, nil); err != nil {
 		t.Fatal(err)
 	}
 	report := h.read()
