@@ -14,7 +14,6 @@ import (
 
 	"callboard/cmd/process"
 	"callboard/cmd/setting"
-	"callboard/events"
 	"callboard/projector/deadletter"
 	"callboard/projector/status"
 )
@@ -68,8 +67,7 @@ func withPublishAdvice(err error) error {
 	case errors.As(err, &refusal):
 		return fmt.Errorf("%w\nThe stream refused the message. If it is full or read-only, change that first; see 'callboard stream check'", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w\nNATS did not acknowledge the message. Run the command again: within %s the stream stores a retry once",
-			err, events.DuplicateWindow)
+		return fmt.Errorf("%w\nNATS did not acknowledge the message. Run the command again: a retry that the stream has already does no harm", err)
 	}
 	return err
 }

@@ -87,8 +87,8 @@ type Retries struct {
 // unknown ([*UnknownError]), or a dead letter that is named is of a stream or generation that can't be retried ([*NotRetryableError]), Retry
 // publishes nothing. After any other error, the retries that it returns were published.
 //
-// The number of a try is in the message's ID. So within the [events.DuplicateWindow] the stream stores a try once, also if two people
-// publish it.
+// A message has no ID that could be taken in advance. Where two people retry at once, or again after an interruption, the stream can have two
+// messages of a dead letter. The first one that is applied resolves it, and the other one is stale.
 func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 	done := Retries{NotRetryable: make(map[NotRetryableReason]int)}
 	list, err := find(ctx, r.Pool, s, selectSQL)
@@ -125,7 +125,7 @@ func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 }
 
 // retry publishes a dead letter unless it was resolved meanwhile or its last retry is on its way to the projector. Only then it records the
-// retry: if it is interrupted in between, the next one publishes the same try.
+// retry: if it is interrupted in between, the next one publishes the message once more.
 func (r Retrier) retry(ctx context.Context, id int64) error {
 	k, err := r.read(ctx, id)
 	if err != nil || !k.Open || k.Published {
@@ -227,7 +227,6 @@ func (k storedMessage) message() (m *nats.Msg, ok bool) {
 			delete(header, name)
 		}
 	}
-	header.Set(jetstream.MsgIDHeader, fmt.Sprintf("retry-%s-%d-%d", k.Stream, k.Sequence, k.Tries+1))
 	header.Set(events.RetryHeader, events.FormatRetry(k.Sequence, events.TimeOf(k.StoredAt)))
 	return &nats.Msg{Subject: subject, Header: header, Data: k.Data}, true
 }

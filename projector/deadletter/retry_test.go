@@ -3,9 +3,9 @@ package deadletter_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -28,7 +28,7 @@ func (h *harness) publishLateTranscript() (id int64, transcript *events.Transcri
 	return list[len(list)-1].ID, transcript
 }
 
-// A retry is the message as it was, with the ID of the try and the name of the dead letter, and without headers that NATS acts on.
+// A retry is the message as it was, with the name of the dead letter, without headers that NATS acts on, and without an ID.
 func TestRetry_Message(t *testing.T) {
 	h := newHarness(t)
 	stop := h.startProjector()
@@ -55,7 +55,7 @@ func TestRetry_Message(t *testing.T) {
 		t.Errorf("retry = %+v, want %+v", after, before)
 	}
 	want := nats.Header{
-		"x": {"y", "z"}, "Nats-Msg-Id": {"retry-PHONES-1-1"}, "Nats-Expected-Stream": {events.StreamName},
+		"x": {"y", "z"}, "Nats-Expected-Stream": {events.StreamName},
 		events.RetryHeader: {events.FormatRetry(first, events.TimeOf(before.Time))},
 	}
 	if len(after.Header) != len(want) {
@@ -89,25 +89,39 @@ func TestRetry_FailsAgain(t *testing.T) {
 	}
 }
 
-// A command that was killed between publishing and recording published the try that the next one publishes.
+// A retry is published although somebody has taken IDs for it in advance, and applied once although a command that was killed between publishing
+// and recording has published it already.
 func TestRetry_AfterCrashBeforeRecord(t *testing.T) {
 	h := newHarness(t)
 	stop := h.startProjector()
-	id, _ := h.publishLateTranscript()
+	id, transcript := h.publishLateTranscript()
+	for try := range 3 {
+		h.PublishRaw(events.Subject(uuid.New(), events.EntityCall), nats.Header{
+			"Nats-Msg-Id": {fmt.Sprintf("retry-PHONES-%d-%d", h.find(id).Sequence, try+1)},
+		}, "taken in advance")
+	}
+	h.WaitUntilCaughtUp()
 	stop()
-	h.publishRetry()
-	h.Exec("update control.dead_letter set retried_at = null, retry_sequence = null")
+	h.store(transcript, transcriptText)
 	before := h.lastSequence()
-	h.publishRetry()
-	if got := h.lastSequence(); got != before {
-		t.Errorf("last sequence = %d, want %d: the same try was stored twice", got, before)
+	for range 2 {
+		if _, err := h.retrier().Retry(t.Context(), deadletter.Selection{IDs: []int64{id}}); err != nil {
+			t.Fatal(err)
+		}
+		h.Exec("update control.dead_letter set retried_at = null, retry_sequence = null")
 	}
-	if got := h.QueryInt("select retry_sequence from control.dead_letter"); uint64(got) != before {
-		t.Errorf("sequence of the retry = %d, want %d", got, before)
+	if got := h.lastSequence(); got < before+2 {
+		t.Errorf("last sequence = %d, want at least %d: a retry was taken for a duplicate", got, before+2)
 	}
+
 	h.startProjector()
-	if got := h.retry(deadletter.Selection{})[id]; got.State != deadletter.Open || h.find(id).Tries != 1 {
-		t.Errorf("result = %+v, tries = %d, want open after 1 try", got, h.find(id).Tries)
+	h.WaitUntilCaughtUp()
+	if got := h.find(id); got.State != deadletter.Applied {
+		t.Errorf("state = %s, want applied", got.State)
+	}
+	const counts = "select applied * 10 + stale from projection.message_count where entity = 'transcript'"
+	if n := h.QueryInt(counts); n != 11 {
+		t.Errorf("applied and stale transcripts = %02d, want 1 of each", n)
 	}
 }
 
@@ -118,36 +132,6 @@ func (h *harness) lastSequence() uint64 {
 		h.Fatal(err)
 	}
 	return info.State.LastSeq
-}
-
-// Operators who retry at once publish each dead letter once.
-func TestRetry_AtOnce(t *testing.T) {
-	h := newHarness(t)
-	stop := h.startProjector()
-	const deadLetters = 20
-	for range deadLetters {
-		h.publishInvalid(uuid.New())
-	}
-	h.WaitUntilCaughtUp()
-	stop()
-	before := h.lastSequence()
-	var operators sync.WaitGroup
-	for range 3 {
-		operators.Go(func() {
-			if _, err := h.retrier().Retry(h.Context(), deadletter.Selection{}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	operators.Wait()
-	if got := h.lastSequence() - before; got != deadLetters {
-		t.Errorf("retries in the stream = %d, want %d", got, deadLetters)
-	}
-	h.startProjector()
-	h.WaitUntilCaughtUp()
-	if n := h.QueryInt("select count(*) from control.dead_letter where tries = 1 and state = 'open'"); n != deadLetters {
-		t.Errorf("dead letters with one failed retry = %d, want %d", n, deadLetters)
-	}
 }
 
 // A stream that is full refuses a retry, and the dead letter stays as it is.

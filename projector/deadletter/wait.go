@@ -9,8 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"callboard/events"
 )
 
 var (
@@ -161,7 +159,7 @@ func (r waitingRow) explain(stopReason string) string {
 	case r.AbovePosition:
 		return fmt.Sprintf("the projector has not reached the retry in partition %d: run 'callboard status' to see the lag", r.Partition)
 	}
-	return fmt.Sprintf("partition %d has passed the retry without a decision: retry it again in %s", r.Partition, events.DuplicateWindow)
+	return fmt.Sprintf("partition %d has passed the retry without a decision: retry it again", r.Partition)
 }
 
 func (w *waiter) sorted() []Result {
