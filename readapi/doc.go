@@ -28,6 +28,5 @@
 //   - Bodies are appended to pooled buffers. Times have three decimals, null members are present, and stored text is only escaped.
 //   - The cause of a 5xx is logged once, in the request's line, and never sent. Keys, headers and query strings are not logged.
 //
-// net/http itself refuses some requests without a problem document: a request that is not HTTP, a missing or malformed Host (400),
-// an unknown Expect (417), headers above the server's limit (431) and an unknown Transfer-Encoding (501).
+// net/http itself refuses some requests before the handler runs, without a problem document. SECURITY.md lists them.
 package readapi

@@ -9,6 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -372,6 +375,28 @@ func TestGeneration_Switch(t *testing.T) {
 	}
 	close(stop)
 	clients.Wait()
+}
+
+// The load balancer and the API's description say the same of a code as the reader: its type, its title and whether it is retryable.
+func TestProblem_SameEverywhere(t *testing.T) {
+	t.Parallel()
+	document := regexp.MustCompile(`"type": ?"([^"]*)", ?"title": ?"([^"]*)",[^{}]*"code": ?"([A-Z_]+)",[^{}]*"retryable": ?(true|false)`)
+	for file, want := range map[string]int{"../deploy/haproxy.cfg": 5, "docs/openapi/common.json": 10} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems := document.FindAllStringSubmatch(string(text), -1)
+		if len(problems) != want || strings.Count(string(text), "https://callboard.dev/problems/") != want {
+			t.Errorf("%s: problem documents = %d, want %d", file, len(problems), want)
+		}
+		for _, p := range problems {
+			c := code(p[3])
+			if i := c.info(); p[1] != c.problemType() || p[2] != i.title || p[4] != strconv.FormatBool(i.retryable) {
+				t.Errorf("%s: %s, want type %s, title %q, retryable %t", file, p[0], c.problemType(), i.title, i.retryable)
+			}
+		}
+	}
 }
 
 func TestProblem_Append(t *testing.T) {
