@@ -57,7 +57,8 @@ func (s *service) admit(
 		auth:        auth,
 		narrowing:   o.narrowing(auth),
 		parameters:  parseParameters(r.URL.RawQuery),
-		reserve:     func(ctx context.Context, bytes int64) error { return s.reserveMemory(ctx, x, bytes) },
+		service:     s,
+		exchange:    x,
 		url:         s.base + strings.Replace(o.Path, "{"+systemVariable+"}", ids.system.String(), 1),
 	}, nil
 }

@@ -126,7 +126,7 @@ func TestListCallLogReports_Coding(t *testing.T) {
 	}
 	check(transcripts, "gzip, zstd", "", vary, small)
 
-	h.transcribe(nth(0), "a", maxReportBody)
+	h.transcribe(nth(0), "a", maxBody)
 	h.expectCode("too large before compression", h.get(transcripts, withKey(key), with("Accept-Encoding", "zstd")), exportTooLarge)
 	if got := h.metric("callboard_readapi_body_bytes", ""); got != 0 {
 		t.Errorf("reserved bytes = %v, want 0", got)

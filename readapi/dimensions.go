@@ -3,6 +3,7 @@ package readapi
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -12,29 +13,81 @@ import (
 
 // dimensions answers with a snapshot of everything that retained calls refer to. It is complete, or the request fails.
 func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error {
-	if err := q.prepare(ctx, plainBytes); err != nil {
+	if err := q.prepare(ctx, out); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.dimensionsTimeout)
 	defer cancel()
-	found, err := r.projection.GetCallLogReportDimensions(ctx, q.system)
+	var w *dimensionWriter
+	begin := func(generatedAt time.Time) func(*query.Dimension) {
+		w = newDimensionWriter(out.body, q.room(), generatedAt)
+		return w.add
+	}
+	snapshot, err := r.projection.GetCallLogReportDimensions(ctx, q.system, begin)
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &problem{code: externalServiceTimeout, cause: err}
 	case err != nil:
 		return err
 	}
-	b := append(out.body, `{"generatedAt":"`...)
-	b = encode.Time(b, found.GeneratedAt)
-	out.etagSkip = len(b)
-	b = append(b, '"')
-	for _, f := range dimensionFamilies() {
-		b = f.append(b, found.Rows)
-	}
-	out.body = append(b, '}')
-	out.snapshot = found.Snapshot
+	out.etagSkip = w.start
+	out.body, out.leftOut = w.end(), w.leftOut
+	out.snapshot = snapshot
 	out.hasETag = true
-	return checkSize(out)
+	return nil
+}
+
+// dimensionWriter writes a snapshot, whose dimensions come in the order of its arrays.
+type dimensionWriter struct {
+	body     []byte
+	room     int
+	leftOut  int               // bytes of dimensions that have no room in the body
+	start    int               // of what generatedAt is not part of
+	families []dimensionFamily // arrays that have not ended; the first one is being written
+	count    int               // entries of it
+}
+
+func newDimensionWriter(body []byte, room int, generatedAt time.Time) *dimensionWriter {
+	w := &dimensionWriter{room: room, families: dimensionFamilies()}
+	w.body = encode.Time(append(body, `{"generatedAt":"`...), generatedAt)
+	w.start = len(w.body)
+	w.body = append(w.body, '"')
+	w.begin()
+	return w
+}
+
+// begin begins an array, if there is one left.
+func (w *dimensionWriter) begin() {
+	if len(w.families) > 0 {
+		w.body, w.count = append(append(append(w.body, `,"`...), w.families[0].member...), `":[`...), 0
+	}
+}
+
+// next ends an array.
+func (w *dimensionWriter) next() {
+	w.body, w.families = append(w.body, ']'), w.families[1:]
+	w.begin()
+}
+
+func (w *dimensionWriter) add(d *query.Dimension) {
+	for w.families[0].family != d.Family {
+		w.next()
+	}
+	start := len(w.body)
+	w.body = w.families[0].entry(append(w.body, separator(w.count, "")...), d)
+	w.count++
+	if len(w.body) > w.room {
+		w.leftOut += len(w.body) - start
+		w.body = w.body[:start]
+	}
+}
+
+// end ends the snapshot and returns its body.
+func (w *dimensionWriter) end() []byte {
+	for len(w.families) > 0 {
+		w.next()
+	}
+	return append(w.body, '}')
 }
 
 // dimensionFamily is one array of the snapshot.
@@ -54,21 +107,6 @@ func dimensionFamilies() []dimensionFamily {
 		{"employeeSentiments", "employee_sentiment", appendCodeDimension},
 		{"customerSentiments", "customer_sentiment", appendCodeDimension},
 	}
-}
-
-// append writes the family's array, in the order of the rows.
-func (f dimensionFamily) append(b []byte, rows []query.Dimension) []byte {
-	b = append(b, `,"`...)
-	b = append(b, f.member...)
-	b = append(b, `":[`...)
-	count := 0
-	for i := range rows {
-		if rows[i].Family == f.family {
-			b = f.entry(append(b, separator(count, "")...), &rows[i])
-			count++
-		}
-	}
-	return append(b, ']')
 }
 
 func appendNumberedDimension(b []byte, d *query.Dimension) []byte {

@@ -184,13 +184,13 @@ func TestGetCallLogReportDimensions_Size(t *testing.T) {
 	h.directory(system)
 	h.refers(system, "call_group", groupID)
 	h.exec("update projection.call_group set name = ''")
-	rest := maxReportBody - h.get(path, withKey(key)).Body.Len()
+	rest := maxBody - h.get(path, withKey(key)).Body.Len()
 	h.exec("update projection.call_group set name = repeat('\"', $1) || repeat('x', $2)", rest/2, rest%2)
 	w := h.get(path, withKey(key))
 	h.expectCode("at the limit", w, "")
-	if got := w.Body.Len(); got != maxReportBody {
-		t.Errorf("body = %d bytes, want %d", got, maxReportBody)
+	if got := w.Body.Len(); got != maxBody {
+		t.Errorf("body = %d bytes, want %d", got, maxBody)
 	}
 	h.exec("update projection.call_group set name = name || 'x'")
-	h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxReportBody + 1.0, "maxBytes": maxReportBody + 0.0})
+	h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxBody + 1.0, "maxBytes": maxBody + 0.0})
 }

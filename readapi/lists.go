@@ -94,12 +94,12 @@ func (q *request) filter(g page, w query.Window, filters []filter) query.Filter 
 func (q *request) list(
 	ctx context.Context, out *reply, list *query.List, row *encode.Layout, g page, f query.Filter,
 ) (query.Page, error) {
-	if err := q.prepare(ctx, plainBytes); err != nil {
+	if err := q.prepare(ctx, out); err != nil {
 		return query.Page{}, err
 	}
-	rows := encode.NewRowWriter(row, q.system, append(out.body, `{"data":[`...))
+	rows := q.rows(row, append(out.body, `{"data":[`...))
 	found, err := list.Page(ctx, f, rows)
-	out.body = g.append(append(rows.Body, ']'), found.Total)
+	out.body, out.leftOut = g.append(append(rows.Body, ']'), found.Total), rows.LeftOut
 	out.snapshot = found.Snapshot
 	return found, err
 }
@@ -114,38 +114,22 @@ func (q *request) next(g page, pinned ...parameter) string {
 	return q.url + "?" + values.Encode()
 }
 
-// detail answers with one row.
+// detail answers with one row. A transcript that alone is larger than a body may be is not read.
 func detail(one *query.Detail, members []encode.Member) handler {
-	return detailOf(one, members, plainBytes)
-}
-
-// transcribedDetail answers with one row that has a transcript. Its size has the limit of a report page. A text that alone is larger is
-// not read.
-func transcribedDetail(one *query.Detail, members []encode.Member) handler {
-	read := detailOf(one, members, transcribedDetailBytes)
-	return func(ctx context.Context, q *request, out *reply) error {
-		if err := read(ctx, q, out); err != nil {
-			return err
-		}
-		return checkSize(out)
-	}
-}
-
-func detailOf(one *query.Detail, members []encode.Member, bytes int64) handler {
 	row := encode.NewLayout(members...)
 	return func(ctx context.Context, q *request, out *reply) error {
-		if err := q.prepare(ctx, bytes); err != nil {
+		if err := q.prepare(ctx, out); err != nil {
 			return err
 		}
-		rows := encode.NewRowWriter(row, q.system, out.body)
+		rows := q.rows(row, out.body)
 		found, err := one.Find(ctx, query.Key{System: q.system, ID: q.id, Narrowing: q.narrowing}, rows)
 		switch {
 		case err != nil:
 			return err
-		case found.TextBytes > maxReportBody:
-			return transcriptsTooLarge(found.TextBytes, maxReportBody, 1)
+		case found.TextBytes > maxBody:
+			return transcriptsTooLarge(found.TextBytes, maxBody, 1)
 		}
-		out.body, out.snapshot = rows.Body, found.Snapshot
+		out.body, out.leftOut, out.snapshot = rows.Body, rows.LeftOut, found.Snapshot
 		out.hasETag = true
 		return nil
 	}

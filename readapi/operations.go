@@ -36,12 +36,15 @@ type request struct {
 	narrowing  query.Narrowing // the key's, where it applies to the operation
 	parameters *parameters
 	url        string // of the operation, without a query
-	reserve    func(ctx context.Context, bytes int64) error
+	service    *service
+	exchange   *exchange
+	large      bool // the body needs the large reservation
 }
 
 // reply is a successful response before it is written.
 type reply struct {
 	body        []byte
+	leftOut     int            // bytes that found no room in the body, which is of no use then
 	transcripts bool           // a report page with transcripts
 	negotiated  bool           // the body's coding was chosen by the request
 	coding      string         // empty: none
@@ -52,6 +55,9 @@ type reply struct {
 	noStore     bool           // Cache-Control: no-store
 	retryAfter  int            // seconds; zero: no header
 }
+
+// size is the size of the body with what found no room in it.
+func (out *reply) size() int { return len(out.body) + out.leftOut }
 
 // systemPrefix is the beginning of the paths of all operations on one phone system.
 const systemPrefix = "/customer/phone-systems/{phoneSystemId}"
@@ -75,13 +81,13 @@ func operations(primary, p *query.Projection, store audio.Store, r *reports) []o
 		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, false, topologyList(p.CallMenus(), callMenu(), callMenuFilters())},
 		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, false, detail(p.CallMenu(), callMenuDetail())},
 		{"listCallLogs", system + "/call-logs", access.ScopeCalls, false, datedList(p.CallLogs(), callLog(), callLogFilters())},
-		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, false, transcribedDetail(p.CallLog(maxReportBody), callLogDetail())},
+		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, false, detail(p.CallLog(maxBody), callLogDetail())},
 		{"listCallLogReports", system + "/call-log-reports", access.ScopeCalls, true, r.list},
 		{"getCallLogReportDimensions", system + "/call-log-reports/dimensions", access.ScopeCalls, true, r.dimensions},
 		{"listCallAnalyses", system + "/call-analyses", access.ScopeCalls, false, datedList(p.CallAnalyses(), callAnalysis(), callAnalysisFilters())},
 		{"getCallAnalysis", system + "/call-analyses/{id}", access.ScopeCalls, false, detail(p.CallAnalysis(), callAnalysis())},
 		{"listVoicemails", system + "/voicemails", access.ScopeVoicemails, false, datedList(p.Voicemails(), voicemail(), nil)},
-		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, false, transcribedDetail(p.Voicemail(maxReportBody), voicemailDetail())},
+		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, false, detail(p.Voicemail(maxBody), voicemailDetail())},
 		{"listCallRecordings", system + "/recordings", access.ScopeRecordings, false, datedList(p.CallRecordings(), callRecording(), callRecordingFilters())},
 		{"getCallRecording", system + "/recordings/{recordingSid}", access.ScopeRecordings, false, detail(p.CallRecording(), callRecording())},
 		{"getCallRecordingUrl", system + "/recordings/{recordingSid}/url", access.ScopeRecordings, false, recordingURL(p, store)},

@@ -227,7 +227,7 @@ func TestOverload_LargePages(t *testing.T) {
 	t.Parallel()
 	queue, stopAudit := stoppableAudit(t)
 	h := newHarness(t, withProjectionPool(t, 8), func(c *Config) {
-		c.AuditQueue, c.Timeout, c.BodyMemory = queue, time.Hour, 4*transcribedPageBytes
+		c.AuditQueue, c.Timeout, c.BodyMemory = queue, time.Hour, 4*largeBytes
 	})
 	system, _ := h.numberedCalls(1)
 	h.transcribe(nth(0), "a", 5_400_000)

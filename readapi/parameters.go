@@ -18,6 +18,7 @@ import (
 // parameters are a request's query parameters. An operation reads the parameters that it knows, in the contract's order; the
 // others are unknown. Each problem is collected, and err reports all of them.
 type parameters struct {
+	excess   bool // there are more than maxParameters; none was read
 	given    []parameter
 	index    map[string]int // in given, by name
 	problems []fieldProblem
@@ -30,9 +31,16 @@ type parameter struct {
 	known       bool // the operation has read it
 }
 
+// maxParameters is the largest number of parameters in a query string, empty ones included. No operation has more
+// than a third of them.
+const maxParameters = 32
+
 // parseParameters splits a query string. A parameter with a bad escape is malformed. So is one with a semicolon, since some
 // servers take it for a separator.
 func parseParameters(query string) *parameters {
+	if strings.Count(query, "&") >= maxParameters {
+		return &parameters{excess: true}
+	}
 	p := &parameters{index: make(map[string]int)}
 	for pair := range strings.SplitSeq(query, "&") {
 		if pair != "" {
@@ -62,6 +70,11 @@ func (p *parameters) add(pair string) {
 // err is a [*problem] with everything that is wrong with the query, or nil. The operation must have read every parameter that it
 // knows.
 func (p *parameters) err() error {
+	if p.excess {
+		return &problem{code: validationFailed, errors: []fieldProblem{
+			{"", tooLong, "The query string has more than " + strconv.Itoa(maxParameters) + " parameters; send fewer."},
+		}}
+	}
 	for _, g := range p.given {
 		if !g.known {
 			p.reject(g.name, unknownParameter, "The operation has no such parameter; remove it.")

@@ -10,34 +10,28 @@ import (
 
 // phoneSystems answers with the phone systems that the key's grant covers now.
 func phoneSystems(p *query.Projection) handler {
+	row := encode.NewLayout(encode.Identifier("id"), encode.Text("name"))
 	return func(ctx context.Context, q *request, out *reply) error {
-		if err := q.prepare(ctx, plainBytes); err != nil {
+		if err := q.prepare(ctx, out); err != nil {
 			return err
 		}
-		systems, err := covered(ctx, p, q.auth.Grant)
-		if err != nil {
+		rows := q.rows(row, append(out.body, `{"data":[`...))
+		if err := covered(ctx, p, q.auth.Grant, rows); err != nil {
 			return err
 		}
-		b := append(out.body, `{"data":[`...)
-		for i, s := range systems {
-			b = append(b, separator(i, "")...)
-			b = encode.UUID(append(b, `{"id":`...), s.ID)
-			b = encode.String(append(b, `,"name":`...), s.Name)
-			b = append(b, '}')
-		}
-		out.body = append(b, `]}`...)
+		out.body, out.leftOut = append(rows.Body, `]}`...), rows.LeftOut
 		out.hasETag = true
 		return nil
 	}
 }
 
-func covered(ctx context.Context, p *query.Projection, g access.Grant) ([]query.PhoneSystem, error) {
+func covered(ctx context.Context, p *query.Projection, g access.Grant, rows *encode.RowWriter) error {
 	switch g.Kind {
 	case access.GrantSystem:
-		return p.PhoneSystemsOfSystem(ctx, g.ID)
+		return p.PhoneSystemsOfSystem(ctx, g.ID, rows)
 	case access.GrantGroup:
-		return p.PhoneSystemsOfGroup(ctx, g.ID)
+		return p.PhoneSystemsOfGroup(ctx, g.ID, rows)
 	default:
-		return p.PhoneSystemsOfOrganization(ctx, g.ID)
+		return p.PhoneSystemsOfOrganization(ctx, g.ID, rows)
 	}
 }

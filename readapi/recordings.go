@@ -38,7 +38,7 @@ const processingRetryAfter = 5
 // recordingURL answers with a signed link to a recording's audio. A key's narrowing doesn't apply: it limits calls and analyses.
 func recordingURL(p *query.Projection, store audio.Store) handler {
 	return func(ctx context.Context, q *request, out *reply) error {
-		if err := q.prepare(ctx, plainBytes); err != nil {
+		if err := q.prepare(ctx, out); err != nil {
 			return err
 		}
 		found, err := p.GetRecordingAudio(ctx, q.system, q.id)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"callboard/readapi/encode"
 	"callboard/readapi/query"
 )
 
@@ -42,27 +41,36 @@ type walkedPage struct {
 	retryAfter int // in seconds; 0: at once
 }
 
-// walk reads the request's page into rows.
-func (r *reports) walk(ctx context.Context, q reportRequest, rows *encode.RowWriter) (walkedPage, error) {
-	at := q.cursor
-	page, state, err := r.read(ctx, q, at, rows)
+// walk reads the page that w requests into the reply.
+func (r *reports) walk(ctx context.Context, q *request, w reportRequest, out *reply) (walkedPage, error) {
+	at := w.cursor
+	page, state, err := r.read(ctx, q, w, at, out)
 	if err == nil && at.early && state != early {
-		at = q.start()
-		page, state, err = r.read(ctx, q, at, rows)
+		at = w.start()
+		page, state, err = r.read(ctx, q, w, at, out)
 	}
-	if err == nil && state == provisional {
-		page, state, err = r.awaitWatermark(ctx, q, at, page, rows)
+
+	// A page that waits for the watermark has no memory, no connection and no rows: it is read again.
+	if wait := r.waitFor(ctx); err == nil && state == provisional && wait > 0 {
+		q.service.release(q.exchange, out)
+		if err = r.awaitWatermark(ctx, w, wait); err == nil {
+			err = q.reserve(ctx, out)
+		}
+		if err == nil {
+			page, state, err = r.read(ctx, q, w, at, out)
+		}
 	}
 	if err != nil {
 		return walkedPage{}, err
 	}
+
 	switch state {
 	case final:
-		return walkedPage{ReportPage: page, next: cursor{after: q.lastKey(page, at)}, more: page.More}, nil
+		return walkedPage{ReportPage: page, next: cursor{after: w.lastKey(page, at)}, more: page.More}, nil
 	case provisional:
 		return walkedPage{ReportPage: page, next: at, more: true, retryAfter: walkRetryAfter}, nil
 	default:
-		walked := walkedPage{ReportPage: page, next: cursor{early: true, after: q.lastKey(page, at)}, more: true}
+		walked := walkedPage{ReportPage: page, next: cursor{early: true, after: w.lastKey(page, at)}, more: true}
 		if !page.More {
 			walked.retryAfter = walkRetryAfter
 		}
@@ -71,28 +79,38 @@ func (r *reports) walk(ctx context.Context, q reportRequest, rows *encode.RowWri
 }
 
 // read reads the page after a cursor.
-func (r *reports) read(ctx context.Context, q reportRequest, at cursor, rows *encode.RowWriter) (query.ReportPage, pageState, error) {
-	page, err := r.rows.Page(ctx, q.filter(at), rows)
-	return page, q.stateOf(page, r.now()), err
+func (r *reports) read(
+	ctx context.Context, q *request, w reportRequest, at cursor, out *reply,
+) (query.ReportPage, pageState, error) {
+	layout := r.row
+	if w.transcripts {
+		layout = r.transcribed
+	}
+	rows := q.rows(layout, append(out.body[:0], `{"data":[`...))
+	page, err := r.rows.Page(ctx, w.filter(at), rows)
+	out.body, out.leftOut = rows.Body, rows.LeftOut
+	return page, w.stateOf(page, r.now()), err
 }
 
-// awaitWatermark reads the page again as soon as the watermark has reached the window's end. If that takes too long, it returns the given
-// page, and rows still has its rows.
-func (r *reports) awaitWatermark(
-	ctx context.Context, q reportRequest, at cursor, page query.ReportPage, rows *encode.RowWriter,
-) (query.ReportPage, pageState, error) {
-	wait, cancel := context.WithTimeout(ctx, r.watermarkWait)
-	defer cancel()
-	err := r.watermarks.await(wait, q.system, q.until)
-	switch {
-	case err == nil:
-		return r.read(ctx, q, at, rows)
-	case ctx.Err() != nil:
-		return page, provisional, ctx.Err()
-	case wait.Err() != nil:
-		return page, provisional, nil
+// waitFor is how long a provisional page can wait. It leaves two fifths of the request's time for memory and for the
+// page.
+func (r *reports) waitFor(ctx context.Context) time.Duration {
+	wait := r.watermarkWait
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(end)-r.timeout*2/5)
 	}
-	return page, provisional, err
+	return wait
+}
+
+// awaitWatermark waits until the watermark has reached the window's end, or for as long as given.
+func (r *reports) awaitWatermark(ctx context.Context, w reportRequest, atMost time.Duration) error {
+	wait, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	err := r.watermarks.await(wait, w.system, w.until)
+	if ctx.Err() == nil && wait.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // stateOf returns the state of a page that was read at an instant of the reader's clock. No row is ever added to an empty window.

@@ -145,15 +145,21 @@ func TestWalk_ClientGoneDuringTheWait(t *testing.T) {
 	})
 }
 
-// The request's timeout ends the wait, too.
-func TestWalk_RequestTimeout(t *testing.T) {
+// The wait leaves two fifths of the request's time. A page that has no more than that is answered as it is.
+func TestReports_WaitFor(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, func(c *Config) { c.Timeout, c.watermarkWait = 45*time.Second, time.Hour })
-	system := h.system("one")
-	key := h.key(system)
-	h.setWatermark(at(windowFrom))
-	h.expectCode("a request that opens the connections", h.get("/customer/phone-systems", withKey(key)), "")
-	h.expectUnavailable(h.get(reportPath(system, reportQuery()), withKey(key)))
+	r := &reports{watermarkWait: time.Minute, timeout: time.Hour}
+	for left, want := range map[time.Duration]time.Duration{
+		time.Hour:                        time.Minute,
+		24*time.Minute + 20*time.Second:  20 * time.Second,
+		24*time.Minute - 100*time.Second: -100 * time.Second,
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), left)
+		if got := r.waitFor(ctx); got > want || got < want-10*time.Second {
+			t.Errorf("wait with %s left = %s, want %s", left, got, want)
+		}
+		cancel()
+	}
 }
 
 func TestWalk_EmptyWindowIsFinal(t *testing.T) {

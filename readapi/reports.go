@@ -12,11 +12,8 @@ import (
 	"callboard/readapi/seal"
 )
 
-// The size limits of a report operation's response, and of a detail with a transcript.
-const (
-	maxReportBody        = 5_500_000 // bytes as sent
-	maxStoredTranscripts = 8_000_000 // bytes as stored, of all transcripts of a page
-)
+// maxStoredTranscripts limits the transcripts of a page, in bytes as stored.
+const maxStoredTranscripts = 8_000_000
 
 // The row limits of a report page.
 const (
@@ -34,6 +31,7 @@ type reports struct {
 	dimensionsTimeout time.Duration
 	watermarks        *watermarks
 	watermarkWait     time.Duration
+	timeout           time.Duration // of a request
 	now               func() time.Time
 }
 
@@ -49,34 +47,30 @@ func newReports(p *query.Projection, c Config) (*reports, error) {
 	return &reports{
 		projection: p, rows: p.CallLogReports(directory), cursors: cursors, watermarks: newWatermarks(p),
 		row: encode.NewLayout(report()...), transcribed: encode.NewLayout(transcribedReport()...),
-		dimensionsTimeout: c.DimensionsTimeout, watermarkWait: c.watermarkWait, now: c.now,
+		dimensionsTimeout: c.DimensionsTimeout, watermarkWait: c.watermarkWait, timeout: c.Timeout, now: c.now,
 	}, nil
 }
 
 // list answers with the next page of a window's report rows.
 func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 	w := q.parameters.reportRequest(q.system, r.cursors)
-	row, bytes := r.row, plainBytes
-	if w.transcripts {
-		row, bytes = r.transcribed, transcribedPageBytes
-	}
-	if err := q.prepare(ctx, bytes); err != nil {
+	q.large = q.large || w.transcripts
+	if err := q.prepare(ctx, out); err != nil {
 		return err
 	}
-	rows := encode.NewRowWriter(row, q.system, append(out.body, `{"data":[`...))
-	page, err := r.walk(ctx, w, rows)
+	page, err := r.walk(ctx, q, w, out)
 	if err != nil {
 		return err
 	}
 	if w.transcripts && page.StoredBytes > maxStoredTranscripts {
 		return transcriptsTooLarge(page.StoredBytes, maxStoredTranscripts, page.Count)
 	}
-	b := encode.String(append(rows.Body, `],"nextCursor":`...), page.next.seal(r.cursors, w.window))
+	b := encode.String(append(out.body, `],"nextCursor":`...), page.next.seal(r.cursors, w.window))
 	b = strconv.AppendBool(append(b, `,"hasMore":`...), page.more)
 	out.body = append(b, '}')
 	out.snapshot, out.transcripts = page.Snapshot, w.transcripts
 	out.noStore, out.retryAfter = true, page.retryAfter
-	return checkSize(out)
+	return nil
 }
 
 // transcriptsTooLarge is the problem of transcripts that are too large to be read.
@@ -89,15 +83,9 @@ func transcriptsTooLarge(stored, limit int64, rows int) *problem {
 	}}
 }
 
-// checkSize fails for a body above the size limit. A body is never truncated.
-func checkSize(out *reply) error {
-	if len(out.body) <= maxReportBody {
-		return nil
-	}
-	return &problem{code: exportTooLarge, params: []param{
-		{"actualBytes", int64(len(out.body))},
-		{"maxBytes", int64(maxReportBody)},
-	}}
+// bodyTooLarge is the problem of a body above the size limit. A body is never truncated.
+func bodyTooLarge(size int) *problem {
+	return &problem{code: exportTooLarge, params: []param{{"actualBytes", int64(size)}, {"maxBytes", int64(maxBody)}}}
 }
 
 // reportRequest is a request for a page of a report window.

@@ -307,19 +307,19 @@ func TestListCallLogReports_BodySize(t *testing.T) {
 	for character, escaped := range map[string]int{"\x01": 6, "\"": 2, "a": 1, "é": 2} {
 		h.transcribe(nth(0), character, 0)
 		h.exec("update projection.call_log set route_summary = null")
-		rest := maxReportBody - h.get(path, withKey(key)).Body.Len()
+		rest := maxBody - h.get(path, withKey(key)).Body.Len()
 		h.transcribe(nth(0), character, rest/escaped)
 		under := h.get(path, withKey(key))
-		if under.Code != 200 || under.Body.Len() < maxReportBody-escaped {
-			t.Fatalf("%q: status = %d, body = %d bytes, want just below %d", character, under.Code, under.Body.Len(), maxReportBody)
+		if under.Code != 200 || under.Body.Len() < maxBody-escaped {
+			t.Fatalf("%q: status = %d, body = %d bytes, want just below %d", character, under.Code, under.Body.Len(), maxBody)
 		}
-		padding := maxReportBody - under.Body.Len() + len("null") - len(`""`)
+		padding := maxBody - under.Body.Len() + len("null") - len(`""`)
 		h.exec("update projection.call_log set route_summary = repeat('x', $1)", padding)
-		if w := h.get(path, withKey(key)); w.Code != 200 || w.Body.Len() != maxReportBody {
-			t.Errorf("%q: status = %d, body = %d bytes, want %d", character, w.Code, w.Body.Len(), maxReportBody)
+		if w := h.get(path, withKey(key)); w.Code != 200 || w.Body.Len() != maxBody {
+			t.Errorf("%q: status = %d, body = %d bytes, want %d", character, w.Code, w.Body.Len(), maxBody)
 		}
 		h.exec("update projection.call_log set route_summary = repeat('x', $1)", padding+1)
-		h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxReportBody + 1.0, "maxBytes": maxReportBody + 0.0})
+		h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxBody + 1.0, "maxBytes": maxBody + 0.0})
 		h.expectCode("without transcripts", h.get(reportPath(system, reportQuery()), withKey(key)), "")
 	}
 }
@@ -339,13 +339,13 @@ func TestDetails_BodySize(t *testing.T) {
 				on conflict (system_id, owner, owner_id, partition) do update set text = excluded.text`, system, map[uuid.UUID]string{nth(0): "call", nth(1): "voicemail"}[id], id, size)
 		}
 		text(0)
-		rest := maxReportBody - h.get(path, withKey(key)).Body.Len()
+		rest := maxBody - h.get(path, withKey(key)).Body.Len()
 		text(rest)
-		if w := h.get(path, withKey(key)); w.Code != 200 || w.Body.Len() != maxReportBody {
-			t.Errorf("%s: status = %d, body = %d bytes, want %d", path, w.Code, w.Body.Len(), maxReportBody)
+		if w := h.get(path, withKey(key)); w.Code != 200 || w.Body.Len() != maxBody {
+			t.Errorf("%s: status = %d, body = %d bytes, want %d", path, w.Code, w.Body.Len(), maxBody)
 		}
 		text(rest + 1)
-		h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxReportBody + 1.0, "maxBytes": maxReportBody + 0.0})
+		h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxBody + 1.0, "maxBytes": maxBody + 0.0})
 	}
 }
 
@@ -361,13 +361,13 @@ func TestDetails_StoredSize(t *testing.T) {
 		"/voicemails/" + nth(1).String(): "update projection.transcript set status = $1, text_bytes = $2 where owner = 'voicemail'",
 	} {
 		path = systemPath(system, path)
-		h.exec(update, "completed", maxReportBody)
+		h.exec(update, "completed", maxBody)
 		h.expectCode("at the limit", h.get(path, withKey(key)), "")
-		h.exec(update, "completed", maxReportBody+1)
+		h.exec(update, "completed", maxBody+1)
 		h.expectTooLarge(h.get(path, withKey(key)), map[string]any{
-			"guard": "stored_transcripts", "storedBytes": maxReportBody + 1.0, "limitBytes": maxReportBody + 0.0, "rowCount": 1.0,
+			"guard": "stored_transcripts", "storedBytes": maxBody + 1.0, "limitBytes": maxBody + 0.0, "rowCount": 1.0,
 		})
-		h.exec(update, "unavailable", maxReportBody+1)
+		h.exec(update, "unavailable", maxBody+1)
 		h.expectCode("without a text", h.get(path, withKey(key)), "")
 	}
 }

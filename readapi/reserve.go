@@ -4,15 +4,24 @@ import (
 	"context"
 	"fmt"
 
+	"callboard/readapi/encode"
 	"callboard/readapi/memory"
 )
 
-// The memory that a request reserves before its first statement. It is corrected when the response's size is known.
+// A request reserves memory before its first statement and before anything of its body is made, problems of parameters
+// included. With the small reservation, a body has smallRoom. A larger body is only counted, and read again with the
+// large reservation.
 const (
-	transcribedPageBytes   int64 = 14 << 20 // a report page with transcripts: the body, and its rows as PostgreSQL sends them
-	transcribedDetailBytes int64 = 2 << 20
-	plainBytes             int64 = 256 << 10
+	smallBytes int64 = 3 << 19  // 1.5 MiB; sixteen are a lineage's share of the usual memory
+	smallRoom        = 1 << 20  // a buffer that grows takes more than its body
+	largeBytes int64 = 14 << 20 // the largest body, and its rows as PostgreSQL sends them
 )
+
+// newBuffer is the size of a new buffer for a body. Those up to smallRoom are used again.
+const newBuffer = 32 << 10
+
+// maxBody is the size limit of a response, in bytes as sent without a content coding.
+const maxBody = 5_500_000
 
 // defaultBodyMemory is the memory for all responses.
 const defaultBodyMemory = 192 << 20
@@ -20,21 +29,41 @@ const defaultBodyMemory = 192 << 20
 // noRoomRetryAfter is sent when there is no memory for a response, in seconds.
 const noRoomRetryAfter = 1
 
-// prepare reports the problems of the parameters, or reserves memory. After it, a handler runs its statements.
-func (q *request) prepare(ctx context.Context, bytes int64) error {
-	if err := q.parameters.err(); err != nil {
+// prepare reserves memory, and reports the problems of the parameters. After it, a handler runs its statements.
+func (q *request) prepare(ctx context.Context, out *reply) error {
+	if err := q.reserve(ctx, out); err != nil {
 		return err
 	}
-	return q.reserve(ctx, bytes)
+	return q.parameters.err()
 }
 
-// reserveMemory reserves memory for a response. The wait leaves two fifths of the request's time for its answer. A request that finds no
-// room is as if it had never had a permit: the permit is given back, and the audit counts the request.
-func (s *service) reserveMemory(ctx context.Context, x *exchange, bytes int64) error {
-	reserved, err := s.memory.Reserve(ctx, x.lineage, bytes, x.start.Add(s.timeout*3/5))
+// room is the size of the largest body that the request's memory suffices for.
+func (q *request) room() int {
+	if q.large {
+		return maxBody
+	}
+	return smallRoom
+}
+
+// rows returns a writer that appends rows to the body, as far as the request's memory suffices.
+func (q *request) rows(row *encode.Layout, body []byte) *encode.RowWriter {
+	rows := encode.NewRowWriter(row, q.system, body)
+	rows.Room = q.room()
+	return rows
+}
+
+// reserve reserves memory for a response, and gives the reply a buffer. The wait leaves a fifth of the request's time
+// for its answer. A request that finds no room is as if it had never had a permit: the permit is given back, and the
+// audit counts the request.
+func (q *request) reserve(ctx context.Context, out *reply) error {
+	s, x, bytes := q.service, q.exchange, smallBytes
+	if q.large {
+		bytes = largeBytes
+	}
+	reserved, err := s.memory.Reserve(ctx, x.lineage, bytes, x.start.Add(s.timeout*4/5))
 	switch {
 	case err == nil:
-		x.memory = reserved
+		x.memory, out.body = reserved, s.buffer()
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait for memory: %w", err)
@@ -44,19 +73,27 @@ func (s *service) reserveMemory(ctx context.Context, x *exchange, bytes int64) e
 	return &problem{code: serviceUnavailable, retryAfter: noRoomRetryAfter, cause: err}
 }
 
-// resizeMemory corrects the reservation to what the reply's buffer takes.
-func (x *exchange) resizeMemory(out *reply) {
+// release gives the reply's buffer and the reserved memory back, if there are any.
+func (s *service) release(x *exchange, out *reply) {
+	if c := cap(out.body); c >= newBuffer && c <= smallRoom {
+		body := out.body[:0]
+		s.buffers.Put(&body)
+	}
+	*out = reply{}
 	if x.memory != nil {
-		x.memory.Resize(int64(cap(out.body)))
+		x.memory.Release()
+		x.memory = nil
 	}
 }
 
-func (x *exchange) releaseMemory() {
-	if x.memory != nil {
-		x.memory.Release()
+// buffer returns an empty buffer for a body.
+func (s *service) buffer() []byte {
+	if body, ok := s.buffers.Get().(*[]byte); ok {
+		return *body
 	}
+	return make([]byte, 0, newBuffer)
 }
 
 func newMemory(c Config) (*memory.Pool, error) {
-	return memory.New(memory.Config{Capacity: c.BodyMemory, Largest: transcribedPageBytes, Metrics: c.Metrics})
+	return memory.New(memory.Config{Capacity: c.BodyMemory, Largest: largeBytes, Metrics: c.Metrics})
 }

@@ -35,7 +35,7 @@ type service struct {
 	now          func() time.Time
 	log          zerolog.Logger
 	metrics      *metrics
-	replies      sync.Pool
+	buffers      sync.Pool // of *[]byte, for bodies
 }
 
 // exchange is what is known of a request while it is served: for its headers, its log line and its audit entry.
@@ -57,8 +57,8 @@ type exchange struct {
 // ServeHTTP serves a request. It writes nothing before the whole response is known.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{start: time.Now(), requestID: requestID(r.Header)}
-	out := s.reply()
-	defer s.release(out)
+	out := new(reply)
+	defer s.release(x, out)
 	s.metrics.inFlight.Inc()
 	defer s.metrics.inFlight.Dec()
 	if e, ok := s.publicRoute(r); ok {
@@ -66,8 +66,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	err := s.handle(r, x, out)
-	defer x.releaseMemory()
-	x.resizeMemory(out)
+	if err == nil && x.memory != nil {
+		x.memory.Resize(int64(cap(out.body)))
+	}
 	status := http.StatusInternalServerError
 	defer func() { s.record(r, x, out, status, err) }() // also if the write panics
 	status = s.write(w, r, x, out, err)
@@ -101,24 +102,19 @@ func (s *service) handle(r *http.Request, x *exchange, out *reply) (err error) {
 	if err := o.handle(ctx, q, out); err != nil {
 		return err
 	}
+
+	// The body is larger than what was reserved, and its size is known now.
+	if out.leftOut > 0 && out.size() <= maxBody {
+		s.release(x, out)
+		q.large = true
+		if err := o.handle(ctx, q, out); err != nil {
+			return err
+		}
+	}
+	if out.size() > maxBody {
+		return bodyTooLarge(out.size())
+	}
 	return s.compressor.compress(r, out)
-}
-
-// maxPooled is the largest body buffer that is pooled, so that one large transcript doesn't occupy memory from then on.
-const maxPooled = 1 << 20
-
-func (s *service) reply() *reply {
-	if out, ok := s.replies.Get().(*reply); ok {
-		return out
-	}
-	return &reply{body: make([]byte, 0, 32<<10)}
-}
-
-func (s *service) release(out *reply) {
-	if cap(out.body) <= maxPooled {
-		*out = reply{body: out.body[:0]}
-		s.replies.Put(out)
-	}
 }
 
 const requestIDHeader = "X-Request-Id"

@@ -1,6 +1,7 @@
 package encode_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -207,6 +208,50 @@ func TestRows(t *testing.T) {
 		}
 		if !json.Valid([]byte(want.String() + "]")) {
 			t.Errorf("rows = %s, want valid JSON", want.String())
+		}
+	})
+}
+
+// A body takes no more than its room, and a little for numbers, identifiers and names of members. Its size is known
+// whatever its room is.
+func TestRows_Room(t *testing.T) {
+	t.Parallel()
+	shared := table()
+	rapid.Check(t, func(t *rapid.T) {
+		var list [][][]byte
+		for range rapid.IntRange(0, 5).Draw(t, "rows") {
+			var raw [][]byte
+			for _, v := range values(t) {
+				raw = append(raw, v.binary)
+			}
+			raw[0] = []byte(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
+			list = append(list, raw)
+		}
+		write := func(room int) *encode.RowWriter {
+			rows := encode.NewRowWriter(shared, phoneSystem(), nil)
+			rows.Room = room
+			if err := rows.Begin(columns()); err != nil {
+				t.Fatal(err)
+			}
+			for _, raw := range list {
+				if err := rows.Append(raw); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return rows
+		}
+
+		whole := write(math.MaxInt)
+		room := rapid.IntRange(0, len(whole.Body)+100).Draw(t, "room")
+		limited := write(room)
+		if size := len(limited.Body) + limited.LeftOut; size != len(whole.Body) {
+			t.Errorf("room %d: size = %d, want %d", room, size, len(whole.Body))
+		}
+		if most := room + 500*len(list); len(limited.Body) > most {
+			t.Errorf("room %d: body = %d bytes, want %d at most", room, len(limited.Body), most)
+		}
+		if room >= len(whole.Body) && !bytes.Equal(limited.Body, whole.Body) {
+			t.Errorf("room %d: body = %s, want %s", room, limited.Body, whole.Body)
 		}
 	})
 }

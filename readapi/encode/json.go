@@ -42,6 +42,28 @@ func appendText(b, s []byte) []byte {
 	return append(b, '"')
 }
 
+// longestEscape is the number of bytes that a byte takes at most.
+const longestEscape = len(`\u0001`)
+
+// textSize is the number of bytes that [appendText] appends.
+func textSize(s []byte) int {
+	var escaped [longestEscape]byte
+	size := len(`""`) + len(s)
+	for i := plain(s, 0); i < len(s); i = plain(s, i) {
+		if s[i] < utf8.RuneSelf {
+			size += len(appendEscaped(escaped[:0], s[i])) - 1
+			i++
+			continue
+		}
+		r, width := utf8.DecodeRune(s[i:])
+		if r == utf8.RuneError && width == 1 {
+			size += len("\ufffd") - 1
+		}
+		i += width
+	}
+	return size
+}
+
 // plain is the index of the first byte from i on that is not ASCII or needs an escape. It takes 8 bytes at a time: a byte of the mask
 // has its high bit if the text's byte has it, is below the space, or equals one of the two characters. Above such a byte the mask can
 // be wrong, never below it.

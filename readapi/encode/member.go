@@ -37,11 +37,26 @@ func column(name string, oid uint32, write func(b, value []byte) []byte) Member 
 }
 
 // Text is a string.
-func Text(name string) Member { return column(name, pgtype.TextOID, appendText) }
+func Text(name string) Member {
+	return Member{name, []uint32{pgtype.TextOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
+		value := columns[0]
+
+		// The size is counted only where the longest form of the text has no room.
+		if len(b)+len(`""`)+longestEscape*len(value) > r.Room && !r.fits(b, textSize(value)) {
+			return b
+		}
+		return appendText(b, value)
+	}}
+}
 
 // JSON is appended byte for byte as it is stored.
 func JSON(name string) Member {
-	return column(name, pgtype.JSONOID, func(b, value []byte) []byte { return append(b, value...) })
+	return Member{name, []uint32{pgtype.JSONOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
+		if !r.fits(b, len(columns[0])) {
+			return b
+		}
+		return append(b, columns[0]...)
+	}}
 }
 
 // Integer is a number of 32 bits.

@@ -17,10 +17,14 @@ type Names interface {
 // Named is a reference with the names of its target, or null if the target doesn't exist. Its column is the identifier.
 func Named(name, family string) Member {
 	return Member{name, []uint32{pgtype.UUIDOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
-		if object := r.Names.Reference(family, uuid.UUID(columns[0])); object != "" {
-			return append(b, object...)
+		object := r.Names.Reference(family, uuid.UUID(columns[0]))
+		switch {
+		case object == "":
+			return append(b, "null"...)
+		case !r.fits(b, len(object)):
+			return b
 		}
-		return append(b, "null"...)
+		return append(b, object...)
 	}}
 }
 
@@ -28,6 +32,9 @@ func Named(name, family string) Member {
 func Code(name, kind string) Member {
 	return Member{name, []uint32{pgtype.TextOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
 		object, _ := r.Names.Code(kind, columns[0])
+		if !r.fits(b, len(object)) {
+			return b
+		}
 		return append(b, object...)
 	}}
 }
@@ -37,7 +44,9 @@ func Code(name, kind string) Member {
 func ScoredCode(name, kind string) Member {
 	return Member{name, []uint32{pgtype.TextOID, pgtype.Float8OID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
 		object, score := r.Names.Code(kind, columns[0])
-		b = append(b, object[:len(object)-len("}")]...)
+		if object = object[:len(object)-len("}")]; r.fits(b, len(object)) {
+			b = append(b, object...)
+		}
 		b = append(b, `,"score":`...)
 		if columns[1] != nil {
 			b = appendDouble(b, columns[1])

@@ -1,6 +1,8 @@
 package encode
 
 import (
+	"math"
+
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -12,27 +14,33 @@ type RowWriter struct {
 	Count  int    // rows in the body
 	Names  Names  // for members that are names and labels; set after Begin
 
-	table *Layout
-	start int // where the rows begin in the body
-	last  int // where the last row begins, with its comma
-	err   error
+	// Room is the number of bytes that the body should not exceed. Texts, JSON, names and labels that do not fit are
+	// left out, so that no body takes more memory than there is for it. LeftOut is the number of their bytes. Above 0,
+	// the body is of no use: only its size is known.
+	Room, LeftOut int
+
+	table  *Layout
+	start  int // where the rows begin in the body
+	last   int // where the last row begins, with its comma
+	before int // LeftOut before the last row
+	err    error
 }
 
-// NewRowWriter returns a writer that appends rows of a phone system to the body.
+// NewRowWriter returns a writer that appends rows of a phone system to the body, which has room for all of them.
 func NewRowWriter(t *Layout, system uuid.UUID, body []byte) *RowWriter {
-	return &RowWriter{System: system, Body: body, table: t, start: len(body)}
+	return &RowWriter{System: system, Body: body, Room: math.MaxInt, table: t, start: len(body)}
 }
 
 // Begin begins the rows of a statement. It removes those that were appended before: a statement that is run again gives all of its rows
 // again. It returns an error if the columns are not of the table's types.
 func (r *RowWriter) Begin(columns []pgconn.FieldDescription) error {
-	r.Body, r.Count, r.err = r.Body[:r.start], 0, nil
+	r.Body, r.Count, r.LeftOut, r.err = r.Body[:r.start], 0, 0, nil
 	return r.table.check(columns)
 }
 
 // Append appends a row. Its columns are not used after it returns. It returns the error of a value that JSON can't represent.
 func (r *RowWriter) Append(columns [][]byte) error {
-	r.last = len(r.Body)
+	r.last, r.before = len(r.Body), r.LeftOut
 	if r.Count > 0 {
 		r.Body = append(r.Body, ',')
 	}
@@ -43,6 +51,15 @@ func (r *RowWriter) Append(columns [][]byte) error {
 
 // Remove removes the row that was appended last. It is called once at most after each Append.
 func (r *RowWriter) Remove() {
-	r.Body = r.Body[:r.last]
+	r.Body, r.LeftOut = r.Body[:r.last], r.before
 	r.Count--
+}
+
+// fits reports whether a value has room in the body. Otherwise the value is to be left out, and is counted.
+func (r *RowWriter) fits(b []byte, size int) bool {
+	if len(b)+size <= r.Room {
+		return true
+	}
+	r.LeftOut += size
+	return false
 }

@@ -2,11 +2,12 @@
 //
 // A request reserves memory before its first statement on the projection and releases it after the last byte of its response:
 //
-//	one of its lineage's 16 places        up to 128 requests of the lineage wait
-//	bytes of its lineage's share          an eighth of the memory, and at least the largest reservation
+//	bytes of its lineage's share          up to 128 requests wait
 //	bytes of the memory of all lineages   up to 1,024 requests wait
 //
-// Each wait is in the order of arrival. So a lineage whose clients read slowly, or that sends many requests at once, delays only itself.
+// The share is an eighth of the memory, and at least the largest reservation. A reservation is a sixteenth of the share
+// at least, so that a lineage has 16 statements at once. Each wait is in the order of arrival. So a lineage whose
+// clients read slowly, or that sends many requests at once, delays only itself.
 package memory
 
 import (
@@ -29,8 +30,8 @@ var (
 )
 
 const (
-	places         = 16 // requests of a lineage that are answered at once
 	lineageQueue   = 128
+	atOnce         = 16 // reservations that use up a lineage's share
 	bytesQueue     = 1024
 	lineagesToFill = 8 // lineages that can use all of the memory
 )
@@ -54,7 +55,6 @@ type Pool struct {
 // lineage is what the requests of a lineage have reserved. It exists while there are any.
 type lineage struct {
 	requests int // that have or want memory; guarded by the pool's mutex
-	places   *semaphore.Semaphore
 	bytes    *semaphore.Semaphore
 }
 
@@ -82,10 +82,10 @@ type Reservation struct {
 	bytes   int64
 }
 
-// Reserve reserves bytes for a request of a lineage, and waits for them until an instant. The error is [ErrLineage], [ErrBytes] or that of
-// ctx. The caller must release the reservation.
+// Reserve reserves bytes for a request of a lineage, a sixteenth of its share at least, and waits for them until an
+// instant. The error is [ErrLineage], [ErrBytes] or that of ctx. The caller must release the reservation.
 func (b *Pool) Reserve(ctx context.Context, id uuid.UUID, bytes int64, until time.Time) (*Reservation, error) {
-	r := &Reservation{pool: b, id: id, lineage: b.enter(id), bytes: bytes}
+	r := &Reservation{pool: b, id: id, lineage: b.enter(id), bytes: max(bytes, b.share/atOnce)}
 	wait, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	refused := r.reserve(wait)
@@ -101,31 +101,14 @@ func (b *Pool) Reserve(ctx context.Context, id uuid.UUID, bytes int64, until tim
 
 // reserve takes what the reservation needs, or nothing.
 func (r *Reservation) reserve(ctx context.Context) error {
-	if r.reserveShare(ctx) != nil {
+	if r.lineage.bytes.Acquire(ctx, r.bytes) != nil {
 		return ErrLineage
 	}
 	if r.pool.bytes.Acquire(ctx, r.bytes) != nil {
-		r.releaseShare()
+		r.lineage.bytes.Change(-r.bytes)
 		return ErrBytes
 	}
 	return nil
-}
-
-// reserveShare takes a place and bytes of the lineage.
-func (r *Reservation) reserveShare(ctx context.Context) error {
-	if err := r.lineage.places.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	if err := r.lineage.bytes.Acquire(ctx, r.bytes); err != nil {
-		r.lineage.places.Change(-1)
-		return err
-	}
-	return nil
-}
-
-func (r *Reservation) releaseShare() {
-	r.lineage.bytes.Change(-r.bytes)
-	r.lineage.places.Change(-1)
 }
 
 // Resize changes the reservation to the bytes that the response takes. It never waits: what exists is counted even if it is more than there
@@ -138,8 +121,7 @@ func (r *Reservation) Resize(bytes int64) {
 
 // Release gives everything back. It must be called once.
 func (r *Reservation) Release() {
-	r.pool.bytes.Change(-r.bytes)
-	r.releaseShare()
+	r.Resize(0)
 	r.pool.leave(r.id)
 }
 
@@ -149,7 +131,7 @@ func (b *Pool) enter(id uuid.UUID) *lineage {
 	defer b.mu.Unlock()
 	l := b.lineages[id]
 	if l == nil {
-		l = &lineage{places: semaphore.New(places, lineageQueue), bytes: semaphore.New(b.share, places)}
+		l = &lineage{bytes: semaphore.New(b.share, lineageQueue)}
 		b.lineages[id] = l
 	}
 	l.requests++
@@ -166,13 +148,13 @@ func (b *Pool) leave(id uuid.UUID) {
 	}
 }
 
-// waiting returns how many requests wait for places and bytes of their lineages.
+// waiting returns how many requests wait for their lineages' shares.
 func (b *Pool) waiting() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := 0
 	for _, l := range b.lineages {
-		n += l.places.Waiting() + l.bytes.Waiting()
+		n += l.bytes.Waiting()
 	}
 	return n
 }

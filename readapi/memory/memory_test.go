@@ -45,13 +45,13 @@ func expectEmpty(t *testing.T, b *Pool) {
 	}
 }
 
-// A lineage has 16 places and 128 requests that wait for them. Another lineage does not notice.
-func TestReserve_Places(t *testing.T) {
+// When a lineage's share is used up, 128 of its requests wait. Another lineage does not notice.
+func TestReserve_Queue(t *testing.T) {
 	t.Parallel()
-	b := newBudget(t, 1<<20, 1<<10)
+	b := newBudget(t, 32, 1)
 	hostile, other := uuid.New(), uuid.New()
 	var held []*Reservation
-	for range places {
+	for range 4 {
 		held = append(held, reserve(t, b, hostile, 1))
 	}
 	waiting := make(chan *Reservation, lineageQueue)
@@ -79,7 +79,8 @@ func TestReserve_Places(t *testing.T) {
 	expectEmpty(t, b)
 }
 
-// A lineage has an eighth of the bytes, and one reservation of the largest size in any case.
+// A lineage has an eighth of the bytes, and one reservation of the largest size in any case. A small reservation is
+// a sixteenth of the share.
 func TestReserve_Share(t *testing.T) {
 	t.Parallel()
 	for capacity, share := range map[int64]int64{800: 100, 100: 50} {
@@ -88,7 +89,7 @@ func TestReserve_Share(t *testing.T) {
 		first := reserve(t, b, slow, share)
 		expectRefusal(t, b, slow, ErrLineage)
 		reserve(t, b, other, 50).Release()
-		first.Resize(share - 1)
+		first.Resize(share - share/atOnce)
 		reserve(t, b, slow, 1).Release()
 		first.Release()
 		expectEmpty(t, b)

@@ -23,46 +23,43 @@ type Dimension struct {
 	UpdatedAt pgtype.Timestamptz
 }
 
-// Dimensions is everything that a phone system's retained calls refer to, by family and then by key.
-type Dimensions struct {
-	Snapshot
-	GeneratedAt time.Time
-	Rows        []Dimension
-}
-
 //go:embed get_call_log_report_dimensions.sql
 var getCallLogReportDimensionsSQL string
 
-// GetCallLogReportDimensions reads a complete snapshot. It returns [ErrNotFound] if the phone system doesn't exist.
-func (p *Projection) GetCallLogReportDimensions(ctx context.Context, system uuid.UUID) (Dimensions, error) {
-	var result Dimensions
-	err := p.ofSystem(p.runLong(ctx), p.dimensionsSQL, system, nil, func(rows pgx.Rows) (err error) {
-		result, err = p.readDimensions(rows)
-		return err
+// GetCallLogReportDimensions reads a complete snapshot: everything that a phone system's retained calls refer to, by
+// family and then by key. begin is called with the snapshot's time, and what it returns with each dimension. A
+// statement that is run again calls begin again. The error is [ErrNotFound] if the phone system doesn't exist.
+func (p *Projection) GetCallLogReportDimensions(
+	ctx context.Context, system uuid.UUID, begin func(generatedAt time.Time) (add func(*Dimension)),
+) (snapshot Snapshot, err error) {
+	err = p.ofSystem(p.runLong(ctx), p.dimensionsSQL, system, nil, func(rows pgx.Rows) error {
+		return p.readDimensions(rows, &snapshot, begin)
 	})
 	if err != nil {
-		return Dimensions{}, fmt.Errorf("get call log report dimensions: %w", err)
+		return Snapshot{}, fmt.Errorf("get call log report dimensions: %w", err)
 	}
-	return result, nil
+	return snapshot, nil
 }
 
-func (p *Projection) readDimensions(rows pgx.Rows) (Dimensions, error) {
-	var result Dimensions
+func (p *Projection) readDimensions(rows pgx.Rows, snapshot *Snapshot, begin func(time.Time) func(*Dimension)) error {
 	var d Dimension
-	common := append(p.targets(&result.Snapshot), &result.GeneratedAt)
-	into := append(common, &d.Family, &d.Key, &d.Name, &d.Number, &d.Status, &d.Source, &d.Score, &d.UpdatedAt)
+	var generatedAt time.Time
+	common := append(p.targets(snapshot), &generatedAt)
 	if !rows.Next() {
-		return result, noRow(rows)
+		return noRow(rows)
 	}
-	if rows.RawValues()[len(common)] == nil { // there are no dimensions
-		clear(into[len(common):])
-		return result, rows.Scan(into...)
+	if err := scanFirst(rows, common...); err != nil {
+		return err
 	}
-	for more := true; more; more = rows.Next() {
+	add := begin(generatedAt)
+
+	// A snapshot without dimensions is one row whose other columns are null.
+	into := append(make([]any, len(common)), &d.Family, &d.Key, &d.Name, &d.Number, &d.Status, &d.Source, &d.Score, &d.UpdatedAt)
+	for more := rows.RawValues()[len(common)] != nil; more; more = rows.Next() {
 		if err := rows.Scan(into...); err != nil {
-			return result, err
+			return err
 		}
-		result.Rows = append(result.Rows, d)
+		add(&d)
 	}
-	return result, nil
+	return nil
 }

@@ -91,4 +91,10 @@ left join projection.position w on w.partition = $1
 left join dimension d on true
 where s.partition = $1
   and s.id = $2
-order by d.family, d.key
+-- In the order of the response's arrays.
+order by
+  array_position(
+    array['call_group', 'extension', 'representative', 'category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment'],
+    d.family
+  ),
+  d.key

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/readapi/encode"
 	"callboard/readapi/partition"
 	"callboard/schema/schematest"
 )
@@ -82,24 +84,21 @@ func TestProjection_NumberOfPartitionsChanges(t *testing.T) {
 	projection := New(database.Pool(t))
 	names := func(system uuid.UUID) string {
 		t.Helper()
-		list, err := projection.PhoneSystemsOfSystem(t.Context(), system)
-		if err != nil || len(list) > 1 {
-			t.Fatalf("phone systems = %v, %v, want at most one", list, err)
+		rows := encode.NewRowWriter(encode.NewLayout(encode.Identifier("id"), encode.Text("name")), uuid.Nil, nil)
+		if err := projection.PhoneSystemsOfSystem(t.Context(), system, rows); err != nil {
+			t.Fatal(err)
 		}
-		if len(list) == 0 {
-			return ""
-		}
-		return list[0].Name
+		return strings.ReplaceAll(string(rows.Body), system.String(), "ID")
 	}
 	if got := names(uuid.New()); got != "" {
-		t.Errorf("before any partition was claimed: name = %q, want none", got)
+		t.Errorf("before any partition was claimed: phone systems = %s, want none", got)
 	}
 	for _, partitions := range []int{1, 16, 3, 16, 7} {
 		execAll(t, database.Pool(t), "truncate projection.phone_system")
 		for range 8 {
 			system := addSystem(t, database, partitions, "one")
-			if got := names(system); got != "one" {
-				t.Errorf("%d partitions: name = %q, want one", partitions, got)
+			if got := names(system); got != `{"id":"ID","name":"one"}` {
+				t.Errorf("%d partitions: phone systems = %s, want one", partitions, got)
 			}
 			found, err := projection.Watermarks(t.Context(), []uuid.UUID{system, uuid.New()})
 			if _, ok := found[system]; err != nil || len(found) != 1 || !ok {
@@ -107,7 +106,7 @@ func TestProjection_NumberOfPartitionsChanges(t *testing.T) {
 			}
 		}
 		if got := names(uuid.New()); got != "" {
-			t.Errorf("%d partitions: name = %q, want none", partitions, got)
+			t.Errorf("%d partitions: phone systems = %s, want none", partitions, got)
 		}
 	}
 }
@@ -126,8 +125,7 @@ func TestProjection_NumberOfPartitionsChangesAgainAndAgain(t *testing.T) {
 		}
 		return projection.query(t.Context(), sql, arguments, read)
 	}
-	var systems []PhoneSystem
-	err := projection.ofSystem(run, phoneSystemsOfSystemSQL, uuid.New(), nil, readPhoneSystems(&systems))
+	err := projection.ofSystem(run, phoneSystemsOfSystemSQL, uuid.New(), nil, appendRows(nil))
 	if !errors.Is(err, partition.ErrSwitching) || changes != partition.Attempts {
 		t.Errorf("error = %v after %d changes, want %v after %d", err, changes, partition.ErrSwitching, partition.Attempts)
 	}

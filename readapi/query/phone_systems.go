@@ -8,61 +8,57 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"callboard/readapi/encode"
 	"callboard/schema"
 )
-
-// PhoneSystem is an accessible phone system.
-type PhoneSystem struct {
-	ID   uuid.UUID
-	Name string
-}
 
 //go:embed list_accessible_phone_systems_of_system.sql
 var phoneSystemsOfSystemSQL string
 
-// PhoneSystemsOfSystem lists the one system of that id, if it exists.
-func (p *Projection) PhoneSystemsOfSystem(ctx context.Context, system uuid.UUID) ([]PhoneSystem, error) {
-	systems := []PhoneSystem{}
-	err := p.ofSystem(p.runShort(ctx), phoneSystemsOfSystemSQL, system, nil, readPhoneSystems(&systems))
-	if err != nil {
-		return nil, fmt.Errorf("list phone systems: %w", err)
+// PhoneSystemsOfSystem appends the id and the name of the one system of that id to out, if it exists.
+func (p *Projection) PhoneSystemsOfSystem(ctx context.Context, system uuid.UUID, out *encode.RowWriter) error {
+	if err := p.ofSystem(p.runShort(ctx), phoneSystemsOfSystemSQL, system, nil, appendRows(out)); err != nil {
+		return fmt.Errorf("list phone systems: %w", err)
 	}
-	return systems, nil
+	return nil
 }
 
 //go:embed list_accessible_phone_systems_of_group.sql
 var phoneSystemsOfGroupSQL string
 
-// PhoneSystemsOfGroup lists the group's current members, by name and then by id.
-func (p *Projection) PhoneSystemsOfGroup(ctx context.Context, group uuid.UUID) ([]PhoneSystem, error) {
-	return p.phoneSystems(ctx, phoneSystemsOfGroupSQL, group)
+// PhoneSystemsOfGroup appends the ids and names of the group's current members to out, by name and then by id.
+func (p *Projection) PhoneSystemsOfGroup(ctx context.Context, group uuid.UUID, out *encode.RowWriter) error {
+	return p.phoneSystems(ctx, phoneSystemsOfGroupSQL, group, out)
 }
 
 //go:embed list_accessible_phone_systems_of_organization.sql
 var phoneSystemsOfOrganizationSQL string
 
-// PhoneSystemsOfOrganization lists the systems that belong directly to the organization, by name and then by id.
-func (p *Projection) PhoneSystemsOfOrganization(ctx context.Context, organization uuid.UUID) ([]PhoneSystem, error) {
-	return p.phoneSystems(ctx, phoneSystemsOfOrganizationSQL, organization)
+// PhoneSystemsOfOrganization appends the ids and names of the systems that belong directly to the organization to
+// out, by name and then by id.
+func (p *Projection) PhoneSystemsOfOrganization(ctx context.Context, organization uuid.UUID, out *encode.RowWriter) error {
+	return p.phoneSystems(ctx, phoneSystemsOfOrganizationSQL, organization, out)
 }
 
-func (p *Projection) phoneSystems(ctx context.Context, sql string, target uuid.UUID) ([]PhoneSystem, error) {
-	systems := []PhoneSystem{}
-	if err := p.query(ctx, sql, []any{schema.UUID(target)}, readPhoneSystems(&systems)); err != nil {
-		return nil, fmt.Errorf("list phone systems: %w", err)
+func (p *Projection) phoneSystems(ctx context.Context, sql string, target uuid.UUID, out *encode.RowWriter) error {
+	if err := p.query(ctx, sql, []any{schema.UUID(target)}, appendRows(out)); err != nil {
+		return fmt.Errorf("list phone systems: %w", err)
 	}
-	return systems, nil
+	return nil
 }
 
-func readPhoneSystems(systems *[]PhoneSystem) read {
+// appendRows returns what appends a statement's rows to out.
+func appendRows(out *encode.RowWriter) read {
 	return func(rows pgx.Rows) error {
-		var s PhoneSystem
-		*systems = (*systems)[:0]
-		for rows.Next() {
-			if err := rows.Scan((*[16]byte)(&s.ID), &s.Name); err != nil {
+		for first := true; rows.Next(); first = false {
+			if first {
+				if err := out.Begin(rows.FieldDescriptions()); err != nil {
+					return err
+				}
+			}
+			if err := out.Append(rows.RawValues()); err != nil {
 				return err
 			}
-			*systems = append(*systems, s)
 		}
 		return nil
 	}

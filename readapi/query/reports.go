@@ -193,6 +193,7 @@ type pageReading struct {
 	page    ReportPage
 	names   *pageNames
 	waiting [][][]byte // rows from the first one on whose names are not in the entry
+	copied  int        // bytes of these rows
 }
 
 // read appends rows up to the first one with a missing name. Every row begins with common columns. A page without rows is returned as one
@@ -242,25 +243,25 @@ func (p *ReportPage) advance(key ReportKey) error {
 	return nil
 }
 
-// append appends a row, or keeps a copy of it if names are missing.
+// append appends a row, or keeps a copy of it if names are missing. Copies take no more than the body may: beyond it
+// the page is too large, and its further rows only count.
 func (p *pageReading) append(row [][]byte) error {
 	entry := p.names.entry
 	entry.mu.RLock()
 	err := p.out.Append(row)
 	entry.mu.RUnlock()
-	if err == nil && !p.names.missing.empty() {
-		p.out.Remove()
-		p.waiting = append(p.waiting, cloneRow(row))
+	if err != nil || p.names.missing.empty() || p.copied > p.out.Room {
+		return err
 	}
-	return err
-}
 
-func cloneRow(row [][]byte) [][]byte {
+	p.out.Remove()
 	clone := make([][]byte, len(row))
 	for i, value := range row {
 		clone[i] = bytes.Clone(value)
+		p.copied += len(value)
 	}
-	return clone
+	p.waiting = append(p.waiting, clone)
+	return nil
 }
 
 // complete reads the missing names, and appends the rows that wait for them.

@@ -154,7 +154,7 @@ func publicServer() *http.Server {
 		ReadTimeout:                  10 * time.Second,
 		WriteTimeout:                 2 * time.Minute, // the largest response at 0.4 Mbit/s
 		IdleTimeout:                  2 * time.Minute,
-		MaxHeaderBytes:               32 << 10,
+		MaxHeaderBytes:               16 << 10,
 	}
 }
 

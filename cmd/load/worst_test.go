@@ -1,0 +1,144 @@
+//go:build linux
+
+package load_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/readapi/access"
+)
+
+// readerMemory is the limit of a reader's container in docker-compose.yml, in MiB.
+const readerMemory = 512
+
+// worstRequests gives the calls and analyses of a phone system the longest texts that an event can have. It returns the
+// paths of the largest requests below the phone systems, by kind.
+func (i *installation) worstRequests(system uuid.UUID) map[string]string {
+	i.Helper()
+	heavy := i.heavyPage(system)
+	const longest = "repeat(chr(1), 1024)" // a control character takes six bytes of JSON
+	i.exec(fmt.Sprintf(`
+		update projection.call_log
+		set from_name = %[1]s, from_party = %[1]s, to_party = %[1]s, status = %[1]s, outcome = %[1]s,
+		  route_summary = repeat(chr(1), 8192), tags = (select json_agg(repeat('t', 1024)) from generate_series(1, 200))
+		where system_id = '%[2]s' and created_at >= '2021-01-01'`, longest, system))
+	i.exec(fmt.Sprintf(`
+		update projection.analysis set coaching_tips = (select json_agg(repeat('t', 320)) from generate_series(1, 100))
+		where system_id = '%s'`, system))
+	tooLarge := query[uuid.UUID](i, `
+		update projection.transcript_text t set text = repeat('a', 5499000)
+		where t.system_id = $1 and t.owner = 'call' and t.owner_id = (
+		  select id from projection.call_log
+		  where system_id = $1 and transcription_status = 'completed' and created_at >= '2021-01-01'
+		  order by id limit 1)
+		returning t.owner_id`, system)
+
+	path := "/" + system.String()
+	window := path + "/call-log-reports?dateFrom=2021-01-01T00:00:00Z&dateTo=2026-12-31T00:00:00Z&limit="
+	return map[string]string{
+		"400, empty pairs":         path + "/call-logs?" + strings.Repeat(";&", 7500),
+		"400, long names":          path + "/call-logs?" + strings.Repeat("%01", 5000),
+		"404":                      path + "/call-logs/" + uuid.NewString(),
+		"413, a detail":            path + "/call-logs/" + tooLarge.String(),
+		"413, a report":            window + "100",
+		"report":                   window + "20",
+		"report with transcripts":  heavy,
+		"list of calls":            path + "/call-logs?pageSize=100",
+		"list of analyses":         path + "/call-analyses?pageSize=100",
+		"dimensions":               path + "/call-log-reports/dimensions",
+		"accessible phone systems": "",
+	}
+}
+
+// discard requests a URL, reads the answer to its end without keeping it, and counts it.
+func (r *results) discard(client *http.Client, url, key string) {
+	began := time.Now()
+	response, err := open(background(), client, url, key)
+	if err != nil {
+		r.add(0, time.Since(began), err)
+		return
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	r.add(response.StatusCode, time.Since(began), err)
+}
+
+// atOnce sends requests of one key at the same time, each on its connection.
+func (i *installation) atOnce(name string, r *reader, requests int, path string, key access.IssuedKey) *results {
+	i.Helper()
+	client, answers := newClient(requests), newResults(name)
+	defer client.CloseIdleConnections()
+	inParallel(requests, func(int) { answers.discard(client, r.url+path, key.Key.Reveal()) })
+	return answers
+}
+
+// heaviestSystem is the phone system with the most transcripts.
+func (i *installation) heaviestSystem() uuid.UUID {
+	i.Helper()
+	return query[uuid.UUID](i, `
+		select system_id from projection.transcript_text where owner = 'call'
+		group by system_id order by count(*) desc limit 1`)
+}
+
+// 512 of the largest requests of each kind at the same time, by one key, leave a reader below the memory of its
+// container.
+func TestLoad_WorstRequests(t *testing.T) {
+	needLoad(t)
+	i := newInstallation(t, smallCompany(), nil)
+	system := i.heaviestSystem()
+	for name, path := range i.worstRequests(system) {
+		t.Run(name, func(t *testing.T) {
+			run := *i
+			run.TB = t
+			r := run.startReader("readapi", map[string]string{"CALLBOARD_PREMIUM_PER_MINUTE": unlimited})
+			key := run.issueKeys(access.TierPremium, system)[0]
+			answers := run.atOnce(name, r, 512, path, key)
+			_, highest := memory(r.process)
+			t.Logf("%v; memory %d MiB", answers, highest)
+			if highest > readerMemory {
+				t.Errorf("memory = %d MiB, want %d at most", highest, readerMemory)
+			}
+		})
+	}
+}
+
+// 64 pages of 5.3 MB of one key are all answered, one after another. So are 100 pages that wait for a projector that
+// is stopped.
+func TestLoad_Turns(t *testing.T) {
+	needLoad(t)
+	i := newInstallation(t, smallCompany(), nil)
+	system := i.heaviestSystem()
+	heavy := i.heavyPage(system)
+	key := i.issueKeys(access.TierPremium, system)[0]
+
+	r := i.startReader("readapi", nil)
+	i.atOnce("warm", r, 1, heavy, key)
+	began := time.Now()
+	answers := i.atOnce("large pages", r, 64, heavy, key)
+	_, highest := memory(r.process)
+	t.Logf("%v; all in %s; memory %d MiB", answers, rounded(time.Since(began)), highest)
+	if n := answers.count(http.StatusOK); n != 64 {
+		t.Errorf("large pages answered = %d, want 64", n)
+	}
+
+	r = i.startReader("waiting", nil)
+	key = i.issueKeys(access.TierPremium, system)[0]
+	i.projector.Signal(syscall.SIGSTOP)
+	defer i.projector.Signal(syscall.SIGCONT)
+	now := query[time.Time](i, "select now()")
+	path := "/" + system.String() + "/call-log-reports?dateFrom=2021-01-01T00:00:00Z&limit=100&dateTo=" + instant(now)
+	answers = i.atOnce("pages that wait", r, 100, path, key)
+	_, highest = memory(r.process)
+	t.Logf("%v; memory %d MiB", answers, highest)
+	if n := answers.count(http.StatusOK); n != 100 {
+		t.Errorf("pages answered = %d, want 100", n)
+	}
+}

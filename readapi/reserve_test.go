@@ -1,0 +1,174 @@
+package readapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/events/eventstest"
+	"callboard/readapi/query/querytest"
+)
+
+// writer is a response whose body is looked at while it is written.
+type writer struct {
+	*httptest.ResponseRecorder
+	written func(b []byte)
+}
+
+// Write implements [http.ResponseWriter].
+func (w *writer) Write(b []byte) (int, error) {
+	w.written(b)
+	return w.ResponseRecorder.Write(b)
+}
+
+// worstCalls adds a full page of calls with texts of a length. A control character takes six bytes of JSON.
+func (h *harness) worstCalls(system uuid.UUID, textBytes int) {
+	h.Helper()
+	text, sid := strings.Repeat("\x01", textBytes), strings.Repeat("s", maxCallSid)
+	var rows []querytest.Row
+	for range maxPageSize {
+		rows = append(rows, querytest.Row{
+			"system_id": system, "id": uuid.New(), "call_sid": sid, "parent_call_sid": sid, "recording_sid": sid,
+			"status": text, "outcome": text, "from_party": text, "from_name": text, "to_party": text,
+			"route_summary": strings.Repeat("r", 8<<10), "tags": []string{text, text, text},
+		})
+	}
+	querytest.Insert(h, h.pool, "call_log", rows...)
+	querytest.Count(h, h.pool)
+}
+
+// No body above 4 KiB is written that has no memory reserved, and none is made while there is no memory.
+func TestReserve_EveryBody(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, func(c *Config) { c.Timeout, c.BodyMemory = time.Hour, largeBytes })
+	system := h.system(strings.Repeat("n", 5000))
+	h.worstCalls(system, 1024)
+	h.refers(system, "category", strings.Repeat("c", 5000))
+	menu := querytest.Row{"system_id": system, "id": nth(0), "name": strings.Repeat("n", 5000)}
+	querytest.Insert(t, h.pool, "call_menu", menu)
+	key := h.key(system)
+	pool := h.handler.(*service).memory
+	unknown := ""
+	for i := range 25 {
+		unknown += fmt.Sprintf("&%s%d=1", strings.Repeat("%01", 40), i)
+	}
+
+	for path, status := range map[string]int{
+		systemPath(system, "/call-logs?pageSize=100"):      http.StatusOK,
+		systemPath(system, "/call-menus/"+nth(0).String()): http.StatusOK,
+		reportPath(system, reportQuery("limit", "25")):     http.StatusOK,
+		reportPath(system, reportQuery("limit", "100")):    http.StatusRequestEntityTooLarge,
+		reportPath(system, reportQuery()) + unknown:        http.StatusBadRequest,
+		systemPath(system, "/call-log-reports/dimensions"): http.StatusOK,
+		"/customer/phone-systems":                          http.StatusOK,
+	} {
+		occupied, err := pool.Reserve(t.Context(), uuid.New(), largeBytes, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &writer{ResponseRecorder: httptest.NewRecorder(), written: func(b []byte) {
+			if held := h.metric("callboard_readapi_body_bytes", ""); len(b) > 4<<10 && held < float64(len(b)) {
+				t.Errorf("%s: a body of %d bytes is written, reserved = %v", path, len(b), held)
+			}
+		}}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, baseURL+path, nil)
+		withKey(key)(r.Header)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.handler.ServeHTTP(w, r)
+		}()
+		eventstest.Eventually(t, path+" waits for memory", func() bool {
+			return h.metric("callboard_readapi_body_waiting", "bytes") == 1
+		})
+		occupied.Release()
+		<-done
+		if w.Code != status || status != http.StatusRequestEntityTooLarge && w.Body.Len() <= 4<<10 {
+			t.Errorf("%s: response = %d, %d bytes, want %d, above 4 KiB", path, w.Code, w.Body.Len(), status)
+		}
+		if held := h.metric("callboard_readapi_body_bytes", ""); held != 0 {
+			t.Errorf("%s: reserved at the end = %v, want 0", path, held)
+		}
+	}
+}
+
+// The largest page of a list has less than 4 MB. Its body is counted first, and then read with the memory that it
+// needs.
+func TestReserve_LargestListPage(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
+	h.worstCalls(system, 1024)
+	tips := make([]string, 100)
+	for i := range tips {
+		tips[i] = strings.Repeat("t", 324) // 32 KiB in all
+	}
+	for range maxPageSize {
+		row := querytest.Row{"system_id": system, "id": uuid.New(), "coaching_tips": tips}
+		querytest.Insert(t, h.pool, "analysis", row)
+	}
+	querytest.Count(t, h.pool)
+
+	for _, list := range []string{"/call-logs", "/call-analyses"} {
+		w := h.get(systemPath(system, list+"?pageSize=100"), withKey(key))
+		var got listing
+		decode(t, w, &got)
+		if size := w.Body.Len(); len(got.Data) != maxPageSize || size < smallRoom || size > 4_000_000 {
+			t.Errorf("%s: rows = %d in %d bytes, want %d in %d to 4000000",
+				list, len(got.Data), size, maxPageSize, smallRoom)
+		}
+	}
+}
+
+// Rows that are longer than events may be, of an earlier release, make a list page too large, and no smaller one.
+func TestReserve_ListPageTooLarge(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	system := h.system("one")
+	key := h.key(system)
+	h.worstCalls(system, 2048)
+
+	quarter := h.get(systemPath(system, "/call-logs?pageSize=25"), withKey(key))
+	h.expectCode("25 rows", quarter, "")
+	w := h.get(systemPath(system, "/call-logs?pageSize=100"), withKey(key))
+	h.expectCode("100 rows", w, exportTooLarge)
+	actual, _ := problemIn(t, w).Params["actualBytes"].(float64)
+	if want := float64(4 * quarter.Body.Len()); actual < want-1000 || actual > want {
+		t.Errorf("actualBytes = %v, want about %v, four times 25 rows", actual, want)
+	}
+}
+
+// Pages of one key that wait for the watermark have no memory and no connection, however many they are. All are
+// answered.
+func TestReserve_PagesThatWait(t *testing.T) {
+	t.Parallel()
+	const pages, atOnce = 100, 50
+	h := newHarness(t, withProjectionPool(t, 2), func(c *Config) { c.Timeout, c.watermarkWait = time.Hour, time.Hour })
+	system := h.system("one")
+	key := h.key(system)
+	h.calls(system, call{id: nth(0), sid: "CA1", createdAt: at(windowFrom)})
+	h.setWatermark(at(windowFrom))
+	path := reportPath(system, reportQuery("includeTranscripts", "true"))
+	var sent statuses
+	for range pages / atOnce {
+		before := h.metric("callboard_readapi_in_flight", "")
+		sent.send(h, atOnce, path, withKey(key))
+		eventstest.Eventually(t, "pages wait for the watermark", func() bool {
+			return h.metric("callboard_readapi_in_flight", "") == before+atOnce &&
+				h.metric("callboard_readapi_body_bytes", "") == 0 && h.metric("callboard_readapi_body_waiting", "lineage") == 0
+		})
+	}
+	h.expectCode("another operation of the key", h.get(systemPath(system, "/call-logs"), withKey(key)), "")
+
+	h.setWatermark(at(windowTo))
+	sent.all.Wait()
+	if n := sent.count(http.StatusOK); n != pages {
+		t.Errorf("pages answered = %d, want %d", n, pages)
+	}
+}
