@@ -40,9 +40,9 @@ type Passwords struct {
 // SetPasswords sets the roles' passwords on the server at url. The server receives SCRAM-SHA-256 verifiers only, so its log holds no
 // password. Setting the same passwords again changes nothing for clients.
 func SetPasswords(ctx context.Context, url string, passwords Passwords) error {
-	config, err := pgx.ParseConfig(url)
+	config, err := parseForMaintenance(url)
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return err
 	}
 	var statements strings.Builder
 	for _, r := range []struct{ role, password string }{
@@ -63,7 +63,11 @@ func SetPasswords(ctx context.Context, url string, passwords Passwords) error {
 }
 
 func executeAt(ctx context.Context, url, statements string) error {
-	conn, err := pgx.Connect(ctx, url)
+	config, err := parseForMaintenance(url)
+	if err != nil {
+		return err
+	}
+	conn, err := connectForMaintenance(ctx, config)
 	if err != nil {
 		return err
 	}

@@ -26,9 +26,9 @@ const recordShardsSQL = `
 // pages of every partition need have a copy on each node. An empty projection is distributed at once; rebuild is true where the live one has
 // rows, and remains as it is until a rebuild replaces it.
 func Distribute(ctx context.Context, url string, shards, defaultShards int) (rebuild bool, err error) {
-	config, err := pgx.ParseConfig(url)
+	config, err := parseForMaintenance(url)
 	if err != nil {
-		return false, fmt.Errorf("connect: %w", err)
+		return false, err
 	}
 	err = withMigrationLock(ctx, config, func(conn *pgx.Conn) error {
 		empty := false

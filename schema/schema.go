@@ -48,9 +48,9 @@ var ErrNotMigrated = errors.New("not all of this release's migrations have run: 
 // twice and concurrently. superuserSteps are the steps for which the user of the URL has no rights, one sentence each. The error is
 // [ErrProjectionChanged] where the projection is another release's; everything else is up to date then.
 func Migrate(ctx context.Context, url string) (superuserSteps []string, err error) {
-	config, err := pgx.ParseConfig(url)
+	config, err := parseForMaintenance(url)
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+		return nil, err
 	}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.Code == pgerrcode.Warning { // raised by roles.sql: PostgreSQL's own warnings have other codes
@@ -58,6 +58,9 @@ func Migrate(ctx context.Context, url string) (superuserSteps []string, err erro
 		}
 	}
 	err = withMigrationLock(ctx, config, func(conn *pgx.Conn) error {
+		if err := checkEncoding(conn); err != nil {
+			return err
+		}
 		if _, err := conn.Exec(ctx, rolesSQL); err != nil {
 			return fmt.Errorf("roles: %w", err)
 		}
@@ -69,11 +72,21 @@ func Migrate(ctx context.Context, url string) (superuserSteps []string, err erro
 	return superuserSteps, err
 }
 
+// checkEncoding is an error where the database can't hold every text.
+func checkEncoding(conn *pgx.Conn) error {
+	encoding := conn.PgConn().ParameterStatus("server_encoding")
+	if encoding == "UTF8" {
+		return nil
+	}
+	return fmt.Errorf("the database's encoding is %s, which can't hold every text: create another database, with "+
+		`"create database NAME template template0 encoding 'UTF8' locale 'C.UTF-8'"`, encoding)
+}
+
 // RecreateProjection drops the projection and builds an empty one. Readers answer 404 until the projector has refilled it.
 func RecreateProjection(ctx context.Context, url string) error {
-	config, err := pgx.ParseConfig(url)
+	config, err := parseForMaintenance(url)
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return err
 	}
 	return withMigrationLock(ctx, config, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return ReplaceProjection(ctx, tx) })
@@ -108,9 +121,9 @@ func dropUnfinished(ctx context.Context, tx pgx.Tx) error {
 const migrationLock = 0x63616c6c626f6172
 
 func withMigrationLock(ctx context.Context, config *pgx.ConnConfig, work func(*pgx.Conn) error) error {
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := connectForMaintenance(ctx, config)
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", int64(migrationLock)); err != nil {
@@ -120,7 +133,7 @@ func withMigrationLock(ctx context.Context, config *pgx.ConnConfig, work func(*p
 }
 
 func migrateControl(ctx context.Context, config *pgx.ConnConfig) (err error) {
-	db := stdlib.OpenDB(*config)
+	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(LiftTransactionTimeout))
 	defer func() { err = errors.Join(err, db.Close()) }()
 	migrations, err := controlMigrations(db)
 	if err != nil {

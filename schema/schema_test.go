@@ -34,6 +34,27 @@ func TestMigrate_TwiceAndByTwoAtOnce(t *testing.T) {
 	}
 }
 
+// A database that can't hold every text is refused before anything is written. The advice works.
+func TestMigrate_RefusesOtherEncodings(t *testing.T) {
+	t.Parallel()
+	d := schematest.NewEmpty(t)
+	pool := d.Pool(t)
+	name := pool.Config().ConnConfig.Database + "_latin1"
+	schematest.Exec(t, pool, "create database "+name+" template template0 encoding 'LATIN1' locale 'C'")
+	t.Cleanup(func() { schematest.Exec(t, pool, "drop database "+name+" with (force)") })
+	url := strings.Replace(d.URL(), pool.Config().ConnConfig.Database, name, 1)
+	_, err := schema.Migrate(t.Context(), url)
+	if err == nil || !strings.Contains(err.Error(), "encoding is LATIN1") {
+		t.Fatalf("error = %v, want the encoding", err)
+	}
+	_, advice, _ := strings.Cut(err.Error(), `with "`)
+	schematest.Exec(t, pool, "drop database "+name)
+	schematest.Exec(t, pool, strings.Replace(strings.TrimSuffix(advice, `"`), "NAME", name, 1))
+	if _, err := schema.Migrate(t.Context(), url); err != nil {
+		t.Errorf("in the database that the error recommends: %v", err)
+	}
+}
+
 func TestCheckMigrated_AsEveryRoleThatAsks(t *testing.T) {
 	d := schematest.NewEmpty(t)
 	pool := d.Pool(t)

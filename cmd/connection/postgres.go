@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/setting"
+	"callboard/schema"
 )
 
 // PostgresConfig configures a pool of connections to PostgreSQL.
@@ -41,7 +42,7 @@ type PostgresConfig struct {
 	// CancelStatements makes connections survive a statement whose context ends; see [CancelStatements].
 	CancelStatements bool
 
-	// Settings are settings of the sessions, such as search_path.
+	// Settings are settings of the sessions beside those of [schema.SessionSettings], such as another search_path.
 	Settings map[string]string
 
 	// AfterConnect is called with each new connection; nil: it is not.
@@ -111,6 +112,7 @@ func (o *opener) parse(url setting.URL) (*pgxpool.Config, error) {
 	}
 	connect := config.ConnConfig
 	connect.ConnectTimeout = cmp.Or(connect.ConnectTimeout, connectTimeout)
+	maps.Copy(connect.RuntimeParams, schema.SessionSettings())
 	maps.Copy(connect.RuntimeParams, o.Settings)
 	if connect.RuntimeParams["application_name"] == "" {
 		connect.RuntimeParams["application_name"] = applicationName(o.Program)

@@ -41,13 +41,8 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the database has schema version %d, this release knows %d: use the newer release's callboard", e.Database, schema.Version())
 }
 
-// sessionSettings make the text of values independent of the session, and let a transaction last.
-const sessionSettings = `
-	set local timezone = 'UTC';
-	set local datestyle = 'ISO';
-	set local intervalstyle = 'postgres';
-	set local statement_timeout = 0;
-	set local idle_in_transaction_session_timeout = 0`
+// sessionSettings let a transaction wait for files.
+const sessionSettings = "set local idle_in_transaction_session_timeout = 0"
 
 // begin begins a transaction on a database with this release's schema.
 func begin(ctx context.Context, conn *pgx.Conn, options pgx.TxOptions) (pgx.Tx, error) {

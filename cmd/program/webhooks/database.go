@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"callboard/projector/webhook/fanout"
+	"callboard/schema"
 )
 
 // session returns settings that make every plan use the indexes, also of tables whose statistics are old: deliveries come and go. The
@@ -47,6 +48,7 @@ func (c Config) readers() ([]*pgx.ConnConfig, error) {
 			// Not wrapped, because the parser's error quotes the URL.
 			return nil, fmt.Errorf("PostgreSQL at %s: the URL can't be parsed", now)
 		}
+		maps.Copy(list[i].RuntimeParams, schema.SessionSettings())
 		list[i].RuntimeParams["application_name"] = "webhooks-gate"
 		maps.Copy(list[i].RuntimeParams, c.Session)
 	}
