@@ -158,7 +158,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	}
 	endpoints := make(map[string]publicRoute)
 	if folder, ok := store.(*audio.Folder); ok {
-		endpoints[audioPath(base.EscapedPath())] = audioRoute(folder)
+		endpoints[audioPath(base.EscapedPath())] = audioRoute(folder, c.TrustedProxies)
 	}
 	prefix := strings.TrimSuffix(base.EscapedPath(), "/v1")
 	if err := addDescription(endpoints, base.String(), prefix, approvals, c.slowGrace); err != nil {

@@ -44,6 +44,7 @@ const (
 	shedUnknown  shedReason = "unknown_keys"    // too many unknown keys from the client's network
 	shedCoverage shedReason = "coverage"        // the coverage of the key's group or organization is too old
 	shedAudio    shedReason = "audio"           // there are no credentials to sign a link with
+	shedDownload shedReason = "downloads"       // too many downloads of audio by the client's network
 	shedReplica  shedReason = "replica"         // the database that is read lacks a phone system of the primary
 	shedDatabase shedReason = "database"        // PostgreSQL can't be reached or has no resources
 	shedTimeout  shedReason = "timeout"         // waiting for a connection included
@@ -66,6 +67,8 @@ func shedReasonOf(err error) shedReason {
 		return shedCoverage
 	case errors.Is(err, audio.ErrNoCredentials):
 		return shedAudio
+	case errors.Is(err, errDownloads):
+		return shedDownload
 	case errors.Is(err, query.ErrNoSystem):
 		return shedReplica
 	case errors.Is(err, context.DeadlineExceeded):
@@ -97,7 +100,7 @@ func newMetrics(registerer prometheus.Registerer, projection *query.Projection) 
 		}, []string{"reason"}),
 	}
 	for _, reason := range []shedReason{
-		shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedCoverage, shedAudio, shedReplica, shedDatabase, shedTimeout,
+		shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedCoverage, shedAudio, shedDownload, shedReplica, shedDatabase, shedTimeout,
 	} {
 		m.shed.WithLabelValues(string(reason))
 	}

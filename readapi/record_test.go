@@ -92,6 +92,7 @@ func TestMetrics_InFlightAndShed(t *testing.T) {
 			value(`callboard_readapi_shed_total{reason="coverage"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="database"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="audit"}`, 0)+
+			value(`callboard_readapi_shed_total{reason="downloads"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="lineage"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="long_statements"}`, 0)+
 			value(`callboard_readapi_shed_total{reason="replica"}`, 0)+

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"strings"
+	"sync"
 
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
@@ -68,8 +70,15 @@ func recordingURL(p *query.Projection, store audio.Store) handler {
 func audioPath(base string) string { return strings.TrimSuffix(base, "v1") + "audio/" }
 
 // audioRoute serves the audio that signed links lead to.
-func audioRoute(folder *audio.Folder) publicRoute {
+func audioRoute(folder *audio.Folder, proxies access.Proxies) publicRoute {
+	underWay := downloads{count: make(map[netip.Prefix]int)}
 	return publicRoute{name: "audio", serve: func(w http.ResponseWriter, r *http.Request, _ *exchange) error {
+		client := access.NetworkOf(proxies.Client(r.RemoteAddr, r.Header))
+		if !underWay.begin(client) {
+			return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: errDownloads}
+		}
+		defer underWay.end(client)
+
 		path := r.URL.EscapedPath()
 		err := folder.Serve(w, r, path[strings.LastIndexByte(path, '/')+1:])
 		var refused *audio.ConditionError
@@ -83,4 +92,35 @@ func audioRoute(folder *audio.Folder) publicRoute {
 		}
 		return err
 	}}
+}
+
+// maxDownloads is how many downloads of audio one client may have under way: each of them holds a connection and an open file, and a link
+// needs no key.
+const maxDownloads = 64
+
+var errDownloads = errors.New("too many downloads of audio by the client's network")
+
+// downloads counts the downloads that are under way, by the client's network.
+type downloads struct {
+	mu    sync.Mutex
+	count map[netip.Prefix]int
+}
+
+// begin reports whether the client may begin a download, which must be ended then.
+func (d *downloads) begin(client netip.Prefix) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.count[client] == maxDownloads {
+		return false
+	}
+	d.count[client]++
+	return true
+}
+
+func (d *downloads) end(client netip.Prefix) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.count[client]--; d.count[client] == 0 {
+		delete(d.count, client)
+	}
 }

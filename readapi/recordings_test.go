@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -259,6 +260,62 @@ func (h *harness) signLongAgo(t *testing.T) string {
 		}
 	})
 	return link.URL
+}
+
+// stuckClient accepts nothing until it is released.
+type stuckClient struct {
+	*httptest.ResponseRecorder
+	stuck    func()
+	released <-chan struct{}
+}
+
+func (c stuckClient) Write(b []byte) (int, error) {
+	c.stuck()
+	<-c.released
+	return c.ResponseRecorder.Write(b)
+}
+
+// A client has a bounded number of downloads under way. Others have theirs, and one that has ended makes room.
+func TestAudio_DownloadsOfOneClient(t *testing.T) {
+	t.Parallel()
+	h, _ := newAudioHarness(t)
+	system := h.system("one")
+	h.recording(system, "RE1", "call", "ready", true)
+	link := h.sign(system, "RE1", h.key(system)).URL
+	serve := func(w http.ResponseWriter, client string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
+		r.RemoteAddr = client
+		h.handler.ServeHTTP(w, r)
+	}
+	status := func(client string) int {
+		w := httptest.NewRecorder()
+		serve(w, client)
+		return w.Code
+	}
+
+	released := make(chan struct{})
+	var stuck, ended sync.WaitGroup
+	stuck.Add(maxDownloads)
+	for i := range maxDownloads {
+		ended.Go(func() {
+			serve(stuckClient{httptest.NewRecorder(), stuck.Done, released}, fmt.Sprintf("[2001:db8::%x]:1", i)) // one network
+		})
+	}
+	stuck.Wait()
+	for client, want := range map[string]int{"[2001:db8::ffff]:1": 503, "[2001:db8:0:1::1]:1": 200, "192.0.2.1:1": 200} {
+		if got := status(client); got != want {
+			t.Errorf("%s beside %d downloads of 2001:db8::/64: status = %d, want %d", client, maxDownloads, got, want)
+		}
+	}
+	if got := h.metric("callboard_readapi_shed_total", "downloads"); got != 1 {
+		t.Errorf("shed downloads = %v, want 1", got)
+	}
+
+	close(released)
+	ended.Wait()
+	if got := status("[2001:db8::ffff]:1"); got != 200 {
+		t.Errorf("after their end: status = %d, want 200", got)
+	}
 }
 
 // A link is a secret: neither the log nor the metrics have a part of it, whatever the request for it.

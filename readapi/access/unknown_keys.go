@@ -46,14 +46,14 @@ func (u *unknownKeys) throttled(short string, client netip.Addr, now time.Time) 
 	if last, known := u.valid.get(short); known && now.Sub(last) < validTime {
 		return false
 	}
-	return u.left(networkOf(client), now) < 1
+	return u.left(NetworkOf(client), now) < 1
 }
 
 // noteUnknown counts a lookup that found nothing.
 func (u *unknownKeys) noteUnknown(client netip.Addr, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	network := networkOf(client)
+	network := NetworkOf(client)
 	u.networks.put(network, unknownBucket{max(0, u.left(network, now)-1), now})
 }
 
@@ -72,8 +72,8 @@ func (u *unknownKeys) left(network netip.Prefix, now time.Time) float64 {
 	return min(unknownBurst, b.left+unknownRate*now.Sub(b.at).Seconds())
 }
 
-// networkOf returns the network that one client can have. Unknown addresses are one network.
-func networkOf(client netip.Addr) netip.Prefix {
+// NetworkOf returns the network that one client can have. Unknown addresses are one network.
+func NetworkOf(client netip.Addr) netip.Prefix {
 	bits := networkBits
 	if client.Is6() {
 		bits = networkBitsV6

@@ -144,7 +144,7 @@ func (f *Folder) Serve(w http.ResponseWriter, r *http.Request, token string) err
 	header.Set("ETag", file.etag)
 	r = r.Clone(r.Context())
 	r.Header.Set("Range", rangeOf(r))
-	filter := &errorFilter{ResponseWriter: w, control: http.NewResponseController(w)}
+	filter := &errorFilter{ResponseWriter: w, control: http.NewResponseController(w), began: time.Now()}
 	http.ServeContent(filter, r, "", file.modified, file)
 	return filter.err(file.size)
 }
@@ -170,15 +170,21 @@ func rangeOf(r *http.Request) string {
 	return "bytes=" + strings.Join(ranges, ",")
 }
 
-// errorFilter passes on the responses of [http.ServeContent] except errors, which would be plain text.
+// errorFilter passes on the responses of [http.ServeContent] except errors, which would be plain text. It cuts off slow clients.
 type errorFilter struct {
 	http.ResponseWriter
 	control     *http.ResponseController
+	began       time.Time
+	written     int64
 	errorStatus int // zero without an error
 }
 
-// pieceTimeout is how long a client may take to accept one write. The whole response may take longer.
-const pieceTimeout = 30 * time.Second
+// A client that has read less than this is cut off: its download holds a connection and an open file. Telephone audio plays as fast, so a
+// player that reads what it plays is not cut off.
+const (
+	slowestRate = 8 << 10 // bytes per second
+	slowGrace   = 30 * time.Second
+)
 
 // WriteHeader implements [http.ResponseWriter].
 func (e *errorFilter) WriteHeader(status int) {
@@ -194,7 +200,10 @@ func (e *errorFilter) Write(b []byte) (int, error) {
 	if e.errorStatus != 0 {
 		return len(b), nil
 	}
-	_ = e.control.SetWriteDeadline(time.Now().Add(pieceTimeout)) // a recorder in a test does not support deadlines
+
+	e.written += int64(len(b))
+	deadline := e.began.Add(max(slowGrace, time.Duration(e.written)*time.Second/slowestRate))
+	_ = e.control.SetWriteDeadline(deadline) // a recorder in a test does not support deadlines
 	return e.ResponseWriter.Write(b)
 }
 

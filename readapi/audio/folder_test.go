@@ -318,6 +318,46 @@ func TestFolder_MissingFolder(t *testing.T) {
 	}
 }
 
+// slowClient takes an interval for each write. A write that ends after its deadline fails, as that of a connection does.
+type slowClient struct {
+	*httptest.ResponseRecorder
+	interval time.Duration
+	deadline time.Time
+}
+
+func (c *slowClient) SetWriteDeadline(deadline time.Time) error {
+	c.deadline = deadline
+	return nil
+}
+
+func (c *slowClient) Write(b []byte) (int, error) {
+	time.Sleep(c.interval)
+	if time.Now().After(c.deadline) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return c.ResponseRecorder.Write(b)
+}
+
+// A client that reads as fast as telephone audio plays gets all of it. A slower one is cut off, although it accepts every piece in time.
+func TestFolder_SlowestRate(t *testing.T) {
+	t.Parallel()
+	const piece, pieces = 32 << 10, 40 // of io.Copy
+	for interval, want := range map[time.Duration]int{0: pieces, 4 * time.Second: pieces, 5 * time.Second: 6, 29 * time.Second: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newFolderHarness(t)
+			h.put("long.wav", strings.Repeat("0123456789abcdef", piece*pieces/16))
+			w := &slowClient{ResponseRecorder: httptest.NewRecorder(), interval: interval}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, prefix, nil)
+			if err := h.Serve(w, r, h.token(Object{Key: "long.wav"})); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.Body.Len() / piece; got != want {
+				t.Errorf("a piece every %s: pieces = %d, want %d", interval, got, want)
+			}
+		})
+	}
+}
+
 // Audio may take longer than the server's write timeout.
 func TestFolder_ExtendsWriteTimeout(t *testing.T) {
 	t.Parallel()
