@@ -1,8 +1,12 @@
 package events_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -57,7 +61,7 @@ func TestPublisher_PublishesLargeTranscriptsAsClaimChecks(t *testing.T) {
 				if name := want.PhoneSystemID.String() + "/call/" + want.CallID.Value.String() + "/3/" + start; got.Object.Name != name {
 					t.Errorf("object name = %s, want %s", got.Object.Name, name)
 				}
-				if err := events.FetchBody(t.Context(), h.js, got); err != nil {
+				if err := fetch(t.Context(), h.js, got); err != nil {
 					t.Fatal(err)
 				}
 				if !reflect.DeepEqual(got, want) {
@@ -84,6 +88,12 @@ func (h *harness) claimed(turns int) *events.Transcript {
 	h.publish(events.Changed(longTranscript(h.T, turns)), events.MaxMessage(4000))
 	stored := h.stored()
 	return stored[len(stored)-1].State.(*events.Transcript)
+}
+
+// fetch fetches the body of a transcript with short pauses between the attempts, and returns either error.
+func fetch(ctx context.Context, js jetstream.JetStream, t *events.Transcript) error {
+	invalid, err := events.FetchBodiesWithPause(ctx, js, []*events.Transcript{t}, time.Millisecond)
+	return cmp.Or(invalid[0], err)
 }
 
 // entry returns the description of a claim check's entry.
@@ -122,7 +132,7 @@ func TestPublisher_StoresEqualBodiesOnce(t *testing.T) {
 		t.Errorf("entries after another body of the same version = %d, %v, want 2", len(list), err)
 	}
 	for _, transcript := range []*events.Transcript{first, other} {
-		if err := events.FetchBody(t.Context(), h.js, transcript); err != nil {
+		if err := fetch(t.Context(), h.js, transcript); err != nil {
 			t.Errorf("body of %s: %v", transcript.Object.Name, err)
 		}
 	}
@@ -159,7 +169,7 @@ func TestPublisher_StoresAnInterruptedBodyAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	transcript := h.stored()[0].State.(*events.Transcript)
-	if err := events.FetchBody(t.Context(), h.js, transcript); err != nil {
+	if err := fetch(t.Context(), h.js, transcript); err != nil {
 		t.Error(err)
 	}
 }
@@ -168,49 +178,52 @@ func TestPublisher_StoresALostBodyAgain(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.dropChunks(h.claimed(20))
-	if err := events.FetchBody(t.Context(), h.js, h.claimed(20)); err != nil {
+	if err := fetch(t.Context(), h.js, h.claimed(20)); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestFetchBody_MissingChunks(t *testing.T) {
+func TestFetchBodies_MissingChunks(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	transcript := h.claimed(20)
 	h.dropChunks(transcript)
 	var invalid *events.InvalidError
-	err := events.FetchBodyWithin(t.Context(), h.js, transcript, 500*time.Millisecond)
-	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "/object: chunks of its entry are missing") {
+	if err := fetch(t.Context(), h.js, transcript); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "/object: chunks of its entry are missing") {
 		t.Errorf("error = %v, want a permanent one", err)
 	}
 	h.claimed(20)
-	if err := events.FetchBodyWithin(t.Context(), h.js, transcript, time.Nanosecond); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error after too short a time = %v, want %v", err, context.DeadlineExceeded)
-	}
-	if err := events.FetchBody(t.Context(), h.js, transcript); err != nil {
+	if err := fetch(t.Context(), h.js, transcript); err != nil {
 		t.Errorf("error after the body was stored again = %v, want none", err)
 	}
 }
 
-func TestFetchBody_LaggingReplica(t *testing.T) {
+// An entry that a replica does not have yet is asked for again, a bounded number of times.
+func TestFetchBodies_LaggingReplica(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	transcript := h.claimed(20)
-	replica := newReplica(h)
-	err := events.FetchBody(t.Context(), replica.js, transcript)
-	if invalid := (*events.InvalidError)(nil); err == nil || errors.As(err, &invalid) {
-		t.Errorf("error of a replica that lags = %v, want a temporary one", err)
-	}
-	replica.current.Store(true)
-	if err := events.FetchBody(t.Context(), replica.js, transcript); err != nil {
-		t.Errorf("error of a replica that has the entry = %v, want none", err)
+	for _, c := range []struct {
+		lag  int32 // how many requests the replica answers before it has the entry
+		want string
+	}{
+		{7, ""},
+		{8, "/object: its entry could not be read in 8 attempts: a replica of the object store lags"},
+	} {
+		h := newHarness(t)
+		transcript := h.claimed(20)
+		replica := newReplica(h)
+		replica.lag.Store(c.lag)
+		err := fetch(t.Context(), replica.js, transcript)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%d answers without the entry: error = %v, want %q", c.lag, err, c.want)
+		}
 	}
 }
 
-// replica is a JetStream of which a replica answers the requests that any replica may answer. It has no message until it is current.
+// replica is a JetStream of which a replica answers the requests that any replica may answer. It has no message for a number of
+// requests.
 type replica struct {
-	js      jetstream.JetStream
-	current atomic.Bool
+	js  jetstream.JetStream
+	lag atomic.Int32 // requests
 }
 
 func newReplica(h *harness) *replica {
@@ -220,7 +233,7 @@ func newReplica(h *harness) *replica {
 	r := &replica{}
 	forward := func(m *nats.Msg) {
 		to := strings.TrimPrefix(m.Subject, prefix)
-		if strings.HasPrefix(to, direct) && !r.current.Load() {
+		if strings.HasPrefix(to, direct) && r.lag.Add(-1) >= 0 {
 			_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"404"}, "Description": {"Message Not Found"}}})
 			return
 		}
@@ -239,7 +252,7 @@ func newReplica(h *harness) *replica {
 	return r
 }
 
-func TestFetchBody_PermanentErrors(t *testing.T) {
+func TestFetchBodies_PermanentErrors(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	bucket := h.bucket()
@@ -254,7 +267,7 @@ func TestFetchBody_PermanentErrors(t *testing.T) {
 	other := put("other", `{"text":"hullo","turns":[]}`)
 	check := func(name string, object events.Object, want string) {
 		transcript := events.Transcript{Version: 3, Object: &object}
-		err := events.FetchBody(t.Context(), h.js, &transcript)
+		err := fetch(t.Context(), h.js, &transcript)
 		var invalid *events.InvalidError
 		if !errors.As(err, &invalid) || len(invalid.Problems) != 1 || invalid.Problems[0].Pointer != "/object" ||
 			!strings.Contains(invalid.Problems[0].Detail, want) || strings.Contains(err.Error(), "hello") {
@@ -270,6 +283,11 @@ func TestFetchBody_PermanentErrors(t *testing.T) {
 	check("longer", events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes - 1, Digest: good.Digest}, "another size")
 	check("another digest", events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes, Digest: other.Digest}, "another digest")
 	check("too large", events.Object{Bucket: good.Bucket, Name: "good", Bytes: events.MaxBodyBytes + 1, Digest: good.Digest}, "larger than 16777216")
+	for name, entry := range map[string]string{
+		"no name": "", "long": strings.Repeat("n", 513), "space": "x y", "control character": "x\x01y", "not UTF-8": "x\xff",
+	} {
+		check(name, events.Object{Bucket: good.Bucket, Name: entry, Bytes: good.Bytes, Digest: good.Digest}, "its name must")
+	}
 	deleted := put("deleted", "hello")
 	if err := bucket.Delete(t.Context(), "deleted"); err != nil {
 		t.Fatal(err)
@@ -281,18 +299,24 @@ func TestFetchBody_PermanentErrors(t *testing.T) {
 	check("a link to itself", events.Object{Bucket: good.Bucket, Name: "link", Bytes: good.Bytes, Digest: good.Digest}, "is a link")
 	for _, c := range []struct{ name, body, want string }{
 		{"empty", "", "its entry is not valid: not JSON"},
-		{"not JSON", "hello", "its entry is not valid: not JSON"},
-		{"no object", `"hello"`, "must be an object"},
-		{"wrong type", `{"text":7,"turns":[]}`, "/text: must be a string"},
+		{"not-JSON", "hello", "its entry is not valid: not JSON"},
+		{"no-object", `"hello"`, "must be an object"},
+		{"wrong-type", `{"text":7,"turns":[]}`, "/text: must be a string"},
 		{"NUL", `{"text":"a\u0000b"}`, "/text: must not contain NUL"},
-		{"turn without speaker", `{"text":"a","turns":[{"text":"a"}]}`, "/turns/0/speaker: is required"},
+		{"turn-without-speaker", `{"text":"a","turns":[{"text":"a"}]}`, "/turns/0/speaker: is required"},
 	} {
 		check(c.name, put(c.name, c.body), c.want)
 	}
 
+	for _, chunks := range []string{"", "x y", "x..y", "x.>.y", strings.Repeat("n", 5000)} {
+		check(fmt.Sprintf("chunks %.10q", chunks), h.describe(good, jetstream.ObjectInfo{NUID: chunks, Chunks: 1}), "meta information invalid")
+	}
+	check("too many chunks", h.describe(good, jetstream.ObjectInfo{NUID: "n", Chunks: 16385}), "meta information invalid")
+	check("no chunks", h.describe(good, jetstream.ObjectInfo{NUID: "n"}), "meta information invalid")
+
 	good.Digest = strings.TrimRight(good.Digest, "=")
 	unpadded := events.Transcript{Object: &good}
-	if err := events.FetchBody(t.Context(), h.js, &unpadded); err != nil || unpadded.Text != events.Some("hello") || unpadded.Object != nil {
+	if err := fetch(t.Context(), h.js, &unpadded); err != nil || unpadded.Text != events.Some("hello") || unpadded.Object != nil {
 		t.Errorf("digest without padding: text = %v, %v, want hello", unpadded.Text, err)
 	}
 	if err := h.js.DeleteObjectStore(t.Context(), events.TranscriptBucket); err != nil {
@@ -301,12 +325,73 @@ func TestFetchBody_PermanentErrors(t *testing.T) {
 	check("without a bucket", other, "its entry can't be read")
 }
 
-func TestFetchBody_TemporaryErrors(t *testing.T) {
+// Entries that can't be used are decided with a few requests each, and without a pause.
+func TestFetchBodies_ManyBrokenEntries(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	const each = 25
+	good, lost := *h.claimed(20).Object, h.claimed(21)
+	h.dropChunks(lost)
+	otherContent := h.describe(good, jetstream.ObjectInfo{NUID: "other", Chunks: 1})
+	if _, err := h.js.Publish(t.Context(), "$O."+events.TranscriptBucket+".C.other", []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	var broken []*events.Transcript
+	for _, change := range []func(o *events.Object){
+		func(o *events.Object) { o.Name = "missing" },
+		func(o *events.Object) { o.Name = strings.Repeat("n", 3000) },
+		func(o *events.Object) { o.Bytes++ },
+		func(o *events.Object) { o.Digest = lost.Object.Digest },
+		func(o *events.Object) { *o = *lost.Object },
+		func(o *events.Object) { *o = otherContent },
+		func(o *events.Object) { o.Bucket = "SECRETS" },
+	} {
+		for range each {
+			o := good
+			change(&o)
+			broken = append(broken, &events.Transcript{Object: &o})
+		}
+	}
+
+	before := h.js.Conn().Stats().OutMsgs
+	invalid, err := events.FetchBodiesWithPause(t.Context(), h.js, broken, time.Hour)
+	requests := h.js.Conn().Stats().OutMsgs - before
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, err := range invalid {
+		if permanent := (*events.InvalidError)(nil); !errors.As(err, &permanent) {
+			t.Errorf("broken claim check %d: error = %v, want a permanent one", i, err)
+		}
+	}
+	// Two requests open the bucket; two find an entry. Only the content that differs is read, through a consumer.
+	if limit := uint64(2 + 2*len(broken) + 3*each); requests > limit {
+		t.Errorf("requests = %d, want at most %d", requests, limit)
+	}
+}
+
+// describe stores a description, without content, of an entry with an object's size and digest, and returns the object.
+func (h *harness) describe(o events.Object, info jetstream.ObjectInfo) events.Object {
+	h.Helper()
+	o.Name = "described"
+	info.ObjectMeta, info.Bucket, info.Size, info.Digest = jetstream.ObjectMeta{Name: o.Name}, o.Bucket, uint64(o.Bytes), o.Digest
+	data, err := json.Marshal(info)
+	if err != nil {
+		h.Fatal(err)
+	}
+	subject := "$O." + o.Bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(o.Name))
+	if _, err := h.js.Publish(h.Context(), subject, data); err != nil {
+		h.Fatal(err)
+	}
+	return o
+}
+
+func TestFetchBodies_TemporaryErrors(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	transcript := h.claimed(20)
 	check := func(name string, ctx context.Context, js jetstream.JetStream) {
-		err := events.FetchBody(ctx, js, transcript)
+		err := fetch(ctx, js, transcript)
 		var invalid *events.InvalidError
 		if err == nil || errors.As(err, &invalid) || transcript.Object == nil {
 			t.Errorf("%s: error = %v, object = %v, want a temporary error and the claim check", name, err, transcript.Object)
@@ -330,15 +415,15 @@ func TestFetchBody_TemporaryErrors(t *testing.T) {
 		_, err := h.js.AccountInfo(t.Context())
 		return err == nil
 	})
-	if err := events.FetchBody(t.Context(), h.js, transcript); err != nil || !transcript.Text.Valid {
+	if err := fetch(t.Context(), h.js, transcript); err != nil || !transcript.Text.Valid {
 		t.Errorf("server started again: text = %v, %v, want a text", transcript.Text, err)
 	}
 }
 
-func TestFetchBody_LeavesTranscriptsWithoutClaimCheckUnchanged(t *testing.T) {
+func TestFetchBodies_LeavesTranscriptsWithoutClaimCheckUnchanged(t *testing.T) {
 	t.Parallel()
 	got, want := decoded(t, "transcript.changed").State, decoded(t, "transcript.changed").State
-	if err := events.FetchBody(t.Context(), nil, got.(*events.Transcript)); err != nil || !reflect.DeepEqual(got, want) {
+	if err := fetch(t.Context(), nil, got.(*events.Transcript)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("transcript = %+v, %v, want it unchanged", got, err)
 	}
 }

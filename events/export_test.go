@@ -7,7 +7,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// FetchBodyWithin is [FetchBody] with another time limit for one attempt.
-func FetchBodyWithin(ctx context.Context, js jetstream.JetStream, t *Transcript, timeout time.Duration) error {
-	return fetchBody(ctx, js, t, timeout)
+// FetchBodiesWithPause is [FetchBodies] with another pause after the first attempt.
+func FetchBodiesWithPause(
+	ctx context.Context, js jetstream.JetStream, transcripts []*Transcript, pause time.Duration,
+) (invalid []error, err error) {
+	return fetchBodies(ctx, js, transcripts, pause)
 }

@@ -20,8 +20,8 @@ import (
 	"callboard/projector/store"
 )
 
-// applyTimeout limits the work on one batch. It is also the longest time that a stop of the projector takes. The feed's consumer expires later,
-// although nothing is requested while all batches wait.
+// applyTimeout limits the commits of a batch, or of the part of it whose claim checks were fetched together. It is also the longest time that a
+// stop of the projector takes. The feed's consumer expires later, although nothing is requested while all batches wait.
 const applyTimeout = 2 * time.Minute
 
 // errReconnected makes the worker check the stream again: the server may have lost the end of the stream and stored other messages.
@@ -63,7 +63,9 @@ type batch struct {
 func runWorker(ctx context.Context, s *supervisor, partition int) exit {
 	p := s.projector
 	w := &worker{Projector: p, partition: partition, log: p.config.Log.With().Int("partition", partition).Logger()}
-	w.applier = ingest.Applier{JetStream: p.config.JetStream, Store: p.store, Live: true, OnCommit: w.committed, Tracer: p.config.Tracer}
+	w.applier = ingest.Applier{
+		JetStream: p.config.JetStream, Store: p.store, Live: true, OnCommit: w.committed, Tracer: p.config.Tracer, Timeout: applyTimeout,
+	}
 	w.failed = make(chan error, 1)
 	err := w.run(ctx, s)
 	return exit{partition: partition, replicated: w.source.Stream != nil && w.source.CachedInfo().Config.Replicas > 1, err: err}
@@ -295,10 +297,8 @@ func (w *worker) reconnected() bool {
 	return true
 }
 
-// apply applies and commits a batch. It finishes although ctx ends.
+// apply applies and commits a batch. It finishes although ctx ends, unless claim checks are left to fetch.
 func (w *worker) apply(ctx context.Context, b batch) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
-	defer cancel()
 	w.work.Lock()
 	defer w.work.Unlock()
 	w.idle.Store(false) // with the lock, as the idle actor sets it

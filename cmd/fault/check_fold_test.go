@@ -112,12 +112,12 @@ func (f *foldResult) apply(h *harness, partition int, m events.Message) (fold.Ou
 		return 0, err
 	}
 	if transcript, ok := e.State.(*events.Transcript); ok {
-		err := events.FetchBody(h.tb.Context(), h.js, transcript)
-		if invalid := (*events.InvalidError)(nil); errors.As(err, &invalid) {
-			return 0, err
-		}
+		invalid, err := events.FetchBodies(h.tb.Context(), h.js, []*events.Transcript{transcript})
 		if err != nil {
 			h.tb.Fatal(err)
+		}
+		if invalid[0] != nil {
+			return 0, invalid[0]
 		}
 	}
 	return f.states[partition].Fold(e, f.clocks[partition].Now)

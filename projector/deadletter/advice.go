@@ -57,7 +57,9 @@ func adviceForEvent(reason string) string {
 // adviceForObject is about a transcript whose text is in the object store.
 func adviceForObject(problem string) string {
 	switch {
-	case strings.HasPrefix(problem, "its entry can't be read"):
+	case strings.HasPrefix(problem, "its entry could not be read in"):
+		return "NATS was healthy, but did not give the transcript's text. If the text is in the object store, a retry applies the event."
+	case strings.HasPrefix(problem, "its entry can't be read"), strings.HasPrefix(problem, "chunks of its entry are missing"):
 		return "The transcript's text is not in the object store. After the publisher has stored it, a retry applies the event."
 	case strings.HasPrefix(problem, "its entry has another"):
 		return "The text in the object store differs from the one that the event announces. After the publisher has stored the right text, a retry applies the event."

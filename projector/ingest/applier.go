@@ -23,6 +23,9 @@ type Applier struct {
 	Position  store.Position        // moves with every commit
 	OnCommit  func(store.ChangeSet) // called after every commit of items
 	Tracer    trace.Tracer          // of the commits' spans; nil: there are none
+
+	// Timeout limits the commits of items whose claim checks were fetched together. They finish although the context ends. 0: they end with it.
+	Timeout time.Duration
 }
 
 // Apply commits items. Those that can't be applied become dead letters. received is when they were received, by this host's clock; the zero
@@ -32,16 +35,27 @@ func (a *Applier) Apply(ctx context.Context, items []Item, received time.Time) e
 	if !received.IsZero() {
 		now = events.TimeOf(received)
 	}
-	return forEachPortion(ctx, a.JetStream, items, func(portion []Item) error { return a.bisect(ctx, portion, now) })
+	return forEachPortion(ctx, a.JetStream, items, func(portion []Item) error {
+		if a.Timeout == 0 {
+			return a.bisect(ctx, portion, now)
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.Timeout)
+		defer cancel()
+		return a.bisect(ctx, portion, now)
+	})
 }
 
-// bisect commits items in one transaction. If PostgreSQL refuses the data, it halves them until the item at fault is alone.
+// bisect commits items in one transaction. If PostgreSQL refuses it, bisect halves the items until the item at fault is alone. If its data was
+// refused, it becomes a dead letter. Any other refusal is returned, and the position is right before the item.
 func (a *Applier) bisect(ctx context.Context, items []Item, now events.Time) error {
 	err := a.commit(ctx, items, now)
-	if err == nil || !store.IsDataError(err) || len(items) == 1 && items[0].Reason != "" {
+	if err == nil || !store.IsRefused(err) {
 		return err
 	}
 	if len(items) == 1 {
+		if !store.IsDataError(err) || items[0].Reason != "" {
+			return err
+		}
 		items[0].Reason = store.DataErrorReason(err)
 		return a.commit(ctx, items, now)
 	}

@@ -2,32 +2,30 @@ package ingest
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
 )
 
-const (
-	// maxClaimedBytes limits the claim-checked bodies in memory.
-	maxClaimedBytes = 64 << 20
-	// fetchConcurrency is how many claim checks are fetched at a time.
-	fetchConcurrency = 8
-)
+// maxClaimedBytes limits the claim-checked bodies in memory.
+const maxClaimedBytes = 64 << 20
 
-// forEachPortion fetches the claim checks of items and calls apply, with as many items at a time as fit into memory. An item does not keep its
-// text: the batch lasts longer.
+// forEachPortion fetches the claim checks of items and calls apply, with as many items at a time as fit into memory. If NATS is not healthy, the
+// items before the first missing text are applied. An item does not keep its text: the batch lasts longer.
 func forEachPortion(ctx context.Context, js jetstream.JetStream, items []Item, apply func([]Item) error) error {
 	for len(items) > 0 {
 		portion := items[:portionSize(items)]
-		if err := fetchBodies(ctx, js, portion); err != nil {
-			return err
+		ready, fetchErr := fetchBodies(ctx, js, portion)
+		if ready > 0 {
+			if err := apply(portion[:ready]); err != nil {
+				return err
+			}
 		}
-		if err := apply(portion); err != nil {
-			return err
+		if fetchErr != nil {
+			return fetchErr
 		}
 		dropBodies(portion)
 		items = items[len(portion):]
@@ -58,27 +56,29 @@ func dropBodies(items []Item) {
 	}
 }
 
-// fetchBodies fetches the claim-checked transcripts of items. One that doesn't exist or doesn't match its claim makes its item a dead
-// letter; one that can't be fetched now is an error.
-func fetchBodies(ctx context.Context, js jetstream.JetStream, items []Item) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(fetchConcurrency)
-	for i := range items {
-		transcript, ok := items[i].Event.State.(*events.Transcript)
-		if !ok || items[i].Reason != "" || transcript.Object == nil {
-			continue
+// fetchBodies fetches the claim-checked transcripts of items. An entry that doesn't exist or doesn't match its claim makes its item a dead
+// letter. If NATS is not healthy, an error is returned; ready is the number of items before the first one that lacks its body.
+func fetchBodies(ctx context.Context, js jetstream.JetStream, items []Item) (ready int, err error) {
+	var transcripts []*events.Transcript
+	var claimed []int // the indexes of their items
+	for i, it := range items {
+		if transcript, ok := it.Event.State.(*events.Transcript); ok && it.Reason == "" && transcript.Object != nil {
+			transcripts, claimed = append(transcripts, transcript), append(claimed, i)
 		}
-		group.Go(func() error {
-			err := events.FetchBody(ctx, js, transcript)
-			var invalid *events.InvalidError
-			if errors.As(err, &invalid) {
-				items[i].Reason, err = invalid.Error(), nil
-			}
-			return err
-		})
 	}
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("claim check: %w", err)
+
+	invalid, err := events.FetchBodies(ctx, js, transcripts)
+	ready = len(items)
+	for j, i := range slices.Backward(claimed) {
+		switch {
+		case invalid[j] != nil:
+			items[i].Reason = invalid[j].Error()
+		case transcripts[j].Object != nil:
+			ready = i
+		}
 	}
-	return nil
+	if err != nil {
+		return ready, fmt.Errorf("claim check: %w", err)
+	}
+	return ready, nil
 }

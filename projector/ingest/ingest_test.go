@@ -189,6 +189,61 @@ func TestApplier_BisectsABatchToTheMessageAtFault(t *testing.T) {
 		e.queryInt("select count(*) from control.dead_letter where sequence = 5 and reason like '%SQLSTATE 23514%'"), 1)
 }
 
+// A message that PostgreSQL refuses for another reason than its data is no dead letter. The messages before it are applied.
+func TestApplier_StopsBeforeARefusedMessage(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	e.exec(`
+		create function projection.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+		create trigger refuse before insert on projection.call_log for each row when (new.call_sid = 'CArefused')
+		execute function projection.refuse()`)
+	system := uuid.New()
+	for _, sid := range []string{"CA", "CA", "CA", "CArefused", "CA"} {
+		e.publish(call(system, sid))
+	}
+	items := e.applier.Reader.Read(e.messages(0))
+	if err := e.applier.Apply(t.Context(), items, time.Now()); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("Apply = %v, want PostgreSQL's error", err)
+	}
+	check(t, "calls", e.queryInt("select count(*) from call_log"), 3)
+	check(t, "sequence of the position", e.queryInt("select sequence from position where partition = 0"), 3)
+	check(t, "dead letters", e.queryInt("select count(*) from control.dead_letter"), 0)
+}
+
+// Without NATS the messages before the first claim check are applied.
+func TestApplier_WaitsForClaimChecks(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	system := uuid.New()
+	first := call(system, "CA1")
+	e.publish(first, &events.Transcript{
+		PhoneSystemID: system, CallID: events.Some(first.ID), Version: 1, Status: events.TranscriptCompleted,
+		Text: events.Some(strings.Repeat("So it goes. ", 1000)),
+	}, call(system, "CA2"))
+	items := e.applier.Reader.Read(e.messages(0))
+	js := e.applier.JetStream
+	e.applier.JetStream = closedJetStream(t, js.Conn().ConnectedUrl())
+	if err := e.applier.Apply(t.Context(), items, time.Now()); err == nil {
+		t.Error("Apply without NATS: no error, want one")
+	}
+	check(t, "sequence of the position", e.queryInt("select sequence from position where partition = 0"), 1)
+
+	e.applier.JetStream = js
+	e.apply()
+	check(t, "transcripts", e.queryInt("select count(*) from transcript_text"), 1)
+	check(t, "calls", e.queryInt("select count(*) from call_log"), 2)
+}
+
+func closedJetStream(t *testing.T, url string) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(eventstest.Connect(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	js.Conn().Close()
+	return js
+}
+
 func TestApplier_FetchesClaimChecks(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -108,6 +108,12 @@ func (tx *Tx) send(ctx context.Context, batch *pgx.Batch) error {
 	return tx.tx.SendBatch(ctx, batch).Close()
 }
 
+// IsRefused tells whether PostgreSQL has answered a statement with an error.
+func IsRefused(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused)
+}
+
 // IsDataError tells whether PostgreSQL refused a value: an event of the batch is at fault, and a retry fails again.
 func IsDataError(err error) bool {
 	var refused *pgconn.PgError
