@@ -1,7 +1,6 @@
 package fault_test
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
