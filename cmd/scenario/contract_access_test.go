@@ -58,7 +58,7 @@ func accessSections() []section {
 		{"Errors", []rule{
 			{name: "every error has type, title, status, code, detail, correlationId and retryable", prove: problemDocuments},
 			{name: "status mirrors the HTTP status", sameAs: "Errors/every error has type, title, status, code, detail, correlationId and retryable"},
-			{name: "retryable is derived from code", sameAs: "Errors/every error has type, title, status, code, detail, correlationId and retryable"},
+			{name: "retryable is derived from code", tests: "readapi.TestProblem_Append, readapi.TestProblem_SameEverywhere"},
 			{name: "errors[] has pointer, code and detail on validation failures", tests: "readapi.TestParameters, readapi.TestIdentifiers, readapi.TestContract_Parameters"},
 			{name: "params holds strings, numbers, booleans or nulls", tests: "readapi.TestListCallLogReports_StoredSize, readapi.TestListCallLogReports_BodySize"},
 			{name: "retry_after is in seconds where a meaningful delay exists", sameAs: "Errors/every error has type, title, status, code, detail, correlationId and retryable"},

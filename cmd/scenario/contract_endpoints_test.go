@@ -74,6 +74,7 @@ func endpointSections() []section {
 			{name: "rows are ascending by the selected timestamp, then by id", tests: "readapi.TestCursor_Property"},
 			{name: "nextCursor sent back until hasMore is false gives the whole window, each row once", tests: "readapi.TestCursor_Property"},
 			{name: "hasMore false is only said once the projection has caught up with the window", tests: "cmd/scenario.TestReports_FinishedWindowsAreComplete"},
+			{name: "until then nextCursor is the request's cursor", tests: "readapi.TestWalk_Provisional"},
 			{name: "the cursor is opaque", tests: "readapi.TestCursor_SealAndOpen, readapi.TestCursor_Window, readapi/seal.TestSealer_RefusesInvalidTexts"},
 			{name: "a cursor of another phone system is 400 at /cursor", tests: "readapi.TestCursor_Window"},
 			{name: "a cursor of another timeField is 400 at /cursor", tests: "readapi.TestCursor_Window"},

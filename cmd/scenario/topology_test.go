@@ -227,7 +227,7 @@ func counted(values []string) map[string]int {
 	return counts
 }
 
-// exactFilters checks that filters match neither prefixes, nor other cases, nor patterns.
+// exactFilters checks that filters match neither prefixes, nor other cases, nor patterns, and that a + which is a space is refused.
 func exactFilters(f *fixture) {
 	o := f.ownSystem()
 	for _, path := range topologyLists() {
@@ -238,6 +238,8 @@ func exactFilters(f *fixture) {
 		{"/call-groups", "status", "active"}, {"/call-menus", "status", "active"},
 		{"/phone-numbers", "phoneNumber", "%2B110"}, {"/extensions", "number", "10"}, {"/call-groups", "number", "10"},
 	} {
+		plus := o.get(o.key, o.path(f.path+"?"+f.filter+"=+"+f.value))
+		o.checkOutcome(f.path+" with an unescaped +", plus, "400 VALIDATION_FAILED /"+f.filter+" INVALID_FORMAT")
 		for value, want := range map[string]int{f.value: 1, f.value[:len(f.value)-1] + "%25": 0, f.value + "%20": 0, strings.ToUpper(f.value) + "_": 0} {
 			body := o.mustGet(o.key, o.path(f.path+"?"+f.filter+"="+value))
 			o.equalJSON(f.path+" "+f.filter+"="+value, body["total"], want)
