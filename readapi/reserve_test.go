@@ -97,6 +97,30 @@ func TestReserve_EveryBody(t *testing.T) {
 	}
 }
 
+// A request with many header lines is refused before it waits for anything. Lines of one name count.
+func TestHeaderLines(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	key := h.key(h.system("one"))
+	lines := func(n int) header {
+		return func(header http.Header) {
+			for i := range n / 2 {
+				header.Set(fmt.Sprint("X-", i), "")
+				header.Add("Y", "")
+			}
+		}
+	}
+	for _, path := range []string{baseURL + "/customer/phone-systems", siteURL + "/openapi.json"} {
+		w := h.get(path, withKey(key), lines(maxHeaderLines-2))
+		h.expectCode(path, w, "")
+		w = h.get(path, withKey(key), lines(maxHeaderLines))
+		h.expectCode(path, w, validationFailed)
+		if got := problemIn(t, w).Errors; len(got) != 1 || got[0].Pointer != "" || got[0].Code != string(tooLong) {
+			t.Errorf("%s: errors = %v, want one of the whole request", path, got)
+		}
+	}
+}
+
 // The largest page of a list has less than 4 MB. Its body is counted first, and then read with the memory that it
 // needs.
 func TestReserve_LargestListPage(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -61,7 +62,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.release(x, out)
 	s.metrics.inFlight.Inc()
 	defer s.metrics.inFlight.Dec()
-	if e, ok := s.publicRoute(r); ok {
+	if e, ok := s.publicRoute(r); ok && headerLines(r.Header) <= maxHeaderLines {
 		s.servePublic(w, r, x, out, e)
 		return
 	}
@@ -86,6 +87,11 @@ func abortIfGone(status int) {
 // handle fills the reply, within the request's timeout.
 func (s *service) handle(r *http.Request, x *exchange, out *reply) (err error) {
 	defer recovered(&err)
+	if headerLines(r.Header) > maxHeaderLines {
+		return &problem{code: validationFailed, errors: []fieldProblem{
+			{"", tooLong, "The request has more than " + strconv.Itoa(maxHeaderLines) + " header lines; send fewer."},
+		}}
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
 	defer cancel()
 	o, variables, err := s.routes.find(r)
@@ -115,6 +121,16 @@ func (s *service) handle(r *http.Request, x *exchange, out *reply) (err error) {
 		return bodyTooLarge(out.size())
 	}
 	return s.compressor.compress(r, out)
+}
+
+// maxHeaderLines bounds the memory of a request that waits: thousands of short header lines take 30 times their bytes.
+const maxHeaderLines = 64
+
+func headerLines(header http.Header) (lines int) {
+	for _, values := range header {
+		lines += len(values)
+	}
+	return lines
 }
 
 const requestIDHeader = "X-Request-Id"

@@ -49,7 +49,7 @@ func (i *installation) worstRequests(system uuid.UUID) map[string]string {
 		"404":                      path + "/call-logs/" + uuid.NewString(),
 		"413, a detail":            path + "/call-logs/" + tooLarge.String(),
 		"413, a report":            window + "100",
-		"report":                   window + "20",
+		"report":                   window + "15",
 		"report with transcripts":  heavy,
 		"list of calls":            path + "/call-logs?pageSize=100",
 		"list of analyses":         path + "/call-analyses?pageSize=100",
