@@ -16,6 +16,7 @@ package feed
 import (
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
@@ -31,7 +32,7 @@ type Feed struct {
 	messages chan events.StoredMessage
 	failed   chan error
 	done     chan struct{}
-	consume  jetstream.ConsumeContext
+	pull     *pull
 	order    order
 }
 
@@ -43,21 +44,16 @@ const (
 )
 
 // Open starts to receive from a consumer that has delivered nothing yet. It requests up to batch messages at a time.
-func Open(consumer jetstream.Consumer, batch int) (*Feed, error) {
+func Open(conn *nats.Conn, consumer jetstream.Consumer, batch int) (*Feed, error) {
 	f := &Feed{messages: make(chan events.StoredMessage, batch), failed: make(chan error, 1), done: make(chan struct{})}
 	f.Messages, f.Failed = f.messages, f.failed
 	var err error
-	f.consume, err = consumer.Consume(f.deliver,
-		jetstream.PullMaxMessagesWithBytesLimit(batch, prefetchBytes),
-		jetstream.ConsumeErrHandler(f.onError))
-	if err != nil {
-		return nil, fmt.Errorf("consumer: %w", err)
-	}
-	return f, nil
+	f.pull, err = openPull(conn, consumer, batch, prefetchBytes, f.deliver, f.onError)
+	return f, err
 }
 
 // deliver runs on the consumer's own goroutine.
-func (f *Feed) deliver(m jetstream.Msg) {
+func (f *Feed) deliver(m *nats.Msg) {
 	stored, err := f.order.check(m)
 	if err != nil {
 		f.fail(err)
@@ -69,7 +65,7 @@ func (f *Feed) deliver(m jetstream.Msg) {
 	}
 }
 
-func (f *Feed) onError(_ jetstream.ConsumeContext, err error) {
+func (f *Feed) onError(err error) {
 	if isFinal(err) {
 		f.fail(fmt.Errorf("consumer: %w", err))
 	}
@@ -101,6 +97,5 @@ func (f *Feed) Take(first events.StoredMessage, limit int) []events.StoredMessag
 // Close ends the feed and returns once its goroutines have ended.
 func (f *Feed) Close() {
 	close(f.done)
-	f.consume.Stop()
-	<-f.consume.Closed()
+	f.pull.close()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/eventstest"
@@ -42,7 +43,7 @@ func newEnv(t *testing.T) *env {
 
 func (e *env) open(batch int) *feed.Feed {
 	e.t.Helper()
-	f, err := feed.Open(e.consumer, batch)
+	f, err := feed.Open(e.js.Conn(), e.consumer, batch)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -187,10 +188,37 @@ func TestFeed_CloseReturnsWhileNobodyReceives(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.publish(1, 20)
-	f, err := feed.Open(e.consumer, 4)
+	f, err := feed.Open(e.js.Conn(), e.consumer, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventstest.Eventually(t, "a full feed", func() bool { return len(f.Messages) == 4 })
 	f.Close()
+}
+
+// Anybody who may publish can store a message that client libraries take for a word of the server: no data, and the header of a status.
+func TestFeed_DeliversMessagesThatLookLikeAStatus(t *testing.T) {
+	e := newEnv(t)
+	e.publish(1, 1)
+	statuses := []string{"100", "400", "404", "408", "409", "423", "503"}
+	for _, status := range statuses {
+		m := &nats.Msg{Subject: "s", Header: nats.Header{"Status": {status}, "Description": {"Consumer Deleted"}}}
+		if _, err := e.js.PublishMsg(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.publish(2, 2)
+	f := e.open(4)
+	for sequence := 1; sequence <= len(statuses)+2; sequence++ {
+		select {
+		case m := <-f.Messages:
+			if m.Sequence != uint64(sequence) {
+				t.Fatalf("sequence = %d, want %d", m.Sequence, sequence)
+			}
+		case err := <-f.Failed:
+			t.Fatal(err)
+		case <-time.After(time.Minute):
+			t.Fatalf("message %d is not delivered", sequence)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
@@ -20,7 +21,7 @@ type order struct {
 
 // check must get every delivery. Another client's pull on the same consumer would take deliveries away, which their numbers show. The server
 // counts a repeated delivery as a new one, but its stream sequence is not a new one.
-func (o *order) check(m jetstream.Msg) (events.StoredMessage, error) {
+func (o *order) check(m *nats.Msg) (events.StoredMessage, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return events.StoredMessage{}, fmt.Errorf("delivery: %w", err)
@@ -30,7 +31,11 @@ func (o *order) check(m jetstream.Msg) (events.StoredMessage, error) {
 	}
 	o.deliveries++
 	o.last = meta.Sequence.Stream
-	return events.Stored(m, meta), nil
+	return events.StoredMessage{
+		Message:  events.Message{Subject: m.Subject, Header: m.Header, Data: m.Data},
+		Sequence: meta.Sequence.Stream,
+		StoredAt: meta.Timestamp,
+	}, nil
 }
 
 // isFinal tells whether a consumer can't recover from an error. It recovers from missed heartbeats and reconnects.

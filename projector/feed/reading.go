@@ -21,6 +21,8 @@ const (
 	expiry = 5 * time.Minute
 	// pullBytes limits the messages that the server sends ahead, beside those that are counted.
 	pullBytes = 16 << 20
+	// pullMessages is more than the bytes allow.
+	pullMessages = 1_000_000
 	// pullOverhead is how much a message has beside what the server's max_payload limits: its subjects.
 	pullOverhead = 64 << 10
 	// requestTimeout limits a request to JetStream.
@@ -36,7 +38,7 @@ type reading struct {
 	ended   chan error // nil: receive wants no more
 
 	consumer jetstream.Consumer
-	consume  jetstream.ConsumeContext
+	pull     *pull
 	order    order // of the consumer's goroutine
 	over     bool  // as order
 
@@ -69,13 +71,11 @@ func (r *reading) open(ctx context.Context, config Config, from uint64, filters 
 	}
 	// A message that is larger than a pull would never be delivered.
 	limit := max(pullBytes, int(config.Conn.MaxPayload())+pullOverhead)
-	if r.consume, err = r.consumer.Consume(r.deliver, jetstream.PullMaxBytes(limit), jetstream.ConsumeErrHandler(r.onError)); err != nil {
-		return fmt.Errorf("consumer: %w", err)
-	}
-	return nil
+	r.pull, err = openPull(config.Conn, r.consumer, pullMessages, limit, r.deliver, r.onError)
+	return err
 }
 
-func (r *reading) deliver(m jetstream.Msg) {
+func (r *reading) deliver(m *nats.Msg) {
 	if r.over {
 		return
 	}
@@ -88,7 +88,7 @@ func (r *reading) deliver(m jetstream.Msg) {
 }
 
 // onError also ends the reading where nobody answers for its consumer: a server that restarts loses it.
-func (r *reading) onError(_ jetstream.ConsumeContext, err error) {
+func (r *reading) onError(err error) {
 	if isFinal(err) || errors.Is(err, nats.ErrNoResponders) {
 		r.end(fmt.Errorf("consumer: %w", err))
 	}
@@ -103,9 +103,8 @@ func (r *reading) end(err error) {
 
 // close returns once nothing is received any more. The reading must be stopped, so that its goroutine waits for nothing.
 func (r *reading) close(config Config) {
-	if r.consume != nil {
-		r.consume.Stop()
-		<-r.consume.Closed()
+	if r.pull != nil {
+		r.pull.close()
 	}
 	if r.consumer == nil || !config.Conn.IsConnected() {
 		return

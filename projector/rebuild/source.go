@@ -214,7 +214,7 @@ func (r *readAttempt) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create a consumer: %w", err)
 	}
-	f, err := feed.Open(consumer, r.batch)
+	f, err := feed.Open(r.js.Conn(), consumer, r.batch)
 	if err != nil {
 		return err
 	}
