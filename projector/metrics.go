@@ -126,7 +126,9 @@ func (m *metrics) storedAhead(partition int, stored, now time.Time) {
 // count adds message counts, without dead letters, which have their own counter.
 func (m *metrics) count(c store.MessageCounts) {
 	for entity, n := range c {
-		for outcome, count := range map[fold.Outcome]int64{fold.Applied: n.Applied, fold.Stale: n.Stale, fold.Ignored: n.Ignored} {
+		for outcome, count := range map[fold.Outcome]int64{
+			fold.Applied: n.Applied, fold.Stale: n.Stale - n.Conflicting, fold.Conflicting: n.Conflicting, fold.Ignored: n.Ignored,
+		} {
 			if count > 0 {
 				m.events.WithLabelValues(string(entity), outcome.String()).Add(float64(count))
 			}

@@ -311,6 +311,9 @@ func (w *worker) apply(ctx context.Context, b batch) error {
 	return nil
 }
 
+// maxLoggedConflicts limits the lines about one batch. All conflicts are counted.
+const maxLoggedConflicts = 10
+
 // committed reports a change set that was committed.
 func (w *worker) committed(changes store.ChangeSet) {
 	w.moved(w.applier.Position)
@@ -321,6 +324,10 @@ func (w *worker) committed(changes store.ChangeSet) {
 	for _, dead := range changes.DeadLetters {
 		w.metrics.deadLetters.WithLabelValues(label(w.partition)).Inc()
 		w.log.Warn().Uint64("sequence", dead.Sequence).Str("reason", dead.Reason).Msg("dead letter recorded")
+	}
+	for _, c := range changes.Conflicts[:min(len(changes.Conflicts), maxLoggedConflicts)] {
+		w.log.Warn().Uint64("sequence", c.Sequence).Str("entity", string(c.Entity)).Str("source", c.Source).Str("event", c.ID).
+			Msg("event has the version of an applied event and other content: it changed nothing")
 	}
 	for _, r := range changes.Retries {
 		w.log.Info().Uint64("sequence", r.Sequence).Uint64("dead_letter", r.DeadLetter.Sequence).Stringer("outcome", r.Outcome).

@@ -39,7 +39,7 @@ type countKey struct {
 
 // messageCount is a row of projection.message_count.
 type messageCount struct {
-	Read, Applied, Stale, Ignored, Dead int64
+	Read, Applied, Stale, Ignored, Dead, Conflicting int64
 }
 
 // foldConsumer is the prefix of the name of the check's own consumers.
@@ -136,6 +136,9 @@ func (f *foldResult) count(partition int, subject string, outcome fold.Outcome) 
 		c.Applied++
 	case fold.Stale:
 		c.Stale++
+	case fold.Conflicting:
+		c.Stale++
+		c.Conflicting++
 	case fold.Ignored:
 		c.Ignored++
 	default:
@@ -281,11 +284,11 @@ func (h *harness) compareDeadLetters(f *foldResult) {
 
 func (h *harness) compareMessageCounts(f *foldResult) {
 	h.tb.Helper()
-	rows, _ := h.pool.Query(h.tb.Context(), "select partition, entity, read, applied, stale, ignored, dead from projection.message_count")
+	rows, _ := h.pool.Query(h.tb.Context(), "select partition, entity, read, applied, stale, ignored, dead, conflicting from projection.message_count")
 	got := map[countKey]messageCount{}
 	var key countKey
 	var c messageCount
-	into := []any{&key.Partition, &key.Entity, &c.Read, &c.Applied, &c.Stale, &c.Ignored, &c.Dead}
+	into := []any{&key.Partition, &key.Entity, &c.Read, &c.Applied, &c.Stale, &c.Ignored, &c.Dead, &c.Conflicting}
 	if _, err := pgx.ForEachRow(rows, into, func() error { got[key] = c; return nil }); err != nil {
 		h.tb.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func (s *State) foldCall(e events.Event, at events.Time) Outcome {
 	}
 	before, existed := s.CallLogs.Get(key)
 	if e.Version <= before.Version {
-		return Stale
+		return staleOr(e.Version == before.Version && (e.Deleted() || callFacet(e.State.(*events.Call)) != before.CallFacet))
 	}
 	if e.Deleted() {
 		s.removeCall(key, before, existed, e)

@@ -3,6 +3,8 @@ package fold
 import (
 	"slices"
 
+	"github.com/google/uuid"
+
 	"callboard/events"
 )
 
@@ -39,7 +41,8 @@ func foldFacet[K comparable, R facet](
 	before, existed := f.rows.Get(key)
 	tombstone := s.tombstone(e.Identity)
 	if e.Version <= max(before.version(), tombstone.Version) {
-		return Stale, nil
+		changed := e.Version == before.version() && (e.Deleted() || read() != before)
+		return staleOr(changed || e.Version == tombstone.Version && !e.Deleted() && s.deletedByEvent(e.System, read().ownerRow())), nil
 	}
 	known := tombstone.OwnerRow
 	if existed {
@@ -72,6 +75,12 @@ func foldFacet[K comparable, R facet](
 	f.count(next, +1)
 	s.recomputeOwner(owner, at)
 	return Applied, nil
+}
+
+// deletedByEvent tells whether a facet that has a tombstone was deleted by an event of its own. The deletion of its call or voicemail leaves a
+// tombstone too, and an event that arrives again after it is no conflict. A voicemail can be there again, so nothing is known of its facets.
+func (s *State) deletedByEvent(system uuid.UUID, owner events.OwnerRow) bool {
+	return owner.Entity == events.EntityCall && !s.callDeleted(system, owner.ID)
 }
 
 // removeFacetRows removes an owner row's facets of one kind. Their tombstones keep the owner row, which must never change.

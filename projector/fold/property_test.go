@@ -42,7 +42,7 @@ func TestFold_AnyBatchingGivesTheSameRows(t *testing.T) {
 	})
 }
 
-// An event that arrives again, directly or after later ones, changes nothing.
+// An event that arrives again, directly or after later ones, changes nothing and is no conflict.
 func TestFold_RepeatedEventsChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		history := foldtest.RandomHistory(t)
@@ -61,6 +61,14 @@ func TestFold_RepeatedEventsChangeNothing(t *testing.T) {
 		for _, got := range []*fixture{applied(twice), applied(history, prefix)} {
 			got.DeadLetters = 0
 			checkEqual(t, got, want)
+		}
+
+		f := newFixture()
+		for _, e := range history {
+			first := f.apply(e)[0]
+			if again := f.apply(e)[0]; again == fold.Conflicting && first != fold.Conflicting {
+				t.Fatalf("%s, repeated: outcome = %s after %s", e.Type(), again, first)
+			}
 		}
 	})
 }

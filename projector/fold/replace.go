@@ -19,8 +19,10 @@ type replaceable interface {
 // replaceRow applies an event of an entity that has no facets and is none: the state of the newest event is the row.
 func replaceRow[K comparable, R replaceable, S any](s *State, t *Table[K, R], key K, e events.Event, row func(S) R) Outcome {
 	before, existed := t.Get(key)
-	if e.Version <= max(before.version(), s.tombstone(e.Identity).Version) {
-		return Stale
+	deleted := s.tombstone(e.Identity).Version
+	if e.Version <= max(before.version(), deleted) {
+		changed := e.Version == before.version() && (e.Deleted() || row(e.State.(S)) != before)
+		return staleOr(changed || e.Version == deleted && !e.Deleted())
 	}
 	var shown, shows displayed
 	if existed {

@@ -65,9 +65,10 @@ type Outcome int
 
 // The outcomes.
 const (
-	Applied Outcome = iota + 1
-	Stale           // the version is not above the one last applied
-	Ignored         // the event belongs to a deleted call
+	Applied     Outcome = iota + 1
+	Stale               // the version is not above the one last applied
+	Ignored             // the event belongs to a deleted call
+	Conflicting         // stale: the version is the one last applied, and the event would make another row
 )
 
 var (
@@ -88,6 +89,14 @@ func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
 		s.Notices = newlyFetchable(before, s.fetchable(e.Identity))
 	}
 	return outcome, err
+}
+
+// staleOr returns Conflicting where an event with the stored version has other content, else Stale. Content that makes the same row is the same.
+func staleOr(conflicting bool) Outcome {
+	if conflicting {
+		return Conflicting
+	}
+	return Stale
 }
 
 func (s *State) fold(e events.Event, at events.Time) (Outcome, error) {
@@ -168,6 +177,8 @@ func (o Outcome) String() string {
 		return "stale"
 	case Ignored:
 		return "ignored"
+	case Conflicting:
+		return "conflicting"
 	}
 	return "unknown"
 }

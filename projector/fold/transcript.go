@@ -43,36 +43,42 @@ func (s *State) foldTranscript(e events.Event, at events.Time) Outcome {
 		return Ignored
 	}
 	row, _ := s.Transcripts.Get(owner)
-	if e.Version <= max(row.Version, s.tombstone(e.Identity).Version) {
+	if stored := max(row.Version, s.tombstone(e.Identity).Version); e.Version < stored || e.Version == stored && row.Version == 0 {
 		return Stale
 	}
-	row.OwnerRowKey, row.Version = owner, e.Version
-	row.Transcription = s.nextTranscription(owner, row.Transcription, e)
+	next, text := s.nextTranscription(owner, row.Transcription, e)
+	if e.Version == row.Version {
+		return staleOr(next != row.Transcription)
+	}
+	s.storeText(owner, row.Transcription, next, text)
+	row.OwnerRowKey, row.Version, row.Transcription = owner, e.Version, next
 	s.clearTombstone(e.Identity)
 	s.Transcripts.Put(owner, row)
 	s.recomputeOwner(owner, at)
 	return Applied
 }
 
-// nextTranscription returns the transcription after an event, and writes or deletes the stored text.
-func (s *State) nextTranscription(owner OwnerRowKey, now Transcription, e events.Event) Transcription {
-	status := events.TranscriptRemoved
-	if !e.Deleted() {
-		status = e.State.(*events.Transcript).Status
+// nextTranscription returns the transcription after an event, and the text that it stores, if any.
+func (s *State) nextTranscription(owner OwnerRowKey, now Transcription, e events.Event) (next Transcription, text TranscriptText) {
+	switch {
+	case e.Deleted():
+		return now.withoutText(events.TranscriptRemoved), text
+	case e.State.(*events.Transcript).Status != events.TranscriptCompleted:
+		return now.withoutText(e.State.(*events.Transcript).Status), text
 	}
-	if status == events.TranscriptCompleted {
-		text := s.transcriptText(owner, e.State.(*events.Transcript))
-		next := s.transcription(text)
-		if next != now {
-			s.TranscriptTexts.Put(owner, text)
-		}
-		return next
-	}
-	next := now.withoutText(status)
-	if now.Digest.Valid && !next.Digest.Valid {
+	text = s.transcriptText(owner, e.State.(*events.Transcript))
+	return s.transcription(text), text
+}
+
+// storeText writes or deletes the stored text where the transcription has another one.
+func (s *State) storeText(owner OwnerRowKey, before, next Transcription, text TranscriptText) {
+	switch {
+	case next.Digest == before.Digest:
+	case next.Digest.Valid:
+		s.TranscriptTexts.Put(owner, text)
+	default:
 		s.TranscriptTexts.Delete(owner)
 	}
-	return next
 }
 
 // withoutText returns the transcription after an event with this status that stores no text.

@@ -62,6 +62,11 @@ func (f *folding) message(it Item) {
 	if it.Reference {
 		return
 	}
+	if outcome == fold.Conflicting {
+		c.Conflicts = append(c.Conflicts, store.Conflict{
+			Sequence: it.Sequence, Entity: it.Event.Entity, Source: it.Event.Source, ID: it.Event.ID,
+		})
+	}
 	switch {
 	case f.known.Retries[it.Sequence]:
 		c.Retries = append(c.Retries, it.retry(outcome, reason))

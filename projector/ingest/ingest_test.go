@@ -171,6 +171,25 @@ func TestApplier_CountsEveryMessageByItsOutcome(t *testing.T) {
 	check(t, "dead letters", e.queryInt("select count(*) from control.dead_letter where state = 'open' and sequence = 5 and data = '{}'"), 1)
 }
 
+// Events with the applied version and other content are stale and counted as conflicting. The same content is not: what the database has loaded
+// is compared with what the events make.
+func TestApplier_CountsConflicts(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	system := uuid.New()
+	first := call(system, "CA1")
+	edited := *first
+	edited.Status = "busy"
+	e.publish(first)
+	e.apply()
+	e.publish(first, &edited)
+	e.apply()
+	want := store.MessageCount{Read: 3, Applied: 1, Stale: 2, Conflicting: 1}
+	if got := e.counts()[events.EntityCall]; got != want {
+		t.Errorf("message counts = %v, want %v", got, want)
+	}
+}
+
 func TestApplier_BisectsABatchToTheMessageAtFault(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

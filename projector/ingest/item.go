@@ -100,6 +100,9 @@ func retryCandidates(items []Item) (claims []store.RetryCandidate) {
 }
 
 func (it Item) retry(outcome fold.Outcome, reason string) store.Retry {
+	if outcome == fold.Conflicting {
+		outcome = fold.Stale // a dead letter is resolved as stale
+	}
 	return store.Retry{
 		Sequence: it.Sequence, StoredAt: it.StoredAt, DeadLetter: it.retryOf, Outcome: outcome, Reason: printable(reason),
 	}

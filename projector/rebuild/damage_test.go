@@ -309,7 +309,7 @@ func TestVerify_FindsWrongMessageCounts(t *testing.T) {
 	h := newDamageHarness(t)
 	want := map[string]string{"fax": "an unknown entity", string(events.EntityGroup): "a missing row"}
 	partition := h.QueryInt("select min(partition)::bigint from projection.message_count where entity = 'call'")
-	columns := []string{"read", "applied", "stale", "ignored", "dead"}
+	columns := []string{"read", "applied", "stale", "ignored", "dead", "conflicting"}
 	entities := projectortest.Query[string](h.Harness,
 		"select entity from projection.message_count where partition = $1 and entity <> $2 order by 1", partition, events.EntityGroup)
 	if len(entities) < len(columns) {

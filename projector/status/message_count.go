@@ -9,12 +9,13 @@ import (
 
 // MessageCount is the message accounting of an entity: what became of its messages.
 type MessageCount struct {
-	Entity  events.Entity `json:"entity"` // "unknown" if the subject names no entity
-	Read    int64         `json:"read"`
-	Applied int64         `json:"applied"`
-	Stale   int64         `json:"stale"`
-	Ignored int64         `json:"ignored"`
-	Dead    int64         `json:"dead"`
+	Entity      events.Entity `json:"entity"` // "unknown" if the subject names no entity
+	Read        int64         `json:"read"`
+	Applied     int64         `json:"applied"`
+	Stale       int64         `json:"stale"`
+	Conflicting int64         `json:"conflicting"` // of the stale ones: they have the applied version and other content
+	Ignored     int64         `json:"ignored"`
+	Dead        int64         `json:"dead"`
 }
 
 // Outcomes returns the number of messages with an outcome, which must be equal to Read.
@@ -24,6 +25,7 @@ func (c MessageCount) plus(other MessageCount) MessageCount {
 	c.Read += other.Read
 	c.Applied += other.Applied
 	c.Stale += other.Stale
+	c.Conflicting += other.Conflicting
 	c.Ignored += other.Ignored
 	c.Dead += other.Dead
 	return c

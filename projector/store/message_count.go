@@ -16,9 +16,19 @@ import (
 // MessageCounts are the messages that were read, by the entity that their subjects name; "unknown" where a subject names none.
 type MessageCounts map[events.Entity]MessageCount
 
-// MessageCount is how many messages were read, and their outcomes: Read is the sum of the others.
+// MessageCount is how many messages were read, and their outcomes: Read is the sum of Applied, Stale, Ignored and Dead.
 type MessageCount struct {
 	Read, Applied, Stale, Ignored, Dead int64
+
+	Conflicting int64 // of the stale ones
+}
+
+// Conflict is a message whose event has the version that was applied last, and other content.
+type Conflict struct {
+	Sequence uint64
+	Entity   events.Entity
+	Source   string // of the event
+	ID       string // of the event
 }
 
 // AddMessage counts a message by its outcome; 0: it is a dead letter.
@@ -30,6 +40,9 @@ func (c MessageCounts) AddMessage(entity events.Entity, outcome fold.Outcome) {
 		count.Applied++
 	case fold.Stale:
 		count.Stale++
+	case fold.Conflicting:
+		count.Stale++
+		count.Conflicting++
 	case fold.Ignored:
 		count.Ignored++
 	default:
@@ -45,6 +58,7 @@ func (c MessageCounts) Add(other MessageCounts) {
 		sum.Read += n.Read
 		sum.Applied += n.Applied
 		sum.Stale += n.Stale
+		sum.Conflicting += n.Conflicting
 		sum.Ignored += n.Ignored
 		sum.Dead += n.Dead
 		c[entity] = sum
@@ -53,7 +67,8 @@ func (c MessageCounts) Add(other MessageCounts) {
 
 // String implements [fmt.Stringer].
 func (c MessageCount) String() string {
-	return fmt.Sprintf("%d read (%d applied, %d stale, %d ignored, %d dead)", c.Read, c.Applied, c.Stale, c.Ignored, c.Dead)
+	return fmt.Sprintf("%d read (%d applied, %d stale, %d of them conflicting, %d ignored, %d dead)",
+		c.Read, c.Applied, c.Stale, c.Conflicting, c.Ignored, c.Dead)
 }
 
 // TotalRead returns how many messages were read.
@@ -72,24 +87,27 @@ func queueMessageCounts(batch *pgx.Batch, partition int16, c MessageCounts) {
 		return
 	}
 	entities := slices.Sorted(maps.Keys(c)) // all transactions lock the rows in one order, so that they can't deadlock
-	counts := make([][]int64, 5)
+	counts := make([][]int64, 6)
 	for _, entity := range entities {
 		n := c[entity]
-		for i, count := range []int64{n.Read, n.Applied, n.Stale, n.Ignored, n.Dead} {
+		for i, count := range []int64{n.Read, n.Applied, n.Stale, n.Ignored, n.Dead, n.Conflicting} {
 			counts[i] = append(counts[i], count)
 		}
 	}
-	batch.Queue(addMessageCountsSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4])
+	batch.Queue(addMessageCountsSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4], counts[5])
 }
 
-// ReadMessageCounts reads the counts of a partition in a schema.
+// ReadMessageCounts reads the counts of a partition in a schema. A generation of an earlier release does not count conflicting messages.
 func ReadMessageCounts(ctx context.Context, conn *pgx.Conn, schema string, partition int16) (MessageCounts, error) {
-	rows, _ := conn.Query(ctx, fmt.Sprintf("select entity, read, applied, stale, ignored, dead from %s.message_count where partition = $1",
+	rows, _ := conn.Query(ctx, fmt.Sprintf(`
+		select entity, read, applied, stale, ignored, dead, coalesce((to_jsonb(c) ->> 'conflicting')::bigint, 0)
+		from %s.message_count c
+		where partition = $1`,
 		pgx.Identifier{schema}.Sanitize()), partition)
 	c := make(MessageCounts)
 	var entity events.Entity
 	var n MessageCount
-	_, err := pgx.ForEachRow(rows, []any{&entity, &n.Read, &n.Applied, &n.Stale, &n.Ignored, &n.Dead}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&entity, &n.Read, &n.Applied, &n.Stale, &n.Ignored, &n.Dead, &n.Conflicting}, func() error {
 		c[entity] = n
 		return nil
 	})

@@ -335,6 +335,29 @@ func TestFoldedRows_EndAtAnError(t *testing.T) {
 	}
 }
 
+// What is loaded is what the event made: an event that arrives again is no conflict with its row.
+func TestLoad_RepeatedEventsDoNotConflict(t *testing.T) {
+	t.Parallel()
+	s, _, _ := openStore(t)
+	history, from := foldtest.FullHistory(), claim(t, s)
+	applyBatch(t, s, from, history)
+	err := s.BeginFunc(t.Context(), func(tx *store.Tx) error {
+		state, err := tx.Load(t.Context(), from.Partition, eventsOf(history), false)
+		if err != nil {
+			return err
+		}
+		for _, e := range history {
+			if outcome, err := state.Fold(e.Event, e.At); err == nil && outcome != fold.Stale && outcome != fold.Ignored {
+				t.Errorf("%s %s, repeated: outcome = %s, want stale", e.Type(), e.Key, outcome)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A schema of another release is compared by what both releases have.
 func TestCatalog_WithoutSomeTablesAndColumns(t *testing.T) {
 	schematest.NeedOneServer(t, "it changes tables")

@@ -16,6 +16,7 @@ type ChangeSet struct {
 	From, To         Position
 	State            *fold.State
 	MessageCounts    MessageCounts
+	Conflicts        []Conflict // they are not written
 	DeadLetters      []DeadLetter
 	ClockCap         fold.ClockCap // without messages: none
 	ClockAdjustments []fold.ClockAdjustment
