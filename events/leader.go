@@ -36,6 +36,9 @@ type messageRequest struct {
 	LastFor  string `json:"last_by_subj,omitempty"`
 }
 
+// leaderTimeout is how long the answer of a leader is waited for: NATS does not answer where the user may not ask.
+const leaderTimeout = 5 * time.Second
+
 // askLeader asks the leader of a stream for a message. [jetstream.Stream] asks on another subject if allow_direct is on: a replica can answer
 // there, which lags, and the lists of deploy/nats.conf do not allow it.
 func askLeader(ctx context.Context, js jetstream.JetStream, stream string, request messageRequest) (m StoredMessage, err error) {
@@ -43,6 +46,8 @@ func askLeader(ctx context.Context, js jetstream.JetStream, stream string, reque
 	if err != nil {
 		return m, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, leaderTimeout)
+	defer cancel()
 	prefix := strings.TrimSuffix(cmp.Or(js.Options().APIPrefix, jetstream.DefaultAPIPrefix), ".")
 	reply, err := js.Conn().RequestWithContext(ctx, prefix+".STREAM.MSG.GET."+stream, body)
 	if err != nil {

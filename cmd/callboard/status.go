@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/cmd/connection"
 	"callboard/cmd/process"
 	"callboard/cmd/terminal"
 	"callboard/projector/status"
@@ -27,10 +27,16 @@ type statusCommand struct {
 
 const watchInterval = 2 * time.Second
 
-// Run prints the status, once or until ctx ends.
+// Run prints the status, once or until ctx ends. Without NATS, it prints what PostgreSQL knows.
 func (c *statusCommand) Run(ctx context.Context, streams process.Streams) error {
-	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
-		source := status.Source{JetStream: js, Stream: c.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
+	return interrupted(ctx, withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
+		source := status.Source{Stream: c.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
+		if nats, err := connection.NewNATS(connection.ConfigureNATS(c.NATS, "callboard")); err != nil {
+			source.NATSError = err
+		} else {
+			defer nats.Close()
+			source.JetStream = nats.JetStream
+		}
 		if c.Watch {
 			return c.watch(ctx, streams.Out, source)
 		}
@@ -95,8 +101,8 @@ func partitionRows(r status.Report) [][]string {
 	for _, p := range r.Partitions {
 		lag, seconds := strconv.FormatUint(p.LagEvents, 10), strconv.FormatFloat(p.LagSeconds, 'f', 1, 64)
 		watermark, owner := "-", "-"
-		if p.StopReason != "" {
-			lag, seconds = "?", "?" // position and stream do not belong together
+		if p.StopReason != "" || r.StreamProblem != "" {
+			lag, seconds = "?", "?" // position and stream do not belong together, or the stream was not read
 		}
 		if p.Watermark != nil {
 			watermark = milliInstant(*p.Watermark)
@@ -123,12 +129,12 @@ func partitionRows(r status.Report) [][]string {
 }
 
 func messageCountRows(r status.Report) [][]string {
-	rows := [][]string{{"ENTITY", "READ", "APPLIED", "STALE", "IGNORED", "DEAD"}}
+	rows := [][]string{{"ENTITY", "READ", "APPLIED", "STALE", "CONFLICTING", "IGNORED", "DEAD"}}
 	total := status.Total(r.MessageCounts)
 	total.Entity = "total"
 	for _, c := range append(slices.Clone(r.MessageCounts), total) {
 		row := []string{printable(string(c.Entity))}
-		for _, n := range []int64{c.Read, c.Applied, c.Stale, c.Ignored, c.Dead} {
+		for _, n := range []int64{c.Read, c.Applied, c.Stale, c.Conflicting, c.Ignored, c.Dead} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
 		rows = append(rows, row)
@@ -207,7 +213,11 @@ func summaryLine(r status.Report) string {
 	if slices.ContainsFunc(r.Partitions, func(p status.Partition) bool { return p.StopReason != "" }) {
 		atLeast = "at least "
 	}
-	line := fmt.Sprintf("stream %s: %d events, %s%d not applied; open dead letters: %d", r.Stream, r.Messages, atLeast, r.Lag(), r.DeadLetters)
+	line := fmt.Sprintf("stream %s: %d events, %s%d not applied", r.Stream, r.Messages, atLeast, r.Lag())
+	if r.StreamProblem != "" {
+		line = fmt.Sprintf("stream %s: not read", r.Stream)
+	}
+	line += fmt.Sprintf("; open dead letters: %d", r.DeadLetters)
 	if r.DeadLettersRetrying > 0 {
 		line += fmt.Sprintf(" (%d waiting for a retry)", r.DeadLettersRetrying)
 	}

@@ -17,7 +17,7 @@ func problemReport() status.Report {
 	started := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	counts := []status.MessageCount{
 		{Entity: "phone-system", Read: 2, Applied: 2},
-		{Entity: "call", Read: 110, Applied: 100, Stale: 5, Ignored: 1, Dead: 3},
+		{Entity: "call", Read: 110, Applied: 100, Stale: 5, Conflicting: 2, Ignored: 1, Dead: 3},
 	}
 	return status.Report{
 		Migrated: true, Stream: "PHONES", Messages: 200, ClockAgeSeconds: pointer(0.5), Rate: pointer(24.0), ETASeconds: pointer(2.5), Generation: pointer[int64](3),
@@ -43,10 +43,10 @@ const problemReportText = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  RE
 0          199   120       60   1.2      115       112   2026-03-01T09:00:00.000Z  projector@here/7
 1          0     300       ?    ?        -         -     2026-03-01T09:00:00.000Z  - STREAM_REGRESSED
 
-ENTITY        READ  APPLIED  STALE  IGNORED  DEAD
-phone-system  2     2        0      0        0
-call          110   100      5      1        3
-total         112   102      5      1        3
+ENTITY        READ  APPLIED  STALE  CONFLICTING  IGNORED  DEAD
+phone-system  2     2        0      0            0        0
+call          110   100      5      2            1        3
+total         112   102      5      2            1        3
 
 generation 4: building since 2026-03-01T09:00:00Z, 12 of 16 parts done
 generation 3: live since 2026-03-01T09:00:00Z, built by another release
@@ -118,7 +118,7 @@ func TestStatus_JSON(t *testing.T) {
 		`"rate":24,"etaSeconds":2.5,"generation":3,"generations":[{"id":4,"state":"building","startedAt":"2026-03-01T09:00:00Z",` +
 			`"switchedAt":null,"current":true,"partsDone":12,"parts":16},`,
 		`"deadLetters":3,"deadLettersRetrying":1,"deadLetterReasons":[{"reason":"/data/id: not a UUID","count":2},`,
-		`"messageCounts":[{"entity":"phone-system","read":2,"applied":2,"stale":0,"ignored":0,"dead":0},`,
+		`"messageCounts":[{"entity":"phone-system","read":2,"applied":2,"stale":0,"conflicting":0,"ignored":0,"dead":0},`,
 		`"balanced":false`,
 		`"server":{"inRecovery":false,"timeline":5,"synchronousStandbyNames":"","synchronousStandbys":null,"projectorTimeline":5,"projectorTimelineSince":"2026-03-01T09:00:00Z"}`,
 		`"messages":115,"read":112,"missing":3}`,

@@ -38,8 +38,8 @@ func TestPage_InBrowser(t *testing.T) {
 			"Needs attention", "STREAM_REGRESSED", "callboard rebuild --abandon", "41 of 64 parts", "at least 1,840", "not balanced", "1,204 open",
 		}},
 		{"calm", 2, snapshot{report: &calm, readAt: now}, 64, 3, []string{"Nothing needs attention", "all current", "6,621,904", "There are none."}},
-		{"servers-down", 2, failedSnapshot(now), 16, 140, []string{
-			"PostgreSQL can't be reached: failed to connect", "NATS can't be reached: the connection is reconnecting", "The page shows the report of", "STREAM_REGRESSED",
+		{"server-down", 2, failedSnapshot(now), 16, 140, []string{
+			"PostgreSQL can't be reached: failed to connect", "The page shows the report of", "STREAM_REGRESSED",
 		}},
 		{"no-report", 2, snapshot{failure: failedSnapshot(now).failure}, 0, 0, []string{
 			"No report could be read since this projector started.", "PostgreSQL can't be reached", "There is no sample yet.",

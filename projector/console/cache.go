@@ -2,12 +2,9 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"callboard/projector/deadletter"
 	"callboard/projector/status"
@@ -67,13 +64,9 @@ func (c *cache) read(ctx context.Context) {
 	defer cancel()
 	began := time.Now()
 	var report status.Report
-	var overview deadletter.Overview
-	err := c.natsError()
+	overview, err := deadletter.ReadOverview(readCtx, c.source.Pool, shownDeadLetters, shownDataBytes)
 	if err == nil {
-		report, err = c.source.Read(readCtx)
-	}
-	if err == nil {
-		overview, err = deadletter.ReadOverview(readCtx, c.source.Pool, shownDeadLetters, shownDataBytes)
+		report, err = c.source.Read(readCtx) // last: while NATS does not answer, it takes all the time that is left
 	}
 	if err != nil {
 		c.last.failure, c.took = c.explain(ctx, err), 0
@@ -85,40 +78,23 @@ func (c *cache) read(ctx context.Context) {
 
 // failure is why a report could not be read.
 type failure struct {
-	postgres, nats error // why the server can't be reached, or nil
-	cause          error // of the report
+	postgres error // why the server can't be reached, or nil
+	cause    error // of the report
 }
 
 func (f *failure) String() string {
-	var parts []string
 	if f.postgres != nil {
-		parts = append(parts, "PostgreSQL can't be reached: "+oneLine(f.postgres))
+		return "PostgreSQL can't be reached: " + oneLine(f.postgres)
 	}
-	if f.nats != nil {
-		parts = append(parts, "NATS can't be reached: "+oneLine(f.nats))
-	}
-	if len(parts) == 0 {
-		parts = append(parts, "the report could not be read: "+oneLine(f.cause))
-	}
-	return strings.Join(parts, "; ")
+	return "the report could not be read: " + oneLine(f.cause)
 }
 
 // oneLine joins the lines of an error: pgx has one for each address that it tried.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// explain finds out which server is the cause of an error.
+// explain finds out whether the server is the cause of an error.
 func (c *cache) explain(ctx context.Context, err error) *failure {
-	f := &failure{cause: err}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	f.postgres, f.nats = c.source.Pool.Ping(ctx), c.natsError()
-	return f
-}
-
-// natsError returns an error while NATS is not connected: requests would wait until their time is up.
-func (c *cache) natsError() error {
-	if state := c.source.JetStream.Conn().Status(); state != nats.CONNECTED {
-		return fmt.Errorf("the connection is %s", strings.ToLower(state.String()))
-	}
-	return nil
+	return &failure{postgres: c.source.Pool.Ping(ctx), cause: err}
 }

@@ -153,18 +153,24 @@ func TestConsole_DatabaseDown(t *testing.T) {
 	}
 }
 
+// While NATS does not answer, the page shows what PostgreSQL knows.
 func TestConsole_NATSDown(t *testing.T) {
 	h := newHarness(t)
+	h.Exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
+		values (0, 'PHONES', $1, 17, 1, now(), now())`, h.StreamCreated())
 	h.Server.Stop()
-	h.requirePage("NATS can&#39;t be reached", "No report could be read since this projector started.")
+	h.requirePage("NATS can&#39;t be reached", "the stream was not read", "No projector owns a partition")
+	if got := h.get("/status.json"); got.status != http.StatusOK || !strings.Contains(got.body, `"position":17`) {
+		t.Errorf("status.json = %d %s, want 200 and the position", got.status, got.body)
+	}
 	h.Server.Start()
-	h.waitForPage("No projector owns a partition")
+	h.waitForPage("Stopped: STREAM_REGRESSED")
 }
 
 func TestConsole_NoStream(t *testing.T) {
 	h := newHarness(t)
 	h.console.cache.source.Stream = "OTHER"
-	h.requirePage("stream OTHER", "callboard stream check", "No report could be read")
+	h.requirePage("stream OTHER", "callboard stream check", "the stream was not read")
 }
 
 // Samples are taken without anybody looking, and the history does not grow.

@@ -117,7 +117,7 @@ func failedSnapshot(now time.Time) snapshot {
 	s.readAt = now.Add(-74 * time.Second)
 	s.failure = &failure{
 		postgres: errors.New("failed to connect to `user=callboard_projector database=callboard`:\n\t10.0.3.7:5432 (db): dial error: connection refused"),
-		nats:     errors.New("the connection is reconnecting"), cause: errors.New("positions: timeout"),
+		cause:    errors.New("positions: timeout"),
 	}
 	return s
 }

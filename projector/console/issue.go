@@ -29,7 +29,7 @@ const maxIssues = 24
 
 func (v *view) addIssues(s snapshot) {
 	if s.failure != nil {
-		v.Issues = append(v.Issues, failureIssues(s)...)
+		v.Issues = append(v.Issues, failureIssue(*s.failure))
 	}
 	if s.report != nil {
 		v.Issues = append(v.Issues, problemIssues(s.report.Problems())...)
@@ -46,24 +46,12 @@ func newIssue(critical bool, subject, text, runbook string) issue {
 	return issue{Critical: critical, Subject: subject, Text: segments(text), Runbook: runbook}
 }
 
-func failureIssues(s snapshot) []issue {
-	var list []issue
-	f := s.failure
+func failureIssue(f failure) issue {
 	if f.postgres != nil {
-		list = append(list, newIssue(true, "PostgreSQL", "PostgreSQL can't be reached: "+oneLine(f.postgres)+
-			". No event is applied until it answers; then the projector goes on by itself. "+
-			"Check that the server runs, and CALLBOARD_POSTGRES_URL.", ""))
+		return newIssue(true, "PostgreSQL", f.String()+". No event is applied until it answers; then the projector goes on by itself. "+
+			"Check that the server runs, and CALLBOARD_POSTGRES_URL.", "")
 	}
-	if f.nats != nil {
-		list = append(list, newIssue(true, "NATS", "NATS can't be reached: "+oneLine(f.nats)+
-			". No event arrives until it answers; then the projector goes on by itself. "+
-			"Check that the server runs, and CALLBOARD_NATS_URL.", ""))
-	}
-	if len(list) == 0 {
-		list = append(list, newIssue(true, "Report", sentence(f.String())+". If the stream or a table is missing, run "+
-			"'callboard stream check' and 'callboard migrate'.", ""))
-	}
-	return list
+	return newIssue(true, "Report", sentence(f.String())+". If a table is missing, run 'callboard migrate'.", "")
 }
 
 // problemIssues returns an issue for each problem. Partitions with the same problem share one.

@@ -92,7 +92,7 @@ func newView(now time.Time, stream string, s snapshot, samples []sample) *view {
 	if s.report != nil {
 		v.Read, v.Age = instant(now, s.readAt), span(math.Floor(now.Sub(s.readAt).Seconds()))
 		for _, p := range s.report.Partitions {
-			v.Partitions = append(v.Partitions, v.partition(p, s.report.Time, samples))
+			v.Partitions = append(v.Partitions, v.partition(p, *s.report, samples))
 		}
 		v.addGenerations(*s.report)
 		v.addMessageCounts(*s.report)
@@ -103,14 +103,14 @@ func newView(now time.Time, stream string, s snapshot, samples []sample) *view {
 	return v
 }
 
-func (v *view) partition(p status.Partition, now time.Time, samples []sample) partitionView {
+func (v *view) partition(p status.Partition, r status.Report, samples []sample) partitionView {
 	row := partitionView{Partition: p, State: isCurrent, Reason: p.StopReason, Spark: v.Chart.spark(v.Now, samples, p.Partition)}
 	if p.Owner != nil {
 		row.Owner = *p.Owner
 	}
 	var age time.Duration
 	if p.Watermark != nil {
-		age = max(now.Sub(*p.Watermark), 0)
+		age = max(r.Time.Sub(*p.Watermark), 0)
 		row.Age = span(age.Seconds())
 	}
 	switch {
@@ -121,7 +121,7 @@ func (v *view) partition(p status.Partition, now time.Time, samples []sample) pa
 	case age > behindAfter:
 		row.State = isBehind
 	}
-	if p.StopReason == "" {
+	if p.StopReason == "" && r.StreamProblem == "" {
 		row.Lag = span(p.LagSeconds)
 	}
 	return row
@@ -220,7 +220,7 @@ func (v *view) addTiles(s snapshot) {
 	}
 	v.Tiles = []tile{
 		v.partitionTile(), v.lagTile(r), v.watermarkTile(r), deadLetterTile(r),
-		{Name: "In the stream", Value: number(r.Messages), Detail: "events"},
+		streamTile(r),
 		generationTile(v.Now, r),
 	}
 }
@@ -246,6 +246,9 @@ func (v *view) partitionTile() tile {
 
 func (v *view) lagTile(r status.Report) tile {
 	t := tile{Name: "Not applied", Value: number(r.Lag()), Detail: "events"}
+	if r.StreamProblem != "" {
+		return tile{Name: t.Name, Value: "unknown", Detail: "the stream was not read", Level: "warning"}
+	}
 	if len(v.inState(isStopped)) > 0 {
 		t.Value = "at least " + t.Value
 	}
@@ -254,6 +257,14 @@ func (v *view) lagTile(r status.Report) tile {
 	}
 	if r.ETASeconds != nil {
 		t.Detail += ", caught up in " + span(math.Ceil(*r.ETASeconds))
+	}
+	return t
+}
+
+func streamTile(r status.Report) tile {
+	t := tile{Name: "In the stream", Value: number(r.Messages), Detail: "events"}
+	if r.StreamProblem != "" {
+		t.Value, t.Detail = "unknown", "the stream was not read"
 	}
 	return t
 }

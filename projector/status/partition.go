@@ -78,7 +78,7 @@ const (
 
 // measure reads the stream. If the message accounting disagrees it measures again, because a replica that answers can lag behind the
 // position for a moment.
-func (p *Partition) measure(ctx context.Context, stream jetstream.Stream, now time.Time) error {
+func (p *Partition) measure(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream, now time.Time) error {
 	for n := range maxMeasurements {
 		if n > 0 {
 			select {
@@ -87,7 +87,7 @@ func (p *Partition) measure(ctx context.Context, stream jetstream.Stream, now ti
 			case <-time.After(measureInterval):
 			}
 		}
-		if err := p.measureOnce(ctx, stream, now); err != nil {
+		if err := p.measureOnce(ctx, js, stream, now); err != nil {
 			return err
 		}
 		if p.Missing == 0 {
@@ -97,9 +97,10 @@ func (p *Partition) measure(ctx context.Context, stream jetstream.Stream, now ti
 	return nil
 }
 
-func (p *Partition) measureOnce(ctx context.Context, stream jetstream.Stream, now time.Time) error {
+func (p *Partition) measureOnce(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream, now time.Time) error {
 	filter := events.PartitionFilter(p.Partition)
-	last, err := stream.GetLastMsgForSubject(ctx, filter)
+	name := stream.CachedInfo().Config.Name
+	last, err := events.LastMessage(ctx, js, name, filter)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		p.compare(counts{})
 		return nil
@@ -116,14 +117,14 @@ func (p *Partition) measureOnce(ctx context.Context, stream jetstream.Stream, no
 		return nil
 	}
 	p.LagEvents = c.above
-	next, err := stream.GetMsg(ctx, p.Position+1, jetstream.WithGetMsgSubject(filter))
+	next, err := events.NextMessage(ctx, js, name, p.Position+1, filter)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil // a replica that lags has answered
 	}
 	if err != nil {
 		return fmt.Errorf("oldest message above the position: %w", err)
 	}
-	p.LagSeconds = max(now.Sub(next.Time).Seconds(), 0)
+	p.LagSeconds = max(now.Sub(next.StoredAt).Seconds(), 0)
 	return nil
 }
 

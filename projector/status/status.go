@@ -1,13 +1,16 @@
 // Package status reports the position, the lag and the owner of every partition, and checks the message accounting against the stream.
 //
-// It reads the tables first and the stream after them, so a lag is never too low. The head of a partition is the sequence of its last
+// It reads the tables first and the stream after them, so a lag is never too low. Where the stream can't be read, the report has what the tables
+// say, and the reason. The head of a partition is the sequence of its last
 // message. The server counts messages for a short-lived consumer. A partition with messages costs five or six requests.
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,8 +25,9 @@ import (
 
 // Source is a projection and its stream.
 type Source struct {
-	JetStream  jetstream.JetStream
-	Stream     string // its name; one that was adopted in its place is read instead
+	JetStream  jetstream.JetStream // nil: NATS can't be reached
+	NATSError  error               // why not
+	Stream     string              // its name; one that was adopted in its place is read instead
 	Pool       *pgxpool.Pool
 	Definition []byte // of this release's projection
 }
@@ -32,7 +36,11 @@ type Source struct {
 type Report struct {
 	Stream   string    `json:"stream"`
 	Messages uint64    `json:"messages"` // in the stream, without clock messages
-	Time     time.Time `json:"time"`     // of the stream's server
+	Time     time.Time `json:"time"`     // of the stream's server; with a StreamProblem it can be that of this host
+
+	// StreamProblem is why the stream was not read, or not completely; empty: it was. The report has what the tables say, then. What the stream
+	// says is 0, null or missing, or as it was up to the problem.
+	StreamProblem string `json:"streamProblem,omitempty"`
 
 	Closed          bool     `json:"closed"`          // the stream takes no messages, because another one is to take its place
 	Clockless       bool     `json:"clockless"`       // the stream takes no clock messages
@@ -76,62 +84,124 @@ func (r Report) Lag() (events uint64) {
 // maxConcurrent is the number of partitions that are measured concurrently.
 const maxConcurrent = 8
 
-// Read returns a report of the present state.
+// Read returns a report of the present state. The error is one of PostgreSQL, or of ctx.
 func (s Source) Read(ctx context.Context) (Report, error) {
-	report := Report{Stream: s.Stream}
-	positions, owners, err := s.readTables(ctx, &report)
+	report := Report{Stream: s.Stream, Time: time.Now()}
+	tables, err := s.readTables(ctx, &report)
 	if err != nil {
 		return report, err
 	}
+
+	count := 0
+	for number := range tables.positions {
+		count = max(count, number+1)
+	}
+	report.addPartitions(tables, count)
+	if err := s.readStream(ctx, &report, tables); errors.Is(ctx.Err(), context.Canceled) {
+		return report, ctx.Err()
+	} else if err != nil {
+		report.StreamProblem = err.Error()
+	}
+
+	report.MessageCounts = byEntity(report.Partitions)
+	report.Balanced = report.StreamProblem == "" && balanced(report.Partitions)
+	return report, nil
+}
+
+// addPartitions makes the partitions of a report those that the tables have, up to a count.
+func (r *Report) addPartitions(t tables, count int) {
+	now := time.Now()
+	r.Partitions = nil
+	for number := range count {
+		p := Partition{Partition: number}
+		if owner, owned := t.owners[number]; owned {
+			p.Owner = &owner
+		}
+		if row, ok := t.positions[number]; ok {
+			p.setPosition(row, now)
+		}
+		r.Partitions = append(r.Partitions, p)
+	}
+}
+
+// readStream adds what the stream says. After an error, the report has what was read before.
+func (s Source) readStream(ctx context.Context, report *Report, t tables) error {
+	unreachable := s.NATSError
+	if s.JetStream != nil && !s.JetStream.Conn().IsConnected() {
+		unreachable = errors.New("the connection is " + strings.ToLower(s.JetStream.Conn().Status().String()))
+	}
+	if unreachable != nil {
+		return fmt.Errorf("NATS can't be reached: %w: check CALLBOARD_NATS_URL, and that the server runs", unreachable)
+	}
+	err := s.measureStream(ctx, report, t)
+	if err != nil {
+		return fmt.Errorf("stream %s could not be read completely: %w: run 'callboard stream check'", report.Stream, err)
+	}
+	return nil
+}
+
+// measureStream reads the stream's information first, then which partitions are stopped, then the lag of each.
+func (s Source) measureStream(ctx context.Context, report *Report, t tables) error {
 	stream, err := s.stream(ctx)
 	if err != nil {
-		return report, err
+		return err
 	}
 	report.JournalProblem = journalProblem(ctx, s.JetStream)
 	report.AuditProblem = auditProblem(ctx, s.JetStream)
 	report.Stream = stream.Name()
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.ClockSubject))
 	if err != nil {
-		return report, fmt.Errorf("stream %s: %w", report.Stream, err)
+		return err
 	}
 	report.Messages, report.Time = info.State.Msgs-info.State.Subjects[events.ClockSubject], info.TimeStamp
-	now := time.Now()
-	report.ClockAhead.Seconds = info.TimeStamp.Sub(now).Round(time.Second).Seconds()
-	if err := report.readClock(ctx, stream, info); err != nil {
-		return report, err
-	}
+	report.ClockAhead.Seconds = time.Until(info.TimeStamp).Round(time.Second).Seconds()
+
 	count, err := events.Partitions(info.Config)
 	if err != nil {
-		return report, err
+		return err
 	}
+	report.addPartitions(t, count)
+	if err := s.addStops(ctx, report, stream, t.positions); err != nil {
+		return err
+	}
+	if err := s.addNodes(ctx, report); err != nil {
+		return err
+	}
+	if err := report.readClock(ctx, s.JetStream, info); err != nil {
+		return err
+	}
+	return report.measure(ctx, s.JetStream, stream)
+}
+
+// addStops adds why partitions are stopped. A partition that can't be checked hides no other one.
+func (s Source) addStops(ctx context.Context, report *Report, stream ingest.Source, positions map[int]position) error {
 	registered, err := s.registeredPartitions(ctx, stream)
 	if err != nil {
-		return report, err
+		return err
 	}
-	nodes, err := readNodes(ctx, s.Pool, count)
-	if err != nil {
-		return report, err
-	}
-	for number := range count {
-		p := Partition{Partition: number, Node: nodes[number]}
-		if owner, owned := owners[number]; owned {
-			p.Owner = &owner
+	var failed error
+	for i := range report.Partitions {
+		p := &report.Partitions[i]
+		row, ok := positions[p.Partition]
+		if !ok {
+			continue
 		}
-		if row, ok := positions[number]; ok {
-			p.setPosition(row, now)
-			stop, err := row.stop(ctx, stream, registered)
-			if err != nil {
-				return report, err
-			}
-			if stop != nil {
-				p.StopReason, p.StopDetail = stop.Reason, stop.Detail
-			}
+		stop, err := row.stop(ctx, stream, registered)
+		if stop != nil {
+			p.StopReason, p.StopDetail = stop.Reason, stop.Detail
 		}
-		report.Partitions = append(report.Partitions, p)
+		failed = cmp.Or(failed, err)
 	}
-	err = report.measure(ctx, stream)
-	report.MessageCounts, report.Balanced = byEntity(report.Partitions), balanced(report.Partitions)
-	return report, err
+	return failed
+}
+
+// addNodes adds the servers of the partitions' rows.
+func (s Source) addNodes(ctx context.Context, report *Report) error {
+	nodes, err := readNodes(ctx, s.Pool, len(report.Partitions))
+	for i := range report.Partitions {
+		report.Partitions[i].Node = nodes[i]
+	}
+	return err
 }
 
 // StopReasons returns the stop reasons of the stopped partitions.
@@ -174,49 +244,54 @@ func (s Source) registeredPartitions(ctx context.Context, stream ingest.Source) 
 	return store.RegisteredPartitions(ctx, s.Pool, stream.History)
 }
 
-func (s Source) readTables(ctx context.Context, report *Report) (map[int]position, map[int]string, error) {
+// tables are what the tables say of partitions.
+type tables struct {
+	positions map[int]position
+	owners    map[int]string // the projectors' application names
+}
+
+func (s Source) readTables(ctx context.Context, report *Report) (t tables, err error) {
 	if err := report.readDeadLetters(ctx, s.Pool); err != nil {
-		return nil, nil, err
+		return t, err
 	}
-	err := schema.CheckMigrated(ctx, s.Pool)
+	err = schema.CheckMigrated(ctx, s.Pool)
 	if report.Migrated = err == nil; err != nil && !errors.Is(err, schema.ErrNotMigrated) {
-		return nil, nil, err
+		return t, err
 	}
 	if report.Migrated {
 		if err := report.ClockAhead.readCaps(ctx, s.Pool); err != nil {
-			return nil, nil, err
+			return t, err
 		}
 		if err := s.Pool.QueryRow(ctx, lastWatermarkSQL).Scan(&report.LastWatermark); err != nil {
-			return nil, nil, fmt.Errorf("last watermark: %w", err)
+			return t, fmt.Errorf("last watermark: %w", err)
 		}
 	}
 	if err := report.Server.read(ctx, s.Pool, report.Migrated); err != nil {
-		return nil, nil, err
+		return t, err
 	}
 	if report.Generations, err = Generations(ctx, s.Pool, s.Definition); err != nil {
-		return nil, nil, err
+		return t, err
 	}
 	if g := live(report.Generations); g != nil {
 		report.Generation = &g.ID
 	}
 	if report.LateCalls, err = readLateCalls(ctx, s.Pool); err != nil {
-		return nil, nil, err
+		return t, err
 	}
-	owners, err := readOwners(ctx, s.Pool)
-	if err != nil {
-		return nil, nil, err
+	if t.owners, err = readOwners(ctx, s.Pool); err != nil {
+		return t, err
 	}
-	positions, err := readPositions(ctx, s.Pool)
-	return positions, owners, err
+	t.positions, err = readPositions(ctx, s.Pool)
+	return t, err
 }
 
-func (r *Report) measure(ctx context.Context, stream jetstream.Stream) error {
+func (r *Report) measure(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrent)
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
 		group.Go(func() error {
-			if err := p.measure(ctx, stream, r.Time); err != nil {
+			if err := p.measure(ctx, js, stream, r.Time); err != nil {
 				return fmt.Errorf("partition %d: %w", p.Partition, err)
 			}
 			return nil
@@ -231,7 +306,7 @@ func (r Report) Problems() []string {
 	if !r.Migrated {
 		list = append(list, fmt.Sprintf("%s: %s", ingest.MigrationMissing, schema.ErrNotMigrated))
 	}
-	for _, problem := range []string{r.JournalProblem, r.AuditProblem} {
+	for _, problem := range []string{r.StreamProblem, r.JournalProblem, r.AuditProblem} {
 		if problem != "" {
 			list = append(list, problem)
 		}
@@ -251,7 +326,7 @@ func (r Report) Problems() []string {
 func (r *Report) SetRate(before Report) {
 	r.Rate, r.ETASeconds = nil, nil
 	seconds := r.Time.Sub(before.Time).Seconds()
-	if seconds <= 0 {
+	if seconds <= 0 || r.StreamProblem != "" || before.StreamProblem != "" {
 		return
 	}
 	perSecond := (r.applied() - before.applied()) / seconds

@@ -120,12 +120,22 @@ func TestRead_NotMigrated(t *testing.T) {
 	}
 }
 
+// Where the stream can't be read, the report has what the tables say, and the reason.
 func TestRead_NoStream(t *testing.T) {
-	h := newHarness(t)
-	source := h.source()
-	source.Stream = "OTHER"
-	if _, err := source.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "OTHER") {
-		t.Errorf("error = %v, want one about the stream OTHER", err)
+	h := newHarnessWithEvents(t)
+	h.insertMessageCount(0, "call", [5]int64{4, 4, 0, 0, 0})
+	other, unreachable := h.source(), h.source()
+	other.Stream = "OTHER"
+	unreachable.JetStream, unreachable.NATSError = nil, errors.New("connection refused")
+	for want, source := range map[string]status.Source{"OTHER": other, "NATS can't be reached: connection refused": unreachable} {
+		report := h.readFrom(source)
+		problems := report.Problems()
+		if len(problems) != 1 || !strings.Contains(problems[0], want) || report.Balanced {
+			t.Errorf("balanced = %t, problems = %q, want false and only %q", report.Balanced, problems, want)
+		}
+		if len(report.Partitions) != 1 || report.Partitions[0].Position != 8 || *report.Partitions[0].Read != 4 || len(report.MessageCounts) != 1 {
+			t.Errorf("partitions = %+v, message counts = %v, want position 8 and 4 messages", report.Partitions, report.MessageCounts)
+		}
 	}
 }
 
