@@ -27,6 +27,7 @@ import (
 	"callboard/events/journal"
 	"callboard/events/ndjson"
 	"callboard/events/webhook"
+	"callboard/readapi/limit"
 	"callboard/schema/schematest"
 )
 
@@ -76,17 +77,43 @@ func (n *natsTrace) read(line string) {
 		if n.sent[user] == nil {
 			n.sent[user] = map[operation]map[string]bool{publishing: {}, subscribing: {}}
 		}
-		n.sent[user][operation(found[2])][found[3]] = true
+		n.sent[user][operation(found[2])][mapped(user, found[3])] = true
 	} else if found := loggedDenial.FindStringSubmatch(line); found != nil {
 		kind := map[string]operation{"Publish": publishing, "Subscription": subscribing}[found[2]]
 		n.denied = append(n.denied, denial{n.users[found[1]], kind, found[3]})
 	}
 }
 
+// mapped returns the subject on which the server publishes what a user publishes on a subject: its lists and its log have that one.
+func mapped(user, subject string) string {
+	about, ofBudgets := strings.CutSuffix(subject, "."+limit.StreamName)
+	request, ofStream := strings.CutPrefix(about, "$JS.API.STREAM.")
+	switch system := "phones." + events.Global + "."; user {
+	case "publisher", "topology":
+		if user == "publisher" && strings.HasPrefix(subject, system) {
+			return strings.Replace(subject, system, "denied.", 1)
+		}
+		return strings.Replace(subject, "$JS.API.", "APP.", 1)
+	case "projector", "operator", "owner":
+		if ofStream && ofBudgets && !strings.Contains(request, ".") {
+			return "READER." + request
+		}
+	}
+	return subject
+}
+
+// unmapped returns the subject of a request that an entry of a user's list allows.
+func unmapped(entry string) string {
+	if request, ofBudgets := strings.CutPrefix(entry, "READER."); ofBudgets {
+		return "$JS.API.STREAM." + request + "." + limit.StreamName
+	}
+	return strings.Replace(entry, "APP.", "$JS.API.", 1)
+}
+
 // cleansUp reports whether a publisher's client wants to remove what an interrupted attempt to store a large transcript left. It goes on
 // without, and a machine that is slow enough interrupts attempts.
 func (d denial) cleansUp() bool {
-	return (d.user == "publisher" || d.user == "topology") && d.subject == "$JS.API.STREAM.PURGE.OBJ_"+events.TranscriptBucket
+	return (d.user == "publisher" || d.user == "topology") && d.subject == "APP.STREAM.PURGE.OBJ_"+events.TranscriptBucket
 }
 
 // denials returns what was denied since the last call.
@@ -195,7 +222,7 @@ func (n *deployedNATS) connect(user string, options ...nats.Option) *nats.Conn {
 	return eventstest.Connect(n, n.url(user), append(options, nats.CustomInboxPrefix("_INBOX_"+user))...)
 }
 
-// users returns the users of account APP and their permissions by name.
+// users returns the permissions of all users by name.
 func (n *deployedNATS) users() map[string]*server.Permissions {
 	users := map[string]*server.Permissions{}
 	for _, u := range n.options.Users {
@@ -571,9 +598,11 @@ func (f permittedFleet) restoreBackup() (databaseURL string) {
 		databaseURL = schematest.New(f.T).URL()
 		succeed(f, f.env("owner", databaseURL), "", "restore", backups[0], "--accept-revoked")
 	}
-	// The streams of an earlier release.
-	if err := f.ownerJetStream().DeleteStream(f.Context(), journal.StreamName); err != nil {
-		f.Fatal(err)
+	// The streams of an earlier release, and a stream of budgets that readers shall create again.
+	for _, stream := range []string{journal.StreamName, limit.StreamName} {
+		if err := f.ownerJetStream().DeleteStream(f.Context(), stream); err != nil {
+			f.Fatal(err)
+		}
 	}
 	if got := succeedJSON[updatedStream](f, f.env("owner", ""), "stream", "update"); !got.KeysCreated {
 		f.Errorf("updated = %+v, want the stream of key revocations and expiries created", got)
