@@ -114,7 +114,7 @@ func (q *request) next(g page, pinned ...parameter) string {
 	return q.url + "?" + values.Encode()
 }
 
-// detail answers with one row. A transcript that alone is larger than a body may be is not read.
+// detail answers with one row.
 func detail(one *query.Detail, members []encode.Member) handler {
 	row := encode.NewLayout(members...)
 	return func(ctx context.Context, q *request, out *reply) error {
@@ -123,13 +123,10 @@ func detail(one *query.Detail, members []encode.Member) handler {
 		}
 		rows := q.rows(row, out.body)
 		found, err := one.Find(ctx, query.Key{System: q.system, ID: q.id, Narrowing: q.narrowing}, rows)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case found.TextBytes > maxBody:
-			return transcriptsTooLarge(found.TextBytes, maxBody, 1)
 		}
-		out.body, out.leftOut, out.snapshot = rows.Body, rows.LeftOut, found.Snapshot
+		out.body, out.leftOut, out.snapshot = rows.Body, rows.LeftOut, found
 		out.hasETag = true
 		return nil
 	}

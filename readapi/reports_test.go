@@ -344,31 +344,8 @@ func TestDetails_BodySize(t *testing.T) {
 		if w := h.get(path, withKey(key)); w.Code != 200 || w.Body.Len() != maxBody {
 			t.Errorf("%s: status = %d, body = %d bytes, want %d", path, w.Code, w.Body.Len(), maxBody)
 		}
-		text(rest + 1)
-		h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxBody + 1.0, "maxBytes": maxBody + 0.0})
-	}
-}
-
-// A text that is larger than a body may be is not read: the refusal follows from the size that is stored beside it, which has no text here.
-func TestDetails_StoredSize(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	system, key := h.numberedCalls(1)
-	querytest.Insert(t, h.pool, "voicemail", querytest.Row{"system_id": system, "id": nth(1)})
-	h.transcript(system, nth(1), "voicemail", "completed", nil)
-	for path, update := range map[string]string{
-		"/call-logs/" + nth(0).String():  "update projection.call_log set transcription_status = $1, transcript_text_bytes = $2",
-		"/voicemails/" + nth(1).String(): "update projection.transcript set status = $1, text_bytes = $2 where owner = 'voicemail'",
-	} {
-		path = systemPath(system, path)
-		h.exec(update, "completed", maxBody)
-		h.expectCode("at the limit", h.get(path, withKey(key)), "")
-		h.exec(update, "completed", maxBody+1)
-		h.expectTooLarge(h.get(path, withKey(key)), map[string]any{
-			"guard": "stored_transcripts", "storedBytes": maxBody + 1.0, "limitBytes": maxBody + 0.0, "rowCount": 1.0,
-		})
-		h.exec(update, "unavailable", maxBody+1)
-		h.expectCode("without a text", h.get(path, withKey(key)), "")
+		text(rest + 1) // longer than an event's can be
+		h.expectCode("above the limit", h.get(path, withKey(key)), internalError)
 	}
 }
 

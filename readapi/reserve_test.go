@@ -150,24 +150,6 @@ func TestReserve_LargestListPage(t *testing.T) {
 	}
 }
 
-// Rows that are longer than events may be, of an earlier release, make a list page too large, and no smaller one.
-func TestReserve_ListPageTooLarge(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	system := h.system("one")
-	key := h.key(system)
-	h.worstCalls(system, 2048)
-
-	quarter := h.get(systemPath(system, "/call-logs?pageSize=25"), withKey(key))
-	h.expectCode("25 rows", quarter, "")
-	w := h.get(systemPath(system, "/call-logs?pageSize=100"), withKey(key))
-	h.expectCode("100 rows", w, exportTooLarge)
-	actual, _ := problemIn(t, w).Params["actualBytes"].(float64)
-	if want := float64(4 * quarter.Body.Len()); actual < want-1000 || actual > want {
-		t.Errorf("actualBytes = %v, want about %v, four times 25 rows", actual, want)
-	}
-}
-
 // Pages of one key that wait for the watermark have no memory and no connection, however many they are. All are
 // answered.
 func TestReserve_PagesThatWait(t *testing.T) {

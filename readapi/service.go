@@ -117,8 +117,8 @@ func (s *service) handle(r *http.Request, x *exchange, out *reply) (err error) {
 			return err
 		}
 	}
-	if out.size() > maxBody {
-		return bodyTooLarge(out.size())
+	if size := out.size(); size > maxBody {
+		return o.tooLarge(size)
 	}
 	return s.compressor.compress(r, out)
 }

@@ -33,8 +33,8 @@ func (i *installation) worstRequests(system uuid.UUID) map[string]string {
 	i.exec(fmt.Sprintf(`
 		update projection.analysis set coaching_tips = (select json_agg(repeat('t', 320)) from generate_series(1, 100))
 		where system_id = '%s'`, system))
-	tooLarge := query[uuid.UUID](i, `
-		update projection.transcript_text t set text = repeat('a', 5499000)
+	longestText := query[uuid.UUID](i, `
+		update projection.transcript_text t set text = repeat('a', 4990000)
 		where t.system_id = $1 and t.owner = 'call' and t.owner_id = (
 		  select id from projection.call_log
 		  where system_id = $1 and transcription_status = 'completed' and created_at >= '2021-01-01'
@@ -47,7 +47,7 @@ func (i *installation) worstRequests(system uuid.UUID) map[string]string {
 		"400, empty pairs":         path + "/call-logs?" + strings.Repeat(";&", 7500),
 		"400, long names":          path + "/call-logs?" + strings.Repeat("%01", 5000),
 		"404":                      path + "/call-logs/" + uuid.NewString(),
-		"413, a detail":            path + "/call-logs/" + tooLarge.String(),
+		"detail":                   path + "/call-logs/" + longestText.String(),
 		"413, a report":            window + "100",
 		"report":                   window + "15",
 		"report with transcripts":  heavy,

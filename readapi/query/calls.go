@@ -18,9 +18,9 @@ func (p *Projection) CallLogs() *List {
 	})
 }
 
-// CallLog is a call with its transcript's text, which is null unless the status is completed and the text has at most the given number of bytes.
-func (p *Projection) CallLog(most int64) *Detail {
-	return p.narrowableDetail("call log", getCallLogSQL, listCallLogsSQL, callOfExtension()).withText(most)
+// CallLog is a call with its transcript's text, which is null unless the status is completed.
+func (p *Projection) CallLog() *Detail {
+	return p.narrowableDetail("call log", getCallLogSQL, listCallLogsSQL, callOfExtension())
 }
 
 func callOfExtension() condition {
@@ -76,6 +76,6 @@ func (p *Projection) Voicemails() *List {
 }
 
 // Voicemail is a voicemail with its transcript's text, as [Projection.CallLog] has it.
-func (p *Projection) Voicemail(most int64) *Detail {
-	return p.detail("voicemail", getVoicemailSQL, listVoicemailsSQL, "id").withText(most)
+func (p *Projection) Voicemail() *Detail {
+	return p.detail("voicemail", getVoicemailSQL, listVoicemailsSQL, "id")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -19,13 +18,6 @@ type Detail struct {
 	name       string
 	sql        string
 	narrowed   string // the statement for narrowed keys; empty: the detail can't be narrowed
-	hasText    bool   // the rows begin with the size of a text
-}
-
-// Found is what a row was read from.
-type Found struct {
-	Snapshot
-	TextBytes int64 // of the row's text as stored; 0 if it has none
 }
 
 // Key identifies a row.
@@ -59,21 +51,11 @@ func (p *Projection) narrowableDetail(name, rows, list string, ofExtension condi
 	return d
 }
 
-// withText limits the text of the rows: one with more bytes is not read.
-func (d *Detail) withText(most int64) *Detail {
-	limit := func(sql string) string { return strings.ReplaceAll(sql, "{{most}}", strconv.FormatInt(most, 10)) }
-	d.sql, d.narrowed, d.hasText = limit(d.sql), limit(d.narrowed), true
-	return d
-}
-
 // Find appends the row to out and returns what it was read from. It returns [ErrNotFound] if there is no such row.
-func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (Found, error) {
-	var found Found
+func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (Snapshot, error) {
+	var found Snapshot
 	sql, arguments := d.statement(k)
-	common := d.projection.targets(&found.Snapshot)
-	if d.hasText {
-		common = append(common, &found.TextBytes)
-	}
+	common := d.projection.targets(&found)
 	err := d.projection.ofSystem(d.projection.runShort(ctx), sql, k.System, arguments, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return noRow(rows)
@@ -90,7 +72,7 @@ func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (Found,
 		return out.Append(rows.RawValues()[len(common):])
 	})
 	if err != nil {
-		return Found{}, fmt.Errorf("get %s: %w", d.name, err)
+		return Snapshot{}, fmt.Errorf("get %s: %w", d.name, err)
 	}
 	return found, nil
 }

@@ -1,8 +1,7 @@
--- The text is null unless the status is completed, and not read if it has too many bytes. A completed transcript without text is unavailable.
+-- The text is null unless the status is completed. A completed transcript without text is unavailable.
 select
-  case when r.transcription_status = 'completed' then coalesce(r.transcript_text_bytes, 0) else 0 end as text_bytes,
   {{columns}},
-  case when r.transcription_status = 'completed' and coalesce(r.transcript_text_bytes, 0) <= {{most}} then t.text end as transcribed_text,
+  case when r.transcription_status = 'completed' then t.text end as transcribed_text,
   case
     when r.transcription_status = 'completed' and t.text is null then 'unavailable'
     else r.transcription_status

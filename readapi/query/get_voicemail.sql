@@ -1,8 +1,7 @@
--- The text is null unless the status is completed, and not read if it has too many bytes. A completed transcript without text is unavailable.
+-- The text is null unless the status is completed. A completed transcript without text is unavailable.
 select
-  case when a.status = 'completed' then coalesce(a.text_bytes, 0) else 0 end as text_bytes,
   {{columns}},
-  case when a.status = 'completed' and coalesce(a.text_bytes, 0) <= {{most}} then t.text end as transcribed_text,
+  case when a.status = 'completed' then t.text end as transcribed_text,
   case
     when a.status = 'completed' and t.text is null then 'unavailable'
     else coalesce(a.status, 'unavailable')

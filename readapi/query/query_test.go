@@ -37,7 +37,7 @@ func lists(p *Projection) []*List {
 func details(p *Projection) []*Detail {
 	return []*Detail{
 		p.Phone(), p.PhoneNumber(), p.Extension(), p.AgentConfig(), p.CallGroup(), p.CallMenu(),
-		p.CallLog(1000), p.CallAnalysis(), p.Voicemail(1000), p.CallRecording(),
+		p.CallLog(), p.CallAnalysis(), p.Voicemail(), p.CallRecording(),
 	}
 }
 
