@@ -283,10 +283,11 @@ func TestFetchBodies_PermanentErrors(t *testing.T) {
 	check("longer", events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes - 1, Digest: good.Digest}, "another size")
 	check("another digest", events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes, Digest: other.Digest}, "another digest")
 	check("too large", events.Object{Bucket: good.Bucket, Name: "good", Bytes: events.MaxBodyBytes + 1, Digest: good.Digest}, "larger than 16777216")
-	for name, entry := range map[string]string{
-		"no name": "", "long": strings.Repeat("n", 513), "space": "x y", "control character": "x\x01y", "not UTF-8": "x\xff",
-	} {
-		check(name, events.Object{Bucket: good.Bucket, Name: entry, Bytes: good.Bytes, Digest: good.Digest}, "its name must")
+	for _, name := range []string{"", strings.Repeat("n", 513)} {
+		check("name", events.Object{Bucket: good.Bucket, Name: name, Bytes: good.Bytes, Digest: good.Digest}, "its name must have 1 to 512 bytes")
+	}
+	for _, name := range []string{"x y", "x..y", "x.>.y", "x\x01y", strings.Repeat("n", 512)} {
+		check(fmt.Sprintf("name %.10q", name), events.Object{Bucket: good.Bucket, Name: name, Bytes: good.Bytes, Digest: good.Digest}, "object not found")
 	}
 	deleted := put("deleted", "hello")
 	if err := bucket.Delete(t.Context(), "deleted"); err != nil {
@@ -299,11 +300,11 @@ func TestFetchBodies_PermanentErrors(t *testing.T) {
 	check("a link to itself", events.Object{Bucket: good.Bucket, Name: "link", Bytes: good.Bytes, Digest: good.Digest}, "is a link")
 	for _, c := range []struct{ name, body, want string }{
 		{"empty", "", "its entry is not valid: not JSON"},
-		{"not-JSON", "hello", "its entry is not valid: not JSON"},
-		{"no-object", `"hello"`, "must be an object"},
-		{"wrong-type", `{"text":7,"turns":[]}`, "/text: must be a string"},
+		{"not JSON", "hello", "its entry is not valid: not JSON"},
+		{"no object", `"hello"`, "must be an object"},
+		{"wrong type", `{"text":7,"turns":[]}`, "/text: must be a string"},
 		{"NUL", `{"text":"a\u0000b"}`, "/text: must not contain NUL"},
-		{"turn-without-speaker", `{"text":"a","turns":[{"text":"a"}]}`, "/turns/0/speaker: is required"},
+		{"turn without speaker", `{"text":"a","turns":[{"text":"a"}]}`, "/turns/0/speaker: is required"},
 	} {
 		check(c.name, put(c.name, c.body), c.want)
 	}

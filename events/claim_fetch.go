@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,8 +17,8 @@ const (
 	// bucketStream is the stream of the transcripts' bucket.
 	bucketStream = "OBJ_" + TranscriptBucket
 
-	// maxEntryName is the longest name of an entry in bytes. The name is part of a subject, and a server closes the connection of a client
-	// whose subject is longer than a line of the protocol.
+	// maxEntryName is the longest name of an entry in bytes. The name is part of a subject, in base64, and a server closes the connection of
+	// a client whose subject is longer than a line of the protocol.
 	maxEntryName = 512
 
 	// maxChunks is how many chunks a body may have. Chunks of less than 1 KiB would take longer to read than their bytes are worth.
@@ -208,8 +205,6 @@ func checkClaim(o Object) error {
 		return entryError(fmt.Sprintf("its entry is larger than %d bytes", MaxBodyBytes))
 	case o.Name == "", len(o.Name) > maxEntryName:
 		return entryError(fmt.Sprintf("its name must have 1 to %d bytes", maxEntryName))
-	case !utf8.ValidString(o.Name), strings.ContainsFunc(o.Name, unicode.IsSpace), strings.ContainsFunc(o.Name, unicode.IsControl):
-		return entryError("its name must not contain spaces and control characters")
 	}
 	return nil
 }
