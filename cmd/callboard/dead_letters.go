@@ -23,6 +23,7 @@ type deadLettersCommand struct {
 	Show  deadLettersShowCommand  `cmd:"" help:"Show one dead letter with its data and advice."`
 	Retry deadLettersRetryCommand `cmd:"" help:"Publish dead letters again and wait for the results. Exit 1 if any was not applied or still waits."`
 	Drop  deadLettersDropCommand  `cmd:"" help:"Resolve dead letters and delete their data. They still count as dead."`
+	Skip  deadLettersSkipCommand  `cmd:"" help:"Make the next message of a stopped partition a dead letter, so that the partition goes on behind it."`
 
 	Republish deadLettersRepublishCommand `cmd:"" help:"After an upgrade: publish again what retries of the previous release applied. A rebuild asks for it."`
 }
@@ -233,6 +234,26 @@ func (c *deadLettersRetryCommand) wait(ctx context.Context, shown *delayedProgre
 	return deadletter.Wait(ctx, source.Pool, ids, deadletter.WaitOptions{
 		Timeout: time.Duration(c.Timeout), StopReasons: source.StopReasons, OnProgress: func(done int) { shown.decided(done, len(ids)) },
 	})
+}
+
+type deadLettersSkipCommand struct {
+	output
+	Partition int `arg:"" help:"The partition that stops at its next message, from 'callboard status'."`
+	projectionServers
+}
+
+// Run skips a message without asking for confirmation: a retry applies it.
+func (c *deadLettersSkipCommand) Run(ctx context.Context, streams process.Streams) error {
+	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
+		skipped, err := deadletter.Skip(ctx, pool, js, c.Stream.Name.Get(), c.Partition)
+		if errors.As(err, new(*deadletter.NotSkippedError)) {
+			return fmt.Errorf("%w\nRun 'callboard status' to see the partitions that are behind", err)
+		}
+		if err != nil {
+			return err
+		}
+		return c.print(streams.Out, skipped, func(w io.Writer) error { return writeLines(w, c.lines(skipped)...) })
+	}))
 }
 
 type deadLettersRepublishCommand struct {

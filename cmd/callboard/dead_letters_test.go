@@ -243,3 +243,39 @@ func checkManyDeadLetters(t *testing.T, f deadLettersFixture) {
 	f.expect(1, `^not applied: 12; .*\n  ID (\d+, ){9}\d+ and 1 more: not JSON: .*\n  ID \d+: header:ce-type: must be callboard.*\n$`, "retry", "--all", "--timeout", "5m")
 	f.expect(0, `^Dropped: 11 \(ID (\d+, ){9}\d+ and 1 more\)\.\n$`, "drop", "--all", "--reason", "not JSON")
 }
+
+// A partition stops at a call that PostgreSQL refuses. Skipped, the call is a dead letter in a rebuild, too, until a retry applies it.
+func TestDeadLetters_Skip(t *testing.T) {
+	f := deadLettersFixture{newFleet(t)}
+	f.exec("create function public.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$")
+	f.exec(`create trigger refuse before insert on projection.call_log for each row when (new.id = '` + otherCallID + `')
+		execute function public.refuse()`)
+	f.startProjector()
+	succeed(t, f.operator(), fixtureLines(), "publish", "-")
+	eventstest.Eventually(t, "the call before the refused one", func() bool {
+		return f.queryText("select count(*)::text from projection.call_log") == "1"
+	})
+	partitions, err := strconv.Atoi(f.queryText("select partitions::text from control.stream"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	partition := strconv.Itoa(events.Partition(uuid.MustParse(systemID), partitions))
+
+	var skipped struct {
+		ID, Sequence int64
+		Subject      string
+	}
+	f.decode(&skipped, "skip", partition)
+	if skipped.Sequence != 4 || !strings.HasSuffix(skipped.Subject, systemID+".call") {
+		t.Errorf("skipped = %+v, want message 4, a call", skipped)
+	}
+	f.waitUntilCaughtUp()
+	f.expect(1, `no message was skipped: the stream has none above the position(?s:.*)callboard status`, "skip", partition)
+	succeed(t, f.owner(), "", "rebuild") // its tables have no trigger
+	id := strconv.FormatInt(skipped.ID, 10)
+	f.expect(0, `skipped by an operator(?s:.*)a retry applies`, "show", id)
+	if calls := f.queryText("select count(*)::text from projection.call_log"); calls != "1" {
+		t.Errorf("calls after the rebuild = %s, want 1", calls)
+	}
+	f.expect(0, `applied: 1 \(ID `+id+`\)`, "retry", id)
+}

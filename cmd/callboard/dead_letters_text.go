@@ -223,6 +223,14 @@ func (c *deadLettersRetryCommand) stateWords(s deadletter.State) (name, explanat
 	return string(s), ""
 }
 
+func (c *deadLettersSkipCommand) lines(s deadletter.Skipped) []string {
+	return []string{
+		fmt.Sprintf("Skipped: message %d of partition %d, stored at %s.", s.Sequence, s.Partition, instant(s.StoredAt)),
+		fmt.Sprintf("Its subject is %s, its ce-id %s.", printable(s.Subject), printable(cmp.Or(s.EventID, "missing"))),
+		fmt.Sprintf("It is dead letter %d. After the cause is corrected, run 'callboard dead-letters retry %[1]d'.", s.ID),
+	}
+}
+
 func (c *deadLettersRepublishCommand) lines(published int) []string {
 	if published == 0 {
 		return []string{"There is nothing to publish: no retry of the previous release applied a dead letter."}

@@ -538,6 +538,7 @@ func (f permittedFleet) useOperator() {
 	waitUntilCaughtUp(f, f.operator())
 	expect(f, f.operator(), 1, "not applied", "dead-letters", "retry", "--all", "--timeout", "5m") // the message is still no event
 	f.deniedRetry()
+	expect(f, f.operator(), 1, "no message was skipped", "dead-letters", "skip", "0")
 	for _, args := range [][]string{{"status"}, {"verify"}} {
 		succeed(f, f.operator(), "", args...)
 	}

@@ -33,6 +33,8 @@ const (
 func adviceForEvent(reason string) string {
 	where, what, _ := strings.Cut(reason, ": ")
 	switch {
+	case reason == "skipped by an operator":
+		return "The partition stopped at the message, and an operator skipped it. After the cause is corrected, a retry applies the event."
 	case where == "/object":
 		return adviceForObject(what)
 	case strings.HasPrefix(reason, "PostgreSQL refused it"):

@@ -1,6 +1,6 @@
-// Package deadletter lists, shows, retries and drops dead letters: messages that could not be applied, stored whole.
+// Package deadletter lists, shows, retries, drops and makes dead letters: messages that could not be applied, stored whole.
 //
-// The package applies nothing. A retry publishes the message again, and the projector that owns the partition applies it at its
+// The package applies nothing. A skip makes a message a dead letter before it is applied. A retry publishes the message again, and the projector that owns the partition applies it at its
 // sequence in the stream. A dropped dead letter loses its headers and its data but not its row, so a replay knows that it was never applied.
 package deadletter
 

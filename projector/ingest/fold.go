@@ -71,7 +71,7 @@ func (f *folding) message(it Item) {
 	case f.known.Retries[it.Sequence]:
 		c.Retries = append(c.Retries, it.retry(outcome, reason))
 	case reason != "":
-		c.DeadLetters = append(c.DeadLetters, it.deadLetter(reason))
+		c.DeadLetters = append(c.DeadLetters, it.DeadLetter(reason))
 	}
 	c.MessageCounts.AddMessage(entityOf(it.Subject), outcome)
 }

@@ -76,7 +76,8 @@ func eventsOf(items []Item) []events.Event {
 	return list
 }
 
-func (it Item) deadLetter(reason string) store.DeadLetter {
+// DeadLetter returns the item as a dead letter.
+func (it Item) DeadLetter(reason string) store.DeadLetter {
 	return store.DeadLetter{
 		Sequence: it.Sequence,
 		Subject:  printable(it.Subject),
