@@ -142,7 +142,7 @@ func transcriptInStore(system, call uuid.UUID, text string) *events.Transcript {
 	return &events.Transcript{
 		PhoneSystemID: system, CallID: events.Some(call), Version: 1, Status: events.TranscriptCompleted,
 		Object: &events.Object{
-			Bucket: events.TranscriptBucket, Name: "of " + call.String(), Bytes: int64(len(text)), Digest: jetstream.GetObjectDigestValue(hash),
+			Bucket: events.TranscriptBucket, Name: "of-" + call.String(), Bytes: int64(len(text)), Digest: jetstream.GetObjectDigestValue(hash),
 		},
 	}
 }
