@@ -201,12 +201,12 @@ func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Str
 		return withPublished(ctx, err, len(retries.Published))
 	}
 	shown.close()
-	all := append([]deadletter.Result{}, slices.Concat(retries.AlreadyResolved, results)...)
+	all := append([]deadletter.Result{}, slices.Concat(retries.AlreadyResolved, retries.TooLarge, results)...)
 	done := retryResults{Results: all, NotRetryable: retries.NotRetryable}
 	if err := c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(done)...) }); err != nil {
 		return err
 	}
-	if !c.NoWait && slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Resolved() }) {
+	if len(retries.TooLarge) > 0 || !c.NoWait && slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Resolved() }) {
 		return process.ErrFailed
 	}
 	return nil

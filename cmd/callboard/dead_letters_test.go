@@ -279,3 +279,17 @@ func TestDeadLetters_Skip(t *testing.T) {
 	}
 	f.expect(0, `applied: 1 \(ID `+id+`\)`, "retry", id)
 }
+
+// The one that is too large for the server is named, and the others are tried.
+func TestDeadLetters_RetryTooLarge(t *testing.T) {
+	f := deadLettersFixture{newFleet(t)}
+	f.startProjector()
+	message := &nats.Msg{Subject: "phones." + systemID + ".call", Data: make([]byte, 1<<20)}
+	if _, err := eventstest.JetStream(t, f.nats.URL()).PublishMsg(t.Context(), message); err != nil {
+		t.Fatal(err)
+	}
+	f.publish("phones."+systemID+".call", "callboard.call.changed", "no JSON")
+	f.waitForOpen(2)
+	f.expect(1, `not applied: 2;(?s:.*)ID 1: the message exceeds max_payload of the NATS server`, "retry", "--all")
+	f.expect(1, `published again: 1(?s:.*)`, "retry", "--all", "--no-wait")
+}

@@ -79,9 +79,13 @@ type Retrier struct {
 // Retries is what [Retrier.Retry] did.
 type Retries struct {
 	Published       []int64                    // the dead letters that wait for a projector now
+	TooLarge        []Result                   // open: the NATS server refuses messages of this size
 	AlreadyResolved []Result                   // resolved before the command
 	NotRetryable    map[NotRetryableReason]int // how many of the open ones can't be retried
 }
+
+// tooLarge is why a dead letter is not published that is as large as the server's limit: the name of the dead letter makes it larger.
+const tooLarge = "the message exceeds max_payload of the NATS server: raise max_payload, then retry"
 
 // Retry publishes dead letters again, one after the other in the order of the stream, and does not wait for the projectors. If an id is
 // unknown ([*UnknownError]), or a dead letter that is named is of a stream or generation that can't be retried ([*NotRetryableError]), Retry
@@ -112,6 +116,8 @@ func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 		err := r.retry(ctx, id)
 		var notRetryable *NotRetryableError
 		switch {
+		case errors.Is(err, nats.ErrMaxPayload):
+			done.TooLarge = append(done.TooLarge, Result{ID: id, State: Open, Reason: tooLarge})
 		case errors.As(err, &notRetryable) && s.IDs == nil:
 			done.NotRetryable[notRetryable.Reason]++
 		case err != nil:

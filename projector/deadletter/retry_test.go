@@ -68,6 +68,24 @@ func TestRetry_Message(t *testing.T) {
 	}
 }
 
+// A dead letter that the name of the retry makes too large for the server is passed over.
+func TestRetry_TooLarge(t *testing.T) {
+	h := newHarness(t)
+	stop := h.startProjector()
+	system := uuid.New()
+	h.PublishRaw(events.Subject(system, events.EntityCall), nil, strings.Repeat("x", int(h.JetStream.Conn().MaxPayload())))
+	h.publishInvalid(system)
+	h.WaitUntilCaughtUp()
+	stop()
+	retries, err := h.retrier().Retry(t.Context(), deadletter.Selection{})
+	if err != nil || !slices.Equal(retries.Published, []int64{2}) {
+		t.Errorf("published = %v, error = %v, want dead letter 2", retries.Published, err)
+	}
+	if list := retries.TooLarge; len(list) != 1 || list[0].ID != 1 || list[0].State != deadletter.Open || !strings.Contains(list[0].Reason, "raise max_payload") {
+		t.Errorf("too large = %+v, want dead letter 1 with the name of the setting", list)
+	}
+}
+
 // A retry that fails counts as a try of the same dead letter, and gives it its reason.
 func TestRetry_FailsAgain(t *testing.T) {
 	h := newHarness(t)
