@@ -146,6 +146,6 @@ func pieces() []string {
 		`"2026-02-28T00:00:00.5Z"`, `"2026-02-28t00:00:00z"`, `"0000-01-01T00:00:00Z"`, `"9999-12-31T23:59:60Z"`, `"2026-12-31T24:00:00Z"`,
 		`"00000000-0000-0000-0000-000000000000"`, `"5D0C6A6E-27F1-4A4E-9D2B-0C8F3F1B7A10"`, `"5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a1g"`,
 		`"completed"`, `"category"`, `"identified"`, `"forward"`, `"phone"`, `"role"`, `"numbered"`, `"+14155550123"`, `"RE1"`, `"149.90"`, `"-.5"`,
-		strings.Repeat("[", 50), strings.Repeat(`"ab\u0063":`, 2), `"` + strings.Repeat("ä", 256) + `"`, strings.Repeat(" ", 300),
+		strings.Repeat("[", 50), strings.Repeat(`"ab\u0063":`, 2), `"` + strings.Repeat("ä", 513) + `"`, strings.Repeat(" ", 300),
 	}
 }

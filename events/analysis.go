@@ -46,18 +46,18 @@ func (a *Analysis) Identity() Identity {
 }
 
 func readAnalysis(o *object) State {
-	return &Analysis{
+	a := &Analysis{
 		ID:                required(o, "id", identifier),
 		PhoneSystemID:     required(o, "phoneSystemId", identifier),
 		Version:           readVersion(o),
 		CallID:            required(o, "callId", identifier),
-		CallSid:           required(o, "callSid", indexed(name)),
+		CallSid:           required(o, "callSid", callSid),
 		Status:            required(o, "status", oneOf("pending", "processing", AnalysisCompleted, "failed")),
 		OverallScore:      nullable(o, "overallScore", integer(0, 100)),
 		AnalyzedAt:        nullable(o, "analyzedAt", instant),
 		CreatedAt:         required(o, "createdAt", instant),
-		CoachingTips:      values(o, "coachingTips", text),
-		Category:          nullable(o, "category", indexed(name)),
+		CoachingTips:      values(o, "coachingTips", maxTips, storable),
+		Category:          nullable(o, "category", name),
 		OverallSentiment:  nested(o, "overallSentiment", readSentiment),
 		EmployeeSentiment: nested(o, "employeeSentiment", readSentiment),
 		CustomerSentiment: nested(o, "customerSentiment", readSentiment),
@@ -65,10 +65,19 @@ func readAnalysis(o *object) State {
 		ScorecardScore:    nullable(o, "scorecardScore", number),
 		Representative:    nested(o, "representative", readRepresentativeRole),
 	}
+
+	size := 0
+	for _, tip := range a.CoachingTips {
+		size += jsonSize(tip)
+	}
+	if size > maxTipTexts {
+		o.problem("coachingTips", atMost(maxTipTexts, "bytes as JSON"))
+	}
+	return a
 }
 
 func readSentiment(o *object) Sentiment {
-	return Sentiment{Code: required(o, "code", indexed(name)), Score: nullable(o, "score", number)}
+	return Sentiment{Code: required(o, "code", name), Score: nullable(o, "score", number)}
 }
 
 func readRepresentativeRole(o *object) RepresentativeRole {
@@ -135,7 +144,7 @@ func readClassification(o *object) State {
 		PhoneSystemID: nullable(o, "phoneSystemId", systemOrGlobal),
 		Version:       readVersion(o),
 		Kind:          required(o, "kind", classificationKind),
-		Code:          required(o, "code", indexed(name)),
+		Code:          required(o, "code", name),
 		Label:         required(o, "label", text),
 		Status:        required(o, "status", text),
 		Score:         nullable(o, "score", number),

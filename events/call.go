@@ -16,11 +16,11 @@ type Call struct {
 	Direction             string          `json:"direction"` // inbound, outbound, internal
 	Status                string          `json:"status"`    // completed, no-answer, busy, failed, canceled; others pass through
 	Outcome               Null[string]    `json:"outcome"`
-	From                  string          `json:"from"`
+	From                  Null[string]    `json:"from"` // null: withheld; lists show ""
 	FromDisplay           Null[string]    `json:"fromDisplay"`
 	FromNumber            Null[string]    `json:"fromNumber"`
 	FromName              Null[string]    `json:"fromName"`
-	To                    string          `json:"to"`
+	To                    Null[string]    `json:"to"`
 	ToDisplay             Null[string]    `json:"toDisplay"`
 	ToNumber              Null[string]    `json:"toNumber"`
 	ForwardedFrom         Null[string]    `json:"forwardedFrom"`
@@ -57,20 +57,20 @@ func (c *Call) Identity() Identity {
 }
 
 func readCall(o *object) State {
-	return &Call{
+	c := &Call{
 		ID:                    required(o, "id", identifier),
 		PhoneSystemID:         required(o, "phoneSystemId", identifier),
 		Version:               readVersion(o),
-		CallSid:               required(o, "callSid", indexed(name)),
-		ParentCallSid:         nullable(o, "parentCallSid", text),
+		CallSid:               required(o, "callSid", callSid),
+		ParentCallSid:         nullable(o, "parentCallSid", callSid),
 		Direction:             required(o, "direction", oneOf("inbound", "outbound", "internal")),
 		Status:                required(o, "status", name),
 		Outcome:               nullable(o, "outcome", text),
-		From:                  required(o, "from", text),
+		From:                  nullable(o, "from", text),
 		FromDisplay:           nullable(o, "fromDisplay", text),
 		FromNumber:            nullable(o, "fromNumber", text),
 		FromName:              nullable(o, "fromName", text),
-		To:                    required(o, "to", text),
+		To:                    nullable(o, "to", text),
 		ToDisplay:             nullable(o, "toDisplay", text),
 		ToNumber:              nullable(o, "toNumber", text),
 		ForwardedFrom:         nullable(o, "forwardedFrom", text),
@@ -82,14 +82,23 @@ func readCall(o *object) State {
 		AnsweredByExtensionID: nullable(o, "answeredByExtensionId", identifier),
 		FromExtensionID:       nullable(o, "fromExtensionId", identifier),
 		IsEmergency:           required(o, "isEmergency", boolean),
-		RouteSummary:          nullable(o, "routeSummary", text),
+		RouteSummary:          nullable(o, "routeSummary", routeSummary),
 		CallOutcomeCode:       nullable(o, "callOutcomeCode", text),
 		IsConverted:           required(o, "isConverted", boolean),
 		ConversionValue:       nullable(o, "conversionValue", decimal),
 		OutcomeSource:         nullable(o, "outcomeSource", text),
 		IsEdited:              required(o, "isEdited", boolean),
-		Tags:                  list(o, "tags", readTag),
+		Tags:                  list(o, "tags", maxTags, readTag),
 	}
+
+	size := 0
+	for _, tag := range c.Tags {
+		size += jsonSize(tag.Name) + jsonSize(tag.Group) + jsonSize(tag.Color) + jsonSize(tag.Source)
+	}
+	if size > maxTagTexts {
+		o.problem("tags", "texts "+atMost(maxTagTexts, "bytes as JSON"))
+	}
+	return c
 }
 
 func readTag(o *object) Tag {
@@ -119,7 +128,7 @@ type Voicemail struct {
 	PhoneSystemID uuid.UUID       `json:"phoneSystemId"`
 	Version       int64           `json:"version"`
 	CallSid       string          `json:"callSid"`
-	From          string          `json:"from"`
+	From          Null[string]    `json:"from"`
 	FromName      Null[string]    `json:"fromName"`
 	Duration      int64           `json:"duration"` // seconds
 	ExtensionID   Null[uuid.UUID] `json:"extensionId"`
@@ -140,8 +149,8 @@ func readVoicemail(o *object) State {
 		ID:            required(o, "id", identifier),
 		PhoneSystemID: required(o, "phoneSystemId", identifier),
 		Version:       readVersion(o),
-		CallSid:       required(o, "callSid", indexed(name)),
-		From:          required(o, "from", text),
+		CallSid:       required(o, "callSid", callSid),
+		From:          nullable(o, "from", text),
 		FromName:      nullable(o, "fromName", text),
 		Duration:      required(o, "duration", seconds),
 		ExtensionID:   nullable(o, "extensionId", identifier),

@@ -23,11 +23,8 @@ func (p *Publisher) storeBody(ctx context.Context, t *Transcript) (*Transcript, 
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > MaxBodyBytes {
-		return nil, fmt.Errorf("body of %d bytes is over the limit of %d", len(body), MaxBodyBytes)
-	}
 	o := Object{Bucket: TranscriptBucket, Bytes: int64(len(body)), Digest: digest(body)}
-	o.Name = objectName(t.Identity(), o.Digest)
+	o.Name = entryName(t.Identity(), o.Digest)
 	err = backoff.Retry(func() error { return p.putEntry(ctx, o, body) }, backoff.WithContext(newBackOff(), ctx))
 	if err != nil {
 		return nil, fmt.Errorf("transcript body: %w", err)
@@ -43,9 +40,9 @@ type transcriptBody struct {
 	Turns []Turn       `json:"turns"`
 }
 
-// objectName returns the same name for every attempt to publish one state of a transcript. Another body under the same version gets another
+// entryName returns the same name for every attempt to publish one state of a transcript. Another body under the same version gets another
 // name, because the event that was applied refers to the first one.
-func objectName(id Identity, digest string) string {
+func entryName(id Identity, digest string) string {
 	const unique = 16 // characters of a digest
 	start := strings.TrimPrefix(digest, "SHA-256=")[:unique]
 	return id.System.String() + "/" + id.Key + "/" + strconv.FormatInt(id.Version, 10) + "/" + start
@@ -77,10 +74,6 @@ func (p *Publisher) putEntry(ctx context.Context, o Object, body []byte) error {
 	}, bytes.NewReader(body))
 	return err
 }
-
-// MaxBodyBytes is the largest claim-checked body that is stored and fetched. A consumer holds the parsed body in memory. The text of a
-// day of speech has about 2 MB, so a larger body is a mistake.
-const MaxBodyBytes = 16 << 20
 
 // digest returns the digest of data in the form of object stores.
 func digest(data []byte) string {

@@ -282,7 +282,7 @@ func TestFetchBodies_PermanentErrors(t *testing.T) {
 	check("shorter", events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes + 1, Digest: good.Digest}, "another size")
 	check("longer", events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes - 1, Digest: good.Digest}, "another size")
 	check("another digest", events.Object{Bucket: good.Bucket, Name: "good", Bytes: good.Bytes, Digest: other.Digest}, "another digest")
-	check("too large", events.Object{Bucket: good.Bucket, Name: "good", Bytes: events.MaxBodyBytes + 1, Digest: good.Digest}, "larger than 16777216")
+	check("too large", events.Object{Bucket: good.Bucket, Name: "good", Bytes: events.MaxBodyBytes + 1, Digest: good.Digest}, "larger than 8388608")
 	for _, name := range []string{"", strings.Repeat("n", 513)} {
 		check("name", events.Object{Bucket: good.Bucket, Name: name, Bytes: good.Bytes, Digest: good.Digest}, "its name must have 1 to 512 bytes")
 	}

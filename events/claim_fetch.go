@@ -17,10 +17,6 @@ const (
 	// bucketStream is the stream of the transcripts' bucket.
 	bucketStream = "OBJ_" + TranscriptBucket
 
-	// maxEntryName is the longest name of an entry in bytes. The name is part of a subject, in base64, and a server closes the connection of
-	// a client whose subject is longer than a line of the protocol.
-	maxEntryName = 512
-
 	// maxChunks is how many chunks a body may have. Chunks of less than 1 KiB would take longer to read than their bytes are worth.
 	maxChunks = MaxBodyBytes >> 10
 
@@ -203,8 +199,8 @@ func checkClaim(o Object) error {
 		return entryError("its bucket must be " + TranscriptBucket)
 	case o.Bytes > MaxBodyBytes:
 		return entryError(fmt.Sprintf("its entry is larger than %d bytes", MaxBodyBytes))
-	case o.Name == "", len(o.Name) > maxEntryName:
-		return entryError(fmt.Sprintf("its name must have 1 to %d bytes", maxEntryName))
+	case o.Name == "", len(o.Name) > maxObjectName:
+		return entryError(fmt.Sprintf("its name must have 1 to %d bytes", maxObjectName))
 	}
 	return nil
 }

@@ -28,6 +28,10 @@ func (d *Decoder) Decode(m Message) (Event, error) {
 }
 
 func (d *Decoder) run() {
+	if copied := ServerHeader(d.message.Header); copied != "" {
+		d.problems.add("header:"+copied, "must be absent: a server sets it on its copy of a message, and publishers set it never")
+		return
+	}
 	a := headerAttributes(d.message.Header)
 	switch mediaType(a.contentType) {
 	case contentEvent:
@@ -38,6 +42,7 @@ func (d *Decoder) run() {
 		a.check(&d.event, &d.problems, func(attribute string) string { return "header:ce-" + attribute })
 		if o := d.body(); o != nil {
 			d.data(a.ceType, "header:"+headerType, o)
+			d.checkSubject("subject")
 		}
 	default:
 		d.problems.add("header:"+headerContentType, "must be application/json or application/cloudevents+json")
@@ -63,6 +68,7 @@ func (d *Decoder) structured(o *object) {
 		d.data(a.ceType, "/type", data)
 		return struct{}{}
 	})
+	d.checkSubject("subject")
 }
 
 // data reads the entity's state or deletion. typeAt is the pointer to the type.
@@ -78,22 +84,22 @@ func (d *Decoder) data(ceType, typeAt string, o *object) {
 		d.event.State = readState(entity, o)
 		d.event.Identity = d.event.State.Identity()
 	}
-	if len(d.problems) == 0 {
-		d.checkSubject()
-	}
 }
 
-// checkSubject compares the subject with the body. Where they disagree, neither is trusted.
-func (d *Decoder) checkSubject() {
+// checkSubject compares the subject with the body. Where they disagree, neither is trusted. at is the pointer to the subject.
+func (d *Decoder) checkSubject(at string) {
+	if len(d.problems) > 0 {
+		return
+	}
 	system, entity, ok := subjectParts(d.message.Subject)
 	switch {
 	case !ok:
-		d.problems.add("subject", "must be phones.<system>.<entity>")
+		d.problems.add(at, "must be phones.<system>.<entity>")
 	case entity != string(d.event.Entity):
-		d.problems.add("subject", "names another entity than the event's type")
+		d.problems.add(at, "names another entity than the event's type")
 	case !isSystemToken(system, d.event.System):
-		d.problems.add("subject", "names another phone system than the data")
+		d.problems.add(at, "names another phone system than the data")
 	case d.event.System == uuid.Nil && d.event.Entity != EntityGroup && d.event.Entity != EntityClassification:
-		d.problems.add("subject", "only groups and classifications are global")
+		d.problems.add(at, "only groups and classifications are global")
 	}
 }

@@ -18,9 +18,14 @@ import (
 // syncs every write to a busy disk.
 const ackWait = 10 * time.Second
 
-// UnacknowledgedError has the events that the server did not acknowledge. The server may have stored them. A call frontier is not sent before
-// the events before it are acknowledged, so it and all after it can be among them. Publish them again as they
-// are here, under their IDs: within the [DuplicateWindow] the stream stores no event twice.
+// ErrDuplicate means that the stream has an event of the same source and ID already: it was stored within the [DuplicateWindow], and
+// Publish had not sent it. Either the event was published before, or another event has its ID.
+var ErrDuplicate = errors.New("the stream has an event of this source and ID already: " +
+	"unless that is this event, give it another ID")
+
+// UnacknowledgedError has the events that the server did not acknowledge as stored. The server may have stored them. A call frontier is
+// not sent before the events before it are acknowledged, so it and all after it can be among them. Publish the events again as they are
+// here, under their IDs: within the [DuplicateWindow] the stream stores no event twice, and those that it has are an [ErrDuplicate].
 type UnacknowledgedError struct {
 	Events []Event // in the order given to Publish, with the IDs under which they were sent
 	Err    error   // the last error
@@ -73,7 +78,8 @@ func beforeFrontier(batch []outgoing) int {
 type delivery struct {
 	pending []outgoing // not acknowledged; to be sent again
 	refused []outgoing // permanently
-	lastErr error
+	refusal error      // the last one
+	lastErr error      // of a pending event
 }
 
 // attempt sends the pending events. It returns an error if some are still pending.
@@ -84,16 +90,16 @@ func (d *delivery) attempt(ctx context.Context, p *Publisher) error {
 		switch {
 		case err == nil:
 			continue
+		case permanent(err):
+			d.refusal = err
+			d.refused = append(d.refused, d.pending[i])
+			continue
 		case errors.Is(err, ctx.Err()):
 			ctxErr = err
 		default:
 			d.lastErr = err
 		}
-		if permanent(err) {
-			d.refused = append(d.refused, d.pending[i])
-		} else {
-			pending = append(pending, d.pending[i])
-		}
+		pending = append(pending, d.pending[i])
 	}
 	if d.pending = pending; len(pending) == 0 {
 		return nil
@@ -103,10 +109,14 @@ func (d *delivery) attempt(ctx context.Context, p *Publisher) error {
 
 // cause returns why a delivery ended: the context's error, if it has one, and the last error of the server.
 func (d *delivery) cause(ctxErr error) error {
-	if ctxErr == nil || d.lastErr == nil {
-		return cmp.Or(d.lastErr, ctxErr)
+	last := d.refusal
+	if len(d.pending) > 0 {
+		last = cmp.Or(d.lastErr, d.refusal)
 	}
-	return fmt.Errorf("%w; last error: %w", ctxErr, d.lastErr)
+	if ctxErr == nil || last == nil {
+		return cmp.Or(last, ctxErr)
+	}
+	return fmt.Errorf("%w; last error: %w", ctxErr, last)
 }
 
 // unacknowledged returns the error for the events left, in the order of the batch.
@@ -134,7 +144,7 @@ func (p *Publisher) send(ctx context.Context, batch []outgoing) []error {
 			errs[oldest] = waiting[oldest].acknowledged(ctx)
 			waiting[oldest].future = nil
 		}
-		waiting[sent], errs[sent] = p.sendOne(ctx, batch[sent].message)
+		waiting[sent], errs[sent] = p.sendOne(ctx, &batch[sent])
 	}
 	for i := range errs {
 		switch {
@@ -159,21 +169,23 @@ func canContinue(errs []error) bool {
 
 // inFlight is an event that is sent, and not acknowledged yet.
 type inFlight struct {
-	future jetstream.PubAckFuture
-	sent   time.Time
+	future   jetstream.PubAckFuture
+	sent     time.Time
+	repeated bool // the stream may have the event from an earlier attempt
 }
 
 // sendOne does not wait for the acknowledgement. PublishMsgAsync waits 200 ms by default if other publishers use up the connection's
 // limit of messages in flight; WithStallWait extends that.
-func (p *Publisher) sendOne(ctx context.Context, m *nats.Msg) (f inFlight, err error) {
+func (p *Publisher) sendOne(ctx context.Context, o *outgoing) (f inFlight, err error) {
 	if err := ctx.Err(); err != nil {
 		return f, err
 	}
 	if p.js.Conn().IsClosed() {
 		return f, nats.ErrConnectionClosed // PublishMsgAsync has it only in another error's text
 	}
-	f.future, err = p.js.PublishMsgAsync(m, jetstream.WithStallWait(ackWait), jetstream.WithRetryAttempts(0))
-	f.sent = time.Now()
+	f.future, err = p.js.PublishMsgAsync(o.message, jetstream.WithStallWait(ackWait), jetstream.WithRetryAttempts(0))
+	f.sent, f.repeated = time.Now(), o.sent
+	o.sent = o.sent || err == nil
 	return f, err
 }
 
@@ -182,19 +194,27 @@ func (f inFlight) acknowledged(ctx context.Context) error {
 	timeout := time.NewTimer(ackWait - time.Since(f.sent))
 	defer timeout.Stop()
 	select {
-	case <-f.future.Ok():
-		return nil
+	case ack := <-f.future.Ok():
+		return f.stored(ack)
 	case err := <-f.future.Err():
 		return err
 	case <-timeout.C:
 	case <-ctx.Done():
 	}
 	select {
-	case <-f.future.Ok():
-		return nil
+	case ack := <-f.future.Ok():
+		return f.stored(ack)
 	default:
 		return cmp.Or(ctx.Err(), nats.ErrTimeout)
 	}
+}
+
+// stored returns [ErrDuplicate] if the stream stored another message instead of the event.
+func (f inFlight) stored(ack *jetstream.PubAck) error {
+	if ack.Duplicate && !f.repeated {
+		return ErrDuplicate
+	}
+	return nil
 }
 
 // permanent reports whether no retry can succeed. JetStream answers 400 to an invalid message.
@@ -203,5 +223,5 @@ func permanent(err error) bool {
 	if errors.As(err, &api) {
 		return api.Code == 400
 	}
-	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
+	return errors.Is(err, ErrDuplicate) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
 }

@@ -30,14 +30,14 @@ func TestInFlight_LostTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		for range maxInFlight {
-			if err := (inFlight{unanswered{}, began}).acknowledged(t.Context()); !errors.Is(err, nats.ErrTimeout) {
+			if err := (inFlight{future: unanswered{}, sent: began}).acknowledged(t.Context()); !errors.Is(err, nats.ErrTimeout) {
 				t.Fatalf("error = %v, want %v", err, nats.ErrTimeout)
 			}
 		}
 		if waited := time.Since(began); waited != ackWait {
 			t.Errorf("waited = %s, want %s", waited, ackWait)
 		}
-		if err := (inFlight{acknowledgedLate{}, began}).acknowledged(t.Context()); err != nil {
+		if err := (inFlight{future: acknowledgedLate{}, sent: began}).acknowledged(t.Context()); err != nil {
 			t.Errorf("error = %v of an event that was acknowledged meanwhile, want none", err)
 		}
 	})

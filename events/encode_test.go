@@ -36,7 +36,7 @@ func TestEncode_ClaimCheck(t *testing.T) {
 	}
 	want := nats.Header{
 		"ce-specversion": {"1.0"}, "ce-id": {e.ID}, "ce-source": {e.Source}, "ce-type": {"callboard.transcript.changed"},
-		"ce-time": {"2026-03-02T09:34:06.25Z"}, "Content-Type": {"application/json"}, "Nats-Msg-Id": {e.ID},
+		"ce-time": {"2026-03-02T09:34:06.25Z"}, "Content-Type": {"application/json"}, "Nats-Msg-Id": {events.MessageID(e.Source, e.ID)},
 	}
 	if !reflect.DeepEqual(m.Header, want) {
 		t.Errorf("headers = %v, want %v", m.Header, want)

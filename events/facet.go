@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )
 
@@ -120,10 +121,39 @@ func readTranscript(o *object) State {
 }
 
 func (t *Transcript) readBody(o *object) {
-	t.Text = nullable(o, "text", text)
+	t.Text = nullable(o, "text", storable)
 	if o.has("turns") {
-		t.Turns = list(o, "turns", readTurn)
+		t.Turns = list(o, "turns", maxTurns, readTurn)
 	}
+	if t.tooLarge() {
+		o.problem("text", "text and turns "+atMost(maxTranscript, "bytes together as JSON"))
+	}
+}
+
+// tooLarge reports whether the text and the turns have too many bytes as JSON.
+func (t *Transcript) tooLarge() bool {
+	// Nearly all transcripts are so much smaller that an estimate is enough.
+	const perByte, perTurn = 6, 256 // an escape, and all members but the text with the longest numbers
+	estimate := perByte * len(t.Text.Value)
+	for _, turn := range t.Turns {
+		estimate += perByte*len(turn.Text) + perTurn
+	}
+	if estimate <= maxTranscript {
+		return false
+	}
+
+	var turns byteCounter
+	err := json.MarshalWrite(&turns, t.Turns)
+	return err != nil || jsonSize(t.Text.Value)+int(turns) > maxTranscript
+}
+
+// byteCounter counts what is written.
+type byteCounter int
+
+// Write implements [io.Writer].
+func (c *byteCounter) Write(b []byte) (int, error) {
+	*c += byteCounter(len(b))
+	return len(b), nil
 }
 
 // ReadBody sets Text and Turns from the body of the entry that Object names, and clears Object. An error is an [*InvalidError] with
@@ -144,7 +174,7 @@ func (t *Transcript) ReadBody(data []byte) error {
 
 func readTurn(o *object) Turn {
 	return Turn{
-		Text:         required(o, "text", text),
+		Text:         required(o, "text", storable),
 		Speaker:      requiredNested(o, "speaker", readSpeaker),
 		StartSeconds: nullable(o, "startSeconds", number),
 		EndSeconds:   nullable(o, "endSeconds", number),
@@ -166,7 +196,7 @@ func readSpeaker(o *object) Speaker {
 func readObject(o *object) Object {
 	return Object{
 		Bucket: required(o, "bucket", name),
-		Name:   required(o, "name", name),
+		Name:   required(o, "name", objectName),
 		Bytes:  required(o, "bytes", integer(0, math.MaxInt64)),
 		Digest: required(o, "digest", matching(isDigest, "must be SHA-256= and the digest in URL-safe base64")),
 	}
@@ -233,7 +263,7 @@ func readRecording(o *object) State {
 
 func readAudio(o *object) Audio {
 	return Audio{
-		Key:         required(o, "key", name),
+		Key:         required(o, "key", audioKey),
 		ContentType: required(o, "contentType", name),
 		Bytes:       required(o, "bytes", integer(0, math.MaxInt64)),
 	}

@@ -67,6 +67,7 @@ func patterns() map[string]*rapid.Generator[string] {
 		"Classification.Code":      rapid.StringMatching(`[a-z/ ]{1,12}`),
 		"Choice.Digit":             of("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#"),
 		"Call.CallSid":             word,
+		"Call.ParentCallSid":       word,
 		"Call.Direction":           of("inbound", "outbound", "internal"),
 		"Call.Status":              word,
 		"Call.ConversionValue":     rapid.StringMatching(`-?[0-9]{1,30}(\.[0-9]{1,30})?`),

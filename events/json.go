@@ -68,10 +68,17 @@ const maxKept = 10_000
 
 // object parses data as an object, which is valid until the document is used again. It returns nil and adds a problem if data is none.
 func (d *document) object(data []byte, p *problems) *object {
-	var valid bool
-	d.members, valid = scan(string(data), slices.Grow(d.members[:0], min(len(data)/32+8, 64)))
+	if len(data) > maxMessageBytes {
+		p.add("", atMost(maxMessageBytes, "bytes"))
+		return nil
+	}
+	var err error
+	d.members, err = scan(string(data), slices.Grow(d.members[:0], min(len(data)/32+8, 64)))
 	switch {
-	case !valid:
+	case errors.Is(err, errTooManyValues):
+		p.add("", err.Error())
+		return nil
+	case err != nil:
 		*p = append(*p, syntaxProblem(syntaxError(data)))
 		return nil
 	case d.members[0].kind != '{':
@@ -90,8 +97,14 @@ func (d *document) forget() {
 	clear(d.members)
 }
 
+// maxLocated is the size in bytes up to which a syntax error is located: jsontext needs up to ten times as much memory.
+const maxLocated = 1 << 20
+
 // syntaxError returns the error of data that is not valid. jsontext reads the data once more for it.
 func syntaxError(data []byte) error {
+	if len(data) > maxLocated {
+		return errors.New("a syntax error that is not looked for in more than 1 MiB")
+	}
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	if _, err := dec.ReadValue(); err != nil {
 		return err

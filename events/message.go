@@ -1,6 +1,8 @@
 package events
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"time"
 	"unicode"
@@ -23,8 +25,28 @@ const (
 	specVersion  = "1.0"
 	contentJSON  = "application/json"
 	contentEvent = "application/cloudevents+json"
-	maxAttribute = 1024
 )
+
+// ServerHeader returns a header with which a server marks its copy of a stored message: an answer to DIRECT.GET, or a republished message.
+// A publisher can have such a copy sent to a subject that only the server may publish, so a stream's reader must refuse it. The result is
+// empty if the message has none.
+func ServerHeader(h nats.Header) string {
+	for name := range h {
+		for _, server := range [...]string{"Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp"} {
+			if len(name) == len(server) && strings.EqualFold(name, server) {
+				return server
+			}
+		}
+	}
+	return ""
+}
+
+// MessageID returns the Nats-Msg-Id of an event. JetStream compares nothing else, and an event's ID is unique for its source only. So
+// the ID is a digest of both: the first 32 hexadecimal digits of SHA-256 over the source, a zero byte, and the ID.
+func MessageID(source, id string) string {
+	digest := sha256.Sum256([]byte(source + "\x00" + id))
+	return hex.EncodeToString(digest[:16])
+}
 
 // Message is a NATS message: a subject, headers and a body.
 type Message struct {
@@ -77,7 +99,7 @@ func (a attributes) check(e *Event, p *problems, at func(attribute string) strin
 		case attribute.value == "":
 			p.add(at(attribute.name), "is required")
 		case len(attribute.value) > maxAttribute:
-			p.add(at(attribute.name), "must not be longer than 1024 bytes")
+			p.add(at(attribute.name), atMost(maxAttribute, "bytes"))
 		case !headerSafe(attribute.value):
 			p.add(at(attribute.name), "must be UTF-8 without control characters or spaces around it")
 		}
@@ -125,7 +147,7 @@ func Encode(e Event) (Message, error) {
 			headerSource:      {e.Source},
 			headerType:        {e.Type()},
 			headerContentType: {contentJSON},
-			nats.MsgIdHdr:     {e.ID},
+			nats.MsgIdHdr:     {MessageID(e.Source, e.ID)},
 		},
 		Data: data,
 	}

@@ -42,11 +42,15 @@ func (o *object) pointer() string {
 }
 
 func (o *object) problem(name, detail string) {
-	o.problems.add(o.pointer()+"/"+escapePointer(name), detail)
+	if !o.problems.full() {
+		o.problems.add(o.pointer()+"/"+escapePointer(name), detail)
+	}
 }
 
 func (o *object) elementProblem(name string, i int, detail string) {
-	o.problems.add(o.pointer()+"/"+escapePointer(name)+"/"+strconv.Itoa(i), detail)
+	if !o.problems.full() {
+		o.problems.add(o.pointer()+"/"+escapePointer(name)+"/"+strconv.Itoa(i), detail)
+	}
 }
 
 // find returns a member and the members within it, or nil.
@@ -144,9 +148,9 @@ func (o *object) innerOf(name string, m []member) *object {
 	return o.inner(name, 0, m[1:])
 }
 
-// list reads an array of objects.
-func list[T any](o *object, name string, read func(*object) T) []T {
-	elements, ok := o.array(name)
+// list reads an array of at most limit objects.
+func list[T any](o *object, name string, limit int, read func(*object) T) []T {
+	elements, ok := o.array(name, limit)
 	if !ok {
 		return nil
 	}
@@ -161,9 +165,9 @@ func list[T any](o *object, name string, read func(*object) T) []T {
 	return ts
 }
 
-// values reads an array of scalars.
-func values[T any](o *object, name string, read scalar[T]) []T {
-	elements, ok := o.array(name)
+// values reads an array of at most limit scalars.
+func values[T any](o *object, name string, limit int, read scalar[T]) []T {
+	elements, ok := o.array(name, limit)
 	if !ok {
 		return nil
 	}
@@ -178,13 +182,15 @@ func values[T any](o *object, name string, read scalar[T]) []T {
 	return ts
 }
 
-func (o *object) array(name string) (elements []member, ok bool) {
+func (o *object) array(name string, limit int) (elements []member, ok bool) {
 	m := o.findValue(name)
 	switch {
 	case m == nil:
 		o.problem(name, "is required")
 	case m[0].kind != '[':
 		o.problem(name, "must be an array")
+	case count(m[1:]) > limit:
+		o.problem(name, atMost(limit, "elements"))
 	default:
 		return m[1:], true
 	}

@@ -12,6 +12,10 @@ import (
 func DecodeByJsontext(m Message) (Event, error) {
 	d := Decoder{message: m}
 	a := headerAttributes(m.Header)
+	if ServerHeader(m.Header) != "" {
+		d.run() // does not read the body
+		return d.event, d.problems.err()
+	}
 	switch mediaType(a.contentType) {
 	case contentEvent:
 		if o := d.bodyByJsontext(); o != nil {
@@ -21,6 +25,7 @@ func DecodeByJsontext(m Message) (Event, error) {
 		a.check(&d.event, &d.problems, func(attribute string) string { return "header:ce-" + attribute })
 		if o := d.bodyByJsontext(); o != nil {
 			d.data(a.ceType, "header:"+headerType, o)
+			d.checkSubject("subject")
 		}
 	default:
 		d.run() // does not read the body

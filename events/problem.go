@@ -41,10 +41,13 @@ func (p *problems) add(pointer, detail string) {
 	switch {
 	case len(*p) < maxProblems:
 		*p = append(*p, Problem{Pointer: pointer, Detail: detail})
-	case len(*p) == maxProblems:
+	case !p.full():
 		*p = append(*p, Problem{Detail: "more problems are not listed"})
 	}
 }
+
+// full reports whether add adds nothing more.
+func (p *problems) full() bool { return len(*p) > maxProblems }
 
 func (p problems) err() error {
 	if len(p) == 0 {

@@ -51,8 +51,8 @@ func newBackOff() backoff.BackOff {
 }
 
 // Publish returns nil when the server has acknowledged all events. It sets ID, Source and Time where an event has none, without
-// changing the caller's events. It checks all events before it sends the first: if one is invalid or too large, it sends none. It
-// stores the body of a large transcript before it sends the event.
+// changing the caller's events. It checks all events before it sends the first: if one is invalid or too large, or two have the same
+// source and ID, it sends none. It stores the body of a large transcript before it sends the event.
 //
 // If ctx has a span of OpenTelemetry, the messages name it (ce-traceparent), and the spans that apply the events are linked to it.
 //
@@ -61,11 +61,20 @@ func newBackOff() backoff.BackOff {
 // harmless: consumers ignore an event whose version is not above the one that they have. Only a call frontier waits for the acknowledgements of
 // all events before it. Concurrent calls have no defined order: publish a frontier when Publish has returned nil for every call that it covers.
 //
-// An [*UnacknowledgedError] has the events that are left when ctx ends or when the server refuses an event permanently.
+// An [*UnacknowledgedError] has the events that are left when ctx ends or when the server refuses an event permanently. That includes an
+// event whose source and ID the stream has already ([ErrDuplicate]).
 func (p *Publisher) Publish(ctx context.Context, events ...Event) error {
 	batch := make([]outgoing, 0, len(events))
+	numbers := make(map[string]int, len(events)) // by the ID of the message
 	for i, e := range events {
 		o, err := p.prepare(ctx, e)
+		if err == nil {
+			id := o.message.Header.Get(jetstream.MsgIDHeader)
+			if first := numbers[id]; first > 0 {
+				err = fmt.Errorf("event %d has the same source and ID, %s: give each event an ID of its own", first, o.event.ID)
+			}
+			numbers[id] = i + 1
+		}
 		if err != nil {
 			return fmt.Errorf("event %d of %d (%s %s): %w", i+1, len(events), e.Type(), e.Key, err)
 		}
@@ -78,6 +87,7 @@ func (p *Publisher) Publish(ctx context.Context, events ...Event) error {
 type outgoing struct {
 	event   Event
 	message *nats.Msg
+	sent    bool // the stream may have it
 }
 
 func (p *Publisher) prepare(ctx context.Context, e Event) (outgoing, error) {
@@ -110,7 +120,7 @@ func encodeOutgoing(ctx context.Context, e Event) (outgoing, error) {
 		return outgoing{}, err
 	}
 	setSpanContext(ctx, m.Header)
-	return outgoing{e, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}}, nil
+	return outgoing{event: e, message: &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}}, nil
 }
 
 func (p *Publisher) limit() int {

@@ -108,17 +108,64 @@ func TestPublisher_SetsMissingAttributes(t *testing.T) {
 	}
 }
 
-func TestPublisher_StoresARetryOnce(t *testing.T) {
+// Two changes under one ID would be one message, and the second change would be lost.
+func TestPublisher_RefusesAnIDTwice(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	e := decoded(t, "call.changed")
-	for range 3 {
-		if err := events.NewPublisher(h.js, "/pbx").Publish(t.Context(), e, e); err != nil {
-			t.Fatal(err)
-		}
+	publisher := events.NewPublisher(h.js, "/pbx")
+	first, second := decoded(t, "call.changed"), decoded(t, "representative.changed")
+	second.ID = first.ID
+
+	err := publisher.Publish(t.Context(), first, second)
+	if want := "event 1 has the same source and ID, " + first.ID; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v of one call, want it to contain %q", err, want)
 	}
-	if got := h.stored(); len(got) != 1 || got[0].ID != e.ID || got[0].Source != e.Source || !got[0].Time.Equal(e.Time) {
-		t.Errorf("stored events = %+v, want only %+v", got, e)
+	if got := h.stored(); len(got) != 0 {
+		t.Errorf("stored events = %d after the refusal, want none", len(got))
+	}
+
+	h.publish(first)
+	third := decoded(t, "group.changed")
+	err = publisher.Publish(t.Context(), second, third)
+	if left := unacknowledged(t, err, 1); left[0].Identity != second.Identity || !errors.Is(err, events.ErrDuplicate) {
+		t.Errorf("error = %v of the next call, want %v for %+v", err, events.ErrDuplicate, second.Identity)
+	}
+	got := h.stored()
+	if len(got) != 2 || got[0].Identity != first.Identity || got[1].Identity != third.Identity {
+		t.Errorf("stored events = %+v, want %+v and %+v", got, first.Identity, third.Identity)
+	}
+}
+
+// An ID is unique for its source: services that count their events from 1 do not know of each other.
+func TestPublisher_StoresAnIDOfEachSource(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	call, transcript := decoded(t, "call.changed"), decoded(t, "transcript.changed")
+	call.ID, call.Source = "1001", "/pbx/calls"
+	transcript.ID, transcript.Source = "1001", "/transcriber"
+	h.publish(call)
+	h.publish(transcript)
+	if got := len(h.stored()); got != 2 {
+		t.Errorf("stored events = %d, want 2", got)
+	}
+}
+
+// The acknowledgement of the first attempt is lost, and that of the second one says that the event is a duplicate.
+func TestPublisher_AcceptsTheDuplicateOfItsOwnAttempt(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	proxy := eventstest.NewProxy(t, h.server.URL())
+	js := eventstest.JetStream(t, "nats://"+proxy.Addr())
+	restore := proxy.LoseReplies()
+	done := make(chan error, 1)
+	go func() { done <- events.NewPublisher(js, "/pbx").Publish(t.Context(), decoded(t, "call.changed")) }()
+	eventstest.Eventually(t, "the event is stored", func() bool { return len(h.stored()) == 1 })
+	restore()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := len(h.stored()); got != 1 {
+		t.Errorf("stored events = %d, want 1", got)
 	}
 }
 
@@ -200,13 +247,13 @@ func TestPublisher_ReportsOnlyRefusedEvents(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	config := events.StreamConfig(events.StreamName, 4, 1)
-	config.MaxMsgSize = 1500
+	config.MaxMsgSize = 1000
 	if _, err := h.js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	batch := representatives(1)
 	large := *batch[1].State.(*events.Representative)
-	large.Name = strings.Repeat("n", 2000)
+	large.Name = strings.Repeat("n", 1000)
 	batch[1] = events.Changed(&large)
 	err := events.NewPublisher(h.js, "/pbx").Publish(t.Context(), batch...)
 	if got := unacknowledged(t, err, 1)[0].Identity; got != batch[1].Identity {
@@ -271,14 +318,14 @@ func TestPublisher_SendsNoFrontierAfterARefusal(t *testing.T) {
 
 func TestPublisher_ChecksAllEventsBeforeItSends(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, eventstest.MaxPayload(64<<10))
+	h := newHarness(t, eventstest.MaxPayload(8<<10))
 	good := decoded(t, "call.changed")
 	large := *good.State.(*events.Call)
-	large.To = strings.Repeat("5", 70<<10)
+	large.RouteSummary = events.Some(strings.Repeat("5", 8<<10))
 	invalid := large
-	invalid.To = "a\x00b"
+	invalid.To = events.Some("a\x00b")
 	transcript := *decoded(t, "transcript.changed").State.(*events.Transcript)
-	transcript.Text = events.Some(strings.Repeat("long ", 14<<10))
+	transcript.Text = events.Some(strings.Repeat("long ", 2<<10))
 	if err := h.js.DeleteObjectStore(t.Context(), events.TranscriptBucket); err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +333,7 @@ func TestPublisher_ChecksAllEventsBeforeItSends(t *testing.T) {
 		state events.State
 		want  string
 	}{
-		"too large":                        {&large, "over the limit of 61440"},
+		"too large":                        {&large, "over the limit of 7680"},
 		"invalid":                          {&invalid, "/to: must not contain NUL"},
 		"a claim check without its bucket": {&transcript, jetstream.ErrBucketNotFound.Error()},
 	} {

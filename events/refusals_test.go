@@ -73,16 +73,14 @@ func timeRefusals() []refusal {
 	}
 }
 
-// long returns a text of n characters, each of two bytes.
-func long(n int) string { return strings.Repeat("ä", n) }
-
 func ruleRefusals() []refusal {
 	return []refusal{
-		{"long callSid", "analysis.changed", `"callSid": "`, `"callSid": "` + long(256), "/callSid: must have at most 255 characters", true},
-		{"long status", "phone.changed", `"status": "`, `"status": "` + long(256), "/status: must have at most 255 characters", true},
-		{"long number", "extension.changed", `"204"`, `"` + long(256) + `"`, "/number: must have at most 255 characters", true},
-		{"long code", "classification.changed", `"positive"`, `"` + long(256) + `"`, "/code: must have at most 255 characters", true},
-		{"deletion with a long code", "classification.deleted", `"positive"`, `"` + long(256) + `"`, "/code: must have at most 255 characters", true},
+		{"deletion with a long code", "classification.deleted", `"positive"`, `"` + strings.Repeat("x", 1025) + `"`, "/code: must have at most 1024 bytes", true},
+		{"control character in an object's name", "transcript.claim-check.changed", `"name": "`, `"name": "\u0007`, "/object/name: must have no control characters", true},
+		{"control character in an audio key", "recording.changed", `"key": "`, `"key": "\u009f`, "/audio/key: must have no control characters", true},
+		{"audio key of another folder", "recording.changed", `"key": "`, `"key": "../`, badAudioKey, true},
+		{"audio key through another folder", "recording.changed", `"key": "`, `"key": "a/../`, badAudioKey, true},
+		{"audio key of the root", "recording.changed", `"key": "`, `"key": "/`, badAudioKey, true},
 		{"ready without audio", "recording.changed", `"audio"`, `"sound"`, "/audio: is required when status is ready", true},
 		{"ready with a word for audio", "recording.changed", `"audio": {`, `"audio": "mp3", "was": {`, "/audio: must be an object", true},
 		{"both callId and voicemailId", "recording.changed", `"voicemailId": null`, `"voicemailId": "6a7b8c9d-0e1f-4203-9415-263748596aee"`, badOwnerRow, true},
@@ -128,6 +126,7 @@ type refusal struct {
 
 const (
 	badTime     = "/startTime: must be an RFC 3339 time in UTC, such as 2026-03-01T09:30:00.000Z"
+	badAudioKey = "/audio/key: must not begin with / and must have no .. between slashes"
 	badOwnerRow = "/callId: exactly one of callId and voicemailId is required"
 )
 

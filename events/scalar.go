@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
 
-func text(v value) (string, string) {
+// storable parses a string of any length that PostgreSQL can store.
+func storable(v value) (string, string) {
 	if v.kind != '"' {
 		return "", "must be a string"
 	}
@@ -18,6 +20,23 @@ func text(v value) (string, string) {
 		return "", "must not contain NUL"
 	}
 	return v.text, ""
+}
+
+func text(v value) (string, string) { return limited(v, maxText) }
+
+func routeSummary(v value) (string, string) { return limited(v, maxRouteSummary) }
+
+// limited parses a string with a limit in bytes.
+func limited(v value, limit int) (string, string) {
+	s, problem := storable(v)
+	if problem == "" && len(s) > limit {
+		problem = atMost(limit, "bytes")
+	}
+	return s, problem
+}
+
+func atMost(limit int, unit string) string {
+	return "must have at most " + strconv.Itoa(limit) + " " + unit
 }
 
 // name parses a string that is not empty.
@@ -29,19 +48,40 @@ func name(v value) (string, string) {
 	return s, problem
 }
 
-// maxIndexed is the largest number of characters in a text that a database index holds. PostgreSQL refuses longer ones, but only when
-// they are written: without this limit, a batch whose next event replaces the text would succeed where the event alone fails.
-const maxIndexed = 255
-
-// indexed parses a string that a database index holds.
-func indexed(read scalar[string]) scalar[string] {
-	return func(v value) (string, string) {
-		s, problem := read(v)
-		if problem == "" && utf8.RuneCountInString(s) > maxIndexed {
-			problem = "must have at most " + strconv.Itoa(maxIndexed) + " characters"
-		}
-		return s, problem
+func callSid(v value) (string, string) {
+	s, problem := name(v)
+	if problem == "" && utf8.RuneCountInString(s) > maxCallSid {
+		problem = atMost(maxCallSid, "characters")
 	}
+	return s, problem
+}
+
+// objectName parses the name of an entry of the object store.
+func objectName(v value) (string, string) {
+	s, problem := name(v)
+	switch {
+	case problem != "":
+	case len(s) > maxObjectName:
+		problem = atMost(maxObjectName, "bytes")
+	case strings.ContainsFunc(s, unicode.IsControl):
+		problem = "must have no control characters"
+	}
+	return s, problem
+}
+
+// audioKey parses the key of an object in a bucket or below a folder.
+func audioKey(v value) (string, string) {
+	s, problem := limited(v, maxAudioKey)
+	switch {
+	case problem != "":
+	case s == "":
+		problem = "must not be empty"
+	case strings.ContainsFunc(s, unicode.IsControl):
+		problem = "must have no control characters"
+	case s[0] == '/' || slices.Contains(strings.Split(s, "/"), ".."):
+		problem = "must not begin with / and must have no .. between slashes"
+	}
+	return s, problem
 }
 
 func oneOf(allowed ...string) scalar[string] {

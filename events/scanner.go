@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -11,24 +12,70 @@ import (
 
 // scanner validates JSON and lists its members in one pass. It is as strict as jsontext: invalid UTF-8, lone surrogates and duplicate
 // members are not valid. It does not say what is wrong, because [syntaxError] does. After a method that returned false, the scanner's
-// state is undefined.
+// state is undefined, but for full.
 type scanner struct {
 	text    string
 	at      int
 	depth   int
 	members []member
+	full    bool // there are more than maxValues members
+}
+
+// jsonSize returns how many bytes a text has as JSON, with its quotes, as callboard serves it.
+func jsonSize(text string) int {
+	size := len(`""`) + len(text)
+	for at := plain(text, 0); at < len(text); at = plain(text, at+1) {
+		switch c := text[at]; {
+		case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t':
+			size += len(`\n`) - 1
+		case c < ' ':
+			size += len(`\u0000`) - 1
+		}
+	}
+	return size
 }
 
 // maxDepth is the largest number of objects and arrays within each other.
 const maxDepth = 10_000
 
-// scan appends the members of a text that is exactly one JSON value. It returns false if the text is none.
-func scan(text string, members []member) ([]member, bool) {
+// scan appends the members of a text that is exactly one JSON value. It returns [errSyntax] if the text is none, and [errTooManyValues].
+func scan(text string, members []member) ([]member, error) {
 	s := scanner{text: text, members: members}
 	s.space()
 	valid := s.value("")
 	s.space()
-	return s.members, valid && s.at == len(text)
+	switch {
+	case s.full:
+		return s.members, errTooManyValues
+	case !valid || s.at != len(text):
+		return s.members, errSyntax
+	}
+	return s.members, nil
+}
+
+var (
+	errSyntax        = errors.New("not one JSON value")
+	errTooManyValues = errors.New(atMost(maxValues, "values"))
+)
+
+// add appends a member. It returns false if there are maxValues.
+func (s *scanner) add(m member) bool {
+	if len(s.members) == cap(s.members) && !s.grow() {
+		return false
+	}
+	s.members = append(s.members, m)
+	return true
+}
+
+// grow doubles the memory for members, up to maxValues. The old and the new memory are in use together.
+func (s *scanner) grow() bool {
+	if s.full = len(s.members) >= maxValues; s.full {
+		return false
+	}
+	grown := make([]member, len(s.members), min(max(2*cap(s.members), 64), maxValues))
+	copy(grown, s.members)
+	s.members = grown
+	return true
 }
 
 // find returns the first member of an object that has one of the names and another value than null. It reads no further.
@@ -87,8 +134,7 @@ func (s *scanner) value(name string) bool {
 	switch kind := s.next(); kind {
 	case '"':
 		text, valid := s.string()
-		s.members = append(s.members, member{name, value{kind: kind, text: text}})
-		return valid
+		return s.add(member{name, value{kind: kind, text: text}}) && valid
 	case '{', '[':
 		return s.composite(name, kind)
 	case 't':
@@ -107,8 +153,7 @@ func (s *scanner) literal(name, literal string) bool {
 		return false
 	}
 	s.at += len(literal)
-	s.members = append(s.members, member{name, value{kind: literal[0]}})
-	return true
+	return s.add(member{name, value{kind: literal[0]}})
 }
 
 func (s *scanner) number(name string) bool {
@@ -122,8 +167,7 @@ func (s *scanner) number(name string) bool {
 		_ = s.accept('+') || s.accept('-')
 		valid = s.digits() && valid
 	}
-	s.members = append(s.members, member{name, value{kind: '0', text: s.text[start:s.at]}})
-	return valid
+	return s.add(member{name, value{kind: '0', text: s.text[start:s.at]}}) && valid
 }
 
 // digits skips digits. It returns false if there is none.
@@ -141,7 +185,9 @@ func (s *scanner) composite(name string, kind byte) bool {
 		return false
 	}
 	index := len(s.members)
-	s.members = append(s.members, member{name, value{kind: kind}})
+	if !s.add(member{name, value{kind: kind}}) {
+		return false
+	}
 	s.at++
 	s.depth++
 	valid := s.within(kind)
@@ -352,11 +398,10 @@ func nameHash(name string) uint {
 
 // distinctMany is distinct for any number of members.
 func distinctMany(members []member) bool {
-	seen := make(map[string]struct{}, len(members))
-	count := 0
+	n := count(members)
+	seen := make(map[string]struct{}, n)
 	for _, m := range each(members) {
 		seen[m[0].name] = struct{}{}
-		count++
 	}
-	return len(seen) == count
+	return len(seen) == n
 }

@@ -70,7 +70,7 @@ func readDeletion(entity Entity, o *object) Identity {
 		d.Key = required(o, "id", identifier).String()
 	case EntityClassification:
 		d.System = nullable(o, "phoneSystemId", systemOrGlobal).Value
-		d.Key = classificationKey(required(o, "kind", classificationKind), required(o, "code", indexed(name)))
+		d.Key = classificationKey(required(o, "kind", classificationKind), required(o, "code", name))
 	case EntityCallFrontier:
 		d.System = required(o, "phoneSystemId", identifier)
 		d.Key = d.System.String()

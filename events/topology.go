@@ -46,7 +46,7 @@ func readGroup(o *object) State {
 		ID:             required(o, "id", identifier),
 		Version:        readVersion(o),
 		Name:           required(o, "name", text),
-		PhoneSystemIDs: values(o, "phoneSystemIds", identifier),
+		PhoneSystemIDs: values(o, "phoneSystemIds", maxElements, identifier),
 	}
 }
 
@@ -75,12 +75,12 @@ func readExtension(o *object) State {
 		ID:                required(o, "id", identifier),
 		PhoneSystemID:     required(o, "phoneSystemId", identifier),
 		Version:           readVersion(o),
-		Number:            required(o, "number", indexed(text)),
+		Number:            required(o, "number", text),
 		Name:              required(o, "name", text),
-		Status:            required(o, "status", indexed(text)),
+		Status:            required(o, "status", text),
 		CreatedAt:         required(o, "createdAt", instant),
 		UpdatedAt:         required(o, "updatedAt", instant),
-		AssignedPhoneIDs:  values(o, "assignedPhoneIds", identifier),
+		AssignedPhoneIDs:  values(o, "assignedPhoneIds", maxElements, identifier),
 		UnansweredAction:  nested(o, "unansweredAction", readAction),
 		VoicemailGreeting: nested(o, "voicemailGreeting", readPlayback),
 	}
@@ -122,7 +122,7 @@ func readPhone(o *object) State {
 		PhoneSystemID: required(o, "phoneSystemId", identifier),
 		Version:       readVersion(o),
 		Name:          required(o, "name", text),
-		Status:        required(o, "status", indexed(text)),
+		Status:        required(o, "status", text),
 		CreatedAt:     required(o, "createdAt", instant),
 		UpdatedAt:     required(o, "updatedAt", instant),
 		ExtensionID:   nullable(o, "extensionId", identifier),
@@ -170,7 +170,7 @@ func readPhoneNumber(o *object) State {
 		Version:       readVersion(o),
 		PhoneNumber:   required(o, "phoneNumber", e164),
 		Label:         nullable(o, "label", text),
-		Status:        required(o, "status", indexed(text)),
+		Status:        required(o, "status", text),
 		CreatedAt:     required(o, "createdAt", instant),
 		UpdatedAt:     required(o, "updatedAt", instant),
 		Origin:        required(o, "origin", oneOf("managed", "carrier_hosted")),

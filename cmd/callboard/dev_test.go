@@ -71,6 +71,7 @@ func TestDev(t *testing.T) {
 	t.Run("stream", func(t *testing.T) { checkStreamOfDev(t, i) })
 	t.Run("migrate", func(t *testing.T) { checkMigrateTwice(t, i) })
 	t.Run("publish invalid lines", func(t *testing.T) { checkPublishInvalidLine(t, i) })
+	t.Run("publish an id twice", func(t *testing.T) { checkPublishIDTwice(t, i) })
 	t.Run("reader process", func(t *testing.T) { checkReaderProcess(t, i, whole.Key) })
 	t.Run("projector process", func(t *testing.T) {
 		d := start(t, "projector", i.Env, "--partitions", "0-3", "--admin-listen", "127.0.0.1:0")
@@ -193,6 +194,24 @@ func checkPublishInvalidLine(t *testing.T, i *devInstance) {
 	for _, want := range []string{"line 3: /data/id: must be a UUID", "/data/phoneSystemId: is required", "Events published before: 1"} {
 		if r.code != 1 || !strings.Contains(r.err, want) {
 			t.Errorf("exit code = %d, errors = %s, want 1 and %q", r.code, r.err, want)
+		}
+	}
+}
+
+// The second change under an ID would be lost, in one batch and in the next one.
+func checkPublishIDTwice(t *testing.T, i *devInstance) {
+	t.Helper()
+	line := func(version string) string {
+		return `{"id":"row-42","type":"callboard.group.changed","data":{"id":"` + otherCallID + `","version":` + version + `,"name":"G","phoneSystemIds":[]}}` + "\n"
+	}
+	for _, c := range []struct{ lines, want, published string }{
+		{line("1") + line("2"), "event 1 has the same source and ID, row-42", "0"},
+		{line("1"), "", "1"},
+		{line("2"), "row-42 callboard.group.changed phones.global.group: the stream has an event of this source and ID already", "0"},
+	} {
+		r := command(t, i.Env, c.lines, "publish", "-")
+		if code := min(len(c.want), 1); r.code != code || !strings.Contains(r.err, c.want) || !strings.Contains(r.out+r.err, ": "+c.published) {
+			t.Errorf("exit code = %d, output = %s%s, want %d, %q and %s published", r.code, r.out, r.err, code, c.want, c.published)
 		}
 	}
 }

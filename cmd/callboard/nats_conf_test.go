@@ -25,7 +25,6 @@ import (
 	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/events/journal"
-	"callboard/events/ndjson"
 	"callboard/events/webhook"
 	"callboard/readapi/limit"
 	"callboard/schema/schematest"
@@ -321,7 +320,7 @@ func recordedEvent(t *testing.T, entity events.Entity) (line string, event event
 		t.Fatal(err)
 	}
 	line = fmt.Sprintf(`{"type": "callboard.%s.changed", "data": %s}`, entity, strings.ReplaceAll(string(body), "\n", " "))
-	if event, err = ndjson.Decode([]byte(line), "test"); err != nil {
+	if event, err = events.DecodeLine([]byte(line), "test"); err != nil {
 		t.Fatal(err)
 	}
 	return line, event

@@ -110,7 +110,7 @@ func (a *artifacts) call(system uuid.UUID, version int64) []events.State {
 	return []events.State{
 		&events.Call{
 			ID: id, PhoneSystemID: system, Version: version, CallSid: sid, Direction: "inbound", Status: "completed",
-			From: "+14155550123", To: "+14155550100", CreatedAt: at,
+			From: events.Some("+14155550123"), To: events.Some("+14155550100"), CreatedAt: at,
 		},
 		&events.Recording{
 			RecordingSid: recording, PhoneSystemID: system, CallID: events.Some(id), Version: version, Status: events.RecordingReady,
@@ -131,7 +131,7 @@ func (a *artifacts) voicemail(system uuid.UUID, version int64) []events.State {
 	a.note(webhook.TranscriptionCompleted, system, "voicemail/"+id.String(), version)
 	return []events.State{
 		&events.Voicemail{
-			ID: id, PhoneSystemID: system, Version: version, CallSid: a.sid("CA"), From: "+14155550123", RecordingSid: a.sid("REvoicemail"),
+			ID: id, PhoneSystemID: system, Version: version, CallSid: a.sid("CA"), From: events.Some("+14155550123"), RecordingSid: a.sid("REvoicemail"),
 			CreatedAt: events.TimeOf(historyEnd()),
 		},
 		&events.Transcript{

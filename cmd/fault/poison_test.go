@@ -123,8 +123,8 @@ func (p *poisonSource) contradiction(system uuid.UUID) (good []events.Event, bad
 
 func (p *poisonSource) call(system uuid.UUID) events.Event {
 	return p.event(&events.Call{
-		ID: p.id(), PhoneSystemID: system, Version: 1, CallSid: "CApoison", Direction: "inbound", Status: "completed", From: "+14155550123",
-		To: "+14155550100", CreatedAt: events.TimeOf(historyEnd()),
+		ID: p.id(), PhoneSystemID: system, Version: 1, CallSid: "CApoison", Direction: "inbound", Status: "completed", From: events.Some("+14155550123"),
+		To: events.Some("+14155550100"), CreatedAt: events.TimeOf(historyEnd()),
 	})
 }
 

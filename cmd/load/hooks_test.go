@@ -156,7 +156,7 @@ func endedCall(system uuid.UUID) (e events.Event, callSid string) {
 	id := uuid.New()
 	callSid = "CA" + strings.ReplaceAll(id.String(), "-", "")
 	return events.Changed(&events.Call{
-		ID: id, PhoneSystemID: system, Version: 1, CallSid: callSid, Direction: "inbound", Status: "completed", From: "+14155550123",
-		To: "+14155550100", CreatedAt: events.TimeOf(time.Now()), Duration: events.Some[int64](60),
+		ID: id, PhoneSystemID: system, Version: 1, CallSid: callSid, Direction: "inbound", Status: "completed", From: events.Some("+14155550123"),
+		To: events.Some("+14155550100"), CreatedAt: events.TimeOf(time.Now()), Duration: events.Some[int64](60),
 	}), callSid
 }

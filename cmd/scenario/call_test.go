@@ -28,7 +28,14 @@ func callRowOfEmptyCall(f *fixture) {
 	}
 	o.expectJSON(o.key, o.path("/call-logs"), "data", []fields{want})
 	o.equalJSON("the detail", o.detail(), want.and(fields{"transcribedText": nil, "transcriptionStatus": "unavailable"}))
+
+	o.apply(o.editCall(withheld))
+	o.expectJSON(o.key, o.path("/call-logs"), "data", []fields{want.and(fields{"from": "", "to": ""})})
+	o.equalMembers("the detail", o.detail(), fields{"from": "", "to": ""})
 }
+
+// withheld makes a call one whose numbers are withheld.
+func withheld(c *events.Call) { c.From, c.To = events.Null[string]{}, events.Null[string]{} }
 
 func legsOfOneCall(f *fixture) {
 	rows := f.mustGet(f.key, f.harbourPath("/call-logs?callSid="+fullSid))["data"]

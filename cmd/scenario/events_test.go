@@ -16,7 +16,7 @@ func phoneSystem(id uuid.UUID, version int64, name string) *events.PhoneSystem {
 func call(system, id uuid.UUID, version int64) *events.Call {
 	return &events.Call{
 		ID: id, PhoneSystemID: system, Version: version, CallSid: "CA" + strings.ReplaceAll(id.String(), "-", ""), Direction: "inbound",
-		Status: "completed", Outcome: events.Some("answered"), From: "+14155550123", FromName: events.Some("Zoë Marsh"), To: "+14155550100",
+		Status: "completed", Outcome: events.Some("answered"), From: events.Some("+14155550123"), FromName: events.Some("Zoë Marsh"), To: events.Some("+14155550100"),
 		CreatedAt: events.TimeOf(time.Date(2026, 3, 2, 9, 30, 0, 987_654_321, time.UTC)), Duration: events.Some[int64](190),
 	}
 }

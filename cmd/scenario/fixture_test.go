@@ -147,7 +147,7 @@ func (f *fixture) history() []events.Event {
 	full.Tags = []events.Tag{{
 		ID: uuid.MustParse("c0000000-0000-4000-8000-00000000007a"), Name: "VIP", Group: "care", Color: "#c0ffee", Source: "manual", Confidence: events.Some(0.5),
 	}}
-	bare := &events.Call{ID: f.bare, PhoneSystemID: f.harbour, Version: 1, CallSid: bareSid, Direction: "internal", Status: "no-answer", From: "101", To: "102", CreatedAt: day(4)}
+	bare := &events.Call{ID: f.bare, PhoneSystemID: f.harbour, Version: 1, CallSid: bareSid, Direction: "internal", Status: "no-answer", From: events.Some("101"), To: events.Some("102"), CreatedAt: day(4)}
 	leg := call(f.harbour, f.leg, 1)
 	leg.CallSid, leg.ParentCallSid, leg.CreatedAt = fullSid, events.Some(bareSid), day(6)
 	fullTranscript := transcript(f.harbour, f.full, 1, "completed", "Good morning. \"Hi\", two\nlines.")
@@ -175,11 +175,11 @@ func (f *fixture) history() []events.Event {
 			AnalyzedAt: events.Some(day(6)), CreatedAt: day(4),
 		},
 		&events.Voicemail{
-			ID: f.message, PhoneSystemID: f.harbour, Version: 1, CallSid: bareSid, From: "+14155550123", FromName: events.Some("Zoë Marsh"), Duration: 21,
+			ID: f.message, PhoneSystemID: f.harbour, Version: 1, CallSid: bareSid, From: events.Some("+14155550123"), FromName: events.Some("Zoë Marsh"), Duration: 21,
 			ExtensionID: events.Some(f.front), Listened: true, RecordingSid: messageRecording, CreatedAt: day(7),
 		},
 		&events.Voicemail{
-			ID: f.notice, PhoneSystemID: f.harbour, Version: 1, CallSid: bareSid, From: "+14155550124", Duration: 3, CallGroupID: events.Some(f.desk),
+			ID: f.notice, PhoneSystemID: f.harbour, Version: 1, CallSid: bareSid, From: events.Some("+14155550124"), Duration: 3, CallGroupID: events.Some(f.desk),
 			Archived: true, RecordingSid: "REnotice", CreatedAt: day(8),
 		},
 	)

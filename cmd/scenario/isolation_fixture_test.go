@@ -216,7 +216,7 @@ func (t tenant) analysis(more int, version int64) *events.Analysis {
 
 func (t tenant) voicemail(more int, version int64) *events.Voicemail {
 	return &events.Voicemail{
-		ID: t.id(voicemailObject + more), PhoneSystemID: t.system(), Version: version, CallSid: sharedSid, From: "101", FromName: events.Some(t.mark()),
+		ID: t.id(voicemailObject + more), PhoneSystemID: t.system(), Version: version, CallSid: sharedSid, From: events.Some("101"), FromName: events.Some(t.mark()),
 		ExtensionID: events.Some(t.id(extensionObject)), RecordingSid: t.sid(voicemailRecording), CreatedAt: day(1),
 	}
 }

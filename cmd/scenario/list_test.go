@@ -91,7 +91,7 @@ func nothingToDiscover(f *fixture) {
 func totalsAfterDeletions(f *fixture) {
 	o := f.ownSystem()
 	voicemail := &events.Voicemail{
-		ID: uuid.New(), PhoneSystemID: o.system, Version: o.next(), CallSid: o.latest.CallSid, From: "101", RecordingSid: "REvoicemail", CreatedAt: day(4),
+		ID: uuid.New(), PhoneSystemID: o.system, Version: o.next(), CallSid: o.latest.CallSid, From: events.Some("101"), RecordingSid: "REvoicemail", CreatedAt: day(4),
 	}
 	phone := &events.Phone{ID: uuid.New(), PhoneSystemID: o.system, Version: o.next(), Name: "Handset", Status: "active", CreatedAt: day(4)}
 	extension := o.extension(uuid.New(), "Front", "active")

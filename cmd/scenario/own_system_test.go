@@ -24,7 +24,7 @@ func (f *fixture) ownSystem() *ownSystem {
 	o.key = f.systemKey(o.system)
 	o.latest = events.Call{
 		ID: o.call, PhoneSystemID: o.system, CallSid: "CA" + o.call.String(), Direction: "internal", Status: "no-answer",
-		From: "101", To: "102", CreatedAt: day(4),
+		From: events.Some("101"), To: events.Some("102"), CreatedAt: day(4),
 	}
 	o.apply(events.Changed(phoneSystem(o.system, o.next(), "Own")), o.editCall(func(*events.Call) {}))
 	return o
@@ -112,7 +112,7 @@ func (o *ownSystem) voicemail(id uuid.UUID) []events.Event {
 	audio := recording(o.system, uuid.Nil, "REvoice", o.next(), events.RecordingReady)
 	audio.CallID, audio.VoicemailID = events.Null[uuid.UUID]{}, events.Some(id)
 	return []events.Event{events.Changed(&events.Voicemail{
-		ID: id, PhoneSystemID: o.system, Version: o.next(), CallSid: "CA1", From: "101", Duration: 5, RecordingSid: "REvoice", CreatedAt: day(9),
+		ID: id, PhoneSystemID: o.system, Version: o.next(), CallSid: "CA1", From: events.Some("101"), Duration: 5, RecordingSid: "REvoice", CreatedAt: day(9),
 	}), events.Changed(audio), o.voicemailTranscript(id, events.TranscriptCompleted, "Hello.")}
 }
 

@@ -89,6 +89,11 @@ func reportRowInFull(f *fixture) {
 func reportRowOfEmptyCall(f *fixture) {
 	o := f.ownSystem()
 	o.equalReportRow(o.reportRowOf(o.key, o.system, o.call), o.emptyReportRow())
+
+	o.apply(o.editCall(withheld))
+	for _, row := range []map[string]any{o.reportRowOf(o.key, o.system, o.call), o.row()} {
+		o.equalMembers("the row of withheld numbers", row, fields{"from": nil, "to": nil})
+	}
 }
 
 // conversionValues checks that the digits equal the published ones.

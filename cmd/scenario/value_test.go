@@ -14,7 +14,7 @@ import (
 func beforeArtifacts(f *fixture) {
 	o, message := f.ownSystem(), uuid.New()
 	ended := events.Changed(&events.Voicemail{
-		ID: message, PhoneSystemID: o.system, Version: 1, CallSid: o.latest.CallSid, From: "101", Duration: 5, RecordingSid: "REvoice", CreatedAt: day(9),
+		ID: message, PhoneSystemID: o.system, Version: 1, CallSid: o.latest.CallSid, From: events.Some("101"), Duration: 5, RecordingSid: "REvoice", CreatedAt: day(9),
 	})
 	o.apply(ended)
 	o.checkAvailability(message, fields{"transcriptionStatus": "unavailable", "transcribedText": nil}, fields{

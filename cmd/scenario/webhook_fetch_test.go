@@ -134,7 +134,7 @@ func wholeCall(system uuid.UUID, n int) []events.Event {
 	voicemailText.CallID, voicemailText.VoicemailID = events.Null[uuid.UUID]{}, events.Some(message)
 	return changed(c, recording(system, id, fmt.Sprintf("RE%032d", n), 1, events.RecordingReady), transcript(system, id, 1, "completed", "Hello."),
 		&events.Analysis{ID: uuid.New(), PhoneSystemID: system, Version: 1, CallID: id, CallSid: c.CallSid, Status: events.AnalysisCompleted, CreatedAt: day(5)},
-		&events.Voicemail{ID: message, PhoneSystemID: system, Version: 1, CallSid: c.CallSid, From: "101", Duration: 5, RecordingSid: fmt.Sprintf("REvm%030d", n), CreatedAt: day(9)},
+		&events.Voicemail{ID: message, PhoneSystemID: system, Version: 1, CallSid: c.CallSid, From: events.Some("101"), Duration: 5, RecordingSid: fmt.Sprintf("REvm%030d", n), CreatedAt: day(9)},
 		voicemailText)
 }
 

@@ -66,7 +66,7 @@ func (f *callFlow) addLeg(direction string) *leg {
 func (f *callFlow) addInbound() *leg {
 	l := f.addLeg("inbound")
 	f.contact.setCaller(&l.call)
-	l.call.To, l.call.ToNumber, l.call.ToDisplay = f.number.PhoneNumber, events.Some(f.number.PhoneNumber), f.number.Label
+	l.call.To, l.call.ToNumber, l.call.ToDisplay = events.Some(f.number.PhoneNumber), events.Some(f.number.PhoneNumber), f.number.Label
 	l.call.CallGroupID = events.Some(f.group.ID)
 	l.route = f.number.Label.Value + " > "
 	if f.rng.chance(550) {
@@ -157,7 +157,7 @@ func (f *callFlow) forwarded() {
 	first.setStatus("no-answer", "forwarded")
 	l := f.addTransfer("outbound")
 	l.dialNumber(f.system.exchange.number(950))
-	l.call.ForwardedFrom = events.Some(first.call.To)
+	l.call.ForwardedFrom = first.call.To
 	l.route += " > forward"
 	l.ring(f.rng.between(4, 20))
 	if f.rng.chance(300) {
@@ -216,7 +216,7 @@ func (f *callFlow) assistantTransferred() {
 func (f *callFlow) outbound() {
 	l := f.addLeg("outbound")
 	x := f.system.randomExtension(&f.rng, l.begin)
-	l.call.From, l.call.FromNumber = f.number.PhoneNumber, events.Some(f.number.PhoneNumber)
+	l.call.From, l.call.FromNumber = events.Some(f.number.PhoneNumber), events.Some(f.number.PhoneNumber)
 	l.call.FromDisplay = events.Some(x.Name + " (" + x.Number + ")")
 	l.call.FromExtensionID = events.Some(x.ID)
 	l.agent, l.representative = x.person.first, f.system.representativeOf(x, l.begin)
@@ -250,7 +250,7 @@ func (f *callFlow) outbound() {
 
 // emergency calls for help. Such a call is neither recorded nor transcribed.
 func (f *callFlow) emergency(l *leg) {
-	l.call.To, l.call.ToDisplay, l.call.IsEmergency = f.system.exchange.emergency, events.Some("Emergency"), true
+	l.call.To, l.call.ToDisplay, l.call.IsEmergency = events.Some(f.system.exchange.emergency), events.Some("Emergency"), true
 	l.ring(2)
 	l.answered, l.duration = l.end, int64(f.talkTime(l, 150))
 	l.end += events.Time(l.duration) * second
@@ -263,7 +263,7 @@ func (f *callFlow) internal() {
 	if from == to {
 		to = f.system.otherExtension(from)
 	}
-	l.call.From, l.call.FromDisplay, l.call.FromName = from.Number, events.Some(from.Name), events.Some(from.Name)
+	l.call.From, l.call.FromDisplay, l.call.FromName = events.Some(from.Number), events.Some(from.Name), events.Some(from.Name)
 	l.call.FromExtensionID = events.Some(from.ID)
 	l.dial(to)
 	l.route = from.Number + " > " + to.Number

@@ -35,11 +35,11 @@ func (l *leg) ring(seconds int) {
 }
 
 func (l *leg) dial(x *extension) {
-	l.call.To, l.call.ToDisplay = x.Number, events.Some(x.Name+" ("+x.Number+")")
+	l.call.To, l.call.ToDisplay = events.Some(x.Number), events.Some(x.Name+" ("+x.Number+")")
 }
 
 func (l *leg) dialNumber(n number) {
-	l.call.To, l.call.ToNumber, l.call.ToDisplay = n.e164, events.Some(n.e164), events.Some(n.display)
+	l.call.To, l.call.ToNumber, l.call.ToDisplay = events.Some(n.e164), events.Some(n.e164), events.Some(n.display)
 }
 
 func (l *leg) answer(x *extension) {

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -37,7 +38,8 @@ func Count(company *Company) Counts {
 const maxBatchSize = 1000
 
 // Publish publishes a company's directory and history at a rate of events per second; a rate of 0 is no limit. It calls
-// onProgress after each batch with what is acknowledged so far. It returns what is acknowledged, even with an error.
+// onProgress after each batch with what is acknowledged so far. It returns what is acknowledged, even with an error. The events of a company
+// that is published again have the same IDs, so the stream has them already.
 func Publish(
 	ctx context.Context, publisher *events.Publisher, company *Company, rate float64, onProgress func(Counts),
 ) (Counts, error) {
@@ -47,7 +49,7 @@ func Publish(
 		if err := limiter.wait(ctx, len(batch)); err != nil {
 			return done, err
 		}
-		if err := publisher.Publish(ctx, batch...); err != nil {
+		if err := publisher.Publish(ctx, batch...); err != nil && !errors.Is(err, events.ErrDuplicate) {
 			return done, err
 		}
 		done.add(batch...)

@@ -231,10 +231,10 @@ func (s *system) randomNumber(rng *random) number {
 // setCaller makes the contact the call's origin.
 func (c contact) setCaller(call *events.Call) {
 	if c.number == (number{}) {
-		call.From, call.FromDisplay = "anonymous", events.Some("Anonymous")
+		call.From, call.FromDisplay = events.Some("anonymous"), events.Some("Anonymous")
 		return
 	}
-	call.From, call.FromNumber, call.FromDisplay = c.number.e164, events.Some(c.number.e164), events.Some(c.number.display)
+	call.From, call.FromNumber, call.FromDisplay = events.Some(c.number.e164), events.Some(c.number.e164), events.Some(c.number.display)
 	if c.known {
 		call.FromName = events.Some(c.person.name())
 	}

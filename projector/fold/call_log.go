@@ -27,11 +27,11 @@ type CallFacet struct {
 	Direction             string
 	Status                string
 	Outcome               events.Null[string]
-	From                  string
+	From                  events.Null[string]
 	FromDisplay           events.Null[string]
 	FromNumber            events.Null[string]
 	FromName              events.Null[string]
-	To                    string
+	To                    events.Null[string]
 	ToDisplay             events.Null[string]
 	ToNumber              events.Null[string]
 	ForwardedFrom         events.Null[string]

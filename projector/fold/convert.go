@@ -148,7 +148,7 @@ func voicemail(v *events.Voicemail) Voicemail {
 		Key:          Key{v.PhoneSystemID, v.ID},
 		Version:      v.Version,
 		CallSid:      v.CallSid,
-		From:         v.From,
+		From:         v.From.Value,
 		FromName:     v.FromName,
 		Duration:     v.Duration,
 		ExtensionID:  v.ExtensionID,

@@ -15,7 +15,7 @@ func TestPortionSize(t *testing.T) {
 	for i := range items {
 		items[i].Event.State = &events.Transcript{Object: &events.Object{Bytes: math.MaxInt64}}
 	}
-	if got, want := ingest.PortionSize(items), 4; got != want {
+	if got, want := ingest.PortionSize(items), 8; got != want {
 		t.Errorf("portion = %d items, want %d", got, want)
 	}
 }

@@ -135,7 +135,7 @@ func (e *env) queryInt(sql string, arguments ...any) int64 {
 func call(system uuid.UUID, sid string) *events.Call {
 	return &events.Call{
 		ID: uuid.New(), PhoneSystemID: system, Version: 1, CallSid: sid, Direction: "inbound", Status: "completed",
-		From: "+14155550123", To: "+14155550100", CreatedAt: events.TimeOf(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)),
+		From: events.Some("+14155550123"), To: events.Some("+14155550100"), CreatedAt: events.TimeOf(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)),
 	}
 }
 

@@ -49,7 +49,7 @@ func (e *env) refold() {
 func endedCall(version int64) *events.Call {
 	return &events.Call{
 		ID: uuid.MustParse("0b9f2f0e-91a6-4c0e-8f6c-2d7d0f1f6a01"), PhoneSystemID: uuid.MustParse("7d0d9a34-3a52-4cb0-a7e5-0c1f0a8c5b11"),
-		Version: version, CallSid: "CA00000000000000000000000000000001", Direction: "inbound", Status: "completed", From: "+15550001", To: "+15550002",
+		Version: version, CallSid: "CA00000000000000000000000000000001", Direction: "inbound", Status: "completed", From: events.Some("+15550001"), To: events.Some("+15550002"),
 	}
 }
 
@@ -64,7 +64,7 @@ func TestApply_WritesNotices(t *testing.T) {
 	}
 	e.register()
 	voicemail := &events.Voicemail{
-		ID: uuid.New(), PhoneSystemID: call.PhoneSystemID, Version: 7, CallSid: call.CallSid, From: "+15550001", RecordingSid: "RE1",
+		ID: uuid.New(), PhoneSystemID: call.PhoneSystemID, Version: 7, CallSid: call.CallSid, From: events.Some("+15550001"), RecordingSid: "RE1",
 	}
 	e.publish(&events.Transcript{
 		PhoneSystemID: call.PhoneSystemID, Version: 1, VoicemailID: events.Some(voicemail.ID), Status: events.TranscriptCompleted, Text: events.Some("t"),

@@ -294,6 +294,6 @@ func PhoneSystem(id uuid.UUID) *events.PhoneSystem {
 func Call(system, id uuid.UUID) *events.Call {
 	return &events.Call{
 		ID: id, PhoneSystemID: system, Version: 1, CallSid: "CA" + strings.ReplaceAll(id.String(), "-", ""), Direction: "inbound",
-		Status: "completed", From: "+14155550123", To: "+14155550100", CreatedAt: events.TimeOf(time.Now()),
+		Status: "completed", From: events.Some("+14155550123"), To: events.Some("+14155550100"), CreatedAt: events.TimeOf(time.Now()),
 	}
 }

@@ -10,11 +10,11 @@ create table call_log (
   direction                text        not null,
   status                   text        not null,
   outcome                  text,
-  from_party               text        not null,
+  from_party               text, -- null: withheld; lists show an empty text
   from_display             text,
   from_number              text,
   from_name                text,
-  to_party                 text        not null,
+  to_party                 text,
   to_display               text,
   to_number                text,
   forwarded_from           text,

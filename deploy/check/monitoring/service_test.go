@@ -193,7 +193,7 @@ func endedCall(system uuid.UUID) []events.Event {
 		events.Changed(&events.PhoneSystem{ID: system, Version: 1, Name: "A"}),
 		events.Changed(&events.Call{
 			ID: uuid.New(), PhoneSystemID: system, Version: 1, CallSid: "CA" + strings.Repeat("0", 32), Direction: "inbound",
-			Status: "completed", From: "+14155550123", To: "+14155550100", CreatedAt: events.TimeOf(time.Now()), Tags: []events.Tag{},
+			Status: "completed", From: events.Some("+14155550123"), To: events.Some("+14155550100"), CreatedAt: events.TimeOf(time.Now()), Tags: []events.Tag{},
 		}),
 	}
 }

@@ -72,7 +72,7 @@ func FullHistory() []TimedEvent {
 	states = append(states, analyses()...)
 	states = append(states,
 		&events.Voicemail{
-			ID: ID(40), PhoneSystemID: system, Version: 1, CallSid: "CA3", From: "+14155550123", FromName: events.Some("Zoë"), Duration: 21,
+			ID: ID(40), PhoneSystemID: system, Version: 1, CallSid: "CA3", From: events.Some("+14155550123"), FromName: events.Some("Zoë"), Duration: 21,
 			ExtensionID: events.Some(ID(10)), CallGroupID: events.Some(ID(20)), Listened: true, Archived: true, RecordingSid: "RE2", CreatedAt: 7,
 		},
 		&events.Voicemail{ID: ID(41), PhoneSystemID: system, Version: 1, CallSid: "CA4", RecordingSid: "RE4"},
@@ -104,8 +104,8 @@ func analyses() []events.State {
 func fullCall() *events.Call {
 	return &events.Call{
 		ID: ID(30), PhoneSystemID: ID(1), Version: 1, CallSid: "CA1", ParentCallSid: events.Some("CA0"), Direction: "inbound",
-		Status: "completed", Outcome: events.Some("answered"), From: "+14155550123", FromDisplay: events.Some("(415) 555-0123"),
-		FromNumber: events.Some("+14155550123"), FromName: events.Some("Zoë"), To: "+14155550100", ToDisplay: events.Some("Desk"),
+		Status: "completed", Outcome: events.Some("answered"), From: events.Some("+14155550123"), FromDisplay: events.Some("(415) 555-0123"),
+		FromNumber: events.Some("+14155550123"), FromName: events.Some("Zoë"), To: events.Some("+14155550100"), ToDisplay: events.Some("Desk"),
 		ToNumber: events.Some("+14155550100"), ForwardedFrom: events.Some("+14155550111"), CreatedAt: 1_700_000_000_001,
 		StartTime: events.Some[events.Time](-1), EndTime: events.Some[events.Time](253_402_300_799_999), Duration: events.Some[int64](0),
 		CallGroupID: events.Some(ID(20)), AnsweredByExtensionID: events.Some(ID(10)), FromExtensionID: events.Some(ID(11)),

@@ -1,0 +1,243 @@
+package events_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+)
+
+// limitCase is an event with a part of any size.
+type limitCase struct {
+	name, fixture, member string // the first member of this name is replaced
+	value                 func(n int) string
+	limit                 int
+	problem               string
+}
+
+func limitCases() []limitCase {
+	text := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
+	elements := func(element string) func(n int) string {
+		return func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]" }
+	}
+	id := `"` + uuid.Max.String() + `"`
+	reference := `{"type":"phone","id":` + id + `,"phoneSystemId":` + id + `}`
+	tag := func(n int) string {
+		return fmt.Sprintf(`{"id":%s,"name":%s,"group":"","color":"","source":""}`, id, text(n))
+	}
+	return []limitCase{
+		{"a name", "phone-system.changed", "name", text, 1024, "/name: must have at most 1024 bytes"},
+		{"a status", "phone.changed", "status", text, 1024, "/status: must have at most 1024 bytes"},
+		{"a number", "extension.changed", "number", text, 1024, "/number: must have at most 1024 bytes"},
+		{"a code", "classification.changed", "code", text, 1024, "/code: must have at most 1024 bytes"},
+		{"a call's callSid", "call.changed", "callSid", text, 64, "/callSid: must have at most 64 characters"},
+		{"a call's parentCallSid", "call.changed", "parentCallSid", text, 64, "/parentCallSid: must have at most 64 characters"},
+		{"an analysis's callSid", "analysis.changed", "callSid", text, 64, "/callSid: must have at most 64 characters"},
+		{"a voicemail's callSid", "voicemail.changed", "callSid", text, 64, "/callSid: must have at most 64 characters"},
+		{"the name of a claim check's entry", "transcript.claim-check.changed", "name", text, 512, "/object/name: must have at most 512 bytes"},
+		{"an audio key", "recording.changed", "key", text, 1024, "/audio/key: must have at most 1024 bytes"},
+		{"a route", "call.changed", "routeSummary", text, 8192, "/routeSummary: must have at most 8192 bytes"},
+		{"members", "call-group.changed", "members", elements(reference), 1000, "/members: must have at most 1000 elements"},
+		{
+			"choices", "call-menu.changed", "choices", elements(`{"digit":"1","action":{"type":"hangup"}}`), 1000,
+			"/choices: must have at most 1000 elements",
+		},
+		{"assigned phones", "extension.changed", "assignedPhoneIds", elements(id), 1000, "/assignedPhoneIds: must have at most 1000 elements"},
+		{"phone systems of a group", "group.changed", "phoneSystemIds", elements(id), 1000, "/phoneSystemIds: must have at most 1000 elements"},
+		{"tags", "call.changed", "tags", elements(tag(1)), 200, "/tags: must have at most 200 elements"},
+		{"coaching tips", "analysis.changed", "coachingTips", elements(`"x"`), 100, "/coachingTips: must have at most 100 elements"},
+		{"turns", "transcript.changed", "turns", elements(`{}`), 50_000, "/turns: must have at most 50000 elements"},
+	}
+}
+
+// with returns a fixture's message with a member's first value replaced.
+func with(tb testing.TB, name, member, value string) events.Message {
+	tb.Helper()
+	m := fixture(tb, name)
+	before, rest, found := strings.Cut(string(m.Data), `"`+member+`":`)
+	if !found {
+		tb.Fatalf("%s has no member %s", name, member)
+	}
+	decoder := json.NewDecoder(strings.NewReader(rest))
+	var old json.RawMessage
+	if err := decoder.Decode(&old); err != nil {
+		tb.Fatal(err)
+	}
+	m.Data = []byte(before + `"` + member + `":` + value + rest[decoder.InputOffset():])
+	return m
+}
+
+// The JSON Schemas count characters, which are bytes here.
+func TestLimits_DecodeAndTheSchemasAgree(t *testing.T) {
+	of := schemas(t)
+	for _, c := range limitCases() {
+		t.Run(c.name, func(t *testing.T) {
+			if c.fixture != "transcript.changed" { // turns without members are valid nowhere
+				m := with(t, c.fixture, c.member, c.value(c.limit))
+				if _, err := events.Decode(m); err != nil {
+					t.Errorf("of %d: Decode = %v, want no error", c.limit, err)
+				}
+				if err := of(c.fixture).Validate(jsonValue(t, m.Data)); err != nil {
+					t.Errorf("of %d: schema = %v, want no error", c.limit, err)
+				}
+			}
+			m := with(t, c.fixture, c.member, c.value(c.limit+1))
+			checkProblems(t, m, c.problem)
+			if of(c.fixture).Validate(jsonValue(t, m.Data)) == nil {
+				t.Errorf("of %d: the schema accepts it, want a refusal", c.limit+1)
+			}
+		})
+	}
+}
+
+// What a text takes as JSON is limited where texts count together.
+func TestLimits_OfTextsTogether(t *testing.T) {
+	const quotes = 2
+	id := `"` + uuid.Max.String() + `"`
+	tags := func(size int) string { // three empty texts beside a name of size bytes
+		tag := func(name string) string {
+			return `{"id":` + id + `,"name":"` + name + `","group":"","color":"","source":""}`
+		}
+		var list []string
+		for ; size > 0; size -= 4*quotes + 1000 {
+			list = append(list, tag(strings.Repeat("x", min(1000, size-4*quotes))))
+		}
+		return "[" + strings.Join(list, ",") + "]"
+	}
+	tip := func(size int) string { return `["` + strings.Repeat("x", size-quotes) + `"]` }
+	escaped := func(size int) string { // \u0001 has six bytes as JSON, and one as text
+		return `"` + strings.Repeat(`\u0001`, (size-quotes)/6) + strings.Repeat("x", (size-quotes)%6) + `"`
+	}
+	const noTurns = len("[]")
+	for _, c := range []struct {
+		name, fixture, member string
+		value                 func(size int) string
+		limit                 int
+		problem               string
+	}{
+		{"tags", "call.changed", "tags", tags, 65536, "/tags: texts must have at most 65536 bytes as JSON"},
+		{"coaching tips", "analysis.changed", "coachingTips", tip, 32768, "/coachingTips: must have at most 32768 bytes as JSON"},
+		{
+			"a transcript", "transcript.claim-check.changed", "object",
+			func(size int) string { return `null,"turns":[],"text":` + escaped(size-noTurns) }, 5_000_000,
+			"/text: text and turns must have at most 5000000 bytes together as JSON",
+		},
+	} {
+		if _, err := events.Decode(with(t, c.fixture, c.member, c.value(c.limit))); err != nil {
+			t.Errorf("%s of %d bytes: %v", c.name, c.limit, err)
+		}
+		checkProblems(t, with(t, c.fixture, c.member, c.value(c.limit+1)), c.problem)
+	}
+}
+
+// A claim check's body has the limits of a message.
+func TestLimits_OfBodies(t *testing.T) {
+	turn := `{"text":"` + strings.Repeat("x", 1000) + `","speaker":{"kind":"unattributed"}}`
+	for _, c := range []struct{ name, body, problem string }{
+		{"text", `{"text":"` + strings.Repeat("x", 5_000_000) + `"}`, "/text: text and turns must have at most 5000000 bytes together as JSON"},
+		{"turns", `{"turns":[` + strings.Repeat(turn+",", 5000) + turn + `]}`, "/text: text and turns must have at most 5000000 bytes together as JSON"},
+		{"values", `{"x":[` + strings.Repeat("1,", 200_000) + `1]}`, "must have at most 200000 values"},
+		{"bytes", `{"x":"` + strings.Repeat("x", events.MaxBodyBytes) + `"}`, "must have at most 8388608 bytes"},
+	} {
+		var transcript events.Transcript
+		if err := transcript.ReadBody([]byte(c.body)); err == nil || err.Error() != c.problem {
+			t.Errorf("%s: error = %v, want %s", c.name, err, c.problem)
+		}
+	}
+}
+
+func TestLimits_OfValues(t *testing.T) {
+	m := fixture(t, "phone-system.changed")
+	m.Data = []byte(`{"id":"5d0c6a6e-27f1-4a4e-9d2b-0c8f3f1b7a10","version":1,"name":"x","more":[` + strings.Repeat("1,", 199_994) + "1]}")
+	if _, err := events.Decode(m); err != nil {
+		t.Errorf("200,000 values: %v", err)
+	}
+	m.Data = []byte(strings.Replace(string(m.Data), "[1", "[1,1", 1))
+	checkProblems(t, m, "must have at most 200000 values")
+}
+
+// asyncapi.yaml has the limits as a table.
+func TestLimits_AreInTheAsyncAPIDocument(t *testing.T) {
+	document, err := fs.ReadFile(events.Documents(), "asyncapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range events.LimitRows() {
+		if !strings.Contains(string(document), row) {
+			t.Errorf("asyncapi.yaml lacks %s", row)
+		}
+	}
+}
+
+// A string of the schemas with a limit in bytes cannot have more characters.
+func TestLimits_CharactersAndBytesAgree(t *testing.T) {
+	paths, err := fs.Glob(events.Documents(), "schemas/*.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range paths {
+		data, err := fs.ReadFile(events.Documents(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var walk func(at string, v any)
+		walk = func(at string, v any) {
+			members, _ := v.(map[string]any)
+			for member, value := range members {
+				walk(path.Join(at, member), value)
+			}
+			bytes, limited := members["x-max-bytes"]
+			if characters, text := members["maxLength"]; limited && text && characters != bytes {
+				t.Errorf("%s: maxLength = %v, want x-max-bytes, %v", at, characters, bytes)
+			}
+			if list, ok := v.([]any); ok {
+				for i, element := range list {
+					walk(fmt.Sprint(at, "/", i), element)
+				}
+			}
+		}
+		var schema any
+		if err := json.Unmarshal(data, &schema); err != nil {
+			t.Fatal(err)
+		}
+		walk(name, schema)
+	}
+}
+
+// A withheld number is null or absent.
+func TestDecode_AcceptsAWithheldCaller(t *testing.T) {
+	for _, m := range []events.Message{
+		with(t, "call.changed", "from", "null"), with(t, "call.changed", "to", "null"), with(t, "voicemail.changed", "from", "null"),
+	} {
+		e, err := events.Decode(m)
+		if err != nil {
+			t.Errorf("%s: %v", m.Data, err)
+			continue
+		}
+		again, err := events.Encode(e)
+		if err != nil || !strings.Contains(string(again.Data), `:null`) {
+			t.Errorf("encoded = %s, %v, want null", again.Data, err)
+		}
+	}
+}
+
+// asyncapi.yaml says how publishers in other languages compute the Nats-Msg-Id, with an example.
+func TestMessageID_IsThatOfTheAsyncAPIDocument(t *testing.T) {
+	document, err := fs.ReadFile(events.Documents(), "asyncapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := events.MessageID("/pbx/calls", "1001")
+	if want := "a854d9799c4c0feac39f12049deaf5df"; id != want || !strings.Contains(string(document), "examples: ['"+want+"']") {
+		t.Errorf("id = %s, want %s, the example of asyncapi.yaml", id, want)
+	}
+	if other := events.MessageID("/transcriber", "1001"); other == id {
+		t.Errorf("id of another source = %s, want a different one", other)
+	}
+}

@@ -1,0 +1,103 @@
+package events_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"callboard/events"
+)
+
+const (
+	system = "7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10"
+	group  = "0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f"
+)
+
+func TestDecodeLine(t *testing.T) {
+	for _, c := range []struct{ name, line, subject, ceType string }{
+		{
+			"a phone system belongs to itself",
+			`{"type":"callboard.phone-system.changed","data":{"id":"` + system + `","version":1,"name":"A"}}`,
+			"phones." + system + ".phone-system", "callboard.phone-system.changed",
+		},
+		{
+			"an id in upper case",
+			`{"type":"callboard.phone-system.changed","data":{"id":"` + strings.ToUpper(system) + `","version":1,"name":"A"}}`,
+			"phones." + system + ".phone-system", "callboard.phone-system.changed",
+		},
+		{
+			"a group is global",
+			`{"type":"callboard.group.changed","data":{"id":"` + group + `","version":1,"name":"G","phoneSystemIds":["` + system + `"]}}`,
+			"phones.global.group", "callboard.group.changed",
+		},
+		{
+			"a classification of a phone system",
+			`{"type":"callboard.classification.deleted","data":{"kind":"category","code":"x","version":2,"phoneSystemId":"` + system + `"}}`,
+			"phones." + system + ".classification", "callboard.classification.deleted",
+		},
+		{
+			"a global classification",
+			`{"type":"callboard.classification.deleted","data":{"kind":"category","code":"x","version":2,"phoneSystemId":null}}`,
+			"phones.global.classification", "callboard.classification.deleted",
+		},
+		{
+			"a line that names its system",
+			`{"type":"callboard.call.deleted","system":"` + strings.ToUpper(system) + `","data":{"id":"` + group + `","phoneSystemId":"` + system + `","version":2}}`,
+			"phones." + system + ".call", "callboard.call.deleted",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := events.DecodeLine([]byte(c.line), "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := events.Subject(e.System, e.Entity); got != c.subject || e.Type() != c.ceType || e.Source != "test" || e.ID == "" {
+				t.Errorf("subject = %s, type = %s, source = %s, id = %q, want %s, %s, test and an id", got, e.Type(), e.Source, e.ID, c.subject, c.ceType)
+			}
+		})
+	}
+}
+
+func TestDecodeLine_IDAndTime(t *testing.T) {
+	e, err := events.DecodeLine([]byte(`{"type":"callboard.group.deleted","id":"one","time":"2026-03-01T10:00:00.5Z","data":{"id":"`+group+`","version":2}}`), "test")
+	want := time.Date(2026, time.March, 1, 10, 0, 0, 5e8, time.UTC)
+	if err != nil || e.ID != "one" || !e.Time.Equal(want) {
+		t.Errorf("id = %q, time = %s, %v, want one, %s", e.ID, e.Time, err, want)
+	}
+}
+
+func TestDecodeLine_ReportsTheFirstProblem(t *testing.T) {
+	deletion := `{"id":"` + group + `","phoneSystemId":"` + system + `","version":2}`
+	for _, c := range []struct{ name, line, pointer, want string }{
+		{"not JSON", `hello`, "", "not JSON"},
+		{"incomplete JSON", `{"type":"x"`, "", "not JSON"},
+		{"an array", `[]`, "", "must be an object"},
+		{"an unknown member", `{"type":"callboard.call.deleted","data":` + deletion + `,"sistem":"x"}`, "/sistem", "unknown member"},
+		{"a member of the wrong type", `{"type":7,"data":{}}`, "/type", "must be a string"},
+		{"a member twice", `{"type":"callboard.call.deleted","type":"y","data":{}}`, "/type", "duplicate"},
+		{"a member twice in the data", `{"type":"callboard.group.deleted","data":{"id":"` + group + `","version":1,"version":2}}`, "/data/version", "duplicate"},
+		{"no type", `{"data":` + deletion + `}`, "/type", "is required"},
+		{"an unknown type", `{"type":"callboard.cal.changed","data":` + deletion + `}`, "/type", "must be callboard.<entity>"},
+		{"no data", `{"type":"callboard.call.deleted"}`, "/data", "is required"},
+		{"data of the wrong type", `{"type":"callboard.call.deleted","data":7}`, "/data", "must be an object"},
+		{"no version", `{"type":"callboard.group.deleted","data":{"id":"` + group + `"}}`, "/data/version", "is required"},
+		{"no system", `{"type":"callboard.call.deleted","data":{"id":"` + group + `","version":2}}`, "/data/phoneSystemId", "is required"},
+		{"two different systems", `{"type":"callboard.call.deleted","system":"` + group + `","data":` + deletion + `}`, "/system", "another phone system than the data"},
+		{"an invalid system", `{"type":"callboard.call.deleted","system":"a.b c","data":` + deletion + `}`, "/system", "another phone system than the data"},
+		{"an empty id", `{"type":"callboard.call.deleted","id":"","data":` + deletion + `}`, "/id", "is required"},
+		{"an invalid time", `{"type":"callboard.call.deleted","time":"noon","data":` + deletion + `}`, "/time", "RFC 3339"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := events.DecodeLine([]byte(c.line), "test")
+			var invalid *events.InvalidError
+			if !errors.As(err, &invalid) {
+				t.Fatalf("error = %v, want an InvalidError", err)
+			}
+			first := invalid.Problems[0]
+			if first.Pointer != c.pointer || !strings.Contains(first.Detail, c.want) {
+				t.Errorf("first problem = %+v, want %q at %q", first, c.want, c.pointer)
+			}
+		})
+	}
+}
