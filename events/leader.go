@@ -13,11 +13,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// MessageAt returns the message of a stream with a sequence. The error is [jetstream.ErrMsgNotFound] if the stream does not have it.
-func MessageAt(ctx context.Context, js jetstream.JetStream, stream string, sequence uint64) (StoredMessage, error) {
-	return askLeader(ctx, js, stream, messageRequest{Sequence: sequence})
-}
-
 // LastMessage returns the last message of a stream on the subjects of a filter. The error is [jetstream.ErrMsgNotFound] if there is none.
 func LastMessage(ctx context.Context, js jetstream.JetStream, stream, filter string) (StoredMessage, error) {
 	return askLeader(ctx, js, stream, messageRequest{LastFor: filter})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,7 +15,6 @@ import (
 
 	"callboard/cmd/connection"
 	"callboard/cmd/process"
-	"callboard/cmd/terminal"
 	"callboard/projector/status"
 	"callboard/schema"
 )
@@ -27,7 +27,7 @@ type statusCommand struct {
 
 const watchInterval = 2 * time.Second
 
-// Run prints the status, once or until ctx ends. Without NATS, it prints what PostgreSQL knows.
+// Run prints the status, once or until ctx ends. Without NATS, it prints what PostgreSQL knows; once, it returns an error then.
 func (c *statusCommand) Run(ctx context.Context, streams process.Streams) error {
 	return interrupted(ctx, withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		source := status.Source{Stream: c.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
@@ -44,7 +44,13 @@ func (c *statusCommand) Run(ctx context.Context, streams process.Streams) error 
 		if err != nil {
 			return err
 		}
-		return c.write(streams.Out, report)
+		if err := c.write(streams.Out, report); err != nil {
+			return err
+		}
+		if report.StreamProblem != "" {
+			return errors.New("the report lacks what the stream knows: see its problem")
+		}
+		return nil
 	}))
 }
 
@@ -64,7 +70,7 @@ func (c *statusCommand) watch(ctx context.Context, w io.Writer, source status.So
 			report.SetRate(*before)
 		}
 		before = &report
-		if terminal.Is(w) && !c.JSON {
+		if process.IsTerminal(w) && !c.JSON {
 			fmt.Fprint(w, "\x1b[H\x1b[2J") // home, clear
 		}
 		if err := c.write(w, report); err != nil {

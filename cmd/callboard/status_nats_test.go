@@ -68,5 +68,5 @@ func TestStatus_UsersOfNATSConf(t *testing.T) {
 
 	operator := f.operator()
 	f.nats.stop()
-	expect(t, operator, 0, `(?s)`+events.StreamName+`: not read; open dead letters: 0;.*PROBLEM: NATS can't be reached: `, "status")
+	expect(t, operator, 1, `(?s)`+events.StreamName+`: not read; open dead letters: 0;.*PROBLEM: NATS can't be reached: `, "status")
 }

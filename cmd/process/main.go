@@ -20,7 +20,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/setting"
-	"callboard/cmd/terminal"
 )
 
 // Streams are what a command reads and writes.
@@ -103,5 +102,5 @@ func NewLog(s setting.Log, w io.Writer) zerolog.Logger {
 
 // Console returns a writer of log messages for people.
 func Console(w io.Writer) zerolog.ConsoleWriter {
-	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !terminal.HasColors(w)}
+	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !HasColors(w)}
 }

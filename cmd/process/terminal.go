@@ -1,5 +1,4 @@
-// Package terminal says what a program's output can show.
-package terminal
+package process
 
 import (
 	"io"
@@ -8,8 +7,8 @@ import (
 	"github.com/vbauerster/mpb/v8/cwriter"
 )
 
-// Is reports whether w is a terminal that can move its cursor. It has a size, and TERM is not dumb.
-func Is(w io.Writer) bool {
+// IsTerminal reports whether w is a terminal that can move its cursor. It has a size, and TERM is not dumb.
+func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || !cwriter.IsTerminal(int(f.Fd())) {
 		return false
@@ -19,4 +18,4 @@ func Is(w io.Writer) bool {
 }
 
 // HasColors reports whether w shows colors: it is a terminal, and NO_COLOR is not set (no-color.org).
-func HasColors(w io.Writer) bool { return Is(w) && os.Getenv("NO_COLOR") == "" }
+func HasColors(w io.Writer) bool { return IsTerminal(w) && os.Getenv("NO_COLOR") == "" }

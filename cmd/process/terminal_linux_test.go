@@ -1,4 +1,4 @@
-package terminal_test
+package process_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"callboard/cmd/terminal"
+	"callboard/cmd/process"
 )
 
 // A terminal has colors, and not with TERM=dumb or NO_COLOR. A file has none.
@@ -32,7 +32,7 @@ func TestHasColors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("TERM", c.term)
 			t.Setenv("NO_COLOR", c.noColor)
-			if is, colors := terminal.Is(c.output), terminal.HasColors(c.output); is != c.is || colors != c.hasColors {
+			if is, colors := process.IsTerminal(c.output), process.HasColors(c.output); is != c.is || colors != c.hasColors {
 				t.Errorf("is a terminal = %t, has colors = %t, want %t and %t", is, colors, c.is, c.hasColors)
 			}
 		})
