@@ -98,6 +98,10 @@ soak: ## Test clusters, kill senders, then inject 500 faults (kills, freezes, cu
 	    -run 'TestProjector_LeaderIsolated|TestProjector_ReachesAnIsolatedLeader|TestCluster_ClocksDiffer|TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated|TestWebhooks_SendersKilled'
 	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
 
+.PHONY: hostile
+hostile: ## Publish hostile events and make hostile requests for ten minutes, in the memory of docker-compose.yml
+	go test ./cmd/fault -run TestHostile -hostile 10m -timeout 30m -v
+
 .PHONY: upgrade
 upgrade: ## Upgrade from the previous release and go back, under load
 	go test ./cmd/upgrade -upgrade -v

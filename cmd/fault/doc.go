@@ -9,6 +9,8 @@
 // The check compares the tables and the answers with an undisturbed replay of the same stream, with a fold of it in memory, and with
 // what the clients were promised. The seed of faults and load is random, and every run logs it.
 //
+// TestHostile publishes what nobody should publish and requests what nobody should request. A good event behind each bad one must be served.
+//
 // Other tests kill servers of an installation with three NATS servers and a PostgreSQL standby, let projectors write to two primaries at
 // once, and kill and freeze senders of webhooks.
 package fault

@@ -146,13 +146,20 @@ func (h *harness) env(nats, postgres *proxy, role string) map[string]string {
 
 func (h *harness) readerEnv() map[string]string {
 	env := h.env(h.natsProxies.readers, h.postgresProxies.readers, readerRole)
-	env["CALLBOARD_BASE_URL"] = baseURL
-	env["CALLBOARD_LISTEN"] = "127.0.0.1:0"
-	env["CALLBOARD_PREMIUM_PER_MINUTE"] = strconv.Itoa(premium)
-	env["CALLBOARD_AUDIO_URL"] = "file://" + h.audio
-	env["CALLBOARD_KEY_PEPPER"] = base64.StdEncoding.EncodeToString(h.secret)
-	env["CALLBOARD_CURSOR_KEY"] = base64.StdEncoding.EncodeToString(h.secret)
+	maps.Copy(env, h.readerSettings())
 	return env
+}
+
+// readerSettings are a reader's settings beside the servers.
+func (h *harness) readerSettings() map[string]string {
+	return map[string]string{
+		"CALLBOARD_BASE_URL":           baseURL,
+		"CALLBOARD_LISTEN":             "127.0.0.1:0",
+		"CALLBOARD_PREMIUM_PER_MINUTE": strconv.Itoa(premium),
+		"CALLBOARD_AUDIO_URL":          "file://" + h.audio,
+		"CALLBOARD_KEY_PEPPER":         base64.StdEncoding.EncodeToString(h.secret),
+		"CALLBOARD_CURSOR_KEY":         base64.StdEncoding.EncodeToString(h.secret),
+	}
 }
 
 func (h *harness) pepper() access.Pepper {

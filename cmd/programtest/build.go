@@ -24,12 +24,12 @@ func New(packages ...string) *Programs { return &Programs{packages: packages} }
 
 // WithRaceDetector builds the programs with the race detector if the tests have it.
 func (p *Programs) WithRaceDetector() *Programs {
-	p.race = raceDetector()
+	p.race = RaceDetector()
 	return p
 }
 
-// raceDetector reports whether the tests have the race detector.
-func raceDetector() bool {
+// RaceDetector reports whether the tests have the race detector.
+func RaceDetector() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
