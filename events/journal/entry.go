@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events"
 )
 
 // Entry says when a key ends. At least one of the times is not nil. It holds nothing secret.
@@ -35,12 +38,16 @@ func (e Entry) encode() ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// decode decodes the message of a subject. Who may publish the entry of one key must not be able to end another one.
-func decode(subject string, data []byte) (e Entry, err error) {
-	if err := json.Unmarshal(data, &e); err != nil {
+// decode decodes a message. Who may publish the entry of one key must not be able to end another one, and who may ask NATS for a copy of a
+// message, which can be sent to any subject, must end none.
+func decode(m jetstream.Msg) (e Entry, err error) {
+	if copied := events.ServerHeader(m.Headers()); copied != "" {
+		return e, errors.New("journal entry: it is a copy of a message, with the header " + copied)
+	}
+	if err := json.Unmarshal(m.Data(), &e); err != nil {
 		return e, fmt.Errorf("journal entry: %w", err)
 	}
-	if subject != e.subject() {
+	if m.Subject() != e.subject() {
 		return e, errors.New("journal entry: the subject is not that of the key")
 	}
 	return e, e.validate()

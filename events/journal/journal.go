@@ -132,7 +132,7 @@ func fetch(consumer jetstream.Consumer, pending, delivered uint64) (f fetched, e
 			return f, err
 		}
 		f.last, f.pending, f.delivered = meta.Sequence.Stream, meta.NumPending, meta.Sequence.Consumer
-		if e, err := decode(m.Subject(), m.Data()); err != nil {
+		if e, err := decode(m); err != nil {
 			f.unreadable++
 		} else {
 			f.entries = append(f.entries, e)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/eventstest"
@@ -163,7 +164,7 @@ func TestReader_BeginsAgain(t *testing.T) {
 	checkEntries(t, got, c)
 }
 
-// A message that holds no entry, or that of another key, ends no key and does not hide the others.
+// A message that holds no entry, that of another key, or a copy of one, ends no key and does not hide the others.
 func TestReader_UnreadableMessages(t *testing.T) {
 	t.Parallel()
 	js := newJournal(t)
@@ -178,13 +179,19 @@ func TestReader_UnreadableMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	copied := nats.NewMsg("callboard.keys." + uuid.NewString())
+	copied.Header.Set("Nats-Stream", "OBJ_PHONE_TRANSCRIPTS")
+	copied.Data = []byte(`{"id":"` + strings.TrimPrefix(copied.Subject, "callboard.keys.") + `","revokedAt":"2026-03-01T00:00:00Z"}`)
+	if _, err := js.PublishMsg(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
 	e := revoked(time.Now())
 	publish(t, js, e)
 	var r journal.Reader
 	got, unreadable := read(t, js, &r)
 	checkEntries(t, got, e)
-	if unreadable != 4 {
-		t.Errorf("unreadable messages = %d, want 4", unreadable)
+	if unreadable != 5 {
+		t.Errorf("unreadable messages = %d, want 5", unreadable)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/events"
 	"callboard/events/audit"
 )
 
@@ -32,7 +33,9 @@ func decode(messages []jetstream.Msg) ([]delivery, error) {
 			return nil, fmt.Errorf("delivery: %w", err)
 		}
 		deliveries[i] = delivery{Msg: m, meta: meta}
-		if deliveries[i].entries, err = audit.Decode(m.Data()); err != nil {
+		if copied := events.ServerHeader(m.Headers()); copied != "" {
+			deliveries[i].reason = "audit message: it is a copy of a message, with the header " + copied
+		} else if deliveries[i].entries, err = audit.Decode(m.Data()); err != nil {
 			deliveries[i].reason = err.Error()
 		}
 		deliveries[i].removeImplausibleTimes()

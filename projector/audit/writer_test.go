@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callboard/events/audit"
@@ -296,7 +297,7 @@ func TestWriter_ReopensDroppedDay(t *testing.T) {
 	}
 }
 
-// A message that cannot be decoded becomes a dead letter and is logged. The other messages are stored.
+// A message that cannot be decoded, or that NATS has copied to the subject, becomes a dead letter and is logged. The other messages are stored.
 func TestWriter_UnreadableMessages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -304,6 +305,11 @@ func TestWriter_UnreadableMessages(t *testing.T) {
 	h.publish(valid[0])
 	empty := h.PublishRaw(audit.Subject, nil, "")
 	sequence := h.PublishRaw(audit.Subject, nil, "hello\x00\xff")
+	message, err := audit.Encode([]audit.Entry{newEntry(uuid.New(), h.noon)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := h.PublishRaw(audit.Subject, nats.Header{"Nats-Stream": {"OBJ_PHONE_TRANSCRIPTS"}}, string(message))
 	h.publish(valid[1])
 	h.start()
 	h.waitUntilStored()
@@ -311,7 +317,10 @@ func TestWriter_UnreadableMessages(t *testing.T) {
 		t.Errorf("stored = %v, want %v", got, want)
 	}
 	got := projectortest.Query[string](h.Harness, `select format('%s %s %s %s %s', stream, sequence, partition, subject, encode(data, 'hex')) from control.dead_letter order by sequence`)
-	want := []string{fmt.Sprintf("AUDIT_LOG %d 0 callboard.audit.log ", empty), fmt.Sprintf("AUDIT_LOG %d 0 callboard.audit.log 68656c6c6f00ff", sequence)}
+	want := []string{
+		fmt.Sprintf("AUDIT_LOG %d 0 callboard.audit.log ", empty), fmt.Sprintf("AUDIT_LOG %d 0 callboard.audit.log 68656c6c6f00ff", sequence),
+		fmt.Sprintf("AUDIT_LOG %d 0 callboard.audit.log %x", copied, message),
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("dead letters = %q, want %q", got, want)
 	}
