@@ -326,11 +326,11 @@ func recordedEvent(t *testing.T, entity events.Entity) (line string, event event
 	return line, event
 }
 
-// largeTranscript is too large for a message, so it is published as a claim check. Its text can't be compressed, so that its backup is
-// large, too.
+// largeTranscript is too large for a message of a megabyte, so it is published as a claim check. Its text can't be compressed, so that its
+// backup is large, too.
 func (f permittedFleet) largeTranscript(version int64) events.Event {
 	f.Helper()
-	text := make([]byte, f.nats.options.MaxPayload/2)
+	text := make([]byte, 2<<20)
 	_, _ = rand.Read(text) // never fails
 	_, event := recordedEvent(f.T, events.EntityTranscript)
 	transcript := *event.State.(*events.Transcript)
@@ -416,6 +416,7 @@ func (f permittedFleet) publishAll() {
 		line, event := recordedEvent(f.T, entity)
 		lines = append(lines, line)
 		if !slices.Contains(topologyEntities(), entity) {
+			event.ID = "" // another one at every publication
 			others = append(others, event)
 		}
 	}
@@ -428,7 +429,8 @@ func (f permittedFleet) publishAll() {
 		if err != nil {
 			f.Fatal(err)
 		}
-		if err := events.NewPublisher(js, "test").Publish(f.Context(), append(others, f.largeTranscript(int64(100+i)))...); err != nil {
+		p := events.NewPublisher(js, "test", events.MaxMessage(1<<20))
+		if err := p.Publish(f.Context(), append(others, f.largeTranscript(int64(100+i)))...); err != nil {
 			f.Fatal(err)
 		}
 	}
