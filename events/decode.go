@@ -28,11 +28,11 @@ func (d *Decoder) Decode(m Message) (Event, error) {
 }
 
 func (d *Decoder) run() {
-	if copied := ServerHeader(d.message.Header); copied != "" {
-		d.problems.add("header:"+copied, "must be absent: a server sets it on its copy of a message, and publishers set it never")
+	a := readHeader(d.message.Header)
+	if a.server != "" {
+		d.problems.add("header:"+a.server, "must be absent: a server sets it on its copy of a message, and publishers never set it")
 		return
 	}
-	a := headerAttributes(d.message.Header)
 	switch mediaType(a.contentType) {
 	case contentEvent:
 		if o := d.body(); o != nil {

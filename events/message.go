@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -30,12 +31,13 @@ const (
 // ServerHeader returns a header with which a server marks its copy of a stored message: an answer to DIRECT.GET, or a republished message.
 // A publisher can have such a copy sent to a subject that only the server may publish, so a stream's reader must refuse it. The result is
 // empty if the message has none.
-func ServerHeader(h nats.Header) string {
-	for name := range h {
-		for _, server := range [...]string{"Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp"} {
-			if len(name) == len(server) && strings.EqualFold(name, server) {
-				return server
-			}
+func ServerHeader(h nats.Header) string { return readHeader(h).server }
+
+// inAnyCase returns the one of the names to which a name is equal in any case of its letters, or nothing.
+func inAnyCase(name string, names ...string) string {
+	for _, usual := range names {
+		if len(name) == len(usual) && strings.EqualFold(name, usual) {
+			return usual
 		}
 	}
 	return ""
@@ -58,26 +60,55 @@ type Message struct {
 // attributes are the CloudEvents context attributes of a message.
 type attributes struct {
 	specVersion, id, source, ceType, time, contentType string
+
+	server string // the name of a header with which a server marks copies, or empty
 }
 
-func headerAttributes(h nats.Header) attributes {
-	return attributes{
-		specVersion: header(h, headerSpecVersion),
-		id:          header(h, headerID),
-		source:      header(h, headerSource),
-		ceType:      header(h, headerType),
-		time:        header(h, headerTime),
-		contentType: header(h, headerContentType),
+// readHeader reads all attributes in one pass. HTTP gateways change the case of names.
+func readHeader(h nats.Header) (a attributes) {
+	for name, values := range h {
+		if len(values) == 0 {
+			continue
+		}
+		if attribute := a.of(name); attribute != nil {
+			*attribute = values[0]
+			continue
+		}
+		usual := inAnyCase(name, headerSpecVersion, headerID, headerSource, headerType, headerTime, headerContentType)
+		if attribute := a.of(usual); attribute != nil && *attribute == "" {
+			*attribute = values[0]
+		}
+		a.server = cmp.Or(a.server, inAnyCase(name, "Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp"))
 	}
+	return a
 }
 
-// header looks a header up in its usual case, then in any case, because HTTP gateways change it.
+// of returns the attribute of a header in its usual case, or nil.
+func (a *attributes) of(header string) *string {
+	switch header {
+	case headerSpecVersion:
+		return &a.specVersion
+	case headerID:
+		return &a.id
+	case headerSource:
+		return &a.source
+	case headerType:
+		return &a.ceType
+	case headerTime:
+		return &a.time
+	case headerContentType:
+		return &a.contentType
+	}
+	return nil
+}
+
+// header looks a header up in its usual case, then in any case.
 func header(h nats.Header, name string) string {
 	if v, ok := h[name]; ok && len(v) > 0 {
 		return v[0]
 	}
 	for key, v := range h {
-		if len(v) > 0 && len(key) == len(name) && strings.EqualFold(key, name) {
+		if len(v) > 0 && inAnyCase(key, name) != "" {
 			return v[0]
 		}
 	}

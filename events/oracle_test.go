@@ -11,8 +11,8 @@ import (
 // DecodeByJsontext is Decode with a body that jsontext parses.
 func DecodeByJsontext(m Message) (Event, error) {
 	d := Decoder{message: m}
-	a := headerAttributes(m.Header)
-	if ServerHeader(m.Header) != "" {
+	a := readHeader(m.Header)
+	if a.server != "" {
 		d.run() // does not read the body
 		return d.event, d.problems.err()
 	}

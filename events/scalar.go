@@ -12,15 +12,7 @@ import (
 )
 
 // storable parses a string of any length that PostgreSQL can store.
-func storable(v value) (string, string) {
-	if v.kind != '"' {
-		return "", "must be a string"
-	}
-	if strings.IndexByte(v.text, 0) >= 0 {
-		return "", "must not contain NUL"
-	}
-	return v.text, ""
-}
+func storable(v value) (string, string) { return limited(v, math.MaxInt) }
 
 func text(v value) (string, string) { return limited(v, maxText) }
 
@@ -28,11 +20,15 @@ func routeSummary(v value) (string, string) { return limited(v, maxRouteSummary)
 
 // limited parses a string with a limit in bytes.
 func limited(v value, limit int) (string, string) {
-	s, problem := storable(v)
-	if problem == "" && len(s) > limit {
-		problem = atMost(limit, "bytes")
+	switch {
+	case v.kind != '"':
+		return "", "must be a string"
+	case len(v.text) > limit:
+		return "", atMost(limit, "bytes")
+	case strings.IndexByte(v.text, 0) >= 0:
+		return "", "must not contain NUL"
 	}
-	return s, problem
+	return v.text, ""
 }
 
 func atMost(limit int, unit string) string {
@@ -50,7 +46,7 @@ func name(v value) (string, string) {
 
 func callSid(v value) (string, string) {
 	s, problem := name(v)
-	if problem == "" && utf8.RuneCountInString(s) > maxCallSid {
+	if problem == "" && len(s) > maxCallSid && utf8.RuneCountInString(s) > maxCallSid {
 		problem = atMost(maxCallSid, "characters")
 	}
 	return s, problem
@@ -63,11 +59,13 @@ func objectName(v value) (string, string) {
 	case problem != "":
 	case len(s) > maxObjectName:
 		problem = atMost(maxObjectName, "bytes")
-	case strings.ContainsFunc(s, unicode.IsControl):
+	case hasControl(s):
 		problem = "must have no control characters"
 	}
 	return s, problem
 }
+
+func hasControl(s string) bool { return !visible(s) && strings.ContainsFunc(s, unicode.IsControl) }
 
 // audioKey parses the key of an object in a bucket or below a folder.
 func audioKey(v value) (string, string) {
@@ -76,9 +74,9 @@ func audioKey(v value) (string, string) {
 	case problem != "":
 	case s == "":
 		problem = "must not be empty"
-	case strings.ContainsFunc(s, unicode.IsControl):
+	case hasControl(s):
 		problem = "must have no control characters"
-	case s[0] == '/' || slices.Contains(strings.Split(s, "/"), ".."):
+	case s[0] == '/' || strings.Contains(s, "..") && slices.Contains(strings.Split(s, "/"), ".."):
 		problem = "must not begin with / and must have no .. between slashes"
 	}
 	return s, problem

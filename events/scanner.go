@@ -68,6 +68,8 @@ func (s *scanner) add(m member) bool {
 }
 
 // grow doubles the memory for members, up to maxValues. The old and the new memory are in use together.
+//
+//go:noinline
 func (s *scanner) grow() bool {
 	if s.full = len(s.members) >= maxValues; s.full {
 		return false
