@@ -150,11 +150,11 @@ func (o *object) innerOf(name string, m []member) *object {
 
 // list reads an array of at most limit objects.
 func list[T any](o *object, name string, limit int, read func(*object) T) []T {
-	elements, ok := o.array(name, limit)
+	elements, n, ok := o.array(name, limit)
 	if !ok {
 		return nil
 	}
-	ts := make([]T, 0, count(elements))
+	ts := make([]T, 0, n)
 	for i, element := range each(elements) {
 		if element[0].kind != '{' {
 			o.elementProblem(name, i, "must be an object")
@@ -167,11 +167,11 @@ func list[T any](o *object, name string, limit int, read func(*object) T) []T {
 
 // values reads an array of at most limit scalars.
 func values[T any](o *object, name string, limit int, read scalar[T]) []T {
-	elements, ok := o.array(name, limit)
+	elements, n, ok := o.array(name, limit)
 	if !ok {
 		return nil
 	}
-	ts := make([]T, 0, count(elements))
+	ts := make([]T, 0, n)
 	for i, element := range each(elements) {
 		t, problem := read(element[0].value)
 		if problem != "" {
@@ -182,17 +182,20 @@ func values[T any](o *object, name string, limit int, read scalar[T]) []T {
 	return ts
 }
 
-func (o *object) array(name string, limit int) (elements []member, ok bool) {
+// array returns the elements of an array and how many there are.
+func (o *object) array(name string, limit int) (elements []member, n int, ok bool) {
 	m := o.findValue(name)
 	switch {
 	case m == nil:
 		o.problem(name, "is required")
+		return nil, 0, false
 	case m[0].kind != '[':
 		o.problem(name, "must be an array")
-	case count(m[1:]) > limit:
-		o.problem(name, atMost(limit, "elements"))
-	default:
-		return m[1:], true
+		return nil, 0, false
 	}
-	return nil, false
+	if n = count(m[1:]); n > limit {
+		o.problem(name, atMost(limit, "elements"))
+		return nil, 0, false
+	}
+	return m[1:], n, true
 }

@@ -58,18 +58,7 @@ var (
 	errTooManyValues = errors.New(atMost(maxValues, "values"))
 )
 
-// add appends a member. It returns false if there are maxValues.
-func (s *scanner) add(m member) bool {
-	if len(s.members) == cap(s.members) && !s.grow() {
-		return false
-	}
-	s.members = append(s.members, m)
-	return true
-}
-
-// grow doubles the memory for members, up to maxValues. The old and the new memory are in use together.
-//
-//go:noinline
+// grow doubles the memory for members, up to maxValues. It returns false if there are as many. The old and the new memory are in use together.
 func (s *scanner) grow() bool {
 	if s.full = len(s.members) >= maxValues; s.full {
 		return false
@@ -133,10 +122,14 @@ func (s *scanner) space() {
 
 // value adds the next value, which has a name if it is an object's member, and the members within it.
 func (s *scanner) value(name string) bool {
+	if len(s.members) == cap(s.members) && !s.grow() {
+		return false
+	}
 	switch kind := s.next(); kind {
 	case '"':
 		text, valid := s.string()
-		return s.add(member{name, value{kind: kind, text: text}}) && valid
+		s.members = append(s.members, member{name, value{kind: kind, text: text}})
+		return valid
 	case '{', '[':
 		return s.composite(name, kind)
 	case 't':
@@ -155,7 +148,8 @@ func (s *scanner) literal(name, literal string) bool {
 		return false
 	}
 	s.at += len(literal)
-	return s.add(member{name, value{kind: literal[0]}})
+	s.members = append(s.members, member{name, value{kind: literal[0]}})
+	return true
 }
 
 func (s *scanner) number(name string) bool {
@@ -169,7 +163,8 @@ func (s *scanner) number(name string) bool {
 		_ = s.accept('+') || s.accept('-')
 		valid = s.digits() && valid
 	}
-	return s.add(member{name, value{kind: '0', text: s.text[start:s.at]}}) && valid
+	s.members = append(s.members, member{name, value{kind: '0', text: s.text[start:s.at]}})
+	return valid
 }
 
 // digits skips digits. It returns false if there is none.
@@ -187,9 +182,7 @@ func (s *scanner) composite(name string, kind byte) bool {
 		return false
 	}
 	index := len(s.members)
-	if !s.add(member{name, value{kind: kind}}) {
-		return false
-	}
+	s.members = append(s.members, member{name, value{kind: kind}})
 	s.at++
 	s.depth++
 	valid := s.within(kind)
