@@ -42,6 +42,7 @@ func LimitRows() []string {
 		row("a list without a limit of its own", "%s elements", maxElements),
 		row("`tags`", "%s elements, their texts together %s bytes of JSON", maxTags, maxTagTexts),
 		row("`coachingTips`", "%s elements, together %s bytes of JSON", maxTips, maxTipTexts),
+		row("`choices`", "%s elements, their labels and literals together %s bytes of JSON", maxElements, maxChoiceTexts),
 		row("`turns`", "%s elements", maxTurns),
 		row("`text` and `turns`, also in the entry of a claim check", "%s bytes of JSON", maxTranscript),
 		row("a message's data, and the entry of a claim check",

@@ -20,9 +20,10 @@ const (
 	maxTurns    = 50_000
 
 	// Bytes of JSON, as callboard serves it. A report row with its transcript has at most 5,500,000.
-	maxTagTexts   = 64 << 10  // the texts of all tags of a call
-	maxTipTexts   = 32 << 10  // all coaching tips of an analysis
-	maxTranscript = 5_000_000 // text and turns
+	maxTagTexts    = 64 << 10  // the texts of all tags of a call
+	maxTipTexts    = 32 << 10  // all coaching tips of an analysis
+	maxChoiceTexts = 64 << 10  // the labels and literals of all choices of a call menu
+	maxTranscript  = 5_000_000 // text and turns
 
 	// Memory: any message or body within these two is decoded in 64 MiB.
 	maxValues       = 200_000 // names and structure aside: texts, numbers, literals, objects and arrays, unknown members included

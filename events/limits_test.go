@@ -110,6 +110,14 @@ func TestLimits_OfTextsTogether(t *testing.T) {
 		}
 		return "[" + strings.Join(list, ",") + "]"
 	}
+	choices := func(size int) string { // a label beside a literal that is missing
+		var list []string
+		for ; size > 0; size -= 2*quotes + 1000 {
+			label := strings.Repeat("x", min(1000, size-2*quotes))
+			list = append(list, `{"digit":"1","label":"`+label+`","action":{"type":"hangup"}}`)
+		}
+		return "[" + strings.Join(list, ",") + "]"
+	}
 	tip := func(size int) string { return `["` + strings.Repeat("x", size-quotes) + `"]` }
 	escaped := func(size int) string { // \u0001 has six bytes as JSON, and one as text
 		return `"` + strings.Repeat(`\u0001`, (size-quotes)/6) + strings.Repeat("x", (size-quotes)%6) + `"`
@@ -122,6 +130,10 @@ func TestLimits_OfTextsTogether(t *testing.T) {
 		problem               string
 	}{
 		{"tags", "call.changed", "tags", tags, 65536, "/tags: texts must have at most 65536 bytes as JSON"},
+		{
+			"choices", "call-menu.changed", "choices", choices, 65536,
+			"/choices: labels and literals must have at most 65536 bytes as JSON",
+		},
 		{"coaching tips", "analysis.changed", "coachingTips", tip, 32768, "/coachingTips: must have at most 32768 bytes as JSON"},
 		{
 			"a transcript", "transcript.claim-check.changed", "object",

@@ -72,7 +72,7 @@ func (m *CallMenu) Identity() Identity {
 }
 
 func readCallMenu(o *object) State {
-	return &CallMenu{
+	m := &CallMenu{
 		ID:                     required(o, "id", identifier),
 		PhoneSystemID:          required(o, "phoneSystemId", identifier),
 		Version:                readVersion(o),
@@ -85,6 +85,15 @@ func readCallMenu(o *object) State {
 		DirectExtensionDialing: required(o, "directExtensionDialing", boolean),
 		NoInputAction:          nested(o, "noInputAction", readAction),
 	}
+
+	size := 0
+	for _, choice := range m.Choices {
+		size += jsonSize(choice.Label.Value) + jsonSize(choice.Action.Literal.Value)
+	}
+	if size > maxChoiceTexts {
+		o.problem("choices", "labels and literals "+atMost(maxChoiceTexts, "bytes as JSON"))
+	}
+	return m
 }
 
 func readChoice(o *object) Choice {
