@@ -53,8 +53,9 @@ func PublishClock(ctx context.Context, js jetstream.JetStream, stream string, af
 			return 0, nil
 		}
 		return found.Sequence, err
+	default:
+		return 0, err
 	}
-	return 0, err
 }
 
 // TakesClock tells whether a stream stores clock messages. A mirror has those of its origin.

@@ -53,19 +53,19 @@ func TestReserve_EveryBody(t *testing.T) {
 	querytest.Insert(t, h.pool, "call_menu", menu)
 	key := h.key(system)
 	pool := h.handler.(*service).memory
-	unknown := ""
+	var unknown strings.Builder
 	for i := range 25 {
-		unknown += fmt.Sprintf("&%s%d=1", strings.Repeat("%01", 40), i)
+		fmt.Fprintf(&unknown, "&%s%d=1", strings.Repeat("%01", 40), i)
 	}
 
 	for path, status := range map[string]int{
-		systemPath(system, "/call-logs?pageSize=100"):      http.StatusOK,
-		systemPath(system, "/call-menus/"+nth(0).String()): http.StatusOK,
-		reportPath(system, reportQuery("limit", "25")):     http.StatusOK,
-		reportPath(system, reportQuery("limit", "100")):    http.StatusRequestEntityTooLarge,
-		reportPath(system, reportQuery()) + unknown:        http.StatusBadRequest,
-		systemPath(system, "/call-log-reports/dimensions"): http.StatusOK,
-		"/customer/phone-systems":                          http.StatusOK,
+		systemPath(system, "/call-logs?pageSize=100"):        http.StatusOK,
+		systemPath(system, "/call-menus/"+nth(0).String()):   http.StatusOK,
+		reportPath(system, reportQuery("limit", "25")):       http.StatusOK,
+		reportPath(system, reportQuery("limit", "100")):      http.StatusRequestEntityTooLarge,
+		reportPath(system, reportQuery()) + unknown.String(): http.StatusBadRequest,
+		systemPath(system, "/call-log-reports/dimensions"):   http.StatusOK,
+		"/customer/phone-systems":                            http.StatusOK,
 	} {
 		occupied, err := pool.Reserve(t.Context(), uuid.New(), largeBytes, time.Now())
 		if err != nil {

@@ -224,7 +224,7 @@ func TestRows_Room(t *testing.T) {
 			for _, v := range values(t) {
 				raw = append(raw, v.binary)
 			}
-			raw[0] = []byte(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
+			raw[0] = rapid.SliceOf(rapid.Byte()).Draw(t, "text")
 			list = append(list, raw)
 		}
 		write := func(room int) *encode.RowWriter {
