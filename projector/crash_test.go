@@ -59,7 +59,7 @@ func TestProjector_KilledAtRandom(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d, %d events", seed, len(history))
 	random := rand.New(rand.NewPCG(seed, 0))
-	lifetime := h.lifetime(history[:100])
+	lifetime, history := h.lifetime(history[:100]), history[100:]
 	advanced, interrupted, lives := 0, 0, 0
 	// On a slow machine most kills come before any work.
 	for ; lives < *kills || lives < 8**kills && (advanced == 0 || interrupted == 0); lives++ {
