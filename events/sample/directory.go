@@ -15,7 +15,7 @@ import (
 func (c *Company) Directory() iter.Seq[events.Event] {
 	return func(yield func(events.Event) bool) {
 		at := c.from - day
-		states := states(c.systems[0].library.classifications(c.from - 400*day))
+		states := states(c.systems[0].library.classifications())
 		for _, s := range c.systems {
 			states = append(states, s.entities()...)
 		}
@@ -23,7 +23,11 @@ func (c *Company) Directory() iter.Seq[events.Event] {
 			states = append(states, &g)
 		}
 		for _, state := range states {
-			if !yield(envelope(events.Changed(state), at)) {
+			e := envelope(events.Changed(state), at)
+			if e.System == uuid.Nil {
+				e.ID = strconv.FormatUint(c.seed, 10) + "/" + e.ID // another company publishes its own events of these entities
+			}
+			if !yield(e) {
 				return
 			}
 		}
@@ -122,8 +126,10 @@ func sentiments() []sentiment {
 }
 
 // classifications are the global classifications: all sentiments, and most categories of all trades. Four categories are
-// left out: readers make a label from their code.
-func (l *library) classifications(at events.Time) []*events.Classification {
+// left out: readers make a label from their code. They are the same whichever company publishes them.
+func (l *library) classifications() []*events.Classification {
+	const at = events.Time(1_577_836_800_000) // 2020-01-01
+
 	var all []*events.Classification
 	for _, s := range sentiments() {
 		all = append(all, &events.Classification{

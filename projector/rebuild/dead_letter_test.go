@@ -98,9 +98,9 @@ func TestRun_RepeatsRecordedDecisions(t *testing.T) {
 	stop()
 	h.advanceWatermarks()
 	stop = h.StartProjector()
-	h.Publish(history...) // the first half is stale
+	h.Publish(again(history)...) // the first half is stale
 	slices.Reverse(history)
-	h.Publish(history[:100]...)
+	h.Publish(again(history[:100])...)
 	h.WaitUntilCaughtUp()
 	h.acceptCalls()
 	h.RetryDeadLetters()

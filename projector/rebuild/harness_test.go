@@ -91,6 +91,15 @@ func sampleEvents(seed uint64, calls int) []events.Event {
 	return slices.Insert(history, len(history)/2, frontiers...)
 }
 
+// again returns events as a publisher sends them that has lost their IDs: the stream stores them once more.
+func again(history []events.Event) []events.Event {
+	history = slices.Clone(history)
+	for i := range history {
+		history[i].ID = ""
+	}
+	return history
+}
+
 // systemsOf returns the phone systems of a history.
 func systemsOf(history []events.Event) (list []uuid.UUID) {
 	for _, e := range history {

@@ -28,7 +28,7 @@ func (h *harness) startLoad(seed uint64) (stop func()) {
 		tick := time.NewTicker(loadInterval)
 		defer tick.Stop()
 		for ; ctx.Err() == nil; seed++ {
-			for portion := range slices.Chunk(sampleEvents(seed, 60), 20) {
+			for portion := range slices.Chunk(again(sampleEvents(seed, 60)), 20) {
 				if err := h.Publisher.Publish(h.Context(), portion...); err != nil {
 					h.Errorf("publish: %v", err)
 					return
