@@ -53,31 +53,26 @@ func callSid(v value) (string, string) {
 }
 
 // objectName parses the name of an entry of the object store.
-func objectName(v value) (string, string) {
-	s, problem := name(v)
-	switch {
-	case problem != "":
-	case len(s) > maxObjectName:
-		problem = atMost(maxObjectName, "bytes")
-	case hasControl(s):
-		problem = "must have no control characters"
+func objectName(v value) (string, string) { return printable(v, maxObjectName) }
+
+// audioKey parses the key of an object in a bucket or below a folder.
+func audioKey(v value) (string, string) {
+	s, problem := printable(v, maxAudioKey)
+	if problem == "" && (s[0] == '/' || strings.Contains(s, "..") && slices.Contains(strings.Split(s, "/"), "..")) {
+		problem = "must not begin with / and must have no .. between slashes"
 	}
 	return s, problem
 }
 
-func hasControl(s string) bool { return !visible(s) && strings.ContainsFunc(s, unicode.IsControl) }
-
-// audioKey parses the key of an object in a bucket or below a folder.
-func audioKey(v value) (string, string) {
-	s, problem := limited(v, maxAudioKey)
+// printable parses a string that is not empty, has no control characters, and has a limit in bytes.
+func printable(v value, limit int) (string, string) {
+	s, problem := limited(v, limit)
 	switch {
 	case problem != "":
 	case s == "":
 		problem = "must not be empty"
-	case hasControl(s):
+	case !visible(s) && strings.ContainsFunc(s, unicode.IsControl):
 		problem = "must have no control characters"
-	case s[0] == '/' || strings.Contains(s, "..") && slices.Contains(strings.Split(s, "/"), ".."):
-		problem = "must not begin with / and must have no .. between slashes"
 	}
 	return s, problem
 }
