@@ -87,7 +87,7 @@ func (c Config) handler() http.Handler {
 }
 
 // withoutDomain refuses requests whose Host is a domain name. A site whose name resolves to this listener's address could otherwise read
-// the pages through the browser of somebody who reaches it (DNS rebinding). No site has an IP address or a name without a dot.
+// the pages through the browser of a person who reaches the listener (DNS rebinding). No site has an IP address or a name without a dot.
 func withoutDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()

@@ -280,7 +280,7 @@ func TestDeadLetters_Skip(t *testing.T) {
 	f.expect(0, `applied: 1 \(ID `+id+`\)`, "retry", id)
 }
 
-// The one that is too large for the server is named, and the others are tried.
+// A dead letter that is too large for the server is named, and the others are tried.
 func TestDeadLetters_RetryTooLarge(t *testing.T) {
 	f := deadLettersFixture{newFleet(t)}
 	f.startProjector()

@@ -63,8 +63,7 @@ func (i *installation) heavyPage(system uuid.UUID) string {
 func TestLoad_LargePages(t *testing.T) {
 	needLoad(t)
 	i := newInstallation(t, smallCompany(), nil)
-	system := query[uuid.UUID](i, `
-		select system_id from projection.transcript_text where owner = 'call' group by system_id order by count(*) desc limit 1`)
+	system := i.heaviestSystem()
 	path := i.heavyPage(system)
 	for _, n := range []int{64, 512} {
 		for _, c := range []struct {

@@ -85,7 +85,7 @@ func (i *installation) heaviestSystem() uuid.UUID {
 	i.Helper()
 	return query[uuid.UUID](i, `
 		select system_id from projection.transcript_text where owner = 'call'
-		group by system_id order by count(*) desc limit 1`)
+		group by system_id order by count(*) desc, system_id limit 1`)
 }
 
 // 512 of the largest requests of each kind at the same time, by one key, leave a reader below the memory of its
