@@ -102,10 +102,6 @@ soak: ## Test clusters, kill senders, then inject 500 faults (kills, freezes, cu
 hostile: ## Publish hostile events and make hostile requests for ten minutes, in the memory of docker-compose.yml
 	go test ./cmd/fault -run TestHostile -hostile 10m -timeout 30m -v
 
-.PHONY: upgrade
-upgrade: ## Upgrade from the previous release and go back, under load
-	go test ./cmd/upgrade -upgrade -v
-
 .PHONY: bench
 bench: ## Measure throughput beside a bare baseline of the same run
 	go test ./projector/... ./readapi/... ./events -run '^$$' -bench .

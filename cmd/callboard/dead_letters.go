@@ -24,8 +24,6 @@ type deadLettersCommand struct {
 	Retry deadLettersRetryCommand `cmd:"" help:"Publish dead letters again and wait for the results. Exit 1 if any was not applied or still waits."`
 	Drop  deadLettersDropCommand  `cmd:"" help:"Resolve dead letters and delete their data. They still count as dead."`
 	Skip  deadLettersSkipCommand  `cmd:"" help:"Make the next message of a stopped partition a dead letter, so that the partition goes on behind it."`
-
-	Republish deadLettersRepublishCommand `cmd:"" help:"After an upgrade: publish again what retries of the previous release applied. A rebuild asks for it."`
 }
 
 // selection holds the arguments by which retry and drop select dead letters.
@@ -253,26 +251,5 @@ func (c *deadLettersSkipCommand) Run(ctx context.Context, streams process.Stream
 			return err
 		}
 		return c.print(streams.Out, skipped, func(w io.Writer) error { return writeLines(w, c.lines(skipped)...) })
-	}))
-}
-
-type deadLettersRepublishCommand struct {
-	output
-	projectionServers
-}
-
-// Run publishes what retries of the previous release applied.
-func (c *deadLettersRepublishCommand) Run(ctx context.Context, streams process.Streams) error {
-	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
-		shown := newDelayedProgress(streams.Err)
-		defer shown.close()
-		retrier := deadletter.Retrier{Pool: pool, JetStream: js, OnPublished: shown.published}
-		published, err := retrier.Republish(ctx, c.Stream.Name.Get())
-		if err != nil {
-			return withPublished(ctx, withDeadLetterAdvice(err), published)
-		}
-		shown.close()
-		done := map[string]int{"published": published}
-		return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(published)...) })
 	}))
 }

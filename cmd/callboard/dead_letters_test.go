@@ -187,7 +187,6 @@ func checkDeadLettersRetried(t *testing.T, f deadLettersFixture, ids []string, p
 	f.expect(0, `^Dead letter `+ids[0]+` was resolved before: applied\.\n$`, "retry", ids[0])
 	f.expect(0, `There is nothing to do`, "show", ids[0])
 	f.expect(0, `failed retries +2, the last at `, "show", ids[1])
-	f.expect(0, `^There is nothing to publish`, "republish")
 	projector.StopCleanly(os.Interrupt)
 	eventstest.Eventually(t, "no partition has an owner", func() bool {
 		return f.queryText("select count(*)::text from control.partition_owner") == "0"

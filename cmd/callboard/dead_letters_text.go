@@ -231,13 +231,6 @@ func (c *deadLettersSkipCommand) lines(s deadletter.Skipped) []string {
 	}
 }
 
-func (c *deadLettersRepublishCommand) lines(published int) []string {
-	if published == 0 {
-		return []string{"There is nothing to publish: no retry of the previous release applied a dead letter."}
-	}
-	return []string{fmt.Sprintf("Published again: %d. The live projection has their states already, so they are stale in it.", published)}
-}
-
 func shortReason(reason string) string {
 	if runes := []rune(reason); len(runes) > shownReasonLength {
 		reason = string(runes[:shownReasonLength-1]) + "…"

@@ -1,3 +1,3 @@
 update control.dead_letter
-set resolution = 'dropped', resolved_at = now(), retried_at = null, retry_requested_at = null, header = '', data = ''
+set resolution = 'dropped', resolved_at = now(), retried_at = null, header = '', data = ''
 where id = any ($1)

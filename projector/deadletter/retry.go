@@ -22,12 +22,6 @@ var (
 
 	//go:embed record_retry.sql
 	recordRetrySQL string
-
-	//go:embed not_republished.sql
-	notRepublishedSQL string
-
-	//go:embed record_republished.sql
-	recordRepublishedSQL string
 )
 
 // NotRetryableReason is why a dead letter can't be retried.
@@ -145,32 +139,6 @@ func (r Retrier) retry(ctx context.Context, id int64) error {
 		return fmt.Errorf("record retry of dead letter %d: %w", id, err)
 	}
 	return nil
-}
-
-// Republish publishes the messages of a stream that retries of an earlier release applied, and returns their number, also with an error. For the
-// live projection they are stale.
-func (r Retrier) Republish(ctx context.Context, stream string) (published int, err error) {
-	rows, _ := r.Pool.Query(ctx, notRepublishedSQL, stream)
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		return 0, fmt.Errorf("dead letters: %w", err)
-	}
-	for _, id := range ids {
-		k, err := r.read(ctx, id)
-		if err != nil {
-			return published, err
-		}
-		sequence, err := r.publish(ctx, k)
-		if err != nil {
-			return published, err
-		}
-		if _, err := r.Pool.Exec(ctx, recordRepublishedSQL, id, sequence); err != nil {
-			return published, fmt.Errorf("record dead letter %d: %w", id, err)
-		}
-		published++
-		r.OnPublished(published, len(ids))
-	}
-	return published, nil
 }
 
 // storedMessage is a row of message.sql.

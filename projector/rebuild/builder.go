@@ -267,10 +267,6 @@ func (b *builder) replace(ctx context.Context, follower *follower) error {
 		if err := checkComplete(ctx, tx, b.next); err != nil {
 			return err
 		}
-		// The previous release's projector may have applied a retry since the check at the start.
-		if err := checkRepublished(ctx, tx, b.source.History); err != nil {
-			return err
-		}
 		for _, step := range []func(context.Context, pgx.Tx) error{b.reopenDeadLetters, b.dropLost, b.dropLostCaps, b.raiseFloors} {
 			if err := step(ctx, tx); err != nil {
 				return err

@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"callboard/events"
-	"callboard/projector/deadletter"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
@@ -267,49 +266,6 @@ func TestReplay_FailedRetry(t *testing.T) {
 	stop()
 	h.requireVerified("live")
 	h.RequireReplayEquals(h.Database.Projection(t))
-}
-
-// A replay lacks what a retry of the previous release applied until its message is in the stream again: every command that replays refuses,
-// and a rebuild checks again before it switches.
-func TestOperations_RefuseWithoutRepublish(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.Exec(refuseCalls)
-	h.StartProjector()
-	system := uuid.New()
-	h.PublishStates(projectortest.PhoneSystem(system), refusedCall(system))
-	h.WaitUntilCaughtUp()
-	h.acceptCalls()
-	h.rebuild()
-	h.WaitUntilCaughtUp()
-	h.retryLikePreviousRelease()
-	names := contains("run 'callboard dead-letters republish'")
-	h.requireErrors(system, names, "rebuild", "verify", "repair", "rollback")
-	h.Exec("update control.dead_letter set resolution = null")
-	config := h.config()
-	onStep(rebuild.StepSwitch, func() { h.Exec("update control.dead_letter set resolution = 'applied'") })(&config)
-	if _, err := rebuild.Run(t.Context(), config, false); err == nil || !names(err) {
-		t.Errorf("applied during the rebuild: error = %v", err)
-	}
-
-	retrier := deadletter.Retrier{Pool: h.Pool, JetStream: h.JetStream, OnPublished: func(int, int) {}}
-	if n, err := retrier.Republish(t.Context(), events.StreamName); err != nil || n != 1 {
-		t.Errorf("published = %d, %v, want 1", n, err)
-	}
-	if result := h.rebuild(); !result.Resumed {
-		t.Error("the refused rebuild was not resumed")
-	}
-	h.requireCalls(1)
-	h.WaitUntilCaughtUp()
-	h.requireVerified("rebuilt")
-}
-
-// retryLikePreviousRelease records a retry of all dead letters as the previous release does.
-func (h *harness) retryLikePreviousRelease() {
-	h.Helper()
-	h.Exec(`
-		update control.dead_letter
-		set resolution = 'applied', resolved_at = now(), retry_position = sequence, retry_clock = now(), retry_seq = nextval('control.dead_letter_retry_seq')`)
 }
 
 // After applied, stale, failed, repeated and false retries, all kinds of replays agree with what is served, also after a rebuild was killed.

@@ -1,7 +1,7 @@
 -- Resolves a dead letter whose message the stream has lost: there is nothing to retry.
 update control.dead_letter
 set resolution = 'dropped', resolved_at = coalesce(resolved_at, now()),
-    retried_at = null, retry_requested_at = null, retry_position = null, retry_clock = null, retry_seq = null
+    retried_at = null
 where stream = $1
   and stream_created = $2
   and sequence = $3

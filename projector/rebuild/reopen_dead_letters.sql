@@ -1,8 +1,7 @@
 -- Opens the dead letters of a partition again, because the stream may have lost the retries that resolved them. Another retry of one that was
 -- applied is stale.
 update control.dead_letter
-set resolution = null, resolved_at = null, retried_at = null, retry_sequence = null,
-    retry_requested_at = null, retry_position = null, retry_clock = null, retry_seq = null
+set resolution = null, resolved_at = null, retried_at = null, retry_sequence = null
 where stream = $1
   and stream_created = $2
   and partition = $3

@@ -2,7 +2,6 @@ package rebuild
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
@@ -41,25 +39,6 @@ const (
 
 var errNotDelivering = errors.New("the consumer stopped delivering while there are messages for it")
 
-//go:embed not_republished.sql
-var notRepublishedSQL string
-
-// checkRepublished is an error if a replay of the stream would lack what retries of an earlier release applied. That release kept in the
-// database when it applied them.
-func checkRepublished(ctx context.Context, db interface {
-	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
-}, stream store.Stream) error {
-	var missing int
-	if err := db.QueryRow(ctx, notRepublishedSQL, stream.Name, stream.Created).Scan(&missing); err != nil {
-		return fmt.Errorf("check for retries that are not republished: %w", err)
-	}
-	if missing > 0 {
-		return fmt.Errorf("the stream lacks %d dead letters that retries of an earlier release applied: run 'callboard dead-letters republish', "+
-			"then this command again", missing)
-	}
-	return nil
-}
-
 // newSource checks that the stream can be read from its first event.
 func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, error) {
 	if c.opened == nil {
@@ -87,9 +66,6 @@ func newSource(ctx context.Context, c Config) (*source, *jetstream.StreamInfo, e
 	if info.State.FirstSeq > 1 {
 		return nil, nil, fmt.Errorf("stream %s begins at sequence %d, so a projection built from it would lack the events before: restore the stream",
 			opened.Name(), info.State.FirstSeq)
-	}
-	if err := checkRepublished(ctx, c.Database, opened.History); err != nil {
-		return nil, nil, err
 	}
 	return &source{Source: opened, js: c.JetStream, batch: c.Batch, throttle: c.throttle.wait}, info, nil
 }

@@ -1,5 +1,5 @@
 update control.dead_letter
-set reason = $5, tries = tries + 1, failed_at = now(), retry_sequence = null, retried_at = null, retry_requested_at = null
+set reason = $5, tries = tries + 1, failed_at = now(), retry_sequence = null, retried_at = null
 where stream = $1
   and stream_created = $2
   and sequence = $3

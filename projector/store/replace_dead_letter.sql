@@ -2,8 +2,7 @@
 update control.dead_letter d
 set partition = $4, subject = $5, header = $6, data = $7, reason = $8, stored_at = $9, recorded_at = now(),
     generation = g.id,
-    resolution = null, resolved_at = null, tries = 0, failed_at = null, retried_at = null, retry_sequence = null,
-    retry_requested_at = null, retry_position = null, retry_clock = null, retry_seq = null
+    resolution = null, resolved_at = null, tries = 0, failed_at = null, retried_at = null, retry_sequence = null
 from generation g
 where d.stream = $1
   and d.stream_created = $2

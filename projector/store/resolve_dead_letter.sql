@@ -1,5 +1,5 @@
 update control.dead_letter
-set resolution = $5, resolved_at = now(), retry_sequence = $6, retried_at = null, retry_requested_at = null
+set resolution = $5, resolved_at = now(), retry_sequence = $6, retried_at = null
 where stream = $1
   and stream_created = $2
   and sequence = $3

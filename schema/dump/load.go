@@ -219,8 +219,7 @@ const endGenerationsSQL = `
 	select setval(pg_get_serial_sequence('control.correction', 'id'), greatest(1, (select max(id) from control.correction)));
 	select setval(pg_get_serial_sequence('control.dead_letter', 'id'), greatest(1, (select max(id) from control.dead_letter)));
 	select setval(pg_get_serial_sequence('webhook.delivery', 'id'), greatest(1, (select max(id) from webhook.delivery), (select max(id) from webhook.finished)));
-	select setval(pg_get_serial_sequence('webhook.audit', 'id'), greatest(1, (select max(id) from webhook.audit)));
-	select setval('control.dead_letter_retry_seq', greatest(1, (select max(retry_seq) from control.dead_letter)))`
+	select setval(pg_get_serial_sequence('webhook.audit', 'id'), greatest(1, (select max(id) from webhook.audit)))`
 
 // Commit makes an empty projection and commits.
 func (l *Load) Commit(ctx context.Context) error {

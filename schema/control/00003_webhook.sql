@@ -284,7 +284,6 @@ revoke execute on function webhook.open_day(text, date), webhook.drop_before(dat
 grant execute on function webhook.open_day(text, date), webhook.drop_before(date) to callboard_webhooks;
 
 grant usage on schema webhook to callboard_projector, callboard_webhooks, callboard_operator;
-grant usage on schema control to callboard_webhooks;
 
 -- The projector sees no URL, no secret and no delivery.
 grant select on webhook.recording to callboard_projector;
@@ -297,7 +296,6 @@ grant insert, delete on webhook.finished, webhook.attempt to callboard_webhooks;
 grant update (state, reason, stopped_at, succeeded_at, failed_at, failing_since, failures) on webhook.endpoint to callboard_webhooks;
 grant delete on webhook.endpoint, webhook.secret, webhook.audit to callboard_webhooks; -- of removed endpoints whose history is gone
 grant insert on webhook.audit to callboard_webhooks;
-grant select on control.migration, control.stream to callboard_webhooks;
 
 grant select on webhook.endpoint, webhook.period, webhook.recording, webhook.notice, webhook.floor, webhook.fanout, webhook.delivery,
   webhook.finished, webhook.attempt, webhook.test, webhook.audit, webhook.shard_owner, webhook.day to callboard_operator;
@@ -306,8 +304,3 @@ grant insert, update on webhook.endpoint, webhook.period, webhook.floor to callb
 grant insert on webhook.secret, webhook.audit to callboard_operator;
 grant update (expires_at) on webhook.secret to callboard_operator;
 grant insert, update, delete on webhook.delivery, webhook.finished, webhook.test to callboard_operator;
-
--- +goose Down
-drop schema webhook cascade;
-revoke select on control.migration, control.stream from callboard_webhooks;
-revoke usage on schema control from callboard_webhooks;
