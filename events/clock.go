@@ -3,8 +3,6 @@ package events
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -56,29 +54,4 @@ func PublishClock(ctx context.Context, js jetstream.JetStream, stream string, af
 	default:
 		return 0, err
 	}
-}
-
-// TakesClock tells whether a stream stores clock messages. A mirror has those of its origin.
-func TakesClock(cfg jetstream.StreamConfig) bool {
-	return cfg.Mirror != nil || slices.Contains(cfg.Subjects, ClockSubject)
-}
-
-// AddClock makes a stream of the previous release store clock messages, and reports whether it had to change the stream.
-func AddClock(ctx context.Context, js jetstream.JetStream, name string) (added bool, err error) {
-	stream, err := js.Stream(ctx, name)
-	if err != nil {
-		return false, fmt.Errorf("stream %s: %w", name, err)
-	}
-	config := stream.CachedInfo().Config
-	if TakesClock(config) {
-		return false, nil
-	}
-	if Closed(config) {
-		return false, errors.New(closedError(name))
-	}
-	config.Subjects = append(slices.Clone(config.Subjects), ClockSubject)
-	if _, err := js.UpdateStream(ctx, config); err != nil {
-		return false, fmt.Errorf("stream %s: %w", name, err)
-	}
-	return true, nil
 }

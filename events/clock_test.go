@@ -36,35 +36,3 @@ func TestPublishClock(t *testing.T) {
 		t.Errorf("stored subject = %s, id = %q, want %s and no id", stored.Subject, id, events.ClockSubject)
 	}
 }
-
-// A stream of an earlier release takes no clock messages until they are added. Nothing else of it changes.
-func TestAddClock(t *testing.T) {
-	t.Parallel()
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	earlier := events.StreamConfig(events.StreamName, 4, 1)
-	earlier.Subjects = []string{"phones.*.*"}
-	if _, err := js.CreateStream(t.Context(), earlier); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := events.PublishClock(t.Context(), js, events.StreamName, 0); !errors.Is(err, jetstream.ErrNoStreamResponse) {
-		t.Errorf("error of a clock message that no stream takes = %v, want %v", err, jetstream.ErrNoStreamResponse)
-	}
-	for _, want := range []bool{true, false} {
-		if added, err := events.AddClock(t.Context(), js, events.StreamName); added != want || err != nil {
-			t.Errorf("added = %t, %v, want %t", added, err, want)
-		}
-	}
-	stream, err := js.Stream(t.Context(), events.StreamName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if faults := events.CheckStream(stream.CachedInfo().Config); len(faults) != 0 {
-		t.Errorf("faults = %q, want none", faults)
-	}
-	if partitions, err := events.Partitions(stream.CachedInfo().Config); partitions != 4 || err != nil {
-		t.Errorf("partitions = %d, %v, want 4", partitions, err)
-	}
-	if _, err := events.PublishClock(t.Context(), js, events.StreamName, 0); err != nil {
-		t.Error(err)
-	}
-}

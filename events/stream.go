@@ -136,15 +136,10 @@ func publishRules(cfg jetstream.StreamConfig) []streamRule {
 		{cfg.NoAck, "no_ack is on: publishers get no acknowledgement of stored events."},
 		{cfg.Sealed, "sealed is on: no event can be stored."},
 		{cfg.MaxMsgSize > 0, "max_msg_size is set: publishers check events against the server's max_payload only, so the stream refuses some."},
-		{!TakesClock(cfg), "subjects lacks " + ClockSubject + ": the watermark of a partition without events does not move. " +
-			"Run 'callboard stream update'."},
-		{cfg.Mirror == nil && !slices.Equal(withoutClock(cfg.Subjects), []string{publishedSubjects}),
-			"subjects is not " + publishedSubjects + " and " + ClockSubject + ": the stream misses events, or stores other messages among them."},
+		{cfg.Mirror == nil && !slices.Equal(slices.Sorted(slices.Values(cfg.Subjects)), []string{publishedSubjects, ClockSubject}),
+			"subjects is not " + publishedSubjects + " and " + ClockSubject + ": the stream misses events, lacks the clock that watermarks follow, " +
+				"or stores other messages among them."},
 	}
-}
-
-func withoutClock(subjects []string) []string {
-	return slices.DeleteFunc(slices.Clone(subjects), func(subject string) bool { return subject == ClockSubject })
 }
 
 // originRules check where events come from: only a complete mirror has the sequences and times of its origin.

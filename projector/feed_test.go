@@ -70,16 +70,10 @@ func filters(partitions []int) (subjects []string) {
 	return subjects
 }
 
-// An owner of all partitions reads them by one consumer without a filter. The durable consumers of the previous release are deleted.
+// An owner of all partitions reads them by one consumer without a filter.
 func TestProjector_ReadsAllPartitionsByOneConsumer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	_, err := h.Stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{
-		Durable: feed.ConsumerPrefix + "2", FilterSubject: events.PartitionFilter(2), AckPolicy: jetstream.AckAllPolicy, MaxAckPending: -1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	h.StartProjector()
 	for range 20 {
 		h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))

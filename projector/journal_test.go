@@ -68,7 +68,7 @@ func TestProjector_WithoutAJournal(t *testing.T) {
 	h.StartProjector(projectortest.LogTo(&log), exportTo(registry))
 	h.publishCall(h.NewSystemIn(0))
 	h.checkCalls(1)
-	eventstest.Eventually(t, "the projector logs that there is no journal", func() bool { return log.Count("callboard stream update") == 1 })
+	eventstest.Eventually(t, "the projector logs that there is no journal", func() bool { return log.Count("callboard stream create") == 1 })
 	const readable = "callboard_projector_keys_journal_readable"
 	if got := eventstest.Metric(t, registry, readable); got != 0 {
 		t.Errorf("%s without a journal = %v, want 0", readable, got)

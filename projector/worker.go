@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"callboard/events"
@@ -106,10 +104,7 @@ func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 	if err := w.openPosition(ctx); err != nil {
 		return err
 	}
-	if err := w.correct(ctx); err != nil {
-		return err
-	}
-	return w.deletePreviousConsumer(ctx)
+	return w.correct(ctx)
 }
 
 // openPosition claims the position and reads what was decided about the messages above it.
@@ -186,15 +181,6 @@ func (w *worker) checkPosition(ctx context.Context) error {
 	}
 	w.metrics.firstSequence.Set(float64(w.source.CachedInfo().State.FirstSeq))
 	return w.source.CheckPosition(ctx, w.applier.Position, w.registered)
-}
-
-// deletePreviousConsumer deletes the durable consumer with which the previous release reads the partition: the server would keep it.
-func (w *worker) deletePreviousConsumer(ctx context.Context) error {
-	err := w.source.DeleteConsumer(ctx, feed.ConsumerPrefix+strconv.Itoa(w.partition))
-	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return fmt.Errorf("consumer of the previous release: %w", err)
-	}
-	return nil
 }
 
 func (w *worker) loop(ctx context.Context) error {

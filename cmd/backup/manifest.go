@@ -65,7 +65,7 @@ type Stream struct {
 func (c Config) streamNames() []string {
 	names := []string{c.Stream, bucketStream}
 	if c.Audit {
-		names = append(names, audit.StreamNames()...)
+		names = append(names, audit.StreamName)
 	}
 	return names
 }

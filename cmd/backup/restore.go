@@ -131,7 +131,7 @@ func (c RestoreConfig) findTarget(ctx context.Context, s Stream) (target, error)
 		return t, nil // it is replaced
 	}
 	t.exists = true
-	if audit.IsStream(s.Name) {
+	if s.Name == audit.StreamName {
 		return t, nil // its messages come and go
 	}
 	if t.running.Created.Equal(s.Created) && t.last >= s.Last {
@@ -176,7 +176,7 @@ func (c RestoreConfig) restoreStream(ctx context.Context, t *target) error {
 	}
 	t.running = restored.CachedInfo()
 	t.last = t.running.State.LastSeq
-	if t.last != t.Last || t.running.State.Msgs != t.Messages && !audit.IsStream(t.Name) { // audit entries become too old
+	if t.last != t.Last || t.running.State.Msgs != t.Messages && t.Name != audit.StreamName { // audit entries become too old
 		return fmt.Errorf("stream %s: %d messages up to %d were restored, want %d up to %d", t.Name, t.running.State.Msgs, t.last, t.Messages, t.Last)
 	}
 	return nil

@@ -25,7 +25,6 @@ type keysCommand struct {
 	Roll   keysRollCommand   `cmd:"" help:"Replace a key by a new one with the same rights and print it. The old one stays valid for --overlap."`
 	Revoke keysRevokeCommand `cmd:"" help:"Revoke a key. The next request with it is refused."`
 	Audit  keysAuditCommand  `cmd:"" help:"List the requests of a key, the newest first, without those of the other keys of its lineage."`
-	Record keysRecordCommand `cmd:"" help:"Record the revocations and expiries of all keys in the stream KEYS, from which they are applied again after a failover or a restore of PostgreSQL."`
 }
 
 // keyRegistry is for commands that issue no keys, and so need no pepper.
@@ -215,7 +214,8 @@ func (c *keysRollCommand) Run(ctx context.Context, streams process.Streams) erro
 		recorded := recordEnd(ctx, c.NATS, keyRegistry(pool), rolled.Old)
 		if recorded != nil {
 			recorded = fmt.Errorf("the key is rolled in the database, but that is not recorded in stream %s: %w\n"+
-				"Run 'callboard keys record'. Until then the old key can live longer again after a failover of PostgreSQL", journal.StreamName, interrupted(ctx, recorded))
+				"A failover of PostgreSQL can make the old key live longer again: run 'callboard keys revoke %s' once the new key is in use",
+				journal.StreamName, interrupted(ctx, recorded), rolled.Old.ID)
 		}
 		return errors.Join(c.printSecret(streams.Out, key, key.write, lostKey(key.ID)+"\n"+key.oldKey()), recorded)
 	})

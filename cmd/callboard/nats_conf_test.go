@@ -24,7 +24,6 @@ import (
 	"callboard/events"
 	"callboard/events/audit"
 	"callboard/events/eventstest"
-	"callboard/events/journal"
 	"callboard/events/webhook"
 	"callboard/readapi/limit"
 	"callboard/schema/schematest"
@@ -468,35 +467,26 @@ func (f permittedFleet) useReader() {
 	d.StopCleanly(os.Interrupt)
 }
 
-// sendAudit publishes audit entries to the stream, and one to the work queue, as a reader of an earlier release does.
+// sendAudit publishes audit entries as the reader.
 func (f permittedFleet) sendAudit() {
 	f.Helper()
-	var streams []jetstream.JetStream
-	for _, user := range []string{"operator", "reader"} {
-		js, err := jetstream.New(f.nats.connect(user), jetstream.WithDefaultTimeout(30*time.Second))
-		if err != nil {
-			f.Fatal(err)
-		}
-		streams = append(streams, js)
-	}
-	queue := jetstream.StreamConfig{Name: audit.QueueName, Subjects: []string{"callboard.audit"}, Retention: jetstream.WorkQueuePolicy}
-	if _, err := streams[0].CreateStream(f.Context(), queue); err != nil {
+	js, err := jetstream.New(f.nats.connect("reader"), jetstream.WithDefaultTimeout(30*time.Second))
+	if err != nil {
 		f.Fatal(err)
 	}
-	for _, subject := range append(slices.Repeat([]string{audit.Subject}, 8), "callboard.audit") {
+	for range 8 {
 		entry := audit.Entry{ID: uuid.New(), At: time.Now(), KeyID: uuid.New(), Operation: "listCallLogs", Status: 200, RequestID: "r"}
 		message, err := audit.Encode([]audit.Entry{entry})
 		if err != nil {
 			f.Fatal(err)
 		}
-		if _, err := streams[1].Publish(f.Context(), subject, message); err != nil {
+		if _, err := js.Publish(f.Context(), audit.Subject, message); err != nil {
 			f.Fatal(err)
 		}
 	}
 }
 
-// fillAuditStream makes the stream of audit entries so full that the projector purges stored ones, and deletes the work queue that the
-// projector has emptied.
+// fillAuditStream makes the stream of audit entries so full that the projector purges stored ones.
 func (f permittedFleet) fillAuditStream() {
 	f.Helper()
 	f.sendAudit()
@@ -519,9 +509,6 @@ func (f permittedFleet) fillAuditStream() {
 	if _, err := owner.UpdateStream(f.Context(), config); err != nil {
 		f.Fatal(err)
 	}
-	eventstest.Eventually(f, "the queue is empty and deleted", func() bool {
-		return succeedJSON[updatedStream](f, f.env("owner", ""), "stream", "update", "--delete-audit-queue").AuditQueue.Deleted
-	})
 }
 
 // useOperator runs the operator's commands that use NATS, with a dead letter among the events.
@@ -557,7 +544,6 @@ func (f permittedFleet) endKeys() {
 		rolled := succeedJSON[keyRecord](f, env, "keys", "roll", key.ID)
 		succeed(f, env, "", "keys", "revoke", rolled.ID)
 	}
-	succeed(f, f.operator(), "", "keys", "record")
 }
 
 // deniedRetry retries as a user who may not publish. Nothing is published, and the error says what is missing.
@@ -595,19 +581,13 @@ func (f permittedFleet) restoreBackup() (databaseURL string) {
 	}
 	f.nats.loseStore()
 	succeed(f, f.operator(), "", "stream", "create", "--partitions", "4")
-	succeed(f, f.operator(), "", "keys", "record")
 	for range 2 { // the second one finds the streams
 		databaseURL = schematest.New(f.T).URL()
 		succeed(f, f.env("owner", databaseURL), "", "restore", backups[0], "--accept-revoked")
 	}
-	// The streams of an earlier release, and a stream of budgets that readers shall create again.
-	for _, stream := range []string{journal.StreamName, limit.StreamName} {
-		if err := f.ownerJetStream().DeleteStream(f.Context(), stream); err != nil {
-			f.Fatal(err)
-		}
-	}
-	if got := succeedJSON[updatedStream](f, f.env("owner", ""), "stream", "update"); !got.KeysCreated {
-		f.Errorf("updated = %+v, want the stream of key revocations and expiries created", got)
+	// Readers shall create the stream of budgets again.
+	if err := f.ownerJetStream().DeleteStream(f.Context(), limit.StreamName); err != nil {
+		f.Fatal(err)
 	}
 	succeed(f, f.operator(), "", "stream", "check")
 	return databaseURL

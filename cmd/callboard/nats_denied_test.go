@@ -105,7 +105,7 @@ func forbiddenToAll() []string {
 // ofStreams returns the subjects of requests to JetStream about each stream.
 func ofStreams(requests ...string) []string {
 	var subjects []string
-	for _, stream := range []string{"PHONES", journal.StreamName, audit.StreamName, audit.QueueName, "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
+	for _, stream := range []string{"PHONES", journal.StreamName, audit.StreamName, "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
 		for _, request := range requests {
 			subjects = append(subjects, "$JS.API."+request+stream)
 		}
@@ -116,7 +116,7 @@ func ofStreams(requests ...string) []string {
 // forbiddenSubscriptions returns subjects to which the user may not subscribe.
 func forbiddenSubscriptions(users map[string]*server.Permissions, user string) []string {
 	subjects := []string{
-		">", "*.>", "_INBOX.>", "phones.>", "phones.*.call", "callboard.audit", "callboard.audit.>", "callboard.limits.>", "callboard.>", "$O.>", "$JS.API.>", "$JS.ACK.>", "$SYS.>",
+		">", "*.>", "_INBOX.>", "phones.>", "phones.*.call", "callboard.audit.>", "callboard.limits.>", "callboard.>", "$O.>", "$JS.API.>", "$JS.ACK.>", "$SYS.>",
 	}
 	if user != "webhooks" {
 		subjects = append(subjects, webhook.WakeSubject, webhook.DueSubject)
@@ -239,20 +239,16 @@ func TestNATSConf_Replies(t *testing.T) {
 			t.Errorf("%s got %q on %s, want nothing", user, message.Data, message.Subject)
 		}
 	}
-	for _, stream := range []string{"PHONES", journal.StreamName, audit.StreamName, audit.QueueName, "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
+	for _, stream := range []string{"PHONES", journal.StreamName, audit.StreamName, "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
 		n.expectNoAnswers(stream)
 	}
 }
 
-// createStreams creates all streams, also that of an earlier release.
+// createStreams creates all streams.
 func (n *deployedNATS) createStreams() {
 	n.Helper()
 	env := map[string]string{"CALLBOARD_NATS_URL": n.url("operator"), "CALLBOARD_NATS_INBOX": "_INBOX_operator"}
 	succeed(n.T, env, "", "stream", "create")
-	queue := jetstream.StreamConfig{Name: audit.QueueName, Subjects: []string{"callboard.audit"}}
-	if _, err := n.jetStream("operator").CreateStream(n.Context(), queue); err != nil {
-		n.Fatal(err)
-	}
 }
 
 func (n *deployedNATS) jetStream(user string) jetstream.JetStream {

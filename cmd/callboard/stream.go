@@ -21,7 +21,6 @@ import (
 
 type streamCommand struct {
 	Create streamCreateCommand `cmd:"" help:"Create the streams of events, key revocations and expiries, audit and budgets and the bucket of transcripts, with safe settings. Existing ones are not changed."`
-	Update streamUpdateCommand `cmd:"" help:"Bring the streams of an earlier release up to date: the stream of events stores clock messages, a stream of key revocations and expiries and one of audit entries are created."`
 	Mirror streamMirrorCommand `cmd:"" help:"Create a mirror of the stream of events, which 'stream adopt' can make take its place."`
 	Adopt  streamAdoptCommand  `cmd:"" help:"Make a mirror take the place of the stream of events, for example to move it to another cluster."`
 	Copy   streamCopyCommand   `cmd:"" help:"Copy the stream of events to a new one with another number of partitions, which takes the events from then on."`
@@ -154,108 +153,6 @@ func createdOrExists(created bool) string {
 	return "exists already"
 }
 
-type streamUpdateCommand struct {
-	output
-	DeleteAuditQueue bool           `help:"Delete the stream AUDIT of earlier releases once it is empty. First stop all readers of earlier releases: they publish to it."`
-	NATS             setting.NATS   `embed:""`
-	Stream           setting.Stream `embed:""`
-}
-
-// updatedStream tells what 'stream update' changed.
-type updatedStream struct {
-	Stream       string     `json:"stream"`
-	ClockAdded   bool       `json:"clockAdded"`
-	KeysCreated  bool       `json:"keysCreated"`
-	AuditCreated bool       `json:"auditCreated"`
-	AuditQueue   auditQueue `json:"auditQueue"`
-}
-
-// auditQueue is the work queue of audit entries of earlier releases.
-type auditQueue struct {
-	Exists   bool   `json:"exists"` // before the command
-	Deleted  bool   `json:"deleted"`
-	Messages uint64 `json:"messages"` // that are not stored yet
-}
-
-// Run adds what this release needs. It changes nothing else.
-func (c *streamUpdateCommand) Run(ctx context.Context, streams process.Streams) error {
-	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		updated, err := c.update(ctx, js)
-		if err != nil {
-			return err
-		}
-		return c.print(streams.Out, updated, func(w io.Writer) error { return writeLines(w, updated.lines(c.DeleteAuditQueue)...) })
-	})
-}
-
-func (c *streamUpdateCommand) update(ctx context.Context, js jetstream.JetStream) (updated updatedStream, err error) {
-	updated.Stream = c.Stream.Name.Get()
-	if updated.ClockAdded, err = events.AddClock(ctx, js, updated.Stream); err != nil {
-		return updated, err
-	}
-	running, err := openStream(ctx, js, updated.Stream)
-	if err != nil {
-		return updated, err
-	}
-	replicas := running.CachedInfo().Config.Replicas
-	if updated.KeysCreated, err = events.EnsureStream(ctx, js, journal.StreamConfig(replicas)); err != nil {
-		return updated, err
-	}
-	if updated.AuditCreated, err = events.EnsureStream(ctx, js, audit.StreamConfig(replicas)); err != nil {
-		return updated, err
-	}
-	updated.AuditQueue, err = c.updateAuditQueue(ctx, js)
-	return updated, err
-}
-
-// updateAuditQueue deletes the work queue of earlier releases if that was asked for and nothing is in it.
-func (c *streamUpdateCommand) updateAuditQueue(ctx context.Context, js jetstream.JetStream) (q auditQueue, err error) {
-	running, err := openStream(ctx, js, audit.QueueName)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return q, nil
-	case err != nil:
-		return q, err
-	}
-	q = auditQueue{Exists: true, Messages: running.CachedInfo().State.Msgs}
-	if c.DeleteAuditQueue {
-		q.Messages, err = audit.DeleteQueue(ctx, js)
-		q.Deleted = err == nil && q.Messages == 0
-	}
-	return q, err
-}
-
-// line returns what to say about a queue that exists, or existed.
-func (q auditQueue) line(asked bool) string {
-	switch {
-	case q.Deleted:
-		return "Stream " + audit.QueueName + ": deleted."
-	case asked:
-		return fmt.Sprintf("Stream %s: closed. Projectors must store %d messages of it: then run the command again.", audit.QueueName, q.Messages)
-	}
-	return "Stream " + audit.QueueName + " is for readers of earlier releases. When none of them runs, and you will not go back: " +
-		"run 'callboard stream update --delete-audit-queue'."
-}
-
-func (u updatedStream) lines(deleteQueue bool) []string {
-	clock := "Stream " + u.Stream + " stores clock messages already."
-	if u.ClockAdded {
-		clock = "Stream " + u.Stream + " stores clock messages now."
-	}
-	lines := []string{
-		clock,
-		fmt.Sprintf("Stream %s: %s.", journal.StreamName, createdOrExists(u.KeysCreated)),
-		fmt.Sprintf("Stream %s: %s.", audit.StreamName, createdOrExists(u.AuditCreated)),
-	}
-	if u.AuditQueue.Exists {
-		lines = append(lines, u.AuditQueue.line(deleteQueue))
-	}
-	if u.KeysCreated {
-		lines = append(lines, "Next: run 'callboard keys record', so that it has the keys that were revoked or rolled before.")
-	}
-	return lines
-}
-
 type streamCheckCommand struct {
 	output
 	NATS   setting.NATS   `embed:""`
@@ -369,7 +266,7 @@ func (s supportStream) check(ctx context.Context, js jetstream.JetStream, main j
 	case errors.Is(err, jetstream.ErrStreamNotFound) && s.missing == "":
 		return nil, nil
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return []string{"stream " + s.name + " is missing, so " + s.missing + ". Run 'callboard stream update'."}, nil
+		return []string{"stream " + s.name + " is missing, so " + s.missing + ". Run 'callboard stream create'."}, nil
 	case err != nil:
 		return nil, err
 	}

@@ -138,64 +138,6 @@ func TestStreamCheck(t *testing.T) {
 	checkUnsafe(t, js, append(others, "stream LIMITS makes readers refuse reports")...)
 }
 
-// The stream of an earlier release takes clock messages after an update, and a second one changes nothing.
-func TestStreamUpdate(t *testing.T) {
-	t.Parallel()
-	server := eventstest.NewServer(t)
-	js := eventstest.JetStream(t, server.URL())
-	if _, err := newCreate(t).create(t.Context(), js); err != nil {
-		t.Fatal(err)
-	}
-	earlier := events.StreamConfig(events.StreamName, 4, 1)
-	earlier.Subjects = []string{"phones.*.*"}
-	if _, err := js.UpdateStream(t.Context(), earlier); err != nil {
-		t.Fatal(err)
-	}
-	checkUnsafe(t, js, "Run 'callboard stream update'")
-	for _, name := range []string{journal.StreamName, audit.StreamName} {
-		if err := js.DeleteStream(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	env := map[string]string{"CALLBOARD_NATS_URL": server.URL()}
-	for _, want := range []bool{true, false} {
-		if got := succeedJSON[updatedStream](t, env, "stream", "update"); got != (updatedStream{Stream: events.StreamName, ClockAdded: want, KeysCreated: want, AuditCreated: want}) {
-			t.Errorf("updated = %+v, want clock messages added and streams KEYS and AUDIT_LOG created: %t", got, want)
-		}
-	}
-	checkUnsafe(t, js)
-	expect(t, env, 0, "stores clock messages already", "stream", "update")
-	expect(t, env, 1, "stream OTHER", "stream", "update", "--stream", "OTHER")
-}
-
-// The work queue of an earlier release stays until its deletion is asked for and it is empty.
-func TestStreamUpdate_AuditQueue(t *testing.T) {
-	t.Parallel()
-	server := eventstest.NewServer(t)
-	js := eventstest.JetStream(t, server.URL())
-	if _, err := newCreate(t).create(t.Context(), js); err != nil {
-		t.Fatal(err)
-	}
-	queue := jetstream.StreamConfig{Name: audit.QueueName, Subjects: []string{"callboard.audit"}, Retention: jetstream.WorkQueuePolicy}
-	stream, err := js.CreateStream(t.Context(), queue)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.Publish(t.Context(), "callboard.audit", nil); err != nil {
-		t.Fatal(err)
-	}
-	env := map[string]string{"CALLBOARD_NATS_URL": server.URL()}
-	expect(t, env, 0, "run 'callboard stream update --delete-audit-queue'", "stream", "update")
-	expect(t, env, 0, "Projectors must store 1 messages", "stream", "update", "--delete-audit-queue")
-	if err := stream.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, env, 0, "Stream AUDIT: deleted", "stream", "update", "--delete-audit-queue")
-	if out := succeed(t, env, "", "stream", "update", "--delete-audit-queue"); strings.Contains(out, "Stream AUDIT:") {
-		t.Errorf("output = %s, want nothing about a stream AUDIT", out)
-	}
-}
-
 // startLimiter runs a reader's limiter and returns a function that tells whether it allows a report.
 func startLimiter(t *testing.T, js jetstream.JetStream) (allowed func() bool) {
 	t.Helper()

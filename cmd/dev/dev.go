@@ -177,7 +177,6 @@ func (i *instance) createStreams(ctx context.Context) error {
 		func() (bool, error) {
 			return events.EnsureStream(ctx, js, events.StreamConfig(events.StreamName, events.DefaultPartitions, 1))
 		},
-		func() (bool, error) { return events.AddClock(ctx, js, events.StreamName) },
 		func() (bool, error) { return events.EnsureStream(ctx, js, journal.StreamConfig(1)) },
 		func() (bool, error) { return events.EnsureStream(ctx, js, audit.StreamConfig(1)) },
 	} {

@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"errors"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -94,69 +93,5 @@ func TestCheckStream(t *testing.T) {
 		if faults := audit.CheckStream(running); len(faults) != 1 || !strings.Contains(faults[0], want) {
 			t.Errorf("faults = %v, want %q", faults, want)
 		}
-	}
-}
-
-// createQueue creates the work queue of an earlier release, with a message.
-func createQueue(t *testing.T, js jetstream.JetStream, config jetstream.StreamConfig) {
-	t.Helper()
-	config.Name, config.Subjects = audit.QueueName, []string{"callboard.audit"}
-	if _, err := js.CreateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.Publish(t.Context(), "callboard.audit", nil); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A queue is deleted only when it is empty. While it is closed it takes nothing.
-func TestDeleteQueue(t *testing.T) {
-	t.Parallel()
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	if _, err := audit.DeleteQueue(t.Context(), js); !errors.Is(err, jetstream.ErrStreamNotFound) {
-		t.Errorf("without a queue: error = %v, want %v", err, jetstream.ErrStreamNotFound)
-	}
-	createQueue(t, js, jetstream.StreamConfig{Retention: jetstream.WorkQueuePolicy, DenyDelete: true, DenyPurge: true})
-	for range 2 {
-		if left, err := audit.DeleteQueue(t.Context(), js); err != nil || left != 1 {
-			t.Fatalf("messages left = %d, error = %v, want 1", left, err)
-		}
-	}
-	if _, err := js.Publish(t.Context(), "callboard.audit", nil, jetstream.WithRetryAttempts(0)); !errors.Is(err, jetstream.ErrNoStreamResponse) {
-		t.Errorf("publish to a closed queue: error = %v, want %v", err, jetstream.ErrNoStreamResponse)
-	}
-	queue, err := js.Stream(t.Context(), audit.QueueName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	consumer, err := queue.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: audit.QueueConsumer})
-	if err != nil {
-		t.Fatal(err)
-	}
-	message, err := consumer.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := message.DoubleAck(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if left, err := audit.DeleteQueue(t.Context(), js); err != nil || left != 0 {
-		t.Errorf("messages left = %d, error = %v, want the queue deleted", left, err)
-	}
-	if _, err := js.Stream(t.Context(), audit.QueueName); !errors.Is(err, jetstream.ErrStreamNotFound) {
-		t.Errorf("stream after the deletion: error = %v, want %v", err, jetstream.ErrStreamNotFound)
-	}
-}
-
-// A stream of that name that is no work queue stays as it is.
-func TestDeleteQueue_OtherStream(t *testing.T) {
-	t.Parallel()
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	createQueue(t, js, jetstream.StreamConfig{})
-	if _, err := audit.DeleteQueue(t.Context(), js); err == nil {
-		t.Error("error = nil, want one")
-	}
-	if _, err := js.Publish(t.Context(), "callboard.audit", nil); err != nil {
-		t.Errorf("publish: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrMissing is a JetStream without the journal's stream.
-var ErrMissing = errors.New("stream " + StreamName + " does not exist: run 'callboard stream update'")
+var ErrMissing = errors.New("stream " + StreamName + " does not exist: run 'callboard stream create'")
 
 // attempts and attemptTimeout limit a publication: a leader that was just elected may not answer yet.
 const (

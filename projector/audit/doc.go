@@ -14,6 +14,4 @@
 // Writers own nothing. Each transaction moves the position from where its writer has read it, so of two writers one stores and the other one
 // stands by. An entry does not delay the others if PostgreSQL refuses it, its time is implausible, or its day was detached. Its message
 // becomes a dead letter, and so does a message that cannot be decoded.
-//
-// Readers of earlier releases publish to a work queue. Writers store and acknowledge what it has.
 package audit

@@ -48,7 +48,7 @@ func TestWriter_WithoutStream(t *testing.T) {
 	}
 	var js jetstream.JetStream
 	h.start(func(c *writer.Config) { js = c.JetStream })
-	h.eventually("the command in the log", func() bool { return h.log.Contains("callboard stream update") })
+	h.eventually("the command in the log", func() bool { return h.log.Contains("callboard stream create") })
 	sent := js.Conn().Stats().OutMsgs
 	h.eventually("three more attempts", func() bool { return js.Conn().Stats().OutMsgs >= sent+3 })
 	e := newEntry(uuid.New(), h.noon)
@@ -58,7 +58,7 @@ func TestWriter_WithoutStream(t *testing.T) {
 	if got, want := h.storedIDs(), []uuid.UUID{e.ID}; !slices.Equal(got, want) {
 		t.Errorf("stored = %v, want %v", got, want)
 	}
-	if got := h.log.Count(`run 'callboard stream update'","message":"storing audit entries failed"`); got != 1 {
+	if got := h.log.Count(`run 'callboard stream create'","message":"storing audit entries failed"`); got != 1 {
 		t.Errorf("failures with the command = %d, want 1:\n%s", got, h.log.String())
 	}
 }

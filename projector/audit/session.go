@@ -53,7 +53,7 @@ func (w *Writer) findStream(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := w.config.JetStream.Stream(ctx, audit.StreamName)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil, fmt.Errorf("stream %s does not exist: run 'callboard stream update'", audit.StreamName)
+		return nil, fmt.Errorf("stream %s does not exist: run 'callboard stream create'", audit.StreamName)
 	case err != nil:
 		return nil, fmt.Errorf("stream %s: %w", audit.StreamName, err)
 	}
@@ -87,7 +87,7 @@ func (s *session) run(ctx context.Context) error {
 		if len(messages) == 0 {
 			continue
 		}
-		if err := storeInBatches(messages, func(batch []delivery) error { return s.storeBatch(ctx, batch) }); err != nil {
+		if err := s.storeInBatches(ctx, messages); err != nil {
 			return err
 		}
 		last = time.Now()
@@ -112,14 +112,14 @@ func fetch(consumer jetstream.Consumer) ([]jetstream.Msg, error) {
 }
 
 // storeInBatches decodes messages and stores them in batches.
-func storeInBatches(messages []jetstream.Msg, store func(batch []delivery) error) error {
+func (s *session) storeInBatches(ctx context.Context, messages []jetstream.Msg) error {
 	deliveries, err := decode(messages)
 	if err != nil {
 		return err
 	}
 	for len(deliveries) > 0 {
 		batch := deliveries[:batchLength(deliveries)]
-		if err := store(batch); err != nil {
+		if err := s.storeBatch(ctx, batch); err != nil {
 			return err
 		}
 		deliveries = deliveries[len(batch):]

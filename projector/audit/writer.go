@@ -51,7 +51,6 @@ func (w *Writer) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	background.Go(func() { w.dropOldDays(ctx) })
 	background.Go(func() { w.observe(ctx) })
-	background.Go(func() { w.drainQueue(ctx) })
 	defer background.Wait()
 	for backOff := retry.NewBackOff(); ; {
 		began := time.Now()

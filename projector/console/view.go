@@ -187,7 +187,7 @@ func newDeadLetterView(now time.Time, l deadletter.Excerpt) deadLetterView {
 	row.Subject, row.Reason = conceal(deadletter.Legible([]byte(l.Subject))), conceal(deadletter.Legible([]byte(l.Reason)))
 	id := strconv.FormatInt(l.ID, 10)
 	row.Commands = []string{"callboard dead-letters show " + id}
-	if !audit.IsStream(l.Stream) {
+	if l.Stream != audit.StreamName {
 		row.Commands = append(row.Commands, "callboard dead-letters retry "+id)
 	}
 	row.Commands = append(row.Commands, "callboard dead-letters drop "+id)

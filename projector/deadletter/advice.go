@@ -18,7 +18,7 @@ func Advice(l DeadLetter) string {
 	case Dropped:
 		return "The dead letter was dropped and its data deleted. The publisher can publish the entity again."
 	default:
-		if audit.IsStream(l.Stream) {
+		if l.Stream == audit.StreamName {
 			return adviceForAudit(l.Reason)
 		}
 		return adviceForEvent(l.Reason)

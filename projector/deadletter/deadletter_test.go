@@ -92,7 +92,7 @@ func TestRetry_AllWithReason(t *testing.T) {
 	if results := h.retry(deadletter.Selection{Reason: "/object"}); len(results) != 1 {
 		t.Errorf("results = %+v, want 1", results)
 	}
-	h.insert("AUDIT", "audit message: no entries")
+	h.insert("AUDIT_LOG", "audit message: no entries")
 	h.insert("AUDIT_LOG", "audit message: no entries")
 	h.insert("OTHER", "not JSON: it ends too early")
 	h.insert(events.StreamName, "of another subject")
@@ -119,7 +119,7 @@ func TestRetry_RefusesSelection(t *testing.T) {
 		t.Errorf("unknown ids: error = %v, want 4711 and 4712", err)
 	}
 	for reason, id := range map[deadletter.NotRetryableReason]int64{
-		deadletter.NotRetryableAudit: h.insert("AUDIT", "x"), deadletter.NotRetryableStream: h.insert("OTHER", "x"),
+		deadletter.NotRetryableAudit: h.insert("AUDIT_LOG", "x"), deadletter.NotRetryableStream: h.insert("OTHER", "x"),
 		deadletter.NotRetryableGeneration: h.insertOfNextGeneration(),
 	} {
 		_, err := h.retrier().Retry(t.Context(), deadletter.Selection{IDs: []int64{retryable, id}})

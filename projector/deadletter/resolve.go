@@ -80,7 +80,7 @@ const forUpdate = "for update of d"
 func find(ctx context.Context, db interface {
 	Query(ctx context.Context, query string, parameters ...any) (pgx.Rows, error)
 }, s Selection, query string) (list []selected, err error) {
-	rows, _ := db.Query(ctx, query, s.IDs, s.Reason, audit.StreamNames())
+	rows, _ := db.Query(ctx, query, s.IDs, s.Reason, audit.StreamName)
 	list, err = pgx.CollectRows(rows, pgx.RowToStructByName[selected])
 	if err != nil {
 		return nil, fmt.Errorf("select: %w", err)

@@ -1,4 +1,4 @@
--- $1 the IDs, or null for all open dead letters whose reason contains $2. $3 the names of the streams of audit entries.
+-- $1 the IDs, or null for all open dead letters whose reason contains $2. $3 the name of the stream of audit entries.
 with live as materialized (
   select partition, stream, stream_created
   from projection.position
@@ -8,7 +8,7 @@ select
   state,
   reason,
   case
-    when stream = any ($3) then 'audit'
+    when stream = $3 then 'audit'
     when exists (
       select from live p
       where p.partition = d.partition

@@ -12,9 +12,6 @@ import (
 	"callboard/events"
 )
 
-// StreamClockless is the problem of a stream that takes no clock messages.
-const StreamClockless = "STREAM_CLOCKLESS"
-
 //go:embed last_watermark.sql
 var lastWatermarkSQL string
 
@@ -27,7 +24,6 @@ const maxClockAge = 70 * time.Second
 // readClock reads what the stream says about clock messages.
 func (r *Report) readClock(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) error {
 	r.Closed = events.Closed(info.Config)
-	r.Clockless = !events.TakesClock(info.Config)
 	newest, err := events.LastMessage(ctx, js, r.Stream, events.ClockSubject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil
@@ -50,8 +46,6 @@ func (r Report) clockProblems() []string {
 		return nil // what is missing may not have been read
 	case r.Closed:
 		return []string{StreamClosed + ": stream " + r.Stream + " takes no events: 'callboard stream adopt' was interrupted: run it again"}
-	case r.Clockless:
-		return []string{StreamClockless + ": stream " + r.Stream + " takes no clock messages, so watermarks move with events only: run 'callboard stream update'"}
 	case !r.owned():
 		return nil
 	case r.ClockAgeSeconds == nil:

@@ -70,7 +70,7 @@ func journalProblem(ctx context.Context, js jetstream.JetStream) string {
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return KeysJournalMissing + ": stream " + journal.StreamName + " is missing, so revoked keys " +
-			"can work again after a failover of PostgreSQL, and 'callboard keys revoke' fails after it has revoked the key: run 'callboard stream update'"
+			"can work again after a failover of PostgreSQL, and 'callboard keys revoke' fails after it has revoked the key: run 'callboard stream create'"
 	case err != nil:
 		return fmt.Sprintf("stream %s can't be read, so revoked keys can work again after a failover of PostgreSQL: %s", journal.StreamName, err)
 	}
@@ -82,7 +82,7 @@ func auditProblem(ctx context.Context, js jetstream.JetStream) string {
 	err := lookUp(ctx, js, audit.StreamName)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return AuditLogMissing + ": stream " + audit.StreamName + " is missing, so readers will soon refuse all requests: run 'callboard stream update'"
+		return AuditLogMissing + ": stream " + audit.StreamName + " is missing, so readers will soon refuse all requests: run 'callboard stream create'"
 	case err != nil:
 		return fmt.Sprintf("stream %s of the audit entries can't be read: %s", audit.StreamName, err)
 	}

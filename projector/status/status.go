@@ -43,7 +43,6 @@ type Report struct {
 	StreamProblem string `json:"streamProblem,omitempty"`
 
 	Closed          bool     `json:"closed"`          // the stream takes no messages, because another one is to take its place
-	Clockless       bool     `json:"clockless"`       // the stream takes no clock messages
 	ClockAgeSeconds *float64 `json:"clockAgeSeconds"` // of the newest clock message; null: there is none
 
 	ClockAhead ClockAhead `json:"clockAhead"`

@@ -171,7 +171,7 @@ func (q *Queue) send(ctx context.Context, id uuid.UUID, message []byte) error {
 	_, err := q.js.Publish(ctx, audit.Subject, message,
 		jetstream.WithMsgID(id.String()), jetstream.WithExpectStream(audit.StreamName), jetstream.WithRetryAttempts(0))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return fmt.Errorf("stream %s does not reply: %w: if it does not exist, run 'callboard stream update'", audit.StreamName, err)
+		return fmt.Errorf("stream %s does not reply: %w: if it does not exist, run 'callboard stream create'", audit.StreamName, err)
 	}
 	return err
 }

@@ -154,7 +154,7 @@ func TestRun_WithoutStream(t *testing.T) {
 	h := newHarness(t, 0)
 	stop := h.start()
 	h.record(newEntry())
-	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream update") > 0 })
+	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream create") > 0 })
 	sent := h.js.Conn().Stats().OutMsgs
 	eventstest.Eventually(t, "three more attempts", func() bool { return h.js.Conn().Stats().OutMsgs >= sent+3 })
 	h.record(newEntry())
@@ -163,7 +163,7 @@ func TestRun_WithoutStream(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	commands, resumed := h.log.Count("callboard stream update"), h.log.Count("publishing audit entries resumed")
+	commands, resumed := h.log.Count("callboard stream create"), h.log.Count("publishing audit entries resumed")
 	most := 1 + h.log.Count(context.DeadlineExceeded.Error()) // an acknowledgement that comes late is another failure
 	if commands < 1 || commands > most || resumed < 1 || resumed > most {
 		t.Errorf("log lines: with the command = %d, resumed = %d, want 1 to %d of each:\n%s", commands, resumed, most, h.log.String())
@@ -180,7 +180,7 @@ func TestRun_WithoutStreamAfterOutage(t *testing.T) {
 	stop := h.start()
 	eventstest.Eventually(t, "the lost connection in the log", func() bool { return h.log.Count("NATS: RECONNECTING") > 0 })
 	h.server.Start()
-	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream update") > 0 })
+	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream create") > 0 })
 	h.createStream()
 	if err := stop(); err != nil {
 		t.Error(err)

@@ -3,51 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/process"
 	"callboard/cmd/setting"
 	"callboard/events/journal"
 	"callboard/readapi/access"
 )
-
-type keysRecordCommand struct {
-	output
-	NATS     setting.KeyJournal `embed:""`
-	Postgres setting.Postgres   `embed:""`
-}
-
-// Run records every key that is revoked or has an expiry.
-func (c *keysRecordCommand) Run(ctx context.Context, streams process.Streams) error {
-	var recorded int
-	err := withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		keys, err := keyRegistry(pool).List(ctx)
-		if err != nil {
-			return err
-		}
-		return withStream(setting.NATS(c.NATS), func(js jetstream.JetStream) error {
-			for _, k := range keys {
-				if k.RevokedAt == nil && k.ExpiresAt == nil {
-					continue
-				}
-				if err := publishEnd(ctx, js, keyRegistry(pool), k); err != nil {
-					return fmt.Errorf("key %s: %w", k.ID, err)
-				}
-				recorded++
-			}
-			return nil
-		})
-	})
-	if err != nil {
-		return err
-	}
-	return c.print(streams.Out, map[string]int{"recorded": recorded}, func(w io.Writer) error {
-		return writeLines(w, fmt.Sprintf("Keys recorded in stream %s: %d.", journal.StreamName, recorded))
-	})
-}
 
 // recordEnd records when a key ends. It connects to NATS only now: without NATS, a key can be revoked in the database.
 func recordEnd(ctx context.Context, nats setting.KeyJournal, registry *access.Registry, key access.Record) error {
@@ -76,5 +38,5 @@ func publishEnd(ctx context.Context, js jetstream.JetStream, registry *access.Re
 			return nil
 		}
 	}
-	return fmt.Errorf("other commands have changed the key's end %d times meanwhile: run 'callboard keys record'", maxEnds)
+	return fmt.Errorf("other commands have changed the key's end %d times meanwhile", maxEnds)
 }
