@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -34,16 +33,6 @@ func (h *harness) url(path string) string { return h.api.URL + "/v1/customer/pho
 func (h *harness) get(key access.Key, path string) answer {
 	h.Helper()
 	return h.send(http.MethodGet, h.url(path), keyHeader(key))
-}
-
-func (h *harness) getWithHeader(name, value, path string) answer {
-	h.Helper()
-	return h.send(http.MethodGet, h.url(path), http.Header{http.CanonicalHeaderKey(name): {value}})
-}
-
-func (h *harness) getWithoutKey(path string) answer {
-	h.Helper()
-	return h.send(http.MethodGet, h.url(path), http.Header{})
 }
 
 // mustGet returns the body of a response with status 200.
@@ -242,37 +231,6 @@ func (h *harness) equalStrings(what string, got, want []string) {
 	if !slices.Equal(got, want) {
 		h.Errorf("%s = %q, want %q", what, got, want)
 	}
-}
-
-// equalNotFound checks that two answers are 404 and differ only in what every answer has of its own.
-func (h *harness) equalNotFound(what string, got, want answer) {
-	h.Helper()
-	if got.status != http.StatusNotFound || want.status != http.StatusNotFound {
-		h.Errorf("%s: statuses = %d and %d, want 404: %s %s", what, got.status, want.status, got.text, want.text)
-	}
-	if !equalExcept("correlationId", got.body, want.body) {
-		h.Errorf("%s: body = %s, want %s", what, got.text, want.text)
-	}
-	h.equalJSON(what+": headers", got.comparableHeader(), want.comparableHeader())
-}
-
-// comparableHeader is the header without the values that differ in every answer.
-func (a answer) comparableHeader() http.Header {
-	header := a.header.Clone()
-	for _, name := range []string{"Date", "Ratelimit", "X-Request-Id"} {
-		if header.Get(name) != "" {
-			header.Set(name, "")
-		}
-	}
-	return header
-}
-
-// equalExcept compares objects without one member.
-func equalExcept(name string, a, b map[string]any) bool {
-	a, b = maps.Clone(a), maps.Clone(b)
-	delete(a, name)
-	delete(b, name)
-	return reflect.DeepEqual(a, b)
 }
 
 // reportRowOf returns a call's report row, or nil if there is none.

@@ -1,108 +1,332 @@
 package scenario_test
 
 import (
-	"os"
-	"path/filepath"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"callboard/events"
+	"callboard/readapi/access"
+	"callboard/readapi/docs"
 )
 
-// rule is a rule of the contract. Exactly one of the other fields is set.
-type rule struct {
-	name string // the contract's words, abridged
-
-	prove    func(*fixture) // proves the rule here
-	tests    string         // the tests that prove it elsewhere: "readapi.TestX, readapi/access.TestY"
-	sameAs   string         // the rule of this list that says the same: "Section/name"
-	notOurs  string         // why customers or operators have to keep the rule
-	notBuilt string         // what is missing
-}
-
-// section is a section of the contract.
-type section struct {
-	name  string
-	rules []rule
-}
-
-func sections() []section {
-	return slices.Concat(resourceSections(), stateSections(), endpointSections(), accessSections(), versionSections())
-}
-
-// TestContract proves the rules of the contract, or names the tests that do.
+// TestContract publishes the events of a small phone company, and compares the answers of all 24 operations with what the contract says.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	rules := map[string]rule{}
-	for _, s := range sections() {
-		for _, r := range s.rules {
-			name := s.name + "/" + r.name
-			if _, twice := rules[name]; twice {
-				t.Errorf("rule %s is listed twice", name)
-			}
-			rules[name] = r
-		}
+	for name, prove := range map[string]func(*fixture){
+		"operations": (*fixture).checkOperations, "answers": (*fixture).checkAnswers, "reports": (*fixture).checkReports,
+		"audio": (*fixture).checkAudio, "coverage": (*fixture).checkCoverage, "scopes": (*fixture).checkScopes, "audit": (*fixture).checkAudit,
+	} {
+		t.Run(name, func(t *testing.T) { prove(f.in(t)) })
 	}
-	proven := 0
-	for _, s := range sections() {
-		t.Run(s.name, func(t *testing.T) {
-			for _, r := range s.rules {
-				t.Run(r.name, func(t *testing.T) { proven += r.run(t, f, rules) })
-			}
-		})
-	}
-	t.Logf("%d rules, %d of them proven", len(rules), proven)
 }
 
-// run returns 1 if the rule is proven. It skips the test if the rule isn't ours or is not built.
-func (r rule) run(t *testing.T, f *fixture, rules map[string]rule) int {
-	t.Helper()
-	switch {
-	case r.prove != nil:
-		r.prove(f.in(t))
-	case r.tests != "":
-		for name := range strings.SplitSeq(r.tests, ", ") {
-			mustExist(t, name)
-		}
-	case r.sameAs != "":
-		if other, known := rules[r.sameAs]; !known || other.prove == nil && other.tests == "" {
-			t.Errorf("rule %s is not proven", r.sameAs)
-		}
-	case r.notOurs != "":
-		t.Skip("not ours to prove: " + r.notOurs)
-	case r.notBuilt != "":
-		t.Skip("not built: " + r.notBuilt)
-	default:
-		t.Error("no test proves the rule")
+// checkOperations compares the description and the approval record with the contract's table, and requests each operation.
+func (f *fixture) checkOperations() {
+	document := f.openAPI().body
+	f.equalJSON("the servers", document["servers"], []fields{{"url": f.api.URL + "/v1"}})
+	if version, _ := document["openapi"].(string); !strings.HasPrefix(version, "3.1.") {
+		f.Errorf("openapi = %q, want 3.1", version)
 	}
-	return 1
-}
 
-var testName = regexp.MustCompile(`^([a-z/]+)\.(Test\w+)$`)
-
-// mustExist checks that a test named "package/folder.TestName" exists and has no Skip.
-func mustExist(t *testing.T, name string) {
-	t.Helper()
-	parts := testName.FindStringSubmatch(name)
-	if parts == nil {
-		t.Fatalf("%q is not the name of a test", name)
-	}
-	files, err := filepath.Glob(filepath.Join("../..", parts[1], "*_test.go"))
+	// Nothing is described or approved beyond the contract's operations.
+	described := describedOperations(document)
+	f.equalJSON("the number of described operations", len(described), 24)
+	approvals, err := docs.LoadApprovals()
 	if err != nil {
-		t.Fatal(err)
+		f.Fatal(err)
 	}
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	var approved, ids []string
+	for _, a := range approvals {
+		approved = append(approved, a.Operation)
+		if a.Stage != docs.Beta || a.Reviewer == "" || a.Date == "" {
+			f.Errorf("approval = %+v, want stage beta, a reviewer and a date", a)
 		}
-		if _, after, found := strings.Cut(string(source), "func "+parts[2]+"("); found {
-			if body, _, _ := strings.Cut(after, "\n}\n"); strings.Contains(body, ".Skip") {
-				t.Errorf("%s can be skipped", name)
+	}
+
+	for _, o := range operations() {
+		ids = append(ids, o.id)
+		d := described["get /customer/phone-systems"+o.path]
+		f.equalMembers(o.path, d, fields{"operationId": o.id, "x-lifecycle-stage": "beta"})
+		if o.scope != "" {
+			f.equalJSON(o.id+": its scope", d["x-required-scope"], o.scope)
+		}
+		for _, text := range []string{"summary", "description"} {
+			if words, _ := d[text].(string); strings.TrimSpace(words) == "" {
+				f.Errorf("%s has no %s", o.id, text)
 			}
-			return
+		}
+		f.checkResponses(document, d, o)
+		a := f.get(f.key, f.example(o))
+		if got := a.header.Get("Content-Type"); a.status != http.StatusOK || got != "application/json" {
+			f.Errorf("%s: status = %d, Content-Type = %s, want 200 and application/json: %s", o.id, a.status, got, a.text)
 		}
 	}
-	t.Errorf("there is no test %s", name)
+	slices.Sort(approved)
+	slices.Sort(ids)
+	f.equalStrings("the approved operations", approved, ids)
+	for _, version := range []string{"", "/v0", "/v2"} {
+		f.checkOutcome(version, f.send(http.MethodGet, f.api.URL+version+"/customer/phone-systems", keyHeader(f.key)), "404 NOT_FOUND")
+	}
+}
+
+// checkResponses checks that an operation's success and problems are described with a schema.
+func (f *fixture) checkResponses(document, described map[string]any, o operation) {
+	f.Helper()
+	want := []string{"200", "400", "401", "403", "429"}
+	if o.scope != "" {
+		want = append(want, "404")
+	}
+	if isReport(o) {
+		want = append(want, "413")
+	}
+	want = append(want, map[string][]string{"getCallRecordingUrl": {"409"}, "getCallLogReportDimensions": {"503"}}[o.id]...)
+	responses, _ := described["responses"].(map[string]any)
+	for _, status := range want {
+		content, _ := jsonAt(resolved(document, responses[status]), "content").(map[string]any)
+		media := "application/problem+json"
+		if status == "200" {
+			media = "application/json"
+		}
+		if schema, _ := jsonStep(content[media], "schema").(map[string]any); len(content) != 1 || len(schema) == 0 {
+			f.Errorf("%s: response %s = %v, want a schema as %s", o.id, status, content, media)
+		}
+	}
+}
+
+// checkAnswers compares lists and details with the published states: of each resource, a row with all values and one with few.
+func (f *fixture) checkAnswers() {
+	for path, rows := range f.lists() {
+		f.expectJSON(f.key, f.harbourPath(path), "data", rows)
+		f.expectJSON(f.key, f.harbourPath(path), "total", len(rows))
+	}
+	for path, row := range f.details() {
+		f.expectJSON(f.key, f.harbourPath(path), "", row)
+	}
+	f.expectJSON(f.key, f.harbourPath("/call-logs?callSid="+fullSid), "data", []fields{f.legRow(), f.callRow()})
+	f.expectJSON(f.key, f.harbourPath("/call-analyses?callLogId="+f.full.String()), "data", []fields{f.analysisRow()})
+	f.expectOutcome(f.key, f.harbourPath("/recordings/"+lostRecording), "404 NOT_FOUND")
+	f.expectOutcome(f.key, f.harbourPath("/recordings/"+messageRecording), "404 NOT_FOUND")
+}
+
+// checkReports compares report rows and the dimensions with the published states.
+func (f *fixture) checkReports() {
+	for query, want := range map[string][]fields{
+		wholeWindow: {f.bareReportRow(), f.reportRow()},
+		wholeWindow + "&includeTranscripts=true": {
+			f.bareReportRow().and(fields{"transcript": nil}), f.reportRow().and(fields{"transcript": f.reportTranscript()}),
+		},
+	} {
+		page := f.mustGet(f.key, f.harbourPath("/call-log-reports?"+query))
+		rows, _ := page["data"].([]any)
+		f.equalJSON("the calls", column(rows, "id"), []any{f.bare, f.full, f.leg})
+		f.equalJSON("hasMore", page["hasMore"], false)
+		for i, row := range want {
+			got := rows[i].(map[string]any)
+			delete(got, "updatedAt") // the time of the projector
+			f.equalJSON(query, got, row)
+		}
+	}
+	snapshot := f.mustGet(f.key, f.harbourPath(dimensionsPath))
+	delete(snapshot, "generatedAt")
+	f.equalJSON("the dimensions", snapshot, f.dimensions())
+}
+
+// checkAudio plays the audio of a call and of a voicemail by their signed URLs.
+func (f *fixture) checkAudio() {
+	for sid, audio := range map[string]string{fullRecording: fullAudio, messageRecording: messageAudio} {
+		before := time.Now().Truncate(time.Second)
+		link := f.mustGet(f.key, f.harbourPath("/recordings/"+sid+"/url"))
+		f.equalStrings("the members", memberNames(link), []string{"expiresAt", "url"})
+		expires, err := time.Parse(time.RFC3339, link["expiresAt"].(string))
+		if issued := expires.Add(-15 * time.Minute); err != nil || issued.Before(before) || issued.After(time.Now()) {
+			f.Errorf("expiresAt = %s, %v, want 15 minutes after the request", expires, err)
+		}
+		a := f.fetchAudio(link)
+		f.equalJSON("the audio", []any{a.status, a.header.Get("Content-Type"), a.text}, []any{200, "audio/wav", audio})
+	}
+	f.expectOutcome(f.key, f.harbourPath("/recordings/"+processingRecording+"/url"), "409 RECORDING_NOT_READY")
+	f.expectOutcome(f.key, f.harbourPath("/recordings/"+lostRecording+"/url"), "404 NOT_FOUND")
+}
+
+// fetchAudio requests a signed URL without a key.
+func (h *harness) fetchAudio(link map[string]any) answer {
+	h.Helper()
+	url, _ := link["url"].(string)
+	return h.send(http.MethodGet, url, http.Header{})
+}
+
+// checkCoverage changes what grants cover, and the names of systems, between requests with the same keys.
+func (f *fixture) checkCoverage() {
+	f.expectSystems(f.grantKey(access.GrantOrganization, f.organization), f.annex, "Annex", f.harbour, "Harbour Dental")
+	system, organization, group := uuid.New(), uuid.New(), uuid.New()
+	direct, attached, member := f.systemKey(system), f.grantKey(access.GrantOrganization, organization), f.grantKey(access.GrantGroup, group)
+	covers := func(name string, keys ...access.Key) {
+		f.Helper()
+		for _, key := range []access.Key{direct, attached, member} {
+			covered, want := []any{}, "404 NOT_FOUND"
+			if slices.Contains(keys, key) {
+				covered, want = []any{system, name}, "200"
+			}
+			f.expectSystems(key, covered...)
+			f.expectOutcome(key, "/"+system.String()+"/phones", want)
+		}
+	}
+	change := func(version int64, name string, organization events.Null[uuid.UUID], members ...uuid.UUID) {
+		f.Helper()
+		f.apply(changed(&events.PhoneSystem{ID: system, Version: version, Name: name, OrganizationID: organization},
+			&events.Group{ID: group, Version: version, Name: "G", PhoneSystemIDs: members})...)
+	}
+
+	covers("")
+	change(1, "First", events.Null[uuid.UUID]{})
+	covers("First", direct)
+	change(2, "Second", events.Some(organization), system)
+	covers("Second", direct, attached, member)
+	change(3, "Third", events.Some(f.child), uuid.New())
+	covers("Third", direct)
+	f.apply(deleted(phoneSystem(system, 4, "")))
+	covers("")
+}
+
+// expectSystems compares what a key discovers with systems, given as id and name in turn.
+func (f *fixture) expectSystems(key access.Key, systems ...any) {
+	f.Helper()
+	rows := []any{}
+	for i := 0; i < len(systems); i += 2 {
+		rows = append(rows, fields{"id": systems[i], "name": systems[i+1]})
+	}
+	f.expectJSON(key, "", "", fields{"data": rows})
+}
+
+// checkScopes requests every operation with a key of one scope, for each scope.
+func (f *fixture) checkScopes() {
+	f.equalJSON("the scopes that can be issued", access.Scopes(), issuable())
+	for _, scope := range issuable() {
+		key := f.issueKey(access.KeySpec{Grant: f.harbourGrant(), Scopes: []access.Scope{scope}})
+		for _, o := range operations() {
+			want := "403 INSUFFICIENT_SCOPE"
+			if o.scope == scope || o.scope == "" {
+				want = "200"
+			}
+			f.checkOutcome(o.id+" with "+string(scope), f.get(key, f.example(o)), want)
+		}
+	}
+}
+
+// issuable returns the contract's scopes.
+func issuable() []access.Scope {
+	return []access.Scope{
+		"calls:read", "recordings:read", "voicemails:read", "phones:read", "phone-numbers:read", "extensions:read", "agent-configs:read",
+		"call-groups:read", "call-menus:read",
+	}
+}
+
+// operation is an operation of the contract.
+type operation struct {
+	id    string
+	path  string       // below /customer/phone-systems
+	scope access.Scope // empty: none
+}
+
+// operations returns the contract's 24 operations in its order.
+func operations() []operation {
+	const system = "/{phoneSystemId}"
+	return []operation{
+		{"listAccessiblePhoneSystems", "", ""},
+		{"listPhones", system + "/phones", "phones:read"},
+		{"getPhone", system + "/phones/{phoneId}", "phones:read"},
+		{"listPhoneNumbers", system + "/phone-numbers", "phone-numbers:read"},
+		{"getPhoneNumber", system + "/phone-numbers/{phoneNumberId}", "phone-numbers:read"},
+		{"listExtensions", system + "/extensions", "extensions:read"},
+		{"getExtension", system + "/extensions/{extensionId}", "extensions:read"},
+		{"listAgentConfigs", system + "/agent-configs", "agent-configs:read"},
+		{"getAgentConfig", system + "/agent-configs/{agentConfigId}", "agent-configs:read"},
+		{"listCallGroups", system + "/call-groups", "call-groups:read"},
+		{"getCallGroup", system + "/call-groups/{callGroupId}", "call-groups:read"},
+		{"listCallMenus", system + "/call-menus", "call-menus:read"},
+		{"getCallMenu", system + "/call-menus/{callMenuId}", "call-menus:read"},
+		{"listCallLogs", system + "/call-logs", "calls:read"},
+		{"getCallLog", system + "/call-logs/{callLogId}", "calls:read"},
+		{"listCallLogReports", system + "/call-log-reports", "calls:read"},
+		{"getCallLogReportDimensions", system + "/call-log-reports/dimensions", "calls:read"},
+		{"listCallAnalyses", system + "/call-analyses", "calls:read"},
+		{"getCallAnalysis", system + "/call-analyses/{id}", "calls:read"},
+		{"listVoicemails", system + "/voicemails", "voicemails:read"},
+		{"getVoicemail", system + "/voicemails/{voicemailId}", "voicemails:read"},
+		{"listCallRecordings", system + "/recordings", "recordings:read"},
+		{"getCallRecording", system + "/recordings/{recordingSid}", "recordings:read"},
+		{"getCallRecordingUrl", system + "/recordings/{recordingSid}/url", "recordings:read"},
+	}
+}
+
+func isReport(o operation) bool { return strings.Contains(o.path, "/call-log-reports") }
+
+// details returns the operations that answer with one row.
+func details() []operation {
+	return slices.DeleteFunc(operations(), func(o operation) bool {
+		return !strings.HasPrefix(o.id, "get") || !strings.HasSuffix(o.path, "}")
+	})
+}
+
+var pathVariable = regexp.MustCompile(`{\w+}`)
+
+// wholeWindow is a report window by createdAt that has every call.
+const wholeWindow = "dateFrom=2026-03-01T00:00:00Z&dateTo=2026-04-01T00:00:00Z"
+
+// example returns the path of a request that succeeds.
+func (f *fixture) example(o operation) string {
+	path := pathVariable.ReplaceAllStringFunc(o.path, f.identifier)
+	if o.id == "listCallLogReports" {
+		path += "?" + wholeWindow
+	}
+	return path
+}
+
+// identifier returns a value of a path variable in the harbour.
+func (f *fixture) identifier(variable string) string {
+	return map[string]string{
+		"{phoneSystemId}": f.harbour.String(),
+		"{phoneId}":       f.handset.String(),
+		"{phoneNumberId}": f.mainNumber.String(),
+		"{extensionId}":   f.front.String(),
+		"{agentConfigId}": f.ava.String(),
+		"{callGroupId}":   f.desk.String(),
+		"{callMenuId}":    f.menu.String(),
+		"{callLogId}":     f.full.String(),
+		"{id}":            f.analyzed.String(),
+		"{voicemailId}":   f.message.String(),
+		"{recordingSid}":  fullRecording,
+	}[variable]
+}
+
+// resolved follows a $ref of the description.
+func resolved(document, part any) any {
+	if reference, ok := jsonStep(part, "$ref").(string); ok {
+		return jsonAt(document, strings.ReplaceAll(strings.TrimPrefix(reference, "#/"), "/", "."))
+	}
+	return part
+}
+
+func (f *fixture) openAPI() answer {
+	f.Helper()
+	return f.send(http.MethodGet, f.api.URL+"/openapi.json", http.Header{})
+}
+
+// describedOperations returns the operations of an OpenAPI document, by method and path.
+func describedOperations(document map[string]any) map[string]map[string]any {
+	all := map[string]map[string]any{}
+	paths, _ := document["paths"].(map[string]any)
+	for path, item := range paths {
+		for method, o := range item.(map[string]any) {
+			all[method+" "+path], _ = o.(map[string]any)
+		}
+	}
+	return all
 }

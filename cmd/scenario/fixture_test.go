@@ -2,7 +2,6 @@ package scenario_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -123,6 +122,8 @@ func (f *fixture) directory() []events.Event {
 			Choices: []events.Choice{
 				{Digit: "2", Label: events.Some("Reception"), Action: events.Action{Type: "call-group", Reference: f.reference("call-group", f.desk)}},
 				{Digit: "1", Action: events.Action{Type: "forward", Literal: events.Some("+14155550111")}},
+				// Of another phone system, and unknown.
+				{Digit: "3", Action: events.Action{Type: "agent-config", Reference: &events.Reference{Type: "agent-config", ID: f.ana, PhoneSystemID: f.annex}}},
 			},
 			DirectExtensionDialing: true, NoInputAction: &events.Action{Type: "hangup"},
 		},
@@ -188,36 +189,6 @@ func (f *fixture) history() []events.Event {
 // harbourPath returns a path below the harbour's.
 func (f *fixture) harbourPath(path string) string { return "/" + f.harbour.String() + path }
 
-// keyWithScopes issues a key on the harbour.
-func (f *fixture) keyWithScopes(scopes ...access.Scope) access.Key {
-	f.Helper()
-	return f.issueKey(access.KeySpec{Grant: f.harbourGrant(), Scopes: scopes})
-}
-
-func otherScopes(scope access.Scope) []access.Scope {
-	return slices.DeleteFunc(access.Scopes(), func(s access.Scope) bool { return s == scope })
-}
-
-// newSystem returns an empty phone system and a key on it.
-func (f *fixture) newSystem() (uuid.UUID, access.Key) {
-	f.Helper()
-	system := uuid.New()
-	f.apply(changed(phoneSystem(system, 1, "New"))...)
-	return system, f.systemKey(system)
-}
-
-// bothSystemsKey issues a key on the harbour and the annex.
-func (f *fixture) bothSystemsKey() access.Key {
-	f.Helper()
-	return f.grantKey(access.GrantOrganization, f.organization)
-}
-
 func (f *fixture) harbourGrant() access.Grant {
 	return access.Grant{Kind: access.GrantSystem, ID: f.harbour}
-}
-
-// narrowed issues a key on the harbour that is narrowed to the calls of an extension.
-func (f *fixture) narrowed(extension uuid.UUID) access.Key {
-	f.Helper()
-	return f.issueKey(access.KeySpec{Grant: f.harbourGrant(), OwnExtension: uuid.NullUUID{UUID: extension, Valid: true}})
 }

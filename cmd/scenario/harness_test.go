@@ -1,7 +1,6 @@
 package scenario_test
 
 import (
-	"bytes"
 	"crypto/rand"
 	"net/http/httptest"
 	"net/netip"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
@@ -155,25 +153,6 @@ func newPepper(t *testing.T) access.Pepper {
 func (h *harness) apply(list ...events.Event) {
 	h.Helper()
 	h.Publish(list...)
-	h.WaitUntilCaughtUp()
-}
-
-// applyEdited publishes an event in whose JSON a text is replaced, without the publisher's checks, and waits until the projector has
-// read it.
-func (h *harness) applyEdited(e events.Event, old, replacement string) {
-	h.Helper()
-	e.ID, e.Source = uuid.NewString(), "elsewhere"
-	m, err := events.Encode(e)
-	if err != nil {
-		h.Fatal(err)
-	}
-	if !bytes.Contains(m.Data, []byte(old)) {
-		h.Fatalf("the event has no %s: %s", old, m.Data)
-	}
-	data := bytes.ReplaceAll(m.Data, []byte(old), []byte(replacement))
-	if _, err := h.JetStream.PublishMsg(h.Context(), &nats.Msg{Subject: m.Subject, Header: m.Header, Data: data}); err != nil {
-		h.Fatal(err)
-	}
 	h.WaitUntilCaughtUp()
 }
 

@@ -1,6 +1,8 @@
 package scenario_test
 
 import (
+	"hash/crc32"
+	"math/big"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -117,6 +119,23 @@ func (f *isolationFixture) invalidKeys() []credential {
 func (f *isolationFixture) keyID(c credential) uuid.UUID {
 	f.Helper()
 	return schematest.QueryOne[uuid.UUID](f, f.Pool, "select id from access.key where short = $1", access.Parse(c.text).Key.Short())
+}
+
+// Credentials that are no API keys, and their outcome.
+const (
+	sessionToken   = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
+	publishableKey = "pk_phones_Zm9vYmFyYmF6_Zm9vYmFyYmF6Zm9vYmFyYmF6"
+	platformKey    = "sk_platform_Zm9vYmFyYmF6_Zm9vYmFyYmF6Zm9vYmFyYmF6"
+	notAccepted    = "403 CREDENTIAL_NOT_ACCEPTED"
+)
+
+// forged returns a well-formed key with the public part of a live key and another secret.
+func forged(live access.Key) string {
+	other := access.NewKey()
+	text := strings.Replace(other.Reveal(), other.Short(), live.Short(), 1)
+	body := text[:len(text)-6]
+	sum := big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))).Text(62)
+	return body + strings.Repeat("0", 6-len(sum)) + sum
 }
 
 func otherCredentials() []credential {

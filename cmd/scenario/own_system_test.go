@@ -54,33 +54,19 @@ func (o *ownSystem) recording(status string) events.Event {
 	return events.Changed(recording(o.system, o.call, "REown", o.next(), status))
 }
 
-// analysis returns the event of the call's analysis, which is completed unless edit changes that.
-func (o *ownSystem) analysis(edit func(*events.Analysis)) events.Event {
-	a := &events.Analysis{
-		ID: o.call, PhoneSystemID: o.system, Version: o.next(), CallID: o.call, CallSid: o.latest.CallSid,
-		Status: events.AnalysisCompleted, CreatedAt: day(5),
-	}
-	edit(a)
-	return events.Changed(a)
+// extension, callGroup and representative return events of entities with the call's identifier.
+func (o *ownSystem) extension(name string) events.Event {
+	return events.Changed(extensionNamed(o.system, o.call, o.next(), name))
 }
 
-func (o *ownSystem) extension(id uuid.UUID, name, status string) events.Event {
-	return events.Changed(&events.Extension{
-		ID: id, PhoneSystemID: o.system, Version: o.next(), Number: "101", Name: name, Status: status, CreatedAt: day(1), UpdatedAt: day(int(o.version)),
-	})
-}
-
-func (o *ownSystem) callGroup(id uuid.UUID, name, status string) events.Event {
+func (o *ownSystem) callGroup(name string) events.Event {
 	return events.Changed(&events.CallGroup{
-		ID: id, PhoneSystemID: o.system, Version: o.next(), Number: "200", Name: name, Status: status, CreatedAt: day(1), UpdatedAt: day(int(o.version)),
-		RingPattern: "all",
+		ID: o.call, PhoneSystemID: o.system, Version: o.next(), Number: "200", Name: name, Status: "active", RingPattern: "all",
 	})
 }
 
-func (o *ownSystem) representative(id uuid.UUID, name, status string) events.Event {
-	return events.Changed(&events.Representative{
-		ID: id, PhoneSystemID: o.system, Version: o.next(), Name: name, Status: status, UpdatedAt: day(int(o.version)),
-	})
+func (o *ownSystem) representative(name string) events.Event {
+	return events.Changed(&events.Representative{ID: o.call, PhoneSystemID: o.system, Version: o.next(), Name: name, Status: "active"})
 }
 
 func (o *ownSystem) classification(kind, code, label string) events.Event {
@@ -101,53 +87,30 @@ func (o *ownSystem) row() map[string]any {
 	return o.reportRowOf(o.key, o.system, o.call, "includeTranscripts=true")
 }
 
-// detail returns the call's detail.
-func (o *ownSystem) detail() map[string]any {
-	o.Helper()
-	return o.mustGet(o.key, o.path("/call-logs/"+o.call.String()))
-}
-
 // voicemail returns the events of a voicemail, its recording and its transcript.
 func (o *ownSystem) voicemail(id uuid.UUID) []events.Event {
 	audio := recording(o.system, uuid.Nil, "REvoice", o.next(), events.RecordingReady)
+	text := transcript(o.system, uuid.Nil, o.next(), events.TranscriptCompleted, "Hello.")
 	audio.CallID, audio.VoicemailID = events.Null[uuid.UUID]{}, events.Some(id)
+	text.CallID, text.VoicemailID = audio.CallID, audio.VoicemailID
 	return []events.Event{events.Changed(&events.Voicemail{
 		ID: id, PhoneSystemID: o.system, Version: o.next(), CallSid: "CA1", From: events.Some("101"), Duration: 5, RecordingSid: "REvoice", CreatedAt: day(9),
-	}), events.Changed(audio), o.voicemailTranscript(id, events.TranscriptCompleted, "Hello.")}
-}
-
-func (o *ownSystem) voicemailTranscript(voicemail uuid.UUID, status, text string) events.Event {
-	t := transcript(o.system, voicemail, o.next(), status, text)
-	t.CallID, t.VoicemailID = events.Null[uuid.UUID]{}, events.Some(voicemail)
-	return events.Changed(t)
+	}), events.Changed(audio), events.Changed(text)}
 }
 
 // publishReferences gives the call an extension at both ends, a call group, and an analysis with a representative and codes. Their
 // identifiers are the call's.
 func (o *ownSystem) publishReferences() {
 	o.Helper()
-	o.apply(o.extension(o.call, "Front", "active"), o.callGroup(o.call, "Sales", "active"), o.representative(o.call, "Ana", "active"),
-		o.classification("category", "fresh", "New"), o.classification("overall_sentiment", "calm", "Relaxed"),
-		o.classification("employee_sentiment", "calm", "Patient"), o.classification("customer_sentiment", "calm", "Content"))
-	o.apply(o.callWithReferences(), o.analysisWithReferences())
-}
-
-// callWithReferences returns the event of the call with its references.
-func (o *ownSystem) callWithReferences() events.Event {
-	return o.editCall(func(c *events.Call) {
+	o.apply(o.extension("Front"), o.callGroup("Sales"), o.representative("Ana"), o.classification("category", "fresh", "New"),
+		o.classification("overall_sentiment", "calm", "Relaxed"))
+	call := o.editCall(func(c *events.Call) {
 		c.CallGroupID, c.AnsweredByExtensionID, c.FromExtensionID = events.Some(o.call), events.Some(o.call), events.Some(o.call)
 	})
+	calm := &events.Sentiment{Code: "calm"}
+	o.apply(call, events.Changed(&events.Analysis{
+		ID: o.call, PhoneSystemID: o.system, Version: o.next(), CallID: o.call, CallSid: o.latest.CallSid, Status: events.AnalysisCompleted,
+		CreatedAt: day(5), Category: events.Some("fresh"), OverallSentiment: calm, EmployeeSentiment: calm, CustomerSentiment: calm,
+		Representative: &events.RepresentativeRole{State: "identified", ID: events.Some(o.call)},
+	}))
 }
-
-// analysisWithReferences returns the event of an analysis with a category, sentiments and a representative.
-func (o *ownSystem) analysisWithReferences() events.Event {
-	return o.analysis(func(a *events.Analysis) {
-		a.Category, a.ScorecardScore = events.Some("fresh"), events.Some(10.0)
-		a.OverallSentiment, a.EmployeeSentiment, a.CustomerSentiment = &events.Sentiment{Code: "calm"}, &events.Sentiment{Code: "calm"}, &events.Sentiment{Code: "calm"}
-		a.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(o.call)}
-	})
-}
-
-func callGroupDeletion(o *ownSystem) events.Event { return o.deletion(o.callGroup(o.call, "", "")) }
-
-func extensionDeletion(o *ownSystem) events.Event { return o.deletion(o.extension(o.call, "", "")) }

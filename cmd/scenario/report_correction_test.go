@@ -77,3 +77,7 @@ func checkCopy(t *testing.T, correct func(context.Context, rebuild.Config, uuid.
 		}
 	}
 }
+
+func extensionNamed(system, id uuid.UUID, version int64, name string) events.State {
+	return &events.Extension{ID: id, PhoneSystemID: system, Version: version, Name: name, Number: "101", Status: "active"}
+}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
 	"callboard/cmd/tracing"
@@ -98,5 +99,26 @@ func TestTraces_RefusedByTheCollector(t *testing.T) {
 	traces.Close()
 	if log.Contains("s3cret") {
 		t.Errorf("log has the value of a header:\n%s", log.String())
+	}
+}
+
+// The span of a request continues its client's trace.
+func TestTraces_Handler(t *testing.T) {
+	collector := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(collector.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	traces, err := tracing.New(t.Context(), "test", zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer traces.Close()
+	var got trace.SpanContext
+	handler := traces.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = trace.SpanContextFromContext(r.Context()) }))
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	request.Header.Set("Traceparent", "00-"+id+"-b7ad6b7169203331-01")
+	handler.ServeHTTP(httptest.NewRecorder(), request)
+	if got.TraceID().String() != id || !got.IsSampled() {
+		t.Errorf("span = %v, want a sampled one of trace %s", got, id)
 	}
 }

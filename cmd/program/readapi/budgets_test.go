@@ -16,13 +16,13 @@ import (
 	"callboard/schema/schematest"
 )
 
-// Two readers share the budget of a key: of 500 concurrent requests 120 are allowed.
+// Two readers share the budgets of a key: of 500 concurrent requests 120 are allowed, and as many of each report operation, whose budgets are
+// their own. Requests for a phone system that is not covered use budgets too.
 func TestRun_ReadersShareBudgets(t *testing.T) {
 	database, nats := schematest.New(t), eventstest.NewServer(t)
 	if _, err := eventstest.JetStream(t, nats.URL()).CreateStream(t.Context(), audit.StreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
-	key := issueKey(t, database)
 	var readers []string
 	for range 2 {
 		c := config(t, nats, database.RoleURL("callboard_reader"))
@@ -30,36 +30,45 @@ func TestRun_ReadersShareBudgets(t *testing.T) {
 		eventstest.Run(t, func(ctx context.Context) error { return readapi.Run(ctx, c) })
 		readers = append(readers, "http://"+c.Public.Addr().String())
 	}
-	const requests, connections = 500, 64 // a reader closes a connection that has no request for 5 s
+
+	const connections = 64 // a reader closes a connection that has no request for 5 s
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		MaxConnsPerHost: connections / len(readers), MaxIdleConnsPerHost: connections / len(readers),
 	}}
 	t.Cleanup(client.CloseIdleConnections)
-	var mu sync.Mutex
-	statuses := map[int]int{}
-	var all sync.WaitGroup
-	for i := range requests {
-		all.Go(func() {
-			status := discover(client, readers[i%len(readers)], key)
-			mu.Lock()
-			statuses[status]++
-			mu.Unlock()
-		})
+	expect := func(path, key string, requests, answered int) {
+		t.Helper()
+		var mu sync.Mutex
+		statuses := map[int]int{}
+		var all sync.WaitGroup
+		for i := range requests {
+			all.Go(func() {
+				status := get(client, readers[i%len(readers)]+"/v1/customer/phone-systems"+path, key)
+				mu.Lock()
+				statuses[status]++
+				mu.Unlock()
+			})
+		}
+		all.Wait()
+		if statuses[answered] != 120 || statuses[http.StatusTooManyRequests] != requests-120 {
+			t.Errorf("%s: responses by status = %v, want 120 times %d and %d times 429", path, statuses, answered, requests-120)
+		}
 	}
-	all.Wait()
-	if statuses[http.StatusOK] != 120 || statuses[http.StatusTooManyRequests] != requests-120 {
-		t.Errorf("responses by status = %v, want 120 times 200 and %d times 429", statuses, requests-120)
-	}
+
+	expect("", issueKey(t, database, access.TierStandard), 500, http.StatusOK)
+	premium, reports := issueKey(t, database, access.TierPremium), "/"+uuid.NewString()+"/call-log-reports"
+	expect(reports+"?dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-02T00:00:00Z", premium, 150, http.StatusNotFound)
+	expect(reports+"/dimensions", premium, 150, http.StatusNotFound)
 }
 
-func issueKey(t *testing.T, database *schematest.Database) string {
+func issueKey(t *testing.T, database *schematest.Database, tier access.Tier) string {
 	t.Helper()
 	pepper, err := pepper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	issued, err := access.NewRegistry(database.Pool(t), pepper).Issue(t.Context(), access.KeySpec{
-		Name: "shared", Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.New()}, Scopes: []access.Scope{access.ScopeCalls},
+		Name: "shared", Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.New()}, Scopes: []access.Scope{access.ScopeCalls}, Tier: tier,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -67,9 +76,9 @@ func issueKey(t *testing.T, database *schematest.Database) string {
 	return issued.Key.Reveal()
 }
 
-// discover returns the status of a response, 0 without one.
-func discover(client *http.Client, base, key string) int {
-	request, err := http.NewRequest(http.MethodGet, base+"/v1/customer/phone-systems", nil) //nolint:noctx // the client has a timeout
+// get returns the status of a response, 0 without one.
+func get(client *http.Client, url, key string) int {
+	request, err := http.NewRequest(http.MethodGet, url, nil) //nolint:noctx // the client has a timeout
 	if err != nil {
 		return 0
 	}

@@ -74,7 +74,7 @@ func TestRun_NoConnectionsLeft(t *testing.T) {
 		var all sync.WaitGroup
 		for range n {
 			all.Go(func() {
-				status := discover(client, base, issued.Key.Reveal())
+				status := get(client, base+"/v1/customer/phone-systems", issued.Key.Reveal())
 				mu.Lock()
 				statuses[status]++
 				mu.Unlock()

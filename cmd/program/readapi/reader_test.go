@@ -112,7 +112,8 @@ func TestRun_ConnectionClosed(t *testing.T) {
 
 	server.Reload(eventstest.MaxControlLine(16))
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	discover(client, "http://"+c.Public.Addr().String(), issueKey(t, database)) // counts the request
+	get(client, "http://"+c.Public.Addr().String()+"/v1/customer/phone-systems",
+		issueKey(t, database, access.TierStandard)) // counts the request
 
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "connection closed") {
 		t.Errorf("Run = %v, want the error of the closed connection", err)
