@@ -351,5 +351,7 @@ func TestBodies_Narrowed(t *testing.T) {
 	}
 	expect("live extension", 2, map[uuid.UUID]code{answered.id: "", placed.id: "", foreign.id: notFound})
 	h.exec("delete from projection.extension where id = $1", extension)
+	expect("unknown extension", 2, map[uuid.UUID]code{answered.id: "", placed.id: "", foreign.id: notFound})
+	h.exec("insert into projection.tombstone (system_id, entity, key, version, owner, owner_id) values ($1, 'extension', $2, 2, '', $1)", system, extension.String())
 	expect("deleted extension", 0, map[uuid.UUID]code{answered.id: notFound, placed.id: notFound, foreign.id: notFound})
 }

@@ -56,7 +56,21 @@ type joinedNames struct {
 
 // Reference implements [encode.Names].
 func (n joinedNames) Reference(family string, id uuid.UUID) string {
-	return n.references[family+id.String()]
+	if object, ok := n.references[family+id.String()]; ok {
+		return object
+	}
+	short := id.String()[:8]
+	number := pgtype.Text{Valid: family != "representative"}
+	return referenceObject(id, map[string]string{"call_group": "Call group ", "extension": "Extension ", "representative": "Representative "}[family]+short, number)
+}
+
+func referenceObject(id uuid.UUID, name string, number pgtype.Text) string {
+	b := encode.UUID([]byte(`{"id":`), id)
+	b = encode.String(append(b, `,"name":`...), name)
+	if number.Valid {
+		b = encode.String(append(b, `,"number":`...), number.String)
+	}
+	return string(b) + "}"
 }
 
 // Code implements [encode.Names].
@@ -77,10 +91,10 @@ func codeObject(code, label string) string {
 func joined(tb rapid.TB, pool *pgxpool.Pool, f query.ReportFilter) string {
 	tb.Helper()
 	var (
-		families, texts, kinds, codes, labels []string
-		ids                                   [][16]byte
-		numbers                               []pgtype.Text
-		scores                                []pgtype.Float8
+		families, kinds, codes, labels []string
+		ids                            [][16]byte
+		texts, numbers                 []pgtype.Text
+		scores                         []pgtype.Float8
 	)
 	targets := []any{&families, &ids, &texts, &numbers, &kinds, &codes, &labels, &scores}
 	rows, err := pool.Query(context.Background(), reportsWithJoinsSQL,
@@ -103,12 +117,11 @@ func joined(tb rapid.TB, pool *pgxpool.Pool, f query.ReportFilter) string {
 			}
 			n := joinedNames{references: make(map[string]string), codes: make(map[string][2]string)}
 			for i, id := range ids {
-				b := encode.UUID([]byte(`{"id":`), id)
-				b = encode.String(append(b, `,"name":`...), texts[i])
-				if numbers[i].Valid {
-					b = encode.String(append(b, `,"number":`...), numbers[i].String)
+				object := ""
+				if texts[i].Valid {
+					object = referenceObject(id, texts[i].String, numbers[i])
 				}
-				n.references[families[i]+uuid.UUID(id).String()] = string(b) + "}"
+				n.references[families[i]+uuid.UUID(id).String()] = object
 			}
 			for i, code := range codes {
 				score := "null"

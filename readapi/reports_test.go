@@ -189,16 +189,20 @@ func TestListCallLogReports_Resolved(t *testing.T) {
 	key := h.key(system)
 	for _, c := range []struct{ change, member, want string }{
 		{"update call_group set name = 'Verkauf', number = '601'", "callGroup", `{"id":"` + groupID + `","name":"Verkauf","number":"601"}`},
-		{"delete from call_group where system_id = $1", "callGroup", "null"},
+		{"delete from call_group where system_id = $1", "callGroup", `{"id":"` + groupID + `","name":"Call group a0000000","number":""}`},
+		{buried("call-group", groupID), "callGroup", "null"},
+		{"delete from tombstone where system_id = $1", "callGroup", `{"id":"` + groupID + `","name":"Call group a0000000","number":""}`},
 		{"update extension set name = 'Moved'", "fromExtension", `{"id":"` + fromID + `","name":"Moved","number":"102"}`},
 		{"update extension set status = 'deleted-looking'", "answeredByExtension", `{"id":"` + answeredID + `","name":"Moved","number":"101"}`},
-		{"delete from extension where system_id = $1 and number = '101'", "answeredByExtension", "null"},
+		{"delete from extension where system_id = $1 and number = '101'", "answeredByExtension", `{"id":"` + answeredID + `","name":"Extension e0000000","number":""}`},
 		{"select $1::uuid", "fromExtension", `{"id":"` + fromID + `","name":"Moved","number":"102"}`},
-		{"delete from extension where system_id = $1", "fromExtension", "null"},
+		{"delete from extension where system_id = $1; " + buried("extension", fromID), "fromExtension", "null"},
+		{"select $1::uuid", "answeredByExtension", `{"id":"` + answeredID + `","name":"Extension e0000000","number":""}`},
 		{"update call_log set call_group_id = null", "callGroup", "null"},
 
 		{"update representative set name = 'Anna'", "representative", `{"id":"` + representativeID + `","name":"Anna","state":"identified","confidence":1e-7,"source":"voice"}`},
-		{"delete from representative where system_id = $1", "representative", "null"},
+		{"delete from representative where system_id = $1", "representative", `{"id":"` + representativeID + `","name":"Representative c0000000","state":"identified","confidence":1e-7,"source":"voice"}`},
+		{buried("representative", representativeID), "representative", "null"},
 		{"update call_log set representative_id = null", "representative", "null"},
 		{"update call_log set representative_state = 'unknown'", "representative", `{"id":null,"name":null,"state":"unknown","confidence":1e-7,"source":"voice"}`},
 		{"update call_log set representative_state = 'not_analyzed', representative_confidence = null, representative_source = null", "representative", `{"id":null,"name":null,"state":"not_analyzed","confidence":null,"source":null}`},
@@ -225,6 +229,11 @@ func TestListCallLogReports_Resolved(t *testing.T) {
 			t.Errorf("after %s: %s = %s, want %s", c.change, c.member, got, c.want)
 		}
 	}
+}
+
+// buried inserts the tombstone of an entity of the system.
+func buried(entity, id string) string {
+	return fmt.Sprintf("insert into tombstone (system_id, entity, key, version, owner, owner_id) values ($1, '%s', '%s', 9, '', zero())", entity, id)
 }
 
 // change runs a statement on the projection, as a commit that changes names. $1 is the system, and zero() that of global classifications.

@@ -218,7 +218,7 @@ func buildProjection(ctx context.Context, tx pgx.Tx) error {
 }
 
 // statisticsFile is the last of the projection's files. It fills tables, analyzes them and empties them.
-const statisticsFile = "16_statistics.sql"
+const statisticsFile = "15_statistics.sql"
 
 // projectionDDL returns the projection's files in order. Their names are unqualified: the caller sets the search path.
 func projectionDDL() string {

@@ -197,7 +197,7 @@ func (f *foldResult) rowCounts() map[string]int {
 			"analysis": rowCount(&state.Analyses), "extension_analysis": rowCount(&state.ExtensionAnalyses), "voicemail": rowCount(&state.Voicemails),
 			"tombstone": rowCount(&state.Tombstones), "day_count": nonZero(state.Counts),
 			"month_count": nonZero(state.MonthCounts()), "reference_count": nonZero(state.References),
-			"directory": nonZero(state.Directories) - global, "global_directory": global, "announcement": rowCount(&state.Announcements),
+			"directory": nonZero(state.Directories) - global, "global_directory": global,
 		} {
 			counts[name] += n
 		}
@@ -225,7 +225,6 @@ func (h *harness) compareCalls(f *foldResult) {
 	h.tb.Helper()
 	want := map[string]time.Time{}
 	for _, state := range f.states {
-		state.ApplyAnnouncements()
 		rows, _ := state.CallLogs.Changes()
 		for _, row := range rows {
 			want[row.System.String()+"/"+row.ID.String()] = row.UpdatedAt.Std().UTC()

@@ -39,7 +39,10 @@ func checkCopy(t *testing.T, correct func(context.Context, rebuild.Config, uuid.
 	h := newHarness(t)
 	d := &reportRun{harness: h, system: uuid.New(), floor: time.Now(), progress: sync.NewCond(new(sync.Mutex))}
 	extension := uuid.New()
-	states := []events.State{phoneSystem(d.system, 1, "A"), extensionNamed(d.system, extension, 1, "Desk")}
+	states := []events.State{
+		phoneSystem(d.system, 1, "A"),
+		&events.Extension{ID: extension, PhoneSystemID: d.system, Version: 1, Name: "Desk", Number: "101", Status: "active"},
+	}
 	for range 12 {
 		c := call(d.system, uuid.New(), 1)
 		c.AnsweredByExtensionID = events.Some(extension)

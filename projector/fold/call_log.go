@@ -156,8 +156,7 @@ func (s *State) replaceCall(before CallLog, existed bool, next CallLog, at event
 	}
 }
 
-// recomputeCall writes a call's row with the current values of its facets. UpdatedAt changes if a reported value does, or if
-// the call was not given an announcement yet.
+// recomputeCall writes a call's row with the current values of its facets. UpdatedAt changes if a reported value does.
 func (s *State) recomputeCall(next CallLog, at events.Time) {
 	owner := callOwnerRow(next.Key)
 	transcript, _ := s.Transcripts.Get(owner)
@@ -168,11 +167,10 @@ func (s *State) recomputeCall(next CallLog, at events.Time) {
 	next.Findings = s.newestFindings(owner)
 
 	before, existed := s.CallLogs.Get(next.Key)
-	next.UpdatedAt = s.announcedAt(before) // before the references change
+	next.UpdatedAt = before.UpdatedAt
 	if !existed || !s.sameReport(before, next) {
 		next.UpdatedAt = at
 	}
-	s.recordLaterReferences(before, next)
 	s.updateIndexes(before, existed, next)
 	s.CallLogs.Put(next.Key, next)
 }
@@ -245,20 +243,25 @@ func (f *Findings) removeRepresentative() {
 	f.RepresentativeConfidence, f.RepresentativeSource = events.Null[float64]{}, events.Null[string]{}
 }
 
-// reported returns the row with only the values that a report shows. A reference to a row that does not exist is null, so that a
-// publisher that clears references to a deleted extension does not change UpdatedAt.
+// reported returns the row with only the values that a report shows. A reference to a deleted row is null, so that a publisher that clears
+// references to a deleted extension does not change UpdatedAt. A reference to a row that no event has defined yet is shown.
 func (s *State) reported(row CallLog) CallLog {
 	row.Version, row.UpdatedAt = 0, 0
-	if !s.CallGroups.has(Key{row.System, row.CallGroupID.Value}) {
+	if s.isDeleted(row.System, events.EntityCallGroup, row.CallGroupID) {
 		row.CallGroupID = events.Null[uuid.UUID]{}
 	}
 	for _, extension := range []*events.Null[uuid.UUID]{&row.AnsweredByExtensionID, &row.FromExtensionID} {
-		if !s.Extensions.has(Key{row.System, extension.Value}) {
+		if s.isDeleted(row.System, events.EntityExtension, *extension) {
 			*extension = events.Null[uuid.UUID]{}
 		}
 	}
-	if row.RepresentativeID.Valid && !s.Representatives.has(Key{row.System, row.RepresentativeID.Value}) {
+	if s.isDeleted(row.System, events.EntityRepresentative, row.RepresentativeID) {
 		row.removeRepresentative()
 	}
 	return row
+}
+
+// isDeleted tells whether a reference has a target that was deleted, and was not defined again.
+func (s *State) isDeleted(system uuid.UUID, entity events.Entity, id events.Null[uuid.UUID]) bool {
+	return id.Valid && s.Tombstones.has(TombstoneKey{system, entity, id.Value.String()})
 }

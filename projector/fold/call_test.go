@@ -71,6 +71,18 @@ func TestCall_ClearedReference(t *testing.T) {
 		if row := f.call(); row.UpdatedAt != 3 {
 			t.Errorf("%s, cleared while it exists: updatedAt = %d, want 3", name, row.UpdatedAt)
 		}
+
+		f = newFixture()
+		f.apply(at(1, events.Changed(referring)), at(2, events.Changed(c.entry(1))))
+		if row := f.call(); row.UpdatedAt != 1 {
+			t.Errorf("%s, defined after the call: updatedAt = %d, want 1", name, row.UpdatedAt)
+		}
+
+		f = newFixture()
+		f.apply(at(1, events.Changed(referring)), at(2, events.Changed(cleared)))
+		if row := f.call(); row.UpdatedAt != 2 {
+			t.Errorf("%s, cleared before it is defined: updatedAt = %d, want 2", name, row.UpdatedAt)
+		}
 	}
 }
 

@@ -64,8 +64,7 @@ func (c Corrections) OfSystems() (list Corrections) {
 // correctionKey is the phone system and the call of a correction.
 type correctionKey struct{ system, call uuid.UUID }
 
-// ApplyCorrections gives calls the times of the state's corrections. It must be called before the rows of calls are read, after
-// [State.ApplyAnnouncements].
+// ApplyCorrections gives calls the times of the state's corrections. It must be called before the rows of calls are read.
 func (s *State) ApplyCorrections() {
 	if len(s.Corrections) == 0 {
 		return

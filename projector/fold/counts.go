@@ -81,13 +81,21 @@ func (s *State) countPerExtension(p perExtension, key Key, createdAt events.Time
 
 // countReferences counts each thing that a call refers to once, whether it exists or not.
 func (s *State) countReferences(call CallLog, by int64) {
+	count := func(family, key string) { s.References.add(by, ReferenceKey{call.System, family, key}) }
+	if call.CallGroupID.Valid {
+		count(FamilyCallGroup, call.CallGroupID.Value.String())
+	}
+	for _, id := range call.extensions() {
+		count(FamilyExtension, id.String())
+	}
+	if call.RepresentativeID.Valid {
+		count(FamilyRepresentative, call.RepresentativeID.Value.String())
+	}
+
 	countCode := func(kind string, code events.Null[string]) {
 		if code.Valid {
-			s.References.add(by, ReferenceKey{call.System, kind, code.Value})
+			count(kind, code.Value)
 		}
-	}
-	for entry := range call.entries() {
-		s.References.add(by, entry.reference())
 	}
 	countCode("category", call.Category)
 	countCode("overall_sentiment", call.OverallSentiment.Code)

@@ -40,6 +40,11 @@ func (f *fixture) directories() map[uuid.UUID]map[string]string {
 		}
 		all[system][fmt.Sprint(entity)] = fmt.Sprint(values...)
 	}
+	for key := range f.Tombstones {
+		if fold.LookedUp(key.Entity) {
+			show(key.System, key, "null")
+		}
+	}
 	for key, row := range f.Extensions {
 		show(key.System, key, row.Name, "/", row.Number)
 	}
@@ -81,7 +86,11 @@ func TestFold_DirectoryVersion(t *testing.T) {
 		},
 		{"created again without a name", events.Changed(extension(6, "", "active")), map[uuid.UUID]int64{system: 4}},
 		{"global classification", events.Changed(global), map[uuid.UUID]int64{system: 4, uuid.Nil: 1}},
-		{"phone system", events.Changed(&events.PhoneSystem{ID: system, Version: 1, Name: "One"}), map[uuid.UUID]int64{system: 4, uuid.Nil: 1}},
+		{
+			"deleted, and never defined", deleted(&events.CallGroup{ID: foldtest.ID(20), PhoneSystemID: system, Version: 1}),
+			map[uuid.UUID]int64{system: 5, uuid.Nil: 1},
+		},
+		{"phone system", events.Changed(&events.PhoneSystem{ID: system, Version: 1, Name: "One"}), map[uuid.UUID]int64{system: 5, uuid.Nil: 1}},
 	} {
 		if outcome := f.apply(foldtest.TimedEvent{Event: step.event, At: 1})[0]; outcome == fold.Ignored {
 			t.Fatalf("%s: outcome = %v, want another", step.name, outcome)

@@ -19,6 +19,6 @@
 //	   └── completed ──> completed <───────────┴─────────────┘
 //	                         └── removed, deleted ──> unavailable
 //
-// UpdatedAt of a call's row is the partition's [Clock] at the event that last changed a value which the row reports. An extension, a call
-// group or a representative that becomes live is such an event for all calls that refer to it (see [Announcement]); its other events are not.
+// UpdatedAt of a call's row is the partition's [Clock] at the event that last changed a value which the row reports. The events of an extension, a call
+// group or a representative are none: they change names that are resolved when a row is read, or clear references.
 package fold

@@ -34,7 +34,6 @@ type fixture struct {
 	TranscriptTexts   map[fold.OwnerRowKey]fold.TranscriptText
 	Recordings        map[fold.RecordingKey]fold.Recording
 	Tombstones        map[fold.TombstoneKey]fold.Tombstone
-	Announcements     map[fold.AnnouncementKey]fold.Announcement
 	Counts            map[fold.CountKey]int64
 	MonthCounts       map[fold.MonthCountKey]int64
 	References        map[fold.ReferenceKey]int64
@@ -69,7 +68,6 @@ func (f *fixture) apply(batch ...foldtest.TimedEvent) []fold.Outcome {
 		outcomes[i] = outcome
 		notices = append(notices, s.Notices...)
 	}
-	s.ApplyAnnouncements()
 	f.Told = nil
 	for i, last := range s.LastNotices(notices) {
 		if last {
@@ -94,7 +92,6 @@ func (f *fixture) apply(batch ...foldtest.TimedEvent) []fold.Outcome {
 	save(f.TranscriptTexts, &s.TranscriptTexts, func(r fold.TranscriptText) fold.OwnerRowKey { return r.OwnerRowKey })
 	save(f.Recordings, &s.Recordings, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
 	save(f.Tombstones, &s.Tombstones, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
-	save(f.Announcements, &s.Announcements, func(r fold.Announcement) fold.AnnouncementKey { return r.AnnouncementKey })
 	addDeltas(f.Counts, s.Counts)
 	addDeltas(f.MonthCounts, s.MonthCounts())
 	addDeltas(f.References, s.References)
@@ -119,7 +116,6 @@ func (f *fixture) state() *fold.State {
 	load(f.Transcripts, s.Transcripts.Load)
 	load(f.Recordings, func(_ fold.RecordingKey, row fold.Recording) { s.LoadRecording(row) })
 	load(f.Tombstones, s.Tombstones.Load)
-	load(f.References, s.LoadReferenceCount)
 	return s
 }
 

@@ -97,7 +97,6 @@ func TestFold_AnyOrderOfEntitiesGivesTheSameRows(t *testing.T) {
 		}
 		got, want := applied(shuffled), applied(history)
 		for _, f := range []*fixture{got, want} {
-			clear(f.Announcements)
 			f.forgetLateCalls()
 			for key, row := range f.CallLogs {
 				row.UpdatedAt = 0
@@ -123,18 +122,18 @@ func TestFold_CountersAndIndexesMatchTheRows(t *testing.T) {
 	})
 }
 
-// UpdatedAt changes at an event if, and only if, the report shows another row after it, or the event makes live what the call refers to. The
-// clearing of a reference to a deleted representative does not count.
+// UpdatedAt changes at an event if, and only if, the event gives the call a row of which the report shows something else. The clearing of a
+// reference to a deleted representative does not count.
 func TestFold_UpdatedAtChangesExactlyWithTheReport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture()
 		for _, e := range foldtest.RandomHistory(t) {
-			before, live := maps.Clone(f.CallLogs), f.liveEntries()
+			before := maps.Clone(f.CallLogs)
 			f.apply(e)
 			for key, row := range f.CallLogs {
 				previous, existed := before[key]
 				want := previous.UpdatedAt
-				if !existed || reportRow(f, previous) != reportRow(f, f.beforeClearing(previous, row)) || f.announcedTo(row, live) {
+				if !existed || reportRow(f, previous) != reportRow(f, f.beforeClearing(previous, row)) {
 					want = e.At
 				}
 				if row.UpdatedAt != want {
@@ -146,7 +145,7 @@ func TestFold_UpdatedAtChangesExactlyWithTheReport(t *testing.T) {
 }
 
 // A copy of the calls that was read before an event, and reads the calls that were updated since, has the ids that are served after it.
-// Only a deletion takes an id away without a trace.
+// Only the target's own events change an id without a trace: its deletion takes it away, and a later definition brings it back.
 func TestFold_UpdatedAtTellsOfEveryIDThatAppears(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture()
@@ -156,7 +155,7 @@ func TestFold_UpdatedAtTellsOfEveryIDThatAppears(t *testing.T) {
 			for key, row := range f.CallLogs {
 				shown := f.shownIDs(row)
 				for i, id := range shown {
-					if id != uuid.Nil && (served[key] == nil || served[key][i] != id) && row.UpdatedAt != e.At {
+					if id != uuid.Nil && (served[key] == nil || served[key][i] != id) && row.UpdatedAt != e.At && e.Key != id.String() {
 						t.Fatalf("after %s: id %v appears, and updatedAt = %d, want %d", e.Type(), id, row.UpdatedAt, e.At)
 					}
 				}
@@ -166,64 +165,12 @@ func TestFold_UpdatedAtTellsOfEveryIDThatAppears(t *testing.T) {
 	})
 }
 
-// An announcement of a directory entry is the last event at which it became live while calls referred to it.
-func TestFold_AnnouncesWhatCallsReferTo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		f, want := newFixture(), make(map[fold.AnnouncementKey]fold.Announcement)
-		for _, e := range foldtest.RandomHistory(t) {
-			live := f.liveEntries()
-			f.apply(e)
-			for key := range f.liveEntries() {
-				if !live[key] && f.References[fold.ReferenceKey{System: key.System, Family: key.Family, Key: key.ID.String()}] > 0 {
-					want[key] = fold.Announcement{AnnouncementKey: key, At: e.At}
-				}
-			}
-			if !maps.Equal(f.Announcements, want) {
-				t.Fatalf("after %s: announcements = %v, want %v", e.Type(), f.Announcements, want)
-			}
-		}
-	})
-}
-
-// liveEntries returns the extensions, call groups and representatives.
-func (f *fixture) liveEntries() map[fold.AnnouncementKey]bool {
-	live := make(map[fold.AnnouncementKey]bool)
-	for key := range f.Extensions {
-		live[fold.AnnouncementKey{System: key.System, Family: "extension", ID: key.ID}] = true
-	}
-	for key := range f.CallGroups {
-		live[fold.AnnouncementKey{System: key.System, Family: "call_group", ID: key.ID}] = true
-	}
-	for key := range f.Representatives {
-		live[fold.AnnouncementKey{System: key.System, Family: "representative", ID: key.ID}] = true
-	}
-	return live
-}
-
-// announcedTo tells whether a call refers to something that has become live.
-func (f *fixture) announcedTo(row fold.CallLog, before map[fold.AnnouncementKey]bool) bool {
-	now := f.liveEntries()
-	for _, r := range []struct {
-		family string
-		id     events.Null[uuid.UUID]
-	}{
-		{"extension", row.AnsweredByExtensionID}, {"extension", row.FromExtensionID}, {"call_group", row.CallGroupID},
-		{"representative", row.RepresentativeID},
-	} {
-		key := fold.AnnouncementKey{System: row.System, Family: r.family, ID: r.id.Value}
-		if r.id.Valid && now[key] && !before[key] {
-			return true
-		}
-	}
-	return false
-}
-
 // shownIDs returns the ids of what a call refers to as a report shows them, [uuid.Nil] for null.
 func (f *fixture) shownIDs(row fold.CallLog) []uuid.UUID {
 	var ids []uuid.UUID
 	for _, id := range []any{
-		resolve(f.Extensions, row, row.AnsweredByExtensionID), resolve(f.Extensions, row, row.FromExtensionID),
-		resolve(f.CallGroups, row, row.CallGroupID), resolve(f.Representatives, row, row.RepresentativeID),
+		f.resolve(events.EntityExtension, row, row.AnsweredByExtensionID), f.resolve(events.EntityExtension, row, row.FromExtensionID),
+		f.resolve(events.EntityCallGroup, row, row.CallGroupID), f.resolve(events.EntityRepresentative, row, row.RepresentativeID),
 	} {
 		shown, _ := id.(uuid.UUID)
 		ids = append(ids, shown)
@@ -235,7 +182,7 @@ func (f *fixture) shownIDs(row fold.CallLog) []uuid.UUID {
 func (f *fixture) beforeClearing(before, row fold.CallLog) fold.CallLog {
 	none, empty := events.Null[float64]{}, events.Null[string]{}
 	confidence, source := row.RepresentativeConfidence, row.RepresentativeSource
-	if !before.RepresentativeID.Valid || resolve(f.Representatives, before, before.RepresentativeID) != nil || row.RepresentativeID.Valid ||
+	if !before.RepresentativeID.Valid || f.resolve(events.EntityRepresentative, before, before.RepresentativeID) != nil || row.RepresentativeID.Valid ||
 		confidence != none && confidence != before.RepresentativeConfidence || source != empty && source != before.RepresentativeSource {
 		return row
 	}
@@ -244,21 +191,21 @@ func (f *fixture) beforeClearing(before, row fold.CallLog) fold.CallLog {
 	return row
 }
 
-// reportRow lists the values that a report shows of a call. A reference to a row that does not exist shows as null.
+// reportRow lists the values that a report shows of a call. A reference to a deleted row shows as null.
 func reportRow(f *fixture, row fold.CallLog) string {
 	var representative any
-	if !row.RepresentativeID.Valid || resolve(f.Representatives, row, row.RepresentativeID) != nil {
+	if !row.RepresentativeID.Valid || f.resolve(events.EntityRepresentative, row, row.RepresentativeID) != nil {
 		representative = []any{row.RepresentativeState, row.RepresentativeID, row.RepresentativeConfidence, row.RepresentativeSource}
 	}
 	return fmt.Sprint(representative, row.Category, row.OverallSentiment, row.EmployeeSentiment, row.CustomerSentiment, row.SentimentSource,
 		row.ScorecardScore, row.CallSid, row.CreatedAt, row.IsEdited, row.Tags, row.RecordingSid, row.RecordingDuration,
-		row.Transcription, resolve(f.CallGroups, row, row.CallGroupID), resolve(f.Extensions, row, row.AnsweredByExtensionID),
-		resolve(f.Extensions, row, row.FromExtensionID))
+		row.Transcription, f.resolve(events.EntityCallGroup, row, row.CallGroupID),
+		f.resolve(events.EntityExtension, row, row.AnsweredByExtensionID), f.resolve(events.EntityExtension, row, row.FromExtensionID))
 }
 
-// resolve returns the id if the table has its row, else nil.
-func resolve[R any](table map[fold.Key]R, call fold.CallLog, id events.Null[uuid.UUID]) any {
-	if _, ok := table[fold.Key{System: call.System, ID: id.Value}]; !id.Valid || !ok {
+// resolve returns the id, nil if its target was deleted and not defined again.
+func (f *fixture) resolve(entity events.Entity, call fold.CallLog, id events.Null[uuid.UUID]) any {
+	if _, deleted := f.Tombstones[fold.TombstoneKey{System: call.System, Entity: entity, Key: id.Value.String()}]; !id.Valid || deleted {
 		return nil
 	}
 	return id.Value

@@ -24,11 +24,15 @@ func replaceRow[K comparable, R replaceable, S any](s *State, t *Table[K, R], ke
 		changed := e.Version == before.version() && (e.Deleted() || row(e.State.(S)) != before)
 		return staleOr(changed || e.Version == deleted && !e.Deleted())
 	}
-	var shown, shows displayed
+
+	// Without a row, a reference shows null after a deletion, and a fallback name before any event.
+	lookedUp := LookedUp(e.Entity)
+	shown, shows := displayed{deleted: lookedUp && deleted > 0}, displayed{deleted: lookedUp && e.Deleted()}
 	if existed {
 		shown = before.displayed()
 		s.Counts.add(-1, before.countKeys()...)
 	}
+
 	if e.Deleted() {
 		t.Delete(key)
 		s.addTombstone(e.Identity, events.OwnerRow{})
@@ -39,20 +43,11 @@ func replaceRow[K comparable, R replaceable, S any](s *State, t *Table[K, R], ke
 		t.Put(key, next)
 		s.Counts.add(+1, next.countKeys()...)
 	}
+
 	if shows != shown {
 		s.Directories.add(1, e.System)
 	}
 	return Applied
-}
-
-// foldLookedUp applies an event of an entity that calls refer to by id, and announces it to them if it becomes live.
-func foldLookedUp[R replaceable, S any](s *State, t *Table[Key, R], e events.Event, at events.Time, row func(S) R) Outcome {
-	_, existed := t.Get(keyOf(e))
-	outcome := replaceRow(s, t, keyOf(e), e, row)
-	if outcome == Applied && !existed && !e.Deleted() {
-		s.announce(e, at)
-	}
-	return outcome
 }
 
 // foldVoicemail applies an event of a voicemail. Its deletion removes its transcript and recordings. Unlike a call, a deleted

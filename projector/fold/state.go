@@ -9,9 +9,8 @@ import (
 )
 
 // State is the part of the projection that a batch of events touches. Before it folds, the caller loads four groups of rows: the
-// rows that the events name; the calls and voicemails of the facets among them, with all their facets; the call groups, extensions and
-// representatives to which those calls and their analyses refer; and the call frontiers of the phone systems of calls. Of the call groups,
-// extensions and representatives that the events name, it also loads how many calls refer to them.
+// rows that the events name; the calls and voicemails of the facets among them, with all their facets; the tombstones of the call groups,
+// extensions and representatives to which those calls and their analyses refer; and the call frontiers of the phone systems of calls.
 type State struct {
 	Partition int16 // of all rows
 
@@ -37,7 +36,6 @@ type State struct {
 	ExtensionAnalyses Table[ExtensionEntry, ExtensionEntry] // never loaded
 	Voicemails        Table[Key, Voicemail]
 	Tombstones        Table[TombstoneKey, Tombstone]
-	Announcements     Table[AnnouncementKey, Announcement] // never loaded
 
 	// Counts and References are the changes to day_count and reference_count. Some of them can be zero. Those to month_count follow from
 	// Counts.
@@ -57,7 +55,6 @@ type State struct {
 	buffer       []byte // of a transcript's text
 	recordingsOf facetIndex[RecordingKey]
 	analysesOf   facetIndex[Key]
-	announcer    announcer
 }
 
 // Outcome is the result of folding an event.
@@ -106,7 +103,7 @@ func (s *State) fold(e events.Event, at events.Time) (Outcome, error) {
 	case events.EntityGroup:
 		return s.foldGroup(e), nil
 	case events.EntityExtension:
-		return foldLookedUp(s, &s.Extensions, e, at, extension), nil
+		return replaceRow(s, &s.Extensions, keyOf(e), e, extension), nil
 	case events.EntityPhone:
 		return replaceRow(s, &s.Phones, keyOf(e), e, phone), nil
 	case events.EntityPhoneNumber:
@@ -114,11 +111,11 @@ func (s *State) fold(e events.Event, at events.Time) (Outcome, error) {
 	case events.EntityAgentConfig:
 		return replaceRow(s, &s.AgentConfigs, keyOf(e), e, agentConfig), nil
 	case events.EntityCallGroup:
-		return foldLookedUp(s, &s.CallGroups, e, at, callGroup), nil
+		return replaceRow(s, &s.CallGroups, keyOf(e), e, callGroup), nil
 	case events.EntityCallMenu:
 		return replaceRow(s, &s.CallMenus, keyOf(e), e, callMenu), nil
 	case events.EntityRepresentative:
-		return foldLookedUp(s, &s.Representatives, e, at, representative), nil
+		return replaceRow(s, &s.Representatives, keyOf(e), e, representative), nil
 	case events.EntityClassification:
 		return replaceRow(s, &s.Classifications, ClassificationKeyOf(e), e, classification), nil
 	case events.EntityCallFrontier:

@@ -36,9 +36,6 @@ func (t *Table[K, R]) has(key K) bool {
 	return e != nil && e.live
 }
 
-// empty tells whether no row was ever loaded, added or deleted.
-func (t *Table[K, R]) empty() bool { return len(t.order) == 0 }
-
 // Rows iterates over the rows as they are now, in order of first use. The caller must not change them.
 func (t *Table[K, R]) Rows() func(yield func(*R) bool) {
 	return func(yield func(*R) bool) {

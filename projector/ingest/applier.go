@@ -69,20 +69,16 @@ func (a *Applier) bisect(ctx context.Context, items []Item, now events.Time) err
 func (a *Applier) commit(ctx context.Context, items []Item, now events.Time) (err error) {
 	ctx, end := a.startSpan(ctx, items)
 	defer func() { end(err) }()
-	var before changedBefore
+	corrected := false
 	for {
-		changes, err := a.transact(ctx, items, now, before)
+		changes, err := a.transact(ctx, items, now, corrected)
 		switch {
 		case err == nil:
 			a.committed(changes)
 			return nil
-		case errors.Is(err, store.ErrUnannounced):
-			// The transaction has shown that PostgreSQL accepts the items, so none of those that are announced becomes a dead letter.
-			_, err = a.Store.Announce(ctx, changes)
-			before.announced = true
 		case errors.Is(err, errUncorrected):
 			_, err = a.Store.Correct(ctx, a.Position, a.due(changes.To))
-			before.corrected = true
+			corrected = true
 		}
 		if err != nil {
 			return err
@@ -90,23 +86,20 @@ func (a *Applier) commit(ctx context.Context, items []Item, now events.Time) (er
 	}
 }
 
-// errUncorrected is a batch with which the watermark reaches the times of corrections that stored calls don't have yet.
+// errUncorrected is a batch with which the watermark reaches the times of corrections that stored calls don't have yet. There can be many such
+// calls, and they change in transactions of their own: the transaction of the batch was rolled back, because it must not be open for so long.
 var errUncorrected = errors.New("stored calls were not corrected yet")
 
-// changedBefore says which stored calls have been changed before a batch. There can be many, and they change in transactions of their own: the one of
-// the batch was rolled back, because it must not be open for so long.
-type changedBefore struct{ announced, corrected bool }
-
-func (a *Applier) transact(ctx context.Context, items []Item, now events.Time, before changedBefore) (changes store.ChangeSet, err error) {
+func (a *Applier) transact(ctx context.Context, items []Item, now events.Time, corrected bool) (changes store.ChangeSet, err error) {
 	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
-		changes, err = a.foldAndWrite(ctx, tx, items, now, before)
+		changes, err = a.foldAndWrite(ctx, tx, items, now, corrected)
 		return err
 	})
 	return changes, err
 }
 
 func (a *Applier) foldAndWrite(
-	ctx context.Context, tx *store.Tx, items []Item, now events.Time, before changedBefore,
+	ctx context.Context, tx *store.Tx, items []Item, now events.Time, corrected bool,
 ) (store.ChangeSet, error) {
 	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(items), a.Live)
 	if err != nil {
@@ -117,9 +110,8 @@ func (a *Applier) foldAndWrite(
 		return store.ChangeSet{}, err
 	}
 	changes := Fold(state, a.Position, items, Known{Decisions: a.Reader.Decisions, Retries: retries, Now: now})
-	changes.Announced = before.announced
 	state.Corrections = a.due(changes.To)
-	if len(state.Corrections) > 0 && !before.corrected {
+	if len(state.Corrections) > 0 && !corrected {
 		return changes, errUncorrected
 	}
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)

@@ -68,7 +68,7 @@ func newDamageHarness(t *testing.T) *damageHarness {
 	return h
 }
 
-// extensionsLast moves the events of extensions after all others, so that they are announced to calls.
+// extensionsLast moves the events of extensions after all others, so that calls refer to them before they are there.
 func extensionsLast(list []events.Event) []events.Event {
 	var extensions, others []events.Event
 	for _, e := range list {

@@ -10,8 +10,7 @@
 //
 // A call or a voicemail and everything that belongs to it are in the slot of its hash, so that the fold of a slot finds what it would find
 // in the fold of the whole part. Calls look up extensions, call groups and representatives: these are in all slots, and keep their rows in
-// the first one. Everything else is in the first slot. Rows of slots are disjoint, and counters are additive. Each slot announces to its own
-// calls, and the last announcement of each extension, call group or representative is the part's.
+// the first one. Everything else is in the first slot. Rows of slots are disjoint, and counters are additive.
 //
 // The deletion of a recording or an analysis doesn't name its call or voicemail, and an event that names another one than before is
 // refused. So each of their events leaves a facet reference, and [PartFold.UpTo] resolves these: all events of a recording or an analysis are

@@ -174,18 +174,17 @@ func (f *PartFold) begin() error {
 	return nil
 }
 
-// add adds a piece: its counters and announcements in memory, its other rows as runs.
+// add adds a piece: its counters in memory, its other rows as runs.
 func (f *PartFold) add(p *piece) error {
 	state := p.folder.Changes.State
 	if p.part.divided() && !p.first() {
 		state.RemoveLookedUp()
 	}
-	state.ApplyAnnouncements()
 	f.addCounters(p, state)
 	return f.runs.add(store.EncodedRows(state, f.Catalog, f.Order))
 }
 
-// addCounters moves a piece's counters and announcements into those of the part.
+// addCounters moves a piece's counters into those of the part.
 func (f *PartFold) addCounters(p *piece, state *fold.State) {
 	f.adding.Lock()
 	defer f.adding.Unlock()
@@ -193,7 +192,6 @@ func (f *PartFold) addCounters(p *piece, state *fold.State) {
 	addDeltas(sums.Counts, state.Counts)
 	addDeltas(sums.References, state.References)
 	addDeltas(sums.Directories, state.Directories)
-	sums.TakeAnnouncements(state)
 	state.Counts, state.References, state.Directories = nil, nil, nil
 	if to := p.folder.Changes.To; to.LastMessage > f.changes.To.LastMessage {
 		f.changes.To = to
@@ -223,7 +221,7 @@ func (f *PartFold) position(at passed, sequence uint64, decisions store.Decision
 
 // Changes returns the message counts, the messages that can't be applied any more as dead letters, and the position. The position is the
 // partition's if no message above it was appended yet, or the plan's target is there; else its clock and last message are those of the
-// part. The state has all rows, or only the counters and announcements of a part that doesn't fit in memory: [PartFold.Rows] has the rows of
+// part. The state has all rows, or only the counters of a part that doesn't fit in memory: [PartFold.Rows] has the rows of
 // both.
 func (f *PartFold) Changes() store.ChangeSet { return f.changes }
 

@@ -45,6 +45,9 @@ func (s *Store) corrections(ctx context.Context, p Position) (fold.Corrections, 
 	return list, nil
 }
 
+// sliceCalls is how many calls a transaction corrects, at most.
+const sliceCalls = 10_000
+
 // sliceTimeout limits the correction of one slice of calls. All slices together have no limit.
 const sliceTimeout = 2 * time.Minute
 

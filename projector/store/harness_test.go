@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -80,29 +79,19 @@ func write(t failer, s *store.Store, changes store.ChangeSet) {
 // applyBatch folds a batch and writes it, and returns the position after it.
 func applyBatch(t failer, s *store.Store, from store.Position, batch []foldtest.TimedEvent) store.Position {
 	t.Helper()
-	changes, err := foldAndWrite(s, from, batch, false)
-	if errors.Is(err, store.ErrUnannounced) {
-		if _, err = s.Announce(context.Background(), changes); err == nil {
-			changes, err = foldAndWrite(s, from, batch, true)
-		}
-	}
-	if err != nil {
-		t.Fatalf("batch: %v", err)
-	}
-	return changes.To
-}
-
-func foldAndWrite(s *store.Store, from store.Position, batch []foldtest.TimedEvent, announced bool) (changes store.ChangeSet, err error) {
-	changes = store.ChangeSet{From: from, To: from, Announced: announced}
+	changes := store.ChangeSet{From: from, To: from}
 	changes.To.Sequence += uint64(len(batch))
-	err = s.BeginFunc(context.Background(), func(tx *store.Tx) (err error) {
+	err := s.BeginFunc(context.Background(), func(tx *store.Tx) (err error) {
 		if changes.State, err = tx.Load(context.Background(), from.Partition, eventsOf(batch), false); err != nil {
 			return err
 		}
 		foldInto(changes.State, batch)
 		return tx.Write(context.Background(), &changes)
 	})
-	return changes, err
+	if err != nil {
+		t.Fatalf("batch: %v", err)
+	}
+	return changes.To
 }
 
 // applyInBatches applies a history in batches of random sizes.

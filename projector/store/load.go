@@ -24,6 +24,9 @@ func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event, n
 	}
 	queueKeys(pipeline, tables.phoneSystems, state, t.keys(events.EntityPhoneSystem))
 	queueKeys(pipeline, tables.groups, state, t.keys(events.EntityGroup))
+	queueKeys(pipeline, tables.extensions, state, t.keys(events.EntityExtension))
+	queueKeys(pipeline, tables.callGroups, state, t.keys(events.EntityCallGroup))
+	queueKeys(pipeline, tables.representatives, state, t.keys(events.EntityRepresentative))
 	queueKeys(pipeline, tables.phones, state, t.keys(events.EntityPhone))
 	queueKeys(pipeline, tables.phoneNumbers, state, t.keys(events.EntityPhoneNumber))
 	queueKeys(pipeline, tables.agentConfigs, state, t.keys(events.EntityAgentConfig))
@@ -34,13 +37,12 @@ func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event, n
 	queueKeys(pipeline, tables.callLogs, state, t.calls.list)
 	queueKeys(pipeline, tables.transcripts, state, t.owners.list)
 	queueKeys(pipeline, tables.tombstones, state, t.tombstones.list)
-	queueReferenceCounts(pipeline, tables.referenceCounts, state, t.references.list)
-	// The extensions, call groups and representatives of the batch, and those to which its calls, as they are stored, refer. The recordings and
-	// analyses of the batch, and all others of their calls and voicemails.
+
+	// The recordings and analyses of the batch, and all others of their calls and voicemails. The tombstones of what these calls, as they are
+	// stored, refer to.
 	calls, owners := keysOf(tables.callLogs, t.calls.list), keysOf(tables.transcripts, t.owners.list)
-	queueReferenced(pipeline, tables.extensions, state, t.keys(events.EntityExtension), calls)
-	queueReferenced(pipeline, tables.callGroups, state, t.keys(events.EntityCallGroup), calls)
-	queueReferenced(pipeline, tables.representatives, state, t.keys(events.EntityRepresentative), calls)
+	queue(pipeline, tables.tombstones.table, tables.tombstones.selectReferencedSQL, partition, calls,
+		func(row fold.Tombstone) { tables.tombstones.load(state, row) })
 	queueReferenced(pipeline, tables.recordings, state, t.recordings.list, owners)
 	queueReferenced(pipeline, tables.analyses, state, t.analyses.list, calls)
 	if err := tx.send(ctx, pipeline); err != nil {
@@ -77,18 +79,6 @@ func keysOf[K, R comparable](e entity[K, R], keys []K) keyArrays {
 // queueKeys queues the selection of rows by key.
 func queueKeys[K, R comparable](pipeline *pgx.Batch, e entity[K, R], state *fold.State, keys []K) {
 	queue(pipeline, e.table, e.selectByKeySQL, state.Partition, keysOf(e, keys), func(row R) { e.load(state, row) })
-}
-
-// queueReferenceCounts queues the selection of how many calls refer to what.
-func queueReferenceCounts(pipeline *pgx.Batch, c counters[fold.ReferenceKey], state *fold.State, keys []fold.ReferenceKey) {
-	rows := make([]counter[fold.ReferenceKey], len(keys))
-	for i, key := range keys {
-		rows[i].Key = key
-	}
-	arrays := keyArrays{c.bindKeys(len(rows), pointers(rows)), len(rows)}
-	queue(pipeline, c.table, c.selectByKeySQL, state.Partition, arrays, func(row counter[fold.ReferenceKey]) {
-		state.LoadReferenceCount(row.Key, row.N)
-	})
 }
 
 // queueReferenced queues the selection of rows by key, and of those that belong to the calls or owner rows given by system and id.

@@ -31,7 +31,6 @@ type TableRows func(table string) iter.Seq2[EncodedRow, error]
 // EncodedRows returns the rows of a state that started from nothing, as they would be stored in a schema with that catalog. The error is
 // [ErrRange] where an integer doesn't fit. A table that the schema lacks has no rows.
 func EncodedRows(state *fold.State, c Catalog, order Order) TableRows {
-	state.ApplyAnnouncements()
 	state.ApplyCorrections()
 	return func(table string) iter.Seq2[EncodedRow, error] {
 		r, ok := c.relation(table)

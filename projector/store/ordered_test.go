@@ -103,7 +103,7 @@ func TestStoredRows_OrderOfKeys(t *testing.T) {
 			database := schematest.New(t)
 			for _, column := range []string{
 				"tombstone.entity", "tombstone.key", "classification.kind", "classification.code", "reference_count.family", "reference_count.key",
-				"announcement.family", "day_count.list", "day_count.subset", "transcript.owner", "recording.recording_sid",
+				"day_count.list", "day_count.subset", "transcript.owner", "recording.recording_sid",
 			} {
 				table, name, _ := strings.Cut(column, ".")
 				exec(t, database, fmt.Sprintf(`alter table projection.%s alter column %s type text collate "%s"`, table, name, collation))
@@ -140,8 +140,6 @@ func drawState(r *rapid.T) *fold.State {
 		day := fold.CountKey{System: system, List: text.Draw(r, "list"), Subset: text.Draw(r, "subset"), Day: at.Draw(r, "day").Day()}
 		state.Counts[day] = 1
 		state.References[fold.ReferenceKey{System: system, Family: text.Draw(r, "family"), Key: text.Draw(r, "reference")}] = 1
-		definition := fold.AnnouncementKey{System: system, Family: text.Draw(r, "announced family"), ID: id.Draw(r, "definition")}
-		state.Announcements.Put(definition, fold.Announcement{AnnouncementKey: definition})
 	}
 	return state
 }

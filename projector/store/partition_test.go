@@ -33,9 +33,7 @@ func TestStore_TouchesOnePartition(t *testing.T) {
 	}
 	s := store.New(schematest.OpenTracedPool(t, pool, &schematest.Tracer{Statement: record, BatchStatement: record}))
 	full, position := foldtest.FullHistory(), claim(t, s)
-	for i := range full { // an entry is announced only to calls that are stored
-		position = applyBatch(t, s, position, full[i:i+1])
-	}
+	position = applyBatch(t, s, position, full)
 	var deletions []foldtest.TimedEvent
 	for _, e := range full {
 		e.Version += 10

@@ -29,8 +29,6 @@ type tables struct {
 	analyses        entity[fold.Key, fold.Analysis]
 	voicemails      entity[fold.Key, fold.Voicemail]
 	tombstones      entity[fold.TombstoneKey, fold.Tombstone]
-	announcements   entity[fold.AnnouncementKey, fold.Announcement]
-	referenceCounts counters[fold.ReferenceKey]
 
 	relations []relation // all of them, and those that are never loaded
 }
@@ -41,7 +39,6 @@ func newTables() *tables {
 		agentConfigs: agentConfigs(), callGroups: callGroups(), callMenus: callMenus(), representatives: representatives(),
 		classifications: classifications(), callFrontiers: callFrontiers(), callLogs: callLogs(), transcripts: transcripts(), recordings: recordings(),
 		analyses: analyses(), voicemails: voicemails(), tombstones: tombstones(),
-		announcements: announcements(), referenceCounts: referenceCounts(),
 	}
 	t.relations = []relation{
 		t.phoneSystems.relation(), t.groups.relation(), groupMembers().relation(), t.extensions.relation(), t.phones.relation(),
@@ -50,7 +47,7 @@ func newTables() *tables {
 		t.classifications.relation(), t.callFrontiers.relation(), t.callLogs.relation(), extensionCalls().relation(), t.transcripts.relation(),
 		transcriptTexts().relation(), t.recordings.relation(), t.analyses.relation(), extensionAnalyses().relation(),
 		t.voicemails.relation(), t.tombstones.relation(), dayCounts().relation(), monthCounts().relation(),
-		t.referenceCounts.relation(), directories().relation(), globalDirectory().relation(), t.announcements.relation(),
+		referenceCounts().relation(), directories().relation(), globalDirectory().relation(),
 	}
 	return t
 }

@@ -15,6 +15,9 @@ const partitionColumn = "partition"
 //go:embed referenced_keys.sql
 var referencedKeysSQL string
 
+//go:embed referenced_targets.sql
+var referencedTargetsSQL string
+
 // table is a database table whose rows are R. Its first columns are its key. In a table whose rows belong to partitions they follow the
 // partition, which is no part of R: a statement touches the rows of one partition, which is its first parameter.
 type table[R any] struct {
@@ -59,6 +62,12 @@ func defineTable[R any](t table[R]) table[R] {
 // withReferenced adds the selection of rows by key, and of those whose key is in rows r of a table, which are given by system and a column.
 func (t table[R]) withReferenced(key, from, column string) table[R] {
 	t.selectReferencedSQL = t.joined("(" + fmt.Sprintf(referencedKeysSQL, t.unnest(t.columns[:t.key]), key, from, column) + ")")
+	return t
+}
+
+// withReferencedTargets adds the selection of the rows whose keys are those of what calls refer to. The calls are given by system and id.
+func (t table[R]) withReferencedTargets() table[R] {
+	t.selectReferencedSQL = t.joined("(" + referencedTargetsSQL + ")")
 	return t
 }
 

@@ -238,7 +238,7 @@ func tombstones() entity[fold.TombstoneKey, fold.Tombstone] {
 			intColumn("version", func(r *row) *int64 { return &r.Version }),
 			textColumn("owner", func(r *row) *events.Entity { return &r.OwnerRow.Entity }),
 			uuidColumn("owner_id", func(r *row) *uuid.UUID { return &r.OwnerRow.ID }),
-		}),
+		}).withReferencedTargets(),
 		rows:   func(s *fold.State) *fold.Table[fold.TombstoneKey, row] { return &s.Tombstones },
 		keyRow: func(k fold.TombstoneKey) row { return row{TombstoneKey: k} },
 		load:   func(s *fold.State, r row) { s.Tombstones.Load(r.TombstoneKey, r) },

@@ -64,7 +64,7 @@ func extensions() entity[fold.Key, fold.Extension] {
 			asJSON(textColumn("assigned_phones", func(r *row) *string { return &r.AssignedPhones })),
 			asJSON(nullTextColumn("unanswered_action", func(r *row) *events.Null[string] { return &r.UnansweredAction })),
 			asJSON(nullTextColumn("voicemail_greeting", func(r *row) *events.Null[string] { return &r.VoicemailGreeting })),
-		}).withReferenced("unnest(array[r.answered_by_extension_id, r.from_extension_id])", "call_log", "id"),
+		}),
 		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Extensions },
 		keyRow:    func(k fold.Key) row { return row{Key: k} },
 		load:      func(s *fold.State, r row) { s.Extensions.Load(r.Key, r) },
@@ -88,7 +88,7 @@ func callGroups() entity[fold.Key, fold.CallGroup] {
 			textColumn("ring_pattern", func(r *row) *string { return &r.RingPattern }),
 			asJSON(nullTextColumn("unanswered_action", func(r *row) *events.Null[string] { return &r.UnansweredAction })),
 			asJSON(nullTextColumn("voicemail_greeting", func(r *row) *events.Null[string] { return &r.VoicemailGreeting })),
-		}).withReferenced("r.call_group_id", "call_log", "id"),
+		}),
 		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.CallGroups },
 		keyRow:    func(k fold.Key) row { return row{Key: k} },
 		load:      func(s *fold.State, r row) { s.CallGroups.Load(r.Key, r) },
@@ -198,7 +198,7 @@ func representatives() entity[fold.Key, fold.Representative] {
 			textColumn("name", func(r *row) *string { return &r.Name }),
 			textColumn("status", func(r *row) *string { return &r.Status }),
 			timeColumn("updated_at", func(r *row) *events.Time { return &r.UpdatedAt }),
-		}).withReferenced("r.representative_id", "analysis", "call_id"), // only analyses attribute calls to representatives
+		}),
 		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Representatives },
 		keyRow: func(k fold.Key) row { return row{Key: k} },
 		load:   func(s *fold.State, r row) { s.Representatives.Load(r.Key, r) },
@@ -235,19 +235,5 @@ func callFrontiers() entity[fold.Key, fold.CallFrontier] {
 		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.CallFrontiers },
 		keyRow: func(k fold.Key) row { return row{System: k.System} },
 		load:   func(s *fold.State, r row) { s.CallFrontiers.Load(fold.Key{System: r.System, ID: r.System}, r) },
-	}
-}
-
-func announcements() entity[fold.AnnouncementKey, fold.Announcement] {
-	type row = fold.Announcement
-	return entity[fold.AnnouncementKey, row]{
-		table: newTable("announcement", 3, []column[row]{
-			uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
-			textColumn("family", func(r *row) *string { return &r.Family }),
-			uuidColumn("id", func(r *row) *uuid.UUID { return &r.ID }),
-			timeColumn("at", func(r *row) *events.Time { return &r.At }),
-		}),
-		rows:   func(s *fold.State) *fold.Table[fold.AnnouncementKey, row] { return &s.Announcements },
-		keyRow: func(k fold.AnnouncementKey) row { return row{AnnouncementKey: k} },
 	}
 }

@@ -16,7 +16,6 @@ type touched struct {
 	recordings      set[fold.RecordingKey]
 	analyses        set[fold.Key]
 	tombstones      set[fold.TombstoneKey]
-	references      set[fold.ReferenceKey] // of the extensions, call groups and representatives that the batch has events of
 
 	// Deletions don't name the call or voicemail of the facet.
 	deletedRecordings set[fold.RecordingKey]
@@ -33,9 +32,6 @@ func touch(batch []events.Event) *touched {
 
 func (t *touched) add(e events.Event) {
 	t.tombstones.add(fold.TombstoneKey{System: e.System, Entity: e.Entity, Key: e.Key})
-	if reference, ok := fold.ReferenceOf(e); ok {
-		t.references.add(reference)
-	}
 	switch e.Entity {
 	case events.EntityClassification:
 		t.classifications.add(fold.ClassificationKeyOf(e))
@@ -83,13 +79,15 @@ func (t *touched) addCall(e events.Event) {
 		return
 	}
 	t.addKey(events.EntityCallFrontier, fold.Key{System: k.System, ID: k.System})
-	if call.CallGroupID.Valid {
-		t.addKey(events.EntityCallGroup, fold.Key{System: k.System, ID: call.CallGroupID.Value})
-	}
-	for _, extension := range []events.Null[uuid.UUID]{call.AnsweredByExtensionID, call.FromExtensionID} {
-		if extension.Valid {
-			t.addKey(events.EntityExtension, fold.Key{System: k.System, ID: extension.Value})
-		}
+	t.addReference(k.System, events.EntityCallGroup, call.CallGroupID)
+	t.addReference(k.System, events.EntityExtension, call.AnsweredByExtensionID)
+	t.addReference(k.System, events.EntityExtension, call.FromExtensionID)
+}
+
+// addReference adds the tombstone of what a call refers to.
+func (t *touched) addReference(system uuid.UUID, entity events.Entity, id events.Null[uuid.UUID]) {
+	if id.Valid {
+		t.tombstones.add(fold.TombstoneKey{System: system, Entity: entity, Key: id.Value.String()})
 	}
 }
 
@@ -112,8 +110,8 @@ func (t *touched) addAnalysis(e events.Event) {
 		return
 	}
 	t.addOwnerRow(k.System, events.OwnerRow{Entity: events.EntityCall, ID: analysis.CallID})
-	if role := analysis.Representative; role != nil && role.ID.Valid {
-		t.addKey(events.EntityRepresentative, fold.Key{System: k.System, ID: role.ID.Value})
+	if role := analysis.Representative; role != nil {
+		t.addReference(k.System, events.EntityRepresentative, role.ID)
 	}
 }
 

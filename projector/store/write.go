@@ -22,7 +22,6 @@ type ChangeSet struct {
 	ClockAdjustments []fold.ClockAdjustment
 	Retries          []Retry
 	Notices          []Notice
-	Announced        bool // whether Store.Announce has given stored calls the announcements
 }
 
 // DeadLetter is a message that can't be applied, kept whole.
@@ -50,10 +49,8 @@ var (
 )
 
 // Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The error is [ErrFenced] where the
-// position isn't the change set's From, and [ErrUnannounced] where PostgreSQL accepts the change set, but many stored calls must change
-// before it. It removes from c the notices that an earlier application wrote.
+// position isn't the change set's From. It removes from c the notices that an earlier application wrote.
 func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
-	c.State.ApplyAnnouncements()
 	c.State.ApplyCorrections()
 	if err := tx.sendEarly(ctx, tx.store.changes(*c)); err != nil {
 		return fmt.Errorf("write rows: %w", err)
@@ -71,10 +68,7 @@ func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
 	if err := tx.send(ctx, &batch); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
-	if c.Announced {
-		return nil
-	}
-	return tx.announceFew(ctx, c)
+	return nil
 }
 
 // decides tells whether a change set has more than what follows from events: what the stream doesn't have must not be lost.

@@ -34,13 +34,14 @@ select
   ) as covered,
   {{coverage_age}} as coverage_age,
   k.own_extension_id is not null as narrowed,
-  (
-    select e.id
-    from projection.extension e
-    where e.partition = $3
-      and e.system_id = $2
-      and e.id = k.own_extension_id
-  ) as own_extension_id,
+  case when not exists (
+    select
+    from projection.tombstone t
+    where t.partition = $3
+      and t.system_id = $2
+      and t.entity = 'extension'
+      and t.key = k.own_extension_id::text
+  ) then k.own_extension_id end as own_extension_id,
   (select coalesce(g.partitions, 0) from projection.generation g) as partitions
 from access.key k
 where k.short = $1

@@ -50,7 +50,7 @@ func (p Authorization) Allows(s Scope) bool { return slices.Contains(p.scopes, s
 // Narrowing limits calls:read to one extension's own calls.
 type Narrowing struct {
 	On        bool
-	Extension uuid.NullUUID // not valid if the extension does not exist: then the key sees no calls
+	Extension uuid.NullUUID // not valid if the extension was deleted: then the key sees no calls
 }
 
 // DenialCode is the reason for which a request is denied before its data is read.

@@ -1,5 +1,5 @@
 -- What a grant ($3, $4) allows in the phone system $2, in partition $1, read from the partition's node: whether it covers it, the age of the partition
--- that decides about an organization, the extension ($5) that the key is narrowed to, and the number of the generation's partitions.
+-- that decides about an organization, the extension ($5) that the key is narrowed to unless it was deleted, and the number of the generation's partitions.
 select
   exists (
     select
@@ -25,12 +25,13 @@ select
         and w.watermark > to_timestamp(0)
     )
   end as coverage_age,
-  (
-    select e.id
-    from projection.extension e
-    where e.partition = $1
-      and e.system_id = $2
-      and e.id = $5::uuid
-  ) as own_extension_id,
+  case when not exists (
+    select
+    from projection.tombstone t
+    where t.partition = $1
+      and t.system_id = $2
+      and t.entity = 'extension'
+      and t.key = $5::uuid::text
+  ) then $5::uuid end as own_extension_id,
   coalesce(g.partitions, 0) as partitions
 from projection.generation g

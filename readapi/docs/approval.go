@@ -23,6 +23,7 @@ type Approval struct {
 	Stage     Stage  `json:"stage"`
 	Reviewer  string `json:"reviewer"` // a role
 	Date      string `json:"date"`     // as 2006-01-02
+	Note      string `json:"note"`     // how the operation reads what the contract leaves open
 }
 
 // Approvals is the approval record. Operations without an approval are neither served nor described.

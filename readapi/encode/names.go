@@ -7,14 +7,14 @@ import (
 
 // Names has the names and labels that a page's rows refer to, as JSON.
 type Names interface {
-	// Reference is the object of a reference, or empty if its target doesn't exist.
+	// Reference is the object of a reference, or empty if its target was deleted.
 	Reference(family string, id uuid.UUID) string
 
 	// Code is the object of a code with its label, and the score of its classification.
 	Code(kind string, code []byte) (object, score string)
 }
 
-// Named is a reference with the names of its target, or null if the target doesn't exist. Its column is the identifier.
+// Named is a reference with the names of its target, or null if the target was deleted. Its column is the identifier.
 func Named(name, family string) Member {
 	return Member{name, []uint32{pgtype.UUIDOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
 		object := r.Names.Reference(family, uuid.UUID(columns[0]))

@@ -17,7 +17,7 @@ type edition string
 
 // names are the names of references and the labels of codes, as JSON.
 type names struct {
-	references map[string]map[uuid.UUID]string // by family; empty: the target does not exist
+	references map[string]map[uuid.UUID]string // by family; empty: the target was deleted
 	codes      map[string]map[string]label     // by kind
 }
 
@@ -123,6 +123,8 @@ func (n names) read(rows pgx.Rows) (e edition, err error) {
 			return e, err
 		}
 		switch {
+		case id.Valid && !name.Valid:
+			put(n.references, family.String, id.Bytes, "")
 		case id.Valid:
 			put(n.references, family.String, id.Bytes, newReference(id.Bytes, name.String, number))
 		case code.Valid:
@@ -132,11 +134,11 @@ func (n names) read(rows pgx.Rows) (e edition, err error) {
 	return e, nil
 }
 
-// setDefaults sets the entries to those of references without target, and of codes without classification.
+// setDefaults sets the entries to those of references whose target is unknown, and of codes without classification.
 func (n names) setDefaults() {
-	for _, references := range n.references {
+	for family, references := range n.references {
 		for id := range references {
-			references[id] = ""
+			references[id] = unknownReference(family, id)
 		}
 	}
 	for _, codes := range n.codes {
@@ -144,6 +146,18 @@ func (n names) setDefaults() {
 			codes[code] = newLabel(code, "", pgtype.Float8{})
 		}
 	}
+}
+
+// unknownReference is the object of a reference to something that no event has defined yet. Its name depends on the id alone.
+func unknownReference(family string, id uuid.UUID) string {
+	short := id.String()[:8]
+	switch family {
+	case "call_group":
+		return newReference(id, "Call group "+short, pgtype.Text{Valid: true})
+	case "extension":
+		return newReference(id, "Extension "+short, pgtype.Text{Valid: true})
+	}
+	return newReference(id, "Representative "+short, pgtype.Text{})
 }
 
 func newReference(id uuid.UUID, name string, number pgtype.Text) string {

@@ -100,7 +100,10 @@ func fillDirectory(tb testing.TB, pool *pgxpool.Pool) {
 		 select case when s = 0 then '00000000-0000-0000-0000-000000000000' else md5(s::text)::uuid end, k, 'code_' || n, 1, 'Label', 'active', 'epoch'
 		 from generate_series(0, 500) s, generate_series(1, 5) n, unnest(array['category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment']) k`,
 		`insert into projection.representative (system_id, id, version, name, status, updated_at)
-		 select '`+busyID+`', md5('representative' || n)::uuid, 1, 'Somebody', 'active', 'epoch' from generate_series(0, 4999) n`)
+		 select '`+busyID+`', md5('representative' || n)::uuid, 1, 'Somebody', 'active', 'epoch' from generate_series(0, 4999) n`,
+		`insert into projection.tombstone (system_id, entity, key, version, owner, owner_id)
+		 select '`+busyID+`', entity, gen_random_uuid(), 1, '', '`+busyID+`'
+		 from generate_series(1, 2000), unnest(array['call', 'call-group', 'extension', 'representative']) entity`)
 }
 
 // disableAutovacuum leaves the statistics to the test.

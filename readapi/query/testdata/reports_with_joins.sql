@@ -57,6 +57,10 @@ with
       select 'representative', e.id, e.name, null
       from projection.representative e
       where e.system_id = $1 and e.id = any (array(select distinct representative_id from page))
+      union all
+      select replace(t.entity, '-', '_'), t.key::uuid, null, null
+      from projection.tombstone t
+      where t.system_id = $1 and t.entity in ('call-group', 'extension', 'representative')
     ) n
   ),
   -- The global classifications first: those of the system come after them and override them.
