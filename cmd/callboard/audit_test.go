@@ -209,20 +209,3 @@ func TestAudit_ReaderKilled(t *testing.T) {
 		t.Errorf("stored entries of the killed reader = %d, want %d or more of %d", stored, acknowledged-4, len(killed))
 	}
 }
-
-// A reader that starts without NATS answers requests, and sends their entries when NATS is there.
-func TestAudit_ReaderStartsBeforeNATS(t *testing.T) {
-	f := newFleet(t)
-	key := f.issueAnyKey()
-	f.nats.Stop()
-	r := f.startReader()
-	client := newClient()
-	defer client.CloseIdleConnections()
-	if status := discover(client, r.base, key, "before"); status != http.StatusOK {
-		t.Errorf("status = %d, want 200", status)
-	}
-	eventstest.Eventually(t, "one entry waits", func() bool { return r.metric("callboard_readapi_audit_waiting") == 1 })
-	f.nats.Start()
-	f.startProjector()
-	f.waitUntilAudited([]string{"before"})
-}

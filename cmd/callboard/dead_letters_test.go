@@ -125,26 +125,22 @@ func TestDeadLetters(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { checkDeadLettersRefused(t, f.in(t), ids) })
 	t.Run("retry", func(t *testing.T) { checkDeadLettersRetried(t, f.in(t), ids, projector) })
 	t.Run("drop", func(t *testing.T) { checkDeadLettersDropped(t, f.in(t), ids) })
-	t.Run("many", func(t *testing.T) { checkManyDeadLetters(t, f.in(t)) })
 }
 
 func checkDeadLettersListed(t *testing.T, f deadLettersFixture, ids []string) {
 	t.Helper()
-	f.expect(0, `^ID +STORED +SUBJECT +SEQUENCE +STATE +REASON\n`+ids[0]+` +\d{4}-\S+Z +phones\.\d+\.`+systemID+`\.transcript +\d+ +open +/object: its entry can't be read`, "list")
-	f.expect(0, `\n4 open\.\n$`, "list")
-	const note = "Only the oldest 1 are listed. Use --limit to list more, or --reason to filter.\n"
-	if r := f.run("list", "--limit", "1"); !strings.HasSuffix(r.out, "\n4 open.\n") || r.err != note {
+	f.expect(0, `^ID +STORED +SUBJECT +SEQUENCE +STATE +REASON\n`+ids[0]+` +\d{4}-\S+Z +phones\.\d+\.`+systemID+`\.transcript +\d+ +open +/object: its entry can't be read(?s:.*)\n4 open\.\n$`, "list")
+	if r := f.run("list", "--limit", "1"); !strings.HasSuffix(r.out, "\n4 open.\n") || !strings.Contains(r.err, "Only the oldest 1 are listed") {
 		t.Errorf("list --limit 1: output = %s%s, want 4 open and a note", r.out, r.err)
 	}
 	f.expect(0, `\n1 open\.\n$`, "list", "--reason", "/object")
-	f.expect(0, `^No open dead letter has a reason that contains "x y"\.\n$`, "list", "--reason", "x y")
 }
 
+// Control characters of the data reach no terminal, unless --raw asks for them.
 func checkDeadLettersShown(t *testing.T, f deadLettersFixture, ids []string) {
 	t.Helper()
 	f.expect(0, `(?s)state +open\nreason +/object: its .*advice +The transcript's text is not .*header +ce-type: callboard.transcript.changed\n.*Data, \d+ bytes:\n{\n  "callId": "`, "show", ids[0])
 	f.expect(0, `(?s)"note": "\\u0000\\u202e\\u009b31mé+\n\.\.\. and \d+ more bytes; use --full to show all\n$`, "show", ids[1])
-	f.expect(0, `(?s)"note": "\\u0000\\u202e\\u009b31mé+"\n}\n$`, "show", ids[1], "--full")
 	f.expect(0, `(?s)\nData, 13 bytes:\n\\x1b\[31mno JSON\\xff\n$`, "show", ids[2])
 	const data = "\x1b[31mno JSON\xff"
 	if r := f.run("show", ids[2], "--raw"); r.out != data {
@@ -155,21 +151,13 @@ func checkDeadLettersShown(t *testing.T, f deadLettersFixture, ids []string) {
 	if string(shown.Data) != data || shown.Header["ce-type"][0] != "callboard.call.changed" || shown.Advice == "" || shown.State != "open" {
 		t.Errorf("show --json: %+v, want data, headers, advice and state", shown)
 	}
-	f.expect(0, `A retry is not possible`, "show", ids[3])
 }
 
 func checkDeadLettersRefused(t *testing.T, f deadLettersFixture, ids []string) {
 	t.Helper()
-	const unknown = `^error: no dead letter has the ID 4711\nRun 'callboard dead-letters list --all' to list all dead letters\n$`
-	f.expect(1, unknown, "show", "4711")
-	f.expect(1, unknown, "retry", ids[0], "4711")
-	f.expect(1, unknown, "drop", ids[0], "4711")
+	f.expect(1, `^error: no dead letter has the ID 4711\nRun 'callboard dead-letters list --all' to list all dead letters\n$`, "drop", ids[0], "4711")
 	f.expect(1, `dead letter `+ids[3]+` can't be retried: it is of the audit stream, `, "retry", ids[0], ids[3])
-	for _, args := range [][]string{
-		{"retry"}, {"retry", ids[0], "--all"}, {"retry", ids[0], "--reason", "x"}, {"retry", "--all", "--timeout", "0s"}, {"retry", "x"},
-		{"drop"}, {"drop", "--all"}, {"drop", ids[0], "--all", "--reason", "x"}, {"list", "--limit", "0"}, {"list", "--limit", "10001"},
-		{"show", ids[0], "--raw", "--json"}, {"show"},
-	} {
+	for _, args := range [][]string{{"retry"}, {"retry", ids[0], "--all"}, {"retry", ids[0], "--reason", "x"}, {"drop"}, {"drop", "--all"}, {"list", "--limit", "0"}} {
 		expectUsageErrors(t, f.operator(), append([]string{"dead-letters"}, args...))
 	}
 	for _, l := range f.list() {
@@ -218,29 +206,12 @@ func checkRetryInterrupted(f deadLettersFixture, id string) {
 func checkDeadLettersDropped(t *testing.T, f deadLettersFixture, ids []string) {
 	t.Helper()
 	f.expect(0, `^Dropped: 1 \(ID `+ids[2]+`\)\.\n$`, "drop", "--all", "--reason", "not JSON")
-	f.expect(0, `^No open dead letter has a reason that contains "not JSON"\.\n$`, "drop", "--all", "--reason", "not JSON")
 	f.expect(0, `^Dead letter `+ids[0]+` was resolved before: applied\.\nDropped: 2 \(ID `+ids[1]+`, `+ids[3]+`\)\.\n$`, "drop", ids[0], ids[1], ids[3])
-	f.expect(0, `state +dropped since `, "show", ids[2])
 	f.expect(1, `dead letter `+ids[2]+` was dropped: its data is deleted`, "show", ids[2], "--raw")
 	f.expect(0, `^No open dead letters\.\n$`, "list")
-	f.expect(0, `(?s) applied .* dropped .*\n0 open\.\n$`, "list", "--all")
 	if list := f.list("--all"); len(list) != 4 {
 		t.Errorf("list --all: %+v, want 4", list)
 	}
-}
-
-// Many dead letters are counted by reason, and only the first ids of each are listed.
-func checkManyDeadLetters(t *testing.T, f deadLettersFixture) {
-	t.Helper()
-	f.startProjector()
-	for range 11 {
-		f.publish("phones."+systemID+".call", "callboard.call.changed", "no JSON")
-	}
-	f.publish("phones."+systemID+".call", "callboard.fax.changed", "{}")
-	f.waitForOpen(12)
-	f.expect(0, `\n12 open:\n\nCOUNT +REASON\n11 +not JSON\n1 +header:ce-type: must be callboard.*\n$`, "list")
-	f.expect(1, `^not applied: 12; .*\n  ID (\d+, ){9}\d+ and 1 more: not JSON: .*\n  ID \d+: header:ce-type: must be callboard.*\n$`, "retry", "--all", "--timeout", "5m")
-	f.expect(0, `^Dropped: 11 \(ID (\d+, ){9}\d+ and 1 more\)\.\n$`, "drop", "--all", "--reason", "not JSON")
 }
 
 // A partition stops at a call that PostgreSQL refuses. Skipped, the call is a dead letter in a rebuild, too, until a retry applies it.
@@ -277,18 +248,4 @@ func TestDeadLetters_Skip(t *testing.T) {
 		t.Errorf("calls after the rebuild = %s, want 1", calls)
 	}
 	f.expect(0, `applied: 1 \(ID `+id+`\)`, "retry", id)
-}
-
-// A dead letter that is too large for the server is named, and the others are tried.
-func TestDeadLetters_RetryTooLarge(t *testing.T) {
-	f := deadLettersFixture{newFleet(t)}
-	f.startProjector()
-	message := &nats.Msg{Subject: "phones." + systemID + ".call", Data: make([]byte, 1<<20)}
-	if _, err := eventstest.JetStream(t, f.nats.URL()).PublishMsg(t.Context(), message); err != nil {
-		t.Fatal(err)
-	}
-	f.publish("phones."+systemID+".call", "callboard.call.changed", "no JSON")
-	f.waitForOpen(2)
-	f.expect(1, `not applied: 2;(?s:.*)ID 1: the message exceeds max_payload of the NATS server`, "retry", "--all")
-	f.expect(1, `published again: 1(?s:.*)`, "retry", "--all", "--no-wait")
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sync/errgroup"
 
 	"callboard/events/eventstest"
 )
@@ -56,38 +52,10 @@ func TestDev(t *testing.T) {
 		t.Errorf("publish: output = %s, want 4 published", out)
 	}
 	whole := issueKey(t, i.Env, systemID, "--name", "whole", "--scopes", "calls:read,phones:read")
-	own := issueKey(t, i.Env, systemID, "--name", "own", "--scopes", "calls:read", "--own-extension", extensionID)
 	eventstest.Eventually(t, "the key sees both calls", func() bool { return i.calls(whole.Key) == 2 })
-	t.Run("narrowed key", func(t *testing.T) {
-		if out := succeed(t, i.Env, "", "keys", "show", own.ID); !strings.Contains(out, "extension "+extensionID) || strings.Contains(out, own.Key) {
-			t.Errorf("keys show: output = %s, want the extension and no secret", out)
-		}
-		if n := i.calls(own.Key); n != 1 {
-			t.Errorf("calls = %d, want 1", n)
-		}
-		expectStatus(t, i.callsURL()+"/"+otherCallID, own.Key, http.StatusNotFound)
-	})
 	t.Run("status", func(t *testing.T) { checkStatusOfDev(t, i) })
-	t.Run("stream", func(t *testing.T) { checkStreamOfDev(t, i) })
-	t.Run("migrate", func(t *testing.T) { checkMigrateTwice(t, i) })
-	t.Run("publish invalid lines", func(t *testing.T) { checkPublishInvalidLine(t, i) })
-	t.Run("publish an id twice", func(t *testing.T) { checkPublishIDTwice(t, i) })
-	t.Run("reader process", func(t *testing.T) { checkReaderProcess(t, i, whole.Key) })
-	t.Run("projector process", func(t *testing.T) {
-		d := start(t, "projector", i.Env, "--partitions", "0-3", "--admin-listen", "127.0.0.1:0")
-		waitUntilReady(t, "http://"+d.Await(`"admin":"([^"]+)"`)[1])
-		d.StopCleanly(os.Interrupt)
-	})
-	t.Run("second instance", func(t *testing.T) {
-		expect(t, nil, 1, "^error: another 'callboard dev' uses ", "dev", "--data", i.dir, "--listen", ":0", "--nats-listen", "127.0.0.1:0")
-	})
-	t.Run("revoked key", func(t *testing.T) {
-		succeed(t, i.Env, "", "keys", "revoke", whole.ID)
-		expectStatus(t, i.callsURL(), whole.Key, http.StatusUnauthorized)
-		if out := succeed(t, i.Env, "", "keys", "list"); strings.Count(out, "revoked") != 1 || strings.Count(out, "active") != 1 {
-			t.Errorf("keys list: output = %s, want one revoked and one active key", out)
-		}
-	})
+	succeed(t, i.Env, "", "keys", "revoke", whole.ID)
+	expectStatus(t, i.callsURL(), whole.Key, http.StatusUnauthorized)
 	t.Run("stop", func(t *testing.T) { checkStop(t, i, whole.Key) })
 }
 
@@ -154,87 +122,6 @@ func checkStatusOfDev(t *testing.T, i *devInstance) {
 	}
 }
 
-func checkStreamOfDev(t *testing.T, i *devInstance) {
-	t.Helper()
-	if out := succeed(t, i.Env, "", "stream", "check"); out != "Stream PHONES is safe.\n" {
-		t.Errorf("stream check: output = %s, want a safe stream", out)
-	}
-	const want = "\nStream AUDIT_LOG: exists already.\nStream LIMITS: exists already.\n"
-	if out := succeed(t, i.Env, "", "stream", "create"); !strings.HasSuffix(out, want) {
-		t.Errorf("stream create: output = %s, want it to end in %s", out, want)
-	}
-	out := succeed(t, i.Env, "", "stream", "create", "--json")
-	if want := `"limitsCreated":false`; !strings.Contains(out, want) {
-		t.Errorf("stream create: output = %s, want it to contain %s", out, want)
-	}
-	expect(t, i.Env, 1, "--partitions 16", "stream", "create", "--partitions", "8")
-}
-
-func checkMigrateTwice(t *testing.T, i *devInstance) {
-	t.Helper()
-	var runs errgroup.Group
-	for range 2 {
-		runs.Go(func() error {
-			if r := command(t, i.Env, "", "migrate", "--json"); r.code != 0 {
-				return errors.New(r.err)
-			}
-			return nil
-		})
-	}
-	if err := runs.Wait(); err != nil {
-		t.Error(err)
-	}
-}
-
-// The line after the invalid one is not published.
-func checkPublishInvalidLine(t *testing.T, i *devInstance) {
-	t.Helper()
-	first := strings.SplitN(fixtureLines(), "\n", 2)[0]
-	r := command(t, i.Env, first+"\n\n"+`{"type":"callboard.call.changed","data":{"id":"x"}}`+"\n"+first, "publish", "-")
-	for _, want := range []string{"line 3: /data/id: must be a UUID", "/data/phoneSystemId: is required", "Events published before: 1"} {
-		if r.code != 1 || !strings.Contains(r.err, want) {
-			t.Errorf("exit code = %d, errors = %s, want 1 and %q", r.code, r.err, want)
-		}
-	}
-}
-
-// The second change under an ID would be lost, in one batch and in the next one.
-func checkPublishIDTwice(t *testing.T, i *devInstance) {
-	t.Helper()
-	line := func(version string) string {
-		return `{"id":"row-42","type":"callboard.group.changed","data":{"id":"` + otherCallID + `","version":` + version + `,"name":"G","phoneSystemIds":[]}}` + "\n"
-	}
-	for _, c := range []struct{ lines, want, published string }{
-		{line("1") + line("2"), "event 1 has the same source and ID, row-42", "0"},
-		{line("1"), "", "1"},
-		{line("2"), "row-42 callboard.group.changed phones.global.group: the stream has an event of this source and ID already", "0"},
-	} {
-		r := command(t, i.Env, c.lines, "publish", "-")
-		if code := min(len(c.want), 1); r.code != code || !strings.Contains(r.err, c.want) || !strings.Contains(r.out+r.err, ": "+c.published) {
-			t.Errorf("exit code = %d, output = %s%s, want %d, %q and %s published", r.code, r.out, r.err, code, c.want, c.published)
-		}
-	}
-}
-
-func checkReaderProcess(t *testing.T, i *devInstance, key string) {
-	t.Helper()
-	d := start(t, "readapi", i.Env, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
-	base, err := url.Parse(i.BaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	base.Host = d.Await(`"public":"([^"]+)"`)[1]
-	waitUntilReady(t, "http://"+d.Await(`"admin":"([^"]+)"`)[1])
-	status, body := get(t, base.String()+"/customer/phone-systems/"+systemID+"/call-logs/"+ownCallID, key)
-	if status != http.StatusOK || !strings.Contains(string(body), ownCallID) {
-		t.Errorf("status = %d, body = %s, want 200 and the call", status, body)
-	}
-	d.StopCleanly(syscall.SIGTERM)
-	if d.Err.Contains(key) || d.Err.Contains(i.Env["CALLBOARD_KEY_PEPPER"]) {
-		t.Error("the log contains a secret")
-	}
-}
-
 func checkStop(t *testing.T, i *devInstance, key string) {
 	t.Helper()
 	pid := i.postgresPID()
@@ -251,26 +138,6 @@ func checkStop(t *testing.T, i *devInstance, key string) {
 			t.Error("the log contains a secret")
 		}
 	}
-}
-
-// The second signal kills dev, which waits for an open connection after the first. PostgreSQL ends too.
-func TestDev_SecondSignal(t *testing.T) {
-	t.Parallel()
-	i := startDev(t, t.TempDir(), "--sample", "none")
-	base, err := url.Parse(i.BaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", base.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	pid := i.postgresPID()
-	i.Signal(os.Interrupt)
-	eventstest.Eventually(t, "dev handles the first signal", func() bool { return i.Err.Contains("stopping") })
-	requireEndBySecondSignal(t, i.Process)
-	eventstest.Eventually(t, "PostgreSQL ends", func() bool { return processEnded(pid) })
 }
 
 // A killed instance leaves no process behind, and the next start has its data.

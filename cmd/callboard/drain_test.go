@@ -1,12 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"errors"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,80 +56,4 @@ func (f *fleet) auditEntries() (n int64) {
 		n += int64(len(entries))
 	}
 	return n
-}
-
-// While a reader drains, it accepts connections, and closes each one after an answer that says so. A second signal ends it at once.
-func TestReadapi_DrainClosesConnections(t *testing.T) {
-	f := newFleet(t)
-	reader := f.startReader(map[string]string{"CALLBOARD_DRAIN": "10m"})
-	kept := dialReader(t, reader.base)
-	if kept.exchange() {
-		t.Error("the answer before the signal closes its connection")
-	}
-	reader.Signal(syscall.SIGTERM)
-	eventstest.Eventually(t, "the reader is not ready", func() bool {
-		status, _ := get(t, reader.admin+"/readyz", "")
-		return status == http.StatusServiceUnavailable
-	})
-	kept.requireClosingAnswer("kept connection")
-	dialReader(t, reader.base).requireClosingAnswer("new connection")
-	requireEndBySecondSignal(t, reader.Process)
-}
-
-// readerConnection is a connection to a reader. Unlike that of an [http.Client], it is never replaced by another one.
-type readerConnection struct {
-	testing.TB
-	net.Conn
-	answers *bufio.Reader
-	url     string
-}
-
-func dialReader(tb testing.TB, base string) *readerConnection {
-	tb.Helper()
-	address, err := url.Parse(base)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	conn, err := new(net.Dialer).DialContext(tb.Context(), "tcp", address.Host)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
-		tb.Fatal(err)
-	}
-	return &readerConnection{TB: tb, Conn: conn, answers: bufio.NewReader(conn), url: base}
-}
-
-// exchange makes a request and tells whether the answer says that the reader closes the connection.
-func (c *readerConnection) exchange() (closes bool) {
-	c.Helper()
-	request, err := http.NewRequestWithContext(c.Context(), http.MethodGet, c.url, nil)
-	if err != nil {
-		c.Fatal(err)
-	}
-	if err := request.Write(c.Conn); err != nil {
-		c.Fatal(err)
-	}
-	response, err := http.ReadResponse(c.answers, request)
-	if err != nil {
-		c.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		c.Fatal(err)
-	}
-	_ = response.Body.Close()
-	return response.Close
-}
-
-// requireClosingAnswer makes a request whose answer must say that the reader closes the connection, which it then does.
-func (c *readerConnection) requireClosingAnswer(name string) {
-	c.Helper()
-	if !c.exchange() {
-		c.Errorf("%s: the answer does not close it", name)
-		return
-	}
-	if _, err := c.answers.ReadByte(); !errors.Is(err, io.EOF) {
-		c.Errorf("%s: read after the answer: %v, want %v", name, err, io.EOF)
-	}
 }

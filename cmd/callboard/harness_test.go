@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -137,21 +136,6 @@ func start(tb testing.TB, name string, env map[string]string, args ...string) *d
 	p := programtest.NewProcess(tb, name, programs.Path(tb, name), env)
 	p.Start(args...)
 	return p
-}
-
-// requireEndBySecondSignal ends a program that handles its first signal. A signal before the default handling is restored is lost, so it is
-// repeated.
-func requireEndBySecondSignal(tb testing.TB, d *daemon) {
-	tb.Helper()
-	eventstest.Eventually(tb, d.Name()+" ends", func() bool {
-		if !d.HasExited() {
-			_ = syscall.Kill(d.PID(), syscall.SIGINT)
-		}
-		return d.HasExited()
-	})
-	if code := d.Wait(time.Minute); code != -1 {
-		tb.Errorf("exit code after the second signal = %d, want -1: ended by the signal", code)
-	}
 }
 
 // devInstance is a running 'callboard dev'.

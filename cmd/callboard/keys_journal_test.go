@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -79,51 +77,6 @@ func TestKeys_Record(t *testing.T) {
 	succeed(t, f.operator(), "", "keys", "revoke", unrecordedRoll.ID)
 	check(unrecordedRoll, true)
 	check(live, false)
-}
-
-// A command that is interrupted after it has ended a key says that this is not recorded.
-func TestKeys_InterruptedBeforeRecord(t *testing.T) {
-	f := newFleet(t)
-	key := issueKey(f, f.operator(), systemID, "--name", "test", "--scopes", "calls:read")
-	run := func(args ...string) result {
-		t.Helper()
-		// The command connects to NATS after it has ended the key.
-		nats, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, interrupt := context.WithCancel(t.Context())
-		accepted := make(chan struct{})
-		go func() {
-			defer close(accepted)
-			for {
-				connection, err := nats.Accept()
-				if err != nil {
-					return
-				}
-				interrupt()
-				_ = connection.Close()
-			}
-		}()
-		defer func() {
-			_ = nats.Close()
-			<-accepted
-		}()
-		env := f.operator()
-		env["CALLBOARD_NATS_URL"] = "nats://" + nats.Addr().String()
-		return interruptible(ctx, env, "", args...)
-	}
-	r := run("keys", "roll", key.ID)
-	if r.code != 1 || !regexp.MustCompile(`sk_phones_\w{60,}`).MatchString(r.out) || !strings.Contains(r.err, "is not recorded in stream KEYS: interrupted\n") {
-		t.Errorf("keys roll: exit code = %d, %d bytes of output, error = %s, want 1, the new key and advice", r.code, len(r.out), r.err)
-	}
-	r = run("keys", "revoke", key.ID)
-	if r.code != 1 || r.out != "" || !strings.Contains(r.err, "is not recorded in stream KEYS: interrupted\nRun the command again") {
-		t.Errorf("keys revoke: exit code = %d, output = %s%s, want 1 and advice", r.code, r.out, r.err)
-	}
-	if shown := succeedJSON[keyRecord](t, f.operator(), "keys", "show", key.ID); shown.State != "revoked" {
-		t.Errorf("state = %s, want revoked", shown.State)
-	}
 }
 
 // Commands that end no key need no NATS. Those that do say why they need it.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +62,6 @@ func TestKeys(t *testing.T) {
 	f.discovery = f.startReader().base + "/customer/phone-systems"
 	t.Run("roll", func(t *testing.T) { checkRoll(t, f.in(t)) })
 	t.Run("secret is printed once", func(t *testing.T) { checkSecretPrintedOnce(t, f.in(t)) })
-	t.Run("covers nothing", func(t *testing.T) { checkCoversNothing(t, f.in(t)) })
 	t.Run("refused", func(t *testing.T) { checkKeysRefused(t, f.in(t)) })
 	t.Run("last use", func(t *testing.T) { checkLastUse(t, f.in(t)) })
 	t.Run("audit", func(t *testing.T) { checkKeysAudit(t, f.in(t)) })
@@ -131,53 +128,27 @@ func checkSecretPrintedOnce(t *testing.T, f keysFixture) {
 	}
 }
 
-// A key of what no event has named is issued with a warning.
-func checkCoversNothing(t *testing.T, f keysFixture) {
-	t.Helper()
-	unknown := uuid.NewString()
-	for flag, want := range map[string]string{
-		"--system":       "no event has named phone system " + unknown + ". Until one does, the key reads nothing",
-		"--group":        "no event has named a phone system of group " + unknown,
-		"--organization": "no event has named a phone system of organization " + unknown,
-	} {
-		r := command(t, f.operator, "", "keys", "issue", "--name", "early", "--scopes", "calls:read", flag, unknown)
-		if r.code != 0 || !strings.HasPrefix(r.out, "sk_phones_") || !strings.Contains(r.err, want) {
-			t.Errorf("keys issue %s: exit code = %d, errors = %q, want a key and %q", flag, r.code, r.err, want)
-		}
-	}
-	f.exec("insert into projection.phone_system (id, version, name, partition) values ($1, 1, 'one', 0)", unknown)
-	if r := command(t, f.operator, "", "keys", "issue", "--name", "known", "--scopes", "calls:read", "--system", unknown); r.code != 0 || r.err != "" {
-		t.Errorf("keys issue: exit code = %d, errors = %q, want no warning", r.code, r.err)
-	}
-}
-
 func checkKeysRefused(t *testing.T, f keysFixture) {
 	t.Helper()
 	key, unknown := f.issue("refused"), uuid.NewString()
-	rolled, revoked := f.issue("rolled"), f.issue("revoked")
-	successor := succeedJSON[keyRecord](t, f.operator, "keys", "roll", rolled.ID)
-	f.succeed("revoke", revoked.ID)
 	for _, c := range []struct {
 		code int
 		want string
 		args []string
 	}{
 		{1, "no key has the id " + unknown, []string{"roll", unknown}},
-		{1, "no key has the id " + unknown, []string{"audit", unknown}},
-		{2, "overlap", []string{"roll", key.ID, "--overlap=-1s"}},
 		{2, "overlap", []string{"roll", key.ID, "--overlap", "31d"}},
-		{2, "--expires", []string{"roll", key.ID, "--expires", "0s"}},
 		{2, "--expires", []string{"issue", "--name", "x", "--system", systemID, "--scopes", "calls:read", "--expires", "0s"}},
-		{2, "--since", []string{"audit", key.ID, "--since", "0s"}},
 		{2, "--since", []string{"audit", key.ID, "--since", "7 days"}},
-		{2, "--limit", []string{"audit", key.ID, "--limit", "10001"}},
-		{1, successor.ID, []string{"roll", rolled.ID}},
-		{1, "revoked", []string{"roll", revoked.ID}},
 	} {
 		r := command(t, f.operator, "", append([]string{"keys"}, c.args...)...)
 		if r.code != c.code || r.out != "" || !strings.Contains(r.err, c.want) {
 			t.Errorf("keys %v: exit code = %d, output = %s%s, want %d, none and %q", c.args, r.code, r.out, r.err, c.code, c.want)
 		}
+	}
+	r := command(t, f.operator, "", "keys", "issue", "--name", "early", "--scopes", "calls:read", "--system", unknown)
+	if want := "no event has named phone system " + unknown; r.code != 0 || !strings.HasPrefix(r.out, "sk_phones_") || !strings.Contains(r.err, want) {
+		t.Errorf("keys issue for an unknown phone system: exit code = %d, errors = %q, want a key and %q", r.code, r.err, want)
 	}
 }
 
@@ -187,33 +158,20 @@ func checkLastUse(t *testing.T, f keysFixture) {
 	if k := f.show(key.ID); k.LastUsedAt != nil || k.LastUsedAddress != nil {
 		t.Errorf("unused key = %+v, want no last use", k)
 	}
-	if out := f.succeed("show", key.ID); !strings.Contains(out, "never") || strings.Contains(out, "lineage") {
-		t.Errorf("keys show, unused: output = %s, want never and no lineage", out)
-	}
 	f.exec("insert into access.key_use values ($1, '2026-03-02T09:30:00Z', '192.0.2.7')", key.ID)
 	k := f.show(key.ID)
 	if k.LastUsedAt == nil || k.LastUsedAt.Year() != 2026 || k.LastUsedAddress == nil || *k.LastUsedAddress != "192.0.2.7" {
 		t.Errorf("used key = %+v, want a last use in 2026 from 192.0.2.7", k)
 	}
-	if out := f.succeed("show", key.ID); !strings.Contains(out, "2026-03-02T09:30:00Z from 192.0.2.7") {
-		t.Errorf("keys show: output = %s, want the last use", out)
-	}
 	out := f.succeed("list")
-	if !strings.Contains(out, "LAST USED") || !strings.Contains(out, "2026-03-02T09:30:00Z") || !strings.Contains(out, `"a\x1b[31m\tname"`) {
+	if !strings.Contains(out, "2026-03-02T09:30:00Z") || !strings.Contains(out, `"a\x1b[31m\tname"`) {
 		t.Errorf("keys list: output = %q, want the last use and an escaped name", out)
-	}
-	listed := succeedJSON[[]keyRecord](t, f.operator, "keys", "list")
-	if !slices.ContainsFunc(listed, func(l keyRecord) bool { return reflect.DeepEqual(l, k.keyRecord) }) {
-		t.Errorf("listed keys = %+v, want one as shown: %+v", listed, k.keyRecord)
 	}
 }
 
 func checkKeysAudit(t *testing.T, f keysFixture) {
 	t.Helper()
 	key := f.issue("audited")
-	if out := f.succeed("audit", key.ID, "--json"); out != "[]\n" {
-		t.Errorf("keys audit: output = %s, want an empty list", out)
-	}
 	if out := f.succeed("audit", key.ID, "--since", "7d"); out != "No requests in the last 7d. Last used: never.\n" {
 		t.Errorf("keys audit: output = %s, want none in 7d", out)
 	}
@@ -224,23 +182,15 @@ func checkKeysAudit(t *testing.T, f keysFixture) {
 	f.exec(insert, 2, key.ID, nil, 404, "NOT_FOUND", nil, "esc\x1b]0;x\x07\n"+"\u202e")
 	f.exec(insert, 90, key.ID, nil, 200, nil, nil, "old")
 	type request struct {
-		ID, Operation, RequestID     string
-		At                           time.Time
+		RequestID                    string
 		PhoneSystemID, Code, Address *string
 		Status                       int
 		Count                        int64
-		LastAt                       time.Time
-		LastRequestID                string
-		Addresses                    int
 	}
 	requests := succeedJSON[[]request](t, f.operator, "keys", "audit", key.ID)
-	if len(requests) != 2 || requests[0].RequestID != "first" || requests[0].Status != 200 || requests[0].Code != nil ||
-		*requests[0].PhoneSystemID != systemID || *requests[0].Address != "2001:db8::7" || *requests[1].Code != "NOT_FOUND" ||
-		requests[1].PhoneSystemID != nil || requests[1].Address != nil || !requests[0].At.After(requests[1].At) {
+	if len(requests) != 2 || requests[0].RequestID != "first" || requests[0].Status != 200 || requests[0].Count != 1 || requests[0].Code != nil ||
+		*requests[0].PhoneSystemID != systemID || *requests[0].Address != "2001:db8::7" || *requests[1].Code != "NOT_FOUND" {
 		t.Errorf("requests = %+v, want the two of the last hour, the newest first", requests)
-	}
-	if r := requests[0]; r.Count != 1 || !r.LastAt.Equal(r.At) || r.LastRequestID != r.RequestID || r.Addresses != 1 {
-		t.Errorf("request = %+v, want one, the first and the last", r)
 	}
 	out := f.succeed("audit", key.ID, "--since", "2h")
 	for _, want := range []string{
@@ -250,14 +200,6 @@ func checkKeysAudit(t *testing.T, f keysFixture) {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("keys audit: output = %q, want %s", out, want)
 		}
-	}
-	r := command(t, f.operator, "", "keys", "audit", key.ID, "--limit", "1", "--json")
-	var one []request
-	if err := json.Unmarshal([]byte(r.out), &one); err != nil || len(one) != 1 || !strings.Contains(r.err, "Only the newest 1 are listed") {
-		t.Errorf("keys audit --limit 1: error = %v, output = %s%s, want one request and a note", err, r.out, r.err)
-	}
-	if r := command(t, f.operator, "", "keys", "audit", key.ID, "--limit", "2"); r.err != "" {
-		t.Errorf("keys audit --limit 2: errors = %s, want no note", r.err)
 	}
 	flooded := f.issue("flooded")
 	f.exec(`insert into access.audit values (now(), gen_random_uuid(), $1, '', null, 401, 'UNAUTHENTICATED', '192.0.2.7', 'a', 19997, now(), 'z', 1000)`, flooded.ID)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -136,48 +135,6 @@ func instance(entry string) string {
 
 func matchesAny(subject string, entries []string) bool {
 	return slices.ContainsFunc(entries, func(entry string) bool { return server.SubjectMatchesFilter(subject, entry) })
-}
-
-// The users of account APP may read all streams, and each of the others has an account, which imports what the user's list allows.
-func TestNATSConf_Imports(t *testing.T) {
-	t.Parallel()
-	n := newDeployedNATS(t)
-	for user, permissions := range n.users() {
-		account := n.account(user)
-		if account.AccountName == "APP" {
-			if !slices.Contains([]string{"projector", "operator", "owner"}, user) {
-				t.Errorf("account of %s = APP, want an account without others' streams", user)
-			}
-			continue
-		}
-		var imported []string
-		for _, i := range account.Imports {
-			if i.Account == "APP" { // every account imports from the system's
-				imported = append(imported, cmp.Or(string(i.LocalSubject), string(i.Subject)))
-			}
-		}
-		want := slices.Concat(permissions.Publish.Allow, permissions.Subscribe.Allow)
-		want = slices.DeleteFunc(want, func(subject string) bool { return slices.Contains(within(user), subject) })
-		slices.Sort(imported)
-		slices.Sort(want)
-		if !slices.Equal(imported, want) {
-			t.Errorf("account of %s imports %q, want what its list allows: %q", user, imported, want)
-		}
-	}
-}
-
-// within returns the entries of a user's list that lead to nothing outside of the user's account.
-func within(user string) []string {
-	switch user {
-	case "reader":
-		return []string{
-			"_INBOX_reader.>", "callboard.limits.*", "$JS.API.STREAM.INFO.LIMITS", "$JS.API.STREAM.CREATE.LIMITS", "$JS.API.STREAM.MSG.GET.LIMITS",
-		}
-	case "webhooks":
-		return []string{webhook.DueSubject}
-	default:
-		return []string{"_INBOX_" + user + ".>"}
-	}
 }
 
 // account returns the account of a user.

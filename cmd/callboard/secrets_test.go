@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,23 +52,6 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("migrate without --passwords = %+v, want no passwords set", done)
 	}
 	expect(t, env, 1, `^error: passwords: .*nowhere/postgres-.*\n(.*\n)*Run 'callboard secrets create /nowhere'\n$`, "migrate", "--passwords", "/nowhere")
-}
-
-// Of a cluster, the command also creates what its servers need, and prints no secret.
-func TestSecrets_Cluster(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "secrets")
-	out := succeed(t, nil, "", "secrets", "create", dir, "--nats", "nats:4222,nats2:4222", "--replicas", "replica:5432")
-	for _, name := range []string{"nats-cluster.conf", "postgres-standby-password", "postgres-reader-replica-url", "webhook-read-urls"} {
-		if !strings.Contains(out, "created  "+name+"\n") {
-			t.Errorf("output = %s, want it to name %s", out, name)
-		}
-	}
-	password := regexp.MustCompile(`route:([A-Z2-7]{26})@nats2:6222`).FindStringSubmatch(readSecret(t, dir, "nats-cluster.conf"))
-	if password == nil || strings.Contains(out, password[1]) || strings.Contains(out, readSecret(t, dir, "postgres-standby-password")) {
-		t.Errorf("output = %s, want a password for routes, and none in the output", out)
-	}
-	expect(t, nil, 1, `^error: secrets: address of a replica "db/x": write host:port`, "secrets", "create", dir, "--replicas", "db/x")
 }
 
 func readSecret(t *testing.T, dir, name string) string {

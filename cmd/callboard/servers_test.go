@@ -19,22 +19,6 @@ func unusedPort(t *testing.T) setting.Postgres {
 	return parsed[keysListCommand](t, "--postgres-url", "postgres://me@127.0.0.1:1/x").Postgres
 }
 
-// Attempts with the same error are printed once.
-func TestWithDatabase_Unreachable(t *testing.T) {
-	err := withDatabase(t.Context(), unusedPort(t), func(*pgxpool.Pool) error { return nil })
-	if err == nil || strings.Count(err.Error(), "connection refused") != 1 || !strings.HasSuffix(err.Error(), "\nCheck CALLBOARD_POSTGRES_URL, and that the server runs") {
-		t.Error(err)
-	}
-}
-
-func TestUnreachable_TooManyConnections(t *testing.T) {
-	err := connectError(&pgconn.PgError{Severity: "FATAL", Code: "53300", Message: "sorry, too many clients already"})
-	want := "PostgreSQL: FATAL: sorry, too many clients already (SQLSTATE 53300)\nRaise the server's max_connections, or lower the pool sizes of the programs"
-	if err.Error() != want {
-		t.Errorf("error = %q, want %q", err, want)
-	}
-}
-
 func TestWithDatabase_Interrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

