@@ -110,7 +110,7 @@ func TestKeys_WithoutTheJournal(t *testing.T) {
 		t.Errorf("state = %s, want revoked", shown.State)
 	}
 	expect(t, f.operator(), 0, `KEYS_JOURNAL_MISSING: .*run 'callboard stream create'`, "status")
-	succeed(t, f.operator(), "", "stream", "create", "--partitions", "4")
+	succeed(t, f.operator(), "", "stream", "create")
 	if out := succeed(t, f.operator(), "", "status"); strings.Contains(out, "KEYS_JOURNAL_MISSING") ||
 		!strings.Contains(out, "PostgreSQL: timeline 1; synchronous standbys: none: after a failover, keys that were revoked in its last moments work for some seconds") {
 		t.Errorf("status: output = %s, want no problem, and the server", out)
