@@ -23,9 +23,9 @@ const ackWait = 10 * time.Second
 var ErrDuplicate = errors.New("the stream has an event of this source and ID already: " +
 	"unless that is this event, give it another ID")
 
-// UnacknowledgedError has the events that the server did not acknowledge as stored. The server may have stored them. A call frontier is
-// not sent before the events before it are acknowledged, so it and all after it can be among them. Publish the events again as they are
-// here, under their IDs: within the [DuplicateWindow] the stream stores no event twice, and those that it has are an [ErrDuplicate].
+// UnacknowledgedError has the events that the server did not acknowledge as stored. The server may have stored them. Publish the
+// events again as they are here, under their IDs: within the [DuplicateWindow] the stream stores no event twice, and those that it has are an
+// [ErrDuplicate].
 type UnacknowledgedError struct {
 	Events []Event // in the order given to Publish, with the IDs under which they were sent
 	Err    error   // the last error
@@ -49,29 +49,14 @@ func (e *UnacknowledgedError) Error() string {
 // Unwrap returns the last error.
 func (e *UnacknowledgedError) Unwrap() error { return e.Err }
 
-// deliver sends the batch until every event is acknowledged or permanently refused, or ctx ends. It sends a call frontier only when all
-// events before it are acknowledged, because it declares that they are stored.
+// deliver sends the batch until every event is acknowledged or permanently refused, or ctx ends.
 func (p *Publisher) deliver(ctx context.Context, batch []outgoing) error {
-	for sent := 0; sent < len(batch); {
-		next := sent + beforeFrontier(batch[sent:])
-		d := delivery{pending: batch[sent:next]}
-		err := backoff.Retry(func() error { return d.attempt(ctx, p) }, backoff.WithContext(newBackOff(), ctx))
-		if err != nil || len(d.refused) > 0 {
-			return unacknowledged(batch, slices.Concat(d.refused, d.pending, batch[next:]), d.cause(ctx.Err()))
-		}
-		sent = next
+	d := delivery{pending: batch}
+	err := backoff.Retry(func() error { return d.attempt(ctx, p) }, backoff.WithContext(newBackOff(), ctx))
+	if err == nil && len(d.refused) == 0 {
+		return nil
 	}
-	return nil
-}
-
-// beforeFrontier returns how many events are before the first call frontier that follows another kind of event.
-func beforeFrontier(batch []outgoing) int {
-	for i := 1; i < len(batch); i++ {
-		if batch[i].event.Entity == EntityCallFrontier && batch[i-1].event.Entity != EntityCallFrontier {
-			return i
-		}
-	}
-	return len(batch)
+	return unacknowledged(batch, slices.Concat(d.refused, d.pending), d.cause(ctx.Err()))
 }
 
 // delivery is the progress of a batch.

@@ -21,7 +21,6 @@ const (
 	EntityCallMenu       Entity = "call-menu"
 	EntityRepresentative Entity = "representative"
 	EntityClassification Entity = "classification"
-	EntityCallFrontier   Entity = "call-frontier"
 	EntityCall           Entity = "call"
 	EntityTranscript     Entity = "transcript"
 	EntityRecording      Entity = "recording"
@@ -33,7 +32,7 @@ const (
 func Entities() []Entity {
 	return []Entity{
 		EntityPhoneSystem, EntityGroup, EntityExtension, EntityPhone, EntityPhoneNumber, EntityAgentConfig, EntityCallGroup,
-		EntityCallMenu, EntityRepresentative, EntityClassification, EntityCallFrontier, EntityCall, EntityTranscript,
+		EntityCallMenu, EntityRepresentative, EntityClassification, EntityCall, EntityTranscript,
 		EntityRecording, EntityAnalysis, EntityVoicemail,
 	}
 }

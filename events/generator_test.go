@@ -43,7 +43,7 @@ func newState(entity events.Entity) events.State {
 	states := []events.State{
 		new(events.PhoneSystem), new(events.Group), new(events.AgentConfig), new(events.Extension), new(events.Phone), new(events.PhoneNumber),
 		new(events.CallGroup), new(events.CallMenu), new(events.Representative), new(events.Classification),
-		new(events.CallFrontier), new(events.Call), new(events.Transcript), new(events.Recording), new(events.Analysis), new(events.Voicemail),
+		new(events.Call), new(events.Transcript), new(events.Recording), new(events.Analysis), new(events.Voicemail),
 	}
 	return states[slices.IndexFunc(states, func(s events.State) bool { return s.Identity().Entity == entity })]
 }

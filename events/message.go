@@ -213,7 +213,6 @@ func encodeData(e Event) ([]byte, error) {
 		d.VoicemailID = Null[uuid.UUID]{owner.ID, owner.Entity == EntityVoicemail}
 	case EntityRecording:
 		d.RecordingSid = e.Key
-	case EntityCallFrontier: // the phone system is the key
 	case EntityClassification:
 		d.Kind, d.Code, _ = strings.Cut(e.Key, "/")
 	default:

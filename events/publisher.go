@@ -58,8 +58,7 @@ func newBackOff() backoff.BackOff {
 //
 // Publish sends the events in the order given, without waiting for each acknowledgement. It sends an event that is not acknowledged again,
 // under the same ID, until ctx ends, and the stream stores it once. A retry can be stored after a later event of the same entity. That is
-// harmless: consumers ignore an event whose version is not above the one that they have. Only a call frontier waits for the acknowledgements of
-// all events before it. Concurrent calls have no defined order: publish a frontier when Publish has returned nil for every call that it covers.
+// harmless: consumers ignore an event whose version is not above the one that they have. Concurrent calls have no defined order.
 //
 // An [*UnacknowledgedError] has the events that are left when ctx ends or when the server refuses an event permanently. That includes an
 // event whose source and ID the stream has already ([ErrDuplicate]).

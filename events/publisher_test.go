@@ -264,58 +264,6 @@ func TestPublisher_ReportsOnlyRefusedEvents(t *testing.T) {
 	}
 }
 
-// frontier declares that all calls of a call's phone system up to now are published.
-func frontier(call events.Event) events.Event {
-	return events.Changed(&events.CallFrontier{PhoneSystemID: call.System, Version: 1, Through: events.TimeOf(time.Now())})
-}
-
-func TestPublisher_SendsAFrontierAfterItsCalls(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	config := events.StreamConfig(events.StreamName, 4, 1)
-	all := config.Subjects
-	config.Subjects = []string{"phones.*.call-frontier"}
-	if _, err := h.js.UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	call := decoded(t, "call.changed")
-	before := h.js.Conn().Stats().OutMsgs
-	done := make(chan error, 1)
-	go func() { done <- events.NewPublisher(h.js, "/pbx").Publish(t.Context(), call, frontier(call)) }()
-	eventstest.Eventually(t, "the call is sent again", func() bool { return h.js.Conn().Stats().OutMsgs >= before+3 })
-	config.Subjects = all
-	if _, err := h.js.UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	stored := h.stored()
-	if len(stored) != 2 || stored[0].Entity != events.EntityCall || stored[1].Entity != events.EntityCallFrontier {
-		t.Errorf("stored events = %v, want the call and then the frontier", stored)
-	}
-}
-
-func TestPublisher_SendsNoFrontierAfterARefusal(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	config := events.StreamConfig(events.StreamName, 4, 1)
-	config.MaxMsgSize = 500
-	if _, err := h.js.UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	call := decoded(t, "call.changed")
-	batch := []events.Event{frontier(decoded(t, "call.changed")), call, frontier(call)}
-	err := events.NewPublisher(h.js, "/pbx").Publish(t.Context(), batch...)
-	left := unacknowledged(t, err, 2)
-	if left[0].Entity != events.EntityCall || left[1].Entity != events.EntityCallFrontier {
-		t.Errorf("unacknowledged events = %v, want the call and the frontier after it", left)
-	}
-	if got := len(h.stored()); got != 1 {
-		t.Errorf("stored events = %d, want 1", got)
-	}
-}
-
 func TestPublisher_ChecksAllEventsBeforeItSends(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, eventstest.MaxPayload(8<<10))

@@ -43,8 +43,6 @@ func readState(entity Entity, o *object) State {
 		return readRepresentative(o)
 	case EntityClassification:
 		return readClassification(o)
-	case EntityCallFrontier:
-		return readCallFrontier(o)
 	case EntityCall:
 		return readCall(o)
 	case EntityTranscript:
@@ -71,9 +69,6 @@ func readDeletion(entity Entity, o *object) Identity {
 	case EntityClassification:
 		d.System = nullable(o, "phoneSystemId", systemOrGlobal).Value
 		d.Key = classificationKey(required(o, "kind", classificationKind), required(o, "code", name))
-	case EntityCallFrontier:
-		d.System = required(o, "phoneSystemId", identifier)
-		d.Key = d.System.String()
 	case EntityTranscript:
 		d.System = required(o, "phoneSystemId", identifier)
 		d.Key = readOwnerRow(o).Key()

@@ -24,7 +24,6 @@ type metrics struct {
 	stopped     *prometheus.GaugeVec     // partition, reason; 1
 	notices     *prometheus.CounterVec   // kind
 
-	lateCalls prometheus.Counter
 	capped    prometheus.Counter
 	feedBytes prometheus.Gauge
 	journal   prometheus.Gauge // 0 or 1
@@ -60,10 +59,6 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		notices: counter("notices_total", "Webhook notices written, by kind.", "kind"),
 		stopped: gauge("stopped", "1 if the partition is stopped until an operator acts.", "partition", "reason"),
 
-		lateCalls: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "callboard_projector_late_calls_total",
-			Help: "Calls that were created before the call frontier of their phone system, and published after it.",
-		}),
 		capped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "callboard_projector_clock_capped_total",
 			Help: "Messages that count as stored at this host's time, because the stream's was more than a minute ahead.",
@@ -86,7 +81,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.events, m.deadLetters, m.commits, m.position, m.pending, m.watermark, m.clockAhead, m.owned, m.stopped, m.notices,
-		m.lateCalls, m.capped, m.feedBytes, m.journal, m.firstSequence, m.openDeadLetters, m.generation,
+		m.capped, m.feedBytes, m.journal, m.firstSequence, m.openDeadLetters, m.generation,
 	} {
 		errs = append(errs, registry.Register(c))
 	}

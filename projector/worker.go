@@ -306,7 +306,6 @@ func (w *worker) committed(changes store.ChangeSet) {
 	w.metrics.count(changes.MessageCounts)
 	w.wakeSenders(changes.Notices)
 	w.reportCap(changes.ClockCap)
-	w.reportLateCalls(changes.State)
 	for _, dead := range changes.DeadLetters {
 		w.metrics.deadLetters.WithLabelValues(label(w.partition)).Inc()
 		w.log.Warn().Uint64("sequence", dead.Sequence).Str("reason", dead.Reason).Msg("dead letter recorded")
@@ -329,15 +328,6 @@ func (w *worker) reportCap(c fold.ClockCap) {
 	w.metrics.capped.Add(float64(c.Messages))
 	w.log.Warn().Uint64("first", c.First).Uint64("last", c.Last).Int("messages", c.Messages).
 		Time("stored_at", c.LastStoredAt.Std()).Time("capped_at", c.Time.Std()).Msg("the stream's clock is ahead: messages capped")
-}
-
-func (w *worker) reportLateCalls(state *fold.State) {
-	calls := state.LateCalls()
-	if calls == 0 {
-		return
-	}
-	w.metrics.lateCalls.Add(float64(calls))
-	w.log.Warn().Int64("calls", calls).Msg("late calls: they were created before the call frontier of their phone system, and published after it")
 }
 
 // wakeSenders tells the webhook senders that there are notices. A lost message costs little: senders look by themselves, too.

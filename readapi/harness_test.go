@@ -368,13 +368,6 @@ func (f *fixture) setWatermark(watermark time.Time) {
 	f.exec("update projection.position set watermark = $1", watermark)
 }
 
-// setCallFrontier says that the phone system's calls before a time have been published.
-func (f *fixture) setCallFrontier(system uuid.UUID, through time.Time) {
-	f.Helper()
-	f.exec(`insert into projection.call_frontier (partition, system_id, version, through) values (0, $1, 1, $2)
-		on conflict (system_id, partition) do update set through = excluded.through`, system, through)
-}
-
 func (f *fixture) attach(system, organization uuid.UUID) {
 	f.Helper()
 	f.exec("update projection.phone_system set organization_id = $2 where id = $1", system, organization)

@@ -15,9 +15,8 @@ import (
 //     advances.
 //   - Provisional: the window's end has passed by one of the clocks, but the page is not final, even after a short wait. The page has rows,
 //     but its cursor stays at that of the request. The walk advances only when it can't miss a row.
-//   - Early: the window's end is in the future, or by createdAt, the publisher says that calls of the window are still to be published: the
-//     call frontier of the phone system is before the window's end. The page's cursor advances and is marked early. Used on a page that is
-//     not early any more, it starts the window again. Before that, the walk does not end: there is always more to come.
+//   - Early: the window's end is in the future. The page's cursor advances and is marked early. Used on a page that is not early any more, it
+//     starts the window again. Before that, the walk does not end: there is always more to come.
 //
 // Rows can repeat, but none is missed.
 
@@ -118,7 +117,7 @@ func (q reportRequest) stateOf(page query.ReportPage, now time.Time) pageState {
 	switch {
 	case !q.from.Before(q.until):
 		return final
-	case q.until.After(now) && q.until.After(page.Now), page.CallsExpected:
+	case q.until.After(now) && q.until.After(page.Now):
 		return early
 	case q.until.After(now), q.until.After(page.Now), q.until.After(page.CompleteThrough):
 		return provisional

@@ -266,21 +266,18 @@ func TestReportRequest_StateOf(t *testing.T) {
 	for _, test := range []struct {
 		name                        string
 		watermark, reader, database time.Time
-		expected                    bool // more calls, before the call frontier reaches the end
 		want                        pageState
 	}{
-		{"all have reached the end", end, end, end, false, final},
-		{"all are after it", after, after, after, false, final},
-		{"the watermark is before it", before, after, after, false, provisional},
-		{"the reader's clock is before it", after, before, after, false, provisional},
-		{"the database's clock is before it", after, after, before, false, provisional},
-		{"only the watermark has reached it", after, before, before, false, early},
-		{"none has reached it", before, before, before, false, early},
-		{"all but the call frontier have reached it", end, end, end, true, early},
-		{"the watermark and the call frontier are before it", before, after, after, true, early},
+		{"all have reached the end", end, end, end, final},
+		{"all are after it", after, after, after, final},
+		{"the watermark is before it", before, after, after, provisional},
+		{"the reader's clock is before it", after, before, after, provisional},
+		{"the database's clock is before it", after, after, before, provisional},
+		{"only the watermark has reached it", after, before, before, early},
+		{"none has reached it", before, before, before, early},
 	} {
 		q := reportRequest{from: at(windowFrom), until: end}
-		page := query.ReportPage{Snapshot: query.Snapshot{CompleteThrough: test.watermark}, Now: test.database, CallsExpected: test.expected}
+		page := query.ReportPage{Snapshot: query.Snapshot{CompleteThrough: test.watermark}, Now: test.database}
 		if got := q.stateOf(page, test.reader); got != test.want {
 			t.Errorf("%s: state = %d, want %d", test.name, got, test.want)
 		}
@@ -331,44 +328,6 @@ func TestWalk_EarlyProvisional(t *testing.T) {
 	}
 	if rows, _ = h.page(reportPath(system, reportQuery("limit", "1", "cursor", next)), key); rows != "1" {
 		t.Errorf("last page = %s, want 1", rows)
-	}
-}
-
-// A window by createdAt ends when the call frontier has reached its end, and is read from its beginning then. By updatedAt, the frontier says
-// nothing.
-func TestWalk_CallFrontier(t *testing.T) {
-	t.Parallel()
-	for _, parameters := range [][]string{{"limit", "1"}, {"limit", "1", "includeTranscripts", "true"}} {
-		h := newHarness(t, shortWait)
-		system := h.system("one")
-		key := h.key(system)
-		h.calls(system, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom).Add(time.Hour)})
-		h.setWatermark(at(windowTo))
-		walk := func(cursor string, more ...string) (rows, next string) {
-			if more = append(more, parameters...); cursor != "" {
-				more = append(more, "cursor", cursor)
-			}
-			return h.page(reportPath(system, reportQuery(more...)), key)
-		}
-		h.setCallFrontier(system, at(windowTo).Add(-time.Millisecond))
-		rows, next := walk("")
-		if rows != "1+" {
-			t.Errorf("%v: before the frontier = %s, want 1+", parameters, rows)
-		}
-		if rows, next = walk(next); rows != "+" {
-			t.Errorf("%v: after the last row, before the frontier = %s, want +", parameters, rows)
-		}
-		if rows, _ := walk("", "timeField", "updatedAt"); rows != "1" {
-			t.Errorf("%v: by updatedAt = %s, want 1", parameters, rows)
-		}
-		h.calls(system, call{id: nth(0), sid: "CA1", createdAt: at(windowFrom)}) // behind the cursor
-		h.setCallFrontier(system, at(windowTo))
-		if rows, next = walk(next); rows != "0+" {
-			t.Errorf("%v: at the frontier = %s, want 0+", parameters, rows)
-		}
-		if rows, _ = walk(next); rows != "1" {
-			t.Errorf("%v: last page = %s, want 1", parameters, rows)
-		}
 	}
 }
 

@@ -99,7 +99,7 @@ func writeStatus(w io.Writer, r status.Report) error {
 		}
 		fmt.Fprintln(w)
 	}
-	return writeLines(w, slices.Concat(generationLines(r), reasonLines(r), lateCallLines(r.LateCalls), serverLines(r.Server), []string{summaryLine(r)}, problemLines(r))...)
+	return writeLines(w, slices.Concat(generationLines(r), reasonLines(r), serverLines(r.Server), []string{summaryLine(r)}, problemLines(r))...)
 }
 
 func partitionRows(r status.Report) [][]string {
@@ -175,13 +175,6 @@ func reasonLines(r status.Report) []string {
 		lines = append(lines, fmt.Sprintf("dead letters: %d × %s", reason.Count, printable(reason.Reason)))
 	}
 	return lines
-}
-
-func lateCallLines(late status.LateCalls) []string {
-	if late.Calls == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("late calls: %d, of phone systems: %d; published after the call frontier had passed them", late.Calls, late.PhoneSystems)}
 }
 
 // serverLines are about the PostgreSQL server.

@@ -458,7 +458,7 @@ func (g *hostileEvents) repeatID(d *draft) {
 // alterSubject keeps the subject shorter than the server's control line: the server would close the publisher's connection.
 func (g *hostileEvents) alterSubject(d *draft) {
 	system := strings.Split(d.event.Subject, ".")[1]
-	entity := pick(g.random, "call", "fax", "phone-system", "group", "call-frontier", "CALL", "é",
+	entity := pick(g.random, "call", "fax", "phone-system", "group", "CALL", "é",
 		strings.Repeat("e", min(g.size(), 1500)))
 	system = pick(g.random, system, system, strings.ToUpper(system), "global", "0", "x", "{"+system+"}",
 		strings.ReplaceAll(system, "-", ""), uuid.Nil.String(), strings.Repeat("s", min(g.size(), 1500)))

@@ -231,9 +231,6 @@ func TestHistory_HasAllFeatures(t *testing.T) {
 		"representative not_analyzed", "two legs with one sid", "analysis before its call",
 	}
 	for _, entity := range events.Entities() {
-		if entity == events.EntityCallFrontier {
-			continue // no publisher has to declare it
-		}
 		want = append(want, "callboard."+string(entity)+".changed")
 	}
 	for _, entity := range []string{

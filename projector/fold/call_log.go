@@ -115,9 +115,6 @@ func (s *State) foldCall(e events.Event, at events.Time) Outcome {
 	}
 	next := before
 	next.Key, next.Version, next.CallFacet = key, e.Version, callFacet(e.State.(*events.Call))
-	if !existed || next.CreatedAt != before.CreatedAt {
-		s.countLate(next)
-	}
 	s.replaceCall(before, existed, next, at)
 	s.setCallSid(callOwnerRow(key), next.CallSid)
 	return Applied

@@ -24,7 +24,6 @@ type fixture struct {
 	CallGroups        map[fold.Key]fold.CallGroup
 	Representatives   map[fold.Key]fold.Representative
 	Classifications   map[fold.ClassificationKey]fold.Classification
-	CallFrontiers     map[fold.Key]fold.CallFrontier
 	CallLogs          map[fold.Key]fold.CallLog
 	ExtensionCalls    map[fold.ExtensionEntry]fold.ExtensionEntry
 	Analyses          map[fold.Key]fold.Analysis
@@ -83,7 +82,6 @@ func (f *fixture) apply(batch ...foldtest.TimedEvent) []fold.Outcome {
 	save(f.Phones, &s.Phones, func(r fold.Phone) fold.Key { return r.Key })
 	save(f.Representatives, &s.Representatives, func(r fold.Representative) fold.Key { return r.Key })
 	save(f.Classifications, &s.Classifications, func(r fold.Classification) fold.ClassificationKey { return r.ClassificationKey })
-	save(f.CallFrontiers, &s.CallFrontiers, func(r fold.CallFrontier) fold.Key { return fold.Key{System: r.System, ID: r.System} })
 	save(f.ExtensionCalls, &s.ExtensionCalls, func(r fold.ExtensionEntry) fold.ExtensionEntry { return r })
 	save(f.Analyses, &s.Analyses, func(r fold.Analysis) fold.Key { return r.Key })
 	save(f.ExtensionAnalyses, &s.ExtensionAnalyses, func(r fold.ExtensionEntry) fold.ExtensionEntry { return r })
@@ -109,7 +107,6 @@ func (f *fixture) state() *fold.State {
 	load(f.Phones, s.Phones.Load)
 	load(f.Representatives, s.Representatives.Load)
 	load(f.Classifications, s.Classifications.Load)
-	load(f.CallFrontiers, s.CallFrontiers.Load)
 	load(f.CallLogs, s.CallLogs.Load)
 	load(f.Analyses, func(_ fold.Key, row fold.Analysis) { s.LoadAnalysis(row) })
 	load(f.Voicemails, s.Voicemails.Load)

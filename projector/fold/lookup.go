@@ -2,17 +2,15 @@ package fold
 
 import "callboard/events"
 
-// LookedUp tells whether folding calls needs the rows of a kind of entities.
+// LookedUp tells whether calls refer to entities of a kind by id. Folding calls needs to know which of them were deleted.
 func LookedUp(entity events.Entity) bool {
-	return entity == events.EntityExtension || entity == events.EntityCallGroup || entity == events.EntityRepresentative ||
-		entity == events.EntityCallFrontier
+	return entity == events.EntityExtension || entity == events.EntityCallGroup || entity == events.EntityRepresentative
 }
 
 // RemoveLookedUp removes what events of entities that are [LookedUp] left in a state that started from nothing: their rows, tombstones,
 // counters and changes of directories. A State can so fold them for others to see, while another one keeps their rows.
 func (s *State) RemoveLookedUp() {
 	s.Extensions, s.CallGroups, s.Representatives = Table[Key, Extension]{}, Table[Key, CallGroup]{}, Table[Key, Representative]{}
-	s.CallFrontiers = Table[Key, CallFrontier]{}
 	for row := range s.Tombstones.Rows() {
 		if LookedUp(row.Entity) {
 			s.Tombstones.Delete(row.TombstoneKey)

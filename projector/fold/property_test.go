@@ -74,8 +74,7 @@ func TestFold_RepeatedEventsChangeNothing(t *testing.T) {
 }
 
 // The events of one entity keep their order; those of different entities arrive in any order. Voicemails are left out: a deleted
-// voicemail can be created again, so the result depends on what arrived before its deletion. UpdatedAt depends on the order too, and so
-// does which calls are late.
+// voicemail can be created again, so the result depends on what arrived before its deletion. UpdatedAt depends on the order too.
 func TestFold_AnyOrderOfEntitiesGivesTheSameRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		history := slices.DeleteFunc(foldtest.RandomHistory(t), func(e foldtest.TimedEvent) bool { return e.Entity == events.EntityVoicemail })
@@ -97,7 +96,6 @@ func TestFold_AnyOrderOfEntitiesGivesTheSameRows(t *testing.T) {
 		}
 		got, want := applied(shuffled), applied(history)
 		for _, f := range []*fixture{got, want} {
-			f.forgetLateCalls()
 			for key, row := range f.CallLogs {
 				row.UpdatedAt = 0
 				f.CallLogs[key] = row
@@ -113,7 +111,6 @@ func TestFold_CountersAndIndexesMatchTheRows(t *testing.T) {
 		for _, e := range foldtest.RandomHistory(t) {
 			f.apply(e)
 			got, want := newFixture(), f.recount()
-			f.forgetLateCalls()
 			got.Counts, got.MonthCounts, got.References = f.Counts, f.MonthCounts, f.References
 			got.GroupMembers = f.GroupMembers
 			got.ExtensionCalls, got.ExtensionAnalyses = f.ExtensionCalls, f.ExtensionAnalyses

@@ -248,7 +248,7 @@ type ExtensionEntry struct {
 // CountKey is the key of a row of day_count.
 type CountKey struct {
 	System uuid.UUID
-	List   string // the table's name, or [ListLateCall]
+	List   string // the table's name
 	Subset string // empty for all rows, else a status or an extension
 	Day    events.Time
 }

@@ -8,9 +8,9 @@ import (
 	"callboard/events"
 )
 
-// State is the part of the projection that a batch of events touches. Before it folds, the caller loads four groups of rows: the
-// rows that the events name; the calls and voicemails of the facets among them, with all their facets; the tombstones of the call groups,
-// extensions and representatives to which those calls and their analyses refer; and the call frontiers of the phone systems of calls.
+// State is the part of the projection that a batch of events touches. Before it folds, the caller loads three groups of rows: the
+// rows that the events name; the calls and voicemails of the facets among them, with all their facets; and the tombstones of the call
+// groups, extensions and representatives to which those calls and their analyses refer.
 type State struct {
 	Partition int16 // of all rows
 
@@ -25,7 +25,6 @@ type State struct {
 	CallMenus       Table[Key, CallMenu]
 	Representatives Table[Key, Representative]
 	Classifications Table[ClassificationKey, Classification]
-	CallFrontiers   Table[Key, CallFrontier] // Key.System and Key.ID are the phone system's id
 
 	CallLogs          Table[Key, CallLog]
 	ExtensionCalls    Table[ExtensionEntry, ExtensionEntry] // never loaded
@@ -118,8 +117,6 @@ func (s *State) fold(e events.Event, at events.Time) (Outcome, error) {
 		return replaceRow(s, &s.Representatives, keyOf(e), e, representative), nil
 	case events.EntityClassification:
 		return replaceRow(s, &s.Classifications, ClassificationKeyOf(e), e, classification), nil
-	case events.EntityCallFrontier:
-		return replaceRow(s, &s.CallFrontiers, keyOf(e), e, callFrontier), nil
 	case events.EntityCall:
 		return s.foldCall(e, at), nil
 	case events.EntityTranscript:

@@ -78,17 +78,11 @@ func onStep(step rebuild.Step, work func()) func(*rebuild.Config) {
 	}
 }
 
-// sampleEvents is a history with all entities. In the middle of it, a call frontier says of each phone system that all calls have been published,
-// so the calls after it are late.
+// sampleEvents is a history with all entities.
 func sampleEvents(seed uint64, calls int) []events.Event {
 	until := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	c := sample.New(sample.Config{Seed: seed, Systems: 6, Calls: calls, Days: 20, Until: until})
-	history := slices.Collect(c.Events())
-	var frontiers []events.Event
-	for _, system := range systemsOf(history) {
-		frontiers = append(frontiers, events.Changed(&events.CallFrontier{PhoneSystemID: system, Version: 1, Through: events.TimeOf(until)}))
-	}
-	return slices.Insert(history, len(history)/2, frontiers...)
+	return slices.Collect(c.Events())
 }
 
 // again returns events as a publisher sends them that has lost their IDs: the stream stores them once more.

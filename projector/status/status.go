@@ -49,8 +49,6 @@ type Report struct {
 
 	LastWatermark *time.Time `json:"lastWatermark"` // that watermarks don't pass, while a generation is built from another stream; null: they do
 
-	LateCalls LateCalls `json:"lateCalls"`
-
 	Server         Server `json:"server"`
 	JournalProblem string `json:"journalProblem,omitempty"` // of the stream of key revocations and expiries
 	AuditProblem   string `json:"auditProblem,omitempty"`   // of the stream of audit entries
@@ -273,9 +271,6 @@ func (s Source) readTables(ctx context.Context, report *Report) (t tables, err e
 	}
 	if g := live(report.Generations); g != nil {
 		report.Generation = &g.ID
-	}
-	if report.LateCalls, err = readLateCalls(ctx, s.Pool); err != nil {
-		return t, err
 	}
 	if t.owners, err = readOwners(ctx, s.Pool); err != nil {
 		return t, err

@@ -33,7 +33,6 @@ func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event, n
 	queueKeys(pipeline, tables.callMenus, state, t.keys(events.EntityCallMenu))
 	queueKeys(pipeline, tables.voicemails, state, t.keys(events.EntityVoicemail))
 	queueKeys(pipeline, tables.classifications, state, t.classifications.list)
-	queueKeys(pipeline, tables.callFrontiers, state, t.keys(events.EntityCallFrontier))
 	queueKeys(pipeline, tables.callLogs, state, t.calls.list)
 	queueKeys(pipeline, tables.transcripts, state, t.owners.list)
 	queueKeys(pipeline, tables.tombstones, state, t.tombstones.list)

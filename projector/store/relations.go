@@ -22,7 +22,6 @@ type tables struct {
 	callMenus       entity[fold.Key, fold.CallMenu]
 	representatives entity[fold.Key, fold.Representative]
 	classifications entity[fold.ClassificationKey, fold.Classification]
-	callFrontiers   entity[fold.Key, fold.CallFrontier]
 	callLogs        entity[fold.Key, fold.CallLog]
 	transcripts     entity[fold.OwnerRowKey, fold.Transcript]
 	recordings      entity[fold.RecordingKey, fold.Recording]
@@ -37,14 +36,14 @@ func newTables() *tables {
 	t := &tables{
 		phoneSystems: phoneSystems(), groups: groups(), extensions: extensions(), phones: phones(), phoneNumbers: phoneNumbers(),
 		agentConfigs: agentConfigs(), callGroups: callGroups(), callMenus: callMenus(), representatives: representatives(),
-		classifications: classifications(), callFrontiers: callFrontiers(), callLogs: callLogs(), transcripts: transcripts(), recordings: recordings(),
+		classifications: classifications(), callLogs: callLogs(), transcripts: transcripts(), recordings: recordings(),
 		analyses: analyses(), voicemails: voicemails(), tombstones: tombstones(),
 	}
 	t.relations = []relation{
 		t.phoneSystems.relation(), t.groups.relation(), groupMembers().relation(), t.extensions.relation(), t.phones.relation(),
 		t.phoneNumbers.relation(),
 		t.agentConfigs.relation(), t.callGroups.relation(), t.callMenus.relation(), t.representatives.relation(),
-		t.classifications.relation(), t.callFrontiers.relation(), t.callLogs.relation(), extensionCalls().relation(), t.transcripts.relation(),
+		t.classifications.relation(), t.callLogs.relation(), extensionCalls().relation(), t.transcripts.relation(),
 		transcriptTexts().relation(), t.recordings.relation(), t.analyses.relation(), extensionAnalyses().relation(),
 		t.voicemails.relation(), t.tombstones.relation(), dayCounts().relation(), monthCounts().relation(),
 		referenceCounts().relation(), directories().relation(), globalDirectory().relation(),

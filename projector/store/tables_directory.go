@@ -223,17 +223,3 @@ func classifications() entity[fold.ClassificationKey, fold.Classification] {
 		load:   func(s *fold.State, r row) { s.Classifications.Load(r.ClassificationKey, r) },
 	}
 }
-
-func callFrontiers() entity[fold.Key, fold.CallFrontier] {
-	type row = fold.CallFrontier
-	return entity[fold.Key, row]{
-		table: newTable("call_frontier", 1, []column[row]{
-			uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.System }),
-			intColumn("version", func(r *row) *int64 { return &r.Version }),
-			timeColumn("through", func(r *row) *events.Time { return &r.Through }),
-		}),
-		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.CallFrontiers },
-		keyRow: func(k fold.Key) row { return row{System: k.System} },
-		load:   func(s *fold.State, r row) { s.CallFrontiers.Load(fold.Key{System: r.System, ID: r.System}, r) },
-	}
-}

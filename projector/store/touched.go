@@ -78,7 +78,6 @@ func (t *touched) addCall(e events.Event) {
 	if !ok {
 		return
 	}
-	t.addKey(events.EntityCallFrontier, fold.Key{System: k.System, ID: k.System})
 	t.addReference(k.System, events.EntityCallGroup, call.CallGroupID)
 	t.addReference(k.System, events.EntityExtension, call.AnsweredByExtensionID)
 	t.addReference(k.System, events.EntityExtension, call.FromExtensionID)

@@ -5,7 +5,6 @@
 with snapshot as materialized ({{snapshot}})
 select
   w.*,
-  {{expected}} as expected,
   p.*
 from snapshot w
 left join (

@@ -34,7 +34,6 @@ with
   )
 select
   w.*,
-  {{expected}} as expected,
   (select bytes from stored) as stored_bytes,
   p.id, p.call_sid, p.parent_call_sid, p.direction, p.start_time, p.end_time, p.duration, p.created_at, p.updated_at,
   p.from_party, p.from_display, p.from_number, p.from_name, p.to_party, p.to_display, p.to_number, p.forwarded_from,

@@ -47,14 +47,6 @@ func (t TimeField) column() string {
 	return "created_at"
 }
 
-// expected is the expression that tells whether the publisher has not yet published all calls of a window.
-func (t TimeField) expected() string {
-	if t == UpdatedAt {
-		return "false"
-	}
-	return callsExpectedSQL
-}
-
 // ReportKey is a report row's key in the order of a time field. A row with this key need not exist.
 type ReportKey struct {
 	Time time.Time
@@ -73,12 +65,11 @@ func ReportKeyBefore(from time.Time) ReportKey {
 // ReportPage is what a page's statement returns beside its rows, which are in ascending order.
 type ReportPage struct {
 	Snapshot
-	Now           time.Time // by the database's clock
-	CallsExpected bool      // more calls of the window, as the call frontier of the phone system says; false by updatedAt
-	StoredBytes   int64     // of the transcripts of all the page's rows, if they were requested
-	More          bool      // there are rows after the page
-	Count         int       // of the page's rows
-	Last          ReportKey // of the page's last row
+	Now         time.Time // by the database's clock
+	StoredBytes int64     // of the transcripts of all the page's rows, if they were requested
+	More        bool      // there are rows after the page
+	Count       int       // of the page's rows
+	Last        ReportKey // of the page's last row
 }
 
 // Reports reads pages of report rows, in ascending order of either time field.
@@ -94,8 +85,6 @@ var (
 	listCallLogReportsSQL string
 	//go:embed list_transcribed_call_log_reports.sql
 	listTranscribedCallLogReportsSQL string
-	//go:embed calls_expected.sql
-	callsExpectedSQL string
 	//go:embed names.sql
 	namesSQL string
 	//go:embed snapshot.sql
@@ -110,7 +99,7 @@ func (p *Projection) CallLogReports(d *NameCache) *Reports {
 	by := func(sql string) map[TimeField]string {
 		named := make(map[TimeField]string)
 		for _, t := range []TimeField{CreatedAt, UpdatedAt} {
-			named[t] = strings.NewReplacer("{{time}}", t.column(), "{{expected}}", t.expected()).Replace(compose(sql))
+			named[t] = strings.ReplaceAll(compose(sql), "{{time}}", t.column())
 		}
 		return named
 	}
@@ -200,7 +189,7 @@ type pageReading struct {
 // row whose other columns are null.
 func (p *pageReading) read(rows pgx.Rows, snapshot []any, f ReportFilter) error {
 	var e edition
-	common := append(snapshot, &e, &p.page.Now, &p.page.CallsExpected)
+	common := append(snapshot, &e, &p.page.Now)
 	if f.Transcripts {
 		common = append(common, &p.page.StoredBytes)
 	}

@@ -68,12 +68,3 @@ create table extension_call (
   call_id      uuid        not null,
   primary key (system_id, extension_id, created_at, call_id, partition)
 );
-
--- The publisher of a phone system's calls says that each one created before a time has been published. No row: it says nothing.
-create table call_frontier (
-  partition smallint    not null,
-  system_id uuid        not null,
-  version   bigint      not null,
-  through   timestamptz not null,
-  primary key (system_id, partition)
-);

@@ -52,7 +52,6 @@ func FullHistory() []TimedEvent {
 			Score: events.Some(0.9), UpdatedAt: 3,
 		},
 		&events.Classification{Version: 1, Kind: "category", Code: "sales", Label: "Sales", Status: "active", UpdatedAt: 3},
-		&events.CallFrontier{PhoneSystemID: system, Version: 1, Through: 3},
 		fullCall(),
 		&events.Call{ID: ID(31), PhoneSystemID: system, Version: 1, CallSid: "CA2", Direction: "internal", Status: "ringing"},
 		&events.Extension{ID: ID(11), PhoneSystemID: system, Version: 1, Number: "102", Name: "", Status: "inactive"},

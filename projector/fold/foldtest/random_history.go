@@ -65,7 +65,7 @@ func (g generator) maybe(base, n int, label string) events.Null[uuid.UUID] {
 
 func (g generator) event() events.Event {
 	var e events.Event
-	switch g.pick(20, "entity") {
+	switch g.pick(19, "entity") {
 	case 0:
 		e = g.phone()
 	case 1:
@@ -86,8 +86,6 @@ func (g generator) event() events.Event {
 		e = g.recording()
 	case 15:
 		e = g.systemGroup()
-	case 16:
-		e = events.Changed(&events.CallFrontier{PhoneSystemID: g.system(), Through: g.createdAt()})
 	default:
 		e = g.analysis()
 	}

@@ -81,13 +81,13 @@ with
     where key is not null
     group by 1, 2, 3
   )
-(select 'day_count says ' || d::text from (select system_id, list, subset, day, count from day_count where list <> 'late_call') d except select 'day_count says ' || days::text from days)
+(select 'day_count says ' || d::text from (select system_id, list, subset, day, count from day_count) d except select 'day_count says ' || days::text from days)
 union all
-(select 'rows say ' || days::text from days except select 'rows say ' || d::text from (select system_id, list, subset, day, count from day_count where list <> 'late_call') d)
+(select 'rows say ' || days::text from days except select 'rows say ' || d::text from (select system_id, list, subset, day, count from day_count) d)
 union all
-(select 'month_count says ' || m::text from (select system_id, list, subset, month, count from month_count where list <> 'late_call') m except select 'month_count says ' || months::text from months)
+(select 'month_count says ' || m::text from (select system_id, list, subset, month, count from month_count) m except select 'month_count says ' || months::text from months)
 union all
-(select 'rows say ' || months::text from months except select 'rows say ' || m::text from (select system_id, list, subset, month, count from month_count where list <> 'late_call') m)
+(select 'rows say ' || months::text from months except select 'rows say ' || m::text from (select system_id, list, subset, month, count from month_count) m)
 union all
 (select 'reference_count says ' || r::text from (select system_id, family, key, count from reference_count) r except select 'reference_count says ' || refs::text from refs)
 union all
