@@ -59,8 +59,8 @@ func TestProjector_KilledWhileTheServersClockIsAhead(t *testing.T) {
 	if n := h.QueryInt(ahead, time.Now()); n != 0 {
 		t.Errorf("calls and watermarks ahead of this host's clock = %d, want 0", n)
 	}
-	config := rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool, Spool: t.TempDir()}
-	if result, err := rebuild.Verify(t.Context(), config); err != nil || result.Differs() {
+	config := rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool}
+	if result, err := rebuild.Verify(t.Context(), config, uuid.NullUUID{}); err != nil || result.Differs() {
 		t.Errorf("verified: comparison = %+v, error = %v, want no difference", result, err)
 	}
 	h.checkApplyingAgain()

@@ -66,7 +66,7 @@ func (a *idleActor) advanceTogether(ctx context.Context, workers []*worker) erro
 			continue // the clock messages are still there
 		}
 		defer w.work.Unlock()
-		if move, clock, ok := w.planMove(ctx, now); ok {
+		if move, clock, ok := w.planMove(now); ok {
 			moves = append(moves, move)
 			held[move.From.Partition], clocks[move.From.Partition] = w, clock
 		}
@@ -94,7 +94,7 @@ func (a *idleActor) advanceOneByOne(ctx context.Context, workers []*worker) {
 			defer w.work.Unlock()
 			ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 			defer cancel()
-			move, clock, ok := w.planMove(ctx, now)
+			move, clock, ok := w.planMove(now)
 			if !ok {
 				return
 			}
@@ -108,9 +108,8 @@ func (a *idleActor) advanceOneByOne(ctx context.Context, workers []*worker) {
 	}
 }
 
-// planMove returns how the position moves, if only clock messages wait. Where calls are to be corrected before, it moves the position itself
-// and returns no move.
-func (w *worker) planMove(ctx context.Context, now time.Time) (move store.Move, clock feed.Clock, ok bool) {
+// planMove returns how the position moves, if only clock messages wait.
+func (w *worker) planMove(now time.Time) (move store.Move, clock feed.Clock, ok bool) {
 	clock, ok = w.feed.Clock()
 	if !ok || w.closed {
 		return move, clock, false
@@ -118,10 +117,6 @@ func (w *worker) planMove(ctx context.Context, now time.Time) (move store.Move, 
 	from := w.applier.Position
 	to := atClock(from, clock, now)
 	w.metrics.storedAhead(w.partition, clock.StoredAt.Std(), now)
-	if w.applier.Corrects(to) {
-		w.advanceWithCorrections(ctx, to, clock)
-		return move, clock, false
-	}
 	return store.Move{From: from, To: to}, clock, true
 }
 
@@ -134,15 +129,6 @@ func (w *worker) handleOutcome(to store.Position, clock feed.Clock, done, known 
 	default:
 		w.recordIdle(to, clock)
 	}
-}
-
-// advanceWithCorrections corrects the calls that are to be corrected before a position, and moves the partition to it.
-func (w *worker) advanceWithCorrections(ctx context.Context, to store.Position, clock feed.Clock) {
-	if err := w.applier.Advance(ctx, to); err != nil {
-		w.fail(err)
-		return
-	}
-	w.recordIdle(to, clock)
 }
 
 // recordIdle records that the position has moved past a clock message.

@@ -62,7 +62,7 @@ func runWorker(ctx context.Context, s *supervisor, partition int) exit {
 	p := s.projector
 	w := &worker{Projector: p, partition: partition, log: p.config.Log.With().Int("partition", partition).Logger()}
 	w.applier = ingest.Applier{
-		JetStream: p.config.JetStream, Store: p.store, Live: true, OnCommit: w.committed, Tracer: p.config.Tracer, Timeout: applyTimeout,
+		JetStream: p.config.JetStream, Store: p.store, OnCommit: w.committed, Tracer: p.config.Tracer, Timeout: applyTimeout,
 	}
 	w.failed = make(chan error, 1)
 	err := w.run(ctx, s)
@@ -101,10 +101,7 @@ func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
 	if err := ingest.CheckLeader(w.source.CachedInfo()); err != nil {
 		return err
 	}
-	if err := w.openPosition(ctx); err != nil {
-		return err
-	}
-	return w.correct(ctx)
+	return w.openPosition(ctx)
 }
 
 // openPosition claims the position and reads what was decided about the messages above it.
@@ -128,19 +125,6 @@ func withApplyTimeout(ctx context.Context, work func(context.Context) error) err
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
 	return work(ctx)
-}
-
-// correct applies the corrections of whole phone systems, which take time, ahead of the watermark. Little is left to do when that reaches them.
-func (w *worker) correct(ctx context.Context) error {
-	large := w.applier.Reader.Decisions.Corrections.OfSystems()
-	if len(large) == 0 {
-		return nil
-	}
-	calls, err := w.store.Correct(ctx, w.applier.Position, large)
-	if err == nil {
-		w.log.Info().Int("phone_systems", len(large)).Int64("calls", calls).Msg("corrections applied")
-	}
-	return err
 }
 
 // claim registers the stream, where it is new, and claims the position.

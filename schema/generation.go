@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -15,7 +16,7 @@ type Generation struct {
 // Schema returns the name of the generation's schema while it is not live.
 func (g Generation) Schema() string { return fmt.Sprintf("generation_%d", g.ID) }
 
-// NewGeneration creates a generation with this release's definition: empty tables and their indexes. partitions is the number of partitions
+// NewGeneration creates a generation with this release's definition: empty tables, and the indexes that the projector needs. partitions is the number of partitions
 // of the stream that fills it; 0: that of the first stream that a projector claims.
 func NewGeneration(ctx context.Context, tx pgx.Tx, partitions int) (Generation, error) {
 	var g Generation
@@ -23,19 +24,47 @@ func NewGeneration(ctx context.Context, tx pgx.Tx, partitions int) (Generation, 
 	if err != nil {
 		return g, fmt.Errorf("generation: %w", err)
 	}
-	steps := []string{
-		"create schema " + g.Schema(),
-		"set local search_path to " + g.Schema(),
-		projectionDDL(),
-		fmt.Sprintf("insert into generation (id, definition, partitions) values (%d, '\\x%x', nullif(%d, 0))", g.ID, Definition(), partitions),
-	}
-	if err := execute(ctx, tx, steps); err != nil {
+	if err := execute(ctx, tx, []string{"create schema " + g.Schema()}); err != nil {
 		return g, err
 	}
-	if err := distribute(ctx, tx, g.Schema()); err != nil {
+	if err := createTables(ctx, tx, g.Schema(), g.ID, partitions); err != nil {
 		return g, err
 	}
 	return g, grantOn(ctx, tx, g.Schema())
+}
+
+// createTables creates the empty tables of a generation in a schema.
+func createTables(ctx context.Context, tx pgx.Tx, name string, id int64, partitions int) error {
+	err := execute(ctx, tx, []string{
+		"set local search_path to " + name,
+		projectionDDL(),
+		fmt.Sprintf("insert into generation (id, definition, partitions) values (%d, '\\x%x', nullif(%d, 0))", id, Definition(), partitions),
+	})
+	if err != nil {
+		return err
+	}
+	return distribute(ctx, tx, name)
+}
+
+// Verification is the schema of the tables that a verification or a repair builds beside the live ones.
+const Verification = "verification"
+
+// NewVerification creates empty tables like those of a generation in the schema [Verification], and drops those that an earlier run has left.
+func NewVerification(ctx context.Context, tx pgx.Tx, partitions int) error {
+	if err := DropVerification(ctx, tx); err != nil {
+		return err
+	}
+	return createTables(ctx, tx, Verification, 0, partitions)
+}
+
+// DropVerification drops the tables in the schema [Verification].
+func DropVerification(ctx context.Context, tx pgx.Tx) error {
+	statements, err := queryStatements(ctx, tx, fmt.Sprintf(
+		"select format('drop table %%s', oid::regclass) from pg_class where relnamespace = '%s'::regnamespace and relkind = 'r'", Verification))
+	if err != nil {
+		return err
+	}
+	return execute(ctx, tx, statements)
 }
 
 // MakeLive makes the generation the live one. There must be no live generation.
@@ -77,60 +106,24 @@ func (g Generation) MakePrevious(ctx context.Context, tx pgx.Tx) error {
 func (g Generation) Drop(ctx context.Context, tx pgx.Tx) error {
 	return execute(ctx, tx, []string{
 		fmt.Sprintf("drop schema if exists %s cascade", g.Schema()),
-		fmt.Sprintf("delete from control.generation_part where generation = %d", g.ID),
 		fmt.Sprintf("delete from control.dead_letter d where generation = %d and exists (select from control.generation where id = d.generation and switched_at is null)", g.ID),
 		fmt.Sprintf("update control.generation set state = 'dropped' where id = %d", g.ID),
 	})
 }
 
-// indexedTables keep their indexes: they are small, and written by key while a generation is filled.
-const indexedTables = "'generation', 'position', 'message_count'"
+// readerIndexesFile has the indexes that only readers need.
+const readerIndexesFile = "15_reader_indexes.sql"
 
-// DropIndexes drops the keys and indexes of the large tables: rows are copied faster without them.
-func (g Generation) DropIndexes(ctx context.Context, tx pgx.Tx) error {
-	statements, err := queryStatements(ctx, tx, fmt.Sprintf(`
-		select format('alter table %%s drop constraint %%I', conrelid::regclass, conname)
-		from pg_constraint c
-		join pg_class t on t.oid = conrelid
-		where connamespace = '%[1]s'::regnamespace and contype in ('p', 'u') and relname not in (%[2]s)
-		union all
-		select format('drop index %%s', indexrelid::regclass)
-		from pg_index i
-		join pg_class t on t.oid = indrelid
-		where relnamespace = '%[1]s'::regnamespace and relname not in (%[2]s)
-		  and not exists (select from pg_constraint where conindid = indexrelid)`, g.Schema(), indexedTables))
-	if err != nil {
-		return err
-	}
-	return execute(ctx, tx, statements)
+// ReaderIndexes are the statements that create the indexes which only readers need, and no load of the projector: a generation is built without
+// them. Each must be executed with the generation's schema on the search path, and does nothing where the index exists.
+func ReaderIndexes() []string {
+	file, _ := projectionFiles.ReadFile("projection/" + readerIndexesFile) // an embedded file can be read
+	return strings.Split(strings.TrimSuffix(strings.TrimSpace(string(file)), ";"), ";\n")
 }
 
-// MissingIndexes returns the statements that create the missing keys and indexes: the keys first, which lock their tables, and those of the
-// largest tables first. Each must be executed with the generation's schema on the search path.
-func (g Generation) MissingIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
-	tx, err := conn.Begin(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the catalog: %w", err)
-	}
-	// The wanted indexes are those of a temporary copy of the tables, which is rolled back.
-	defer func() { _ = tx.Rollback(ctx) }()
-	pattern := g.Schema() + "_pattern"
-	err = execute(ctx, tx, []string{"create schema " + pattern, "set local search_path to " + pattern, tablesDDL()})
-	if err != nil {
-		return nil, err
-	}
-	return queryStatements(ctx, tx, fmt.Sprintf(`
-		select case
-		  when c.oid is null then pg_get_indexdef(indexrelid, 0, true)
-		  else format('alter table %%I add constraint %%I %%s', t.relname, conname, pg_get_constraintdef(c.oid))
-		end
-		from pg_index
-		join pg_class t on t.oid = indrelid
-		join pg_class i on i.oid = indexrelid
-		left join pg_constraint c on conindid = indexrelid
-		where t.relnamespace = '%[1]s'::regnamespace
-		  and to_regclass(format('%[2]s.%%I', i.relname)) is null
-		order by c.oid is null, pg_table_size(format('%[2]s.%%I', t.relname)::regclass) desc, t.relname, i.relname`, pattern, g.Schema()))
+// CreateReaderIndexes creates the indexes that only readers need.
+func (g Generation) CreateReaderIndexes(ctx context.Context, tx pgx.Tx) error {
+	return execute(ctx, tx, append([]string{"set local search_path to " + g.Schema()}, ReaderIndexes()...))
 }
 
 // TablesBySize returns the names of the generation's tables, the largest first.

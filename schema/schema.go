@@ -214,25 +214,28 @@ func buildProjection(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+	if err := g.CreateReaderIndexes(ctx, tx); err != nil {
+		return err
+	}
 	return g.MakeLive(ctx, tx)
 }
 
 // statisticsFile is the last of the projection's files. It fills tables, analyzes them and empties them.
 const statisticsFile = "15_statistics.sql"
 
-// projectionDDL returns the projection's files in order. Their names are unqualified: the caller sets the search path.
+// projectionDDL returns the projection's files in order, without the indexes of readers. Their names are unqualified: the caller sets the search path.
 func projectionDDL() string {
 	statistics, _ := projectionFiles.ReadFile("projection/" + statisticsFile) // an embedded file can be read
 	return tablesDDL() + string(statistics)
 }
 
-// tablesDDL returns the projection's files without the statistics.
+// tablesDDL returns the projection's files without the statistics and the indexes of readers.
 func tablesDDL() string {
 	var ddl strings.Builder
 	// An embedded folder can be read, and ReadDir sorts by name.
 	entries, _ := projectionFiles.ReadDir("projection")
 	for _, entry := range entries {
-		if entry.Name() == statisticsFile {
+		if entry.Name() == statisticsFile || entry.Name() == readerIndexesFile {
 			continue
 		}
 		file, _ := projectionFiles.ReadFile("projection/" + entry.Name())
@@ -243,6 +246,6 @@ func tablesDDL() string {
 
 // Definition returns the SHA-256 of the projection's files: its tables, and the number of the fold rules.
 func Definition() []byte {
-	digest := sha256.Sum256([]byte(projectionDDL()))
+	digest := sha256.Sum256([]byte(projectionDDL() + strings.Join(ReaderIndexes(), "")))
 	return digest[:]
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -27,7 +26,7 @@ func verifyWords() comparisonWords {
 	return comparisonWords{
 		missing: "missing", surplus: "unexpected", value: "%s is %s, expected %s", noColumns: "The live projection has no",
 		sums: map[rebuild.Kind]string{
-			rebuild.KindMissing: "missing", rebuild.KindSurplus: "unexpected", rebuild.KindChanged: "different value",
+			rebuild.KindMissing: "missing", rebuild.KindSurplus: "unexpected", rebuild.KindChanged: "different values",
 		},
 	}
 }
@@ -45,18 +44,6 @@ func rebuildWords() comparisonWords {
 		missing: "added", surplus: "removed", value: "%s was %s, is now %s", noColumns: "The replaced projection had no",
 		sums: map[rebuild.Kind]string{rebuild.KindMissing: "added", rebuild.KindSurplus: "removed", rebuild.KindChanged: "changed"},
 	}
-}
-
-// withoutNulls makes nil lists empty, for JSON, and sorts the samples.
-func withoutNulls(c rebuild.Comparison) rebuild.Comparison {
-	c.Changes = append([]rebuild.Change{}, c.Changes...)
-	c.Samples = append([]rebuild.Difference{}, c.Samples...)
-	c.Unreadable = append([]rebuild.UnreadableMessage{}, c.Unreadable...)
-	c.MissingColumns = append([]string{}, c.MissingColumns...)
-	slices.SortStableFunc(c.Samples, func(a, b rebuild.Difference) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.System.String(), b.System.String()))
-	})
-	return c
 }
 
 // writeComparison writes samples of rows that differ, then sums by table and column, then the rest.
@@ -84,12 +71,12 @@ func sampleLines(c rebuild.Comparison, words comparisonWords) []string {
 		row := rowName(d) + ": "
 		switch d.Kind {
 		case rebuild.KindMissing:
-			lines = append(lines, row+rowCount(d, words.missing))
+			lines = append(lines, row+words.missing+" row")
 		case rebuild.KindSurplus:
-			lines = append(lines, row+rowCount(d, words.surplus))
+			lines = append(lines, row+words.surplus+" row")
 		default:
 			for _, v := range d.Values {
-				lines = append(lines, row+fmt.Sprintf(words.value, v.Column, valueText(d, v.Served), valueText(d, v.Expected)))
+				lines = append(lines, row+fmt.Sprintf(words.value, v.Column, printable(v.Served), printable(v.Expected)))
 			}
 		}
 	}
@@ -97,23 +84,6 @@ func sampleLines(c rebuild.Comparison, words comparisonWords) []string {
 		lines = append(lines, "Not all rows that differ are listed: more in "+names+".")
 	}
 	return lines
-}
-
-// valueText is a value as text. Message counts, such as "5 read: 4 applied, 1 stale", get parentheses, since values are separated by commas.
-func valueText(d rebuild.Difference, value string) string {
-	read, outcomes, found := strings.Cut(value, ": ")
-	if d.Table != messageCountTable || !found {
-		return printable(value)
-	}
-	return printable(read + " (" + outcomes + ")")
-}
-
-// rowCount is "109 missing rows", or "missing row" for a difference about one row.
-func rowCount(d rebuild.Difference, word string) string {
-	if len(d.Key) > 0 || d.Rows <= 1 {
-		return word + " row"
-	}
-	return fmt.Sprintf("%d %s rows", d.Rows, word)
 }
 
 // rowName is a row's table, phone system and key.
@@ -137,35 +107,26 @@ func systemName(system uuid.UUID) string {
 	return "phone system " + system.String()
 }
 
-// unlistedTables are the tables with more differing rows than samples. A changed row counts once per column in the sums, so for changed
-// rows the largest sum is a lower bound.
+// unlistedTables are the tables with more differing rows than samples.
 func unlistedTables(c rebuild.Comparison) string {
-	least := make(map[string]int64)
-	changed := make(map[string]int64)
+	unlisted := make(map[string]int64)
 	for _, change := range c.Changes {
-		if change.Kind == rebuild.KindChanged {
-			changed[change.Table] = max(changed[change.Table], change.Rows)
-			continue
-		}
-		least[change.Table] += change.Rows
-	}
-	for name, rows := range changed {
-		least[name] += rows
+		unlisted[change.Table] += change.Rows
 	}
 	for _, d := range c.Samples {
-		least[d.Table] -= max(d.Rows, 1)
+		unlisted[d.Table]--
 	}
-	maps.DeleteFunc(least, func(_ string, rows int64) bool { return rows <= 0 })
-	return strings.Join(slices.Sorted(maps.Keys(least)), ", ")
+	maps.DeleteFunc(unlisted, func(_ string, rows int64) bool { return rows <= 0 })
+	return strings.Join(slices.Sorted(maps.Keys(unlisted)), ", ")
 }
 
 func changeRows(c rebuild.Comparison, words comparisonWords) [][]string {
 	if len(c.Changes) == 0 {
 		return nil
 	}
-	rows := [][]string{{"TABLE", "COLUMN", "ROWS", "DIFFERENCE"}}
+	rows := [][]string{{"TABLE", "ROWS", "DIFFERENCE"}}
 	for _, change := range c.Changes {
-		rows = append(rows, []string{change.Table, cmp.Or(change.Column, "-"), strconv.FormatInt(change.Rows, 10), words.sums[change.Kind]})
+		rows = append(rows, []string{change.Table, strconv.FormatInt(change.Rows, 10), words.sums[change.Kind]})
 	}
 	return rows
 }

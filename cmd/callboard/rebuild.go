@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/cmd/process"
@@ -20,56 +20,42 @@ import (
 	"callboard/schema"
 )
 
-// foldOptions are the flags that limit the resources of folding.
-type foldOptions struct {
-	Batch      int              `default:"2000" help:"The number of messages that are folded at a time."`
-	Memory     setting.Size     `default:"2GiB" help:"The approximate memory for folded rows. Larger phone systems are folded in pieces."`
-	Spool      string           `placeholder:"DIR" help:"The folder for messages that are to be folded, with room for 1.3 times the stream. Default: TMPDIR, or /tmp."`
-	Workers    int              `placeholder:"N" help:"The number of phone systems, or pieces of a large one, that are folded in parallel. Default: one per processor."`
+// buildOptions are the flags that limit the resources of a second writer.
+type buildOptions struct {
+	Batch      int              `default:"2000" help:"The most messages that are applied in a transaction."`
+	Workers    int              `placeholder:"N" help:"The number of transactions, and of indexes that are created, at a time. Default: one per processor."`
 	MaxLiveLag setting.Duration `default:"10s" help:"Pause while the live projection lags by more than this; 0s never pauses."`
 }
 
-// complete checks the flags and fills in the default of the workers.
-func (o foldOptions) complete() (foldOptions, error) {
+// check checks the flags.
+func (o buildOptions) check() error {
 	if o.Batch < 1 || o.Workers < 0 || o.MaxLiveLag < 0 {
-		return o, &process.UsageError{Detail: "--batch must be 1 or more, --workers and --max-live-lag must not be negative"}
+		return &process.UsageError{Detail: "--batch must be 1 or more, --workers and --max-live-lag must not be negative"}
 	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	return o, nil
+	return nil
 }
-
-// onePartition are the options of commands that fold a single partition.
-func onePartition() foldOptions { return foldOptions{Batch: 2000, Workers: 1} }
 
 type rebuildCommand struct {
 	output
-	foldOptions
+	buildOptions
 	Keep    bool `help:"Keep the replaced generation for 'callboard rollback'. The one that was kept before is dropped."`
-	DryRun  bool `help:"Print what a rebuild would change, and change nothing. It needs the same room in --spool."`
+	DryRun  bool `help:"Print what a rebuild would change, and change nothing. It needs disk space for a second projection."`
 	Abandon bool `help:"Drop what an unfinished rebuild has built, and do nothing else."`
-
-	Distrust bool `help:"Read the stream once more before, and correct times that are ahead: a message that was stored more than a minute later than one with a higher sequence counts as stored at the time of that one. For streams whose NATS server had a clock that was ahead."`
-	correctionFlags
 	projectionServers
 }
 
 // Run rebuilds the projection, or does what --dry-run or --abandon say.
 func (c *rebuildCommand) Run(ctx context.Context, streams process.Streams) error {
-	options, err := c.complete()
-	if err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	switch {
 	case c.DryRun && c.Keep:
 		return &process.UsageError{Detail: "--keep can't be combined with --dry-run, which replaces nothing"}
-	case c.Distrust && (c.DryRun || c.Abandon || c.Keep):
-		return &process.UsageError{Detail: "--distrust can't be combined with --dry-run or --abandon, nor with --keep: the replaced generation has the wrong times"}
 	case c.Abandon && (c.DryRun || c.Keep):
 		return &process.UsageError{Detail: "--abandon can't be combined with --keep or --dry-run"}
 	}
-	s := session{servers: c.projectionServers, options: options, errs: streams.Err, noAnnounce: c.NoAnnounce, distrust: c.Distrust}
+	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err}
 	switch {
 	case c.Abandon:
 		return c.abandon(ctx, streams, s)
@@ -86,16 +72,15 @@ type dryRunResult struct {
 }
 
 func (c *rebuildCommand) dryRun(ctx context.Context, streams process.Streams, s session) error {
-	s.interrupted = "Nothing was written"
+	s.interrupted = nothingChanged
 	var found rebuild.Comparison
 	err := s.run(ctx, func(config rebuild.Config) (err error) {
-		found, err = rebuild.Verify(ctx, config)
+		found, err = rebuild.Verify(ctx, config, uuid.NullUUID{})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	found = withoutNulls(found)
 	return c.print(streams.Out, dryRunResult{DryRun: true, Comparison: found}, func(w io.Writer) error {
 		if err := writeComparison(w, found, dryRunWords()); err != nil {
 			return err
@@ -104,7 +89,7 @@ func (c *rebuildCommand) dryRun(ctx context.Context, streams process.Streams, s 
 		if unchanged(found) {
 			line = fmt.Sprintf("Nothing would change: %d rows compared.", found.Rows)
 		}
-		return writeLines(w, append(c.changedCallLines("would ", found), line)...)
+		return writeLines(w, append(changedSystemLines("would ", found), line)...)
 	})
 }
 
@@ -120,7 +105,7 @@ func (s session) dropGenerations(ctx context.Context, o output, out io.Writer, s
 	s.changes = true
 	dropped := []int64{} // the newest first
 	err := withDatabase(ctx, s.servers.Postgres, func(pool *pgxpool.Pool) error {
-		generations, err := rebuild.Drop(ctx, rebuild.Config{Database: pool, Spool: s.options.Spool}, state)
+		generations, err := rebuild.Drop(ctx, rebuild.Config{Database: pool}, state)
 		dropped = append(dropped, generations...)
 		return s.withAdvice(err)
 	})
@@ -140,11 +125,7 @@ type rebuildResult struct {
 	rebuild.Result
 	Seconds           float64 `json:"seconds"`
 	MessagesPerSecond float64 `json:"messagesPerSecond"`
-	Parts             int64   `json:"parts"`        // of the generation
-	PartsResumed      int64   `json:"partsResumed"` // parts that an earlier run had finished
-	Dropped           []int64 `json:"dropped"`      // generations, the newest first
-
-	correction correctionFlags
+	Dropped           []int64 `json:"dropped"` // generations, the newest first
 }
 
 func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, s session) error {
@@ -173,24 +154,15 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, s
 	if err != nil {
 		return err
 	}
-	done.MessagesPerSecond, done.correction = float64(done.Messages)/done.Seconds, c.correctionFlags
-	done.Comparison = withoutNulls(done.Comparison)
-	done.compareGenerations(before, after)
+	done.MessagesPerSecond = float64(done.Messages) / done.Seconds
+	done.findDropped(before, after)
 	return c.print(streams.Out, done, done.write)
 }
 
-// compareGenerations finds the parts of the new generation and the generations that the run dropped.
-func (r *rebuildResult) compareGenerations(before, after []status.Generation) {
-	for _, g := range after {
-		if g.ID == r.Generation {
-			r.Parts = g.Parts
-		}
-	}
+// findDropped finds the generations that the run dropped.
+func (r *rebuildResult) findDropped(before, after []status.Generation) {
 	r.Dropped = []int64{}
 	for _, g := range before {
-		if g.ID == r.Generation {
-			r.PartsResumed = g.PartsDone
-		}
 		if !slices.ContainsFunc(after, func(left status.Generation) bool { return left.ID == g.ID }) {
 			r.Dropped = append(r.Dropped, g.ID)
 		}
@@ -202,20 +174,16 @@ func (r rebuildResult) write(w io.Writer) error {
 		return err
 	}
 	var lines []string
-	if unchanged(r.Comparison) {
+	if unchanged(r.Comparison) && !r.NewHistory {
 		lines = append(lines, fmt.Sprintf("No rows changed: %d rows compared.", r.Comparison.Rows))
 	}
 	if r.Resumed {
-		lines = append(lines, fmt.Sprintf("Resumed an unfinished rebuild: %d of %d parts were done.", r.PartsResumed, r.Parts))
+		lines = append(lines, "Resumed an unfinished rebuild.")
 	}
 	lines = append(lines, r.line())
-	lines = append(lines, r.correction.changedCallLines("", r.Comparison)...)
-	if r.Distrusted > 0 {
-		lines = append(lines, fmt.Sprintf("The clock of the stream was ahead: up to %d messages count as stored earlier now. "+
-			"No watermark is later than the beginning of this rebuild.", r.Distrusted))
-	}
+	lines = append(lines, changedSystemLines("", r.Comparison)...)
 	if r.NewHistory {
-		lines = append(lines, "It was built from another stream than the one before, so every row has a new updatedAt: "+
+		lines = append(lines, "It was built from another stream than the one before, so every row has a new updatedAt, and nothing was compared: "+
 			"clients that walk by updatedAt read all rows once more.")
 	}
 	if r.PreviousKept {
@@ -225,18 +193,9 @@ func (r rebuildResult) write(w io.Writer) error {
 }
 
 func (r rebuildResult) line() string {
-	duration := fmt.Sprintf("%.1fs (fold %.1fs, index %.1fs, follow %.1fs, compare %.1fs)", r.Seconds, r.Fold, r.Index, r.Follow, r.Compare)
-	line := fmt.Sprintf("Generation %d is live after %s", r.Generation, duration)
-	if r.Messages > 0 {
-		line = fmt.Sprintf("Generation %d is live: %d messages, %d rows in %s, %.0f messages/s", r.Generation, r.Messages, r.Rows, duration, r.MessagesPerSecond)
-	}
-	if r.Followed > 0 {
-		line += fmt.Sprintf("; %d messages followed", r.Followed)
-	}
-	if r.SnapshotPauses > 1 {
-		return line + fmt.Sprintf("; writes paused %d times for snapshots, for %s at most, and for %s to switch.", r.SnapshotPauses, milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
-	}
-	return line + fmt.Sprintf("; writes paused for %s (snapshot) and %s (switch).", milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
+	return fmt.Sprintf("Generation %d is live: %d messages in %.1fs (load %.1fs, index %.1fs, compare %.1fs), %.0f messages/s; "+
+		"writes paused for %s (snapshot) and %s (switch).", r.Generation, r.Messages, r.Seconds, r.Load, r.Index, r.Compare,
+		r.MessagesPerSecond, milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
 }
 
 func droppedLines(ids []int64) []string {

@@ -27,23 +27,22 @@ type projectionServers struct {
 // session runs work on a whole projection and shows its progress on errs.
 type session struct {
 	servers     projectionServers
-	options     foldOptions
+	options     buildOptions
 	errs        io.Writer
 	interrupted string // what the error says after an interruption
 	unconfirmed string // what to do when a change may have been committed
 	changes     bool   // the work changes tables, which only their owner may
-	noAnnounce  bool
-	distrust    bool
 }
 
-// memoryOverhead is what a process needs beside folded rows: messages that are read, buffers of files, rows that are copied or compared.
-const memoryOverhead = 256 << 20
+// nothingChanged is what an interrupted command says that has committed nothing.
+const nothingChanged = "Nothing was changed"
+
+// buildMemory is what the process of a second writer takes: messages of the feed, and batches in work.
+const buildMemory = 400 << 20
 
 // run does the work. The progress display is closed when run returns.
 func (s session) run(ctx context.Context, work func(rebuild.Config) error) error {
-	if memory := int64(s.options.Memory); memory > 0 {
-		process.LimitMemory(memory + memoryOverhead)
-	}
+	process.LimitMemory(buildMemory)
 	err := withServers(ctx, s.servers.NATS, s.servers.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
 		shown := newRebuildProgress(s.errs)
 		defer shown.close()
@@ -57,9 +56,8 @@ func (s session) run(ctx context.Context, work func(rebuild.Config) error) error
 
 func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
 	return rebuild.Config{
-		JetStream: js, Stream: s.servers.Stream.Name.Get(), Database: pool,
-		Memory: int64(s.options.Memory), Spool: s.options.Spool, Workers: s.options.Workers, Batch: s.options.Batch,
-		MaxLiveLag: time.Duration(s.options.MaxLiveLag), Throttled: shown.waiting, Progress: shown.set, NoAnnounce: s.noAnnounce, Distrust: s.distrust,
+		JetStream: js, Stream: s.servers.Stream.Name.Get(), Database: pool, Workers: s.options.Workers, Batch: s.options.Batch,
+		MaxLiveLag: time.Duration(s.options.MaxLiveLag), Throttled: shown.waiting, Progress: shown.set,
 	}
 }
 
@@ -72,15 +70,10 @@ func (s session) withAdvice(err error) error {
 		return fmt.Errorf("%w\nWait until it has finished. 'callboard status' shows a generation that is being built", err)
 	case errors.Is(err, rebuild.ErrDiskFull):
 		return fmt.Errorf("%w\nThe live generation is unchanged. A rebuild needs disk space for a second projection with its indexes: free some and run it again", err)
-	case errors.Is(err, rebuild.ErrSpoolFull):
-		return fmt.Errorf("%w\nThe live projection is unchanged. Run it again with --spool and a folder that has room for 1.3 times the stream", err)
 	case errors.Is(err, rebuild.ErrNotDropped):
 		return fmt.Errorf("%w\nRun 'callboard rebuild --abandon' to drop the unfinished generation, because the live one needs the disk space", err)
 	case errors.Is(err, rebuild.ErrUnconfirmed):
 		return fmt.Errorf("%w\n%s", err, s.unconfirmed)
-	case errors.Is(err, rebuild.ErrTooLarge):
-		return fmt.Errorf("%w\nRun 'callboard rebuild', which pauses writes for milliseconds. Or run the repair with --force: messages of the phone "+
-			"system that arrive meanwhile make the writes of its partition wait until all are folded again", err)
 	case errors.Is(err, rebuild.ErrUnreadable):
 		return fmt.Errorf("%w\nNothing was changed, because the changes of this message would be lost. Make it readable again, for example by restoring "+
 			"the object of a transcript, or run 'callboard rebuild', which makes it a dead letter", err)
@@ -94,6 +87,6 @@ const seeWhichIsLive = "Run 'callboard status' to see which generation is live, 
 // outlastsInterruption reports whether an error is printed even after an interruption: a disk is full, a change may have been committed, or a
 // secret is lost.
 func outlastsInterruption(err error) bool {
-	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped) || errors.Is(err, rebuild.ErrSpoolFull) ||
+	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped) ||
 		errors.Is(err, rebuild.ErrUnconfirmed) || errors.Is(err, errNotShown)
 }

@@ -25,8 +25,8 @@ type comparisonJSON struct {
 	DryRun  bool
 	Rows    int64
 	Changes []struct {
-		Table, Kind, Column string
-		Rows                int64
+		Table, Kind string
+		Rows        int64
 	}
 	Samples         []json.RawMessage
 	Unreadable      []json.RawMessage
@@ -38,19 +38,18 @@ type comparisonJSON struct {
 func (c comparisonJSON) changesText() string {
 	var lines []string
 	for _, change := range c.Changes {
-		lines = append(lines, fmt.Sprintf("%s %s %s %d", change.Table, change.Kind, change.Column, change.Rows))
+		lines = append(lines, fmt.Sprintf("%s %s %d", change.Table, change.Kind, change.Rows))
 	}
 	return strings.Join(lines, "\n")
 }
 
 // rebuildJSON is the JSON of a rebuild.
 type rebuildJSON struct {
-	Generation, Replaced, Messages, Rows int64
-	Parts, PartsResumed                  int64
-	Dropped                              []int64
-	PreviousKept, Resumed                bool
-	WritePauseSeconds                    float64
-	Comparison                           comparisonJSON
+	Generation, Replaced, Messages int64
+	Dropped                        []int64
+	PreviousKept, Resumed          bool
+	WritePauseSeconds              float64
+	Comparison                     comparisonJSON
 }
 
 // rebuildFixture is a fleet with the events of three simulated phone systems.
@@ -98,7 +97,7 @@ func (f rebuildFixture) requireRows(what string, want schematest.Tables) {
 	schematest.RequireEqual(f, what, f.database.Projection(f), want)
 }
 
-const noDifferences = `^No differences: \d+ rows in \d+ tables compared\.\n$`
+const noDifferences = `^No differences: \d+ rows compared\.\n$`
 
 // TestRebuild rebuilds, damages, repairs and rolls back a projection.
 func TestRebuild(t *testing.T) {
@@ -126,8 +125,7 @@ func checkRebuildWhileEventsArrive(t *testing.T, f rebuildFixture) {
 		t.Errorf("publisher: exit code = %d, want 1, interrupted after the rebuild", code)
 	}
 	if len(done.Comparison.Changes)+len(done.Comparison.Unreadable) > 0 || done.Replaced != 1 || done.Generation != 2 || done.Messages == 0 ||
-		done.Rows == 0 || done.PreviousKept || done.Resumed || done.WritePauseSeconds <= 0 || done.Parts == 0 || done.PartsResumed != 0 ||
-		!slices.Equal(done.Dropped, []int64{1}) {
+		done.PreviousKept || done.Resumed || done.WritePauseSeconds <= 0 || !slices.Equal(done.Dropped, []int64{1}) {
 		t.Errorf("rebuild = %+v, want generation 2 instead of 1, without changes", done)
 	}
 }
@@ -138,13 +136,14 @@ func checkUndamaged(t *testing.T, f rebuildFixture) {
 		expect(t, env, 0, noDifferences, "verify", "--workers", "8")
 		expect(t, env, 0, `^Nothing would change: \d+ rows compared\.\n$`, "rebuild", "--dry-run")
 	}
-	f.expect(0, noDifferences, "verify", "--system", f.firstSystem(), "--system", "global")
+	f.expect(0, noDifferences, "verify", "--system", f.firstSystem())
+	f.expect(0, noDifferences, "verify", "--system", "global")
 	unknown := uuid.NewString()
 	for _, name := range []string{"verify", "repair"} {
 		f.expect(1, `(^|\n)error: no messages and no rows found of phone system `+unknown+`\n`, name, "--system", unknown)
 	}
 	f.exec(f.unexpectedCount(unknown))
-	f.expect(0, `^The stream's messages make no rows of phone system `+unknown+`, so it has none now\.\n$`, "repair", "--system", unknown)
+	f.expect(0, `\nThe stream's messages make no rows of phone system `+unknown+`, so it has none now\.\n$`, "repair", "--system", unknown)
 }
 
 // unexpectedCount is a statement that inserts a row that no message makes into the partition of a phone system.
@@ -168,7 +167,7 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 		update projection.extension set name = E'Bob\x1b[31m' where id = (select id from projection.extension where system_id = '%[1]s' order by id limit 1);
 		%[2]s`, first, f.unexpectedCount(second)))
 	damaged := f.database.Projection(t)
-	const changes = "call_log missing  1\nday_count surplus  1\nextension changed name 1"
+	const changes = "call_log missing 1\nday_count surplus 1\nextension changed 1"
 	var dryRun, found comparisonJSON
 	f.decode(0, &dryRun, "rebuild", "--dry-run")
 	f.decode(1, &found, "verify")
@@ -176,24 +175,24 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 		t.Errorf("dry run = %+v, verify = %+v, want in both the changes\n%s", dryRun, found, changes)
 	}
 	f.requireRows("after a dry run", damaged)
-	f.expect(0, `(?s)\nTABLE +COLUMN +ROWS +DIFFERENCE\ncall_log +- +1 +would be added\nday_count +- +1 +would be removed\nextension +name +1 +would change\n`+
-		`Calls that would show other values: 1, of 1 phone systems\. They would get a later updatedAt, so clients that walk by it read them again\.\nNothing was written\. Run 'callboard rebuild' to make these changes\.\n$`, "rebuild", "--dry-run")
+	f.expect(0, `(?s)\nTABLE +ROWS +DIFFERENCE\ncall_log +1 +would be added\nday_count +1 +would be removed\nextension +1 +would change\n`+
+		`Phone systems whose reports would show other values: 1\. Their calls would get a later updatedAt, so clients that walk by it read them again\.\nNothing was written\. Run 'callboard rebuild' to make these changes\.\n$`, "rebuild", "--dry-run")
 	expect(t, f.operator(), 1, `(?s)^call_log, phone system `+first+`, id \S+: missing row\n`+
 		`day_count, phone system `+second+`, .*: unexpected row\n`+
 		`extension, phone system `+first+`, id \S+: name is "Bob\\x1b\[31m", expected "[^\n]+"\n\n`+
-		`TABLE .*extension +name +1 +different value\n`+
+		`TABLE .*extension +1 +different values\n`+
 		`Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this\.\n$`, "verify")
 	f.expect(1, `\nRun 'callboard repair --system `+first+`' or 'callboard rebuild' to correct this\.\n$`, "verify", "--system", first)
-	f.expect(0, `^Rebuilt the \d+ rows of phone system `+first+` from \d+ messages; writes paused for \d+ ms\.\nRun 'callboard verify --system `+first+`' to check them\.\n$`,
-		"repair", "--system", first, "--no-announce")
+	f.expect(0, `(?s)^call_log, phone system `+first+`, .*: added row\n.*\nRebuilt the \d+ rows of phone system `+first+` from \d+ messages; `+
+		`writes paused for \d+ ms\.\nPhone systems whose reports show other values: 1\. .*\n$`, "repair", "--system", first)
 	f.expect(0, noDifferences, "verify", "--system", first)
 	var other comparisonJSON
 	f.decode(1, &other, "verify", "--system", second)
-	if got, want := other.changesText(), "day_count surplus  1"; got != want {
+	if got, want := other.changesText(), "day_count surplus 1"; got != want {
 		t.Errorf("verify of the second phone system: changes = %s, want %s", got, want)
 	}
-	f.expect(0, `(?s)^day_count, .*: removed row\n.*\nday_count +- +1 +removed\n`+
-		`Generation 3 is live: \d+ messages, \d+ rows in \d+\.\ds \(.*\), \d+ messages/s.*; writes paused for \d+ ms \(snapshot\) and \d+ ms \(switch\)\.\n`+
+	f.expect(0, `(?s)^day_count, .*: removed row\n.*\nday_count +1 +removed\n`+
+		`Generation 3 is live: \d+ messages in \d+\.\ds \(.*\), \d+ messages/s.*; writes paused for \d+ ms \(snapshot\) and \d+ ms \(switch\)\.\n`+
 		`Generation 2 is kept for 'callboard rollback'\.\n$`, "rebuild", "--keep")
 	f.expect(0, noDifferences, "verify")
 }
@@ -209,15 +208,15 @@ func checkMissingColumn(t *testing.T, f rebuildFixture) {
 	const missing = `has no phone\.name: another release built it, or its tables were altered`
 	f.expect(1, `^The live projection `+missing+`\.\nRun 'callboard rebuild' to correct this\.\n$`, "verify")
 	f.expect(0, `^The live projection `+missing+`\.\nNothing was written\.`, "rebuild", "--dry-run")
-	f.expect(1, `(^|\n)error: the live projection `+missing+`\nRun 'callboard rebuild' to build a new generation\n$`, "repair", "--system", f.firstSystem())
+	f.expect(1, `(^|\n)error: the live projection has no phone\.name: its tables were altered: run 'callboard rebuild'\n$`, "repair", "--system", f.firstSystem())
 	f.exec("alter table projection.phone rename title to name")
 }
 
 func checkMessageAccounting(t *testing.T, f rebuildFixture) {
 	t.Helper()
 	f.exec("update projection.message_count set read = read + 5, stale = stale + 5 where entity = 'phone-system'")
-	f.expect(1, `(?s)^message_count, partition \d+, entity phone-system: counts is \d+ read \(\d+ applied, .*\), expected \d+ read \(.*\)\n`+
-		`.*\nmessage_count +counts +\d+ +different value\nRun 'callboard rebuild' to correct this\.\n$`, "verify")
+	f.expect(1, `(?s)^message_count, partition \d+, entity phone-system: read is \d+, expected \d+\n`+
+		`.*\nmessage_count +\d+ +different values\nRun 'callboard rebuild' to correct this\.\n$`, "verify")
 	f.exec("update projection.message_count set read = read - 5, stale = stale - 5 where entity = 'phone-system'")
 }
 
@@ -240,8 +239,8 @@ func checkRebuildRefused(t *testing.T, f rebuildFixture) {
 	expect(t, f.operator(), 1, pattern, "rebuild")
 	expect(t, f.operator(), 1, pattern, "repair", "--system", f.firstSystem())
 	expectUsageErrors(t, f.owner(), [][]string{
-		{"rebuild", "--batch", "0"}, {"rebuild", "--memory", "2"}, {"rebuild", "--memory", "-1GiB"}, {"rebuild", "--max-live-lag", "-1s"},
-		{"rebuild", "--dry-run", "--keep"}, {"rebuild", "--abandon", "--keep"}, {"rebuild", "--distrust", "--keep"}, {"verify", "--system", "x"}, {"verify", "--workers", "-1"},
+		{"rebuild", "--batch", "0"}, {"rebuild", "--max-live-lag", "-1s"},
+		{"rebuild", "--dry-run", "--keep"}, {"rebuild", "--abandon", "--keep"}, {"verify", "--system", "x"}, {"verify", "--workers", "-1"},
 		{"verify", "--system", ""}, {"repair"}, {"repair", "--system", "all"}, {"repair", "--system", ""},
 	}...)
 }
@@ -260,7 +259,7 @@ func (f rebuildFixture) startThrottledRebuild() *daemon {
 	eventstest.Eventually(f, "a watermark older than 3 s", func() bool { return f.queryText(lagging) == "true" })
 	rebuild := start(f, "callboard", f.owner(), "rebuild", "--max-live-lag", "10ms", "--json")
 	f.moveWatermarks()
-	line := regexp.MustCompile(`(?m)^reading: 0 of \d+ messages \(0%\), 0/s; waiting for the live projection: partition \d+ lags by \d+\.\ds$`)
+	line := regexp.MustCompile(`(?m)^loading: 0 of \d+ messages \(0%\), 0/s; waiting for the live projection: partition \d+ lags by \d+\.\ds$`)
 	eventstest.Eventually(f, "the rebuild waits for the live projection", func() bool { return line.MatchString(rebuild.Err.String()) })
 	return rebuild
 }
@@ -286,7 +285,7 @@ func TestRebuild_ThrottledAndResumed(t *testing.T) {
 	resumed.Wait(3 * time.Minute)
 	var done rebuildJSON
 	err := json.Unmarshal([]byte(resumed.Out.String()), &done)
-	if err != nil || !done.Resumed || done.Parts == 0 || done.PartsResumed >= done.Parts || done.Generation != 2 || len(done.Comparison.Changes) > 0 {
+	if err != nil || !done.Resumed || done.Generation != 2 || len(done.Comparison.Changes) > 0 {
 		t.Errorf("rebuild = %+v, error = %v, want generation 2, resumed, without changes: %s", done, err, resumed.Err)
 	}
 	f.waitUntilCaughtUp()

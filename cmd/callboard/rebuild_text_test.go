@@ -27,27 +27,18 @@ func TestRebuildResult_WritesMessagesWithoutNotices(t *testing.T) {
 	}
 }
 
-// What becomes of calls that show other values is said before the last line, or not at all where there are none.
-func TestCommands_WriteChangedCalls(t *testing.T) {
+// What becomes of the calls of phone systems whose reports show other values is said, and nothing where there are none.
+func TestCommands_WriteChangedSystems(t *testing.T) {
 	t.Parallel()
-	changed := rebuild.Comparison{ChangedCalls: 12, ChangedCallSystems: 3}
-	const again = "They get a later updatedAt, so clients that walk by it read them again."
-	repair := func(r rebuild.RepairResult) string {
-		r.Rows, r.Messages = 9, 8
-		return strings.Join((&repairCommand{}).lines(r), "\n")
-	}
 	for want, got := range map[string][]string{
-		"Calls that show other values: 12, of 3 phone systems. " + again:                                                                            correctionFlags{}.changedCallLines("", changed),
-		"Calls that would show other values: 12, of 3 phone systems. They would get a later updatedAt, so clients that walk by it read them again.": correctionFlags{}.changedCallLines("would ", changed),
-		"Calls that show other values: 12, of 3 phone systems. They keep their updatedAt, so clients that walk by it keep wrong copies.":            correctionFlags{NoAnnounce: true}.changedCallLines("", changed),
-		"Calls that show other values: 12. " + again:                                                                                                {repair(rebuild.RepairResult{ChangedCalls: 12})},
-		"all of them get a later updatedAt":                                                                                                         {repair(rebuild.RepairResult{AllCalls: true})},
+		"Phone systems whose reports show other values: 3. Their calls get a later updatedAt": changedSystemLines("", rebuild.Comparison{ChangedSystems: 3}),
+		"reports would show other values: 3. Their calls would get a later updatedAt":         changedSystemLines("would ", rebuild.Comparison{ChangedSystems: 3}),
 	} {
 		if text := strings.Join(got, "\n"); !strings.Contains(text, want) {
 			t.Errorf("lines = %q, want %q in them", text, want)
 		}
 	}
-	if lines := (correctionFlags{}).changedCallLines("", rebuild.Comparison{}); lines != nil {
-		t.Errorf("lines without changed calls = %q, want none", lines)
+	if lines := changedSystemLines("", rebuild.Comparison{}); lines != nil {
+		t.Errorf("lines without changed phone systems = %q, want none", lines)
 	}
 }

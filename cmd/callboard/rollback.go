@@ -14,7 +14,6 @@ import (
 type rollbackCommand struct {
 	output
 	Forget bool `help:"Do not switch. Drop the previous generation, to free its disk space."`
-	correctionFlags
 	projectionServers
 }
 
@@ -22,7 +21,6 @@ type rollbackCommand struct {
 type rollbackResult struct {
 	Generation int64                       `json:"generation"` // the live one
 	Replaced   int64                       `json:"replaced"`   // the previous one now
-	Follow     rebuild.Seconds             `json:"followSeconds"`
 	WritePause rebuild.Seconds             `json:"writePauseSeconds"`
 	Unreadable []rebuild.UnreadableMessage `json:"unreadable"` // messages that were applied before and can't be read now
 
@@ -32,7 +30,7 @@ type rollbackResult struct {
 // Run switches to the previous generation, or drops it.
 func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) error {
 	s := session{
-		servers: c.projectionServers, options: onePartition(), errs: streams.Err, changes: true, noAnnounce: c.NoAnnounce,
+		servers: c.projectionServers, options: buildOptions{Batch: 2000}, errs: streams.Err, changes: true,
 		interrupted: "The live generation is unchanged", unconfirmed: seeWhichIsLive,
 	}
 	if c.Forget {
@@ -50,7 +48,7 @@ func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) erro
 		return err
 	}
 	result := rollbackResult{
-		Generation: done.Generation, Replaced: done.Replaced, Follow: done.Follow, WritePause: done.WritePause,
+		Generation: done.Generation, Replaced: done.Replaced, WritePause: done.WritePause,
 		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...), MessagesWithoutNotices: done.WithoutNotices,
 	}
 	return c.print(streams.Out, result, func(w io.Writer) error {

@@ -154,7 +154,7 @@ func generationLines(r status.Report) []string {
 		line := fmt.Sprintf("generation %d: %s", g.ID, g.State)
 		switch g.State {
 		case status.Building:
-			line += fmt.Sprintf(" since %s, %d of %d parts done", instant(g.StartedAt), g.PartsDone, g.Parts)
+			line += " since " + instant(g.StartedAt)
 		case status.Live:
 			line += " since " + instantOr(g.SwitchedAt, "-")
 		default:

@@ -22,7 +22,7 @@ func problemReport() status.Report {
 		DeadLetters: 3, DeadLettersRetrying: 1, Server: status.Server{Timeline: pointer[int64](5), ProjectorTimeline: pointer[int64](5), ProjectorTimelineSince: &started},
 		DeadLetterReasons: []status.Reason{{Reason: "/data/id: not a UUID", Count: 2}, {Reason: "a\x1b[2Jb", Count: 1}},
 		Generations: []status.Generation{
-			{ID: 4, State: status.Building, StartedAt: started, Current: true, PartsDone: 12, Parts: 16},
+			{ID: 4, State: status.Building, StartedAt: started, Current: true},
 			{ID: 3, State: status.Live, StartedAt: started, SwitchedAt: &started},
 			{ID: 2, State: "previous", StartedAt: started, SwitchedAt: &started},
 		},
@@ -46,7 +46,7 @@ phone-system  2     2        0      0            0        0
 call          110   100      5      2            1        3
 total         112   102      5      2            1        3
 
-generation 4: building since 2026-03-01T09:00:00Z, 12 of 16 parts done
+generation 4: building since 2026-03-01T09:00:00Z
 generation 3: live since 2026-03-01T09:00:00Z, built by another release
 generation 2: previous, last live from 2026-03-01T09:00:00Z, built by another release
 dead letters: 2 × /data/id: not a UUID

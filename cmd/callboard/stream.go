@@ -21,8 +21,6 @@ import (
 
 type streamCommand struct {
 	Create streamCreateCommand `cmd:"" help:"Create the streams of events, key revocations and expiries, audit and budgets and the bucket of transcripts, with safe settings. Existing ones are not changed."`
-	Mirror streamMirrorCommand `cmd:"" help:"Create a mirror of the stream of events, which 'stream adopt' can make take its place."`
-	Adopt  streamAdoptCommand  `cmd:"" help:"Make a mirror take the place of the stream of events, for example to move it to another cluster."`
 	Copy   streamCopyCommand   `cmd:"" help:"Copy the stream of events to a new one with another number of partitions, which takes the events from then on."`
 	Users  streamUsersCommand  `cmd:"" help:"Print a user of NATS for each kind of program, and what it may do, as a part of a configuration of NATS."`
 	Check  streamCheckCommand  `cmd:"" help:"Print each setting of the running streams that is unsafe. Exit 1 if there is any."`

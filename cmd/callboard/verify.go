@@ -11,13 +11,12 @@ import (
 
 	"callboard/cmd/process"
 	"callboard/projector/rebuild"
-	"callboard/projector/store"
 )
 
 type verifyCommand struct {
 	output
-	foldOptions
-	Systems []phoneSystem `name:"system" sep:"none" placeholder:"UUID" help:"Compare only this phone system; may be repeated. 'global' stands for rows of no phone system."`
+	buildOptions
+	System *phoneSystem `placeholder:"UUID" help:"Compare only this phone system. 'global' stands for rows of no phone system."`
 	projectionServers
 }
 
@@ -26,20 +25,22 @@ var errOtherRelease = errors.New("another release built the projection, so diffe
 
 // Run prints the differences, and fails if there are any.
 func (c *verifyCommand) Run(ctx context.Context, streams process.Streams) error {
-	options, err := c.complete()
-	if err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
-	s := session{servers: c.projectionServers, options: options, errs: streams.Err, interrupted: "Nothing was written"}
+	var system uuid.NullUUID
+	if c.System != nil {
+		system = uuid.NullUUID{UUID: c.System.id, Valid: true}
+	}
+	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, interrupted: nothingChanged}
 	var found rebuild.Comparison
-	err = s.run(ctx, func(config rebuild.Config) (err error) {
-		found, err = rebuild.Verify(ctx, config, c.systems()...)
+	err := s.run(ctx, func(config rebuild.Config) (err error) {
+		found, err = rebuild.Verify(ctx, config, system)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	found = withoutNulls(found)
 	if c.JSON || !found.OtherDefinition {
 		if err := c.print(streams.Out, found, func(w io.Writer) error { return c.write(w, found) }); err != nil {
 			return err
@@ -49,24 +50,20 @@ func (c *verifyCommand) Run(ctx context.Context, streams process.Streams) error 
 	case found.OtherDefinition:
 		return errOtherRelease
 	case c.unknown(found):
-		return unknownSystems(c.systems()...)
+		return unknownSystem(system.UUID)
 	case found.Differs():
 		return process.ErrFailed
 	}
 	return nil
 }
 
-func (c *verifyCommand) systems() []uuid.UUID {
-	var list []uuid.UUID
-	for _, s := range c.Systems {
-		list = append(list, s.id)
-	}
-	return list
+// unknown reports whether the requested phone system has neither rows nor events that make rows.
+func (c *verifyCommand) unknown(found rebuild.Comparison) bool {
+	return c.System != nil && found.Rows == 0 && !found.Differs()
 }
 
-// unknown reports whether the requested phone systems have neither rows nor events that make rows.
-func (c *verifyCommand) unknown(found rebuild.Comparison) bool {
-	return len(c.Systems) > 0 && found.Rows == 0 && !found.Differs()
+func unknownSystem(system uuid.UUID) error {
+	return fmt.Errorf("no messages and no rows found of %s\nCheck the phone system's id", systemName(system))
 }
 
 func (c *verifyCommand) write(w io.Writer, found rebuild.Comparison) error {
@@ -76,7 +73,7 @@ func (c *verifyCommand) write(w io.Writer, found rebuild.Comparison) error {
 	if err := writeComparison(w, found, verifyWords()); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("No differences: %d rows in %d tables compared.", found.Rows, len(store.Tables()))
+	line := fmt.Sprintf("No differences: %d rows compared.", found.Rows)
 	if found.Differs() {
 		line = correction(found)
 	}

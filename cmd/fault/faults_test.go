@@ -51,7 +51,7 @@ func kinds() []kind {
 		{"connection reset", disturbProxy("reset_peer", `"timeout": 30`)},
 		{"connection without traffic", disturbProxy("timeout", `"timeout": 0`)},
 		{"rebuild killed at a random time", (*harness).killRebuild},
-		{"rebuild killed after some parts", killRebuildAt(rebuildFolds)},
+		{"rebuild killed after some parts", killRebuildAt(rebuildLoads)},
 		{"rebuild killed while it builds indexes", killRebuildAt(rebuildIndexes)},
 		{"rebuild killed before the write pause", (*harness).killRebuildBeforeWritePause},
 		{"projector killed while a rebuild follows it", (*harness).killProjectorInRebuild},

@@ -84,7 +84,7 @@ func (s *strictClients) commandUnderLoad(args []string) {
 	}
 	s.finishCursors(h.tb.Context(), cursors)
 	h.awaitApplied(settleMessages)
-	h.summary.addTotal("%s: %s (fold %.1fs, index %.1fs, follow %.1fs, compare %.1fs), writes paused for %.0f and %.0f ms; %d messages folded; %d responses",
-		strings.Join(args, " "), round(end.Sub(start)), result.Fold, result.Index, result.Follow, result.Compare,
+	h.summary.addTotal("%s: %s (load %.1fs, index %.1fs, compare %.1fs), writes paused for %.0f and %.0f ms; %d messages; %d responses",
+		strings.Join(args, " "), round(end.Sub(start)), result.Load, result.Index, result.Compare,
 		result.SnapshotPause*1000, result.WritePause*1000, result.Messages, responses)
 }

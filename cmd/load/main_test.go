@@ -22,7 +22,6 @@ var (
 	roundsFlag   = flag.Int("rounds", 3, "rounds of which medians are printed")
 	durationFlag = flag.Duration("duration", 10*time.Second, "of one measurement")
 	periodFlag   = flag.Duration("period", time.Minute, "how long a load test loads the reader")
-	memoryFlag   = flag.String("memory", "512MiB", "of a rebuild, beside "+largeMemory)
 	grownFlag    = flag.Int("grown", 1_000_000, "calls that every read is measured with, beside a hundredth of them")
 )
 
@@ -34,12 +33,6 @@ func TestMain(m *testing.M) {
 	case bareRole:
 		fmt.Fprintln(os.Stderr, serveBare())
 		os.Exit(1)
-	case rebuildRole:
-		if err := runRebuild(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
 	case busyRole:
 		for { //nolint:staticcheck // it is to use a processor
 		}

@@ -23,7 +23,7 @@ func TestReports_CopyAfterCorrection(t *testing.T) {
 			return err
 		},
 		"repair": func(ctx context.Context, c rebuild.Config, system uuid.UUID) error {
-			_, err := rebuild.Repair(ctx, c, system, 0)
+			_, err := rebuild.Repair(ctx, c, system)
 			return err
 		},
 	} {
@@ -59,7 +59,7 @@ func checkCopy(t *testing.T, correct func(context.Context, rebuild.Config, uuid.
 		}
 	}
 	const three = " where id in (select id from projection.call_log where system_id = $1 order by id limit 3)"
-	config := rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool, Spool: t.TempDir()}
+	config := rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool}
 	for _, damage := range []string{
 		"update projection.call_log set from_party = 'wrong'" + three,
 		"delete from projection.call_log" + three,

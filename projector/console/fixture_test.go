@@ -59,7 +59,7 @@ func problemSnapshot(now time.Time) snapshot {
 	r.Balanced = false
 	r.DeadLetters, r.DeadLettersRetrying = 1_204, 1
 	r.Generations = append([]status.Generation{
-		{ID: 8, State: status.Building, StartedAt: now.Add(-6 * time.Minute), Current: true, PartsDone: 41, Parts: 64},
+		{ID: 8, State: status.Building, StartedAt: now.Add(-6 * time.Minute), Current: true},
 	}, append(r.Generations, status.Generation{ID: 6, State: "previous", StartedAt: now, SwitchedAt: pointer(now.Add(-200 * time.Hour))})...)
 	overview := deadletter.Overview{Counted: 1_204, Waiting: 1, Reasons: []deadletter.ReasonCount{
 		{Reason: "/object: its entry can't be read", Count: 1_190}, {Reason: "/participants/*/number: must be a string", Count: 13},

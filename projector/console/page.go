@@ -46,13 +46,5 @@ func parsePage() (*template.Template, error) {
 	return template.New("index.html").Funcs(template.FuncMap{
 		"number64": number[int64],
 		"sequence": number[uint64],
-		"percent":  percent,
 	}).ParseFS(files, "page/index.html")
-}
-
-func percent(done, all int64) int64 {
-	if all <= 0 {
-		return 0
-	}
-	return 100 * done / all
 }

@@ -84,3 +84,6 @@ func (c *Capping) StoredAt(clock Clock, sequence uint64, stored events.Time) eve
 	c.Cap.Messages++
 	return c.Cap.Time
 }
+
+// List returns the caps in the order of their first messages.
+func (c ClockCaps) List() []ClockCap { return slices.Clone(c.caps) }

@@ -44,9 +44,6 @@ type State struct {
 	// Directories are the numbers of events that changed a directory, by phone system; [uuid.Nil]: the global classifications.
 	Directories Deltas[uuid.UUID]
 
-	// Corrections are those that apply to the calls of the state, see [State.ApplyCorrections].
-	Corrections Corrections
-
 	// Notify says whether the fold derives notices. Notices are those of the event that was folded last.
 	Notify  bool
 	Notices []Notice

@@ -97,10 +97,8 @@ func (l *jump) checkReplay() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	folder := newFolder(l.env, start, decisions)
-	if err := folder.Apply(l.t.Context(), l.items(0, decisions)); err != nil {
-		l.t.Fatal(err)
-	}
+	folder := newFolder(start, decisions)
+	folder.apply(l.items(0, decisions))
 	got := make(map[uuid.UUID]time.Time)
 	for row := range folder.Changes.State.CallLogs.Rows() {
 		got[row.ID] = row.UpdatedAt.Std().UTC()

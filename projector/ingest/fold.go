@@ -1,10 +1,7 @@
 package ingest
 
 import (
-	"context"
 	"slices"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -32,6 +29,7 @@ func Fold(state *fold.State, from store.Position, items []Item, known Known) sto
 		f.message(it)
 	}
 	f.dropSuperseded()
+	state.Correct(known.Decisions.Corrections)
 	f.changes.ClockCap = f.capping.Cap
 	clock := &f.changes.To.Clock
 	clock.RaiseWatermark(clock.Now)
@@ -58,10 +56,10 @@ func (f *folding) message(it Item) {
 	}
 	c.To.Sequence = it.Sequence
 	c.To.LastMessage, c.To.LastMessageAt = it.Sequence, events.TimeOf(it.StoredAt)
-	outcome, reason := f.foldEvent(it, c.To.Clock.Now)
-	if it.Reference {
+	if it.foreign {
 		return
 	}
+	outcome, reason := f.foldEvent(it, c.To.Clock.Now)
 	if outcome == fold.Conflicting {
 		c.Conflicts = append(c.Conflicts, store.Conflict{
 			Sequence: it.Sequence, Entity: it.Event.Entity, Source: it.Event.Source, ID: it.Event.ID,
@@ -86,9 +84,6 @@ func (f *folding) plausible(stored events.Time) events.Time {
 
 // storedAt returns when an item counts as stored.
 func (f *folding) storedAt(it Item) events.Time {
-	if it.Clock != 0 {
-		return it.Clock
-	}
 	stored := f.known.Decisions.ClockCaps.StoredAt(it.Sequence, events.TimeOf(it.StoredAt))
 	return f.capping.StoredAt(f.changes.To.Clock, it.Sequence, stored)
 }
@@ -121,27 +116,4 @@ func entityOf(subject string) events.Entity {
 		return entity
 	}
 	return unknown
-}
-
-// Folder folds the items of a partition in memory, from nothing on. It decides nothing about dead letters, so a retry is a message like any
-// other. It is for one goroutine.
-type Folder struct {
-	JetStream jetstream.JetStream // for claim checks
-	Decisions store.Decisions
-	Changes   store.ChangeSet // of all items so far. Its dead letters are the messages that can't be applied any more
-}
-
-// Apply folds items.
-func (f *Folder) Apply(ctx context.Context, items []Item) error {
-	return forEachPortion(ctx, f.JetStream, items, func(portion []Item) error {
-		f.add(Fold(f.Changes.State, f.Changes.To, portion, Known{Decisions: f.Decisions}))
-		return nil
-	})
-}
-
-// add adds changes. Dead letters that are recorded already are left out.
-func (f *Folder) add(c store.ChangeSet) {
-	f.Changes.To = c.To
-	f.Changes.MessageCounts.Add(c.MessageCounts)
-	f.Changes.DeadLetters = append(f.Changes.DeadLetters, slices.DeleteFunc(c.DeadLetters, f.Decisions.HasDeadLetter)...)
 }

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func newEnv(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	e.applier = &ingest.Applier{
-		JetStream: e.js, Store: s, Position: position, Live: true,
+		JetStream: e.js, Store: s, Position: position,
 		OnCommit: func(c store.ChangeSet) { e.committed = append(e.committed, c) },
 	}
 	return e
@@ -308,7 +309,7 @@ func TestApplier_FetchesClaimChecks(t *testing.T) {
 
 // What was decided at the first application is not decided again: a dead letter and a retry that failed stay dead, although they could be
 // applied now.
-func TestFolder_RepeatsRecordedDecisions(t *testing.T) {
+func TestFold_RepeatsRecordedDecisions(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.exec("alter table projection.call_log add constraint refuse check (call_sid not in ('CAdead', 'CAretried'))")
@@ -327,11 +328,9 @@ func TestFolder_RepeatsRecordedDecisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(e, start, decisions)
+	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(start, decisions)
 	items := reader.Read(e.messages(0))
-	if err := folder.Apply(t.Context(), items); err != nil {
-		t.Fatal(err)
-	}
+	folder.apply(items)
 	got := map[string]events.Time{}
 	for row := range folder.Changes.State.CallLogs.Rows() {
 		got[row.CallSid] = row.UpdatedAt
@@ -350,11 +349,21 @@ func TestFolder_RepeatsRecordedDecisions(t *testing.T) {
 	}
 }
 
-func newFolder(e *env, from store.Position, decisions store.Decisions) *ingest.Folder {
-	return &ingest.Folder{
-		JetStream: e.js, Decisions: decisions,
-		Changes: store.ChangeSet{From: from, To: from, State: new(fold.State), MessageCounts: store.MessageCounts{}},
-	}
+// folder folds items in memory, as a replay does that repeats what is on record.
+type folder struct {
+	decisions store.Decisions
+	Changes   store.ChangeSet
+}
+
+func newFolder(from store.Position, decisions store.Decisions) *folder {
+	return &folder{decisions, store.ChangeSet{From: from, To: from, State: new(fold.State), MessageCounts: store.MessageCounts{}}}
+}
+
+func (f *folder) apply(items []ingest.Item) {
+	c := ingest.Fold(f.Changes.State, f.Changes.To, items, ingest.Known{Decisions: f.decisions})
+	f.Changes.To = c.To
+	f.Changes.MessageCounts.Add(c.MessageCounts)
+	f.Changes.DeadLetters = append(f.Changes.DeadLetters, slices.DeleteFunc(c.DeadLetters, f.decisions.HasDeadLetter)...)
 }
 
 func TestCheckPosition(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"callboard/events"
 	"callboard/projector/fold"
 	"callboard/projector/store"
@@ -16,19 +18,15 @@ type Item struct {
 	Event  events.Event
 	Reason string // of a dead letter; empty: the event can be applied
 
-	// Clock is the partition's clock at the message, with its caps, for a replay that folds some of the partition's messages; 0: it follows
-	// from those before.
-	Clock events.Time
-	// Reference says that the event is folded for later events to look it up. It is not counted, and is no dead letter.
-	Reference bool
-
 	clock   bool            // a clock message: it raises the watermark, and is not an event
+	foreign bool            // of another phone system than the one that is built: it moves the clock alone
 	retryOf store.MessageID // the dead letter that the message names, unless it is recorded as failed; zero: none
 }
 
 // Reader turns the messages of a partition into items, in order.
 type Reader struct {
 	Decisions store.Decisions
+	System    uuid.NullUUID // whose events are decoded alone; none: all are
 
 	decoder events.Decoder
 }
@@ -40,6 +38,11 @@ func (r *Reader) Read(messages []events.StoredMessage) []Item {
 		it := Item{StoredMessage: m}
 		if it.Subject == events.ClockSubject {
 			it.clock = true
+			items = append(items, it)
+			continue
+		}
+		if r.System.Valid && events.SubjectSystem(it.Subject) != r.System.UUID {
+			it.foreign = true
 			items = append(items, it)
 			continue
 		}
@@ -69,7 +72,7 @@ func (r *Reader) decode(it Item) Item {
 func eventsOf(items []Item) []events.Event {
 	list := make([]events.Event, 0, len(items))
 	for _, it := range items {
-		if it.Reason == "" && !it.clock {
+		if it.Reason == "" && !it.clock && !it.foreign {
 			list = append(list, it.Event)
 		}
 	}

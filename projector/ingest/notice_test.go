@@ -115,7 +115,7 @@ func TestApply_TellsNothingTwice(t *testing.T) {
 		t.Errorf("notices after lost commits = %q, want %q", got, first)
 	}
 	replay := *e.applier
-	replay.Live = false
+	replay.Replay = new(ingest.Replay)
 	e.exec("delete from webhook.notice; delete from webhook.floor")
 	e.applier = &replay
 	e.refold()

@@ -258,10 +258,8 @@ func (e *env) checkReplay(from store.Position) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(e, from, decisions)
-	if err := folder.Apply(e.t.Context(), reader.Read(e.messages(from.Sequence))); err != nil {
-		e.t.Fatal(err)
-	}
+	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(from, decisions)
+	folder.apply(reader.Read(e.messages(from.Sequence)))
 	want := store.MessageCounts{}
 	for _, c := range e.committed {
 		if c.From.Sequence >= from.Sequence {

@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/events"
-	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
@@ -41,13 +39,13 @@ func TestClockCaps_Repeated(t *testing.T) {
 			h.requireVerified("after a jump")
 			want := h.Database.Projection(t)
 			for _, system := range systemsOf(history)[:2] {
-				if _, err := rebuild.Repair(t.Context(), h.config(), system, 0); err != nil {
+				if _, err := rebuild.Repair(t.Context(), h.config(), system); err != nil {
 					t.Fatal(err)
 				}
 			}
 			h.RequireEqualTables("after repairs", want)
 			h.requireRebuilt()
-			h.requireRebuilt(smallParts)
+			h.requireRebuilt(smallBatches)
 			h.requireVerified("after a rebuild")
 		})
 	}
@@ -74,47 +72,6 @@ func TestClockCaps_DecidedMeanwhile(t *testing.T) {
 	h.WaitUntilCaughtUp()
 	h.requireCaps()
 	h.requireVerified("afterwards")
-}
-
-// A partition that is behind the others gets caps after a verification has read the stream, and before it compares the partition.
-func TestVerify_ReadsNoMessageBeforeItsCaps(t *testing.T) {
-	t.Parallel()
-	h, clock := newHarness(t), new(projectortest.Clock)
-	history := sampleEvents(23, 60)
-	ofPartition := func(list ...int) func(*projector.Config) {
-		return func(c *projector.Config) { c.Partitions = list }
-	}
-	stop := h.StartProjector()
-	h.Publish(history[:len(history)/2]...)
-	h.WaitUntilCaughtUp()
-	stop()
-	behind := events.Partition(systemsOf(history)[0], h.Partitions)
-	var others []int
-	for partition := range h.Partitions {
-		if partition != behind {
-			others = append(others, partition)
-		}
-	}
-	h.StartProjector(ofPartition(others...))
-	h.Publish(history[len(history)/2:]...)
-	info, err := h.Stream.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventstest.Eventually(t, "all but one partition at the stream's end", func() bool {
-		return h.QueryInt("select count(*) from projection.position where sequence >= $1", int64(info.State.LastSeq)) == int64(len(others))
-	})
-	clock.Move(-day)
-	config := h.config()
-	onStep(rebuild.StepFold, func() {
-		h.StartProjector(ofPartition(behind), clock.Option)
-		h.WaitUntilCaughtUp()
-	})(&config)
-	result, err := rebuild.Verify(t.Context(), config)
-	if err != nil || result.Differs() {
-		t.Errorf("comparison = %+v, error = %v, want no difference", result, err)
-	}
-	h.requireCaps()
 }
 
 // New messages with the sequences of lost ones are not capped as those were.

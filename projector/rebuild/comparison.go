@@ -5,14 +5,15 @@ import "github.com/google/uuid"
 // Comparison is how the served rows differ from the expected ones.
 type Comparison struct {
 	Rows            int64               `json:"rows"`            // expected
-	Changes         []Change            `json:"changes"`         // by table and column
+	Changes         []Change            `json:"changes"`         // by table
 	Samples         []Difference        `json:"samples"`         // some of the rows that differ
 	Unreadable      []UnreadableMessage `json:"unreadable"`      // messages that the served projection applied
 	MissingColumns  []string            `json:"missingColumns"`  // tables and columns that the served projection does not have
 	OtherDefinition bool                `json:"otherDefinition"` // another release built the served projection, so differences are expected
 
-	ChangedCalls       int64 `json:"changedCalls"`       // that reports show with other values, and no later updatedAt says so
-	ChangedCallSystems int   `json:"changedCallSystems"` // their phone systems
+	// ChangedSystems are the phone systems whose reports show other values than they should. Their calls get a later updatedAt when the expected
+	// rows go live.
+	ChangedSystems int `json:"changedSystems"`
 }
 
 // Differs reports whether there is a difference that the definition does not explain.
@@ -22,10 +23,9 @@ func (c Comparison) Differs() bool {
 
 // Change is a number of rows that differ in the same way.
 type Change struct {
-	Table  string `json:"table"`
-	Kind   Kind   `json:"kind"`
-	Column string `json:"column,omitempty"` // of KindChanged
-	Rows   int64  `json:"rows"`
+	Table string `json:"table"`
+	Kind  Kind   `json:"kind"`
+	Rows  int64  `json:"rows"`
 }
 
 // Kind is how a row differs.
@@ -38,12 +38,11 @@ const (
 	KindChanged Kind = "changed"
 )
 
-// Difference is a row that differs. Without a key, it is all rows of a phone system in a table.
+// Difference is a row that differs.
 type Difference struct {
 	Table  string    `json:"table"`
 	System uuid.UUID `json:"phoneSystemId"`
 	Kind   Kind      `json:"kind"`
-	Rows   int64     `json:"rows"`
 	Key    []Value   `json:"key,omitempty"`
 	Values []Value   `json:"values,omitempty"` // of KindChanged
 }

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgerrcode"
@@ -18,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/projector/ingest"
 	"callboard/schema"
 )
 
@@ -26,66 +23,34 @@ import (
 type Config struct {
 	JetStream jetstream.JetStream
 	Stream    string
-	Database  *pgxpool.Pool // of the primary, as the schema's owner; a verification only reads
-	Memory    int64         // bytes for folded rows, about; 0: 2 GiB
-	Spool     string        // folder for messages and rows that don't fit in memory; empty: that of temporary files
-	Workers   int           // pieces of parts folded, and indexes created, at a time; 0: one per processor
-	Batch     int           // messages read at a time, and applied in one transaction while following; 0: 2000
-	Slices    SliceLimits   // of a rebuild's comparison
-
-	Distrust   bool // whether messages that were stored later than ones after them count as stored earlier, see [fold.Jumps]
-	NoAnnounce bool // whether calls that show other values keep their updatedAt, so that clients which walk by it do not read them again
-	NamedCalls int  // of a phone system that are recorded as such calls one by one; if there are more, all of its calls are; 0: 10,000
+	Database  *pgxpool.Pool // of the primary, as the schema's owner; for a verification, as callboard_operator
+	Workers   int           // batches applied, and indexes created, at a time; 0: one per processor
+	Batch     int           // messages applied in one transaction; 0: 2000
 
 	// MaxLiveLag is the lag of the live projection above which the work waits, until the lag is at most half of it; 0: it never waits.
 	MaxLiveLag time.Duration
-	// Throttled is called with the reason why the work waits, which can be a write pause that could not begin, and with an empty string when it continues; may be nil.
+	// Throttled is called with the reason why the work waits, which can be a write pause that could not begin, and with an empty string when it
+	// continues; may be nil.
 	Throttled func(reason string)
 	// Progress is called on every step, from several goroutines; may be nil.
 	Progress func(Progress)
 
 	session  int32 // the process of PostgreSQL that holds the operation's lock
 	throttle *throttle
-	opened   *ingest.Source // that is read instead of Stream; nil: none
-}
-
-// SliceLimits limits the slices in which a rebuild compares two generations, each in one snapshot of both.
-type SliceLimits struct {
-	Rows     int64         // keys that are compared in a slice; 0: 2,000,000
-	Age      time.Duration // of the snapshots when a slice ends; 0: 30 s
-	Interval time.Duration // between the write pauses at the beginning of two slices, at least; 0: 10 s
-}
-
-func (l SliceLimits) complete() SliceLimits {
-	return SliceLimits{
-		Rows:     cmp.Or(l.Rows, 2_000_000),
-		Age:      cmp.Or(l.Age, 30*time.Second),
-		Interval: cmp.Or(l.Interval, 10*time.Second),
-	}
 }
 
 func (c Config) complete() Config {
-	c.Memory = max(cmp.Or(c.Memory, 2<<30), minMemory)
-	c.Spool = cmp.Or(c.Spool, os.TempDir())
 	c.Workers = cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
 	c.Batch = cmp.Or(c.Batch, 2000)
-	c.NamedCalls = cmp.Or(c.NamedCalls, 10_000)
 	if c.Throttled == nil {
 		c.Throttled = func(string) {}
 	}
 	if c.Progress == nil {
 		c.Progress = func(Progress) {}
 	}
-	c.Slices = c.Slices.complete()
 	c.throttle = newThrottle(c)
 	return c
 }
-
-// minMemory is the least memory: with less, a file would be read more often than its messages fit in memory.
-const minMemory = 64 << 10
-
-// partMemory returns the memory for one of the parts, or pieces of parts, that are folded at a time.
-func (c Config) partMemory() int64 { return c.Memory / int64(c.Workers) }
 
 // liveSchema is the schema of the live generation.
 const liveSchema = "projection"
@@ -94,7 +59,7 @@ const liveSchema = "projection"
 // while they wait for another.
 func (c Config) pool(ctx context.Context, session map[string]string) (*pgxpool.Pool, error) {
 	config := c.Database.Config()
-	config.MaxConns = max(config.MaxConns, int32(2*c.Workers+followers+4))
+	config.MaxConns = max(config.MaxConns, int32(c.Workers+checkers))
 	maps.Copy(config.ConnConfig.RuntimeParams, session)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -144,19 +109,15 @@ const (
 )
 
 // withLock does work under the advisory lock of all operations, with a pool for the work alone, which has the live tables on its search
-// path. Verifications share the lock.
-func withLock(ctx context.Context, c Config, shared bool, work func(Config) error) (err error) {
+// path.
+func withLock(ctx context.Context, c Config, work func(Config) error) (err error) {
 	c = c.complete()
 	conn, err := pgx.ConnectConfig(ctx, c.Database.Config().ConnConfig)
 	if err != nil {
 		return fmt.Errorf("PostgreSQL: %w", err)
 	}
 	defer func() { err = errors.Join(err, releaseLock(ctx, conn)) }()
-	function := "pg_advisory_lock"
-	if shared {
-		function = "pg_advisory_lock_shared"
-	}
-	_, err = conn.Exec(ctx, fmt.Sprintf("set lock_timeout = '%s'; select %s(%d)", operationLockTimeout, function, int64(operationLock)))
+	_, err = conn.Exec(ctx, fmt.Sprintf("set lock_timeout = '%s'; select pg_advisory_lock(%d)", operationLockTimeout, int64(operationLock)))
 	switch {
 	case schema.HasCode(err, pgerrcode.LockNotAvailable):
 		return ErrBusy
@@ -203,13 +164,6 @@ func (c Config) checkLock(ctx context.Context, tx pgx.Tx) error {
 type Progress struct {
 	Step        Step
 	Done, Total int64 // of the step; a Total of 0 is not known
-	Part        Part  // of StepFold: the part whose messages were read
-}
-
-// Part is a part of a partition that is being folded.
-type Part struct {
-	Partition, Number int
-	Done, Total       int64 // messages
 }
 
 // Step is a step of an operation.
@@ -218,41 +172,9 @@ type Step string
 // The steps, in order.
 const (
 	StepPlan    Step = "plan"
-	StepRead    Step = "read"    // counts messages of the stream
-	StepFold    Step = "fold"    // counts messages
+	StepLoad    Step = "load"    // counts messages
 	StepIndex   Step = "index"   // counts statements
-	StepFollow  Step = "follow"  // counts messages
-	StepCompare Step = "compare" // counts rows
+	StepCompare Step = "compare" // counts tables
 	StepSwitch  Step = "switch"
 	StepDrop    Step = "drop"
 )
-
-// foldProgress reports the progress of all parts that are folded.
-type foldProgress struct {
-	report func(Progress)
-	total  int64
-	done   atomic.Int64
-}
-
-func newFoldProgress(c Config, parts []part) *foldProgress {
-	p := &foldProgress{report: c.Progress}
-	for _, part := range parts {
-		p.total += part.events
-	}
-	if p.total > 0 {
-		p.report(Progress{Step: StepFold, Total: p.total})
-	}
-	return p
-}
-
-// of returns a function that adds messages of one part.
-func (p *foldProgress) of(part part) func(messages int64) {
-	var done atomic.Int64
-	return func(messages int64) {
-		if messages == 0 {
-			return
-		}
-		now := Part{Partition: int(part.target.Partition), Number: part.number, Done: done.Add(messages), Total: part.events}
-		p.report(Progress{Step: StepFold, Done: p.done.Add(messages), Total: p.total, Part: now})
-	}
-}

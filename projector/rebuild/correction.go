@@ -3,6 +3,7 @@ package rebuild
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,80 +11,110 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"callboard/events"
+	"callboard/projector/fold"
+	"callboard/projector/store"
 )
 
 var (
-	//go:embed insert_corrections.sql
-	insertCorrectionsSQL string
+	//go:embed record_correction.sql
+	recordCorrectionSQL string
 
-	//go:embed repeat_corrections.sql
-	repeatCorrectionsSQL string
+	//go:embed corrected_since.sql
+	correctedSinceSQL string
 )
 
-// corrections are the columns of rows of control.correction.
-type corrections struct {
-	partitions []int16
-	systems    []*uuid.UUID // nil: all of the partition
-	calls      []*uuid.UUID // nil: all of the phone system
-	since      []time.Time
+const (
+	// firstMargin is how long after the watermark corrections are, at first. The switch must come before.
+	firstMargin = 5 * time.Second
+	// maxMargin limits the margin, which doubles until the switch is in time.
+	maxMargin = 5 * time.Minute
+)
+
+// errLate is a switch that comes when a watermark has reached the time of a correction. Clients may have passed it.
+var errLate = errors.New("the corrections took longer than expected")
+
+// correctAndReplace gives the calls of changed phone systems a later updatedAt in the next generation, then makes that live. Clients which walk by
+// updatedAt read these calls again.
+func (b *builder) correctAndReplace(ctx context.Context) error {
+	for margin := firstMargin; ; margin *= 2 {
+		if err := b.correct(ctx, margin); err != nil {
+			return err
+		}
+		if err := b.replace(ctx); !errors.Is(err, errLate) || margin > maxMargin {
+			return err
+		}
+	}
 }
 
-func (c *corrections) add(partition int16, system, call *uuid.UUID, since events.Time) {
-	c.partitions, c.systems = append(c.partitions, partition), append(c.systems, system)
-	c.calls, c.since = append(c.calls, call), append(c.since, since.Std())
+// correct gives calls a time that is a margin after the live watermark.
+func (b *builder) correct(ctx context.Context, margin time.Duration) error {
+	live, err := livePositions(ctx, b.config)
+	if err != nil {
+		return err
+	}
+	b.corrections = make(fold.Corrections)
+	for _, system := range b.changed {
+		// A partition that had applied nothing has promised nothing.
+		if p := live[b.source.partition(system)]; p.Sequence > 0 {
+			b.corrections[system] = p.Clock.Watermark + events.Time(margin.Milliseconds())
+		}
+	}
+	return b.crew.correct(ctx, b.corrections)
 }
 
-// addCalls adds the changed calls of a phone system.
-func (c *corrections) addCalls(partition int16, system uuid.UUID, changed *changedSystem) {
-	if changed.all {
-		c.add(partition, &system, nil, 0)
+// recordCorrections records the corrections that the next generation has, during the write pause of the switch.
+func (b *builder) recordCorrections(ctx context.Context, tx pgx.Tx) error {
+	live, err := store.Positions(ctx, tx.Conn(), liveSchema)
+	if err != nil {
+		return err
 	}
-	for call := range changed.calls {
-		c.add(partition, &system, &call, 0)
+	if missing := b.uncorrected(live); len(missing) > 0 {
+		b.changed = append(b.changed, missing...)
+		return errLate
 	}
-}
-
-// record records the corrections, with the watermarks of the live generation, whose commits wait.
-func (c *corrections) record(ctx context.Context, tx pgx.Tx) error {
-	if len(c.partitions) == 0 {
-		return nil
-	}
-	if _, err := tx.Exec(ctx, insertCorrectionsSQL, c.partitions, c.systems, c.calls, c.since); err != nil {
-		return fmt.Errorf("record the corrections: %w", err)
+	for system, at := range b.corrections {
+		if at <= live[b.source.partition(system)].Clock.Watermark {
+			return errLate
+		}
+		if err := recordCorrection(ctx, tx, b.source, system, at); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// correct records which calls show other values in the new generation, unless NoAnnounce is set. Where the comparison has found anything,
-// calls that changed since its first snapshot are among them: they were not compared as they are now. Where the stream is another one, all
-// rows are later than those before. A partition that had applied nothing has promised nothing.
-func (b *builder) correct(ctx context.Context, tx pgx.Tx) error {
-	if b.config.NoAnnounce || b.result.NewHistory {
+// uncorrected returns the phone systems of which calls were written since the snapshot, if the comparison has found anything, and which have no
+// correction: these rows were not compared.
+func (b *builder) uncorrected(live map[int16]store.Position) (systems []uuid.UUID) {
+	if found := b.result.Comparison; !found.Differs() && !found.OtherDefinition {
 		return nil
 	}
-	if b.changed == nil {
-		return b.repeatCorrections(ctx, tx)
-	}
-	var c corrections
-	for system, s := range b.changed.systems {
-		if partition := int16(events.Partition(system, b.partitions)); b.served[partition].Sequence > 0 {
-			c.addCalls(partition, system, s)
+	for _, system := range b.crew.tracked() {
+		_, corrected := b.corrections[system]
+		if !corrected && live[b.source.partition(system)].Sequence > 0 {
+			systems = append(systems, system)
 		}
 	}
-	if found := b.result.Comparison; found.Differs() || found.OtherDefinition {
-		for partition, p := range b.served {
-			if p.Sequence > 0 {
-				c.add(partition, nil, nil, min(p.Clock.Watermark, b.distrust.maxPlausible()))
-			}
-		}
-	}
-	return c.record(ctx, tx)
+	return systems
 }
 
-// repeatCorrections records which calls show other values after a rollback, which compares nothing: those that were corrected since.
-func (b *builder) repeatCorrections(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, repeatCorrectionsSQL, b.wentLive); err != nil {
-		return fmt.Errorf("repeat the corrections: %w", err)
+func recordCorrection(ctx context.Context, tx pgx.Tx, s *source, system uuid.UUID, at events.Time) error {
+	stream := s.History
+	if _, err := tx.Exec(ctx, recordCorrectionSQL, stream.Name, stream.Created, s.partition(system), system, at.Std()); err != nil {
+		return fmt.Errorf("record the correction of phone system %s: %w", system, err)
 	}
 	return nil
+}
+
+// correctedSince returns the phone systems whose calls were corrected after a time. A generation that went live then shows what they showed before.
+func correctedSince(ctx context.Context, conn *pgx.Conn, s *source, since time.Time) ([]uuid.UUID, error) {
+	rows, _ := conn.Query(ctx, correctedSinceSQL, s.History.Name, s.History.Created, since)
+	systems, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
+		err = row.Scan((*[16]byte)(&id))
+		return id, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the corrections: %w", err)
+	}
+	return systems, nil
 }

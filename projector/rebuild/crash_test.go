@@ -28,7 +28,6 @@ const (
 	childDatabase = "CALLBOARD_TEST_DATABASE"
 	childStep     = "CALLBOARD_TEST_STEP"
 	childPercent  = "CALLBOARD_TEST_PERCENT"
-	childSpool    = "CALLBOARD_TEST_SPOOL"
 )
 
 // childApplication is the application_name of that rebuild's sessions.
@@ -63,9 +62,8 @@ func rebuildInChild() error {
 	}
 	config := rebuild.Config{
 		JetStream: js, Stream: events.StreamName, Database: pool, Progress: killAt(rebuild.Step(os.Getenv(childStep)), percent),
-		Spool: os.Getenv(childSpool),
 	}
-	smallParts(&config)
+	smallBatches(&config)
 	_, err = rebuild.Run(context.Background(), config, true)
 	return err
 }
@@ -85,7 +83,7 @@ func (h *harness) startChild(step rebuild.Step, percent int) *exec.Cmd {
 	h.Helper()
 	child := exec.CommandContext(h.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childNATS+"="+h.URL, childDatabase+"="+h.Database.URL()+"&application_name="+childApplication,
-		childSpool+"="+h.spool, childStep+"="+string(step), fmt.Sprintf("%s=%d", childPercent, percent))
+		childStep+"="+string(step), fmt.Sprintf("%s=%d", childPercent, percent))
 	child.Stderr = os.Stderr
 	if err := child.Start(); err != nil {
 		h.Fatal(err)
@@ -131,15 +129,18 @@ func (h *harness) eventuallyNone(what, rows string) {
 	eventstest.Eventually(h.TB, "no "+what, func() bool { return h.QueryInt("select count(*) from "+rows) == 0 })
 }
 
-// requireResumed rebuilds and requires that the parts done by a killed rebuild are not folded again.
+// requireResumed rebuilds and requires that what a killed rebuild has committed is not built again.
 func (h *harness) requireResumed() {
 	h.Helper()
-	unfinished := h.QueryInt("select count(*) from control.generation where state = 'building'")
-	done := h.QueryInt("select coalesce(sum(read), 0)::bigint from control.generation_part p join control.generation g on g.id = p.generation where state = 'building'")
+	unfinished := h.QueryInt("select coalesce(max(id), 0) from control.generation where state = 'building'")
+	var done int64
+	if unfinished > 0 {
+		done = h.QueryInt(fmt.Sprintf("select coalesce(sum(read), 0)::bigint from generation_%d.message_count", unfinished))
+	}
 	total := h.QueryInt("select sum(read)::bigint from projection.message_count")
-	result := h.rebuild(smallParts)
-	if result.Resumed != (unfinished == 1) || result.Messages != total-done {
-		h.Errorf("resumed = %t, messages = %d, want %t, %d", result.Resumed, result.Messages, unfinished == 1, total-done)
+	result := h.rebuild(smallBatches)
+	if result.Resumed != (unfinished > 0) || result.Messages != total-done {
+		h.Errorf("resumed = %t, messages = %d, want %t, %d", result.Resumed, result.Messages, unfinished > 0, total-done)
 	}
 	if result.Comparison.Differs() {
 		h.Errorf("comparison = %+v, want no difference", result.Comparison)
@@ -153,9 +154,6 @@ func (h *harness) requireNoLeftovers() {
 		select count(*) from pg_namespace where nspname like 'generation%'
 		and nspname not in (select 'generation_' || id from control.generation where state = 'previous')`)
 	h.waitForNoOperation()
-	if files, err := os.ReadDir(h.spool); err != nil || len(files) > 0 {
-		h.Errorf("files in the folder of spools = %v, %v, want none", files, err)
-	}
 	h.requireCount("generations", 2, "select count(*) from control.generation where state in ('live', 'previous')")
 	for consumer := range h.Stream.ListConsumers(h.Context()).Info() {
 		if !strings.HasPrefix(consumer.Name, "projector-") && consumer.Config.InactiveThreshold <= 0 {
@@ -183,13 +181,12 @@ func TestRun_ResumesAfterKillAtEveryStep(t *testing.T) {
 		percent int
 	}{
 		{rebuild.StepPlan, 0},
-		{rebuild.StepRead, 0},
-		{rebuild.StepRead, 50},
-		{rebuild.StepFold, 0}, // all is read
-		{rebuild.StepFold, 50},
+		{rebuild.StepLoad, 0},
+		{rebuild.StepLoad, 50},
+		{rebuild.StepLoad, 100},
 		{rebuild.StepIndex, 1},
 		{rebuild.StepIndex, 100},
-		{rebuild.StepFollow, 0},
+		{rebuild.StepCompare, 0},
 		{rebuild.StepSwitch, 0},
 		{rebuild.StepDrop, 0},
 	} {
@@ -205,10 +202,10 @@ func TestDrop_Unfinished(t *testing.T) {
 	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(37, 60))
 	h.requireDropped(rebuild.Unfinished)
-	h.killRebuild(rebuild.StepFold, 50)
+	h.killRebuild(rebuild.StepLoad, 50)
 	h.requireDropped(rebuild.Unfinished, 2)
 	h.requireCount("schemas of generations", 0, "select count(*) from pg_namespace where nspname like 'generation%'")
-	if result := h.rebuild(smallParts); result.Resumed || result.Generation != 3 || result.Comparison.Differs() {
+	if result := h.rebuild(smallBatches); result.Resumed || result.Generation != 3 || result.Comparison.Differs() {
 		t.Errorf("result = %+v, want generation 3, not resumed, without differences", result)
 	}
 }
@@ -219,7 +216,7 @@ func TestRun_ResumesAfterRandomKills(t *testing.T) {
 	history := sampleEvents(5, 120)
 	h, stop := newAppliedHarness(t, history[:len(history)/2])
 	start := time.Now()
-	h.rebuild(smallParts)
+	h.rebuild(smallBatches)
 	duration := time.Since(start)
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -245,7 +242,7 @@ func TestRun_ResumesAfterRandomKills(t *testing.T) {
 	}
 	h.WaitUntilCaughtUp()
 	want := h.Database.Projection(t)
-	if result := h.rebuild(smallParts); result.Comparison.Differs() {
+	if result := h.rebuild(smallBatches); result.Comparison.Differs() {
 		t.Errorf("comparison = %+v, want no difference", result.Comparison)
 	}
 	h.RequireEqualTables("rebuilt", want)

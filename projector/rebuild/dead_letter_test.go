@@ -118,8 +118,8 @@ func TestRun_RepeatsRecordedDecisions(t *testing.T) {
 	want := h.Database.Projection(t)
 	h.requireVerified("live")
 	h.requireRebuilt()
-	h.requireRebuilt(smallParts)
-	if _, err := rebuild.Repair(t.Context(), h.config(), system, 0); err != nil {
+	h.requireRebuilt(smallBatches)
+	if _, err := rebuild.Repair(t.Context(), h.config(), system); err != nil {
 		t.Error(err)
 	}
 	h.RequireEqualTables("repaired", want)
@@ -167,7 +167,6 @@ func TestUnreadableMessage(t *testing.T) {
 	h.killRebuild(rebuild.StepIndex, 1)
 	requireReported("resumed rebuild", h.rebuild().Comparison)
 	h.requireOpenDeadLetters(1)
-	h.waitUntilCorrected()
 	h.requireVerified("now a dead letter")
 	restore()
 	h.RetryDeadLetters()
@@ -176,7 +175,6 @@ func TestUnreadableMessage(t *testing.T) {
 	h.requireVerified("retried")
 	for _, which := range []string{"rolled back", "rolled forward"} {
 		h.rollback()
-		h.waitUntilCorrected()
 		h.requireVerified(which)
 	}
 }
@@ -295,11 +293,11 @@ func TestReplay_MixOfRetries(t *testing.T) {
 	h.requireVerified("live")
 	h.killRebuild(rebuild.StepIndex, 1)
 	h.requireRebuilt()
-	h.requireRebuilt(smallParts)
+	h.requireRebuilt(smallBatches)
 	h.rollback()
 	h.WaitUntilCaughtUp()
 	h.requireVerified("rolled back")
-	if _, err := rebuild.Repair(t.Context(), h.config(), system, 0); err != nil {
+	if _, err := rebuild.Repair(t.Context(), h.config(), system); err != nil {
 		t.Error(err)
 	}
 	h.WaitUntilCaughtUp()

@@ -54,7 +54,7 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 	known := make([]int64, 0, len(next))
 	for _, partition := range slices.Sorted(maps.Keys(next)) {
 		to, from := next[partition], live[partition]
-		_, lost := b.regressed[partition]
+		_, lost := b.lost.regressed[partition]
 		switch {
 		case lost:
 			known = append(known, -1)
@@ -86,14 +86,14 @@ func (b *builder) readTotals(ctx context.Context, tx pgx.Tx) error {
 
 // lowerFloors makes room for the notices of new messages with the sequences of lost ones.
 func (b *builder) lowerFloors(ctx context.Context, tx pgx.Tx, next map[int16]store.Position) error {
-	if len(b.regressed) == 0 {
+	if len(b.lost.regressed) == 0 {
 		return nil
 	}
 	if _, err := tx.Exec(ctx, excludeFanOutsSQL); err != nil {
 		return err
 	}
 	var positions floorPositions
-	for _, partition := range slices.Sorted(maps.Keys(b.regressed)) {
+	for _, partition := range slices.Sorted(maps.Keys(b.lost.regressed)) {
 		if p, ok := next[partition]; ok {
 			positions.add(p)
 		}
@@ -131,20 +131,37 @@ func (b *builder) countWithoutNotices(ctx context.Context) error {
 	return nil
 }
 
-func (b *builder) countMessages(ctx context.Context, u withoutNotices) (messages int64, err error) {
-	if p, ok := b.regressed[u.Partition]; ok {
-		if u.Above, err = b.lastUntil(ctx, p.LastMessageAt, u); err != nil {
+func (b *builder) countMessages(ctx context.Context, u withoutNotices) (int64, error) {
+	if p, ok := b.lost.regressed[u.Partition]; ok {
+		above, err := b.lastUntil(ctx, p.LastMessageAt, u)
+		if err != nil {
 			return 0, err
 		}
+		u.Above = above
 	}
 	if u.Above == 0 {
 		return u.Total, nil
 	}
-	err = b.source.read(ctx, events.PartitionFilter(int(u.Partition)), u.Above, u.UpTo, func(portion []events.StoredMessage) error {
-		messages += int64(len(portion))
-		return nil
+	after, err := b.countFrom(ctx, u.Partition, u.Above+1)
+	if err != nil {
+		return 0, err
+	}
+	beyond, err := b.countFrom(ctx, u.Partition, u.UpTo+1)
+	return after - beyond, err
+}
+
+// countFrom returns how many messages of a partition the stream has from a sequence on: what a consumer that begins there would get.
+func (b *builder) countFrom(ctx context.Context, partition int16, sequence uint64) (int64, error) {
+	consumer, err := b.source.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		FilterSubject: events.PartitionFilter(int(partition)), DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sequence,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, InactiveThreshold: time.Minute,
 	})
-	return messages, err
+	if err != nil {
+		return 0, fmt.Errorf("create a consumer: %w", err)
+	}
+	info := consumer.CachedInfo()
+	_ = b.source.DeleteConsumer(ctx, info.Name) // it would expire
+	return int64(info.NumPending), nil
 }
 
 // lastUntil returns a sequence: the partition's messages up to it were stored at an instant or before, those above it later.

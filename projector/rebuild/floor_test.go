@@ -108,7 +108,7 @@ func TestOperations_AnnounceNothingTwice(t *testing.T) {
 	h.requireNotices("rollback", want)
 	h.requireFloors("rollback")
 	h.requireVerified("verify")
-	if _, err := rebuild.Repair(t.Context(), h.config(), systemsOf(history)[0], 0); err != nil {
+	if _, err := rebuild.Repair(t.Context(), h.config(), systemsOf(history)[0]); err != nil {
 		t.Fatal(err)
 	}
 	h.requireNotices("verify and repair", want)
@@ -144,7 +144,7 @@ func TestRun_AnnouncesEventsMeanwhileOnce(t *testing.T) {
 	h.publishCalls(5)
 	h.WaitUntilCaughtUp()
 	publish := func() { h.publishCalls(5) }
-	rebuilt := h.rebuild(onStep(rebuild.StepRead, publish), onStep(rebuild.StepIndex, publish), onStep(rebuild.StepSwitch, publish))
+	rebuilt := h.rebuild(onStep(rebuild.StepLoad, publish), onStep(rebuild.StepIndex, publish), onStep(rebuild.StepSwitch, publish))
 	h.requireWithoutNotices("rebuild", rebuilt, 0)
 	h.publishCalls(5)
 	h.requireWithoutNotices("rollback", h.rollback(), 0)

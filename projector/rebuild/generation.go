@@ -5,13 +5,16 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
-	"callboard/events"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -19,18 +22,6 @@ import (
 var (
 	//go:embed unfinished.sql
 	unfinishedSQL string
-
-	//go:embed insert_part.sql
-	insertPartSQL string
-
-	//go:embed parts.sql
-	partsSQL string
-
-	//go:embed raise_positions.sql
-	raisePositionsSQL string
-
-	//go:embed drop_skipped_dead_letters.sql
-	dropSkippedDeadLettersSQL string
 )
 
 var errNoLive = errors.New("no live generation: run 'callboard migrate'")
@@ -56,7 +47,7 @@ func hasOtherDefinition(ctx context.Context, conn *pgx.Conn) (other bool, err er
 }
 
 // findUnfinished returns the generation of an earlier run if this run can continue it. It drops one of another release or stream.
-func findUnfinished(ctx context.Context, tx pgx.Tx, c Config, stream store.Stream) (g schema.Generation, usable bool, err error) {
+func findUnfinished(ctx context.Context, tx pgx.Tx, stream store.Stream) (g schema.Generation, usable bool, err error) {
 	err = tx.QueryRow(ctx, unfinishedSQL, schema.Definition(), stream.Name, stream.Created).Scan(&g.ID, &usable)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -64,77 +55,104 @@ func findUnfinished(ctx context.Context, tx pgx.Tx, c Config, stream store.Strea
 	case err != nil:
 		return g, false, fmt.Errorf("find the unfinished generation: %w", err)
 	case !usable:
-		return g, false, c.drop(ctx, tx, g)
+		return g, false, drop(ctx, tx, g)
 	}
 	return g, true, nil
 }
 
-// createGeneration creates an empty generation without indexes, and records its parts.
-func createGeneration(ctx context.Context, tx pgx.Tx, stream store.Stream, partitions int, parts []part) (g schema.Generation, err error) {
+// createGeneration creates an empty generation without the indexes of readers.
+func createGeneration(ctx context.Context, tx pgx.Tx, stream store.Stream, partitions int) (g schema.Generation, err error) {
 	if g, err = schema.NewGeneration(ctx, tx, partitions); err != nil {
 		return g, err
 	}
-	if err := g.DropIndexes(ctx, tx); err != nil {
-		return g, err
-	}
-	batch := new(pgx.Batch)
-	batch.Queue("update control.generation set stream = $2, stream_created = $3 where id = $1", g.ID, stream.Name, stream.Created)
-	for _, p := range parts {
-		batch.Queue(insertPartSQL, g.ID, p.target.Partition, p.number, p.systems, int64(p.target.Sequence))
-	}
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return g, fmt.Errorf("record the parts of the generation: %w", err)
+	_, err = tx.Exec(ctx, "update control.generation set stream = $2, stream_created = $3 where id = $1", g.ID, stream.Name, stream.Created)
+	if err != nil {
+		return g, fmt.Errorf("record the generation: %w", err)
 	}
 	return g, nil
 }
 
-// recordedParts returns the parts of a generation.
-func recordedParts(ctx context.Context, tx pgx.Tx, g schema.Generation, stream store.Stream) (parts []part, err error) {
-	rows, _ := tx.Query(ctx, partsSQL, g.ID)
-	parts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p part, err error) {
-		p.target.Stream = stream
-		err = row.Scan(&p.target.Partition, &p.number, &p.systems, &p.target.Sequence, &p.done)
-		return p, err
+// createIndexes creates the indexes of readers, then collects statistics for the planner.
+func createIndexes(ctx context.Context, c Config, g schema.Generation, pool *pgxpool.Pool) error {
+	var tables []string
+	err := withConn(ctx, c.Database, func(conn *pgx.Conn) (err error) {
+		tables, err = g.TablesBySize(ctx, conn)
+		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the parts of generation %d: %w", g.ID, err)
+		return err
 	}
-	return parts, nil
-}
-
-// checkComplete is an error if parts of a generation are not recorded as done: a failover of PostgreSQL can have lost their rows.
-func checkComplete(ctx context.Context, tx pgx.Tx, g schema.Generation) error {
-	var missing int
-	err := tx.QueryRow(ctx, "select count(*) from control.generation_part where generation = $1 and read is null", g.ID).Scan(&missing)
-	if err != nil {
-		return fmt.Errorf("count the missing parts of generation %d: %w", g.ID, err)
+	vacuums := make([]string, len(tables))
+	for i, table := range tables {
+		// A parallel vacuum needs shared memory, of which containers have little.
+		vacuums[i] = "vacuum (analyze, parallel 0) " + table
 	}
-	if missing > 0 {
-		return fmt.Errorf("generation %d lacks the rows of %d parts, as after a failover of PostgreSQL: run the command again", g.ID, missing)
+	indexes := schema.ReaderIndexes()
+	var done atomic.Int64
+	for _, list := range [][]string{indexes, vacuums} {
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(c.Workers)
+		for _, statement := range list {
+			group.Go(func() error {
+				if err := c.throttle.wait(ctx); err != nil {
+					return err
+				}
+				if err := execMaintenance(ctx, pool, statement); err != nil {
+					return err
+				}
+				c.Progress(Progress{Step: StepIndex, Done: done.Add(1), Total: int64(len(indexes) + len(vacuums))})
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// switchGenerations makes a generation live during a write pause, and the live one the previous. Readers continue; projectors find
-// their epochs outdated and start again from the positions. No later watermark than trusted stays.
-func switchGenerations(ctx context.Context, tx pgx.Tx, from, to schema.Generation, trusted events.Time) error {
-	now, err := liveGeneration(ctx, tx.Conn())
-	if err != nil {
-		return err
+// execMaintenance executes a statement that needs memory and time. The next run needs the index's name if this process is killed, so
+// the server is asked to notice a lost client, where its operating system can.
+func execMaintenance(ctx context.Context, pool *pgxpool.Pool, statement string) error {
+	return withConn(ctx, pool, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "set client_connection_check_interval = '1s'")
+		var refusal *pgconn.PgError
+		if err != nil && !errors.As(err, &refusal) {
+			return fmt.Errorf("prepare the session for an index: %w", err)
+		}
+		if _, err := conn.Exec(ctx, "set maintenance_work_mem = '256MB'; set lock_timeout = 0"); err != nil {
+			return fmt.Errorf("prepare the session for an index: %w", err)
+		}
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+		return nil
+	})
+}
+
+// analyze collects statistics of the tables on the search path.
+func analyze(ctx context.Context, pool *pgxpool.Pool) error {
+	return withConn(ctx, pool, func(conn *pgx.Conn) error {
+		rows, _ := conn.Query(ctx, "select oid::regclass::text from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'")
+		tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return fmt.Errorf("tables: %w", err)
+		}
+		for _, table := range tables {
+			if _, err := conn.Exec(ctx, "analyze "+table); err != nil {
+				return fmt.Errorf("analyze %s: %w", table, err)
+			}
+		}
+		return nil
+	})
+}
+
+// countMessages returns how many messages a generation, whose tables are on the search path, has read.
+func countMessages(ctx context.Context, pool *pgxpool.Pool) (messages int64, err error) {
+	if err := pool.QueryRow(ctx, "select coalesce(sum(read), 0)::bigint from message_count").Scan(&messages); err != nil {
+		return 0, fmt.Errorf("read the message counts: %w", err)
 	}
-	if now != from {
-		return ErrBusy // another operation has switched meanwhile
-	}
-	if _, err := tx.Exec(ctx, dropSkippedDeadLettersSQL, from.ID, to.ID); err != nil {
-		return fmt.Errorf("switch generations: %w", err)
-	}
-	if _, err := tx.Exec(ctx, fmt.Sprintf(raisePositionsSQL, to.Schema()), trusted.Std()); err != nil {
-		return fmt.Errorf("switch generations: %w", err)
-	}
-	if err := from.MakePrevious(ctx, tx); err != nil {
-		return err
-	}
-	return to.MakeLive(ctx, tx)
+	return messages, nil
 }
 
 // State is the state of a generation that can be dropped.
@@ -160,7 +178,7 @@ const (
 
 // Drop drops the generations of a state, and returns their numbers, the newest first.
 func Drop(ctx context.Context, c Config, state State) (dropped []int64, err error) {
-	err = withLock(ctx, c, false, func(c Config) error {
+	err = withLock(ctx, c, func(c Config) error {
 		dropped, err = dropGenerations(ctx, c, state, 0)
 		return err
 	})
@@ -180,7 +198,7 @@ func dropGenerations(ctx context.Context, c Config, state State, except int64) (
 			return fmt.Errorf("list the generations to drop: %w", err)
 		}
 		for _, id := range ids {
-			if err := dropWithRetries(ctx, conn, c, schema.Generation{ID: id}, timeout); err != nil {
+			if err := dropWithRetries(ctx, conn, schema.Generation{ID: id}, timeout); err != nil {
 				return fmt.Errorf("generation %d: %w", id, err)
 			}
 			dropped = append(dropped, id)
@@ -190,15 +208,22 @@ func dropGenerations(ctx context.Context, c Config, state State, except int64) (
 	return dropped, err
 }
 
+func drop(ctx context.Context, tx pgx.Tx, g schema.Generation) error {
+	if err := releaseWatermarks(ctx, tx, g); err != nil {
+		return err
+	}
+	return g.Drop(ctx, tx)
+}
+
 // dropWithRetries drops a generation. Between attempts, a transaction that has read one of the tables can lock the others.
-func dropWithRetries(ctx context.Context, conn *pgx.Conn, c Config, g schema.Generation, lockTimeout string) error {
+func dropWithRetries(ctx context.Context, conn *pgx.Conn, g schema.Generation, lockTimeout string) error {
 	retries := backoff.WithMaxRetries(backoff.NewConstantBackOff(dropInterval), maxDropRetries)
 	return backoff.Retry(func() error {
 		err := beginDurably(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, "set local lock_timeout = '"+lockTimeout+"'"); err != nil {
 				return fmt.Errorf("set the lock timeout: %w", err)
 			}
-			return c.drop(ctx, tx, g)
+			return drop(ctx, tx, g)
 		})
 		if err != nil && !schema.HasCode(err, pgerrcode.LockNotAvailable) {
 			return backoff.Permanent(err)

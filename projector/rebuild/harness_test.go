@@ -28,13 +28,12 @@ func TestMain(m *testing.M) {
 // harness adds the operations of this package to a stream, a database and projectors.
 type harness struct {
 	*projectortest.Harness
-	spool string        // a folder
 	ahead time.Duration // of this host's clock, that readers accept
 }
 
 func newHarness(tb testing.TB, options ...projectortest.Option) *harness {
 	tb.Helper()
-	return &harness{Harness: projectortest.NewHarness(tb, options...), spool: tb.TempDir()}
+	return &harness{Harness: projectortest.NewHarness(tb, options...)}
 }
 
 // newAppliedHarness returns a harness whose projector has applied events. stop stops the projector.
@@ -56,11 +55,11 @@ func newStoppedHarness(tb testing.TB, history []events.Event) *harness {
 }
 
 func (h *harness) config() rebuild.Config {
-	return rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool, Spool: h.spool}
+	return rebuild.Config{JetStream: h.JetStream, Stream: events.StreamName, Database: h.Pool}
 }
 
-// smallParts makes many parts and portions.
-func smallParts(c *rebuild.Config) { c.Memory, c.Batch = 1, 50 }
+// smallBatches makes many transactions.
+func smallBatches(c *rebuild.Config) { c.Batch = 50 }
 
 // onStep calls work once, when a step reports its first progress. Other goroutines that report the step wait for it.
 func onStep(step rebuild.Step, work func()) func(*rebuild.Config) {
@@ -145,9 +144,11 @@ func (h *harness) rollback() rebuild.Result {
 	return result
 }
 
-func (h *harness) verify(systems ...uuid.UUID) rebuild.Comparison {
+func (h *harness) verify() rebuild.Comparison { return h.verifySystem(uuid.NullUUID{}) }
+
+func (h *harness) verifySystem(system uuid.NullUUID) rebuild.Comparison {
 	h.Helper()
-	result, err := rebuild.Verify(h.Context(), h.config(), systems...)
+	result, err := rebuild.Verify(h.Context(), h.config(), system)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -171,9 +172,9 @@ func (h *harness) requireErrors(system uuid.UUID, want func(error) bool, operati
 		case "rebuild":
 			_, err = rebuild.Run(h.Context(), h.config(), false)
 		case "verify":
-			_, err = rebuild.Verify(h.Context(), h.config())
+			_, err = rebuild.Verify(h.Context(), h.config(), uuid.NullUUID{})
 		case "repair":
-			_, err = rebuild.Repair(h.Context(), h.config(), system, 0)
+			_, err = rebuild.Repair(h.Context(), h.config(), system)
 		case "rollback":
 			_, err = rebuild.Rollback(h.Context(), h.config())
 		}
@@ -226,4 +227,13 @@ func (h *harness) requireCalls(want int64) {
 func (h *harness) requireTranscriptTexts(want int64) {
 	h.Helper()
 	h.requireCount("transcript texts", want, "select count(*) from projection.transcript_text")
+}
+
+// waitForWatermarks waits until the watermark of every partition is above now.
+func (h *harness) waitForWatermarks() {
+	h.Helper()
+	now := time.Now()
+	eventstest.Eventually(h, "a watermark above now in every partition", func() bool {
+		return h.QueryInt("select count(*) from projection.position where watermark > $1", now) == int64(h.Partitions)
+	})
 }

@@ -24,31 +24,47 @@ var (
 	reopenDeadLettersSQL string
 )
 
-// findLost finds the dead letters whose messages the stream has lost. No dead letter is added to their partitions meanwhile, because the
-// projector has stopped these.
-func (b *builder) findLost(ctx context.Context, s *store.Store) error {
-	b.lost = nil
-	stream, err := b.source.Reopen(ctx, b.config.JetStream)
-	if err != nil {
-		return err
-	}
-	for partition := range b.intact {
-		if !b.intact.lost(partition) {
-			continue
+// lost is what is on record about messages that the stream has lost. The projector has stopped their partitions, so nothing is added.
+type lost struct {
+	regressed   map[int16]store.Position // live positions of messages that the stream has lost
+	deadLetters []store.MessageID
+	caps        map[int16][]fold.ClockCap
+}
+
+// findLost finds what the stream has lost of some partitions.
+func findLost(ctx context.Context, s *source, db *store.Store, regressed map[int16]store.Position) (l lost, err error) {
+	l = lost{regressed: regressed, caps: make(map[int16][]fold.ClockCap)}
+	for partition := range regressed {
+		decisions, err := db.Decisions(ctx, store.Position{Partition: partition, Stream: s.History})
+		if err != nil {
+			return l, err
 		}
-		decisions, err := s.Decisions(ctx, store.Position{Partition: partition, Stream: b.source.History})
+		if err := l.add(ctx, s, partition, decisions); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+// add adds what the stream has lost of a partition.
+func (l *lost) add(ctx context.Context, s *source, partition int16, d store.Decisions) error {
+	for id := range d.DeadLetters {
+		held, err := holds(ctx, s.Stream, id)
 		if err != nil {
 			return err
 		}
-		for id := range decisions.DeadLetters {
-			held, err := holds(ctx, stream, id)
-			if err != nil {
-				return err
-			}
-			if !held {
-				b.lost = append(b.lost, id)
-			}
+		if !held {
+			l.deadLetters = append(l.deadLetters, id)
 		}
+	}
+	// Other messages with the sequences of a cap would count as stored too early. A stream loses its end, so a cap whose last message is there is
+	// whole, and so are those before.
+	for _, c := range slices.Backward(d.ClockCaps.List()) {
+		held, err := holds(ctx, s.Stream, store.MessageID{Sequence: c.Last, StoredAt: c.LastStoredAt})
+		if err != nil || held {
+			return err
+		}
+		l.caps[partition] = append(l.caps[partition], c)
 	}
 	return nil
 }
@@ -65,72 +81,31 @@ func holds(ctx context.Context, stream jetstream.Stream, id store.MessageID) (bo
 	return store.NewMessageID(id.Sequence, message.Time) == id, nil
 }
 
-// findLostCaps finds the clock caps of which the stream has lost messages: others with their sequences would count as stored too early. A
-// stream loses its end, so a cap whose last message is there is whole.
-func (b *builder) findLostCaps(ctx context.Context, s *store.Store) error {
-	b.lostCaps = make(map[int16][]fold.ClockCap)
-	stream, err := b.source.Reopen(ctx, b.config.JetStream)
-	if err != nil {
-		return err
+// forget takes the lost caps out of the decisions about a partition.
+func (l *lost) forget(partition int16, d *store.Decisions) {
+	if caps := l.caps[partition]; len(caps) > 0 {
+		d.ClockCaps = fold.NewClockCaps(slices.DeleteFunc(d.ClockCaps.List(), func(c fold.ClockCap) bool { return slices.Contains(caps, c) }))
 	}
-	for partition := range b.regressed {
-		caps, err := s.ClockCaps(ctx, store.Position{Partition: partition, Stream: b.source.History})
-		if err != nil {
-			return err
-		}
-		for _, c := range slices.Backward(caps) {
-			held, err := holds(ctx, stream, store.MessageID{Sequence: c.Last, StoredAt: c.LastStoredAt})
-			if err != nil {
-				return err
-			}
-			if held {
-				break
-			}
-			b.lostCaps[partition] = append(b.lostCaps[partition], c)
-		}
-	}
-	return nil
 }
 
-// reviseCaps returns the recorded caps of a partition without those that are lost, and the caps of jumps up to the position.
-func (b *builder) reviseCaps(target store.Position, caps []fold.ClockCap) []fold.ClockCap {
-	caps = slices.DeleteFunc(caps, func(c fold.ClockCap) bool { return slices.Contains(b.lostCaps[target.Partition], c) })
-	return append(caps, b.distrust.caps(target.Sequence)...)
-}
-
-// dropLostCaps removes the clock caps of which the stream has lost messages.
-func (b *builder) dropLostCaps(ctx context.Context, tx pgx.Tx) error {
-	stream := b.source.History
-	for partition, caps := range b.lostCaps {
-		for _, c := range caps {
-			if _, err := tx.Exec(ctx, dropClockCapSQL, stream.Name, stream.Created, partition, int64(c.First)); err != nil {
-				return fmt.Errorf("drop the lost clock caps: %w", err)
-			}
+// drop removes what is on record about lost messages. Dead letters whose retries may be lost are open again: another retry of one that was applied is
+// stale.
+func (l *lost) drop(ctx context.Context, tx pgx.Tx, stream store.Stream) error {
+	for partition := range l.regressed {
+		if _, err := tx.Exec(ctx, reopenDeadLettersSQL, stream.Name, stream.Created, partition); err != nil {
+			return fmt.Errorf("reopen the dead letters: %w", err)
 		}
 	}
-	return nil
-}
-
-// dropLost resolves the dead letters whose messages the stream has lost.
-func (b *builder) dropLost(ctx context.Context, tx pgx.Tx) error {
-	stream := b.source.History
-	for _, id := range b.lost {
+	for _, id := range l.deadLetters {
 		if _, err := tx.Exec(ctx, dropLostDeadLettersSQL, stream.Name, stream.Created, int64(id.Sequence), id.StoredAt.Std()); err != nil {
 			return fmt.Errorf("drop the lost dead letters: %w", err)
 		}
 	}
-	return nil
-}
-
-// reopenDeadLetters opens the dead letters again whose retries the stream may have lost.
-func (b *builder) reopenDeadLetters(ctx context.Context, tx pgx.Tx) error {
-	stream := b.source.History
-	for partition := range b.intact {
-		if !b.intact.lost(partition) {
-			continue
-		}
-		if _, err := tx.Exec(ctx, reopenDeadLettersSQL, stream.Name, stream.Created, partition); err != nil {
-			return fmt.Errorf("reopen the dead letters: %w", err)
+	for partition, caps := range l.caps {
+		for _, c := range caps {
+			if _, err := tx.Exec(ctx, dropClockCapSQL, stream.Name, stream.Created, partition, int64(c.First)); err != nil {
+				return fmt.Errorf("drop the lost clock caps: %w", err)
+			}
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"callboard/projector/store"
+	"callboard/schema"
 )
 
 var (
@@ -18,20 +18,23 @@ var (
 	raiseClocksSQL string
 )
 
-// releaseWatermarksSQL lets the watermarks of the live generation move again when generation $1 is dropped, unless another one is unfinished: its
-// rows are later than the highest watermark only while that does not move.
-const releaseWatermarksSQL = `update control.stream set last_watermark = null
-where last_watermark is not null and not exists (select from control.generation where state = 'building' and id <> $1)`
+const (
+	releaseWatermarksSQL = "update control.stream set last_watermark = null where last_watermark is not null"
+	otherUnfinishedSQL   = "select exists (select from control.generation where state = 'building' and id <> $1)"
+)
 
-// isNewHistory tells whether any position of the live generation is of another stream than the one that is read. Nothing then proves which
-// rows are the same.
-func (b *builder) isNewHistory(positions map[int16]store.Position) bool {
-	for _, p := range positions {
-		if !p.Stream.Same(b.source.History) {
-			return true
-		}
+// releaseWatermarks lets the watermarks of the live generation move again when a generation is dropped, unless another one is unfinished: its
+// rows are later than the highest watermark only while that does not move.
+func releaseWatermarks(ctx context.Context, tx pgx.Tx, dropped schema.Generation) error {
+	var unfinished bool
+	err := tx.QueryRow(ctx, otherUnfinishedSQL, dropped.ID).Scan(&unfinished)
+	if err == nil && !unfinished {
+		_, err = tx.Exec(ctx, releaseWatermarksSQL)
 	}
-	return false
+	if err != nil {
+		return fmt.Errorf("release watermarks: %w", err)
+	}
+	return nil
 }
 
 // beginHistory makes all rows of the new generation later than everything that readers were told is complete: no watermark of the live
@@ -45,9 +48,8 @@ func (b *builder) beginHistory(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, stopWatermarksSQL, stream.Name, stream.Created); err != nil {
 		return fmt.Errorf("stop watermarks: %w", err)
 	}
-	if _, err := tx.Exec(ctx, raiseClocksSQL, stream.Name, stream.Created, b.partitions); err != nil {
+	if _, err := tx.Exec(ctx, raiseClocksSQL, stream.Name, stream.Created, b.source.partitions); err != nil {
 		return fmt.Errorf("raise clocks: %w", err)
 	}
-	b.result.NewHistory = true
 	return nil
 }

@@ -96,7 +96,7 @@ func TestRun_NewHistory(t *testing.T) {
 	}
 	h.waitForWatermarks() // later than what the other stream has stored
 	var frozen time.Time
-	freeze := onStep(rebuild.StepFold, func() {
+	freeze := onStep(rebuild.StepLoad, func() {
 		frozen = projectortest.QueryOne[time.Time](h.Harness, "select max(watermark) from projection.position")
 		h.WaitUntilCaughtUp()
 	})
@@ -160,7 +160,7 @@ func TestDrop_ReleasesWatermarks(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	config := h.config()
 	config.JetStream = other
-	onStep(rebuild.StepFold, cancel)(&config)
+	onStep(rebuild.StepLoad, cancel)(&config)
 	if _, err := rebuild.Run(ctx, config, false); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error = %v, want %v", err, context.Canceled)
 	}

@@ -5,16 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"callboard/projector/ingest"
 	"callboard/projector/store"
 	"callboard/schema"
 )
 
 // rollback makes the previous generation live.
 func (b *builder) rollback(ctx context.Context) (err error) {
-	if b.source, _, err = newSource(ctx, b.config); err != nil {
+	if b.source, err = newSource(ctx, b.config); err != nil {
 		return err
 	}
 	if err := withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return b.findPrevious(ctx, conn) }); err != nil {
@@ -24,26 +26,33 @@ func (b *builder) rollback(ctx context.Context) (err error) {
 	if _, err := dropGenerations(ctx, b.config, Unfinished, 0); err != nil {
 		return err
 	}
-	f, err := newFollower(ctx, b.config, b.source, b.next, nil)
-	if err != nil {
+
+	if b.crew, err = hire(ctx, b.config, b.source, b.next.Schema(), ingest.Replay{}); err != nil {
 		return err
 	}
-	defer f.pool.Close()
-	if err = b.replace(ctx, f); err != nil && b.result.Generation != 0 {
+	defer b.crew.close()
+	b.crew.takeOver = true
+	for _, step := range []func(context.Context) error{b.load, b.correctAndReplace} {
+		if err = step(ctx); err != nil {
+			break
+		}
+	}
+	if err != nil && b.result.Generation != 0 {
 		return fmt.Errorf("generation %d is live: %w", b.next.ID, err)
 	}
 	return err
 }
 
 // findPrevious finds the newest previous generation. It and the live one must be of the stream as it is now, because the previous one
-// continues with the messages after its position.
+// continues with the messages after its position. Nothing is compared: what was corrected since it went live shows other values again.
 func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) {
 	if b.live, err = liveGeneration(ctx, conn); err != nil {
 		return err
 	}
 	var definition []byte
+	var wentLive time.Time
 	err = conn.QueryRow(ctx, "select id, definition, switched_at from control.generation where state = 'previous' order by switched_at desc, id desc limit 1").
-		Scan(&b.next.ID, &definition, &b.wentLive)
+		Scan(&b.next.ID, &definition, &wentLive)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return ErrNoPrevious
@@ -52,6 +61,7 @@ func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) 
 	case !bytes.Equal(definition, schema.Definition()):
 		return fmt.Errorf("generation %d: %w: run 'callboard rollback' of that release", b.next.ID, ErrOtherDefinition)
 	}
+
 	for _, g := range []struct{ name, schema string }{
 		{fmt.Sprintf("generation %d", b.next.ID), b.next.Schema()},
 		{"live generation", liveSchema},
@@ -64,5 +74,6 @@ func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) 
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
 	}
-	return nil
+	b.changed, err = correctedSince(ctx, conn, b.source, wentLive)
+	return err
 }

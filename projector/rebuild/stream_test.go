@@ -62,23 +62,12 @@ func TestRun_StreamLostMessages(t *testing.T) {
 func TestRun_DoesNotResumeBeyondStream(t *testing.T) {
 	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(41, 60))
-	for _, test := range []struct {
-		name string
-		lose func()
-	}{
-		{"of an open part", func() { h.Exec("update control.generation_part set sequence = sequence + 1000000 where read is null") }},
-		{"of a done part", func() {
-			h.loseMessages(fmt.Sprintf("generation_%d", h.QueryInt("select max(id) from control.generation")))
-		}},
-	} {
-		h.killRebuild(rebuild.StepFold, 60)
-		test.lose()
-		if result := h.rebuild(smallParts); result.Resumed || result.Comparison.Differs() {
-			t.Errorf("messages lost %s: result = %+v, want not resumed, without differences", test.name, result)
-		}
-		h.requireNoLeftovers()
+	h.killRebuild(rebuild.StepLoad, 60)
+	h.loseMessages(fmt.Sprintf("generation_%d", h.QueryInt("select max(id) from control.generation")))
+	if result := h.rebuild(smallBatches); result.Resumed || result.Comparison.Differs() {
+		t.Errorf("result = %+v, want not resumed, without differences", result)
 	}
-	h.requireVerified("after both")
+	h.requireNoLeftovers()
 }
 
 func TestRollback_RefusesLostMessages(t *testing.T) {
@@ -268,10 +257,8 @@ func TestRun_MorePartitions(t *testing.T) {
 	h.Partitions *= 4
 	h.ReplaceStream()
 	h.Publish(history...)
-	for _, change := range h.rebuild().Comparison.Changes {
-		if change.Column != "updated_at" && change.Table != "message_count" { // by the new stream's clock, and by partition
-			t.Errorf("change = %+v, want none of rows but of updated_at", change)
-		}
+	if !h.rebuild().NewHistory {
+		t.Error("the rebuild does not report a new history")
 	}
 	h.requireCount("partitions", int64(h.Partitions), "select partitions::bigint from projection.generation")
 	h.StartProjector()

@@ -1,8 +1,9 @@
 package rebuild_test
 
 import (
-	"sync"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"callboard/projector/rebuild"
 )
@@ -20,21 +21,20 @@ func TestVerify_ProjectorIsBehindOrStopped(t *testing.T) {
 	h.requireVerified("caught up")
 }
 
-func TestVerify_TwoOperatorsAtATime(t *testing.T) {
+// An operator may verify, all of it and one phone system, and leaves nothing behind.
+func TestVerify_Operator(t *testing.T) {
 	t.Parallel()
-	h := newStoppedHarness(t, sampleEvents(11, 50))
+	history := sampleEvents(11, 50)
+	h := newStoppedHarness(t, history)
 	config := h.config()
 	config.Database = h.RolePool("callboard_operator", nil)
-	var both sync.WaitGroup
-	for range 2 {
-		both.Go(func() {
-			result, err := rebuild.Verify(t.Context(), config)
-			if err != nil || result.Differs() || result.Rows == 0 {
-				t.Errorf("comparison = %+v, error = %v, want rows without differences", result, err)
-			}
-		})
+	for _, system := range []uuid.NullUUID{{}, {UUID: systemsOf(history)[0], Valid: true}, {Valid: true}} {
+		result, err := rebuild.Verify(t.Context(), config, system)
+		if err != nil || result.Differs() || result.Rows == 0 {
+			t.Errorf("%v: comparison = %+v, error = %v, want rows without differences", system, result, err)
+		}
 	}
-	both.Wait()
+	h.requireCount("tables that are left", 0, "select count(*) from pg_class where relnamespace = 'verification'::regnamespace and relkind = 'r'")
 }
 
 func TestVerify_WhileEventsArrive(t *testing.T) {
@@ -48,15 +48,4 @@ func TestVerify_WhileEventsArrive(t *testing.T) {
 	stop()
 	h.WaitUntilCaughtUp()
 	h.requireVerified("afterwards")
-}
-
-// A snapshot is idle while messages are folded and compared. The server's limit for idle transactions does not end it.
-func TestVerify_ServerLimitsIdleTransactions(t *testing.T) {
-	t.Parallel()
-	h := newStoppedHarness(t, sampleEvents(11, 50))
-	config := h.config()
-	config.Database = h.RolePool("callboard_operator", map[string]string{"idle_in_transaction_session_timeout": "1ms"})
-	if result, err := rebuild.Verify(t.Context(), config); err != nil || result.Differs() {
-		t.Fatalf("comparison = %+v, error = %v, want no differences", result, err)
-	}
 }

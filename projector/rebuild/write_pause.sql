@@ -4,6 +4,6 @@
 -- On a Citus cluster, the settings hold on the nodes, too.
 set local citus.propagate_set_commands = 'local';
 set local lock_timeout = '2s';
-lock table projection.position in share row exclusive mode;
+select control.pause_writes();
 set local lock_timeout = 0;
 set local idle_in_transaction_session_timeout = '15s'

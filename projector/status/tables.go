@@ -163,8 +163,6 @@ type Generation struct {
 	StartedAt  time.Time  `json:"startedAt"`
 	SwitchedAt *time.Time `json:"switchedAt"` // when it last became live
 	Current    bool       `json:"current"`    // it has the definition of this release
-	PartsDone  int64      `json:"partsDone"`
-	Parts      int64      `json:"parts"` // of its rebuild; 0 if projectors filled it
 }
 
 // States of a generation.

@@ -13,34 +13,24 @@ import (
 type array struct {
 	element        string // the type of the elements, as pg_type names it
 	count          int
-	appendElements func(dst []byte) ([]byte, error)
+	appendElements func(dst []byte) []byte
 }
 
 // arrays returns count rows as one array per column.
 func arrays[R any](columns []column[R], count int, rows iter.Seq[*R]) []any {
 	list := make([]any, len(columns))
 	for i, c := range columns {
-		list[i] = array{c.array, count, func(dst []byte) ([]byte, error) { return c.appendElements(dst, rows) }}
+		list[i] = array{c.array, count, func(dst []byte) []byte { return c.appendElements(dst, rows) }}
 	}
 	return list
 }
 
-func (c column[R]) appendElements(dst []byte, rows iter.Seq[*R]) ([]byte, error) {
-	encode := c.element
-	if encode == nil {
-		encode = c.encode
-	}
-	var err error
+func (c column[R]) appendElements(dst []byte, rows iter.Seq[*R]) []byte {
 	for row := range rows {
-		if dst, err = encode(dst, row, arrayIntWidth); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.name, err)
-		}
+		dst = c.encode(dst, row)
 	}
-	return dst, nil
+	return dst
 }
-
-// arrayIntWidth is the width of an integer in an array parameter, in bytes, however narrow the column is.
-const arrayIntWidth = 8
 
 // arrayCodec encodes an [array], and other values like the codec that it replaces.
 type arrayCodec struct{ *pgtype.ArrayCodec }
@@ -66,7 +56,7 @@ func (p arrayPlan) Encode(value any, dst []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the parameter is an array of %s, its argument one of %s", p.element.Name, a.element)
 	}
 	const header, typical = 20, 20 // bytes; typical is an element with its length
-	return a.appendElements(appendArrayHeader(slices.Grow(dst, header+typical*a.count), p.element.OID, a.count))
+	return a.appendElements(appendArrayHeader(slices.Grow(dst, header+typical*a.count), p.element.OID, a.count)), nil
 }
 
 // registerArrays lets a connection encode each [array], once.

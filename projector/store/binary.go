@@ -3,33 +3,24 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math"
-	"strings"
 
 	"github.com/google/uuid"
 
 	"callboard/events"
 )
 
-// ErrRange is an integer that doesn't fit into its column.
-var ErrRange = errors.New("integer out of the column's range")
-
-// encoder appends a value of a row as COPY's binary format has it: its length in four bytes, -1 for null, then the value. width is the
-// column's width in the database, in bytes; -1 for types of variable length.
-type encoder[R any] func(dst []byte, row *R, width int16) ([]byte, error)
+// encoder appends a value of a row in PostgreSQL's binary format: its length in four bytes, -1 for null, then the value.
+type encoder[R any] func(dst []byte, row *R) []byte
 
 const (
 	dayMillis   = 24 * 60 * 60 * 1000
 	epochMillis = 10957 * dayMillis // 2000-01-01, from which PostgreSQL counts
-
-	uuidOID = 2950
 )
 
-// encodeAs encodes a field whose values always fit into the column.
+// encodeAs encodes a field.
 func encodeAs[R, F any](field func(*R) *F, appendValue func([]byte, F) []byte) encoder[R] {
-	return func(dst []byte, row *R, _ int16) ([]byte, error) { return appendValue(dst, *field(row)), nil }
+	return func(dst []byte, row *R) []byte { return appendValue(dst, *field(row)) }
 }
 
 // orNull encodes an optional value.
@@ -76,36 +67,9 @@ func appendDate(dst []byte, t events.Time) []byte {
 	return binary.BigEndian.AppendUint32(appendLength(dst, 4), uint32((int64(t.Day())-epochMillis)/dayMillis))
 }
 
-func appendInt(dst []byte, i int64, width int16) ([]byte, error) {
-	switch {
-	case width == 8:
-		return binary.BigEndian.AppendUint64(appendLength(dst, 8), uint64(i)), nil
-	case width == 4 && i == int64(int32(i)):
-		return binary.BigEndian.AppendUint32(appendLength(dst, 4), uint32(i)), nil
-	case width == 2 && i == int64(int16(i)):
-		return binary.BigEndian.AppendUint16(appendLength(dst, 2), uint16(i)), nil
-	}
-	return dst, fmt.Errorf("%w: %d in %d bytes", ErrRange, i, width)
-}
-
-// appendUUIDList appends a uuid[] of one dimension, or of none where the list is empty.
-func appendUUIDList(dst []byte, list string) ([]byte, error) {
-	at := len(dst)
-	dst = appendLength(dst, 0) // set below
-	if list == "" {
-		dst = appendArrayHeader(dst, uuidOID, 0)
-	} else {
-		dst = appendArrayHeader(dst, uuidOID, 1+strings.Count(list, ","))
-		for text := range strings.SplitSeq(list, ",") {
-			id, err := uuid.Parse(text)
-			if err != nil {
-				return dst, err
-			}
-			dst = appendUUID(dst, id)
-		}
-	}
-	binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
-	return dst, nil
+// appendInt appends eight bytes, however narrow the column is.
+func appendInt(dst []byte, i int64) []byte {
+	return binary.BigEndian.AppendUint64(appendLength(dst, 8), uint64(i))
 }
 
 // appendArrayHeader appends what precedes the elements of an array: dimensions, a flag, the type of the elements, then their number and

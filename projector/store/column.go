@@ -1,8 +1,6 @@
 package store
 
 import (
-	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 
@@ -12,45 +10,21 @@ import (
 	"callboard/events"
 )
 
-// column is a column of a table whose rows are R: how a value is scanned, encoded for COPY and for an array parameter, compared and
-// formatted.
+// column is a column of a table whose rows are R: how a value is scanned, and encoded as an element of an array parameter.
 type column[R any] struct {
-	name    string
-	array   string // the element type of its array parameter, as pg_type names it
-	write   string // an expression over the array's element, with the verb %s; empty: the element
-	read    string // an expression over the column, with the verb %s; empty: the column
-	scan    func(row *R) any
-	encode  encoder[R]
-	element encoder[R] // for the array parameter; nil: encode
-	format  func(value []byte) string
-
-	// compare orders values in PostgreSQL's binary format. It is nil where the column is in no key.
-	compare func(a, b []byte) int
-}
-
-// orderBy is an expression that orders rows like compare. Texts have the order of their bytes, whatever the database's collation is.
-func (c column[R]) orderBy() string {
-	if c.array == "text" {
-		return c.name + ` collate "C"`
-	}
-	return c.name
-}
-
-// compareSigned compares integers of equal width, such as days and microseconds since 2000.
-func compareSigned(a, b []byte) int {
-	if len(a) > 0 && len(b) > 0 && (a[0]^b[0])&0x80 != 0 {
-		return cmp.Compare(b[0], a[0]) // the sign is the highest bit
-	}
-	return bytes.Compare(a, b)
+	name   string
+	array  string // the element type of its array parameter, as pg_type names it
+	write  string // an expression over the array's element, with the verb %s; empty: the element
+	read   string // an expression over the column, with the verb %s; empty: the column
+	scan   func(row *R) any
+	encode encoder[R]
 }
 
 func textColumn[R any, S ~string](name string, field func(*R) *S) column[R] {
 	return column[R]{
 		name: name, array: "text",
-		scan:    func(row *R) any { return field(row) },
-		encode:  encodeAs(field, appendText[S]),
-		format:  formatText,
-		compare: bytes.Compare,
+		scan:   func(row *R) any { return field(row) },
+		encode: encodeAs(field, appendText[S]),
 	}
 }
 
@@ -59,23 +33,20 @@ func nullTextColumn[R any](name string, field func(*R) *events.Null[string]) col
 		name: name, array: "text",
 		scan:   func(row *R) any { return (*nullText)(field(row)) },
 		encode: encodeAs(field, orNull(appendText[string])),
-		format: formatText,
 	}
 }
 
 // asJSON stores a text column as json, byte for byte.
 func asJSON[R any](c column[R]) column[R] {
-	c.write, c.read, c.format = "%s::json", "%s::text", formatJSON
+	c.write, c.read = "%s::json", "%s::text"
 	return c
 }
 
 func uuidColumn[R any](name string, field func(*R) *uuid.UUID) column[R] {
 	return column[R]{
 		name: name, array: "uuid",
-		scan:    func(row *R) any { return (*[16]byte)(field(row)) },
-		encode:  encodeAs(field, appendUUID),
-		format:  formatUUID,
-		compare: bytes.Compare,
+		scan:   func(row *R) any { return (*[16]byte)(field(row)) },
+		encode: encodeAs(field, appendUUID),
 	}
 }
 
@@ -84,33 +55,22 @@ func nullUUIDColumn[R any](name string, field func(*R) *events.Null[uuid.UUID]) 
 		name: name, array: "uuid",
 		scan:   func(row *R) any { return (*nullUUID)(field(row)) },
 		encode: encodeAs(field, orNull(appendUUID)),
-		format: formatUUID,
 	}
 }
 
 func intColumn[R any, I ~int64 | ~int16](name string, field func(*R) *I) column[R] {
 	return column[R]{
 		name: name, array: "int8",
-		scan: func(row *R) any { return field(row) },
-		encode: func(dst []byte, row *R, width int16) ([]byte, error) {
-			return appendInt(dst, int64(*field(row)), width)
-		},
-		format:  formatInt,
-		compare: compareSigned,
+		scan:   func(row *R) any { return field(row) },
+		encode: func(dst []byte, row *R) []byte { return appendInt(dst, int64(*field(row))) },
 	}
 }
 
 func nullIntColumn[R any](name string, field func(*R) *events.Null[int64]) column[R] {
 	return column[R]{
 		name: name, array: "int8",
-		scan: func(row *R) any { return (*nullInt)(field(row)) },
-		encode: func(dst []byte, row *R, width int16) ([]byte, error) {
-			if n := field(row); n.Valid {
-				return appendInt(dst, n.Value, width)
-			}
-			return appendNull(dst), nil
-		},
-		format: formatInt,
+		scan:   func(row *R) any { return (*nullInt)(field(row)) },
+		encode: encodeAs(field, orNull(appendInt)),
 	}
 }
 
@@ -119,7 +79,6 @@ func nullFloatColumn[R any](name string, field func(*R) *events.Null[float64]) c
 		name: name, array: "float8",
 		scan:   func(row *R) any { return (*nullFloat)(field(row)) },
 		encode: encodeAs(field, orNull(appendFloat)),
-		format: formatFloat,
 	}
 }
 
@@ -128,17 +87,14 @@ func boolColumn[R any](name string, field func(*R) *bool) column[R] {
 		name: name, array: "bool",
 		scan:   func(row *R) any { return field(row) },
 		encode: encodeAs(field, appendBool),
-		format: formatBool,
 	}
 }
 
 func timeColumn[R any](name string, field func(*R) *events.Time) column[R] {
 	return column[R]{
 		name: name, array: "timestamptz",
-		scan:    func(row *R) any { return (*instant)(field(row)) },
-		encode:  encodeAs(field, appendTime),
-		format:  formatTime,
-		compare: compareSigned,
+		scan:   func(row *R) any { return (*instant)(field(row)) },
+		encode: encodeAs(field, appendTime),
 	}
 }
 
@@ -147,7 +103,6 @@ func nullTimeColumn[R any](name string, field func(*R) *events.Null[events.Time]
 		name: name, array: "timestamptz",
 		scan:   func(row *R) any { return (*nullInstant)(field(row)) },
 		encode: encodeAs(field, orNull(appendTime)),
-		format: formatTime,
 	}
 }
 
@@ -156,7 +111,6 @@ func digestColumn[R any](name string, field func(*R) *events.Null[[sha256.Size]b
 		name: name, array: "bytea",
 		scan:   func(row *R) any { return (*nullDigest)(field(row)) },
 		encode: encodeAs(field, orNull(appendDigest)),
-		format: formatBytes,
 	}
 }
 
@@ -164,9 +118,7 @@ func digestColumn[R any](name string, field func(*R) *events.Null[[sha256.Size]b
 func dateColumn[R any](name string, field func(*R) *events.Time) column[R] {
 	return column[R]{
 		name: name, array: "date",
-		encode:  encodeAs(field, appendDate),
-		format:  formatDate,
-		compare: compareSigned,
+		encode: encodeAs(field, appendDate),
 	}
 }
 
@@ -174,10 +126,8 @@ func dateColumn[R any](name string, field func(*R) *events.Time) column[R] {
 func uuidListColumn[R any](name string, field func(*R) *string) column[R] {
 	return column[R]{
 		name: name, array: "text", write: "string_to_array(%s, ',')::uuid[]", read: "array_to_string(%s, ',')",
-		scan:    func(row *R) any { return field(row) },
-		encode:  func(dst []byte, row *R, _ int16) ([]byte, error) { return appendUUIDList(dst, *field(row)) },
-		element: encodeAs(field, appendText[string]),
-		format:  formatUUIDList,
+		scan:   func(row *R) any { return field(row) },
+		encode: encodeAs(field, appendText[string]),
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // Decisions are what was decided when the messages above a position were first applied. A replay that repeats them gives the same rows. A
 // worker that applies messages for the first time finds none.
 type Decisions struct {
-	Corrections      fold.Corrections // that the watermark has not reached
+	Corrections      fold.Corrections // that the partition's clock has not reached
 	ClockCaps        fold.ClockCaps
 	ClockAdjustments map[uint64]events.Time            // by sequence
 	DeadLetters      map[MessageID]*RecordedDeadLetter // failed retries included

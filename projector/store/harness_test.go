@@ -2,12 +2,11 @@ package store_test
 
 import (
 	"context"
+	"github.com/jackc/pgx/v5"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"pgregory.net/rapid"
 
 	"callboard/events"
 	"callboard/events/eventstest"
@@ -94,16 +93,6 @@ func applyBatch(t failer, s *store.Store, from store.Position, batch []foldtest.
 	return changes.To
 }
 
-// applyInBatches applies a history in batches of random sizes.
-func applyInBatches(r *rapid.T, s *store.Store, position store.Position, history []foldtest.TimedEvent, each func()) {
-	for rest := history; len(rest) > 0; {
-		n := rapid.IntRange(1, len(rest)).Draw(r, "batch")
-		position = applyBatch(r, s, position, rest[:n])
-		rest = rest[n:]
-		each()
-	}
-}
-
 func eventsOf(batch []foldtest.TimedEvent) []events.Event {
 	list := make([]events.Event, len(batch))
 	for i, e := range batch {
@@ -119,19 +108,6 @@ func foldInto(state *fold.State, history []foldtest.TimedEvent) {
 	}
 }
 
-// folded folds a history from nothing.
-func folded(history []foldtest.TimedEvent) *fold.State {
-	state := &fold.State{Partition: 3}
-	foldInto(state, history)
-	return state
-}
-
-// foldedCompany folds the history of a simulated phone company.
-func foldedCompany(systems, calls int) *fold.State {
-	company := sample.New(sample.Config{Seed: 1, Systems: systems, Calls: calls})
-	return folded(timed(company, events.Time(1_700_000_000_000)))
-}
-
 // timed gives the events of a company times, a millisecond apart.
 func timed(company *sample.Company, at events.Time) []foldtest.TimedEvent {
 	var history []foldtest.TimedEvent
@@ -144,24 +120,6 @@ func timed(company *sample.Company, at events.Time) []foldtest.TimedEvent {
 		history = append(history, foldtest.TimedEvent{Event: e, At: at})
 	}
 	return history
-}
-
-func copyState(t failer, conn *pgx.Conn, state *fold.State) int64 {
-	t.Helper()
-	rows, err := store.CopyState(context.Background(), conn, state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
-func readCatalog(t failer, conn *pgx.Conn, schema string) store.Catalog {
-	t.Helper()
-	c, err := store.ReadCatalog(context.Background(), conn, schema)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 func exec(tb testing.TB, database *schematest.Database, sql string) {

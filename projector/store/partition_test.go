@@ -11,13 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events"
-	"callboard/projector/fold"
 	"callboard/projector/fold/foldtest"
 	"callboard/projector/store"
 	"callboard/schema/schematest"
 )
 
-// Where the tables are divided by partition, each statement of a batch, of a repair and of a verification scans one of the parts.
+// Where the tables are divided by partition, each statement of a batch scans one of the parts.
 func TestStore_TouchesOnePartition(t *testing.T) {
 	t.Parallel()
 	_, database, pool := openStore(t)
@@ -40,28 +39,11 @@ func TestStore_TouchesOnePartition(t *testing.T) {
 		deletions = append(deletions, foldtest.TimedEvent{Event: events.Deleted(e.Identity), At: e.At})
 	}
 	applyBatch(t, s, position, deletions)
-	none := store.EncodedRows(new(fold.State), readCatalog(t, connect(t, database, "projection"), ""), store.ReadingOrder)
-	err := s.BeginFunc(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.ReplaceSystemRows(t.Context(), position.Partition, foldtest.ID(1), none)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if schematest.OnCitus() {
 		explainTasks(t, pool, seen)
 		return
 	}
 	explainAll(t, pool, seen, database.HashPartition(t, position.Partition))
-
-	const partitions = 4
-	exec(t, database, "update projection.generation set partitions = 4")
-	conn := connect(t, database, "projection")
-	catalog := readCatalog(t, conn, "projection")
-	row := firstRows(t, folded(full), catalog)
-	for sql, plan := range explainScans(t, conn, store.ScansOfSystem(catalog, row)) {
-		checkHashPartition(t, sql, plan, database.HashPartition(t, int16(events.Partition(foldtest.ID(1), partitions))))
-	}
 }
 
 // explainTasks fails where a statement is more than one task: it would touch more than one node.

@@ -37,7 +37,6 @@ type Store struct {
 	parameters parameterPool
 
 	mu              sync.Mutex // guards what follows
-	catalog         *Catalog   // of the pool's search path; nil: not read yet
 	distributed     bool       // the tables are distributed over the nodes of a Citus cluster
 	distributedRead bool       // distributed was read since the last claim
 }

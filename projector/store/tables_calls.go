@@ -52,10 +52,9 @@ func callLogs() entity[fold.Key, fold.CallLog] {
 			nullTextColumn("recording_sid", func(r *row) *events.Null[string] { return &r.RecordingSid }),
 			nullIntColumn("recording_duration", func(r *row) *events.Null[int64] { return &r.RecordingDuration }),
 		}, findingsColumns(func(r *row) *fold.Findings { return &r.Findings })...)),
-		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.CallLogs },
-		keyRow:    func(k fold.Key) row { return row{Key: k} },
-		load:      func(s *fold.State, r row) { s.CallLogs.Load(r.Key, r) },
-		createdAt: func(_ *fold.State, r *row) events.Time { return r.CreatedAt },
+		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.CallLogs },
+		keyRow: func(k fold.Key) row { return row{Key: k} },
+		load:   func(s *fold.State, r row) { s.CallLogs.Load(r.Key, r) },
 	}
 }
 
@@ -117,10 +116,9 @@ func transcripts() entity[fold.OwnerRowKey, fold.Transcript] {
 			nullIntColumn("text_bytes", func(r *row) *events.Null[int64] { return &r.TextBytes }),
 			nullIntColumn("turns_bytes", func(r *row) *events.Null[int64] { return &r.TurnsBytes }),
 		)),
-		rows:      func(s *fold.State) *fold.Table[fold.OwnerRowKey, row] { return &s.Transcripts },
-		keyRow:    func(k fold.OwnerRowKey) row { return row{OwnerRowKey: k} },
-		load:      func(s *fold.State, r row) { s.Transcripts.Load(r.OwnerRowKey, r) },
-		createdAt: func(s *fold.State, r *row) events.Time { return ownerRowCreatedAt(s, r.OwnerRowKey) },
+		rows:   func(s *fold.State) *fold.Table[fold.OwnerRowKey, row] { return &s.Transcripts },
+		keyRow: func(k fold.OwnerRowKey) row { return row{OwnerRowKey: k} },
+		load:   func(s *fold.State, r row) { s.Transcripts.Load(r.OwnerRowKey, r) },
 	}
 }
 
@@ -131,9 +129,8 @@ func transcriptTexts() entity[fold.OwnerRowKey, fold.TranscriptText] {
 			textColumn("text", func(r *row) *string { return &r.Text }),
 			asJSON(textColumn("turns", func(r *row) *string { return &r.Turns })),
 		)),
-		rows:      func(s *fold.State) *fold.Table[fold.OwnerRowKey, row] { return &s.TranscriptTexts },
-		keyRow:    func(k fold.OwnerRowKey) row { return row{OwnerRowKey: k} },
-		createdAt: func(s *fold.State, r *row) events.Time { return ownerRowCreatedAt(s, r.OwnerRowKey) },
+		rows:   func(s *fold.State) *fold.Table[fold.OwnerRowKey, row] { return &s.TranscriptTexts },
+		keyRow: func(k fold.OwnerRowKey) row { return row{OwnerRowKey: k} },
 	}
 }
 
@@ -143,17 +140,6 @@ func ownerRowColumns[R any](key func(*R) *fold.OwnerRowKey) []column[R] {
 		uuidColumn("owner_id", func(r *R) *uuid.UUID { return &key(r).ID }),
 		textColumn("owner", func(r *R) *events.Entity { return &key(r).Entity }),
 	}
-}
-
-// ownerRowCreatedAt is when the call or voicemail of a transcript was created: they are read together.
-func ownerRowCreatedAt(s *fold.State, owner fold.OwnerRowKey) events.Time {
-	key := fold.Key{System: owner.System, ID: owner.ID}
-	if owner.Entity == events.EntityVoicemail {
-		voicemail, _ := s.Voicemails.Get(key)
-		return voicemail.CreatedAt
-	}
-	call, _ := s.CallLogs.Get(key)
-	return call.CreatedAt
 }
 
 func recordings() entity[fold.RecordingKey, fold.Recording] {
@@ -173,10 +159,9 @@ func recordings() entity[fold.RecordingKey, fold.Recording] {
 			nullIntColumn("audio_bytes", func(r *row) *events.Null[int64] { return &r.AudioBytes }),
 			nullTextColumn("call_sid", func(r *row) *events.Null[string] { return &r.CallSid }),
 		}).withReferenced("r.recording_sid", "recording", "owner_id"),
-		rows:      func(s *fold.State) *fold.Table[fold.RecordingKey, row] { return &s.Recordings },
-		keyRow:    func(k fold.RecordingKey) row { return row{RecordingKey: k} },
-		load:      func(s *fold.State, r row) { s.LoadRecording(r) },
-		createdAt: func(_ *fold.State, r *row) events.Time { return r.CreatedAt },
+		rows:   func(s *fold.State) *fold.Table[fold.RecordingKey, row] { return &s.Recordings },
+		keyRow: func(k fold.RecordingKey) row { return row{RecordingKey: k} },
+		load:   func(s *fold.State, r row) { s.LoadRecording(r) },
 	}
 }
 
@@ -196,10 +181,9 @@ func analyses() entity[fold.Key, fold.Analysis] {
 			asJSON(textColumn("coaching_tips", func(r *row) *string { return &r.CoachingTips })),
 			boolColumn("listed", func(r *row) *bool { return &r.Listed }),
 		}, findingsColumns(func(r *row) *fold.Findings { return &r.Findings })...)).withReferenced("r.id", "analysis", "call_id"),
-		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Analyses },
-		keyRow:    func(k fold.Key) row { return row{Key: k} },
-		load:      func(s *fold.State, r row) { s.LoadAnalysis(r) },
-		createdAt: func(_ *fold.State, r *row) events.Time { return r.CreatedAt },
+		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Analyses },
+		keyRow: func(k fold.Key) row { return row{Key: k} },
+		load:   func(s *fold.State, r row) { s.LoadAnalysis(r) },
 	}
 }
 
@@ -221,10 +205,9 @@ func voicemails() entity[fold.Key, fold.Voicemail] {
 			textColumn("recording_sid", func(r *row) *string { return &r.RecordingSid }),
 			timeColumn("created_at", func(r *row) *events.Time { return &r.CreatedAt }),
 		}),
-		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Voicemails },
-		keyRow:    func(k fold.Key) row { return row{Key: k} },
-		load:      func(s *fold.State, r row) { s.Voicemails.Load(r.Key, r) },
-		createdAt: func(_ *fold.State, r *row) events.Time { return r.CreatedAt },
+		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Voicemails },
+		keyRow: func(k fold.Key) row { return row{Key: k} },
+		load:   func(s *fold.State, r row) { s.Voicemails.Load(r.Key, r) },
 	}
 }
 

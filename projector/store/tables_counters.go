@@ -1,8 +1,6 @@
 package store
 
 import (
-	"iter"
-
 	"github.com/google/uuid"
 
 	"callboard/events"
@@ -99,20 +97,7 @@ func directoriesWhere(s *fold.State, keep func(uuid.UUID) bool) fold.Deltas[uuid
 }
 
 func (c counters[K]) relation() relation {
-	r := c.table.relation(c.all, nil)
-	r.changes = c.changes
-	return r
-}
-
-// all yields the counters of a state that started from nothing. A counter of 0 has no row.
-func (c counters[K]) all(s *fold.State) iter.Seq[*counter[K]] {
-	return func(yield func(*counter[K]) bool) {
-		for key, n := range c.tally(s) {
-			if n != 0 && !yield(&counter[K]{key, n}) {
-				return
-			}
-		}
-	}
+	return relation{name: c.name, changes: c.changes}
 }
 
 // changes are the statements that change counters. A counter that falls to 0 loses its row, so that the rows don't depend on how the events

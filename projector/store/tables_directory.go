@@ -65,10 +65,9 @@ func extensions() entity[fold.Key, fold.Extension] {
 			asJSON(nullTextColumn("unanswered_action", func(r *row) *events.Null[string] { return &r.UnansweredAction })),
 			asJSON(nullTextColumn("voicemail_greeting", func(r *row) *events.Null[string] { return &r.VoicemailGreeting })),
 		}),
-		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Extensions },
-		keyRow:    func(k fold.Key) row { return row{Key: k} },
-		load:      func(s *fold.State, r row) { s.Extensions.Load(r.Key, r) },
-		createdAt: func(_ *fold.State, r *row) events.Time { return r.CreatedAt },
+		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Extensions },
+		keyRow: func(k fold.Key) row { return row{Key: k} },
+		load:   func(s *fold.State, r row) { s.Extensions.Load(r.Key, r) },
 	}
 }
 
@@ -89,10 +88,9 @@ func callGroups() entity[fold.Key, fold.CallGroup] {
 			asJSON(nullTextColumn("unanswered_action", func(r *row) *events.Null[string] { return &r.UnansweredAction })),
 			asJSON(nullTextColumn("voicemail_greeting", func(r *row) *events.Null[string] { return &r.VoicemailGreeting })),
 		}),
-		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.CallGroups },
-		keyRow:    func(k fold.Key) row { return row{Key: k} },
-		load:      func(s *fold.State, r row) { s.CallGroups.Load(r.Key, r) },
-		createdAt: func(_ *fold.State, r *row) events.Time { return r.CreatedAt },
+		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.CallGroups },
+		keyRow: func(k fold.Key) row { return row{Key: k} },
+		load:   func(s *fold.State, r row) { s.CallGroups.Load(r.Key, r) },
 	}
 }
 
@@ -115,10 +113,9 @@ func phones() entity[fold.Key, fold.Phone] {
 			nullTextColumn("firmware", func(r *row) *events.Null[string] { return &r.Firmware }),
 			asJSON(textColumn("hardware", func(r *row) *string { return &r.Hardware })),
 		}),
-		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Phones },
-		keyRow:    func(k fold.Key) row { return row{Key: k} },
-		load:      func(s *fold.State, r row) { s.Phones.Load(r.Key, r) },
-		createdAt: func(_ *fold.State, r *row) events.Time { return r.CreatedAt },
+		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.Phones },
+		keyRow: func(k fold.Key) row { return row{Key: k} },
+		load:   func(s *fold.State, r row) { s.Phones.Load(r.Key, r) },
 	}
 }
 
@@ -138,10 +135,9 @@ func phoneNumbers() entity[fold.Key, fold.PhoneNumber] {
 			nullTextColumn("country", func(r *row) *events.Null[string] { return &r.Country }),
 			boolColumn("is_primary", func(r *row) *bool { return &r.IsPrimary }),
 		}),
-		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.PhoneNumbers },
-		keyRow:    func(k fold.Key) row { return row{Key: k} },
-		load:      func(s *fold.State, r row) { s.PhoneNumbers.Load(r.Key, r) },
-		createdAt: func(_ *fold.State, r *row) events.Time { return r.CreatedAt },
+		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.PhoneNumbers },
+		keyRow: func(k fold.Key) row { return row{Key: k} },
+		load:   func(s *fold.State, r row) { s.PhoneNumbers.Load(r.Key, r) },
 	}
 }
 
@@ -158,10 +154,9 @@ func agentConfigs() entity[fold.Key, fold.AgentConfig] {
 			timeColumn("created_at", func(r *row) *events.Time { return &r.CreatedAt }),
 			timeColumn("updated_at", func(r *row) *events.Time { return &r.UpdatedAt }),
 		}),
-		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.AgentConfigs },
-		keyRow:    func(k fold.Key) row { return row{Key: k} },
-		load:      func(s *fold.State, r row) { s.AgentConfigs.Load(r.Key, r) },
-		createdAt: func(_ *fold.State, r *row) events.Time { return r.CreatedAt },
+		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.AgentConfigs },
+		keyRow: func(k fold.Key) row { return row{Key: k} },
+		load:   func(s *fold.State, r row) { s.AgentConfigs.Load(r.Key, r) },
 	}
 }
 
@@ -181,10 +176,9 @@ func callMenus() entity[fold.Key, fold.CallMenu] {
 			boolColumn("direct_extension_dialing", func(r *row) *bool { return &r.DirectExtensionDialing }),
 			asJSON(nullTextColumn("no_input_action", func(r *row) *events.Null[string] { return &r.NoInputAction })),
 		}),
-		rows:      func(s *fold.State) *fold.Table[fold.Key, row] { return &s.CallMenus },
-		keyRow:    func(k fold.Key) row { return row{Key: k} },
-		load:      func(s *fold.State, r row) { s.CallMenus.Load(r.Key, r) },
-		createdAt: func(_ *fold.State, r *row) events.Time { return r.CreatedAt },
+		rows:   func(s *fold.State) *fold.Table[fold.Key, row] { return &s.CallMenus },
+		keyRow: func(k fold.Key) row { return row{Key: k} },
+		load:   func(s *fold.State, r row) { s.CallMenus.Load(r.Key, r) },
 	}
 }
 

@@ -51,7 +51,6 @@ var (
 // Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The error is [ErrFenced] where the
 // position isn't the change set's From. It removes from c the notices that an earlier application wrote.
 func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
-	c.State.ApplyCorrections()
 	if err := tx.sendEarly(ctx, tx.store.changes(*c)); err != nil {
 		return fmt.Errorf("write rows: %w", err)
 	}

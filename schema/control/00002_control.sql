@@ -37,18 +37,6 @@ create table control.generation (
 create unique index generation_live on control.generation (state) where state = 'live';
 create unique index generation_building on control.generation (state) where state = 'building';
 
--- The parts in which a generation is filled: some phone systems of a partition each, in one transaction. A part that is done is not filled
--- again after a crash.
-create table control.generation_part (
-  generation bigint   not null references control.generation,
-  partition  smallint not null,
-  part       integer  not null,
-  systems    uuid[], -- null: all of the partition's
-  sequence   bigint   not null, -- up to which the stream is folded
-  read       bigint, -- messages; null until the part is done
-  primary key (generation, partition, part)
-);
-
 -- One row where generations of the projection are distributed over the nodes of a Citus cluster.
 create table control.distribution (
   one    boolean primary key default true check (one),
@@ -185,22 +173,17 @@ create table control.clock_cap (
 
 create index on control.clock_cap (recorded_at); -- for the status: a leap makes a row in every commit
 
--- Calls that show other values although no event changed them: a rebuild, a repair or a rollback did. Their updated_at is clock or later as soon as
--- the partition's watermark has reached clock, so that clients which walk by updatedAt read them again. A replay needs the records to give rows the
--- same times.
+-- Phone systems whose reports show other values although no event changed them: a rebuild, a repair or a rollback did. No call of one has an
+-- updated_at below clock, so clients that walk by updatedAt read its calls again. A replay needs the records to give rows the same times.
 create table control.correction (
-  id             bigint      generated always as identity primary key,
   stream         text        not null,
   stream_created timestamptz not null,
   partition      smallint    not null,
-  system_id      uuid, -- null: all phone systems of the partition
-  call_id        uuid, -- null: all calls of the phone system
-  since          timestamptz not null, -- only calls whose updated_at is this or later
+  system_id      uuid        not null,
   clock          timestamptz not null, -- later than every watermark when it was recorded
-  recorded_at    timestamptz not null default now()
+  recorded_at    timestamptz not null default now(),
+  primary key (stream, stream_created, system_id)
 );
-
-create index on control.correction (stream, stream_created, partition, clock);
 
 -- The last message of the stream of audit entries whose entries are stored. It is committed with them: a failover that loses entries sets it
 -- back, and the entries are read again.
@@ -228,8 +211,23 @@ set search_path = pg_catalog, pg_temp as $$
   where current_setting('synchronous_commit') in ('off', 'local', 'remote_write')
 $$;
 
+-- Makes commits of the live generation wait until the transaction ends. Reads do not wait. A commit that has begun is waited for.
+-- +goose StatementBegin
+create function control.pause_writes() returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
+begin
+  lock table projection.position in share row exclusive mode;
+end
+$$;
+-- +goose StatementEnd
+
+-- The tables of the projection that a verification or a repair builds beside the live one, and drops.
+create schema verification;
+grant usage, create on schema verification to callboard_operator;
+
 revoke execute on function
-  control.commit_durably(), control.skip(text, timestamptz, smallint, bigint, bigint, text, bytea, bytea, timestamptz)
+  control.commit_durably(), control.pause_writes(), control.skip(text, timestamptz, smallint, bigint, bigint, text, bytea, bytea, timestamptz)
 from public;
 
 -- A stream that lost its end gives its sequences to other messages. These may be dead letters and move the clock further, too: so the projector
@@ -239,16 +237,16 @@ grant select, insert, update on control.failed_retry, control.clock_cap, control
 grant update (partition, subject, header, data, reason, stored_at, recorded_at, generation, resolution, resolved_at, tries, failed_at, retried_at,
   retry_sequence) on control.dead_letter to callboard_projector;
 grant update (clock) on control.clock_adjustment to callboard_projector;
-grant select on control.migration, control.adopted_stream, control.generation, control.generation_part, control.distribution,
+grant select on control.migration, control.adopted_stream, control.generation, control.distribution,
   control.partition_owner, control.correction to callboard_projector;
 grant execute on function control.commit_durably() to callboard_projector;
 
 grant select, update, delete on control.dead_letter to callboard_operator;
-grant select on control.migration, control.stream, control.adopted_stream, control.generation, control.generation_part, control.distribution,
+grant select on control.migration, control.stream, control.adopted_stream, control.generation, control.distribution,
   control.partition_owner, control.failed_retry, control.clock_adjustment, control.clock_cap, control.correction, control.audit_position,
   control.timeline to callboard_operator;
 grant execute on function
-  control.commit_durably(), control.skip(text, timestamptz, smallint, bigint, bigint, text, bytea, bytea, timestamptz)
+  control.commit_durably(), control.pause_writes(), control.skip(text, timestamptz, smallint, bigint, bigint, text, bytea, bytea, timestamptz)
 to callboard_operator;
 
 grant usage on schema control to callboard_webhooks;

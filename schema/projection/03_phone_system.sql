@@ -7,9 +7,6 @@ create table phone_system (
   primary key (id, partition)
 );
 
--- An organization's phone systems are in any partition.
-create index phone_system_organization on phone_system (organization_id);
-
 create table phone_system_group (
   id               uuid   primary key,
   version          bigint not null,

@@ -55,10 +55,6 @@ create table call_log (
   primary key (system_id, id, partition)
 );
 
-create index call_log_created on call_log (system_id, created_at, id) include (partition);
-create index call_log_updated on call_log (system_id, updated_at, id);
-create index call_log_sid on call_log (system_id, call_sid);
-
 -- The calls that a key narrowed to one extension can read, in list order.
 create table extension_call (
   partition    smallint    not null,

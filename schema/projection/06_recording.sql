@@ -16,10 +16,3 @@ create table recording (
 );
 
 create index recording_owner on recording (system_id, owner_id);
--- Lists show the recordings of calls only, and only those that are available.
-create index recording_created on recording (system_id, created_at, recording_sid) include (partition)
-  where call_sid is not null and status <> 'unavailable';
-create index recording_status on recording (system_id, status, created_at, recording_sid) include (partition)
-  where call_sid is not null and status <> 'unavailable';
-create index recording_call_sid on recording (system_id, call_sid)
-  where call_sid is not null and status <> 'unavailable';

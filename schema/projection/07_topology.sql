@@ -15,10 +15,6 @@ create table extension (
   primary key (system_id, id, partition)
 );
 
-create index extension_created on extension (system_id, created_at, id) include (partition);
-create index extension_status on extension (system_id, status, created_at, id) include (partition);
-create index extension_number on extension (system_id, number);
-
 create table phone (
   partition       smallint    not null,
   system_id       uuid        not null,
@@ -38,10 +34,6 @@ create table phone (
   primary key (system_id, id, partition)
 );
 
-create index phone_created on phone (system_id, created_at, id) include (partition);
-create index phone_status on phone (system_id, status, created_at, id) include (partition);
-create index phone_extension on phone (system_id, extension_id);
-
 create table phone_number (
   partition    smallint    not null,
   system_id    uuid        not null,
@@ -58,10 +50,6 @@ create table phone_number (
   primary key (system_id, id, partition)
 );
 
-create index phone_number_created on phone_number (system_id, created_at, id) include (partition);
-create index phone_number_status on phone_number (system_id, status, created_at, id) include (partition);
-create index phone_number_number on phone_number (system_id, phone_number);
-
 create table agent_config (
   partition    smallint    not null,
   system_id    uuid        not null,
@@ -74,10 +62,6 @@ create table agent_config (
   updated_at   timestamptz not null,
   primary key (system_id, id, partition)
 );
-
-create index agent_config_created on agent_config (system_id, created_at, id) include (partition);
-create index agent_config_status on agent_config (system_id, status, created_at, id) include (partition);
-create index agent_config_number on agent_config (system_id, agent_number);
 
 create table call_group (
   partition          smallint    not null,
@@ -96,10 +80,6 @@ create table call_group (
   primary key (system_id, id, partition)
 );
 
-create index call_group_created on call_group (system_id, created_at, id) include (partition);
-create index call_group_status on call_group (system_id, status, created_at, id) include (partition);
-create index call_group_number on call_group (system_id, number);
-
 create table call_menu (
   partition                smallint    not null,
   system_id                uuid        not null,
@@ -115,6 +95,3 @@ create table call_menu (
   no_input_action          json,
   primary key (system_id, id, partition)
 );
-
-create index call_menu_created on call_menu (system_id, created_at, id) include (partition);
-create index call_menu_status on call_menu (system_id, status, created_at, id) include (partition);

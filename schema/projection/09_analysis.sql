@@ -29,8 +29,6 @@ create table analysis (
 );
 
 create index analysis_call on analysis (system_id, call_id);
-create index analysis_created on analysis (system_id, created_at, id) include (partition) where listed;
-create index analysis_call_sid on analysis (system_id, call_sid) where listed;
 
 -- The analyses that a key narrowed to one extension can read, in list order.
 create table extension_analysis (

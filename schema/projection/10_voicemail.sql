@@ -15,7 +15,3 @@ create table voicemail (
   created_at           timestamptz not null,
   primary key (system_id, id, partition)
 );
-
-create index voicemail_created on voicemail (system_id, created_at, id) include (partition);
--- A request for the audio of a recording that has not arrived asks whether a voicemail names it.
-create index voicemail_recording on voicemail (system_id, recording_sid);

@@ -1,0 +1,110 @@
+package rebuild
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+
+	"callboard/projector/retry"
+	"callboard/projector/store"
+	"callboard/schema"
+)
+
+//go:embed write_pause.sql
+var writePauseSQL string
+
+const (
+	// maxWritePause is how long a write pause may wait for the crew.
+	maxWritePause = 10 * time.Second
+	// maxPauseTries is how often a write pause is tried.
+	maxPauseTries = 20
+)
+
+// limiter returns how far each partition may be built, from the live positions.
+type limiter func(ctx context.Context, live map[int16]store.Position) (map[int16]store.Position, error)
+
+// pauseWrites makes commits of the live generation wait by a lock, brings a crew to its positions, and does work, all in one transaction. It returns the
+// length of the pause. Where a projector does not finish its commit in time, or the crew does not catch up, commits go on for an increasing
+// interval before the next attempt.
+func pauseWrites(ctx context.Context, c Config, crew *crew, limits limiter, lock func(context.Context, pgx.Tx) error, work func(pgx.Tx) error) (pause time.Duration, err error) {
+	err = withPauseRetries(ctx, c, func() error {
+		// Most of the messages, and what the stream must be asked, come before the pause.
+		if err := catchUp(ctx, c, crew, limits); err != nil {
+			return err
+		}
+		crew.inPause.Store(true)
+		defer crew.inPause.Store(false)
+		return beginDurably(ctx, c.Database, func(tx pgx.Tx) error {
+			if err := lock(ctx, tx); err != nil {
+				return err
+			}
+			start := time.Now()
+			defer func() { pause = time.Since(start) }()
+			live, err := store.Positions(ctx, tx.Conn(), liveSchema)
+			if err != nil {
+				return err
+			}
+			limited, cancel := context.WithTimeout(ctx, maxWritePause)
+			defer cancel()
+			last, err := limits(limited, live)
+			if err != nil {
+				return err
+			}
+			if err := crew.reach(limited, last); err != nil {
+				return err
+			}
+			return work(tx)
+		})
+	})
+	return pause, err
+}
+
+// catchUp brings a crew to the live positions. It is an error if the stream has lost messages of which the crew has built.
+func catchUp(ctx context.Context, c Config, crew *crew, limits limiter) error {
+	live, err := livePositions(ctx, c)
+	if err != nil {
+		return err
+	}
+	to, err := limits(ctx, live)
+	if err != nil {
+		return err
+	}
+	if err := crew.reach(ctx, to); err != nil {
+		return err
+	}
+	return crew.source.verifyPositions(ctx, crew.positions())
+}
+
+// withPauseRetries tries a write pause until it succeeds.
+func withPauseRetries(ctx context.Context, c Config, try func() error) (err error) {
+	backOff := retry.NewBackOff()
+	for range maxPauseTries {
+		err = try()
+		commitHangs := schema.HasCode(err, pgerrcode.LockNotAvailable)
+		tooLong := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+		if !commitHangs && !tooLong {
+			return err
+		}
+		c.Throttled("waiting for a write pause: a projector does not finish its commit, or the new generation does not catch up")
+		retry.Pause(ctx, backOff.Next(0))
+		c.Throttled("")
+	}
+	return fmt.Errorf("write pause: a projector does not finish its commit, or the new generation does not catch up: %w", err)
+}
+
+// beginWritePause makes commits of the live generation wait until the transaction ends. Citus passes the text that has a setting on to the
+// nodes, so each statement is executed alone.
+func beginWritePause(ctx context.Context, tx pgx.Tx) error {
+	for statement := range strings.SplitSeq(writePauseSQL, ";\n") {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("begin the write pause: %w", err)
+		}
+	}
+	return nil
+}
