@@ -164,8 +164,6 @@ func TestRoles_Rights(t *testing.T) {
 		{"callboard_operator", "update control.audit_position set sequence = 0", false},
 		{"callboard_operator", "select count(*) from control.failed_retry", true},
 		{"callboard_operator", "update control.failed_retry set reason = ''", false},
-		{"callboard_projector", "select count(*) from control.generation_part", true},
-		{"callboard_projector", "update control.generation_part set read = 0", false},
 		{"callboard_projector", "select count(*) from access.key", false},
 		{"callboard_projector", "select access.open_audit_day('2026-03-02')", true},
 		{"callboard_projector", "select count(*) from access.audit", false},

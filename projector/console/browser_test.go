@@ -35,7 +35,7 @@ func TestPage_InBrowser(t *testing.T) {
 		want       []string
 	}{
 		{"problems", 4, problemSnapshot(now), 16, 140, []string{
-			"Needs attention", "STREAM_REGRESSED", "callboard rebuild --abandon", "41 of 64 parts", "at least 1,840", "not balanced", "1,204 open",
+			"Needs attention", "STREAM_REGRESSED", "callboard rebuild --abandon", "The command shows its progress", "at least 1,840", "not balanced", "1,204 open",
 		}},
 		{"calm", 2, snapshot{report: &calm, readAt: now}, 64, 3, []string{"Nothing needs attention", "all current", "6,621,904", "There are none."}},
 		{"server-down", 2, failedSnapshot(now), 16, 140, []string{

@@ -16,8 +16,8 @@ import (
 // AuditTable is the table of the requests, by far the largest one.
 const AuditTable = "access.audit"
 
-// Tables returns the names of the tables, in the order in which they are loaded. Five tables of the schemas are not among them:
-// control.migration, which a migration fills, control.generation_part, the notes of a rebuild under way, control.distribution and
+// Tables returns the names of the tables, in the order in which they are loaded. Four tables of the schemas are not among them:
+// control.migration, which a migration fills, control.distribution and
 // control.timeline, which are about the server, and webhook.test, requests of operators who wait for the answer.
 func Tables() []string {
 	return []string{

@@ -216,7 +216,6 @@ const endGenerationsSQL = `
 	update control.generation set state = 'dropped' where state <> 'dropped';
 	select setval(pg_get_serial_sequence('control.generation', 'id'), greatest(1, (select max(id) from control.generation)));
 	select setval(pg_get_serial_sequence('control.adopted_stream', 'id'), greatest(1, (select max(id) from control.adopted_stream)));
-	select setval(pg_get_serial_sequence('control.correction', 'id'), greatest(1, (select max(id) from control.correction)));
 	select setval(pg_get_serial_sequence('control.dead_letter', 'id'), greatest(1, (select max(id) from control.dead_letter)));
 	select setval(pg_get_serial_sequence('webhook.delivery', 'id'), greatest(1, (select max(id) from webhook.delivery), (select max(id) from webhook.finished)));
 	select setval(pg_get_serial_sequence('webhook.audit', 'id'), greatest(1, (select max(id) from webhook.audit)))`
