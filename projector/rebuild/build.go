@@ -24,9 +24,10 @@ type builder struct {
 	keep       bool // the replaced generation
 	source     *source
 	live, next schema.Generation
-	lost       lost  // what live positions stand for, and the stream has no longer
-	newHistory bool  // a live position is of another stream
-	crew       *crew // that fills the next generation
+	lost       lost   // what live positions stand for, and the stream has no longer
+	newHistory bool   // a live position is of another stream
+	crew       *crew  // that fills the next generation
+	end        uint64 // of the stream, when the last round began
 	result     Result
 
 	changed        []uuid.UUID      // phone systems whose reports show other values in the next generation
@@ -128,22 +129,18 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx) (err error) {
 	return err
 }
 
-// limits returns how far each partition may be built: to its live position, or to the end of the stream where it has none that the stream still
-// holds.
-func (b *builder) limits(ctx context.Context, live map[int16]store.Position) (map[int16]store.Position, error) {
+// limits returns how far each partition may be built: to its live position, or to the stream's end where it has none that the stream still holds.
+func (b *builder) limits(live map[int16]store.Position) map[int16]store.Position {
 	limits := make(map[int16]store.Position)
 	for partition := range int16(b.source.partitions) {
 		limit, known := live[partition]
 		_, regressed := b.lost.regressed[partition]
 		if !known || limit.Sequence == 0 || regressed || !limit.Stream.Same(b.source.History) {
-			var err error
-			if limit, err = b.source.end(ctx, partition); err != nil {
-				return nil, err
-			}
+			limit = store.Position{Partition: partition, Stream: b.source.History, Sequence: b.end}
 		}
 		limits[partition] = limit
 	}
-	return limits, nil
+	return limits
 }
 
 const (
@@ -175,19 +172,18 @@ func (b *builder) load(ctx context.Context) error {
 }
 
 // approach comes close to the live generation, which moves on meanwhile. Each round builds up to the live positions at its start.
-func (b *builder) approach(ctx context.Context) error {
+func (b *builder) approach(ctx context.Context) (err error) {
 	var round time.Duration
 	for range maxRounds {
 		began := time.Now()
+		if b.end, err = b.source.end(ctx); err != nil {
+			return err
+		}
 		live, err := livePositions(ctx, b.config)
 		if err != nil {
 			return err
 		}
-		limits, err := b.limits(ctx, live)
-		if err != nil {
-			return err
-		}
-		if err := b.crew.reach(ctx, limits); err != nil {
+		if err := b.crew.reach(ctx, b.limits(live)); err != nil {
 			return err
 		}
 		if round = time.Since(began); round < nearEnough {

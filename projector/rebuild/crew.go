@@ -53,12 +53,8 @@ type crew struct {
 	moved      chan struct{} // closed, and replaced, when a worker has reached its limit or failed
 }
 
-// hire starts a crew for the partitions of the source. Its workers wait until [crew.reach] raises their limits. End it.
+// hire starts a crew for the partitions of the source. Its workers wait until [crew.reach] raises their limits. Close it.
 func hire(ctx context.Context, c Config, s *source, schemaName string, replay ingest.Replay) (*crew, error) {
-	partitions, err := s.Partitions()
-	if err != nil {
-		return nil, err
-	}
 	pool, err := c.pool(ctx, map[string]string{
 		"search_path": pgx.Identifier{schemaName}.Sanitize(),
 		// Rows and positions are committed together, so a crash repeats what it lost.
@@ -69,20 +65,20 @@ func hire(ctx context.Context, c Config, s *source, schemaName string, replay in
 	if err != nil {
 		return nil, err
 	}
-	w := &crew{
+	hired := &crew{
 		config: c, source: s, replay: replay, pool: pool, store: store.New(pool), batches: make(chan struct{}, c.Workers),
-		feed:    feed.NewSharedFeed(feed.Config{Conn: c.JetStream.Conn(), Stream: s.Stream, Partitions: partitions, Bytes: feedBytes}),
+		feed:    feed.NewSharedFeed(feed.Config{Conn: c.JetStream.Conn(), Stream: s.Stream, Partitions: s.partitions, Bytes: feedBytes}),
 		workers: make(map[int16]*worker), corrected: make(fold.Corrections), moved: make(chan struct{}),
 	}
-	if err := w.start(ctx, schemaName, partitions); err != nil {
+	if err := hired.start(ctx, schemaName); err != nil {
 		pool.Close()
 		return nil, err
 	}
-	return w, nil
+	return hired, nil
 }
 
 // start starts the feed, and the workers at the generation's positions.
-func (c *crew) start(ctx context.Context, schemaName string, partitions int) error {
+func (c *crew) start(ctx context.Context, schemaName string) error {
 	var positions map[int16]store.Position
 	err := withConn(ctx, c.pool, func(conn *pgx.Conn) (err error) {
 		positions, err = store.Positions(ctx, conn, schemaName)
@@ -91,7 +87,10 @@ func (c *crew) start(ctx context.Context, schemaName string, partitions int) err
 	if err != nil {
 		return err
 	}
-	for partition := range int16(partitions) {
+	for partition := range int16(c.source.partitions) {
+		if c.replay.System.Valid && partition != c.source.partition(c.replay.System.UUID) {
+			continue
+		}
 		at, known := positions[partition]
 		if !known {
 			at = store.Position{Partition: partition, Stream: c.source.History}

@@ -27,7 +27,7 @@ const (
 )
 
 // limiter returns how far each partition may be built, from the live positions.
-type limiter func(ctx context.Context, live map[int16]store.Position) (map[int16]store.Position, error)
+type limiter func(live map[int16]store.Position) map[int16]store.Position
 
 // pauseWrites makes commits of the live generation wait by a lock, brings a crew to its positions, and does work, all in one transaction. It returns the
 // length of the pause. Where a projector does not finish its commit in time, or the crew does not catch up, commits go on for an increasing
@@ -52,11 +52,7 @@ func pauseWrites(ctx context.Context, c Config, crew *crew, limits limiter, lock
 			}
 			limited, cancel := context.WithTimeout(ctx, maxWritePause)
 			defer cancel()
-			last, err := limits(limited, live)
-			if err != nil {
-				return err
-			}
-			if err := crew.reach(limited, last); err != nil {
+			if err := crew.reach(limited, limits(live)); err != nil {
 				return err
 			}
 			return work(tx)
@@ -71,11 +67,7 @@ func catchUp(ctx context.Context, c Config, crew *crew, limits limiter) error {
 	if err != nil {
 		return err
 	}
-	to, err := limits(ctx, live)
-	if err != nil {
-		return err
-	}
-	if err := crew.reach(ctx, to); err != nil {
+	if err := crew.reach(ctx, limits(live)); err != nil {
 		return err
 	}
 	return crew.source.verifyPositions(ctx, crew.positions())

@@ -151,13 +151,13 @@ func (s *source) checkEnd(ctx context.Context, applied uint64) error {
 		s.Name(), info.State.LastSeq, applied)
 }
 
-// end returns a position at the stream's end.
-func (s *source) end(ctx context.Context, partition int16) (store.Position, error) {
+// end returns the sequence of the stream's last message.
+func (s *source) end(ctx context.Context) (uint64, error) {
 	now, err := s.Reopen(ctx, s.js)
 	if err != nil {
-		return store.Position{}, err
+		return 0, err
 	}
-	return store.Position{Partition: partition, Stream: s.History, Sequence: now.CachedInfo().State.LastSeq}, nil
+	return now.CachedInfo().State.LastSeq, nil
 }
 
 func livePositions(ctx context.Context, c Config) (positions map[int16]store.Position, err error) {

@@ -49,6 +49,9 @@ func (v *verifier) build(ctx context.Context, work func() error) (err error) {
 	if err := v.source.verifyPositions(ctx, live); err != nil {
 		return err
 	}
+	if partition := v.source.partition(v.system.UUID); v.system.Valid && live[partition].Stream.Name == "" {
+		return fmt.Errorf("partition %d has no position: start a projector", partition)
+	}
 	create := func(tx pgx.Tx) error { return schema.NewVerification(ctx, tx, v.source.partitions) }
 	if err := pgx.BeginFunc(ctx, v.config.Database, create); err != nil {
 		return err
@@ -75,30 +78,22 @@ func (v *verifier) load(ctx context.Context, live map[int16]store.Position) erro
 	if v.system.Valid {
 		total = 0 // not known: most of the messages are of others
 	}
-	limits, err := v.limits(ctx, live)
-	if err != nil {
-		return err
-	}
 	v.crew.onCommit = func(messages int64) { v.config.Progress(Progress{Step: StepLoad, Done: messages, Total: total}) }
 	v.crew.onCommit(0)
 	defer func() { v.crew.onCommit = nil }()
-	if err := v.crew.reach(ctx, limits); err != nil {
+	if err := v.crew.reach(ctx, v.limits(live)); err != nil {
 		return err
 	}
 	return analyze(ctx, v.crew.pool)
 }
 
 // limits are the live positions of the partitions that are built.
-func (v *verifier) limits(_ context.Context, live map[int16]store.Position) (map[int16]store.Position, error) {
+func (v *verifier) limits(live map[int16]store.Position) map[int16]store.Position {
 	if !v.system.Valid {
-		return live, nil
+		return live
 	}
 	partition := v.source.partition(v.system.UUID)
-	at, known := live[partition]
-	if !known {
-		return nil, fmt.Errorf("partition %d has no position: start a projector", partition)
-	}
-	return map[int16]store.Position{partition: at}, nil
+	return map[int16]store.Position{partition: live[partition]}
 }
 
 func (v *verifier) comparer() *comparer {
