@@ -2,9 +2,6 @@ package readapi
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -21,7 +18,7 @@ func TestReports_NamesFromReplicas(t *testing.T) {
 	t.Parallel()
 	database := schematest.NewWithSettings(t, nil)
 	o := newNamesFixtureIn(t, database)
-	standby := startStandby(t, database.Cluster())
+	standby := schematest.NewStandby(t, database.Cluster().URL("postgres"), map[string]string{"max_connections": "200"})
 	readers := o.startReaders(newReportQueries(t, openBoth(t, database, standby)))
 	defer readers.stop()
 	replay := schematest.OpenPool(t, standby.URL("postgres"))
@@ -36,27 +33,6 @@ func TestReports_NamesFromReplicas(t *testing.T) {
 		}
 	}
 	execute(t, replay, "select pg_wal_replay_resume()")
-}
-
-// startStandby starts a copy of a server, which follows it until the test ends.
-func startStandby(t *testing.T, primary *cluster.Cluster) *cluster.Cluster {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "postgres")
-	standby, err := cluster.Start(t.Context(), cluster.Config{
-		DataDir: dir, Primary: primary.URL("postgres"), Settings: map[string]string{"max_connections": "200"}, // not less than the primary's
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("this PostgreSQL has no pg_basebackup")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(standby.Stop(), cluster.Remove(dir)); err != nil {
-			t.Error(err)
-		}
-	})
-	return standby
 }
 
 // openBoth returns a reader's pool whose connections are to both servers in turn.

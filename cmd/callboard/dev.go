@@ -26,7 +26,7 @@ type devCommand struct {
 	Sample      dev.Sample          `enum:"live,small,none" default:"live" help:"live: weeks of calls, and new calls while dev runs. small: some hundred calls. none: no calls."`
 	NATSURL     setting.NATSURL     `name:"nats-url" placeholder:"URL" help:"Use this NATS server instead of an embedded one."`
 	PostgresURL setting.PostgresURL `name:"postgres-url" placeholder:"URL" help:"Use this database instead of an embedded server. The user must be allowed to create roles."`
-	PostgresBin string              `placeholder:"DIR" help:"The directory of PostgreSQL's binaries. Default: installed ones, or else downloaded ones."`
+	PostgresBin string              `type:"path" placeholder:"DIR" help:"The directory of PostgreSQL's binaries. Default: installed ones, or else downloaded ones."`
 	ReadyFile   string              `placeholder:"FILE" help:"Write addresses, key and settings to this file when everything is ready."`
 }
 

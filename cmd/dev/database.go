@@ -2,7 +2,6 @@ package dev
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -18,13 +17,14 @@ const databaseName = "callboard"
 type database struct {
 	cluster  *cluster.Cluster // nil for an external database
 	ownerURL setting.URL      // of the user who owns the schema
-	password string           // of the roles, until the cluster stops
+	password string           // of all roles
 }
 
 type databaseConfig struct {
 	url      setting.URL // zero: start a cluster in dir
 	binDir   string
 	dir      string
+	password string // of all roles in that cluster
 	progress func(string)
 }
 
@@ -32,11 +32,13 @@ func newDatabase(ctx context.Context, c databaseConfig) (*database, error) {
 	if c.url.Reveal() != "" {
 		return &database{ownerURL: c.url}, nil
 	}
-	running, err := cluster.Start(ctx, cluster.Config{BinDir: c.binDir, DataDir: c.dir, Download: true, Progress: c.progress})
+	running, err := cluster.Start(ctx, cluster.Config{
+		BinDir: c.binDir, DataDir: c.dir, Password: c.password, Progress: c.progress,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w", err)
 	}
-	d := &database{cluster: running, password: rand.Text()}
+	d := &database{cluster: running, password: c.password}
 	if d.ownerURL, err = setting.NewPostgresURL(running.URL(databaseName)); err != nil {
 		return nil, errors.Join(err, running.Stop())
 	}

@@ -151,7 +151,7 @@ func (i *instance) startNATS(ctx context.Context) error {
 
 func (i *instance) startPostgres(ctx context.Context) (err error) {
 	i.database, err = newDatabase(ctx, databaseConfig{
-		url: i.PostgresURL, binDir: i.PostgresBin, dir: i.dir.path("postgres"), progress: i.display.Println,
+		url: i.PostgresURL, binDir: i.PostgresBin, dir: i.dir.path("postgres"), password: i.dir.postgres, progress: i.display.Println,
 	})
 	if err != nil {
 		return err

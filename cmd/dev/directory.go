@@ -24,12 +24,13 @@ import (
 
 // directory is the locked data directory of an instance.
 type directory struct {
-	root   string
-	lock   *os.File
-	pepper string
-	cursor string
-	hooks  string // the key that encrypts the secrets of webhook endpoints
-	log    *os.File
+	root     string
+	lock     *os.File
+	pepper   string
+	cursor   string
+	postgres string // the password of its roles
+	hooks    string // the key that encrypts the secrets of webhook endpoints
+	log      *os.File
 }
 
 // errLocked says that another instance has locked the directory.
@@ -77,7 +78,7 @@ func (d *directory) clear() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"nats", "audio", "key-pepper", "cursor-key", "webhook-key", listenCertificate, keyFile, "env", "log"} {
+	for _, name := range []string{"nats", "audio", "key-pepper", "cursor-key", "webhook-key", "postgres-password", listenCertificate, keyFile, "env", "log"} {
 		paths = append(paths, d.path(name))
 	}
 	errs := []error{cluster.Remove(d.path("postgres"))}
@@ -92,6 +93,9 @@ func (d *directory) readSecrets() (err error) {
 		return err
 	}
 	if d.cursor, err = d.secret("cursor-key"); err != nil {
+		return err
+	}
+	if d.postgres, err = d.secret("postgres-password"); err != nil {
 		return err
 	}
 	d.hooks, err = d.secret("webhook-key")

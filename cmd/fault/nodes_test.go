@@ -19,11 +19,10 @@ import (
 func newCoordinator(tb testing.TB) *postgresServer {
 	tb.Helper()
 	schematest.NeedCitus(tb)
-	// Servers with the same cache have the same superuser's password.
-	folder, settings := tb.TempDir(), schematest.CitusSettings()
-	s := startPostgresServer(tb, cluster.Config{InitdbCache: folder, Settings: settings})
+	settings := schematest.CitusSettings()
+	s := startPostgresServer(tb, cluster.Config{Settings: settings})
 	var err error
-	if s.workers, err = schematest.StartWorkers(tb.Context(), schematest.WorkerCount, filepath.Join(tb.TempDir(), "postgres"), folder, settings); err != nil {
+	if s.workers, err = schematest.StartWorkers(tb.Context(), schematest.WorkerCount, filepath.Join(tb.TempDir(), "postgres"), s.password, settings); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {

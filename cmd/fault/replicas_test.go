@@ -4,14 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -99,7 +96,7 @@ func (r *replicas) natsURL() string {
 // startDatabases starts the primary, migrates it, and makes the standby with pg_basebackup.
 func (r *replicas) startDatabases(t *testing.T) {
 	t.Helper()
-	r.primary = r.startDatabase(t, cluster.Config{})
+	r.primary = schematest.NewCluster(t, nil)
 	if err := schematest.CreateDatabase(t.Context(), r.primary, nil, liveDatabase, "", r.password); err != nil {
 		t.Fatal(err)
 	}
@@ -109,25 +106,7 @@ func (r *replicas) startDatabases(t *testing.T) {
 		t.Fatal(err)
 	}
 	source.Host = r.wal.Addr()
-	r.standby = r.startDatabase(t, cluster.Config{Primary: source.String()})
-}
-
-func (r *replicas) startDatabase(t *testing.T, c cluster.Config) *cluster.Cluster {
-	t.Helper()
-	c.DataDir = filepath.Join(t.TempDir(), "postgres")
-	server, err := cluster.Start(t.Context(), c)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("this PostgreSQL has no pg_basebackup")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(server.Stop(), cluster.Remove(c.DataDir)); err != nil {
-			t.Error(err)
-		}
-	})
-	return server
+	r.standby = schematest.NewStandby(t, source.String(), nil)
 }
 
 // bothURL names both servers, of which the client uses one with the attributes.

@@ -91,7 +91,7 @@ type postgresServer struct {
 	*cluster.Cluster
 	tb        testing.TB
 	disk, wal *disk               // of databases and of the write-ahead log; nil if the test can't mount them
-	password  string              // of the roles
+	password  string              // of all roles
 	workers   *schematest.Workers // of the Citus cluster that it coordinates; nil: it is alone
 }
 
@@ -106,12 +106,12 @@ func startPostgresServer(tb testing.TB, config cluster.Config) *postgresServer {
 	dir := filepath.Join(tb.TempDir(), "postgres")
 	settings := map[string]string{"max_connections": "200", "max_wal_size": "1GB"}
 	maps.Copy(settings, config.Settings)
-	config.DataDir, config.Download, config.Settings = dir, true, settings
+	config.DataDir, config.Password, config.Settings = dir, rand.Text(), settings
 	c, err := cluster.Start(tb.Context(), config)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &postgresServer{Cluster: c, tb: tb, password: rand.Text()}
+	s := &postgresServer{Cluster: c, tb: tb, password: config.Password}
 	data := s.dataDirectory()
 	s.disk = newDisk(tb, filepath.Dir(data)+"-disk", data)
 	s.wal = newDisk(tb, filepath.Dir(data)+"-wal", data)

@@ -140,19 +140,18 @@ func (i *installation) startPostgres(settings map[string]string) {
 		"fsync": "on", "full_page_writes": "on", "max_connections": "200", "max_wal_size": "4GB", "shared_buffers": "512MB",
 	}
 	maps.Copy(all, settings)
-	config := cluster.Config{DataDir: dir, Download: true, Settings: all}
+	config := cluster.Config{DataDir: dir, Password: i.password, Settings: all}
 	if i.citus {
 		further := all["shared_preload_libraries"]
 		maps.Copy(all, schematest.CitusSettings())
 		all["shared_preload_libraries"] = strings.TrimSuffix(all["shared_preload_libraries"]+","+further, ",") // citus is to be the first
-		config.InitdbCache = i.TempDir()                                                                       // servers with the same cache have the same superuser's password
 	}
 	var err error
 	if i.postgres, err = cluster.Start(i.Context(), config); err != nil {
 		i.Fatal(err)
 	}
 	if i.citus {
-		if i.workers, err = schematest.StartWorkers(i.Context(), i.topology.workers, dir, config.InitdbCache, all); err != nil {
+		if i.workers, err = schematest.StartWorkers(i.Context(), i.topology.workers, dir, i.password, all); err != nil {
 			i.Fatal(err)
 		}
 		i.Cleanup(func() {

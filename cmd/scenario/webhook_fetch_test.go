@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -154,18 +153,8 @@ func TestWebhooks_DelayedReplica(t *testing.T) {
 	schematest.NeedOneServer(t, "a copy of the coordinator has no workers")
 	t.Parallel()
 	h := newHarness(t, func(p *projectortest.Harness) { p.Database = schematest.NewWithSettings(t, nil) })
-	standby, err := cluster.Start(t.Context(), cluster.Config{
-		DataDir: filepath.Join(t.TempDir(), "standby"), Primary: h.Database.Cluster().URL("postgres"),
-		Settings: map[string]string{"recovery_min_apply_delay": "2s", "max_connections": "200"}, // at least the primary's
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := standby.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	standby := schematest.NewStandby(t, h.Database.Cluster().URL("postgres"),
+		map[string]string{"recovery_min_apply_delay": "2s", "max_connections": "200"})
 	gate := fanout.NewGate(fanout.GateConfig{Log: zerolog.Nop(), Databases: func() ([]*pgx.ConnConfig, error) {
 		config, err := pgx.ParseConfig(replicaURL(h, standby, "callboard_webhooks"))
 		return []*pgx.ConnConfig{config}, err

@@ -6,12 +6,13 @@
 // A cluster has one folder:
 //
 //	data/         PostgreSQL's data directory
-//	password      the superuser's password
+//	data.new/     a data directory that is not complete
+//	password      the superuser's password, while data.new is filled
 //	postgres.log  the server's output since its last start
 //
-// The process that runs the cluster holds a lock on the folder. A process that gets the lock and finds a running server
-// knows that the server's parent has died, and stops the server. On Linux the kernel stops the server when its parent
-// dies; on other systems the next Start or Remove does.
+// The process that runs the cluster holds a lock on the folder. The server and its child processes hold a lock on the log.
+// So a process that gets the first lock and not the second knows that the server has lost its parent, and ends it. On
+// Linux the kernel ends the server when its parent dies; on other systems the next Start or Remove does.
 //
 // PostgreSQL refuses to run as root. A root process therefore runs the server as the user postgres or nobody. Where that
 // user cannot reach the configured folder, the cluster is stored under /var/tmp and the configured folder is a link to it.
@@ -22,32 +23,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
+	"os"
 	"strconv"
+	"strings"
 	"sync"
-	"sync/atomic"
 )
+
+// address is the only address that the server listens on.
+const address = "127.0.0.1"
 
 // Config says which PostgreSQL to run and where its cluster is stored.
 type Config struct {
 	// BinDir is the folder of the programs postgres and initdb. If it is empty, Start looks for them on PATH and in the
-	// usual places.
+	// usual places, and downloads them if none are installed.
 	BinDir string
 
-	// DataDir is the cluster's folder. Start creates it. It may hold nothing but a cluster.
+	// DataDir is the absolute path of the cluster's folder. Start creates it. It may hold nothing but a cluster.
 	DataDir string
 
-	// Download allows Start to download PostgreSQL's programs if none are installed.
-	Download bool
+	// Password is the superuser's password. Each Start of a cluster must be given the same one.
+	Password string
 
-	// InitdbCache is an existing folder that keeps a copy of what initdb creates. Later clusters are copies of it and have
-	// the same superuser password: this is for tests. If it is empty, initdb runs for every new cluster.
-	InitdbCache string
-
-	// Primary is the superuser's URL of a running server. If it is set, a new cluster is a copy of that server, with the same
-	// superuser password, and streams from it until it is promoted: this is for tests. It needs the program pg_basebackup.
-	Primary string
+	// Create fills the data directory of a new cluster, which exists and is empty. It gets a function that runs one of
+	// PostgreSQL's programs as the server's user. If Create is nil, Start runs initdb.
+	Create func(data string, run func(program string, args ...string) error) error
 
 	// Progress is called with each step of Start. It may be nil.
 	Progress func(step string)
@@ -64,17 +64,16 @@ var ErrInUse = errors.New("in use by another running process")
 type Cluster struct {
 	config   Config
 	programs programs
-	dir      *directory
-	password string
+	folder   *folder
 	port     int       // never changes
 	reserved io.Closer // keeps other clusters from the port while the server is down
 
 	mu      sync.Mutex // held while the server is stopped or restarted
 	stopped bool
-	server  atomic.Pointer[process]
+	server  *process // the last one
 }
 
-// Start runs the cluster in config.DataDir, initializes it if there is none, and returns once the server answers. It stops
+// Start runs the cluster in config.DataDir, initializes it if there is none, and returns once the server answers. It ends
 // a server whose parent was killed. The caller must Stop the cluster.
 //
 // Start returns ErrInUse if another process runs the cluster, and returns early if ctx ends. A later end of ctx does not
@@ -87,55 +86,80 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg, err := findPrograms(ctx, config, user)
+	if err := createFolder(config.DataDir, user); err != nil {
+		return nil, err
+	}
+	f, err := lockFolder(config.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := openDirectory(config.DataDir, user)
-	if err != nil {
-		return nil, fmt.Errorf("data folder %s: %w", config.DataDir, err)
-	}
-	c := &Cluster{config: config, programs: pg, dir: dir}
-	if err := c.start(ctx); err != nil {
-		return nil, errors.Join(err, dir.close())
+	c := &Cluster{config: config, folder: f}
+	if err := c.start(ctx, user); err != nil {
+		return nil, errors.Join(err, f.close())
 	}
 	return c, nil
 }
 
-func (c *Cluster) start(ctx context.Context) error {
-	if err := stopRunningServer(ctx, c.dir.data()); err != nil {
-		return fmt.Errorf("stop the server that still runs in %s: %w", c.dir.path, err)
+func (c *Cluster) start(ctx context.Context, user account) (err error) {
+	if c.programs, err = findPrograms(ctx, c.config, user); err != nil {
+		return err
 	}
-	if !c.dir.initialized() {
+	if _, err := os.Stat(c.folder.version()); err != nil {
 		c.config.Progress(fmt.Sprintf("creating a PostgreSQL %d cluster", c.programs.major))
-		if err := c.dir.initialize(ctx, c.programs, c.config); err != nil {
+		if err := c.initialize(ctx); err != nil {
 			return err
 		}
 	}
-	password, err := c.dir.readPassword(c.programs)
+	version, _ := os.ReadFile(c.folder.version()) // it exists
+	if major := strings.TrimSpace(string(version)); major != strconv.Itoa(c.programs.major) {
+		return fmt.Errorf("the cluster in %s was created by PostgreSQL %s, but %s holds PostgreSQL %d: "+
+			"create a new cluster with --fresh, or name the folder of PostgreSQL %[2]s with --postgres-bin",
+			c.folder.path, major, c.programs.dir, c.programs.major)
+	}
+
+	c.config.Progress(fmt.Sprintf("starting PostgreSQL %d", c.programs.major))
+	if c.port, c.reserved, err = freePort(ctx); err != nil {
+		return fmt.Errorf("free port: %w", err)
+	}
+	if err := c.startServer(ctx); err != nil {
+		return errors.Join(err, c.reserved.Close())
+	}
+	return nil
+}
+
+// initialize creates the data directory under another name and renames it when it is complete, so that Start repeats an
+// interrupted initialization.
+func (c *Cluster) initialize(ctx context.Context) error {
+	staging, password := c.folder.staging(), c.folder.password()
+	err := errors.Join(os.RemoveAll(staging), os.Mkdir(staging, 0o700), os.WriteFile(password, []byte(c.config.Password), 0o600))
+	if err == nil {
+		err = errors.Join(c.programs.account.chown(staging), c.programs.account.chown(password))
+	}
 	if err != nil {
 		return err
 	}
-	c.password = password
-	c.config.Progress(fmt.Sprintf("starting PostgreSQL %d", c.programs.major))
-	return c.startOnFreePort(ctx)
+
+	run := func(program string, args ...string) error { return c.programs.run(ctx, program, args...) }
+	if c.config.Create != nil {
+		err = c.config.Create(staging, run)
+	} else {
+		err = run("initdb", "--pgdata", staging, "--username", "postgres", "--pwfile", password,
+			"--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-instructions", "--no-sync")
+	}
+	if err = errors.Join(err, os.Remove(password)); err != nil {
+		return errors.Join(err, os.RemoveAll(staging))
+	}
+	return os.Rename(staging, c.folder.data())
 }
 
 // URL connects the superuser to database. It contains the password.
 func (c *Cluster) URL(database string) string {
-	return c.UserURL("postgres", c.password, database)
+	return c.UserURL("postgres", c.config.Password, database)
 }
 
 // UserURL connects the given role to database.
 func (c *Cluster) UserURL(user, password, database string) string {
-	u := url.URL{
-		Scheme:   "postgres",
-		User:     url.UserPassword(user, password),
-		Host:     net.JoinHostPort(address, strconv.Itoa(c.port)),
-		Path:     "/" + database,
-		RawQuery: "sslmode=disable",
-	}
-	return u.String()
+	return fmt.Sprintf("postgres://%s@%s:%d/%s?sslmode=disable", url.UserPassword(user, password), address, c.port, database)
 }
 
 // Port is the server's port on 127.0.0.1.
@@ -145,10 +169,14 @@ func (c *Cluster) Port() int { return c.port }
 func (c *Cluster) Major() int { return c.programs.major }
 
 // Log is the path of the server's log file.
-func (c *Cluster) Log() string { return c.dir.log() }
+func (c *Cluster) Log() string { return c.folder.log() }
 
 // Done is closed when the server that was started last has ended, for whatever reason.
-func (c *Cluster) Done() <-chan struct{} { return c.server.Load().done }
+func (c *Cluster) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.server.done
+}
 
 // Stop rolls back open transactions, shuts the server down, waits for its end and unlocks the folder. It returns an error
 // if the server had ended without being asked to, or cannot be stopped. Further calls do nothing.
@@ -159,12 +187,7 @@ func (c *Cluster) Stop() error {
 		return nil
 	}
 	c.stopped = true
-	p := c.server.Load()
-	var crash error
-	if p.crashed() {
-		crash = c.exitError(p)
-	}
-	return errors.Join(crash, p.stop(), c.dir.close(), c.reserved.Close())
+	return errors.Join(c.server.stop(), c.reserved.Close(), c.folder.close())
 }
 
 // Kill ends the server at once, as a crash does, and waits for its end. It is for fault tests: Restart starts the server
@@ -172,24 +195,15 @@ func (c *Cluster) Stop() error {
 func (c *Cluster) Kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.server.Load().kill()
+	_ = c.server.kill() // nobody can handle a process that survives SIGKILL
 }
 
-// Restart starts the server again after Kill or a crash, on the same port, so that URLs stay valid. It stops a server that
-// still runs.
+// Restart starts the server again after Kill, on the same port, so that URLs stay valid. It stops a server that still runs.
 func (c *Cluster) Restart(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stopped {
-		return errors.New("restart: the cluster is stopped")
-	}
-	if err := c.server.Load().stop(); err != nil {
+	if err := errors.Join(c.server.stop(), c.startServer(ctx)); err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}
-	p, err := c.startServer(ctx)
-	if err != nil {
-		return fmt.Errorf("restart: %w", err)
-	}
-	c.server.Store(p)
 	return nil
 }

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
+	"time"
+
+	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
 // minMajor is the oldest PostgreSQL that has all that the schema uses.
@@ -20,49 +21,52 @@ const minMajor = 14
 // programs is a folder with PostgreSQL's programs.
 type programs struct {
 	dir     string
-	version string // as postgres --version prints it
+	account account // that runs them
 	major   int
 }
 
 // findPrograms returns the configured PostgreSQL, or the first usable installed one, or a downloaded one.
 func findPrograms(ctx context.Context, config Config, a account) (programs, error) {
+	dirs := installedDirs()
 	if config.BinDir != "" {
-		pg, err := checkPrograms(ctx, config.BinDir, a)
-		if err != nil {
-			return programs{}, fmt.Errorf("postgres-bin: %w", err)
-		}
-		return pg, nil
+		dirs = []string{config.BinDir}
 	}
-	var rejected []string
-	for _, dir := range candidateDirs(ctx) {
+	var rejected error
+	for _, dir := range dirs {
 		pg, err := checkPrograms(ctx, dir, a)
 		if err == nil {
 			return pg, nil
 		}
-		rejected = append(rejected, err.Error())
+		rejected = errors.Join(rejected, err)
 	}
-	if config.Download {
-		pg, err := downloadedPrograms(ctx, config.Progress, a)
-		if err == nil {
-			return pg, nil
-		}
-		rejected = append(rejected, "download: "+err.Error())
+	if config.BinDir != "" {
+		return programs{}, fmt.Errorf("postgres-bin: %w", rejected)
 	}
-	return programs{}, errors.Join(ctx.Err(), errNotInstalled(rejected))
+
+	cache, err := os.UserCacheDir()
+	if a.switched {
+		cache, err = "/var/cache", nil // the server's user cannot enter root's own
+	}
+	dir := filepath.Join(cache, "callboard", "postgresql-"+string(embeddedpostgres.V17))
+	if err == nil {
+		err = fetch(ctx, "https://repo1.maven.org/maven2", dir, config.Progress)
+	}
+	if err == nil {
+		return checkPrograms(ctx, filepath.Join(dir, "bin"), a)
+	}
+	return programs{}, fmt.Errorf("no PostgreSQL %d or newer on this machine: install it with\n\n    %s\n\n"+
+		"or name the folder of its programs with --postgres-bin; not usable:\n%w",
+		minMajor, installCommand(runtime.GOOS, exec.LookPath), errors.Join(rejected, fmt.Errorf("download: %w", err)))
 }
 
-// candidateDirs lists the folders that hold a postgres program: that on PATH first, then newer versions first.
-func candidateDirs(ctx context.Context) []string {
+// installedDirs lists the folders that may hold PostgreSQL's programs: that on PATH first, then newer versions first.
+func installedDirs() []string {
 	var dirs []string
 	if path, err := exec.LookPath("postgres"); err == nil {
 		// The program may be a link to the folder that holds initdb too.
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			dirs = append(dirs, filepath.Dir(real))
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(path))
 		}
-		dirs = append(dirs, filepath.Dir(path))
-	}
-	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
-		dirs = append(dirs, strings.TrimSpace(string(out)))
 	}
 	for _, pattern := range []string{
 		"/usr/lib/postgresql/*/bin",
@@ -72,84 +76,97 @@ func candidateDirs(ctx context.Context) []string {
 		"/Applications/Postgres.app/Contents/Versions/*/bin",
 	} {
 		found, _ := filepath.Glob(pattern) // it fails for malformed patterns only
-		slices.SortFunc(found, func(a, b string) int { return versionInPath(b) - versionInPath(a) })
+		slices.Reverse(found)              // versions that are not too old have two digits
 		dirs = append(dirs, found...)
 	}
-	checked := map[string]bool{}
-	return slices.DeleteFunc(dirs, func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, "postgres"))
-		skip := err != nil || checked[dir]
-		checked[dir] = true
-		return skip
-	})
-}
-
-// versionInPath is the first number in the path, or 0.
-func versionInPath(dir string) int {
-	n, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(dir))
-	return n
+	return dirs
 }
 
 // checkPrograms returns the PostgreSQL in the folder, or why it is not usable.
 func checkPrograms(ctx context.Context, dir string, a account) (programs, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return programs{}, err
+	pg := programs{dir: dir, account: a}
+	version, err := pg.command(ctx, "postgres", "--version").Output()
+	if err == nil {
+		_, err = fmt.Sscanf(string(version), "postgres (PostgreSQL) %d", &pg.major)
 	}
-	for _, program := range []string{"postgres", "initdb"} {
-		if info, err := os.Stat(filepath.Join(dir, program)); err != nil || info.IsDir() {
-			return programs{}, fmt.Errorf("%s: no program %s in this folder", dir, program)
-		}
-	}
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version")
-	cmd.Dir, cmd.Env = "/", minimalEnvironment()
-	a.runAs(cmd)
-	out, err := cmd.Output()
 	if err != nil {
 		return programs{}, fmt.Errorf("%s: %s cannot run postgres --version: %w", dir, a.name, err)
 	}
-	version := strings.TrimSpace(string(out))
-	major, err := parseMajor(version)
+	if pg.major < minMajor {
+		return programs{}, fmt.Errorf("%s: PostgreSQL %d is too old, %d or newer is required", dir, pg.major, minMajor)
+	}
+	return pg, nil
+}
+
+// command is one of the programs, which is interrupted when ctx ends. Of this process's environment, which may hold secrets
+// and PG* variables that change what the programs do, it sees little.
+func (pg programs) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(pg.dir, program), args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Dir = "/" // the account may be unable to enter the working directory
+	cmd.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + os.Getenv("LD_LIBRARY_PATH")}
+	pg.account.runAs(cmd)
+	return cmd
+}
+
+// run runs one of the programs of which only an error's output is of interest.
+func (pg programs) run(ctx context.Context, program string, args ...string) error {
+	if output, err := pg.command(ctx, program, args...).CombinedOutput(); err != nil {
+		return errors.Join(ctx.Err(), fmt.Errorf("%s: %w\n%s", program, err, lastLines(output)))
+	}
+	return nil
+}
+
+// fetch downloads PostgreSQL into the folder unless it is there. Other processes may do the same at the same time.
+//
+// The library downloads and unpacks PostgreSQL and then runs it, which callboard does itself: an unknown encoding ends the
+// library before. It creates its runtime folder once all programs are unpacked.
+func fetch(ctx context.Context, repository, dir string, progress func(string)) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	progress("downloading PostgreSQL " + string(embeddedpostgres.V17))
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(filepath.Dir(dir), "download-")
 	if err != nil {
-		return programs{}, fmt.Errorf("%s: %w", dir, err)
+		return err
 	}
-	if major < minMajor {
-		return programs{}, fmt.Errorf("%s: PostgreSQL %d is too old, %d or newer is required", dir, major, minMajor)
+	defer os.RemoveAll(work)
+	unpacked, complete := filepath.Join(work, "programs"), filepath.Join(work, "runtime")
+	library := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
+		Version(embeddedpostgres.V17).BinaryRepositoryURL(repository).Port(0).Encoding("none").Logger(io.Discard).
+		CachePath(work).BinariesPath(unpacked).RuntimePath(complete))
+
+	ended := make(chan error, 1)
+	go func() { ended <- library.Start() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		return ctx.Err() // the library cannot be interrupted
 	}
-	return programs{dir: dir, version: version, major: major}, nil
+	if _, missing := os.Stat(complete); missing != nil {
+		return err
+	}
+	_ = os.Rename(unpacked, dir) // it fails where another process has been faster
+	return nil
 }
 
-// parseMajor parses the output of postgres --version, "postgres (PostgreSQL) 17.5" for example.
-func parseMajor(version string) (int, error) {
-	match := regexp.MustCompile(`\(PostgreSQL\) (\d+)`).FindStringSubmatch(version)
-	if match == nil {
-		return 0, fmt.Errorf("unexpected output of postgres --version: %q", version)
-	}
-	return strconv.Atoi(match[1])
-}
-
-// errNotInstalled says how to install PostgreSQL, and why the programs that were found are not usable.
-func errNotInstalled(rejected []string) error {
-	message := fmt.Sprintf("no PostgreSQL %d or newer on this machine: install it with\n\n    %s\n\nor name the folder of its programs with --postgres-bin",
-		minMajor, installCommand(runtime.GOOS, exec.LookPath))
-	if len(rejected) > 0 {
-		message += "; not usable:\n" + strings.Join(rejected, "\n")
-	}
-	return errors.New(message)
-}
-
+// installCommand is the one command that installs PostgreSQL.
 func installCommand(system string, lookPath func(string) (string, error)) string {
 	if system == "darwin" {
 		return "brew install postgresql@17"
 	}
-	for _, manager := range [][2]string{
-		{"dnf", "dnf install postgresql-server"},
-		{"apk", "apk add postgresql"},
-		{"pacman", "pacman -S postgresql"},
-		{"zypper", "zypper install postgresql-server"},
+	for manager, command := range map[string]string{
+		"dnf":    "dnf install postgresql-server",
+		"apk":    "apk add postgresql",
+		"pacman": "pacman -S postgresql",
+		"zypper": "zypper install postgresql-server",
 	} {
-		if _, err := lookPath(manager[0]); err == nil {
-			return manager[1]
+		if _, err := lookPath(manager); err == nil {
+			return command
 		}
 	}
 	return "apt-get install postgresql"

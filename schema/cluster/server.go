@@ -9,51 +9,26 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"regexp"
+	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
-
-// address is the only address that the server listens on.
-const address = "127.0.0.1"
 
 // startTimeout bounds a start. Only recovery after a crash takes longer than a second.
 const startTimeout = 2 * time.Minute
 
-var errPortInUse = errors.New("port already in use")
-
-// startOnFreePort starts the server on a free port. It tries again if another program takes the port first.
-func (c *Cluster) startOnFreePort(ctx context.Context) error {
-	var err error
-	for range 5 {
-		if c.port, c.reserved, err = freePort(ctx); err != nil {
-			return fmt.Errorf("free port: %w", err)
-		}
-		var p *process
-		if p, err = c.startServer(ctx); err == nil {
-			c.server.Store(p)
-			return nil
-		}
-		_ = c.reserved.Close()
-		if !errors.Is(err, errPortInUse) {
-			break
-		}
-	}
-	return err
-}
-
-// freePort returns a port below the range that the kernel gives to outgoing connections, so that none of them takes it while the server
-// restarts. Servers of tests that are no PostgreSQL have lower ports: see package eventstest. Until reserved is closed, the port is returned to
-// no other process: it is a UDP socket with the same number.
+// freePort returns a port below the range that the kernel gives to outgoing connections, so that none of them takes it
+// while the server restarts. Servers of tests that are no PostgreSQL have lower ports: see package eventstest. Until
+// reserved is closed, the port is returned to no other process: it is a UDP socket with the same number.
 func freePort(ctx context.Context) (port int, reserved io.Closer, err error) {
-	const lowest, ports, attempts = 28_000, 4_000, 100
-	for range attempts {
-		port = lowest + rand.IntN(ports)
+	for range 100 {
+		port = 28_000 + rand.IntN(4_000)
 		host := net.JoinHostPort(address, strconv.Itoa(port))
 		var config net.ListenConfig
 		if reserved, err = config.ListenPacket(ctx, "udp", host); err != nil {
@@ -69,25 +44,38 @@ func freePort(ctx context.Context) (port int, reserved io.Closer, err error) {
 }
 
 // startServer starts the server on the cluster's port and waits until it answers.
-func (c *Cluster) startServer(ctx context.Context) (*process, error) {
-	log, err := os.OpenFile(c.dir.log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+func (c *Cluster) startServer(ctx context.Context) error {
+	log, err := c.folder.lockLog(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("log: %w", err)
+		return err
 	}
-	defer log.Close() // the server has its own handle
-	cmd := c.dir.command(c.programs, "postgres", c.arguments()...)
+	defer log.Close() // the server has its own handle, and the lock with it
+	cmd := c.programs.command(context.Background(), "postgres", c.arguments()...)
 	cmd.Stdout, cmd.Stderr = log, log
-	p, err := startProcess(cmd)
+	p, err := startProcess(cmd, c.folder.log())
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
+		return fmt.Errorf("postgres: %w", err)
 	}
-	if err := c.waitReady(ctx, p); err != nil {
-		return nil, errors.Join(err, p.stop())
+
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		conn, err := pgx.Connect(ctx, c.URL("postgres")+"&connect_timeout=1")
+		if err == nil {
+			c.server = p
+			return conn.Close(ctx)
+		}
+		select {
+		case <-p.done:
+			return p.stop() // says why
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("postgres: no answer: %w", errors.Join(ctx.Err(), err)), p.stop())
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	return p, nil
 }
 
-// arguments are those of the postgres program.
+// arguments are the arguments of the program postgres.
 func (c *Cluster) arguments() []string {
 	settings := map[string]string{
 		// Commits survive a crash of the server, but not of the machine.
@@ -105,94 +93,71 @@ func (c *Cluster) arguments() []string {
 		"port":                    strconv.Itoa(c.port),
 		"unix_socket_directories": "",
 	})
-	args := []string{"-D", c.dir.data()}
+	args := []string{"-D", c.folder.data()}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "-c", name+"="+settings[name])
 	}
 	return args
 }
 
-// waitReady returns once the server answers, or with an error if it has ended or takes too long.
-func (c *Cluster) waitReady(ctx context.Context, p *process) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := c.ping(ctx)
+// process is a server that was started.
+type process struct {
+	cmd   *exec.Cmd
+	log   string
+	asked bool          // to end, by this program
+	done  chan struct{} // closed once the server has been waited for
+}
+
+// startProcess starts cmd in a separate process group, so that a terminal's Ctrl-C does not reach it.
+//
+// The goroutine keeps its thread until the child ends: Linux sends the parent-death signal when the parent *thread* ends,
+// and the runtime may end a thread that it gets back.
+func startProcess(cmd *exec.Cmd, log string) (*process, error) {
+	detach(cmd)
+	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
 		if err == nil {
-			return nil
+			_ = cmd.Wait() // the state says how it ended
+			close(p.done)
+		}
+	}()
+	return p, <-started
+}
+
+// stop requests PostgreSQL's fast shutdown, which writes a checkpoint: that can take long on a slow disk.
+func (p *process) stop() error { return p.end(syscall.SIGINT, syscall.SIGQUIT) }
+
+// kill requests the immediate shutdown, which ends like a crash as soon as PostgreSQL has ended its other processes: one
+// that outlived it would keep the next server from starting.
+func (p *process) kill() error { return p.end(syscall.SIGQUIT) }
+
+// end sends the signals one after the other until the process has ended, and at last SIGKILL. It returns an error that
+// ends with the log if the process had ended before it was asked to.
+func (p *process) end(signals ...syscall.Signal) error {
+	for _, s := range append(signals, syscall.SIGKILL) {
+		if p.cmd.Process.Signal(s) == nil {
+			p.asked = true
 		}
 		select {
 		case <-p.done:
-			return c.exitError(p)
-		case <-ctx.Done():
-			return fmt.Errorf("postgres: %w; last answer: %s", context.Cause(ctx), serverMessage(err))
-		case <-tick.C:
+			if p.asked {
+				return nil
+			}
+			text, _ := os.ReadFile(p.log)
+			return fmt.Errorf("postgres ended: %s; the end of its log %s:\n%s", p.cmd.ProcessState, p.log, lastLines(text))
+		case <-time.After(30 * time.Second):
 		}
 	}
+	return fmt.Errorf("process %d does not end", p.cmd.Process.Pid)
 }
 
-// ping checks that this cluster's server answers on the port, and not another program. SCRAM proves that the server knows
-// the password; the data directory tells apart clusters that were copied from one InitdbCache.
-func (c *Cluster) ping(ctx context.Context) error {
-	config, err := pgx.ParseConfig(c.URL("postgres"))
-	if err != nil {
-		return err
-	}
-	config.ConnectTimeout = time.Second // another program that has taken the port may never answer
-	config.RequireAuth = "scram-sha-256"
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return err
-	}
-	var data string
-	err = conn.QueryRow(ctx, "show data_directory").Scan(&data)
-	if err == nil && data != c.dir.data() {
-		err = errors.New("another cluster answers on the port")
-	}
-	return errors.Join(err, conn.Close(ctx))
-}
-
-// serverMessage is the server's own message. The driver's text would show the port.
-func serverMessage(err error) string {
-	if refusal := (*pgconn.PgError)(nil); errors.As(err, &refusal) {
-		return refusal.Message
-	}
-	return "none"
-}
-
-// exitError says why the server has ended.
-func (c *Cluster) exitError(p *process) error {
-	log := c.logTail()
-	if strings.Contains(log, "could not create any TCP/IP sockets") {
-		return fmt.Errorf("postgres: %w", errPortInUse)
-	}
-	status := "exit status 0"
-	if p.err != nil {
-		status = p.err.Error()
-	}
-	return fmt.Errorf("postgres ended: %s; the end of its log %s:\n%s", status, c.dir.log(), log)
-}
-
-// logTail is the end of the log.
-func (c *Cluster) logTail() string {
-	f, err := os.Open(c.dir.log())
-	if err != nil {
-		return err.Error()
-	}
-	defer f.Close()
-	// In a file that is shorter, Seek fails and moves nothing.
-	_, _ = f.Seek(-8<<10, io.SeekEnd)
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return err.Error()
-	}
-	return lastLines(string(text))
-}
-
-// lastLines returns the lines of a program's output that usually say why it ended, without the port.
-func lastLines(output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	return regexp.MustCompile(`port \d+`).ReplaceAllString(strings.Join(lines[max(0, len(lines)-12):], "\n"), "port ...")
+// lastLines returns the lines of a program's output that usually say why it ended.
+func lastLines(output []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	return strings.Join(lines[max(0, len(lines)-12):], "\n")
 }

@@ -70,11 +70,11 @@ type Workers struct {
 	folders []string
 }
 
-// StartWorkers starts workers. Their superuser has the password of every server with the same cache.
-func StartWorkers(ctx context.Context, count int, folder, cache string, settings map[string]string) (*Workers, error) {
+// StartWorkers starts workers, whose superuser has the password of the coordinator's.
+func StartWorkers(ctx context.Context, count int, folder, password string, settings map[string]string) (*Workers, error) {
 	w := new(Workers)
 	for n := range count {
-		config := cluster.Config{DataDir: fmt.Sprintf("%s-worker-%d", folder, n+1), Download: true, InitdbCache: cache, Settings: settings}
+		config := cluster.Config{DataDir: fmt.Sprintf("%s-worker-%d", folder, n+1), Password: password, Settings: settings}
 		server, err := cluster.Start(ctx, config)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("worker: %w", err), w.Stop())

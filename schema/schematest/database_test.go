@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"callboard/events/eventstest"
 	"callboard/schema/schematest"
 )
 
@@ -38,6 +39,23 @@ func TestNew_AfterRestartOfTheServer(t *testing.T) {
 	if n := count(t, schematest.New(t)); n != 1 {
 		t.Errorf("generations = %d, want 1", n)
 	}
+}
+
+// A standby has what its primary commits. Promoted, it accepts writes, and a restart leaves it promoted.
+func TestNewStandby(t *testing.T) {
+	primary := schematest.NewCluster(t, nil)
+	standby := schematest.NewStandby(t, primary.URL("postgres"), nil)
+	schematest.Exec(t, schematest.OpenPool(t, primary.URL("postgres")), "create table survivor ()")
+	pool := schematest.OpenPool(t, standby.URL("postgres"))
+	eventstest.Eventually(t, "the standby has the table", func() bool {
+		return schematest.QueryOne[bool](t, pool, "select to_regclass('survivor') is not null")
+	})
+	primary.Kill()
+	schematest.Exec(t, pool, "select pg_promote()")
+	if err := standby.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	schematest.Exec(t, schematest.OpenPool(t, standby.URL("postgres")), "drop table survivor")
 }
 
 func TestTables(t *testing.T) {

@@ -40,7 +40,7 @@ type server struct {
 	cluster  *cluster.Cluster
 	workers  *Workers // of a Citus cluster; nil: the server is alone
 	dir      string
-	password string        // of every role but the superuser
+	password string        // of every role
 	strategy string        // the clause of create database that is fastest here
 	admin    *pgxpool.Pool // of the superuser, to create and drop databases
 
@@ -115,12 +115,12 @@ func start(ctx context.Context, settings map[string]string) (*server, error) {
 	}
 	maps.Copy(all, settings)
 	var err error
-	s.cluster, err = cluster.Start(ctx, cluster.Config{DataDir: s.dir, Download: true, InitdbCache: initdbCache(), Settings: all})
+	s.cluster, err = cluster.Start(ctx, cluster.Config{DataDir: s.dir, Password: s.password, Settings: all})
 	if err != nil {
 		return nil, errors.Join(err, cluster.Remove(s.dir))
 	}
 	if OnCitus() {
-		if s.workers, err = StartWorkers(ctx, WorkerCount, s.dir, initdbCache(), all); err != nil {
+		if s.workers, err = StartWorkers(ctx, WorkerCount, s.dir, s.password, all); err != nil {
 			return nil, errors.Join(err, s.stop())
 		}
 	}
@@ -188,19 +188,6 @@ func baseDir() string {
 		return memoryDir
 	}
 	return os.TempDir()
-}
-
-// initdbCache is where all test processes of this user share initdb's result; empty where there is no such folder.
-func initdbCache() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	dir = filepath.Join(dir, "callboard", "test-initdb")
-	if os.MkdirAll(dir, 0o700) != nil {
-		return ""
-	}
-	return dir
 }
 
 // removeAbandoned removes the folders of killed processes. A running process has its folder locked; one that has created its

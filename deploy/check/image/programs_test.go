@@ -110,7 +110,8 @@ func TestPrograms_Links(t *testing.T) {
 	for _, name := range names() {
 		linked := packages(t, name, "-tags", "operator")
 		for _, banned := range []string{
-			"github.com/nats-io/nats-server/", "github.com/xi2/xz/", "callboard/schema/cluster/", "callboard/cmd/dev/", "testing/",
+			"github.com/nats-io/nats-server/", "github.com/fergusstrange/embedded-postgres/", "callboard/schema/cluster/",
+			"callboard/cmd/dev/", "testing/",
 		} {
 			if slices.ContainsFunc(linked, func(p string) bool { return strings.HasPrefix(p+"/", banned) }) {
 				t.Errorf("%s links %s, want it not to", name, banned)

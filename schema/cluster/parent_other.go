@@ -4,5 +4,5 @@ package cluster
 
 import "syscall"
 
-// endWithParent does nothing: the next Start or Remove stops a server whose parent was killed.
+// endWithParent does nothing: the next Start or Remove ends a server whose parent was killed.
 func endWithParent(*syscall.SysProcAttr) {}

@@ -1,0 +1,47 @@
+package cluster
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+)
+
+// account is the user that PostgreSQL's programs run as.
+type account struct {
+	name     string
+	uid, gid int
+	switched bool // it is not this process's user
+}
+
+// serverAccount is this process's user, or an unprivileged one if that is root, because PostgreSQL refuses to run as root.
+func serverAccount() (account, error) {
+	if uid := os.Geteuid(); uid != 0 {
+		return account{name: "user " + strconv.Itoa(uid), uid: uid, gid: os.Getegid()}, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, _ := strconv.Atoi(u.Uid) // they are numbers wherever PostgreSQL runs
+		gid, _ := strconv.Atoi(u.Gid)
+		return account{name: "user " + name, uid: uid, gid: gid, switched: true}, nil
+	}
+	return account{}, errors.New("PostgreSQL does not run as root, and this machine has neither a user postgres nor a user nobody")
+}
+
+// chown makes the account the owner of path.
+func (a account) chown(path string) error { return os.Lchown(path, a.uid, a.gid) }
+
+// reaches tells whether the account can enter the folder.
+func (a account) reaches(dir string) bool {
+	if !a.switched {
+		return true
+	}
+	cmd := exec.Command("true") //nolint:noctx // it ends at once
+	cmd.Dir = dir
+	a.runAs(cmd)
+	return cmd.Run() == nil
+}
