@@ -107,7 +107,7 @@ func TestCheckStream(t *testing.T) {
 		"duplicate_window":     func(c *jetstream.StreamConfig) { c.Duplicates = time.Second },
 		"no_ack":               func(c *jetstream.StreamConfig) { c.NoAck = true },
 		"sealed":               func(c *jetstream.StreamConfig) { c.Sealed = true },
-		"subjects lacks":       func(c *jetstream.StreamConfig) { c.Subjects = []string{"phones.*.*"} },
+		"lacks the clock":      func(c *jetstream.StreamConfig) { c.Subjects = []string{"phones.*.*"} },
 		"subjects is":          func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "more") },
 		"no subject transform": func(c *jetstream.StreamConfig) { c.SubjectTransform = nil },
 		"the subject transform": func(c *jetstream.StreamConfig) {
