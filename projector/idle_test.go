@@ -119,35 +119,6 @@ func TestProjector_ProjectorsShareClockMessages(t *testing.T) {
 	t.Logf("in %.1f intervals: clock messages = %d, attempts = %d", most-1, stored, tried)
 }
 
-// A stream of the previous release takes no clock messages: watermarks move with events only, until the stream is updated.
-func TestProjector_StreamWithoutClockMessages(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	config := h.Stream.CachedInfo().Config
-	config.Subjects = []string{"phones.*.*"}
-	if _, err := h.JetStream.UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	log := new(eventstest.LogBuffer)
-	h.StartProjector(projectortest.LogTo(log))
-	system := h.NewSystemIn(1)
-	h.PublishStates(projectortest.PhoneSystem(system))
-	eventstest.Eventually(t, "a warning", func() bool { return log.Contains("clock message not stored") })
-	h.PublishStates(projectortest.Call(system, uuid.New()))
-	eventstest.Eventually(t, "the call", func() bool { return h.QueryInt("select count(*) from projection.call_log") == 1 })
-	if n := h.QueryInt("select count(*) from projection.position where watermark > to_timestamp(0)"); n != 1 {
-		t.Errorf("partitions with a watermark = %d, want that with events only", n)
-	}
-	config.Subjects = append(config.Subjects, events.ClockSubject)
-	if _, err := h.JetStream.UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	eventstest.Eventually(t, "every watermark past this moment", func() bool {
-		return h.QueryInt("select count(*) from projection.position where watermark > $1", began) == projectortest.Partitions
-	})
-}
-
 // clocks returns how many clock messages the stream has.
 func (h *harness) clocks() int64 {
 	h.Helper()

@@ -102,7 +102,7 @@ func unavailable(err error) bool {
 }
 
 // temporary reports whether a SQLSTATE is about the server's state and not about the statement. A replica's recovery fails
-// statements with serialization_failure. A table or column is missing while the projection is that of an earlier release.
+// statements with serialization_failure. A table or column is missing while the projection is that of another release.
 func temporary(state string) bool {
 	switch state {
 	case pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.SerializationFailure:

@@ -71,7 +71,7 @@ func TestWriter_StoresEntriesOnce(t *testing.T) {
 }
 
 // An entry of several requests has one row with their count, however often it is delivered. The last of them is the key's last use. An
-// entry without these members, as the previous release writes it, is one request.
+// entry without these members is one request.
 func TestWriter_StoresCountsOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -80,7 +80,7 @@ func TestWriter_StoresCountsOnce(t *testing.T) {
 	several.Count, several.LastAt, several.LastRequestID, several.Addresses = 19_997, h.noon.Add(9*time.Second), "last", 41
 	one := newEntry(several.KeyID, h.noon.Add(5*time.Second))
 	if line := h.line(one); strings.Contains(line, "count") || strings.Contains(line, "lastAt") {
-		t.Fatalf("entry of one request = %s, want that of the previous release", line)
+		t.Fatalf("entry of one request = %s, want no members of several requests", line)
 	}
 	h.publish(several, one)
 	h.publish(several)

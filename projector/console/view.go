@@ -46,7 +46,7 @@ type view struct {
 	Chart         chart
 	Partitions    []partitionView
 	Generations   []generationView
-	MessageCounts []status.MessageCount // the last one is the total; nil: there is no message accounting
+	MessageCounts []status.MessageCount // the last one is the total; nil: there is no position
 	Balanced      bool
 	DeadLetters   deadLettersView
 }

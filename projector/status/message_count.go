@@ -39,8 +39,8 @@ func Total(list []MessageCount) (sum MessageCount) {
 	return sum
 }
 
-// byEntity sums the partitions' counts up, in the order of [events.Entities] with unknown ones last. It returns nil without message
-// accounting.
+// byEntity sums the partitions' counts up, in the order of [events.Entities] with unknown ones last. It returns nil without a
+// position.
 func byEntity(partitions []Partition) []MessageCount {
 	var sums []MessageCount
 	for _, p := range partitions {
@@ -70,7 +70,7 @@ func entityOrder(entity events.Entity) int {
 	return len(all)
 }
 
-// balanced reports whether there is message accounting, and all of it adds up and agrees with the stream.
+// balanced reports whether there are positions, and all message accounting adds up and agrees with the stream.
 func balanced(partitions []Partition) bool {
 	exists := false
 	for _, p := range partitions {

@@ -199,17 +199,3 @@ func TestRead_MessageCountsDoNotAddUp(t *testing.T) {
 		t.Errorf("balanced = %t, problems = %s, want %s", report.Balanced, problems, want)
 	}
 }
-
-// A generation of an earlier release has no message accounting.
-func TestRead_NoMessageCounts(t *testing.T) {
-	h := newHarnessWithEvents(t)
-	h.Exec("drop table projection.message_count")
-	report := h.read()
-	p := report.Partitions[0]
-	if report.MessageCounts != nil || report.Balanced || p.Read != nil || p.Messages != nil || p.Missing != 0 || p.LagEvents != 1 {
-		t.Errorf("report = %+v, want no counts and lag 1", report)
-	}
-	if text, err := json.Marshal(report); err != nil || !strings.Contains(string(text), `"messageCounts":null,"balanced":false`) {
-		t.Errorf("JSON = %s, error = %v, want null counts, not balanced", text, err)
-	}
-}

@@ -65,8 +65,8 @@ type Report struct {
 	DeadLettersRetrying int64    `json:"deadLettersRetrying"` // of these, the ones that wait for a retry
 	DeadLetterReasons   []Reason `json:"deadLetterReasons"`   // of the open ones, the most frequent first
 
-	MessageCounts []MessageCount `json:"messageCounts"` // by entity; null if the generation has no message accounting
-	Balanced      bool           `json:"balanced"`      // the message accounting exists, adds up, and agrees with the stream
+	MessageCounts []MessageCount `json:"messageCounts"` // by entity; null before the first position
+	Balanced      bool           `json:"balanced"`      // there are positions, and the message accounting adds up and agrees with the stream
 	Partitions    []Partition    `json:"partitions"`
 }
 

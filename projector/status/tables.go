@@ -18,14 +18,8 @@ import (
 )
 
 var (
-	//go:embed has_message_count.sql
-	hasMessageCountSQL string
-
 	//go:embed positions.sql
 	positionsSQL string
-
-	//go:embed positions_without_counts.sql
-	positionsWithoutCountsSQL string
 
 	//go:embed min_position.sql
 	minPositionSQL string
@@ -52,7 +46,7 @@ type position struct {
 	LastMessage   int64     // the stream's last message at or below Sequence; 0: none
 	LastMessageAt time.Time // when the stream stored it
 	Watermark     time.Time
-	MessageCounts []MessageCount // nil: the generation has no message accounting
+	MessageCounts []MessageCount // by entity
 }
 
 // stop returns why the partition is stopped, or nil. registered is the number of partitions that the stream had when a projector first
@@ -73,15 +67,7 @@ func (p position) stop(ctx context.Context, stream ingest.Source, registered int
 }
 
 func readPositions(ctx context.Context, pool *pgxpool.Pool) (map[int]position, error) {
-	var counted bool
-	if err := pool.QueryRow(ctx, hasMessageCountSQL).Scan(&counted); err != nil {
-		return nil, fmt.Errorf("message counts: %w", err)
-	}
-	query := positionsSQL
-	if !counted {
-		query = positionsWithoutCountsSQL
-	}
-	rows, _ := pool.Query(ctx, query)
+	rows, _ := pool.Query(ctx, positionsSQL)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[position])
 	if err != nil {
 		return nil, fmt.Errorf("positions: %w", err)

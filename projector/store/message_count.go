@@ -97,11 +97,11 @@ func queueMessageCounts(batch *pgx.Batch, partition int16, c MessageCounts) {
 	batch.Queue(addMessageCountsSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4], counts[5])
 }
 
-// ReadMessageCounts reads the counts of a partition in a schema. A generation of an earlier release does not count conflicting messages.
+// ReadMessageCounts reads the counts of a partition in a schema.
 func ReadMessageCounts(ctx context.Context, conn *pgx.Conn, schema string, partition int16) (MessageCounts, error) {
 	rows, _ := conn.Query(ctx, fmt.Sprintf(`
-		select entity, read, applied, stale, ignored, dead, coalesce((to_jsonb(c) ->> 'conflicting')::bigint, 0)
-		from %s.message_count c
+		select entity, read, applied, stale, ignored, dead, conflicting
+		from %s.message_count
 		where partition = $1`,
 		pgx.Identifier{schema}.Sanitize()), partition)
 	c := make(MessageCounts)

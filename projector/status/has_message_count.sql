@@ -1,2 +1,0 @@
--- A generation of an earlier release has no message accounting.
-select to_regclass('projection.message_count') is not null
