@@ -57,21 +57,21 @@ func newFixture() *fixture {
 func (f *fixture) apply(batch ...foldtest.TimedEvent) []fold.Outcome {
 	s := f.state()
 	s.Notify = f.Notify
-	outcomes := make([]fold.Outcome, len(batch))
-	var notices []fold.Notice
+	messages := make([]fold.Message, len(batch))
 	for i, e := range batch {
-		outcome, err := s.Fold(e.Event, e.At)
-		if err != nil {
+		messages[i] = fold.Message{StoredAt: e.At, Event: e.Event}
+	}
+	result := fold.Batch(s, fold.Clock{}, messages, fold.Decisions{}, 0)
+	outcomes := make([]fold.Outcome, len(batch))
+	for i, end := range result.Ends {
+		if end.Reason != "" {
 			f.DeadLetters++
 		}
-		outcomes[i] = outcome
-		notices = append(notices, s.Notices...)
+		outcomes[i] = end.Outcome
 	}
 	f.Told = nil
-	for i, last := range s.LastNotices(notices) {
-		if last {
-			f.Told = append(f.Told, notices[i])
-		}
+	for _, n := range result.Notices {
+		f.Told = append(f.Told, n.Notice)
 	}
 	save(f.PhoneSystems, &s.PhoneSystems, func(r fold.PhoneSystem) fold.Key { return fold.Key{System: r.ID, ID: r.ID} })
 	save(f.Groups, &s.Groups, func(r fold.Group) fold.Key { return fold.Key{ID: r.ID} })

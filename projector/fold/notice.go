@@ -38,20 +38,6 @@ func newlyFetchable(before, now []Notice) []Notice {
 	})
 }
 
-// LastNotices returns those of the notices of a batch whose artifact is fetchable at its end, each artifact once: the last time. Nobody can
-// have fetched what was there within the batch only.
-func (s *State) LastNotices(all []Notice) (last []bool) {
-	last = make([]bool, len(all))
-	seen := make(map[artifact]bool)
-	for i, n := range slices.Backward(all) {
-		if a := n.artifact(); !seen[a] {
-			seen[a] = true
-			last[i] = s.isFetchable(a)
-		}
-	}
-	return last
-}
-
 func (s *State) isFetchable(a artifact) bool {
 	id := events.Identity{Entity: entityOf(a.kind), System: a.system, Key: a.key}
 	return slices.ContainsFunc(s.fetchable(id), func(n Notice) bool { return n.artifact() == a })

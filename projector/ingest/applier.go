@@ -101,12 +101,11 @@ func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item, 
 	changes := Fold(state, a.Position, items, Known{Decisions: a.Reader.Decisions, Retries: retries, Now: now})
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)
 
-	dead := changes.DeadLetters
+	written := changes
 	if a.Replay != nil && a.Replay.Discard {
-		changes.DeadLetters = nil
+		written.DeadLetters = nil
 	}
-	err = tx.Write(ctx, &changes)
-	changes.DeadLetters = dead
+	changes.Notices, err = tx.Write(ctx, written)
 	return changes, err
 }
 

@@ -55,7 +55,7 @@ func TestFold_ClockMessages(t *testing.T) {
 		t.Errorf("adjustments of single messages = %v, want 2, those of the batch: %v", recorded, whole.ClockAdjustments)
 	}
 
-	known := ingest.Known{Decisions: store.Decisions{ClockAdjustments: adjustments}}
+	known := ingest.Known{Decisions: store.Decisions{Decisions: fold.Decisions{ClockAdjustments: adjustments}}}
 	withoutClocks := slices.DeleteFunc(items, func(it ingest.Item) bool { return it.Subject == events.ClockSubject })
 	checkClock(t, "a replay", ingest.Fold(new(fold.State), e.applier.Position, withoutClocks, known), 10, 20, 30, 31)
 }

@@ -68,6 +68,13 @@ func (r *Reader) decode(it Item) Item {
 	return it
 }
 
+// message is the item as the fold sees it.
+func (it Item) message() fold.Message {
+	return fold.Message{
+		Sequence: it.Sequence, StoredAt: events.TimeOf(it.StoredAt), Event: it.Event, Reason: it.Reason, Clock: it.clock, Foreign: it.foreign,
+	}
+}
+
 // eventsOf returns the events of the items that have one.
 func eventsOf(items []Item) []events.Event {
 	list := make([]events.Event, 0, len(items))

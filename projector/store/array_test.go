@@ -150,7 +150,8 @@ func TestStore_WriteRefusesValuesOutOfRange(t *testing.T) {
 			to := from
 			to.Sequence++
 			err := s.BeginFunc(t.Context(), func(tx *store.Tx) error {
-				return tx.Write(context.Background(), &store.ChangeSet{From: from, To: to, State: state})
+				_, err := tx.Write(context.Background(), store.ChangeSet{From: from, To: to, State: state})
+				return err
 			})
 			if store.IsDataError(err) != test.refused || (err != nil) != test.refused {
 				t.Errorf("error = %v, want a data error: %t", err, test.refused)

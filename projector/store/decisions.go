@@ -15,10 +15,8 @@ import (
 // Decisions are what was decided when the messages above a position were first applied. A replay that repeats them gives the same rows. A
 // worker that applies messages for the first time finds none.
 type Decisions struct {
-	Corrections      fold.Corrections // that the partition's clock has not reached
-	ClockCaps        fold.ClockCaps
-	ClockAdjustments map[uint64]events.Time            // by sequence
-	DeadLetters      map[MessageID]*RecordedDeadLetter // failed retries included
+	fold.Decisions
+	DeadLetters map[MessageID]*RecordedDeadLetter // failed retries included
 }
 
 // MessageID identifies a message of a stream. A stream that lost its end gives a sequence to another message, at another time.
@@ -55,7 +53,8 @@ var (
 
 // Decisions reads the decisions about a partition above its position. A cap may begin below it.
 func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
-	d := Decisions{ClockAdjustments: make(map[uint64]events.Time), DeadLetters: make(map[MessageID]*RecordedDeadLetter)}
+	d := Decisions{DeadLetters: make(map[MessageID]*RecordedDeadLetter)}
+	d.ClockAdjustments = make(map[uint64]events.Time)
 	caps, err := s.ClockCaps(ctx, p)
 	if err != nil {
 		return d, err

@@ -69,7 +69,10 @@ func claim(t failer, s *store.Store) store.Position {
 // write writes a change set in one transaction.
 func write(t failer, s *store.Store, changes store.ChangeSet) {
 	t.Helper()
-	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error { return tx.Write(context.Background(), &changes) })
+	err := s.BeginFunc(context.Background(), func(tx *store.Tx) error {
+		_, err := tx.Write(context.Background(), changes)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +88,8 @@ func applyBatch(t failer, s *store.Store, from store.Position, batch []foldtest.
 			return err
 		}
 		foldInto(changes.State, batch)
-		return tx.Write(context.Background(), &changes)
+		_, err = tx.Write(context.Background(), changes)
+		return err
 	})
 	if err != nil {
 		t.Fatalf("batch: %v", err)

@@ -2,7 +2,6 @@ package store
 
 import (
 	_ "embed"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,22 +22,17 @@ type Notice struct {
 //go:embed insert_notices.sql
 var insertNoticesSQL string
 
-// queueNotices queues the insertion of notices, and the removal of those from c that are at or below the partition's floor: they were written
-// before.
-func queueNotices(batch *pgx.Batch, c *ChangeSet) {
+// queueNotices queues the insertion of the notices above the partition's floor. The floor is read once the batch is sent: notices up to it were
+// written before.
+func queueNotices(batch *pgx.Batch, c ChangeSet) (floor *uint64) {
+	floor = new(uint64)
 	if len(c.Notices) == 0 {
-		return
+		return floor
 	}
 	stream := c.From.Stream
 	arguments := append([]any{stream.Name, stream.Created, c.From.Partition, int64(c.To.Sequence)}, noticeArrays(c.Notices)...)
-	batch.Queue(insertNoticesSQL, arguments...).QueryRow(func(row pgx.Row) error {
-		var floor uint64
-		if err := row.Scan(&floor); err != nil {
-			return err
-		}
-		c.Notices = slices.DeleteFunc(c.Notices, func(n Notice) bool { return n.Sequence <= floor })
-		return nil
-	})
+	batch.Queue(insertNoticesSQL, arguments...).QueryRow(func(row pgx.Row) error { return row.Scan(floor) })
+	return floor
 }
 
 // noticeArrays are the parameters of insert_notices.sql from the sequences on.

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,26 +49,31 @@ var (
 	insertClockAdjustmentSQL string
 )
 
-// Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The error is [ErrFenced] where the
-// position isn't the change set's From. It removes from c the notices that an earlier application wrote.
-func (tx *Tx) Write(ctx context.Context, c *ChangeSet) error {
-	if err := tx.sendEarly(ctx, tx.store.changes(*c)); err != nil {
-		return fmt.Errorf("write rows: %w", err)
+// Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The result is the notices that no
+// earlier application has written. The error is [ErrFenced] where the position isn't the change set's From.
+func (tx *Tx) Write(ctx context.Context, c ChangeSet) (fresh []Notice, err error) {
+	if err := tx.sendEarly(ctx, tx.store.changes(c)); err != nil {
+		return nil, fmt.Errorf("write rows: %w", err)
 	}
+
 	var batch pgx.Batch
 	if c.decides() {
 		batch.Queue(commitDurablySQL)
 	}
 	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
-	queueDeadLetters(&batch, *c)
-	queueClockCap(&batch, *c)
-	queueClockAdjustments(&batch, *c)
-	queueRetries(&batch, *c)
-	queueNotices(&batch, c)
+	queueDeadLetters(&batch, c)
+	queueClockCap(&batch, c)
+	queueClockAdjustments(&batch, c)
+	queueRetries(&batch, c)
+	floor := queueNotices(&batch, c)
 	if err := tx.send(ctx, &batch); err != nil {
-		return fmt.Errorf("write: %w", err)
+		return nil, fmt.Errorf("write: %w", err)
 	}
-	return nil
+	first := slices.IndexFunc(c.Notices, func(n Notice) bool { return n.Sequence > *floor })
+	if first < 0 {
+		return nil, nil
+	}
+	return c.Notices[first:], nil
 }
 
 // decides tells whether a change set has more than what follows from events: what the stream doesn't have must not be lost.
