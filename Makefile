@@ -90,7 +90,6 @@ fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and th
 	go test ./events -run '^$$' -fuzz FuzzScan -fuzztime 1m -fuzzminimizetime 1x
 	go test ./projector/fold -run '^$$' -fuzz FuzzJSONTurns -fuzztime 1m -fuzzminimizetime 1x
 	go test ./readapi -run '^$$' -fuzz FuzzService -fuzztime 1m -fuzzminimizetime 1x
-	go test ./readapi -run '^$$' -fuzz FuzzCursor -fuzztime 1m -fuzzminimizetime 1x
 
 .PHONY: soak
 soak: ## Test clusters, kill senders, then inject 500 faults (kills, freezes, cuts) for an hour or more
@@ -104,12 +103,11 @@ hostile: ## Publish hostile events and make hostile requests for ten minutes, in
 
 .PHONY: bench
 bench: ## Measure throughput beside a bare baseline of the same run
-	go test ./projector/... ./readapi/... ./events -run '^$$' -bench .
+	go test ./projector/... ./events -run '^$$' -bench .
 
 .PHONY: bench/read
 bench/read: ## Compare report and list pages of the reader with those of bare servers; needs wrk, takes an hour
 	go test ./cmd/load -run 'TestRead$$' -read -count=1 -timeout 3h -v $(FLAGS)
-	go test ./readapi/limit -run '^$$' -bench BenchmarkTake
 
 .PHONY: bench/write
 bench/write: ## Measure the projector and rebuilds beside bare writes of the same rows; takes an hour
@@ -122,7 +120,7 @@ bench/capacity: ## Measure what a sizing needs, with one and three NATS servers,
 .PHONY: load/read
 load/read: ## Load readers with hostile and slow clients, large pages, renames, a million calls; needs wrk, takes an hour
 	go test ./cmd/load -run TestLoad -load -count=1 -timeout 3h -v $(FLAGS)
-	go test ./readapi/limit -run TestProcesses -processes -count=1 -timeout 1h -v
+	CALLBOARD_TEST_LONG=1 go test ./readapi/limit -run TestTake_LeaderChanges -count=1 -v
 
 .PHONY: fmt
 fmt: ## Format

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"callboard/events/eventstest/browser"
@@ -57,31 +56,4 @@ func TestPage_InBrowser(t *testing.T) {
 		t.Errorf("operations for the filter \"signed\" = %d, want 1", left)
 	}
 	b.RequireNoErrors(server.URL, 6)
-}
-
-// The guide is reached from the operations and leads back, fits a narrow screen, and needs no script.
-func TestGuide_InBrowser(t *testing.T) {
-	t.Parallel()
-	b := browser.New(t)
-	h := newHarness(t)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { h.handler.ServeHTTP(w, q) }))
-	t.Cleanup(server.Close)
-	b.Do(chromedp.Navigate(server.URL+"/api/docs"), chromedp.WaitVisible(chromedp.CSS(".opblock")),
-		chromedp.Click(chromedp.CSS(".pages a")), chromedp.WaitVisible(chromedp.CSS(".guide h1")))
-	if heading := browser.Evaluate[string](b, "document.querySelector('h1').innerText"); heading != "Receive webhooks" {
-		t.Errorf("heading = %q, want Receive webhooks", heading)
-	}
-	if scripts := browser.Evaluate[int](b, "document.scripts.length"); scripts != 0 {
-		t.Errorf("scripts = %d, want 0", scripts)
-	}
-	const missing = "[...document.querySelectorAll('.contents a')].filter(a => !document.querySelector(a.hash)).map(a => a.hash)"
-	if targets := browser.Evaluate[[]string](b, missing); len(targets) != 0 {
-		t.Errorf("links without a target = %v, want none", targets)
-	}
-	browser.Call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 360, Height: 800, DeviceScaleFactor: 1})
-	if width := browser.Evaluate[int](b, "document.documentElement.scrollWidth"); width > 360 {
-		t.Errorf("width on a screen of 360 pixels = %d, want no more", width)
-	}
-	b.Do(chromedp.Click(chromedp.CSS(".pages a")), chromedp.WaitVisible(chromedp.CSS(".opblock")))
-	b.RequireNoErrors(server.URL, 8)
 }

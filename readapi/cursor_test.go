@@ -2,7 +2,6 @@ package readapi
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -153,31 +152,6 @@ func TestCursor_SealAndOpen(t *testing.T) {
 		}
 		if _, wrong := openCursor(s, sealed, other); window != other && wrong != cursorMismatch {
 			t.Fatalf("code for another window = %q, want %s", wrong, cursorMismatch)
-		}
-	})
-}
-
-// FuzzCursor sends any text as a cursor. The answer is the page or a 400 at /cursor.
-func FuzzCursor(f *testing.F) {
-	h := newHarness(f)
-	system := h.system("one")
-	h.calls(system, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)}, call{id: nth(2), sid: "CA1", createdAt: at(windowFrom)})
-	key := h.key(system)
-	good := h.cursorOf(reportPath(system, reportQuery("limit", "1")), key)
-	for _, seed := range []string{good, good[:40], good + "A", "", "\x00", "%", strings.Repeat("A", 500), h.sealed("cursor", make([]byte, cursorLength))} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, cursor string) {
-		q := httptest.NewRequestWithContext(t.Context(), "GET", baseURL+reportPath(system, reportQuery("cursor", cursor)), nil)
-		withKey(key)(q.Header)
-		w := httptest.NewRecorder()
-		h.handler.ServeHTTP(w, q)
-		if w.Code == 200 {
-			return
-		}
-		problem := problemIn(t, w)
-		if w.Code != 400 || len(problem.Errors) != 1 || problem.Errors[0].Pointer != "/cursor" {
-			t.Errorf("%q: response = %d %s, want 200, or 400 at /cursor", cursor, w.Code, w.Body)
 		}
 	})
 }

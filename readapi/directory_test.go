@@ -2,9 +2,7 @@ package readapi
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,150 +10,24 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"pgregory.net/rapid"
 
-	"callboard/events"
-	"callboard/projector/fold"
-	"callboard/projector/fold/foldtest"
-	"callboard/projector/store"
 	"callboard/readapi/encode"
 	"callboard/readapi/query"
 	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
-//go:embed query/testdata/reports_with_joins.sql
-var reportsWithJoinsSQL string
-
-// reportFilter is a page from the first row on, by createdAt.
-func reportFilter(system uuid.UUID, limit int64, transcripts bool) query.ReportFilter {
-	return query.ReportFilter{
-		System: system, TimeField: query.CreatedAt, After: query.ReportKeyBefore(at("0001-01-02T00:00:00Z")),
-		Until: at("9999-01-01T00:00:00Z"), Limit: limit, Transcripts: transcripts, MaxStored: maxStoredTranscripts,
-	}
-}
-
-func reportRows(f query.ReportFilter) *encode.RowWriter {
-	members := report()
-	if f.Transcripts {
-		members = transcribedReport()
-	}
-	return encode.NewRowWriter(encode.NewLayout(members...), f.System, nil)
-}
-
-// joinedNames are the names that the statement with joins has found.
-type joinedNames struct {
-	references map[string]string // by family and id
-	codes      map[string][2]string
-}
-
-// Reference implements [encode.Names].
-func (n joinedNames) Reference(family string, id uuid.UUID) string {
-	if object, ok := n.references[family+id.String()]; ok {
-		return object
-	}
-	short := id.String()[:8]
-	number := pgtype.Text{Valid: family != "representative"}
-	return referenceObject(id, map[string]string{"call_group": "Call group ", "extension": "Extension ", "representative": "Representative "}[family]+short, number)
-}
-
-func referenceObject(id uuid.UUID, name string, number pgtype.Text) string {
-	b := encode.UUID([]byte(`{"id":`), id)
-	b = encode.String(append(b, `,"name":`...), name)
-	if number.Valid {
-		b = encode.String(append(b, `,"number":`...), number.String)
-	}
-	return string(b) + "}"
-}
-
-// Code implements [encode.Names].
-func (n joinedNames) Code(kind string, code []byte) (object, score string) {
-	if found, ok := n.codes[kind+string(code)]; ok {
-		return found[0], found[1]
-	}
-	return codeObject(string(code), ""), "null"
-}
-
-func codeObject(code, label string) string {
-	b := encode.String([]byte(`{"code":`), code)
-	b = encode.String(append(b, `,"label":`...), query.Label(code, label))
-	return string(b) + "}"
-}
-
-// joined reads a page by one statement with joins.
-func joined(tb rapid.TB, pool *pgxpool.Pool, f query.ReportFilter) string {
-	tb.Helper()
-	var (
-		families, kinds, codes, labels []string
-		ids                            [][16]byte
-		texts, numbers                 []pgtype.Text
-		scores                         []pgtype.Float8
-	)
-	targets := []any{&families, &ids, &texts, &numbers, &kinds, &codes, &labels, &scores}
-	rows, err := pool.Query(context.Background(), reportsWithJoinsSQL,
-		f.System, f.After.Time, f.After.ID, f.Until, f.Limit, f.Transcripts, f.MaxStored)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer rows.Close()
-	const first = 5 // of the columns with names
-	out := reportRows(f)
-	for rows.Next() && out.Count < int(f.Limit) {
-		raw, columns := rows.RawValues(), rows.FieldDescriptions()
-		end := len(columns)
-		if !f.Transcripts {
-			end -= 2
-		}
-		if out.Names == nil {
-			if err := pgx.ScanRow(rows.Conn().TypeMap(), columns[first:first+len(targets)], raw[first:first+len(targets)], targets...); err != nil {
-				tb.Fatal(err)
-			}
-			n := joinedNames{references: make(map[string]string), codes: make(map[string][2]string)}
-			for i, id := range ids {
-				object := ""
-				if texts[i].Valid {
-					object = referenceObject(id, texts[i].String, numbers[i])
-				}
-				n.references[families[i]+uuid.UUID(id).String()] = object
-			}
-			for i, code := range codes {
-				score := "null"
-				if scores[i].Valid {
-					score = string(encode.Float(nil, scores[i].Float64))
-				}
-				n.codes[kinds[i]+code] = [2]string{codeObject(code, labels[i]), score}
-			}
-			if err := out.Begin(columns[first+len(targets) : end]); err != nil {
-				tb.Fatal(err)
-			}
-			out.Names = n
-		}
-		if raw[first+len(targets)] != nil {
-			if err := out.Append(raw[first+len(targets) : end]); err != nil {
-				tb.Fatal(err)
-			}
-		}
-	}
-	rows.Close()
-	if err := rows.Err(); err != nil {
-		tb.Fatal(err)
-	}
-	return string(out.Body)
-}
-
 // newReportQueries returns report pages with a directory of their own.
-func newReportQueries(tb rapid.TB, pool *pgxpool.Pool) *query.Reports {
+func newReportQueries(tb testing.TB, pool *pgxpool.Pool) *query.Reports {
 	tb.Helper()
 	r, _ := newMeasuredReportQueries(tb, pool)
 	return r
 }
 
-func newMeasuredReportQueries(tb rapid.TB, pool *pgxpool.Pool) (*query.Reports, *prometheus.Registry) {
+func newMeasuredReportQueries(tb testing.TB, pool *pgxpool.Pool) (*query.Reports, *prometheus.Registry) {
 	tb.Helper()
 	registry := prometheus.NewRegistry()
 	directory, err := query.NewNameCache(query.DefaultNameMemory, registry)
@@ -163,156 +35,6 @@ func newMeasuredReportQueries(tb rapid.TB, pool *pgxpool.Pool) (*query.Reports, 
 		tb.Fatal(err)
 	}
 	return query.New(pool).CallLogReports(directory), registry
-}
-
-// callsWithReferences are calls of the first phone system that refer to all that a random history has in its directory.
-func callsWithReferences() []foldtest.TimedEvent {
-	var history []foldtest.TimedEvent
-	for i := range 2 {
-		created := events.Time(500_000 + i)
-		for _, state := range []events.State{
-			&events.Call{
-				ID: foldtest.ID(38 + i), PhoneSystemID: foldtest.ID(1), Version: 1, CallSid: "CA0", CreatedAt: created,
-				CallGroupID: events.Some(foldtest.ID(20 + i)), FromExtensionID: events.Some(foldtest.ID(10 + i)), AnsweredByExtensionID: events.Some(foldtest.ID(11 - i)),
-			},
-			&events.Analysis{
-				ID: foldtest.ID(88 + i), PhoneSystemID: foldtest.ID(1), Version: 1, CallID: foldtest.ID(38 + i), CallSid: "CA0", Status: "completed",
-				CreatedAt: created, Category: events.Some(fmt.Sprint("code ", 1+i)),
-				Representative: &events.RepresentativeRole{State: "identified", ID: events.Some(foldtest.ID(70 + i))},
-			},
-		} {
-			history = append(history, foldtest.TimedEvent{Event: events.Changed(state), At: created})
-		}
-	}
-	return history
-}
-
-// ofDirectory reports whether an event is about something that report rows refer to.
-func ofDirectory(e foldtest.TimedEvent) bool {
-	return slices.Contains([]events.Entity{
-		events.EntityExtension, events.EntityCallGroup, events.EntityRepresentative, events.EntityClassification,
-	}, e.Entity)
-}
-
-// directoryHistory writes a random history as the projector does.
-type directoryHistory struct {
-	*rapid.T
-	pool     *pgxpool.Pool // of the projection's owner
-	store    *store.Store
-	position store.Position
-}
-
-// apply folds events and commits them.
-func (h *directoryHistory) apply(batch []foldtest.TimedEvent) {
-	h.Helper()
-	list := make([]events.Event, len(batch))
-	for i, e := range batch {
-		list[i] = e.Event
-	}
-	to := h.position
-	to.Sequence += uint64(len(batch))
-	err := h.store.BeginFunc(context.Background(), func(tx *store.Tx) error {
-		state, err := tx.Load(context.Background(), to.Partition, list, false)
-		if err != nil {
-			return err
-		}
-		foldAll(state, batch)
-		return tx.Write(context.Background(), &store.ChangeSet{From: h.position, To: to, State: state})
-	})
-	if err != nil {
-		h.Fatal(err)
-	}
-	h.position = to
-}
-
-// foldAll folds events. One that contradicts the state would be a dead letter, and changes nothing.
-func foldAll(state *fold.State, batch []foldtest.TimedEvent) {
-	for _, e := range batch {
-		_, _ = state.Fold(e.Event, e.At)
-	}
-}
-
-func (h *directoryHistory) exec(sql string, arguments ...any) {
-	h.Helper()
-	if _, err := h.pool.Exec(context.Background(), sql, arguments...); err != nil {
-		h.Fatal(err)
-	}
-}
-
-// interfere does what changes names outside of the projector's commits, or raises the epoch without a change.
-func (h *directoryHistory) interfere() {
-	h.Helper()
-	switch rapid.IntRange(0, 9).Draw(h.T, "interference") {
-	case 0: // repair
-		h.exec(`begin;
-			update projection.extension set name = name || '!';
-			update projection.classification set label = label || '!', score = coalesce(score, 0) + 1;
-			delete from projection.representative where ctid = (select min(ctid) from projection.representative);
-			update projection.position set epoch = epoch + 1;
-			commit`)
-		h.claim()
-	case 1: // a switch to another generation
-		h.exec(`begin;
-			update projection.extension set name = name || '?';
-			update projection.generation set id = id + 1;
-			commit`)
-	case 2:
-		h.claim()
-	}
-}
-
-func (h *directoryHistory) claim() {
-	h.Helper()
-	var err error
-	if h.position, err = h.store.Claim(context.Background(), store.Stream{Name: "PHONES", Created: at(windowFrom)}, 0); err != nil {
-		h.Fatal(err)
-	}
-}
-
-// After every commit of a random history, a page is that of one statement with joins, byte for byte. It is the same through a directory
-// that has seen all pages, one that has seen few of them, and an empty one.
-func TestReports_NamesAreThoseOfTheSnapshot(t *testing.T) {
-	schematest.NeedOneServer(t, "its statement of comparison has no partition")
-	t.Parallel()
-	database := schematest.New(t)
-	database.OnePartition(t)
-	owner, reader := database.Pool(t), openReader(t, database)
-	projector := store.New(database.ProjectorPool(t))
-	rapid.Check(t, func(r *rapid.T) {
-		h := &directoryHistory{T: r, pool: owner, store: projector}
-		database.ClearProjection(t)
-		h.claim()
-		systems := []uuid.UUID{foldtest.ID(1), foldtest.ID(2)}
-		for _, system := range systems {
-			h.exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, '')", system)
-		}
-		warm, rare := newReportQueries(r, reader), newReportQueries(r, reader)
-		h.apply(callsWithReferences())
-		rest := foldtest.RandomHistory(r)
-		if rapid.Bool().Draw(r, "directory only") {
-			rest = slices.DeleteFunc(rest, func(e foldtest.TimedEvent) bool { return !ofDirectory(e) })
-		}
-		for commits := 0; len(rest) > 0; commits++ {
-			n := rapid.IntRange(1, max(1, len(rest)/2)).Draw(r, "batch")
-			h.apply(rest[:n])
-			rest = rest[n:]
-			h.interfere()
-			queries := map[string]*query.Reports{"warm": warm, "empty": newReportQueries(r, reader)}
-			if commits%3 == 0 {
-				queries["rare"] = rare
-			}
-			for _, system := range systems {
-				f := reportFilter(system, rapid.Int64Range(1, 25).Draw(r, "limit"), rapid.Bool().Draw(r, "transcripts"))
-				want := joined(r, reader, f)
-				for name, reports := range queries {
-					out := reportRows(f)
-					if _, err := reports.Page(context.Background(), f, out); err != nil || string(out.Body) != want {
-						r.Fatalf("%s directory: page = %s, %v, want %s", name, out.Body, err, want)
-					}
-				}
-			}
-		}
-	})
 }
 
 // namesFixture is a phone system with two extensions and two calls. The first one refers to one extension, the second one to both.
@@ -326,11 +48,7 @@ type namesFixture struct {
 
 func newNamesFixture(tb testing.TB) *namesFixture {
 	tb.Helper()
-	return newNamesFixtureIn(tb, schematest.New(tb))
-}
-
-func newNamesFixtureIn(tb testing.TB, database *schematest.Database) *namesFixture {
-	tb.Helper()
+	database := schematest.New(tb)
 	database.OnePartition(tb)
 	o := &namesFixture{fixture: &fixture{TB: tb, pool: schematest.OpenPool(tb, database.URL())}, database: database}
 	o.system = o.fixture.system("one")
@@ -397,8 +115,11 @@ type shown struct {
 
 // page reads a page of one or two rows and returns the names of the last one.
 func (o *namesFixture) page(reports *query.Reports, limit int64) (shown, error) {
-	f := reportFilter(o.system, limit, false)
-	out := reportRows(f)
+	f := query.ReportFilter{
+		System: o.system, TimeField: query.CreatedAt, After: query.ReportKeyBefore(at("0001-01-02T00:00:00Z")),
+		Until: at("9999-01-01T00:00:00Z"), Limit: limit,
+	}
+	out := encode.NewRowWriter(encode.NewLayout(report()...), f.System, nil)
 	if _, err := reports.Page(context.Background(), f, out); err != nil {
 		return shown{}, err
 	}
@@ -558,7 +279,6 @@ func TestReports_NamesUnreadable(t *testing.T) {
 	}
 }
 
-// The metrics count pages by whether names were read.
 // After a rename, the first page reads the names for the pages that follow.
 func TestReports_NamesOfFollowingPages(t *testing.T) {
 	t.Parallel()
@@ -578,32 +298,6 @@ func TestReports_NamesOfFollowingPages(t *testing.T) {
 		callboard_readapi_directory_pages_total{result="hit"} 2
 		callboard_readapi_directory_pages_total{result="miss"} 4
 	`), "callboard_readapi_directory_pages_total")
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-func TestReports_DirectoryMetrics(t *testing.T) {
-	t.Parallel()
-	o := newNamesFixture(t)
-	reports, registry := newMeasuredReportQueries(t, openReader(t, o.database))
-	for name := range 2 {
-		o.rename("projection", name)
-		for range 3 {
-			if _, err := o.page(reports, 2); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	err := testutil.GatherAndCompare(registry, strings.NewReader(`
-		# HELP callboard_readapi_directory_pages_total Report pages by whether the reader knew all their names (hit) or read some (miss).
-		# TYPE callboard_readapi_directory_pages_total counter
-		callboard_readapi_directory_pages_total{result="hit"} 4
-		callboard_readapi_directory_pages_total{result="miss"} 2
-		# HELP callboard_readapi_directory_reruns_total Statements of report pages that ran again because names changed before they were read.
-		# TYPE callboard_readapi_directory_reruns_total counter
-		callboard_readapi_directory_reruns_total 0
-	`), "callboard_readapi_directory_pages_total", "callboard_readapi_directory_reruns_total")
 	if err != nil {
 		t.Error(err)
 	}

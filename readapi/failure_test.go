@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -171,36 +169,6 @@ func (h *harness) expectClientGone(ctx context.Context, path string, key access.
 	h.expectLogged(map[string]any{"status": 499.0, "level": "info"})
 	if len(w.Header()) > 0 {
 		h.Errorf("headers = %v, want none", w.Header())
-	}
-}
-
-// A client that closes only its sending side is sent nothing. net/http would send it an empty 200.
-func TestFailure_ClientHalfClosed(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	system := h.system("one")
-	key := h.key(system)
-	unlock := h.lock("call_log")
-	gone := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		context.AfterFunc(r.Context(), func() { close(gone) })
-		h.handler.ServeHTTP(w, r)
-	}))
-	defer server.Close()
-	conn, err := net.Dial("tcp", server.Listener.Addr().String()) //nolint:noctx // closed by the test
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	fmt.Fprintf(conn, "GET /api/v1%s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", systemPath(system, "/call-logs"), key.Key.Reveal())
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	<-gone
-	unlock()
-	sent, err := io.ReadAll(conn)
-	if len(sent) > 0 {
-		t.Errorf("response = %q, %v, want none", sent, err)
 	}
 }
 

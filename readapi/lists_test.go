@@ -250,23 +250,6 @@ func (h *harness) comparePages(s listModel, system uuid.UUID, key access.IssuedK
 	}
 }
 
-func TestLists_Empty(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	system := h.system("one")
-	key := h.key(system)
-	for _, s := range listModels(nil, nil) {
-		for _, query := range []string{"?page=7&pageSize=3", "?page=9223372036854775807&pageSize=100"} {
-			w := h.get(operationNamed(t, s.operation).examplePath(system.String())+query, withKey(key))
-			h.expectCode(s.operation+query, w, "")
-			h.expectHeaders(s.operation+query, w, map[string]string{"Link": ""})
-			if got := w.Body.String(); !strings.HasPrefix(got, `{"data":[],"total":0,"page":`) || !strings.HasSuffix(got, `,"totalPages":0}`) {
-				t.Errorf("%s: body = %s, want no rows and no pages", s.operation, got)
-			}
-		}
-	}
-}
-
 // Links keep the filters. Those of dated lists have dateTo at the newest row, those of topology have none.
 func TestLists_Link(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -262,65 +261,6 @@ func TestOverload_LargePages(t *testing.T) {
 	if got := h.config.Projection.Stat().NewConnsCount(); got != opened {
 		t.Errorf("connections to PostgreSQL = %d, want %d as before", got, opened)
 	}
-	if got := stopAudit(); !maps.Equal(got, want) {
-		t.Errorf("requests in the audit = %v, want %v", got, want)
-	}
-}
-
-// A flood of requests with a revoked key refuses nothing to another key, and the audit has every request of both.
-func TestOverload_RevokedKey(t *testing.T) {
-	t.Parallel()
-	queue, stopAudit := stoppableAudit(t)
-	h := newHarness(t, withProjectionPool(t, 4), func(c *Config) { c.AuditQueue = queue })
-	system := h.system("one")
-	hostile, paying := h.key(system), h.key(system)
-	if _, err := h.registry.Revoke(t.Context(), hostile.ID); err != nil {
-		t.Fatal(err)
-	}
-	url := h.serve() + systemPath(system, "/call-logs")
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
-	defer client.CloseIdleConnections()
-	send := func(key access.IssuedKey, want int) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		withKey(key)(request.Header)
-		response, err := client.Do(request)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		if err := readAll(response.Body); err != nil || response.StatusCode != want {
-			t.Errorf("status = %d, error = %v, want %d", response.StatusCode, err, want)
-		}
-		_ = response.Body.Close()
-	}
-	var flood atomic.Int64
-	var all sync.WaitGroup
-	done := make(chan struct{})
-	for range 8 {
-		all.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-					send(hostile, http.StatusUnauthorized)
-					flood.Add(1)
-				}
-			}
-		})
-	}
-	eventstest.Eventually(t, "the flood", func() bool { return flood.Load() > 100 })
-	const requests = 100
-	for range requests {
-		send(paying, http.StatusOK)
-	}
-	close(done)
-	all.Wait()
-	want := map[audited]int64{{hostile.ID, http.StatusUnauthorized}: flood.Load(), {paying.ID, http.StatusOK}: requests}
 	if got := stopAudit(); !maps.Equal(got, want) {
 		t.Errorf("requests in the audit = %v, want %v", got, want)
 	}

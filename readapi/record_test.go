@@ -2,8 +2,6 @@ package readapi
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/audit"
 	"callboard/readapi/memory"
@@ -70,45 +67,6 @@ func TestMetrics(t *testing.T) {
 	}
 	if count, err := testutil.GatherAndCount(registry, "callboard_readapi_request_duration_seconds"); count != 2 || err != nil {
 		t.Errorf("histograms = %d, %v, want 2", count, err)
-	}
-}
-
-// Requests that wait for the database are in flight, and those that it can't answer in time are counted as shed.
-func TestMetrics_InFlightAndShed(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, func(c *Config) { c.Timeout = 45 * time.Second })
-	system := h.system("one")
-	key := h.key(system)
-	registry := h.config.Metrics.(*prometheus.Registry)
-	value := func(name string, n int) string { return fmt.Sprintf("%s %d\n", name, n) }
-	expect := func(inFlight, timeouts int) error {
-		return testutil.GatherAndCompare(registry, strings.NewReader("# HELP callboard_readapi_in_flight Requests that are being answered.\n"+
-			"# TYPE callboard_readapi_in_flight gauge\n"+
-			value("callboard_readapi_in_flight", inFlight)+
-			"# HELP callboard_readapi_shed_total Requests answered with 503, by reason.\n"+
-			"# TYPE callboard_readapi_shed_total counter\n"+
-			value(`callboard_readapi_shed_total{reason="audio"}`, 0)+
-			value(`callboard_readapi_shed_total{reason="bytes"}`, 0)+
-			value(`callboard_readapi_shed_total{reason="coverage"}`, 0)+
-			value(`callboard_readapi_shed_total{reason="database"}`, 0)+
-			value(`callboard_readapi_shed_total{reason="audit"}`, 0)+
-			value(`callboard_readapi_shed_total{reason="downloads"}`, 0)+
-			value(`callboard_readapi_shed_total{reason="lineage"}`, 0)+
-			value(`callboard_readapi_shed_total{reason="long_statements"}`, 0)+
-			value(`callboard_readapi_shed_total{reason="replica"}`, 0)+
-			value(`callboard_readapi_shed_total{reason="timeout"}`, timeouts)+
-			value(`callboard_readapi_shed_total{reason="unknown_keys"}`, 0)),
-			"callboard_readapi_in_flight", "callboard_readapi_shed_total")
-	}
-	defer h.lock("call_log")()
-	answered := make(chan int, 1)
-	go func() { answered <- h.get(systemPath(system, "/call-logs"), withKey(key)).Code }()
-	eventstest.Eventually(t, "a request in flight", func() bool { return expect(1, 0) == nil })
-	if status := <-answered; status != http.StatusServiceUnavailable {
-		t.Errorf("status = %d, want 503", status)
-	}
-	if err := expect(0, 1); err != nil {
-		t.Error(err)
 	}
 }
 

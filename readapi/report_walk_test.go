@@ -131,20 +131,6 @@ func TestWalk_WaitsForTheWatermark(t *testing.T) {
 	h.expectHeaders("final page", w, map[string]string{"Data-Complete-Through": "2026-03-02T00:00:00.000Z"})
 }
 
-func TestWalk_ClientGoneDuringTheWait(t *testing.T) {
-	t.Parallel()
-	reads, option := notifyWatermarkReads(t)
-	h := newHarness(t, option, func(c *Config) { c.Timeout, c.watermarkWait = time.Hour, time.Hour })
-	system := h.system("one")
-	key := h.key(system)
-	h.setWatermark(at(windowFrom))
-	ctx, cancel := context.WithCancel(t.Context())
-	h.expectClientGone(ctx, reportPath(system, reportQuery()), key, func() {
-		<-reads
-		cancel()
-	})
-}
-
 // The wait leaves two fifths of the request's time. A page that has no more than that is answered as it is.
 func TestReports_WaitFor(t *testing.T) {
 	t.Parallel()

@@ -121,35 +121,6 @@ func TestHeaderLines(t *testing.T) {
 	}
 }
 
-// The largest page of a list has less than 4 MB. Its body is counted first, and then read with the memory that it
-// needs.
-func TestReserve_LargestListPage(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	system := h.system("one")
-	key := h.key(system)
-	h.worstCalls(system, 1024)
-	tips := make([]string, 100)
-	for i := range tips {
-		tips[i] = strings.Repeat("t", 324) // 32 KiB in all
-	}
-	for range maxPageSize {
-		row := querytest.Row{"system_id": system, "id": uuid.New(), "coaching_tips": tips}
-		querytest.Insert(t, h.pool, "analysis", row)
-	}
-	querytest.Count(t, h.pool)
-
-	for _, list := range []string{"/call-logs", "/call-analyses"} {
-		w := h.get(systemPath(system, list+"?pageSize=100"), withKey(key))
-		var got listing
-		decode(t, w, &got)
-		if size := w.Body.Len(); len(got.Data) != maxPageSize || size < smallRoom || size > 4_000_000 {
-			t.Errorf("%s: rows = %d in %d bytes, want %d in %d to 4000000",
-				list, len(got.Data), size, maxPageSize, smallRoom)
-		}
-	}
-}
-
 // Pages of one key that wait for the watermark have no memory and no connection, however many they are. All are
 // answered.
 func TestReserve_PagesThatWait(t *testing.T) {

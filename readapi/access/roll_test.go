@@ -291,22 +291,3 @@ func TestRegistry_RollUsesCurrentPepper(t *testing.T) {
 		t.Errorf("denial = %+v, want a pepper that is not configured", got)
 	}
 }
-
-// A revocation takes effect with the next request, on every reader.
-func TestRegistry_RevokeTakesEffectImmediately(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	readers := []*Authorizer{h.authorizer(h.pepper), h.authorizer(h.pepper)}
-	for range 20 {
-		key := h.issue(minimalSpec())
-		for _, a := range readers {
-			h.authorize(a, key.Key, uuid.Nil)
-		}
-		h.revoke(key.ID)
-		for _, a := range readers {
-			if got := h.denied(a, AuthorizeParams{Credential: Parse(key.Key.Reveal())}); got.Reason != "revoked" {
-				t.Errorf("denial = %+v, want revoked", got)
-			}
-		}
-	}
-}

@@ -170,26 +170,6 @@ func TestRun_WithoutStream(t *testing.T) {
 	}
 }
 
-// Another failure of the same outage is logged too, so that the log has the command that helps.
-func TestRun_WithoutStreamAfterOutage(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, 0)
-	h.server.Stop()
-	eventstest.Eventually(t, "a lost connection", func() bool { return !h.js.Conn().IsConnected() })
-	h.record(newEntry())
-	stop := h.start()
-	eventstest.Eventually(t, "the lost connection in the log", func() bool { return h.log.Count("NATS: RECONNECTING") > 0 })
-	h.server.Start()
-	eventstest.Eventually(t, "the command in the log", func() bool { return h.log.Count("callboard stream create") > 0 })
-	h.createStream()
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	if resumed := h.log.Count("publishing audit entries resumed"); resumed != 1 {
-		t.Errorf("log lines: resumed = %d, want 1:\n%s", resumed, h.log.String())
-	}
-}
-
 // If the server accepts only small messages, entries travel in smaller messages.
 func TestRun_SplitsMessagesForMaxPayload(t *testing.T) {
 	t.Parallel()

@@ -79,27 +79,6 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// What customers must know beyond single operations is in the introduction.
-func TestDescribe_Introduction(t *testing.T) {
-	t.Parallel()
-	document := validated(t, describe(t, loadApprovals(t)))
-	if info := document.Info; info.License == nil || info.Contact == nil {
-		t.Errorf("license = %v, contact = %v, want both", info.License, info.Contact)
-	}
-	for _, text := range []string{
-		"X-API-Key", "RateLimit-Policy", "Retry-After", `rel="next"`, "nextCursor", "timeField=updatedAt", "Data-Complete-Through",
-		"If-None-Match", "15 minutes", "X-Request-Id",
-	} {
-		if !strings.Contains(document.Info.Description, text) {
-			t.Errorf("the introduction does not mention %s", text)
-		}
-	}
-	reports := document.Paths.Find("/customer/phone-systems/{phoneSystemId}/call-log-reports").Get
-	if !strings.Contains(reports.Description, "timeField=updatedAt") {
-		t.Errorf("description of %s = %q, want it to mention timeField=updatedAt", reports.OperationID, reports.Description)
-	}
-}
-
 // Operations without an approval are left out, together with the tags and components that only they use.
 func TestDescribe_LeavesOutUnapproved(t *testing.T) {
 	t.Parallel()

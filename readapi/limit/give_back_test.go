@@ -167,36 +167,3 @@ func TestGiveBack_NeverForgetsOthers(t *testing.T) {
 		}
 	})
 }
-
-func TestGiveBack_Locally(t *testing.T) {
-	t.Parallel()
-	server := eventstest.NewServer(t)
-	l := newLimiter(t, server.URL(), withTimeout(time.Nanosecond)) // does not run
-	r := Request{Lineage: uuid.New()}
-	taken := allowedDecisions(t, l, r, 120)
-	taken[0].GiveBack()
-	if got := countAllowed(t, l, r, 5); got != 1 {
-		t.Errorf("allowed after one was given back = %d, want 1", got)
-	}
-	now := time.Now()
-	b := bucket{policy: tierPolicy, limit: 2}
-	c := newLocalCounter(time.Minute)
-	first, _ := c.take(r.Lineage, b, now)
-	c.take(r.Lineage, b, now.Add(2*time.Minute))
-	c.giveBack(r.Lineage, now.Add(first.wait))
-	if got := c.windows[r.Lineage].permits; got != 1 {
-		t.Errorf("permits of the next window = %d, want 1", got)
-	}
-}
-
-// A refusal has nothing to give back.
-func TestGiveBack_Refusal(t *testing.T) {
-	t.Parallel()
-	l := startLimiter(t, eventstest.NewServer(t).URL())
-	r := Request{Lineage: uuid.New()}
-	countAllowed(t, l, r, 120)
-	l.Take(t.Context(), r).GiveBack()
-	if got := countAllowed(t, l, r, 1); got != 0 {
-		t.Errorf("allowed = %d, want 0", got)
-	}
-}

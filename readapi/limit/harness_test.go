@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -19,9 +18,6 @@ import (
 
 // The NATS server has a clock goroutine that ends only with its last store.
 func TestMain(m *testing.M) {
-	if os.Getenv(childNATS) != "" {
-		os.Exit(runChild())
-	}
 	eventstest.RunAtOnce(8)
 	clock := goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1")
 	leaks.Run(m, clock, eventstest.IgnoreSourceRemoval())

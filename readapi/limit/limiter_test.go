@@ -2,7 +2,6 @@ package limit
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,20 +69,6 @@ func TestTake_ExactForMixedRequests(t *testing.T) {
 	}
 }
 
-func TestTake_MetersReportOperationsSeparately(t *testing.T) {
-	t.Parallel()
-	l := startLimiter(t, eventstest.NewServer(t).URL(), withWindow(time.Hour))
-	key := uuid.New()
-	for _, c := range []struct {
-		report         string
-		requests, want int
-	}{{listReports, 130, 120}, {dimensions, 130, 120}, {"", 400, 360}} {
-		if got := countAllowed(t, l, Request{Lineage: key, Premium: true, Report: c.report}, c.requests); got != c.want {
-			t.Errorf("report %q: allowed = %d of %d, want %d", c.report, got, c.requests, c.want)
-		}
-	}
-}
-
 // A refusal changes nothing, in whichever reader it is made.
 func TestTake_RefusalTakesNoPermit(t *testing.T) {
 	t.Parallel()
@@ -139,23 +124,6 @@ func TestTake_DifferentAllowances(t *testing.T) {
 	}
 	if text, _ := small.Take(t.Context(), r).RateLimit(); !regexp.MustCompile(`^"tier";r=0;t=\d+$`).MatchString(text) {
 		t.Errorf("rate limit = %s, want none remaining", text)
-	}
-}
-
-// A key over its budget costs NATS nothing.
-func TestTake_RefusesFromMemory(t *testing.T) {
-	t.Parallel()
-	l := startLimiter(t, eventstest.NewServer(t).URL(), refuseFromMemory)
-	r := Request{Lineage: uuid.New()}
-	countAllowed(t, l, r, 120)
-	written := l.written(writeStored)
-	for range 1000 {
-		if d := l.Take(t.Context(), r); d.Allowed || d.RetryAfter < 1 || d.RetryAfter > 60 {
-			t.Fatalf("allowed = %t, retry after = %d, want a refusal for 1 to 60 s", d.Allowed, d.RetryAfter)
-		}
-	}
-	if got := l.written(writeStored) + l.written(writeConflict); got != written || l.decisions(refusedLocally) != 1000 {
-		t.Errorf("writes = %d, want %d; refused from memory = %d, want 1000", got, written, l.decisions(refusedLocally))
 	}
 }
 
@@ -486,18 +454,4 @@ func TestLineage_BoundsItsQueue(t *testing.T) {
 			t.Fatalf("request %d: waits = %t", i, ok)
 		}
 	}
-}
-
-// ExampleDecision_RateLimit shows both headers.
-func ExampleDecision_RateLimit() {
-	d := Decision{
-		buckets: []bucket{{policy: tierPolicy, limit: 120}}, window: time.Minute,
-		quotas: []quota{{policy: tierPolicy, remaining: 87, wait: 42 * time.Second}},
-	}
-	text, _ := d.RateLimit()
-	fmt.Println(d.RateLimitPolicy())
-	fmt.Println(text)
-	// Output:
-	// "tier";q=120;w=60
-	// "tier";r=87;t=42
 }

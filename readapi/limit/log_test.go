@@ -268,21 +268,6 @@ func TestLog_StaysValid(t *testing.T) {
 	})
 }
 
-func TestMerge_Logs(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := drawLog(t), drawLog(t)
-		merged := a.clone()
-		merged.merge(&b)
-		if merged.newest != max(a.newest, b.newest) || merged.origin != a.origin {
-			t.Errorf("merged = %+v, want the later tick and the first origin", merged)
-		}
-		if _, err := parseLog(merged.encode()); err != nil {
-			t.Errorf("merged log: %v", err)
-		}
-	})
-}
-
 // serverModel is a server that stores versions, and readers that estimate its time.
 type serverModel struct {
 	now     time.Time // the server's

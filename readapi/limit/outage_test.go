@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"callboard/events/eventstest"
@@ -86,28 +87,6 @@ func TestTake_RestartOfNATSRefillsNothing(t *testing.T) {
 	if got := countAllowed(t, fresh, half, 120); got != 0 {
 		t.Errorf("allowed by a reader that remembers nothing = %d, want 0", got)
 	}
-}
-
-// The outage ends in the log, too.
-func TestTake_AfterOutage(t *testing.T) {
-	t.Parallel()
-	var log eventstest.LogBuffer
-	server := eventstest.NewServer(t)
-	l := startLimiter(t, server.URL(), logTo(&log), withTimeout(time.Second))
-	for range 2 {
-		eventstest.Eventually(t, "an allowed report", func() bool {
-			return l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
-		})
-		server.Stop()
-		eventstest.Eventually(t, "a refused report", func() bool {
-			return !l.Take(t.Context(), Request{Lineage: uuid.New(), Report: listReports}).Allowed
-		})
-		server.Start()
-	}
-	eventstest.Eventually(t, "the end of the outage in the log", func() bool {
-		l.Take(t.Context(), Request{Lineage: uuid.New()})
-		return strings.Contains(log.String(), "budgets reachable again")
-	})
 }
 
 func (l *Limiter) deleteStream(t *testing.T) {
@@ -333,27 +312,6 @@ func (k *lineage) served() bool {
 	return k.serving
 }
 
-// A line that is slow, but not slower than the timeout allows, is no outage.
-func TestTake_SlowLine(t *testing.T) {
-	t.Parallel()
-	proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
-	l := startLimiter(t, "nats://"+proxy.Addr())
-	countAllowed(t, l, Request{Lineage: uuid.New()}, 1)
-	r := Request{Lineage: uuid.New(), Report: listReports}
-	resume := proxy.Pause()
-	defer resume()
-	taken := make(chan int, 1)
-	go func() { taken <- takeAtOnce(t, repeat(r, 5), l)[r] }()
-	eventstest.Eventually(t, "a request waits for the server", func() bool { return l.lineage(r.Lineage).served() })
-	resume()
-	if got := <-taken; got != 5 {
-		t.Errorf("allowed = %d, want 5", got)
-	}
-	if got := storedPermits(t, l, r.Lineage, listReports); got != 5 {
-		t.Errorf("stored permits = %d, want 5", got)
-	}
-}
-
 // A write whose acknowledgement is lost is found in the log. It is neither repeated nor lost, also if another reader writes meanwhile.
 func TestTake_LostAcknowledgement(t *testing.T) {
 	t.Parallel()
@@ -523,5 +481,43 @@ func TestLocalCounter(t *testing.T) {
 	}
 	if c.prune(now.Add(2 * time.Minute)); len(c.windows) != 0 {
 		t.Errorf("windows after pruning = %d, want 0", len(c.windows))
+	}
+}
+
+// Whenever the leader of the stream's replicas changes, exactly the budget is allowed: requests without a leader are refused, no permit is
+// given twice, and none is lost.
+func TestTake_LeaderChanges(t *testing.T) {
+	eventstest.Long(t) // a new leader takes ten seconds
+	t.Parallel()
+	urls := eventstest.NewCluster(t).URL()
+	conn := eventstest.Connect(t, urls)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Eventually(t, "the stream is created", func() bool {
+		_, err := js.CreateStream(t.Context(), StreamConfig(3))
+		return err == nil
+	})
+	readers := startLimiters(t, urls, 4)
+	for round := range 5 {
+		r, began := Request{Lineage: uuid.New(), Report: listReports}, time.Now()
+		steppedDown := make(chan error, 1)
+		go func() {
+			_, err := conn.Request(jetstream.DefaultAPIPrefix+"STREAM.LEADER.STEPDOWN."+StreamName, nil, timeout)
+			steppedDown <- err
+		}()
+		allowed := 0
+		eventstest.Eventually(t, "the budget is used up", func() bool {
+			allowed += takeAtOnce(t, repeat(r, 200), readers...)[r]
+			return allowed >= 120
+		})
+		if err := <-steppedDown; err != nil {
+			t.Fatal(err)
+		}
+		allowed += takeAtOnce(t, repeat(r, 200), readers...)[r]
+		if allowed != 120 && time.Since(began) < time.Minute { // later, the first permits are back
+			t.Errorf("round %d: allowed = %d, want 120", round, allowed)
+		}
 	}
 }
