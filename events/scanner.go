@@ -3,7 +3,6 @@ package events
 import (
 	"errors"
 	"math/bits"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -67,29 +66,6 @@ func (s *scanner) grow() bool {
 	copy(grown, s.members)
 	s.members = grown
 	return true
-}
-
-// find returns the first member of an object that has one of the names and another value than null. It reads no further.
-func (s *scanner) find(names []string) (name string, v value, found bool) {
-	s.space()
-	if !s.accept('{') {
-		return "", value{}, false
-	}
-	for {
-		s.space()
-		name, valid := s.name()
-		s.members = s.members[:0]
-		if !valid || !s.value(name) {
-			return "", value{}, false
-		}
-		if v := s.members[0].value; v.kind != 'n' && slices.Contains(names, name) {
-			return name, v, true
-		}
-		s.space()
-		if !s.accept(',') {
-			return "", value{}, false
-		}
-	}
 }
 
 // next returns the next byte, or 0 at the end. A byte 0 is valid nowhere, so the two need no distinction.

@@ -9,12 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/events/eventstest"
+	"callboard/events/eventstest/leaks"
 	"callboard/projector/feed"
 )
+
+func TestMain(m *testing.M) { leaks.Run(m) }
 
 // sharedEnv is a stream with the subjects of stored events, and a feed.
 type sharedEnv struct {
@@ -530,6 +534,26 @@ func TestShared_AQueueThatWasThrownAwayIsReadAgain(t *testing.T) {
 	}
 	eventstest.Eventually(t, "the last message is in its queue", func() bool { return stuck.Received(last) })
 	if err := receive(slow, e.stored(0)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Anybody who may publish can store a message that client libraries take for a word of the server: no data, and the header of a status.
+func TestShared_DeliversMessagesThatLookLikeAStatus(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 1, 1<<20)
+	m := e.join(0, 0)
+	var want []uint64
+	for _, status := range []string{"100", "400", "404", "408", "409", "423", "503"} {
+		ack, err := e.js.PublishMsg(t.Context(), &nats.Msg{
+			Subject: "phones.0.system.call", Header: nats.Header{"Status": {status}, "Description": {"Consumer Deleted"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, ack.Sequence)
+	}
+	if err := receive(m, append(want, e.publish(0, nil))); err != nil {
 		t.Error(err)
 	}
 }

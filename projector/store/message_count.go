@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -95,24 +94,4 @@ func queueMessageCounts(batch *pgx.Batch, partition int16, c MessageCounts) {
 		}
 	}
 	batch.Queue(addMessageCountsSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4], counts[5])
-}
-
-// ReadMessageCounts reads the counts of a partition in a schema.
-func ReadMessageCounts(ctx context.Context, conn *pgx.Conn, schema string, partition int16) (MessageCounts, error) {
-	rows, _ := conn.Query(ctx, fmt.Sprintf(`
-		select entity, read, applied, stale, ignored, dead, conflicting
-		from %s.message_count
-		where partition = $1`,
-		pgx.Identifier{schema}.Sanitize()), partition)
-	c := make(MessageCounts)
-	var entity events.Entity
-	var n MessageCount
-	_, err := pgx.ForEachRow(rows, []any{&entity, &n.Read, &n.Applied, &n.Stale, &n.Ignored, &n.Dead, &n.Conflicting}, func() error {
-		c[entity] = n
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("message counts: %w", err)
-	}
-	return c, nil
 }
