@@ -24,8 +24,7 @@ const (
 	None  Sample = "none"
 )
 
-// The seeds differ from each other and from likely arguments of 'callboard simulate', so that all can be on one stream. With both
-// seeds some phone systems record calls.
+// The seeds differ from each other and from likely arguments of 'callboard simulate', so that all can be on one stream.
 const (
 	liveSeed  = 20260301
 	smallSeed = 20260303
@@ -94,9 +93,9 @@ func (i *instance) publishSample(ctx context.Context, created time.Time) error {
 	if m.Complete {
 		return nil
 	}
-	task := i.display.Start("publishing", "events", int64(sample.Count(i.company).Events))
+	task := i.display.Start("publishing", "calls", int64(i.company.Calls()))
 	publisher := events.NewPublisher(i.publisher.JetStream, eventSource)
-	_, err = sample.Publish(ctx, publisher, i.company, 0, func(p sample.Counts) { task.Set(int64(p.Events)) })
+	_, err = sample.Publish(ctx, publisher, i.company, 0, func(p sample.Counts) { task.Set(int64(p.Calls)) })
 	if err != nil {
 		return err
 	}
@@ -106,20 +105,15 @@ func (i *instance) publishSample(ctx context.Context, created time.Time) error {
 
 const eventSource = "callboard/dev"
 
-// writeAudio writes the missing ones of the audio files that the sample's recordings refer to.
+// writeAudio writes the audio file that the sample's recordings refer to.
 func (i *instance) writeAudio() error {
-	for _, key := range sample.AudioKeys() {
-		path := filepath.Join(i.dir.path("audio"), filepath.FromSlash(key))
-		if _, err := os.Stat(path); err == nil {
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("audio: %w", err)
-		}
-		clip, _ := sample.Audio(key) // every key of AudioKeys has audio
-		if err := writeFile(path, clip); err != nil {
-			return fmt.Errorf("audio: %w", err)
-		}
+	path := filepath.Join(i.dir.path("audio"), filepath.FromSlash(sample.AudioKey))
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = writeFile(path, sample.Audio())
+	}
+	if err != nil {
+		return fmt.Errorf("audio: %w", err)
 	}
 	return nil
 }

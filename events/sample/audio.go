@@ -1,70 +1,46 @@
 package sample
 
 import (
+	"bytes"
 	"encoding/binary"
-	"fmt"
-	"strconv"
 )
 
-// clip is the audio that recordings of about its length share: synthetic voices without words.
-type clip struct {
-	seconds int
-}
-
-func clips() []clip { return []clip{{4}, {7}, {11}, {15}, {20}, {26}, {34}, {45}} }
-
-func nearestClip(seconds int) clip {
-	best := clips()[0]
-	for _, c := range clips() {
-		if abs(c.seconds-seconds) < abs(best.seconds-seconds) {
-			best = c
-		}
-	}
-	return best
-}
-
-func abs(n int) int { return max(n, -n) }
-
-// The format of all clips: WAV, 8000 samples per second as in telephony, 16 bit, mono.
+// The audio of all recordings: one melody as a WAV file with 8,000 samples per second, as in telephony, of 16 bits
+// each.
 const (
-	wavHeader      = 44 // bytes
-	bytesPerSecond = 2 * 8000
+	AudioKey = "clips/melody.wav" // in the audio store
+
+	sampleRate   = 8000
+	noteLength   = sampleRate / 2
+	melodyNotes  = 24
+	melodyLength = melodyNotes * noteLength // in samples
+	wavHeader    = 44                       // bytes
+	audioBytes   = wavHeader + 2*melodyLength
 )
 
-func (c clip) key() string { return "clips/voices-" + strconv.Itoa(c.seconds) + "s.wav" }
-
-// bytes is the length of the WAV file.
-func (c clip) bytes() int { return wavHeader + bytesPerSecond*c.seconds }
-
-// AudioKeys are the keys of all clips.
-func AudioKeys() []string {
-	var keys []string
-	for _, c := range clips() {
-		keys = append(keys, c.key())
-	}
-	return keys
-}
-
-// Audio returns the WAV file of a recording's audio key; ok is false for an unknown key.
-func Audio(key string) (wav []byte, ok bool) {
-	for _, c := range clips() {
-		if c.key() == key {
-			return c.wav(), true
+// Audio returns the WAV file.
+func Audio() []byte {
+	scale := []int{523, 659, 784, 659, 698, 587, 494, 392} // Hz
+	samples := make([]int16, melodyLength)
+	for i := range samples {
+		// A parabola in each half of a wave is close to a sine. A note fades as that of a bell.
+		at, fade := i%noteLength, noteLength-i%noteLength
+		phase := at * scale[i/noteLength%len(scale)] % sampleRate * 2
+		x := phase % sampleRate
+		wave := x * (sampleRate - x) / (sampleRate / 4)
+		if phase >= sampleRate {
+			wave = -wave
 		}
+		samples[i] = int16(2 * wave * fade / noteLength * fade / noteLength)
 	}
-	return nil, false
-}
 
-// wav repeats the embedded phrases up to the clip's length.
-func (c clip) wav() []byte {
-	const phrases = 3
-	wav := read("data/audio/phrases-1.wav")[:wavHeader:wavHeader]
-	for i := c.seconds; len(wav) < c.bytes(); i++ {
-		wav = append(wav, read(fmt.Sprintf("data/audio/phrases-%d.wav", i%phrases+1))[wavHeader:]...)
+	var wav bytes.Buffer
+	for _, field := range []any{
+		[]byte("RIFF"), uint32(audioBytes - 8), []byte("WAVEfmt "), uint32(16),
+		uint16(1), uint16(1), uint32(sampleRate), uint32(2 * sampleRate), uint16(2), uint16(16), // PCM, one channel
+		[]byte("data"), uint32(2 * len(samples)), samples,
+	} {
+		_ = binary.Write(&wav, binary.LittleEndian, field) // a buffer never fails
 	}
-	wav = wav[:c.bytes()]
-	// The lengths of the file and of its samples.
-	binary.LittleEndian.PutUint32(wav[4:], uint32(len(wav)-8))
-	binary.LittleEndian.PutUint32(wav[40:], uint32(len(wav)-wavHeader))
-	return wav
+	return wav.Bytes()
 }

@@ -36,9 +36,14 @@ func digest(t *testing.T, config Config) string {
 // something depends on the machine, on the order of a map or on a clock.
 func TestCompany_Digest(t *testing.T) {
 	t.Parallel()
-	const want = "e41ef1f4dc6e33f4b0ddbf94c224f12678a304362017aa7501cddc4ee1f3cc0b"
-	if got := digest(t, Config{Seed: 42, Systems: 7, Calls: 400}); got != want {
+	const want = "f8e7a1317b4ce770dfbe954bc043bee77c078d6aefad21d20b9e745f44f28827"
+	config := Config{Seed: 42, Systems: 7, Calls: 400}
+	if got := digest(t, config); got != want {
 		t.Errorf("digest = %s, want %s", got, want)
+	}
+	config.Seed++
+	if digest(t, config) == want {
+		t.Error("another seed gives the same events")
 	}
 }
 
@@ -47,38 +52,17 @@ func TestCompany_UniqueIdentifiers(t *testing.T) {
 	t.Parallel()
 	seen := map[uuid.UUID]uint64{}
 	for seed := range uint64(50) {
-		c := New(Config{Seed: seed, Systems: 12})
+		c := New(Config{Seed: seed, Systems: 6})
+		if len(c.Systems()) != 6 || len(c.Groups()) != 2 || len(c.Organizations()) != 2 {
+			t.Fatalf("targets = %d systems, %d groups, %d organizations, want 6, 2, 2",
+				len(c.Systems()), len(c.Groups()), len(c.Organizations()))
+		}
 		for _, target := range slices.Concat(c.Systems(), c.Groups(), c.Organizations()) {
-			if other, taken := seen[target.ID]; taken {
-				t.Errorf("seeds %d and %d both have %s", other, seed, target.ID)
+			if other, taken := seen[target.ID]; taken || target.Name == "" {
+				t.Errorf("seed %d: target = %v, want a name, and an ID other than that of seed %d", seed, target, other)
 			}
 			seen[target.ID] = seed
 		}
-	}
-}
-
-func TestCompany_FollowsFromSeed(t *testing.T) {
-	t.Parallel()
-	config := Config{Seed: 7, Systems: 5, Calls: 500, Days: 9}
-	first := digest(t, config)
-	if second := digest(t, config); second != first {
-		t.Error("the same seed gives other events")
-	}
-	config.Seed++
-	if other := digest(t, config); other == first {
-		t.Error("another seed gives the same events")
-	}
-}
-
-func TestCompany_ConcurrentUse(t *testing.T) {
-	t.Parallel()
-	c := New(Config{Seed: 3, Systems: 3, Calls: 300})
-	counts := make(chan Counts)
-	for range 2 {
-		go func() { counts <- Count(c) }()
-	}
-	if first, second := <-counts, <-counts; first != second || first.Calls != 300 {
-		t.Errorf("counts = %+v and %+v, want the same with 300 calls", first, second)
 	}
 }
 
@@ -86,7 +70,7 @@ func TestHistory_ExactCalls(t *testing.T) {
 	t.Parallel()
 	for _, config := range []Config{
 		{Systems: 4, Calls: -1}, {Systems: 1, Calls: 1}, {Systems: 3, Calls: 2}, {Systems: 1, Calls: 997, Days: 1},
-		{Systems: 13, Calls: 1500}, {Systems: 40, Calls: 40}, {Systems: 2, Calls: 4000, Days: 1},
+		{Systems: 40, Calls: 40},
 	} {
 		for seed := range uint64(3) {
 			config.Seed = seed
@@ -105,10 +89,9 @@ func TestHistory_ExactCalls(t *testing.T) {
 
 func TestHistory_StopsEarly(t *testing.T) {
 	t.Parallel()
-	c := New(Config{Calls: 100})
 	for n := range 3 {
 		seen := 0
-		for range c.History() {
+		for range New(Config{Calls: 100}).Events() {
 			if seen++; seen > n {
 				break
 			}
@@ -119,53 +102,74 @@ func TestHistory_StopsEarly(t *testing.T) {
 	}
 }
 
+// Events are in order, and calls are in the period and published after their end: most of them on the mornings of
+// working days.
 func TestHistory_Period(t *testing.T) {
 	t.Parallel()
 	until := time.Date(2025, time.June, 15, 13, 37, 11, 0, time.UTC)
-	c := New(Config{Calls: 2000, Until: until, Days: 3})
-	from, last := until.AddDate(0, 0, -3), time.Time{}
+	c := New(Config{Calls: 5000, Until: until, Days: 14})
+	from, last := until.AddDate(0, 0, -14), time.Time{}
+	var hours [24]int
 	for e := range c.History() {
 		if e.Time.Before(last) || e.Time.After(until) {
 			t.Fatalf("%s: time = %s, want one from %s to %s", e.ID, e.Time, last, until)
 		}
 		last = e.Time
-		if call, ok := e.State.(*events.Call); ok && (call.CreatedAt.Std().Before(from) || call.EndTime.Value.Std().After(e.Time)) {
-			t.Fatalf("call = %s to %s, want one from %s until its publication at %s", call.CreatedAt, call.EndTime.Value, from, e.Time)
+		if call, ok := e.State.(*events.Call); ok && call.Version == 1 {
+			hours[call.CreatedAt.Std().Hour()]++
+			if call.CreatedAt.Std().Before(from) || call.EndTime.Value.Std().After(e.Time) {
+				t.Fatalf("call = %s to %s, want one from %s until its publication at %s",
+					call.CreatedAt, call.EndTime.Value, from, e.Time)
+			}
 		}
 	}
 	if until.Sub(last) > time.Hour {
 		t.Errorf("time of the last event = %s, want one in the hour before %s", last, until)
 	}
+	if hours[3]*10 > hours[10] || hours[22]*5 > hours[15] || hours[12] >= hours[10] {
+		t.Errorf("calls by hour = %v, want peaks at 10 and 14", hours)
+	}
 }
 
-func TestCompany_Targets(t *testing.T) {
+func noon() time.Time { return time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC) }
+
+func TestLive(t *testing.T) {
 	t.Parallel()
-	c := New(Config{Seed: 1, Systems: 6})
-	if len(c.Systems()) != 6 || len(c.Groups()) != 2 || len(c.Organizations()) != 2 {
-		t.Fatalf("targets = %d systems, %d groups, %d organizations, want 6, 2, 2",
-			len(c.Systems()), len(c.Groups()), len(c.Organizations()))
+	c := New(Config{Seed: 1, Calls: 500})
+	checker := newChecker(t)
+	for e := range c.Events() {
+		checker.check(e)
 	}
-	systems, organizations := map[string]string{}, map[string]bool{}
-	for e := range c.Directory() {
-		if s, ok := e.State.(*events.PhoneSystem); ok {
-			systems[s.ID.String()] = s.Name
-			organizations[s.OrganizationID.Value.String()] = s.OrganizationID.Valid
+	history := len(checker.owners)
+	live, repeated := c.Live(), c.Live()
+	for i := range 1800 {
+		now, calls := noon().Add(time.Duration(i)*time.Second), 0
+		if i%5 == 0 {
+			calls = 1
+		}
+		next, again := live.Next(now, calls), repeated.Next(now, calls)
+		if len(again) != len(next) || len(next) > 0 && again[0].ID != next[0].ID {
+			t.Fatal("the same times give other events")
+		}
+		for _, e := range next {
+			checker.check(e)
+			if e.Time.After(now) {
+				t.Fatalf("%s: time = %s, want at most %s", e.ID, e.Time, now)
+			}
+			if _, err := events.Encode(e); err != nil {
+				t.Fatalf("%s: %v", e.ID, err)
+			}
+			call, ok := e.State.(*events.Call)
+			if ok && call.Version == 1 && now.Sub(call.EndTime.Value.Std()) > time.Hour {
+				t.Errorf("end of a call = %s, want about %s", call.EndTime.Value, now)
+			}
 		}
 	}
-	for _, s := range c.Systems() {
-		if systems[s.ID.String()] != s.Name {
-			t.Errorf("name of system %s = %q, want %q as in the directory", s.ID, s.Name, systems[s.ID.String()])
-		}
+	if n := len(checker.owners) - history; n < 360 {
+		t.Errorf("calls and voicemails in 1800 seconds = %d, want at least 360", n)
 	}
-	for _, o := range c.Organizations() {
-		if !organizations[o.ID.String()] || o.Name == "" {
-			t.Errorf("organization = %v, want one with a name and a system", o)
-		}
-	}
-}
-
-func BenchmarkNew(b *testing.B) {
-	for b.Loop() {
-		New(Config{Seed: 1, Systems: 100})
+	live.Next(noon().Add(36*time.Minute), 0)
+	if len(live.queue.events) != 0 {
+		t.Errorf("events due later than five minutes after their call = %d, want 0", len(live.queue.events))
 	}
 }

@@ -1,9 +1,11 @@
 package sample
 
 import (
+	"encoding/binary"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -14,20 +16,18 @@ import (
 type checker struct {
 	*testing.T
 	versions map[string]int64  // by system, entity and key
-	ids      map[string]bool   // of events
 	present  map[string]bool   // entities that are not deleted, by entity and key
-	owners   map[string]bool   // calls and voicemails, deleted ones too
-	deleted  map[string]bool   // entities
-	sids     map[string]bool   // of calls
-	parents  map[string]bool   // sids that legs refer to
+	owners   map[string]bool   // calls and voicemails; false: deleted
+	queued   map[string]bool   // owners that have had a transcript event
 	facets   map[string]string // to the call or voicemail that each belongs to
+	features map[string]bool   // what is notable about the events
 }
 
 func newChecker(t *testing.T) *checker {
 	t.Helper()
 	return &checker{
-		T: t, versions: map[string]int64{}, ids: map[string]bool{}, present: map[string]bool{}, owners: map[string]bool{},
-		deleted: map[string]bool{}, sids: map[string]bool{}, parents: map[string]bool{}, facets: map[string]string{},
+		t, map[string]int64{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]string{},
+		map[string]bool{},
 	}
 }
 
@@ -37,40 +37,50 @@ func (c *checker) check(e events.Event) {
 	if e.Version <= c.versions[subject] {
 		c.Errorf("%s: version = %d, want more than %d", subject, e.Version, c.versions[subject])
 	}
-	if c.ids[e.ID] {
-		c.Errorf("event ID %s is used twice", e.ID)
+	c.versions[subject], c.present[entity] = e.Version, !e.Deleted()
+	c.features[e.Type()] = true
+	if _, owner := c.owners[entity]; owner && e.Deleted() {
+		c.owners[entity] = false
 	}
-	c.versions[subject], c.ids[e.ID] = e.Version, true
-	c.present[entity], c.deleted[entity] = !e.Deleted(), e.Deleted()
 	switch s := e.State.(type) {
 	case *events.Call:
 		c.checkCall(s)
 	case *events.Voicemail:
 		c.owners[entity] = true
 	case *events.Transcript:
-		c.checkFacet(subject, s.OwnerRow())
+		c.checkTranscript(subject, s)
 	case *events.Recording:
 		c.checkFacet(subject, s.OwnerRow())
+		c.features["recording "+s.Status] = true
 	case *events.Analysis:
 		c.checkFacet(subject, events.OwnerRow{Entity: events.EntityCall, ID: s.CallID})
+		c.features["analysis "+s.Status] = true
 		if s.Representative != nil {
+			c.features["representative "+s.Representative.State] = true
 			c.checkReference(s.Representative.ID, events.EntityRepresentative)
 		}
 	}
 }
 
 func (c *checker) checkCall(call *events.Call) {
-	c.owners["call/"+call.ID.String()], c.sids[call.CallSid] = true, true
-	if call.ParentCallSid.Valid {
-		c.parents[call.ParentCallSid.Value] = true
-	}
+	c.owners["call/"+call.ID.String()] = true
 	if call.Version == 1 {
 		c.checkReference(call.CallGroupID, events.EntityCallGroup)
 		c.checkReference(call.AnsweredByExtensionID, events.EntityExtension)
 		c.checkReference(call.FromExtensionID, events.EntityExtension)
+		if c.features[call.CallSid] {
+			c.features["two legs with one sid"] = true
+		}
+		if call.ParentCallSid.Valid {
+			c.features["parent "+strconv.FormatBool(c.features[call.ParentCallSid.Value])] = true
+		}
 	}
-	if len(call.CallSid) != 34 || !strings.HasPrefix(call.CallSid, "CA") {
-		c.Errorf("call sid = %q, want CA and 32 digits", call.CallSid)
+	for _, name := range []string{
+		call.CallSid, "direction " + call.Direction, "status " + call.Status, "outcome " + call.Outcome.Value,
+		"emergency " + strconv.FormatBool(call.IsEmergency), "edited " + strconv.FormatBool(call.IsEdited),
+		"converted " + strconv.FormatBool(call.IsConverted),
+	} {
+		c.features[name] = true
 	}
 }
 
@@ -80,167 +90,154 @@ func (c *checker) checkReference(id events.Null[uuid.UUID], entity events.Entity
 	}
 }
 
+// A facet belongs to one call or voicemail, which is not deleted. What will be transcribed is queued before it is
+// published.
 func (c *checker) checkFacet(subject string, owner events.OwnerRow) {
 	key := owner.Key()
 	if before, found := c.facets[subject]; found && before != key {
 		c.Errorf("%s belongs to %s, want %s as before", subject, key, before)
 	}
-	if c.deleted[key] {
+	if exists, published := c.owners[key]; published && !exists {
 		c.Errorf("%s belongs to %s, which is deleted", subject, key)
 	}
 	c.facets[subject] = key
 }
 
-// checkEnd checks what holds only for a complete sequence.
-func (c *checker) checkEnd() {
+func (c *checker) checkTranscript(subject string, s *events.Transcript) {
+	c.checkFacet(subject, s.OwnerRow())
+	owner := s.OwnerRow().Key()
+	if _, published := c.owners[owner]; !c.queued[owner] && (s.Status != events.TranscriptQueued || published) {
+		c.Errorf("first transcript of %s is %s, want it queued and not after its call or voicemail", owner, s.Status)
+	}
+	c.queued[owner], c.features["transcript "+s.Status] = true, true
+	if s.Status == events.TranscriptCompleted && s.Text.Value == "" {
+		c.features["empty text"] = true
+	}
+	last := 0.0
+	for _, turn := range s.Turns {
+		c.features["speaker "+turn.Speaker.Kind+turn.Speaker.Role] = true
+		if turn.StartSeconds.Value < last || turn.EndSeconds.Value <= turn.StartSeconds.Value {
+			c.Errorf("turn = %v to %v s, want one after %v s", turn.StartSeconds, turn.EndSeconds, last)
+		}
+		last = turn.EndSeconds.Value
+		small := 'a' <= turn.Text[0] && turn.Text[0] <= 'z'
+		if strings.ContainsAny(turn.Text, "{}|") || !utf8.ValidString(turn.Text) || small {
+			c.Errorf("text = %q, want valid UTF-8 without placeholders and with a capital letter", turn.Text)
+		}
+	}
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	c := newChecker(t)
+	for e := range New(Config{Seed: 8, Systems: 8, Calls: 20_000}).Events() {
+		c.check(e)
+	}
 	for subject, owner := range c.facets {
-		if !c.owners[owner] {
-			c.Errorf("%s belongs to %s, which was never published", subject, owner)
+		if _, published := c.owners[owner]; !published {
+			t.Errorf("%s belongs to %s, which was never published", subject, owner)
 		}
 	}
-	for sid := range c.parents {
-		if !c.sids[sid] {
-			c.Errorf("the parent sid %s belongs to no call", sid)
-		}
-	}
-	if len(c.parents) == 0 {
-		c.Error("transferred calls = 0, want some")
-	}
-}
 
-func TestHistory_References(t *testing.T) {
-	t.Parallel()
-	for _, config := range []Config{{Seed: 5, Systems: 9, Calls: 8000}, {Seed: 6, Systems: 1, Calls: 9000, Days: 2}} {
-		c := newChecker(t)
-		for e := range New(config).Events() {
-			c.check(e)
-		}
-		c.checkEnd()
-	}
-}
-
-// What will be transcribed is queued before it is published, and has a recording. A call or voicemail that is published without a queued
-// transcript is never transcribed.
-func TestHistory_AnnouncesTranscripts(t *testing.T) {
-	t.Parallel()
-	transcripts, published := map[string]string{}, map[string]bool{} // the newest status, and calls and voicemails, by key
-	count := 0
-	for e := range New(Config{Seed: 9, Systems: 5, Calls: 5000}).Events() {
-		key := string(e.Entity) + "/" + e.Key
-		switch s := e.State.(type) {
-		case *events.Call, *events.Voicemail:
-			published[key] = true
-		case *events.Transcript:
-			owner := s.OwnerRow().Key()
-			if count++; transcripts[owner] == "" && (s.Status != events.TranscriptQueued || published[owner]) {
-				t.Fatalf("first transcript of %s is %s, published before: %t, want it queued, and before", owner, s.Status, published[owner])
-			}
-			transcripts[owner] = s.Status
-		}
-	}
-	if len(published) < 5000 || count < 5000 {
-		t.Errorf("calls and voicemails = %d, events of transcripts = %d, want at least 5000 of each", len(published), count)
-	}
-}
-
-// Every voicemail's recording follows, under the recordingSid that the voicemail names. Those at the end of History are incomplete.
-func TestHistory_VoicemailsHaveRecordings(t *testing.T) {
-	t.Parallel()
-	missing := map[string]events.Time{} // when the voicemail was left, by recordingSid
-	var last events.Time
-	voicemails := 0
-	for e := range New(Config{Seed: 9, Systems: 5, Calls: 5000}).Events() {
-		last = events.TimeOf(e.Time)
-		switch s := e.State.(type) {
-		case *events.Voicemail:
-			if s.Version == 1 {
-				voicemails++
-				missing[s.RecordingSid] = s.CreatedAt
-			}
-		case *events.Recording:
-			if s.VoicemailID.Valid && s.Status == events.RecordingReady {
-				delete(missing, s.RecordingSid)
-			}
-		}
-	}
-	for sid, left := range missing {
-		if last-left > 10*minute {
-			t.Errorf("the recording %s of a voicemail of %s is not ready at the end, %s", sid, left, last)
-		}
-	}
-	if voicemails < 200 {
-		t.Errorf("voicemails = %d, want at least 200", voicemails)
-	}
-}
-
-// features lists what is notable about an event.
-func features(e events.Event) []string {
-	list := []string{e.Type()}
-	switch s := e.State.(type) {
-	case *events.Call:
-		list = append(list, "direction "+s.Direction, "status "+s.Status, "outcome "+s.Outcome.Value,
-			"emergency "+strconv.FormatBool(s.IsEmergency), "edited "+strconv.FormatBool(s.IsEdited),
-			"converted "+strconv.FormatBool(s.IsConverted))
-	case *events.Transcript:
-		list = append(list, "transcript "+s.Status)
-		for _, turn := range s.Turns {
-			list = append(list, "speaker "+turn.Speaker.Kind+turn.Speaker.Role)
-		}
-		if s.Text == events.Some("") {
-			list = append(list, "empty text")
-		}
-	case *events.Recording:
-		list = append(list, "recording "+s.Status)
-	case *events.Analysis:
-		list = append(list, "analysis "+s.Status)
-		if s.Representative != nil {
-			list = append(list, "representative "+s.Representative.State)
-		}
-	}
-	return list
-}
-
-func TestHistory_HasAllFeatures(t *testing.T) {
-	t.Parallel()
-	found := map[string]bool{}
-	sids, published := map[string]bool{}, map[uuid.UUID]bool{}
-	for e := range New(Config{Seed: 8, Systems: 8, Calls: 20000}).Events() {
-		for _, name := range features(e) {
-			found[name] = true
-		}
-		switch s := e.State.(type) {
-		case *events.Call:
-			if s.Version == 1 && sids[s.CallSid] {
-				found["two legs with one sid"] = true
-			}
-			sids[s.CallSid], published[s.ID] = true, true
-		case *events.Analysis:
-			if !published[s.CallID] {
-				found["analysis before its call"] = true
-			}
-		}
-	}
 	want := []string{
-		"direction inbound", "direction outbound", "direction internal", "status completed", "status no-answer", "status busy",
-		"status failed", "status canceled", "outcome answered", "outcome missed", "outcome abandoned", "outcome voicemail",
-		"outcome transferred", "outcome forwarded", "emergency true", "edited true", "converted true", "transcript queued",
+		"direction inbound", "direction outbound", "direction internal", "status completed", "status no-answer",
+		"status busy",
+		"status failed", "status canceled", "outcome answered", "outcome missed", "outcome abandoned",
+		"outcome voicemail",
+		"outcome transferred", "outcome forwarded", "emergency true", "edited true", "converted true",
+		"transcript queued",
 		"transcript running", "transcript completed", "transcript failed", "transcript skipped", "transcript removed",
-		"speaker roleagent", "speaker rolecustomer", "speaker numbered", "speaker unattributed", "empty text",
-		"recording processing", "recording ready", "recording unavailable", "analysis pending", "analysis processing",
+		"speaker roleagent", "speaker rolecustomer", "speaker numbered", "empty text",
+		"recording processing", "recording ready", "recording unavailable", "analysis processing",
 		"analysis completed", "analysis failed", "representative identified", "representative unknown",
-		"representative not_analyzed", "two legs with one sid", "analysis before its call",
+		"representative not_analyzed", "two legs with one sid", "parent true",
 	}
 	for _, entity := range events.Entities() {
 		want = append(want, "callboard."+string(entity)+".changed")
 	}
-	for _, entity := range []string{
-		"call", "voicemail", "extension", "call-group", "representative", "classification", "transcript", "recording",
-	} {
+	for entity := range strings.FieldsSeq("call voicemail extension call-group representative classification recording") {
 		want = append(want, "callboard."+entity+".deleted")
 	}
 	for _, name := range want {
-		if !found[name] {
+		if !c.features[name] {
 			t.Errorf("no event has the feature %q", name)
 		}
 	}
+	if c.features["parent false"] {
+		t.Error("the parent sid of a leg belongs to no call")
+	}
+}
+
+// All topics exist, and all placeholders have values: the conversations of all trades can be held.
+func TestReadTexts(t *testing.T) {
+	t.Parallel()
+	for _, trade := range trades() {
+		texts := readTexts(trade)
+		for _, name := range []string{"business", "organization", "department", "price", "exchange", "tip"} {
+			if len(texts.lists[name]) == 0 {
+				t.Errorf("%s: list %s is empty", trade, name)
+			}
+		}
+		for kind := range strings.FieldsSeq("inbound outbound internal brief message opening closing greeting filler") {
+			if len(texts.topics[kind]) == 0 {
+				t.Errorf("%s: topics of kind %s = 0, want some", trade, kind)
+			}
+			for _, topic := range texts.topics[kind] {
+				checkTopic(t, texts, trade+" "+kind+" "+topic.category, topic)
+			}
+		}
+	}
+}
+
+func checkTopic(t *testing.T, texts *texts, name string, topic topic) {
+	t.Helper()
+	variants := 0
+	for _, l := range topic.lines {
+		if l.answer && len(l.variants) < variants {
+			t.Errorf("%s: answers = %q, want %d as in the line before", name, l.variants, variants)
+		}
+		variants = len(l.variants)
+		for _, text := range l.variants {
+			values := map[string]string{"business": "B", "agent": "A", "caller": "C D", "first": "C", "number": "1"}
+			c := conversation{random: newRandom(name), texts: texts, values: values}
+			c.fill(text) // panics without a value
+		}
+	}
+}
+
+// The audio of every recording is a file that plays.
+func TestAudio(t *testing.T) {
+	t.Parallel()
+	wav := Audio()
+	for e := range New(Config{Calls: 100}).History() {
+		if r, ok := e.State.(*events.Recording); ok && r.Status == events.RecordingReady {
+			want := events.Audio{Key: AudioKey, ContentType: "audio/wav", Bytes: int64(len(wav))}
+			if *r.Audio != want {
+				t.Fatalf("audio = %+v, want %+v", *r.Audio, want)
+			}
+		}
+	}
+	format, length := string(wav[:4])+string(wav[8:16])+string(wav[36:40]), binary.LittleEndian.Uint32(wav[40:])
+	if format != "RIFFWAVEfmt data" || int(length) != len(wav)-wavHeader {
+		t.Errorf("header = %q with %d bytes of samples, want those of WAV and %d", format, length, len(wav)-wavHeader)
+	}
+	loud := 0
+	for i := wavHeader; i < len(wav); i += 2 {
+		if n := int16(binary.LittleEndian.Uint16(wav[i:])); n > 2500 || n < -2500 {
+			loud++
+		}
+	}
+	if share := loud * 100 / (len(wav) / 2); share < 20 {
+		t.Errorf("loud samples = %d%%, want at least 20%%", share)
+	}
+}
+
+func BenchmarkHistory(b *testing.B) {
+	b.ReportAllocs()
+	n := 0
+	for range New(Config{Seed: 1, Systems: 20, Calls: b.N}).History() {
+		n++
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(n)/float64(b.N), "events/call")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"iter"
+	"slices"
 	"time"
 
 	"callboard/events"
@@ -14,58 +15,74 @@ func (c *Company) History() iter.Seq[events.Event] {
 	return func(yield func(events.Event) bool) {
 		q := &queue{}
 		for _, s := range c.systems {
-			source := &callSource{system: s, queue: q, arrivals: arrivals{calendar: &s.calendar, rng: newRandom(s.seed, hourPath, s.index)}}
-			source.scheduleNext()
+			s.reorganize(q)
 		}
-		changes := c.changes
-		for {
-			next, ok := q.next(c.until)
-			for len(changes) > 0 && (!ok || changes[0].at <= next.at) {
-				if !yield(changes[0].event) {
+		if len(c.systems) > 1 {
+			extended, at := *c.groups[1], c.from+(c.until-c.from)/2
+			extended.Version, extended.PhoneSystemIDs = 2, append(extended.PhoneSystemIDs[:1:1], c.systems[1].state.ID)
+			q.add(at, events.Changed(&extended))
+		}
+
+		calendar := newCalendar(c)
+		for n := 0; n < c.calls; {
+			rng := newRandom(c.seed, "call", n)
+			end := calendar.at(n, rng)
+			for e := range q.due(end) {
+				if !yield(e) {
 					return
 				}
-				changes = changes[1:]
 			}
-			if !ok {
-				return
-			}
-			if e := next.run(next.leg, next.at); e.Entity != "" && !yield(e) {
+			// Each leg counts as a call.
+			e := ending{at: end, open: open(end), maxLegs: min(c.calls-n, 3), latest: never}
+			n += pick(rng, c.systems).publishCall(q, rng, e)
+		}
+		for e := range q.due(c.until) {
+			if !yield(e) {
 				return
 			}
 		}
 	}
 }
 
-// callSource generates one system's calls during History.
-type callSource struct {
-	system   *system
-	queue    *queue
-	arrivals arrivals
-	count    uint64
+// calendar spreads a company's calls over the hours of its period.
+type calendar struct {
+	hour           events.Time // the hour of the last call
+	before, weight uint64      // of all hours before, and of this one
+	step           uint64      // the weight of one call
 }
 
-func (s *callSource) scheduleNext() {
-	if at, ok := s.arrivals.next(); ok {
-		s.queue.add(at, nil, s.call)
+func newCalendar(c *Company) *calendar {
+	// The first hour is left out, so that no call begins before the period, and so are the last minutes.
+	k := &calendar{hour: c.from + hour, weight: weight(c.from + hour)}
+	var total uint64
+	for at := k.hour; at+hour <= c.until; at += hour {
+		total += weight(at)
 	}
+	k.step = total / uint64(max(c.calls, 1))
+	return k
 }
 
-// call generates a call. Each further leg uses an arrival, so that the number of legs is the number of calls of the Config.
-func (s *callSource) call(_ *leg, at events.Time) events.Event {
-	s.count++
-	f := callFlow{
-		system: s.system, rng: newRandom(s.system.seed, callPath, s.system.index, s.count), begin: at,
-		maxLegs: min(maxLegs, 1+s.arrivals.remaining()), open: s.system.calendar.isOpen(at), limit: s.system.calendar.last + minTail - at,
+// at returns the end of the n-th call. The numbers must not decrease.
+func (k *calendar) at(n int, rng random) events.Time {
+	position := k.step*uint64(n) + rng.Uint64N(k.step)
+	for position >= k.before+k.weight {
+		k.before += k.weight
+		k.hour += hour
+		k.weight = weight(k.hour)
 	}
-	f.run()
-	for i, l := range f.legs {
-		l.schedule(s.queue, s.system.maxDelay)
-		if i > 0 {
-			s.arrivals.next()
-		}
-	}
-	s.scheduleNext()
-	return events.Event{}
+	return k.hour + events.Time((position-k.before)/(k.weight/uint64(hour))*59/60)
+}
+
+// weight is in proportion to the number of calls of an hour: most of them come on the mornings of working days.
+func weight(at events.Time) uint64 {
+	perHour := [24]uint64{2, 1, 1, 1, 1, 2, 6, 20, 90, 150, 160, 140, 90, 100, 130, 120, 100, 70, 30, 15, 10, 8, 5, 3}
+	perDay := [7]uint64{1, 12, 12, 12, 12, 10, 4} // from Sunday
+	return perHour[at.Std().Hour()] * perDay[at.Std().Weekday()] * uint64(hour)
+}
+
+func open(at events.Time) bool {
+	t := at.Std()
+	return t.Hour() >= 8 && t.Hour() < 18 && t.Weekday() != time.Sunday
 }
 
 // Live generates further calls on the company as it is at the end of History. It is not safe for concurrent use.
@@ -74,102 +91,65 @@ type Live struct {
 	queue   queue
 }
 
-// liveMaxDelay is the longest time from the end of a live call until the last event about it, so that a spectator sees all
-// of them.
-const liveMaxDelay = 5 * minute
-
 // Live starts a sequence of further calls.
 func (c *Company) Live() *Live { return &Live{company: c} }
 
-// Next returns the events that are due: those of earlier calls, and those of the given number of new calls, which end now.
-// The same times and numbers give the same events. Times must not decrease.
+// Next returns the events that are due: those of earlier calls, and those of the given number of new calls, which end
+// now. All events of a call are due within five minutes. The same times and numbers give the same events. Times must
+// not decrease.
 func (l *Live) Next(now time.Time, calls int) []events.Event {
 	at := events.TimeOf(now)
-	due := l.due(at)
 	for i := range calls {
-		l.call(at, uint64(i))
+		rng := newRandom(l.company.seed, "live", at, i)
+		e := ending{at: at - publishDelay, open: true, maxLegs: 3, latest: at + 5*minute}
+		pick(rng, l.company.systems).publishCall(&l.queue, rng, e)
 	}
-	return append(due, l.due(at)...)
+	return slices.Collect(l.queue.due(at))
 }
 
-func (l *Live) due(at events.Time) []events.Event {
-	var due []events.Event
-	for {
-		next, ok := l.queue.next(at)
-		if !ok {
-			return due
-		}
-		if e := next.run(next.leg, next.at); e.Entity != "" {
-			due = append(due, e)
-		}
-	}
-}
-
-// call generates a call and moves it in time so that it ends now. The call depends on the time, so a second run has other
-// calls. Businesses are always open.
-func (l *Live) call(at events.Time, n uint64) {
-	rng := newRandom(l.company.seed, livePath, uint64(at), n)
-	f := callFlow{system: l.system(&rng), rng: rng, begin: at, maxLegs: maxLegs, open: true, limit: hour}
-	f.run()
-	shift := at - f.legs[len(f.legs)-1].end - publishDelay
-	for _, leg := range f.legs {
-		leg.shift(shift)
-		leg.schedule(&l.queue, liveMaxDelay)
-	}
-}
-
-// system picks a system, large ones more often.
-func (l *Live) system(rng *random) *system {
-	for {
-		if s := pick(rng, l.company.systems); rng.below(16) < len(s.extensions) {
-			return s
-		}
-	}
-}
-
-// action makes something happen to a leg. It returns the event about it, or one without an entity.
-type action func(l *leg, at events.Time) events.Event
-
-// queue holds scheduled actions by time. Actions of the same time keep the order in which they were added.
-type queue struct {
-	tasks tasks
-	added uint64
-}
-
-type task struct {
+// scheduled is an event of a queue.
+type scheduled struct {
 	at    events.Time
-	order uint64
-	leg   *leg
-	run   action
+	order int // of equal times
+	event events.Event
 }
 
-func (q *queue) add(at events.Time, l *leg, run action) {
+// queue holds events until their time has come.
+type queue struct {
+	events byTime
+	added  int
+}
+
+func (q *queue) add(at events.Time, e events.Event) {
 	q.added++
-	heap.Push(&q.tasks, task{at, q.added, l, run})
+	heap.Push(&q.events, scheduled{at, q.added, envelope(at, e)})
 }
 
-// next removes and returns the first task; ok is false if none is due at the given time.
-func (q *queue) next(until events.Time) (next task, ok bool) {
-	if len(q.tasks) == 0 || q.tasks[0].at > until {
-		return task{}, false
+// due removes and yields the events until a time.
+func (q *queue) due(until events.Time) iter.Seq[events.Event] {
+	return func(yield func(events.Event) bool) {
+		for len(q.events) > 0 && q.events[0].at <= until {
+			if next := heap.Pop(&q.events).(scheduled); !yield(next.event) {
+				return
+			}
+		}
 	}
-	return heap.Pop(&q.tasks).(task), true
 }
 
-// tasks implements heap.Interface.
-type tasks []task
+// byTime implements [heap.Interface].
+type byTime []scheduled
 
-func (t tasks) Len() int { return len(t) }
-func (t tasks) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(t[i].at, t[j].at), cmp.Compare(t[i].order, t[j].order)) < 0
+func (b byTime) Len() int { return len(b) }
+func (b byTime) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(b[i].at, b[j].at), b[i].order-b[j].order) < 0
 }
-func (t tasks) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
-func (t *tasks) Push(x any)   { *t = append(*t, x.(task)) }
+func (b byTime) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
+func (b *byTime) Push(x any)   { *b = append(*b, x.(scheduled)) }
 
-func (t *tasks) Pop() any {
-	last := len(*t) - 1
-	popped := (*t)[last]
-	(*t)[last] = task{} // for the garbage collector
-	*t = (*t)[:last]
+func (b *byTime) Pop() any {
+	last := len(*b) - 1
+	popped := (*b)[last]
+	(*b)[last] = scheduled{} // for the garbage collector
+	*b = (*b)[:last]
 	return popped
 }

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,8 +39,8 @@ func TestPublish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := Count(severalBatches()); done != want || done.Calls != 900 {
-		t.Errorf("published = %+v, want %+v with 900 calls", done, want)
+	if want := len(slices.Collect(severalBatches().Events())); done.Events != want || done.Calls != 900 {
+		t.Errorf("published = %+v, want %d events of 900 calls", done, want)
 	}
 	if stored := storedMessages(t, stream); stored != done.Events {
 		t.Errorf("stored messages = %d, want %d", stored, done.Events)
@@ -60,7 +61,7 @@ func TestPublish_Rate(t *testing.T) {
 	t.Parallel()
 	_, publisher := newStream(t, 1)
 	company := New(Config{Seed: 3, Systems: 1})
-	total := Count(company).Events
+	total := len(slices.Collect(company.Events()))
 	const rate = 1000
 	start := time.Now()
 	done, err := Publish(t.Context(), publisher, company, rate, func(Counts) {})

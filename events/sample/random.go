@@ -1,8 +1,9 @@
 package sample
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
-	"math/bits"
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/google/uuid"
@@ -10,62 +11,33 @@ import (
 	"callboard/events"
 )
 
-// random is a pseudo-random sequence. Each thing has a separate sequence, so that one more number in one place does not
-// change all other places. All of it is integer arithmetic, because processors round differently.
+// random is a pseudo-random sequence. Each phone system, contact and call has a sequence of its own, so that one more
+// number in one place does not change all other places. Only integers are drawn, because processors round
+// differently.
 type random struct {
-	pcg rand.PCG
+	*rand.Rand
+	bytes *rand.ChaCha8 // the source of Rand
 }
 
-// The first elements of the sequences' paths, so that no two things share a sequence.
-const (
-	companyPath = iota
-	systemPath
-	contactPath
-	changePath
-	hourPath
-	callPath
-	livePath
-)
-
-// newRandom returns the sequence of a seed and a path, for example of the numbers of a system and of a call.
-func newRandom(seed uint64, path ...uint64) random {
-	h := mix(seed)
-	for _, step := range path {
-		// The rotation keeps the second thing of seed 1 apart from the first thing of seed 2.
-		h = mix(bits.RotateLeft64(h, 23) ^ mix(step))
-	}
-	return random{*rand.NewPCG(h, mix(h))}
-}
-
-// mix is the finalizer of SplitMix64: it spreads neighbouring numbers over all 64 bits.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// below returns a number from 0 to n-1; n must be positive.
-func (rng *random) below(n int) int {
-	high, _ := bits.Mul64(rng.pcg.Uint64(), uint64(n))
-	return int(high)
+// newRandom returns the sequence of a path, such as the seed, "call" and the call's number.
+func newRandom(path ...any) random {
+	source := rand.NewChaCha8(sha256.Sum256(fmt.Appendln(nil, path...)))
+	return random{rand.New(source), source}
 }
 
 // between returns a number from low to high, both included.
-func (rng *random) between(low, high int) int { return low + rng.below(high-low+1) }
+func (r random) between(low, high int) int { return low + r.IntN(high-low+1) }
 
-// chance is true with a probability in thousandths.
-func (rng *random) chance(permille int) bool { return rng.below(1000) < permille }
-
-func pick[T any](rng *random, from []T) T { return from[rng.below(len(from))] }
+// chance is true with a probability in percent.
+func (r random) chance(percent int) bool { return r.IntN(100) < percent }
 
 // weighted returns an index, with a probability in proportion to its weight.
-func (rng *random) weighted(weights ...int) int {
+func (r random) weighted(weights ...int) int {
 	total := 0
 	for _, w := range weights {
 		total += w
 	}
-	at := rng.below(total)
+	at := r.IntN(total)
 	for i, w := range weights {
 		if at -= w; at < 0 {
 			return i
@@ -74,46 +46,26 @@ func (rng *random) weighted(weights ...int) int {
 	return 0
 }
 
-// uuid returns a version 4 UUID.
-func (rng *random) uuid() uuid.UUID {
-	var id uuid.UUID
-	rng.fill(id[:])
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id
+// around returns a number of which half are below the median, and a few are many times as large: the lengths of calls
+// and people's delays are distributed like this.
+func (r random) around(median events.Time) events.Time {
+	tenths := pick(r, []int64{2, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 18, 21, 27, 37, 60})
+	return median/10*events.Time(tenths) + events.Time(r.Int64N(int64(median/10)+1))
 }
 
+// hundredths returns a number with two decimals. The bounds are in hundredths.
+func (r random) hundredths(low, high int) events.Null[float64] {
+	return events.Some(float64(r.between(low, high)) / 100)
+}
+
+// uuid returns a version 4 UUID.
+func (r random) uuid() uuid.UUID { return uuid.Must(uuid.NewRandomFromReader(r.bytes)) }
+
 // sid returns an identifier as telephony providers give to calls (CA) and recordings (RE).
-func (rng *random) sid(prefix string) string {
+func (r random) sid(prefix string) string {
 	var raw [16]byte
-	rng.fill(raw[:])
+	_, _ = r.bytes.Read(raw[:]) // never fails
 	return prefix + hex.EncodeToString(raw[:])
 }
 
-func (rng *random) fill(b []byte) {
-	for i := 0; i < len(b); i += 8 {
-		word := rng.pcg.Uint64()
-		for j := range b[i:min(i+8, len(b))] {
-			b[i+j] = byte(word >> (8 * j))
-		}
-	}
-}
-
-// hundredths returns a number with two decimals. Its bounds are in hundredths.
-func (rng *random) hundredths(low, high int) events.Null[float64] {
-	return events.Some(float64(rng.between(low, high)) / 100)
-}
-
-// logNormal returns a number from a log-normal distribution (sigma 0.85): most are near the median and a few are many times
-// as large, as are the lengths of calls and people's delays.
-func (rng *random) logNormal(median int) int {
-	// The quantiles at 0, 1/32, 2/32 ... 1, in thousandths of the median.
-	quantiles := [...]int{
-		105, 205, 271, 326, 376, 424, 470, 517, 564, 611, 660, 710, 763, 817, 875, 936, 1000,
-		1069, 1143, 1223, 1311, 1408, 1515, 1636, 1774, 1935, 2126, 2360, 2659, 3066, 3684, 4871, 9528,
-	}
-	at := rng.below((len(quantiles) - 1) << 10)
-	low, high := quantiles[at>>10], quantiles[at>>10+1]
-	// A day's milliseconds times a quantile exceed an int of 32 bits.
-	return int(int64(median) * int64(low+(high-low)*(at&1023)>>10) / 1000)
-}
+func pick[T any](r random, from []T) T { return from[r.IntN(len(from))] }
