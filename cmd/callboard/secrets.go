@@ -9,7 +9,7 @@ import (
 )
 
 type secretsCommand struct {
-	Create secretsCreateCommand `cmd:"" help:"Create the passwords, keys and URLs of an installation as files in a folder. Existing files are kept; nats-passwords.conf gets the users that it lacks."`
+	Create secretsCreateCommand `cmd:"" help:"Create the passwords, keys and URLs of an installation as files in a folder. Existing files are kept."`
 }
 
 type secretsCreateCommand struct {
@@ -27,7 +27,6 @@ type secretsCreateCommand struct {
 type createdSecrets struct {
 	Folder  string   `json:"folder"`
 	Created []string `json:"created"`
-	Changed []string `json:"changed"`
 	Kept    []string `json:"kept"`
 }
 
@@ -39,20 +38,14 @@ func (c *secretsCreateCommand) Run(streams process.Streams) error {
 	if err != nil {
 		return fmt.Errorf("secrets: %w", err)
 	}
-	done := createdSecrets{
-		Folder: c.Dir, Created: append([]string{}, result.Created...), Changed: append([]string{}, result.Changed...),
-		Kept: append([]string{}, result.Kept...),
-	}
+	done := createdSecrets{Folder: c.Dir, Created: append([]string{}, result.Created...), Kept: append([]string{}, result.Kept...)}
 	return c.print(streams.Out, done, done.write)
 }
 
 func (s createdSecrets) write(w io.Writer) error {
-	lines := []string{fmt.Sprintf("Secrets in %s: %d created, %d changed, %d kept.", s.Folder, len(s.Created), len(s.Changed), len(s.Kept))}
+	lines := []string{fmt.Sprintf("Secrets in %s: %d created, %d kept.", s.Folder, len(s.Created), len(s.Kept))}
 	for _, name := range s.Created {
 		lines = append(lines, "created  "+name)
-	}
-	for _, name := range s.Changed {
-		lines = append(lines, "changed  "+name)
 	}
 	for _, name := range s.Kept {
 		lines = append(lines, "kept     "+name)

@@ -16,6 +16,6 @@
 //	postgres-reader-replica-url   where readers read the projection: the replicas, then the primary
 //	webhook-read-urls             all replicas, for the senders of webhooks
 //
-// Existing files are kept, except nats-passwords.conf: users that it lacks are added. A file is complete as soon as it is visible, so an interrupted run can be repeated, and two runs at
-// once leave files that fit together.
+// Existing files are kept. A file is complete as soon as it is visible, so an interrupted run can be repeated, and two runs at once leave files
+// that fit together.
 package secrets

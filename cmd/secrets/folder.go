@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -66,31 +65,12 @@ func (f *folder) ensure(wanted file, generate func() (string, error)) (string, e
 }
 
 // create creates a file that is complete and on the disk when it becomes visible. The error is [fs.ErrExist] if there is such a file.
-func (f *folder) create(wanted file, content string) error {
-	return f.write(wanted, content, os.Link) // unlike a rename, it replaces no file
-}
-
-// replace replaces a file that was kept by another content, which is complete and on the disk when it becomes visible.
-func (f *folder) replace(wanted file, content string) error {
-	if err := f.write(wanted, content, os.Rename); err != nil {
-		return err
-	}
-	f.result.Kept = slices.DeleteFunc(f.result.Kept, func(name string) bool { return name == wanted.name })
-	f.result.Changed = append(f.result.Changed, wanted.name)
-	return nil
-}
-
-// write writes a temporary file, which publish gives its name.
-func (f *folder) write(wanted file, content string, publish func(temporary, path string) error) (err error) {
+func (f *folder) create(wanted file, content string) (err error) {
 	temporary, err := os.CreateTemp(f.dir, "."+wanted.name+".")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if removeErr := os.Remove(temporary.Name()); !errors.Is(removeErr, fs.ErrNotExist) {
-			err = errors.Join(err, removeErr)
-		}
-	}()
+	defer func() { err = errors.Join(err, os.Remove(temporary.Name())) }()
 	_, err = temporary.WriteString(content)
 	err = errors.Join(err, temporary.Chmod(wanted.mode))
 	err = errors.Join(err, f.setOwner(temporary, wanted))
@@ -98,7 +78,7 @@ func (f *folder) write(wanted file, content string, publish func(temporary, path
 	if err != nil {
 		return err
 	}
-	return publish(temporary.Name(), filepath.Join(f.dir, wanted.name))
+	return os.Link(temporary.Name(), filepath.Join(f.dir, wanted.name)) // unlike a rename, it replaces no file
 }
 
 // setOwner gives the file to its user and group. Only root can give files to others; a member of a group can give files to it.

@@ -19,21 +19,10 @@ func (c Config) createNATSFiles(f *folder) error {
 		}
 		lines = append(lines, line)
 	}
-	wanted := file{name: natsPasswordsFile, mode: publicMode}
-	content, err := f.ensure(wanted, func() (string, error) { return natsPasswordsHeader + strings.Join(lines, ""), nil })
-	if err != nil {
-		return err
-	}
-	var missing strings.Builder
-	for i, user := range natsUsers() {
-		if !hasPassword([]byte(content), user) {
-			missing.WriteString(lines[i])
-		}
-	}
-	if missing.Len() == 0 {
-		return nil
-	}
-	return f.replace(wanted, content+"\n"+missing.String())
+	_, err := f.ensure(file{name: natsPasswordsFile, mode: publicMode}, func() (string, error) {
+		return natsPasswordsHeader + strings.Join(lines, ""), nil
+	})
+	return err
 }
 
 const natsPasswordsHeader = "# Made by 'callboard secrets create': bcrypt hashes of the passwords in nats-*-url.\n"

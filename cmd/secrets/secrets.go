@@ -5,11 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -38,10 +35,9 @@ type Config struct {
 	Groups map[string]int
 }
 
-// Result lists files by name, in the order in which they were created or found. Changed is at most the passwords of NATS' users, to which
-// those of users were added that the file's release did not have.
+// Result lists files by name, in the order in which they were created or found.
 type Result struct {
-	Created, Changed, Kept []string
+	Created, Kept []string
 }
 
 const (
@@ -63,7 +59,7 @@ func natsUsers() []string {
 	return []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks", "keys"}
 }
 
-// Create creates the files that are missing. It changes none, except that it adds passwords of new users to that of NATS.
+// Create creates the files that are missing, and changes none.
 func Create(c Config) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
@@ -136,21 +132,10 @@ func checkSources(f *folder) error {
 	}
 	check(readerReplicaFile, passwordFile("reader"))
 	check(webhookReadFile, passwordFile("webhooks"))
-	passwords, err := os.ReadFile(filepath.Join(f.dir, natsPasswordsFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	for _, user := range natsUsers() {
-		if hasPassword(passwords, user) {
-			check(natsPasswordsFile, natsURLFile(user))
-		}
+		check(natsPasswordsFile, natsURLFile(user))
 	}
 	return errors.Join(errs...)
-}
-
-// hasPassword reports whether a configuration of NATS sets the variable with a user's password. The file may have been written by hand.
-func hasPassword(configuration []byte, user string) bool {
-	return regexp.MustCompile(`(?m)^[ \t]*["']?` + user + `_password["']?[ \t]*[:=]`).Match(configuration)
 }
 
 func createKeys(f *folder) error {

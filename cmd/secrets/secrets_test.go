@@ -173,33 +173,6 @@ func TestCreate_KeepsFiles(t *testing.T) {
 	}
 }
 
-// A folder of the previous release gets what this release adds. What has a password keeps it.
-func TestCreate_AddsNATSUser(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	create(t, config(dir))
-	before := contents(t, dir)
-	shorter := regexp.MustCompile(`(?m)^keys_password.*\n`).ReplaceAllString(before["nats-passwords.conf"], "")
-	for _, name := range []string{"nats-keys-url", "nats-passwords.conf"} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "nats-passwords.conf"), []byte(shorter), 0o444); err != nil {
-		t.Fatal(err)
-	}
-	result := create(t, config(dir))
-	expectNames(t, "created", result.Created, []string{"nats-keys-url"})
-	expectNames(t, "changed", result.Changed, []string{"nats-passwords.conf"})
-	files := contents(t, dir)
-	expectNames(t, "files", slices.Collect(maps.Keys(files)), names())
-	checkContents(t, files)
-	if !strings.HasPrefix(files["nats-passwords.conf"], shorter) {
-		t.Errorf("nats-passwords.conf = %s, want it to begin with what it had: %s", files["nats-passwords.conf"], shorter)
-	}
-	expectNames(t, "changed again", create(t, config(dir)).Changed, nil)
-}
-
 // A run that was interrupted after any file is completed by the next one.
 func TestCreate_Continues(t *testing.T) {
 	t.Parallel()
