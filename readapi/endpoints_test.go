@@ -125,13 +125,15 @@ func TestGuide(t *testing.T) {
 	if linked := `href="/api/docs/webhooks"`; !strings.Contains(h.get(siteURL+"/docs").Body.String(), linked) {
 		t.Errorf("the page of the operations has no %s", linked)
 	}
-	vectors := regexp.MustCompile(`href="(/api/docs/[^"]+\.json)"`).FindStringSubmatch(text)
-	if vectors == nil {
-		t.Fatal("the guide has no link to the test vectors")
-	}
-	var document map[string]any
-	if decode(t, h.get("https://phones.example.com"+vectors[1]), &document); document["vectors"] == nil {
-		t.Errorf("members of %s = %d, want vectors", vectors[1], len(document))
+	for name, member := range map[string]string{
+		"webhooks.openapi.json": "webhooks", "webhooks.asyncapi.yaml": "asyncapi", "webhook.schema.json": "$defs", "webhooks.vectors.json": "vectors",
+	} {
+		if !strings.Contains(text, `href="/api/docs/`+name+`"`) {
+			t.Errorf("the guide has no link to %s", name)
+		}
+		if got := h.get(siteURL + "/docs/" + name); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), member) {
+			t.Errorf("%s: status = %d, want 200 and a document with %s", name, got.Code, member)
+		}
 	}
 	description := h.get(siteURL + "/openapi.json").Body.String()
 	for _, unwanted := range []string{`"webhooks":`, "webhook-id", "whsec_", "/docs/webhooks"} {

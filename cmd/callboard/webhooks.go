@@ -32,7 +32,6 @@ type webhooksCommand struct {
 	Redeliver  webhooksRedeliverCommand  `cmd:"" help:"Send deliveries again, as the same events."`
 	Replay     webhooksReplayCommand     `cmd:"" help:"Send again what became fetchable in a range of time, delivered before or not, 50 events a second."`
 	Listen     webhooksListenCommand     `cmd:"" help:"Receive webhooks on this machine, verify and print them until interrupted. For tests."`
-	Describe   webhooksDescribeCommand   `cmd:"" help:"Print what receivers get, for their developers."`
 }
 
 // operatorName holds who makes a change.

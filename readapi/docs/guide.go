@@ -3,22 +3,30 @@ package docs
 import (
 	"embed"
 	"io/fs"
+	"path"
 
 	"callboard/events"
 )
 
-// The guide for receivers of webhooks, and the test vectors that it leads to. They are beside the description, which has nothing of webhooks.
-const (
-	guidePath   = "/docs/webhooks"
-	vectorsPath = "/docs/webhooks-vectors.json"
-)
+// guidePath is the page for receivers of webhooks. It is beside the description, which has nothing of webhooks.
+const guidePath = "/docs/webhooks"
 
 //go:embed receiver/receiver.go receiver/receiver.py receiver/receiver.mjs
 var receivers embed.FS
 
-// addGuide adds the guide and the test vectors. Assets are the paths of the page's assets by key.
+// webhookDocuments are the documents that the guide links, by their keys in the page, and their content types.
+func webhookDocuments() map[string]struct{ name, contentType string } {
+	return map[string]struct{ name, contentType string }{
+		"AsyncAPI": {"webhooks.asyncapi.yaml", "application/yaml"},
+		"OpenAPI":  {"webhooks.openapi.json", "application/json"},
+		"Schema":   {"schemas/webhook.schema.json", "application/schema+json"},
+		"Vectors":  {"webhooks.vectors.json", "application/json"},
+	}
+}
+
+// addGuide adds the guide and the documents that it links. Assets are the paths of the page's assets by key.
 func addGuide(files map[string]File, prefix string, assets map[string]string) error {
-	values := map[string]any{"Docs": prefix + "/docs", "Vectors": prefix + vectorsPath, "Assets": assets}
+	values := map[string]any{"Docs": prefix + "/docs", "Assets": assets}
 	for language, name := range map[string]string{"Go": "receiver.go", "Python": "receiver.py", "JavaScript": "receiver.mjs"} {
 		code, err := fs.ReadFile(receivers, "receiver/"+name)
 		if err != nil {
@@ -26,15 +34,21 @@ func addGuide(files map[string]File, prefix string, assets map[string]string) er
 		}
 		values[language] = string(code)
 	}
+
+	for key, document := range webhookDocuments() {
+		content, err := fs.ReadFile(events.Documents(), document.name)
+		if err != nil {
+			return err
+		}
+		served := prefix + "/docs/" + path.Base(document.name)
+		values[key] = served
+		files[served] = File{ContentType: document.contentType, CacheControl: revalidate, Body: content}
+	}
+
 	guide, err := render("webhooks.html", values)
 	if err != nil {
 		return err
 	}
-	vectors, err := fs.ReadFile(events.Documents(), "webhooks.vectors.json")
-	if err != nil {
-		return err
-	}
 	files[prefix+guidePath] = guide
-	files[prefix+vectorsPath] = File{ContentType: "application/json", CacheControl: revalidate, Body: vectors}
 	return nil
 }
