@@ -13,130 +13,32 @@ import (
 // root is the module's folder.
 const root = "../.."
 
-// unchecked are files that name retired terms on purpose: the list itself, the changelog, and migrations, which never change, with their test.
-func unchecked() []string {
-	return []string{"events/eventstest/testdata/retired.txt", "CHANGELOG.md", "schema/control", "schema/migration_test.go", "events/eventstest/documents_test.go"}
-}
-
-// retired is a term that must not come back: an identifier, matched as a whole word in its case, or a phrase, matched in any case.
-type retired struct {
-	term    string
-	phrase  bool
-	pattern *regexp.Regexp
-}
-
-func retire(term string) retired {
-	r := retired{term: term, phrase: strings.Contains(term, " ")}
-	if r.phrase {
-		term = strings.ToLower(term)
-	}
-	r.pattern = regexp.MustCompile(`\b` + regexp.QuoteMeta(term) + `\b`)
-	return r
-}
-
-// readRetired reads the list: one term per line.
-func readRetired(tb testing.TB) []retired {
+// documents returns the Markdown files of the tree, by name.
+func documents(tb testing.TB) map[string]string {
 	tb.Helper()
-	text, err := os.ReadFile("testdata/retired.txt")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var list []retired
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			list = append(list, retire(line))
-		}
-	}
-	return list
-}
-
-// found returns the retired terms in a text. Phrases are found across line ends and comment marks.
-func found(text string, list []retired) []string {
-	words := slices.DeleteFunc(strings.Fields(strings.ToLower(text)), func(word string) bool {
-		return word == "//" || word == "--" || word == "#" || word == "*"
-	})
-	prose := strings.Join(words, " ")
-	var terms []string
-	for _, r := range list {
-		where, term := text, r.term
-		if r.phrase {
-			where, term = prose, strings.ToLower(r.term)
-		}
-		// Looking for the plain string first is ten times as fast.
-		if strings.Contains(where, term) && r.pattern.MatchString(where) {
-			terms = append(terms, r.term)
-		}
-	}
-	return terms
-}
-
-// checked calls visit for every file whose wording is checked.
-func checked(tb testing.TB, visit func(path, text string)) {
-	tb.Helper()
+	found := make(map[string]string)
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".md" {
 			return err
 		}
 		name, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
 		}
-		switch {
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "bin" || entry.Name() == "rapid"),
-			entry.IsDir() && slices.Contains(unchecked(), name):
-			return filepath.SkipDir
-		case entry.IsDir() || slices.Contains(unchecked(), name):
-			return nil
-		}
-		switch filepath.Ext(name) {
-		case ".go", ".sql", ".md", ".json", ".yaml", ".yml", ".txt", ".html", ".js", ".mjs", ".py", ".css", ".conf", ".cfg", ".sh", ".Dockerfile", "":
-			text, err := os.ReadFile(path)
-			visit(name, string(text))
-			return err
-		}
-		return nil
+		text, err := os.ReadFile(path)
+		found[name] = string(text)
+		return err
 	})
-	if err != nil {
-		tb.Fatal(err)
+	if err != nil || len(found) < 20 {
+		tb.Fatalf("documents = %d, %v: the walk is broken", len(found), err)
 	}
-}
-
-func TestWording_NoRetiredTerms(t *testing.T) {
-	list := readRetired(t)
-	files := 0
-	checked(t, func(path, text string) {
-		files++
-		for _, term := range found(path+"\n"+text, list) {
-			t.Errorf("%s has %q, which is retired: ARCHITECTURE.md's glossary has the term in use", path, term)
-		}
-	})
-	if files < 200 || len(list) == 0 {
-		t.Errorf("files checked = %d, terms = %d: the walk or the list is broken", files, len(list))
-	}
-}
-
-func TestWording_FindsRetiredTerms(t *testing.T) {
-	list := []retired{retire("clock_lift"), retire("stood still")}
-	for text, want := range map[string][]string{
-		"select from control.clock_lift": {"clock_lift"},
-		"clock_lifted, Clock_lift":       nil,
-		"// Commits stood\n\t// still.":  {"stood still"},
-		"-- Stood still":                 {"stood still"},
-		"understood stillness":           nil,
-	} {
-		if got := found(text, list); !slices.Equal(got, want) {
-			t.Errorf("found(%q) = %q, want %q", text, got, want)
-		}
-	}
+	return found
 }
 
 // Every link between documents leads to a file, and to a heading of it.
 func TestDocuments_Links(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	checked(t, func(path, text string) {
-		if filepath.Ext(path) != ".md" {
-			return
-		}
+	for path, text := range documents(t) {
 		for _, match := range link.FindAllStringSubmatch(text, -1) {
 			target, heading, _ := strings.Cut(match[1], "#")
 			if strings.Contains(target, "://") {
@@ -157,7 +59,7 @@ func TestDocuments_Links(t *testing.T) {
 				t.Errorf("%s: link to %s: no such heading", path, match[1])
 			}
 		}
-	})
+	}
 }
 
 // headings are the anchors of a document's headings, as the usual hosts make them.
@@ -173,28 +75,13 @@ func headings(text string) []string {
 	return list
 }
 
-// Documents name files, folders and tests of the tree.
+// Documents name files and folders of the tree.
 func TestDocuments_Names(t *testing.T) {
 	path := regexp.MustCompile("`((?:cmd|deploy|events|projector|readapi|schema)/[A-Za-z0-9_./-]+)`")
-	test := regexp.MustCompile(`\bTest[A-Z][A-Za-z0-9]*(_[A-Za-z0-9_]+)?\b`)
-	var code strings.Builder
-	documents := map[string]string{}
-	checked(t, func(path, text string) {
-		if strings.HasSuffix(path, "_test.go") {
-			code.WriteString(text)
-		} else if filepath.Ext(path) == ".md" {
-			documents[path] = text
-		}
-	})
-	for document, text := range documents {
+	for document, text := range documents(t) {
 		for _, match := range path.FindAllStringSubmatch(text, -1) {
 			if _, err := os.Stat(filepath.Join(root, match[1])); err != nil && !strings.HasSuffix(match[1], "...") {
 				t.Errorf("%s names %s: %v", document, match[1], err)
-			}
-		}
-		for _, name := range test.FindAllString(text, -1) {
-			if !strings.Contains(code.String(), "func "+name+"(") {
-				t.Errorf("%s names the test %s, which does not exist", document, name)
 			}
 		}
 	}
@@ -202,15 +89,10 @@ func TestDocuments_Names(t *testing.T) {
 
 // README and the operators' pages are short, and wrapped except for tables and commands.
 func TestDocuments_Length(t *testing.T) {
-	pages := 0
-	checked(t, func(path, text string) {
-		if path == "README.md" || strings.HasPrefix(path, "deploy/") && filepath.Ext(path) == ".md" {
-			pages++
+	for path, text := range documents(t) {
+		if path == "README.md" || strings.HasPrefix(path, "deploy/") {
 			checkLength(t, path, text)
 		}
-	})
-	if pages < 30 {
-		t.Errorf("pages = %d, want 30 or more: the walk is broken", pages)
 	}
 }
 
