@@ -52,13 +52,6 @@ compose/check/citus: ## Check docker-compose.yml with deploy/compose/citus.yml: 
 images/check: ## Check the images: static, small, reproducible, unprivileged
 	go -C deploy/check test -count=1 ./image -cold
 
-.PHONY: sbom
-sbom: images/programs ## Write what the images' programs contain to bin/sbom, as CycloneDX
-	mkdir -p bin/sbom
-	set -e; for program in projector readapi webhooks callboard; do \
-	  go run ./deploy/sbom bin/image/$$program > bin/sbom/$$program.cdx.json; \
-	done
-
 .PHONY: test
 test: ## Run all tests
 	go test -timeout 40m ./...
@@ -135,6 +128,10 @@ lint: ## Lint, with the analyses of go vet
 .PHONY: tidy
 tidy: ## Check go.mod
 	go mod tidy -diff
+
+.PHONY: size
+size: ## Print lines of code, packages, tables, commands and words beside their budgets
+	.ci/size
 
 .PHONY: check
 check: ## Run what CI runs
