@@ -12,7 +12,7 @@ import (
 )
 
 // idleActor moves the positions and the watermarks of the partitions for which only clock messages wait: one transaction for all of them,
-// or one for each on its node where the projection is distributed. A node that does not answer delays no others.
+// or one for each on its node where there are nodes. A node that does not answer delays no others.
 type idleActor struct {
 	*Projector
 	supervisor    *supervisor
@@ -44,11 +44,11 @@ func (a *idleActor) run(ctx context.Context) {
 func (a *idleActor) advanceIdlePartitions(ctx context.Context, workers []*worker) error {
 	limited, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
-	distributed, err := a.control.Distributed(limited)
+	nodes, err := a.control.OnNodes(limited)
 	if err != nil {
 		return err
 	}
-	if distributed {
+	if nodes {
 		a.advanceOneByOne(ctx, workers)
 		return nil
 	}
@@ -98,11 +98,12 @@ func (a *idleActor) advanceOneByOne(ctx context.Context, workers []*worker) {
 			if !ok {
 				return
 			}
-			done, known, err := a.store.AdvanceIdleOne(ctx, move)
+			moved, err := a.store.AdvanceIdle(ctx, []store.Move{move})
 			if err != nil {
 				w.fail(err)
 				return
 			}
+			done, known := moved[move.From.Partition]
 			w.handleOutcome(move.To, clock, done, known)
 		})
 	}

@@ -145,7 +145,6 @@ func (w *worker) claim(ctx context.Context) error {
 		return err
 	}
 	w.applier.Position, err = w.store.Claim(ctx, stream, int16(w.partition))
-	w.control.ForgetDistributed() // a switch to another generation may have come before
 	switch {
 	case errors.Is(err, store.ErrStreamReplaced):
 		return ingest.StreamReplaced(w.source.Name())

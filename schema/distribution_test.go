@@ -46,7 +46,7 @@ const (
 
 // The empty projection of a new database is distributed, and its partitions are spread equally. A later call changes nothing.
 func TestDistribute(t *testing.T) {
-	schematest.NeedCitus(t)
+	schematest.NeedNodes(t)
 	t.Parallel()
 	d := schematest.New(t)
 	pool := d.Pool(t)
@@ -71,7 +71,7 @@ func TestDistribute(t *testing.T) {
 
 // A projection with rows stays as it is. The next generation is distributed.
 func TestDistribute_ProjectionWithRows(t *testing.T) {
-	schematest.NeedCitus(t)
+	schematest.NeedNodes(t)
 	t.Parallel()
 	d := schematest.New(t)
 	pool := d.Pool(t)

@@ -89,7 +89,7 @@ func grantOn(ctx context.Context, tx pgx.Tx, name string) error {
 	}
 	column := "(partitions)" // the only one that a projector writes
 	if distributed {
-		column = "" // Citus has no rights on columns
+		column = "" // nodes know no rights on columns
 	}
 	return execute(ctx, tx, []string{fmt.Sprintf(projectionGrantsSQL, name, column)})
 }

@@ -2,7 +2,6 @@ package fault_test
 
 import (
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -15,25 +14,14 @@ import (
 	"callboard/schema/schematest"
 )
 
-// newCoordinator starts a Citus cluster: a coordinator and two workers.
+// newCoordinator starts a coordinator and its workers.
 func newCoordinator(tb testing.TB) *postgresServer {
 	tb.Helper()
-	schematest.NeedCitus(tb)
-	settings := schematest.CitusSettings()
-	s := startPostgresServer(tb, cluster.Config{Settings: settings})
-	var err error
-	if s.workers, err = schematest.StartWorkers(tb.Context(), schematest.WorkerCount, filepath.Join(tb.TempDir(), "postgres"), s.password, settings); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := s.workers.Stop(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return s
+	schematest.NeedNodes(tb)
+	return startPostgresServer(tb, cluster.Config{}, schematest.WorkerCount)
 }
 
-// createDistributedDatabase creates a database of the cluster, whose projection is distributed.
+// createDistributedDatabase creates a database whose projection is distributed.
 func (s *postgresServer) createDistributedDatabase(name string) {
 	s.tb.Helper()
 	err := schematest.CreateDatabase(s.tb.Context(), s.Cluster, s.workers, name, "", s.password)
@@ -45,7 +33,7 @@ func (s *postgresServer) createDistributedDatabase(name string) {
 	}
 }
 
-// newNodesHarness starts callboard with a Citus cluster.
+// newNodesHarness starts callboard with a distributed projection.
 func newNodesHarness(t *testing.T) *harness {
 	t.Helper()
 	seed := seed(t)
@@ -72,14 +60,7 @@ func (h *harness) startReaderOfWorker(worker *cluster.Cluster) {
 	h.readers = append(h.readers, r)
 }
 
-// portOfSystemSQL selects the port of the node that has the rows of a phone system.
-const portOfSystemSQL = `
-	select n.nodeport
-	from pg_dist_placement
-	join pg_dist_node n using (groupid)
-	where shardid = get_shard_id_for_distribution_column('projection.position', $1::smallint)`
-
-// A Citus cluster under load: a worker and the coordinator are killed, a shard is moved, and a rebuild runs. No client sees a wrong answer, and
+// A distributed projection under load: a worker and the coordinator are killed, a shard is moved, and a rebuild runs. No client sees a wrong answer, and
 // no row is lost. While a worker is down, readers answer for the phone systems of the other one.
 func TestNodes(t *testing.T) {
 	h := newNodesHarness(t)
@@ -107,7 +88,7 @@ func TestNodes(t *testing.T) {
 	h.awaitApplied(settleMessages)
 	h.awaitCaughtUp()
 
-	h.moveShard(here[0])
+	h.postgres.workers.Move(t, h.pool, events.Partition(here[0], partitions))
 	h.awaitApplied(settleMessages)
 
 	h.postgres.Kill()
@@ -188,7 +169,7 @@ func TestNodes_Webhooks(t *testing.T) {
 func (h *harness) systemsByNode(systems []uuid.UUID, port int) (here, elsewhere []uuid.UUID) {
 	h.tb.Helper()
 	for _, system := range systems {
-		if int(h.queryInt(portOfSystemSQL, events.Partition(system, partitions))) == port {
+		if schematest.PortOf(h.tb, h.pool, events.Partition(system, partitions)) == port {
 			here = append(here, system)
 		} else {
 			elsewhere = append(elsewhere, system)
@@ -215,22 +196,5 @@ func (h *harness) requireStatus(c *clients, system uuid.UUID, want int) {
 	got, err := c.client.get(h.tb.Context(), *h.readers[0].url.Load()+"/"+system.String()+"/extensions", h.keys.systems[system], "")
 	if err != nil || got.status != want {
 		h.tb.Errorf("status = %d, %v, want %d: %s", got.status, err, want, got.body)
-	}
-}
-
-// moveShard moves the shard of a phone system to the other worker, while it is read and written.
-func (h *harness) moveShard(system uuid.UUID) {
-	h.tb.Helper()
-	partition := events.Partition(system, partitions)
-	from := h.queryInt(portOfSystemSQL, partition)
-	for _, worker := range h.postgres.workers.Servers {
-		if to := int64(worker.Port()); to != from {
-			schematest.Exec(h.tb, h.pool, `
-				select citus_move_shard_placement(get_shard_id_for_distribution_column('projection.position', $1::smallint), '127.0.0.1', $2, '127.0.0.1', $3,
-				  shard_transfer_mode => 'force_logical')`, partition, from, to)
-		}
-	}
-	if now := h.queryInt(portOfSystemSQL, partition); now == from {
-		h.tb.Errorf("the shard is still on port %d", now)
 	}
 }

@@ -92,31 +92,31 @@ type postgresServer struct {
 	tb        testing.TB
 	disk, wal *disk               // of databases and of the write-ahead log; nil if the test can't mount them
 	password  string              // of all roles
-	workers   *schematest.Workers // of the Citus cluster that it coordinates; nil: it is alone
+	workers   *schematest.Workers // over which its databases are distributed; nil: it is alone
 }
 
 func newPostgresServer(tb testing.TB) *postgresServer {
 	tb.Helper()
-	return startPostgresServer(tb, cluster.Config{})
+	return startPostgresServer(tb, cluster.Config{}, 0)
 }
 
-// startPostgresServer starts a server with further settings.
-func startPostgresServer(tb testing.TB, config cluster.Config) *postgresServer {
+// startPostgresServer starts a server with further settings, and workers if it is to coordinate some.
+func startPostgresServer(tb testing.TB, config cluster.Config, workers int) *postgresServer {
 	tb.Helper()
 	dir := filepath.Join(tb.TempDir(), "postgres")
 	settings := map[string]string{"max_connections": "200", "max_wal_size": "1GB"}
 	maps.Copy(settings, config.Settings)
 	config.DataDir, config.Password, config.Settings = dir, rand.Text(), settings
-	c, err := cluster.Start(tb.Context(), config)
+	c, w, err := schematest.StartServers(tb.Context(), config, workers)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &postgresServer{Cluster: c, tb: tb, password: config.Password}
+	s := &postgresServer{Cluster: c, tb: tb, password: config.Password, workers: w}
 	data := s.dataDirectory()
 	s.disk = newDisk(tb, filepath.Dir(data)+"-disk", data)
 	s.wal = newDisk(tb, filepath.Dir(data)+"-wal", data)
 	tb.Cleanup(func() {
-		if err := c.Stop(); err != nil {
+		if err := errors.Join(w.Stop(), c.Stop()); err != nil {
 			tb.Error(err)
 		}
 		if tb.Failed() {

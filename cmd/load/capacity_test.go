@@ -17,12 +17,11 @@ import (
 	"callboard/schema/schematest"
 )
 
-// topologies are what TestCapacity compares. Those of a Citus cluster need the extension.
+// topologies are what TestCapacity compares.
 func topologies() []topology {
 	list := []topology{{name: "one server of each", nats: 1}, {name: "three NATS servers", nats: 3}}
-	if schematest.OnCitus() {
-		list = append(list, topology{name: "Citus: a coordinator", nats: 1, citus: true},
-			topology{name: "Citus: a coordinator and two workers", nats: 1, citus: true, workers: 2})
+	if schematest.OnNodes() {
+		list = append(list, usual())
 	}
 	return list
 }
@@ -133,7 +132,7 @@ func (i *installation) measureSizes(f *figures, published sample.Counts) {
 	calls := float64(published.Calls)
 	f.add("events of a call", float64(published.Events)/calls)
 	f.add("bytes of a call in the stream", float64(stream.CachedInfo().State.Bytes)/calls)
-	if i.citus {
+	if i.topology.workers > 0 {
 		return
 	}
 	i.exec("vacuum analyze")

@@ -52,7 +52,7 @@ type installation struct {
 	natsServers     []*process // all; the first one is nats
 	natsURL         string     // of all
 	postgres        *cluster.Cluster
-	workers         *schematest.Workers // of the Citus cluster that it coordinates; nil: it is alone
+	workers         *schematest.Workers // over which the projection is distributed; nil: the server is alone
 	postmaster      int                 // the server's process id
 	workerProcesses []int               // those of the workers
 	database        string
@@ -68,16 +68,15 @@ type installation struct {
 type topology struct {
 	name    string
 	nats    int
-	citus   bool
-	workers int // of the Citus cluster; 0: the coordinator has the rows
+	workers int // PostgreSQL servers over which the projection is distributed; 0: one server has everything
 
 	natsSync string // when NATS writes messages to disk; empty: each one before it acknowledges it
 }
 
 // usual is the topology of all measurements but those of other topologies.
 func usual() topology {
-	if schematest.OnCitus() {
-		return topology{name: "a coordinator and two workers", nats: 1, citus: true, workers: 2}
+	if schematest.OnNodes() {
+		return topology{name: "a coordinator and two workers", nats: 1, workers: schematest.WorkerCount}
 	}
 	return topology{name: "one server of each", nats: 1}
 }
@@ -141,27 +140,12 @@ func (i *installation) startPostgres(settings map[string]string) {
 	}
 	maps.Copy(all, settings)
 	config := cluster.Config{DataDir: dir, Password: i.password, Settings: all}
-	if i.citus {
-		further := all["shared_preload_libraries"]
-		maps.Copy(all, schematest.CitusSettings())
-		all["shared_preload_libraries"] = strings.TrimSuffix(all["shared_preload_libraries"]+","+further, ",") // citus is to be the first
-	}
 	var err error
-	if i.postgres, err = cluster.Start(i.Context(), config); err != nil {
+	if i.postgres, i.workers, err = schematest.StartServers(i.Context(), config, i.topology.workers); err != nil {
 		i.Fatal(err)
 	}
-	if i.citus {
-		if i.workers, err = schematest.StartWorkers(i.Context(), i.topology.workers, dir, i.password, all); err != nil {
-			i.Fatal(err)
-		}
-		i.Cleanup(func() {
-			if err := i.workers.Stop(); err != nil {
-				i.Error(err)
-			}
-		})
-	}
 	i.Cleanup(func() {
-		if err := errors.Join(i.postgres.Stop(), cluster.Remove(dir)); err != nil {
+		if err := errors.Join(i.workers.Stop(), i.postgres.Stop(), cluster.Remove(dir)); err != nil {
 			i.Error(err)
 		}
 	})

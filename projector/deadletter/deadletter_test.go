@@ -107,7 +107,7 @@ func TestRetry_AllWithReason(t *testing.T) {
 
 // One id that can't be retried leaves all dead letters that were named with it unchanged.
 func TestRetry_RefusesSelection(t *testing.T) {
-	schematest.NeedOneServer(t, "Citus can't plan the test's statement")
+	schematest.NeedOneServer(t, "the test's statement needs one server")
 	h := newHarness(t)
 	h.startProjector()
 	h.publishInvalid(uuid.New())
@@ -352,7 +352,7 @@ func TestList_SummarizesReasons(t *testing.T) {
 
 // The projector's own role reads the overview: the newest open ones first, and of each only the beginning.
 func TestReadOverview(t *testing.T) {
-	schematest.NeedOneServer(t, "Citus can't plan the test's statement")
+	schematest.NeedOneServer(t, "the test's statement needs one server")
 	h := newHarness(t)
 	reasons := []string{"/number: a", "/number: b", "header ce-type: missing", "/number: b"}
 	ids := make([]int64, len(reasons))

@@ -1,4 +1,4 @@
--- $1 the IDs. $2 and $3 are the positions by partition, which are read before: Citus would expand the view of owners in a statement that reads them.
+-- $1 the IDs. $2 and $3 are the positions by partition, which are read before: they can be on nodes, which do not have the view of owners.
 select
   d.id,
   d.partition,

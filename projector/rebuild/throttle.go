@@ -108,7 +108,7 @@ func (t *throttle) highest(ctx context.Context) (highest ownedLag, err error) {
 }
 
 func (t *throttle) read(ctx context.Context) ([]ownedLag, error) {
-	// Not in one statement: Citus would expand the view of owners in it.
+	// Not in one statement: nodes do not have the view of owners.
 	var owned []int16
 	if err := t.database.QueryRow(ctx, ownedPartitionsSQL).Scan(&owned); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func TestRead_ClockCaps(t *testing.T) {
 }
 
 func TestRead_WatermarkAhead(t *testing.T) {
-	schematest.NeedOneServer(t, "Citus can't plan the test's statement")
+	schematest.NeedOneServer(t, "the test's statement needs one server")
 	h := newHarness(t)
 	for partition := range 2 {
 		h.insertPosition(partition, 0, h.StreamCreated())

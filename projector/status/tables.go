@@ -27,9 +27,6 @@ var (
 	//go:embed owners.sql
 	ownersSQL string
 
-	//go:embed nodes.sql
-	nodesSQL string
-
 	//go:embed generations.sql
 	generationsSQL string
 
@@ -123,7 +120,7 @@ func readNodes(ctx context.Context, pool *pgxpool.Pool, partitions int) (map[int
 	if err != nil || !distributed {
 		return nil, err
 	}
-	nodes, err := namesByPartition(ctx, pool, nodesSQL, partitions)
+	nodes, err := namesByPartition(ctx, pool, schema.NodeOfPartitionSQL, partitions)
 	if err != nil {
 		return nil, fmt.Errorf("nodes: %w", err)
 	}

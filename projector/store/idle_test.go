@@ -1,41 +1,16 @@
 package store_test
 
 import (
-	"context"
 	"maps"
 	"testing"
 
 	"callboard/events"
 	"callboard/projector/store"
-	"callboard/schema/schematest"
 )
 
 // Positions move together, but for one that has another writer, one that a transaction holds, and one that is gone.
 func TestStore_AdvanceIdle(t *testing.T) {
 	t.Parallel()
-	t.Run("all at once", func(t *testing.T) {
-		schematest.NeedOneServer(t, "positions are moved one by one on nodes")
-		testAdvanceIdle(t, (*store.Store).AdvanceIdle)
-	})
-	t.Run("one by one", func(t *testing.T) {
-		testAdvanceIdle(t, func(s *store.Store, ctx context.Context, moves []store.Move) (map[int16]bool, error) {
-			moved := make(map[int16]bool)
-			for _, m := range moves {
-				done, known, err := s.AdvanceIdleOne(ctx, m)
-				if err != nil {
-					return nil, err
-				}
-				if known {
-					moved[m.From.Partition] = done
-				}
-			}
-			return moved, nil
-		})
-	})
-}
-
-func testAdvanceIdle(t *testing.T, advance func(*store.Store, context.Context, []store.Move) (map[int16]bool, error)) {
-	t.Helper()
 	s, database, _ := openStore(t)
 	var moves []store.Move
 	for partition := range int16(5) {
@@ -59,7 +34,7 @@ func testAdvanceIdle(t *testing.T, advance func(*store.Store, context.Context, [
 	if _, err := held.Exec(t.Context(), "select from projection.position where partition = 2 for update"); err != nil {
 		t.Fatal(err)
 	}
-	moved, err := advance(s, t.Context(), moves)
+	moved, err := s.AdvanceIdle(t.Context(), moves)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 func TestStore_TouchesOnePartition(t *testing.T) {
 	t.Parallel()
 	_, database, pool := openStore(t)
-	if !schematest.OnCitus() {
+	if !schematest.OnNodes() {
 		database.PartitionByHash(t)
 	}
 	var mu sync.Mutex
@@ -39,7 +39,7 @@ func TestStore_TouchesOnePartition(t *testing.T) {
 		deletions = append(deletions, foldtest.TimedEvent{Event: events.Deleted(e.Identity), At: e.At})
 	}
 	applyBatch(t, s, position, deletions)
-	if schematest.OnCitus() {
+	if schematest.OnNodes() {
 		explainTasks(t, pool, seen)
 		return
 	}

@@ -69,15 +69,8 @@ func (p *plans) configure(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, sessionSQL); err != nil {
 		return fmt.Errorf("session settings: %w", err)
 	}
-	distributed, err := schema.IsDistributed(ctx, conn, "position")
-	if err != nil {
+	if err := schema.PlanEachTime(ctx, conn); err != nil {
 		return err
-	}
-	if distributed {
-		// The node of a statement follows from its first parameter, the partition.
-		if _, err := conn.Exec(ctx, "set plan_cache_mode = auto"); err != nil {
-			return fmt.Errorf("session settings: %w", err)
-		}
 	}
 	data[key] = now
 	return nil

@@ -102,7 +102,6 @@ func RegisteredPartitions(ctx context.Context, db RowQuerier, stream Stream) (pa
 // and [ErrDefinitionMismatch] where the tables are another release's.
 func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Position, error) {
 	s.plans.outdate() // another projector may have written the partition's rows
-	s.ForgetDistributed()
 	var p Position
 	err := s.BeginFunc(ctx, func(tx *Tx) error {
 		if err := tx.checkDefinition(ctx); err != nil {

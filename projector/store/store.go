@@ -36,9 +36,7 @@ type Store struct {
 
 	parameters parameterPool
 
-	mu              sync.Mutex // guards what follows
-	distributed     bool       // the tables are distributed over the nodes of a Citus cluster
-	distributedRead bool       // distributed was read since the last claim
+	nodes schema.Nodes
 }
 
 // New returns the store of the projection on the search path of pool's connections. A connection that runs a batch keeps settings which
@@ -47,28 +45,8 @@ func New(pool *pgxpool.Pool) *Store {
 	return &Store{pool: pool, tables: newTables(), plans: newPlans()}
 }
 
-// Distributed tells whether the tables are distributed over the nodes of a Citus cluster. Only a switch to another generation changes that,
-// and a projector claims its partitions again after one. See [Store.ForgetDistributed].
-func (s *Store) Distributed(ctx context.Context) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.distributedRead {
-		return s.distributed, nil
-	}
-	distributed, err := schema.IsDistributed(ctx, s.pool, "position")
-	if err != nil {
-		return false, err
-	}
-	s.distributed, s.distributedRead = distributed, true
-	return distributed, nil
-}
-
-// ForgetDistributed makes the next call of [Store.Distributed] read again. A claim by this store does so, too.
-func (s *Store) ForgetDistributed() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.distributedRead = false
-}
+// OnNodes tells whether the tables can be on several nodes. A transaction is then to change one partition.
+func (s *Store) OnNodes(ctx context.Context) (bool, error) { return s.nodes.Exist(ctx, s.pool) }
 
 // Tx is the transaction of one batch.
 type Tx struct {

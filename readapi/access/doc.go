@@ -7,8 +7,8 @@
 // Rules:
 //
 //   - The primary decides about each request that is allowed: the key, its expiry and revocation, the coverage of the phone system in
-//     the path, and whether the extension that narrows the key was deleted. That is one statement; on a Citus cluster, the coverage takes one
-//     or two more. No permission is cached, so a revocation takes effect with the next request. That a key is revoked or expired is
+//     the path, and whether the extension that narrows the key was deleted. That is one statement; where rows are on nodes, the coverage
+//     takes one or two more. No permission is cached, so a revocation takes effect with the next request. That a key is revoked or expired is
 //     remembered for a minute.
 //   - A phone system that is absent, deleted, another tenant's or outside the grant is not covered. These cases cannot be told apart.
 //   - The primary also tells how old the coverage of a group or an organization is. The caller decides which age it accepts.

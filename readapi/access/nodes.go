@@ -30,8 +30,8 @@ var (
 
 const partitionsSQL = "select coalesce(partitions, 0) from projection.generation"
 
-// readKeyOnNodes reads a key on a Citus cluster: the key from the coordinator, then its coverage from the node that has the partition, so that
-// no other node needs to be up. The two reads are not one snapshot.
+// readKeyOnNodes reads a key from the coordinator, then its coverage from the node that has the partition, so that no
+// other node needs to be up. The two reads are not one snapshot.
 func (a *Authorizer) readKeyOnNodes(
 	ctx context.Context, conn *pgxpool.Conn, t AuthorizeParams, in, global int16,
 ) (c candidate, age pgtype.Float8, partitions int, err error) {

@@ -43,7 +43,7 @@ func TestSQL_TouchesOnePartition(t *testing.T) {
 
 // Where the tables are distributed over nodes, every statement about a phone system is one task of one node.
 func TestSQL_TouchesOneNode(t *testing.T) {
-	schematest.NeedCitus(t)
+	schematest.NeedNodes(t)
 	t.Parallel()
 	conn := connect(t, schematest.New(t))
 	all := statements(t)

@@ -24,7 +24,7 @@ var (
 )
 
 // Watermarks returns, for each of the phone systems that exist, the instant before which every event is in the tables. The map also has those
-// that were found before an error: the phone systems of the other nodes, if a node of a Citus cluster does not answer.
+// that were found before an error: the phone systems of other nodes, if a node does not answer.
 func (p *Projection) Watermarks(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	found := make(map[uuid.UUID]time.Time, len(systems))
 	for range partition.Attempts {

@@ -62,7 +62,7 @@ func repeated(ctx, statement context.Context, pool *pgxpool.Pool, run Run) error
 	}
 }
 
-// renamed reports whether a table was not found. On a Citus cluster, a rebuild can rename the tables of a node between the planning of a
+// renamed reports whether a table was not found. A rebuild can rename the tables of a node between the planning of a
 // statement and its execution there.
 func renamed(err error) bool {
 	var refusal *pgconn.PgError

@@ -37,7 +37,7 @@ create table control.generation (
 create unique index generation_live on control.generation (state) where state = 'live';
 create unique index generation_building on control.generation (state) where state = 'building';
 
--- One row where generations of the projection are distributed over the nodes of a Citus cluster.
+-- One row where generations of the projection are distributed over nodes.
 create table control.distribution (
   one    boolean primary key default true check (one),
   shards integer not null check (shards > 0)

@@ -4,18 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/schema"
 	"callboard/schema/cluster"
 )
 
-// citusVariable is set where the extension citus is installed: then the tests' databases are those of a Citus cluster.
-const citusVariable = "CALLBOARD_TEST_CITUS"
+// nodesVariable is set where the extension citus is installed: then the tests' databases are distributed over nodes.
+const nodesVariable = "CALLBOARD_TEST_CITUS"
 
 const (
 	// WorkerCount is the number of workers beside the coordinator of the tests' databases.
@@ -24,22 +28,31 @@ const (
 	shards = 16
 )
 
-// OnCitus tells whether the databases of tests are those of a Citus cluster.
-func OnCitus() bool { return os.Getenv(citusVariable) != "" }
+// OnNodes tells whether the databases of tests are distributed over a coordinator and its workers.
+func OnNodes() bool { return os.Getenv(nodesVariable) != "" }
 
-// NeedOneServer skips a test that is about one PostgreSQL server where the tests' databases are those of a Citus cluster.
+// NeedOneServer skips a test that is about one PostgreSQL server where the tests' databases are distributed.
 func NeedOneServer(tb testing.TB, why string) {
 	tb.Helper()
-	if OnCitus() {
-		tb.Skip("not on Citus: " + why)
+	if OnNodes() {
+		tb.Skip("not on nodes: " + why)
 	}
 }
 
-// NeedCitus skips a test of a Citus cluster where the extension is not said to be installed.
-func NeedCitus(tb testing.TB) {
+// NeedNodes skips a test of distributed databases where the extension is not said to be installed.
+func NeedNodes(tb testing.TB) {
 	tb.Helper()
-	if !OnCitus() {
-		tb.Skip("needs the extension citus: install it and set " + citusVariable + "=1")
+	if !OnNodes() {
+		tb.Skip("needs the extension citus: install it and set " + nodesVariable + "=1")
+	}
+}
+
+// skipUnplannable skips a test whose own statement can't be planned for nodes.
+func skipUnplannable(tb testing.TB, err error) {
+	tb.Helper()
+	var refusal *pgconn.PgError
+	if OnNodes() && errors.As(err, &refusal) && (refusal.Code == pgerrcode.FeatureNotSupported || refusal.Code == pgerrcode.InternalError) {
+		NeedOneServer(tb, "Citus can't plan the test's statement: "+refusal.Message)
 	}
 }
 
@@ -56,32 +69,44 @@ func Tasks(plan string) (parts int, single bool) {
 	return parts, single
 }
 
-// CitusSettings returns the settings of a server of a Citus cluster.
-func CitusSettings() map[string]string {
-	return map[string]string{
-		"shared_preload_libraries": "citus", "wal_level": "logical", "max_connections": "500", "max_prepared_transactions": "500", "max_worker_processes": "64", "citus.recover_2pc_interval": "2s",
-		"citus.local_hostname": "127.0.0.1", "citus.node_conninfo": "sslmode=disable",
-	}
-}
-
-// Workers are the workers of a Citus cluster, each in a folder whose name begins with that of the cluster.
+// Workers are the servers that have the rows of a coordinator's databases. A nil *Workers has none: the server is alone.
 type Workers struct {
 	Servers []*cluster.Cluster
 	folders []string
 }
 
-// StartWorkers starts workers, whose superuser has the password of the coordinator's.
-func StartWorkers(ctx context.Context, count int, folder, password string, settings map[string]string) (*Workers, error) {
+// StartServers starts a server, and a number of workers of which it is the coordinator; 0: it is alone.
+func StartServers(ctx context.Context, config cluster.Config, workers int) (*cluster.Cluster, *Workers, error) {
+	if workers > 0 {
+		config.Settings = nodeSettings(config.Settings)
+	}
+	coordinator, err := cluster.Start(ctx, config)
+	if err != nil || workers == 0 {
+		return coordinator, nil, err
+	}
 	w := new(Workers)
-	for n := range count {
-		config := cluster.Config{DataDir: fmt.Sprintf("%s-worker-%d", folder, n+1), Password: password, Settings: settings}
+	folder := config.DataDir
+	for n := range workers {
+		config.DataDir = fmt.Sprintf("%s-worker-%d", folder, n+1)
 		server, err := cluster.Start(ctx, config)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("worker: %w", err), w.Stop())
+			return nil, nil, errors.Join(fmt.Errorf("worker: %w", err), w.Stop(), coordinator.Stop())
 		}
 		w.Servers, w.folders = append(w.Servers, server), append(w.folders, config.DataDir)
 	}
-	return w, nil
+	return coordinator, w, nil
+}
+
+// nodeSettings adds to the settings of a server what every node needs. citus has to be the first of the preloaded libraries.
+func nodeSettings(settings map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, settings)
+	maps.Copy(all, map[string]string{
+		"shared_preload_libraries": strings.TrimSuffix("citus,"+settings["shared_preload_libraries"], ","),
+		"wal_level":                "logical", "max_connections": "500", "max_prepared_transactions": "500", "max_worker_processes": "64",
+		"citus.recover_2pc_interval": "2s", "citus.local_hostname": "127.0.0.1", "citus.node_conninfo": "sslmode=disable",
+	})
+	return all
 }
 
 // Stop stops the workers and removes their folders.
@@ -108,7 +133,7 @@ func (w *Workers) Exec(ctx context.Context, sql string) error {
 	return nil
 }
 
-// join makes a database of the coordinator, which each worker has too, a database of the cluster. Without workers the coordinator has the rows.
+// join makes a database of the coordinator, which each worker has too, a database of the cluster.
 func (w *Workers) join(ctx context.Context, coordinator *cluster.Cluster, database string) error {
 	if w == nil {
 		return nil
@@ -120,9 +145,6 @@ func (w *Workers) join(ctx context.Context, coordinator *cluster.Cluster, databa
 	authenticate := "insert into pg_dist_authinfo values (0, 'postgres', 'password=" + config.Password + "')"
 	steps := []string{
 		"create extension citus", authenticate, fmt.Sprintf("select citus_set_coordinator_host('127.0.0.1', %d)", coordinator.Port()),
-	}
-	if len(w.Servers) == 0 {
-		steps = append(steps, fmt.Sprintf("select citus_set_node_property('127.0.0.1', %d, 'shouldhaveshards', true)", coordinator.Port()))
 	}
 	for _, server := range w.Servers {
 		if err := execAt(ctx, server.URL(database), "create extension citus", authenticate); err != nil {
@@ -151,6 +173,37 @@ func (w *Workers) Distribute(ctx context.Context, coordinator *cluster.Cluster, 
 	return err
 }
 
+// portOfPartitionSQL selects the port of the node that has the rows of a partition.
+const portOfPartitionSQL = `
+	select n.nodeport
+	from pg_dist_placement
+	join pg_dist_node n using (groupid)
+	where shardid = get_shard_id_for_distribution_column('projection.position', $1::smallint)`
+
+// PortOf returns the port of the worker that has the rows of a partition.
+func PortOf(tb testing.TB, db executor, partition int) int {
+	tb.Helper()
+	return QueryOne[int](tb, db, portOfPartitionSQL, partition)
+}
+
+// Move moves the shard of a partition to another worker, while it is read and written.
+func (w *Workers) Move(tb testing.TB, db executor, partition int) {
+	tb.Helper()
+	from := PortOf(tb, db, partition)
+	for _, worker := range w.Servers {
+		if worker.Port() == from {
+			continue
+		}
+		Exec(tb, db, `
+			select citus_move_shard_placement(get_shard_id_for_distribution_column('projection.position', $1::smallint), '127.0.0.1', $2, '127.0.0.1', $3,
+			  shard_transfer_mode => 'force_logical')`, partition, from, worker.Port())
+		break
+	}
+	if now := PortOf(tb, db, partition); now == from {
+		tb.Errorf("port of the shard's node = %d as before, want another one", now)
+	}
+}
+
 func execAt(ctx context.Context, url string, statements ...string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -169,10 +222,11 @@ func (s *server) distributeTemplate(ctx context.Context) error {
 	if s.workers == nil {
 		return nil
 	}
-	// A distributed table takes no other default.
+	// A distributed table takes no other default, so the tables get it before.
 	if err := execAt(ctx, s.cluster.URL(template), partitionDefaultSQL); err != nil {
 		return err
 	}
+
 	if err := s.workers.Distribute(ctx, s.cluster, template, s.password); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (d *Database) OnePartition(tb testing.TB) {
 	tb.Helper()
 	withConn(tb, d.URL(), func(conn *pgx.Conn) {
 		sql := "update projection.generation set partitions = 1;"
-		if !OnCitus() {
+		if !OnNodes() {
 			sql += partitionDefaultSQL
 		}
 		_, err := conn.Exec(tb.Context(), sql)

@@ -38,7 +38,7 @@ const (
 // server is the process's PostgreSQL server.
 type server struct {
 	cluster  *cluster.Cluster
-	workers  *Workers // of a Citus cluster; nil: the server is alone
+	workers  *Workers // nil: the server is alone
 	dir      string
 	password string        // of every role
 	strategy string        // the clause of create database that is fastest here
@@ -110,19 +110,15 @@ func start(ctx context.Context, settings map[string]string) (*server, error) {
 	removeAbandoned(base)
 	s := &server{dir: filepath.Join(base, folderPrefix+strings.ToLower(rand.Text())), password: rand.Text()}
 	all := map[string]string{"max_connections": "200", "max_wal_size": "1GB"}
-	if OnCitus() {
-		maps.Copy(all, CitusSettings())
-	}
 	maps.Copy(all, settings)
-	var err error
-	s.cluster, err = cluster.Start(ctx, cluster.Config{DataDir: s.dir, Password: s.password, Settings: all})
-	if err != nil {
-		return nil, errors.Join(err, cluster.Remove(s.dir))
+	workers := 0
+	if OnNodes() {
+		workers = WorkerCount
 	}
-	if OnCitus() {
-		if s.workers, err = StartWorkers(ctx, WorkerCount, s.dir, s.password, all); err != nil {
-			return nil, errors.Join(err, s.stop())
-		}
+	var err error
+	config := cluster.Config{DataDir: s.dir, Password: s.password, Settings: all}
+	if s.cluster, s.workers, err = StartServers(ctx, config, workers); err != nil {
+		return nil, errors.Join(err, cluster.Remove(s.dir))
 	}
 	// The default strategy, through the write-ahead log, is the faster one on a disk.
 	if base == memoryDir && s.cluster.Major() >= 15 {

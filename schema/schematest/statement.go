@@ -2,10 +2,8 @@ package schematest
 
 import (
 	"context"
-	"errors"
 	"testing"
 
-	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -22,15 +20,6 @@ func Exec(tb testing.TB, db executor, sql string, arguments ...any) {
 	if _, err := db.Exec(context.WithoutCancel(tb.Context()), sql, arguments...); err != nil {
 		skipUnplannable(tb, err)
 		tb.Fatalf("%.300s: %v", sql, err)
-	}
-}
-
-// skipUnplannable skips a test whose own statement a Citus cluster can't plan.
-func skipUnplannable(tb testing.TB, err error) {
-	tb.Helper()
-	var refusal *pgconn.PgError
-	if OnCitus() && errors.As(err, &refusal) && (refusal.Code == pgerrcode.FeatureNotSupported || refusal.Code == pgerrcode.InternalError) {
-		NeedOneServer(tb, "Citus can't plan the test's statement: "+refusal.Message)
 	}
 }
 

@@ -237,7 +237,7 @@ func TestStep_Concurrently(t *testing.T) {
 // A commit of a node and the coordinator shows its notices before its rows: they wait for the rows.
 func TestStep_RowsOfNode(t *testing.T) {
 	t.Parallel()
-	schematest.NeedCitus(t)
+	schematest.NeedNodes(t)
 	f := newFixture(t, nil)
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.endpoint(2, "system", id(3), 0, ended)
