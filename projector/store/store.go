@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
@@ -33,10 +32,9 @@ type Store struct {
 	pool   *pgxpool.Pool
 	tables *tables
 	plans  *plans
+	nodes  schema.Nodes
 
 	parameters parameterPool
-
-	nodes schema.Nodes
 }
 
 // New returns the store of the projection on the search path of pool's connections. A connection that runs a batch keeps settings which
