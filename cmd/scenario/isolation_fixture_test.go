@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -98,6 +99,17 @@ func (t tenant) system() uuid.UUID { return t.id(0) }
 // referenced returns the tenant to which this tenant's call refers.
 func (t tenant) referenced() tenant { return 1 + t%7 }
 
+// withoutReferences returns a text without the references of this tenant's call to another tenant. They have the ids that were published and
+// names that follow from these ids alone. With the other tenant's names, they stay in the text.
+func (t tenant) withoutReferences(text string) string {
+	named := func(object int, kind string) string {
+		return fmt.Sprintf(`{"id":%q,"name":"%s %s"`, t.referenced().id(object), kind, t.referenced().mark())
+	}
+	return strings.NewReplacer(
+		named(extensionObject, "Extension"), "", named(callGroupObject, "Call group"), "", named(representativeObject, "Representative"), "",
+	).Replace(text)
+}
+
 // The numbers of a tenant's objects. The number of a deleted one is one above.
 const (
 	phoneObject = 10 * (iota + 1)
@@ -148,7 +160,7 @@ func (t tenant) states() []events.State {
 	c.AnsweredByExtensionID = events.Some(t.id(extensionObject))
 	a.CoachingTips, a.Category, a.OverallSentiment = []string{t.mark()}, events.Some("shared"), &events.Sentiment{Code: "shared"}
 	a.EmployeeSentiment = &events.Sentiment{Code: t.mark()} // without a definition
-	// These refer to another tenant's data, which must not be served.
+	// These refer to another tenant's data, whose names must not be served.
 	c.CallGroupID, c.FromExtensionID = events.Some(t.referenced().id(callGroupObject)), events.Some(t.referenced().id(extensionObject))
 	a.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(t.referenced().id(representativeObject))}
 	text := transcript(t.system(), c.ID, 1, "completed", t.mark())

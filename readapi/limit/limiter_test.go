@@ -306,25 +306,6 @@ func TestDecision_HeadersOfSmallTier(t *testing.T) {
 	}
 }
 
-// Every refusal shows what remains in each budget, whether NATS was asked or not.
-func TestDecision_HeadersOfRefusal(t *testing.T) {
-	t.Parallel()
-	server := eventstest.NewServer(t)
-	l := startLimiter(t, server.URL())
-	r := Request{Lineage: uuid.New(), Premium: true, Report: listReports}
-	countAllowed(t, l, r, 120)
-	for _, reader := range []*Limiter{l, l, startLimiter(t, server.URL())} {
-		d := reader.Take(t.Context(), r)
-		want := `^"report";r=0;t=([1-5]?\d|60), "tier";r=480;t=([1-5]?\d|60)$`
-		if text, known := d.RateLimit(); !known || !regexp.MustCompile(want).MatchString(text) {
-			t.Errorf("rate limit = %s, want %s", text, want)
-		}
-		if d.Allowed || d.RetryAfter < 1 || d.RetryAfter > 60 {
-			t.Errorf("allowed = %t, retry after = %d, want a refusal for 1 to 60 s", d.Allowed, d.RetryAfter)
-		}
-	}
-}
-
 func TestRefuse_WaitsForFullBuckets(t *testing.T) {
 	t.Parallel()
 	in := func(seconds, remaining int) quota {

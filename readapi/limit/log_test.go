@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -188,29 +187,6 @@ func TestEncoding_Size(t *testing.T) {
 	if got := len(l.encode()); got > 6000 {
 		t.Errorf("size = %d bytes, want at most 6000", got)
 	}
-}
-
-func FuzzParseLog(f *testing.F) {
-	l := permitLog{origin: 1, newest: 5000, writers: []writer{{2, 3}}, buckets: []bucketLog{{name: tierPolicy, fresh: 1}}}
-	l.buckets[0].add(4900, 7)
-	l.buckets[0].add(5000, 2)
-	f.Add(l.encode())
-	f.Add([]byte{encodingVersion + 1})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		parsed, err := parseLog(data)
-		if err != nil {
-			return
-		}
-		again, err := parseLog(parsed.encode())
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(parsed) {
-			t.Errorf("parsed again = %+v, %v, want %+v", again, err, parsed)
-		}
-		if data[0] != encodingVersion || len(parsed.encode()) > len(data) || bytes.Equal(data, nil) {
-			t.Errorf("encoded = %x, want no more than %x", parsed.encode(), data)
-		}
-		parsed.expire(parsed.newest, minute)
-		parsed.setStoredTick(parsed.newest - 2*maxAhead)
-	})
 }
 
 // since counts the permits from a tick on.

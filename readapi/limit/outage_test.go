@@ -146,29 +146,6 @@ func (l *Limiter) checkWithoutReply(t *testing.T, key uuid.UUID) {
 	}
 }
 
-// An existing stream is not changed.
-func TestLimiter_DoesNotChangeStream(t *testing.T) {
-	t.Parallel()
-	server := eventstest.NewServer(t)
-	js := eventstest.JetStream(t, server.URL())
-	described := StreamConfig(1)
-	described.Description = "ours"
-	if _, err := js.CreateStream(t.Context(), described); err != nil {
-		t.Fatal(err)
-	}
-	l := startLimiter(t, server.URL())
-	if d := l.Take(t.Context(), Request{Lineage: uuid.New()}); !d.Allowed || l.decisions(allowed) != 1 {
-		t.Errorf("allowed = %t, by NATS %d times, want once", d.Allowed, l.decisions(allowed))
-	}
-	stream, err := js.Stream(t.Context(), StreamName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := stream.CachedInfo().Config.Description; got != "ours" {
-		t.Errorf("description = %q, want %q", got, "ours")
-	}
-}
-
 // A stream that answers from any replica could answer with an old log.
 func TestTake_IgnoresMisconfiguredStream(t *testing.T) {
 	t.Parallel()
@@ -223,32 +200,6 @@ func TestTake_UnknownEncoding(t *testing.T) {
 	}
 	if !log.Contains("another release has written it") {
 		t.Errorf("log = %s, want the reason", &log)
-	}
-}
-
-// A log that is dated an hour ahead counts as written when the server stored it.
-func TestTake_LogDatedInTheFuture(t *testing.T) {
-	t.Parallel()
-	var log eventstest.LogBuffer
-	l := startLimiter(t, eventstest.NewServer(t).URL(), logTo(&log))
-	countAllowed(t, l, Request{Lineage: uuid.New()}, 1)
-	r := Request{Lineage: uuid.New()}
-	ahead := permitLog{origin: 1}
-	ahead.begin(tickAt(time.Now().Add(time.Hour)), writer{1, 1})
-	for range 100 {
-		ahead.take(l.buckets(r))
-	}
-	if _, err := l.store.js.Publish(t.Context(), subjectPrefix+r.Lineage.String(), ahead.encode()); err != nil {
-		t.Fatal(err)
-	}
-	if got := countAllowed(t, l, r, 30); got != 20 {
-		t.Errorf("allowed = %d, want 20", got)
-	}
-	if d := l.Take(t.Context(), r); d.RetryAfter > 60 || storedLog(t, l, r.Lineage).log.newest > l.clock.latest() {
-		t.Errorf("retry after = %d, newest tick = %d, want a minute and the server's time", d.RetryAfter, storedLog(t, l, r.Lineage).log.newest)
-	}
-	if strings.Count(log.String(), "dated in the future") != 1 {
-		t.Errorf("log = %s, want one line about the log's date", &log)
 	}
 }
 
