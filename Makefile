@@ -20,7 +20,7 @@ build: ## Build the binaries into bin
 images/programs: ## Build the images' programs into bin/image
 	umask 022 && CGO_ENABLED=0 GOOS=linux go build -trimpath -buildvcs=auto -tags operator -ldflags='-s -w' -o bin/image/ \
 	    ./cmd/projector ./cmd/readapi ./cmd/webhooks ./cmd/callboard
-	umask 022 && mkdir -p bin/image/volumes/secrets bin/image/volumes/backup bin/image/volumes/spool
+	umask 022 && mkdir -p bin/image/volumes/secrets bin/image/volumes/backup
 	umask 022 && mkdir -p -m 1777 bin/image/volumes/nats bin/image/volumes/nats2 bin/image/volumes/nats3
 
 CALLBOARD_VERSION ?= dev
@@ -73,9 +73,9 @@ test/citus: ## Run the tests of the database on a Citus cluster; deploy/standin/
 	CALLBOARD_TEST_CITUS=1 go test ./cmd/fault -run TestNodes -count=1 -v
 
 .PHONY: properties
-properties: ## Test the fold's properties with 20,000 cases each, those of the store, of ingest and of replays with 500
+properties: ## Test the fold's properties with 20,000 cases each, those of the store and of ingest with 500
 	go test ./projector/fold -rapid.checks=20000
-	go test ./projector/store ./projector/ingest ./projector/replay -rapid.checks=500 -timeout 1h
+	go test ./projector/store ./projector/ingest -rapid.checks=500 -timeout 1h
 
 .PHONY: fuzz
 fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and the cursors for a minute each

@@ -2,24 +2,11 @@ package setting
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 )
 
-// Size is a flag's number of bytes. Its text is a whole number of MiB, GiB or TiB.
-type Size int64
-
-// UnmarshalText reads the text.
-func (s *Size) UnmarshalText(text []byte) error {
-	n, ok := parseSize(string(text))
-	if !ok {
-		return fmt.Errorf("%q is not a memory size: write 512MiB or 2GiB", text)
-	}
-	*s = Size(n)
-	return nil
-}
-
+// parseSize reads a whole number of MiB, GiB or TiB.
 func parseSize(text string) (int64, bool) {
 	for unit, shift := range map[string]int{"MiB": 20, "GiB": 30, "TiB": 40} {
 		if number, ok := strings.CutSuffix(text, unit); ok {

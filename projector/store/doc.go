@@ -4,5 +4,5 @@
 // dead letters, clock adjustments and the position. The position is compared and swapped: where its epoch or sequence is not the one that the
 // batch started from, the write fails with [ErrFenced] and the transaction changes nothing.
 //
-// Each table is one list of columns. Loading, writing, copying and comparing rows are derived from it.
+// Each table is one list of columns. Loading and writing rows are derived from it.
 package store

@@ -66,7 +66,7 @@ func TestImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checkConfig(t, name, inspect(t, name))
 			if name == "callboard" {
-				checkFiles(t, name, []string{"backup/", "callboard", "nats/", "nats2/", "nats3/", "secrets/", "spool/"})
+				checkFiles(t, name, []string{"backup/", "callboard", "nats/", "nats2/", "nats3/", "secrets/"})
 				checkCommand(t)
 				return
 			}
