@@ -17,9 +17,6 @@ func (h *harness) startRebuild() command {
 func (h *harness) rebuildOptions() []string {
 	args := []string{"--batch", strconv.Itoa(50 << h.random.IntN(6)), "--workers", strconv.Itoa(1 + h.random.IntN(3))}
 	if h.coinFlip() {
-		args = append(args, "--memory", "1MiB")
-	}
-	if h.coinFlip() {
 		args = append(args, "--keep")
 	}
 	return args
