@@ -18,6 +18,8 @@ import (
 // outage is how long a worker is down.
 const outage = 15 * time.Second
 
+const citus = "deploy/compose/citus.yml"
+
 // A worker runs as the server of docker-compose.yml does, and all servers have the same settings.
 func TestCitus(t *testing.T) {
 	t.Parallel()

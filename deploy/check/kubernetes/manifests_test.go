@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -27,29 +26,6 @@ func TestOverlays(t *testing.T) {
 	for _, overlay := range []string{"single", "production"} {
 		for _, fault := range faultsOf(t, manifests, overlay) {
 			t.Errorf("%s: %s", overlay, fault)
-		}
-	}
-}
-
-// With the component citus, the job migrate distributes the projection. No overlay has the component.
-func TestOverlays_Citus(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS(manifests)); err != nil {
-		t.Fatal(err)
-	}
-	replaceIn(t, filepath.Join(folder, "overlays/production/kustomization.yaml"), "components:\n", "components:\n  - ../../components/citus\n")
-	for _, fault := range faultsOf(t, folder, "production") {
-		t.Error(fault)
-	}
-	o, err := render(filepath.Join(folder, "overlays/production"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"migrate", "--distribute", "--passwords", "/run/secrets/callboard"}
-	for _, pod := range o.pods {
-		if args := pod.spec.Containers[0].Args; pod.name == "migrate" && !slices.Equal(args, want) {
-			t.Errorf("arguments of migrate = %q, want %q", args, want)
 		}
 	}
 }
